@@ -1,0 +1,76 @@
+//! What the user may set of an agent.
+
+use std::time::Duration;
+
+use crate::Mac;
+use crate::map::host_type;
+
+/// What the user may set of an agent. All times are the agent's own, not the fabric's.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// The address of the interface.
+    pub mac: Mac,
+    /// Level in the election; 0 never maps.
+    pub level: u8,
+    /// What the host runs: see [`host_type`].
+    pub host_type: u8,
+    /// Most ports that a plain xbar can have (a plain xbar cannot be asked).
+    pub plain_ports: u8,
+    /// Longest way, in xbars, that exploration follows.
+    pub max_hops: usize,
+    /// How long to wait for the answer to a probe or scout.
+    pub probe_timeout: Duration,
+    /// How often an unanswered probe or scout is sent in all.
+    pub probe_tries: u8,
+    /// Most probes under way at once: scouting must not flood a fabric.
+    pub probe_window: usize,
+    /// How often a passive agent asks its parent for its map version.
+    pub query_interval: Duration,
+    /// How long a parent may stay silent before the agent maps again.
+    pub silence_limit: Duration,
+    /// Pause at the end of each cycle of verification.
+    pub verify_pause: Duration,
+    /// Most bytes in a piece of a map.
+    pub piece_bytes: usize,
+    /// Most requests for pieces under way at once.
+    pub piece_window: usize,
+    /// Accept network printfs (`--printeur`).
+    pub printeur: bool,
+    /// Keep remapping (`--thrash`).
+    pub thrash: bool,
+    /// Phantom hosts to add to a map that this agent makes (`--extra-hosts`).
+    pub extra_hosts: u32,
+    /// Pause all other mappers while this one maps (`--pause`).
+    pub pause: bool,
+    /// Probe only what changed when remapping (`--map-incrementally`).
+    pub map_incrementally: bool,
+    /// Check xbar-to-xbar cables in verification (off with `--no-xbar-check`).
+    pub xbar_check: bool,
+}
+
+impl Settings {
+    /// The defaults for the interface with this address.
+    pub const fn new(mac: Mac) -> Self {
+        Self {
+            mac,
+            level: 1,
+            host_type: host_type::ETHERNET,
+            plain_ports: 16,
+            max_hops: 11,
+            probe_timeout: Duration::from_millis(10),
+            probe_tries: 3,
+            probe_window: 64,
+            query_interval: Duration::from_secs(1),
+            silence_limit: Duration::from_secs(3),
+            verify_pause: Duration::from_secs(1),
+            piece_bytes: 1300,
+            piece_window: 8,
+            printeur: false,
+            thrash: false,
+            extra_hosts: 0,
+            pause: false,
+            map_incrementally: false,
+            xbar_check: true,
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Exploration: how a fabric becomes known.

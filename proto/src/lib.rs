@@ -1,0 +1,22 @@
+//! The protocol of the mapper, without I/O.
+//!
+//! Nothing here reads a clock, opens a socket or starts a thread. Time is passed in, frames
+//! go in and come out as bytes, and randomness comes from a seeded generator, so a seed and
+//! a version reproduce a run bit for bit. The simulator and the daemon drive the same code.
+//!
+//! - [`wire`]: what travels: route elements, frames, messages.
+//! - [`map`]: what is known of a fabric: hosts, xbars, cables; pieces, difference, isomorphism.
+//! - [`explore`]: how a fabric becomes known: what to probe next, which xbar is which.
+//! - [`agent`]: the life of one agent: election, trees, distribution, verify.
+
+#![forbid(unsafe_code)]
+
+pub mod agent;
+pub mod explore;
+pub mod mac;
+pub mod map;
+pub mod time;
+pub mod wire;
+
+pub use mac::Mac;
+pub use time::Instant;

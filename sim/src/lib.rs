@@ -1,0 +1,3 @@
+//! A simulated source-routed fabric that runs thousands of real mapper agents in virtual time.
+
+#![forbid(unsafe_code)]

@@ -1,0 +1,1 @@
+//! Fabrics, routes and tables as files.

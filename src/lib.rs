@@ -1,0 +1,15 @@
+//! The fabric mapper: everything around the protocol of `mapper-proto`.
+//!
+//! - [`cli`]: one file a subcommand.
+//! - [`daemon`]: the tokio driver of an agent: timers, status socket, pid file, signals.
+//! - [`xbar`]: the software crossbar.
+//! - [`link`]: sends and receives frames for an agent.
+//! - [`formats`]: fabrics, routes and tables as files.
+//! - [`routing`]: routes and tables, proved free of deadlock.
+
+pub mod cli;
+pub mod daemon;
+pub mod formats;
+pub mod link;
+pub mod routing;
+pub mod xbar;

@@ -1,0 +1,1 @@
+//! Sends and receives frames for an agent.

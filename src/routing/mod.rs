@@ -1,0 +1,1 @@
+//! Routes and tables, proved free of deadlock.
