@@ -3,9 +3,19 @@
 //! A [`Map`] is what the global mapper found and what travels: hosts, xbars, cables, no names.
 //! A [`Fabric`] is what a file or a generator describes: a map and what only people know of it.
 
+mod check;
 mod fabric;
+mod order;
+mod pieces;
+mod ports;
+#[cfg(test)]
+mod random;
 
+pub use check::MapDefect;
 pub use fabric::{Fabric, HostLabel, XbarLabel};
+pub use order::HostIndex;
+pub use pieces::{Assembly, PieceError, encode_pieces};
+pub use ports::{Attached, Ports};
 
 use std::fmt;
 
