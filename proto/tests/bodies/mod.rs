@@ -30,8 +30,15 @@ pub fn message(bytes: &[u8]) {
     }
 }
 
-/// Any bytes are printed as one line.
+/// Any bytes are printed as one line; those that make the body of a message, also in a frame.
 pub fn printer(bytes: &[u8]) {
+    assert_one_line(bytes);
+    if let Ok(message) = Message::read_body(bytes) {
+        assert_one_line(&message.encode());
+    }
+}
+
+fn assert_one_line(bytes: &[u8]) {
     let line = Printer::new(bytes).to_string();
     assert!(!line.is_empty());
     assert!(line.chars().all(|c| !c.is_control()), "{line:?}");
