@@ -11,8 +11,7 @@ use super::machine::{Agent, Timer};
 use super::requests::Asked;
 use super::status::MappingCost;
 use crate::explore::{ExploreError, ExploreSettings, Explorer, Outcome, Request, RequestKind};
-use crate::map::pieces::{decode_pieces, encode_pieces};
-use crate::map::{Host, Map, MapVersion, host_type};
+use crate::map::{Host, Map, MapVersion, decode_pieces, encode_pieces, host_type};
 use crate::wire::{AgentState, Message, Probe, ProbeKind, Reason, Reply, Route, Scout, Stamp};
 use crate::{Instant, Mac};
 
@@ -106,7 +105,8 @@ impl Agent {
             at: None,
         };
         let seed = self.rng.next_u64();
-        let explorer = match previous.filter(|_| self.settings.map_incrementally && !self.suspects.is_empty()) {
+        let explorer = match previous.filter(|_| self.settings.map_incrementally && !self.suspects.is_empty())
+        {
             Some(map) => Explorer::incremental(&settings, own, seed, &map, &self.suspects),
             None => Explorer::new(&settings, own, seed),
         };
@@ -192,7 +192,9 @@ impl Agent {
         let host = Host { mac: rank.mac, level: rank.level, host_type: reply.info.host_type, at: None };
         let known_before = mapping.explorer.knows_host(rank.mac);
         let id = mapping.explorer_id(reply.id);
-        if host.host_type == host_type::PHANTOM || !mapping.explorer.handle_outcome(now, id, Outcome::Host(host)) {
+        if host.host_type == host_type::PHANTOM
+            || !mapping.explorer.handle_outcome(now, id, Outcome::Host(host))
+        {
             return false;
         }
         if let Some((_, there, back)) = way {
