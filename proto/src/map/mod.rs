@@ -5,7 +5,9 @@
 
 mod check;
 mod fabric;
+mod isomorphism;
 mod order;
+mod part;
 mod pieces;
 mod ports;
 #[cfg(test)]
@@ -14,9 +16,11 @@ pub mod ways;
 
 pub use check::MapDefect;
 pub use fabric::{Fabric, HostLabel, XbarLabel};
+pub use isomorphism::{Mismatch, is_isomorphic};
 pub use order::HostIndex;
+pub use part::Part;
 pub use pieces::{Assembly, PieceError, decode_pieces, encode_pieces};
-pub use ports::{Attached, Ports};
+pub use ports::{Attached, End, Ports};
 
 use std::fmt;
 

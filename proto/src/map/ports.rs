@@ -1,6 +1,9 @@
 //! What is at each port of a map.
 
+use std::fmt;
+
 use super::{Map, PortRef};
+use crate::Mac;
 
 /// What a port's cable leads to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -9,6 +12,37 @@ pub enum Attached {
     Host(u32),
     /// A port of an xbar, perhaps of the same one.
     Xbar(PortRef),
+}
+
+/// What is at a port, in words that hold outside the map.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum End {
+    /// No cable, or one that leads to nothing.
+    Nothing,
+    /// A host.
+    Host(Mac),
+    /// A port of an xbar.
+    Port(PortRef),
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("nothing"),
+            Self::Host(mac) => write!(f, "host {mac}"),
+            Self::Port(PortRef { xbar, port }) => write!(f, "port {port} of xbar {xbar}"),
+        }
+    }
+}
+
+impl Attached {
+    /// The same in words that hold outside the map.
+    pub fn end(self, map: &Map) -> End {
+        match self {
+            Self::Host(host) => map.hosts.get(host as usize).map_or(End::Nothing, |host| End::Host(host.mac)),
+            Self::Xbar(port) => End::Port(port),
+        }
+    }
 }
 
 /// A map's ports in use, xbar by xbar, by rising port number: one flat array.
@@ -65,7 +99,6 @@ impl Ports {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Mac;
     use crate::map::{Cable, Host, Xbar};
 
     #[test]
