@@ -3,10 +3,20 @@
 //! A [`Map`] is what the global mapper found and what travels: hosts, xbars, cables, no names.
 //! A [`Fabric`] is what a file or a generator describes: a map and what only people know of it.
 
+mod check;
 mod fabric;
+mod order;
+mod pieces;
+mod ports;
+#[cfg(test)]
+mod random;
 pub mod ways;
 
+pub use check::MapDefect;
 pub use fabric::{Fabric, HostLabel, XbarLabel};
+pub use order::HostIndex;
+pub use pieces::{Assembly, PieceError, decode_pieces, encode_pieces};
+pub use ports::{Attached, Ports};
 
 use std::fmt;
 
