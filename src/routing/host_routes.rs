@@ -172,7 +172,11 @@ impl HostRoutes {
 
     /// The routes to a host, each the ports to leave by, in order. All are different. A host cabled
     /// straight to this one has one route without hops.
-    pub fn routes_to<'a>(&'a self, topology: &'a Topology, to: u32) -> impl Iterator<Item = Vec<PortRef>> + 'a {
+    pub fn routes_to<'a>(
+        &'a self,
+        topology: &'a Topology,
+        to: u32,
+    ) -> impl Iterator<Item = Vec<PortRef>> + 'a {
         let at = match (self.source, topology.attachment(to)) {
             (Source::Xbar(_), Attachment::Port(at)) if to != self.from => Some(at),
             _ => None,
@@ -203,9 +207,8 @@ impl HostRoutes {
 
     /// The hosts that no route leads to, though the map lists them. Phantoms are not among them.
     pub fn unreachable<'a>(&'a self, topology: &'a Topology) -> impl Iterator<Item = u32> + 'a {
-        (0..topology.host_count() as u32).filter(|&to| {
-            to != self.from && !topology.is_phantom(to) && self.count_to(topology, to) == 0
-        })
+        (0..topology.host_count() as u32)
+            .filter(|&to| to != self.from && !topology.is_phantom(to) && self.count_to(topology, to) == 0)
     }
 
     /// Bytes of memory that the table takes.
@@ -228,12 +231,17 @@ impl HostRoutes {
         if self.distinct.is_empty() {
             return 0;
         }
-        let routes = topology.hosts_of(xbar).len() * usize::from(self.options.passes);
+        let hosts = topology.hosts_of(xbar).len() - usize::from(self.starts_at(xbar));
+        let routes = hosts * usize::from(self.options.passes);
         window(self.distinct[xbar as usize], self.first_turn(xbar), routes)
     }
 
     /// For the searches that serve hosts at an xbar: how many, a host with n routes counting 1/n.
-    pub(super) fn load_by_search(&self, topology: &Topology, xbar: u32) -> impl Iterator<Item = (usize, f64)> {
+    pub(super) fn load_by_search(
+        &self,
+        topology: &Topology,
+        xbar: u32,
+    ) -> impl Iterator<Item = (usize, f64)> {
         let mut loads = [0.0; u64::BITS as usize];
         for &host in topology.hosts_of(xbar).iter().filter(|&&host| host != self.from) {
             let searches = self.searches_to(topology, host, xbar);

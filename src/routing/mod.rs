@@ -11,10 +11,14 @@
 //! A host's route is a list of hops: the [`mapper_proto::map::PortRef`]s to leave by, one an xbar.
 
 pub mod engines;
+#[cfg(test)]
+mod fabrics;
 mod host_routes;
 mod orientation;
 mod proof;
 mod quality;
+#[cfg(test)]
+mod tests;
 mod topology;
 
 pub use host_routes::{HostRoutes, Options, RoutingError, wire_route};

@@ -305,11 +305,7 @@ impl Ports {
         let mut see = |port: PortRef, what: &dyn Fn() -> String| {
             let xbar = port.xbar as usize;
             if xbar >= first.len() {
-                return Err(TopologyError::NoSuchXbar {
-                    what: what(),
-                    xbar: port.xbar,
-                    xbars: first.len(),
-                });
+                return Err(TopologyError::NoSuchXbar { what: what(), xbar: port.xbar, xbars: first.len() });
             }
             first[xbar] = first[xbar].min(port.port);
             last[xbar] = last[xbar].max(port.port);

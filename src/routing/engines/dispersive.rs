@@ -178,10 +178,9 @@ impl Choices {
     ) -> Self {
         let xbars = topology.xbar_count();
         let mut choices = Self { states: Vec::new(), first: vec![0], entries: Vec::new() };
-        let mut needed = vec![false; 2 * xbars];
-        for xbar in 0..xbars {
-            needed[xbar] = !topology.hosts_of(xbar as u32).is_empty();
-        }
+        let mut needed: Vec<bool> =
+            (0..xbars as u32).map(|xbar| !topology.hosts_of(xbar).is_empty()).collect();
+        needed.resize(2 * xbars, false);
         // Rising states come last: they lead to falling ones, but not the other way round.
         for &state in distances.falling.iter().rev().chain(distances.rising.iter().rev()) {
             if needed[state as usize] {

@@ -108,9 +108,7 @@ impl Orientation {
         let top = self.position.len() as u32;
         match self.direction(channel) {
             Direction::Up => top - self.position[topology.tail(channel).xbar as usize],
-            Direction::Down | Direction::Barred => {
-                top + self.position[topology.head(channel).xbar as usize]
-            }
+            Direction::Down | Direction::Barred => top + self.position[topology.head(channel).xbar as usize],
         }
     }
 
@@ -153,6 +151,3 @@ fn positions<K: Ord>(count: usize, key: impl Fn(u32) -> K) -> Vec<u32> {
     }
     position
 }
-
-#[cfg(test)]
-mod tests;

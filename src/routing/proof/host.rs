@@ -150,13 +150,7 @@ impl<'a> Trees<'a> {
     }
 
     /// The state before a state, if the step between them is legal.
-    fn step_back(
-        &self,
-        search: usize,
-        end: u32,
-        xbar: u32,
-        rising: bool,
-    ) -> Result<(u32, bool), Violation> {
+    fn step_back(&self, search: usize, end: u32, xbar: u32, rising: bool) -> Result<(u32, bool), Violation> {
         let (from, to) = self.names(end);
         let Some(back) = self.routes.entry(self.topology, search, rising, xbar) else {
             return Err(Violation::NoRoute { from, to });
