@@ -299,6 +299,11 @@ impl Explorer {
         None
     }
 
+    /// Whether the request `id` is under way.
+    pub fn waits_for(&self, id: u32) -> bool {
+        self.pending.contains_key(&id)
+    }
+
     /// What came of the request `id`.
     pub fn handle_outcome(&mut self, _now: Instant, id: u32, outcome: Outcome) {
         let Some(pending) = self.pending.remove(&id) else {
