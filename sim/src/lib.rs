@@ -7,6 +7,7 @@
 //! - [`hostile`]: an agent that has turned against the others.
 
 #![forbid(unsafe_code)]
+pub mod topology;
 
 pub mod fabric;
 pub mod faults;
