@@ -138,9 +138,7 @@ impl Replayer {
         let mut text = String::new();
         self.line += 1;
         let mut limited = std::io::Read::take(&mut self.input, Self::MAX_LINE_BYTES);
-        limited
-            .read_line(&mut text)
-            .map_err(|source| TraceError::Io { file: self.file.clone(), source })?;
+        limited.read_line(&mut text).map_err(|source| TraceError::Io { file: self.file.clone(), source })?;
         text.truncate(text.trim_end().len());
         Ok(text)
     }

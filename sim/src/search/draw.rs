@@ -99,9 +99,8 @@ fn label(map: Map) -> Fabric {
     let hosts = (1..=map.hosts.len())
         .map(|i| HostLabel { name: format!("h{i}"), node_port: 1, node_ports: 1, ..HostLabel::default() })
         .collect();
-    let xbars = (1..=map.xbars.len())
-        .map(|i| XbarLabel { name: format!("x{i}"), ..XbarLabel::default() })
-        .collect();
+    let xbars =
+        (1..=map.xbars.len()).map(|i| XbarLabel { name: format!("x{i}"), ..XbarLabel::default() }).collect();
     Fabric { map, hosts, xbars }
 }
 

@@ -9,6 +9,7 @@ mod frames;
 mod options;
 mod queue;
 mod routes;
+mod safety;
 mod strike;
 mod trace;
 
@@ -30,7 +31,7 @@ use thiserror::Error;
 
 use crate::fabric::{ChangeError, Noise, Plant};
 use crate::faults::Timed;
-use crate::node::{Node, Spawn};
+use crate::node::{Node, RealAgents, Spawn};
 use options::derive_seed;
 use queue::{Flights, Queue, What};
 use routes::{Installed, Pending, SharedMaps};
@@ -167,6 +168,12 @@ const WORLD: u64 = 3;
 impl<C: RouteComputer> World<C> {
     /// Most timeouts that an agent may ask for without letting time pass.
     const MAX_TIMEOUTS_NOW: u32 = 10_000;
+
+    /// A world that is about to be powered on. Levels and types of the hosts are the fabric's;
+    /// `faults` stand in the order of their times.
+    pub fn new(fabric: &Fabric, plant: Plant, options: Options, faults: Vec<Timed>, computer: C) -> Self {
+        Self::with_nodes(fabric, plant, options, faults, computer, Box::new(RealAgents))
+    }
 
     /// The same with other software than real agents at the hosts.
     pub fn with_nodes(
