@@ -9,6 +9,7 @@ mod frames;
 mod options;
 mod queue;
 mod routes;
+mod safety;
 mod strike;
 mod trace;
 
@@ -18,17 +19,19 @@ pub use routes::{RouteComputer, RouteJob};
 pub use trace::{TraceError, TraceEvent, TraceSink};
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use mapper_proto::agent::{Settings, Status};
 use mapper_proto::map::{Fabric, MapVersion};
 use mapper_proto::{Instant, Mac};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::fabric::{ChangeError, Noise, Plant};
 use crate::faults::Timed;
-use crate::node::{Node, Spawn};
+use crate::node::{Node, RealAgents, Spawn};
 use options::derive_seed;
 use queue::{Flights, Queue, What};
 use routes::{Installed, Pending, SharedMaps};
@@ -59,13 +62,13 @@ pub enum WorldError {
 }
 
 /// When to stop.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Until {
     /// When every live host is configured and all faults have struck. With faults, the maps must
     /// also match the fabric: before the agents notice a fault, they are all configured still.
     Configured,
-    /// At this moment.
-    At(Instant),
+    /// After this long.
+    After(Duration),
 }
 
 /// Why a run stopped.
@@ -166,6 +169,12 @@ impl<C: RouteComputer> World<C> {
     /// Most timeouts that an agent may ask for without letting time pass.
     const MAX_TIMEOUTS_NOW: u32 = 10_000;
 
+    /// A world that is about to be powered on. Levels and types of the hosts are the fabric's;
+    /// `faults` stand in the order of their times.
+    pub fn new(fabric: &Fabric, plant: Plant, options: Options, faults: Vec<Timed>, computer: C) -> Self {
+        Self::with_nodes(fabric, plant, options, faults, computer, Box::new(RealAgents))
+    }
+
     /// The same with other software than real agents at the hosts.
     pub fn with_nodes(
         fabric: &Fabric,
@@ -218,16 +227,25 @@ impl<C: RouteComputer> World<C> {
         self.trace.set_sink(sink);
     }
 
+    /// Ends the record.
+    ///
+    /// # Errors
+    /// If it cannot be written, or the recorded run ended otherwise.
+    pub fn end_record(&mut self) -> Result<(), TraceError> {
+        self.trace.end(self.now)
+    }
+
     /// Runs until what `until` asks for or until `limit`, whichever is first. Can be called again
     /// to go on.
     ///
     /// # Errors
     /// If a fault cannot strike, an agent does not let time pass, or the trace fails.
     pub fn run(&mut self, until: Until, limit: Instant) -> Result<Stopped, WorldError> {
-        let end = match until {
-            Until::At(at) => at.min(limit),
-            Until::Configured => limit,
+        let asked = match until {
+            Until::After(time) => Some(Instant::ZERO + time),
+            Until::Configured => None,
         };
+        let end = asked.map_or(limit, |asked| asked.min(limit));
         while let Some(at) = self.queue.next_at().filter(|&at| at <= end) {
             self.step()?;
             // Only between moments is everything settled.
@@ -237,7 +255,7 @@ impl<C: RouteComputer> World<C> {
             }
         }
         self.now = self.now.max(end);
-        Ok(if until == Until::At(end) { Stopped::Reached } else { Stopped::Limit })
+        Ok(if asked.is_some_and(|asked| asked <= limit) { Stopped::Reached } else { Stopped::Limit })
     }
 
     fn step(&mut self) -> Result<(), WorldError> {
