@@ -83,7 +83,8 @@ impl From<&Settings> for ExploreSettings {
 /// Something to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// Names it in [`Explorer::handle_outcome`].
+    /// Names it in [`Explorer::handle_outcome`]. The first bit is clear; the first id is drawn from
+    /// the seed, so that answers to an earlier exploration miss.
     pub id: u32,
     /// All elements, to the turn and back.
     pub route: Route,
@@ -374,7 +375,8 @@ impl Explorer {
             self.give_up(&job);
             return None;
         };
-        let id = self.next_id;
+        // The first bit is left to ids of others.
+        let id = self.next_id & (u32::MAX >> 1);
         self.next_id = self.next_id.wrapping_add(1);
         self.count(&job, &kind);
         self.sent(&job);
