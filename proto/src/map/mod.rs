@@ -14,6 +14,7 @@ mod pieces;
 mod ports;
 #[cfg(test)]
 mod random;
+pub mod ways;
 
 pub use check::MapDefect;
 pub use correspondence::Correspondence;
@@ -22,7 +23,7 @@ pub use fabric::{Fabric, HostLabel, XbarLabel};
 pub use isomorphism::{Mismatch, is_isomorphic};
 pub use order::HostIndex;
 pub use part::Part;
-pub use pieces::{Assembly, PieceError, encode_pieces};
+pub use pieces::{Assembly, PieceError, decode_pieces, encode_pieces};
 pub use ports::{Attached, End, Ports};
 
 use std::fmt;

@@ -279,27 +279,49 @@ impl Assembly {
     /// # Errors
     /// If a piece is missing or malformed, or the map does not pass [`Map::check`].
     pub fn finish(&self) -> Result<Map, PieceError> {
-        let mut map = Map { version: self.version, ..Map::default() };
-        let mut last_kind = kind::HOSTS;
-        for (index, piece) in (0..).zip(&self.pieces) {
-            let piece = piece.as_ref().ok_or(PieceError::Missing(index))?;
-            let malformed = PieceError::Malformed(index);
-            let no_hosts = map.hosts.is_empty();
-            let (kind, entries) = read_piece(piece, &mut map).map_err(|Unreadable| malformed)?;
-            // Hosts begin with the first piece, and only the first may say that there are none.
-            let in_place = if index == 0 {
-                kind == kind::HOSTS
-            } else {
-                kind >= last_kind && entries > 0 && !(kind == kind::HOSTS && no_hosts)
-            };
-            if !in_place {
-                return Err(malformed);
-            }
-            last_kind = kind;
+        match self.missing().next() {
+            Some(index) => Err(PieceError::Missing(index)),
+            None => put_together(self.version, self.pieces.iter().flatten()),
         }
-        map.check()?;
-        Ok(map)
     }
+
+    /// The pieces themselves, to be handed on; those that are missing are left out.
+    pub fn into_pieces(self) -> Vec<Vec<u8>> {
+        self.pieces.into_iter().flatten().collect()
+    }
+}
+
+/// Puts the pieces of a map together.
+///
+/// # Errors
+/// If a piece is malformed, or the map does not pass [`Map::check`].
+pub fn decode_pieces(version: MapVersion, pieces: &[Vec<u8>]) -> Result<Map, PieceError> {
+    put_together(version, pieces.iter())
+}
+
+fn put_together<'a>(
+    version: MapVersion,
+    pieces: impl Iterator<Item = &'a Vec<u8>>,
+) -> Result<Map, PieceError> {
+    let mut map = Map { version, ..Map::default() };
+    let mut last_kind = kind::HOSTS;
+    for (index, piece) in (0..).zip(pieces) {
+        let malformed = PieceError::Malformed(index);
+        let no_hosts = map.hosts.is_empty();
+        let (kind, entries) = read_piece(piece, &mut map).map_err(|Unreadable| malformed)?;
+        // Hosts begin with the first piece, and only the first may say that there are none.
+        let in_place = if index == 0 {
+            kind == kind::HOSTS
+        } else {
+            kind >= last_kind && entries > 0 && !(kind == kind::HOSTS && no_hosts)
+        };
+        if !in_place {
+            return Err(malformed);
+        }
+        last_kind = kind;
+    }
+    map.check()?;
+    Ok(map)
 }
 
 /// Adds what one piece says to the map. Returns the piece's kind and how many entries it has.

@@ -195,7 +195,13 @@ mod tests {
     }
 
     fn identify_probe() -> Message {
-        Message::Probe(Probe { id: 1, kind: ProbeKind::Identify, left: 1, info: Info::default() })
+        Message::Probe(Probe {
+            id: 1,
+            kind: ProbeKind::Identify,
+            left: 1,
+            info: Info::default(),
+            way_there: Route::new(),
+        })
     }
 
     fn payload(route: &[Element], frame: &[u8]) -> Vec<u8> {
@@ -318,8 +324,13 @@ mod tests {
         let too_long = [Element::Identify; Route::MAX_BYTES + 1];
         assert_eq!(ask(&too_long, &good), no_area);
         assert_ne!(ask(&too_long[1..], &good), no_area);
-        let unflagged =
-            Message::Probe(Probe { id: 1, kind: ProbeKind::Loopback, left: 1, info: Info::default() });
+        let unflagged = Message::Probe(Probe {
+            id: 1,
+            kind: ProbeKind::Loopback,
+            left: 1,
+            info: Info::default(),
+            way_there: Route::new(),
+        });
         assert_eq!(ask(&[Element::Identify], &[&unflagged.encode()[..], &[0; 64]].concat()), no_area);
     }
 

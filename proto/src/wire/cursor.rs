@@ -1,5 +1,6 @@
 //! Reading and writing the fields of messages, big-endian.
 
+use super::Route;
 use crate::Mac;
 use crate::map::MapVersion;
 
@@ -62,6 +63,13 @@ impl<'a> Reader<'a> {
         if version.is_some() || version == MapVersion::NONE { Ok(version) } else { Err(Unreadable) }
     }
 
+    /// A route behind its length, which must be all route.
+    pub(crate) fn route(&mut self) -> Result<Route, Unreadable> {
+        let length = usize::from(self.u8()?);
+        let (route, used) = Route::parse(self.bytes(length)?).map_err(|_| Unreadable)?;
+        if used == length { Ok(route) } else { Err(Unreadable) }
+    }
+
     /// Makes sure that nothing is left.
     pub(crate) fn finish(self) -> Result<(), Unreadable> {
         if self.rest.is_empty() { Ok(()) } else { Err(Unreadable) }
@@ -76,6 +84,7 @@ pub(crate) trait Write {
     fn put_u64(&mut self, value: u64);
     fn put_mac(&mut self, mac: Mac);
     fn put_version(&mut self, version: MapVersion);
+    fn put_route(&mut self, route: &Route);
 }
 
 impl Write for Vec<u8> {
@@ -103,6 +112,12 @@ impl Write for Vec<u8> {
         let version = if version.is_some() { version } else { MapVersion::NONE };
         self.put_mac(version.mac);
         self.put_u32(version.counter);
+    }
+
+    fn put_route(&mut self, route: &Route) {
+        debug_assert!(route.as_bytes().len() <= Route::MAX_BYTES, "the route is too long to travel");
+        self.put_u8(route.as_bytes().len() as u8);
+        self.extend_from_slice(route.as_bytes());
     }
 }
 

@@ -7,6 +7,8 @@
 //! +-------+-----+-----------+---------+-------+-------------+--------+-------+
 //! ```
 
+use std::fmt;
+
 use super::cursor::{Reader, Unreadable, Write};
 use crate::map::{MapVersion, Rank};
 
@@ -58,6 +60,21 @@ pub struct InfoFlags {
     pub network_complete: bool,
     /// It prints what others send it to print (`--printeur`).
     pub printeur: bool,
+}
+
+impl fmt::Display for AgentState {
+    /// The name in lower case, as status displays show it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Starting => "starting",
+            Self::Mapping => "mapping",
+            Self::Passive => "passive",
+            Self::Fetching => "fetching",
+            Self::Routing => "routing",
+            Self::Configured => "configured",
+            Self::Isolated => "isolated",
+        })
+    }
 }
 
 impl AgentState {

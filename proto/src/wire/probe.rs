@@ -1,7 +1,7 @@
 //! Probes: frames that are meant to come back.
 
-use super::Info;
 use super::cursor::{Reader, Unreadable, Write};
+use super::{Info, Route};
 
 /// Why a probe was sent, and so how many route elements a host that it hits finds left.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -17,7 +17,7 @@ pub enum ProbeKind {
 /// A frame that is meant to come back to its sender. Where it hits a host instead, and the route
 /// left over begins with delta 0 or identify, that host's agent answers along the rest with a
 /// [`Reply`]: one frame tells a port with an xbar from a port with a host.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Probe {
     /// Tells this probe from all others of this sender.
     pub id: u32,
@@ -28,6 +28,9 @@ pub struct Probe {
     pub left: u8,
     /// Who sent it.
     pub info: Info,
+    /// The elements up to its turn: how a host that it hits is reached from the sender. Elements
+    /// that were obeyed are gone from the frame, and absolute ones cannot be told from the rest.
+    pub way_there: Route,
 }
 
 impl ProbeKind {
@@ -51,11 +54,12 @@ impl ProbeKind {
 
 impl Probe {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        let Self { id, kind, left, info } = self;
+        let Self { id, kind, left, info, way_there } = self;
         out.put_u32(*id);
         out.put_u8(kind.code());
         out.put_u8(*left);
         info.write(out);
+        out.put_route(way_there);
     }
 
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Unreadable> {
@@ -64,6 +68,7 @@ impl Probe {
             kind: ProbeKind::from_code(reader.u8()?)?,
             left: reader.u8()?,
             info: Info::read(reader)?,
+            way_there: reader.route()?,
         })
     }
 }

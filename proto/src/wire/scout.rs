@@ -63,6 +63,9 @@ pub struct Scout {
     pub info: Info,
     /// The way back to the sender.
     pub way_back: Route,
+    /// The way that it takes: how its receiver is reached from the sender, to be carried back in
+    /// what the receiver asks in turn.
+    pub way_there: Route,
     /// Why it was sent.
     pub reason: Reason,
 }
@@ -153,12 +156,11 @@ fn read_text(reader: &mut Reader<'_>) -> Result<String, Unreadable> {
 
 impl Scout {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        let Self { id, info, way_back, reason } = self;
-        debug_assert!(way_back.as_bytes().len() <= Route::MAX_BYTES, "the way back is too long to travel");
+        let Self { id, info, way_back, way_there, reason } = self;
         out.put_u32(*id);
         info.write(out);
-        out.put_u8(way_back.as_bytes().len() as u8);
-        out.extend_from_slice(way_back.as_bytes());
+        out.put_route(way_back);
+        out.put_route(way_there);
         reason.write(out);
     }
 
@@ -166,15 +168,9 @@ impl Scout {
         Ok(Self {
             id: reader.u32()?,
             info: Info::read(reader)?,
-            way_back: read_route(reader)?,
+            way_back: reader.route()?,
+            way_there: reader.route()?,
             reason: Reason::read(reader)?,
         })
     }
-}
-
-/// A route behind its length, which must be all route.
-fn read_route(reader: &mut Reader<'_>) -> Result<Route, Unreadable> {
-    let length = usize::from(reader.u8()?);
-    let (route, used) = Route::parse(reader.bytes(length)?).map_err(|_| Unreadable)?;
-    if used == length { Ok(route) } else { Err(Unreadable) }
 }

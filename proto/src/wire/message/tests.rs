@@ -90,14 +90,14 @@ fn answer() -> impl Strategy<Value = Answer> {
 fn message() -> impl Strategy<Value = Message> {
     let kind = prop_oneof![Just(ProbeKind::Loopback), Just(ProbeKind::Compare), Just(ProbeKind::Identify)];
     prop_oneof![
-        (any::<u32>(), kind, any::<u8>(), info()).prop_map(|(id, kind, left, info)| Message::Probe(Probe {
-            id,
-            kind,
-            left,
-            info
-        })),
-        (any::<u32>(), info(), route(), reason())
-            .prop_map(|(id, info, way_back, reason)| Message::Scout(Scout { id, info, way_back, reason })),
+        (any::<u32>(), kind, any::<u8>(), info(), route()).prop_map(|(id, kind, left, info, way_there)| {
+            Message::Probe(Probe { id, kind, left, info, way_there })
+        }),
+        (any::<u32>(), info(), route(), route(), reason()).prop_map(
+            |(id, info, way_back, way_there, reason)| {
+                Message::Scout(Scout { id, info, way_back, way_there, reason })
+            }
+        ),
         (any::<u32>(), mac(), info(), answer()).prop_map(|(id, to, info, answer)| Message::Reply(Reply {
             id,
             to,
@@ -139,8 +139,14 @@ fn assert_golden(message: &Message, golden: &str) {
 fn probes_have_their_golden_bytes() {
     for (kind, code) in [(ProbeKind::Loopback, "00"), (ProbeKind::Compare, "01"), (ProbeKind::Identify, "02")]
     {
-        let probe = Probe { id: 0x0a0b_0c0d, kind, left: 4, info: sample_info() };
-        assert_golden(&Message::Probe(probe), &format!("01 0a0b0c0d {code} 04 INFO"));
+        let probe = Probe {
+            id: 0x0a0b_0c0d,
+            kind,
+            left: 4,
+            info: sample_info(),
+            way_there: Route::from_iter([Element::Relative(1)]),
+        };
+        assert_golden(&Message::Probe(probe), &format!("01 0a0b0c0d {code} 04 INFO 01 81"));
     }
 }
 
@@ -160,8 +166,9 @@ fn scouts_have_their_golden_bytes() {
         (Reason::Printf { text: "hé".to_owned() }, "08 0003 68c3a9"),
     ] {
         let way_back = Route::from_iter([Element::Relative(-3), Element::Absolute(7)]);
-        let scout = Scout { id: 1, info: sample_info(), way_back, reason };
-        assert_golden(&Message::Scout(scout), &format!("02 00000001 INFO 03 bdc007 {golden}"));
+        let way_there = Route::from_iter([Element::Absolute(9)]);
+        let scout = Scout { id: 1, info: sample_info(), way_back, way_there, reason };
+        assert_golden(&Message::Scout(scout), &format!("02 00000001 INFO 03 bdc007 02 c009 {golden}"));
     }
 }
 
@@ -189,9 +196,13 @@ fn replies_have_their_golden_bytes() {
 
 #[test]
 fn messages_are_small() {
-    let probe = |kind| Message::Probe(Probe { id: 0, kind, left: 0, info: sample_info() }).encode().len();
-    assert_eq!(probe(ProbeKind::Loopback), 45);
-    assert_eq!(probe(ProbeKind::Identify), 45 + crate::wire::STAMP_BYTES);
+    let probe = |kind| {
+        Message::Probe(Probe { id: 0, kind, left: 0, info: sample_info(), way_there: Route::new() })
+            .encode()
+            .len()
+    };
+    assert_eq!(probe(ProbeKind::Loopback), 46);
+    assert_eq!(probe(ProbeKind::Identify), 46 + crate::wire::STAMP_BYTES);
     let mut info = Vec::new();
     sample_info().write(&mut info);
     assert_eq!(info.len(), Info::BYTES);
@@ -199,7 +210,13 @@ fn messages_are_small() {
 
 #[test]
 fn a_stamp_comes_back_and_a_damaged_one_is_told() {
-    let probe = Message::Probe(Probe { id: 5, kind: ProbeKind::Identify, left: 1, info: sample_info() });
+    let probe = Message::Probe(Probe {
+        id: 5,
+        kind: ProbeKind::Identify,
+        left: 1,
+        info: sample_info(),
+        way_there: Route::new(),
+    });
     let stamp = Stamp { tag: 0xfeed, ports: 16, arrival: 3, carrier: [0x11; 32] };
     let mut bytes = probe.encode();
     stamp.write(&mut bytes[frame::HEADER_BYTES..]);
@@ -239,7 +256,8 @@ fn fields_that_make_no_sense_are_refused() {
 #[test]
 fn a_stamp_area_belongs_to_identify_probes_alone() {
     let mut body = Vec::new();
-    let probe = |kind| Message::Probe(Probe { id: 5, kind, left: 1, info: sample_info() });
+    let probe =
+        |kind| Message::Probe(Probe { id: 5, kind, left: 1, info: sample_info(), way_there: Route::new() });
     probe(ProbeKind::Loopback).write(&mut body);
     let with_area = frame::build(FrameKind::Mapper, true, None, |out| out.extend_from_slice(&body));
     assert_eq!(Message::decode(&with_area), Err(FrameError::Malformed));
@@ -250,7 +268,13 @@ fn a_stamp_area_belongs_to_identify_probes_alone() {
 
 #[test]
 fn lists_beyond_their_bounds_are_cut_off_by_the_sender_and_refused_by_the_receiver() {
-    let scout = |reason| Scout { id: 0, info: sample_info(), way_back: Route::new(), reason };
+    let scout = |reason| Scout {
+        id: 0,
+        info: sample_info(),
+        way_back: Route::new(),
+        way_there: Route::new(),
+        reason,
+    };
     let suspects = vec![PortRef { xbar: 1, port: 2 }; Reason::MAX_SUSPECTS + 3];
     let sent = Message::Scout(scout(Reason::QueryMapVersion { seen: MapVersion::NONE, suspects }));
     let Ok((Message::Scout(Scout { reason: Reason::QueryMapVersion { suspects, .. }, .. }), None)) =
