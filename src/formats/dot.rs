@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use mapper_proto::map::{Fabric, PortRef};
 
-use super::layers::layers;
+use super::shape::layers;
 
 /// The fabric as an undirected graph: xbars are boxes with their cabled ports, hosts plain
 /// text; xbars as far from hosts stand side by side.
