@@ -7,6 +7,8 @@
 
 pub mod agent;
 pub mod board_info;
+pub mod fabric_argument;
+pub mod output;
 pub mod sim;
 pub mod topology;
 pub mod xbar;
