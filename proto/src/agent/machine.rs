@@ -422,7 +422,7 @@ impl Agent {
     }
 
     pub(super) const fn rank(&self) -> Rank {
-        Rank { level: self.settings.level, mac: self.settings.mac }
+        self.settings.rank()
     }
 
     /// What this agent says of itself.
