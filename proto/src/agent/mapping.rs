@@ -107,6 +107,7 @@ impl Agent {
             None => Explorer::new(&settings, own, seed),
         };
         self.suspects.clear();
+        self.heard.clear();
         self.mapping = Some(Box::new(Mapping {
             explorer,
             base: self.rng.next_u32(),
