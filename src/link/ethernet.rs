@@ -117,12 +117,12 @@ impl EthernetSocket {
         self.write(&[IoSlice::new(&self.header), IoSlice::new(route), IoSlice::new(frame)])
     }
 
-    /// Sends a frame on with the header that it came with, and a new payload in two parts.
+    /// Sends a frame on: the Ethernet header that it came with, and what is left of its payload.
     ///
     /// # Errors
     /// As [`Self::send`].
-    pub fn forward(&self, header: &[u8], head: &[u8], tail: &[u8]) -> io::Result<()> {
-        self.write(&[IoSlice::new(header), IoSlice::new(head), IoSlice::new(tail)])
+    pub fn forward(&self, header: &[u8], payload: &[u8]) -> io::Result<()> {
+        self.write(&[IoSlice::new(header), IoSlice::new(payload)])
     }
 
     fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {

@@ -152,16 +152,18 @@ impl Port {
 
     /// Sends a payload in two parts. What cannot be sent is lost and counted.
     pub fn send(&self, route: &[u8], frame: &[u8]) {
-        self.count(self.socket.borrow().as_ref().map(|socket| socket.send(route, frame)));
+        self.count(self.socket.borrow().as_ref().is_some_and(|socket| socket.send(route, frame).is_ok()));
     }
 
-    /// Sends a frame on with the header that it came with. What cannot be sent is lost and counted.
-    pub fn forward(&self, header: &[u8], head: &[u8], tail: &[u8]) {
-        self.count(self.socket.borrow().as_ref().map(|socket| socket.forward(header, head, tail)));
+    /// Sends a frame on: the header that it came with, and what is left of its payload. What cannot be sent is lost and counted.
+    pub fn forward(&self, header: &[u8], payload: &[u8]) {
+        self.count(
+            self.socket.borrow().as_ref().is_some_and(|socket| socket.forward(header, payload).is_ok()),
+        );
     }
 
-    fn count(&self, result: Option<io::Result<()>>) {
-        let counter = if matches!(result, Some(Ok(()))) { &self.sent } else { &self.unsent };
+    fn count(&self, sent: bool) {
+        let counter = if sent { &self.sent } else { &self.unsent };
         counter.set(counter.get() + 1);
     }
 
