@@ -19,8 +19,11 @@ pub enum CodecError {
     /// Ends before its format number.
     #[error("the agent hung up before it said anything")]
     Truncated,
-    /// The board is too large.
-    #[error("the status cannot be encoded in {MAX_BYTES} bytes")]
+    /// The board is too large to be read back.
+    #[error("the status takes {0} bytes, more than the {MAX_BYTES} that a client reads")]
+    TooLarge(usize),
+    /// The board cannot be encoded.
+    #[error("the status cannot be encoded")]
     Encode(#[from] bincode::error::EncodeError),
     /// The bytes are no board.
     #[error("the agent's answer is no status")]
@@ -35,7 +38,8 @@ const fn configuration() -> Configuration<LittleEndian, Fixint, Limit<MAX_BYTES>
 pub(super) fn encode(board: &Board) -> Result<Vec<u8>, CodecError> {
     let mut bytes = FORMAT.to_le_bytes().to_vec();
     bincode::serde::encode_into_std_write(board, &mut bytes, configuration())?;
-    Ok(bytes)
+    // bincode keeps its limit only when it reads.
+    if bytes.len() > MAX_BYTES { Err(CodecError::TooLarge(bytes.len())) } else { Ok(bytes) }
 }
 
 /// The board in these bytes.
@@ -91,7 +95,7 @@ mod tests {
     #[test]
     fn a_board_that_is_too_large_is_refused() {
         let large = Board { interface: "x".repeat(MAX_BYTES + 1), ..board() };
-        assert!(matches!(encode(&large), Err(CodecError::Encode(_))), "the limit holds on both sides");
+        assert!(matches!(encode(&large), Err(CodecError::TooLarge(_))));
     }
 
     proptest! {

@@ -118,7 +118,7 @@ pub fn fetch(run_dir: &Path, unit: u8) -> Result<Option<Board>, StatusSocketErro
     };
     stream.set_read_timeout(Some(PATIENCE)).map_err(silent)?;
     let mut bytes = Vec::new();
-    stream.take(MAX_BYTES as u64 + 4).read_to_end(&mut bytes).map_err(silent)?;
+    stream.take(MAX_BYTES as u64).read_to_end(&mut bytes).map_err(silent)?;
     codec::decode(&bytes).map(Some).map_err(|source| StatusSocketError::Garbled { unit, source })
 }
 
