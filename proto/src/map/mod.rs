@@ -4,6 +4,7 @@
 //! A [`Fabric`] is what a file or a generator describes: a map and what only people know of it.
 
 mod fabric;
+pub mod ways;
 
 pub use fabric::{Fabric, HostLabel, XbarLabel};
 
