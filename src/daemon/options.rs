@@ -58,6 +58,13 @@ impl<'de, const MIN: u32, const MAX: u32> Deserialize<'de> for Bounded<MIN, MAX>
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Text<T>(T);
 
+impl<T> Text<T> {
+    /// The value.
+    pub fn value(self) -> T {
+        self.0
+    }
+}
+
 impl<T: FromStr<Err: fmt::Display>> FromStr for Text<T> {
     type Err = String;
 
@@ -75,6 +82,13 @@ impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
 /// An EtherType, written `0x88b5` or `88b5`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EtherType(u16);
+
+impl EtherType {
+    /// Its number.
+    pub const fn number(self) -> u16 {
+        self.0
+    }
+}
 
 impl FromStr for EtherType {
     type Err = String;
