@@ -15,13 +15,26 @@
 //!                                                  (verifies, for ever)
 //! ```
 //!
-//! One file a concern: [`contact`](self) (election), `mapping`, `fetch`, `held` (the map in
-//! force and the tree), `verify` and `checks`, `requests` (scouts that wait for a reply).
+//! One file a concern: `machine` (what comes in is told apart), `contact` (election), `mapping`,
+//! `fetch` (distribution), `tree` and `held` (the map in force), `watch`, `verify` and `checks`
+//! (verification), `requests` (scouts that wait for a reply).
 
+mod backoff;
+mod checks;
+mod contact;
 mod event;
+mod fetch;
+mod held;
+mod machine;
+mod mapping;
+mod requests;
 mod settings;
 mod status;
+mod tree;
+mod verify;
+mod watch;
 
 pub use event::{Event, Transmit};
+pub use machine::Agent;
 pub use settings::Settings;
 pub use status::{Dropped, MappingCost, Sent, Status, Unreachable};
