@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -18,7 +18,8 @@ use tracing_subscriber::prelude::*;
 /// If the file cannot be opened.
 pub fn start(verbose: bool, file: Option<&Path>) -> io::Result<()> {
     let level = if verbose { LevelFilter::DEBUG } else { LevelFilter::INFO };
-    let to_stderr = layer().with_target(false).with_writer(io::stderr).with_filter(level);
+    let colours = io::stderr().is_terminal();
+    let to_stderr = layer().with_target(false).with_ansi(colours).with_writer(io::stderr).with_filter(level);
     let to_file = match file {
         None => None,
         Some(path) => {

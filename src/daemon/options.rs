@@ -268,7 +268,7 @@ pub struct Config {
     /// Seed of the agent's random choices.
     pub seed: Option<u64>,
     /// Routes to each destination.
-    pub num_passes: usize,
+    pub num_passes: u8,
     /// Whether to route by up*/down* whatever the fabric looks like.
     pub non_clos: bool,
     /// Board number.
@@ -364,7 +364,7 @@ impl Options {
             },
             settings,
             seed: self.seed.map(|n| u64::from(n.0)),
-            num_passes: self.num_passes.map_or(DEFAULT_NUM_PASSES, |n| n.0 as usize),
+            num_passes: self.num_passes.map_or(DEFAULT_NUM_PASSES, |n| n.0 as u8),
             non_clos: self.non_clos.unwrap_or(false),
             unit: self.unit.unwrap_or(0),
             run_dir: self.run_dir.unwrap_or_else(default_run_dir),
@@ -404,7 +404,7 @@ impl Options {
 }
 
 /// Routes to each destination, as in GM-2.
-const DEFAULT_NUM_PASSES: usize = 8;
+const DEFAULT_NUM_PASSES: u8 = 8;
 const DEFAULT_MAP_ONCE_LIMIT_S: u64 = 300;
 
 fn millis<const MIN: u32, const MAX: u32>(value: Option<Bounded<MIN, MAX>>, default: Duration) -> Duration {

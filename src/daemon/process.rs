@@ -17,7 +17,7 @@ use super::fork::{Side, fork};
 pub enum ProcessError {
     /// Another process holds the pid file.
     #[error(
-        "{} is held by a running process; stop that one first, or use another --unit and pid file",
+        "{} is held by a running process; stop that one first, or name another pid file",
         path.display()
     )]
     AlreadyRunning {

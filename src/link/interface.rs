@@ -105,12 +105,15 @@ impl Monitor {
     /// # Errors
     /// If the kernel's answer cannot be read.
     pub async fn changes(&self) -> Result<Vec<Change>, LinkError> {
-        let mut buffer = vec![0; BUFFER_BYTES];
-        let received = self.socket.async_io(Interest::READABLE, |mut socket| socket.read(&mut buffer)).await;
-        match received {
-            Ok(bytes) => Ok(parse_messages(&buffer[..bytes]).collect()),
+        // No buffer is held while nothing changes.
+        let read = |mut socket: &Socket| {
+            let mut buffer = vec![0; BUFFER_BYTES];
+            let bytes = socket.read(&mut buffer)?;
+            Ok(parse_messages(&buffer[..bytes]).collect())
+        };
+        match self.socket.async_io(Interest::READABLE, read).await {
             Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => Ok(vec![Change::Missed]),
-            Err(error) => Err(LinkError::Netlink(error)),
+            changes => changes.map_err(LinkError::Netlink),
         }
     }
 }

@@ -99,7 +99,12 @@ pub fn run(config: &Config) -> Result<ExitCode, XbarError> {
         for &(number, _) in &config.interfaces {
             tokio::task::spawn_local(Rc::clone(&switch).forward_from(number));
         }
-        info!(ports = config.ports, kind = ?switch.kind(), "the crossbar runs");
+        match switch.kind() {
+            CrossbarKind::Plain => info!(ports = config.ports, "a plain crossbar runs"),
+            CrossbarKind::Tagged { tag } => {
+                info!(ports = config.ports, tag = format_args!("{tag:#018x}"), "a tagged crossbar runs");
+            }
+        }
         if let Some(starter) = starter {
             starter.ready()?;
         }

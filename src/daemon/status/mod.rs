@@ -7,6 +7,6 @@ mod board;
 mod codec;
 mod socket;
 
-pub use board::{Board, Counters, MapVersionDto, Reason, state_name};
+pub use board::{Board, Counters, MapVersionDto, Reason, Surroundings, state_name};
 pub use codec::CodecError;
 pub use socket::{StatusServer, StatusSocketError, fetch, socket_path, units};
