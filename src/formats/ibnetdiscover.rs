@@ -42,6 +42,9 @@ pub(super) fn parse(text: &str) -> Result<Fabric, Malformed> {
             ));
         }
     }
+    if draft.last().is_none() {
+        return Err(Malformed::at(1, "there is no node in it; expected a fabric"));
+    }
     let mut fabric = draft.finish()?;
     tag_xbars(&mut fabric);
     Ok(fabric)

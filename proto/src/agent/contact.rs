@@ -8,9 +8,8 @@
 use super::event::Event;
 use super::machine::{Agent, Parent, Timer};
 use super::requests::Asked;
-use crate::map::pieces::decode_pieces;
 use crate::map::ways::follow;
-use crate::map::{MapVersion, PortRef, Rank};
+use crate::map::{MapVersion, PortRef, Rank, decode_pieces};
 use crate::wire::{AgentState, Info, Reason, Route};
 use crate::{Instant, Mac};
 
@@ -49,7 +48,9 @@ impl Agent {
     /// A host that is not in the map means that the map no longer holds.
     fn look_at_stranger(&mut self, now: Instant, info: &Info, way_there: &Route) {
         let mac = info.rank.mac;
-        let Some(held) = self.held.as_ref().filter(|held| held.valid && held.version != info.version) else { return };
+        let Some(held) = self.held.as_ref().filter(|held| held.valid && held.version != info.version) else {
+            return;
+        };
         if held.neighbours().contains(&mac) || held.leader.mac == mac || !self.backoff.counts(now, mac) {
             return;
         }
@@ -63,14 +64,10 @@ impl Agent {
     /// A higher mapper was met.
     pub(super) fn become_passive(&mut self, now: Instant, to: &Info, (route, way_back): (Route, Route)) {
         self.leave_tree(now, &format!("{} is a higher mapper", to.rank.mac));
-        self.follow(now, Parent {
-            rank: to.rank,
-            route,
-            way_back,
-            provisional: true,
-            last_heard: now,
-            since: now,
-        });
+        self.follow(
+            now,
+            Parent { rank: to.rank, route, way_back, provisional: true, last_heard: now, since: now },
+        );
         self.event(Event::BecamePassive { to: to.rank });
         self.printeur = to.flags.printeur;
         self.print_at_parent_if_wanted(now, "becomes passive");
@@ -204,6 +201,7 @@ impl Agent {
     /// Whether this address is that of this agent's parent in the tree or in waiting.
     pub(super) fn is_parent(&self, mac: Mac) -> bool {
         let in_tree = self.held.as_ref().filter(|held| held.valid).and_then(|held| held.parent);
-        in_tree.is_some_and(|parent| parent.mac == mac) || self.parent.as_ref().is_some_and(|parent| parent.rank.mac == mac)
+        in_tree.is_some_and(|parent| parent.mac == mac)
+            || self.parent.as_ref().is_some_and(|parent| parent.rank.mac == mac)
     }
 }

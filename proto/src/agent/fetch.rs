@@ -4,8 +4,7 @@ use super::held::Held;
 use super::machine::{Agent, Parent, Timer};
 use super::requests::Asked;
 use crate::Instant;
-use crate::map::pieces::Assembly;
-use crate::map::{MapVersion, Rank};
+use crate::map::{Assembly, MapVersion, Rank};
 use crate::wire::{AgentState, Answer, Info, Reason, Route};
 
 /// A map on its way here.
@@ -40,7 +39,8 @@ impl Agent {
             last_heard: now,
             since: now,
         });
-        self.fetch = Some(Box::new(Fetch { version: from.version, leader, from: *from, way, assembly, next: 0 }));
+        self.fetch =
+            Some(Box::new(Fetch { version: from.version, leader, from: *from, way, assembly, next: 0 }));
         self.state = AgentState::Fetching;
         self.ask_for_pieces(now);
     }
@@ -55,7 +55,9 @@ impl Agent {
         let tries = self.settings.probe_tries.saturating_mul(3);
         let mut under_way = self.requests.count(|asked| asked == Asked::Piece);
         while under_way < self.settings.piece_window {
-            let Some(fetch) = self.fetch.as_mut().filter(|fetch| fetch.next < fetch.from.pieces) else { return };
+            let Some(fetch) = self.fetch.as_mut().filter(|fetch| fetch.next < fetch.from.pieces) else {
+                return;
+            };
             let reason = Reason::MapRequest { version: fetch.version, piece: fetch.next };
             let way = fetch.way.clone();
             fetch.next += 1;
@@ -67,7 +69,8 @@ impl Agent {
     /// A piece has come, or word that it cannot be had.
     pub(super) fn hear_piece(&mut self, now: Instant, info: &Info, answer: Answer) {
         let Answer::MapRequest { version, piece, bytes, .. } = answer else { return };
-        let Some(fetch) = self.fetch.as_mut().filter(|f| f.version == version && f.from.rank.mac == info.rank.mac)
+        let Some(fetch) =
+            self.fetch.as_mut().filter(|f| f.version == version && f.from.rank.mac == info.rank.mac)
         else {
             self.dropped.unexpected += 1;
             return;
@@ -111,10 +114,11 @@ impl Agent {
     fn finish_fetch(&mut self, now: Instant) {
         let Some(fetch) = self.end_fetch() else { return };
         let (version, from) = (fetch.version, fetch.from.rank.mac);
-        let Ok((map, pieces)) = fetch.assembly.finish() else {
+        let Ok(map) = fetch.assembly.finish() else {
             self.dropped.implausible += 1;
             return self.map_again(now, "the map that came makes no sense");
         };
+        let pieces = fetch.assembly.into_pieces();
         let led_by_maker = map.hosts.first().is_some_and(|host| host.mac == version.mac);
         let outranked = map.hosts.first().is_some_and(|host| host.rank() < self.rank());
         let held = Held::new(&map, pieces, self.settings.mac, self.settings.xbar_check);

@@ -106,14 +106,7 @@ impl Held {
 
 impl Child {
     fn new(host: &Host) -> Self {
-        Self {
-            mac: host.mac,
-            at: host.at,
-            complete: false,
-            answers: true,
-            stale_cycles: 0,
-            trouble: None,
-        }
+        Self { mac: host.mac, at: host.at, complete: false, answers: true, stale_cycles: 0, trouble: None }
     }
 
     /// Takes in what the child says of itself. True if it holds this very map.
@@ -137,11 +130,7 @@ impl Child {
 
 /// The shortest ways there and back between the host at `own` and those others that are wanted, for small messages to
 /// hosts that no proved route is at hand for.
-pub(super) fn short_ways(
-    map: &Map,
-    own: Mac,
-    wanted: impl Fn(Mac) -> bool,
-) -> Vec<(Mac, (Route, Route))> {
+pub(super) fn short_ways(map: &Map, own: Mac, wanted: impl Fn(Mac) -> bool) -> Vec<(Mac, (Route, Route))> {
     let agents =
         map.hosts.iter().filter(|h| h.host_type != host_type::PHANTOM && h.mac != own && wanted(h.mac));
     let Some(at) = map.hosts.iter().find(|h| h.mac == own).and_then(|h| h.at) else {

@@ -15,11 +15,10 @@ use super::requests::{Asked, Expired, Request, Requests};
 use super::settings::Settings;
 use super::status::{Dropped, MappingCost, Sent, Status, Unreachable};
 use super::verify::Cycle;
-use crate::map::pieces::decode_pieces;
-use crate::map::{Map, MapVersion, PortRef, Rank};
+use crate::map::{Map, MapVersion, PortRef, Rank, decode_pieces};
 use crate::wire::{
-    AgentState, Answer, Element, FrameError, Info, InfoFlags, Message, Probe, Reason, Reply, Route, Scout, Stamp,
-    split_route,
+    AgentState, Answer, Element, FrameError, Info, InfoFlags, Message, Probe, Reason, Reply, Route, Scout,
+    Stamp, split_route,
 };
 use crate::{Instant, Mac};
 
@@ -267,9 +266,10 @@ impl Agent {
         if reply.to != self.settings.mac || reply.info.rank.mac == self.settings.mac {
             self.dropped.unexpected += 1;
         } else if reply.id & Requests::ID_BIT != 0 {
-            let fits = self.requests.peek(reply.id).is_some_and(|request| answers(&request.reason, &reply.answer));
+            let fits =
+                self.requests.peek(reply.id).is_some_and(|request| answers(&request.reason, &reply.answer));
             match self.requests.take(reply.id).filter(|_| fits) {
-                Some(request) => self.answered(now, request, reply),
+                Some(request) => self.answered(now, request.asked, reply),
                 None => self.dropped.unexpected += 1,
             }
         } else if self.cycle.as_ref().is_some_and(|cycle| cycle.waits_for(reply.id)) {
@@ -281,9 +281,9 @@ impl Agent {
     }
 
     /// A scout of this agent was answered.
-    fn answered(&mut self, now: Instant, request: Request, reply: Reply) {
+    fn answered(&mut self, now: Instant, asked: Asked, reply: Reply) {
         let info = reply.info;
-        match request.asked {
+        match asked {
             Asked::ParentVersion => self.hear_parent_version(now, &info),
             Asked::ParentNotice | Asked::Courtesy => {}
             Asked::ChildNotice(mac) => self.hear_child(mac, &info),
@@ -311,7 +311,9 @@ impl Agent {
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(expired) = self.requests.expired(now, self.settings.probe_timeout) {
             match expired {
-                Expired::Again(id, request) => self.send_scout(id, (request.route, request.way_back), request.reason),
+                Expired::Again(id, request) => {
+                    self.send_scout(id, (request.route, request.way_back), request.reason);
+                }
                 Expired::GivenUp(request) => self.unanswered(now, &request),
             }
         }
@@ -386,7 +388,10 @@ impl Agent {
             rank: self.rank(),
             state: self.state,
             leader: held.map(|h| h.leader).or_else(|| self.parent.as_ref().map(|p| p.rank)),
-            parent: in_force.and_then(|h| h.parent).or_else(|| self.parent.as_ref().map(|p| p.rank)).map(|rank| rank.mac),
+            parent: in_force
+                .and_then(|h| h.parent)
+                .or_else(|| self.parent.as_ref().map(|p| p.rank))
+                .map(|rank| rank.mac),
             children: in_force.iter().flat_map(|h| &h.children).map(|c| c.mac).collect(),
             version: in_force.map_or(MapVersion::NONE, |h| h.version),
             hosts: held.map_or(0, |h| h.hosts),
@@ -417,7 +422,7 @@ impl Agent {
     }
 
     pub(super) const fn rank(&self) -> Rank {
-        Rank { level: self.settings.level, mac: self.settings.mac }
+        self.settings.rank()
     }
 
     /// What this agent says of itself.
@@ -451,7 +456,9 @@ impl Agent {
         let counter = match reason {
             Reason::Mapping => &mut self.sent.scouts,
             Reason::QueryMapVersion { .. } => &mut self.sent.queries,
-            Reason::Tree { .. } | Reason::Pause { .. } | Reason::Resume | Reason::Printf { .. } => &mut self.sent.tree,
+            Reason::Tree { .. } | Reason::Pause { .. } | Reason::Resume | Reason::Printf { .. } => {
+                &mut self.sent.tree
+            }
             Reason::Verify => &mut self.sent.verify,
             Reason::MapRequest { .. } => &mut self.sent.pieces,
         };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::Mac;
-use crate::map::host_type;
+use crate::map::{Rank, host_type};
 
 /// What the user may set of an agent. All times are the agent's own, not the fabric's.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,6 +49,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The agent's rank in the election.
+    pub const fn rank(&self) -> Rank {
+        Rank { level: self.level, mac: self.mac }
+    }
+
     /// The defaults for the interface with this address.
     pub const fn new(mac: Mac) -> Self {
         Self {

@@ -30,7 +30,9 @@ impl Agent {
 
     /// The driver has routes to all hosts in place.
     pub(super) fn take_routes(&mut self, now: Instant, version: MapVersion, routes: Vec<(Mac, Route)>) {
-        let Some(held) = self.held.as_mut().filter(|held| held.version == version && held.valid) else { return };
+        let Some(held) = self.held.as_mut().filter(|held| held.version == version && held.valid) else {
+            return;
+        };
         for (mac, route) in routes {
             if let Some(way_back) = reverse(&route) {
                 held.routes.insert(mac, (route, way_back));

@@ -102,9 +102,10 @@ impl Cycle {
         match (running.check, stamp) {
             (Check::Returns(_), _) | (Check::Host { .. }, _) => None,
             (Check::Silent(probe), _) => Some(appeared(&probe)),
-            (Check::Stamped { probe, .. }, None) => {
-                Some(Step::Failed { cause: "an xbar no longer tells its identity".into(), suspect: probe.suspect })
-            }
+            (Check::Stamped { probe, .. }, None) => Some(Step::Failed {
+                cause: "an xbar no longer tells its identity".into(),
+                suspect: probe.suspect,
+            }),
             (Check::Stamped { probe, tag, arrival, in_use }, Some(stamp)) => {
                 self.compare_stamp(&probe, (tag, arrival), in_use.as_deref(), stamp)
             }
@@ -124,7 +125,8 @@ impl Cycle {
             return Some(Step::Failed { cause, suspect });
         }
         if stamp.arrival != arrival {
-            let cause = format!("a cable leads to port {} of xbar {tag:016x}, no longer {arrival}", stamp.arrival);
+            let cause =
+                format!("a cable leads to port {} of xbar {tag:016x}, no longer {arrival}", stamp.arrival);
             return Some(Step::Failed { cause, suspect });
         }
         let in_use = in_use?;

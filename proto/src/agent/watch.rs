@@ -172,7 +172,9 @@ impl Agent {
 
     /// A host of this agent's share has answered.
     pub(super) fn hear_host_verified(&mut self, now: Instant, check: usize, info: &Info) {
-        let Some(Check::Host { mac, suspect, .. }) = self.held.as_ref().and_then(|held| held.share.get(check)) else {
+        let Some(Check::Host { mac, suspect, .. }) =
+            self.held.as_ref().and_then(|held| held.share.get(check))
+        else {
             return;
         };
         if *mac != info.rank.mac {
