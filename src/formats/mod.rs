@@ -1,1 +1,209 @@
-//! Fabrics, routes and tables as files.
+//! Fabrics as files.
+//!
+//! Readers are told apart by what a file says, never by its name:
+//!
+//! | file | told by | written |
+//! |---|---|---|
+//! | `mapper.map/1` JSON ([`json`]) | begins with `{` | exactly |
+//! | GM `.map` ([`gm_map`]) | first line is two numbers | ports counted from 0; no tags, levels, GUIDs |
+//! | ibnetdiscover output, ibsim netlist ([`ibnetdiscover`]) | the rest | ports counted from 1; no levels |
+//!
+//! Written only: drawings for Graphviz ([`dot`]) and as SVG ([`svg`]).
+//!
+//! A host's name is its node's id in the file. Its address is the low 48 bits of its GUID, or
+//! what the file calls its address; without one, or where it is taken, `02:00:00:xx:xx:xx` by
+//! position. No file makes a reader panic, and what it may hold is bounded.
+
+pub mod dot;
+pub mod gm_map;
+pub mod ibnetdiscover;
+pub mod json;
+pub mod svg;
+
+mod draft;
+mod layers;
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use mapper_proto::map::Fabric;
+use mapper_sim::topology::{self, SpecError};
+use thiserror::Error;
+
+/// Longest file that is read, in bytes. A fabric of 200,000 hosts needs about a quarter of it.
+pub const MAX_FILE_BYTES: u64 = 256 << 20;
+
+/// The formats that fabrics are written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum FileFormat {
+    /// As ibnetdiscover prints it; ibsim reads it too.
+    Ibnetdiscover,
+    /// GM's `.map`.
+    GmMap,
+    /// `mapper.map/1`.
+    Json,
+    /// A drawing for Graphviz.
+    Dot,
+    /// A drawing.
+    Svg,
+}
+
+impl FileFormat {
+    /// The format that a file's name asks for by its extension.
+    pub fn of_path(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "net" | "topo" | "txt" | "ibnetdiscover" => Some(Self::Ibnetdiscover),
+            "map" => Some(Self::GmMap),
+            "json" => Some(Self::Json),
+            "dot" | "gv" => Some(Self::Dot),
+            "svg" => Some(Self::Svg),
+            _ => None,
+        }
+    }
+}
+
+/// Why there is no fabric to be had.
+#[derive(Debug, Error)]
+pub enum FormatError {
+    /// The file cannot be read.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The file is too long.
+    #[error("{} is longer than {MAX_FILE_BYTES} bytes, which no fabric needs", path.display())]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is malformed.
+    #[error("{file}:{place}: {problem}")]
+    Malformed {
+        /// The file.
+        file: String,
+        /// The line, or the JSON value.
+        place: String,
+        /// What is wrong and what was expected.
+        problem: String,
+    },
+    /// A generator spec is wrong.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// Neither a file nor a spec.
+    #[error(
+        "`{argument}` is neither a file nor a generator spec; expected the path of an ibnetdiscover, ibsim, \
+         GM .map or mapper.map/1 file, or a spec like clos:hosts=128,ports=16"
+    )]
+    NoFabric {
+        /// What was given.
+        argument: String,
+    },
+}
+
+/// What is wrong with a text, and where. The file's name joins it in [`parse`].
+#[derive(Debug)]
+struct Malformed {
+    place: String,
+    problem: String,
+}
+
+impl Malformed {
+    /// At a line.
+    fn at(line: usize, problem: impl Into<String>) -> Self {
+        Self { place: line.to_string(), problem: problem.into() }
+    }
+
+    /// In a JSON value.
+    fn within(value: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { place: value.into(), problem: problem.into() }
+    }
+}
+
+/// The fabric that `argument` means: a file's, if there is such a file, or else a generator's.
+///
+/// # Errors
+/// If it is neither, or the file or the spec is no good.
+pub fn resolve(argument: &str) -> Result<Fabric, FormatError> {
+    let path = Path::new(argument);
+    if !path.exists() {
+        if topology::is_spec(argument) {
+            return Ok(topology::generate(argument)?);
+        }
+        if !argument.contains(['/', '.']) {
+            return Err(FormatError::NoFabric { argument: argument.to_owned() });
+        }
+    }
+    read_fabric(path)
+}
+
+/// The fabric in a file.
+///
+/// # Errors
+/// If it cannot be read, is too long, or is malformed; the error names the file and the line.
+pub fn read_fabric(path: &Path) -> Result<Fabric, FormatError> {
+    let unreadable = |source| FormatError::Unreadable { path: path.to_owned(), source };
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(FormatError::TooLong { path: path.to_owned() });
+    }
+    // Descriptions may be in any encoding; all else is ASCII.
+    parse(&path.display().to_string(), &String::from_utf8_lossy(&bytes))
+}
+
+/// The fabric in a text. `name` is what errors call the text.
+///
+/// # Errors
+/// If it is malformed; the error names the line.
+pub fn parse(name: &str, text: &str) -> Result<Fabric, FormatError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let is_text = |line: &&str| !line.is_empty() && !line.starts_with(['#', ';']);
+    let fabric = match text.lines().map(str::trim).find(is_text) {
+        None => Err(Malformed::at(1, "there is nothing in it; expected a fabric")),
+        Some(line) if line.starts_with('{') => json::parse(text),
+        Some(line) if line.starts_with(|c: char| c.is_ascii_digit()) => gm_map::parse(text),
+        Some(_) => ibnetdiscover::parse(text),
+    };
+    fabric.map_err(|Malformed { place, problem }| FormatError::Malformed {
+        file: name.to_owned(),
+        place,
+        problem,
+    })
+}
+
+/// A fabric as text.
+pub fn write(fabric: &Fabric, format: FileFormat) -> String {
+    match format {
+        FileFormat::Ibnetdiscover => ibnetdiscover::write(fabric),
+        FileFormat::GmMap => gm_map::write(fabric),
+        FileFormat::Json => json::write(fabric),
+        FileFormat::Dot => dot::write(fabric),
+        FileFormat::Svg => svg::write(fabric),
+    }
+}
+
+/// How far the port numbers of a fabric must move to begin at `first`, 0 or 1. Fabrics that can
+/// be read either way stay as they are.
+fn port_shift(fabric: &Fabric, first: u8) -> i16 {
+    let map = &fabric.map;
+    let mut ends =
+        map.cables.iter().flat_map(|cable| [cable.a, cable.b]).chain(map.hosts.iter().filter_map(|h| h.at));
+    if first == 0 {
+        -i16::from(ends.any(|end| end.port >= map.xbars[end.xbar as usize].ports))
+    } else {
+        i16::from(ends.any(|end| end.port == 0))
+    }
+}
+
+/// Whether a text can be a node's name in every format: short, printable, without quotation
+/// marks.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().count() <= 64 && !text.contains(|c: char| c == '"' || c.is_control())
+}
+
+#[cfg(test)]
+mod tests;

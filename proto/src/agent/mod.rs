@@ -3,198 +3,38 @@
 //! [`Agent`] is a deterministic state machine. The driver feeds it frames, timeouts and routes
 //! (`handle_*`), and after each drains what it wants to send, when it wants to be woken and what
 //! happened (`poll_*`). Time is passed in and never goes back.
+//!
+//! ```text
+//!            a higher mapper is met                its parent says: collect the map
+//! Mapping ------------------------------> Passive ---------------------------------> Fetching
+//!    |  ^                                  |   ^                                        |
+//!    |  | parent silent                    |   | map invalid (not the global mapper)    | all
+//!    |  +----------------------------------+   |                                        | pieces
+//!    | explored                                |            routes in place             v
+//!    +---------------------------------------> | Configured <------------------------ Routing
+//!                                                  (verifies, for ever)
+//! ```
+//!
+//! One file a concern: `machine` (what comes in is told apart), `contact` (election), `mapping`,
+//! `fetch` (distribution), `tree` and `held` (the map in force), `watch`, `verify` and `checks`
+//! (verification), `requests` (scouts that wait for a reply).
 
+mod backoff;
+mod checks;
+mod contact;
+mod event;
+mod fetch;
+mod held;
+mod machine;
+mod mapping;
+mod requests;
 mod settings;
+mod status;
+mod tree;
+mod verify;
+mod watch;
 
+pub use event::{Event, Transmit};
+pub use machine::Agent;
 pub use settings::Settings;
-
-use std::sync::Arc;
-
-use crate::map::{Map, MapVersion, Rank};
-use crate::wire::{AgentState, FrameError, Route};
-use crate::{Instant, Mac};
-
-/// A frame to send: the link puts its own header, then the route, then the frame.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Transmit {
-    /// The ports to leave by.
-    pub route: Route,
-    /// All behind the route: header, body, CRC-32.
-    pub frame: Vec<u8>,
-}
-
-/// What happened, for the driver to act on or to log.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Event {
-    /// Exploration began, because of this.
-    MappingStarted {
-        /// Why, in words for a log.
-        cause: String,
-    },
-    /// This agent finished a map as global mapper; its costs are in [`Status::mapping`].
-    Mapped {
-        /// The new map's version.
-        version: MapVersion,
-    },
-    /// A higher mapper was met.
-    BecamePassive {
-        /// Its rank.
-        to: Rank,
-    },
-    /// A complete map is here: compute routes and call [`Agent::handle_routes`] with those to
-    /// `neighbours`, or [`Agent::handle_routing_failure`].
-    MapInstalled {
-        /// The map.
-        map: Arc<Map>,
-        /// Parent and children in the tree, to which the agent itself needs a route.
-        neighbours: Vec<Mac>,
-    },
-    /// The map no longer holds.
-    MapInvalid {
-        /// Which map.
-        version: MapVersion,
-        /// Why, in words for a log.
-        cause: String,
-    },
-    /// Routes for this map are in place and verification runs.
-    Configured {
-        /// The map.
-        version: MapVersion,
-    },
-    /// Every agent of the network is configured with this map.
-    NetworkComplete {
-        /// The map.
-        version: MapVersion,
-    },
-    /// Another agent asked to have this printed (`--printeur`).
-    Printed {
-        /// Who asked.
-        from: Mac,
-        /// What.
-        text: String,
-    },
-    /// A frame was dropped; it has been counted.
-    Dropped {
-        /// Why.
-        error: FrameError,
-    },
-}
-
-/// What the last mapping by this agent cost, retries counted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct MappingCost {
-    /// Loopback and identify probes sent.
-    pub switch_probes: u64,
-    /// Scouts sent.
-    pub scouts: u64,
-    /// Compare probes sent.
-    pub compares: u64,
-    /// When it began.
-    pub began: Instant,
-    /// When it ended.
-    pub ended: Instant,
-}
-
-/// Messages sent since the start, by what they are for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Sent {
-    /// Loopback and identify probes of exploration.
-    pub switch_probes: u64,
-    /// Mapping scouts of exploration.
-    pub scouts: u64,
-    /// Compare probes of exploration.
-    pub compares: u64,
-    /// Tree scouts, pauses and resumes.
-    pub tree: u64,
-    /// Queries for a map version.
-    pub queries: u64,
-    /// Requests for pieces and the pieces themselves.
-    pub pieces: u64,
-    /// Probes and scouts of verification.
-    pub verify: u64,
-    /// Replies other than pieces.
-    pub replies: u64,
-}
-
-/// Frames dropped since the start, by kind.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Dropped {
-    /// Too short.
-    pub truncated: u64,
-    /// Too long.
-    pub oversized: u64,
-    /// CRC-32 mismatch.
-    pub bad_crc: u64,
-    /// Route elements left over that are no probe's turn, or no route at all.
-    pub unstripped_route: u64,
-    /// Unknown protocol version.
-    pub unknown_version: u64,
-    /// Unknown frame type.
-    pub unknown_kind: u64,
-    /// Fields that make no sense.
-    pub malformed: u64,
-    /// Replies and returning probes that nothing waits for: late, duplicated, replayed or forged.
-    pub unexpected: u64,
-    /// Well-formed, but what it says cannot be so: a forged or confused sender.
-    pub implausible: u64,
-    /// Dropped because this agent has too much to do.
-    pub overload: u64,
-}
-
-impl Dropped {
-    /// All of them.
-    pub const fn total(&self) -> u64 {
-        self.truncated
-            + self.oversized
-            + self.bad_crc
-            + self.unstripped_route
-            + self.unknown_version
-            + self.unknown_kind
-            + self.malformed
-            + self.unexpected
-            + self.implausible
-            + self.overload
-    }
-}
-
-/// A host in the map that does not answer as it should.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Unreachable {
-    /// Which host.
-    pub mac: Mac,
-    /// What is wrong, in words for a person.
-    pub why: String,
-}
-
-/// A picture of an agent for status displays.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Status {
-    /// This agent's rank.
-    pub rank: Rank,
-    /// Where it is in its life.
-    pub state: AgentState,
-    /// The global mapper, if known.
-    pub leader: Option<Rank>,
-    /// Its parent in the tree (or the provisional one).
-    pub parent: Option<Mac>,
-    /// Its children in the tree.
-    pub children: Vec<Mac>,
-    /// The map it holds, `NONE` without one or with an invalid one.
-    pub version: MapVersion,
-    /// Hosts in that map (also while it is invalid but its routes still serve).
-    pub hosts: usize,
-    /// Xbars in that map.
-    pub xbars: usize,
-    /// Cables between xbars in that map.
-    pub cables: usize,
-    /// Whether the global mapper has said that all agents are configured with this map.
-    pub network_complete: bool,
-    /// Hosts of the map that this agent looks after and that do not answer as they should.
-    pub unreachable: Vec<Unreachable>,
-    /// The last mapping by this agent, if it finished one.
-    pub mapping: Option<MappingCost>,
-    /// Messages sent.
-    pub sent: Sent,
-    /// Frames dropped.
-    pub dropped: Dropped,
-}
+pub use status::{Dropped, MappingCost, Sent, Status, Unreachable};

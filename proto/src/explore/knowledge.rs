@@ -78,15 +78,16 @@ pub(super) struct Knowledge {
     /// Roots of which something new is known since this was last drained.
     touched: Vec<u32>,
     plain_ports: i16,
-    max_hosts: usize,
 }
 
 impl Knowledge {
     /// Most nodes: several sights of each of the 65,535 xbars that a map can hold.
     const MAX_NODES: usize = 4 * 65_535;
+    /// Most hosts.
+    const MAX_HOSTS: usize = 65_535;
 
     /// Nothing but the own host, which has index 0.
-    pub(super) fn new(own: Host, plain_ports: i16, max_hosts: usize) -> Self {
+    pub(super) fn new(own: Host, plain_ports: i16) -> Self {
         Self {
             nodes: Vec::new(),
             hosts: vec![KnownHost { host: own, at: None }],
@@ -95,7 +96,6 @@ impl Knowledge {
             facts: Vec::new(),
             touched: Vec::new(),
             plain_ports,
-            max_hosts,
         }
     }
 
@@ -162,6 +162,11 @@ impl Knowledge {
         &self.hosts
     }
 
+    /// Whether this host was met.
+    pub(super) fn knows_host(&self, mac: Mac) -> bool {
+        self.host_index.contains_key(&mac)
+    }
+
     /// Roots of which something new is known since the last call, oldest first.
     pub(super) fn drain_touched(&mut self) -> Vec<u32> {
         let mut touched = std::mem::take(&mut self.touched);
@@ -193,8 +198,8 @@ impl Knowledge {
         if let Some(&index) = self.host_index.get(&host.mac) {
             return Ok(index);
         }
-        if self.hosts.len() >= self.max_hosts {
-            return Err(ExploreError::TooManyHosts { limit: self.max_hosts });
+        if self.hosts.len() >= Self::MAX_HOSTS {
+            return Err(ExploreError::TooManyHosts);
         }
         let index = self.hosts.len() as u32;
         self.hosts.push(KnownHost { host: Host { at: None, ..host }, at: None });

@@ -230,7 +230,7 @@ impl Explorer {
             return None;
         }
         if self.tags_seen && self.may_identify(xbar, 1) {
-            return Some(Job::Identify(node));
+            return Some(Job::Identify(xbar.via));
         }
         let plain = xbar.tag.is_none();
         if !self.is_within_reach(node) || (plain && xbar.waiting >= PLAIN_PORTS_AT_ONCE) {
@@ -245,7 +245,7 @@ impl Explorer {
             return None;
         }
         if self.may_identify(xbar, self.settings.probe_tries) {
-            return Some(Job::Identify(node));
+            return Some(Job::Identify(xbar.via));
         }
         if !self.is_within_reach(node) || self.new_port(xbar).is_some() {
             return None;
@@ -265,7 +265,7 @@ impl Explorer {
             return None;
         }
         if self.tags_seen && self.may_identify(xbar, 1) {
-            return Some(Job::Identify(node));
+            return Some(Job::Identify(xbar.via));
         }
         let behind_hosts = self.is_behind_hosts(node);
         let worth = xbar.glanced < GLANCES && self.guess.is_worth_a_glance(behind_hosts);
@@ -314,7 +314,7 @@ impl Explorer {
             return None;
         }
         if self.tags_seen && self.may_identify(xbar, 1) {
-            return Some(Job::Identify(node));
+            return Some(Job::Identify(xbar.via));
         }
         if xbar.study_left == 0 {
             if xbar.waiting > 0 || xbar.identify_waiting || self.has_unsettled_neighbour(node) {
@@ -334,7 +334,7 @@ impl Explorer {
             return self.port_job(node, delta);
         }
         if self.may_identify(xbar, self.settings.probe_tries) {
-            return Some(Job::Identify(node));
+            return Some(Job::Identify(xbar.via));
         }
         if !xbar.identify_waiting && !self.has_unsettled_neighbour(node) {
             self.known.xbar_mut(node).stage = Stage::Compared;

@@ -3,9 +3,24 @@
 //! A [`Map`] is what the global mapper found and what travels: hosts, xbars, cables, no names.
 //! A [`Fabric`] is what a file or a generator describes: a map and what only people know of it.
 
+mod check;
 mod fabric;
+mod isomorphism;
+mod order;
+mod part;
+mod pieces;
+mod ports;
+#[cfg(test)]
+mod random;
+pub mod ways;
 
+pub use check::MapDefect;
 pub use fabric::{Fabric, HostLabel, XbarLabel};
+pub use isomorphism::{Mismatch, is_isomorphic};
+pub use order::HostIndex;
+pub use part::Part;
+pub use pieces::{Assembly, PieceError, decode_pieces, encode_pieces};
+pub use ports::{Attached, End, Ports};
 
 use std::fmt;
 

@@ -1,6 +1,53 @@
-//! Frames: header, body, room for an authentication tag, CRC-32; and the stamp.
+//! Frames: header, stamp area, body, room for an authentication tag, CRC-32.
+//!
+//! ```text
+//!  0        4         5       6             8
+//! +--------+---------+-------+-------------+------------+------+--------------+--------+
+//! | kind   | version | flags | body length | stamp area | body | auth trailer | CRC-32 |
+//! | u32    | u8      | u8    | u16         | 46 bytes   |      | 32 bytes     | u32    |
+//! +--------+---------+-------+-------------+------------+------+--------------+--------+
+//!                                            if flagged          if flagged
+//! ```
+//!
+//! All numbers are big-endian. The CRC-32 covers all before it but the stamp area, which xbars
+//! write and which has a CRC-32 of its own. This outer layout is the same in every version of the
+//! protocol, so a frame of another version is told from a damaged one.
+
+use std::ops::Range;
 
 use thiserror::Error;
+
+use super::cursor::{Reader, Unreadable, Write};
+use super::stamp::{STAMP_BYTES, Stamp};
+use super::{PROTOCOL_VERSION, Route};
+
+/// Most bytes in a frame, its padding included: what a link with jumbo frames carries.
+pub const MAX_FRAME_BYTES: usize = 9216;
+
+/// Most bytes in the body of a frame.
+pub const MAX_BODY_BYTES: usize = MAX_FRAME_BYTES - HEADER_BYTES - STAMP_BYTES - AUTH_BYTES - CRC_BYTES;
+
+/// Where the fields of a header lie.
+pub(super) mod field {
+    use super::Range;
+
+    pub(crate) const KIND: Range<usize> = 0..4;
+    pub(crate) const VERSION: usize = 4;
+    pub(crate) const FLAGS: usize = 5;
+    pub(crate) const BODY_LENGTH: Range<usize> = 6..8;
+}
+
+/// Bytes of the header.
+pub(super) const HEADER_BYTES: usize = 8;
+/// Bytes of the authentication trailer.
+const AUTH_BYTES: usize = 32;
+/// Bytes of the CRC-32.
+const CRC_BYTES: usize = 4;
+
+/// The header is followed by a stamp area.
+pub(super) const FLAG_STAMP: u8 = 0x01;
+/// The body is followed by an authentication trailer.
+const FLAG_AUTH: u8 = 0x02;
 
 /// What a frame carries: the four type bytes after the route. The first bit is clear, which
 /// ends the route.
@@ -14,17 +61,33 @@ pub enum FrameKind {
     Unknown(u32),
 }
 
-/// What a tagged xbar writes into a frame that asks it to identify itself.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Stamp {
-    /// The xbar's 64-bit identity.
-    pub tag: u64,
-    /// How many ports it has.
-    pub ports: u8,
-    /// The port by which the frame came in.
-    pub arrival: u8,
-    /// Which ports have carrier: bit `p % 8` of byte `p / 8` for port p.
-    pub carrier: [u8; 32],
+impl FrameKind {
+    /// The number that travels.
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::Mapper => 0x0000_700f,
+            Self::Data => 0x0000_0009,
+            Self::Unknown(number) => number,
+        }
+    }
+
+    /// The kind of the frame that begins with these bytes; nothing is checked but the first four.
+    ///
+    /// # Errors
+    /// If there are fewer than four bytes.
+    pub fn of(frame: &[u8]) -> Result<Self, FrameError> {
+        Reader::new(frame).u32().map(Self::from).map_err(|Unreadable| FrameError::Truncated)
+    }
+}
+
+impl From<u32> for FrameKind {
+    fn from(number: u32) -> Self {
+        match number {
+            0x0000_700f => Self::Mapper,
+            0x0000_0009 => Self::Data,
+            other => Self::Unknown(other),
+        }
+    }
 }
 
 /// A frame that cannot be used, by kind: each kind has its counter.
@@ -51,4 +114,306 @@ pub enum FrameError {
     /// A body whose fields make no sense.
     #[error("the message is malformed")]
     Malformed,
+}
+
+impl From<Unreadable> for FrameError {
+    fn from(Unreadable: Unreadable) -> Self {
+        Self::Malformed
+    }
+}
+
+/// The room for an authentication tag behind the body. It is carried, not checked, here.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct AuthTrailer {
+    /// Which key made the tag.
+    pub key_id: u32,
+    /// Grows with each frame of a sender, so that a replayed frame is told.
+    pub sequence: u64,
+    /// The tag; a shorter one is filled up with zeros.
+    pub tag: [u8; 20],
+}
+
+/// A checked view over the bytes of a frame: its length and CRC-32 are right.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frame<'a> {
+    /// The frame without padding.
+    bytes: &'a [u8],
+    kind: FrameKind,
+    flags: u8,
+    body: &'a [u8],
+}
+
+impl<'a> Frame<'a> {
+    /// The frame at the front of `bytes`, which begin at its type. Padding may follow.
+    ///
+    /// # Errors
+    /// [`FrameError::BadRoute`] if route elements are left before the type,
+    /// [`FrameError::UnknownKind`] if the type is not ours, and the other kinds if the frame is
+    /// too short or long, damaged, or of another version.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
+        if bytes.len() > MAX_FRAME_BYTES {
+            return Err(FrameError::Oversized);
+        }
+        if bytes.first().is_some_and(|&byte| byte >= 0x80) {
+            return Err(FrameError::BadRoute);
+        }
+        let kind = FrameKind::of(bytes)?;
+        if let FrameKind::Unknown(number) = kind {
+            return Err(FrameError::UnknownKind(number));
+        }
+        let frame = Self::with_length_and_crc(bytes, kind)?;
+        let version = frame.bytes[field::VERSION];
+        if version != PROTOCOL_VERSION {
+            return Err(FrameError::UnknownVersion(version));
+        }
+        if frame.flags & !(FLAG_STAMP | FLAG_AUTH) != 0 {
+            return Err(FrameError::Malformed);
+        }
+        Ok(frame)
+    }
+
+    /// Finds the parts by the declared length and checks the CRC-32.
+    fn with_length_and_crc(bytes: &'a [u8], kind: FrameKind) -> Result<Self, FrameError> {
+        let mut reader = Reader::new(bytes);
+        let short = |Unreadable| FrameError::Truncated;
+        let header = reader.bytes(HEADER_BYTES).map_err(short)?;
+        let flags = header[field::FLAGS];
+        let body_length = u16::from_be_bytes([header[6], header[7]]);
+        reader.bytes(if flags & FLAG_STAMP == 0 { 0 } else { STAMP_BYTES }).map_err(short)?;
+        let covered = reader.rest();
+        let body = reader.bytes(usize::from(body_length)).map_err(short)?;
+        reader.bytes(if flags & FLAG_AUTH == 0 { 0 } else { AUTH_BYTES }).map_err(short)?;
+        let covered = &covered[..covered.len() - reader.rest().len()];
+        let crc = reader.u32().map_err(short)?;
+        if crc != crc_of(header, covered) {
+            return Err(FrameError::BadCrc);
+        }
+        Ok(Self { bytes: &bytes[..bytes.len() - reader.rest().len()], kind, flags, body })
+    }
+
+    /// What it carries.
+    pub const fn kind(&self) -> FrameKind {
+        self.kind
+    }
+
+    /// What is between header and trailer.
+    pub const fn body(&self) -> &'a [u8] {
+        self.body
+    }
+
+    /// How many bytes it has, padding left out.
+    pub const fn len_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether it has room for a stamp.
+    pub const fn has_stamp_area(&self) -> bool {
+        self.flags & FLAG_STAMP != 0
+    }
+
+    /// The stamp that an xbar wrote; `None` without a stamp area or in one that no xbar wrote.
+    ///
+    /// # Errors
+    /// [`FrameError::BadCrc`] if the stamp is damaged.
+    pub fn stamp(&self) -> Result<Option<Stamp>, FrameError> {
+        if !self.has_stamp_area() {
+            return Ok(None);
+        }
+        Stamp::read(&self.bytes[HEADER_BYTES..])
+    }
+
+    /// The authentication trailer, if there is one. Nothing in it is checked but that the CRC-32
+    /// covers it.
+    pub fn auth(&self) -> Option<AuthTrailer> {
+        if self.flags & FLAG_AUTH == 0 {
+            return None;
+        }
+        let end = self.bytes.len().checked_sub(CRC_BYTES)?;
+        let mut reader = Reader::new(self.bytes.get(end.checked_sub(AUTH_BYTES)?..end)?);
+        let (key_id, sequence) = (reader.u32().ok()?, reader.u64().ok()?);
+        Some(AuthTrailer { key_id, sequence, tag: reader.rest().try_into().ok()? })
+    }
+}
+
+/// Lays out a frame whose body `write_body` writes, with an empty stamp area if wanted.
+///
+/// The body must fit [`MAX_BODY_BYTES`]; the callers bound what they write.
+pub(super) fn build(
+    kind: FrameKind,
+    stamp_area: bool,
+    auth: Option<&AuthTrailer>,
+    write_body: impl FnOnce(&mut Vec<u8>),
+) -> Vec<u8> {
+    let mut out = Vec::with_capacity(128);
+    let flags = (if stamp_area { FLAG_STAMP } else { 0 }) | (if auth.is_some() { FLAG_AUTH } else { 0 });
+    out.put_u32(kind.number());
+    out.put_u8(PROTOCOL_VERSION);
+    out.put_u8(flags);
+    out.put_u16(0);
+    if stamp_area {
+        out.extend_from_slice(&[0; STAMP_BYTES]);
+    }
+    let body_at = out.len();
+    write_body(&mut out);
+    debug_assert!(out.len() - body_at <= MAX_BODY_BYTES, "the body of a {kind:?} frame is too long");
+    let body_length = (out.len() - body_at) as u16;
+    out[field::BODY_LENGTH].copy_from_slice(&body_length.to_be_bytes());
+    if let Some(AuthTrailer { key_id, sequence, tag }) = auth {
+        out.put_u32(*key_id);
+        out.put_u64(*sequence);
+        out.extend_from_slice(tag);
+    }
+    let crc = crc_of(&out[..HEADER_BYTES], &out[body_at..]);
+    out.put_u32(crc);
+    out
+}
+
+/// The CRC-32 over the header and what follows the stamp area.
+fn crc_of(header: &[u8], covered: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(header);
+    hasher.update(covered);
+    hasher.finalize()
+}
+
+/// A user's Ethernet frame as it travels.
+///
+/// # Errors
+/// [`FrameError::Oversized`] if it is longer than [`MAX_BODY_BYTES`].
+pub fn encode_data(ethernet_frame: &[u8]) -> Result<Vec<u8>, FrameError> {
+    if ethernet_frame.len() > MAX_BODY_BYTES {
+        return Err(FrameError::Oversized);
+    }
+    Ok(build(FrameKind::Data, false, None, |body| body.extend_from_slice(ethernet_frame)))
+}
+
+/// The user's Ethernet frame in a data frame that begins at its type.
+///
+/// # Errors
+/// As [`Frame::parse`]; [`FrameError::UnknownKind`] if it is no data frame.
+pub fn decode_data(frame: &[u8]) -> Result<&[u8], FrameError> {
+    let frame = Frame::parse(frame)?;
+    if frame.kind() != FrameKind::Data {
+        return Err(FrameError::UnknownKind(frame.kind().number()));
+    }
+    Ok(frame.body())
+}
+
+/// The route at the front of `payload` (all behind the link's header) and the frame behind it.
+///
+/// # Errors
+/// [`FrameError::BadRoute`] if an element is unknown or cut off, or the route is too long.
+pub fn split_route(payload: &[u8]) -> Result<(Route, &[u8]), FrameError> {
+    let (route, length) = Route::parse(payload).map_err(|_| FrameError::BadRoute)?;
+    Ok((route, &payload[length..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const AUTH: AuthTrailer =
+        AuthTrailer { key_id: 0x0102_0304, sequence: 0x1112_1314_1516_1718, tag: [9; 20] };
+
+    fn data(auth: Option<&AuthTrailer>) -> Vec<u8> {
+        build(FrameKind::Data, false, auth, |body| body.extend_from_slice(b"hello"))
+    }
+
+    #[test]
+    fn layout_is_frozen() {
+        assert_eq!(
+            data(None),
+            [
+                &[0, 0, 0, 9, PROTOCOL_VERSION, 0, 0, 5][..],
+                b"hello",
+                &crc32fast::hash(b"\0\0\0\x09\x01\0\0\x05hello").to_be_bytes()
+            ]
+            .concat()
+        );
+    }
+
+    #[test]
+    fn padding_is_left_out() {
+        let mut bytes = data(None);
+        let length = bytes.len();
+        bytes.resize(60, 0xa5);
+        let frame = Frame::parse(&bytes).unwrap();
+        assert_eq!((frame.body(), frame.len_bytes()), (&b"hello"[..], length));
+        assert_eq!(decode_data(&bytes), Ok(&b"hello"[..]));
+    }
+
+    #[test]
+    fn trailer_comes_back_and_is_covered() {
+        let mut bytes = data(Some(&AUTH));
+        assert_eq!(Frame::parse(&bytes).unwrap().auth(), Some(AUTH));
+        assert_eq!(Frame::parse(&data(None)).unwrap().auth(), None);
+        let last_of_tag = bytes.len() - CRC_BYTES - 1;
+        bytes[last_of_tag] ^= 1;
+        assert_eq!(Frame::parse(&bytes), Err(FrameError::BadCrc));
+    }
+
+    #[test]
+    fn each_defect_has_its_error() {
+        let good = data(None);
+        for length in 0..good.len() {
+            assert_eq!(Frame::parse(&good[..length]), Err(FrameError::Truncated), "{length}");
+        }
+        let changed = |at: usize, value: u8| {
+            let mut bytes = good.clone();
+            bytes[at] = value;
+            bytes
+        };
+        assert_eq!(Frame::parse(&changed(0, 0x80)), Err(FrameError::BadRoute));
+        assert_eq!(Frame::parse(&changed(3, 8)), Err(FrameError::UnknownKind(8)));
+        assert_eq!(Frame::parse(&changed(4, 2)), Err(FrameError::BadCrc));
+        assert_eq!(Frame::parse(&changed(9, b'E')), Err(FrameError::BadCrc));
+        assert_eq!(Frame::parse(&changed(7, 200)), Err(FrameError::Truncated));
+        assert_eq!(Frame::parse(&vec![0; MAX_FRAME_BYTES + 1]), Err(FrameError::Oversized));
+        assert_eq!(encode_data(&vec![0; MAX_BODY_BYTES + 1]), Err(FrameError::Oversized));
+    }
+
+    /// A frame with one header byte changed and its CRC-32 made right.
+    fn resealed(at: usize, value: u8) -> Vec<u8> {
+        let mut bytes = data(None);
+        bytes[at] = value;
+        let end = bytes.len() - CRC_BYTES;
+        let crc = crc32fast::hash(&bytes[..end]);
+        bytes[end..].copy_from_slice(&crc.to_be_bytes());
+        bytes
+    }
+
+    #[test]
+    fn another_version_and_unknown_flags_are_told_from_damage() {
+        assert_eq!(Frame::parse(&resealed(field::VERSION, 2)), Err(FrameError::UnknownVersion(2)));
+        assert_eq!(Frame::parse(&resealed(field::FLAGS, 0x80)), Err(FrameError::Malformed));
+    }
+
+    #[test]
+    fn route_and_frame_part_at_the_first_clear_bit() {
+        let frame = data(None);
+        let payload = [&[0x83, 0xc0, 0x90, 0xe0][..], &frame].concat();
+        let (route, rest) = split_route(&payload).unwrap();
+        assert_eq!((route.to_string().as_str(), rest), ("3,@144,?", &frame[..]));
+        assert_eq!(split_route(&[0xff]), Err(FrameError::BadRoute));
+        assert_eq!(split_route(&[0x80; 97]), Err(FrameError::BadRoute));
+        assert_eq!(split_route(&[]), Ok((Route::new(), &[][..])));
+    }
+
+    proptest! {
+        #[test]
+        fn data_comes_back(user in proptest::collection::vec(any::<u8>(), 0..2000), padding in 0..64usize) {
+            let mut bytes = encode_data(&user).unwrap();
+            bytes.resize(bytes.len() + padding, 0xa5);
+            prop_assert_eq!(decode_data(&bytes), Ok(&user[..]));
+        }
+
+        #[test]
+        fn a_flipped_bit_is_never_missed(at in 0..17usize, bit in 0..8u8) {
+            let mut bytes = data(None);
+            bytes[at] ^= 1 << bit;
+            prop_assert!(Frame::parse(&bytes).is_err());
+        }
+    }
 }

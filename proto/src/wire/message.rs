@@ -1,193 +1,8 @@
-//! What agents say to each other.
+//! Mapper messages and the frames that carry them.
 
-use super::Route;
-use crate::Mac;
-use crate::map::{MapVersion, PortRef, Rank};
-
-/// Where an agent is in its life.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum AgentState {
-    /// Waits: it may not map (level 0) or has just begun.
-    #[default]
-    Starting,
-    /// Explores the fabric.
-    Mapping,
-    /// Knows of a higher mapper and waits for its map.
-    Passive,
-    /// Collects the map from its parent, piece by piece.
-    Fetching,
-    /// Has a map; its routes are being computed.
-    Routing,
-    /// Has routes and verifies.
-    Configured,
-    /// Mapped and found no other host.
-    Isolated,
-}
-
-/// What an agent says of itself in every message.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Info {
-    /// Its rank: level and MAC.
-    pub rank: Rank,
-    /// What its host runs.
-    pub host_type: u8,
-    /// Drawn at random at each start: tells an agent from its former self.
-    pub session: u32,
-    /// Where it is in its life.
-    pub state: AgentState,
-    /// The valid map that it holds, or [`MapVersion::NONE`].
-    pub version: MapVersion,
-    /// How many pieces that map has.
-    pub pieces: u16,
-    /// See [`InfoFlags`].
-    pub flags: InfoFlags,
-}
-
-/// What an agent says of itself, in single bits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct InfoFlags {
-    /// It and all below it in the tree are configured with the map it holds.
-    pub subtree_complete: bool,
-    /// The global mapper has said that the whole network is configured with the map it holds.
-    pub network_complete: bool,
-    /// It prints what others send it to print (`--printeur`).
-    pub printeur: bool,
-}
-
-/// Why a probe was sent, and so how many route elements a host that it hits finds left.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum ProbeKind {
-    /// `t1..tk, 0, -tk..-t1`: comes back if an xbar is behind turn tk.
-    Loopback,
-    /// `A, d, reverse(B)`: comes back if A and B lead to one xbar.
-    Compare,
-    /// `t1..tk, identify, -tk..-t1`: comes back stamped if a tagged xbar is behind turn tk.
-    Identify,
-}
-
-/// A frame that is meant to come back to its sender. Where it hits a host instead, and the route
-/// left over begins with delta 0 or identify, that host's agent answers along the rest with a
-/// [`Reply`]: one frame tells a port with an xbar from a port with a host.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Probe {
-    /// Tells this probe from all others of this sender.
-    pub id: u32,
-    /// Why it was sent.
-    pub kind: ProbeKind,
-    /// How many route elements are left over where it turns, the turning one included: what a
-    /// host that answers must find left.
-    pub left: u8,
-    /// Who sent it.
-    pub info: Info,
-}
-
-/// Why a scout was sent; a reply names the reason of what it answers.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Reason {
-    /// Who is there?
-    Mapping,
-    /// Are you there, and which map do you hold? Carries up to [`Reason::MAX_SUSPECTS`] ports
-    /// where a fault was seen, in the numbering of the map that became invalid, named by its version.
-    QueryMapVersion {
-        /// The map that the suspects refer to; `NONE` without suspects.
-        seen: MapVersion,
-        /// Where it no longer holds.
-        suspects: Vec<PortRef>,
-    },
-    /// I am your parent in the tree of this map: come and collect it.
-    Tree {
-        /// The map to collect.
-        version: MapVersion,
-        /// The level of the global mapper that made it.
-        level: u8,
-    },
-    /// Are you still there, with a valid map of the same version?
-    Verify,
-    /// Send me this piece of this map.
-    MapRequest {
-        /// The map.
-        version: MapVersion,
-        /// The piece, counted from 0.
-        piece: u16,
-    },
-    /// Send nothing of your own accord until I say so or this many milliseconds pass.
-    Pause {
-        /// Milliseconds after which the pause ends by itself.
-        max_ms: u16,
-    },
-    /// Go on.
-    Resume,
-    /// Print this (`--printeur`).
-    Printf {
-        /// The text, at most [`Reason::MAX_PRINTF_BYTES`] bytes of UTF-8.
-        text: String,
-    },
-}
-
-impl Reason {
-    /// Most suspects in one scout.
-    pub const MAX_SUSPECTS: usize = 8;
-    /// Longest text of a network printf.
-    pub const MAX_PRINTF_BYTES: usize = 512;
-}
-
-/// A small, unreliable message to an agent. It carries the way back.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Scout {
-    /// Tells this scout from all others of this sender.
-    pub id: u32,
-    /// Who sent it.
-    pub info: Info,
-    /// The way back to the sender.
-    pub way_back: Route,
-    /// Why it was sent.
-    pub reason: Reason,
-}
-
-/// What a reply answers. The payloads are those of the reply.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Answer {
-    /// To a [`Probe`] that hit this host.
-    Probe,
-    /// To [`Reason::Mapping`].
-    Mapping,
-    /// To [`Reason::QueryMapVersion`].
-    QueryMapVersion,
-    /// To [`Reason::Tree`].
-    Tree,
-    /// To [`Reason::Verify`].
-    Verify,
-    /// To [`Reason::MapRequest`]: a piece, or nothing if this agent does not hold that map.
-    MapRequest {
-        /// The map.
-        version: MapVersion,
-        /// The piece, counted from 0.
-        piece: u16,
-        /// How many pieces the map has.
-        pieces: u16,
-        /// The piece's bytes; empty if it cannot be had here.
-        bytes: Vec<u8>,
-    },
-    /// To [`Reason::Pause`].
-    Pause,
-    /// To [`Reason::Resume`].
-    Resume,
-    /// To [`Reason::Printf`].
-    Printf,
-}
-
-/// The reply to a probe or scout.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Reply {
-    /// The id of what it answers.
-    pub id: u32,
-    /// The address of the agent that asked: a reply that strays is told by it.
-    pub to: Mac,
-    /// Who answers.
-    pub info: Info,
-    /// What it answers, and with what.
-    pub answer: Answer,
-}
+use super::cursor::{Reader, Unreadable, Write};
+use super::frame::{self, Frame, FrameError, FrameKind};
+use super::{Probe, ProbeKind, Reply, Scout, Stamp};
 
 /// A mapper message.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -199,3 +14,76 @@ pub enum Message {
     /// See [`Reply`].
     Reply(Reply),
 }
+
+/// The first byte of a body: which message.
+mod code {
+    pub(super) const PROBE: u8 = 1;
+    pub(super) const SCOUT: u8 = 2;
+    pub(super) const REPLY: u8 = 3;
+}
+
+impl Message {
+    /// The frame that carries this message, from its type on. The frame of an identify probe has
+    /// an empty stamp area.
+    ///
+    /// What goes beyond the bounds that the fields name is cut off.
+    pub fn encode(&self) -> Vec<u8> {
+        frame::build(FrameKind::Mapper, self.wants_stamp(), None, |body| self.write(body))
+    }
+
+    /// The message in the frame that begins with these bytes, and the stamp that an xbar wrote
+    /// into it. Padding may follow the frame.
+    ///
+    /// # Errors
+    /// As [`Frame::parse`]; [`FrameError::UnknownKind`] if the frame carries no message,
+    /// [`FrameError::Malformed`] if its fields make no sense, [`FrameError::BadCrc`] also if the
+    /// stamp is damaged.
+    pub fn decode(frame: &[u8]) -> Result<(Self, Option<Stamp>), FrameError> {
+        let frame = Frame::parse(frame)?;
+        if frame.kind() != FrameKind::Mapper {
+            return Err(FrameError::UnknownKind(frame.kind().number()));
+        }
+        let message = Self::read(frame.body())?;
+        if message.wants_stamp() != frame.has_stamp_area() {
+            return Err(FrameError::Malformed);
+        }
+        Ok((message, frame.stamp()?))
+    }
+
+    /// Whether a tagged xbar is asked to write into the frame.
+    fn wants_stamp(&self) -> bool {
+        matches!(self, Self::Probe(Probe { kind: ProbeKind::Identify, .. }))
+    }
+
+    fn write(&self, body: &mut Vec<u8>) {
+        match self {
+            Self::Probe(probe) => {
+                body.put_u8(code::PROBE);
+                probe.write(body);
+            }
+            Self::Scout(scout) => {
+                body.put_u8(code::SCOUT);
+                scout.write(body);
+            }
+            Self::Reply(reply) => {
+                body.put_u8(code::REPLY);
+                reply.write(body);
+            }
+        }
+    }
+
+    fn read(body: &[u8]) -> Result<Self, Unreadable> {
+        let mut reader = Reader::new(body);
+        let message = match reader.u8()? {
+            code::PROBE => Self::Probe(Probe::read(&mut reader)?),
+            code::SCOUT => Self::Scout(Scout::read(&mut reader)?),
+            code::REPLY => Self::Reply(Reply::read(&mut reader)?),
+            _ => return Err(Unreadable),
+        };
+        reader.finish()?;
+        Ok(message)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -4,13 +4,29 @@
 //! then a CRC-32. Links put their own header before it (Ethernet: destination, source, EtherType)
 //! and may pad it behind: the header carries the length.
 
+mod crossbar;
+pub(crate) mod cursor;
 mod frame;
+mod info;
 mod message;
+mod probe;
+mod reply;
 mod route;
+mod scout;
+mod stamp;
 
-pub use frame::{FrameError, FrameKind, Stamp};
-pub use message::{AgentState, Answer, Info, InfoFlags, Message, Probe, ProbeKind, Reason, Reply, Scout};
+pub use crossbar::{Crossbar, CrossbarKind, Decision, DropReason};
+pub use frame::{
+    AuthTrailer, Frame, FrameError, FrameKind, MAX_BODY_BYTES, MAX_FRAME_BYTES, decode_data, encode_data,
+    split_route,
+};
+pub use info::{AgentState, Info, InfoFlags};
+pub use message::Message;
+pub use probe::{Probe, ProbeKind};
+pub use reply::{Answer, Reply};
 pub use route::{Element, Route, RouteError};
+pub use scout::{Reason, Scout};
+pub use stamp::{STAMP_BYTES, Stamp};
 
 /// The version of the protocol that this crate speaks.
 pub const PROTOCOL_VERSION: u8 = 1;

@@ -1,0 +1,280 @@
+//! One agent's share of the verification of a map.
+//!
+//! The shares of all agents together cover the fabric once a cycle, so a cycle costs O(fabric),
+//! not O(hosts x fabric). What is near is checked by who is near: an xbar and its ports by the
+//! hosts on it in turn, a hostless one by any host.
+
+use crate::Mac;
+use crate::map::ways::{Way, Ways, turn};
+use crate::map::{Map, PortRef, host_type};
+use crate::wire::{Element, ProbeKind, Route};
+
+/// Something that must hold, and the frame that shows whether it does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Check {
+    /// A probe that must come back.
+    Returns(ProbeCheck),
+    /// A probe that must come back with a tagged xbar's stamp.
+    Stamped {
+        /// The probe.
+        probe: ProbeCheck,
+        /// The xbar's identity.
+        tag: u64,
+        /// The port by which it must come in.
+        arrival: u8,
+        /// The ports that the map shows in use, if this check also compares the carriers:
+        /// bit `p % 8` of byte `p / 8`.
+        in_use: Option<Box<[u8; 32]>>,
+    },
+    /// A probe that nothing must answer: an empty port.
+    Silent(ProbeCheck),
+    /// A scout that this host's agent must answer.
+    Host {
+        /// The host.
+        mac: Mac,
+        /// The way there.
+        route: Route,
+        /// The way back.
+        way_back: Route,
+        /// The port it hangs on.
+        suspect: Option<PortRef>,
+    },
+}
+
+/// A probe of verification.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct ProbeCheck {
+    /// The whole way, there and back.
+    pub(super) route: Route,
+    /// The elements left over where it turns, the turning one included.
+    pub(super) left: u8,
+    /// What kind of probe.
+    pub(super) kind: ProbeKind,
+    /// What has changed if the check fails.
+    pub(super) suspect: Option<PortRef>,
+}
+
+/// A port of [`PortRef`] that stands for any empty port of a plain xbar whose numbers are not known.
+pub(super) const SOME_EMPTY_PORT: u8 = u8::MAX;
+
+/// Works out the share of the agent at `own`, an index into the map's hosts. `cables` says
+/// whether xbar-to-xbar cables are checked at all.
+pub(super) fn share(map: &Map, own: usize, cables: bool) -> Vec<Check> {
+    let Some(me) = map.hosts.get(own) else { return Vec::new() };
+    let Some(at) = me.at else { return share_without_xbar(map, own) };
+    Planner::new(map, own, at).plan(cables)
+}
+
+/// Two hosts and a cable, or a host alone.
+fn share_without_xbar(map: &Map, own: usize) -> Vec<Check> {
+    let other = map.hosts.iter().enumerate().find(|(i, h)| *i != own && h.host_type != host_type::PHANTOM);
+    match other {
+        Some((_, host)) => {
+            vec![Check::Host { mac: host.mac, route: Route::new(), way_back: Route::new(), suspect: None }]
+        }
+        None => vec![Check::Silent(ProbeCheck {
+            route: Route::from_iter([Element::Relative(0)]),
+            left: 1,
+            kind: ProbeKind::Loopback,
+            suspect: None,
+        })],
+    }
+}
+
+struct Planner<'a> {
+    map: &'a Map,
+    own: usize,
+    ways: Ways,
+    /// Hosts on each xbar.
+    on: Vec<Vec<usize>>,
+    /// How many hosts have an agent.
+    agents: usize,
+    /// Ports in use on each xbar.
+    used: Vec<[u8; 32]>,
+}
+
+impl<'a> Planner<'a> {
+    fn new(map: &'a Map, own: usize, at: PortRef) -> Self {
+        let mut on = vec![Vec::new(); map.xbars.len()];
+        let mut used = vec![[0; 32]; map.xbars.len()];
+        for (index, host) in map.hosts.iter().enumerate() {
+            if let Some(at) = host.at {
+                on[at.xbar as usize].push(index);
+                set_bit(&mut used[at.xbar as usize], at.port);
+            }
+        }
+        for cable in &map.cables {
+            set_bit(&mut used[cable.a.xbar as usize], cable.a.port);
+            set_bit(&mut used[cable.b.xbar as usize], cable.b.port);
+        }
+        // Phantoms rank last.
+        let agents = map.hosts.partition_point(|h| h.host_type != host_type::PHANTOM).max(1);
+        Self { map, own, ways: Ways::new(map, at), on, agents, used }
+    }
+
+    /// Who looks after a port of an xbar: a host on it, else any.
+    fn owner(&self, xbar: u32, port: u8) -> usize {
+        let near = &self.on[xbar as usize];
+        if near.is_empty() {
+            (xbar as usize).wrapping_mul(31).wrapping_add(usize::from(port)) % self.agents
+        } else {
+            near[usize::from(port) % near.len()]
+        }
+    }
+
+    fn plan(&self, cables: bool) -> Vec<Check> {
+        let mut checks = Vec::new();
+        if cables {
+            for cable in &self.map.cables {
+                let hostless = self.on[cable.a.xbar as usize].is_empty();
+                let (near, far) = if hostless { (cable.b, cable.a) } else { (cable.a, cable.b) };
+                if self.owner(near.xbar, near.port) == self.own {
+                    checks.extend(self.cable(near, far));
+                }
+            }
+        }
+        for (index, xbar) in self.map.xbars.iter().enumerate() {
+            let index = index as u32;
+            if !self.may_own(index) {
+                continue;
+            }
+            match xbar.tag {
+                Some(tag) if self.owner(index, 0) == self.own => checks.extend(self.xbar(index, tag)),
+                Some(_) => {}
+                None => self.empty_ports(index, &mut checks),
+            }
+        }
+        self.hosts(&mut checks);
+        checks
+    }
+
+    /// Whether any port of this xbar can be in this agent's share.
+    fn may_own(&self, xbar: u32) -> bool {
+        let near = &self.on[xbar as usize];
+        near.is_empty() || near.contains(&self.own)
+    }
+
+    /// The cable between two ports: a frame that crosses it and comes home by the far xbar's own
+    /// way, or the far xbar's stamp.
+    fn cable(&self, near: PortRef, far: PortRef) -> Option<Check> {
+        let way = self.ways.to(near.xbar)?;
+        let mut route = way.forward();
+        route.push(turn(way.entry.port, near.port));
+        if let Some(tag) = self.map.xbars[far.xbar as usize].tag {
+            let probe = self.identify(&way, route, near);
+            return Some(Check::Stamped { probe, tag, arrival: far.port, in_use: None });
+        }
+        let home = self.ways.to(far.xbar)?;
+        route.push(turn(far.port, home.entry.port));
+        let back = home.back();
+        let left = back.hops() as u8 + 1;
+        route.extend(back.elements());
+        let probe = ProbeCheck { route, left, kind: ProbeKind::Compare, suspect: Some(near) };
+        Some(Check::Returns(probe))
+    }
+
+    /// An identify probe that turns behind port `near`, to which `route` leads.
+    fn identify(&self, way: &Way, mut route: Route, near: PortRef) -> ProbeCheck {
+        let back: Vec<_> =
+            std::iter::once(turn(near.port, way.entry.port)).chain(way.back().elements()).collect();
+        route.push(Element::Identify);
+        let left = back.len() as u8 + 1;
+        route.extend(back);
+        ProbeCheck { route, left, kind: ProbeKind::Identify, suspect: Some(near) }
+    }
+
+    /// A tagged xbar's stamp: its identity, and the carriers of all its ports in one frame.
+    fn xbar(&self, xbar: u32, tag: u64) -> Option<Check> {
+        let way = self.ways.to(xbar)?;
+        let mut route = way.forward();
+        route.push(Element::Identify);
+        let back = way.back();
+        let left = back.hops() as u8 + 1;
+        route.extend(back.elements());
+        let probe = ProbeCheck { route, left, kind: ProbeKind::Identify, suspect: Some(way.entry) };
+        let in_use = Some(Box::new(self.used[xbar as usize]));
+        Some(Check::Stamped { probe, tag, arrival: way.entry.port, in_use })
+    }
+
+    /// The empty ports of a plain xbar that are in this share: each must stay silent.
+    fn empty_ports(&self, xbar: u32, checks: &mut Vec<Check>) {
+        let Some(way) = self.ways.to(xbar) else { return };
+        let used = &self.used[xbar as usize];
+        let ports = i16::from(self.map.xbars[xbar as usize].ports);
+        let in_use = || (0..=255u8).filter(|&p| bit(used, p)).map(i16::from);
+        let (Some(low), Some(high)) = (in_use().min(), in_use().max()) else { return };
+        // Two ports of one xbar differ by less than its port count.
+        for port in high - ports + 1..low + ports {
+            let number = u8::try_from(port).ok();
+            if number.is_some_and(|p| bit(used, p)) {
+                continue;
+            }
+            let delta = port - i16::from(way.entry.port);
+            let Some(delta) = i8::try_from(delta).ok().filter(|d| (-31..=31).contains(d)) else { continue };
+            if self.owner(xbar, port.rem_euclid(256) as u8) == self.own {
+                let suspect = PortRef { xbar, port: number.unwrap_or(SOME_EMPTY_PORT) };
+                checks.push(Check::Silent(loopback(&way, delta, suspect)));
+            }
+        }
+    }
+
+    /// The next host on the same xbar, in a circle; a host that is alone on its xbar is checked
+    /// by its parent and children in the tree.
+    fn hosts(&self, checks: &mut Vec<Check>) {
+        let Some(at) = self.map.hosts[self.own].at else { return };
+        let near = &self.on[at.xbar as usize];
+        let Some(position) = near.iter().position(|&h| h == self.own) else { return };
+        let next = near[(position + 1) % near.len()];
+        let (host, Some(there)) = (&self.map.hosts[next], self.map.hosts[next].at) else { return };
+        if next != self.own {
+            checks.push(Check::Host {
+                mac: host.mac,
+                route: Route::from_iter([turn(at.port, there.port)]),
+                way_back: Route::from_iter([turn(there.port, at.port)]),
+                suspect: host.at,
+            });
+        }
+    }
+}
+
+/// The probe that shows whether a port of a tagged xbar that has carrier, but nothing in the map,
+/// is still silent: all xbars and all hosts with an agent answer a loopback probe. `stamped` is
+/// the check whose stamp showed the carrier.
+pub(super) fn silent_port(stamped: &ProbeCheck, arrival: u8, port: u8) -> Option<Check> {
+    let xbar = stamped.suspect?.xbar;
+    let mut route = Route::new();
+    let mut back = Vec::new();
+    let mut turned = false;
+    for element in stamped.route.elements() {
+        match (element, turned) {
+            (Element::Identify, false) => turned = true,
+            (_, false) => route.push(element),
+            (_, true) => back.push(element),
+        }
+    }
+    route.extend([turn(arrival, port), Element::Relative(0)]);
+    let left = back.len() as u8 + 2;
+    route.push(turn(port, arrival));
+    route.extend(back);
+    let suspect = Some(PortRef { xbar, port });
+    Some(Check::Silent(ProbeCheck { route, left, kind: ProbeKind::Loopback, suspect }))
+}
+
+/// A loopback probe out of the port `delta` from the way's entry.
+fn loopback(way: &Way, delta: i8, suspect: PortRef) -> ProbeCheck {
+    let mut route = way.forward();
+    route.extend([Element::Relative(delta), Element::Relative(0), Element::Relative(-delta)]);
+    let back = way.back();
+    let left = back.hops() as u8 + 2;
+    route.extend(back.elements());
+    ProbeCheck { route, left, kind: ProbeKind::Loopback, suspect: Some(suspect) }
+}
+
+/// Whether a port's bit is set.
+pub(super) const fn bit(bits: &[u8; 32], port: u8) -> bool {
+    bits[port as usize / 8] >> (port % 8) & 1 == 1
+}
+
+const fn set_bit(bits: &mut [u8; 32], port: u8) {
+    bits[port as usize / 8] |= 1 << (port % 8);
+}

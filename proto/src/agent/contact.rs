@@ -1,0 +1,207 @@
+//! Contact with other agents: the election, and the wait of the losers.
+//!
+//! Ranks are level, then MAC. When a mapper meets a higher one it becomes passive: it keeps the
+//! winner's address and the way to it, asks once a second for its map version, and maps again
+//! when the winner falls silent. An agent never becomes passive to a lower one, whoever that one
+//! follows: so the provisional tree has no circle.
+
+use super::event::Event;
+use super::machine::{Agent, Parent, Timer};
+use super::requests::Asked;
+use crate::map::ways::follow;
+use crate::map::{MapVersion, PortRef, Rank, decode_pieces};
+use crate::wire::{AgentState, Info, Reason, Route};
+use crate::{Instant, Mac};
+
+/// After so many silence limits without a map an agent stops waiting for one.
+const PATIENCE: u32 = 4;
+
+impl Agent {
+    /// An agent has sent something of its own accord. `way` leads there and back.
+    pub(super) fn contact(&mut self, now: Instant, info: &Info, way: &(Route, Route)) {
+        let theirs = info.rank;
+        let maps = info.state == AgentState::Mapping;
+        match self.state {
+            AgentState::Mapping if theirs > self.rank() => self.become_passive(now, info, way.clone()),
+            AgentState::Starting if theirs.level > 0 => self.become_passive(now, info, way.clone()),
+            AgentState::Passive => {
+                if let Some(parent) = self.parent.as_mut().filter(|parent| parent.rank.mac == theirs.mac) {
+                    parent.last_heard = now;
+                }
+            }
+            AgentState::Mapping | AgentState::Starting => {}
+            AgentState::Fetching | AgentState::Routing | AgentState::Configured | AgentState::Isolated => {
+                if maps && self.leader().is_none_or(|leader| theirs > leader) {
+                    self.become_passive(now, info, way.clone());
+                } else {
+                    self.look_at_stranger(now, info, &way.0);
+                }
+            }
+        }
+    }
+
+    /// The global mapper whose map is in force or on its way.
+    pub(super) fn leader(&self) -> Option<Rank> {
+        self.fetch.as_ref().map(|fetch| fetch.leader).or_else(|| self.held.as_ref().map(|held| held.leader))
+    }
+
+    /// A host that is not in the map means that the map no longer holds.
+    fn look_at_stranger(&mut self, now: Instant, info: &Info, way_there: &Route) {
+        let mac = info.rank.mac;
+        let Some(held) = self.held.as_ref().filter(|held| held.valid && held.version != info.version) else {
+            return;
+        };
+        if held.neighbours().contains(&mac) || held.leader.mac == mac || !self.backoff.counts(now, mac) {
+            return;
+        }
+        let Ok(map) = decode_pieces(held.version, &held.pieces) else { return };
+        if map.hosts.iter().all(|host| host.mac != mac) {
+            let suspect = held.at.and_then(|at| follow(&map, at, way_there));
+            self.invalidate(now, &format!("host {mac} is not in the map"), suspect.as_slice());
+        }
+    }
+
+    /// A higher mapper was met.
+    pub(super) fn become_passive(&mut self, now: Instant, to: &Info, (route, way_back): (Route, Route)) {
+        self.leave_tree(now, &format!("{} is a higher mapper", to.rank.mac));
+        self.follow(
+            now,
+            Parent { rank: to.rank, route, way_back, provisional: true, last_heard: now, since: now },
+        );
+        self.event(Event::BecamePassive { to: to.rank });
+        self.printeur = to.flags.printeur;
+        self.print_at_parent_if_wanted(now, "becomes passive");
+    }
+
+    /// Waits for the map of this parent.
+    pub(super) fn follow(&mut self, now: Instant, parent: Parent) {
+        self.parent = Some(parent);
+        self.state = AgentState::Passive;
+        self.set_timer(Timer::Query, now + self.settings.query_interval);
+    }
+
+    /// Has the parent print what happens here, if it accepts network printfs.
+    pub(super) fn print_at_parent_if_wanted(&mut self, now: Instant, what: &str) {
+        if let Some(parent) = self.parent.as_ref().filter(|_| self.printeur) {
+            let way = (parent.route.clone(), parent.way_back.clone());
+            let text = format!("{}: {what}", self.settings.mac);
+            self.ask(now, Asked::Courtesy, way, Reason::Printf { text }, 1);
+        }
+    }
+
+    /// Asks the parent for its map version, and tells it of the invalid map once more.
+    pub(super) fn query_parent(&mut self, now: Instant) {
+        let Some(parent) = self.parent.as_ref().filter(|_| self.state == AgentState::Passive) else { return };
+        if now.since(parent.last_heard) >= self.settings.silence_limit {
+            return self.map_again(now, "its higher mapper fell silent");
+        }
+        if now.since(parent.since) >= self.settings.silence_limit * PATIENCE {
+            return self.map_again(now, "no map came");
+        }
+        let way = (parent.route.clone(), parent.way_back.clone());
+        let reason = self.report(parent.provisional);
+        self.requests.forget(|asked| asked == Asked::ParentVersion);
+        self.ask(now, Asked::ParentVersion, way, reason, self.settings.probe_tries);
+        self.set_timer(Timer::Query, now + self.settings.query_interval);
+    }
+
+    /// The query that also reports where this agent's map no longer holds.
+    fn report(&self, provisional: bool) -> Reason {
+        let invalid = self.held.as_ref().filter(|held| !held.valid && !provisional);
+        let seen = invalid.map_or(MapVersion::NONE, |held| held.version);
+        let suspects = if seen.is_some() { self.suspects.clone() } else { Vec::new() };
+        Reason::QueryMapVersion { seen, suspects }
+    }
+
+    /// Reports an invalid map to the parent at once.
+    pub(super) fn report_to_parent(&mut self, now: Instant) {
+        if let Some(parent) = &self.parent {
+            let way = (parent.route.clone(), parent.way_back.clone());
+            let reason = self.report(parent.provisional);
+            self.ask(now, Asked::ParentVersion, way, reason, self.settings.probe_tries);
+        }
+    }
+
+    /// The parent that a passive agent waits for has told its map version.
+    pub(super) fn hear_parent_version(&mut self, now: Instant, info: &Info) {
+        let Some(parent) = self.parent.as_mut().filter(|_| self.state == AgentState::Passive) else { return };
+        if parent.rank.mac != info.rank.mac {
+            return;
+        }
+        parent.rank = info.rank;
+        parent.last_heard = now;
+        // A child of the provisional tree first waits for its real parent.
+        let waited = now.since(parent.since) >= self.settings.query_interval * 3;
+        let told = self.held.as_ref().map_or(MapVersion::NONE, |held| held.version);
+        if info.version.is_some() && info.version != told && (waited || !parent.provisional) {
+            let way = (parent.route.clone(), parent.way_back.clone());
+            self.begin_fetch(now, info, way, None);
+        }
+    }
+
+    /// The parent that a passive agent waits for does not answer. The next query, or the limit on
+    /// silence, decides.
+    pub(super) fn parent_silent(&mut self, now: Instant) {
+        let Some(parent) = self.parent.as_ref().filter(|_| self.state == AgentState::Passive) else { return };
+        if now.since(parent.last_heard) >= self.settings.silence_limit {
+            self.map_again(now, "its higher mapper fell silent");
+        }
+    }
+
+    /// A child asks for the map version, or reports that the map no longer holds.
+    pub(super) fn hear_query(&mut self, now: Instant, info: &Info, seen: MapVersion, suspects: &[PortRef]) {
+        let mac = info.rank.mac;
+        let Some(held) = self.held.as_mut() else { return };
+        let version = held.version;
+        let (valid, xbars) = (held.valid, held.xbars);
+        let Some(child) = held.child_mut(mac) else { return };
+        let was_complete = child.complete;
+        let same = child.hear(info, version);
+        let now_complete = child.complete;
+        if seen == version {
+            let suspects: Vec<_> = suspects.iter().copied().filter(|s| (s.xbar as usize) < xbars).collect();
+            self.note_suspects(&suspects);
+            if valid {
+                self.invalidate(now, &format!("host {mac} reports a change"), &suspects);
+            }
+        } else if valid && !same && info.state == AgentState::Passive {
+            self.tell_child(now, mac);
+        } else if now_complete != was_complete {
+            self.completeness_changed(now);
+        }
+    }
+
+    /// A mapper wants quiet.
+    pub(super) fn hear_pause(&mut self, now: Instant, info: &Info, max_ms: u16) {
+        // Only a higher one may ask for it, and only for a while.
+        if info.rank > self.rank() {
+            self.paused = true;
+            self.set_timer(Timer::PauseEnd, now + std::time::Duration::from_millis(u64::from(max_ms)));
+        }
+    }
+
+    /// The mapper is done.
+    pub(super) fn hear_resume(&mut self, info: &Info) {
+        if info.rank > self.rank() {
+            self.paused = false;
+            self.stop_timer(Timer::PauseEnd);
+        }
+    }
+
+    /// Keeps in mind where the map no longer holds.
+    pub(super) fn note_suspects(&mut self, suspects: &[PortRef]) {
+        const LIMIT: usize = 64;
+        for suspect in suspects {
+            if self.suspects.len() < LIMIT && !self.suspects.contains(suspect) {
+                self.suspects.push(*suspect);
+            }
+        }
+    }
+
+    /// Whether this address is that of this agent's parent in the tree or in waiting.
+    pub(super) fn is_parent(&self, mac: Mac) -> bool {
+        let in_tree = self.held.as_ref().filter(|held| held.valid).and_then(|held| held.parent);
+        in_tree.is_some_and(|parent| parent.mac == mac)
+            || self.parent.as_ref().is_some_and(|parent| parent.rank.mac == mac)
+    }
+}

@@ -1,0 +1,73 @@
+//! What an agent hands to its driver.
+
+use std::sync::Arc;
+
+use crate::Mac;
+use crate::map::{Map, MapVersion, Rank};
+use crate::wire::{FrameError, Route};
+
+/// A frame to send: the link puts its own header, then the route, then the frame.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Transmit {
+    /// The ports to leave by.
+    pub route: Route,
+    /// All behind the route: header, body, CRC-32.
+    pub frame: Vec<u8>,
+}
+
+/// What happened, for the driver to act on or to log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// Exploration began, because of this.
+    MappingStarted {
+        /// Why, in words for a log.
+        cause: String,
+    },
+    /// This agent finished a map as global mapper; its costs are in [`Status::mapping`](super::Status::mapping).
+    Mapped {
+        /// The new map's version.
+        version: MapVersion,
+    },
+    /// A higher mapper was met.
+    BecamePassive {
+        /// Its rank.
+        to: Rank,
+    },
+    /// A complete map is here: compute routes and call [`Agent::handle_routes`](super::Agent::handle_routes) with those to
+    /// `neighbours`, or [`Agent::handle_routing_failure`](super::Agent::handle_routing_failure).
+    MapInstalled {
+        /// The map.
+        map: Arc<Map>,
+        /// Parent and children in the tree, to which the agent itself needs a route.
+        neighbours: Vec<Mac>,
+    },
+    /// The map no longer holds.
+    MapInvalid {
+        /// Which map.
+        version: MapVersion,
+        /// Why, in words for a log.
+        cause: String,
+    },
+    /// Routes for this map are in place and verification runs.
+    Configured {
+        /// The map.
+        version: MapVersion,
+    },
+    /// Every agent of the network is configured with this map.
+    NetworkComplete {
+        /// The map.
+        version: MapVersion,
+    },
+    /// Another agent asked to have this printed (`--printeur`).
+    Printed {
+        /// Who asked.
+        from: Mac,
+        /// What.
+        text: String,
+    },
+    /// A frame was dropped; it has been counted.
+    Dropped {
+        /// Why.
+        error: FrameError,
+    },
+}

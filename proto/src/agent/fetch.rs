@@ -1,0 +1,142 @@
+//! Distribution: the child asks its parent for the map, piece by piece.
+
+use super::held::Held;
+use super::machine::{Agent, Parent, Timer};
+use super::requests::Asked;
+use crate::Instant;
+use crate::map::{Assembly, MapVersion, Rank};
+use crate::wire::{AgentState, Answer, Info, Reason, Route};
+
+/// A map on its way here.
+#[derive(Debug)]
+pub(super) struct Fetch {
+    version: MapVersion,
+    /// The global mapper that made it; its level is not known before the map is here, unless a
+    /// tree scout told it.
+    pub(super) leader: Rank,
+    from: Info,
+    way: (Route, Route),
+    assembly: Assembly,
+    /// The next piece that has not been asked for.
+    next: u16,
+}
+
+impl Agent {
+    /// Begins to collect the map that an agent holds. `level` is that of the global mapper, if known.
+    pub(super) fn begin_fetch(&mut self, now: Instant, from: &Info, way: (Route, Route), level: Option<u8>) {
+        let Ok(assembly) = Assembly::new(from.version, from.pieces) else {
+            self.dropped.implausible += 1;
+            return;
+        };
+        self.leave_tree(now, "a new map is to be had");
+        self.stop_timer(Timer::Query);
+        let leader = Rank { level: level.unwrap_or(from.rank.level), mac: from.version.mac };
+        self.parent = Some(Parent {
+            rank: from.rank,
+            route: way.0.clone(),
+            way_back: way.1.clone(),
+            provisional: false,
+            last_heard: now,
+            since: now,
+        });
+        self.fetch =
+            Some(Box::new(Fetch { version: from.version, leader, from: *from, way, assembly, next: 0 }));
+        self.state = AgentState::Fetching;
+        self.ask_for_pieces(now);
+    }
+
+    /// The version that is being collected.
+    pub(super) fn fetching(&self) -> Option<MapVersion> {
+        self.fetch.as_ref().map(|fetch| fetch.version)
+    }
+
+    fn ask_for_pieces(&mut self, now: Instant) {
+        // A piece is worth more patience than a probe: giving up costs a whole mapping.
+        let tries = self.settings.probe_tries.saturating_mul(3);
+        let mut under_way = self.requests.count(|asked| asked == Asked::Piece);
+        while under_way < self.settings.piece_window {
+            let Some(fetch) = self.fetch.as_mut().filter(|fetch| fetch.next < fetch.from.pieces) else {
+                return;
+            };
+            let reason = Reason::MapRequest { version: fetch.version, piece: fetch.next };
+            let way = fetch.way.clone();
+            fetch.next += 1;
+            under_way += 1;
+            self.ask(now, Asked::Piece, way, reason, tries);
+        }
+    }
+
+    /// A piece has come, or word that it cannot be had.
+    pub(super) fn hear_piece(&mut self, now: Instant, info: &Info, answer: Answer) {
+        let Answer::MapRequest { version, piece, bytes, .. } = answer else { return };
+        let Some(fetch) =
+            self.fetch.as_mut().filter(|f| f.version == version && f.from.rank.mac == info.rank.mac)
+        else {
+            self.dropped.unexpected += 1;
+            return;
+        };
+        if bytes.is_empty() {
+            // The parent has given up that map; it will say when there is a new one.
+            return self.fetch_again_later(now);
+        }
+        if fetch.assembly.insert(piece, bytes).is_err() {
+            self.dropped.implausible += 1;
+            return self.fetch_failed(now, "a piece of the map makes no sense");
+        }
+        if fetch.assembly.is_complete() {
+            self.finish_fetch(now);
+        } else {
+            self.ask_for_pieces(now);
+        }
+    }
+
+    fn fetch_again_later(&mut self, now: Instant) {
+        self.end_fetch();
+        if let Some(parent) = self.parent.clone() {
+            self.follow(now, Parent { last_heard: now, ..parent });
+        }
+    }
+
+    /// Gives up and maps again: if the network has not changed, this agent will become passive
+    /// once more and be told its parent anew.
+    pub(super) fn fetch_failed(&mut self, now: Instant, cause: &str) {
+        if self.fetch.is_some() {
+            self.end_fetch();
+            self.map_again(now, cause);
+        }
+    }
+
+    fn end_fetch(&mut self) -> Option<Box<Fetch>> {
+        self.requests.forget(|asked| asked == Asked::Piece);
+        self.fetch.take()
+    }
+
+    fn finish_fetch(&mut self, now: Instant) {
+        let Some(fetch) = self.end_fetch() else { return };
+        let (version, from) = (fetch.version, fetch.from.rank.mac);
+        let Ok(map) = fetch.assembly.finish() else {
+            self.dropped.implausible += 1;
+            return self.map_again(now, "the map that came makes no sense");
+        };
+        let pieces = fetch.assembly.into_pieces();
+        let led_by_maker = map.hosts.first().is_some_and(|host| host.mac == version.mac);
+        let outranked = map.hosts.first().is_some_and(|host| host.rank() < self.rank());
+        let held = Held::new(&map, pieces, self.settings.mac, self.settings.xbar_check);
+        match held.filter(|_| led_by_maker && !outranked) {
+            Some(mut held) => {
+                held.routes.insert(from, fetch.way);
+                self.install(now, held, map);
+            }
+            // The maker did not find this agent: it must hear of it.
+            None => self.map_again(now, "the map that came does not show this host"),
+        }
+    }
+
+    /// Answers a child's request for a piece.
+    pub(super) fn serve(&self, version: MapVersion, piece: u16) -> Answer {
+        let held = self.held.as_ref().filter(|held| held.valid && held.version == version);
+        let pieces = held.map_or(0, |held| held.pieces.len() as u16);
+        let bytes = held.and_then(|held| held.pieces.get(usize::from(piece))).cloned().unwrap_or_default();
+        Answer::MapRequest { version, piece, pieces, bytes }
+    }
+}

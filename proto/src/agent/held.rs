@@ -1,0 +1,160 @@
+//! The map in force, and this agent's place in the tree over it.
+//!
+//! The tree is the binary tree over the map's hosts by falling rank: n is the parent of 2n and
+//! 2n+1, counted from 1. Phantoms rank last and have no place in it.
+
+use std::collections::BTreeMap;
+
+use super::checks::{self, Check};
+use crate::Mac;
+use crate::map::ways::{Ways, turn};
+use crate::map::{Host, Map, MapVersion, PortRef, Rank, host_type};
+use crate::wire::{Info, Route};
+
+/// A child in the tree, and what it last said.
+#[derive(Clone, Debug)]
+pub(super) struct Child {
+    pub(super) mac: Mac,
+    /// The port it hangs on, to be named when it is lost.
+    pub(super) at: Option<PortRef>,
+    /// It and all below it are configured with this map.
+    pub(super) complete: bool,
+    /// It answered the last time it was asked.
+    pub(super) answers: bool,
+    /// Cycles of verification in which it held another map or none.
+    pub(super) stale_cycles: u8,
+    /// What is wrong with it, in words.
+    pub(super) trouble: Option<String>,
+}
+
+/// The map in force. It stays, with its routes, while it is invalid: users' traffic goes on until
+/// a new one replaces it.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) version: MapVersion,
+    /// The global mapper that made it.
+    pub(super) leader: Rank,
+    /// Whether it still holds, as far as this agent knows.
+    pub(super) valid: bool,
+    /// The map as it travels; to be handed to the children.
+    pub(super) pieces: Vec<Vec<u8>>,
+    pub(super) digest: u64,
+    pub(super) parent: Option<Rank>,
+    pub(super) children: Vec<Child>,
+    /// This agent's share of verification.
+    pub(super) share: Vec<Check>,
+    /// Proved routes to parent and children, there and back; empty until they are computed.
+    pub(super) routes: BTreeMap<Mac, (Route, Route)>,
+    /// Whether routes to all hosts are in place.
+    pub(super) routed: bool,
+    /// Why there are no routes.
+    pub(super) routing_failure: Option<String>,
+    /// The global mapper has said that all are configured with this map.
+    pub(super) network_complete: bool,
+    /// What the parent was last told of this agent and all below it.
+    pub(super) reported_complete: bool,
+    /// Where this agent is cabled.
+    pub(super) at: Option<PortRef>,
+    pub(super) hosts: usize,
+    pub(super) xbars: usize,
+    pub(super) cables: usize,
+}
+
+impl Held {
+    /// Takes a map in force. `None` if `own` is not in it.
+    pub(super) fn new(map: &Map, pieces: Vec<Vec<u8>>, own: Mac, xbar_check: bool) -> Option<Self> {
+        let index = map.hosts.iter().position(|h| h.mac == own)?;
+        let agent = |i: usize| map.hosts.get(i).filter(|h| h.host_type != host_type::PHANTOM);
+        let parent = index.checked_sub(1).and_then(|i| agent(i / 2)).map(Host::rank);
+        let children = [2 * index + 1, 2 * index + 2].into_iter().filter_map(agent).map(Child::new).collect();
+        Some(Self {
+            version: map.version,
+            leader: map.hosts.first()?.rank(),
+            valid: true,
+            digest: digest(&pieces),
+            pieces,
+            parent,
+            children,
+            share: checks::share(map, index, xbar_check),
+            routes: BTreeMap::new(),
+            routed: false,
+            routing_failure: None,
+            network_complete: false,
+            reported_complete: false,
+            at: map.hosts[index].at,
+            hosts: map.hosts.len(),
+            xbars: map.xbars.len(),
+            cables: map.cables.len(),
+        })
+    }
+
+    /// Parent and children.
+    pub(super) fn neighbours(&self) -> Vec<Mac> {
+        self.parent.iter().map(|p| p.mac).chain(self.children.iter().map(|c| c.mac)).collect()
+    }
+
+    /// The child with this address.
+    pub(super) fn child_mut(&mut self, mac: Mac) -> Option<&mut Child> {
+        self.children.iter_mut().find(|c| c.mac == mac)
+    }
+
+    /// Whether this agent and all below it are configured with this map.
+    pub(super) fn subtree_complete(&self) -> bool {
+        self.valid && self.routed && self.children.iter().all(|c| c.complete)
+    }
+}
+
+impl Child {
+    fn new(host: &Host) -> Self {
+        Self { mac: host.mac, at: host.at, complete: false, answers: true, stale_cycles: 0, trouble: None }
+    }
+
+    /// Takes in what the child says of itself. True if it holds this very map.
+    pub(super) fn hear(&mut self, info: &Info, version: MapVersion) -> bool {
+        self.answers = true;
+        let same = info.version == version;
+        self.complete = same && info.flags.subtree_complete;
+        if same {
+            self.stale_cycles = 0;
+            self.trouble = None;
+        } else {
+            self.trouble = Some(if info.version.is_some() {
+                format!("holds map {} instead of {version}", info.version)
+            } else {
+                format!("holds no valid map ({})", info.state)
+            });
+        }
+        same
+    }
+}
+
+/// The shortest ways there and back between the host at `own` and those others that are wanted, for small messages to
+/// hosts that no proved route is at hand for.
+pub(super) fn short_ways(map: &Map, own: Mac, wanted: impl Fn(Mac) -> bool) -> Vec<(Mac, (Route, Route))> {
+    let agents =
+        map.hosts.iter().filter(|h| h.host_type != host_type::PHANTOM && h.mac != own && wanted(h.mac));
+    let Some(at) = map.hosts.iter().find(|h| h.mac == own).and_then(|h| h.at) else {
+        // Cabled straight to the only other host.
+        return agents.map(|h| (h.mac, (Route::new(), Route::new()))).collect();
+    };
+    let ways = Ways::new(map, at);
+    agents
+        .filter_map(|host| {
+            let there = host.at?;
+            let way = ways.to(there.xbar)?;
+            let mut route = way.forward();
+            route.push(turn(way.entry.port, there.port));
+            let mut back = Route::from_iter([turn(there.port, way.entry.port)]);
+            back.extend(way.back().elements());
+            Some((host.mac, (route, back)))
+        })
+        .collect()
+}
+
+/// FNV-1a over all pieces: equal for equal maps.
+fn digest(pieces: &[Vec<u8>]) -> u64 {
+    pieces
+        .iter()
+        .flatten()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}

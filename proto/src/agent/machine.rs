@@ -1,0 +1,530 @@
+//! The agent itself: what comes in is told apart here and handed to the file of its concern.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rand::{Rng, RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::backoff::Backoff;
+use super::event::{Event, Transmit};
+use super::fetch::Fetch;
+use super::held::Held;
+use super::mapping::Mapping;
+use super::requests::{Asked, Expired, Request, Requests};
+use super::settings::Settings;
+use super::status::{Dropped, MappingCost, Sent, Status, Unreachable};
+use super::verify::Cycle;
+use crate::map::{Map, MapVersion, PortRef, Rank, decode_pieces};
+use crate::wire::{
+    AgentState, Answer, Element, FrameError, Info, InfoFlags, Message, Probe, Reason, Reply, Route, Scout,
+    Stamp, split_route,
+};
+use crate::{Instant, Mac};
+
+/// Most frames that wait to be sent. Windows keep them far below; a flood from outside is cut here.
+const OUTBOX_LIMIT: usize = 4096;
+
+/// The parent that an agent without a map holds on to.
+#[derive(Clone, Debug)]
+pub(super) struct Parent {
+    pub(super) rank: Rank,
+    pub(super) route: Route,
+    pub(super) way_back: Route,
+    /// Met in the election, not named by a tree scout or a map.
+    pub(super) provisional: bool,
+    pub(super) last_heard: Instant,
+    /// When this agent began to wait for a map.
+    pub(super) since: Instant,
+}
+
+/// What wakes the agent, beside requests and probes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Timer {
+    /// Ask the parent for its map version.
+    Query,
+    /// Begin the next cycle of verification.
+    Verify,
+    /// Begin to map (again).
+    Map,
+    /// The pause imposed by a mapper ends.
+    PauseEnd,
+}
+
+impl Timer {
+    const COUNT: usize = 4;
+}
+
+/// One agent: a deterministic state machine.
+///
+/// Feed it by `handle_*`; after each, drain [`poll_transmit`](Self::poll_transmit) and
+/// [`poll_event`](Self::poll_event), and call [`handle_timeout`](Self::handle_timeout) when
+/// [`poll_timeout`](Self::poll_timeout) falls due. Two agents with the same settings, seed and
+/// inputs do the same.
+#[derive(Debug)]
+pub struct Agent {
+    pub(super) settings: Settings,
+    pub(super) rng: ChaCha8Rng,
+    pub(super) session: u32,
+    pub(super) state: AgentState,
+    pub(super) counter: u32,
+    pub(super) mapping: Option<Box<Mapping>>,
+    pub(super) parent: Option<Parent>,
+    pub(super) held: Option<Box<Held>>,
+    pub(super) fetch: Option<Box<Fetch>>,
+    pub(super) cycle: Option<Cycle>,
+    pub(super) requests: Requests,
+    pub(super) timers: [Option<Instant>; Timer::COUNT],
+    /// Where the invalid map is known not to hold.
+    pub(super) suspects: Vec<PortRef>,
+    pub(super) mapping_cause: String,
+    pub(super) backoff: Backoff,
+    pub(super) failed_mappings: u32,
+    pub(super) next_probe: u32,
+    /// A mapper has asked for quiet.
+    pub(super) paused: bool,
+    /// The parent accepts network printfs.
+    pub(super) printeur: bool,
+    pub(super) last_mapping: Option<MappingCost>,
+    pub(super) sent: Sent,
+    pub(super) dropped: Dropped,
+    outbox: VecDeque<Transmit>,
+    events: VecDeque<Event>,
+}
+
+impl Agent {
+    /// An agent that begins its life at `now`. Level 0 waits to be found; all others begin to map.
+    pub fn new(settings: Settings, seed: u64, now: Instant) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed ^ settings.mac.to_u64().rotate_left(16));
+        let session = rng.next_u32();
+        // Random, so that a mapper that restarts is told from its former self.
+        let counter = rng.random_range(1..=u32::MAX);
+        let requests = Requests::new(rng.next_u32());
+        let next_probe = rng.next_u32();
+        let mut agent = Self {
+            settings,
+            rng,
+            session,
+            state: AgentState::Starting,
+            counter,
+            mapping: None,
+            parent: None,
+            held: None,
+            fetch: None,
+            cycle: None,
+            requests,
+            timers: [None; Timer::COUNT],
+            suspects: Vec::new(),
+            mapping_cause: String::new(),
+            backoff: Backoff::default(),
+            failed_mappings: 0,
+            next_probe,
+            paused: false,
+            printeur: false,
+            last_mapping: None,
+            sent: Sent::default(),
+            dropped: Dropped::default(),
+            outbox: VecDeque::new(),
+            events: VecDeque::new(),
+        };
+        agent.map_again(now, "start");
+        agent.pump(now);
+        agent
+    }
+
+    /// Takes a frame from the link: all behind the link's own header.
+    pub fn handle_frame(&mut self, now: Instant, payload: &[u8]) {
+        if let Err(error) = self.accept(now, payload) {
+            self.drop_frame(error);
+        }
+        self.pump(now);
+    }
+
+    fn accept(&mut self, now: Instant, payload: &[u8]) -> Result<(), FrameError> {
+        let (left, frame) = split_route(payload)?;
+        let (message, stamp) = Message::decode(frame)?;
+        match message {
+            Message::Probe(probe) if probe.info.rank.mac == self.settings.mac => {
+                self.own_probe(now, &probe, &left, stamp.as_ref());
+            }
+            Message::Probe(probe) => self.foreign_probe(now, &probe, &left),
+            Message::Scout(_) | Message::Reply(_) if !left.is_empty() => self.dropped.unstripped_route += 1,
+            Message::Scout(scout) => self.scout(now, scout),
+            Message::Reply(reply) => self.reply(now, reply),
+        }
+        Ok(())
+    }
+
+    fn drop_frame(&mut self, error: FrameError) {
+        let counter = match error {
+            FrameError::Truncated => &mut self.dropped.truncated,
+            FrameError::Oversized => &mut self.dropped.oversized,
+            FrameError::BadCrc => &mut self.dropped.bad_crc,
+            FrameError::BadRoute => &mut self.dropped.unstripped_route,
+            FrameError::UnknownVersion(_) => &mut self.dropped.unknown_version,
+            FrameError::UnknownKind(_) => &mut self.dropped.unknown_kind,
+            FrameError::Malformed => &mut self.dropped.malformed,
+        };
+        *counter += 1;
+        self.event(Event::Dropped { error });
+    }
+
+    /// A probe of this agent has come home, or was thrown back at it half-way.
+    fn own_probe(&mut self, now: Instant, probe: &Probe, left: &Route, stamp: Option<&Stamp>) {
+        if probe.info.session != self.session {
+            self.dropped.unexpected += 1;
+        } else if left.is_empty() {
+            self.probe_returned(now, probe.id, stamp);
+        } else if turns_here(probe, left) {
+            // The port leads to this very host.
+            self.probe_hit_self(now, probe.id);
+        } else {
+            self.dropped.unstripped_route += 1;
+        }
+    }
+
+    fn probe_returned(&mut self, now: Instant, id: u32, stamp: Option<&Stamp>) {
+        if self.cycle.as_ref().is_some_and(|cycle| cycle.waits_for(id)) {
+            let step = self.cycle.as_mut().and_then(|cycle| cycle.handle_returned(id, stamp));
+            self.take_step(now, step);
+        } else if !self.mapping_returned(now, id, stamp) {
+            self.dropped.unexpected += 1;
+        }
+    }
+
+    fn probe_hit_self(&mut self, now: Instant, id: u32) {
+        if self.cycle.as_ref().is_some_and(|cycle| cycle.waits_for(id)) {
+            let step = self.cycle.as_mut().and_then(|cycle| cycle.handle_host(id));
+            self.take_step(now, step);
+        } else if !self.mapping_hit_self(now, id) {
+            self.dropped.unexpected += 1;
+        }
+    }
+
+    /// A probe of another agent looks for an xbar and has found this host: answer it.
+    fn foreign_probe(&mut self, now: Instant, probe: &Probe, left: &Route) {
+        if !turns_here(probe, left) {
+            self.dropped.unstripped_route += 1;
+            return;
+        }
+        let way_back: Route = left.elements().skip(1).collect();
+        self.contact(now, &probe.info, &(way_back.clone(), probe.way_there.clone()));
+        self.answer(&probe.info, probe.id, way_back, Answer::Probe);
+    }
+
+    fn scout(&mut self, now: Instant, scout: Scout) {
+        if scout.info.rank.mac == self.settings.mac {
+            // Its own scout thrown back, a former self, or a second host with this address.
+            self.dropped.implausible += 1;
+            return;
+        }
+        let way = (scout.way_back.clone(), scout.way_there.clone());
+        self.contact(now, &scout.info, &way);
+        let answer = match scout.reason {
+            Reason::Mapping => Answer::Mapping,
+            Reason::QueryMapVersion { seen, suspects } => {
+                self.hear_query(now, &scout.info, seen, &suspects);
+                Answer::QueryMapVersion
+            }
+            Reason::Tree { version, level } => {
+                self.hear_tree(now, &scout.info, way, version, level);
+                Answer::Tree
+            }
+            Reason::Verify => {
+                self.hear_verify(now, &scout.info);
+                Answer::Verify
+            }
+            Reason::MapRequest { version, piece } => self.serve(version, piece),
+            Reason::Pause { max_ms } => {
+                self.hear_pause(now, &scout.info, max_ms);
+                Answer::Pause
+            }
+            Reason::Resume => {
+                self.hear_resume(&scout.info);
+                Answer::Resume
+            }
+            Reason::Printf { text } => {
+                if self.settings.printeur {
+                    self.event(Event::Printed { from: scout.info.rank.mac, text });
+                }
+                Answer::Printf
+            }
+        };
+        self.answer(&scout.info, scout.id, scout.way_back, answer);
+    }
+
+    fn answer(&mut self, to: &Info, id: u32, way_back: Route, answer: Answer) {
+        match answer {
+            Answer::MapRequest { .. } => self.sent.pieces += 1,
+            _ => self.sent.replies += 1,
+        }
+        let reply = Reply { id, to: to.rank.mac, info: self.info(), answer };
+        self.transmit(way_back, &Message::Reply(reply));
+    }
+
+    fn reply(&mut self, now: Instant, reply: Reply) {
+        if reply.to != self.settings.mac || reply.info.rank.mac == self.settings.mac {
+            self.dropped.unexpected += 1;
+        } else if reply.id & Requests::ID_BIT != 0 {
+            let fits =
+                self.requests.peek(reply.id).is_some_and(|request| answers(&request.reason, &reply.answer));
+            match self.requests.take(reply.id).filter(|_| fits) {
+                Some(request) => self.answered(now, request.asked, reply),
+                None => self.dropped.unexpected += 1,
+            }
+        } else if self.cycle.as_ref().is_some_and(|cycle| cycle.waits_for(reply.id)) {
+            let step = self.cycle.as_mut().and_then(|cycle| cycle.handle_host(reply.id));
+            self.take_step(now, step);
+        } else if !self.mapping_found_host(now, &reply) {
+            self.dropped.unexpected += 1;
+        }
+    }
+
+    /// A scout of this agent was answered.
+    fn answered(&mut self, now: Instant, asked: Asked, reply: Reply) {
+        let info = reply.info;
+        match asked {
+            Asked::ParentVersion => self.hear_parent_version(now, &info),
+            Asked::ParentNotice | Asked::Courtesy => {}
+            Asked::ChildNotice(mac) => self.hear_child(mac, &info),
+            Asked::VerifyParent => self.hear_parent_verified(now, &info),
+            Asked::VerifyChild(mac) => self.hear_child_verified(now, mac, &info),
+            Asked::VerifyHost(check) => self.hear_host_verified(now, check, &info),
+            Asked::Piece => self.hear_piece(now, &info, reply.answer),
+        }
+    }
+
+    /// A scout of this agent had all its tries.
+    fn unanswered(&mut self, now: Instant, request: &Request) {
+        match request.asked {
+            Asked::ParentVersion => self.parent_silent(now),
+            Asked::ParentNotice | Asked::Courtesy => {}
+            Asked::ChildNotice(mac) => self.child_silent(mac),
+            Asked::VerifyParent => self.parent_lost(now),
+            Asked::VerifyChild(mac) => self.child_lost(now, mac),
+            Asked::VerifyHost(check) => self.host_lost(now, check),
+            Asked::Piece => self.fetch_failed(now, "its parent does not deliver the map"),
+        }
+    }
+
+    /// Acts on what falls due by `now`.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(expired) = self.requests.expired(now, self.settings.probe_timeout) {
+            match expired {
+                Expired::Again(id, request) => {
+                    self.send_scout(id, (request.route, request.way_back), request.reason);
+                }
+                Expired::GivenUp(request) => self.unanswered(now, &request),
+            }
+        }
+        for timer in [Timer::PauseEnd, Timer::Map, Timer::Query, Timer::Verify] {
+            if self.timers[timer as usize].is_some_and(|due| due <= now) {
+                self.timers[timer as usize] = None;
+                self.fire(now, timer);
+            }
+        }
+        self.expire_checks(now);
+        self.expire_probes(now);
+        self.pump(now);
+    }
+
+    fn fire(&mut self, now: Instant, timer: Timer) {
+        match timer {
+            Timer::Query => self.query_parent(now),
+            Timer::Verify => self.begin_cycle(now),
+            Timer::Map => self.begin_mapping(now),
+            Timer::PauseEnd => self.paused = false,
+        }
+    }
+
+    /// Takes routes that the driver computed and proved for the map of
+    /// [`Event::MapInstalled`]: all are in place in its own tables, and here are those to the
+    /// neighbours named there.
+    pub fn handle_routes(&mut self, now: Instant, version: MapVersion, routes: Vec<(Mac, Route)>) {
+        self.take_routes(now, version, routes);
+        self.pump(now);
+    }
+
+    /// Learns that there are no routes for this map, and why.
+    pub fn handle_routing_failure(&mut self, now: Instant, version: MapVersion, why: String) {
+        if let Some(held) = self.held.as_mut().filter(|held| held.version == version) {
+            held.routing_failure = Some(why);
+        }
+        self.pump(now);
+    }
+
+    /// The next frame to send, if any.
+    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        self.outbox.pop_front()
+    }
+
+    /// What has happened, oldest first.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called; `None` for never.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let paused = self.paused;
+        let probes = self.mapping.as_ref().filter(|_| !paused).and_then(|mapping| mapping.deadline());
+        let checks = self.cycle.as_ref().and_then(Cycle::deadline);
+        let timers = self.timers.iter().copied().flatten();
+        timers.chain(probes).chain(checks).chain(self.requests.deadline()).min()
+    }
+
+    /// A picture for status displays.
+    pub fn status(&self) -> Status {
+        let held = self.held.as_deref();
+        let in_force = held.filter(|h| h.valid);
+        let mut unreachable: Vec<_> = held
+            .iter()
+            .flat_map(|h| &h.children)
+            .filter_map(|c| c.trouble.clone().map(|why| Unreachable { mac: c.mac, why }))
+            .collect();
+        if let Some(why) = held.and_then(|h| h.routing_failure.clone()) {
+            unreachable.push(Unreachable { mac: self.settings.mac, why });
+        }
+        Status {
+            rank: self.rank(),
+            state: self.state,
+            leader: held.map(|h| h.leader).or_else(|| self.parent.as_ref().map(|p| p.rank)),
+            parent: in_force
+                .and_then(|h| h.parent)
+                .or_else(|| self.parent.as_ref().map(|p| p.rank))
+                .map(|rank| rank.mac),
+            children: in_force.iter().flat_map(|h| &h.children).map(|c| c.mac).collect(),
+            version: in_force.map_or(MapVersion::NONE, |h| h.version),
+            hosts: held.map_or(0, |h| h.hosts),
+            xbars: held.map_or(0, |h| h.xbars),
+            cables: held.map_or(0, |h| h.cables),
+            network_complete: in_force.is_some_and(|h| h.network_complete),
+            unreachable,
+            mapping: self.last_mapping,
+            sent: self.sent,
+            dropped: self.dropped,
+        }
+    }
+
+    /// The valid map that this agent holds, put together anew: costly for a large one.
+    pub fn map(&self) -> Option<Arc<Map>> {
+        let held = self.held.as_ref().filter(|held| held.valid)?;
+        decode_pieces(held.version, &held.pieces).ok().map(Arc::new)
+    }
+
+    /// A number that is equal for equal maps, of the valid map that this agent holds.
+    pub fn map_digest(&self) -> Option<u64> {
+        self.held.as_ref().filter(|held| held.valid).map(|held| held.digest)
+    }
+
+    /// Entries in all queues and tables, for tests that bound them.
+    pub fn load(&self) -> usize {
+        self.outbox.len() + self.events.len() + self.requests.count(|_| true)
+    }
+
+    pub(super) const fn rank(&self) -> Rank {
+        Rank { level: self.settings.level, mac: self.settings.mac }
+    }
+
+    /// What this agent says of itself.
+    pub(super) fn info(&self) -> Info {
+        let held = self.held.as_deref().filter(|held| held.valid);
+        Info {
+            rank: self.rank(),
+            host_type: self.settings.host_type,
+            session: self.session,
+            state: self.state,
+            version: held.map_or(MapVersion::NONE, |h| h.version),
+            pieces: held.map_or(0, |h| h.pieces.len() as u16),
+            flags: InfoFlags {
+                subtree_complete: held.is_some_and(Held::subtree_complete),
+                network_complete: held.is_some_and(|h| h.network_complete),
+                printeur: self.settings.printeur,
+            },
+        }
+    }
+
+    /// Sends a scout that waits for a reply.
+    pub(super) fn ask(&mut self, now: Instant, asked: Asked, way: (Route, Route), reason: Reason, tries: u8) {
+        let deadline = now + self.settings.probe_timeout;
+        match self.requests.begin(asked, way.clone(), reason.clone(), tries, deadline) {
+            Some(id) => self.send_scout(id, way, reason),
+            None => self.dropped.overload += 1,
+        }
+    }
+
+    fn send_scout(&mut self, id: u32, (route, way_back): (Route, Route), reason: Reason) {
+        let counter = match reason {
+            Reason::Mapping => &mut self.sent.scouts,
+            Reason::QueryMapVersion { .. } => &mut self.sent.queries,
+            Reason::Tree { .. } | Reason::Pause { .. } | Reason::Resume | Reason::Printf { .. } => {
+                &mut self.sent.tree
+            }
+            Reason::Verify => &mut self.sent.verify,
+            Reason::MapRequest { .. } => &mut self.sent.pieces,
+        };
+        *counter += 1;
+        let scout = Scout { id, info: self.info(), way_back, way_there: route.clone(), reason };
+        self.transmit(route, &Message::Scout(scout));
+    }
+
+    pub(super) fn transmit(&mut self, route: Route, message: &Message) {
+        if self.outbox.len() >= OUTBOX_LIMIT {
+            self.dropped.overload += 1;
+            return;
+        }
+        self.outbox.push_back(Transmit { route, frame: message.encode() });
+    }
+
+    pub(super) fn event(&mut self, event: Event) {
+        // A driver that never drains loses the oldest.
+        if self.events.len() >= OUTBOX_LIMIT {
+            self.events.pop_front();
+        }
+        self.events.push_back(event);
+    }
+
+    pub(super) const fn set_timer(&mut self, timer: Timer, due: Instant) {
+        self.timers[timer as usize] = Some(due);
+    }
+
+    pub(super) const fn stop_timer(&mut self, timer: Timer) {
+        self.timers[timer as usize] = None;
+    }
+
+    /// An id for a probe of this agent, of verification or exploration.
+    pub(super) const fn new_probe_id(&mut self) -> u32 {
+        self.next_probe = self.next_probe.wrapping_add(1);
+        self.next_probe & !Requests::ID_BIT
+    }
+
+    /// Sends what exploration and verification have room for.
+    fn pump(&mut self, now: Instant) {
+        if self.paused {
+            return;
+        }
+        self.pump_mapping(now);
+        self.pump_cycle(now);
+    }
+}
+
+/// Whether what is left of a probe's route begins with its turn, as it does at a host that stands
+/// where the probe looks for an xbar.
+fn turns_here(probe: &Probe, left: &Route) -> bool {
+    let turn = left.elements().next();
+    matches!(turn, Some(Element::Relative(0) | Element::Identify)) && left.hops() == usize::from(probe.left)
+}
+
+/// Whether a reply's answer is one to this reason.
+const fn answers(reason: &Reason, answer: &Answer) -> bool {
+    matches!(
+        (reason, answer),
+        (Reason::Mapping, Answer::Mapping)
+            | (Reason::QueryMapVersion { .. }, Answer::QueryMapVersion)
+            | (Reason::Tree { .. }, Answer::Tree)
+            | (Reason::Verify, Answer::Verify)
+            | (Reason::MapRequest { .. }, Answer::MapRequest { .. })
+            | (Reason::Pause { .. }, Answer::Pause)
+            | (Reason::Resume, Answer::Resume)
+            | (Reason::Printf { .. }, Answer::Printf)
+    )
+}

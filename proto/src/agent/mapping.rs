@@ -1,0 +1,275 @@
+//! This agent as a mapper: it drives an [`Explorer`] and turns its requests into frames.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use rand::Rng;
+
+use super::event::Event;
+use super::held::{Held, short_ways};
+use super::machine::{Agent, Timer};
+use super::requests::Asked;
+use super::status::MappingCost;
+use crate::explore::{ExploreError, ExploreSettings, Explorer, Outcome, Request, RequestKind};
+use crate::map::{Host, Map, MapVersion, decode_pieces, encode_pieces, host_type};
+use crate::wire::{AgentState, Message, Probe, ProbeKind, Reason, Reply, Route, Scout, Stamp};
+use crate::{Instant, Mac};
+
+/// Longest pause that a mapper imposes on others; it asks anew with each mapping.
+const LONGEST_PAUSE_MS: u16 = 5000;
+/// Longest wait before a failed exploration is begun anew.
+const LONGEST_RETRY: Duration = Duration::from_secs(1);
+
+/// An exploration under way.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    explorer: Explorer,
+    /// Added to the explorer's ids on the wire, so that answers to earlier explorations miss.
+    base: u32,
+    began: Instant,
+    sent_before: (u64, u64, u64),
+    /// Ways of the latest requests, so that a host that answers can be reached again.
+    ways: VecDeque<(u32, Route, Route)>,
+}
+
+impl Mapping {
+    /// When the next time-out falls due.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.explorer.poll_timeout()
+    }
+
+    fn wire_id(&self, id: u32) -> u32 {
+        self.base.wrapping_add(id) & !super::requests::Requests::ID_BIT
+    }
+
+    fn explorer_id(&self, wire_id: u32) -> u32 {
+        wire_id.wrapping_sub(self.base) & !super::requests::Requests::ID_BIT
+    }
+}
+
+impl Agent {
+    /// Gives up what there is and maps; an agent of level 0 waits to be found instead.
+    pub(super) fn map_again(&mut self, now: Instant, cause: &str) {
+        self.leave_tree(now, cause);
+        self.parent = None;
+        if self.settings.level == 0 {
+            self.state = AgentState::Starting;
+            return;
+        }
+        self.state = AgentState::Mapping;
+        cause.clone_into(&mut self.mapping_cause);
+        let wait = self.mapping_delay(now);
+        if wait.is_zero() {
+            self.begin_mapping(now);
+        } else {
+            self.set_timer(Timer::Map, now + wait);
+        }
+    }
+
+    /// A mapper that fails again and again slows down; an incremental one waits for all suspects.
+    fn mapping_delay(&self, now: Instant) -> Duration {
+        let step = self.settings.probe_timeout;
+        if self.failed_mappings > 0 {
+            return (step * (1 << self.failed_mappings.min(10))).min(LONGEST_RETRY);
+        }
+        if self.settings.map_incrementally && self.last_mapping.is_some() {
+            return step * 2;
+        }
+        // Never two mappings back to back: a flapping cable must not keep the fabric busy.
+        let rested = self.last_mapping.map_or(Duration::MAX, |last| now.since(last.ended));
+        if rested < step { step } else { Duration::ZERO }
+    }
+
+    /// Begins to explore.
+    pub(super) fn begin_mapping(&mut self, now: Instant) {
+        if self.state != AgentState::Mapping {
+            return;
+        }
+        let previous = self.previous_map();
+        if let Some(map) = previous.as_ref().filter(|_| self.settings.pause) {
+            for (_, way) in short_ways(map, self.settings.mac, |_| true) {
+                self.ask_pause(now, way);
+            }
+        }
+        let settings = ExploreSettings {
+            plain_ports: self.settings.plain_ports,
+            max_hops: self.settings.max_hops,
+            probe_timeout: self.settings.probe_timeout,
+            probe_tries: self.settings.probe_tries,
+            probe_window: self.settings.probe_window,
+        };
+        let own = Host {
+            mac: self.settings.mac,
+            level: self.settings.level,
+            host_type: self.settings.host_type,
+            at: None,
+        };
+        let seed = self.rng.next_u64();
+        let explorer = match previous.filter(|_| self.settings.map_incrementally && !self.suspects.is_empty())
+        {
+            Some(map) => Explorer::incremental(&settings, own, seed, &map, &self.suspects),
+            None => Explorer::new(&settings, own, seed),
+        };
+        self.suspects.clear();
+        self.mapping = Some(Box::new(Mapping {
+            explorer,
+            base: self.rng.next_u32(),
+            began: now,
+            sent_before: (self.sent.switch_probes, self.sent.scouts, self.sent.compares),
+            ways: VecDeque::new(),
+        }));
+        self.event(Event::MappingStarted { cause: self.mapping_cause.clone() });
+    }
+
+    /// The map that this agent made last, if it is its own; phantoms left out.
+    fn previous_map(&self) -> Option<Map> {
+        if !self.settings.pause && !self.settings.map_incrementally {
+            return None;
+        }
+        let held = self.held.as_ref().filter(|held| held.version.mac == self.settings.mac)?;
+        let mut map = decode_pieces(held.version, &held.pieces).ok()?;
+        map.hosts.retain(|host| host.host_type != host_type::PHANTOM);
+        Some(map)
+    }
+
+    /// Sends what the explorer wants to know, and ends the mapping when it knows all.
+    pub(super) fn pump_mapping(&mut self, now: Instant) {
+        let Some(mut mapping) = self.mapping.take() else { return };
+        while let Some(request) = mapping.explorer.poll_probe(now) {
+            self.send_probe(&mut mapping, request);
+        }
+        match mapping.explorer.result() {
+            None => self.mapping = Some(mapping),
+            Some(Ok(map)) => self.finish_mapping(now, &mapping, map),
+            Some(Err(error)) => self.mapping_failed(now, &error),
+        }
+    }
+
+    fn send_probe(&mut self, mapping: &mut Mapping, request: Request) {
+        let id = mapping.wire_id(request.id);
+        let info = self.info();
+        let (way_there, way_back) = ways_of(&request);
+        let message = match request.kind {
+            RequestKind::Probe { kind, left } => {
+                match kind {
+                    ProbeKind::Compare => self.sent.compares += 1,
+                    ProbeKind::Loopback | ProbeKind::Identify => self.sent.switch_probes += 1,
+                }
+                Message::Probe(Probe { id, kind, left, info, way_there: way_there.clone() })
+            }
+            RequestKind::Scout { .. } => {
+                self.sent.scouts += 1;
+                let (way_back, way_there) = (way_back.clone(), way_there.clone());
+                Message::Scout(Scout { id, info, way_back, way_there, reason: Reason::Mapping })
+            }
+        };
+        if mapping.ways.len() >= 4 * self.settings.probe_window {
+            mapping.ways.pop_front();
+        }
+        mapping.ways.push_back((id, way_there, way_back));
+        self.transmit(request.route, &message);
+    }
+
+    /// A probe of exploration came home. False if none waits for it.
+    pub(super) fn mapping_returned(&mut self, now: Instant, id: u32, stamp: Option<&Stamp>) -> bool {
+        let Some(mapping) = self.mapping.as_mut() else { return false };
+        let id = mapping.explorer_id(id);
+        mapping.explorer.handle_outcome(now, id, Outcome::Returned { stamp: stamp.copied() })
+    }
+
+    /// A probe of exploration ran into this very host. False if none waits for it.
+    pub(super) fn mapping_hit_self(&mut self, now: Instant, id: u32) -> bool {
+        let Some(mapping) = self.mapping.as_mut() else { return false };
+        let id = mapping.explorer_id(id);
+        mapping.explorer.handle_outcome(now, id, Outcome::OwnHost)
+    }
+
+    /// An agent answered a probe or scout of exploration. False if none waits for it.
+    pub(super) fn mapping_found_host(&mut self, now: Instant, reply: &Reply) -> bool {
+        let Some(mapping) = self.mapping.as_mut() else { return false };
+        let rank = reply.info.rank;
+        let way = mapping.ways.iter().find(|(id, ..)| *id == reply.id).cloned();
+        let host = Host { mac: rank.mac, level: rank.level, host_type: reply.info.host_type, at: None };
+        let known_before = mapping.explorer.knows_host(rank.mac);
+        let id = mapping.explorer_id(reply.id);
+        if host.host_type == host_type::PHANTOM
+            || !mapping.explorer.handle_outcome(now, id, Outcome::Host(host))
+        {
+            return false;
+        }
+        if let Some((_, there, back)) = way {
+            if rank > self.rank() {
+                self.become_passive(now, &reply.info, (there, back));
+            } else if self.settings.pause && !known_before {
+                self.ask_pause(now, (there, back));
+            }
+        }
+        true
+    }
+
+    /// Deals with probes of exploration whose time has run out.
+    pub(super) fn expire_probes(&mut self, now: Instant) {
+        if let Some(mapping) = self.mapping.as_mut() {
+            mapping.explorer.handle_timeout(now);
+        }
+    }
+
+    fn mapping_failed(&mut self, now: Instant, error: &ExploreError) {
+        self.failed_mappings += 1;
+        self.map_again(now, &format!("the last exploration failed: {error}"));
+    }
+
+    fn finish_mapping(&mut self, now: Instant, mapping: &Mapping, mut map: Map) {
+        self.failed_mappings = 0;
+        map.version = self.next_version();
+        let phantoms = (0..u64::from(self.settings.extra_hosts)).map(|i| Host {
+            mac: Mac::from_u64(i + 1),
+            level: 0,
+            host_type: host_type::PHANTOM,
+            at: None,
+        });
+        map.hosts.extend(phantoms);
+        map.sort_canonical();
+        let (switch_probes, scouts, compares) = mapping.sent_before;
+        self.last_mapping = Some(MappingCost {
+            switch_probes: self.sent.switch_probes - switch_probes,
+            scouts: self.sent.scouts - scouts,
+            compares: self.sent.compares - compares,
+            began: mapping.began,
+            ended: now,
+        });
+        self.event(Event::Mapped { version: map.version });
+        if self.settings.pause {
+            for (_, way) in short_ways(&map, self.settings.mac, |_| true) {
+                self.ask(now, Asked::Courtesy, way, Reason::Resume, 1);
+            }
+        }
+        let pieces = encode_pieces(&map, self.settings.piece_bytes);
+        if let Some(held) = Held::new(&map, pieces, self.settings.mac, self.settings.xbar_check) {
+            self.install(now, held, map);
+        }
+    }
+
+    /// The version after the last; 0 is left out.
+    fn next_version(&mut self) -> MapVersion {
+        self.counter = self.counter.checked_add(1).unwrap_or(1);
+        MapVersion { mac: self.settings.mac, counter: self.counter }
+    }
+
+    fn ask_pause(&mut self, now: Instant, way: (Route, Route)) {
+        self.ask(now, Asked::Courtesy, way, Reason::Pause { max_ms: LONGEST_PAUSE_MS }, 1);
+    }
+}
+
+/// The ways to and from what a request looks for, its turn left out.
+fn ways_of(request: &Request) -> (Route, Route) {
+    match &request.kind {
+        RequestKind::Probe { left, .. } => {
+            let turn = request.route.hops().saturating_sub(usize::from(*left));
+            let there = request.route.elements().take(turn).collect();
+            let back = request.route.elements().skip(turn + 1).collect();
+            (there, back)
+        }
+        RequestKind::Scout { way_back } => (request.route.clone(), way_back.clone()),
+    }
+}

@@ -1,0 +1,124 @@
+//! What an agent shows of itself: status and counters.
+
+use crate::map::{MapVersion, Rank};
+use crate::wire::AgentState;
+use crate::{Instant, Mac};
+
+/// What the last mapping by this agent cost, retries counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MappingCost {
+    /// Loopback and identify probes sent.
+    pub switch_probes: u64,
+    /// Scouts sent.
+    pub scouts: u64,
+    /// Compare probes sent.
+    pub compares: u64,
+    /// When it began.
+    pub began: Instant,
+    /// When it ended.
+    pub ended: Instant,
+}
+
+/// Messages sent since the start, by what they are for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Sent {
+    /// Loopback and identify probes of exploration.
+    pub switch_probes: u64,
+    /// Mapping scouts of exploration.
+    pub scouts: u64,
+    /// Compare probes of exploration.
+    pub compares: u64,
+    /// Tree scouts, pauses and resumes.
+    pub tree: u64,
+    /// Queries for a map version.
+    pub queries: u64,
+    /// Requests for pieces and the pieces themselves.
+    pub pieces: u64,
+    /// Probes and scouts of verification.
+    pub verify: u64,
+    /// Replies other than pieces.
+    pub replies: u64,
+}
+
+/// Frames dropped since the start, by kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Dropped {
+    /// Too short.
+    pub truncated: u64,
+    /// Too long.
+    pub oversized: u64,
+    /// CRC-32 mismatch.
+    pub bad_crc: u64,
+    /// Route elements left over that are no probe's turn, or no route at all.
+    pub unstripped_route: u64,
+    /// Unknown protocol version.
+    pub unknown_version: u64,
+    /// Unknown frame type.
+    pub unknown_kind: u64,
+    /// Fields that make no sense.
+    pub malformed: u64,
+    /// Replies and returning probes that nothing waits for: late, duplicated, replayed or forged.
+    pub unexpected: u64,
+    /// Well-formed, but what it says cannot be so: a forged or confused sender.
+    pub implausible: u64,
+    /// Dropped because this agent has too much to do.
+    pub overload: u64,
+}
+
+impl Dropped {
+    /// All of them.
+    pub const fn total(&self) -> u64 {
+        self.truncated
+            + self.oversized
+            + self.bad_crc
+            + self.unstripped_route
+            + self.unknown_version
+            + self.unknown_kind
+            + self.malformed
+            + self.unexpected
+            + self.implausible
+            + self.overload
+    }
+}
+
+/// A host in the map that does not answer as it should.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unreachable {
+    /// Which host.
+    pub mac: Mac,
+    /// What is wrong, in words for a person.
+    pub why: String,
+}
+
+/// A picture of an agent for status displays.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Status {
+    /// This agent's rank.
+    pub rank: Rank,
+    /// Where it is in its life.
+    pub state: AgentState,
+    /// The global mapper, if known.
+    pub leader: Option<Rank>,
+    /// Its parent in the tree (or the provisional one).
+    pub parent: Option<Mac>,
+    /// Its children in the tree.
+    pub children: Vec<Mac>,
+    /// The map it holds, `NONE` without one or with an invalid one.
+    pub version: MapVersion,
+    /// Hosts in that map (also while it is invalid but its routes still serve).
+    pub hosts: usize,
+    /// Xbars in that map.
+    pub xbars: usize,
+    /// Cables between xbars in that map.
+    pub cables: usize,
+    /// Whether the global mapper has said that all agents are configured with this map.
+    pub network_complete: bool,
+    /// Hosts of the map that this agent looks after and that do not answer as they should.
+    pub unreachable: Vec<Unreachable>,
+    /// The last mapping by this agent, if it finished one.
+    pub mapping: Option<MappingCost>,
+    /// Messages sent.
+    pub sent: Sent,
+    /// Frames dropped.
+    pub dropped: Dropped,
+}

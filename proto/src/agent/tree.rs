@@ -1,0 +1,226 @@
+//! The tree over the map in force: how a new map is announced downwards, how its failure travels
+//! up and down, and how all learn that all are done.
+
+use std::sync::Arc;
+
+use super::event::Event;
+use super::held::{Held, short_ways};
+use super::machine::{Agent, Parent, Timer};
+use super::requests::Asked;
+use crate::map::{Map, MapVersion, PortRef, Rank};
+use crate::wire::{AgentState, Element, Info, Reason, Route};
+use crate::{Instant, Mac};
+
+impl Agent {
+    /// Puts a map in force and asks the driver for routes.
+    pub(super) fn install(&mut self, now: Instant, mut held: Held, map: Map) {
+        let neighbours = held.neighbours();
+        for (mac, way) in short_ways(&map, self.settings.mac, |mac| neighbours.contains(&mac)) {
+            held.routes.entry(mac).or_insert(way);
+        }
+        self.parent = None;
+        self.suspects.clear();
+        self.held = Some(Box::new(held));
+        self.state = AgentState::Routing;
+        self.stop_timer(Timer::Query);
+        // Nobody below can ask before this agent is done; from here on the tree looks after it.
+        self.set_timer(Timer::Verify, now + self.settings.verify_pause);
+        self.event(Event::MapInstalled { map: Arc::new(map), neighbours });
+    }
+
+    /// The driver has routes to all hosts in place.
+    pub(super) fn take_routes(&mut self, now: Instant, version: MapVersion, routes: Vec<(Mac, Route)>) {
+        let Some(held) = self.held.as_mut().filter(|held| held.version == version && held.valid) else {
+            return;
+        };
+        for (mac, route) in routes {
+            if let Some(way_back) = reverse(&route) {
+                held.routes.insert(mac, (route, way_back));
+            }
+        }
+        held.routed = true;
+        held.routing_failure = None;
+        let alone = held.parent.is_none() && held.children.is_empty();
+        let children: Vec<_> = held.children.iter().map(|child| child.mac).collect();
+        self.state = if alone { AgentState::Isolated } else { AgentState::Configured };
+        self.event(Event::Configured { version });
+        for child in children {
+            self.tell_child(now, child);
+        }
+        self.completeness_changed(now);
+    }
+
+    /// Tells a child to collect the map, or that the network is complete.
+    pub(super) fn tell_child(&mut self, now: Instant, mac: Mac) {
+        let Some(held) = self.held.as_ref().filter(|held| held.valid && held.routed) else { return };
+        let reason = Reason::Tree { version: held.version, level: held.leader.level };
+        let Some(way) = held.routes.get(&mac).cloned() else { return };
+        if !self.requests.waits_for(Asked::ChildNotice(mac)) {
+            self.ask(now, Asked::ChildNotice(mac), way, reason, self.settings.probe_tries);
+        }
+    }
+
+    /// A child has taken note.
+    pub(super) fn hear_child(&mut self, mac: Mac, info: &Info) {
+        if let Some(child) = self.held.as_mut().and_then(|held| held.child_mut(mac))
+            && info.rank.mac == mac
+        {
+            child.answers = true;
+        }
+    }
+
+    /// A child does not take note; the next cycle of verification decides.
+    pub(super) fn child_silent(&mut self, mac: Mac) {
+        if let Some(child) = self.held.as_mut().and_then(|held| held.child_mut(mac)) {
+            child.answers = false;
+            child.trouble = Some("does not answer".to_owned());
+        }
+    }
+
+    /// Somebody says that it is this agent's parent in the tree of a map.
+    pub(super) fn hear_tree(
+        &mut self,
+        now: Instant,
+        info: &Info,
+        way: (Route, Route),
+        version: MapVersion,
+        level: u8,
+    ) {
+        let leader = Rank { level, mac: version.mac };
+        if version != info.version || !version.is_some() || leader <= self.rank() {
+            self.dropped.implausible += 1;
+            return;
+        }
+        if let Some(held) = self.held.as_ref().filter(|held| held.valid) {
+            if held.version == version {
+                return self.judge_parent(now, info);
+            }
+            // The map of a higher mapper stays until it is found not to hold.
+            if held.leader > leader {
+                return;
+            }
+        }
+        let other = self.fetching().filter(|fetching| *fetching != version);
+        let outranked = other.is_some() && self.leader().is_some_and(|fetched| fetched > leader);
+        if self.fetching() == Some(version) || outranked {
+            return;
+        }
+        self.begin_fetch(now, info, way, Some(level));
+    }
+
+    /// The parent in the tree has said something of itself.
+    pub(super) fn judge_parent(&mut self, now: Instant, info: &Info) {
+        let Some(held) = self.held.as_mut().filter(|held| held.valid) else { return };
+        if held.parent.is_none_or(|parent| parent.mac != info.rank.mac) {
+            return;
+        }
+        if !info.version.is_some() {
+            self.invalidate(now, "the parent has no valid map", &[]);
+        } else if info.version != held.version {
+            if let Some(way) = held.routes.get(&info.rank.mac).cloned() {
+                self.begin_fetch(now, info, way, None);
+            }
+        } else if held.network_complete != info.flags.network_complete {
+            held.network_complete = info.flags.network_complete;
+            self.spread_completeness(now);
+        }
+    }
+
+    /// Something below has changed: tells the parent, or, at the root, all.
+    pub(super) fn completeness_changed(&mut self, now: Instant) {
+        let Some(held) = self.held.as_mut().filter(|held| held.valid) else { return };
+        let complete = held.subtree_complete();
+        if held.parent.is_none() {
+            if held.network_complete != complete {
+                held.network_complete = complete;
+                self.spread_completeness(now);
+            }
+        } else if held.reported_complete != complete {
+            held.reported_complete = complete;
+            let reason = Reason::QueryMapVersion { seen: MapVersion::NONE, suspects: Vec::new() };
+            let way = held.parent.and_then(|parent| held.routes.get(&parent.mac)).cloned();
+            if let Some(way) = way {
+                self.requests.forget(|asked| asked == Asked::ParentNotice);
+                self.ask(now, Asked::ParentNotice, way, reason, self.settings.probe_tries);
+            }
+        }
+    }
+
+    /// The network has become complete, or is no longer: passes it on downwards.
+    fn spread_completeness(&mut self, now: Instant) {
+        let Some(held) = self.held.as_ref() else { return };
+        let version = held.version;
+        if !held.network_complete {
+            return;
+        }
+        let children: Vec<_> = held.children.iter().map(|child| child.mac).collect();
+        self.event(Event::NetworkComplete { version });
+        // The notice carries the flag; one that is still under way does not.
+        self.requests.forget(|asked| matches!(asked, Asked::ChildNotice(_)));
+        for child in children {
+            self.tell_child(now, child);
+        }
+    }
+
+    /// The map in force no longer holds. The global mapper maps again; all others report to their
+    /// parent and wait. The children learn it at once.
+    pub(super) fn invalidate(&mut self, now: Instant, cause: &str, suspects: &[PortRef]) {
+        let Some(held) = self.held.as_ref().filter(|held| held.valid) else { return };
+        let parent = held.parent.and_then(|rank| Some((rank, held.routes.get(&rank.mac).cloned()?)));
+        self.note_suspects(suspects);
+        let Some((rank, (route, way_back))) = parent else { return self.map_again(now, cause) };
+        self.leave_tree(now, cause);
+        self.follow(now, Parent { rank, route, way_back, provisional: false, last_heard: now, since: now });
+        self.report_to_parent(now);
+        self.print_at_parent_if_wanted(now, cause);
+    }
+
+    /// Ends all that this agent does for the map in force, in waiting or in the making. Its
+    /// tables stay: users' traffic goes on until new ones replace them.
+    pub(super) fn leave_tree(&mut self, now: Instant, cause: &str) {
+        self.mapping = None;
+        self.fetch = None;
+        self.cycle = None;
+        self.requests.forget(|asked| asked != Asked::Courtesy);
+        for timer in [Timer::Map, Timer::Verify, Timer::Query] {
+            self.stop_timer(timer);
+        }
+        let Some(held) = self.held.as_mut().filter(|held| held.valid) else { return };
+        held.valid = false;
+        held.network_complete = false;
+        let version = held.version;
+        let ways: Vec<_> = held.children.iter().filter_map(|c| held.routes.get(&c.mac).cloned()).collect();
+        self.event(Event::MapInvalid { version, cause: cause.to_owned() });
+        for way in ways {
+            // What this agent says of itself now shows no valid map.
+            self.ask(now, Asked::Courtesy, way, Reason::Verify, self.settings.probe_tries);
+        }
+    }
+}
+
+/// The way back over a route of relative elements. That of an absolute one cannot be told.
+fn reverse(route: &Route) -> Option<Route> {
+    let mut deltas = route
+        .elements()
+        .map(|element| match element {
+            // -32 has no counterpart that could travel.
+            Element::Relative(delta @ -31..) => Some(Element::Relative(-delta)),
+            _ => None,
+        })
+        .collect::<Option<Vec<_>>>()?;
+    deltas.reverse();
+    Some(deltas.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relative_routes_have_a_way_back() {
+        let route = Route::from_iter([Element::Relative(3), Element::Relative(-1)]);
+        assert_eq!(reverse(&route).unwrap().to_string(), "1,-3");
+        assert_eq!(reverse(&Route::from_iter([Element::Absolute(3)])), None);
+        assert_eq!(reverse(&Route::from_iter([Element::Relative(-32)])), None);
+    }
+}

@@ -1,0 +1,195 @@
+//! Verification: the endless search for changes.
+//!
+//! A cycle has three phases. Tree: parent and children answer and hold this very map. Links: this
+//! agent's share of cables and hosts is as mapped. No-connects: its share of the empty ports is
+//! still empty. Then a pause. Any failure makes the map invalid.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use super::checks::{Check, ProbeCheck, bit, silent_port};
+use crate::Instant;
+use crate::map::PortRef;
+use crate::wire::Stamp;
+
+/// Where a cycle stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    /// Parent and children are being asked.
+    Tree,
+    /// Cables, xbars and hosts of this agent's share.
+    Links,
+    /// Empty ports of this agent's share.
+    NoConnects,
+}
+
+/// A cycle of verification.
+#[derive(Debug)]
+pub(super) struct Cycle {
+    pub(super) phase: Phase,
+    queue: VecDeque<Check>,
+    /// Probes under way, by id.
+    running: BTreeMap<u32, Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    check: Check,
+    tries_left: u8,
+    deadline: Instant,
+}
+
+/// What a cycle wants done, or has found.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// Send this probe under this id.
+    Probe(u32, ProbeCheck),
+    /// The map no longer holds.
+    Failed { cause: String, suspect: Option<PortRef> },
+}
+
+impl Cycle {
+    /// A cycle at its beginning.
+    pub(super) const fn new() -> Self {
+        Self { phase: Phase::Tree, queue: VecDeque::new(), running: BTreeMap::new() }
+    }
+
+    /// Goes on to a phase with its part of the share; hosts are asked by scouts, not here.
+    pub(super) fn enter(&mut self, phase: Phase, share: &[Check]) {
+        self.phase = phase;
+        let empty_ports = phase == Phase::NoConnects;
+        let of_phase = |check: &&Check| match check {
+            Check::Host { .. } => false,
+            Check::Silent(_) => empty_ports,
+            Check::Returns(_) | Check::Stamped { .. } => !empty_ports,
+        };
+        self.queue.extend(share.iter().filter(of_phase).cloned());
+    }
+
+    /// Whether all probes of the phase are done.
+    pub(super) fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.running.is_empty()
+    }
+
+    /// The next probe to send, if the window has room.
+    pub(super) fn begin(
+        &mut self,
+        now: Instant,
+        window: usize,
+        tries: u8,
+        wait: Duration,
+        id: u32,
+    ) -> Option<Step> {
+        if self.running.len() >= window {
+            return None;
+        }
+        let check = self.queue.pop_front()?;
+        let probe = probe_of(&check)?.clone();
+        // An empty port is silent at once: one try is the rule, a lost answer is seen next cycle.
+        let tries = if matches!(check, Check::Silent(_)) { 1 } else { tries };
+        self.running.insert(id, Running { check, tries_left: tries.saturating_sub(1), deadline: now + wait });
+        Some(Step::Probe(id, probe))
+    }
+
+    /// Whether a probe with this id is under way.
+    pub(super) fn waits_for(&self, id: u32) -> bool {
+        self.running.contains_key(&id)
+    }
+
+    /// A probe came back, with a stamp or without.
+    pub(super) fn handle_returned(&mut self, id: u32, stamp: Option<&Stamp>) -> Option<Step> {
+        let running = self.running.remove(&id)?;
+        match (running.check, stamp) {
+            (Check::Returns(_), _) | (Check::Host { .. }, _) => None,
+            (Check::Silent(probe), _) => Some(appeared(&probe)),
+            (Check::Stamped { probe, .. }, None) => Some(Step::Failed {
+                cause: "an xbar no longer tells its identity".into(),
+                suspect: probe.suspect,
+            }),
+            (Check::Stamped { probe, tag, arrival, in_use }, Some(stamp)) => {
+                self.compare_stamp(&probe, (tag, arrival), in_use.as_deref(), stamp)
+            }
+        }
+    }
+
+    fn compare_stamp(
+        &mut self,
+        probe: &ProbeCheck,
+        (tag, arrival): (u64, u8),
+        in_use: Option<&[u8; 32]>,
+        stamp: &Stamp,
+    ) -> Option<Step> {
+        let suspect = probe.suspect;
+        if stamp.tag != tag {
+            let cause = format!("xbar {:016x} stands where {tag:016x} was", stamp.tag);
+            return Some(Step::Failed { cause, suspect });
+        }
+        if stamp.arrival != arrival {
+            let cause =
+                format!("a cable leads to port {} of xbar {tag:016x}, no longer {arrival}", stamp.arrival);
+            return Some(Step::Failed { cause, suspect });
+        }
+        let in_use = in_use?;
+        for port in 0..=u8::MAX {
+            let at = suspect.map(|s| PortRef { xbar: s.xbar, port });
+            match (bit(in_use, port), bit(&stamp.carrier, port)) {
+                (true, false) => {
+                    let cause = format!("port {port} of xbar {tag:016x} has lost its carrier");
+                    return Some(Step::Failed { cause, suspect: at });
+                }
+                (false, true) => self.queue.extend(silent_port(probe, arrival, port)),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// A probe was answered by a host's agent.
+    pub(super) fn handle_host(&mut self, id: u32) -> Option<Step> {
+        match self.running.remove(&id)?.check {
+            Check::Silent(probe) => Some(appeared(&probe)),
+            Check::Returns(probe) | Check::Stamped { probe, .. } => {
+                Some(Step::Failed { cause: "a host stands where an xbar was".into(), suspect: probe.suspect })
+            }
+            Check::Host { .. } => None,
+        }
+    }
+
+    /// Deals with a probe whose time has run out by `now`.
+    pub(super) fn expire(&mut self, now: Instant, wait: Duration) -> Option<Step> {
+        loop {
+            let id = *self.running.iter().find(|(_, r)| r.deadline <= now)?.0;
+            let mut running = self.running.remove(&id)?;
+            if running.tries_left > 0 {
+                let probe = probe_of(&running.check)?.clone();
+                running.tries_left -= 1;
+                running.deadline = now + wait;
+                self.running.insert(id, running);
+                return Some(Step::Probe(id, probe));
+            }
+            match running.check {
+                Check::Silent(_) | Check::Host { .. } => {}
+                Check::Returns(probe) | Check::Stamped { probe, .. } => {
+                    let cause = "a cable or an xbar no longer answers".into();
+                    return Some(Step::Failed { cause, suspect: probe.suspect });
+                }
+            }
+        }
+    }
+
+    /// When the next time-out falls due.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.running.values().map(|r| r.deadline).min()
+    }
+}
+
+fn appeared(probe: &ProbeCheck) -> Step {
+    Step::Failed { cause: "something answers at a port that was empty".into(), suspect: probe.suspect }
+}
+
+const fn probe_of(check: &Check) -> Option<&ProbeCheck> {
+    match check {
+        Check::Returns(probe) | Check::Silent(probe) | Check::Stamped { probe, .. } => Some(probe),
+        Check::Host { .. } => None,
+    }
+}

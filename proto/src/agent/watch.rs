@@ -1,0 +1,209 @@
+//! How a configured agent watches over its map: it drives a [`Cycle`] of verification and judges
+//! what parent, children and hosts answer.
+
+use super::checks::{Check, ProbeCheck};
+use super::machine::{Agent, Timer};
+use super::requests::Asked;
+use super::verify::{Cycle, Phase, Step};
+use crate::map::PortRef;
+use crate::wire::{AgentState, Info, Message, Probe, Reason};
+use crate::{Instant, Mac};
+
+/// A child that holds another map, or none, for so many cycles makes the map invalid.
+const STALE_CYCLES: u8 = 3;
+
+impl Agent {
+    /// Begins a cycle of verification.
+    pub(super) fn begin_cycle(&mut self, now: Instant) {
+        let Some(held) = self.held.as_ref().filter(|held| held.valid) else { return };
+        if self.paused || self.state == AgentState::Routing {
+            return self.set_timer(Timer::Verify, now + self.settings.verify_pause);
+        }
+        if self.settings.thrash && held.parent.is_none() && held.network_complete {
+            return self.map_again(now, "it is told to keep remapping");
+        }
+        let parent = held.parent.map(|parent| (Asked::VerifyParent, parent.mac));
+        let children = held.children.iter().map(|child| (Asked::VerifyChild(child.mac), child.mac));
+        let asked: Vec<_> = parent
+            .into_iter()
+            .chain(children)
+            .filter_map(|(asked, mac)| Some((asked, held.routes.get(&mac).cloned()?)))
+            .collect();
+        self.cycle = Some(Cycle::new());
+        for (asked, way) in asked {
+            self.ask(now, asked, way, Reason::Verify, self.verify_tries());
+        }
+    }
+
+    /// Verification is in no hurry, and a wrong alarm costs a whole mapping.
+    const fn verify_tries(&self) -> u8 {
+        self.settings.probe_tries.saturating_mul(2)
+    }
+
+    /// Takes the cycle as far as it goes without waiting.
+    pub(super) fn pump_cycle(&mut self, now: Instant) {
+        while let Some(cycle) = self.cycle.as_mut() {
+            let phase = cycle.phase;
+            if phase == Phase::Tree {
+                let of_tree = |asked| matches!(asked, Asked::VerifyParent | Asked::VerifyChild(_));
+                if self.requests.count(of_tree) > 0 {
+                    return;
+                }
+                self.enter(now, Phase::Links);
+                continue;
+            }
+            self.send_checks(now);
+            let hosts = self.requests.count(|asked| matches!(asked, Asked::VerifyHost(_)));
+            let idle = self.cycle.as_ref().is_some_and(Cycle::is_idle);
+            if hosts > 0 || !idle {
+                return;
+            }
+            match phase {
+                Phase::Tree | Phase::Links => self.enter(now, Phase::NoConnects),
+                Phase::NoConnects => {
+                    self.cycle = None;
+                    self.set_timer(Timer::Verify, now + self.settings.verify_pause);
+                }
+            }
+        }
+    }
+
+    fn enter(&mut self, now: Instant, phase: Phase) {
+        let (Some(cycle), Some(held)) = (self.cycle.as_mut(), self.held.as_ref()) else { return };
+        cycle.enter(phase, &held.share);
+        if phase != Phase::Links {
+            return;
+        }
+        let hosts: Vec<_> = held
+            .share
+            .iter()
+            .enumerate()
+            .filter_map(|(index, check)| match check {
+                Check::Host { route, way_back, .. } => Some((index, (route.clone(), way_back.clone()))),
+                _ => None,
+            })
+            .collect();
+        for (index, way) in hosts {
+            self.ask(now, Asked::VerifyHost(index), way, Reason::Verify, self.verify_tries());
+        }
+    }
+
+    fn send_checks(&mut self, now: Instant) {
+        let (window, wait) = (self.settings.probe_window, self.settings.probe_timeout);
+        loop {
+            let (tries, id) = (self.verify_tries(), self.new_probe_id());
+            let step = self.cycle.as_mut().and_then(|cycle| cycle.begin(now, window, tries, wait, id));
+            if step.is_none() {
+                return;
+            }
+            self.take_step(now, step);
+        }
+    }
+
+    /// Does what a cycle wants done.
+    pub(super) fn take_step(&mut self, now: Instant, step: Option<Step>) {
+        match step {
+            None => {}
+            Some(Step::Probe(id, check)) => self.send_check(id, check),
+            Some(Step::Failed { cause, suspect }) => self.invalidate(now, &cause, suspect.as_slice()),
+        }
+    }
+
+    fn send_check(&mut self, id: u32, ProbeCheck { route, left, kind, .. }: ProbeCheck) {
+        self.sent.verify += 1;
+        let way_there = route.elements().take(route.hops().saturating_sub(usize::from(left))).collect();
+        let probe = Probe { id, kind, left, info: self.info(), way_there };
+        self.transmit(route, &Message::Probe(probe));
+    }
+
+    /// Deals with checks whose time has run out.
+    pub(super) fn expire_checks(&mut self, now: Instant) {
+        let wait = self.settings.probe_timeout;
+        while let Some(step) = self.cycle.as_mut().and_then(|cycle| cycle.expire(now, wait)) {
+            self.take_step(now, Some(step));
+        }
+    }
+
+    /// Parent, child or neighbour verifies this agent, and says something of itself thereby.
+    pub(super) fn hear_verify(&mut self, now: Instant, info: &Info) {
+        let mac = info.rank.mac;
+        if self.is_parent(mac) {
+            self.judge_parent(now, info);
+        } else {
+            self.judge_child(now, mac, info);
+        }
+    }
+
+    /// The parent has answered.
+    pub(super) fn hear_parent_verified(&mut self, now: Instant, info: &Info) {
+        self.judge_parent(now, info);
+    }
+
+    /// A child has answered.
+    pub(super) fn hear_child_verified(&mut self, now: Instant, mac: Mac, info: &Info) {
+        if info.rank.mac != mac {
+            let cause = format!("host {} answers where {mac} was", info.rank.mac);
+            let suspect = self.child_port(mac);
+            return self.invalidate(now, &cause, suspect.as_slice());
+        }
+        if self.judge_child(now, mac, info) {
+            return;
+        }
+        self.tell_child(now, mac);
+        let Some(child) = self.held.as_mut().and_then(|held| held.child_mut(mac)) else { return };
+        child.stale_cycles = child.stale_cycles.saturating_add(1);
+        if child.stale_cycles >= STALE_CYCLES && self.backoff.counts(now, mac) {
+            self.invalidate(now, &format!("host {mac} does not take the map"), &[]);
+        }
+    }
+
+    /// Takes in what a child says of itself. True if it holds this very map.
+    fn judge_child(&mut self, now: Instant, mac: Mac, info: &Info) -> bool {
+        let Some(held) = self.held.as_mut().filter(|held| held.valid) else { return false };
+        let version = held.version;
+        let Some(child) = held.child_mut(mac) else { return false };
+        let was_complete = child.complete;
+        let same = child.hear(info, version);
+        if child.complete != was_complete {
+            self.completeness_changed(now);
+        }
+        same
+    }
+
+    /// A host of this agent's share has answered.
+    pub(super) fn hear_host_verified(&mut self, now: Instant, check: usize, info: &Info) {
+        let Some(Check::Host { mac, suspect, .. }) =
+            self.held.as_ref().and_then(|held| held.share.get(check))
+        else {
+            return;
+        };
+        if *mac != info.rank.mac {
+            let cause = format!("host {} answers where {mac} was", info.rank.mac);
+            let suspect = *suspect;
+            self.invalidate(now, &cause, suspect.as_slice());
+        }
+    }
+
+    /// The parent is gone: nobody above can be told, so this agent maps from scratch.
+    pub(super) fn parent_lost(&mut self, now: Instant) {
+        self.map_again(now, "its parent is gone");
+    }
+
+    /// A child is gone.
+    pub(super) fn child_lost(&mut self, now: Instant, mac: Mac) {
+        let suspect = self.child_port(mac);
+        self.invalidate(now, &format!("host {mac} no longer answers"), suspect.as_slice());
+    }
+
+    /// A host of this agent's share is gone.
+    pub(super) fn host_lost(&mut self, now: Instant, check: usize) {
+        let lost = self.held.as_ref().and_then(|held| held.share.get(check)).cloned();
+        if let Some(Check::Host { mac, suspect, .. }) = lost {
+            self.invalidate(now, &format!("host {mac} no longer answers"), suspect.as_slice());
+        }
+    }
+
+    fn child_port(&mut self, mac: Mac) -> Option<PortRef> {
+        self.held.as_mut().and_then(|held| held.child_mut(mac)).and_then(|child| child.at)
+    }
+}

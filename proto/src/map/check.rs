@@ -1,0 +1,184 @@
+//! What must hold of a map that agents exchange.
+
+use thiserror::Error;
+
+use super::{HostIndex, Map, PortRef, Ports, host_type};
+use crate::Mac;
+
+/// Why a map is no map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum MapDefect {
+    /// More xbars than [`Map::MAX_XBARS`].
+    #[error("{0} crossbars are more than {max}", max = Map::MAX_XBARS)]
+    TooManyXbars(usize),
+    /// A host that does not stand by falling rank.
+    #[error("host {0} does not stand by falling level and address")]
+    HostsUnsorted(Mac),
+    /// Two hosts with one address.
+    #[error("two hosts have the address {0}")]
+    DuplicateMac(Mac),
+    /// A host without a place that is neither a phantom nor cabled straight to the only other host.
+    #[error("host {0} has no place in the fabric")]
+    NoPlace(Mac),
+    /// A phantom with a place.
+    #[error("host {0} does not exist and has a place in the fabric")]
+    PlacedPhantom(Mac),
+    /// A cable or host at an xbar that is not there.
+    #[error("something is cabled to crossbar {}, which is not there", .0.xbar)]
+    NoSuchXbar(PortRef),
+    /// Two cables in one port.
+    #[error("port {} of crossbar {} has two cables", .0.port, .0.xbar)]
+    PortTakenTwice(PortRef),
+    /// Cables that do not stand in rising order, smaller end first.
+    #[error("the cable at port {} of crossbar {} does not stand in order", .0.port, .0.xbar)]
+    CablesUnsorted(PortRef),
+    /// Ports in use further apart than the xbar has ports.
+    #[error("crossbar {xbar} has {ports} ports and cables from port {first} to port {last}")]
+    SpanTooWide {
+        /// Which xbar.
+        xbar: u32,
+        /// How many ports it has.
+        ports: u8,
+        /// The first port in use.
+        first: u8,
+        /// The last port in use.
+        last: u8,
+    },
+}
+
+impl Map {
+    /// Most xbars in a map: an index travels as 16 bits, of which one value says "none".
+    pub const MAX_XBARS: usize = 65_535;
+
+    /// Whether this is a map as agents exchange it: hosts by falling rank with one address each,
+    /// every host but phantoms at a place (or two hosts face to face), one cable a port, every
+    /// cable at an xbar that is there.
+    ///
+    /// # Errors
+    /// The first defect found.
+    pub fn check(&self) -> Result<(), MapDefect> {
+        if self.xbars.len() > Self::MAX_XBARS {
+            return Err(MapDefect::TooManyXbars(self.xbars.len()));
+        }
+        self.check_hosts()?;
+        if let Some(pair) = self.cables.windows(2).find(|pair| pair[0] >= pair[1]) {
+            return Err(MapDefect::CablesUnsorted(pair[1].a));
+        }
+        if let Some(cable) = self.cables.iter().find(|cable| cable.a > cable.b) {
+            return Err(MapDefect::CablesUnsorted(cable.a));
+        }
+        let ends = self.cables.iter().flat_map(|cable| [cable.a, cable.b]);
+        let mut ends = self.hosts.iter().filter_map(|host| host.at).chain(ends);
+        if let Some(end) = ends.find(|end| end.xbar as usize >= self.xbars.len()) {
+            return Err(MapDefect::NoSuchXbar(end));
+        }
+        self.check_ports()
+    }
+
+    fn check_hosts(&self) -> Result<(), MapDefect> {
+        if let Some(pair) = self.hosts.windows(2).find(|pair| pair[0].rank() < pair[1].rank()) {
+            return Err(MapDefect::HostsUnsorted(pair[1].mac));
+        }
+        if let Some(mac) = HostIndex::new(self).duplicates().next() {
+            return Err(MapDefect::DuplicateMac(mac));
+        }
+        let phantom = |host_type| host_type == host_type::PHANTOM;
+        if let Some(host) = self.hosts.iter().find(|host| phantom(host.host_type) && host.at.is_some()) {
+            return Err(MapDefect::PlacedPhantom(host.mac));
+        }
+        let mut unplaced = self.hosts.iter().filter(|host| !phantom(host.host_type) && host.at.is_none());
+        let may_be_unplaced = if self.xbars.is_empty() { 2 } else { 0 };
+        unplaced.nth(may_be_unplaced).map_or(Ok(()), |host| Err(MapDefect::NoPlace(host.mac)))
+    }
+
+    fn check_ports(&self) -> Result<(), MapDefect> {
+        let ports = Ports::new(self);
+        for (index, xbar) in (0..).zip(&self.xbars) {
+            let row = ports.of_xbar(index);
+            if let Some(pair) = row.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+                return Err(MapDefect::PortTakenTwice(PortRef { xbar: index, port: pair[0].0 }));
+            }
+            if let (Some(&(first, _)), Some(&(last, _))) = (row.first(), row.last())
+                && last - first >= xbar.ports
+            {
+                return Err(MapDefect::SpanTooWide { xbar: index, ports: xbar.ports, first, last });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::map::{Cable, Host, Xbar};
+
+    fn port(xbar: u32, port: u8) -> PortRef {
+        PortRef { xbar, port }
+    }
+
+    fn host(position: u32, at: Option<PortRef>) -> Host {
+        Host { mac: Mac::from_position(position), level: 1, host_type: host_type::ETHERNET, at }
+    }
+
+    fn good() -> Map {
+        Map {
+            hosts: vec![host(9, Some(port(0, 1))), host(5, Some(port(1, 1)))],
+            xbars: vec![Xbar { ports: 4, tag: None, ports_known: true }; 2],
+            cables: vec![Cable::new(port(0, 2), port(1, 2)), Cable::new(port(1, 3), port(1, 3))],
+            ..Map::default()
+        }
+    }
+
+    fn defect(change: impl FnOnce(&mut Map)) -> Result<(), MapDefect> {
+        let mut map = good();
+        change(&mut map);
+        map.check()
+    }
+
+    #[test]
+    fn what_agents_exchange_passes() {
+        assert_eq!(good().check(), Ok(()));
+        assert_eq!(Map::default().check(), Ok(()));
+        assert_eq!(
+            defect(|map| map.hosts.push(Host { host_type: host_type::PHANTOM, ..host(1, None) })),
+            Ok(())
+        );
+        let face_to_face = Map { hosts: vec![host(2, None), host(1, None)], ..Map::default() };
+        assert_eq!(face_to_face.check(), Ok(()));
+    }
+
+    #[test]
+    fn each_defect_is_told() {
+        let mac = Mac::from_position;
+        assert_eq!(defect(|map| map.hosts.reverse()), Err(MapDefect::HostsUnsorted(mac(9))));
+        assert_eq!(defect(|map| map.hosts[0].mac = mac(5)), Err(MapDefect::DuplicateMac(mac(5))));
+        assert_eq!(
+            defect(|map| map.hosts[0] = Host { level: 2, ..host(5, Some(port(0, 1))) }),
+            Err(MapDefect::DuplicateMac(mac(5)))
+        );
+        assert_eq!(defect(|map| map.hosts[1].at = None), Err(MapDefect::NoPlace(mac(5))));
+        let three = Map { hosts: vec![host(3, None), host(2, None), host(1, None)], ..Map::default() };
+        assert_eq!(three.check(), Err(MapDefect::NoPlace(mac(1))));
+        assert_eq!(
+            defect(|map| map.hosts[1].host_type = host_type::PHANTOM),
+            Err(MapDefect::PlacedPhantom(mac(5)))
+        );
+        assert_eq!(defect(|map| map.hosts[1].at = Some(port(2, 1))), Err(MapDefect::NoSuchXbar(port(2, 1))));
+        assert_eq!(defect(|map| map.cables[1].b.xbar = 7), Err(MapDefect::NoSuchXbar(port(7, 3))));
+        assert_eq!(
+            defect(|map| map.hosts[1].at = Some(port(1, 2))),
+            Err(MapDefect::PortTakenTwice(port(1, 2)))
+        );
+        assert_eq!(defect(|map| map.cables[1].b.port = 0), Err(MapDefect::CablesUnsorted(port(1, 3))));
+        assert_eq!(defect(|map| map.cables.reverse()), Err(MapDefect::CablesUnsorted(port(0, 2))));
+        assert_eq!(
+            defect(|map| map.hosts[0].at = Some(port(0, 6))),
+            Err(MapDefect::SpanTooWide { xbar: 0, ports: 4, first: 2, last: 6 })
+        );
+        assert_eq!(
+            defect(|map| map.xbars.resize(70_000, map.xbars[0])),
+            Err(MapDefect::TooManyXbars(70_000))
+        );
+    }
+}

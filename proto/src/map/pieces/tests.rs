@@ -1,0 +1,178 @@
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+use crate::Mac;
+use crate::map::host_type;
+use crate::map::random::{Draw, draws};
+
+fn assemble(version: MapVersion, pieces: Vec<Vec<u8>>) -> Result<Map, PieceError> {
+    let mut assembly = Assembly::new(version, pieces.len() as u16)?;
+    // The last first: pieces may come in any order.
+    for (index, piece) in (0..).zip(pieces).collect::<Vec<_>>().into_iter().rev() {
+        assembly.insert(index, piece)?;
+    }
+    assembly.finish()
+}
+
+fn port(xbar: u32, port: u8) -> PortRef {
+    PortRef { xbar, port }
+}
+
+fn sample() -> Map {
+    let host = |position, at| Host { mac: Mac::from_position(position), level: 1, host_type: 4, at };
+    Map {
+        version: MapVersion { mac: Mac::from_position(9), counter: 7 },
+        hosts: vec![
+            host(9, Some(port(0, 1))),
+            host(5, Some(port(1, 3))),
+            Host { host_type: host_type::PHANTOM, ..host(1, None) },
+        ],
+        xbars: vec![
+            Xbar { ports: 16, tag: Some(0x0102_0304_0506_0708), ports_known: true },
+            Xbar { ports: 8, tag: None, ports_known: false },
+        ],
+        cables: vec![Cable::new(port(0, 2), port(1, 2)), Cable::new(port(0, 3), port(0, 4))],
+    }
+}
+
+#[test]
+fn pieces_have_their_golden_bytes() {
+    let hex: Vec<String> = encode_pieces(&sample(), 1300)
+        .iter()
+        .map(|piece| piece.iter().map(|byte| format!("{byte:02x}")).collect())
+        .collect();
+    let golden = [
+        "01 0003 020000000009 01 04 0000 01 020000000005 01 04 0001 03 020000000001 01 00 ffff 00",
+        "02 0002 10 03 0102030405060708 08 00",
+        "03 0001 0000 02 02 0001 02 03 0000 04",
+    ];
+    assert_eq!(hex, golden.map(|piece| piece.replace(' ', "")));
+}
+
+#[test]
+fn a_piece_holds_over_a_hundred_hosts() {
+    let map = Draw { seed: 1, hosts: 0, xbars: 0, cables: 0, phantoms: 700 }.map();
+    assert_eq!(encode_pieces(&map, 1300).len(), 6);
+}
+
+#[test]
+fn a_map_without_hosts_has_a_piece() {
+    let empty = Map { version: sample().version, ..Map::default() };
+    let pieces = encode_pieces(&empty, 1300);
+    assert_eq!(pieces, [[1, 0, 0]]);
+    assert_eq!(assemble(empty.version, pieces), Ok(empty));
+}
+
+#[test]
+fn what_is_missing_is_told_until_nothing_is() {
+    let map = sample();
+    let pieces = encode_pieces(&map, 32);
+    assert_eq!(pieces.len(), 4);
+    let mut assembly = Assembly::new(map.version, 4).unwrap();
+    assert_eq!(assembly.missing().collect::<Vec<_>>(), [0, 1, 2, 3]);
+    assert_eq!(assembly.insert(2, pieces[2].clone()), Ok(true));
+    assert_eq!(assembly.insert(2, pieces[1].clone()), Ok(false), "the first stays");
+    assert_eq!(assembly.missing().collect::<Vec<_>>(), [0, 1, 3]);
+    assert_eq!(assembly.finish(), Err(PieceError::Missing(0)));
+    for index in [3, 0, 1] {
+        assert!(!assembly.is_complete());
+        assembly.insert(index, pieces[usize::from(index)].clone()).unwrap();
+    }
+    assert!(assembly.is_complete());
+    assert_eq!((assembly.version(), assembly.pieces()), (map.version, 4));
+    assert_eq!(assembly.finish(), Ok(map));
+}
+
+#[test]
+fn what_cannot_be_taken_in_is_refused() {
+    let version = sample().version;
+    assert_eq!(Assembly::new(version, 0), Err(PieceError::BadCount(0)));
+    assert_eq!(Assembly::new(version, 4097), Err(PieceError::BadCount(4097)));
+    let mut assembly = Assembly::new(version, 4096).unwrap();
+    assert_eq!(assembly.insert(4096, vec![1]), Err(PieceError::NoSuchPiece(4096)));
+    assert_eq!(assembly.insert(0, vec![]), Err(PieceError::BadLength { piece: 0, bytes: 0 }));
+    let long = Answer::MAX_PIECE_BYTES + 1;
+    assert_eq!(assembly.insert(0, vec![0; long]), Err(PieceError::BadLength { piece: 0, bytes: long }));
+}
+
+#[test]
+fn malformed_pieces_are_named() {
+    let map = sample();
+    let good = encode_pieces(&map, 1300);
+    let changed = |piece: usize, change: &dyn Fn(&mut Vec<u8>)| {
+        let mut pieces = good.clone();
+        change(&mut pieces[piece]);
+        assemble(map.version, pieces)
+    };
+    for piece in 0..3_u16 {
+        let malformed = Err(PieceError::Malformed(piece));
+        let at = usize::from(piece);
+        assert_eq!(changed(at, &|bytes| bytes.push(0)), malformed);
+        assert_eq!(changed(at, &|bytes| bytes.truncate(bytes.len() - 1)), malformed);
+        assert_eq!(changed(at, &|bytes| bytes[0] = 4), malformed);
+        assert_eq!(changed(at, &|bytes| bytes[2] += 1), malformed);
+    }
+    assert_eq!(
+        changed(0, &|bytes| *bytes.last_mut().unwrap() = 1),
+        Err(PieceError::Malformed(0)),
+        "port of none"
+    );
+    assert_eq!(changed(1, &|bytes| bytes[4] = 0x07), Err(PieceError::Malformed(1)), "unknown flag");
+    assert_eq!(changed(1, &|bytes| *bytes = vec![2, 0, 0]), Err(PieceError::Malformed(1)), "no entries");
+    assert_eq!(
+        changed(2, &|bytes| *bytes = vec![3, 0, 1, 0, 0, 0]),
+        Err(PieceError::Malformed(2)),
+        "no cables"
+    );
+    let reordered = vec![good[0].clone(), good[2].clone(), good[1].clone()];
+    assert_eq!(assemble(map.version, reordered), Err(PieceError::Malformed(2)));
+    let headless = vec![good[1].clone(), good[2].clone()];
+    assert_eq!(assemble(map.version, headless), Err(PieceError::Malformed(0)));
+    let late_hosts = vec![vec![1, 0, 0], good[0].clone()];
+    assert_eq!(assemble(map.version, late_hosts), Err(PieceError::Malformed(1)));
+}
+
+#[test]
+fn pieces_that_make_no_sense_together_are_refused() {
+    let map = sample();
+    let twice = encode_pieces(&map, 1300)[0].clone();
+    let defect = assemble(map.version, vec![twice.clone(), twice]);
+    assert_eq!(defect, Err(PieceError::Defect(MapDefect::HostsUnsorted(Mac::from_position(9)))));
+    let only_hosts = assemble(map.version, encode_pieces(&map, 1300)[..1].to_vec());
+    assert_eq!(only_hosts, Err(PieceError::Defect(MapDefect::NoSuchXbar(port(0, 1)))));
+}
+
+#[test]
+fn an_xbar_with_all_ports_cabled_to_itself_is_cut_into_runs() {
+    let cables = (0..=254).map(|nth| Cable::new(port(0, nth), port(0, nth))).collect();
+    let map =
+        Map { xbars: vec![Xbar { ports: 255, tag: None, ports_known: true }], cables, ..Map::default() };
+    for piece_bytes in [0, 32, 100, 1300, usize::MAX] {
+        assert_eq!(assemble(map.version, encode_pieces(&map, piece_bytes)), Ok(map.clone()), "{piece_bytes}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn maps_come_back(draw in draws(), piece_bytes in 32..400usize) {
+        let map = draw.map();
+        let pieces = encode_pieces(&map, piece_bytes);
+        prop_assert!(pieces.iter().all(|piece| piece.len() <= piece_bytes));
+        prop_assert_eq!(assemble(map.version, pieces), Ok(map));
+    }
+
+    #[test]
+    fn any_bytes_make_a_map_that_holds_or_an_error(pieces in vec(vec(any::<u8>(), 1..60), 1..5), kinds in any::<[u8; 5]>()) {
+        let mut pieces = pieces;
+        for (piece, kind) in pieces.iter_mut().zip(kinds) {
+            piece[0] = kind % 4;
+            if let Some(count) = piece.get_mut(1..3) {
+                count.copy_from_slice(&[0, kind / 4 % 8]);
+            }
+        }
+        if let Ok(map) = assemble(MapVersion::NONE, pieces) {
+            prop_assert_eq!(map.check(), Ok(()));
+        }
+    }
+}

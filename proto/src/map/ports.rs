@@ -1,0 +1,131 @@
+//! What is at each port of a map.
+
+use std::fmt;
+
+use super::{Map, PortRef};
+use crate::Mac;
+
+/// What a port's cable leads to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Attached {
+    /// A host: index into [`Map::hosts`].
+    Host(u32),
+    /// A port of an xbar, perhaps of the same one.
+    Xbar(PortRef),
+}
+
+/// What is at a port, in words that hold outside the map.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum End {
+    /// No cable, or one that leads to nothing.
+    Nothing,
+    /// A host.
+    Host(Mac),
+    /// A port of an xbar.
+    Port(PortRef),
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("nothing"),
+            Self::Host(mac) => write!(f, "host {mac}"),
+            Self::Port(PortRef { xbar, port }) => write!(f, "port {port} of xbar {xbar}"),
+        }
+    }
+}
+
+impl Attached {
+    /// The same in words that hold outside the map.
+    pub fn end(self, map: &Map) -> End {
+        match self {
+            Self::Host(host) => map.hosts.get(host as usize).map_or(End::Nothing, |host| End::Host(host.mac)),
+            Self::Xbar(port) => End::Port(port),
+        }
+    }
+}
+
+/// A map's ports in use, xbar by xbar, by rising port number: one flat array.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Ports {
+    /// Where each xbar's ports begin in `entries`; one more at the end.
+    starts: Vec<u32>,
+    entries: Vec<(u8, Attached)>,
+}
+
+impl Ports {
+    /// The ports in use in this map. Ends at xbars that the map does not have are left out.
+    pub fn new(map: &Map) -> Self {
+        let mut all: Vec<(PortRef, Attached)> = Vec::with_capacity(map.hosts.len() + 2 * map.cables.len());
+        for (index, host) in (0..).zip(&map.hosts) {
+            all.extend(host.at.map(|at| (at, Attached::Host(index))));
+        }
+        for cable in &map.cables {
+            all.push((cable.a, Attached::Xbar(cable.b)));
+            if cable.a != cable.b {
+                all.push((cable.b, Attached::Xbar(cable.a)));
+            }
+        }
+        all.retain(|(at, _)| (at.xbar as usize) < map.xbars.len());
+        all.sort_unstable();
+        let mut starts = vec![0; map.xbars.len() + 1];
+        for (at, _) in &all {
+            starts[at.xbar as usize + 1] += 1;
+        }
+        for xbar in 1..starts.len() {
+            starts[xbar] += starts[xbar - 1];
+        }
+        Self { starts, entries: all.into_iter().map(|(at, attached)| (at.port, attached)).collect() }
+    }
+
+    /// The ports in use of one xbar, by rising number, and what is there. Empty for an xbar that
+    /// the map does not have.
+    pub fn of_xbar(&self, xbar: u32) -> &[(u8, Attached)] {
+        let xbar = xbar as usize;
+        match self.starts.get(xbar..xbar.saturating_add(2)) {
+            Some(&[start, end]) => &self.entries[start as usize..end as usize],
+            _ => &[],
+        }
+    }
+
+    /// What is at this port; `None` for nothing.
+    pub fn at(&self, port: PortRef) -> Option<Attached> {
+        let row = self.of_xbar(port.xbar);
+        let at = row.partition_point(|&(other, _)| other < port.port);
+        row.get(at).filter(|&&(other, _)| other == port.port).map(|&(_, attached)| attached)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::map::{Cable, Host, Xbar};
+
+    #[test]
+    fn every_end_is_found_and_nothing_else() {
+        let port = |xbar, port| PortRef { xbar, port };
+        let host = |position, at| Host { mac: Mac::from_position(position), level: 1, host_type: 4, at };
+        let map = Map {
+            hosts: vec![host(1, Some(port(1, 8))), host(2, None), host(3, Some(port(0, 3)))],
+            xbars: vec![Xbar { ports: 8, tag: None, ports_known: true }; 3],
+            cables: vec![
+                Cable::new(port(0, 1), port(1, 2)),
+                Cable::new(port(1, 3), port(1, 5)),
+                Cable::new(port(1, 4), port(1, 4)),
+            ],
+            ..Map::default()
+        };
+        let ports = Ports::new(&map);
+        assert_eq!(ports.of_xbar(0), [(1, Attached::Xbar(port(1, 2))), (3, Attached::Host(2))]);
+        assert_eq!(ports.at(port(1, 2)), Some(Attached::Xbar(port(0, 1))));
+        assert_eq!(ports.at(port(1, 3)), Some(Attached::Xbar(port(1, 5))));
+        assert_eq!(ports.at(port(1, 5)), Some(Attached::Xbar(port(1, 3))));
+        assert_eq!(ports.at(port(1, 4)), Some(Attached::Xbar(port(1, 4))));
+        assert_eq!(ports.at(port(1, 8)), Some(Attached::Host(0)));
+        assert_eq!(ports.of_xbar(1).len(), 5);
+        for nothing in [port(0, 0), port(0, 2), port(1, 9), port(2, 1), port(3, 1), port(u32::MAX, 1)] {
+            assert_eq!(ports.at(nothing), None, "{nothing:?}");
+        }
+        assert_eq!(Ports::default().of_xbar(0), []);
+    }
+}

@@ -1,0 +1,362 @@
+//! What a crossbar does with a frame: the one place that decides, for every crossbar that we make.
+
+use thiserror::Error;
+
+use super::frame::{FLAG_STAMP, FrameKind, HEADER_BYTES, field};
+use super::{Element, Route, RouteError, STAMP_BYTES, Stamp};
+
+/// What an xbar understands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum CrossbarKind {
+    /// Anonymous: knows relative elements only.
+    Plain,
+    /// Knows all elements and has an identity.
+    Tagged {
+        /// Its 64-bit identity.
+        tag: u64,
+    },
+}
+
+/// An xbar as far as forwarding needs it. It holds no frame and no state but the carriers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Crossbar {
+    /// What it understands.
+    pub kind: CrossbarKind,
+    /// The number of its first port.
+    pub first_port: u8,
+    /// How many ports it has.
+    pub ports: u8,
+    /// Which ports have carrier: bit `p % 8` of byte `p / 8` for port p.
+    pub carrier: [u8; 32],
+}
+
+/// What is to be done with a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Decision {
+    /// Send it out of `port`, less the first `strip` bytes.
+    Forward {
+        /// The port to leave by. It may be without cable.
+        port: u8,
+        /// How many bytes to strip from the front.
+        strip: usize,
+    },
+    /// Stamp it ([`Crossbar::write_stamp`]) and send it back out of the port it came in by, less
+    /// the first `strip` bytes.
+    Identify {
+        /// How many bytes to strip from the front.
+        strip: usize,
+        /// Where the stamp area begins, counted before stripping.
+        stamp_at: usize,
+    },
+    /// Drop and count it.
+    Drop(DropReason),
+}
+
+/// Why an xbar drops a frame: each reason has its counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Error)]
+pub enum DropReason {
+    /// The first byte is the type, not a route element: the route ends here, at an xbar.
+    #[error("the route ends at a crossbar")]
+    NoRoute,
+    /// The element leads to a port that the xbar does not have.
+    #[error("the route leads to a port that the crossbar does not have")]
+    NoSuchPort,
+    /// An element of a kind that this xbar does not know.
+    #[error("the crossbar does not know this kind of route element")]
+    NotUnderstood,
+    /// Empty or cut off inside the element.
+    #[error("the frame ends inside its route")]
+    Truncated,
+    /// It asks for a stamp, but its further route or its header cannot be followed to a stamp area.
+    #[error("the frame asks for a stamp and has no room for one")]
+    NoStampArea,
+}
+
+impl Crossbar {
+    /// What to do with the frame that came in by port `arrival`. `payload` is all behind the
+    /// link's header.
+    ///
+    /// Looks at the first route element alone, but for a stamp: to find the stamp area it walks
+    /// over the rest of the route.
+    pub fn decide(&self, arrival: u8, payload: &[u8]) -> Decision {
+        match self.try_decide(arrival, payload) {
+            Ok(decision) => decision,
+            Err(reason) => Decision::Drop(reason),
+        }
+    }
+
+    fn try_decide(&self, arrival: u8, payload: &[u8]) -> Result<Decision, DropReason> {
+        let tagged = matches!(self.kind, CrossbarKind::Tagged { .. });
+        match first_element(payload)? {
+            element @ Element::Relative(delta) => {
+                let port = i16::from(arrival) + i16::from(delta);
+                self.forward(u8::try_from(port).map_err(|_| DropReason::NoSuchPort)?, element)
+            }
+            element @ Element::Absolute(port) if tagged => self.forward(port, element),
+            Element::Identify if tagged => {
+                let strip = Element::Identify.len_bytes();
+                let stamp_at = find_stamp_area(payload, strip).ok_or(DropReason::NoStampArea)?;
+                Ok(Decision::Identify { strip, stamp_at })
+            }
+            Element::Absolute(_) | Element::Identify => Err(DropReason::NotUnderstood),
+        }
+    }
+
+    fn forward(&self, port: u8, element: Element) -> Result<Decision, DropReason> {
+        if !self.has_port(port) {
+            return Err(DropReason::NoSuchPort);
+        }
+        Ok(Decision::Forward { port, strip: element.len_bytes() })
+    }
+
+    /// Whether it has a port of this number.
+    pub const fn has_port(&self, port: u8) -> bool {
+        match port.checked_sub(self.first_port) {
+            Some(nth) => nth < self.ports,
+            None => false,
+        }
+    }
+
+    /// Whether this port has carrier.
+    pub const fn has_carrier(&self, port: u8) -> bool {
+        self.carrier[(port / 8) as usize] & (1 << (port % 8)) != 0
+    }
+
+    /// Says that this port has carrier, or that it has none.
+    pub const fn set_carrier(&mut self, port: u8, up: bool) {
+        let bit = 1 << (port % 8);
+        let byte = &mut self.carrier[(port / 8) as usize];
+        *byte = if up { *byte | bit } else { *byte & !bit };
+    }
+
+    /// What it stamps into a frame that came in by port `arrival`; `None` for a plain one.
+    pub const fn stamp(&self, arrival: u8) -> Option<Stamp> {
+        match self.kind {
+            CrossbarKind::Plain => None,
+            CrossbarKind::Tagged { tag } => {
+                Some(Stamp { tag, ports: self.ports, arrival, carrier: self.carrier })
+            }
+        }
+    }
+
+    /// Writes its stamp into a frame that came in by port `arrival`, where
+    /// [`Decision::Identify`] said. Nothing is written where there is no room.
+    pub fn write_stamp(&self, arrival: u8, stamp_at: usize, payload: &mut [u8]) {
+        if let (Some(stamp), Some(area)) = (self.stamp(arrival), payload.get_mut(stamp_at..)) {
+            stamp.write(area);
+        }
+    }
+}
+
+fn first_element(payload: &[u8]) -> Result<Element, DropReason> {
+    match Element::first(payload) {
+        Ok(Some(element)) => Ok(element),
+        Ok(None) if payload.is_empty() => Err(DropReason::Truncated),
+        Ok(None) => Err(DropReason::NoRoute),
+        Err(RouteError::UnknownElement(_)) => Err(DropReason::NotUnderstood),
+        Err(RouteError::Truncated | RouteError::TooLong) => Err(DropReason::Truncated),
+    }
+}
+
+/// Where the stamp area of the frame behind the route lies, the route's rest beginning at `at`.
+/// Only mapper frames have one. Header and stamp area are the same in every version of the
+/// protocol, so the version is not looked at.
+fn find_stamp_area(payload: &[u8], mut at: usize) -> Option<usize> {
+    while let Some(element) = Element::first(payload.get(at..)?).ok()? {
+        at += element.len_bytes();
+        if at > Route::MAX_BYTES {
+            return None;
+        }
+    }
+    let header = payload.get(at..)?.first_chunk::<HEADER_BYTES>()?;
+    let mapper = header[field::KIND] == FrameKind::Mapper.number().to_be_bytes();
+    let flagged = header[field::FLAGS] & FLAG_STAMP != 0;
+    let stamp_at = at + HEADER_BYTES;
+    (mapper && flagged && payload.len() >= stamp_at + STAMP_BYTES).then_some(stamp_at)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::wire::{Info, Message, Probe, ProbeKind, encode_data, split_route};
+
+    fn xbar(kind: CrossbarKind) -> Crossbar {
+        Crossbar { kind, first_port: 1, ports: 8, carrier: [0; 32] }
+    }
+
+    fn plain() -> Crossbar {
+        xbar(CrossbarKind::Plain)
+    }
+
+    fn tagged() -> Crossbar {
+        xbar(CrossbarKind::Tagged { tag: 0xfeed })
+    }
+
+    fn identify_probe() -> Message {
+        Message::Probe(Probe {
+            id: 1,
+            kind: ProbeKind::Identify,
+            left: 1,
+            info: Info::default(),
+            way_there: Route::new(),
+        })
+    }
+
+    fn payload(route: &[Element], frame: &[u8]) -> Vec<u8> {
+        [Route::from_iter(route.iter().copied()).as_bytes(), frame].concat()
+    }
+
+    #[test]
+    fn a_delta_counts_from_the_arrival_port_and_does_not_wrap() {
+        for xbar in [plain(), tagged()] {
+            let to = |arrival, delta| xbar.decide(arrival, &payload(&[Element::Relative(delta)], &[0]));
+            assert_eq!(to(3, 2), Decision::Forward { port: 5, strip: 1 });
+            assert_eq!(to(3, -2), Decision::Forward { port: 1, strip: 1 });
+            assert_eq!(to(3, 0), Decision::Forward { port: 3, strip: 1 });
+            assert_eq!(to(3, -3), Decision::Drop(DropReason::NoSuchPort));
+            assert_eq!(to(3, -4), Decision::Drop(DropReason::NoSuchPort));
+            assert_eq!(to(3, 5), Decision::Forward { port: 8, strip: 1 });
+            assert_eq!(to(3, 6), Decision::Drop(DropReason::NoSuchPort));
+        }
+    }
+
+    #[test]
+    fn the_highest_ports_do_not_overflow() {
+        let xbar = Crossbar { first_port: 0, ports: 255, ..plain() };
+        let to = |arrival, delta| xbar.decide(arrival, &payload(&[Element::Relative(delta)], &[0]));
+        assert_eq!(to(254, 0), Decision::Forward { port: 254, strip: 1 });
+        assert_eq!(to(254, 1), Decision::Drop(DropReason::NoSuchPort));
+        assert_eq!(to(254, 31), Decision::Drop(DropReason::NoSuchPort));
+        assert_eq!(to(0, -32), Decision::Drop(DropReason::NoSuchPort));
+        let all = Crossbar { first_port: 1, ports: 255, ..plain() };
+        assert!(all.has_port(255) && !all.has_port(0));
+    }
+
+    #[test]
+    fn only_a_tagged_xbar_knows_absolute_ports() {
+        let frame = payload(&[Element::Absolute(8)], &[0]);
+        assert_eq!(tagged().decide(2, &frame), Decision::Forward { port: 8, strip: 2 });
+        assert_eq!(plain().decide(2, &frame), Decision::Drop(DropReason::NotUnderstood));
+        for outside in [0, 9, 255] {
+            let frame = payload(&[Element::Absolute(outside)], &[0]);
+            assert_eq!(tagged().decide(2, &frame), Decision::Drop(DropReason::NoSuchPort));
+        }
+    }
+
+    #[test]
+    fn a_plain_xbar_drops_a_question_for_its_identity() {
+        let frame = payload(&[Element::Identify], &identify_probe().encode());
+        assert_eq!(plain().decide(2, &frame), Decision::Drop(DropReason::NotUnderstood));
+        assert_eq!(plain().stamp(2), None);
+        let mut untouched = frame.clone();
+        plain().write_stamp(2, 9, &mut untouched);
+        assert_eq!(untouched, frame);
+    }
+
+    #[test]
+    fn what_is_no_route_is_dropped() {
+        for xbar in [plain(), tagged()] {
+            assert_eq!(xbar.decide(1, &[]), Decision::Drop(DropReason::Truncated));
+            assert_eq!(xbar.decide(1, &[0xc0]), Decision::Drop(DropReason::Truncated));
+            assert_eq!(xbar.decide(1, &[0x00, 0x80]), Decision::Drop(DropReason::NoRoute));
+            assert_eq!(xbar.decide(1, &[0x7f]), Decision::Drop(DropReason::NoRoute));
+            assert_eq!(xbar.decide(1, &[0xff, 0]), Decision::Drop(DropReason::NotUnderstood));
+            assert_eq!(xbar.decide(1, &[0xc1, 0]), Decision::Drop(DropReason::NotUnderstood));
+        }
+    }
+
+    #[test]
+    fn nothing_behind_the_first_element_matters_to_forwarding() {
+        for rest in [&[][..], &[0xff; 200], &[0xc0]] {
+            let frame = payload(&[Element::Relative(1)], rest);
+            assert_eq!(plain().decide(1, &frame), Decision::Forward { port: 2, strip: 1 });
+        }
+    }
+
+    #[test]
+    fn a_stamped_probe_goes_on_along_its_route() {
+        let mut xbar = tagged();
+        xbar.set_carrier(1, true);
+        xbar.set_carrier(8, true);
+        xbar.set_carrier(2, true);
+        xbar.set_carrier(2, false);
+        let rest = [Element::Relative(-1), Element::Absolute(0xe0), Element::Relative(4)];
+        let mut frame = payload(&[&[Element::Identify][..], &rest].concat(), &identify_probe().encode());
+        let Decision::Identify { strip, stamp_at } = xbar.decide(6, &frame) else { panic!("not identified") };
+        xbar.write_stamp(6, stamp_at, &mut frame);
+        let (route, frame) = split_route(&frame[strip..]).unwrap();
+        assert_eq!(route, Route::from_iter(rest));
+        let (message, stamp) = Message::decode(frame).unwrap();
+        assert_eq!(message, identify_probe());
+        let stamp = stamp.unwrap();
+        assert_eq!((stamp.tag, stamp.ports, stamp.arrival), (0xfeed, 8, 6));
+        assert_eq!((0..=255).filter(|&p| stamp.has_carrier(p)).collect::<Vec<_>>(), [1, 8]);
+        assert!(xbar.has_carrier(1) && !xbar.has_carrier(2));
+    }
+
+    #[test]
+    fn a_second_stamp_replaces_the_first() {
+        let mut frame = payload(&[Element::Identify, Element::Identify], &identify_probe().encode());
+        for (tag, arrival) in [(1, 3), (2, 5)] {
+            let xbar = xbar(CrossbarKind::Tagged { tag });
+            let Decision::Identify { strip, stamp_at } = xbar.decide(arrival, &frame) else {
+                panic!("not identified")
+            };
+            xbar.write_stamp(arrival, stamp_at, &mut frame);
+            frame.drain(..strip);
+        }
+        let stamp = Message::decode(&frame).unwrap().1.unwrap();
+        assert_eq!((stamp.tag, stamp.arrival), (2, 5));
+    }
+
+    #[test]
+    fn a_frame_without_room_for_a_stamp_is_dropped() {
+        let no_area = Decision::Drop(DropReason::NoStampArea);
+        let ask = |route: &[Element], frame: &[u8]| tagged().decide(1, &payload(route, frame));
+        let good = identify_probe().encode();
+        assert_eq!(ask(&[Element::Identify], &encode_data(&[1; 100]).unwrap()), no_area);
+        assert_eq!(ask(&[Element::Identify], &good[..HEADER_BYTES + STAMP_BYTES - 1]), no_area);
+        assert_eq!(ask(&[Element::Identify], &good[..3]), no_area);
+        assert_eq!(ask(&[Element::Identify], &[]), no_area);
+        assert_eq!(ask(&[Element::Identify], &[&[0xff], &good[..]].concat()), no_area);
+        let too_long = [Element::Identify; Route::MAX_BYTES + 1];
+        assert_eq!(ask(&too_long, &good), no_area);
+        assert_ne!(ask(&too_long[1..], &good), no_area);
+        let unflagged = Message::Probe(Probe {
+            id: 1,
+            kind: ProbeKind::Loopback,
+            left: 1,
+            info: Info::default(),
+            way_there: Route::new(),
+        });
+        assert_eq!(ask(&[Element::Identify], &[&unflagged.encode()[..], &[0; 64]].concat()), no_area);
+    }
+
+    proptest! {
+        #[test]
+        fn a_decision_never_leads_outside_xbar_or_payload(
+            is_tagged in any::<bool>(),
+            first_port in any::<u8>(),
+            ports in any::<u8>(),
+            arrival in any::<u8>(),
+            payload in proptest::collection::vec(any::<u8>(), 0..120),
+        ) {
+            let kind = if is_tagged { CrossbarKind::Tagged { tag: 1 } } else { CrossbarKind::Plain };
+            let xbar = Crossbar { kind, first_port, ports, carrier: [0xff; 32] };
+            match xbar.decide(arrival, &payload) {
+                Decision::Forward { port, strip } => {
+                    let nth = i32::from(port) - i32::from(first_port);
+                    prop_assert!((0..i32::from(ports)).contains(&nth));
+                    prop_assert!(strip <= payload.len());
+                }
+                Decision::Identify { strip, stamp_at } => {
+                    prop_assert!(is_tagged && strip <= payload.len());
+                    prop_assert!(stamp_at + STAMP_BYTES <= payload.len());
+                }
+                Decision::Drop(_) => {}
+            }
+        }
+    }
+}

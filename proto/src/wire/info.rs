@@ -1,0 +1,159 @@
+//! What an agent says of itself in every message.
+//!
+//! ```text
+//!  0       1     7           8         12      13            23       25
+//! +-------+-----+-----------+---------+-------+-------------+--------+-------+
+//! | level | MAC | host type | session | state | map version | pieces | flags |
+//! +-------+-----+-----------+---------+-------+-------------+--------+-------+
+//! ```
+
+use std::fmt;
+
+use super::cursor::{Reader, Unreadable, Write};
+use crate::map::{MapVersion, Rank};
+
+/// Where an agent is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum AgentState {
+    /// Waits: it may not map (level 0) or has just begun.
+    #[default]
+    Starting,
+    /// Explores the fabric.
+    Mapping,
+    /// Knows of a higher mapper and waits for its map.
+    Passive,
+    /// Collects the map from its parent, piece by piece.
+    Fetching,
+    /// Has a map; its routes are being computed.
+    Routing,
+    /// Has routes and verifies.
+    Configured,
+    /// Mapped and found no other host.
+    Isolated,
+}
+
+/// What an agent says of itself in every message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Info {
+    /// Its rank: level and MAC.
+    pub rank: Rank,
+    /// What its host runs.
+    pub host_type: u8,
+    /// Drawn at random at each start: tells an agent from its former self.
+    pub session: u32,
+    /// Where it is in its life.
+    pub state: AgentState,
+    /// The valid map that it holds, or [`MapVersion::NONE`].
+    pub version: MapVersion,
+    /// How many pieces that map has.
+    pub pieces: u16,
+    /// See [`InfoFlags`].
+    pub flags: InfoFlags,
+}
+
+/// What an agent says of itself, in single bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct InfoFlags {
+    /// It and all below it in the tree are configured with the map it holds.
+    pub subtree_complete: bool,
+    /// The global mapper has said that the whole network is configured with the map it holds.
+    pub network_complete: bool,
+    /// It prints what others send it to print (`--printeur`).
+    pub printeur: bool,
+}
+
+impl fmt::Display for AgentState {
+    /// The name in lower case, as status displays show it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Starting => "starting",
+            Self::Mapping => "mapping",
+            Self::Passive => "passive",
+            Self::Fetching => "fetching",
+            Self::Routing => "routing",
+            Self::Configured => "configured",
+            Self::Isolated => "isolated",
+        })
+    }
+}
+
+impl AgentState {
+    const fn code(self) -> u8 {
+        match self {
+            Self::Starting => 0,
+            Self::Mapping => 1,
+            Self::Passive => 2,
+            Self::Fetching => 3,
+            Self::Routing => 4,
+            Self::Configured => 5,
+            Self::Isolated => 6,
+        }
+    }
+
+    const fn from_code(code: u8) -> Result<Self, Unreadable> {
+        Ok(match code {
+            0 => Self::Starting,
+            1 => Self::Mapping,
+            2 => Self::Passive,
+            3 => Self::Fetching,
+            4 => Self::Routing,
+            5 => Self::Configured,
+            6 => Self::Isolated,
+            _ => return Err(Unreadable),
+        })
+    }
+}
+
+impl InfoFlags {
+    const SUBTREE_COMPLETE: u8 = 0x01;
+    const NETWORK_COMPLETE: u8 = 0x02;
+    const PRINTEUR: u8 = 0x04;
+
+    fn bits(self) -> u8 {
+        let Self { subtree_complete, network_complete, printeur } = self;
+        let bit = |set, bit| if set { bit } else { 0 };
+        bit(subtree_complete, Self::SUBTREE_COMPLETE)
+            | bit(network_complete, Self::NETWORK_COMPLETE)
+            | bit(printeur, Self::PRINTEUR)
+    }
+
+    const fn from_bits(bits: u8) -> Result<Self, Unreadable> {
+        if bits & !(Self::SUBTREE_COMPLETE | Self::NETWORK_COMPLETE | Self::PRINTEUR) != 0 {
+            return Err(Unreadable);
+        }
+        Ok(Self {
+            subtree_complete: bits & Self::SUBTREE_COMPLETE != 0,
+            network_complete: bits & Self::NETWORK_COMPLETE != 0,
+            printeur: bits & Self::PRINTEUR != 0,
+        })
+    }
+}
+
+impl Info {
+    /// How many bytes it travels as.
+    pub const BYTES: usize = 26;
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let Self { rank: Rank { level, mac }, host_type, session, state, version, pieces, flags } = *self;
+        out.put_u8(level);
+        out.put_mac(mac);
+        out.put_u8(host_type);
+        out.put_u32(session);
+        out.put_u8(state.code());
+        out.put_version(version);
+        out.put_u16(pieces);
+        out.put_u8(flags.bits());
+    }
+
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Unreadable> {
+        Ok(Self {
+            rank: Rank { level: reader.u8()?, mac: reader.mac()? },
+            host_type: reader.u8()?,
+            session: reader.u32()?,
+            state: AgentState::from_code(reader.u8()?)?,
+            version: reader.version()?,
+            pieces: reader.u16()?,
+            flags: InfoFlags::from_bits(reader.u8()?)?,
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! Scouts: messages to an agent, by reason.
+
+use super::cursor::{Reader, Unreadable, Write};
+use super::{Info, Route};
+use crate::map::{MapVersion, PortRef};
+
+/// Why a scout was sent; a reply names the reason of what it answers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// Who is there?
+    Mapping,
+    /// Are you there, and which map do you hold? Carries up to [`Reason::MAX_SUSPECTS`] ports
+    /// where a fault was seen, in the numbering of the map that became invalid, named by its version.
+    QueryMapVersion {
+        /// The map that the suspects refer to; `NONE` without suspects.
+        seen: MapVersion,
+        /// Where it no longer holds.
+        suspects: Vec<PortRef>,
+    },
+    /// I am your parent in the tree of this map: come and collect it.
+    Tree {
+        /// The map to collect.
+        version: MapVersion,
+        /// The level of the global mapper that made it.
+        level: u8,
+    },
+    /// Are you still there, with a valid map of the same version?
+    Verify,
+    /// Send me this piece of this map.
+    MapRequest {
+        /// The map.
+        version: MapVersion,
+        /// The piece, counted from 0.
+        piece: u16,
+    },
+    /// Send nothing of your own accord until I say so or this many milliseconds pass.
+    Pause {
+        /// Milliseconds after which the pause ends by itself.
+        max_ms: u16,
+    },
+    /// Go on.
+    Resume,
+    /// Print this (`--printeur`).
+    Printf {
+        /// The text, at most [`Reason::MAX_PRINTF_BYTES`] bytes of UTF-8.
+        text: String,
+    },
+}
+
+impl Reason {
+    /// Most suspects in one scout.
+    pub const MAX_SUSPECTS: usize = 8;
+    /// Longest text of a network printf.
+    pub const MAX_PRINTF_BYTES: usize = 512;
+}
+
+/// A small, unreliable message to an agent. It carries the way back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Scout {
+    /// Tells this scout from all others of this sender.
+    pub id: u32,
+    /// Who sent it.
+    pub info: Info,
+    /// The way back to the sender.
+    pub way_back: Route,
+    /// The way that it takes: how its receiver is reached from the sender, to be carried back in
+    /// what the receiver asks in turn.
+    pub way_there: Route,
+    /// Why it was sent.
+    pub reason: Reason,
+}
+
+/// The numbers of reasons, which those of answers share.
+pub(super) mod code {
+    pub(crate) const MAPPING: u8 = 1;
+    pub(crate) const QUERY_MAP_VERSION: u8 = 2;
+    pub(crate) const TREE: u8 = 3;
+    pub(crate) const VERIFY: u8 = 4;
+    pub(crate) const MAP_REQUEST: u8 = 5;
+    pub(crate) const PAUSE: u8 = 6;
+    pub(crate) const RESUME: u8 = 7;
+    pub(crate) const PRINTF: u8 = 8;
+}
+
+impl Reason {
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Mapping => out.put_u8(code::MAPPING),
+            Self::QueryMapVersion { seen, suspects } => {
+                let suspects = &suspects[..suspects.len().min(Self::MAX_SUSPECTS)];
+                out.put_u8(code::QUERY_MAP_VERSION);
+                out.put_version(*seen);
+                out.put_u8(suspects.len() as u8);
+                for PortRef { xbar, port } in suspects {
+                    out.put_u32(*xbar);
+                    out.put_u8(*port);
+                }
+            }
+            Self::Tree { version, level } => {
+                out.put_u8(code::TREE);
+                out.put_version(*version);
+                out.put_u8(*level);
+            }
+            Self::Verify => out.put_u8(code::VERIFY),
+            Self::MapRequest { version, piece } => {
+                out.put_u8(code::MAP_REQUEST);
+                out.put_version(*version);
+                out.put_u16(*piece);
+            }
+            Self::Pause { max_ms } => {
+                out.put_u8(code::PAUSE);
+                out.put_u16(*max_ms);
+            }
+            Self::Resume => out.put_u8(code::RESUME),
+            Self::Printf { text } => {
+                let text = &text[..text.floor_char_boundary(Self::MAX_PRINTF_BYTES)];
+                out.put_u8(code::PRINTF);
+                out.put_u16(text.len() as u16);
+                out.extend_from_slice(text.as_bytes());
+            }
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Unreadable> {
+        Ok(match reader.u8()? {
+            code::MAPPING => Self::Mapping,
+            code::QUERY_MAP_VERSION => {
+                Self::QueryMapVersion { seen: reader.version()?, suspects: read_suspects(reader)? }
+            }
+            code::TREE => Self::Tree { version: reader.version()?, level: reader.u8()? },
+            code::VERIFY => Self::Verify,
+            code::MAP_REQUEST => Self::MapRequest { version: reader.version()?, piece: reader.u16()? },
+            code::PAUSE => Self::Pause { max_ms: reader.u16()? },
+            code::RESUME => Self::Resume,
+            code::PRINTF => Self::Printf { text: read_text(reader)? },
+            _ => return Err(Unreadable),
+        })
+    }
+}
+
+fn read_suspects(reader: &mut Reader<'_>) -> Result<Vec<PortRef>, Unreadable> {
+    let count = usize::from(reader.u8()?);
+    if count > Reason::MAX_SUSPECTS {
+        return Err(Unreadable);
+    }
+    (0..count).map(|_| Ok(PortRef { xbar: reader.u32()?, port: reader.u8()? })).collect()
+}
+
+fn read_text(reader: &mut Reader<'_>) -> Result<String, Unreadable> {
+    let length = usize::from(reader.u16()?);
+    if length > Reason::MAX_PRINTF_BYTES {
+        return Err(Unreadable);
+    }
+    std::str::from_utf8(reader.bytes(length)?).map(str::to_owned).map_err(|_| Unreadable)
+}
+
+impl Scout {
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let Self { id, info, way_back, way_there, reason } = self;
+        out.put_u32(*id);
+        info.write(out);
+        out.put_route(way_back);
+        out.put_route(way_there);
+        reason.write(out);
+    }
+
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Unreadable> {
+        Ok(Self {
+            id: reader.u32()?,
+            info: Info::read(reader)?,
+            way_back: reader.route()?,
+            way_there: reader.route()?,
+            reason: Reason::read(reader)?,
+        })
+    }
+}

@@ -1,0 +1,139 @@
+//! Extended generalised fat trees, and Clos networks as a special case of them.
+
+use mapper_proto::map::Fabric;
+
+use super::builder::Builder;
+use super::spec::{Spec, SpecError};
+use super::{MAX_HOSTS, MAX_PORTS, MAX_XBARS};
+
+/// Most levels of xbars.
+const MAX_LEVELS: u64 = 16;
+
+/// `clos:hosts=H,ports=P`: the folded Clos of P-port xbars with as few levels as hold H hosts.
+///
+/// With d = P/2, L levels hold 2·d^L hosts: each xbar has d cables down and d up, those at the
+/// top 2d down. One level is a single xbar, two are leaves and spines. Hosts fill the leaves in
+/// order; xbars with no host below are left out.
+pub(super) fn clos(spec: &Spec<'_>) -> Result<Fabric, SpecError> {
+    spec.only(&["hosts", "ports"])?;
+    let hosts = spec.number("hosts", 1..=MAX_HOSTS)?;
+    let ports = spec.number("ports", 2..=MAX_PORTS)?;
+    if hosts <= ports {
+        return Tree { m: vec![hosts], w: vec![1], ports: ports as u8, hosts }.build(spec);
+    }
+    let half = ports / 2;
+    let mut held = 2 * half;
+    let mut m = vec![2 * half];
+    while held < hosts {
+        if half < 2 {
+            return Err(spec.bad("ports", &ports.to_string(), format!("at least 4 for {hosts} hosts")));
+        }
+        held *= half;
+        m.insert(0, half);
+    }
+    let w = (0..m.len()).map(|level| if level == 0 { 1 } else { half }).collect();
+    Tree { m, w, ports: ports as u8, hosts }.build(spec)
+}
+
+/// `xgft:h=H;m=..;w=..`: the extended generalised fat tree XGFT(H; m1..mH; w1..wH) of Öhring,
+/// Ibel, Das and Kumar, "On Generalized Fat Trees" (IPPS 1995).
+///
+/// A node at level i (hosts are level 0) has m(i) children and w(i+1) parents. A host has one
+/// interface, so w1 must be 1.
+pub(super) fn xgft(spec: &Spec<'_>) -> Result<Fabric, SpecError> {
+    spec.only(&["h", "m", "w", "ports"])?;
+    let height = spec.number("h", 1..=MAX_LEVELS)? as usize;
+    let m = spec.list_of("m", height, 1..=MAX_PORTS)?;
+    let w = spec.list_of("w", height, 1..=MAX_PORTS)?;
+    if w[0] != 1 {
+        return Err(spec.bad("w", &w[0].to_string(), "1 first, for a host has one interface"));
+    }
+    let needed = (0..height).map(|level| m[level] + w.get(level + 1).unwrap_or(&0)).max();
+    let ports = spec.ports(needed.unwrap_or(0))?;
+    let hosts = m.iter().try_fold(1_u64, |product, &m| product.checked_mul(m)).unwrap_or(u64::MAX);
+    Tree { m, w, ports, hosts }.build(spec)
+}
+
+/// An XGFT whose first `hosts` hosts exist, less the xbars that have none below.
+struct Tree {
+    /// Children of a node at each level, from the leaves up.
+    m: Vec<u64>,
+    /// Parents of a node one level below, from the hosts up.
+    w: Vec<u64>,
+    ports: u8,
+    hosts: u64,
+}
+
+/// One level of xbars.
+///
+/// Its subtrees (sets of xbars with the same hosts below) count from the left, and so do the
+/// `width` xbars within each.
+struct Level {
+    /// Index of its first xbar.
+    first: u64,
+    /// Subtrees with a host.
+    subtrees: u64,
+    /// Xbars in a subtree.
+    width: u64,
+}
+
+impl Tree {
+    fn levels(&self) -> Vec<Level> {
+        let (mut first, mut below, mut width) = (0_u64, 1_u64, 1_u64);
+        let mut levels = Vec::new();
+        for (&m, &w) in self.m.iter().zip(&self.w) {
+            below = below.saturating_mul(m);
+            width = width.saturating_mul(w);
+            let subtrees = self.hosts.div_ceil(below);
+            levels.push(Level { first, subtrees, width });
+            first = first.saturating_add(subtrees.saturating_mul(width));
+        }
+        levels
+    }
+
+    fn build(&self, spec: &Spec<'_>) -> Result<Fabric, SpecError> {
+        let levels = self.levels();
+        let xbars = levels
+            .iter()
+            .fold(0_u64, |sum, level| sum.saturating_add(level.subtrees.saturating_mul(level.width)));
+        spec.check_size(xbars.min(MAX_XBARS + 1), self.hosts)?;
+        let mut builder = Builder::default();
+        for (height, level) in levels.iter().enumerate() {
+            for number in 1..=level.subtrees * level.width {
+                builder.xbar(self.name(height, number), self.ports);
+            }
+        }
+        for host in 0..self.hosts {
+            builder.host((host / self.m[0]) as u32, host % self.m[0] + 1);
+        }
+        for (height, pair) in levels.windows(2).enumerate() {
+            self.cable_levels(&mut builder, height, &pair[0], &pair[1]);
+        }
+        Ok(builder.finish())
+    }
+
+    /// Cables each xbar of a level to its parents. Ports down come first, then those up.
+    fn cable_levels(&self, builder: &mut Builder, height: usize, lower: &Level, upper: &Level) {
+        let children = self.m[height + 1];
+        for subtree in 0..lower.subtrees {
+            for position in 0..lower.width {
+                let child = (lower.first + subtree * lower.width + position) as u32;
+                for up in 0..self.w[height + 1] {
+                    let in_parents = up * lower.width + position;
+                    let parent = (upper.first + subtree / children * upper.width + in_parents) as u32;
+                    builder.cable((child, self.m[height] + up + 1), (parent, subtree % children + 1));
+                }
+            }
+        }
+    }
+
+    fn name(&self, height: usize, number: u64) -> String {
+        match (height, self.m.len()) {
+            (0, 1) => format!("xbar{number}"),
+            (0, _) => format!("leaf{number}"),
+            (height, levels) if height + 1 == levels => format!("spine{number}"),
+            (_, 3) => format!("mid{number}"),
+            (height, _) => format!("mid{height}-{number}"),
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! From nodes that list their cables, each end on its own, to a fabric.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mapper_proto::Mac;
+use mapper_proto::map::{Cable, Fabric, Host, HostLabel, PortRef, Xbar, XbarLabel};
+use mapper_sim::topology::{MAX_HOSTS, MAX_XBARS};
+
+use super::{Malformed, is_name};
+
+/// Nodes and their cables as a file lists them.
+#[derive(Default)]
+pub(super) struct Draft {
+    nodes: Vec<Node>,
+    by_name: BTreeMap<String, usize>,
+    ends: Vec<End>,
+}
+
+/// A node as a file lists it.
+pub(super) struct Node {
+    /// Where it begins in the file.
+    pub line: usize,
+    pub name: String,
+    /// The first and last port that it can have.
+    pub ports: (u8, u8),
+    pub kind: Kind,
+}
+
+/// What a node is.
+pub(super) enum Kind {
+    Xbar(XbarLabel, Xbar),
+    Host(HostNode),
+}
+
+/// A machine with one or several interfaces in the fabric, each of which is a host.
+pub(super) struct HostNode {
+    pub label: HostLabel,
+    pub host_type: u8,
+    /// The address of its first interface.
+    pub mac: Option<Mac>,
+    /// What the file says of single ports.
+    pub interfaces: BTreeMap<u8, Interface>,
+}
+
+/// What a file says of a port of a machine.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Interface {
+    pub guid: Option<u64>,
+    pub lid: Option<u16>,
+    pub lmc: u8,
+}
+
+/// One end of a cable, as the node at that end lists it.
+struct End {
+    line: usize,
+    node: usize,
+    port: u8,
+    peer: String,
+    peer_port: u64,
+}
+
+/// A node and one of its ports.
+type Port = (usize, u8);
+
+impl Draft {
+    /// Adds a node.
+    pub(super) fn node(&mut self, node: Node) -> Result<(), Malformed> {
+        let Node { line, name, .. } = &node;
+        if !is_name(name) {
+            let expected = "expected 1 to 64 printable characters";
+            return Err(Malformed::at(*line, format!("`{name}` is no name of a node; {expected}")));
+        }
+        if let Some(&first) = self.by_name.get(name) {
+            let first = self.nodes[first].line;
+            return Err(Malformed::at(*line, format!("node `{name}` is already there, at line {first}")));
+        }
+        self.by_name.insert(name.clone(), self.nodes.len());
+        self.nodes.push(node);
+        Ok(())
+    }
+
+    /// The node added last.
+    pub(super) fn last(&mut self) -> Option<&mut Node> {
+        self.nodes.last_mut()
+    }
+
+    /// Adds an end of a cable at the node added last.
+    pub(super) fn end(
+        &mut self,
+        line: usize,
+        port: u64,
+        peer: &str,
+        peer_port: u64,
+    ) -> Result<u8, Malformed> {
+        let Some(node) = self.nodes.len().checked_sub(1) else {
+            return Err(Malformed::at(line, "a port before any node; expected a node's header"));
+        };
+        let port = self.port(line, node, port)?;
+        self.ends.push(End { line, node, port, peer: peer.to_owned(), peer_port });
+        Ok(port)
+    }
+
+    /// The port of a node, if it can have it.
+    fn port(&self, line: usize, node: usize, port: u64) -> Result<u8, Malformed> {
+        let Node { name, ports: (first, last), .. } = &self.nodes[node];
+        let known = u8::try_from(port).ok().filter(|port| (first..=last).contains(&port));
+        known.ok_or_else(|| {
+            let expected = format!("expected a port from {first} to {last}");
+            Malformed::at(line, format!("node `{name}` has no port {port}; {expected}"))
+        })
+    }
+
+    /// Which port each port is cabled to, and the line that says so. It is enough that one end
+    /// lists the cable. A port cabled to itself (a loopback plug) is left out.
+    fn links(&self) -> Result<BTreeMap<Port, (Port, usize)>, Malformed> {
+        let mut links = BTreeMap::new();
+        for end in &self.ends {
+            let Some(&peer) = self.by_name.get(&end.peer) else {
+                let problem = format!("`{}` is cabled here, but there is no such node in the file", end.peer);
+                return Err(Malformed::at(end.line, problem));
+            };
+            let here = (end.node, end.port);
+            let there = (peer, self.port(end.line, peer, end.peer_port)?);
+            if here == there {
+                continue;
+            }
+            for (from, to) in [(here, there), (there, here)] {
+                if let Some(&(known, line)) = links.get(&from)
+                    && known != to
+                {
+                    let name = |(node, port): Port| format!("`{}` port {port}", self.nodes[node].name);
+                    return Err(Malformed::at(
+                        end.line,
+                        format!(
+                            "{} is cabled to {} here, but to {} at line {line}; a port has one cable",
+                            name(from),
+                            name(to),
+                            name(known)
+                        ),
+                    ));
+                }
+                links.entry(from).or_insert((to, end.line));
+            }
+        }
+        Ok(links)
+    }
+
+    /// The fabric.
+    pub(super) fn finish(self) -> Result<Fabric, Malformed> {
+        let links = self.links()?;
+        let mut fabric = Fabric::default();
+        let mut xbars = vec![None; self.nodes.len()];
+        for (node, xbar) in self.nodes.iter().zip(&mut xbars) {
+            if let Kind::Xbar(label, body) = &node.kind {
+                *xbar = Some(fabric.map.xbars.len() as u32);
+                fabric.xbars.push(XbarLabel { name: node.name.clone(), ..label.clone() });
+                fabric.map.xbars.push(*body);
+            }
+        }
+        let port_ref = |(node, port): Port| xbars[node].map(|xbar| PortRef { xbar, port });
+        for (&from, &(to, line)) in &links {
+            match (port_ref(from), port_ref(to)) {
+                (Some(a), Some(b)) if a < b => fabric.map.cables.push(Cable::new(a, b)),
+                (None, None) if self.nodes.len() > 2 => {
+                    let problem = "a cable from host to host; expected one only where there is nothing else";
+                    return Err(Malformed::at(line, problem));
+                }
+                _ => {}
+            }
+        }
+        let mut macs = Vec::new();
+        for (index, node) in self.nodes.into_iter().enumerate() {
+            if let Kind::Host(host) = node.kind {
+                let cabled = links.range((index, 0)..=(index, u8::MAX));
+                let cabled = cabled.map(|(&(_, port), &(to, _))| (port, port_ref(to))).collect();
+                add_hosts(&mut fabric, &mut macs, &node.name, &host, cabled);
+            }
+        }
+        check_size(&fabric)?;
+        fabric.map.cables.sort_unstable();
+        for (host, mac) in fabric.map.hosts.iter_mut().zip(settle_macs(&macs)) {
+            host.mac = mac;
+        }
+        Ok(fabric)
+    }
+}
+
+/// Refuses fabrics that are too large.
+fn check_size(fabric: &Fabric) -> Result<(), Malformed> {
+    let counts = [
+        ("xbars", fabric.map.xbars.len() as u64, MAX_XBARS),
+        ("hosts", fabric.map.hosts.len() as u64, MAX_HOSTS),
+    ];
+    match counts.iter().find(|(_, count, limit)| count > limit) {
+        None => Ok(()),
+        Some((what, count, limit)) => {
+            Err(Malformed::at(1, format!("there are {count} {what}; expected at most {limit}")))
+        }
+    }
+}
+
+/// Adds a host for each cabled interface of a machine, or for the first if none is.
+///
+/// `cabled` says which ports are cabled, and to which xbar's port (`None`: to another host). The
+/// first host has the node's name; others are marked with their port, as in `node-p2`.
+fn add_hosts(
+    fabric: &mut Fabric,
+    macs: &mut Vec<Option<Mac>>,
+    name: &str,
+    node: &HostNode,
+    mut cabled: Vec<(u8, Option<PortRef>)>,
+) {
+    if cabled.is_empty() {
+        cabled.push((node.label.node_port, None));
+    }
+    for (i, (port, at)) in cabled.into_iter().enumerate() {
+        let interface = node.interfaces.get(&port).copied().unwrap_or_default();
+        let by_port = interface.guid.map(Mac::from_u64);
+        macs.push(if i == 0 { node.mac.or(by_port) } else { by_port });
+        fabric.hosts.push(HostLabel {
+            name: if i == 0 { name.to_owned() } else { further_name(name, port) },
+            port_guid: interface.guid,
+            lid: interface.lid,
+            lmc: interface.lmc,
+            node_port: port,
+            ..node.label.clone()
+        });
+        fabric.map.hosts.push(Host { mac: Mac::default(), level: 1, host_type: node.host_type, at });
+    }
+}
+
+/// The name of a host that is a further interface of the machine `name`.
+pub(super) fn further_name(name: &str, port: u8) -> String {
+    format!("{name}-p{port}")
+}
+
+/// The addresses of the hosts: those that the file gives; where it gives none or one that is
+/// taken, one by position.
+fn settle_macs(given: &[Option<Mac>]) -> Vec<Mac> {
+    let mut taken: BTreeSet<Mac> = BTreeSet::from([Mac::default()]);
+    // Those given come first, so that none by position takes theirs.
+    let own: Vec<Option<Mac>> = given.iter().map(|mac| mac.filter(|&mac| taken.insert(mac))).collect();
+    let mut by_position = (1_u32..).map(Mac::from_position);
+    let mut settled = Vec::with_capacity(own.len());
+    for (position, own) in (1..).zip(own) {
+        let preferred = Mac::from_position(position);
+        let mac = match own {
+            Some(mac) => mac,
+            None if taken.insert(preferred) => preferred,
+            None => by_position.find(|&mac| taken.insert(mac)).unwrap_or(preferred),
+        };
+        settled.push(mac);
+    }
+    settled
+}
+
+/// Tags every xbar: with its GUID; where it has none or one that is taken, by position.
+pub(super) fn tag_xbars(fabric: &mut Fabric) {
+    let mut taken = BTreeSet::new();
+    for (xbar, label) in fabric.map.xbars.iter_mut().zip(&fabric.xbars) {
+        xbar.tag = label.guid.filter(|&guid| taken.insert(guid));
+    }
+    for (position, xbar) in (1..).zip(&mut fabric.map.xbars) {
+        let mut by_position = 0x0200_0000_0000_0000_u64 + position..;
+        xbar.tag = xbar.tag.or_else(|| by_position.find(|&tag| taken.insert(tag)));
+    }
+}

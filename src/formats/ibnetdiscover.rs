@@ -1,0 +1,352 @@
+//! What ibnetdiscover prints and ibsim reads.
+//!
+//! A node is a header (`Switch 36 "id" # "description" base port 0 lid 4 lmc 0`; `Ca`, `Hca` and
+//! `Rt` are machines), after lines with its GUIDs and before a line for each cabled port
+//! (`[1](guid) "peer"[2] # ..`). Routers end routes in a subnet, so they are hosts here.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use mapper_proto::Mac;
+use mapper_proto::map::{Fabric, HostLabel, PortRef, Xbar, XbarLabel, host_type};
+
+use super::draft::{Draft, HostNode, Interface, Kind, Node, further_name, tag_xbars};
+use super::{Malformed, port_shift};
+
+/// GUIDs that stand before the node that they belong to.
+#[derive(Clone, Copy, Default)]
+struct Guids {
+    node: Option<u64>,
+    system: Option<u64>,
+}
+
+/// The fabric in a text.
+pub(super) fn parse(text: &str) -> Result<Fabric, Malformed> {
+    let mut draft = Draft::default();
+    let mut guids = Guids::default();
+    for (line, content) in (1..).zip(text.lines()) {
+        let content = content.trim();
+        // `@` begins an alias of ibsim's, which names no cable.
+        if content.is_empty() || content.starts_with(['#', '@']) || is_chassis(content) {
+            continue;
+        }
+        if content.starts_with('[') {
+            port(&mut draft, line, content)?;
+        } else if content.contains('"') {
+            draft.node(node(line, content, std::mem::take(&mut guids))?)?;
+        } else if !assignment(&mut guids, line, content)? {
+            return Err(Malformed::at(
+                line,
+                "expected a node (`Switch 36 \"id\"`, `Ca 1 \"id\"`), a port (`[1] \"id\"[2]`), \
+                 `key=value`, or a comment",
+            ));
+        }
+    }
+    if draft.last().is_none() {
+        return Err(Malformed::at(1, "there is no node in it; expected a fabric"));
+    }
+    let mut fabric = draft.finish()?;
+    tag_xbars(&mut fabric);
+    Ok(fabric)
+}
+
+/// Whether a line only groups nodes by chassis.
+fn is_chassis(content: &str) -> bool {
+    content.starts_with("Chassis ") || content.starts_with("Non-Chassis ")
+}
+
+/// Reads a line `key=value`, or ibsim's `key+offset`; false if it is neither. Keys without a
+/// meaning here, and offsets, are passed over.
+fn assignment(guids: &mut Guids, line: usize, content: &str) -> Result<bool, Malformed> {
+    let Some((key, value)) = content.split_once(['=', '+']) else { return Ok(false) };
+    let key = key.trim();
+    if !key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+        return Ok(false);
+    }
+    let slot = match key {
+        "switchguid" | "caguid" | "hcaguid" | "rtguid" => &mut guids.node,
+        "sysimgguid" => &mut guids.system,
+        _ => return Ok(true),
+    };
+    if content.contains('=') {
+        let digits = value.split(['(', '#']).next().unwrap_or_default().trim();
+        *slot = Some(guid(digits).ok_or_else(|| {
+            let expected = "expected up to 16 hexadecimal digits after 0x";
+            Malformed::at(line, format!("`{digits}` is no GUID; {expected}"))
+        })?);
+    }
+    Ok(true)
+}
+
+fn guid(digits: &str) -> Option<u64> {
+    let digits = digits.strip_prefix("0x").unwrap_or(digits);
+    let valid = digits.len() <= 16 && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    u64::from_str_radix(digits, 16).ok().filter(|_| valid)
+}
+
+/// A node's header.
+fn node(line: usize, content: &str, guids: Guids) -> Result<Node, Malformed> {
+    let expected =
+        || Malformed::at(line, "expected `Switch`, `Ca` or `Rt`, a number of ports, and an id in quotes");
+    let (front, rest) = content.split_once('"').ok_or_else(expected)?;
+    let (id, rest) = rest.split_once('"').ok_or_else(expected)?;
+    let mut words = front.split_ascii_whitespace();
+    let (Some(kind), Some(count), None) = (words.next(), words.next(), words.next()) else {
+        return Err(expected());
+    };
+    let is_switch = match kind.to_ascii_lowercase().as_str() {
+        "switch" => true,
+        "ca" | "hca" | "rt" | "router" => false,
+        _ => return Err(expected()),
+    };
+    let ports = count.parse::<u8>().ok().filter(|&ports| ports > 0).ok_or_else(|| {
+        Malformed::at(line, format!("`{count}` is no number of ports; expected a number from 1 to 255"))
+    })?;
+    let comment = rest.split_once('#').map_or("", |(_, comment)| comment.trim());
+    let (description, facts) = split_description(comment);
+    // The id that ibnetdiscover makes is the GUID.
+    let in_id = || id.split_once('-').filter(|(_, hex)| hex.len() == 16).and_then(|(_, hex)| guid(hex));
+    let guid = guids.node.or_else(in_id);
+    let node_kind = if is_switch {
+        let label = XbarLabel {
+            description: description.to_owned(),
+            guid,
+            system_guid: guids.system,
+            lid: lid(facts),
+            ..Default::default()
+        };
+        Kind::Xbar(label, Xbar { ports, tag: None, ports_known: true })
+    } else {
+        let label = HostLabel {
+            description: description.to_owned(),
+            guid,
+            system_guid: guids.system,
+            node_port: 1,
+            node_ports: ports,
+            ..Default::default()
+        };
+        let host_type = host_type::INFINIBAND;
+        Kind::Host(HostNode { label, host_type, mac: guid.map(Mac::from_u64), interfaces: BTreeMap::new() })
+    };
+    Ok(Node { line, name: id.to_owned(), ports: (1, ports), kind: node_kind })
+}
+
+/// The description, in quotes or not, and what follows it.
+fn split_description(comment: &str) -> (&str, &str) {
+    if let Some(rest) = comment.strip_prefix('"') {
+        return rest.rsplit_once('"').unwrap_or((rest, ""));
+    }
+    let ends = [" enhanced port ", " base port ", " lid ", " lmc "];
+    let end = ends.iter().filter_map(|end| comment.find(end)).min().unwrap_or(comment.len());
+    comment.split_at(end)
+}
+
+/// The number behind a word.
+fn number_after<T: std::str::FromStr>(facts: &str, word: &str) -> Option<T> {
+    let mut words = facts.split_ascii_whitespace().skip_while(|&found| found != word);
+    words.nth(1)?.parse().ok()
+}
+
+/// The LID; 0 means none.
+fn lid(facts: &str) -> Option<u16> {
+    number_after(facts, "lid").filter(|&lid| lid != 0)
+}
+
+/// A port's line: `[1](guid) "peer"[2](guid) # lid 5 lmc 0 "description" lid 4 4xQDR`.
+fn port(draft: &mut Draft, line: usize, content: &str) -> Result<(), Malformed> {
+    let expected = || Malformed::at(line, "expected a port: `[1] \"id\"[2]`");
+    let (front, rest) = content.split_once('"').ok_or_else(expected)?;
+    let (peer, rest) = rest.split_once('"').ok_or_else(expected)?;
+    let number = |text: &str| text.strip_prefix('[')?.split_once(']')?.0.trim().parse::<u64>().ok();
+    let port = number(front).ok_or_else(expected)?;
+    let rest = rest.trim_start();
+    // ibsim takes a peer without a port to mean its port 1.
+    let peer_port = if rest.starts_with('[') { number(rest).ok_or_else(expected)? } else { 1 };
+    let port = draft.end(line, port, peer, peer_port)?;
+    if let Some(Node { kind: Kind::Host(host), .. }) = draft.last() {
+        let own_guid = front.split_once('(').and_then(|(_, rest)| guid(rest.split_once(')')?.0.trim()));
+        // Behind the quoted description stand the peer's LID and the cable's speed.
+        let comment = rest.split_once('#').map_or("", |(_, comment)| comment);
+        let facts = comment.split('"').next().unwrap_or_default();
+        let lmc = number_after(facts, "lmc").filter(|&lmc: &u8| lmc <= 7).unwrap_or_default();
+        // Without quotes the one LID may be the peer's.
+        let lid = if facts.contains("lmc") { lid(facts) } else { None };
+        host.interfaces.insert(port, Interface { guid: own_guid, lid, lmc });
+    }
+    Ok(())
+}
+
+/// The fabric as text. Ports that count from 0 are moved to count from 1, for port 0 is a
+/// switch's own. An xbar's GUID is its own, or its tag; a host's is its own, or its address.
+pub(super) fn write(fabric: &Fabric) -> String {
+    let writer = Writer::new(fabric);
+    let mut text = String::from("#\n# Topology file: written by mapper\n#\n");
+    for xbar in 0..fabric.map.xbars.len() {
+        text += &writer.xbar(xbar);
+    }
+    for machine in &writer.machines {
+        text += &writer.machine(machine);
+    }
+    text
+}
+
+/// A fabric looked at from each node.
+struct Writer<'a> {
+    fabric: &'a Fabric,
+    shift: i16,
+    /// What each cabled port of each xbar leads to, by xbar.
+    ports: Vec<BTreeMap<u8, Peer>>,
+    /// The hosts of each machine, and the machine of each host.
+    machines: Vec<Vec<usize>>,
+    machine_of: Vec<usize>,
+}
+
+#[derive(Clone, Copy)]
+enum Peer {
+    Xbar(PortRef),
+    Host(usize),
+}
+
+impl<'a> Writer<'a> {
+    fn new(fabric: &'a Fabric) -> Self {
+        let map = &fabric.map;
+        let mut ports = vec![BTreeMap::new(); map.xbars.len()];
+        for cable in &map.cables {
+            ports[cable.a.xbar as usize].insert(cable.a.port, Peer::Xbar(cable.b));
+            ports[cable.b.xbar as usize].insert(cable.b.port, Peer::Xbar(cable.a));
+        }
+        for (index, host) in map.hosts.iter().enumerate() {
+            if let Some(at) = host.at {
+                ports[at.xbar as usize].insert(at.port, Peer::Host(index));
+            }
+        }
+        let (machines, machine_of) = machines(&fabric.hosts);
+        Self { fabric, shift: port_shift(fabric, 1), ports, machines, machine_of }
+    }
+
+    fn port(&self, port: u8) -> i16 {
+        i16::from(port) + self.shift
+    }
+
+    /// A peer, its LID behind its description.
+    fn peer(&self, peer: Peer) -> (String, &str, u16) {
+        match peer {
+            Peer::Xbar(PortRef { xbar, port }) => {
+                let label = &self.fabric.xbars[xbar as usize];
+                let end = format!("\"{}\"[{}]", label.name, self.port(port));
+                (end, &label.description, label.lid.unwrap_or(0))
+            }
+            Peer::Host(host) => {
+                let label = &self.fabric.hosts[host];
+                let machine = self.machines[self.machine_of[host]][0];
+                let name = &self.fabric.hosts[machine].name;
+                let end = format!("\"{name}\"[{}]({:x}) ", label.node_port, self.port_guid(host));
+                (end, &label.description, label.lid.unwrap_or(0))
+            }
+        }
+    }
+
+    fn port_guid(&self, host: usize) -> u64 {
+        self.fabric.hosts[host].port_guid.unwrap_or(self.fabric.map.hosts[host].mac.to_u64())
+    }
+
+    fn xbar(&self, index: usize) -> String {
+        let (label, xbar) = (&self.fabric.xbars[index], &self.fabric.map.xbars[index]);
+        let mut text = String::from("\nvendid=0x0\ndevid=0x0\n");
+        if let Some(system) = label.system_guid {
+            text += &format!("sysimgguid={system:#x}\n");
+        }
+        if let Some(guid) = label.guid.or(xbar.tag) {
+            text += &format!("switchguid={guid:#x}({guid:x})\n");
+        }
+        let (ports, lid) = (xbar.ports, label.lid.unwrap_or(0));
+        let description = printable(&label.description);
+        text += &format!(
+            "Switch\t{ports} \"{}\"\t\t# \"{description}\" base port 0 lid {lid} lmc 0\n",
+            label.name
+        );
+        for (&port, &peer) in &self.ports[index] {
+            let (end, description, lid) = self.peer(peer);
+            let (port, description) = (self.port(port), printable(description));
+            text += &format!("[{port}]\t{end}\t\t# \"{description}\" lid {lid} 4xSDR\n");
+        }
+        text
+    }
+
+    fn machine(&self, hosts: &[usize]) -> String {
+        let label = &self.fabric.hosts[hosts[0]];
+        let guid = label.guid.unwrap_or(self.fabric.map.hosts[hosts[0]].mac.to_u64());
+        let kind = if label.name.starts_with("R-") { "Rt" } else { "Ca" };
+        let mut text = String::from("\nvendid=0x0\ndevid=0x0\n");
+        if let Some(system) = label.system_guid {
+            text += &format!("sysimgguid={system:#x}\n");
+        }
+        text += &format!(
+            "caguid={guid:#x}\n{kind}\t{} \"{}\"\t\t# \"{}\"\n",
+            self.node_ports(hosts),
+            label.name,
+            printable(&label.description)
+        );
+        for &host in hosts {
+            let label = &self.fabric.hosts[host];
+            let peer = match self.fabric.map.hosts[host].at {
+                Some(at) => Peer::Xbar(at),
+                None if self.is_pair() => Peer::Host(1 - host),
+                None => continue,
+            };
+            let (end, description, lid) = self.peer(peer);
+            let _ = writeln!(
+                text,
+                "[{}]({:x}) \t{end}\t\t# lid {} lmc {} \"{}\" lid {lid} 4xSDR",
+                label.node_port,
+                self.port_guid(host),
+                label.lid.unwrap_or(0),
+                label.lmc,
+                printable(description)
+            );
+        }
+        text
+    }
+
+    /// How many ports a machine has, at least those of its hosts.
+    fn node_ports(&self, hosts: &[usize]) -> u8 {
+        let labels = hosts.iter().map(|&host| &self.fabric.hosts[host]);
+        labels.map(|label| label.node_ports.max(label.node_port)).max().unwrap_or(1)
+    }
+
+    /// Whether there are two hosts and nothing else, which means a cable between them.
+    fn is_pair(&self) -> bool {
+        self.fabric.map.xbars.is_empty() && self.fabric.hosts.len() == 2
+    }
+}
+
+/// Hosts that are interfaces of one machine, first interface first, and each host's machine.
+fn machines(labels: &[HostLabel]) -> (Vec<Vec<usize>>, Vec<usize>) {
+    let by_name: BTreeMap<&str, usize> =
+        labels.iter().enumerate().map(|(i, label)| (label.name.as_str(), i)).collect();
+    let first = |label: &HostLabel| {
+        let node = label.name.rsplit_once("-p")?.0;
+        let &first = by_name.get(node)?;
+        let same = labels[first].guid == label.guid && labels[first].node_port < label.node_port;
+        (same && further_name(node, label.node_port) == label.name).then_some(first)
+    };
+    let firsts: Vec<Option<usize>> = labels.iter().map(first).collect();
+    let mut machines = Vec::new();
+    let mut machine_of = vec![0; labels.len()];
+    for host in (0..labels.len()).filter(|&host| firsts[host].is_none()) {
+        machine_of[host] = machines.len();
+        machines.push(vec![host]);
+    }
+    for (host, first) in firsts.iter().enumerate() {
+        if let Some(first) = *first {
+            machine_of[host] = machine_of[first];
+            machines[machine_of[first]].push(host);
+        }
+    }
+    (machines, machine_of)
+}
+
+/// A description that stays on its line and in its quotes.
+fn printable(description: &str) -> String {
+    description.replace('"', "'").replace(|c: char| c.is_control(), " ")
+}
