@@ -137,6 +137,14 @@ impl Knowledge {
         self.nodes[root as usize].xbar.as_deref_mut().expect("a root has a state")
     }
 
+    /// The xbar that a far end is a port of, if it is one.
+    pub(super) fn xbar_of(&self, far: Far) -> Option<&XbarState> {
+        match far {
+            Far::Xbar(at) => Some(self.xbar(at.node)),
+            Far::Host(_) => None,
+        }
+    }
+
     /// All roots, oldest first.
     pub(super) fn roots(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.nodes.len() as u32).filter(|&node| self.is_root(node))

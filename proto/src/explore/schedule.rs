@@ -36,6 +36,8 @@ const QUEUED: [Class; 3] = [Class::Port, Class::Glance, Class::Retry];
 const PLAIN_PORTS_AT_ONCE: u16 = 4;
 /// Port probes of a glance in all.
 const GLANCES: u8 = 3;
+/// Glances that may fail behind one xbar before no more are cast there.
+const FAILED_GLANCES: usize = 2;
 /// Port probes of a study between two looks at what they found.
 const STUDY_STEP: u8 = 3;
 /// Sights studied at once.
@@ -267,9 +269,11 @@ impl Explorer {
         if self.tags_seen && self.may_identify(xbar, 1) {
             return Some(Job::Identify(xbar.via));
         }
+        if xbar.glanced >= GLANCES || xbar.waiting >= 2 {
+            return None;
+        }
         let behind_hosts = self.is_behind_hosts(node);
-        let worth = xbar.glanced < GLANCES && self.guess.is_worth_a_glance(behind_hosts);
-        if !worth || xbar.waiting >= 2 || !self.is_within_reach(node) {
+        if !self.is_within_reach(node) || !self.is_worth_a_glance(node, behind_hosts) {
             return None;
         }
         // Where hosts stand is known by delta from the entry.
@@ -281,6 +285,23 @@ impl Explorer {
             return None;
         }
         self.port_job(node, best + entry)
+    }
+
+    /// Whether a glance at this sight is worth its probes: if others behind the same xbar had hosts,
+    /// or, where few of them were looked at, if glances were of use elsewhere or a study needs one.
+    fn is_worth_a_glance(&self, node: u32, behind_hosts: bool) -> bool {
+        let generally = self.guess.is_worth_a_glance(behind_hosts);
+        self.known.neighbours(node).map(|at| self.known.xbar(at.node)).any(|near| {
+            let studied = matches!(near.stage, Stage::Studied | Stage::Compared);
+            let mut failed = 0;
+            for far in near.fars().filter_map(|(_, far)| self.known.xbar_of(far)) {
+                if far.hosted {
+                    return true;
+                }
+                failed += usize::from(far.glance_failed);
+            }
+            near.stage > Stage::Seen && failed < FAILED_GLANCES && (generally || studied)
+        })
     }
 
     /// Whether a glance at this sight has nothing more to ask or to wait for.

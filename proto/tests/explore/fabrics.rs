@@ -7,19 +7,19 @@ use rand_chacha::ChaCha8Rng;
 
 /// Builds a fabric cable by cable. Ports count from 0.
 #[derive(Default)]
-pub struct Builder {
-    pub map: Map,
+pub(crate) struct Builder {
+    pub(crate) map: Map,
 }
 
 impl Builder {
-    pub fn xbar(&mut self, ports: u8, tagged: bool) -> u32 {
+    pub(crate) fn xbar(&mut self, ports: u8, tagged: bool) -> u32 {
         let index = self.map.xbars.len() as u32;
         let tag = tagged.then(|| 0x5eed_0000_0000 + u64::from(index) * 0x0101);
         self.map.xbars.push(Xbar { ports, tag, ports_known: true });
         index
     }
 
-    pub fn host(&mut self, at: Option<(u32, u8)>) -> usize {
+    pub(crate) fn host(&mut self, at: Option<(u32, u8)>) -> usize {
         let index = self.map.hosts.len();
         let at = at.map(|(xbar, port)| PortRef { xbar, port });
         let mac = Mac::from_position(index as u32 + 1);
@@ -27,14 +27,14 @@ impl Builder {
         index
     }
 
-    pub fn cable(&mut self, a: (u32, u8), b: (u32, u8)) {
+    pub(crate) fn cable(&mut self, a: (u32, u8), b: (u32, u8)) {
         let end = |(xbar, port)| PortRef { xbar, port };
         self.map.cables.push(Cable::new(end(a), end(b)));
     }
 }
 
 /// Leaves of `ports` ports, half of them hosts, each cabled once to each of `ports / 2` spines.
-pub fn clos2(leaves: u32, ports: u8, tagged: bool) -> Map {
+pub(crate) fn clos2(leaves: u32, ports: u8, tagged: bool) -> Map {
     let mut b = Builder::default();
     let half = ports / 2;
     for leaf in 0..leaves {
@@ -53,7 +53,7 @@ pub fn clos2(leaves: u32, ports: u8, tagged: bool) -> Map {
 }
 
 /// A three-level fat tree of xbars of `ports` ports with `pods` pods.
-pub fn clos3(pods: u32, ports: u8, tagged: impl Fn(u32) -> bool) -> Map {
+pub(crate) fn clos3(pods: u32, ports: u8, tagged: impl Fn(u32) -> bool) -> Map {
     let mut b = Builder::default();
     let half = u32::from(ports / 2);
     let at = |xbar: u32, port: u32| (xbar, port as u8);
@@ -88,10 +88,12 @@ pub fn clos3(pods: u32, ports: u8, tagged: impl Fn(u32) -> bool) -> Map {
 }
 
 /// The shape of the Berkeley NOW: 100 hosts on 40 xbars of 8 ports, 93 cables between xbars.
-pub fn now() -> Map {
+pub(crate) fn now() -> Map {
     let mut b = Builder::default();
     let mut free = [0_u8; 40];
-    (0..40).for_each(|_| drop(b.xbar(8, false)));
+    for _ in 0..40 {
+        b.xbar(8, false);
+    }
     let mut next = |xbar: u32| {
         free[xbar as usize] += 1;
         (xbar, free[xbar as usize] - 1)
@@ -127,9 +129,11 @@ pub fn now() -> Map {
 }
 
 /// A torus of `x` by `y` xbars with one host, or with one on each.
-pub fn torus(x: u32, y: u32, ports: u8, tagged: bool, all_hosts: bool) -> Map {
+pub(crate) fn torus(x: u32, y: u32, ports: u8, tagged: bool, all_hosts: bool) -> Map {
     let mut b = Builder::default();
-    (0..x * y).for_each(|_| drop(b.xbar(ports, tagged)));
+    for _ in 0..x * y {
+        b.xbar(ports, tagged);
+    }
     for i in 0..x {
         for j in 0..y {
             let here = i * y + j;
@@ -145,7 +149,7 @@ pub fn torus(x: u32, y: u32, ports: u8, tagged: bool, all_hosts: bool) -> Map {
 
 /// What kinds of xbars a random fabric has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kinds {
+pub(crate) enum Kinds {
     Plain,
     Tagged,
     Mixed,
@@ -153,7 +157,7 @@ pub enum Kinds {
 
 /// A random fabric: anything goes, from parallel cables and xbars cabled to themselves to parts
 /// that do not hang together. Ports count from `first_port`.
-pub fn random(rng: &mut ChaCha8Rng, kinds: Kinds, first_port: u8, most_ports: u8) -> Map {
+pub(crate) fn random(rng: &mut ChaCha8Rng, kinds: Kinds, first_port: u8, most_ports: u8) -> Map {
     let mut b = Builder::default();
     let xbars = rng.random_range(1..=12);
     let mut free = Vec::new();

@@ -26,20 +26,20 @@ struct Landing {
 }
 
 /// A fabric that answers probes.
-pub struct OracleFabric {
-    pub map: Map,
+pub(crate) struct OracleFabric {
+    pub(crate) map: Map,
     ends: BTreeMap<PortRef, End>,
     /// Hosts without an agent.
-    pub mute: BTreeSet<Mac>,
-    pub first_port: u8,
+    pub(crate) mute: BTreeSet<Mac>,
+    pub(crate) first_port: u8,
     /// The share of frames that get lost, there and back together.
-    pub loss: f64,
-    pub round_trip: Duration,
-    pub rng: ChaCha8Rng,
+    pub(crate) loss: f64,
+    pub(crate) round_trip: Duration,
+    pub(crate) rng: ChaCha8Rng,
 }
 
 impl OracleFabric {
-    pub fn new(map: &Map, first_port: u8) -> Self {
+    pub(crate) fn new(map: &Map, first_port: u8) -> Self {
         let mut ends = BTreeMap::new();
         for (index, host) in map.hosts.iter().enumerate() {
             if let Some(at) = host.at {
@@ -103,7 +103,7 @@ impl OracleFabric {
     }
 
     /// What comes of a request that the host `own` sends; `None` for silence.
-    pub fn answer(&mut self, own: usize, request: &Request) -> Option<Outcome> {
+    pub(crate) fn answer(&mut self, own: usize, request: &Request) -> Option<Outcome> {
         if self.loss > 0.0 && self.rng.random_bool(self.loss) {
             return None;
         }
@@ -137,7 +137,7 @@ impl OracleFabric {
 
     /// What can be known: the part of the fabric that hangs together with the host `own`, without
     /// hosts that have no agent.
-    pub fn knowable(&self, own: usize) -> Map {
+    pub(crate) fn knowable(&self, own: usize) -> Map {
         let mac = self.map.hosts[own].mac;
         let mut map = self.map.clone();
         map.hosts.retain(|host| !self.mute.contains(&host.mac));
@@ -146,7 +146,7 @@ impl OracleFabric {
     }
 }
 
-pub fn settings(plain_ports: u8) -> ExploreSettings {
+pub(crate) fn settings(plain_ports: u8) -> ExploreSettings {
     ExploreSettings {
         plain_ports,
         max_hops: 11,
@@ -158,29 +158,29 @@ pub fn settings(plain_ports: u8) -> ExploreSettings {
 
 /// What came of an exploration.
 #[derive(Debug)]
-pub struct Run {
-    pub map: Result<Map, ExploreError>,
-    pub cost: ExploreCost,
-    pub took: Duration,
+pub(crate) struct Run {
+    pub(crate) map: Result<Map, ExploreError>,
+    pub(crate) cost: ExploreCost,
+    pub(crate) took: Duration,
 }
 
-pub fn own_host(fabric: &OracleFabric, own: usize) -> Host {
+pub(crate) fn own_host(fabric: &OracleFabric, own: usize) -> Host {
     Host { at: None, ..fabric.map.hosts[own] }
 }
 
 /// Explores from the host `own`.
-pub fn explore(fabric: &mut OracleFabric, own: usize, settings: &ExploreSettings) -> Run {
+pub(crate) fn explore(fabric: &mut OracleFabric, own: usize, settings: &ExploreSettings) -> Run {
     let explorer = Explorer::new(settings, own_host(fabric, own), 7);
     drive(fabric, own, settings, explorer)
 }
 
 /// Lets an explorer explore to its end.
-pub fn drive(fabric: &mut OracleFabric, own: usize, settings: &ExploreSettings, explorer: Explorer) -> Run {
+pub(crate) fn drive(fabric: &mut OracleFabric, own: usize, settings: &ExploreSettings, explorer: Explorer) -> Run {
     drive_with(fabric, own, settings, explorer, |_, outcome| outcome)
 }
 
 /// The same, with something that meddles with what comes of each request.
-pub fn drive_with(
+pub(crate) fn drive_with(
     fabric: &mut OracleFabric,
     own: usize,
     settings: &ExploreSettings,
