@@ -34,8 +34,6 @@ const QUEUED: [Class; 3] = [Class::Port, Class::Glance, Class::Retry];
 
 /// Port probes under way at once on one plain xbar: what they find may spare the others.
 const PLAIN_PORTS_AT_ONCE: u16 = 4;
-/// Port probes of a glance in all.
-const GLANCES: u8 = 3;
 /// Glances that may fail behind one xbar before no more are cast there.
 const FAILED_GLANCES: usize = 2;
 /// Port probes of a study between two looks at what they found.
@@ -269,10 +267,10 @@ impl Explorer {
         if self.tags_seen && self.may_identify(xbar, 1) {
             return Some(Job::Identify(xbar.via));
         }
-        if xbar.glanced >= GLANCES || xbar.waiting >= 2 {
+        let behind_hosts = self.is_behind_hosts(node);
+        if xbar.glanced + xbar.waiting as u8 >= self.guess.glance_probes(behind_hosts) || xbar.waiting >= 2 {
             return None;
         }
-        let behind_hosts = self.is_behind_hosts(node);
         if !self.is_within_reach(node) || !self.is_worth_a_glance(node, behind_hosts) {
             return None;
         }
@@ -288,7 +286,7 @@ impl Explorer {
     }
 
     /// Whether a glance at this sight is worth its probes: if others behind the same xbar had hosts,
-    /// or, where few of them were looked at, if glances were of use elsewhere or a study needs one.
+    /// or a study needs one; or, where few of them were looked at, if glances were of use elsewhere.
     fn is_worth_a_glance(&self, node: u32, behind_hosts: bool) -> bool {
         let generally = self.guess.is_worth_a_glance(behind_hosts);
         self.known.neighbours(node).map(|at| self.known.xbar(at.node)).any(|near| {
@@ -300,7 +298,9 @@ impl Explorer {
                 }
                 failed += usize::from(far.glance_failed);
             }
-            near.stage > Stage::Seen && failed < FAILED_GLANCES && (generally || studied)
+            let few = failed < FAILED_GLANCES;
+            (studied && (few || self.guess.was_of_use(behind_hosts)))
+                || (near.stage == Stage::Resolved && few && generally)
         })
     }
 
