@@ -170,12 +170,7 @@ impl Agent {
     }
 
     fn mapping_outcome(&mut self, now: Instant, id: u32, outcome: Outcome) -> bool {
-        let Some(mapping) = self.mapping.as_mut() else { return false };
-        let waits = mapping.explorer.waits_for(id);
-        if waits {
-            mapping.explorer.handle_outcome(now, id, outcome);
-        }
-        waits
+        self.mapping.as_mut().is_some_and(|mapping| mapping.explorer.handle_outcome(now, id, outcome))
     }
 
     /// An agent answered a probe or scout of exploration. False if none waits for it.
