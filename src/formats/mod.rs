@@ -18,6 +18,7 @@ pub mod dot;
 pub mod gm_map;
 pub mod ibnetdiscover;
 pub mod json;
+pub mod routes;
 pub mod shape;
 pub mod svg;
 
