@@ -1,8 +1,8 @@
 //! Drawings.
 //!
 //! Where xbars without hosts connect those with (a Clos, a tree), they stand above them, row by
-//! row ([`rows`]). Where xbars with hosts are cabled to each other (a torus, a dragonfly), they
-//! stand on a grid or a circle ([`direct`]).
+//! row (`rows`). Where xbars with hosts are cabled to each other (a torus, a dragonfly), they
+//! stand on a grid or a circle (`direct`).
 
 mod direct;
 mod rows;
