@@ -30,8 +30,8 @@ use mapper_proto::map::Fabric;
 use mapper_sim::topology::{self, SpecError};
 use thiserror::Error;
 
-/// Longest file that is read, in bytes. A fabric of 200,000 hosts needs about a quarter of it.
-pub const MAX_FILE_BYTES: u64 = 256 << 20;
+/// Longest file that is read, in bytes. A fabric of 200,000 hosts needs about half of it.
+pub const MAX_FILE_BYTES: u64 = 128 << 20;
 
 /// The formats that fabrics are written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
