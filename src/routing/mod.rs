@@ -1,1 +1,28 @@
 //! Routes and tables, proved free of deadlock.
+//!
+//! 1. [`Topology`] is built once from a [`mapper_proto::map::Map`]: flat arrays, channels numbered.
+//! 2. [`Orientation`] gives each cable an up and a down end, alike for every agent of a map: by the
+//!    tiers of a Clos where one is recognised, by up*/down* elsewhere.
+//! 3. [`HostRoutes`] is one host's table: several shortest legal routes to each other host, computed
+//!    by an engine of [`engines`].
+//! 4. [`prove_host`] proves a table against the shared orientation; [`UnionProof`] searches the
+//!    channel dependencies of any number of tables for a cycle, without trusting an orientation.
+//!
+//! A host's route is a list of hops: the [`mapper_proto::map::PortRef`]s to leave by, one an xbar.
+
+pub mod engines;
+#[cfg(test)]
+mod fabrics;
+mod host_routes;
+mod orientation;
+mod proof;
+mod quality;
+#[cfg(test)]
+mod tests;
+mod topology;
+
+pub use host_routes::{HostRoutes, Options, RoutingError, wire_route};
+pub use orientation::{Direction, Orientation, Shape};
+pub use proof::{Cycle, Proof, UnionProof, Violation, prove_host, walk};
+pub use quality::ChannelLoads;
+pub use topology::{Attachment, Far, Topology, TopologyError};

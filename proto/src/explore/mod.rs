@@ -1,62 +1,373 @@
 //! Exploration: how a fabric becomes known.
-#![allow(missing_docs)]
+//!
+//! [`Explorer`] is a state machine without I/O. It says what to send ([`Explorer::poll_probe`]),
+//! is told what came of it ([`Explorer::handle_outcome`], [`Explorer::handle_timeout`]) and in the
+//! end hands out a [`Map`]. It goes breadth first and keeps to these ideas:
+//!
+//! - An answer proves something; silence proves nothing until all tries are used up.
+//! - A tagged xbar says who it is and which ports have carrier: those ports are probed, each cable
+//!   from the end that is reached first, as the stamp names the port at the other end.
+//! - A plain xbar says nothing. What is seen at the end of a route is a *sight* of some xbar, and
+//!   sights that are one xbar are joined by what they lead to ([`knowledge`]). A **glance** (a few
+//!   probes where hosts are likely) tells most sights. The rest are **studied**, a few sights at a
+//!   time: their ports and what is behind those. Sights that even this does not tell apart are
+//!   **compared** with what they may still be: the cables of known xbars whose far end is unknown.
+//!   A sight that matches none is a new xbar.
+//! - Glances go before studies, studies before compares: each known xbar closes many open cables
+//!   for nothing.
+
+mod compare;
+mod finish;
+mod guess;
+mod knowledge;
+mod outcome;
+mod recall;
+mod request;
+mod routes;
+mod schedule;
+mod xbar;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use thiserror::Error;
+
+use crate::agent::Settings;
 use crate::map::{Host, Map, PortRef};
 use crate::wire::{ProbeKind, Route, Stamp};
 use crate::{Instant, Mac};
-use std::time::Duration;
-#[derive(Debug, Clone)]
+
+use compare::Compares;
+use guess::Guess;
+use knowledge::Knowledge;
+use request::{Job, Pending};
+use schedule::Queues;
+
+/// What the user may set of an exploration.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ExploreSettings {
+    /// Most ports that a plain xbar can have; at most 32, as far as a relative element reaches.
     pub plain_ports: u8,
+    /// Longest way that is followed, in xbars.
     pub max_hops: usize,
+    /// How long to wait for the answer to a probe or scout.
     pub probe_timeout: Duration,
+    /// How often an unanswered question is asked in all.
     pub probe_tries: u8,
+    /// Most probes under way at once.
     pub probe_window: usize,
 }
-#[derive(Debug)]
-pub struct Explorer;
-#[derive(Debug)]
+
+impl From<&Settings> for ExploreSettings {
+    fn from(settings: &Settings) -> Self {
+        Self {
+            plain_ports: settings.plain_ports,
+            max_hops: settings.max_hops,
+            probe_timeout: settings.probe_timeout,
+            probe_tries: settings.probe_tries,
+            probe_window: settings.probe_window,
+        }
+    }
+}
+
+/// Something to send.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Request {
+    /// Names it in [`Explorer::handle_outcome`]. The first bit is clear; the first id is drawn from
+    /// the seed, so that answers to an earlier exploration miss.
     pub id: u32,
+    /// All elements, to the turn and back.
     pub route: Route,
+    /// What to send along it.
     pub kind: RequestKind,
 }
-#[derive(Debug)]
+
+/// What to send.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RequestKind {
-    Probe { kind: ProbeKind, left: u8 },
-    Scout { way_back: Route },
+    /// A probe.
+    Probe {
+        /// Its kind.
+        kind: ProbeKind,
+        /// See [`Probe::left`](crate::wire::Probe::left).
+        left: u8,
+    },
+    /// A scout that asks who is there.
+    Scout {
+        /// The way back for the reply.
+        way_back: Route,
+    },
 }
-#[derive(Debug)]
+
+/// What came of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    Returned { stamp: Option<Stamp> },
+    /// It came back with its whole route obeyed.
+    Returned {
+        /// The stamp in it, if there is one.
+        stamp: Option<Stamp>,
+    },
+    /// A host answered ([`Host::at`] means nothing here).
     Host(Host),
+    /// It arrived here with its turning element not yet obeyed: the port leads to this host.
     OwnHost,
 }
-#[derive(Debug, thiserror::Error)]
+
+/// Why there is no map.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum ExploreError {
-    #[error("x")]
-    X,
+    /// Answers that cannot all be true. Start again.
+    #[error("the fabric changed while it was explored, or an agent lies: {0}; explore again")]
+    Contradiction(&'static str),
+    /// More xbars than a map can hold.
+    #[error("the fabric has more xbars than the 65,535 that a map can hold")]
+    TooManyXbars,
+    /// More hosts than an exploration can hold.
+    #[error("the fabric has more than the 65,535 hosts that an exploration can hold")]
+    TooManyHosts,
 }
+
+/// What an exploration sent so far, retries counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ExploreCost {
+    /// Loopback probes.
+    pub loopbacks: u64,
+    /// Identify probes to learn what is there.
+    pub identifies: u64,
+    /// Scouts.
+    pub scouts: u64,
+    /// Probes that compare two ways, be they turned by a delta or by a stamp.
+    pub compares: u64,
+    /// Outcomes of requests that nothing waits for (late, duplicated, forged), or that cannot be
+    /// the outcome of what was asked. They change nothing.
+    pub unexpected: u64,
+}
+
+impl ExploreCost {
+    /// Loopback and identify probes.
+    pub const fn switch_probes(&self) -> u64 {
+        self.loopbacks + self.identifies
+    }
+
+    /// All that was sent.
+    pub const fn total(&self) -> u64 {
+        self.loopbacks + self.identifies + self.scouts + self.compares
+    }
+}
+
+/// A host that was met, and how to reach it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KnownHost {
+    /// The host.
+    pub host: Host,
+    /// The way there.
+    pub route: Route,
+    /// The way from there to here.
+    pub way_back: Route,
+}
+
+/// Ids of requests have 31 bits: agents mark other ids by the bit left over.
+const ID_MASK: u32 = u32::MAX >> 1;
+
+/// Explores a fabric. See the module for how.
+///
+/// After `new`, and after every call of a `handle_*` method, the driver calls
+/// [`poll_probe`](Self::poll_probe) until it gives nothing, then [`result`](Self::result), then asks
+/// [`poll_timeout`](Self::poll_timeout) when to call [`handle_timeout`](Self::handle_timeout). Time is
+/// passed in and never goes back. The same inputs give the same outputs.
+#[derive(Debug)]
+pub struct Explorer {
+    settings: ExploreSettings,
+    known: Knowledge,
+    guess: Guess,
+    queues: Queues,
+    /// Sights under study or comparison.
+    studies: Vec<u32>,
+    compares: Compares,
+    pending: BTreeMap<u32, Pending>,
+    /// When the pending time out, soonest first: all wait equally long.
+    deadlines: VecDeque<(Instant, u32)>,
+    next_id: u32,
+    /// Tries of the first cable, of both kinds of probe together.
+    first_cable_sent: u8,
+    /// The other host, if one is at the end of our own cable.
+    direct: Option<u32>,
+    /// Whether any xbar has shown a tag: only then is it worth to ask first.
+    tags_seen: bool,
+    /// Whether something happened since the whole graph was last looked over.
+    dirty: bool,
+    /// Whether it started from an earlier map, and so may start anew if that does not hold.
+    incremental: bool,
+    cost: ExploreCost,
+    outcome: Option<Result<Map, ExploreError>>,
+    finished: bool,
+}
+
 impl Explorer {
-    pub fn new(_s: &ExploreSettings, _own: Host, _seed: u64) -> Self {
-        Self
+    /// An exploration from nothing. `seed` sets where the ids of requests begin.
+    pub fn new(settings: &ExploreSettings, own: Host, seed: u64) -> Self {
+        let settings = ExploreSettings {
+            plain_ports: settings.plain_ports.clamp(1, 32),
+            // The way there and back, in two-byte elements, must fit a route.
+            max_hops: settings.max_hops.clamp(1, Route::MAX_BYTES / 4 - 1),
+            probe_tries: settings.probe_tries.clamp(1, 16),
+            probe_window: settings.probe_window.max(1),
+            ..*settings
+        };
+        let known = Knowledge::new(own, i16::from(settings.plain_ports));
+        Self {
+            known,
+            settings,
+            guess: Guess::new(),
+            queues: Queues::default(),
+            studies: Vec::new(),
+            compares: Compares::default(),
+            pending: BTreeMap::new(),
+            deadlines: VecDeque::new(),
+            next_id: ChaCha8Rng::seed_from_u64(seed).next_u32() & ID_MASK,
+            first_cable_sent: 0,
+            direct: None,
+            tags_seen: false,
+            dirty: true,
+            incremental: false,
+            cost: ExploreCost::default(),
+            outcome: None,
+            finished: false,
+        }
     }
-    pub fn incremental(_s: &ExploreSettings, _own: Host, _seed: u64, _p: &Map, _su: &[PortRef]) -> Self {
-        Self
+
+    /// An exploration that trusts `previous` but for the `suspects` (ports in its numbering): they,
+    /// and what is newly found behind them, are probed. Falls back to a full exploration if what it
+    /// finds does not fit `previous`, or if our own cable is suspect.
+    pub fn incremental(
+        settings: &ExploreSettings,
+        own: Host,
+        seed: u64,
+        previous: &Map,
+        suspects: &[PortRef],
+    ) -> Self {
+        let mut explorer = Self::new(settings, own, seed);
+        if explorer.recall(previous, suspects).is_ok() {
+            explorer.incremental = true;
+            explorer.wake_touched();
+        } else {
+            explorer.start_anew();
+        }
+        explorer
     }
-    pub fn poll_probe(&mut self, _now: Instant) -> Option<Request> {
+
+    /// Forgets what is known, but neither costs nor ids.
+    fn start_anew(&mut self) {
+        let fresh = Self::new(&self.settings, self.known.hosts()[0].host, 0);
+        *self = Self { next_id: self.next_id, cost: self.cost, ..fresh };
+    }
+
+    /// The next thing to send, if the window has room and there is one.
+    pub fn poll_probe(&mut self, now: Instant) -> Option<Request> {
+        while !self.finished && self.pending.len() < self.settings.probe_window {
+            let Some((job, class)) = self.choose() else {
+                if self.pending.is_empty() && !self.unstick() {
+                    self.finish();
+                    return None;
+                }
+                if self.pending.is_empty() {
+                    continue;
+                }
+                return None;
+            };
+            if let Some(request) = self.send(now, job, class) {
+                return Some(request);
+            }
+        }
         None
     }
-    pub fn handle_outcome(&mut self, _now: Instant, _id: u32, _o: Outcome) -> bool {
-        false
+
+    /// What came of the request `id`. Whether anything waited for it; if not, nothing changes.
+    pub fn handle_outcome(&mut self, _now: Instant, id: u32, outcome: Outcome) -> bool {
+        let Some(pending) = self.pending.remove(&id) else {
+            self.cost.unexpected += 1;
+            return false;
+        };
+        self.queues.done(pending.class);
+        let worked = self.work_in(&pending, Some(outcome));
+        self.settle(worked);
+        true
     }
-    pub fn handle_timeout(&mut self, _now: Instant) {}
+
+    /// Gives up on requests that have waited too long.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(&(deadline, id)) = self.deadlines.front()
+            && (deadline <= now || !self.pending.contains_key(&id))
+        {
+            self.deadlines.pop_front();
+            if let Some(pending) = self.pending.remove(&id) {
+                self.queues.done(pending.class);
+                let worked = self.work_in(&pending, None);
+                self.settle(worked);
+            }
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        None
+        self.deadlines.iter().find(|(_, id)| self.pending.contains_key(id)).map(|&(deadline, _)| deadline)
     }
+
+    /// The map, or why there is none, once; `None` while exploring and afterwards. Hosts stand by
+    /// falling rank, xbars in the order in which a breadth-first walk from this host meets them,
+    /// and the version is left for the caller to set.
     pub fn result(&mut self) -> Option<Result<Map, ExploreError>> {
-        None
+        self.outcome.take()
     }
-    pub fn knows_host(&self, _m: Mac) -> bool {
-        false
+
+    /// What was sent so far.
+    pub const fn cost(&self) -> ExploreCost {
+        self.cost
+    }
+
+    /// The other hosts met so far, in the order of meeting.
+    pub fn known_hosts(&self) -> Vec<KnownHost> {
+        self.reachable_hosts()
+    }
+
+    /// Whether this host was met.
+    pub fn knows_host(&self, mac: Mac) -> bool {
+        self.known.knows_host(mac)
+    }
+
+    /// Draws the line under an outcome: wakes what it concerns, or ends with an error.
+    fn settle(&mut self, worked: Result<(), ExploreError>) {
+        self.dirty = true;
+        match worked {
+            Ok(()) => self.wake_touched(),
+            Err(_) if self.incremental => self.start_anew(),
+            Err(error) => self.end(Err(error)),
+        }
+    }
+
+    fn end(&mut self, outcome: Result<Map, ExploreError>) {
+        self.finished = true;
+        self.outcome = Some(outcome);
+        self.pending.clear();
+        self.deadlines.clear();
+    }
+
+    /// Registers a job and makes its request; `None` if it cannot be asked.
+    fn send(&mut self, now: Instant, mut job: Job, class: schedule::Class) -> Option<Request> {
+        let Some((route, kind)) = self.request(&mut job) else {
+            self.give_up(&job);
+            return None;
+        };
+        let id = self.next_id;
+        self.next_id = self.next_id.wrapping_add(1) & ID_MASK;
+        self.count(&job, &kind);
+        self.sent(&job);
+        let deadline = now + self.settings.probe_timeout;
+        self.pending.insert(id, Pending { job, class });
+        self.deadlines.push_back((deadline, id));
+        self.queues.began(class);
+        Some(Request { id, route, kind })
     }
 }

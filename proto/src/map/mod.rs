@@ -4,8 +4,12 @@
 //! A [`Fabric`] is what a file or a generator describes: a map and what only people know of it.
 
 mod check;
+mod correspondence;
+mod difference;
 mod fabric;
+mod isomorphism;
 mod order;
+mod part;
 mod pieces;
 mod ports;
 #[cfg(test)]
@@ -13,10 +17,14 @@ mod random;
 pub mod ways;
 
 pub use check::MapDefect;
+pub use correspondence::Correspondence;
+pub use difference::{Difference, MovedCable, MovedHost};
 pub use fabric::{Fabric, HostLabel, XbarLabel};
+pub use isomorphism::{Mismatch, is_isomorphic};
 pub use order::HostIndex;
+pub use part::Part;
 pub use pieces::{Assembly, PieceError, decode_pieces, encode_pieces};
-pub use ports::{Attached, Ports};
+pub use ports::{Attached, End, Ports};
 
 use std::fmt;
 

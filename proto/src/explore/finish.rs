@@ -1,0 +1,101 @@
+//! From what is known to a map.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
+
+use super::knowledge::{At, Far};
+use super::routes::Way;
+use super::xbar::{Stage, XbarState};
+use super::{ExploreError, Explorer, KnownHost};
+use crate::map::{Cable, Host, Map, MapVersion, PortRef, Xbar};
+
+impl Explorer {
+    /// Nothing is left to ask: makes the map, unless a sight under study is stuck.
+    pub(super) fn finish(&mut self) {
+        let map = self.map();
+        self.end(map);
+    }
+
+    fn map(&self) -> Result<Map, ExploreError> {
+        let numbers = self.numbering()?;
+        let place = |at: At| {
+            let at = self.known.root(at);
+            let &xbar = numbers.get(&at.node)?;
+            let port = u8::try_from(at.delta - self.first_port(self.known.xbar(at.node))).ok()?;
+            Some(PortRef { xbar, port })
+        };
+        let mut hosts = Vec::new();
+        for (index, known) in self.known.hosts().iter().enumerate() {
+            let at = known.at.and_then(place);
+            if index == 0 || at.is_some() || self.direct == Some(index as u32) {
+                hosts.push(Host { at, ..known.host });
+            }
+        }
+        hosts.sort_by_key(|host| Reverse(host.rank()));
+
+        let mut xbars = vec![None; numbers.len()];
+        let mut cables = Vec::new();
+        for (&node, &number) in &numbers {
+            let xbar = self.known.xbar(node);
+            xbars[number as usize] = Some(self.describe(xbar));
+            for (delta, far) in xbar.fars() {
+                let Far::Xbar(far) = self.known.far_root(far) else { continue };
+                if let (Some(here), Some(there)) = (place(At { node, delta }), place(far)) {
+                    cables.push(Cable::new(here, there));
+                }
+            }
+        }
+        cables.sort_unstable();
+        cables.dedup();
+        Ok(Map { version: MapVersion::NONE, hosts, xbars: xbars.into_iter().flatten().collect(), cables })
+    }
+
+    /// The delta of the port that a map numbers 0: a plain xbar's first port in use.
+    fn first_port(&self, xbar: &XbarState) -> i16 {
+        xbar.tag.map_or_else(|| xbar.span().0, |tag| -tag.base)
+    }
+
+    fn describe(&self, xbar: &XbarState) -> Xbar {
+        if let Some(tag) = xbar.tag {
+            return Xbar { ports: tag.ports, tag: Some(tag.tag), ports_known: true };
+        }
+        let ports = self.settings.plain_ports;
+        let (first, last) = xbar.span();
+        Xbar { ports, tag: None, ports_known: last - first + 1 == i16::from(ports) }
+    }
+
+    /// The resolved xbars, numbered as a walk from our own cable meets them.
+    fn numbering(&self) -> Result<BTreeMap<u32, u32>, ExploreError> {
+        let mut numbers = BTreeMap::new();
+        let mut walk = VecDeque::new();
+        if let Some(at) = self.known.hosts()[0].at {
+            walk.push_back(self.known.root(at).node);
+        }
+        numbers.extend(walk.front().map(|&node| (node, 0)));
+        while let Some(node) = walk.pop_front() {
+            for next in self.known.neighbours(node).map(|at| at.node) {
+                let is_new = self.known.xbar(next).stage == Stage::Resolved && !numbers.contains_key(&next);
+                if is_new {
+                    numbers.insert(next, numbers.len() as u32);
+                    walk.push_back(next);
+                }
+            }
+        }
+        if numbers.len() > usize::from(u16::MAX) {
+            return Err(ExploreError::TooManyXbars);
+        }
+        Ok(numbers)
+    }
+
+    pub(super) fn reachable_hosts(&self) -> Vec<KnownHost> {
+        let others = self.known.hosts().iter().enumerate().skip(1);
+        let reached = others.filter_map(|(index, known)| {
+            let way = match known.at {
+                _ if self.direct == Some(index as u32) => Way::default(),
+                at => at.and_then(|at| Way::out_of(&self.known, at.node, at.delta))?,
+            };
+            Some(KnownHost { host: known.host, route: way.there(), way_back: way.way_back() })
+        });
+        reached.collect()
+    }
+}

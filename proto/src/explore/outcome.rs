@@ -1,0 +1,178 @@
+//! What follows from the outcome of a question.
+
+use super::knowledge::{At, Far};
+use super::request::{Ask, Compare, Job, Pending};
+use super::schedule::Class;
+use super::xbar::Stage;
+use super::{ExploreError, Explorer, Outcome};
+use crate::wire::Stamp;
+
+impl Explorer {
+    /// Works in what came of a job: `None` for silence.
+    pub(super) fn work_in(
+        &mut self,
+        pending: &Pending,
+        outcome: Option<Outcome>,
+    ) -> Result<(), ExploreError> {
+        match pending.job {
+            Job::FirstCable(ask) => self.first_cable(ask, outcome),
+            Job::Port(at, ask) => self.port(at, ask, pending.class, outcome),
+            Job::Identify(node) => self.identified(node, outcome),
+            Job::Compare(compare) => self.compared(compare, outcome),
+        }
+    }
+
+    fn unexpected(&mut self) {
+        self.cost.unexpected += 1;
+    }
+
+    /// What is at the end of our own cable.
+    fn first_cable(&mut self, ask: Ask, outcome: Option<Outcome>) -> Result<(), ExploreError> {
+        let first = self.known.roots().next();
+        match outcome {
+            Some(Outcome::Returned { stamp: Some(stamp) }) if ask == Ask::Identify => {
+                self.tags_seen = true;
+                let node = first.map_or_else(|| self.known.add_node(None), Ok)?;
+                self.known.learn_stamp(At { node, delta: 0 }, &stamp)
+            }
+            Some(Outcome::Returned { .. }) if ask == Ask::Loopback && first.is_none() => {
+                self.known.add_node(None)?;
+                Ok(())
+            }
+            Some(Outcome::Host(host)) if host.mac != self.known.hosts()[0].host.mac => {
+                if first.is_some() {
+                    return Err(ExploreError::Contradiction("an xbar and a host at the end of our cable"));
+                }
+                self.direct = Some(self.known.meet(host)?);
+                Ok(())
+            }
+            Some(Outcome::Returned { .. }) if ask == Ask::Loopback => Ok(()),
+            Some(Outcome::OwnHost) | None => Ok(()),
+            Some(_) => {
+                self.unexpected();
+                Ok(())
+            }
+        }
+    }
+
+    /// What is behind a port.
+    fn port(&mut self, at: At, ask: Ask, class: Class, outcome: Option<Outcome>) -> Result<(), ExploreError> {
+        let root = self.known.root(at);
+        let behind_hosts = self.is_behind_hosts(root.node);
+        let was_seen = self.known.xbar(root.node).stage == Stage::Seen;
+        let xbar = self.known.xbar_mut(root.node);
+        xbar.waiting = xbar.waiting.saturating_sub(1);
+        xbar.glanced += u8::from(class == Class::Glance);
+        let probes = xbar.glanced;
+        let port = xbar.port_mut(root.delta);
+        port.waiting = port.waiting.saturating_sub(1);
+
+        if xbar.tag.is_none() && self.known.parent(at.node).is_some() {
+            self.guess.probed(behind_hosts, at.delta, matches!(outcome, Some(Outcome::Host(_))));
+        }
+        match outcome {
+            None => {}
+            Some(Outcome::Host(host)) if host.mac != self.known.hosts()[0].host.mac => {
+                let index = self.known.meet(host)?;
+                self.known.learn(at, Far::Host(index))?;
+            }
+            Some(Outcome::OwnHost) if ask != Ask::Scout => self.known.learn(at, Far::Host(0))?,
+            Some(Outcome::Returned { stamp: Some(stamp) }) if ask == Ask::Identify => {
+                self.stamped(at, &stamp)?;
+            }
+            Some(Outcome::Returned { .. }) if ask == Ask::Loopback => self.returned(at)?,
+            Some(_) => self.unexpected(),
+        }
+        if class == Class::Glance && was_seen {
+            self.note_glance(at.node, behind_hosts, probes);
+        }
+        self.wake(at.node);
+        Ok(())
+    }
+
+    /// Learns from how a glance ended, once it has.
+    fn note_glance(&mut self, node: u32, behind_hosts: bool, probes: u8) {
+        if self.known.xbar(node).stage == Stage::Resolved {
+            self.guess.succeeded(behind_hosts, probes);
+        } else if self.is_glance_over(node) && !self.known.xbar(node).glance_failed {
+            self.known.xbar_mut(node).glance_failed = true;
+            self.guess.failed(behind_hosts);
+        }
+    }
+
+    /// A loopback came back: an xbar is behind the port.
+    fn returned(&mut self, at: At) -> Result<(), ExploreError> {
+        let root = self.known.root(at);
+        match self.known.xbar(root.node).far(root.delta) {
+            Some(Far::Xbar(_)) => Ok(()),
+            Some(Far::Host(_)) => Err(ExploreError::Contradiction("a host and an xbar on one port")),
+            None => {
+                // Behind a tagged xbar an identify probe went before and was not answered.
+                let identify_sent = u8::from(self.known.xbar(root.node).tag.is_some());
+                let node = self.known.add_node(Some(at))?;
+                self.known.xbar_mut(node).identify_sent += identify_sent;
+                Ok(())
+            }
+        }
+    }
+
+    /// A tagged xbar is behind the port.
+    fn stamped(&mut self, at: At, stamp: &Stamp) -> Result<(), ExploreError> {
+        self.tags_seen = true;
+        let root = self.known.root(at);
+        let arrival = match (self.known.stamped_port(stamp), self.known.xbar(root.node).far(root.delta)) {
+            (Some(known), _) => {
+                self.known.learn(at, Far::Xbar(known))?;
+                known
+            }
+            (None, Some(Far::Xbar(far))) => far,
+            (None, Some(Far::Host(_))) => {
+                return Err(ExploreError::Contradiction("a host and an xbar on one port"));
+            }
+            (None, None) => At { node: self.known.add_node(Some(at))?, delta: 0 },
+        };
+        self.known.learn_stamp(arrival, stamp)
+    }
+
+    /// Whether the xbar that a node is a sight of is tagged.
+    fn identified(&mut self, node: u32, outcome: Option<Outcome>) -> Result<(), ExploreError> {
+        self.known.xbar_mut(node).identify_waiting = false;
+        match outcome {
+            None => {}
+            Some(Outcome::Returned { stamp: Some(stamp) }) => {
+                self.tags_seen = true;
+                self.known.learn_stamp(At { node, delta: 0 }, &stamp)?;
+            }
+            Some(_) => self.unexpected(),
+        }
+        self.wake(node);
+        Ok(())
+    }
+
+    /// Whether two ports are the ends of one cable.
+    fn compared(&mut self, mut compare: Compare, outcome: Option<Outcome>) -> Result<(), ExploreError> {
+        match outcome {
+            Some(Outcome::Returned { stamp }) => {
+                let proof = stamp.map(|stamp| (stamp.tag, stamp.arrival));
+                if compare.stamp.is_none() || compare.stamp == proof {
+                    return self.known.learn(compare.to, Far::Xbar(compare.from));
+                }
+                // It met another tagged xbar, or this one by another port.
+                self.compares.refute(&compare);
+            }
+            Some(_) => {
+                self.unexpected();
+                self.compares.refute(&compare);
+            }
+            None => {
+                compare.sent += 1;
+                if compare.sent >= self.settings.probe_tries {
+                    self.compares.refute(&compare);
+                } else if self.known.xbar(compare.sight).stage == Stage::Compared {
+                    self.compares.push(compare);
+                }
+            }
+        }
+        Ok(())
+    }
+}

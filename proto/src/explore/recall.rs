@@ -1,0 +1,104 @@
+//! What of an earlier map is still trusted.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::knowledge::{At, Far};
+use super::xbar::{Stage, Tag};
+use super::{ExploreError, Explorer};
+use crate::map::{Host, Map, PortRef};
+
+/// The ends of an earlier map's cables, but for those that touch a suspect port.
+struct Trusted {
+    cables: BTreeMap<PortRef, PortRef>,
+    hosts: BTreeMap<PortRef, Host>,
+    suspects: BTreeSet<PortRef>,
+}
+
+impl Trusted {
+    fn new(previous: &Map, suspects: &[PortRef]) -> Self {
+        let mut suspects: BTreeSet<PortRef> = suspects.iter().copied().collect();
+        let mut cables = BTreeMap::new();
+        for cable in &previous.cables {
+            if suspects.contains(&cable.a) || suspects.contains(&cable.b) {
+                suspects.extend([cable.a, cable.b]);
+            } else {
+                cables.insert(cable.a, cable.b);
+                cables.insert(cable.b, cable.a);
+            }
+        }
+        let hosts = previous.hosts.iter().filter_map(|&host| Some((host.at?, host)));
+        let hosts = hosts.filter(|(at, _)| !suspects.contains(at)).collect();
+        Self { cables, hosts, suspects }
+    }
+
+    /// The ports of `xbar` in a map of what is where.
+    fn of<T>(ends: &BTreeMap<PortRef, T>, xbar: u32) -> impl Iterator<Item = (PortRef, &T)> {
+        let ports = PortRef { xbar, port: 0 }..=PortRef { xbar, port: u8::MAX };
+        ends.range(ports).map(|(&at, end)| (at, end))
+    }
+}
+
+impl Explorer {
+    /// Takes over what `previous` says, but for the cables of `suspects` and what can be reached
+    /// only by them, and lists the suspect ports to be probed.
+    pub(super) fn recall(&mut self, previous: &Map, suspects: &[PortRef]) -> Result<(), ExploreError> {
+        const STALE: ExploreError = ExploreError::Contradiction("the earlier map does not hold");
+        let trusted = Trusted::new(previous, suspects);
+        let own = self.known.hosts()[0].host.mac;
+        let entry = trusted.hosts.iter().find(|(_, host)| host.mac == own).map(|(&at, _)| at).ok_or(STALE)?;
+
+        // The node of each xbar reached, and the port by which the way there enters.
+        let mut reached: BTreeMap<u32, (u32, PortRef)> = BTreeMap::new();
+        let mut walk = VecDeque::from([(None, entry)]);
+        while let Some((parent, entry)) = walk.pop_front() {
+            if let Some(&(node, known_entry)) = reached.get(&entry.xbar) {
+                let at = At { node, delta: i16::from(entry.port) - i16::from(known_entry.port) };
+                if let Some(parent) = parent {
+                    self.known.learn(at, Far::Xbar(parent))?;
+                }
+                continue;
+            }
+            let node = self.recall_xbar(previous, parent, entry).ok_or(STALE)??;
+            reached.insert(entry.xbar, (node, entry));
+            let here = |at: PortRef| At { node, delta: i16::from(at.port) - i16::from(entry.port) };
+            for (at, &host) in Trusted::of(&trusted.hosts, entry.xbar) {
+                let index = self.known.meet(host)?;
+                self.known.learn(here(at), Far::Host(index))?;
+            }
+            for (at, &far) in Trusted::of(&trusted.cables, entry.xbar) {
+                walk.push_back((Some(here(at)), far));
+            }
+        }
+        for suspect in trusted.suspects {
+            if let Some(&(node, entry)) = reached.get(&suspect.xbar) {
+                self.known.xbar_mut(node).port_mut(i16::from(suspect.port) - i16::from(entry.port));
+            }
+        }
+        Ok(())
+    }
+
+    /// An xbar of an earlier map, entered by the port `entry`. `None` if the map has no such xbar.
+    fn recall_xbar(
+        &mut self,
+        previous: &Map,
+        parent: Option<At>,
+        entry: PortRef,
+    ) -> Option<Result<u32, ExploreError>> {
+        let xbar = previous.xbars.get(entry.xbar as usize)?;
+        let tries = self.settings.probe_tries;
+        let recall = |explorer: &mut Self| {
+            let node = explorer.known.add_node(parent)?;
+            let state = explorer.known.xbar_mut(node);
+            state.stage = Stage::Resolved;
+            state.listed_only = true;
+            state.identify_sent = tries;
+            if let Some(tag) = xbar.tag {
+                let tag = Tag { tag, ports: xbar.ports, base: i16::from(entry.port) };
+                explorer.known.recall_tag(node, tag)?;
+                explorer.tags_seen = true;
+            }
+            Ok(node)
+        };
+        Some(recall(self))
+    }
+}

@@ -1,0 +1,157 @@
+//! What is asked of the fabric, and the frame that asks it.
+
+use super::knowledge::At;
+use super::routes::Way;
+use super::schedule::Class;
+use super::{Explorer, RequestKind};
+use crate::wire::{Element, ProbeKind, Route};
+
+/// How to ask what is behind a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ask {
+    /// Answered by any xbar and by any host's agent.
+    Loopback,
+    /// Answered by a tagged xbar and by any host's agent.
+    Identify,
+    /// Answered by any host's agent.
+    Scout,
+}
+
+/// A question to the fabric.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Job {
+    /// What is at the end of our own cable?
+    FirstCable(Ask),
+    /// What is behind this port? In the frame of the node whose route is used.
+    Port(At, Ask),
+    /// Is the xbar at the end of the way to this node tagged?
+    Identify(u32),
+    /// Are these two ports the ends of one cable?
+    Compare(Compare),
+}
+
+/// A pair of ports that may be the ends of one cable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Compare {
+    /// The sight whose identity is in question.
+    pub(super) sight: u32,
+    /// A port of a resolved xbar that leads to it.
+    pub(super) from: At,
+    /// A port of a resolved xbar that leads to an xbar not resolved.
+    pub(super) to: At,
+    /// Frames sent to ask it.
+    pub(super) sent: u8,
+    /// The tag and arrival port that a stamp must show to be proof.
+    pub(super) stamp: Option<(u64, u8)>,
+}
+
+/// A question under way.
+#[derive(Clone, Debug)]
+pub(super) struct Pending {
+    pub(super) job: Job,
+    pub(super) class: Class,
+}
+
+impl Explorer {
+    /// How the port is asked at the try after `sent` others. `None` when all tries are used up.
+    ///
+    /// Behind a tagged xbar there is likely another, so the first probe identifies; what does not
+    /// answer that may be plain. The last of several tries is a scout.
+    pub(super) fn ask(&self, tagged: bool, sent: u8) -> Option<Ask> {
+        let tries = self.settings.probe_tries;
+        let sent = match (tagged, sent) {
+            (true, 0) => return Some(Ask::Identify),
+            (true, _) => sent - 1,
+            (false, _) => sent,
+        };
+        if sent >= tries {
+            None
+        } else if tries >= 3 && sent == tries - 1 {
+            Some(Ask::Scout)
+        } else {
+            Some(Ask::Loopback)
+        }
+    }
+
+    /// The frame for a job. `None` if no route can express it.
+    pub(super) fn request(&self, job: &mut Job) -> Option<(Route, RequestKind)> {
+        match job {
+            Job::FirstCable(ask) => Self::request_along(&Way::default(), *ask),
+            Job::Port(at, ask) => {
+                let way = Way::out_of(&self.known, at.node, at.delta)?;
+                if way.hops() > self.settings.max_hops {
+                    return None;
+                }
+                Self::request_along(&way, *ask)
+            }
+            Job::Identify(node) => Self::request_along(&Way::to(&self.known, *node)?, Ask::Identify),
+            Job::Compare(compare) => {
+                let to = Way::out_of(&self.known, compare.to.node, compare.to.delta)?;
+                let from = Way::out_of(&self.known, compare.from.node, compare.from.delta)?;
+                let path = to.compare(&from)?;
+                let left = path.left;
+                compare.stamp = path.stamp;
+                let kind = if path.stamp.is_some() { ProbeKind::Identify } else { ProbeKind::Compare };
+                Some((path.route, RequestKind::Probe { kind, left }))
+            }
+        }
+    }
+
+    fn request_along(way: &Way, ask: Ask) -> Option<(Route, RequestKind)> {
+        match ask {
+            Ask::Loopback => {
+                let (route, left) = way.and_back(Element::Relative(0))?;
+                Some((route, RequestKind::Probe { kind: ProbeKind::Loopback, left }))
+            }
+            Ask::Identify => {
+                let (route, left) = way.and_back(Element::Identify)?;
+                Some((route, RequestKind::Probe { kind: ProbeKind::Identify, left }))
+            }
+            Ask::Scout => Some((way.there(), RequestKind::Scout { way_back: way.way_back() })),
+        }
+    }
+
+    /// Counts a frame by what it is for.
+    pub(super) fn count(&mut self, job: &Job, kind: &RequestKind) {
+        let cost = &mut self.cost;
+        *match (job, kind) {
+            (Job::Compare(_), _) => &mut cost.compares,
+            (_, RequestKind::Probe { kind: ProbeKind::Identify, .. }) => &mut cost.identifies,
+            (_, RequestKind::Probe { .. }) => &mut cost.loopbacks,
+            (_, RequestKind::Scout { .. }) => &mut cost.scouts,
+        } += 1;
+    }
+
+    /// Notes that a frame for this job is under way.
+    pub(super) fn sent(&mut self, job: &Job) {
+        match *job {
+            Job::FirstCable(_) | Job::Compare(_) => {}
+            Job::Port(at, _) => {
+                let at = self.known.root(at);
+                let xbar = self.known.xbar_mut(at.node);
+                xbar.waiting += 1;
+                let port = xbar.port_mut(at.delta);
+                port.sent += 1;
+                port.waiting += 1;
+            }
+            Job::Identify(node) => {
+                let xbar = self.known.xbar_mut(node);
+                xbar.identify_sent += 1;
+                xbar.identify_waiting = true;
+            }
+        }
+    }
+
+    /// Notes that a job cannot be asked.
+    pub(super) fn give_up(&mut self, job: &Job) {
+        match *job {
+            Job::FirstCable(_) => {}
+            Job::Port(at, _) => {
+                let at = self.known.root(at);
+                self.known.xbar_mut(at.node).port_mut(at.delta).never();
+            }
+            Job::Identify(node) => self.known.xbar_mut(node).identify_sent = self.settings.probe_tries,
+            Job::Compare(compare) => self.compares.refute(&compare),
+        }
+    }
+}

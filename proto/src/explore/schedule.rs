@@ -1,0 +1,418 @@
+//! What to ask next.
+//!
+//! Questions fall into classes, and an earlier class goes first. Work is kept in queues of xbars
+//! that may have questions; an xbar is woken when something about it changed, and leaves its queue
+//! when it has nothing to ask. Studies begin only when all ports of known xbars have been probed and
+//! all glances are over, compares only when retries are over too: what they need may yet turn up
+//! for nothing.
+
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+
+use super::Explorer;
+use super::knowledge::At;
+use super::request::{Ask, Job};
+use super::xbar::{Stage, XbarState};
+
+/// Kinds of questions, the most urgent first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Class {
+    /// First tries at the ports of resolved xbars.
+    Port,
+    /// Glances at sights near them.
+    Glance,
+    /// Further tries at the ports of resolved xbars.
+    Retry,
+    /// Studies of sights.
+    Study,
+    /// Compares.
+    Compare,
+}
+
+/// Classes that have a queue of xbars.
+const QUEUED: [Class; 3] = [Class::Port, Class::Glance, Class::Retry];
+
+/// Port probes under way at once on one plain xbar: what they find may spare the others.
+const PLAIN_PORTS_AT_ONCE: u16 = 4;
+/// Glances that may fail behind one xbar before no more are cast there.
+const FAILED_GLANCES: usize = 2;
+/// Port probes of a study between two looks at what they found.
+const STUDY_STEP: u8 = 3;
+/// Sights studied at once.
+const STUDIES: usize = 8;
+
+/// Xbars that may have something to ask, by class.
+#[derive(Debug, Default)]
+pub(super) struct Queues {
+    queues: [VecDeque<u32>; 3],
+    under_way: [usize; 5],
+}
+
+impl Queues {
+    /// A question of this class was asked.
+    pub(super) fn began(&mut self, class: Class) {
+        self.under_way[class as usize] += 1;
+    }
+
+    /// A question of this class was answered or given up.
+    pub(super) fn done(&mut self, class: Class) {
+        self.under_way[class as usize] -= 1;
+    }
+
+    /// Whether nothing of these classes is queued or under way.
+    fn is_quiet(&self, classes: &[Class]) -> bool {
+        classes.iter().all(|&class| {
+            self.under_way[class as usize] == 0
+                && self.queues.get(class as usize).is_none_or(VecDeque::is_empty)
+        })
+    }
+}
+
+impl Explorer {
+    /// The next question, and its class.
+    pub(super) fn choose(&mut self) -> Option<(Job, Class)> {
+        if self.known.roots().next().is_none() {
+            return self.next_of_first_cable().map(|job| (job, Class::Port));
+        }
+        loop {
+            for class in QUEUED {
+                if let Some(job) = self.next_queued(class) {
+                    return Some((job, class));
+                }
+            }
+            if let Some(job) = self.next_of_studies() {
+                return Some((job, Class::Study));
+            }
+            if let Some(compare) = self.compares.next() {
+                return Some((Job::Compare(compare), Class::Compare));
+            }
+            if !self.advance() {
+                return None;
+            }
+        }
+    }
+
+    /// Both kinds of probe side by side, and again when both have timed out; a scout comes last.
+    fn next_of_first_cable(&mut self) -> Option<Job> {
+        if self.direct.is_some() || self.pending.len() >= 2 {
+            return None;
+        }
+        let tries = self.settings.probe_tries;
+        let sent = self.first_cable_sent;
+        if !self.pending.is_empty() && sent % 2 == 0 {
+            return None;
+        }
+        let ask = match sent {
+            _ if sent > 2 * tries => return None,
+            _ if sent == 2 * tries => Ask::Scout,
+            _ if sent % 2 == 0 => Ask::Identify,
+            _ => Ask::Loopback,
+        };
+        self.first_cable_sent += 1;
+        Some(Job::FirstCable(ask))
+    }
+
+    fn next_queued(&mut self, class: Class) -> Option<Job> {
+        while let Some(&node) = self.queues.queues[class as usize].front() {
+            if self.known.is_root(node) {
+                let job = match class {
+                    Class::Port => self.next_port(node),
+                    Class::Glance => self.next_glance(node),
+                    _ => self.next_retry(node),
+                };
+                if job.is_some() {
+                    return job;
+                }
+                self.known.xbar_mut(node).queued &= !(1 << class as u8);
+            }
+            self.queues.queues[class as usize].pop_front();
+        }
+        None
+    }
+
+    /// Queues an xbar for all that it may have to ask.
+    pub(super) fn wake(&mut self, node: u32) {
+        let node = self.known.root(At { node, delta: 0 }).node;
+        let xbar = self.known.xbar_mut(node);
+        let classes: &[Class] = match xbar.stage {
+            Stage::Seen => &[Class::Glance],
+            Stage::Studied | Stage::Compared => &[],
+            Stage::Resolved => &[Class::Port, Class::Retry],
+        };
+        for &class in classes {
+            if xbar.queued >> class as u8 & 1 == 0 {
+                xbar.queued |= 1 << class as u8;
+                self.queues.queues[class as usize].push_back(node);
+            }
+        }
+    }
+
+    /// Wakes all of which something new is known, and the sights near them.
+    pub(super) fn wake_touched(&mut self) {
+        for node in self.known.drain_touched() {
+            self.wake(node);
+            if self.known.xbar(node).stage > Stage::Seen {
+                self.wake_neighbours(node);
+            }
+        }
+    }
+
+    fn wake_neighbours(&mut self, node: u32) {
+        let seen: Vec<u32> = self.known.neighbours(node).map(|at| at.node).collect();
+        for neighbour in seen {
+            if self.known.xbar(neighbour).stage == Stage::Seen {
+                self.wake(neighbour);
+            }
+        }
+    }
+
+    /// A port by its root frame, in that of the route that will be used.
+    fn port_job(&self, node: u32, delta: i16) -> Option<Job> {
+        let xbar = self.known.xbar(node);
+        let ask = self.ask(xbar.tag.is_some(), xbar.port(delta).map_or(0, |port| port.sent))?;
+        let entry = self.known.root(At { node: xbar.via, delta: 0 }).delta;
+        Some(Job::Port(At { node: xbar.via, delta: delta - entry }, ask))
+    }
+
+    /// Whether the ports of this xbar are near enough to be probed.
+    fn is_within_reach(&self, node: u32) -> bool {
+        self.known.depth(node) <= self.settings.max_hops
+    }
+
+    /// The port of this xbar to probe next, of those never probed.
+    ///
+    /// On a plain xbar: inside the known span first, then outwards, on the side where less was
+    /// silent, as silence may be the xbar's end.
+    fn new_port(&self, xbar: &XbarState) -> Option<i16> {
+        if xbar.listed_only {
+            let plain_ports = i16::from(self.settings.plain_ports);
+            let is_new = |port: &super::xbar::PortState| port.far.is_none() && port.sent == 0;
+            let mut new = xbar.ports().filter(|(_, port)| is_new(port)).map(|(delta, _)| delta);
+            return new.find(|&delta| xbar.is_feasible(delta, plain_ports));
+        }
+        let (first, last) = xbar.span();
+        let beyond = |low: bool| {
+            let silent = xbar.ports().filter(|&(delta, _)| if low { delta < first } else { delta > last });
+            silent.count() as i16
+        };
+        let (below, above) = (beyond(true), beyond(false));
+        let distance = |delta: i16| match delta {
+            _ if delta < first => first - delta + 2 * below,
+            _ if delta > last => delta - last + 2 * above,
+            _ => 0,
+        };
+        let feasible = xbar.feasible(i16::from(self.settings.plain_ports));
+        let new = feasible.filter(|&delta| xbar.port(delta).is_none_or(|p| p.far.is_none() && p.sent == 0));
+        new.min_by_key(|&delta| (distance(delta), Reverse(delta)))
+    }
+
+    /// The port of this xbar to probe again, of those that stayed silent.
+    fn silent_port(&self, xbar: &XbarState) -> Option<i16> {
+        let plain_ports = i16::from(self.settings.plain_ports);
+        let tagged = xbar.tag.is_some();
+        let silent = xbar.ports().filter(|&(delta, port)| {
+            port.far.is_none()
+                && port.waiting == 0
+                && port.sent > 0
+                && self.ask(tagged, port.sent).is_some()
+                && xbar.is_feasible(delta, plain_ports)
+        });
+        silent.min_by_key(|(delta, port)| (port.sent, *delta)).map(|(delta, _)| delta)
+    }
+
+    fn may_identify(&self, xbar: &XbarState, tries: u8) -> bool {
+        xbar.tag.is_none() && !xbar.identify_waiting && xbar.identify_sent < tries
+    }
+
+    fn next_port(&self, node: u32) -> Option<Job> {
+        let xbar = self.known.xbar(node);
+        if xbar.stage != Stage::Resolved {
+            return None;
+        }
+        if self.tags_seen && self.may_identify(xbar, 1) {
+            return Some(Job::Identify(xbar.via));
+        }
+        let plain = xbar.tag.is_none();
+        if !self.is_within_reach(node) || (plain && xbar.waiting >= PLAIN_PORTS_AT_ONCE) {
+            return None;
+        }
+        self.port_job(node, self.new_port(xbar)?)
+    }
+
+    fn next_retry(&self, node: u32) -> Option<Job> {
+        let xbar = self.known.xbar(node);
+        if xbar.stage != Stage::Resolved {
+            return None;
+        }
+        if self.may_identify(xbar, self.settings.probe_tries) {
+            return Some(Job::Identify(xbar.via));
+        }
+        if !self.is_within_reach(node) || self.new_port(xbar).is_some() {
+            return None;
+        }
+        self.port_job(node, self.silent_port(xbar)?)
+    }
+
+    /// Whether the xbar before this sight has hosts.
+    pub(super) fn is_behind_hosts(&self, node: u32) -> bool {
+        let parent = self.known.parent(self.known.xbar(node).via);
+        parent.is_some_and(|at| self.known.xbar(at.node).hosted)
+    }
+
+    fn next_glance(&self, node: u32) -> Option<Job> {
+        let xbar = self.known.xbar(node);
+        if xbar.stage != Stage::Seen || xbar.identify_waiting || !self.known.is_near(node) {
+            return None;
+        }
+        if self.tags_seen && self.may_identify(xbar, 1) {
+            return Some(Job::Identify(xbar.via));
+        }
+        let behind_hosts = self.is_behind_hosts(node);
+        if xbar.glanced + xbar.waiting as u8 >= self.guess.glance_probes(behind_hosts) || xbar.waiting >= 2 {
+            return None;
+        }
+        if !self.is_within_reach(node) || !self.is_worth_a_glance(node, behind_hosts) {
+            return None;
+        }
+        // Where hosts stand is known by delta from the entry.
+        let entry = self.known.root(At { node: xbar.via, delta: 0 }).delta;
+        let feasible = xbar.feasible(i16::from(self.settings.plain_ports));
+        let new = feasible.filter(|&delta| xbar.port(delta).is_none()).map(|delta| delta - entry);
+        let best = self.guess.best(behind_hosts, new)?;
+        if xbar.waiting > 0 && self.guess.is_likely(behind_hosts, best) {
+            return None;
+        }
+        self.port_job(node, best + entry)
+    }
+
+    /// Whether a glance at this sight is worth its probes: if others behind the same xbar had hosts,
+    /// or a study needs one; or, where few of them were looked at, if glances were of use elsewhere.
+    fn is_worth_a_glance(&self, node: u32, behind_hosts: bool) -> bool {
+        let generally = self.guess.is_worth_a_glance(behind_hosts);
+        self.known.neighbours(node).map(|at| self.known.xbar(at.node)).any(|near| {
+            let studied = matches!(near.stage, Stage::Studied | Stage::Compared);
+            let mut failed = 0;
+            for far in near.fars().filter_map(|(_, far)| self.known.xbar_of(far)) {
+                if far.hosted {
+                    return true;
+                }
+                failed += usize::from(far.glance_failed);
+            }
+            let few = failed < FAILED_GLANCES;
+            (studied && (few || self.guess.was_of_use(behind_hosts)))
+                || (near.stage == Stage::Resolved && few && generally)
+        })
+    }
+
+    /// Whether a glance at this sight has nothing more to ask or to wait for.
+    pub(super) fn is_glance_over(&self, node: u32) -> bool {
+        let xbar = self.known.xbar(node);
+        xbar.waiting == 0 && !xbar.identify_waiting && self.next_glance(node).is_none()
+    }
+
+    fn next_of_studies(&mut self) -> Option<Job> {
+        let mut at = 0;
+        while at < self.studies.len() {
+            let root = self.known.root(At { node: self.studies[at], delta: 0 }).node;
+            let known_before = self.studies[..at].contains(&root);
+            if known_before || self.known.xbar(root).stage == Stage::Resolved {
+                self.studies.remove(at);
+                self.dirty = true;
+                continue;
+            }
+            self.studies[at] = root;
+            if let Some(job) = self.next_of_study(root) {
+                return Some(job);
+            }
+            at += 1;
+        }
+        None
+    }
+
+    fn next_of_study(&mut self, node: u32) -> Option<Job> {
+        let xbar = self.known.xbar(node);
+        if xbar.stage != Stage::Studied {
+            return None;
+        }
+        if self.tags_seen && self.may_identify(xbar, 1) {
+            return Some(Job::Identify(xbar.via));
+        }
+        if xbar.study_left == 0 {
+            if xbar.waiting > 0 || xbar.identify_waiting || self.has_unsettled_neighbour(node) {
+                return None;
+            }
+            self.known.xbar_mut(node).study_left = STUDY_STEP;
+        }
+        let xbar = self.known.xbar(node);
+        if let Some(delta) = self.new_port(xbar) {
+            self.known.xbar_mut(node).study_left -= 1;
+            return self.port_job(node, delta);
+        }
+        if xbar.waiting > 0 && self.silent_port(xbar).is_none() {
+            return None;
+        }
+        if let Some(delta) = self.silent_port(xbar) {
+            return self.port_job(node, delta);
+        }
+        if self.may_identify(xbar, self.settings.probe_tries) {
+            return Some(Job::Identify(xbar.via));
+        }
+        if !xbar.identify_waiting && !self.has_unsettled_neighbour(node) {
+            self.known.xbar_mut(node).stage = Stage::Compared;
+            self.dirty = true;
+        }
+        None
+    }
+
+    /// Whether a glance at what is behind this sight may still tell something.
+    fn has_unsettled_neighbour(&self, node: u32) -> bool {
+        self.known.neighbours(node).any(|at| {
+            at.node != node && self.known.xbar(at.node).stage == Stage::Seen && !self.is_glance_over(at.node)
+        })
+    }
+
+    /// Moves on a study that waits although nothing is under way. Whether there was one.
+    pub(super) fn unstick(&mut self) -> bool {
+        let studied = self.studies.iter().copied().find(|&s| self.known.xbar(s).stage == Stage::Studied);
+        if let Some(sight) = studied {
+            self.known.xbar_mut(sight).stage = Stage::Compared;
+            self.dirty = true;
+        }
+        studied.is_some()
+    }
+
+    /// Looks the whole graph over for what to do next. Whether there is something.
+    fn advance(&mut self) -> bool {
+        if !std::mem::take(&mut self.dirty) || !self.queues.is_quiet(&[Class::Port, Class::Glance]) {
+            return false;
+        }
+        let admitted = self.admit_studies();
+        let quiet = self.queues.is_quiet(&[Class::Retry, Class::Compare]) && self.compares.is_empty();
+        let compared = quiet && self.compare_studied();
+        admitted || compared
+    }
+
+    /// Begins to study the sights nearest to us, as many as may be studied at once.
+    fn admit_studies(&mut self) -> bool {
+        let room = STUDIES.saturating_sub(self.studies.len());
+        if room == 0 {
+            return false;
+        }
+        let mut sights: Vec<(usize, u32)> = Vec::new();
+        for root in self.known.roots().filter(|&root| self.known.xbar(root).stage == Stage::Resolved) {
+            let seen = self.known.neighbours(root).map(|at| at.node);
+            let seen = seen.filter(|&node| self.known.xbar(node).stage == Stage::Seen);
+            let seen = seen.filter(|&node| self.is_within_reach(node));
+            sights.extend(seen.map(|node| (self.known.depth(node), node)));
+        }
+        sights.sort_unstable();
+        sights.dedup();
+        sights.truncate(room);
+        for &(_, node) in &sights {
+            self.known.xbar_mut(node).stage = Stage::Studied;
+            self.studies.push(node);
+            self.wake_neighbours(node);
+        }
+        !sights.is_empty()
+    }
+}

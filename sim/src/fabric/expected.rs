@@ -1,0 +1,50 @@
+//! The map that agents should find.
+
+use mapper_proto::map::{Cable, Host, Map, PortRef, Xbar};
+use mapper_proto::wire::CrossbarKind;
+
+use super::{CableState, Node, Parts, Plant};
+
+impl Plant {
+    /// The map of one connected part as it is now, in the order of the description: its xbars,
+    /// the cables that carry frames, and those of `hosts` that are in it (the index of each host
+    /// and how it stands in maps).
+    pub fn map_of_part(&self, parts: &Parts, part: u32, hosts: &[(u32, Host)]) -> Map {
+        let mut index = vec![None; self.xbars.len()];
+        let mut map = Map::default();
+        for (i, xbar) in self.xbars.iter().enumerate() {
+            if xbar.powered && parts.part(Node::Xbar(i as u32)) == part {
+                index[i] = Some(map.xbars.len() as u32);
+                let tag = match xbar.crossbar.kind {
+                    CrossbarKind::Plain => None,
+                    CrossbarKind::Tagged { tag } => Some(tag),
+                };
+                map.xbars.push(Xbar { ports: xbar.crossbar.ports, tag, ports_known: true });
+            }
+        }
+        let carried = |socket: u32| {
+            let state = self.sockets[socket as usize].cable;
+            (state == CableState::Up && self.has_carrier(socket))
+                .then(|| self.sockets[socket as usize].peer)?
+        };
+        let port_ref = |socket: u32| match self.sockets[socket as usize].end.node {
+            Node::Host(_) => None,
+            Node::Xbar(xbar) => index[xbar as usize]
+                .map(|xbar| PortRef { xbar, port: self.sockets[socket as usize].end.port }),
+        };
+        for &(i, host) in hosts {
+            if parts.part(Node::Host(i)) == part {
+                map.hosts.push(Host { at: carried(i).and_then(port_ref), ..host });
+            }
+        }
+        map.hosts.sort_by_key(|host| std::cmp::Reverse(host.rank()));
+        for socket in self.hosts() as u32..self.sockets.len() as u32 {
+            let Some(peer) = carried(socket).filter(|&peer| peer > socket) else { continue };
+            if let (Some(a), Some(b)) = (port_ref(socket), port_ref(peer)) {
+                map.cables.push(Cable::new(a, b));
+            }
+        }
+        map.cables.sort();
+        map
+    }
+}

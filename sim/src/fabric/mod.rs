@@ -1,0 +1,18 @@
+//! The physical fabric: xbars, cables and interfaces, and what befalls them.
+//!
+//! A [`Plant`] is built from a description and then changed by faults: cables are cut, mended,
+//! silenced and moved, xbars lose power or are swapped, interfaces are removed. A frame's whole
+//! way is walked when it is sent ([`Plant::walk`]), which costs one event a frame.
+
+mod change;
+mod expected;
+mod parts;
+mod plant;
+mod timing;
+mod walk;
+
+pub use change::ChangeError;
+pub use parts::Parts;
+pub use plant::{CableState, End, Node, Plant, PlantError, Xbars};
+pub use timing::{Noise, Timing};
+pub use walk::{Fate, Loss};

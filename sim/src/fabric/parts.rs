@@ -1,0 +1,53 @@
+//! Which nodes can reach each other.
+
+use super::{CableState, Node, Plant};
+
+/// The connected parts of a plant: nodes with power, joined by cables that carry frames.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    /// The part of each host, then of each xbar: the index of one node in it.
+    part: Vec<u32>,
+    hosts: usize,
+}
+
+impl Parts {
+    /// The parts of the plant as it is.
+    pub fn of(plant: &Plant) -> Self {
+        let hosts = plant.hosts();
+        let index = |node: Node| match node {
+            Node::Host(i) => i as usize,
+            Node::Xbar(i) => hosts + i as usize,
+        };
+        let mut part: Vec<u32> = (0..(hosts + plant.xbars()) as u32).collect();
+        for (i, socket) in plant.sockets.iter().enumerate() {
+            let Some(peer) = socket.peer else { continue };
+            if socket.cable != CableState::Up || !plant.has_carrier(i as u32) {
+                continue;
+            }
+            let x = root(&mut part, index(socket.end.node));
+            let y = root(&mut part, index(plant.sockets[peer as usize].end.node));
+            part[x.max(y)] = x.min(y) as u32;
+        }
+        for i in 0..part.len() {
+            part[i] = root(&mut part, i) as u32;
+        }
+        Self { part, hosts }
+    }
+
+    /// The part that a node is in: the same number for nodes that reach each other.
+    pub fn part(&self, node: Node) -> u32 {
+        match node {
+            Node::Host(i) => self.part[i as usize],
+            Node::Xbar(i) => self.part[self.hosts + i as usize],
+        }
+    }
+}
+
+/// Union-find with path halving.
+fn root(part: &mut [u32], mut i: usize) -> usize {
+    while part[i] as usize != i {
+        part[i] = part[part[i] as usize];
+        i = part[i] as usize;
+    }
+    i
+}

@@ -1,0 +1,337 @@
+//! The plant: sockets and what is plugged into them.
+
+use std::collections::BTreeMap;
+
+use mapper_proto::map::{Fabric, PortRef};
+use mapper_proto::wire::{Crossbar, CrossbarKind};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// A host or an xbar of the plant, by its position in the description.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize, Deserialize)]
+pub enum Node {
+    /// Index into the description's hosts.
+    Host(u32),
+    /// Index into the description's xbars.
+    Xbar(u32),
+}
+
+/// An end of a cable, or where one could be: a node and the port on it (0 for a host).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize, Deserialize)]
+pub struct End {
+    /// The node.
+    pub node: Node,
+    /// Its port; a host has only port 0.
+    pub port: u8,
+}
+
+/// The state of a cable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CableState {
+    /// Carries frames.
+    #[default]
+    Up,
+    /// Broken: neither end has carrier.
+    Cut,
+    /// Looks fine, but every frame on it vanishes.
+    Silent,
+}
+
+/// Which kind of xbars the fabric is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum Xbars {
+    /// As the description says.
+    #[default]
+    AsDescribed,
+    /// All plain: anonymous, relative routes only.
+    Plain,
+    /// All tagged: with an identity, all kinds of route elements.
+    Tagged,
+    /// Half of each, drawn from the seed.
+    Mixed,
+}
+
+/// A description that no plant can be built from.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PlantError {
+    /// A cable or host refers to an xbar that is not there.
+    #[error("a cable refers to xbar number {xbar}, but the fabric has only {xbars}")]
+    NoSuchXbar {
+        /// The index.
+        xbar: u32,
+        /// How many there are.
+        xbars: usize,
+    },
+    /// A port outside the xbar.
+    #[error("xbar {xbar} has ports {first} to {last}, but a cable is plugged into port {port}")]
+    NoSuchPort {
+        /// The xbar's name.
+        xbar: String,
+        /// The port.
+        port: u8,
+        /// The first port.
+        first: u8,
+        /// The last port.
+        last: u8,
+    },
+    /// Two cables in one port.
+    #[error("two cables are plugged into port {port} of xbar {xbar}")]
+    PortTaken {
+        /// The xbar's name.
+        xbar: String,
+        /// The port.
+        port: u8,
+    },
+    /// A plain xbar with more ports than relative route elements reach.
+    #[error(
+        "xbar {xbar} has {ports} ports, but a plain xbar can have at most {max}: make it tagged (--xbars tagged)",
+        max = Plant::MAX_PLAIN_PORTS
+    )]
+    PlainTooWide {
+        /// The xbar's name.
+        xbar: String,
+        /// Its ports.
+        ports: u8,
+    },
+    /// Two nodes of one name.
+    #[error("two nodes are named `{0}`")]
+    DuplicateName(String),
+}
+
+/// One interface: of a host, or a port of an xbar.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Socket {
+    pub(super) end: End,
+    /// The socket at the other end of the cable.
+    pub(super) peer: Option<u32>,
+    /// State of the cable; the same at both ends.
+    pub(super) cable: CableState,
+}
+
+/// Fabrics count ports from here.
+#[derive(Clone, Debug)]
+pub(super) struct PhysicalXbar {
+    /// Decides on frames; its carriers follow the plant's state.
+    pub(super) crossbar: Crossbar,
+    /// Index of its first port's socket.
+    pub(super) base: u32,
+    pub(super) powered: bool,
+}
+
+/// All hardware of a fabric and the state that it is in.
+#[derive(Clone, Debug)]
+pub struct Plant {
+    /// Hosts' sockets first, in order, then each xbar's.
+    pub(super) sockets: Vec<Socket>,
+    pub(super) xbars: Vec<PhysicalXbar>,
+    /// Whether each host's interface is there at all.
+    pub(super) present: Vec<bool>,
+    host_names: Vec<String>,
+    xbar_names: Vec<String>,
+    by_name: BTreeMap<String, Node>,
+    /// Grows with each change.
+    pub(super) generation: u64,
+}
+
+impl Plant {
+    /// Most ports of a plain xbar: what a signed six-bit delta spans from any port.
+    pub const MAX_PLAIN_PORTS: u8 = 32;
+
+    /// Builds the fabric that is described, all cables up. `seed` decides which xbars of
+    /// [`Xbars::Mixed`] are plain.
+    ///
+    /// # Errors
+    /// If the description contradicts itself, or a plain xbar has too many ports.
+    pub fn new(fabric: &Fabric, kinds: Xbars, seed: u64) -> Result<Self, PlantError> {
+        let map = &fabric.map;
+        let host_names: Vec<String> = (0..map.hosts.len())
+            .map(|i| fabric.hosts.get(i).map_or_else(|| format!("host{i}"), |label| label.name.clone()))
+            .collect();
+        let xbar_names: Vec<String> = (0..map.xbars.len())
+            .map(|i| fabric.xbars.get(i).map_or_else(|| format!("xbar{i}"), |label| label.name.clone()))
+            .collect();
+        let by_name = index_names(&host_names, &xbar_names)?;
+        let first_port = first_port(fabric);
+        let tags = super::change::tags(fabric, kinds, seed);
+        let mut sockets: Vec<Socket> =
+            (0..map.hosts.len() as u32).map(|i| Socket::empty(Node::Host(i), 0)).collect();
+        let mut xbars = Vec::with_capacity(map.xbars.len());
+        for (i, xbar) in map.xbars.iter().enumerate() {
+            if tags[i].is_none() && xbar.ports > Self::MAX_PLAIN_PORTS {
+                return Err(PlantError::PlainTooWide { xbar: xbar_names[i].clone(), ports: xbar.ports });
+            }
+            let kind = tags[i].map_or(CrossbarKind::Plain, |tag| CrossbarKind::Tagged { tag });
+            let crossbar = Crossbar { kind, first_port, ports: xbar.ports, carrier: [0; 32] };
+            xbars.push(PhysicalXbar { crossbar, base: sockets.len() as u32, powered: true });
+            sockets.extend((0..xbar.ports).map(|p| Socket::empty(Node::Xbar(i as u32), first_port + p)));
+        }
+        let present = vec![true; map.hosts.len()];
+        let mut plant = Self { sockets, xbars, present, host_names, xbar_names, by_name, generation: 0 };
+        for (i, host) in map.hosts.iter().enumerate() {
+            if let Some(at) = host.at {
+                plant.plug(i as u32, plant.described_socket(at)?)?;
+            }
+        }
+        for cable in &map.cables {
+            plant.plug(plant.described_socket(cable.a)?, plant.described_socket(cable.b)?)?;
+        }
+        // Two hosts and nothing else are cabled to each other.
+        if let ([x, y], []) = (map.hosts.as_slice(), map.xbars.as_slice())
+            && x.at.is_none()
+            && y.at.is_none()
+        {
+            plant.plug(0, 1)?;
+        }
+        plant.changed();
+        Ok(plant)
+    }
+
+    fn described_socket(&self, at: PortRef) -> Result<u32, PlantError> {
+        let xbar = self
+            .xbars
+            .get(at.xbar as usize)
+            .ok_or(PlantError::NoSuchXbar { xbar: at.xbar, xbars: self.xbars.len() })?;
+        let (first, ports) = (xbar.crossbar.first_port, xbar.crossbar.ports);
+        let end = End { node: Node::Xbar(at.xbar), port: at.port };
+        self.socket(end).ok_or_else(|| PlantError::NoSuchPort {
+            xbar: self.xbar_names[at.xbar as usize].clone(),
+            port: at.port,
+            first,
+            last: (first + ports).saturating_sub(1),
+        })
+    }
+
+    fn plug(&mut self, x: u32, y: u32) -> Result<(), PlantError> {
+        for socket in [x, y] {
+            let socket = &self.sockets[socket as usize];
+            if socket.peer.is_some() {
+                let xbar = self.name(socket.end.node).to_owned();
+                return Err(PlantError::PortTaken { xbar, port: socket.end.port });
+            }
+        }
+        self.sockets[x as usize].peer = Some(y);
+        self.sockets[y as usize].peer = Some(x);
+        Ok(())
+    }
+
+    /// The socket at `end`, if there is such a port.
+    pub(super) fn socket(&self, end: End) -> Option<u32> {
+        match end.node {
+            Node::Host(host) => (end.port == 0 && (host as usize) < self.hosts()).then_some(host),
+            Node::Xbar(xbar) => {
+                let xbar = self.xbars.get(xbar as usize)?;
+                let offset = end.port.checked_sub(xbar.crossbar.first_port)?;
+                (offset < xbar.crossbar.ports).then(|| xbar.base + u32::from(offset))
+            }
+        }
+    }
+
+    /// How many hosts there are, present or not.
+    pub fn hosts(&self) -> usize {
+        self.present.len()
+    }
+
+    /// How many xbars there are, powered or not.
+    pub fn xbars(&self) -> usize {
+        self.xbars.len()
+    }
+
+    /// The largest port count among the plain xbars; `None` without any.
+    pub fn plain_ports(&self) -> Option<u8> {
+        let plain = |xbar: &&PhysicalXbar| xbar.crossbar.kind == CrossbarKind::Plain;
+        self.xbars.iter().filter(plain).map(|xbar| xbar.crossbar.ports).max()
+    }
+
+    /// The name of a node.
+    pub fn name(&self, node: Node) -> &str {
+        match node {
+            Node::Host(i) => &self.host_names[i as usize],
+            Node::Xbar(i) => &self.xbar_names[i as usize],
+        }
+    }
+
+    /// The node of this name.
+    pub fn node(&self, name: &str) -> Option<Node> {
+        self.by_name.get(name).copied()
+    }
+
+    /// An end as people write it: `xbar:port`, or a host's name.
+    pub fn end_name(&self, end: End) -> String {
+        match end.node {
+            Node::Host(_) => self.name(end.node).to_owned(),
+            Node::Xbar(_) => format!("{}:{}", self.name(end.node), end.port),
+        }
+    }
+
+    /// Grows with each change of the plant, so that what was derived from it can be kept until then.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// All ends, plugged in or not: hosts first, then the xbars' ports.
+    pub fn ends(&self) -> impl Iterator<Item = End> + '_ {
+        self.sockets.iter().map(|socket| socket.end)
+    }
+
+    /// Whether a cable is plugged in there.
+    pub fn is_plugged(&self, end: End) -> bool {
+        self.socket(end).is_some_and(|socket| self.sockets[socket as usize].peer.is_some())
+    }
+
+    pub(super) fn is_on(&self, node: Node) -> bool {
+        match node {
+            Node::Host(i) => self.present[i as usize],
+            Node::Xbar(i) => self.xbars[i as usize].powered,
+        }
+    }
+
+    /// Whether this socket sees light: a cable that is not cut, between two that have power.
+    pub(super) fn has_carrier(&self, socket: u32) -> bool {
+        let here = &self.sockets[socket as usize];
+        let Some(peer) = here.peer else { return false };
+        let there = &self.sockets[peer as usize];
+        here.cable != CableState::Cut && self.is_on(here.end.node) && self.is_on(there.end.node)
+    }
+
+    /// Brings the carriers that xbars report in line with the plant.
+    pub(super) fn changed(&mut self) {
+        self.generation += 1;
+        for i in 0..self.xbars.len() {
+            let (base, first) = (self.xbars[i].base, self.xbars[i].crossbar.first_port);
+            let mut carrier = [0; 32];
+            for offset in 0..self.xbars[i].crossbar.ports {
+                if self.has_carrier(base + u32::from(offset)) {
+                    let port = first + offset;
+                    carrier[usize::from(port / 8)] |= 1 << (port % 8);
+                }
+            }
+            self.xbars[i].crossbar.carrier = carrier;
+        }
+    }
+}
+
+impl Socket {
+    fn empty(node: Node, port: u8) -> Self {
+        Self { end: End { node, port }, peer: None, cable: CableState::Up }
+    }
+}
+
+fn index_names(hosts: &[String], xbars: &[String]) -> Result<BTreeMap<String, Node>, PlantError> {
+    let hosts = hosts.iter().enumerate().map(|(i, name)| (name, Node::Host(i as u32)));
+    let xbars = xbars.iter().enumerate().map(|(i, name)| (name, Node::Xbar(i as u32)));
+    let mut by_name = BTreeMap::new();
+    for (name, node) in hosts.chain(xbars) {
+        if by_name.insert(name.clone(), node).is_some() {
+            return Err(PlantError::DuplicateName(name.clone()));
+        }
+    }
+    Ok(by_name)
+}
+
+/// Ports count from 0 if any port 0 is in use, as in GM's files, else from 1.
+fn first_port(fabric: &Fabric) -> u8 {
+    let hosts = fabric.map.hosts.iter().filter_map(|host| host.at);
+    let cables = fabric.map.cables.iter().flat_map(|cable| [cable.a, cable.b]);
+    u8::from(!hosts.chain(cables).any(|at| at.port == 0))
+}

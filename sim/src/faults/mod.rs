@@ -1,0 +1,151 @@
+//! What goes wrong, and when: the fault file, random faults, and faults as the world applies them.
+//!
+//! A fault file has one instruction a line; `#` begins a comment. Times are virtual and written
+//! `500ms`, `1.5s`, `20us`. An end of a cable is a host's name or `XBAR:PORT`, names as in the
+//! fabric, in double quotes if they contain blanks.
+//!
+//! ```text
+//! at 500ms cut leaf1:9              # both ends lose carrier
+//! at 1s mend leaf1:9                # also ends `silence`
+//! at 1s silence leaf1:9             # carrier stays, frames vanish
+//! at 1s move leaf1:9 to leaf2:9     # unplug that end, plug it in elsewhere
+//! at 2s kill host3                  # the agent is gone, the wire keeps its carrier
+//! at 2s mute host3                  # the agent hangs
+//! at 2s hostile host3               # the agent turns against the others
+//! at 3s restart host3               # ends kill, mute and hostile; a new agent
+//! at 2s remove host4                # the interface is gone, and the carrier with it
+//! at 3s insert host4                # it is back, with a new agent
+//! at 2s off spine1                  # an xbar loses power
+//! at 3s on spine1
+//! at 4s swap spine2                 # replaced by another xbar of its kind
+//! at 5s heal                        # all but moves and swaps is put right
+//! random 10 cut between 1s and 5s mend-after 2s   # any fault above that names a node or cable
+//! loss 1% from 1s until 5s          # without from: from the start; without until: for good
+//! corrupt 0.1%
+//! duplicate 1%
+//! jitter 50us
+//! ```
+
+mod parse;
+mod random;
+
+pub use parse::{FaultError, rate};
+pub use random::{RandomFaults, RandomKind};
+
+use std::time::Duration;
+
+use mapper_proto::Instant;
+
+use crate::fabric::{End, Node, Plant};
+
+/// One thing that goes wrong or is put right.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The cable breaks; both ends lose carrier.
+    Cut(End),
+    /// The cable works (again).
+    Mend(End),
+    /// The cable swallows all frames and keeps its carrier.
+    Silence(End),
+    /// An end of a cable is unplugged and plugged in elsewhere.
+    Move {
+        /// Where it was.
+        from: End,
+        /// Where it goes.
+        to: End,
+    },
+    /// The host's agent is gone; its wire keeps its carrier.
+    Kill(u32),
+    /// The host's agent starts anew.
+    Restart(u32),
+    /// The host's agent hangs.
+    Mute(u32),
+    /// The host's agent turns against the others.
+    Hostile(u32),
+    /// The host's interface is taken out.
+    Remove(u32),
+    /// The host's interface is put in again, and an agent starts.
+    Insert(u32),
+    /// The xbar loses power.
+    Off(u32),
+    /// The xbar has power (again).
+    On(u32),
+    /// The xbar is replaced by another.
+    Swap(u32),
+    /// Cables are mended, xbars and interfaces are back, all agents are honest and run, and there
+    /// is no noise. Moves and swaps stay.
+    Heal,
+    /// Frames are lost with this probability a cable.
+    Loss(f64),
+    /// Bits flip with this probability a cable.
+    Corrupt(f64),
+    /// Frames arrive twice with this probability.
+    Duplicate(f64),
+    /// Frames are late by up to this.
+    Jitter(Duration),
+}
+
+impl Fault {
+    /// The fault as a line of a fault file has it, less its time.
+    pub fn describe(&self, plant: &Plant) -> String {
+        let host = |host: &u32| plant.name(Node::Host(*host));
+        let xbar = |xbar: &u32| plant.name(Node::Xbar(*xbar));
+        match self {
+            Self::Cut(end) => format!("cut {}", plant.end_name(*end)),
+            Self::Mend(end) => format!("mend {}", plant.end_name(*end)),
+            Self::Silence(end) => format!("silence {}", plant.end_name(*end)),
+            Self::Move { from, to } => format!("move {} to {}", plant.end_name(*from), plant.end_name(*to)),
+            Self::Kill(h) => format!("kill {}", host(h)),
+            Self::Restart(h) => format!("restart {}", host(h)),
+            Self::Mute(h) => format!("mute {}", host(h)),
+            Self::Hostile(h) => format!("hostile {}", host(h)),
+            Self::Remove(h) => format!("remove {}", host(h)),
+            Self::Insert(h) => format!("insert {}", host(h)),
+            Self::Off(x) => format!("off {}", xbar(x)),
+            Self::On(x) => format!("on {}", xbar(x)),
+            Self::Swap(x) => format!("swap {}", xbar(x)),
+            Self::Heal => "heal".to_owned(),
+            Self::Loss(rate) => format!("loss {}%", rate * 100.0),
+            Self::Corrupt(rate) => format!("corrupt {}%", rate * 100.0),
+            Self::Duplicate(rate) => format!("duplicate {}%", rate * 100.0),
+            Self::Jitter(most) => format!("jitter {}us", most.as_nanos() as f64 / 1e3),
+        }
+    }
+}
+
+/// A fault and its moment.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Timed {
+    /// When it strikes.
+    pub at: Instant,
+    /// What.
+    pub fault: Fault,
+    /// The line of the file that demands it. `None` if it was drawn: then it is skipped where the
+    /// state of the plant does not allow it.
+    pub line: Option<usize>,
+}
+
+/// Everything that a fault file demands.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct FaultPlan {
+    /// Faults at set times.
+    pub timed: Vec<Timed>,
+    /// Faults to draw.
+    pub random: Vec<RandomFaults>,
+}
+
+impl FaultPlan {
+    /// All faults in the order in which they strike, the random ones drawn from `seed`.
+    pub fn draw(&self, plant: &Plant, seed: u64) -> Vec<Timed> {
+        let mut all = self.timed.clone();
+        random::draw(&self.random, plant, seed, &mut all);
+        all.sort_by_key(|timed| timed.at);
+        all
+    }
+
+    /// Whether it demands nothing.
+    pub fn is_empty(&self) -> bool {
+        self.timed.is_empty() && self.random.is_empty()
+    }
+}

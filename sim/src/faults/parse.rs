@@ -1,0 +1,270 @@
+//! The fault file.
+
+use std::time::Duration;
+
+use mapper_proto::Instant;
+use thiserror::Error;
+
+use super::{Fault, FaultPlan, RandomFaults, RandomKind, Timed};
+use crate::fabric::{End, Node, Plant};
+
+/// A fault file that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{file}:{line}: {why}")]
+pub struct FaultError {
+    /// The file.
+    pub file: String,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// What is wrong, and what was expected.
+    pub why: String,
+}
+
+impl FaultPlan {
+    /// Reads a fault file (see the [module's documentation](super)) for this fabric. `file` names
+    /// it in errors.
+    ///
+    /// # Errors
+    /// If a line is no instruction or names what the fabric does not have.
+    pub fn parse(file: &str, text: &str, plant: &Plant) -> Result<Self, FaultError> {
+        let mut plan = Self::default();
+        for (index, line) in text.lines().enumerate() {
+            let parsed = words(line).and_then(|words| {
+                let mut words = Words { words: &words, plant };
+                instruction(&mut words, index + 1, &mut plan)
+            });
+            parsed.map_err(|why| FaultError { file: file.to_owned(), line: index + 1, why })?;
+        }
+        Ok(plan)
+    }
+}
+
+/// One line's instruction, added to the plan.
+fn instruction(words: &mut Words<'_>, line: usize, plan: &mut FaultPlan) -> Result<(), String> {
+    let Some(first) = words.next() else { return Ok(()) };
+    let mut add = |at, fault| plan.timed.push(Timed { at, fault, line: Some(line) });
+    match first {
+        "at" => {
+            let at = words.moment()?;
+            let fault = words.fault()?;
+            add(at, fault);
+        }
+        "random" => plan.random.push(words.random()?),
+        "loss" | "corrupt" | "duplicate" | "jitter" => {
+            let (begin, end) = words.noise(first)?;
+            let (from, until) = words.from_until()?;
+            add(from, begin);
+            if let Some(until) = until {
+                add(until, end);
+            }
+        }
+        other => {
+            return Err(format!(
+                "expected `at`, `random`, `loss`, `corrupt`, `duplicate` or `jitter`, found `{other}`"
+            ));
+        }
+    }
+    words.end()
+}
+
+/// The words of a line, less its comment. A word may stand in double quotes.
+fn words(line: &str) -> Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    let mut rest = line.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let (word, behind) = match first {
+            '#' => break,
+            '"' => {
+                let close = rest[1..].find('"').ok_or("a quoted name does not end on its line")? + 1;
+                // A port may follow the quotes: "a name":3
+                let end = rest[close..].find(char::is_whitespace).map_or(rest.len(), |n| close + n);
+                (format!("{}{}", &rest[1..close], &rest[close + 1..end]), &rest[end..])
+            }
+            _ => {
+                let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+                (rest[..end].to_owned(), &rest[end..])
+            }
+        };
+        words.push(word);
+        rest = behind.trim_start();
+    }
+    Ok(words)
+}
+
+/// Words still to be read.
+struct Words<'a> {
+    words: &'a [String],
+    plant: &'a Plant,
+}
+
+impl<'a> Words<'a> {
+    fn next(&mut self) -> Option<&'a str> {
+        let (first, rest) = self.words.split_first()?;
+        self.words = rest;
+        Some(first)
+    }
+
+    fn expect(&mut self, what: &str) -> Result<&'a str, String> {
+        self.next().ok_or_else(|| format!("the line ends where {what} was expected"))
+    }
+
+    fn keyword(&mut self, keyword: &str) -> Result<(), String> {
+        match self.expect(&format!("`{keyword}`"))? {
+            word if word == keyword => Ok(()),
+            other => Err(format!("expected `{keyword}`, found `{other}`")),
+        }
+    }
+
+    fn end(&self) -> Result<(), String> {
+        self.words.first().map_or(Ok(()), |word| Err(format!("`{word}` is one word too many")))
+    }
+
+    fn fault(&mut self) -> Result<Fault, String> {
+        let word = self.expect("a fault")?;
+        Ok(match word {
+            "cut" => Fault::Cut(self.cable_end()?),
+            "mend" => Fault::Mend(self.cable_end()?),
+            "silence" => Fault::Silence(self.cable_end()?),
+            "move" => {
+                let from = self.cable_end()?;
+                self.keyword("to")?;
+                Fault::Move { from, to: self.cable_end()? }
+            }
+            "kill" => Fault::Kill(self.host()?),
+            "restart" => Fault::Restart(self.host()?),
+            "mute" => Fault::Mute(self.host()?),
+            "hostile" => Fault::Hostile(self.host()?),
+            "remove" => Fault::Remove(self.host()?),
+            "insert" => Fault::Insert(self.host()?),
+            "off" => Fault::Off(self.xbar()?),
+            "on" => Fault::On(self.xbar()?),
+            "swap" => Fault::Swap(self.xbar()?),
+            "heal" => Fault::Heal,
+            "loss" | "corrupt" | "duplicate" | "jitter" => self.noise(word)?.0,
+            other => return Err(format!("`{other}` is no fault")),
+        })
+    }
+
+    /// The fault that begins this noise and the one that ends it.
+    fn noise(&mut self, word: &str) -> Result<(Fault, Fault), String> {
+        if word == "jitter" {
+            return Ok((Fault::Jitter(self.duration()?), Fault::Jitter(Duration::ZERO)));
+        }
+        let rate = self.rate()?;
+        Ok(match word {
+            "loss" => (Fault::Loss(rate), Fault::Loss(0.0)),
+            "corrupt" => (Fault::Corrupt(rate), Fault::Corrupt(0.0)),
+            _ => (Fault::Duplicate(rate), Fault::Duplicate(0.0)),
+        })
+    }
+
+    fn random(&mut self) -> Result<RandomFaults, String> {
+        let count = self.expect("a number of faults")?;
+        let count = count.parse().map_err(|_| format!("`{count}` is no number of faults"))?;
+        let word = self.expect("a fault")?;
+        let kind = RandomKind::ALL
+            .into_iter()
+            .find(|kind| kind.word() == word)
+            .ok_or_else(|| format!("`{word}` is no fault that can be drawn"))?;
+        self.keyword("between")?;
+        let from = self.moment()?;
+        self.keyword("and")?;
+        let until = self.moment()?;
+        if until < from {
+            return Err("the second time is before the first".to_owned());
+        }
+        let mend_after = match self.next() {
+            None => None,
+            Some("mend-after") => Some(self.duration()?),
+            Some(other) => return Err(format!("expected `mend-after`, found `{other}`")),
+        };
+        Ok(RandomFaults { count, kind, from, until, mend_after })
+    }
+
+    fn from_until(&mut self) -> Result<(Instant, Option<Instant>), String> {
+        let (mut from, mut until) = (Instant::ZERO, None);
+        while let Some(word) = self.next() {
+            match word {
+                "from" => from = self.moment()?,
+                "until" => until = Some(self.moment()?),
+                other => return Err(format!("expected `from` or `until`, found `{other}`")),
+            }
+        }
+        if until.is_some_and(|until| until < from) {
+            return Err("it ends before it begins".to_owned());
+        }
+        Ok((from, until))
+    }
+
+    fn moment(&mut self) -> Result<Instant, String> {
+        self.duration().map(|since_start| Instant::ZERO + since_start)
+    }
+
+    fn duration(&mut self) -> Result<Duration, String> {
+        let word = self.expect("a time like 500ms")?;
+        duration(word).ok_or_else(|| format!("`{word}` is no time; expected one like 500ms, 1.5s or 20us"))
+    }
+
+    fn rate(&mut self) -> Result<f64, String> {
+        let word = self.expect("a rate like 1%")?;
+        rate(word).ok_or_else(|| format!("`{word}` is no rate; expected one from 0% to 100%"))
+    }
+
+    fn host(&mut self) -> Result<u32, String> {
+        let name = self.expect("a host's name")?;
+        match self.plant.node(name) {
+            Some(Node::Host(host)) => Ok(host),
+            Some(Node::Xbar(_)) => Err(format!("`{name}` is an xbar; expected a host")),
+            None => Err(format!("the fabric has no host `{name}`")),
+        }
+    }
+
+    fn xbar(&mut self) -> Result<u32, String> {
+        let name = self.expect("an xbar's name")?;
+        match self.plant.node(name) {
+            Some(Node::Xbar(xbar)) => Ok(xbar),
+            Some(Node::Host(_)) => Err(format!("`{name}` is a host; expected an xbar")),
+            None => Err(format!("the fabric has no xbar `{name}`")),
+        }
+    }
+
+    fn cable_end(&mut self) -> Result<End, String> {
+        let name = self.expect("a cable's end (HOST or XBAR:PORT)")?;
+        if let Some(node @ Node::Host(_)) = self.plant.node(name) {
+            return Ok(End { node, port: 0 });
+        }
+        let (node, port) =
+            name.rsplit_once(':').ok_or_else(|| format!("`{name}` is neither a host nor XBAR:PORT"))?;
+        let port: u8 = port.parse().map_err(|_| format!("`{port}` is no port number"))?;
+        match self.plant.node(node) {
+            None => Err(format!("the fabric has no node `{node}`")),
+            // A host has one interface, so its port needs no checking.
+            Some(node @ Node::Host(_)) => Ok(End { node, port: 0 }),
+            Some(node) => {
+                let end = End { node, port };
+                let known = self.plant.ends().any(|other| other == end);
+                known.then_some(end).ok_or_else(|| format!("`{name}`: that xbar has no port {port}"))
+            }
+        }
+    }
+}
+
+/// A time with its unit: ns, us, ms, s.
+fn duration(word: &str) -> Option<Duration> {
+    let split = word.find(|c: char| c.is_ascii_alphabetic())?;
+    let number: f64 = word[..split].parse().ok()?;
+    let seconds = match &word[split..] {
+        "s" => 1.0,
+        "ms" => 1e-3,
+        "us" => 1e-6,
+        "ns" => 1e-9,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(number * seconds).ok()
+}
+
+/// A probability written as a percentage, `1%`; `None` if it is not one.
+pub fn rate(word: &str) -> Option<f64> {
+    let percent: f64 = word.strip_suffix('%')?.parse().ok()?;
+    (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
+}

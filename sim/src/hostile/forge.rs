@@ -1,0 +1,141 @@
+//! Forged messages: well-formed, and lies.
+
+use mapper_proto::Mac;
+use mapper_proto::map::{MapVersion, PortRef, Rank};
+use mapper_proto::wire::{
+    AgentState, Answer, Element, Info, InfoFlags, Message, Probe, ProbeKind, Reason, Reply, Route, Scout,
+};
+use rand::RngExt;
+
+use super::Hostile;
+
+impl Hostile {
+    /// A message that decodes, and says what is not so.
+    pub(super) fn forged(&mut self) -> Vec<u8> {
+        let info = self.false_info();
+        let id = self.id();
+        let message = match self.rng.random_range(0..4) {
+            0 => Message::Reply(Reply { id, to: self.victim(), info, answer: self.answer() }),
+            1 => Message::Probe(Probe {
+                id,
+                kind: [ProbeKind::Loopback, ProbeKind::Compare, ProbeKind::Identify]
+                    [self.rng.random_range(0..3)],
+                left: self.rng.random_range(0..=u8::MAX),
+                info,
+                way_there: self.way(),
+            }),
+            _ => {
+                let (way_there, way_back) = (self.way(), self.way());
+                Message::Scout(Scout { id, info, way_there, way_back, reason: self.reason() })
+            }
+        };
+        message.encode()
+    }
+
+    /// An id in use, or any.
+    fn id(&mut self) -> u32 {
+        if !self.overheard.is_empty() && self.rng.random_bool(0.7) {
+            return self.overheard[self.rng.random_range(0..self.overheard.len())].id;
+        }
+        self.rng.random_range(0..=u32::MAX)
+    }
+
+    fn overheard_info(&mut self) -> Option<Info> {
+        (!self.overheard.is_empty())
+            .then(|| self.overheard[self.rng.random_range(0..self.overheard.len())].info)
+    }
+
+    fn victim(&mut self) -> Mac {
+        self.overheard_info().map_or(self.own, |info| info.rank.mac)
+    }
+
+    /// Somebody else, itself, or nobody; often a higher mapper than all.
+    fn false_info(&mut self) -> Info {
+        let heard = self.overheard_info().unwrap_or_default();
+        let mac = match self.rng.random_range(0..3) {
+            0 => heard.rank.mac,
+            1 => Mac::from_u64(self.rng.random_range(0..=u64::MAX)),
+            _ => self.own,
+        };
+        let level = if self.rng.random_bool(0.5) { u8::MAX } else { heard.rank.level };
+        let states = [
+            AgentState::Mapping,
+            AgentState::Passive,
+            AgentState::Fetching,
+            AgentState::Configured,
+            AgentState::Isolated,
+        ];
+        Info {
+            rank: Rank { level, mac },
+            host_type: self.rng.random_range(0..=u8::MAX),
+            session: if self.rng.random_bool(0.5) {
+                heard.session
+            } else {
+                self.rng.random_range(0..=u32::MAX)
+            },
+            state: states[self.rng.random_range(0..states.len())],
+            version: self.version(),
+            pieces: if self.rng.random_bool(0.5) { u16::MAX } else { self.rng.random_range(0..=u16::MAX) },
+            flags: InfoFlags { subtree_complete: true, network_complete: true, printeur: true },
+        }
+    }
+
+    fn version(&mut self) -> MapVersion {
+        let mut version = self.overheard_info().map(|info| info.version).unwrap_or_default();
+        if self.rng.random_bool(0.5) {
+            version.counter = self.rng.random_range(1..=u32::MAX);
+        }
+        if self.rng.random_bool(0.3) {
+            version.mac = Mac::from_u64(self.rng.random_range(0..=u64::MAX));
+        }
+        version
+    }
+
+    fn way(&mut self) -> Route {
+        if !self.ways.is_empty() && self.rng.random_bool(0.5) {
+            return self.ways[self.rng.random_range(0..self.ways.len())].clone();
+        }
+        let hops = self.rng.random_range(0..Route::MAX_BYTES);
+        (0..hops).map(|_| Element::Relative(self.rng.random_range(-32..=31))).collect()
+    }
+
+    fn reason(&mut self) -> Reason {
+        match self.rng.random_range(0..9) {
+            0 => Reason::Mapping,
+            1 => {
+                let count = self.rng.random_range(0..=Reason::MAX_SUSPECTS);
+                let suspects = (0..count).map(|_| self.port()).collect();
+                Reason::QueryMapVersion { seen: self.version(), suspects }
+            }
+            2 | 3 => Reason::Tree { version: self.version(), level: self.rng.random_range(0..=u8::MAX) },
+            4 => Reason::Verify,
+            5 => Reason::MapRequest { version: self.version(), piece: self.rng.random_range(0..=u16::MAX) },
+            6 => Reason::Pause { max_ms: u16::MAX },
+            7 => Reason::Resume,
+            _ => Reason::Printf { text: "x".repeat(self.rng.random_range(0..=Reason::MAX_PRINTF_BYTES)) },
+        }
+    }
+
+    fn port(&mut self) -> PortRef {
+        PortRef { xbar: self.rng.random_range(0..=u32::MAX), port: self.rng.random_range(0..=u8::MAX) }
+    }
+
+    fn answer(&mut self) -> Answer {
+        match self.rng.random_range(0..6) {
+            0 => Answer::Probe,
+            1 => Answer::Mapping,
+            2 => Answer::QueryMapVersion,
+            3 => Answer::Tree,
+            4 => Answer::Verify,
+            _ => {
+                let bytes = self.rng.random_range(0..1400);
+                Answer::MapRequest {
+                    version: self.version(),
+                    piece: self.rng.random_range(0..4),
+                    pieces: self.rng.random_range(0..=u16::MAX),
+                    bytes: self.noise(bytes),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Whether all is as it should be.
+
+use std::collections::BTreeMap;
+
+use mapper_proto::Instant;
+use mapper_proto::map::{Host, Map, MapVersion, is_isomorphic};
+use mapper_proto::wire::AgentState;
+
+use super::{RouteComputer, World};
+use crate::fabric::{Node, Parts};
+
+/// The global mapper of a connected part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Leader {
+    /// Which host.
+    pub host: u32,
+    /// Its map, which all hosts of the part hold.
+    pub version: MapVersion,
+    /// When it finished that map.
+    pub mapped_at: Option<Instant>,
+    /// How many live hosts the part has.
+    pub hosts: usize,
+}
+
+/// How a run stands.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Verdict {
+    /// Every live host holds its part's map and proved routes made from it.
+    pub configured: bool,
+    /// Each part's map is that of the fabric as it is now.
+    pub map_matches_fabric: bool,
+    /// The leader of each part with two live hosts or more, the largest part first.
+    pub leaders: Vec<Leader>,
+    /// What is wrong, in words; empty if nothing is.
+    pub why_not: String,
+}
+
+/// What was found of a state of the fabric, until it changes.
+#[derive(Debug, Default)]
+pub(super) struct MatchCache {
+    /// Grows when agents come and go.
+    pub(super) occupancy: u64,
+    found_for: (u64, u64),
+    parts: Option<Parts>,
+    /// For each part: which map was compared with the fabric, and what is wrong with it.
+    compared: BTreeMap<u32, (MapVersion, Result<(), String>)>,
+    /// A host that was not configured when last looked: the first to look at next time.
+    laggard: u32,
+    /// Lonely agents change without an event, so there is a look now and then.
+    next_look: Instant,
+}
+
+/// Live hosts of one connected part.
+pub(super) struct Part {
+    pub(super) part: u32,
+    pub(super) hosts: Vec<u32>,
+}
+
+impl<C: RouteComputer> World<C> {
+    /// Looks are this far apart while nothing is reported.
+    const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(20);
+
+    /// Whether [`Until::Configured`](super::Until::Configured) is reached.
+    pub(super) fn is_done(&mut self) -> bool {
+        if self.faults_left > 0 || !(self.worth_checking || self.now >= self.matches.next_look) {
+            return false;
+        }
+        self.worth_checking = false;
+        self.matches.next_look = self.now + Self::LOOK_EVERY;
+        if !self.all_report_configured() {
+            return false;
+        }
+        let done =
+            self.find_unconfigured().is_none() && (self.faults.is_empty() || self.find_mismatch().is_none());
+        if done {
+            self.configured_at.get_or_insert(self.now);
+        }
+        done
+    }
+
+    /// When [`Until::Configured`](super::Until::Configured) was first reached.
+    pub fn configured_at(&self) -> Option<Instant> {
+        self.configured_at
+    }
+
+    /// A full look at everything, whatever the state of the run.
+    pub fn verdict(&mut self) -> Verdict {
+        let unconfigured = self.find_unconfigured();
+        let mismatch = self.find_mismatch();
+        let leaders = if unconfigured.is_none() { self.leaders() } else { Vec::new() };
+        Verdict {
+            configured: unconfigured.is_none(),
+            map_matches_fabric: mismatch.is_none(),
+            leaders,
+            why_not: unconfigured.or(mismatch).unwrap_or_default(),
+        }
+    }
+
+    /// Whether a host has an honest agent that runs, and its interface.
+    pub fn is_live(&self, host: u32) -> bool {
+        let slot = &self.hosts[host as usize];
+        self.plant.is_present(host) && slot.node.as_ref().is_some_and(|node| node.is_honest())
+    }
+
+    /// What events alone can tell, from the host on that was behind last time.
+    fn all_report_configured(&mut self) -> bool {
+        self.refresh();
+        let count = self.hosts.len() as u32;
+        let first = self.matches.laggard;
+        for i in (first..count).chain(0..first.min(count)) {
+            let slot = &self.hosts[i as usize];
+            if !slot.powered_on || (self.is_live(i) && slot.configured.is_none() && !self.is_alone(i)) {
+                self.matches.laggard = i;
+                return false;
+            }
+        }
+        true
+    }
+
+    fn refresh(&mut self) {
+        let current = (self.plant.generation(), self.matches.occupancy);
+        if self.matches.parts.is_none() || self.matches.found_for != current {
+            self.matches.parts = Some(Parts::of(&self.plant));
+            self.matches.compared.clear();
+            self.matches.found_for = current;
+        }
+    }
+
+    fn is_alone(&self, host: u32) -> bool {
+        let Some(parts) = &self.matches.parts else { return false };
+        let part = parts.part(Node::Host(host));
+        let others = (0..self.hosts.len() as u32).filter(|&other| other != host);
+        !others.into_iter().any(|other| parts.part(Node::Host(other)) == part && self.is_live(other))
+    }
+
+    pub(super) fn live_parts(&mut self) -> Vec<Part> {
+        self.refresh();
+        let Some(parts) = &self.matches.parts else { return Vec::new() };
+        let mut by_part: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for host in (0..self.hosts.len() as u32).filter(|&host| self.is_live(host)) {
+            by_part.entry(parts.part(Node::Host(host))).or_default().push(host);
+        }
+        let mut parts: Vec<Part> = by_part.into_iter().map(|(part, hosts)| Part { part, hosts }).collect();
+        parts.sort_by_key(|part| std::cmp::Reverse(part.hosts.len()));
+        parts
+    }
+
+    /// A live host that is not configured like the others of its part, in words.
+    fn find_unconfigured(&mut self) -> Option<String> {
+        for part in self.live_parts() {
+            let alone = part.hosts.len() == 1;
+            let mut first = None;
+            for &host in &part.hosts {
+                if let Err(why) = self.look_at(host, alone, &mut first) {
+                    return Some(format!("{}: {why}", self.plant.name(Node::Host(host))));
+                }
+            }
+        }
+        let waiting = self.hosts.iter().position(|slot| !slot.powered_on)?;
+        Some(format!("{}: not powered on yet", self.plant.name(Node::Host(waiting as u32))))
+    }
+
+    /// One host: its state, and its map and routes against those of the first of its part.
+    fn look_at(
+        &self,
+        host: u32,
+        alone: bool,
+        first: &mut Option<(MapVersion, Option<u64>)>,
+    ) -> Result<(), String> {
+        let slot = &self.hosts[host as usize];
+        let (Some(node), Some(status)) = (&slot.node, self.status(host)) else {
+            return Err("no agent".to_owned());
+        };
+        match status.state {
+            AgentState::Isolated if alone => return Ok(()),
+            AgentState::Configured => {}
+            state => return Err(format!("its agent is {state:?}")),
+        }
+        let routes = slot.installed.as_ref().map(|installed| installed.version);
+        if routes != Some(status.version) {
+            let routes = routes.unwrap_or(MapVersion::NONE);
+            return Err(format!("holds map {} and routes of map {routes}", status.version));
+        }
+        let map = (status.version, node.map_digest());
+        match *first.get_or_insert(map) {
+            other if other == map => Ok(()),
+            (version, _) => Err(format!("holds map {}, others of its part {version}", map.0)),
+        }
+    }
+
+    /// A part whose map is not that of the fabric, in words.
+    fn find_mismatch(&mut self) -> Option<String> {
+        for part in self.live_parts() {
+            let [first, _, ..] = part.hosts[..] else { continue };
+            let Some(version) = self.status(first).map(|status| status.version) else { continue };
+            if self.matches.compared.get(&part.part).is_none_or(|(compared, _)| *compared != version) {
+                let result = self.compare_part(&part, first);
+                self.matches.compared.insert(part.part, (version, result));
+            }
+            if let Some((_, Err(why))) = self.matches.compared.get(&part.part) {
+                return Some(why.clone());
+            }
+        }
+        None
+    }
+
+    fn compare_part(&self, part: &Part, witness: u32) -> Result<(), String> {
+        let name = self.plant.name(Node::Host(witness));
+        let map = self.hosts[witness as usize].node.as_ref().and_then(|node| node.map());
+        let map = map.ok_or_else(|| format!("{name} holds no map"))?;
+        let expected = self.expected_map(part).ok_or("the fabric is in no known state")?;
+        let leader = expected.hosts.first().map(|host| host.mac);
+        if leader != Some(map.version.mac) {
+            return Err(format!("{name} holds map {}, which is not the highest mapper's", map.version));
+        }
+        // What a single cable separates from every host need not be found, but may be.
+        let whole = is_isomorphic(&map, &expected);
+        whole
+            .or_else(|_| is_isomorphic(&map, &expected.reachable_core().map))
+            .map_err(|mismatch| format!("the map at {name} is not that of the fabric: {mismatch}"))
+    }
+
+    fn expected_map(&self, part: &Part) -> Option<Map> {
+        let in_map = |&host: &u32| {
+            let settings = &self.hosts[host as usize].settings;
+            let (mac, level, host_type) = (settings.mac, settings.level, settings.host_type);
+            (host, Host { mac, level, host_type, at: None })
+        };
+        let hosts: Vec<(u32, Host)> = part.hosts.iter().map(in_map).collect();
+        Some(self.plant.map_of_part(self.matches.parts.as_ref()?, part.part, &hosts))
+    }
+
+    /// The leaders of all parts with two live hosts or more, the largest part first.
+    fn leaders(&mut self) -> Vec<Leader> {
+        let mut leaders = Vec::new();
+        for part in self.live_parts() {
+            let [first, _, ..] = part.hosts[..] else { continue };
+            let Some(version) = self.status(first).map(|status| status.version) else { continue };
+            for host in part.hosts.iter().copied().filter(|&host| self.mac(host) == version.mac) {
+                let mapped = self.hosts[host as usize].mapped.filter(|mapped| mapped.0 == version);
+                let mapped_at = mapped.map(|mapped| mapped.1);
+                leaders.push(Leader { host, version, mapped_at, hosts: part.hosts.len() });
+            }
+        }
+        leaders
+    }
+}

@@ -1,0 +1,48 @@
+//! What agents report.
+
+use mapper_proto::agent::Event;
+
+use super::trace::TraceEvent;
+use super::{RouteComputer, World};
+
+impl<C: RouteComputer> World<C> {
+    /// Acts on an agent's event and writes it down.
+    pub(super) fn take_event(&mut self, host: u32, event: Event) {
+        let slot = &mut self.hosts[host as usize];
+        let (what, detail) = match event {
+            Event::MappingStarted { cause } => {
+                slot.configured = None;
+                ("mapping", cause)
+            }
+            Event::Mapped { version } => {
+                slot.mapped = Some((version, self.now));
+                ("mapped", version.to_string())
+            }
+            Event::BecamePassive { to } => {
+                slot.configured = None;
+                ("passive", format!("to {} level {}", to.mac, to.level))
+            }
+            Event::MapInstalled { map, neighbours } => {
+                slot.configured = None;
+                let version = map.version;
+                self.begin_routes(host, map, neighbours);
+                ("map", version.to_string())
+            }
+            Event::MapInvalid { version, cause } => {
+                slot.configured = None;
+                ("invalid", format!("{version}: {cause}"))
+            }
+            Event::Configured { version } => {
+                slot.configured = Some(version);
+                ("configured", version.to_string())
+            }
+            Event::NetworkComplete { version } => ("complete", version.to_string()),
+            Event::Printed { from, text } => ("printed", format!("{from}: {text}")),
+            // There can be as many as frames; the counters of the status tell them.
+            Event::Dropped { .. } => return,
+        };
+        self.worth_checking = true;
+        let name = self.plant.name(crate::fabric::Node::Host(host));
+        self.trace.event(&TraceEvent { at: self.now, place: name, what, detail: &detail });
+    }
+}

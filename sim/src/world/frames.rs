@@ -1,0 +1,132 @@
+//! Frames: sent, under way, waiting at a busy host, handed to its agent.
+
+use mapper_proto::Instant;
+use mapper_proto::agent::Transmit;
+use rand::RngExt;
+
+use super::queue::{Flight, What};
+use super::{RouteComputer, World};
+use crate::fabric::{Fate, Loss};
+
+impl<C: RouteComputer> World<C> {
+    /// Takes all that the agent of a host wants: frames, events, the next timeout. Called after
+    /// each call of its handlers.
+    pub(super) fn drain(&mut self, host: u32) {
+        let index = host as usize;
+        while let Some(transmit) = self.hosts[index].node.as_mut().and_then(|node| node.poll_transmit()) {
+            self.send(host, &transmit);
+        }
+        while let Some(event) = self.hosts[index].node.as_mut().and_then(|node| node.poll_event()) {
+            self.take_event(host, event);
+        }
+        let slot = &mut self.hosts[index];
+        let Some(want) = slot.node.as_ref().and_then(|node| node.poll_timeout()) else { return };
+        let want = want.max(self.now);
+        if want > self.now {
+            slot.timeouts_now = 0;
+        }
+        if want < slot.timeout_at {
+            slot.timeout_at = want;
+            self.queue.push(want, What::Timeout { host });
+        }
+    }
+
+    /// Walks a frame's whole way and books its arrival.
+    fn send(&mut self, host: u32, transmit: &Transmit) {
+        let mut payload = self.flights.buffer();
+        payload.extend_from_slice(transmit.route.as_bytes());
+        payload.extend_from_slice(&transmit.frame);
+        self.stats.sent += 1;
+        self.trace.frame(self.now, host, &payload);
+        let timing = &self.options.timing;
+        let fate = self.plant.walk(host, &mut payload, timing, &self.noise, &mut self.rng);
+        let (to, stripped, latency) = match fate {
+            Fate::Arrives { host, stripped, latency } => (host, stripped, latency),
+            Fate::Lost(loss) => {
+                match loss {
+                    Loss::NoCarrier | Loss::Silent => self.stats.lost_on_dead_cables += 1,
+                    Loss::Noise => self.stats.lost_to_noise += 1,
+                    Loss::Misrouted => self.stats.misrouted += 1,
+                }
+                self.flights.recycle(payload);
+                return;
+            }
+        };
+        let arrival = self.now + timing.host_send + latency + timing.host_receive;
+        if self.noise.duplicate > 0.0 && self.rng.random_bool(self.noise.duplicate) {
+            let mut copy = self.flights.buffer();
+            copy.extend_from_slice(&payload);
+            // The copy comes a moment later, often behind frames that were sent after it.
+            let late = arrival + timing.host_receive + timing.host_receive;
+            self.book(late, Flight { host: to, stripped, payload: copy });
+        }
+        self.book(arrival, Flight { host: to, stripped, payload });
+    }
+
+    fn book(&mut self, arrival: Instant, flight: Flight) {
+        let jitter = self.options.timing.jitter;
+        let arrival =
+            if jitter.is_zero() { arrival } else { arrival + self.rng.random_range(jitter / 1000..=jitter) };
+        let flight = self.flights.insert(flight);
+        self.queue.push(arrival, What::Frame { flight });
+    }
+
+    /// A frame reaches its host.
+    pub(super) fn arrive(&mut self, flight: u32) {
+        let Some(host) = self.flights.host(flight) else { return };
+        let present = self.plant.is_present(host);
+        let slot = &mut self.hosts[host as usize];
+        if slot.node.is_none() || !present {
+            self.stats.unheard += 1;
+            self.discard(flight);
+        } else if slot.busy_until > self.now || !slot.waiting.is_empty() {
+            if slot.waiting.len() >= self.options.timing.receive_queue {
+                self.stats.overflowed += 1;
+                self.discard(flight);
+                return;
+            }
+            if slot.waiting.is_empty() {
+                self.queue.push(slot.busy_until, What::Serve { host });
+            }
+            slot.waiting.push_back(flight);
+            self.stats.peak_receive_queue = self.stats.peak_receive_queue.max(slot.waiting.len());
+        } else {
+            self.deliver(host, flight);
+        }
+    }
+
+    /// A host is done with a frame: it takes the next.
+    pub(super) fn serve(&mut self, host: u32) {
+        let slot = &mut self.hosts[host as usize];
+        if slot.busy_until != self.now {
+            // The queue was emptied by a restart and filled again, which booked another turn.
+            return;
+        }
+        let Some(flight) = slot.waiting.pop_front() else { return };
+        let more = !slot.waiting.is_empty();
+        self.deliver(host, flight);
+        if more {
+            self.queue.push(self.hosts[host as usize].busy_until, What::Serve { host });
+        }
+    }
+
+    fn deliver(&mut self, host: u32, flight: u32) {
+        let Some(flight) = self.flights.take(flight) else { return };
+        let slot = &mut self.hosts[host as usize];
+        slot.busy_until = self.now + self.options.timing.service;
+        if let Some(node) = &mut slot.node {
+            self.stats.received += 1;
+            let payload = flight.payload.get(flight.stripped..).unwrap_or_default();
+            self.trace.frame(self.now, host, payload);
+            node.handle_frame(self.now, payload);
+        }
+        self.flights.recycle(flight.payload);
+        self.drain(host);
+    }
+
+    fn discard(&mut self, flight: u32) {
+        if let Some(flight) = self.flights.take(flight) {
+            self.flights.recycle(flight.payload);
+        }
+    }
+}

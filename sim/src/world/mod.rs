@@ -1,0 +1,441 @@
+//! The world: a clock, a plant, and an agent at every host.
+//!
+//! [`World::run`] takes events in the order of their time until all is configured or time is up.
+//! A seed, a fabric, options and faults decide a run bit for bit; [`World::digest`] sums it up.
+
+mod check;
+mod events;
+mod frames;
+mod options;
+mod queue;
+mod routes;
+mod safety;
+mod strike;
+mod trace;
+
+pub use check::{Leader, Verdict};
+pub use options::Options;
+pub use routes::{RouteComputer, RouteJob};
+pub use trace::{TraceError, TraceEvent, TraceSink};
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mapper_proto::agent::{Sent, Settings, Status};
+use mapper_proto::map::{Fabric, Map, MapVersion};
+use mapper_proto::{Instant, Mac};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::fabric::{ChangeError, Noise, Plant};
+use crate::faults::Timed;
+use crate::node::{Node, RealAgents, Spawn};
+use options::derive_seed;
+use queue::{Flights, Queue, What};
+use routes::{Installed, Pending, SharedMaps};
+
+/// Why a run cannot go on.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WorldError {
+    /// A fault that the file demands and the plant does not allow.
+    #[error("the fault of line {line} cannot strike: {source}")]
+    Fault {
+        /// The line of the fault file.
+        line: usize,
+        /// Why not.
+        source: ChangeError,
+    },
+    /// An agent asks for timeout after timeout without letting time pass.
+    #[error("the agent of {host} does not let time pass at {at_ms} ms (a bug of the agent)")]
+    Livelock {
+        /// The host.
+        host: String,
+        /// When.
+        at_ms: f64,
+    },
+    /// The trace cannot be written, or this run is not the one that it records.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+}
+
+/// When to stop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Until {
+    /// When every live host is configured and all faults have struck. With faults, the maps must
+    /// also match the fabric: before the agents notice a fault, they are all configured still.
+    Configured,
+    /// After this long.
+    After(Duration),
+}
+
+/// Why a run stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stopped {
+    /// What [`Until`] asks for is reached.
+    Reached,
+    /// The limit was reached first.
+    Limit,
+}
+
+/// What was counted in a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// Frames that agents sent.
+    pub sent: u64,
+    /// Frames that agents received.
+    pub received: u64,
+    /// Frames sent into ports without carrier, or onto cables that swallow frames.
+    pub lost_on_dead_cables: u64,
+    /// Frames lost at random.
+    pub lost_to_noise: u64,
+    /// Frames that xbars dropped.
+    pub misrouted: u64,
+    /// Frames that found a host's receive queue full.
+    pub overflowed: u64,
+    /// Frames that reached a host without an agent.
+    pub unheard: u64,
+    /// Routes that could not be computed.
+    pub routing_failures: u64,
+    /// Events taken from the queue.
+    pub events: u64,
+    /// The longest receive queue.
+    pub peak_receive_queue: usize,
+    /// The most frames under way at once.
+    pub peak_in_flight: usize,
+}
+
+/// What all agents counted together, those that run no more included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// Messages sent, by what they are for.
+    pub sent: Sent,
+    /// Frames dropped by agents.
+    pub dropped: u64,
+}
+
+impl Totals {
+    fn add(&mut self, status: &Status) {
+        let Sent { switch_probes, scouts, compares, tree, queries, pieces, verify, replies } = status.sent;
+        self.sent.switch_probes += switch_probes;
+        self.sent.scouts += scouts;
+        self.sent.compares += compares;
+        self.sent.tree += tree;
+        self.sent.queries += queries;
+        self.sent.pieces += pieces;
+        self.sent.verify += verify;
+        self.sent.replies += replies;
+        self.dropped += status.dropped.total();
+    }
+}
+
+/// A host: its agent and what surrounds it.
+struct HostSlot<T> {
+    settings: Settings,
+    /// `None` before power-on and while dead.
+    node: Option<Box<dyn Node>>,
+    /// How often an agent was started here.
+    starts: u64,
+    /// Whether an agent was started, or a fault decided on what runs here instead.
+    powered_on: bool,
+    /// The earliest timeout in the queue for it; `FAR` for none.
+    timeout_at: Instant,
+    /// Timeouts in a row without time passing.
+    timeouts_now: u32,
+    /// Busy with a frame until then.
+    busy_until: Instant,
+    /// Frames that wait: flights.
+    waiting: VecDeque<u32>,
+    pending: Option<Pending<T>>,
+    installed: Option<Installed<T>>,
+    /// The map that its agent is configured with, as its events say.
+    configured: Option<MapVersion>,
+    /// The last map that its agent finished as global mapper, and when.
+    mapped: Option<(MapVersion, Instant)>,
+}
+
+/// A fabric with an agent at every host, in virtual time.
+pub struct World<C: RouteComputer> {
+    options: Options,
+    computer: C,
+    spawn: Box<dyn Spawn>,
+    plant: Plant,
+    noise: Noise,
+    now: Instant,
+    queue: Queue,
+    flights: Flights,
+    hosts: Vec<HostSlot<C::Table>>,
+    shared_maps: SharedMaps,
+    faults: Vec<Timed>,
+    faults_left: usize,
+    /// For latency and noise; agents have their own.
+    rng: ChaCha8Rng,
+    stats: Stats,
+    /// What agents counted that run no more.
+    retired: Totals,
+    last_routing_failure: Option<String>,
+    /// Whether anything happened since the last check that may make all configured.
+    worth_checking: bool,
+    matches: check::MatchCache,
+    trace: trace::Recorder,
+    /// The moment at which all was found configured.
+    configured_at: Option<Instant>,
+}
+
+/// Names the stream of seeds for agents.
+const AGENTS: u64 = 1;
+/// Names the seed of the world's own randomness.
+const WORLD: u64 = 3;
+
+impl<C: RouteComputer> World<C> {
+    /// Most timeouts that an agent may ask for without letting time pass.
+    const MAX_TIMEOUTS_NOW: u32 = 10_000;
+
+    /// A world that is about to be powered on. Levels and types of the hosts are the fabric's;
+    /// `faults` stand in the order of their times.
+    pub fn new(fabric: &Fabric, plant: Plant, options: Options, faults: Vec<Timed>, computer: C) -> Self {
+        Self::with_nodes(fabric, plant, options, faults, computer, Box::new(RealAgents))
+    }
+
+    /// The same with other software than real agents at the hosts.
+    pub fn with_nodes(
+        fabric: &Fabric,
+        plant: Plant,
+        options: Options,
+        faults: Vec<Timed>,
+        computer: C,
+        spawn: Box<dyn Spawn>,
+    ) -> Self {
+        let mut queue = Queue::default();
+        let mut rng = ChaCha8Rng::seed_from_u64(derive_seed(options.seed, WORLD, 0));
+        let spread = u64::try_from(options.power_on_spread.as_nanos()).unwrap_or(u64::MAX);
+        let mut hosts = Vec::with_capacity(fabric.map.hosts.len());
+        for (i, host) in fabric.map.hosts.iter().enumerate() {
+            let mut settings = options.agent.clone();
+            (settings.mac, settings.level, settings.host_type) = (host.mac, host.level, host.host_type);
+            settings.plain_ports = plant.plain_ports().unwrap_or(settings.plain_ports);
+            hosts.push(HostSlot::new(settings));
+            let at = Instant::from_nanos(rng.random_range(0..=spread));
+            queue.push(at, What::PowerOn { host: i as u32 });
+        }
+        for (i, timed) in faults.iter().enumerate() {
+            queue.push(timed.at, What::Fault { index: i as u32 });
+        }
+        Self {
+            noise: options.noise,
+            options,
+            computer,
+            spawn,
+            plant,
+            now: Instant::ZERO,
+            queue,
+            flights: Flights::default(),
+            hosts,
+            shared_maps: SharedMaps::default(),
+            faults_left: faults.len(),
+            faults,
+            rng,
+            stats: Stats::default(),
+            retired: Totals::default(),
+            last_routing_failure: None,
+            worth_checking: false,
+            matches: check::MatchCache::default(),
+            trace: trace::Recorder::default(),
+            configured_at: None,
+        }
+    }
+
+    /// Writes all that happens from now on to `sink`, or compares it with what is there.
+    pub fn record(&mut self, sink: Box<dyn TraceSink>) {
+        self.trace.set_sink(sink);
+    }
+
+    /// Ends the record.
+    ///
+    /// # Errors
+    /// If it cannot be written, or the recorded run ended otherwise.
+    pub fn end_record(&mut self) -> Result<(), TraceError> {
+        self.trace.end(self.now)
+    }
+
+    /// Runs until what `until` asks for or until `limit`, whichever is first. Can be called again
+    /// to go on.
+    ///
+    /// # Errors
+    /// If a fault cannot strike, an agent does not let time pass, or the trace fails.
+    pub fn run(&mut self, until: Until, limit: Instant) -> Result<Stopped, WorldError> {
+        let asked = match until {
+            Until::After(time) => Some(Instant::ZERO + time),
+            Until::Configured => None,
+        };
+        let end = asked.map_or(limit, |asked| asked.min(limit));
+        while let Some(at) = self.queue.next_at().filter(|&at| at <= end) {
+            self.step()?;
+            // Only between moments is everything settled.
+            let moment_over = self.queue.next_at() != Some(at);
+            if until == Until::Configured && moment_over && self.is_done() {
+                return Ok(Stopped::Reached);
+            }
+        }
+        self.now = self.now.max(end);
+        Ok(if asked.is_some_and(|asked| asked <= limit) { Stopped::Reached } else { Stopped::Limit })
+    }
+
+    fn step(&mut self) -> Result<(), WorldError> {
+        let Some((at, what)) = self.queue.pop() else { return Ok(()) };
+        self.now = at;
+        self.stats.events += 1;
+        match what {
+            What::PowerOn { host } if self.hosts[host as usize].powered_on => {}
+            What::PowerOn { host } => self.start(host),
+            What::Frame { flight } => self.arrive(flight),
+            What::Serve { host } => self.serve(host),
+            What::Timeout { host } => self.time_out(host)?,
+            What::Routes { host } => self.finish_routes(host),
+            What::Fault { index } => self.strike(index as usize)?,
+        }
+        self.trace.take_error().map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    /// Starts an honest agent at a host, in place of what is there.
+    fn start(&mut self, host: u32) {
+        let slot = &mut self.hosts[host as usize];
+        let seed = derive_seed(derive_seed(self.options.seed, AGENTS, u64::from(host)), slot.starts, 0);
+        slot.starts += 1;
+        let node = self.spawn.agent(host, &slot.settings, seed, self.now);
+        self.occupy(host, Some(node));
+    }
+
+    /// Puts another agent, or none, in place of the one at a host. Its routes go with it.
+    fn occupy(&mut self, host: u32, node: Option<Box<dyn Node>>) {
+        let slot = &mut self.hosts[host as usize];
+        if let Some(status) = slot.node.as_ref().and_then(|node| node.status()) {
+            self.retired.add(&status);
+        }
+        slot.node = node;
+        slot.powered_on = true;
+        slot.pending = None;
+        slot.installed = None;
+        slot.configured = None;
+        slot.mapped = None;
+        slot.timeouts_now = 0;
+        for flight in slot.waiting.drain(..) {
+            if let Some(flight) = self.flights.take(flight) {
+                self.flights.recycle(flight.payload);
+            }
+        }
+        self.matches.occupancy += 1;
+        self.worth_checking = true;
+        self.drain(host);
+    }
+
+    fn time_out(&mut self, host: u32) -> Result<(), WorldError> {
+        let slot = &mut self.hosts[host as usize];
+        if slot.timeout_at != self.now {
+            // Another entry has taken this one's place.
+            return Ok(());
+        }
+        slot.timeout_at = Instant::FAR;
+        if let Some(node) = &mut slot.node
+            && node.poll_timeout().is_some_and(|at| at <= self.now)
+        {
+            slot.timeouts_now += 1;
+            if slot.timeouts_now > Self::MAX_TIMEOUTS_NOW {
+                let host = self.plant.name(crate::fabric::Node::Host(host)).to_owned();
+                return Err(WorldError::Livelock { host, at_ms: self.now.as_millis_f64() });
+            }
+            node.handle_timeout(self.now);
+        }
+        self.drain(host);
+        Ok(())
+    }
+
+    /// The time.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// The plant as it is.
+    pub fn plant(&self) -> &Plant {
+        &self.plant
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> Stats {
+        Stats { peak_in_flight: self.flights.peak, ..self.stats }
+    }
+
+    /// What all agents counted so far.
+    pub fn totals(&self) -> Totals {
+        let mut totals = self.retired;
+        let running = self.hosts.iter().filter_map(|slot| slot.node.as_ref()?.status());
+        running.for_each(|status| totals.add(&status));
+        totals
+    }
+
+    /// How many agents say that they are configured.
+    pub fn configured_hosts(&self) -> usize {
+        self.hosts.iter().filter(|slot| slot.configured.is_some()).count()
+    }
+
+    /// The map that the agent at a host holds. Costly.
+    pub fn map(&self, host: u32) -> Option<Arc<Map>> {
+        self.hosts[host as usize].node.as_ref()?.map()
+    }
+
+    /// A digest of every frame, event and fault so far: equal for equal runs.
+    pub fn digest(&self) -> u64 {
+        self.trace.digest()
+    }
+
+    /// Why routes could not be computed, the last time that happened.
+    pub fn last_routing_failure(&self) -> Option<&str> {
+        self.last_routing_failure.as_deref()
+    }
+
+    /// The status of the honest agent at a host; `None` if none runs there.
+    pub fn status(&self, host: u32) -> Option<Status> {
+        self.hosts[host as usize].node.as_ref()?.status()
+    }
+
+    /// The address of a host.
+    pub fn mac(&self, host: u32) -> Mac {
+        self.hosts[host as usize].settings.mac
+    }
+
+    /// The routes in use at a host, and the map that they are made from.
+    pub fn installed(&self, host: u32) -> Option<(MapVersion, &C::Table)> {
+        let installed = self.hosts[host as usize].installed.as_ref()?;
+        Some((installed.version, &installed.table))
+    }
+
+    /// How many faults have yet to strike.
+    pub fn faults_left(&self) -> usize {
+        self.faults_left
+    }
+}
+
+impl<T> HostSlot<T> {
+    fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            node: None,
+            starts: 0,
+            powered_on: false,
+            timeout_at: Instant::FAR,
+            timeouts_now: 0,
+            busy_until: Instant::ZERO,
+            waiting: VecDeque::new(),
+            pending: None,
+            installed: None,
+            configured: None,
+            mapped: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+//! What may be set of a run.
+
+use std::time::Duration;
+
+use mapper_proto::Mac;
+use mapper_proto::agent::Settings;
+
+use crate::fabric::{Noise, Timing};
+
+/// What may be set of a run. Together with the fabric and the faults it decides the run, bit for
+/// bit.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Options {
+    /// Decides everything that is random.
+    pub seed: u64,
+    /// How long things take.
+    pub timing: Timing,
+    /// How often things go wrong from the start.
+    pub noise: Noise,
+    /// All agents start at random moments within this.
+    pub power_on_spread: Duration,
+    /// What every agent is set to. Address, level and host type are the host's own, and
+    /// `plain_ports` is the largest port count among the fabric's plain xbars.
+    pub agent: Settings,
+    /// How often a hostile agent sends a frame.
+    pub hostile_interval: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let mut agent = Settings::new(Mac::default());
+        agent.probe_timeout = Duration::from_millis(1);
+        Self {
+            seed: 1,
+            timing: Timing::default(),
+            noise: Noise::default(),
+            power_on_spread: Duration::from_millis(10),
+            agent,
+            hostile_interval: Duration::from_micros(500),
+        }
+    }
+}
+
+/// A stream of seeds: the `n`th seed for `purpose` in a run of this seed.
+///
+/// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): neighbours have nothing in common.
+pub(crate) fn derive_seed(seed: u64, purpose: u64, n: u64) -> u64 {
+    let mut z = seed ^ purpose.rotate_left(32) ^ n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    for _ in 0..2 {
+        z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+    }
+    z
+}

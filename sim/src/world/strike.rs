@@ -1,0 +1,92 @@
+//! Faults strike.
+
+use std::time::Duration;
+
+use super::options::derive_seed;
+use super::trace::TraceEvent;
+use super::{RouteComputer, World, WorldError};
+use crate::fabric::{CableState, ChangeError, Noise};
+use crate::faults::{Fault, Timed};
+use crate::hostile::Hostile;
+use crate::node::Mute;
+
+/// Names the stream of seeds for hostile agents.
+const HOSTILE: u64 = 4;
+
+impl<C: RouteComputer> World<C> {
+    /// The fault at `index` of the plan strikes.
+    pub(super) fn strike(&mut self, index: usize) -> Result<(), WorldError> {
+        let Timed { fault, line, .. } = self.faults[index];
+        self.faults_left -= 1;
+        let outcome = self.apply(fault);
+        let detail = match (&outcome, line) {
+            (Ok(()), _) => String::new(),
+            (Err(why), None) => format!("without effect: {why}"),
+            (Err(why), Some(line)) => return Err(WorldError::Fault { line, source: why.clone() }),
+        };
+        let what = fault.describe(&self.plant);
+        self.trace.event(&TraceEvent { at: self.now, place: "fault", what: &what, detail: &detail });
+        self.worth_checking = true;
+        Ok(())
+    }
+
+    fn apply(&mut self, fault: Fault) -> Result<(), ChangeError> {
+        match fault {
+            Fault::Cut(end) => self.plant.set_cable(end, CableState::Cut)?,
+            Fault::Mend(end) => self.plant.set_cable(end, CableState::Up)?,
+            Fault::Silence(end) => self.plant.set_cable(end, CableState::Silent)?,
+            Fault::Move { from, to } => self.plant.move_end(from, to)?,
+            Fault::Kill(host) => self.occupy(host, None),
+            Fault::Restart(host) => self.restart(host),
+            Fault::Mute(host) => self.occupy(host, Some(Box::new(Mute))),
+            Fault::Hostile(host) => self.turn_hostile(host),
+            Fault::Remove(host) => {
+                self.plant.set_present(host, false);
+                self.occupy(host, None);
+            }
+            Fault::Insert(host) => {
+                self.plant.set_present(host, true);
+                self.restart(host);
+            }
+            Fault::Off(xbar) => self.plant.set_power(xbar, false),
+            Fault::On(xbar) => self.plant.set_power(xbar, true),
+            Fault::Swap(xbar) => self.plant.swap_xbar(xbar),
+            Fault::Heal => self.heal(),
+            Fault::Loss(rate) => self.noise.loss = rate,
+            Fault::Corrupt(rate) => self.noise.corrupt = rate,
+            Fault::Duplicate(rate) => self.noise.duplicate = rate,
+            Fault::Jitter(most) => self.options.timing.jitter = most,
+        }
+        Ok(())
+    }
+
+    /// A new agent, unless the interface is out.
+    fn restart(&mut self, host: u32) {
+        if self.plant.is_present(host) {
+            self.start(host);
+        }
+    }
+
+    fn turn_hostile(&mut self, host: u32) {
+        if !self.plant.is_present(host) {
+            return;
+        }
+        let slot = &mut self.hosts[host as usize];
+        slot.starts += 1;
+        let seed = derive_seed(derive_seed(self.options.seed, HOSTILE, u64::from(host)), slot.starts, 0);
+        let mac = slot.settings.mac;
+        let hostile = Hostile::new(mac, seed, self.now, self.options.hostile_interval);
+        self.occupy(host, Some(Box::new(hostile)));
+    }
+
+    fn heal(&mut self) {
+        self.noise = Noise::default();
+        self.options.timing.jitter = Duration::ZERO;
+        self.plant.heal();
+        for host in 0..self.hosts.len() as u32 {
+            if !self.is_live(host) {
+                self.start(host);
+            }
+        }
+    }
+}

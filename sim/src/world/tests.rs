@@ -1,0 +1,404 @@
+//! The world with stand-ins for agents.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mapper_proto::agent::{Event, Transmit};
+use mapper_proto::map::ways::Ways;
+use mapper_proto::map::{Cable, Host, HostLabel, Map, PortRef, Rank, Xbar, XbarLabel, host_type};
+use mapper_proto::wire::{AgentState, Element, Info, Message, Probe, ProbeKind, Route};
+
+use super::*;
+use crate::fabric::{CableState, End, Node as PlantNode, Xbars};
+use crate::faults::Fault;
+
+/// Shortest routes, never refused.
+struct Shortest;
+
+impl RouteComputer for Shortest {
+    type Table = Mac;
+
+    fn compute_batch(&self, jobs: &[RouteJob]) -> Vec<Result<Mac, String>> {
+        jobs.iter().map(|job| Ok(job.own)).collect()
+    }
+
+    fn route_to(&self, own: &Mac, map: &Map, to: Mac) -> Option<Route> {
+        let at = |mac| map.hosts.iter().find(|host| host.mac == mac).and_then(|host| host.at);
+        let (from, to) = (at(*own)?, at(to)?);
+        let mut way = Ways::new(map, from).to(to.xbar)?;
+        let mut route = way.forward();
+        route.push(mapper_proto::map::ways::turn(way.entry.port, to.port));
+        way.crossings.clear();
+        Some(route)
+    }
+
+    fn prove_union(&self, _map: &Map, _tables: &[(Mac, &Mac)]) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// What stand-ins heard: when, at which host, what.
+type Heard = Arc<Mutex<Vec<(u64, u32, Vec<u8>)>>>;
+
+/// Sends given frames at given moments and writes down what it hears.
+struct Scripted {
+    host: u32,
+    script: Vec<(Instant, Transmit)>,
+    outbox: Vec<Transmit>,
+    heard: Heard,
+}
+
+impl Node for Scripted {
+    fn handle_frame(&mut self, now: Instant, payload: &[u8]) {
+        self.heard.lock().unwrap().push((now.as_nanos(), self.host, payload.to_vec()));
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some((_, transmit)) = self.script.pop_if(|(at, _)| *at <= now) {
+            self.outbox.push(transmit);
+        }
+    }
+
+    fn poll_transmit(&mut self) -> Option<Transmit> {
+        (!self.outbox.is_empty()).then(|| self.outbox.remove(0))
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.script.last().map(|(at, _)| *at)
+    }
+}
+
+/// Starts [`Scripted`] stand-ins; each host sends what is listed for it.
+struct Scripts {
+    sends: Vec<(u32, Instant, Transmit)>,
+    heard: Heard,
+}
+
+impl Spawn for Scripts {
+    fn agent(&mut self, host: u32, _: &Settings, _: u64, _: Instant) -> Box<dyn Node> {
+        let mut script: Vec<_> =
+            self.sends.iter().filter(|s| s.0 == host).map(|s| (s.1, s.2.clone())).collect();
+        script.reverse();
+        Box::new(Scripted { host, script, outbox: Vec::new(), heard: Arc::clone(&self.heard) })
+    }
+}
+
+/// Agents that know the map from the start, and need only their routes.
+struct Knowing {
+    map: Arc<Map>,
+}
+
+struct Knower {
+    rank: Rank,
+    map: Arc<Map>,
+    told: bool,
+    events: Vec<Event>,
+    configured: bool,
+}
+
+impl Node for Knower {
+    fn handle_frame(&mut self, _: Instant, _: &[u8]) {}
+
+    fn handle_timeout(&mut self, _: Instant) {
+        self.told = true;
+        let neighbours = self.map.hosts.iter().map(|h| h.mac).filter(|&m| m != self.rank.mac).collect();
+        self.events.push(Event::MapInstalled { map: Arc::clone(&self.map), neighbours });
+    }
+
+    fn handle_routes(&mut self, _: Instant, version: MapVersion, routes: Vec<(Mac, Route)>) {
+        assert_eq!(routes.len(), self.map.hosts.len() - 1);
+        self.configured = true;
+        self.events.push(Event::Configured { version });
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        (!self.told).then_some(Instant::ZERO)
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop()
+    }
+
+    fn is_honest(&self) -> bool {
+        true
+    }
+
+    fn status(&self) -> Option<Status> {
+        Some(Status {
+            rank: self.rank,
+            state: if self.configured { AgentState::Configured } else { AgentState::Routing },
+            version: self.map.version,
+            ..super::tests::status()
+        })
+    }
+
+    fn map(&self) -> Option<Arc<Map>> {
+        Some(Arc::clone(&self.map))
+    }
+
+    fn map_digest(&self) -> Option<u64> {
+        Some(7)
+    }
+}
+
+impl Spawn for Knowing {
+    fn agent(&mut self, _: u32, settings: &Settings, _: u64, _: Instant) -> Box<dyn Node> {
+        let rank = Rank { level: settings.level, mac: settings.mac };
+        let map = Arc::clone(&self.map);
+        Box::new(Knower { rank, map, told: false, events: Vec::new(), configured: false })
+    }
+}
+
+fn status() -> Status {
+    Status {
+        rank: Rank::default(),
+        state: AgentState::Starting,
+        leader: None,
+        parent: None,
+        children: Vec::new(),
+        version: MapVersion::NONE,
+        hosts: 0,
+        xbars: 0,
+        cables: 0,
+        network_complete: false,
+        unreachable: Vec::new(),
+        mapping: None,
+        sent: Default::default(),
+        dropped: Default::default(),
+    }
+}
+
+/// Hosts `h0`, `h1` on ports 1, 2 of xbar `x0`; `h2` on port 1 of `x1`; a cable x0:4 - x1:4.
+fn fabric() -> Fabric {
+    let at = |xbar, port| Some(PortRef { xbar, port });
+    let host = |i, at| Host { mac: Mac::from_position(i), level: 1, host_type: host_type::ETHERNET, at };
+    let xbar = |tag| Xbar { ports: 4, tag: Some(tag), ports_known: true };
+    let cable = Cable::new(PortRef { xbar: 0, port: 4 }, PortRef { xbar: 1, port: 4 });
+    let label = |name: &str| XbarLabel { name: name.to_owned(), ..XbarLabel::default() };
+    Fabric {
+        map: Map {
+            version: MapVersion::NONE,
+            hosts: vec![host(0, at(0, 1)), host(1, at(0, 2)), host(2, at(1, 1))],
+            xbars: vec![xbar(0xa), xbar(0xb)],
+            cables: vec![cable],
+        },
+        hosts: (0..3).map(|i| HostLabel { name: format!("h{i}"), ..HostLabel::default() }).collect(),
+        xbars: vec![label("x0"), label("x1")],
+    }
+}
+
+fn options() -> Options {
+    Options { power_on_spread: Duration::ZERO, ..Options::default() }
+}
+
+fn scripted(
+    kinds: Xbars,
+    options: Options,
+    faults: Vec<Timed>,
+    sends: Vec<(u32, Instant, Transmit)>,
+) -> (World<Shortest>, Heard) {
+    let heard = Heard::default();
+    let plant = Plant::new(&fabric(), kinds, 1).unwrap();
+    let spawn = Box::new(Scripts { sends, heard: Arc::clone(&heard) });
+    (World::with_nodes(&fabric(), plant, options, faults, Shortest, spawn), heard)
+}
+
+fn ms(ms: u64) -> Instant {
+    Instant::from_nanos(ms * 1_000_000)
+}
+
+fn transmit(elements: &[Element], frame: &[u8]) -> Transmit {
+    Transmit { route: elements.iter().copied().collect(), frame: frame.to_vec() }
+}
+
+fn run_to(world: &mut World<Shortest>, at: Instant) {
+    assert_eq!(world.run(Until::After(at - Instant::ZERO), at).unwrap(), Stopped::Reached);
+}
+
+#[test]
+fn frames_follow_their_route_and_the_rest_of_it_arrives() {
+    use Element::{Absolute, Relative};
+    let sends = vec![
+        (0, ms(1), transmit(&[Relative(1)], &[1])),
+        (0, ms(2), transmit(&[Absolute(4), Relative(-3), Relative(0), Relative(9)], &[2])),
+        (1, ms(3), transmit(&[Relative(0)], &[3])),
+        // Into a port without cable, to no port, and to an xbar where the route ends.
+        (0, ms(4), transmit(&[Relative(2)], &[4])),
+        (0, ms(5), transmit(&[Relative(-1)], &[5])),
+        (0, ms(6), transmit(&[Relative(3)], &[6])),
+    ];
+    let (mut world, heard) = scripted(Xbars::AsDescribed, options(), Vec::new(), sends);
+    run_to(&mut world, ms(10));
+    let heard: Vec<_> = heard.lock().unwrap().iter().map(|h| (h.1, h.2.clone())).collect();
+    assert_eq!(heard, [(1, vec![1]), (2, vec![0x80, 0x89, 2]), (1, vec![3])]);
+    let stats = world.stats();
+    assert_eq!((stats.sent, stats.received, stats.misrouted, stats.lost_on_dead_cables), (6, 3, 2, 1));
+}
+
+#[test]
+fn a_loopback_probe_is_back_after_a_hundred_microseconds() {
+    let sends = vec![(
+        0,
+        ms(1),
+        transmit(&[Element::Relative(3), Element::Relative(0), Element::Relative(-3)], &[1]),
+    )];
+    let (mut world, heard) = scripted(Xbars::Plain, options(), Vec::new(), sends);
+    run_to(&mut world, ms(10));
+    let (at, host, _) = heard.lock().unwrap()[0].clone();
+    assert_eq!(host, 0);
+    assert!((99_000..101_000).contains(&(at - 1_000_000)), "{at}");
+}
+
+#[test]
+fn a_tagged_xbar_stamps_and_a_plain_one_drops() {
+    let probe =
+        Probe { id: 1, kind: ProbeKind::Identify, left: 1, info: Info::default(), way_there: Route::new() };
+    let ask = || vec![(0, ms(1), transmit(&[Element::Identify], &Message::Probe(probe.clone()).encode()))];
+    let (mut world, heard) = scripted(Xbars::AsDescribed, options(), Vec::new(), ask());
+    run_to(&mut world, ms(10));
+    let frame = heard.lock().unwrap()[0].2.clone();
+    let stamp = Message::decode(&frame).unwrap().1.unwrap();
+    assert_eq!((stamp.tag, stamp.ports, stamp.arrival, stamp.carrier[0]), (0xa, 4, 1, 0b1_0110));
+    let (mut world, heard) = scripted(Xbars::Plain, options(), Vec::new(), ask());
+    run_to(&mut world, ms(10));
+    assert!(heard.lock().unwrap().is_empty());
+}
+
+#[test]
+fn a_busy_host_queues_and_then_loses_frames() {
+    let mut options = options();
+    options.timing.service = Duration::from_micros(10);
+    options.timing.receive_queue = 3;
+    let sends = (0..6).map(|i| (0, ms(1), transmit(&[Element::Relative(1)], &[i]))).collect();
+    let (mut world, heard) = scripted(Xbars::Plain, options, Vec::new(), sends);
+    run_to(&mut world, ms(10));
+    let heard = heard.lock().unwrap();
+    let gaps: Vec<u64> = heard.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    assert_eq!(gaps, [10_000; 3]);
+    assert_eq!((world.stats().overflowed, world.stats().peak_receive_queue), (2, 3));
+}
+
+#[test]
+fn faults_cut_silence_mend_and_move() {
+    let every_ms = (0..8)
+        .map(|i| (0, ms(i) + Duration::from_micros(500), transmit(&[Element::Relative(1)], &[i as u8])));
+    let end = |port| End { node: PlantNode::Xbar(0), port };
+    let fault = |at, fault| Timed { at: ms(at), fault, line: None };
+    let faults = vec![
+        fault(1, Fault::Cut(end(2))),
+        fault(2, Fault::Mend(end(2))),
+        fault(3, Fault::Silence(End { node: PlantNode::Host(1), port: 0 })),
+        fault(4, Fault::Mend(end(2))),
+        fault(5, Fault::Move { from: end(2), to: end(3) }),
+        fault(6, Fault::Move { from: end(3), to: end(2) }),
+        fault(7, Fault::Off(0)),
+    ];
+    let (mut world, heard) = scripted(Xbars::Plain, options(), faults, every_ms.collect());
+    run_to(&mut world, ms(10));
+    let heard: Vec<u8> = heard.lock().unwrap().iter().map(|h| h.2[0]).collect();
+    assert_eq!(heard, [0, 2, 4, 6]);
+    assert_eq!(world.faults_left(), 0);
+}
+
+#[test]
+fn a_demanded_fault_that_cannot_strike_is_an_error() {
+    let end = End { node: PlantNode::Xbar(0), port: 3 };
+    let faults = vec![Timed { at: ms(1), fault: Fault::Cut(end), line: Some(4) }];
+    let (mut world, _) = scripted(Xbars::Plain, options(), faults.clone(), Vec::new());
+    let error = world.run(Until::After(Duration::from_millis(2)), ms(2)).unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert_eq!(cause, "no cable is plugged into x0:3");
+    let drawn = faults.into_iter().map(|timed| Timed { line: None, ..timed }).collect();
+    let (mut world, _) = scripted(Xbars::Plain, options(), drawn, Vec::new());
+    run_to(&mut world, ms(2));
+}
+
+#[test]
+fn noise_loses_flips_and_doubles() {
+    let sends = || (0..2000).map(|i| (0, ms(i), transmit(&[Element::Relative(1)], &[0; 32]))).collect();
+    let mut noisy = options();
+    noisy.noise = Noise { loss: 0.1, corrupt: 0.1, duplicate: 0.1 };
+    let (mut world, heard) = scripted(Xbars::Plain, noisy.clone(), Vec::new(), sends());
+    run_to(&mut world, ms(2100));
+    let stats = world.stats();
+    // Two cables: 1 - 0.9^2 of 2,000 frames are lost.
+    assert!((300..460).contains(&stats.lost_to_noise), "{stats:?}");
+    let heard = heard.lock().unwrap().clone();
+    let flipped = heard.iter().filter(|h| h.2.iter().any(|&b| b != 0)).count();
+    assert!((200..420).contains(&flipped), "{flipped}");
+    assert!(heard.len() as u64 + stats.lost_to_noise + stats.misrouted > 2100);
+    let (mut again, _) = scripted(Xbars::Plain, noisy, Vec::new(), sends());
+    run_to(&mut again, ms(2100));
+    assert_eq!(again.digest(), world.digest());
+    assert_eq!(again.stats(), stats);
+}
+
+fn knowing(version: MapVersion, faults: Vec<Timed>) -> World<Shortest> {
+    let mut map = fabric().map;
+    map.hosts.sort_by_key(|host| std::cmp::Reverse(host.rank()));
+    map.version = version;
+    let plant = Plant::new(&fabric(), Xbars::AsDescribed, 1).unwrap();
+    let spawn = Box::new(Knowing { map: Arc::new(map) });
+    World::with_nodes(&fabric(), plant, options(), faults, Shortest, spawn)
+}
+
+#[test]
+fn configured_means_one_map_and_its_routes_everywhere() {
+    let version = MapVersion { mac: Mac::from_position(2), counter: 9 };
+    let mut world = knowing(version, Vec::new());
+    assert!(!world.verdict().configured);
+    assert_eq!(world.run(Until::Configured, ms(100)).unwrap(), Stopped::Reached);
+    assert_eq!(world.now(), ms(1));
+    let verdict = world.verdict();
+    assert!(verdict.configured && verdict.map_matches_fabric, "{verdict:?}");
+    assert_eq!(verdict.leaders.len(), 1);
+    assert_eq!((verdict.leaders[0].host, verdict.leaders[0].hosts), (2, 3));
+    world.deliver_all(100, 1).unwrap();
+    world.prove_union().unwrap();
+}
+
+#[test]
+fn the_highest_mapper_must_have_made_the_map() {
+    let version = MapVersion { mac: Mac::from_position(1), counter: 9 };
+    let mut world = knowing(version, Vec::new());
+    assert_eq!(world.run(Until::Configured, ms(100)).unwrap(), Stopped::Reached);
+    let verdict = world.verdict();
+    assert!(verdict.configured && !verdict.map_matches_fabric);
+    assert!(verdict.why_not.contains("highest"), "{}", verdict.why_not);
+}
+
+#[test]
+fn after_a_fault_the_old_map_does_not_count() {
+    let end = End { node: PlantNode::Xbar(0), port: 4 };
+    let version = MapVersion { mac: Mac::from_position(2), counter: 9 };
+    let faults = vec![Timed { at: ms(5), fault: Fault::Cut(end), line: Some(1) }];
+    let mut world = knowing(version, faults);
+    assert_eq!(world.run(Until::Configured, ms(100)).unwrap(), Stopped::Limit);
+    let verdict = world.verdict();
+    assert!(!verdict.map_matches_fabric, "{verdict:?}");
+    assert!(world.deliver_all(100, 1).is_ok(), "the parts are delivered within");
+    assert!(world.plant.set_cable(end, CableState::Up).is_ok());
+    assert!(world.verdict().map_matches_fabric);
+}
+
+#[test]
+fn an_agent_that_stops_time_is_told() {
+    struct Stuck;
+    impl Node for Stuck {
+        fn handle_frame(&mut self, _: Instant, _: &[u8]) {}
+        fn handle_timeout(&mut self, _: Instant) {}
+        fn poll_timeout(&self) -> Option<Instant> {
+            Some(Instant::ZERO)
+        }
+    }
+    struct AllStuck;
+    impl Spawn for AllStuck {
+        fn agent(&mut self, _: u32, _: &Settings, _: u64, _: Instant) -> Box<dyn Node> {
+            Box::new(Stuck)
+        }
+    }
+    let plant = Plant::new(&fabric(), Xbars::Plain, 1).unwrap();
+    let mut world = World::with_nodes(&fabric(), plant, options(), Vec::new(), Shortest, Box::new(AllStuck));
+    let error = world.run(Until::After(Duration::from_millis(1)), ms(1)).unwrap_err();
+    assert!(error.to_string().contains("does not let time pass"), "{error}");
+}

@@ -1,0 +1,356 @@
+//! One host's routes, kept as trees and written out on demand.
+
+use mapper_proto::Mac;
+use mapper_proto::map::PortRef;
+use mapper_proto::wire::{Element, Route};
+use thiserror::Error;
+
+use super::engines::dispersive;
+use super::{Attachment, Far, Orientation, Topology};
+
+/// What a user may set of a host's routes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Most routes to a destination (`--num-passes`), 1 to [`Self::MAX_PASSES`].
+    pub passes: u8,
+    /// Most xbars on a route, 1 to [`Self::MAX_HOPS`].
+    pub max_hops: u8,
+}
+
+impl Options {
+    /// Most routes to a destination that can be asked for.
+    pub const MAX_PASSES: u8 = 64;
+    /// Longest limit that still fits [`Route::MAX_BYTES`] in two-byte elements.
+    pub const MAX_HOPS: u8 = (Route::MAX_BYTES / 2) as u8;
+}
+
+impl Default for Options {
+    /// 8 routes of at most 11 hops.
+    fn default() -> Self {
+        Self { passes: 8, max_hops: 11 }
+    }
+}
+
+/// Why a host gets no routes.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RoutingError {
+    /// A number of passes that no table can hold.
+    #[error("{0} routes a destination were asked for; give 1 to {max}", max = Options::MAX_PASSES)]
+    Passes(u8),
+    /// A limit on length that no route fits, or that no frame can carry.
+    #[error("routes of at most {0} hops were asked for; give 1 to {max}", max = Options::MAX_HOPS)]
+    MaxHops(u8),
+    /// A host that the topology does not have.
+    #[error("there is no host {host}; the map lists {hosts}, counted from 0")]
+    NoSuchHost {
+        /// The index asked for.
+        host: u32,
+        /// How many there are.
+        hosts: usize,
+    },
+    /// The fabric is wider than routes may be long.
+    #[error(
+        "the shortest legal route from {from} to {to} has {hops} hops, but at most {max_hops} are allowed: \
+         cable the fabric closer, or raise the limit if every interface can carry longer routes"
+    )]
+    TooLong {
+        /// The source.
+        from: Mac,
+        /// The destination.
+        to: Mac,
+        /// How many hops the route needs.
+        hops: usize,
+        /// The limit.
+        max_hops: u8,
+    },
+    /// A hop that no route element can ask for.
+    #[error(
+        "xbar {xbar} is to turn from port {arrival} to port {out}: it obeys only deltas of -31 to 31, because it has \
+         no identity"
+    )]
+    DeltaTooLarge {
+        /// The plain xbar.
+        xbar: u32,
+        /// The port that frames come in by.
+        arrival: u8,
+        /// The port that they are to leave by.
+        out: u8,
+    },
+    /// Hops that no cable joins.
+    #[error("no cable leads on from xbar {} port {}", .port.xbar, .port.port)]
+    NoCable {
+        /// The port that leads nowhere.
+        port: PortRef,
+    },
+}
+
+/// Where a host's routes begin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Source {
+    /// Cabled to nothing.
+    Nothing,
+    /// Cabled to the only other host.
+    Host(u32),
+    /// Cabled to this xbar.
+    Xbar(u32),
+}
+
+impl Source {
+    /// Where a host is cabled to.
+    pub(super) fn of(topology: &Topology, host: u32) -> Self {
+        match topology.attachment(host) {
+            Attachment::Nothing => Self::Nothing,
+            Attachment::Host(other) => Self::Host(other),
+            Attachment::Port(at) => Self::Xbar(at.xbar),
+        }
+    }
+}
+
+/// One host's routes to all others: up to [`Options::passes`] different ones a destination.
+///
+/// They are kept as a few shortest-path trees out of the host's xbar (*forest*: one tree a search),
+/// two bytes an xbar and search, and written out on demand. A tree has up to two states an xbar: `rising`, reached by up
+/// channels alone, and `falling`, reached anyhow. A state is entered by one channel, so a route is
+/// read backwards from its destination's falling state. Each search whose route to an xbar is like
+/// no earlier one's has its bit set there; the hosts of an xbar take turns over these bits, so
+/// routes to neighbours spread too.
+///
+/// The topology passed to its methods must be the one it was computed from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HostRoutes {
+    pub(super) from: u32,
+    pub(super) source: Source,
+    pub(super) options: Options,
+    pub(super) xbars: usize,
+    /// The channel by which search f enters falling xbar x: `entries[(2 f) xbars + x]`, and rising
+    /// xbar x: `entries[(2 f + 1) xbars + x]`. It is named by its way back's place among
+    /// the channels out of x.
+    pub(super) entries: Vec<u8>,
+    /// For each xbar, the searches (a bit each) that enter its falling state from a rising one.
+    pub(super) risen: Vec<u64>,
+    /// For each xbar, the searches (a bit each) whose route there is like no earlier one's.
+    pub(super) distinct: Vec<u64>,
+}
+
+impl HostRoutes {
+    /// Computes a host's routes by the engine [`dispersive`].
+    ///
+    /// # Errors
+    /// If an option is out of range, there is no such host, or a destination is farther than
+    /// [`Options::max_hops`]. Destinations that no cable leads to are no error: see
+    /// [`Self::unreachable`].
+    pub fn compute(
+        topology: &Topology,
+        orientation: &Orientation,
+        from: u32,
+        options: &Options,
+    ) -> Result<Self, RoutingError> {
+        dispersive::compute(topology, orientation, from, options)
+    }
+
+    /// The host whose routes these are.
+    pub fn from(&self) -> u32 {
+        self.from
+    }
+
+    /// What was asked for.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// How many routes lead to a host.
+    pub fn count_to(&self, topology: &Topology, to: u32) -> usize {
+        match (self.source, topology.attachment(to)) {
+            _ if to == self.from => 0,
+            (Source::Host(other), _) => usize::from(other == to),
+            (Source::Xbar(_), Attachment::Port(at)) => {
+                self.distinct[at.xbar as usize].count_ones().min(self.options.passes.into()) as usize
+            }
+            _ => 0,
+        }
+    }
+
+    /// The routes to a host, each the ports to leave by, in order. All are different. A host cabled
+    /// straight to this one has one route without hops.
+    pub fn routes_to<'a>(
+        &'a self,
+        topology: &'a Topology,
+        to: u32,
+    ) -> impl Iterator<Item = Vec<PortRef>> + 'a {
+        let at = match (self.source, topology.attachment(to)) {
+            (Source::Xbar(_), Attachment::Port(at)) if to != self.from => Some(at),
+            _ => None,
+        };
+        let direct = (self.source == Source::Host(to)).then(Vec::new);
+        let searches = at.map_or(0, |at| self.searches_to(topology, to, at.xbar));
+        direct.into_iter().chain(bits(searches).filter_map(move |search| {
+            let at = at?;
+            let mut hops: Vec<PortRef> =
+                self.entered(topology, search, at.xbar).map(|channel| topology.head(channel)).collect();
+            hops.reverse();
+            hops.push(at);
+            Some(hops)
+        }))
+    }
+
+    /// The routes to a host as they travel.
+    ///
+    /// # Errors
+    /// Each for itself, as for [`wire_route`].
+    pub fn wire_routes_to<'a>(
+        &'a self,
+        topology: &'a Topology,
+        to: u32,
+    ) -> impl Iterator<Item = Result<Route, RoutingError>> + 'a {
+        self.routes_to(topology, to).map(|hops| wire_route(topology, self.from, &hops))
+    }
+
+    /// The hosts that no route leads to, though the map lists them. Phantoms are not among them.
+    pub fn unreachable<'a>(&'a self, topology: &'a Topology) -> impl Iterator<Item = u32> + 'a {
+        (0..topology.host_count() as u32)
+            .filter(|&to| to != self.from && !topology.is_phantom(to) && self.count_to(topology, to) == 0)
+    }
+
+    /// Bytes of memory that the table takes.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.entries.capacity()
+            + (self.risen.capacity() + self.distinct.capacity()) * size_of::<u64>()
+    }
+
+    /// The searches (a bit each) that serve a host at an xbar.
+    fn searches_to(&self, topology: &Topology, to: u32, xbar: u32) -> u64 {
+        let neighbours = topology.hosts_of(xbar);
+        let turn = neighbours.binary_search(&to).unwrap_or_default();
+        let passes = usize::from(self.options.passes);
+        window(self.distinct[xbar as usize], self.first_turn(xbar) + turn * passes, passes)
+    }
+
+    /// The searches (a bit each) that serve any host at an xbar.
+    pub(super) fn searches_used(&self, topology: &Topology, xbar: u32) -> u64 {
+        if self.distinct.is_empty() {
+            return 0;
+        }
+        let hosts = topology.hosts_of(xbar).len() - usize::from(self.starts_at(xbar));
+        let routes = hosts * usize::from(self.options.passes);
+        window(self.distinct[xbar as usize], self.first_turn(xbar), routes)
+    }
+
+    /// For the searches that serve hosts at an xbar: how many, a host with n routes counting 1/n.
+    pub(super) fn load_by_search(
+        &self,
+        topology: &Topology,
+        xbar: u32,
+    ) -> impl Iterator<Item = (usize, f64)> {
+        let mut loads = [0.0; u64::BITS as usize];
+        for &host in topology.hosts_of(xbar).iter().filter(|&&host| host != self.from) {
+            let searches = self.searches_to(topology, host, xbar);
+            bits(searches).for_each(|search| loads[search] += 1.0 / f64::from(searches.count_ones()));
+        }
+        loads.into_iter().enumerate().filter(|&(_, load)| load > 0.0)
+    }
+
+    /// Whether the table can be of this topology.
+    pub(super) fn fits(&self, topology: &Topology) -> bool {
+        self.xbars == topology.xbar_count()
+            && (self.from as usize) < topology.host_count()
+            && self.source == Source::of(topology, self.from)
+    }
+
+    /// Whether the host is cabled to this xbar.
+    pub(super) fn starts_at(&self, xbar: u32) -> bool {
+        self.source == Source::Xbar(xbar)
+    }
+
+    /// Whose turn it is first at an xbar: not the same search everywhere.
+    fn first_turn(&self, xbar: u32) -> usize {
+        xbar as usize + self.from as usize
+    }
+
+    /// The way back of the channel by which a search enters a state, if that state has one.
+    pub(super) fn entry(&self, topology: &Topology, search: usize, rising: bool, xbar: u32) -> Option<u32> {
+        if self.starts_at(xbar) {
+            return None;
+        }
+        let channels = topology.channels_of(xbar);
+        let place = self.entries[(2 * search + usize::from(rising)) * self.xbars + xbar as usize];
+        let channel = channels.start + u32::from(place);
+        (channel < channels.end).then_some(channel)
+    }
+
+    /// Whether a search enters an xbar's falling state from a rising one.
+    pub(super) fn rose(&self, search: usize, xbar: u32) -> bool {
+        self.risen[xbar as usize] >> search & 1 == 1
+    }
+
+    /// The way back from an xbar to the source, as the ways back of the channels of its route.
+    pub(super) fn entered<'a>(
+        &'a self,
+        topology: &'a Topology,
+        search: usize,
+        xbar: u32,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let (mut xbar, mut rising) = (xbar, false);
+        // No route is longer than the limit, which bounds a table that went bad, too.
+        std::iter::from_fn(move || {
+            let channel = self.entry(topology, search, rising, xbar)?;
+            rising |= self.rose(search, xbar);
+            xbar = topology.head(channel).xbar;
+            Some(channel)
+        })
+        .take(self.options.max_hops.into())
+    }
+}
+
+/// The set bits of a word, lowest first.
+pub(super) fn bits(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (word != 0).then(|| word.trailing_zeros() as usize)?;
+        word &= word - 1;
+        Some(bit)
+    })
+}
+
+/// `length` of the set bits of `word` from the `start`-th on, in a circle; all if there are no more.
+fn window(word: u64, start: usize, length: usize) -> u64 {
+    let count = word.count_ones() as usize;
+    if length >= count {
+        return word;
+    }
+    let start = start % count;
+    let chosen = |place: usize| (place + count - start) % count < length;
+    bits(word).enumerate().filter(|&(place, _)| chosen(place)).fold(0, |all, (_, bit)| all | 1 << bit)
+}
+
+/// A route as it travels from a host: deltas between the ports of arrival and departure, and
+/// absolute ports where a delta does not fit and the xbar obeys them.
+///
+/// # Errors
+/// If the hops do not follow the cables, or a plain xbar would have to turn by more than 31 ports.
+pub fn wire_route(topology: &Topology, from: u32, hops: &[PortRef]) -> Result<Route, RoutingError> {
+    let mut route = Route::new();
+    let mut arrival = match topology.attachment(from) {
+        Attachment::Port(at) => Some(at),
+        Attachment::Host(_) | Attachment::Nothing => None,
+    };
+    for &hop in hops {
+        let Some(port) = arrival.filter(|at| at.xbar == hop.xbar) else {
+            return Err(RoutingError::NoCable { port: hop });
+        };
+        route.push(element(topology, port, hop.port)?);
+        arrival = match topology.far(hop) {
+            Far::Channel(channel) => Some(topology.head(channel)),
+            Far::Host(_) => None,
+            Far::Nothing => return Err(RoutingError::NoCable { port: hop }),
+        };
+    }
+    Ok(route)
+}
+
+fn element(topology: &Topology, arrival: PortRef, out: u8) -> Result<Element, RoutingError> {
+    match i8::try_from(i16::from(out) - i16::from(arrival.port)) {
+        Ok(delta @ -31..=31) => Ok(Element::Relative(delta)),
+        _ if topology.is_tagged(arrival.xbar) => Ok(Element::Absolute(out)),
+        _ => Err(RoutingError::DeltaTooLarge { xbar: arrival.xbar, arrival: arrival.port, out }),
+    }
+}
