@@ -136,15 +136,14 @@ impl Agent {
         let id = request.id;
         let info = self.info();
         let (way_there, way_back) = ways_of(&request);
-        let probe = |kind, left| Message::Probe(Probe { id, kind, left, info, way_there: way_there.clone() });
         let (counter, message) = match request.kind {
-            RequestKind::Loopback { left } => {
-                (&mut self.sent.switch_probes, probe(ProbeKind::Loopback, left))
+            RequestKind::Probe { kind, left } => {
+                let counter = match kind {
+                    ProbeKind::Compare => &mut self.sent.compares,
+                    ProbeKind::Loopback | ProbeKind::Identify => &mut self.sent.switch_probes,
+                };
+                (counter, Message::Probe(Probe { id, kind, left, info, way_there: way_there.clone() }))
             }
-            RequestKind::Identify { left } => {
-                (&mut self.sent.switch_probes, probe(ProbeKind::Identify, left))
-            }
-            RequestKind::Compare { left } => (&mut self.sent.compares, probe(ProbeKind::Compare, left)),
             RequestKind::Scout { .. } => {
                 let (way_back, way_there) = (way_back.clone(), way_there.clone());
                 let scout = Scout { id, info, way_back, way_there, reason: Reason::Mapping };
@@ -170,12 +169,7 @@ impl Agent {
     }
 
     fn mapping_outcome(&mut self, now: Instant, id: u32, outcome: Outcome) -> bool {
-        let Some(mapping) = self.mapping.as_mut() else { return false };
-        let waits = mapping.explorer.waits_for(id);
-        if waits {
-            mapping.explorer.handle_outcome(now, id, outcome);
-        }
-        waits
+        self.mapping.as_mut().is_some_and(|mapping| mapping.explorer.handle_outcome(now, id, outcome))
     }
 
     /// An agent answered a probe or scout of exploration. False if none waits for it.
@@ -253,7 +247,7 @@ impl Agent {
 /// The ways to and from what a request looks for, its turn left out.
 fn ways_of(request: &Request) -> (Route, Route) {
     match &request.kind {
-        RequestKind::Loopback { left } | RequestKind::Compare { left } | RequestKind::Identify { left } => {
+        RequestKind::Probe { left, .. } => {
             let turn = request.route.hops().saturating_sub(usize::from(*left));
             let there = request.route.elements().take(turn).collect();
             let back = request.route.elements().skip(turn + 1).collect();
