@@ -241,7 +241,8 @@ impl Explorer {
             compares: Compares::default(),
             pending: BTreeMap::new(),
             deadlines: VecDeque::new(),
-            next_id: ChaCha8Rng::seed_from_u64(seed).next_u32(),
+            // The agent keeps the first bit of ids for itself, so no id may reach it.
+            next_id: ChaCha8Rng::seed_from_u64(seed).next_u32() >> 2,
             first_cable_sent: 0,
             direct: None,
             tags_seen: false,
