@@ -16,7 +16,7 @@ use crate::wire::{AgentState, Message, Probe, ProbeKind, Reason, Reply, Route, S
 use crate::{Instant, Mac};
 
 /// Longest pause that a mapper imposes on others; it asks anew with each mapping.
-const LONGEST_PAUSE_MS: u16 = 5000;
+pub(super) const LONGEST_PAUSE_MS: u16 = 5000;
 /// Longest wait before a failed exploration is begun anew.
 const LONGEST_RETRY: Duration = Duration::from_secs(1);
 
