@@ -145,6 +145,7 @@ fn an_interface_may_vanish_and_return() {
     bench.wait_for_log("carrier=true");
     assert!(bench.stamp_seen_from("h2").has_carrier(1));
     assert_eq!(bench.exchange("h2", &[Element::Relative(-1)], &[0; 60], "h1"), [0; 60]);
+    assert_eq!(bench.exchange("h1", &[Element::Relative(1)], &[0; 60], "h2"), [0; 60]);
 }
 
 #[test]
