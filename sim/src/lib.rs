@@ -4,8 +4,6 @@
 //! - [`fabric`]: xbars, cables and interfaces, and what befalls them.
 //! - [`node`]: what sits at a host: an agent, or something that stands in for one.
 //! - [`faults`]: what goes wrong, and when.
-//! - [`topology`]: fabrics by the name of their shape.
-//! - [`world`]: clock, events, agents, checks, trace.
 //! - [`hostile`]: an agent that has turned against the others.
 //! - [`world`]: clock, events, agents, checks.
 //! - [`setup`]: a run, described so that it can be run again.

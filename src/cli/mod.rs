@@ -7,7 +7,9 @@
 
 pub mod agent;
 pub mod board_info;
+pub mod fabric_argument;
 pub mod lab_plan;
+pub mod output;
 pub mod sim;
 pub mod topology;
 pub mod xbar;

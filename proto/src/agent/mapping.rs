@@ -24,8 +24,6 @@ const LONGEST_RETRY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Mapping {
     explorer: Explorer,
-    /// Added to the explorer's ids on the wire, so that answers to earlier explorations miss.
-    base: u32,
     began: Instant,
     sent_before: (u64, u64, u64),
     /// Ways of the latest requests, so that a host that answers can be reached again.
@@ -38,14 +36,6 @@ impl Mapping {
     /// When the next time-out falls due.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.explorer.poll_timeout()
-    }
-
-    fn wire_id(&self, id: u32) -> u32 {
-        self.base.wrapping_add(id) & !super::requests::Requests::ID_BIT
-    }
-
-    fn explorer_id(&self, wire_id: u32) -> u32 {
-        wire_id.wrapping_sub(self.base) & !super::requests::Requests::ID_BIT
     }
 }
 
@@ -107,9 +97,9 @@ impl Agent {
             None => Explorer::new(&settings, own, seed),
         };
         self.suspects.clear();
+        self.heard.clear();
         self.mapping = Some(Box::new(Mapping {
             explorer,
-            base: self.rng.next_u32(),
             began: now,
             sent_before: (self.sent.switch_probes, self.sent.scouts, self.sent.compares),
             ways: VecDeque::new(),
@@ -143,18 +133,17 @@ impl Agent {
     }
 
     fn send_probe(&mut self, mapping: &mut Mapping, request: Request) {
-        let id = mapping.wire_id(request.id);
+        let id = request.id;
         let info = self.info();
         let (way_there, way_back) = ways_of(&request);
-        let probe = |kind, left| Message::Probe(Probe { id, kind, left, info, way_there: way_there.clone() });
         let (counter, message) = match request.kind {
-            RequestKind::Loopback { left } => {
-                (&mut self.sent.switch_probes, probe(ProbeKind::Loopback, left))
+            RequestKind::Probe { kind, left } => {
+                let counter = match kind {
+                    ProbeKind::Compare => &mut self.sent.compares,
+                    ProbeKind::Loopback | ProbeKind::Identify => &mut self.sent.switch_probes,
+                };
+                (counter, Message::Probe(Probe { id, kind, left, info, way_there: way_there.clone() }))
             }
-            RequestKind::Identify { left } => {
-                (&mut self.sent.switch_probes, probe(ProbeKind::Identify, left))
-            }
-            RequestKind::Compare { left } => (&mut self.sent.compares, probe(ProbeKind::Compare, left)),
             RequestKind::Scout { .. } => {
                 let (way_back, way_there) = (way_back.clone(), way_there.clone());
                 let scout = Scout { id, info, way_back, way_there, reason: Reason::Mapping };
@@ -180,13 +169,7 @@ impl Agent {
     }
 
     fn mapping_outcome(&mut self, now: Instant, id: u32, outcome: Outcome) -> bool {
-        let Some(mapping) = self.mapping.as_mut() else { return false };
-        let id = mapping.explorer_id(id);
-        let waits = mapping.explorer.waits_for(id);
-        if waits {
-            mapping.explorer.handle_outcome(now, id, outcome);
-        }
-        waits
+        self.mapping.as_mut().is_some_and(|mapping| mapping.explorer.handle_outcome(now, id, outcome))
     }
 
     /// An agent answered a probe or scout of exploration. False if none waits for it.
@@ -264,7 +247,7 @@ impl Agent {
 /// The ways to and from what a request looks for, its turn left out.
 fn ways_of(request: &Request) -> (Route, Route) {
     match &request.kind {
-        RequestKind::Loopback { left } | RequestKind::Compare { left } | RequestKind::Identify { left } => {
+        RequestKind::Probe { left, .. } => {
             let turn = request.route.hops().saturating_sub(usize::from(*left));
             let there = request.route.elements().take(turn).collect();
             let back = request.route.elements().skip(turn + 1).collect();

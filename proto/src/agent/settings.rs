@@ -14,6 +14,9 @@ pub struct Settings {
     pub level: u8,
     /// What the host runs: see [`host_type`].
     pub host_type: u8,
+    /// How long an agent sleeps before its first mapping. Asleep it answers scouts, so agents that
+    /// start together all find each other, and most never need to map.
+    pub start_delay: Duration,
     /// Most ports that a plain xbar can have (a plain xbar cannot be asked).
     pub plain_ports: u8,
     /// Longest way, in xbars, that exploration follows.
@@ -60,6 +63,7 @@ impl Settings {
             mac,
             level: 1,
             host_type: host_type::ETHERNET,
+            start_delay: Duration::from_millis(10),
             plain_ports: 16,
             max_hops: 11,
             probe_timeout: Duration::from_millis(10),

@@ -15,6 +15,8 @@ struct Side {
     hits: [u32; DELTAS],
     probes: [u32; DELTAS],
     anchored: u32,
+    /// How many of them were by the first probe.
+    at_once: u32,
     failed: u32,
 }
 
@@ -30,7 +32,7 @@ fn index(delta: i16) -> usize {
 
 impl Guess {
     pub(super) fn new() -> Self {
-        let side = Side { hits: [0; DELTAS], probes: [0; DELTAS], anchored: 0, failed: 0 };
+        let side = Side { hits: [0; DELTAS], probes: [0; DELTAS], anchored: 0, at_once: 0, failed: 0 };
         Self { sides: [side.clone(), side] }
     }
 
@@ -41,10 +43,32 @@ impl Guess {
         side.hits[index(delta)] += u32::from(host);
     }
 
-    /// A glance ended, with a host or without.
-    pub(super) fn glanced(&mut self, behind_hosts: bool, host: bool) {
+    /// A glance ended with a host, after so many probes.
+    pub(super) fn succeeded(&mut self, behind_hosts: bool, probes: u8) {
         let side = &mut self.sides[usize::from(behind_hosts)];
-        *(if host { &mut side.anchored } else { &mut side.failed }) += 1;
+        side.anchored += 1;
+        side.at_once += u32::from(probes <= 1);
+        if side.anchored == 16 {
+            // What was learned lately counts for more.
+            side.anchored /= 2;
+            side.at_once /= 2;
+        }
+    }
+
+    /// A glance ended without a host.
+    pub(super) fn failed(&mut self, behind_hosts: bool) {
+        self.sides[usize::from(behind_hosts)].failed += 1;
+    }
+
+    /// Whether any glance ended with a host.
+    pub(super) fn was_of_use(&self, behind_hosts: bool) -> bool {
+        self.sides[usize::from(behind_hosts)].anchored > 0
+    }
+
+    /// How many probes a glance may take: one, where nearly all that found a host needed no more.
+    pub(super) fn glance_probes(&self, behind_hosts: bool) -> u8 {
+        let side = &self.sides[usize::from(behind_hosts)];
+        if side.anchored >= 4 && side.at_once * 8 >= side.anchored * 7 { 1 } else { 3 }
     }
 
     /// Whether a glance is worth its probes: one in eight ended well, or there were too few to say.

@@ -78,15 +78,16 @@ pub(super) struct Knowledge {
     /// Roots of which something new is known since this was last drained.
     touched: Vec<u32>,
     plain_ports: i16,
-    max_hosts: usize,
 }
 
 impl Knowledge {
     /// Most nodes: several sights of each of the 65,535 xbars that a map can hold.
     const MAX_NODES: usize = 4 * 65_535;
+    /// Most hosts.
+    const MAX_HOSTS: usize = 65_535;
 
     /// Nothing but the own host, which has index 0.
-    pub(super) fn new(own: Host, plain_ports: i16, max_hosts: usize) -> Self {
+    pub(super) fn new(own: Host, plain_ports: i16) -> Self {
         Self {
             nodes: Vec::new(),
             hosts: vec![KnownHost { host: own, at: None }],
@@ -95,7 +96,6 @@ impl Knowledge {
             facts: Vec::new(),
             touched: Vec::new(),
             plain_ports,
-            max_hosts,
         }
     }
 
@@ -143,6 +143,14 @@ impl Knowledge {
         self.nodes[root as usize].xbar.as_deref_mut().expect("a root has a state")
     }
 
+    /// The xbar that a far end is a port of, if it is one.
+    pub(super) fn xbar_of(&self, far: Far) -> Option<&XbarState> {
+        match far {
+            Far::Xbar(at) => Some(self.xbar(at.node)),
+            Far::Host(_) => None,
+        }
+    }
+
     /// All roots, oldest first.
     pub(super) fn roots(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.nodes.len() as u32).filter(|&node| self.is_root(node))
@@ -166,6 +174,11 @@ impl Knowledge {
     /// All hosts met; the own host is first.
     pub(super) fn hosts(&self) -> &[KnownHost] {
         &self.hosts
+    }
+
+    /// Whether this host was met.
+    pub(super) fn knows_host(&self, mac: Mac) -> bool {
+        self.host_index.contains_key(&mac)
     }
 
     /// Roots of which something new is known since the last call, oldest first.
@@ -199,8 +212,8 @@ impl Knowledge {
         if let Some(&index) = self.host_index.get(&host.mac) {
             return Ok(index);
         }
-        if self.hosts.len() >= self.max_hosts {
-            return Err(ExploreError::TooManyHosts { limit: self.max_hosts });
+        if self.hosts.len() >= Self::MAX_HOSTS {
+            return Err(ExploreError::TooManyHosts);
         }
         let index = self.hosts.len() as u32;
         self.hosts.push(KnownHost { host: Host { at: None, ..host }, at: None });

@@ -34,10 +34,10 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use thiserror::Error;
 
-use crate::Instant;
 use crate::agent::Settings;
 use crate::map::{Host, Map, PortRef};
-use crate::wire::{Route, Stamp};
+use crate::wire::{ProbeKind, Route, Stamp};
+use crate::{Instant, Mac};
 
 use compare::Compares;
 use guess::Guess;
@@ -58,13 +58,6 @@ pub struct ExploreSettings {
     pub probe_tries: u8,
     /// Most probes under way at once.
     pub probe_window: usize,
-    /// Most hosts; more are an error.
-    pub max_hosts: usize,
-}
-
-impl ExploreSettings {
-    /// Most hosts of a map if nothing else is said: as many as it has room for xbars.
-    pub const MAX_HOSTS: usize = 65_535;
 }
 
 impl From<&Settings> for ExploreSettings {
@@ -75,7 +68,6 @@ impl From<&Settings> for ExploreSettings {
             probe_timeout: settings.probe_timeout,
             probe_tries: settings.probe_tries,
             probe_window: settings.probe_window,
-            max_hosts: Self::MAX_HOSTS,
         }
     }
 }
@@ -83,7 +75,8 @@ impl From<&Settings> for ExploreSettings {
 /// Something to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// Names it in [`Explorer::handle_outcome`].
+    /// Names it in [`Explorer::handle_outcome`]. The first bit is clear; the first id is drawn from
+    /// the seed, so that answers to an earlier exploration miss.
     pub id: u32,
     /// All elements, to the turn and back.
     pub route: Route,
@@ -94,18 +87,10 @@ pub struct Request {
 /// What to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RequestKind {
-    /// A loopback probe.
-    Loopback {
-        /// See [`Probe::left`](crate::wire::Probe::left).
-        left: u8,
-    },
-    /// A compare probe.
-    Compare {
-        /// See [`Probe::left`](crate::wire::Probe::left).
-        left: u8,
-    },
-    /// An identify probe.
-    Identify {
+    /// A probe.
+    Probe {
+        /// Its kind.
+        kind: ProbeKind,
         /// See [`Probe::left`](crate::wire::Probe::left).
         left: u8,
     },
@@ -139,12 +124,9 @@ pub enum ExploreError {
     /// More xbars than a map can hold.
     #[error("the fabric has more xbars than the 65,535 that a map can hold")]
     TooManyXbars,
-    /// More hosts than allowed.
-    #[error("the fabric has more than {limit} hosts")]
-    TooManyHosts {
-        /// The most that are allowed.
-        limit: usize,
-    },
+    /// More hosts than an exploration can hold.
+    #[error("the fabric has more than the 65,535 hosts that an exploration can hold")]
+    TooManyHosts,
 }
 
 /// What an exploration sent so far, retries counted.
@@ -185,6 +167,9 @@ pub struct KnownHost {
     /// The way from there to here.
     pub way_back: Route,
 }
+
+/// Ids of requests have 31 bits: agents mark other ids by the bit left over.
+const ID_MASK: u32 = u32::MAX >> 1;
 
 /// Explores a fabric. See the module for how.
 ///
@@ -231,7 +216,7 @@ impl Explorer {
             probe_window: settings.probe_window.max(1),
             ..*settings
         };
-        let known = Knowledge::new(own, i16::from(settings.plain_ports), settings.max_hosts.max(1));
+        let known = Knowledge::new(own, i16::from(settings.plain_ports));
         Self {
             known,
             settings,
@@ -241,7 +226,7 @@ impl Explorer {
             compares: Compares::default(),
             pending: BTreeMap::new(),
             deadlines: VecDeque::new(),
-            next_id: ChaCha8Rng::seed_from_u64(seed).next_u32(),
+            next_id: ChaCha8Rng::seed_from_u64(seed).next_u32() & ID_MASK,
             first_cable_sent: 0,
             direct: None,
             tags_seen: false,
@@ -299,20 +284,16 @@ impl Explorer {
         None
     }
 
-    /// Whether the request `id` is under way.
-    pub fn waits_for(&self, id: u32) -> bool {
-        self.pending.contains_key(&id)
-    }
-
-    /// What came of the request `id`.
-    pub fn handle_outcome(&mut self, _now: Instant, id: u32, outcome: Outcome) {
+    /// What came of the request `id`. Whether anything waited for it; if not, nothing changes.
+    pub fn handle_outcome(&mut self, _now: Instant, id: u32, outcome: Outcome) -> bool {
         let Some(pending) = self.pending.remove(&id) else {
             self.cost.unexpected += 1;
-            return;
+            return false;
         };
         self.queues.done(pending.class);
         let worked = self.work_in(&pending, Some(outcome));
         self.settle(worked);
+        true
     }
 
     /// Gives up on requests that have waited too long.
@@ -351,6 +332,11 @@ impl Explorer {
         self.reachable_hosts()
     }
 
+    /// Whether this host was met.
+    pub fn knows_host(&self, mac: Mac) -> bool {
+        self.known.knows_host(mac)
+    }
+
     /// Draws the line under an outcome: wakes what it concerns, or ends with an error.
     fn settle(&mut self, worked: Result<(), ExploreError>) {
         self.dirty = true;
@@ -375,7 +361,7 @@ impl Explorer {
             return None;
         };
         let id = self.next_id;
-        self.next_id = self.next_id.wrapping_add(1);
+        self.next_id = self.next_id.wrapping_add(1) & ID_MASK;
         self.count(&job, &kind);
         self.sent(&job);
         let deadline = now + self.settings.probe_timeout;

@@ -63,6 +63,7 @@ impl Explorer {
         let xbar = self.known.xbar_mut(root.node);
         xbar.waiting = xbar.waiting.saturating_sub(1);
         xbar.glanced += u8::from(class == Class::Glance);
+        let probes = xbar.glanced;
         let port = xbar.port_mut(root.delta);
         port.waiting = port.waiting.saturating_sub(1);
 
@@ -83,19 +84,19 @@ impl Explorer {
             Some(_) => self.unexpected(),
         }
         if class == Class::Glance && was_seen {
-            self.note_glance(at.node, behind_hosts);
+            self.note_glance(at.node, behind_hosts, probes);
         }
         self.wake(at.node);
         Ok(())
     }
 
     /// Learns from how a glance ended, once it has.
-    fn note_glance(&mut self, node: u32, behind_hosts: bool) {
+    fn note_glance(&mut self, node: u32, behind_hosts: bool, probes: u8) {
         if self.known.xbar(node).stage == Stage::Resolved {
-            self.guess.glanced(behind_hosts, true);
+            self.guess.succeeded(behind_hosts, probes);
         } else if self.is_glance_over(node) && !self.known.xbar(node).glance_failed {
             self.known.xbar_mut(node).glance_failed = true;
-            self.guess.glanced(behind_hosts, false);
+            self.guess.failed(behind_hosts);
         }
     }
 

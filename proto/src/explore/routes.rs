@@ -41,9 +41,9 @@ impl Way {
         Self::along(knowledge, Some(At { node: via, delta: root.delta - shift }))
     }
 
-    /// The way to the entry of the xbar that `node` is a sight of.
+    /// The way by which `node` was found, to its entry.
     pub(super) fn to(knowledge: &Knowledge, node: u32) -> Option<Self> {
-        Self::along(knowledge, knowledge.parent(knowledge.xbar(node).via))
+        Self::along(knowledge, knowledge.parent(node))
     }
 
     /// The way by which a node was found, and on by the exit `at` in that node's own frame.

@@ -34,8 +34,8 @@ const QUEUED: [Class; 3] = [Class::Port, Class::Glance, Class::Retry];
 
 /// Port probes under way at once on one plain xbar: what they find may spare the others.
 const PLAIN_PORTS_AT_ONCE: u16 = 4;
-/// Port probes of a glance in all.
-const GLANCES: u8 = 3;
+/// Glances that may fail behind one xbar before no more are cast there.
+const FAILED_GLANCES: usize = 2;
 /// Port probes of a study between two looks at what they found.
 const STUDY_STEP: u8 = 3;
 /// Sights studied at once.
@@ -230,7 +230,7 @@ impl Explorer {
             return None;
         }
         if self.tags_seen && self.may_identify(xbar, 1) {
-            return Some(Job::Identify(node));
+            return Some(Job::Identify(xbar.via));
         }
         let plain = xbar.tag.is_none();
         if !self.is_within_reach(node) || (plain && xbar.waiting >= PLAIN_PORTS_AT_ONCE) {
@@ -245,7 +245,7 @@ impl Explorer {
             return None;
         }
         if self.may_identify(xbar, self.settings.probe_tries) {
-            return Some(Job::Identify(node));
+            return Some(Job::Identify(xbar.via));
         }
         if !self.is_within_reach(node) || self.new_port(xbar).is_some() {
             return None;
@@ -265,11 +265,13 @@ impl Explorer {
             return None;
         }
         if self.tags_seen && self.may_identify(xbar, 1) {
-            return Some(Job::Identify(node));
+            return Some(Job::Identify(xbar.via));
         }
         let behind_hosts = self.is_behind_hosts(node);
-        let worth = xbar.glanced < GLANCES && self.guess.is_worth_a_glance(behind_hosts);
-        if !worth || xbar.waiting >= 2 || !self.is_within_reach(node) {
+        if xbar.glanced + xbar.waiting as u8 >= self.guess.glance_probes(behind_hosts) || xbar.waiting >= 2 {
+            return None;
+        }
+        if !self.is_within_reach(node) || !self.is_worth_a_glance(node, behind_hosts) {
             return None;
         }
         // Where hosts stand is known by delta from the entry.
@@ -281,6 +283,25 @@ impl Explorer {
             return None;
         }
         self.port_job(node, best + entry)
+    }
+
+    /// Whether a glance at this sight is worth its probes: if others behind the same xbar had hosts,
+    /// or a study needs one; or, where few of them were looked at, if glances were of use elsewhere.
+    fn is_worth_a_glance(&self, node: u32, behind_hosts: bool) -> bool {
+        let generally = self.guess.is_worth_a_glance(behind_hosts);
+        self.known.neighbours(node).map(|at| self.known.xbar(at.node)).any(|near| {
+            let studied = matches!(near.stage, Stage::Studied | Stage::Compared);
+            let mut failed = 0;
+            for far in near.fars().filter_map(|(_, far)| self.known.xbar_of(far)) {
+                if far.hosted {
+                    return true;
+                }
+                failed += usize::from(far.glance_failed);
+            }
+            let few = failed < FAILED_GLANCES;
+            (studied && (few || self.guess.was_of_use(behind_hosts)))
+                || (near.stage == Stage::Resolved && few && generally)
+        })
     }
 
     /// Whether a glance at this sight has nothing more to ask or to wait for.
@@ -314,7 +335,7 @@ impl Explorer {
             return None;
         }
         if self.tags_seen && self.may_identify(xbar, 1) {
-            return Some(Job::Identify(node));
+            return Some(Job::Identify(xbar.via));
         }
         if xbar.study_left == 0 {
             if xbar.waiting > 0 || xbar.identify_waiting || self.has_unsettled_neighbour(node) {
@@ -334,7 +355,7 @@ impl Explorer {
             return self.port_job(node, delta);
         }
         if self.may_identify(xbar, self.settings.probe_tries) {
-            return Some(Job::Identify(node));
+            return Some(Job::Identify(xbar.via));
         }
         if !xbar.identify_waiting && !self.has_unsettled_neighbour(node) {
             self.known.xbar_mut(node).stage = Stage::Compared;

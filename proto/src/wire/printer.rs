@@ -98,18 +98,18 @@ fn write_data(f: &mut fmt::Formatter<'_>, body: &[u8]) -> fmt::Result {
 
 fn write_message(f: &mut fmt::Formatter<'_>, message: &Message) -> fmt::Result {
     match message {
-        Message::Probe(Probe { id, kind, left, info }) => {
+        Message::Probe(Probe { id, kind, left, info, way_there }) => {
             let kind = match kind {
                 ProbeKind::Loopback => "loopback",
                 ProbeKind::Compare => "compare",
                 ProbeKind::Identify => "identify",
             };
-            write!(f, "probe {kind} #{id} left {left} from {}", Shown(info))
+            write!(f, "probe {kind} #{id} there {way_there} left {left} from {}", Shown(info))
         }
-        Message::Scout(Scout { id, info, way_back, reason }) => {
+        Message::Scout(Scout { id, info, way_back, way_there, reason }) => {
             f.write_str("scout ")?;
             write_reason(f, reason)?;
-            write!(f, " #{id} back {way_back} from {}", Shown(info))
+            write!(f, " #{id} there {way_there} back {way_back} from {}", Shown(info))
         }
         Message::Reply(Reply { id, to, info, answer }) => {
             f.write_str("reply ")?;

@@ -20,10 +20,23 @@ use crate::world::{TraceError, TraceEvent, TraceSink};
 pub struct Header {
     /// [`Header::SCHEMA`].
     pub schema: String,
-    /// The fabric: a generator's spec or the text of a `mapper.map/1` file.
-    pub topology: String,
-    /// All else.
-    pub setup: Setup,
+    /// What ran.
+    pub recorded: Recorded,
+}
+
+/// What a trace is of.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Recorded {
+    /// A run.
+    Run {
+        /// The fabric: a generator's spec or the text of a file.
+        topology: String,
+        /// All else.
+        setup: Box<Setup>,
+    },
+    /// The [`Scenario`](crate::search::Scenario) of this seed.
+    FaultSeed(u64),
 }
 
 impl Header {
@@ -31,8 +44,8 @@ impl Header {
     pub const SCHEMA: &'static str = "mapper.trace/1";
 
     /// The header of a run.
-    pub fn new(topology: String, setup: Setup) -> Self {
-        Self { schema: Self::SCHEMA.to_owned(), topology, setup }
+    pub fn new(recorded: Recorded) -> Self {
+        Self { schema: Self::SCHEMA.to_owned(), recorded }
     }
 }
 

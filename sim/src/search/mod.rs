@@ -14,7 +14,7 @@ use mapper_proto::map::Fabric;
 use thiserror::Error;
 
 use crate::setup::{Setup, SetupError};
-use crate::world::{RouteComputer, Stopped, Until, World, WorldError};
+use crate::world::{RouteComputer, Stopped, TraceSink, Until, World, WorldError};
 
 /// A fabric, and what befalls it.
 #[derive(Clone, PartialEq, Debug)]
@@ -76,31 +76,44 @@ impl Scenario {
     /// Most frames that agents may have under way at once, for each of them.
     const MAX_IN_FLIGHT: usize = 512;
 
-    /// Runs it and checks all that must hold.
+    /// Runs it and checks all that must hold. All that happens goes to `sink`, if there is one.
     ///
     /// # Errors
     /// If something does not hold.
-    pub fn run<C: RouteComputer>(&self, computer: C) -> Result<Outcome, Violation> {
+    pub fn run<C: RouteComputer>(
+        &self,
+        computer: C,
+        sink: Option<Box<dyn TraceSink>>,
+    ) -> Result<Outcome, Violation> {
         let mut world = self.setup.world(&self.fabric, computer)?;
-        self.run_checked(&mut world, self.healed_at)?;
+        if let Some(sink) = sink {
+            world.record(sink);
+        }
+        let outcome = self.run_in(&mut world)?;
+        world.end_record().map_err(WorldError::from)?;
+        Ok(outcome)
+    }
+
+    fn run_in<C: RouteComputer>(&self, world: &mut World<C>) -> Result<Outcome, Violation> {
+        self.run_checked(world, self.healed_at)?;
         let deadline = self.healed_at + Self::PATIENCE;
         let mut stopped = Stopped::Limit;
         while stopped == Stopped::Limit && world.now() < deadline {
             let next = deadline.min(world.now() + Self::LOOK_EVERY);
             stopped = world.run(Until::Configured, next)?;
-            self.check_safety(&mut world)?;
+            self.check_safety(world)?;
         }
         if stopped == Stopped::Limit {
             let why = world.verdict().why_not;
             return Err(Violation::NotConverged { after: Self::PATIENCE, why });
         }
         let healing = world.now().since(self.healed_at);
-        self.check_agreed(&mut world)?;
-        let before = versions(&world);
+        self.check_agreed(world)?;
+        let before = versions(world);
         let quiet_until = world.now() + Self::QUIET;
-        self.run_checked(&mut world, quiet_until)?;
-        self.check_agreed(&mut world)?;
-        if versions(&world) != before {
+        self.run_checked(world, quiet_until)?;
+        self.check_agreed(world)?;
+        if versions(world) != before {
             let why = "the agents made another map though nothing changed".to_owned();
             return Err(Violation::Unsafe { at: world.now(), why });
         }

@@ -1,0 +1,226 @@
+//! A fabric that answers probes exactly as crossbars and agents would, and a driver that lets an
+//! explorer explore it in virtual time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use mapper_proto::explore::{
+    ExploreCost, ExploreError, ExploreSettings, Explorer, Outcome, Request, RequestKind,
+};
+use mapper_proto::map::{Host, Map, PortRef};
+use mapper_proto::wire::{Element, ProbeKind, Route, Stamp};
+use mapper_proto::{Instant, Mac};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// What is at the other end of a cable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum End {
+    Host(usize),
+    Port(PortRef),
+}
+
+/// Where a frame ends up: the host, what is left of its route, its stamp.
+struct Landing {
+    host: usize,
+    left: Vec<Element>,
+    stamp: Option<Stamp>,
+}
+
+/// A fabric that answers probes.
+pub(crate) struct OracleFabric {
+    pub(crate) map: Map,
+    ends: BTreeMap<PortRef, End>,
+    /// Hosts without an agent.
+    pub(crate) mute: BTreeSet<Mac>,
+    pub(crate) first_port: u8,
+    /// The share of frames that get lost, there and back together.
+    pub(crate) loss: f64,
+    pub(crate) round_trip: Duration,
+    pub(crate) rng: ChaCha8Rng,
+}
+
+impl OracleFabric {
+    pub(crate) fn new(map: &Map, first_port: u8) -> Self {
+        let mut ends = BTreeMap::new();
+        for (index, host) in map.hosts.iter().enumerate() {
+            if let Some(at) = host.at {
+                assert!(ends.insert(at, End::Host(index)).is_none(), "two cables at {at:?}");
+            }
+        }
+        for cable in &map.cables {
+            assert!(ends.insert(cable.a, End::Port(cable.b)).is_none(), "two cables at {:?}", cable.a);
+            if cable.a != cable.b {
+                assert!(ends.insert(cable.b, End::Port(cable.a)).is_none(), "two cables at {:?}", cable.b);
+            }
+        }
+        Self {
+            map: map.clone(),
+            ends,
+            mute: BTreeSet::new(),
+            first_port,
+            loss: 0.0,
+            round_trip: Duration::from_micros(100),
+            rng: ChaCha8Rng::seed_from_u64(1),
+        }
+    }
+
+    /// Where a frame ends up that `host` sends; `None` if it gets lost.
+    fn walk(&self, host: usize, route: &[Element]) -> Option<Landing> {
+        let mut route = route.iter().copied();
+        let mut stamp = None;
+        let mut end = match self.map.hosts[host].at {
+            Some(at) => End::Port(at),
+            None => End::Host((0..self.map.hosts.len()).find(|&other| {
+                other != host && self.map.hosts[other].at.is_none() && self.map.xbars.is_empty()
+            })?),
+        };
+        loop {
+            let arrival = match end {
+                End::Host(host) => return Some(Landing { host, left: route.collect(), stamp }),
+                End::Port(arrival) => arrival,
+            };
+            let xbar = self.map.xbars[arrival.xbar as usize];
+            let ports = i16::from(self.first_port)..i16::from(self.first_port) + i16::from(xbar.ports);
+            let out = match (route.next()?, xbar.tag) {
+                (Element::Relative(delta), _) => i16::from(arrival.port) + i16::from(delta),
+                (Element::Absolute(port), Some(_)) => i16::from(port),
+                (Element::Identify, Some(tag)) => {
+                    let mut carrier = [0; 32];
+                    for port in ports.clone().map(|port| port as u8) {
+                        if self.ends.contains_key(&PortRef { xbar: arrival.xbar, port }) {
+                            carrier[usize::from(port / 8)] |= 1 << (port % 8);
+                        }
+                    }
+                    stamp = Some(Stamp { tag, ports: xbar.ports, arrival: arrival.port, carrier });
+                    i16::from(arrival.port)
+                }
+                _ => return None,
+            };
+            if !ports.contains(&out) {
+                return None;
+            }
+            end = *self.ends.get(&PortRef { xbar: arrival.xbar, port: out as u8 })?;
+        }
+    }
+
+    /// What comes of a request that the host `own` sends; `None` for silence.
+    pub(crate) fn answer(&mut self, own: usize, request: &Request) -> Option<Outcome> {
+        if self.loss > 0.0 && self.rng.random_bool(self.loss) {
+            return None;
+        }
+        let route: Vec<Element> = request.route.elements().collect();
+        let landing = self.walk(own, &route)?;
+        let turns = matches!(landing.left.first(), Some(Element::Relative(0) | Element::Identify));
+        let answers = !self.mute.contains(&self.map.hosts[landing.host].mac);
+        let reply = |way_back: &[Element]| {
+            let back = self.walk(landing.host, way_back)?;
+            (back.host == own && back.left.is_empty()).then(|| Outcome::Host(self.map.hosts[landing.host]))
+        };
+        match &request.kind {
+            RequestKind::Probe { kind, left } => match (landing.host == own, landing.left.len()) {
+                (true, 0) => Some(Outcome::Returned { stamp: landing.stamp }),
+                (at_home, rest) if turns && rest == usize::from(*left) && *kind != ProbeKind::Compare => {
+                    if at_home {
+                        Some(Outcome::OwnHost)
+                    } else {
+                        answers.then(|| reply(&landing.left[1..])).flatten()
+                    }
+                }
+                _ => None,
+            },
+            RequestKind::Scout { way_back } => {
+                let arrived = landing.host != own && landing.left.is_empty() && answers;
+                let way_back: Vec<Element> = way_back.elements().collect();
+                arrived.then(|| reply(&way_back)).flatten()
+            }
+        }
+    }
+
+    /// What can be known: the part of the fabric that hangs together with the host `own`, without
+    /// hosts that have no agent.
+    pub(crate) fn knowable(&self, own: usize) -> Map {
+        let mac = self.map.hosts[own].mac;
+        let mut map = self.map.clone();
+        map.hosts.retain(|host| !self.mute.contains(&host.mac));
+        let own = map.hosts.iter().position(|host| host.mac == mac).unwrap();
+        map.component_of(own).map
+    }
+}
+
+pub(crate) fn settings(plain_ports: u8) -> ExploreSettings {
+    ExploreSettings {
+        plain_ports,
+        max_hops: 11,
+        probe_timeout: Duration::from_millis(1),
+        probe_tries: 3,
+        probe_window: 64,
+    }
+}
+
+/// What came of an exploration.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) map: Result<Map, ExploreError>,
+    pub(crate) cost: ExploreCost,
+    pub(crate) took: Duration,
+}
+
+pub(crate) fn own_host(fabric: &OracleFabric, own: usize) -> Host {
+    Host { at: None, ..fabric.map.hosts[own] }
+}
+
+/// Explores from the host `own`.
+pub(crate) fn explore(fabric: &mut OracleFabric, own: usize, settings: &ExploreSettings) -> Run {
+    let explorer = Explorer::new(settings, own_host(fabric, own), 7);
+    drive(fabric, own, settings, explorer)
+}
+
+/// Lets an explorer explore to its end.
+pub(crate) fn drive(
+    fabric: &mut OracleFabric,
+    own: usize,
+    settings: &ExploreSettings,
+    explorer: Explorer,
+) -> Run {
+    drive_with(fabric, own, settings, explorer, |_, outcome| outcome)
+}
+
+/// The same, with something that meddles with what comes of each request.
+pub(crate) fn drive_with(
+    fabric: &mut OracleFabric,
+    own: usize,
+    settings: &ExploreSettings,
+    mut explorer: Explorer,
+    mut meddle: impl FnMut(&Request, Option<Outcome>) -> Option<Outcome>,
+) -> Run {
+    let mut now = Instant::ZERO;
+    let mut events: BTreeMap<(Instant, u64), (u32, Outcome)> = BTreeMap::new();
+    let mut sent = 0;
+    loop {
+        while let Some(request) = explorer.poll_probe(now) {
+            sent += 1;
+            assert!(sent < 20_000_000, "exploration does not end");
+            assert!(request.route.as_bytes().len() <= Route::MAX_BYTES);
+            let outcome = fabric.answer(own, &request);
+            if let Some(outcome) = meddle(&request, outcome) {
+                events.insert((now + fabric.round_trip, sent), (request.id, outcome));
+            }
+        }
+        if let Some(map) = explorer.result() {
+            assert_eq!(explorer.cost().total(), sent, "every request is counted");
+            return Run { map, cost: explorer.cost(), took: now.since(Instant::ZERO) };
+        }
+        let event = events.first_key_value().map(|(&(at, _), _)| at);
+        let timeout = explorer.poll_timeout().expect("waits for something");
+        assert!(timeout <= now + settings.probe_timeout);
+        if let Some(at) = event.filter(|&at| at <= timeout) {
+            now = at;
+            let (_, (id, outcome)) = events.pop_first().unwrap();
+            explorer.handle_outcome(now, id, outcome);
+        } else {
+            now = timeout;
+            explorer.handle_timeout(now);
+        }
+    }
+}
