@@ -292,26 +292,26 @@ impl Explorer {
         self.queues.done(pending.class);
         let worked = self.work_in(&pending, Some(outcome));
         self.settle(worked);
+        self.drop_answered();
         true
     }
 
     /// Gives up on requests that have waited too long.
     pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some(&(deadline, id)) = self.deadlines.front()
-            && (deadline <= now || !self.pending.contains_key(&id))
-        {
+        while let Some(&(_, id)) = self.deadlines.front().filter(|(deadline, _)| *deadline <= now) {
             self.deadlines.pop_front();
             if let Some(pending) = self.pending.remove(&id) {
                 self.queues.done(pending.class);
                 let worked = self.work_in(&pending, None);
                 self.settle(worked);
             }
+            self.drop_answered();
         }
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.deadlines.iter().find(|(_, id)| self.pending.contains_key(id)).map(|&(deadline, _)| deadline)
+        self.deadlines.front().map(|&(deadline, _)| deadline)
     }
 
     /// The map, or why there is none, once; `None` while exploring and afterwards. Hosts stand by
@@ -329,6 +329,13 @@ impl Explorer {
     /// The other hosts met so far, in the order of meeting.
     pub fn known_hosts(&self) -> Vec<KnownHost> {
         self.reachable_hosts()
+    }
+
+    /// Forgets the deadlines of what was answered, so that the first one is of something pending.
+    fn drop_answered(&mut self) {
+        while self.deadlines.front().is_some_and(|(_, id)| !self.pending.contains_key(id)) {
+            self.deadlines.pop_front();
+        }
     }
 
     /// Whether this host was met.
