@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mapper_proto::agent::{Event, Settings, Status, Transmit};
+use mapper_proto::agent::{Agent, Event, Settings, Status, Transmit};
 use mapper_proto::map::{Map, MapVersion};
 use mapper_proto::wire::Route;
 use mapper_proto::{Instant, Mac};
@@ -42,9 +42,63 @@ pub trait Node: Send {
     fn map(&self) -> Option<Arc<Map>> {
         None
     }
+    /// Entries in its queues and tables.
+    fn load(&self) -> usize {
+        0
+    }
     /// A digest of the map that it holds, equal for equal maps. Cheap.
     fn map_digest(&self) -> Option<u64> {
         None
+    }
+}
+
+impl Node for Agent {
+    fn handle_frame(&mut self, now: Instant, payload: &[u8]) {
+        Self::handle_frame(self, now, payload);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        Self::handle_timeout(self, now);
+    }
+
+    fn handle_routes(&mut self, now: Instant, version: MapVersion, routes: Vec<(Mac, Route)>) {
+        Self::handle_routes(self, now, version, routes);
+    }
+
+    fn handle_routing_failure(&mut self, now: Instant, version: MapVersion, why: String) {
+        Self::handle_routing_failure(self, now, version, why);
+    }
+
+    fn poll_transmit(&mut self) -> Option<Transmit> {
+        Self::poll_transmit(self)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        Self::poll_timeout(self)
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        Self::poll_event(self)
+    }
+
+    fn is_honest(&self) -> bool {
+        true
+    }
+
+    fn load(&self) -> usize {
+        Self::load(self)
+    }
+
+    fn status(&self) -> Option<Status> {
+        Some(Self::status(self))
+    }
+
+    fn map(&self) -> Option<Arc<Map>> {
+        Self::map(self)
+    }
+
+    fn map_digest(&self) -> Option<u64> {
+        Self::map_digest(self)
     }
 }
 
@@ -52,6 +106,16 @@ pub trait Node: Send {
 pub trait Spawn {
     /// An agent with these settings that starts now. `seed` differs for each host and each start.
     fn agent(&mut self, host: u32, settings: &Settings, seed: u64, now: Instant) -> Box<dyn Node>;
+}
+
+/// Starts real agents.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RealAgents;
+
+impl Spawn for RealAgents {
+    fn agent(&mut self, _host: u32, settings: &Settings, seed: u64, now: Instant) -> Box<dyn Node> {
+        Box::new(Agent::new(settings.clone(), seed, now))
+    }
 }
 
 /// An agent that hangs: its host's wire has carrier, and nothing ever answers.

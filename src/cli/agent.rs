@@ -1,17 +1,28 @@
 //! `mapper agent`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::{CliError, Format};
+use crate::daemon::driver;
+use crate::daemon::options::Options;
 
 /// Options of `mapper agent`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Read options from this file, in the manner of mapper.toml. The command line wins.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    options: Options,
+}
 
 /// Runs it.
 ///
 /// # Errors
 /// In words for the user.
-pub fn run(_args: Args, _format: Format) -> Result<ExitCode, CliError> {
-    Err("not there yet".into())
+pub fn run(args: Args, _format: Format) -> Result<ExitCode, CliError> {
+    let file = args.config.as_deref().map(Options::read).transpose()?.unwrap_or_default();
+    let config = args.options.or(file).resolve()?;
+    Ok(driver::run(config)?)
 }

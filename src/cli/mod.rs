@@ -7,6 +7,9 @@
 
 pub mod agent;
 pub mod board_info;
+pub mod fabric_argument;
+pub mod lab_plan;
+pub mod output;
 pub mod sim;
 pub mod topology;
 pub mod xbar;
@@ -49,6 +52,9 @@ pub enum Command {
     Xbar(xbar::Args),
     /// Show the state of this machine's agents.
     BoardInfo(board_info::Args),
+    /// Print a fabric as lines that a shell can read, for scripts/lab.
+    #[command(hide = true)]
+    LabPlan(lab_plan::Args),
 }
 
 /// Why a command failed: one text, which says what was wrong and what to do.
@@ -64,6 +70,7 @@ pub fn main() -> ExitCode {
         Command::Agent(args) => agent::run(args, format),
         Command::Xbar(args) => xbar::run(args, format),
         Command::BoardInfo(args) => board_info::run(args, format),
+        Command::LabPlan(args) => lab_plan::run(args, format),
     };
     result.unwrap_or_else(|error| {
         let message = error_chain(error.as_ref());

@@ -1,17 +1,304 @@
 //! `mapper sim`.
 
+mod computer;
+mod report;
+
+pub use computer::{Computer, Table};
+
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{Duration, Instant as WallInstant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use mapper_proto::map::Fabric;
+use mapper_sim::fabric::Xbars;
+use mapper_sim::record::{Header, Recorded, Replayer, Writer};
+use mapper_sim::search::Scenario;
+use mapper_sim::setup::{FaultFile, Setup};
+use mapper_sim::world::{Stopped, TraceSink, Until, World};
 
 use super::{CliError, Format};
+use crate::formats;
+use crate::formats::json::{Names, map_to_json};
+use report::Report;
 
 /// Options of `mapper sim`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// A fabric file or a generator's spec.
+    #[arg(default_value = "clos:hosts=128,ports=16")]
+    topology: String,
+    /// Decides everything that is random.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Which kind of xbars the fabric is made of; without it, as the fabric says.
+    #[arg(long, value_enum)]
+    xbars: Option<XbarKinds>,
+    /// What goes wrong, and when: a line each, like `at 500ms cut leaf1:9`.
+    #[arg(long, value_name = "FILE")]
+    faults: Option<PathBuf>,
+    /// When to stop: when all live hosts are configured (after the last fault), or after so many
+    /// virtual milliseconds.
+    #[arg(long, default_value = "configured", value_name = "configured|MS", value_parser = parse_until)]
+    until: Until,
+    /// Give up after so many virtual milliseconds.
+    #[arg(long, default_value_t = 60_000, value_name = "MS")]
+    limit_ms: u64,
+    /// Write the global map as mapper.map/1.
+    #[arg(long, value_name = "FILE")]
+    map_file: Option<PathBuf>,
+    /// Write everything that happens, so that it can be run again.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Run again what a trace recorded, and stop at the first difference.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "faults", "xbars", "fault_seed"])]
+    replay: Option<PathBuf>,
+    /// Run the scenario that the fault search draws from this seed, with all its checks.
+    #[arg(long, value_name = "N", conflicts_with_all = ["faults", "xbars", "map_file"])]
+    fault_seed: Option<u64>,
+    /// How long agents wait for the answer to a probe.
+    #[arg(long, default_value_t = 1.0, value_name = "MS", value_parser = parse_positive_ms)]
+    probe_timeout_ms: f64,
+    /// How often an unanswered probe is sent in all.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..))]
+    probe_tries: u8,
+    /// Most probes that an agent has under way at once.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    probe_window: u16,
+    /// Routes a destination.
+    #[arg(long = "passes", visible_alias = "num-passes", default_value_t = 8)]
+    passes: u8,
+    /// Longest route, in xbars.
+    #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u8).range(1..=47))]
+    max_hops: u8,
+    /// Use up*/down* routes even if the fabric looks like a Clos.
+    #[arg(long)]
+    non_clos: bool,
+    /// Agents probe only what changed when they map again.
+    #[arg(long)]
+    map_incrementally: bool,
+    /// Agents do not verify cables between xbars.
+    #[arg(long)]
+    no_xbar_check: bool,
+    /// Frames lost on each cable that they cross, like 1%.
+    #[arg(long, default_value = "0%", value_name = "PERCENT", value_parser = parse_percent)]
+    loss: f64,
+    /// Frames with a flipped bit on each cable that they cross.
+    #[arg(long, default_value = "0%", value_name = "PERCENT", value_parser = parse_percent)]
+    corrupt: f64,
+    /// Frames that arrive twice.
+    #[arg(long, default_value = "0%", value_name = "PERCENT", value_parser = parse_percent)]
+    duplicate: f64,
+    /// Frames are late by a random time up to this.
+    #[arg(long, default_value_t = 0, value_name = "US")]
+    jitter_us: u64,
+    /// Agents start at random moments within this.
+    #[arg(long, default_value_t = 10, value_name = "MS")]
+    power_on_spread_ms: u64,
+    /// Frames that wait at a busy host before more are lost.
+    #[arg(long, default_value_t = 512, value_name = "FRAMES")]
+    receive_queue: usize,
+}
+
+/// Which kind of xbars a fabric is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum XbarKinds {
+    /// Anonymous: relative routes only.
+    Plain,
+    /// With an identity.
+    Tagged,
+    /// Half of each, drawn from the seed.
+    Mixed,
+}
 
 /// Runs it.
 ///
 /// # Errors
 /// In words for the user.
-pub fn run(_args: Args, _format: Format) -> Result<ExitCode, CliError> {
-    Err("not there yet".into())
+pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
+    if let Some(path) = &args.replay {
+        return replay(path, &args, format);
+    }
+    if let Some(seed) = args.fault_seed {
+        let recorded = Recorded::FaultSeed(seed);
+        return run_scenario(seed, writer(args.trace.as_deref(), recorded)?, format);
+    }
+    let fabric = formats::resolve(&args.topology)?;
+    let setup = args.setup()?;
+    let topology = || {
+        if mapper_sim::topology::is_spec(&args.topology) && !Path::new(&args.topology).exists() {
+            args.topology.clone()
+        } else {
+            formats::write(&fabric, formats::FileFormat::Json)
+        }
+    };
+    let recorded = Recorded::Run { topology: topology(), setup: Box::new(setup.clone()) };
+    let sink = writer(args.trace.as_deref(), recorded)?;
+    run_fabric(&fabric, &setup, sink, &args, format)
+}
+
+fn writer(path: Option<&Path>, recorded: Recorded) -> Result<Option<Box<dyn TraceSink>>, CliError> {
+    let Some(path) = path else { return Ok(None) };
+    Ok(Some(Box::new(Writer::create(path, &Header::new(recorded))?)))
+}
+
+fn replay(path: &Path, args: &Args, format: Format) -> Result<ExitCode, CliError> {
+    let (replayer, header) = Replayer::open(path)?;
+    let sink: Option<Box<dyn TraceSink>> = Some(Box::new(replayer));
+    let code = match header.recorded {
+        Recorded::FaultSeed(seed) => run_scenario(seed, sink, format)?,
+        Recorded::Run { topology, setup } => {
+            let fabric = if mapper_sim::topology::is_spec(&topology) {
+                mapper_sim::topology::generate(&topology)?
+            } else {
+                formats::parse(&path.display().to_string(), &topology)?
+            };
+            run_fabric(&fabric, &setup, sink, args, format)?
+        }
+    };
+    if format == Format::Text {
+        println!("{:<13} the same end as in {}", "replay", path.display());
+    }
+    Ok(code)
+}
+
+/// Runs a scenario of the fault search.
+fn run_scenario(seed: u64, sink: Option<Box<dyn TraceSink>>, format: Format) -> Result<ExitCode, CliError> {
+    let scenario = Scenario::draw(seed);
+    let map = &scenario.fabric.map;
+    let outcome = scenario.run(Computer::new(&scenario.setup), sink)?;
+    let healing_ms = outcome.healing.as_secs_f64() * 1e3;
+    if format == Format::Json {
+        let report = serde_json::json!({
+            "schema": "mapper.sim-fault/1",
+            "seed": seed,
+            "hosts": map.hosts.len(),
+            "xbars": map.xbars.len(),
+            "cables": map.cables.len(),
+            "faults": scenario.setup.faults.text.lines().collect::<Vec<_>>(),
+            "healing_virtual_ms": healing_ms,
+            "digest": format!("{:016x}", outcome.digest),
+        });
+        println!("{report}");
+    } else {
+        let (hosts, xbars, cables) = (map.hosts.len(), map.xbars.len(), map.cables.len());
+        println!("fabric        {hosts} hosts, {xbars} xbars ({:?}), {cables} cables", scenario.setup.xbars);
+        scenario.setup.faults.text.lines().for_each(|line| println!("fault         {line}"));
+        println!("agreed        {healing_ms:.3} ms of virtual time after healing");
+        println!("seed          {seed}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs a fabric, writes the files that were asked for, and prints the report.
+fn run_fabric(
+    fabric: &Fabric,
+    setup: &Setup,
+    sink: Option<Box<dyn TraceSink>>,
+    args: &Args,
+    format: Format,
+) -> Result<ExitCode, CliError> {
+    let began = WallInstant::now();
+    let mut world = setup.world(fabric, Computer::new(setup))?;
+    if let Some(sink) = sink {
+        world.record(sink);
+    }
+    let stopped = advance(&mut world, setup)?;
+    world.end_record()?;
+    let wall_ms = began.elapsed().as_secs_f64() * 1e3;
+    let report = Report::of(&mut world, setup.seed, wall_ms);
+    if stopped == Stopped::Limit && setup.until == Until::Configured {
+        let limit_ms = setup.limit.as_millis();
+        let why = world.verdict().why_not;
+        return Err(format!("not configured within {limit_ms} virtual ms (--limit-ms): {why}").into());
+    }
+    world.prove_union().map_err(|why| format!("the routes of all hosts together can deadlock: {why}"))?;
+    if let Some(path) = &args.map_file {
+        write_map(&mut world, fabric, path)?;
+    }
+    match format {
+        Format::Json => println!("{}", report.json()),
+        Format::Text => print!("{}", report.text()),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs to the end in small steps, with a progress bar if someone watches.
+fn advance(world: &mut World<Computer>, setup: &Setup) -> Result<Stopped, CliError> {
+    const STEP: Duration = Duration::from_millis(2);
+    // Draws nothing unless standard error is a terminal.
+    let bar = ProgressBar::new(world.plant().hosts() as u64);
+    bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} hosts configured, {msg}")?);
+    let limit = setup.limit_at();
+    loop {
+        let next = limit.min(world.now() + STEP);
+        let stopped = world.run(setup.until, next)?;
+        bar.set_position(world.configured_hosts() as u64);
+        bar.set_message(format!("{:.0} virtual ms", world.now().as_millis_f64()));
+        if stopped == Stopped::Reached || next == limit {
+            bar.finish_and_clear();
+            return Ok(stopped);
+        }
+    }
+}
+
+fn write_map(world: &mut World<Computer>, fabric: &Fabric, path: &Path) -> Result<(), CliError> {
+    let leader = world.verdict().leaders.first().map(|leader| leader.host);
+    let map = leader.and_then(|host| world.map(host)).ok_or("no map to write: not all are configured")?;
+    let json = serde_json::to_string_pretty(&map_to_json(&map, &Names::of(fabric)))?;
+    std::fs::write(path, json + "\n").map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(())
+}
+
+impl Args {
+    fn setup(&self) -> Result<Setup, CliError> {
+        let mut setup = Setup { seed: self.seed, until: self.until, ..Setup::default() };
+        setup.xbars = match self.xbars {
+            None => Xbars::AsDescribed,
+            Some(XbarKinds::Plain) => Xbars::Plain,
+            Some(XbarKinds::Tagged) => Xbars::Tagged,
+            Some(XbarKinds::Mixed) => Xbars::Mixed,
+        };
+        if let Some(path) = &self.faults {
+            let name = path.display().to_string();
+            let text = std::fs::read_to_string(path).map_err(|error| format!("{name}: {error}"))?;
+            setup.faults = FaultFile { name, text };
+        }
+        setup.limit = Duration::from_millis(self.limit_ms);
+        if let Until::After(time) = self.until {
+            setup.limit = setup.limit.max(time);
+        }
+        setup.agents.probe_timeout = Duration::from_secs_f64(self.probe_timeout_ms / 1e3);
+        setup.agents.probe_tries = self.probe_tries;
+        setup.agents.probe_window = self.probe_window.into();
+        setup.agents.max_hops = self.max_hops.into();
+        setup.agents.map_incrementally = self.map_incrementally;
+        setup.agents.xbar_check = !self.no_xbar_check;
+        setup.routes.passes = self.passes;
+        setup.routes.non_clos = self.non_clos;
+        setup.noise.loss = self.loss;
+        setup.noise.corrupt = self.corrupt;
+        setup.noise.duplicate = self.duplicate;
+        setup.timing.jitter = Duration::from_micros(self.jitter_us);
+        setup.timing.receive_queue = self.receive_queue;
+        setup.power_on_spread = Duration::from_millis(self.power_on_spread_ms);
+        Ok(setup)
+    }
+}
+
+fn parse_until(word: &str) -> Result<Until, String> {
+    if word == "configured" {
+        return Ok(Until::Configured);
+    }
+    let ms: f64 = word.parse().map_err(|_| "expected `configured` or a number of milliseconds".to_owned())?;
+    Duration::try_from_secs_f64(ms / 1e3).map(Until::After).map_err(|error| error.to_string())
+}
+
+fn parse_positive_ms(word: &str) -> Result<f64, String> {
+    let ms: f64 = word.parse().map_err(|_| "expected a number of milliseconds".to_owned())?;
+    if ms > 0.0 && ms <= 1e6 { Ok(ms) } else { Err("expected more than 0 and at most 1000000".to_owned()) }
+}
+
+fn parse_percent(word: &str) -> Result<f64, String> {
+    mapper_sim::faults::rate(word).ok_or_else(|| "expected a rate from 0% to 100%".to_owned())
 }

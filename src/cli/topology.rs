@@ -1,17 +1,141 @@
-//! `mapper topology`.
+//! `mapper topology`: fabrics as files.
 
+mod difference;
+mod summary;
+
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::{CliError, Format};
+use mapper_proto::map::Fabric;
+use mapper_sim::topology;
+
+use super::fabric_argument::FabricArgument;
+use super::{CliError, Format, output};
+use crate::formats::{self, FileFormat};
+
+/// Exit status of `diff` if there is a difference.
+const EXIT_DIFFERENT: u8 = 3;
 
 /// Options of `mapper topology`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Write the fabric that a spec describes, such as clos:hosts=128,ports=16.
+    #[command(after_long_help = SPECS)]
+    Generate {
+        /// The spec; --help lists the kinds and their keys.
+        spec: String,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Write a fabric in another format.
+    Convert {
+        /// The fabric: an ibnetdiscover, ibsim, GM .map or mapper.map/1 file, or a spec.
+        #[arg(value_name = "IN")]
+        fabric: FabricArgument,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Print a fabric for a person.
+    Show {
+        /// The fabric: an ibnetdiscover, ibsim, GM .map or mapper.map/1 file, or a spec.
+        #[arg(value_name = "TOPOLOGY")]
+        fabric: FabricArgument,
+    },
+    /// Name each cable that is missing in B, added, or moved; exit status 3 if any.
+    Diff {
+        /// The fabric that should be.
+        a: FabricArgument,
+        /// The fabric that is.
+        b: FabricArgument,
+    },
+}
+
+/// Where a fabric is written.
+#[derive(Debug, clap::Args)]
+struct Target {
+    /// The file to write; `-` for standard output.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// The format; told by the file's extension if not given (.net, .map, .json, .dot, .svg).
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    to: Option<FileFormat>,
+}
+
+/// Help for those who write specs.
+const SPECS: &str = "\
+Specs (keys in brackets may be left out):
+  clos:hosts=128,ports=16               folded Clos with as few levels as hold the hosts
+  xgft:h=3;m=12,12,24;w=1,12,12[;ports=] extended generalised fat tree
+  torus:x=6,y=5,z=5[,hosts=16][,ports=] one to three dimensions, hosts an xbar
+  mesh:x=6,y=5[,hosts=1][,ports=]       a torus that does not close
+  ring:n=5[,hosts=1][,ports=]           a torus of one dimension
+  hypercube:d=7[,hosts=8][,ports=]
+  dragonfly:a=8,p=4,h=4[,groups=][,ports=]
+  random:xbars=128,ports=36,hosts=1024,links=600[,seed=1]
+  now[:subclusters=3]                   the Berkeley NOW";
 
 /// Runs it.
 ///
 /// # Errors
 /// In words for the user.
-pub fn run(_args: Args, _format: Format) -> Result<ExitCode, CliError> {
-    Err("not there yet".into())
+pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
+    match args.command {
+        Command::Generate { spec, target } => target.write(&topology::generate(&spec)?, format)?,
+        Command::Convert { fabric, target } => target.write(&fabric.load()?, format)?,
+        Command::Show { fabric } => show(&fabric, format)?,
+        Command::Diff { a, b } => return diff(&a, &b, format),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Target {
+    /// Writes a fabric, and says so unless it went to standard output.
+    fn write(&self, fabric: &Fabric, format: Format) -> Result<(), CliError> {
+        let is_stdout = self.output == Path::new("-");
+        let by_name = || FileFormat::of_path(&self.output).or(is_stdout.then_some(FileFormat::Json));
+        let file_format = self.to.or_else(by_name).ok_or_else(|| {
+            format!(
+                "cannot tell the format of {} by its extension; name one with --to, or use .net, .map, .json, \
+                 .dot or .svg",
+                self.output.display()
+            )
+        })?;
+        let text = formats::write(fabric, file_format);
+        if is_stdout {
+            return output::print(&text);
+        }
+        output::write_file(&self.output, &text)?;
+        let written = self.output.display().to_string();
+        output::print(&match format {
+            Format::Text => format!("{written}: {}\n", summary::counts(fabric)),
+            Format::Json => format!("{}\n", summary::json(&written, fabric)),
+        })
+    }
+}
+
+fn show(argument: &FabricArgument, format: Format) -> Result<(), CliError> {
+    let fabric = argument.load()?;
+    output::print(&match format {
+        Format::Text => summary::text(&argument.to_string(), &fabric),
+        Format::Json => {
+            let mut json = summary::json(&argument.to_string(), &fabric);
+            json["map"] = serde_json::to_value(formats::json::fabric_to_json(&fabric))?;
+            format!("{json}\n")
+        }
+    })
+}
+
+fn diff(a: &FabricArgument, b: &FabricArgument, format: Format) -> Result<ExitCode, CliError> {
+    let difference = difference::between(&a.load()?, &b.load()?);
+    output::print(&match format {
+        Format::Text => difference.to_string(),
+        Format::Json => format!("{}\n", difference.json()),
+    })?;
+    Ok(if difference.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_DIFFERENT) })
 }

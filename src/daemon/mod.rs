@@ -1,1 +1,18 @@
 //! The tokio driver of an agent.
+//!
+//! - [`driver`]: the loop that drives one agent.
+//! - [`routes`]: this host's routes for one map, computed and proved beside the loop.
+//! - [`map_file`]: the map as a file.
+//! - [`options`]: what the user may set, on the command line and in a configuration file.
+//! - [`status`]: the status socket: what it says, its bytes, server and client.
+//! - [`process`]: running in the background: fork, pid file.
+//! - [`log`]: where log lines go, and how often.
+
+pub mod driver;
+mod fork;
+pub mod log;
+pub mod map_file;
+pub mod options;
+pub mod process;
+pub mod routes;
+pub mod status;

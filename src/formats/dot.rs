@@ -1,59 +1,48 @@
 //! Drawings for Graphviz.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use mapper_proto::map::{Fabric, PortRef};
+use mapper_proto::map::{Cable, Fabric};
 
-use super::layers::layers;
+use super::shape::layers;
 
-/// The fabric as an undirected graph: xbars are boxes with their cabled ports, hosts plain
-/// text; xbars as far from hosts stand side by side.
+/// The fabric as an undirected graph: xbars are boxes, hosts plain text, and cables carry the
+/// numbers of their ports. Xbars as far from hosts stand side by side, unless all are.
 pub(super) fn write(fabric: &Fabric) -> String {
     let map = &fabric.map;
-    let mut ports: Vec<BTreeMap<u8, ()>> = vec![BTreeMap::new(); map.xbars.len()];
-    let ends = map.cables.iter().flat_map(|cable| [cable.a, cable.b]);
-    for end in ends.chain(map.hosts.iter().filter_map(|host| host.at)) {
-        ports[end.xbar as usize].insert(end.port, ());
-    }
     let mut text = String::from(
-        "graph fabric {\n  graph [rankdir=BT, ranksep=1.5];\n  node [shape=plaintext, fontname=Helvetica];\n",
+        "graph fabric {\n  graph [rankdir=BT, ranksep=1.5];\n  node [fontname=Helvetica];\n  \
+         edge [fontname=Helvetica, fontsize=8];\n",
     );
-    for (index, (label, ports)) in fabric.xbars.iter().zip(&ports).enumerate() {
-        let ports: Vec<_> = ports.keys().map(|port| format!("<p{port}>{port}")).collect();
-        let name = escaped(&label.name, &['{', '}', '|', '<', '>', ' ']);
-        let _ = writeln!(text, "  x{index} [shape=record, label=\"{{{name}|{{{}}}}}\"];", ports.join("|"));
+    for (index, (xbar, label)) in map.xbars.iter().zip(&fabric.xbars).enumerate() {
+        let (name, ports) = (escaped(&label.name), xbar.ports);
+        let _ = writeln!(text, "  x{index} [shape=box, label=\"{name}\", tooltip=\"{ports} ports\"];");
     }
-    for (index, label) in fabric.hosts.iter().enumerate() {
-        let _ = writeln!(text, "  h{index} [label=\"{}\"];", escaped(&label.name, &[]));
+    for (index, (host, label)) in map.hosts.iter().zip(&fabric.hosts).enumerate() {
+        let (name, mac) = (escaped(&label.name), host.mac);
+        let _ = writeln!(text, "  h{index} [shape=plaintext, label=\"{name}\", tooltip=\"{mac}\"];");
     }
-    for layer in layers(map) {
+    let layers = layers(map);
+    for layer in layers.iter().filter(|_| layers.len() > 1) {
         let xbars: Vec<_> = layer.iter().map(|xbar| format!("x{xbar}")).collect();
         let _ = writeln!(text, "  {{ rank=same; {}; }}", xbars.join("; "));
     }
-    let end = |end: PortRef| format!("x{}:p{}", end.xbar, end.port);
     for (index, host) in map.hosts.iter().enumerate() {
         if let Some(at) = host.at {
-            let _ = writeln!(text, "  h{index} -- {};", end(at));
+            let _ = writeln!(text, "  h{index} -- x{} [headlabel=\"{}\"];", at.xbar, at.port);
         }
     }
     if map.xbars.is_empty() && map.hosts.len() == 2 {
         text += "  h0 -- h1;\n";
     }
-    for cable in &map.cables {
-        let _ = writeln!(text, "  {} -- {};", end(cable.a), end(cable.b));
+    for Cable { a, b } in &map.cables {
+        let labels = format!("taillabel=\"{}\", headlabel=\"{}\"", a.port, b.port);
+        let _ = writeln!(text, "  x{} -- x{} [{labels}];", a.xbar, b.xbar);
     }
     text + "}\n"
 }
 
-/// A text that can stand in quotes, with `special` characters taken as they are.
-fn escaped(text: &str, special: &[char]) -> String {
-    let mut escaped = String::new();
-    for c in text.chars() {
-        if matches!(c, '"' | '\\') || special.contains(&c) {
-            escaped.push('\\');
-        }
-        escaped.push(c);
-    }
-    escaped
+/// A text that can stand in quotes.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
 }

@@ -18,10 +18,10 @@ pub mod dot;
 pub mod gm_map;
 pub mod ibnetdiscover;
 pub mod json;
+pub mod shape;
 pub mod svg;
 
 mod draft;
-mod layers;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -9,7 +9,7 @@ use super::event::Event;
 use super::machine::{Agent, Parent, Timer};
 use super::requests::Asked;
 use crate::map::ways::follow;
-use crate::map::{MapVersion, PortRef, Rank, decode_pieces};
+use crate::map::{Map, MapVersion, PortRef, Rank, decode_pieces};
 use crate::wire::{AgentState, Info, Reason, Route};
 use crate::{Instant, Mac};
 
@@ -21,9 +21,13 @@ impl Agent {
     pub(super) fn contact(&mut self, now: Instant, info: &Info, way: &(Route, Route)) {
         let theirs = info.rank;
         let maps = info.state == AgentState::Mapping;
+        if self.held.as_ref().is_none_or(|held| !held.valid) {
+            self.note_heard(theirs.mac, &way.0);
+        }
         match self.state {
-            AgentState::Mapping if theirs > self.rank() => self.become_passive(now, info, way.clone()),
-            AgentState::Starting if theirs.level > 0 => self.become_passive(now, info, way.clone()),
+            AgentState::Mapping | AgentState::Starting if theirs.level > 0 && theirs > self.rank() => {
+                self.become_passive(now, info, way.clone());
+            }
             AgentState::Passive => {
                 if let Some(parent) = self.parent.as_mut().filter(|parent| parent.rank.mac == theirs.mac) {
                     parent.last_heard = now;
@@ -43,6 +47,27 @@ impl Agent {
     /// The global mapper whose map is in force or on its way.
     pub(super) fn leader(&self) -> Option<Rank> {
         self.fetch.as_ref().map(|fetch| fetch.leader).or_else(|| self.held.as_ref().map(|held| held.leader))
+    }
+
+    /// Keeps in mind who was heard while there was no map to look them up in.
+    fn note_heard(&mut self, mac: Mac, way_there: &Route) {
+        const LIMIT: usize = 64;
+        if self.heard.len() < LIMIT && self.heard.iter().all(|(heard, _)| *heard != mac) {
+            self.heard.push((mac, way_there.clone()));
+        }
+    }
+
+    /// Looks those up who were heard before this map came: one who is not in it came too late for
+    /// its making.
+    pub(super) fn look_at_heard(&mut self, now: Instant, map: &Map) {
+        let at = self.held.as_ref().and_then(|held| held.at);
+        for (mac, way_there) in std::mem::take(&mut self.heard) {
+            let known = map.hosts.iter().any(|host| host.mac == mac);
+            if !known && self.backoff.counts(now, mac) {
+                let suspect = at.and_then(|at| follow(map, at, &way_there));
+                self.invalidate(now, &format!("host {mac} is not in the map"), suspect.as_slice());
+            }
+        }
     }
 
     /// A host that is not in the map means that the map no longer holds.

@@ -77,6 +77,8 @@ pub struct Agent {
     pub(super) timers: [Option<Instant>; Timer::COUNT],
     /// Where the invalid map is known not to hold.
     pub(super) suspects: Vec<PortRef>,
+    /// Who was heard while there was no map to look them up in, and the way to them.
+    pub(super) heard: Vec<(Mac, Route)>,
     pub(super) mapping_cause: String,
     pub(super) backoff: Backoff,
     pub(super) failed_mappings: u32,
@@ -93,7 +95,8 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// An agent that begins its life at `now`. Level 0 waits to be found; all others begin to map.
+    /// An agent that begins its life at `now`. Level 0 waits to be found; all others map after a
+    /// short sleep.
     pub fn new(settings: Settings, seed: u64, now: Instant) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed ^ settings.mac.to_u64().rotate_left(16));
         let session = rng.next_u32();
@@ -115,6 +118,7 @@ impl Agent {
             requests,
             timers: [None; Timer::COUNT],
             suspects: Vec::new(),
+            heard: Vec::new(),
             mapping_cause: String::new(),
             backoff: Backoff::default(),
             failed_mappings: 0,
@@ -127,8 +131,9 @@ impl Agent {
             outbox: VecDeque::new(),
             events: VecDeque::new(),
         };
-        agent.map_again(now, "start");
-        agent.pump(now);
+        if agent.settings.level > 0 {
+            agent.set_timer(Timer::Map, now + agent.settings.start_delay);
+        }
         agent
     }
 
@@ -332,6 +337,7 @@ impl Agent {
         match timer {
             Timer::Query => self.query_parent(now),
             Timer::Verify => self.begin_cycle(now),
+            Timer::Map if self.state == AgentState::Starting => self.map_again(now, "start"),
             Timer::Map => self.begin_mapping(now),
             Timer::PauseEnd => self.paused = false,
         }
@@ -422,7 +428,7 @@ impl Agent {
     }
 
     pub(super) const fn rank(&self) -> Rank {
-        Rank { level: self.settings.level, mac: self.settings.mac }
+        self.settings.rank()
     }
 
     /// What this agent says of itself.

@@ -1,6 +1,6 @@
 //! This agent as a mapper: it drives an [`Explorer`] and turns its requests into frames.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use rand::Rng;
@@ -24,26 +24,18 @@ const LONGEST_RETRY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Mapping {
     explorer: Explorer,
-    /// Added to the explorer's ids on the wire, so that answers to earlier explorations miss.
-    base: u32,
     began: Instant,
     sent_before: (u64, u64, u64),
     /// Ways of the latest requests, so that a host that answers can be reached again.
     ways: VecDeque<(u32, Route, Route)>,
+    /// Hosts that were asked to pause.
+    quieted: BTreeSet<Mac>,
 }
 
 impl Mapping {
     /// When the next time-out falls due.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.explorer.poll_timeout()
-    }
-
-    fn wire_id(&self, id: u32) -> u32 {
-        self.base.wrapping_add(id) & !super::requests::Requests::ID_BIT
-    }
-
-    fn explorer_id(&self, wire_id: u32) -> u32 {
-        wire_id.wrapping_sub(self.base) & !super::requests::Requests::ID_BIT
     }
 }
 
@@ -91,13 +83,7 @@ impl Agent {
                 self.ask_pause(now, way);
             }
         }
-        let settings = ExploreSettings {
-            plain_ports: self.settings.plain_ports,
-            max_hops: self.settings.max_hops,
-            probe_timeout: self.settings.probe_timeout,
-            probe_tries: self.settings.probe_tries,
-            probe_window: self.settings.probe_window,
-        };
+        let settings = ExploreSettings::from(&self.settings);
         let own = Host {
             mac: self.settings.mac,
             level: self.settings.level,
@@ -111,12 +97,13 @@ impl Agent {
             None => Explorer::new(&settings, own, seed),
         };
         self.suspects.clear();
+        self.heard.clear();
         self.mapping = Some(Box::new(Mapping {
             explorer,
-            base: self.rng.next_u32(),
             began: now,
             sent_before: (self.sent.switch_probes, self.sent.scouts, self.sent.compares),
             ways: VecDeque::new(),
+            quieted: BTreeSet::new(),
         }));
         self.event(Event::MappingStarted { cause: self.mapping_cause.clone() });
     }
@@ -146,23 +133,25 @@ impl Agent {
     }
 
     fn send_probe(&mut self, mapping: &mut Mapping, request: Request) {
-        let id = mapping.wire_id(request.id);
+        let id = request.id;
         let info = self.info();
         let (way_there, way_back) = ways_of(&request);
-        let message = match request.kind {
-            RequestKind::Probe { kind, left } => {
-                match kind {
-                    ProbeKind::Compare => self.sent.compares += 1,
-                    ProbeKind::Loopback | ProbeKind::Identify => self.sent.switch_probes += 1,
-                }
-                Message::Probe(Probe { id, kind, left, info, way_there: way_there.clone() })
+        let probe = |kind, left| Message::Probe(Probe { id, kind, left, info, way_there: way_there.clone() });
+        let (counter, message) = match request.kind {
+            RequestKind::Loopback { left } => {
+                (&mut self.sent.switch_probes, probe(ProbeKind::Loopback, left))
             }
+            RequestKind::Identify { left } => {
+                (&mut self.sent.switch_probes, probe(ProbeKind::Identify, left))
+            }
+            RequestKind::Compare { left } => (&mut self.sent.compares, probe(ProbeKind::Compare, left)),
             RequestKind::Scout { .. } => {
-                self.sent.scouts += 1;
                 let (way_back, way_there) = (way_back.clone(), way_there.clone());
-                Message::Scout(Scout { id, info, way_back, way_there, reason: Reason::Mapping })
+                let scout = Scout { id, info, way_back, way_there, reason: Reason::Mapping };
+                (&mut self.sent.scouts, Message::Scout(scout))
             }
         };
+        *counter += 1;
         if mapping.ways.len() >= 4 * self.settings.probe_window {
             mapping.ways.pop_front();
         }
@@ -172,37 +161,32 @@ impl Agent {
 
     /// A probe of exploration came home. False if none waits for it.
     pub(super) fn mapping_returned(&mut self, now: Instant, id: u32, stamp: Option<&Stamp>) -> bool {
-        let Some(mapping) = self.mapping.as_mut() else { return false };
-        let id = mapping.explorer_id(id);
-        mapping.explorer.handle_outcome(now, id, Outcome::Returned { stamp: stamp.copied() })
+        self.mapping_outcome(now, id, Outcome::Returned { stamp: stamp.copied() })
     }
 
     /// A probe of exploration ran into this very host. False if none waits for it.
     pub(super) fn mapping_hit_self(&mut self, now: Instant, id: u32) -> bool {
-        let Some(mapping) = self.mapping.as_mut() else { return false };
-        let id = mapping.explorer_id(id);
-        mapping.explorer.handle_outcome(now, id, Outcome::OwnHost)
+        self.mapping_outcome(now, id, Outcome::OwnHost)
+    }
+
+    fn mapping_outcome(&mut self, now: Instant, id: u32, outcome: Outcome) -> bool {
+        self.mapping.as_mut().is_some_and(|mapping| mapping.explorer.handle_outcome(now, id, outcome))
     }
 
     /// An agent answered a probe or scout of exploration. False if none waits for it.
     pub(super) fn mapping_found_host(&mut self, now: Instant, reply: &Reply) -> bool {
-        let Some(mapping) = self.mapping.as_mut() else { return false };
-        let rank = reply.info.rank;
-        let way = mapping.ways.iter().find(|(id, ..)| *id == reply.id).cloned();
-        let host = Host { mac: rank.mac, level: rank.level, host_type: reply.info.host_type, at: None };
-        let known_before = mapping.explorer.knows_host(rank.mac);
-        let id = mapping.explorer_id(reply.id);
-        if host.host_type == host_type::PHANTOM
-            || !mapping.explorer.handle_outcome(now, id, Outcome::Host(host))
-        {
+        let info = &reply.info;
+        let host = Host { mac: info.rank.mac, level: info.rank.level, host_type: info.host_type, at: None };
+        if host.host_type == host_type::PHANTOM || !self.mapping_outcome(now, reply.id, Outcome::Host(host)) {
             return false;
         }
-        if let Some((_, there, back)) = way {
-            if rank > self.rank() {
-                self.become_passive(now, &reply.info, (there, back));
-            } else if self.settings.pause && !known_before {
-                self.ask_pause(now, (there, back));
-            }
+        let Some(mapping) = self.mapping.as_mut() else { return true };
+        let way = mapping.ways.iter().find(|(id, ..)| *id == reply.id).cloned();
+        let Some((_, there, back)) = way else { return true };
+        if info.rank > self.settings.rank() {
+            self.become_passive(now, info, (there, back));
+        } else if self.settings.pause && mapping.quieted.insert(info.rank.mac) {
+            self.ask_pause(now, (there, back));
         }
         true
     }
@@ -264,7 +248,7 @@ impl Agent {
 /// The ways to and from what a request looks for, its turn left out.
 fn ways_of(request: &Request) -> (Route, Route) {
     match &request.kind {
-        RequestKind::Probe { left, .. } => {
+        RequestKind::Loopback { left } | RequestKind::Compare { left } | RequestKind::Identify { left } => {
             let turn = request.route.hops().saturating_sub(usize::from(*left));
             let there = request.route.elements().take(turn).collect();
             let back = request.route.elements().skip(turn + 1).collect();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::Mac;
-use crate::map::host_type;
+use crate::map::{Rank, host_type};
 
 /// What the user may set of an agent. All times are the agent's own, not the fabric's.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,6 +14,9 @@ pub struct Settings {
     pub level: u8,
     /// What the host runs: see [`host_type`].
     pub host_type: u8,
+    /// How long an agent sleeps before its first mapping. Asleep it answers scouts, so agents that
+    /// start together all find each other, and most never need to map.
+    pub start_delay: Duration,
     /// Most ports that a plain xbar can have (a plain xbar cannot be asked).
     pub plain_ports: u8,
     /// Longest way, in xbars, that exploration follows.
@@ -49,12 +52,18 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The agent's rank in the election.
+    pub const fn rank(&self) -> Rank {
+        Rank { level: self.level, mac: self.mac }
+    }
+
     /// The defaults for the interface with this address.
     pub const fn new(mac: Mac) -> Self {
         Self {
             mac,
             level: 1,
             host_type: host_type::ETHERNET,
+            start_delay: Duration::from_millis(10),
             plain_ports: 16,
             max_hops: 11,
             probe_timeout: Duration::from_millis(10),

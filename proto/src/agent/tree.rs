@@ -25,7 +25,9 @@ impl Agent {
         self.stop_timer(Timer::Query);
         // Nobody below can ask before this agent is done; from here on the tree looks after it.
         self.set_timer(Timer::Verify, now + self.settings.verify_pause);
-        self.event(Event::MapInstalled { map: Arc::new(map), neighbours });
+        let map = Arc::new(map);
+        self.event(Event::MapInstalled { map: map.clone(), neighbours });
+        self.look_at_heard(now, &map);
     }
 
     /// The driver has routes to all hosts in place.

@@ -126,14 +126,20 @@ impl Knowledge {
     /// What is known of the xbar that this node is a sight of.
     pub(super) fn xbar(&self, node: u32) -> &XbarState {
         let root = self.root(At { node, delta: 0 }).node;
-        #[expect(clippy::expect_used, reason = "every root holds a state: `same` moves it to the root it keeps")]
+        #[expect(
+            clippy::expect_used,
+            reason = "every root holds a state: `same` moves it to the root it keeps"
+        )]
         self.nodes[root as usize].xbar.as_deref().expect("a root has a state")
     }
 
     /// The same, to change it.
     pub(super) fn xbar_mut(&mut self, node: u32) -> &mut XbarState {
         let root = self.root(At { node, delta: 0 }).node;
-        #[expect(clippy::expect_used, reason = "every root holds a state: `same` moves it to the root it keeps")]
+        #[expect(
+            clippy::expect_used,
+            reason = "every root holds a state: `same` moves it to the root it keeps"
+        )]
         self.nodes[root as usize].xbar.as_deref_mut().expect("a root has a state")
     }
 
@@ -168,11 +174,6 @@ impl Knowledge {
     /// All hosts met; the own host is first.
     pub(super) fn hosts(&self) -> &[KnownHost] {
         &self.hosts
-    }
-
-    /// Whether this host was met.
-    pub(super) fn knows_host(&self, mac: Mac) -> bool {
-        self.host_index.contains_key(&mac)
     }
 
     /// Roots of which something new is known since the last call, oldest first.

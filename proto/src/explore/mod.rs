@@ -34,10 +34,10 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use thiserror::Error;
 
+use crate::Instant;
 use crate::agent::Settings;
 use crate::map::{Host, Map, PortRef};
-use crate::wire::{ProbeKind, Route, Stamp};
-use crate::{Instant, Mac};
+use crate::wire::{Route, Stamp};
 
 use compare::Compares;
 use guess::Guess;
@@ -75,7 +75,8 @@ impl From<&Settings> for ExploreSettings {
 /// Something to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// Names it in [`Explorer::handle_outcome`].
+    /// Names it in [`Explorer::handle_outcome`]. The first bit is clear; the first id is drawn from
+    /// the seed, so that answers to an earlier exploration miss.
     pub id: u32,
     /// All elements, to the turn and back.
     pub route: Route,
@@ -86,10 +87,18 @@ pub struct Request {
 /// What to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RequestKind {
-    /// A probe.
-    Probe {
-        /// Its kind.
-        kind: ProbeKind,
+    /// A loopback probe.
+    Loopback {
+        /// See [`Probe::left`](crate::wire::Probe::left).
+        left: u8,
+    },
+    /// A compare probe.
+    Compare {
+        /// See [`Probe::left`](crate::wire::Probe::left).
+        left: u8,
+    },
+    /// An identify probe.
+    Identify {
         /// See [`Probe::left`](crate::wire::Probe::left).
         left: u8,
     },
@@ -336,11 +345,6 @@ impl Explorer {
         while self.deadlines.front().is_some_and(|(_, id)| !self.pending.contains_key(id)) {
             self.deadlines.pop_front();
         }
-    }
-
-    /// Whether this host was met.
-    pub fn knows_host(&self, mac: Mac) -> bool {
-        self.known.knows_host(mac)
     }
 
     /// Draws the line under an outcome: wakes what it concerns, or ends with an error.

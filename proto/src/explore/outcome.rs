@@ -9,7 +9,11 @@ use crate::wire::Stamp;
 
 impl Explorer {
     /// Works in what came of a job: `None` for silence.
-    pub(super) fn work_in(&mut self, pending: &Pending, outcome: Option<Outcome>) -> Result<(), ExploreError> {
+    pub(super) fn work_in(
+        &mut self,
+        pending: &Pending,
+        outcome: Option<Outcome>,
+    ) -> Result<(), ExploreError> {
         match pending.job {
             Job::FirstCable(ask) => self.first_cable(ask, outcome),
             Job::Port(at, ask) => self.port(at, ask, pending.class, outcome),

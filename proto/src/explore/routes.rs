@@ -138,7 +138,8 @@ mod tests {
     use super::*;
 
     fn way(deltas: &[i8]) -> Way {
-        let turn = |&d: &i8| Turn { forward: Element::Relative(d), back: Element::Relative(-d), leaves: None };
+        let turn =
+            |&d: &i8| Turn { forward: Element::Relative(d), back: Element::Relative(-d), leaves: None };
         Way { turns: deltas.iter().map(turn).collect() }
     }
 

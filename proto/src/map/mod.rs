@@ -4,6 +4,8 @@
 //! A [`Fabric`] is what a file or a generator describes: a map and what only people know of it.
 
 mod check;
+mod correspondence;
+mod difference;
 mod fabric;
 mod isomorphism;
 mod order;
@@ -15,6 +17,8 @@ mod random;
 pub mod ways;
 
 pub use check::MapDefect;
+pub use correspondence::Correspondence;
+pub use difference::{Difference, MovedCable, MovedHost};
 pub use fabric::{Fabric, HostLabel, XbarLabel};
 pub use isomorphism::{Mismatch, is_isomorphic};
 pub use order::HostIndex;

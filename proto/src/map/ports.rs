@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Map, PortRef};
+use super::{Cable, Map, PortRef};
 use crate::Mac;
 
 /// What a port's cable leads to.
@@ -56,26 +56,25 @@ pub struct Ports {
 impl Ports {
     /// The ports in use in this map. Ends at xbars that the map does not have are left out.
     pub fn new(map: &Map) -> Self {
-        let mut all: Vec<(PortRef, Attached)> = Vec::with_capacity(map.hosts.len() + 2 * map.cables.len());
-        for (index, host) in (0..).zip(&map.hosts) {
-            all.extend(host.at.map(|at| (at, Attached::Host(index))));
-        }
-        for cable in &map.cables {
-            all.push((cable.a, Attached::Xbar(cable.b)));
-            if cable.a != cable.b {
-                all.push((cable.b, Attached::Xbar(cable.a)));
-            }
-        }
-        all.retain(|(at, _)| (at.xbar as usize) < map.xbars.len());
-        all.sort_unstable();
         let mut starts = vec![0; map.xbars.len() + 1];
-        for (at, _) in &all {
+        for (at, _) in ends(map) {
             starts[at.xbar as usize + 1] += 1;
         }
         for xbar in 1..starts.len() {
             starts[xbar] += starts[xbar - 1];
         }
-        Self { starts, entries: all.into_iter().map(|(at, attached)| (at.port, attached)).collect() }
+        let count = starts.last().copied().unwrap_or_default();
+        let mut entries = vec![(0, Attached::Host(0)); count as usize];
+        let mut next = starts.clone();
+        for (at, attached) in ends(map) {
+            let place = &mut next[at.xbar as usize];
+            entries[*place as usize] = (at.port, attached);
+            *place += 1;
+        }
+        for row in starts.windows(2) {
+            entries[row[0] as usize..row[1] as usize].sort_unstable();
+        }
+        Self { starts, entries }
     }
 
     /// The ports in use of one xbar, by rising number, and what is there. Empty for an xbar that
@@ -96,10 +95,22 @@ impl Ports {
     }
 }
 
+/// All ports in use and what is there, in the order of hosts and cables. Ends at xbars that the
+/// map does not have are left out.
+fn ends(map: &Map) -> impl Iterator<Item = (PortRef, Attached)> + '_ {
+    let hosts = (0..).zip(&map.hosts).filter_map(|(index, host)| Some((host.at?, Attached::Host(index))));
+    let cables = map.cables.iter().flat_map(|&Cable { a, b }| {
+        // A cable from a port to itself is at one port.
+        let other = (a != b).then_some((b, Attached::Xbar(a)));
+        [Some((a, Attached::Xbar(b))), other].into_iter().flatten()
+    });
+    hosts.chain(cables).filter(|(at, _)| (at.xbar as usize) < map.xbars.len())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::map::{Cable, Host, Xbar};
+    use crate::map::{Host, Xbar};
 
     #[test]
     fn every_end_is_found_and_nothing_else() {

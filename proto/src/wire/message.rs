@@ -43,11 +43,19 @@ impl Message {
         if frame.kind() != FrameKind::Mapper {
             return Err(FrameError::UnknownKind(frame.kind().number()));
         }
-        let message = Self::read(frame.body())?;
+        let message = Self::read_body(frame.body())?;
         if message.wants_stamp() != frame.has_stamp_area() {
             return Err(FrameError::Malformed);
         }
         Ok((message, frame.stamp()?))
+    }
+
+    /// The message in the body of a frame.
+    ///
+    /// # Errors
+    /// [`FrameError::Malformed`] if its fields make no sense.
+    pub fn read_body(body: &[u8]) -> Result<Self, FrameError> {
+        Ok(Self::read(body)?)
     }
 
     /// Whether a tagged xbar is asked to write into the frame.

@@ -9,6 +9,7 @@ pub(crate) mod cursor;
 mod frame;
 mod info;
 mod message;
+mod printer;
 mod probe;
 mod reply;
 mod route;
@@ -22,6 +23,7 @@ pub use frame::{
 };
 pub use info::{AgentState, Info, InfoFlags};
 pub use message::Message;
+pub use printer::Printer;
 pub use probe::{Probe, ProbeKind};
 pub use reply::{Answer, Reply};
 pub use route::{Element, Route, RouteError};

@@ -171,7 +171,8 @@ pub(crate) fn random(rng: &mut ChaCha8Rng, kinds: Kinds, first_port: u8, most_po
         let xbar = b.xbar(ports, tagged);
         free.extend((first_port..first_port + ports).map(|port| (xbar, port)));
     }
-    let mut take = |rng: &mut ChaCha8Rng| (!free.is_empty()).then(|| free.swap_remove(rng.random_range(0..free.len())));
+    let mut take =
+        |rng: &mut ChaCha8Rng| (!free.is_empty()).then(|| free.swap_remove(rng.random_range(0..free.len())));
     let hosts = rng.random_range(1..=(xbars + 4));
     for _ in 0..hosts {
         if let Some(at) = take(rng) {

@@ -29,7 +29,7 @@
 mod parse;
 mod random;
 
-pub use parse::FaultError;
+pub use parse::{FaultError, rate};
 pub use random::{RandomFaults, RandomKind};
 
 use std::time::Duration;

@@ -250,7 +250,7 @@ impl<'a> Words<'a> {
 }
 
 /// A time with its unit: ns, us, ms, s.
-pub(crate) fn duration(word: &str) -> Option<Duration> {
+fn duration(word: &str) -> Option<Duration> {
     let split = word.find(|c: char| c.is_ascii_alphabetic())?;
     let number: f64 = word[..split].parse().ok()?;
     let seconds = match &word[split..] {
@@ -263,8 +263,8 @@ pub(crate) fn duration(word: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(number * seconds).ok()
 }
 
-/// A probability as a percentage.
-pub(crate) fn rate(word: &str) -> Option<f64> {
+/// A probability written as a percentage, `1%`; `None` if it is not one.
+pub fn rate(word: &str) -> Option<f64> {
     let percent: f64 = word.strip_suffix('%')?.parse().ok()?;
     (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
 }

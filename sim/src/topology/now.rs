@@ -23,9 +23,9 @@ const SECONDS: u64 = 4;
 /// | 3 | 100 | 40 | 193 |
 ///
 /// The counts are the paper's; how it is cabled is not published in full, and chosen here. A
-/// subcluster has 7 leaves (hosts on ports 1 to 5, cables up on 6 to 8), 4 second-level xbars
-/// and 2 roots. Leaf i is cabled to the second-level xbars i, i+1 and i+2 (modulo 4), each of
-/// these to both roots, but the last to the first root alone. A 36th host is on the second root.
+/// subcluster has 7 leaves (up to 5 hosts on ports 1 to 5, cables up on 6 to 8), 4 second-level
+/// xbars and 2 roots. Leaf i is cabled to the second-level xbars i, i+1 and i+2 (modulo 4), and
+/// each of these to both roots. The last leaf has a sixth host instead of its first cable up.
 /// Two subclusters: each root is cabled to its like. Three: a further xbar is cabled to all six
 /// roots, and the second root of each subcluster to the first of the next.
 pub(super) fn now(spec: &Spec<'_>) -> Result<Fabric, SpecError> {
@@ -36,7 +36,7 @@ pub(super) fn now(spec: &Spec<'_>) -> Result<Fabric, SpecError> {
         .zip(&HOSTS[..subclusters as usize])
         .map(|(letter, &hosts)| subcluster(&mut builder, letter, hosts))
         .collect();
-    // Ports 1 to 4 of a root are for its second-level xbars, 5 for a host.
+    // Ports 1 to 4 of a root are for its second-level xbars.
     match roots[..] {
         [a, b] => {
             builder.cable((a[0], 6), (b[0], 6));
@@ -62,12 +62,11 @@ fn subcluster(builder: &mut Builder, letter: char, hosts: u64) -> [u32; 2] {
         (1..=count).map(|i| builder.xbar(format!("{letter}-{what}{i}"), PORTS)).collect()
     };
     let (leaves, seconds, roots) = (add("leaf", LEAVES), add("mid", SECONDS), add("root", 2));
-    let at_leaves = hosts.min(LEAVES * LEAF_HOSTS);
     let mut used = [0; SECONDS as usize];
     for (i, &leaf) in (0..).zip(&leaves) {
-        // Dealt out evenly, the first leaves getting what is left over.
-        builder.hosts(leaf, 1, at_leaves / LEAVES + u64::from(i < at_leaves % LEAVES));
-        for up in 0..UPLINKS {
+        // Dealt out evenly, the last leaves getting what is left over.
+        builder.hosts(leaf, 1, hosts / LEAVES + u64::from(i + hosts % LEAVES >= LEAVES));
+        for up in u64::from(i + 1 == LEAVES)..UPLINKS {
             let second = ((i + up) % SECONDS) as usize;
             used[second] += 1;
             builder.cable((leaf, LEAF_HOSTS + 1 + up), (seconds[second], used[second]));
@@ -75,10 +74,7 @@ fn subcluster(builder: &mut Builder, letter: char, hosts: u64) -> [u32; 2] {
     }
     for (i, &second) in (1..).zip(&seconds) {
         builder.cable((second, 7), (roots[0], i));
-        if i < SECONDS {
-            builder.cable((second, 8), (roots[1], i));
-        }
+        builder.cable((second, 8), (roots[1], i));
     }
-    builder.hosts(roots[1], 5, hosts - at_leaves);
     [roots[0], roots[1]]
 }

@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 
 use mapper_proto::Instant;
-use mapper_proto::map::{Host, Map, MapVersion};
-use mapper_proto::wire::{AgentState, encode_data};
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use mapper_proto::map::{Host, Map, MapVersion, is_isomorphic};
+use mapper_proto::wire::AgentState;
 
 use super::{RouteComputer, World};
-use crate::fabric::{Fate, Node, Noise, Parts};
+use crate::fabric::{Node, Parts};
 
 /// The global mapper of a connected part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,9 +51,9 @@ pub(super) struct MatchCache {
 }
 
 /// Live hosts of one connected part.
-struct Part {
-    part: u32,
-    hosts: Vec<u32>,
+pub(super) struct Part {
+    pub(super) part: u32,
+    pub(super) hosts: Vec<u32>,
 }
 
 impl<C: RouteComputer> World<C> {
@@ -135,7 +133,7 @@ impl<C: RouteComputer> World<C> {
         !others.into_iter().any(|other| parts.part(Node::Host(other)) == part && self.is_live(other))
     }
 
-    fn live_parts(&mut self) -> Vec<Part> {
+    pub(super) fn live_parts(&mut self) -> Vec<Part> {
         self.refresh();
         let Some(parts) = &self.matches.parts else { return Vec::new() };
         let mut by_part: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
@@ -215,18 +213,11 @@ impl<C: RouteComputer> World<C> {
         if leader != Some(map.version.mac) {
             return Err(format!("{name} holds map {}, which is not the highest mapper's", map.version));
         }
-        if (Map { version: map.version, ..expected.clone() }) == *map {
-            return Ok(());
-        }
-        Err(format!(
-            "the map at {name} has {} hosts, {} xbars, {} cables and is not that of the fabric ({}, {}, {})",
-            map.hosts.len(),
-            map.xbars.len(),
-            map.cables.len(),
-            expected.hosts.len(),
-            expected.xbars.len(),
-            expected.cables.len(),
-        ))
+        // What a single cable separates from every host need not be found, but may be.
+        let whole = is_isomorphic(&map, &expected);
+        whole
+            .or_else(|_| is_isomorphic(&map, &expected.reachable_core().map))
+            .map_err(|mismatch| format!("the map at {name} is not that of the fabric: {mismatch}"))
     }
 
     fn expected_map(&self, part: &Part) -> Option<Map> {
@@ -252,68 +243,5 @@ impl<C: RouteComputer> World<C> {
             }
         }
         leaders
-    }
-
-    /// Proves that the routes in use, those of each map together, cannot deadlock.
-    ///
-    /// # Errors
-    /// In words, naming a cycle.
-    pub fn prove_union(&mut self) -> Result<(), String> {
-        for part in self.live_parts() {
-            let [first, _, ..] = part.hosts[..] else { continue };
-            let Some(map) = self.hosts[first as usize].node.as_ref().and_then(|node| node.map()) else {
-                continue;
-            };
-            let tables: Vec<_> = part
-                .hosts
-                .iter()
-                .filter_map(|&host| Some((self.mac(host), self.hosts[host as usize].installed.as_ref()?)))
-                .filter(|(_, installed)| installed.version == map.version)
-                .map(|(mac, installed)| (mac, &installed.table))
-                .collect();
-            self.computer.prove_union(&map, &tables)?;
-        }
-        Ok(())
-    }
-
-    /// Sends a user's frame along the routes in use between up to `pairs` pairs of live hosts,
-    /// drawn from `seed`, and says which does not arrive. Costs no virtual time.
-    ///
-    /// # Errors
-    /// In words, naming the pair.
-    pub fn deliver_all(&mut self, pairs: usize, seed: u64) -> Result<(), String> {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        for part in self.live_parts() {
-            let [first, _, ..] = part.hosts[..] else { continue };
-            let Some(map) = self.hosts[first as usize].node.as_ref().and_then(|node| node.map()) else {
-                continue;
-            };
-            let count = part.hosts.len();
-            let all = count * (count - 1);
-            for n in 0..all.min(pairs) {
-                let n = if all <= pairs { n } else { rng.random_range(0..all) };
-                let (from, to) = (n / (count - 1), n % (count - 1));
-                let to = if to >= from { to + 1 } else { to };
-                self.deliver_one(&map, part.hosts[from], part.hosts[to], &mut rng)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn deliver_one(&self, map: &Map, from: u32, to: u32, rng: &mut ChaCha8Rng) -> Result<(), String> {
-        let name = |host| self.plant.name(Node::Host(host));
-        let slot = &self.hosts[from as usize];
-        let installed = slot.installed.as_ref().filter(|installed| installed.version == map.version);
-        let route =
-            installed.and_then(|installed| self.computer.route_to(&installed.table, map, self.mac(to)));
-        let route = route.ok_or_else(|| format!("{} has no route to {}", name(from), name(to)))?;
-        let frame = encode_data(&[0; 64]).map_err(|error| error.to_string())?;
-        let mut payload = [route.as_bytes(), &frame].concat();
-        let fate = self.plant.walk(from, &mut payload, &self.options.timing, &Noise::default(), rng);
-        let stripped = route.as_bytes().len();
-        if matches!(fate, Fate::Arrives { host, stripped: s, .. } if host == to && s == stripped) {
-            return Ok(());
-        }
-        Err(format!("the route {route} from {} does not lead to {}: {fate:?}", name(from), name(to)))
     }
 }

@@ -9,6 +9,7 @@ mod frames;
 mod options;
 mod queue;
 mod routes;
+mod safety;
 mod strike;
 mod trace;
 
@@ -18,17 +19,20 @@ pub use routes::{RouteComputer, RouteJob};
 pub use trace::{TraceError, TraceEvent, TraceSink};
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
 
-use mapper_proto::agent::{Settings, Status};
-use mapper_proto::map::{Fabric, MapVersion};
+use mapper_proto::agent::{Sent, Settings, Status};
+use mapper_proto::map::{Fabric, Map, MapVersion};
 use mapper_proto::{Instant, Mac};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::fabric::{ChangeError, Noise, Plant};
 use crate::faults::Timed;
-use crate::node::{Node, Spawn};
+use crate::node::{Node, RealAgents, Spawn};
 use options::derive_seed;
 use queue::{Flights, Queue, What};
 use routes::{Installed, Pending, SharedMaps};
@@ -59,13 +63,13 @@ pub enum WorldError {
 }
 
 /// When to stop.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Until {
     /// When every live host is configured and all faults have struck. With faults, the maps must
     /// also match the fabric: before the agents notice a fault, they are all configured still.
     Configured,
-    /// At this moment.
-    At(Instant),
+    /// After this long.
+    After(Duration),
 }
 
 /// Why a run stopped.
@@ -104,13 +108,35 @@ pub struct Stats {
     pub peak_in_flight: usize,
 }
 
+/// What all agents counted together, those that run no more included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// Messages sent, by what they are for.
+    pub sent: Sent,
+    /// Frames dropped by agents.
+    pub dropped: u64,
+}
+
+impl Totals {
+    fn add(&mut self, status: &Status) {
+        let Sent { switch_probes, scouts, compares, tree, queries, pieces, verify, replies } = status.sent;
+        self.sent.switch_probes += switch_probes;
+        self.sent.scouts += scouts;
+        self.sent.compares += compares;
+        self.sent.tree += tree;
+        self.sent.queries += queries;
+        self.sent.pieces += pieces;
+        self.sent.verify += verify;
+        self.sent.replies += replies;
+        self.dropped += status.dropped.total();
+    }
+}
+
 /// A host: its agent and what surrounds it.
 struct HostSlot<T> {
     settings: Settings,
     /// `None` before power-on and while dead.
     node: Option<Box<dyn Node>>,
-    /// The seed of the agent that runs now.
-    seed: u64,
     /// How often an agent was started here.
     starts: u64,
     /// Whether an agent was started, or a fault decided on what runs here instead.
@@ -148,6 +174,8 @@ pub struct World<C: RouteComputer> {
     /// For latency and noise; agents have their own.
     rng: ChaCha8Rng,
     stats: Stats,
+    /// What agents counted that run no more.
+    retired: Totals,
     last_routing_failure: Option<String>,
     /// Whether anything happened since the last check that may make all configured.
     worth_checking: bool,
@@ -165,6 +193,12 @@ const WORLD: u64 = 3;
 impl<C: RouteComputer> World<C> {
     /// Most timeouts that an agent may ask for without letting time pass.
     const MAX_TIMEOUTS_NOW: u32 = 10_000;
+
+    /// A world that is about to be powered on. Levels and types of the hosts are the fabric's;
+    /// `faults` stand in the order of their times.
+    pub fn new(fabric: &Fabric, plant: Plant, options: Options, faults: Vec<Timed>, computer: C) -> Self {
+        Self::with_nodes(fabric, plant, options, faults, computer, Box::new(RealAgents))
+    }
 
     /// The same with other software than real agents at the hosts.
     pub fn with_nodes(
@@ -205,6 +239,7 @@ impl<C: RouteComputer> World<C> {
             faults,
             rng,
             stats: Stats::default(),
+            retired: Totals::default(),
             last_routing_failure: None,
             worth_checking: false,
             matches: check::MatchCache::default(),
@@ -218,16 +253,25 @@ impl<C: RouteComputer> World<C> {
         self.trace.set_sink(sink);
     }
 
+    /// Ends the record.
+    ///
+    /// # Errors
+    /// If it cannot be written, or the recorded run ended otherwise.
+    pub fn end_record(&mut self) -> Result<(), TraceError> {
+        self.trace.end(self.now)
+    }
+
     /// Runs until what `until` asks for or until `limit`, whichever is first. Can be called again
     /// to go on.
     ///
     /// # Errors
     /// If a fault cannot strike, an agent does not let time pass, or the trace fails.
     pub fn run(&mut self, until: Until, limit: Instant) -> Result<Stopped, WorldError> {
-        let end = match until {
-            Until::At(at) => at.min(limit),
-            Until::Configured => limit,
+        let asked = match until {
+            Until::After(time) => Some(Instant::ZERO + time),
+            Until::Configured => None,
         };
+        let end = asked.map_or(limit, |asked| asked.min(limit));
         while let Some(at) = self.queue.next_at().filter(|&at| at <= end) {
             self.step()?;
             // Only between moments is everything settled.
@@ -237,7 +281,7 @@ impl<C: RouteComputer> World<C> {
             }
         }
         self.now = self.now.max(end);
-        Ok(if until == Until::At(end) { Stopped::Reached } else { Stopped::Limit })
+        Ok(if asked.is_some_and(|asked| asked <= limit) { Stopped::Reached } else { Stopped::Limit })
     }
 
     fn step(&mut self) -> Result<(), WorldError> {
@@ -261,7 +305,6 @@ impl<C: RouteComputer> World<C> {
         let slot = &mut self.hosts[host as usize];
         let seed = derive_seed(derive_seed(self.options.seed, AGENTS, u64::from(host)), slot.starts, 0);
         slot.starts += 1;
-        slot.seed = seed;
         let node = self.spawn.agent(host, &slot.settings, seed, self.now);
         self.occupy(host, Some(node));
     }
@@ -269,6 +312,9 @@ impl<C: RouteComputer> World<C> {
     /// Puts another agent, or none, in place of the one at a host. Its routes go with it.
     fn occupy(&mut self, host: u32, node: Option<Box<dyn Node>>) {
         let slot = &mut self.hosts[host as usize];
+        if let Some(status) = slot.node.as_ref().and_then(|node| node.status()) {
+            self.retired.add(&status);
+        }
         slot.node = node;
         slot.powered_on = true;
         slot.pending = None;
@@ -322,6 +368,24 @@ impl<C: RouteComputer> World<C> {
         Stats { peak_in_flight: self.flights.peak, ..self.stats }
     }
 
+    /// What all agents counted so far.
+    pub fn totals(&self) -> Totals {
+        let mut totals = self.retired;
+        let running = self.hosts.iter().filter_map(|slot| slot.node.as_ref()?.status());
+        running.for_each(|status| totals.add(&status));
+        totals
+    }
+
+    /// How many agents say that they are configured.
+    pub fn configured_hosts(&self) -> usize {
+        self.hosts.iter().filter(|slot| slot.configured.is_some()).count()
+    }
+
+    /// The map that the agent at a host holds. Costly.
+    pub fn map(&self, host: u32) -> Option<Arc<Map>> {
+        self.hosts[host as usize].node.as_ref()?.map()
+    }
+
     /// A digest of every frame, event and fault so far: equal for equal runs.
     pub fn digest(&self) -> u64 {
         self.trace.digest()
@@ -359,7 +423,6 @@ impl<T> HostSlot<T> {
         Self {
             settings,
             node: None,
-            seed: 0,
             starts: 0,
             powered_on: false,
             timeout_at: Instant::FAR,

@@ -7,8 +7,8 @@ use mapper_proto::map::{Map, MapVersion};
 use mapper_proto::wire::Route;
 use mapper_proto::{Instant, Mac};
 
+use super::World;
 use super::queue::What;
-use super::{World, options::derive_seed};
 
 /// A host whose routes are to be computed.
 #[derive(Clone, Debug)]
@@ -17,8 +17,6 @@ pub struct RouteJob {
     pub map: Arc<Map>,
     /// The host's address.
     pub own: Mac,
-    /// Decides the order in which ports are explored.
-    pub seed: u64,
 }
 
 /// Computes hosts' routes and proves them. Its results may depend on nothing but the jobs.
@@ -79,9 +77,8 @@ impl<C: RouteComputer> World<C> {
         let slot = &mut self.hosts[host as usize];
         let digest = slot.node.as_ref().and_then(|node| node.map_digest());
         let map = self.shared_maps.share(digest, map);
-        let seed = derive_seed(slot.seed, ROUTES, u64::from(map.version.counter));
         let due = self.now + self.options.timing.compute;
-        let job = RouteJob { map, own: slot.settings.mac, seed };
+        let job = RouteJob { map, own: slot.settings.mac };
         slot.pending = Some(Pending { job, neighbours, due, result: None });
         self.queue.push(due, What::Routes { host });
     }
@@ -138,6 +135,3 @@ impl<C: RouteComputer> World<C> {
         }
     }
 }
-
-/// Names the stream of seeds for routes.
-const ROUTES: u64 = 2;

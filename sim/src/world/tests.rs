@@ -212,7 +212,7 @@ fn transmit(elements: &[Element], frame: &[u8]) -> Transmit {
 }
 
 fn run_to(world: &mut World<Shortest>, at: Instant) {
-    assert_eq!(world.run(Until::At(at), at).unwrap(), Stopped::Reached);
+    assert_eq!(world.run(Until::After(at - Instant::ZERO), at).unwrap(), Stopped::Reached);
 }
 
 #[test]
@@ -305,7 +305,7 @@ fn a_demanded_fault_that_cannot_strike_is_an_error() {
     let end = End { node: PlantNode::Xbar(0), port: 3 };
     let faults = vec![Timed { at: ms(1), fault: Fault::Cut(end), line: Some(4) }];
     let (mut world, _) = scripted(Xbars::Plain, options(), faults.clone(), Vec::new());
-    let error = world.run(Until::At(ms(2)), ms(2)).unwrap_err();
+    let error = world.run(Until::After(Duration::from_millis(2)), ms(2)).unwrap_err();
     let cause = std::error::Error::source(&error).unwrap().to_string();
     assert_eq!(cause, "no cable is plugged into x0:3");
     let drawn = faults.into_iter().map(|timed| Timed { line: None, ..timed }).collect();
@@ -399,6 +399,6 @@ fn an_agent_that_stops_time_is_told() {
     }
     let plant = Plant::new(&fabric(), Xbars::Plain, 1).unwrap();
     let mut world = World::with_nodes(&fabric(), plant, options(), Vec::new(), Shortest, Box::new(AllStuck));
-    let error = world.run(Until::At(ms(1)), ms(1)).unwrap_err();
+    let error = world.run(Until::After(Duration::from_millis(1)), ms(1)).unwrap_err();
     assert!(error.to_string().contains("does not let time pass"), "{error}");
 }

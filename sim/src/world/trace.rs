@@ -65,6 +65,12 @@ pub trait TraceSink {
     /// # Errors
     /// If it cannot be written, or is not what was recorded.
     fn checkpoint(&mut self, at: Instant, frames: u64, digest: u64) -> Result<(), TraceError>;
+
+    /// The run is over.
+    ///
+    /// # Errors
+    /// If it cannot be written, or the recorded run went on.
+    fn end(&mut self, at: Instant, digest: u64) -> Result<(), TraceError>;
 }
 
 /// Keeps the digest and feeds the sink.
@@ -118,6 +124,11 @@ impl Recorder {
             let result = sink.event(event, self.digest);
             self.keep_error(result);
         }
+    }
+
+    /// The run is over.
+    pub(super) fn end(&mut self, at: Instant) -> Result<(), TraceError> {
+        self.sink.take().map_or(Ok(()), |mut sink| sink.end(at, self.digest))
     }
 
     fn keep_error(&mut self, result: Result<(), TraceError>) {

@@ -223,14 +223,7 @@ struct Searches<'a> {
     topology: &'a Topology,
     choices: &'a Choices,
     routes: &'a mut HostRoutes,
-    /// The entry that the current search chose for each of the states of `choices`.
-    chosen: Vec<u32>,
-    /// Routes over each channel so far, counted at its way back.
-    load: Vec<u32>,
-    /// Load on the way to each state in the current search.
-    cost: Vec<u32>,
-    /// Routes through each state in the current search.
-    weight: Vec<u32>,
+    loads: Loads,
     /// For each search and state, the first search that had the same route.
     likeness: Vec<u8>,
     /// For each entry, the routes to the state before it that it was chosen with (a bit each, by
@@ -245,10 +238,7 @@ impl<'a> Searches<'a> {
             topology,
             choices,
             routes,
-            chosen: vec![0; choices.states.len()],
-            load: vec![0; topology.channel_count()],
-            cost: vec![0; states],
-            weight: vec![0; states],
+            loads: Loads { way: vec![None; states], routes: vec![0; topology.channel_count()] },
             likeness: Vec::new(),
             used: vec![0; choices.entries.len()],
         }
@@ -256,7 +246,7 @@ impl<'a> Searches<'a> {
 
     /// Searches until there are enough routes, or a search finds no new one.
     fn run(mut self, rng: &mut ChaCha8Rng) {
-        let states = self.cost.len();
+        let states = self.loads.way.len();
         let most = SEARCHES_PER_PASS * usize::from(self.routes.options.passes);
         self.routes.entries.reserve_exact(states);
         for search in 0..most.min(u64::BITS as usize) {
@@ -267,7 +257,6 @@ impl<'a> Searches<'a> {
                 self.routes.risen.iter_mut().for_each(|searches| *searches &= !(1 << search));
                 break;
             }
-            self.raise_loads(search);
         }
         self.routes.entries.shrink_to_fit();
     }
@@ -275,7 +264,7 @@ impl<'a> Searches<'a> {
     /// Chooses an entry for every state, earlier states first. Tells whether some host has a new
     /// route.
     fn search(&mut self, search: usize, rng: &mut ChaCha8Rng) -> bool {
-        let states = self.cost.len();
+        let states = self.loads.way.len();
         let xbars = states / 2;
         let (earlier, likeness) = self.likeness.split_at_mut(search * states);
         let mut any_new = false;
@@ -284,17 +273,14 @@ impl<'a> Searches<'a> {
             let entries = &self.choices.entries[first..end];
             let used = &mut self.used[first..end];
             let choice = choose(entries, rng, |i| {
-                let Entry { from, channel } = entries[i];
-                let again = used[i] >> likeness[from as usize] & 1;
-                let load = self.cost[from as usize].saturating_add(self.load[channel as usize]);
-                again << 32 | u64::from(load)
+                let again = used[i] >> likeness[entries[i].from as usize] & 1;
+                again << 63 | self.loads.by(entries[i])
             });
             let Entry { from, channel } = entries[choice];
             let (state, from) = (state as usize, from as usize);
             let xbar = state % xbars;
             let place = (channel - self.topology.channels_of(xbar as u32).start) as u8;
-            self.chosen[i] = (first + choice) as u32;
-            self.cost[state] = self.cost[from].saturating_add(self.load[channel as usize]);
+            self.loads.way[state] = Some(entries[choice]);
             self.routes.entries[search * states + state] = place;
             let before = likeness[from];
             let new = used[choice] >> before & 1 == 0;
@@ -310,27 +296,40 @@ impl<'a> Searches<'a> {
                 if new && !self.topology.hosts_of(xbar as u32).is_empty() {
                     self.routes.distinct[xbar] |= 1 << search;
                     any_new = true;
+                    self.loads.raise(state, self.topology.hosts_of(xbar as u32).len() as u32);
                 }
             }
         }
         any_new
     }
+}
 
-    /// Adds the new routes of a search to the channels that they take, later states first.
-    fn raise_loads(&mut self, search: usize) {
-        self.weight.fill(0);
-        for (xbar, searches) in self.routes.distinct.iter().enumerate() {
-            if searches >> search & 1 == 1 {
-                self.weight[xbar] = self.topology.hosts_of(xbar as u32).len() as u32;
-            }
+/// The tree that the current search grows, and the routes over each channel.
+struct Loads {
+    /// The entry chosen for each state; none for the source.
+    way: Vec<Option<Entry>>,
+    /// Routes over each channel so far, in all searches, counted at its way back.
+    routes: Vec<u32>,
+}
+
+impl Loads {
+    /// Routes over the channels on the way to a state, by an entry.
+    fn by(&self, entry: Entry) -> u64 {
+        let (mut load, mut next) = (0, Some(entry));
+        while let Some(Entry { from, channel }) = next {
+            load += u64::from(self.routes[channel as usize]);
+            next = self.way[from as usize];
         }
-        for (&state, &chosen) in self.choices.states.iter().zip(&self.chosen) {
-            let Entry { from, channel } = self.choices.entries[chosen as usize];
-            let routes = self.weight[state as usize];
-            let load = &mut self.load[channel as usize];
+        load
+    }
+
+    /// Adds routes to the channels on the way to a state.
+    fn raise(&mut self, state: usize, routes: u32) {
+        let mut next = self.way[state];
+        while let Some(Entry { from, channel }) = next {
+            let load = &mut self.routes[channel as usize];
             *load = load.saturating_add(routes);
-            let before = &mut self.weight[from as usize];
-            *before = before.saturating_add(routes);
+            next = self.way[from as usize];
         }
     }
 }

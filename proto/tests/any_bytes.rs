@@ -1,0 +1,93 @@
+//! The bodies of the fuzz targets as property tests: random bytes, and frames that were damaged.
+
+mod bodies;
+
+use mapper_proto::Mac;
+use mapper_proto::map::{MapVersion, PortRef, Rank};
+use mapper_proto::wire::{
+    Answer, Element, Info, Message, Probe, ProbeKind, Reason, Reply, Route, Scout, encode_data,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+
+/// A frame of every kind, behind a route.
+fn good_frames() -> Vec<Vec<u8>> {
+    let version = MapVersion { mac: Mac::from_position(9), counter: 7 };
+    let info = Info { rank: Rank { level: 1, mac: Mac::from_position(3) }, version, ..Info::default() };
+    let probe = |kind| Message::Probe(Probe { id: 1, kind, left: 3, info });
+    let way_back = Route::from_iter([Element::Relative(-4), Element::Absolute(9)]);
+    let scout = |reason| Message::Scout(Scout { id: 2, info, way_back: way_back.clone(), reason });
+    let reply = |answer| Message::Reply(Reply { id: 3, to: Mac::from_position(4), info, answer });
+    let suspects = vec![PortRef { xbar: 1, port: 2 }];
+    let messages = [
+        probe(ProbeKind::Loopback),
+        probe(ProbeKind::Identify),
+        scout(Reason::Mapping),
+        scout(Reason::QueryMapVersion { seen: version, suspects }),
+        scout(Reason::MapRequest { version, piece: 1 }),
+        scout(Reason::Printf { text: "text".to_owned() }),
+        reply(Answer::Mapping),
+        reply(Answer::MapRequest { version, piece: 1, pieces: 2, bytes: vec![7; 40] }),
+    ];
+    let frames = messages.iter().map(Message::encode).chain(encode_data(&[6; 60]));
+    let route = Route::from_iter([Element::Identify, Element::Relative(2), Element::Absolute(3)]);
+    frames.flat_map(|frame| [[route.as_bytes(), &frame].concat(), frame]).collect()
+}
+
+/// Random bytes, or a good frame with some bytes changed, cut off, or added.
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    let damaged =
+        (select(good_frames()), vec((any::<Index>(), any::<u8>()), 0..3), any::<Index>(), 0..8usize);
+    let damaged = damaged.prop_map(|(mut frame, changes, end, more)| {
+        for (at, value) in changes {
+            let at = at.index(frame.len());
+            frame[at] = value;
+        }
+        if more == 0 {
+            frame.truncate(end.index(frame.len() + 1));
+        } else {
+            frame.resize(frame.len() + more - 1, 0xa5);
+        }
+        frame
+    });
+    prop_oneof![vec(any::<u8>(), 0..200), damaged]
+}
+
+/// The bodies of good messages, with a byte changed.
+fn message_bodies() -> impl Strategy<Value = Vec<u8>> {
+    (bytes(), any::<bool>())
+        .prop_map(|(frame, as_body)| if as_body { frame.into_iter().skip(8).collect() } else { frame })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn messages(bytes in message_bodies()) {
+        bodies::message(&bytes);
+    }
+
+    #[test]
+    fn printed_lines(bytes in bytes()) {
+        bodies::printer(&bytes);
+    }
+
+    #[test]
+    fn crossbars(head in any::<[u8; 4]>(), payload in bytes()) {
+        bodies::crossbar(&[&head, &payload[..]].concat());
+    }
+
+    #[test]
+    fn pieces(pieces in vec((1..4u8, 0..4u8, vec(any::<u8>(), 0..44)), 0..4)) {
+        let piece = |(kind, count, entries): (u8, u8, Vec<u8>)| {
+            [&[entries.len() as u8 + 3, kind, 0, count][..], &entries].concat()
+        };
+        bodies::pieces(&pieces.into_iter().flat_map(piece).collect::<Vec<u8>>());
+    }
+
+    #[test]
+    fn routes(bytes in vec(prop_oneof![0x80..=0xbfu8, Just(0xc0), Just(0xe0), any::<u8>()], 0..110)) {
+        bodies::route(&bytes);
+    }
+}

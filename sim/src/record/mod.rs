@@ -1,0 +1,182 @@
+//! Traces as files: a line of JSON for what the run is, one for each event and now and then for
+//! the frames, and one for the end.
+//!
+//! Every line carries a digest of everything before it, frames included. [`Replayer`] runs
+//! alongside a second run and stops it at the first line that differs.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::Path;
+
+use mapper_proto::Instant;
+use serde::{Deserialize, Serialize};
+
+use crate::setup::Setup;
+use crate::world::{TraceError, TraceEvent, TraceSink};
+
+/// The first line of a trace: what is needed to run it again.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// [`Header::SCHEMA`].
+    pub schema: String,
+    /// What ran.
+    pub recorded: Recorded,
+}
+
+/// What a trace is of.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Recorded {
+    /// A run.
+    Run {
+        /// The fabric: a generator's spec or the text of a file.
+        topology: String,
+        /// All else.
+        setup: Box<Setup>,
+    },
+    /// The [`Scenario`](crate::search::Scenario) of this seed.
+    FaultSeed(u64),
+}
+
+impl Header {
+    /// What the first line says that it is.
+    pub const SCHEMA: &'static str = "mapper.trace/1";
+
+    /// The header of a run.
+    pub fn new(recorded: Recorded) -> Self {
+        Self { schema: Self::SCHEMA.to_owned(), recorded }
+    }
+}
+
+/// A line of a trace, behind the first.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Line<'a> {
+    Event { ns: u64, place: &'a str, what: &'a str, detail: &'a str, digest: String },
+    Checkpoint { ns: u64, frames: u64, digest: String },
+    End { ns: u64, end: bool, digest: String },
+}
+
+impl Line<'_> {
+    fn text(&self) -> Result<String, std::io::Error> {
+        serde_json::to_string(self).map_err(std::io::Error::other)
+    }
+}
+
+fn hex(digest: u64) -> String {
+    format!("{digest:016x}")
+}
+
+fn event_line<'a>(event: &TraceEvent<'a>, digest: u64) -> Line<'a> {
+    let TraceEvent { at, place, what, detail } = *event;
+    Line::Event { ns: at.as_nanos(), place, what, detail, digest: hex(digest) }
+}
+
+/// Writes a trace.
+pub struct Writer {
+    file: String,
+    out: BufWriter<File>,
+}
+
+impl Writer {
+    /// Begins a trace file.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn create(path: &Path, header: &Header) -> Result<Self, TraceError> {
+        let file = path.display().to_string();
+        let io = |source| TraceError::Io { file: file.clone(), source };
+        let mut out = BufWriter::new(File::create(path).map_err(io)?);
+        let first = serde_json::to_string(header).map_err(|error| io(error.into()))?;
+        writeln!(out, "{first}").map_err(io)?;
+        Ok(Self { file, out })
+    }
+
+    fn line(&mut self, line: &Line<'_>) -> Result<(), TraceError> {
+        let result = line.text().and_then(|text| writeln!(self.out, "{text}"));
+        result.map_err(|source| TraceError::Io { file: self.file.clone(), source })
+    }
+}
+
+impl TraceSink for Writer {
+    fn event(&mut self, event: &TraceEvent<'_>, digest: u64) -> Result<(), TraceError> {
+        self.line(&event_line(event, digest))
+    }
+
+    fn checkpoint(&mut self, at: Instant, frames: u64, digest: u64) -> Result<(), TraceError> {
+        self.line(&Line::Checkpoint { ns: at.as_nanos(), frames, digest: hex(digest) })
+    }
+
+    fn end(&mut self, at: Instant, digest: u64) -> Result<(), TraceError> {
+        self.line(&Line::End { ns: at.as_nanos(), end: true, digest: hex(digest) })?;
+        self.out.flush().map_err(|source| TraceError::Io { file: self.file.clone(), source })
+    }
+}
+
+/// Compares a run with a trace.
+pub struct Replayer {
+    file: String,
+    input: BufReader<File>,
+    line: usize,
+}
+
+impl Replayer {
+    /// Most bytes in a line: a fabric of 100,000 hosts fits in the first.
+    const MAX_LINE_BYTES: u64 = 256 << 20;
+
+    /// Opens a trace and reads what to run again.
+    ///
+    /// # Errors
+    /// If it cannot be read or is no trace.
+    pub fn open(path: &Path) -> Result<(Self, Header), TraceError> {
+        let file = path.display().to_string();
+        let input = File::open(path).map_err(|source| TraceError::Io { file: file.clone(), source })?;
+        let mut replayer = Self { file, input: BufReader::new(input), line: 0 };
+        let first = replayer.next_line()?;
+        let header: Header = serde_json::from_str(&first)
+            .map_err(|error| replayer.malformed(format!("expected the head of a trace: {error}")))?;
+        if header.schema != Header::SCHEMA {
+            let why = format!("expected the schema {}, found {}", Header::SCHEMA, header.schema);
+            return Err(replayer.malformed(why));
+        }
+        Ok((replayer, header))
+    }
+
+    fn malformed(&self, why: String) -> TraceError {
+        TraceError::Malformed { file: self.file.clone(), line: self.line, why }
+    }
+
+    fn next_line(&mut self) -> Result<String, TraceError> {
+        let mut text = String::new();
+        self.line += 1;
+        let mut limited = std::io::Read::take(&mut self.input, Self::MAX_LINE_BYTES);
+        limited.read_line(&mut text).map_err(|source| TraceError::Io { file: self.file.clone(), source })?;
+        text.truncate(text.trim_end().len());
+        Ok(text)
+    }
+
+    fn compare(&mut self, line: &Line<'_>) -> Result<(), TraceError> {
+        let recorded = self.next_line()?;
+        let now = line.text().map_err(|source| TraceError::Io { file: self.file.clone(), source })?;
+        if recorded == now {
+            return Ok(());
+        }
+        let recorded = if recorded.is_empty() { "nothing (the trace ends)".to_owned() } else { recorded };
+        Err(TraceError::Diverged { file: self.file.clone(), line: self.line, recorded, now })
+    }
+}
+
+impl TraceSink for Replayer {
+    fn event(&mut self, event: &TraceEvent<'_>, digest: u64) -> Result<(), TraceError> {
+        self.compare(&event_line(event, digest))
+    }
+
+    fn checkpoint(&mut self, at: Instant, frames: u64, digest: u64) -> Result<(), TraceError> {
+        self.compare(&Line::Checkpoint { ns: at.as_nanos(), frames, digest: hex(digest) })
+    }
+
+    fn end(&mut self, at: Instant, digest: u64) -> Result<(), TraceError> {
+        self.compare(&Line::End { ns: at.as_nanos(), end: true, digest: hex(digest) })
+    }
+}

@@ -1,0 +1,166 @@
+//! The fault search: fabrics, fault mixes and times drawn from a seed, and what must hold.
+//!
+//! First things go wrong while safety is checked all the while: no agent claims to be configured
+//! without proved routes of the map that it holds, the routes in use cannot deadlock, queues stay
+//! bounded. Then everything is healed, and all agents must reach one map that matches the fabric
+//! in bounded time, and keep it.
+
+mod draw;
+
+use std::time::Duration;
+
+use mapper_proto::Instant;
+use mapper_proto::map::Fabric;
+use thiserror::Error;
+
+use crate::setup::{Setup, SetupError};
+use crate::world::{RouteComputer, Stopped, TraceSink, Until, World, WorldError};
+
+/// A fabric, and what befalls it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Scenario {
+    /// The fabric.
+    pub fabric: Fabric,
+    /// How it is run. The faults end with `heal` at [`Self::healed_at`].
+    pub setup: Setup,
+    /// When everything is put right.
+    pub healed_at: Instant,
+}
+
+/// What a scenario came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// How long after healing all were configured.
+    pub healing: Duration,
+    /// The digest of the whole run.
+    pub digest: u64,
+}
+
+/// What must not be.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Violation {
+    /// The scenario could not begin: a bug of its drawing.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The run could not go on.
+    #[error(transparent)]
+    World(#[from] WorldError),
+    /// Something unsafe.
+    #[error("at {at:?}: {why}")]
+    Unsafe {
+        /// When it was seen.
+        at: Instant,
+        /// What.
+        why: String,
+    },
+    /// The agents do not agree in time.
+    #[error("{after:?} after healing: {why}")]
+    NotConverged {
+        /// How long they had.
+        after: Duration,
+        /// What is wrong still.
+        why: String,
+    },
+}
+
+impl Scenario {
+    /// How long after healing the agents may take to agree.
+    pub const PATIENCE: Duration = Duration::from_secs(60);
+    /// How long they must stay as they are then.
+    pub const QUIET: Duration = Duration::from_secs(5);
+    /// Safety is looked at so often.
+    const LOOK_EVERY: Duration = Duration::from_millis(250);
+    /// Most entries in the queues and tables of an agent.
+    const MAX_LOAD: usize = 4096;
+    /// Most frames that agents may have under way at once, for each of them.
+    const MAX_IN_FLIGHT: usize = 512;
+
+    /// Runs it and checks all that must hold. All that happens goes to `sink`, if there is one.
+    ///
+    /// # Errors
+    /// If something does not hold.
+    pub fn run<C: RouteComputer>(
+        &self,
+        computer: C,
+        sink: Option<Box<dyn TraceSink>>,
+    ) -> Result<Outcome, Violation> {
+        let mut world = self.setup.world(&self.fabric, computer)?;
+        if let Some(sink) = sink {
+            world.record(sink);
+        }
+        let outcome = self.run_in(&mut world)?;
+        world.end_record().map_err(WorldError::from)?;
+        Ok(outcome)
+    }
+
+    fn run_in<C: RouteComputer>(&self, world: &mut World<C>) -> Result<Outcome, Violation> {
+        self.run_checked(world, self.healed_at)?;
+        let deadline = self.healed_at + Self::PATIENCE;
+        let mut stopped = Stopped::Limit;
+        while stopped == Stopped::Limit && world.now() < deadline {
+            let next = deadline.min(world.now() + Self::LOOK_EVERY);
+            stopped = world.run(Until::Configured, next)?;
+            self.check_safety(world)?;
+        }
+        if stopped == Stopped::Limit {
+            let why = world.verdict().why_not;
+            return Err(Violation::NotConverged { after: Self::PATIENCE, why });
+        }
+        let healing = world.now().since(self.healed_at);
+        self.check_agreed(world)?;
+        let before = versions(world);
+        let quiet_until = world.now() + Self::QUIET;
+        self.run_checked(world, quiet_until)?;
+        self.check_agreed(world)?;
+        if versions(world) != before {
+            let why = "the agents made another map though nothing changed".to_owned();
+            return Err(Violation::Unsafe { at: world.now(), why });
+        }
+        Ok(Outcome { healing, digest: world.digest() })
+    }
+
+    fn run_checked<C: RouteComputer>(&self, world: &mut World<C>, until: Instant) -> Result<(), Violation> {
+        while world.now() < until {
+            let next = until.min(world.now() + Self::LOOK_EVERY);
+            world.run(Until::After(next.since(Instant::ZERO)), next)?;
+            self.check_safety(world)?;
+        }
+        Ok(())
+    }
+
+    fn check_safety<C: RouteComputer>(&self, world: &mut World<C>) -> Result<(), Violation> {
+        let hosts = self.fabric.map.hosts.len();
+        let in_flight = world.stats().peak_in_flight;
+        let bounded = if in_flight > hosts * Self::MAX_IN_FLIGHT {
+            Err(format!("{in_flight} frames were under way at once"))
+        } else {
+            world.check_load(Self::MAX_LOAD)
+        };
+        let safe = bounded.and_then(|()| world.check_routes()).and_then(|()| world.prove_union());
+        safe.map_err(|why| Violation::Unsafe { at: world.now(), why })
+    }
+
+    /// One map and one leader a part, and routes that lead where they should.
+    fn check_agreed<C: RouteComputer>(&self, world: &mut World<C>) -> Result<(), Violation> {
+        let at = world.now();
+        let verdict = world.verdict();
+        if !(verdict.configured && verdict.map_matches_fabric) {
+            return Err(Violation::Unsafe { at, why: verdict.why_not });
+        }
+        for leader in &verdict.leaders {
+            let others = verdict.leaders.iter().filter(|other| other.version == leader.version);
+            if others.count() != 1 {
+                let why = format!("two leaders share map {}", leader.version);
+                return Err(Violation::Unsafe { at, why });
+            }
+        }
+        world.deliver_all(usize::MAX, self.setup.seed).map_err(|why| Violation::Unsafe { at, why })
+    }
+}
+
+/// The map that each host holds.
+fn versions<C: RouteComputer>(world: &World<C>) -> Vec<mapper_proto::map::MapVersion> {
+    let hosts = 0..world.plant().hosts() as u32;
+    hosts.map(|host| world.status(host).map(|status| status.version).unwrap_or_default()).collect()
+}

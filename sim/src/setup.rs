@@ -1,0 +1,149 @@
+//! A run, described so that it can be written down and run again.
+
+use std::time::Duration;
+
+use mapper_proto::Instant;
+use mapper_proto::map::Fabric;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::fabric::{Noise, Plant, PlantError, Timing, Xbars};
+use crate::faults::{FaultError, FaultPlan, Timed};
+use crate::world::{Options, RouteComputer, Until, World};
+
+/// All that decides a run, besides the fabric.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setup {
+    /// Decides everything that is random.
+    pub seed: u64,
+    /// Which kind of xbars the fabric is made of.
+    pub xbars: Xbars,
+    /// How long things take.
+    pub timing: Timing,
+    /// How often things go wrong from the start.
+    pub noise: Noise,
+    /// All agents start at random moments within this.
+    pub power_on_spread: Duration,
+    /// What the agents are set to.
+    pub agents: AgentSetup,
+    /// How hosts compute their routes.
+    pub routes: RouteSetup,
+    /// The fault file.
+    pub faults: FaultFile,
+    /// When to stop.
+    pub until: Until,
+    /// When to give up.
+    pub limit: Duration,
+}
+
+/// What the agents of a run are set to: see [`mapper_proto::agent::Settings`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "each is the setting of its name")]
+pub struct AgentSetup {
+    pub probe_timeout: Duration,
+    pub probe_tries: u8,
+    pub probe_window: usize,
+    pub max_hops: usize,
+    pub map_incrementally: bool,
+    pub xbar_check: bool,
+}
+
+/// How hosts compute their routes; for the caller's [`RouteComputer`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RouteSetup {
+    /// Routes a destination.
+    pub passes: u8,
+    /// Use up*/down* routes on a Clos too.
+    pub non_clos: bool,
+}
+
+/// A fault file: its name for errors, and its text.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultFile {
+    /// What errors call it.
+    pub name: String,
+    /// See [`crate::faults`].
+    pub text: String,
+}
+
+/// Why a run cannot begin.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// No such fabric can be built.
+    #[error(transparent)]
+    Plant(#[from] PlantError),
+    /// The fault file is wrong.
+    #[error(transparent)]
+    Faults(#[from] FaultError),
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        let options = Options::default();
+        let agent = &options.agent;
+        Self {
+            seed: options.seed,
+            xbars: Xbars::default(),
+            timing: options.timing,
+            noise: options.noise,
+            power_on_spread: options.power_on_spread,
+            agents: AgentSetup {
+                probe_timeout: agent.probe_timeout,
+                probe_tries: agent.probe_tries,
+                probe_window: agent.probe_window,
+                max_hops: agent.max_hops,
+                map_incrementally: agent.map_incrementally,
+                xbar_check: agent.xbar_check,
+            },
+            routes: RouteSetup { passes: 8, non_clos: false },
+            faults: FaultFile::default(),
+            until: Until::Configured,
+            limit: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Setup {
+    /// The world that is about to be powered on.
+    ///
+    /// # Errors
+    /// If the fabric cannot be built or the fault file is wrong.
+    pub fn world<C: RouteComputer>(&self, fabric: &Fabric, computer: C) -> Result<World<C>, SetupError> {
+        let plant = Plant::new(fabric, self.xbars, self.seed)?;
+        let faults = self.faults(&plant)?;
+        Ok(World::new(fabric, plant, self.options(), faults, computer))
+    }
+
+    /// When to give up.
+    pub fn limit_at(&self) -> Instant {
+        Instant::ZERO + self.limit
+    }
+
+    fn faults(&self, plant: &Plant) -> Result<Vec<Timed>, FaultError> {
+        Ok(FaultPlan::parse(&self.faults.name, &self.faults.text, plant)?.draw(plant, self.seed))
+    }
+
+    fn options(&self) -> Options {
+        let mut options = Options {
+            seed: self.seed,
+            timing: self.timing,
+            noise: self.noise,
+            power_on_spread: self.power_on_spread,
+            ..Options::default()
+        };
+        let AgentSetup { probe_timeout, probe_tries, probe_window, max_hops, map_incrementally, xbar_check } =
+            self.agents;
+        options.agent.probe_timeout = probe_timeout;
+        options.agent.probe_tries = probe_tries;
+        options.agent.probe_window = probe_window;
+        options.agent.max_hops = max_hops;
+        options.agent.map_incrementally = map_incrementally;
+        options.agent.xbar_check = xbar_check;
+        options
+    }
+}

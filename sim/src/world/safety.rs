@@ -1,0 +1,110 @@
+//! What must hold at all times, and what the routes in use are worth.
+
+use mapper_proto::map::Map;
+use mapper_proto::wire::{AgentState, encode_data};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::{RouteComputer, World};
+use crate::fabric::{Fate, Node, Noise};
+
+impl<C: RouteComputer> World<C> {
+    /// Checks that no agent holds more than `most` entries in its queues and tables.
+    ///
+    /// # Errors
+    /// In words, naming the host.
+    pub fn check_load(&self, most: usize) -> Result<(), String> {
+        for (i, slot) in self.hosts.iter().enumerate() {
+            let load = slot.node.as_ref().map_or(0, |node| node.load());
+            if load > most {
+                return Err(format!(
+                    "{} holds {load} entries in its queues",
+                    self.plant.name(Node::Host(i as u32))
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that no agent says it is configured without proved routes of the map that it holds.
+    ///
+    /// # Errors
+    /// In words, naming the host.
+    pub fn check_routes(&self) -> Result<(), String> {
+        for host in 0..self.hosts.len() as u32 {
+            let Some(status) = self.status(host) else { continue };
+            let routes = self.installed(host).map(|installed| installed.0).unwrap_or_default();
+            if status.state == AgentState::Configured && routes != status.version {
+                let name = self.plant.name(Node::Host(host));
+                let version = status.version;
+                return Err(format!(
+                    "{name} is configured with map {version} and has routes of map {routes}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Proves that the routes in use, those of each map together, cannot deadlock.
+    ///
+    /// # Errors
+    /// In words, naming a cycle.
+    pub fn prove_union(&mut self) -> Result<(), String> {
+        for part in self.live_parts() {
+            let [first, _, ..] = part.hosts[..] else { continue };
+            let Some(map) = self.hosts[first as usize].node.as_ref().and_then(|node| node.map()) else {
+                continue;
+            };
+            let tables: Vec<_> = part
+                .hosts
+                .iter()
+                .filter_map(|&host| Some((self.mac(host), self.hosts[host as usize].installed.as_ref()?)))
+                .filter(|(_, installed)| installed.version == map.version)
+                .map(|(mac, installed)| (mac, &installed.table))
+                .collect();
+            self.computer.prove_union(&map, &tables)?;
+        }
+        Ok(())
+    }
+
+    /// Sends a user's frame along the routes in use between up to `pairs` pairs of live hosts,
+    /// drawn from `seed`, and says which does not arrive. Costs no virtual time.
+    ///
+    /// # Errors
+    /// In words, naming the pair.
+    pub fn deliver_all(&mut self, pairs: usize, seed: u64) -> Result<(), String> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        for part in self.live_parts() {
+            let [first, _, ..] = part.hosts[..] else { continue };
+            let Some(map) = self.hosts[first as usize].node.as_ref().and_then(|node| node.map()) else {
+                continue;
+            };
+            let count = part.hosts.len();
+            let all = count * (count - 1);
+            for n in 0..all.min(pairs) {
+                let n = if all <= pairs { n } else { rng.random_range(0..all) };
+                let (from, to) = (n / (count - 1), n % (count - 1));
+                let to = if to >= from { to + 1 } else { to };
+                self.deliver_one(&map, part.hosts[from], part.hosts[to], &mut rng)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn deliver_one(&self, map: &Map, from: u32, to: u32, rng: &mut ChaCha8Rng) -> Result<(), String> {
+        let name = |host| self.plant.name(Node::Host(host));
+        let slot = &self.hosts[from as usize];
+        let installed = slot.installed.as_ref().filter(|installed| installed.version == map.version);
+        let route =
+            installed.and_then(|installed| self.computer.route_to(&installed.table, map, self.mac(to)));
+        let route = route.ok_or_else(|| format!("{} has no route to {}", name(from), name(to)))?;
+        let frame = encode_data(&[0; 64]).map_err(|error| error.to_string())?;
+        let mut payload = [route.as_bytes(), &frame].concat();
+        let fate = self.plant.walk(from, &mut payload, &self.options.timing, &Noise::default(), rng);
+        let stripped = route.as_bytes().len();
+        if matches!(fate, Fate::Arrives { host, stripped: s, .. } if host == to && s == stripped) {
+            return Ok(());
+        }
+        Err(format!("the route {route} from {} does not lead to {}: {fate:?}", name(from), name(to)))
+    }
+}

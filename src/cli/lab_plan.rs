@@ -1,0 +1,159 @@
+//! `mapper lab-plan`: a fabric as lines that a shell can read, for `scripts/lab`.
+//!
+//! Fields are separated by blanks, names come last on their line:
+//! - `xbar SLUG FIRST_PORT PORTS TAG NAME`, TAG `-` for a plain one;
+//! - `host SLUG MAC NODE_PORT NAME`;
+//! - `cable SLUG INTERFACE SLUG INTERFACE`: port N of an xbar is interface `pN`, a host's is `fab0`.
+//!
+//! A slug is the name with only letters, digits, `.`, `_` and `-` in it, unique in the fabric.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use mapper_proto::map::{Fabric, PortRef};
+
+use super::{CliError, Format};
+use crate::formats;
+
+/// The interface of every host.
+const HOST_INTERFACE: &str = "fab0";
+
+/// Options of `mapper lab-plan`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A fabric file, or a generator spec.
+    topology: String,
+    /// What the xbars understand [default: those with an identity are tagged, others plain].
+    #[arg(long, value_enum)]
+    xbars: Option<Xbars>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Xbars {
+    /// None has an identity.
+    Plain,
+    /// All have one.
+    Tagged,
+    /// Every other one has one.
+    Mixed,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// In words for the user.
+pub fn run(args: Args, _format: Format) -> Result<ExitCode, CliError> {
+    let fabric = formats::resolve(&args.topology)?;
+    print!("{}", plan(&fabric, args.xbars));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn plan(fabric: &Fabric, xbars: Option<Xbars>) -> String {
+    let mut slugs = Slugs::default();
+    let mut text = String::new();
+    let mut line = |words: std::fmt::Arguments<'_>| {
+        // Writing to a String does not fail.
+        let _infallible = writeln!(text, "{words}");
+    };
+
+    let mut xbar_slugs = Vec::with_capacity(fabric.xbars.len());
+    for (index, (xbar, label)) in fabric.map.xbars.iter().zip(&fabric.xbars).enumerate() {
+        let slug = slugs.make(&label.name);
+        let used = used_ports(fabric, index as u32);
+        let first = used.first().map_or(1, |&port| port.min(1));
+        let needed = used.last().map_or(0, |&port| port - first + 1);
+        let tag = tag_of(index, xbar.tag, xbars).map_or("-".to_owned(), |tag| format!("{tag:016x}"));
+        line(format_args!("xbar {slug} {first} {} {tag} {}", xbar.ports.max(needed), label.name));
+        xbar_slugs.push(slug);
+    }
+    let mut uncabled = Vec::new();
+    let mut host_cables = Vec::new();
+    for (host, label) in fabric.map.hosts.iter().zip(&fabric.hosts) {
+        let slug = slugs.make(&label.name);
+        line(format_args!("host {slug} {} {} {}", host.mac, label.node_port, label.name));
+        match host.at {
+            Some(at) => host_cables.push((slug, at)),
+            None => uncabled.push(slug),
+        }
+    }
+    let port = |at: PortRef| format!("{} p{}", xbar_slugs[at.xbar as usize], at.port);
+    for (slug, at) in host_cables {
+        line(format_args!("cable {slug} {HOST_INTERFACE} {}", port(at)));
+    }
+    // Two hosts without an xbar are cabled to each other.
+    if let (true, [one, other]) = (fabric.map.xbars.is_empty(), &uncabled[..]) {
+        line(format_args!("cable {one} {HOST_INTERFACE} {other} {HOST_INTERFACE}"));
+    }
+    for cable in &fabric.map.cables {
+        line(format_args!("cable {} {}", port(cable.a), port(cable.b)));
+    }
+    text
+}
+
+fn tag_of(index: usize, tag: Option<u64>, xbars: Option<Xbars>) -> Option<u64> {
+    // An identity for an xbar that has none: no GUID begins with zeros.
+    let made_up = || tag.or(Some(index as u64 + 1));
+    match xbars {
+        None => tag,
+        Some(Xbars::Plain) => None,
+        Some(Xbars::Tagged) => made_up(),
+        Some(Xbars::Mixed) => (index % 2 == 0).then(made_up).flatten(),
+    }
+}
+
+fn used_ports(fabric: &Fabric, xbar: u32) -> Vec<u8> {
+    let hosts = fabric.map.hosts.iter().filter_map(|host| host.at);
+    let cables = fabric.map.cables.iter().flat_map(|cable| [cable.a, cable.b]);
+    let mut ports: Vec<u8> = hosts.chain(cables).filter(|at| at.xbar == xbar).map(|at| at.port).collect();
+    ports.sort_unstable();
+    ports
+}
+
+/// Names that a shell and a file system can bear.
+#[derive(Debug, Default)]
+struct Slugs {
+    taken: BTreeSet<String>,
+}
+
+impl Slugs {
+    fn make(&mut self, name: &str) -> String {
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        let plain: String = name.chars().map(|c| if fits(c) { c } else { '_' }).collect();
+        let mut slug = plain.clone();
+        let mut nth = 1;
+        while slug.is_empty() || !self.taken.insert(slug.clone()) {
+            nth += 1;
+            slug = format!("{plain}_{nth}");
+        }
+        slug
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_node_and_cable_is_in_the_plan() {
+        let fabric = formats::resolve("clos:hosts=8,ports=4").unwrap();
+        let text = plan(&fabric, Some(Xbars::Mixed));
+        let count = |kind: &str| text.lines().filter(|line| line.starts_with(kind)).count();
+        assert_eq!((count("host "), count("xbar ")), (8, 6));
+        assert_eq!(count("cable "), 8 + fabric.map.cables.len());
+        let tags: Vec<_> = text
+            .lines()
+            .filter(|line| line.starts_with("xbar "))
+            .filter_map(|line| Some(line.split(' ').nth(4)? == "-"))
+            .collect();
+        assert_eq!(tags, [false, true, false, true, false, true]);
+    }
+
+    #[test]
+    fn slugs_are_harmless_and_unique() {
+        let mut slugs = Slugs::default();
+        let made = ["a b", "a/b", "a_b", "", "S-0002c9"].map(|name| slugs.make(name));
+        assert_eq!(made, ["a_b", "a_b_2", "a_b_3", "_2", "S-0002c9"]);
+    }
+}

@@ -1,0 +1,84 @@
+//! Where results go: standard output, or a file that is replaced as a whole.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+use thiserror::Error;
+
+use super::CliError;
+
+/// A result that could not be written.
+#[derive(Debug, Error)]
+#[error("cannot write {target}")]
+struct WriteError {
+    target: String,
+    source: io::Error,
+}
+
+/// Prints to standard output. A reader that has seen enough (`| head`) is no error.
+///
+/// # Errors
+/// If standard output cannot be written.
+pub fn print(text: &str) -> Result<(), CliError> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(WriteError { target: "standard output".to_owned(), source: error }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a file: first beside it, then in its place, so that a failure loses nothing. What is
+/// not a plain file (`/dev/stdout`, a pipe) is written as it is.
+///
+/// # Errors
+/// If the file or its folder cannot be written.
+pub fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
+    let write = || -> io::Result<()> {
+        match fs::metadata(path) {
+            Ok(there) if !there.is_file() => return fs::write(path, text),
+            _ => {}
+        }
+        // A link stays, and what it leads to is replaced.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let name = path.file_name().ok_or(ErrorKind::IsADirectory)?.to_string_lossy();
+        let beside = path.with_file_name(format!(".{name}.{}.new", std::process::id()));
+        let written = write_new(&beside, text).and_then(|()| fs::rename(&beside, &path));
+        if written.is_err() {
+            // What went wrong is said; that its remains stay too is not worth a second error.
+            let _ = fs::remove_file(&beside);
+        }
+        written
+    };
+    write().map_err(|source| WriteError { target: path.display().to_string(), source }.into())
+}
+
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut file: File = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_and_nothing_stays_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        write_file(&path, "one").unwrap();
+        write_file(&path, "two").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn an_error_names_the_file() {
+        let error = write_file(Path::new("no/such/folder/a.json"), "").unwrap_err();
+        assert_eq!(error.to_string(), "cannot write no/such/folder/a.json");
+        assert!(write_file(Path::new("/"), "").is_err());
+    }
+}

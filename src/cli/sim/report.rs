@@ -1,0 +1,192 @@
+//! What `mapper sim` prints.
+
+use mapper_sim::fabric::Node;
+use mapper_sim::world::{Leader, World};
+use serde_json::{Value, json};
+
+use super::computer::Computer;
+
+/// A finished run, ready to be printed.
+pub(super) struct Report {
+    seed: u64,
+    wall_ms: f64,
+    virtual_ms: f64,
+    configured: bool,
+    map_matches_fabric: bool,
+    why_not: String,
+    leader: Option<LeaderReport>,
+    parts: usize,
+    live_hosts: usize,
+    configured_ms: Option<f64>,
+    ports: usize,
+    totals: mapper_sim::world::Totals,
+    stats: mapper_sim::world::Stats,
+    digest: u64,
+}
+
+/// The global mapper of the largest part.
+struct LeaderReport {
+    name: String,
+    status: mapper_proto::agent::Status,
+    mapped_ms: Option<f64>,
+}
+
+impl Report {
+    /// Looks at a world whose run is over.
+    pub(super) fn of(world: &mut World<Computer>, seed: u64, wall_ms: f64) -> Self {
+        let verdict = world.verdict();
+        let leader = verdict.leaders.first().and_then(|leader| LeaderReport::of(world, leader));
+        let hosts = 0..world.plant().hosts() as u32;
+        Self {
+            seed,
+            wall_ms,
+            virtual_ms: world.now().as_millis_f64(),
+            configured: verdict.configured,
+            map_matches_fabric: verdict.map_matches_fabric,
+            why_not: verdict.why_not,
+            leader,
+            parts: verdict.leaders.len(),
+            live_hosts: hosts.filter(|&host| world.is_live(host)).count(),
+            configured_ms: world.configured_at().map(|at| at.as_millis_f64()),
+            ports: world.plant().ends().filter(|end| matches!(end.node, Node::Xbar(_))).count(),
+            totals: world.totals(),
+            stats: world.stats(),
+            digest: world.digest(),
+        }
+    }
+
+    /// `mapper.sim/1`.
+    pub(super) fn json(&self) -> Value {
+        let sent = &self.totals.sent;
+        let leader = self.leader.as_ref();
+        let cost = leader.and_then(|leader| leader.status.mapping);
+        json!({
+            "schema": "mapper.sim/1",
+            "configured": self.configured,
+            "map_matches_fabric": self.map_matches_fabric,
+            "why_not": self.why_not,
+            "hosts": leader.map_or(0, |leader| leader.status.hosts),
+            "xbars": leader.map_or(0, |leader| leader.status.xbars),
+            "cables": leader.map_or(0, |leader| leader.status.cables),
+            "parts": self.parts,
+            "live_hosts": self.live_hosts,
+            "leader": leader.map(|leader| leader.status.rank.mac.to_string()),
+            "map_version": leader.map(|leader| json!({
+                "mac": leader.status.version.mac.to_string(),
+                "counter": leader.status.version.counter,
+            })),
+            "virtual_ms": {
+                "mapped": leader.and_then(|leader| leader.mapped_ms),
+                "configured": self.configured_ms,
+                "end": self.virtual_ms,
+            },
+            "wall_ms": self.wall_ms,
+            "mapping": cost.map(|cost| json!({
+                "switch_probes": cost.switch_probes,
+                "scouts": cost.scouts,
+                "compares": cost.compares,
+                "virtual_ms": cost.ended.since(cost.began).as_secs_f64() * 1e3,
+                "probes_per_port": self.probes_per_port(),
+            })),
+            "messages": {
+                "switch_probes": sent.switch_probes,
+                "scouts": sent.scouts,
+                "compares": sent.compares,
+                "tree": sent.tree,
+                "queries": sent.queries,
+                "pieces": sent.pieces,
+                "verify": sent.verify,
+                "replies": sent.replies,
+                "dropped": self.totals.dropped,
+                "total": self.stats.sent,
+            },
+            "frames": {
+                "sent": self.stats.sent,
+                "received": self.stats.received,
+                "lost_on_dead_cables": self.stats.lost_on_dead_cables,
+                "lost_to_noise": self.stats.lost_to_noise,
+                "misrouted": self.stats.misrouted,
+                "overflowed": self.stats.overflowed,
+                "unheard": self.stats.unheard,
+                "peak_receive_queue": self.stats.peak_receive_queue,
+                "peak_in_flight": self.stats.peak_in_flight,
+            },
+            "seed": self.seed,
+            "digest": format!("{:016x}", self.digest),
+        })
+    }
+
+    /// For a person.
+    pub(super) fn text(&self) -> String {
+        let mut lines = vec![("configured", self.configured_words())];
+        if let Some(LeaderReport { name, status, .. }) = &self.leader {
+            let (hosts, xbars, cables) = (status.hosts, status.xbars, status.cables);
+            lines.push(("map", format!("{hosts} hosts, {xbars} xbars, {cables} cables; {}", status.version)));
+            lines.push(("leader", format!("{name}, {} level {}", status.rank.mac, status.rank.level)));
+            if self.parts > 1 {
+                lines.push(("parts", format!("{}; the above is the largest", self.parts)));
+            }
+        }
+        lines.push(("times", self.times_words()));
+        if let Some(cost) = self.leader.as_ref().and_then(|leader| leader.status.mapping) {
+            let took = cost.ended.since(cost.began).as_secs_f64() * 1e3;
+            lines.push((
+                "last mapping",
+                format!(
+                    "{} switch probes, {} scouts, {} compares in {took:.3} ms: {:.2} a port",
+                    cost.switch_probes,
+                    cost.scouts,
+                    cost.compares,
+                    self.probes_per_port().unwrap_or_default(),
+                ),
+            ));
+        }
+        let stats = &self.stats;
+        lines.push((
+            "frames",
+            format!(
+                "{} sent, {} received; lost: {} on dead cables, {} at random, {} misrouted, {} to full queues",
+                stats.sent,
+                stats.received,
+                stats.lost_on_dead_cables,
+                stats.lost_to_noise,
+                stats.misrouted,
+                stats.overflowed
+            ),
+        ));
+        lines.push(("seed", self.seed.to_string()));
+        lines.iter().map(|(name, words)| format!("{name:<13} {words}\n")).collect()
+    }
+
+    fn configured_words(&self) -> String {
+        match (self.configured, self.map_matches_fabric) {
+            (true, true) => format!("yes, all {} live hosts; the map is that of the fabric", self.live_hosts),
+            (true, false) => format!("yes, but {}", self.why_not),
+            (false, _) => format!("no: {}", self.why_not),
+        }
+    }
+
+    fn times_words(&self) -> String {
+        let ms = |ms: Option<f64>| ms.map_or_else(|| "never".to_owned(), |ms| format!("at {ms:.3} ms"));
+        let mapped = ms(self.leader.as_ref().and_then(|leader| leader.mapped_ms));
+        let (configured, wall) = (ms(self.configured_ms), self.wall_ms / 1e3);
+        format!("mapped {mapped}, configured {configured} of virtual time; {wall:.2} s of wall time")
+    }
+
+    /// Probe frames of the leader's last mapping, over the ports of all xbars.
+    fn probes_per_port(&self) -> Option<f64> {
+        let cost = self.leader.as_ref()?.status.mapping?;
+        let frames = cost.switch_probes + cost.scouts + cost.compares;
+        (self.ports > 0).then(|| frames as f64 / self.ports as f64)
+    }
+}
+
+impl LeaderReport {
+    fn of(world: &World<Computer>, leader: &Leader) -> Option<Self> {
+        Some(Self {
+            name: world.plant().name(Node::Host(leader.host)).to_owned(),
+            status: world.status(leader.host)?,
+            mapped_ms: leader.mapped_at.map(|at| at.as_millis_f64()),
+        })
+    }
+}

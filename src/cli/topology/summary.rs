@@ -1,0 +1,152 @@
+//! A fabric in words.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use mapper_proto::map::Fabric;
+use serde_json::{Value, json};
+
+use crate::formats::shape;
+
+/// How wide a table may be, in characters.
+const WIDTH: usize = 110;
+
+/// Hosts, xbars and cables, as a phrase.
+pub(super) fn counts(fabric: &Fabric) -> String {
+    let map = &fabric.map;
+    format!(
+        "{}, {}, {} between xbars ({} with hosts')",
+        plural(map.hosts.len(), "host"),
+        plural(map.xbars.len(), "xbar"),
+        plural(map.cables.len(), "cable"),
+        map.cables.len() + host_cables(fabric)
+    )
+}
+
+fn plural(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+fn host_cables(fabric: &Fabric) -> usize {
+    fabric.map.hosts.iter().filter(|host| host.at.is_some()).count()
+}
+
+fn ports(fabric: &Fabric) -> usize {
+    fabric.map.xbars.iter().map(|xbar| usize::from(xbar.ports)).sum()
+}
+
+fn ports_in_use(fabric: &Fabric) -> usize {
+    2 * fabric.map.cables.len() + host_cables(fabric)
+}
+
+/// A summary as `mapper.topology/1`.
+pub(super) fn json(name: &str, fabric: &Fabric) -> Value {
+    let map = &fabric.map;
+    json!({
+        "schema": "mapper.topology/1",
+        "topology": name,
+        "hosts": map.hosts.len(),
+        "xbars": map.xbars.len(),
+        "cables": map.cables.len(),
+        "host_cables": host_cables(fabric),
+        "ports": ports(fabric),
+        "ports_in_use": ports_in_use(fabric),
+        "tiers": shape::layers(map).iter().map(Vec::len).collect::<Vec<_>>(),
+        "parts": shape::parts(map),
+    })
+}
+
+/// The whole fabric for a person: counts, tiers, and each xbar with its ports.
+pub(super) fn text(name: &str, fabric: &Fabric) -> String {
+    let map = &fabric.map;
+    let mut text = format!("{name}: {}\n", counts(fabric));
+    let layers = shape::layers(map);
+    for (distance, layer) in layers.iter().enumerate() {
+        let tags = layer.iter().filter(|&&xbar| map.xbars[xbar].tag.is_some()).count();
+        let place = match distance {
+            0 if host_cables(fabric) > 0 => "with hosts".to_owned(),
+            0 => "without hosts".to_owned(),
+            distance => format!("{} from those with hosts", plural(distance, "cable")),
+        };
+        let _ = writeln!(
+            text,
+            "tier {}: {} {place}, {}, {}",
+            distance + 1,
+            plural(layer.len(), "xbar"),
+            sizes(fabric, layer),
+            match tags {
+                0 => "plain".to_owned(),
+                tags if tags == layer.len() => "tagged".to_owned(),
+                tags => format!("{tags} of them tagged"),
+            }
+        );
+    }
+    let _ = writeln!(text, "ports in use: {} of {}", ports_in_use(fabric), ports(fabric));
+    match shape::parts(map) {
+        0 | 1 => {}
+        parts => drop(writeln!(text, "not connected: {parts} parts without a cable between them")),
+    }
+    let ends = port_table(fabric);
+    for xbar in layers.concat() {
+        text += &xbar_table(fabric, xbar, &ends[xbar]);
+    }
+    let loose = map.hosts.iter().zip(&fabric.hosts).filter(|(host, _)| host.at.is_none());
+    let loose: Vec<_> = loose.map(|(_, label)| label.name.as_str()).collect();
+    if !loose.is_empty() {
+        let _ = writeln!(text, "\nhosts not cabled to an xbar: {}", loose.join(", "));
+    }
+    text
+}
+
+/// How many ports the xbars of a layer have.
+fn sizes(fabric: &Fabric, layer: &[usize]) -> String {
+    let ports = || layer.iter().map(|&xbar| fabric.map.xbars[xbar].ports);
+    match (ports().min(), ports().max()) {
+        (Some(low), Some(high)) if low != high => format!("{low} to {high} ports each"),
+        (low, _) => format!("{} each", plural(usize::from(low.unwrap_or(0)), "port")),
+    }
+}
+
+/// What each port of each xbar leads to.
+fn port_table(fabric: &Fabric) -> Vec<BTreeMap<u8, String>> {
+    let map = &fabric.map;
+    let mut ends = vec![BTreeMap::new(); map.xbars.len()];
+    for cable in &map.cables {
+        for (from, to) in [(cable.a, cable.b), (cable.b, cable.a)] {
+            let name = &fabric.xbars[to.xbar as usize].name;
+            ends[from.xbar as usize].insert(from.port, format!("{name}:{}", to.port));
+        }
+    }
+    for (host, label) in map.hosts.iter().zip(&fabric.hosts) {
+        if let Some(at) = host.at {
+            ends[at.xbar as usize].insert(at.port, label.name.clone());
+        }
+    }
+    ends
+}
+
+/// An xbar and its ports, in as many columns as there is room for.
+fn xbar_table(fabric: &Fabric, index: usize, ends: &BTreeMap<u8, String>) -> String {
+    let (xbar, label) = (&fabric.map.xbars[index], &fabric.xbars[index]);
+    let mut text = format!("\n{}  {}", label.name, plural(usize::from(xbar.ports), "port"));
+    if let Some(tag) = xbar.tag {
+        let _ = write!(text, ", tag {tag:#018x}");
+    }
+    if !xbar.ports_known {
+        text += ", ports known up to an offset";
+    }
+    if !label.description.is_empty() && label.description != label.name {
+        let _ = write!(text, ", {}", label.description);
+    }
+    let cells: Vec<String> = ends.iter().map(|(port, end)| format!("{port:>3} {end}")).collect();
+    let width = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0) + 2;
+    for (i, cell) in cells.iter().enumerate() {
+        if i % (WIDTH / width).max(1) == 0 {
+            text.truncate(text.trim_end().len());
+            text.push('\n');
+        }
+        let _ = write!(text, "{cell:<width$}");
+    }
+    text.truncate(text.trim_end().len());
+    text + "\n"
+}

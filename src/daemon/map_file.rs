@@ -1,0 +1,61 @@
+//! The map as a file that others may read at any time.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+use mapper_proto::map::Map;
+
+use crate::formats::json::{Names, map_to_json};
+
+/// Writes the map as `mapper.map/1`. Whoever reads the file meanwhile sees the old map or the new
+/// one, whole.
+///
+/// # Errors
+/// If the file, or the one beside it that takes its place, cannot be written.
+pub fn write(path: &Path, map: &Map) -> io::Result<()> {
+    let mut text = serde_json::to_string_pretty(&map_to_json(map, &Names::default()))?;
+    text.push('\n');
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
+    let mut beside = name.to_owned();
+    beside.push(format!(".{}.new", std::process::id()));
+    let beside = path.with_file_name(beside);
+    let result = write_synced(&beside, &text).and_then(|()| std::fs::rename(&beside, path));
+    if result.is_err() {
+        // The error that counts is the first.
+        let _may_not_be_there = std::fs::remove_file(&beside);
+    }
+    result
+}
+
+fn write_synced(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_is_replaced_at_once_and_nothing_else_is_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("map.json");
+        std::fs::write(&path, "old").unwrap();
+        write(&path, &Map::default()).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        assert_eq!(json["schema"], "mapper.map/1");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_map_that_cannot_be_written_leaves_nothing_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        let taken = dir.path().join("map.json");
+        std::fs::create_dir(&taken).unwrap();
+        assert!(write(&taken, &Map::default()).is_err());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+        assert!(write(Path::new("/nonexistent/map.json"), &Map::default()).is_err());
+    }
+}

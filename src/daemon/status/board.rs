@@ -1,0 +1,306 @@
+//! A board: `mapper.board-info/1` describes each agent as one.
+
+use mapper_proto::Instant;
+use mapper_proto::agent::{Dropped, MappingCost, Sent, Status};
+use mapper_proto::map::MapVersion;
+use mapper_proto::wire::AgentState;
+use serde::{Deserialize, Serialize};
+
+use crate::link::port::Traffic;
+
+/// The state of a board whose agent left its socket behind and runs no more.
+const DOWN: &str = "down";
+
+/// One agent of this machine, as `mapper.board-info/1` has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Board {
+    /// Board number.
+    pub unit: u8,
+    /// The network interface.
+    pub interface: String,
+    /// The interface's address.
+    pub mac: String,
+    /// Level in the election.
+    pub level: u8,
+    /// What the host runs, by number.
+    pub host_type: u8,
+    /// Whether the interface has carrier.
+    pub carrier: bool,
+    /// Where the agent is in its life, or `down`.
+    pub state: String,
+    /// Whether it holds a map and proved routes for it.
+    pub configured: bool,
+    /// Whether the whole network is, by what the global mapper says.
+    pub network_configured: bool,
+    /// The global mapper's address, if known.
+    pub leader: Option<String>,
+    /// Its parent's address in the tree, if it has one.
+    pub parent: Option<String>,
+    /// Its children's addresses in the tree.
+    pub children: Vec<String>,
+    /// The map that it holds; `None` without a valid one.
+    pub map_version: Option<MapVersionDto>,
+    /// Hosts in the map.
+    pub hosts: usize,
+    /// Xbars in the map.
+    pub xbars: usize,
+    /// Cables between xbars in the map.
+    pub cables: usize,
+    /// Routes in use, several a destination.
+    pub routes: usize,
+    /// Listed hosts that do not answer or hold another map version, and why.
+    pub unreachable: Vec<Reason>,
+    /// Why the last map could not be routed, if so.
+    pub routing_failure: Option<String>,
+    /// What was sent, received, dropped.
+    pub counters: Counters,
+    /// How long the daemon has been running, in milliseconds.
+    pub uptime_ms: u64,
+}
+
+/// Which map.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MapVersionDto {
+    /// The global mapper that made it.
+    pub mac: String,
+    /// Its counter.
+    pub counter: u32,
+}
+
+/// A host, and what is wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    /// The host's address.
+    pub mac: String,
+    /// What is wrong, in words.
+    pub why: String,
+}
+
+/// Counters since the daemon's start.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Counters {
+    /// Frames on the interface.
+    pub frames: FrameCounters,
+    /// Messages sent, by what they are for.
+    pub sent: SentCounters,
+    /// Frames dropped, by why.
+    pub dropped: DroppedCounters,
+    /// What the last mapping by this agent cost; `None` if it finished none.
+    pub mapping: Option<MappingCounters>,
+}
+
+/// Frames on the interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct FrameCounters {
+    /// Frames that arrived.
+    pub received: u64,
+    /// Frames that the kernel took.
+    pub sent: u64,
+    /// Frames that the kernel did not take.
+    pub unsent: u64,
+}
+
+/// Messages sent: see [`Sent`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the fields are those of Sent")]
+pub struct SentCounters {
+    pub switch_probes: u64,
+    pub scouts: u64,
+    pub compares: u64,
+    pub tree: u64,
+    pub queries: u64,
+    pub pieces: u64,
+    pub verify: u64,
+    pub replies: u64,
+}
+
+/// Frames dropped: see [`Dropped`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the fields are those of Dropped")]
+pub struct DroppedCounters {
+    pub truncated: u64,
+    pub oversized: u64,
+    pub bad_crc: u64,
+    pub unstripped_route: u64,
+    pub unknown_version: u64,
+    pub unknown_kind: u64,
+    pub malformed: u64,
+    pub unexpected: u64,
+    pub implausible: u64,
+    pub overload: u64,
+}
+
+/// What a mapping cost: see [`MappingCost`].
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct MappingCounters {
+    /// Loopback and identify probes sent.
+    pub switch_probes: u64,
+    /// Scouts sent.
+    pub scouts: u64,
+    /// Compare probes sent.
+    pub compares: u64,
+    /// How long it took, in milliseconds.
+    pub took_ms: f64,
+}
+
+/// What the daemon knows beside the agent's own status.
+#[derive(Debug, Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// Board number.
+    pub unit: u8,
+    /// The network interface.
+    pub interface: &'a str,
+    /// What the host runs.
+    pub host_type: u8,
+    /// Whether the interface has carrier.
+    pub carrier: bool,
+    /// Routes in use.
+    pub routes: usize,
+    /// Why the last map could not be routed.
+    pub routing_failure: Option<&'a str>,
+    /// Frames on the interface.
+    pub traffic: Traffic,
+    /// Now, and so how long the daemon has been running.
+    pub now: Instant,
+}
+
+impl Board {
+    /// The board of a running agent.
+    pub fn new(status: &Status, around: Surroundings<'_>) -> Self {
+        Self {
+            unit: around.unit,
+            interface: around.interface.to_owned(),
+            mac: status.rank.mac.to_string(),
+            level: status.rank.level,
+            host_type: around.host_type,
+            carrier: around.carrier,
+            state: state_name(status.state).to_owned(),
+            configured: status.state == AgentState::Configured,
+            network_configured: status.network_complete,
+            leader: status.leader.map(|rank| rank.mac.to_string()),
+            parent: status.parent.map(|mac| mac.to_string()),
+            children: status.children.iter().map(ToString::to_string).collect(),
+            map_version: MapVersionDto::new(status.version),
+            hosts: status.hosts,
+            xbars: status.xbars,
+            cables: status.cables,
+            routes: around.routes,
+            unreachable: status
+                .unreachable
+                .iter()
+                .map(|host| Reason { mac: host.mac.to_string(), why: host.why.clone() })
+                .collect(),
+            routing_failure: around.routing_failure.map(str::to_owned),
+            counters: Counters {
+                frames: FrameCounters::from(around.traffic),
+                sent: SentCounters::from(status.sent),
+                dropped: DroppedCounters::from(status.dropped),
+                mapping: status.mapping.map(MappingCounters::from),
+            },
+            uptime_ms: around.now.as_nanos() / 1_000_000,
+        }
+    }
+
+    /// The board of an agent that runs no more but left its socket behind.
+    pub fn down(unit: u8) -> Self {
+        Self {
+            unit,
+            interface: String::new(),
+            mac: String::new(),
+            level: 0,
+            host_type: 0,
+            carrier: false,
+            state: DOWN.to_owned(),
+            configured: false,
+            network_configured: false,
+            leader: None,
+            parent: None,
+            children: Vec::new(),
+            map_version: None,
+            hosts: 0,
+            xbars: 0,
+            cables: 0,
+            routes: 0,
+            unreachable: Vec::new(),
+            routing_failure: None,
+            counters: Counters::default(),
+            uptime_ms: 0,
+        }
+    }
+
+    /// Whether its agent runs no more.
+    pub fn is_down(&self) -> bool {
+        self.state == DOWN
+    }
+}
+
+impl MapVersionDto {
+    fn new(version: MapVersion) -> Option<Self> {
+        version.is_some().then(|| Self { mac: version.mac.to_string(), counter: version.counter })
+    }
+}
+
+/// The name of a state in `mapper.board-info/1`.
+pub const fn state_name(state: AgentState) -> &'static str {
+    match state {
+        AgentState::Starting => "starting",
+        AgentState::Mapping => "mapping",
+        AgentState::Passive => "passive",
+        AgentState::Fetching => "fetching",
+        AgentState::Routing => "routing",
+        AgentState::Configured => "configured",
+        AgentState::Isolated => "isolated",
+    }
+}
+
+impl From<Traffic> for FrameCounters {
+    fn from(traffic: Traffic) -> Self {
+        let Traffic { received, sent, unsent } = traffic;
+        Self { received, sent, unsent }
+    }
+}
+
+impl From<Sent> for SentCounters {
+    fn from(sent: Sent) -> Self {
+        // Without `..`: a new counter shall not compile before it is shown.
+        let Sent { switch_probes, scouts, compares, tree, queries, pieces, verify, replies } = sent;
+        Self { switch_probes, scouts, compares, tree, queries, pieces, verify, replies }
+    }
+}
+
+impl From<Dropped> for DroppedCounters {
+    fn from(dropped: Dropped) -> Self {
+        let Dropped {
+            truncated,
+            oversized,
+            bad_crc,
+            unstripped_route,
+            unknown_version,
+            unknown_kind,
+            malformed,
+            unexpected,
+            implausible,
+            overload,
+        } = dropped;
+        Self {
+            truncated,
+            oversized,
+            bad_crc,
+            unstripped_route,
+            unknown_version,
+            unknown_kind,
+            malformed,
+            unexpected,
+            implausible,
+            overload,
+        }
+    }
+}
+
+impl From<MappingCost> for MappingCounters {
+    fn from(cost: MappingCost) -> Self {
+        let MappingCost { switch_probes, scouts, compares, began, ended } = cost;
+        let took_ms = ended.since(began).as_secs_f64() * 1e3;
+        Self { switch_probes, scouts, compares, took_ms }
+    }
+}

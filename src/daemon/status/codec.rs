@@ -1,0 +1,114 @@
+//! The bytes on the status socket: bincode 2, here and nowhere else.
+
+use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
+use thiserror::Error;
+
+use super::Board;
+
+/// Raised whenever [`Board`] changes: bincode carries no field names.
+const FORMAT: u32 = 1;
+/// Most bytes of a message, written or read.
+pub(super) const MAX_BYTES: usize = 1 << 20;
+
+/// Bytes that are no board, or a board that is no message.
+#[derive(Debug, Error)]
+pub enum CodecError {
+    /// Another version of the program speaks.
+    #[error("the agent speaks status format {0}, this program {FORMAT}; they must be of one version")]
+    OtherFormat(u32),
+    /// Ends before its format number.
+    #[error("the agent hung up before it said anything")]
+    Truncated,
+    /// The board is too large to be read back.
+    #[error("the status takes {0} bytes, more than the {MAX_BYTES} that a client reads")]
+    TooLarge(usize),
+    /// The board cannot be encoded.
+    #[error("the status cannot be encoded")]
+    Encode(#[from] bincode::error::EncodeError),
+    /// The bytes are no board.
+    #[error("the agent's answer is no status")]
+    Decode(#[from] bincode::error::DecodeError),
+}
+
+const fn configuration() -> Configuration<LittleEndian, Fixint, Limit<MAX_BYTES>> {
+    bincode::config::standard().with_fixed_int_encoding().with_limit::<MAX_BYTES>()
+}
+
+/// The bytes of a board, behind the number of the format.
+pub(super) fn encode(board: &Board) -> Result<Vec<u8>, CodecError> {
+    let mut bytes = FORMAT.to_le_bytes().to_vec();
+    bincode::serde::encode_into_std_write(board, &mut bytes, configuration())?;
+    // bincode keeps its limit only when it reads.
+    if bytes.len() > MAX_BYTES { Err(CodecError::TooLarge(bytes.len())) } else { Ok(bytes) }
+}
+
+/// The board in these bytes.
+pub(super) fn decode(bytes: &[u8]) -> Result<Board, CodecError> {
+    let (format, body) = bytes.split_first_chunk().ok_or(CodecError::Truncated)?;
+    let format = u32::from_le_bytes(*format);
+    if format != FORMAT {
+        return Err(CodecError::OtherFormat(format));
+    }
+    let (board, _) = bincode::serde::decode_from_slice(body, configuration())?;
+    Ok(board)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Board, MapVersionDto, Reason};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn board() -> Board {
+        Board {
+            interface: "eth1".to_owned(),
+            leader: Some("02:00:00:00:00:08".to_owned()),
+            children: vec!["02:00:00:00:00:02".to_owned()],
+            map_version: Some(MapVersionDto { mac: "02:00:00:00:00:08".to_owned(), counter: 7 }),
+            unreachable: vec![Reason { mac: "02:00:00:00:00:03".to_owned(), why: "silent".to_owned() }],
+            uptime_ms: 123,
+            ..Board::down(3)
+        }
+    }
+
+    #[test]
+    fn there_and_back() {
+        assert_eq!(decode(&encode(&board()).unwrap()).unwrap(), board());
+    }
+
+    #[test]
+    fn another_format_is_told_apart() {
+        let mut bytes = encode(&board()).unwrap();
+        bytes[0] = 9;
+        assert!(matches!(decode(&bytes), Err(CodecError::OtherFormat(9))));
+        assert!(matches!(decode(&bytes[..2]), Err(CodecError::Truncated)));
+    }
+
+    #[test]
+    fn a_length_beyond_the_limit_allocates_nothing() {
+        let mut bytes = FORMAT.to_le_bytes().to_vec();
+        bytes.push(0);
+        bytes.extend(u64::MAX.to_le_bytes());
+        assert!(matches!(decode(&bytes), Err(CodecError::Decode(_))));
+    }
+
+    #[test]
+    fn a_board_that_is_too_large_is_refused() {
+        let large = Board { interface: "x".repeat(MAX_BYTES + 1), ..board() };
+        assert!(matches!(encode(&large), Err(CodecError::TooLarge(_))));
+    }
+
+    proptest! {
+        #[test]
+        fn garbled_bytes_are_refused(
+            at in any::<proptest::sample::Index>(),
+            byte in any::<u8>(),
+            cut in any::<proptest::sample::Index>(),
+        ) {
+            let mut bytes = encode(&board()).unwrap();
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+            let _board_or_error = decode(&bytes[..cut.index(bytes.len())]);
+        }
+    }
+}

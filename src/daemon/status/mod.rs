@@ -1,0 +1,12 @@
+//! The status socket: what an agent's daemon says of itself to programs on its machine.
+//!
+//! A client connects to the unix socket, and the daemon sends one [`Board`] and hangs up. There is
+//! nothing to ask, so nothing to parse from whoever connects.
+
+mod board;
+mod codec;
+mod socket;
+
+pub use board::{Board, Counters, MapVersionDto, Reason, Surroundings, state_name};
+pub use codec::CodecError;
+pub use socket::{StatusServer, StatusSocketError, fetch, socket_path, units};

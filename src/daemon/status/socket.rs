@@ -1,0 +1,247 @@
+//! Server and client of the status socket.
+
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixListener;
+use tracing::debug;
+
+use super::Board;
+use super::codec::{self, CodecError, MAX_BYTES};
+
+/// A client that does not read for so long is hung up on; a daemon that says nothing for so long
+/// is taken for stuck.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A status socket that cannot be served or asked.
+#[derive(Debug, Error)]
+pub enum StatusSocketError {
+    /// The run directory is not there and cannot be made.
+    #[error(
+        "cannot make the run directory {}; run as root, or name one that you may write with --run-dir",
+        path.display()
+    )]
+    RunDir {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The run directory cannot be read.
+    #[error("cannot read the run directory {}", path.display())]
+    Unreadable {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// An agent with this board number runs already.
+    #[error("unit {unit} is already running ({} answers); stop it, or choose another --unit", path.display())]
+    UnitTaken {
+        /// The board number.
+        unit: u8,
+        /// Its socket.
+        path: PathBuf,
+    },
+    /// The socket cannot be made.
+    #[error("cannot make the status socket {}", path.display())]
+    Bind {
+        /// The socket.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The daemon does not answer.
+    #[error("the agent of unit {unit} does not answer on {}", path.display())]
+    Silent {
+        /// The board number.
+        unit: u8,
+        /// Its socket.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The daemon says something else.
+    #[error("the agent of unit {unit}")]
+    Garbled {
+        /// The board number.
+        unit: u8,
+        /// What is wrong.
+        source: CodecError,
+    },
+}
+
+/// The socket of a board.
+pub fn socket_path(run_dir: &Path, unit: u8) -> PathBuf {
+    run_dir.join(format!("{unit}.sock"))
+}
+
+/// The board numbers that have a socket in this run directory, in order. None if there is no such
+/// directory.
+///
+/// # Errors
+/// If the directory cannot be read.
+pub fn units(run_dir: &Path) -> Result<Vec<u8>, StatusSocketError> {
+    let failed = |source| StatusSocketError::Unreadable { path: run_dir.to_owned(), source };
+    let entries = match std::fs::read_dir(run_dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut units = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(failed)?.file_name();
+        units.extend(name.to_str().and_then(|name| name.strip_suffix(".sock")?.parse::<u8>().ok()));
+    }
+    units.sort_unstable();
+    Ok(units)
+}
+
+/// Asks the agent of a board for its status. `None` if there is no socket; a board that is
+/// [down](Board::is_down) if nobody listens on it.
+///
+/// # Errors
+/// If the agent does not answer, or not as it should.
+pub fn fetch(run_dir: &Path, unit: u8) -> Result<Option<Board>, StatusSocketError> {
+    let path = socket_path(run_dir, unit);
+    let silent = |source| StatusSocketError::Silent { unit, path: path.clone(), source };
+    let stream = match UnixStream::connect(&path) {
+        Ok(stream) => stream,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(Some(Board::down(unit))),
+        Err(error) => return Err(silent(error)),
+    };
+    stream.set_read_timeout(Some(PATIENCE)).map_err(silent)?;
+    let mut bytes = Vec::new();
+    stream.take(MAX_BYTES as u64).read_to_end(&mut bytes).map_err(silent)?;
+    codec::decode(&bytes).map(Some).map_err(|source| StatusSocketError::Garbled { unit, source })
+}
+
+/// The daemon's end of the status socket. The file goes when it is dropped.
+#[derive(Debug)]
+pub struct StatusServer {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl StatusServer {
+    /// Makes the run directory if need be, and the socket in it; replaces one left behind. Anyone
+    /// on the machine may ask.
+    ///
+    /// # Errors
+    /// If the unit is taken, or the socket cannot be made.
+    pub fn bind(run_dir: &Path, unit: u8) -> Result<Self, StatusSocketError> {
+        std::fs::create_dir_all(run_dir)
+            .map_err(|source| StatusSocketError::RunDir { path: run_dir.to_owned(), source })?;
+        let path = socket_path(run_dir, unit);
+        if UnixStream::connect(&path).is_ok() {
+            return Err(StatusSocketError::UnitTaken { unit, path });
+        }
+        let bind = || {
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let listener = UnixListener::bind(&path)?;
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o666))?;
+            Ok(listener)
+        };
+        match bind() {
+            Ok(listener) => Ok(Self { listener, path }),
+            Err(source) => Err(StatusSocketError::Bind { path, source }),
+        }
+    }
+
+    /// Waits for a client. What it gets is up to [`Client::answer`].
+    pub async fn accept(&self) -> Client {
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, _)) => return Client { stream },
+                Err(error) => {
+                    debug!(%error, "cannot accept on the status socket");
+                    tokio::time::sleep(PATIENCE).await;
+                }
+            }
+        }
+    }
+}
+
+impl Drop for StatusServer {
+    fn drop(&mut self) {
+        // Someone else removed it: then it is gone, as it should be.
+        let _already_gone = std::fs::remove_file(&self.path);
+    }
+}
+
+/// A program that connected to ask.
+#[derive(Debug)]
+pub struct Client {
+    stream: tokio::net::UnixStream,
+}
+
+impl Client {
+    /// Sends the board and hangs up. A client that does not read in time gets less.
+    pub async fn answer(mut self, board: Board) {
+        let bytes = match codec::encode(&board) {
+            Ok(bytes) => bytes,
+            Err(error) => return debug!(%error, "the status was not sent"),
+        };
+        match tokio::time::timeout(PATIENCE, self.stream.write_all(&bytes)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => debug!(%error, "the status was not sent"),
+            Err(_) => debug!("a client of the status socket does not read"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+    }
+
+    #[test]
+    fn asks_and_is_answered() {
+        let dir = tempfile::tempdir().unwrap();
+        let run_dir = dir.path().join("run");
+        let board = Board { uptime_ms: 5, state: "mapping".to_owned(), ..Board::down(3) };
+        let answer = runtime().block_on(async {
+            let server = StatusServer::bind(&run_dir, 3).unwrap();
+            let asked_dir = run_dir.clone();
+            let asking = tokio::task::spawn_blocking(move || fetch(&asked_dir, 3));
+            server.accept().await.answer(board.clone()).await;
+            asking.await.unwrap().unwrap()
+        });
+        assert_eq!(answer, Some(board));
+        assert!(units(&run_dir).unwrap().is_empty(), "the socket goes with the server");
+    }
+
+    #[test]
+    fn a_unit_is_taken_while_its_agent_runs_and_down_when_it_was_killed() {
+        let dir = tempfile::tempdir().unwrap();
+        let runtime = runtime();
+        let _inside = runtime.enter();
+        let server = StatusServer::bind(dir.path(), 0).unwrap();
+        assert!(matches!(StatusServer::bind(dir.path(), 0), Err(StatusSocketError::UnitTaken { .. })));
+        drop(server);
+        assert_eq!(fetch(dir.path(), 0).unwrap(), None);
+
+        drop(std::os::unix::net::UnixListener::bind(socket_path(dir.path(), 0)).unwrap());
+        assert_eq!(units(dir.path()).unwrap(), [0]);
+        assert!(fetch(dir.path(), 0).unwrap().unwrap().is_down());
+        StatusServer::bind(dir.path(), 0).unwrap();
+    }
+
+    #[test]
+    fn no_directory_is_no_units() {
+        assert!(units(Path::new("/nonexistent/mapper")).unwrap().is_empty());
+        assert_eq!(fetch(Path::new("/nonexistent/mapper"), 0).unwrap(), None);
+    }
+}

@@ -1,0 +1,94 @@
+//! What shape a fabric has: which xbars are as far from hosts, and how many parts there are.
+
+use std::collections::VecDeque;
+
+use mapper_proto::map::Map;
+
+/// The xbars of a map by distance from the nearest host: first those with hosts, then their
+/// neighbours without, and so on; last those that no host reaches.
+pub fn layers(map: &Map) -> Vec<Vec<usize>> {
+    let mut neighbours = vec![Vec::new(); map.xbars.len()];
+    for cable in &map.cables {
+        neighbours[cable.a.xbar as usize].push(cable.b.xbar as usize);
+        neighbours[cable.b.xbar as usize].push(cable.a.xbar as usize);
+    }
+    let mut distance = vec![None; map.xbars.len()];
+    let mut queue = VecDeque::new();
+    for at in map.hosts.iter().filter_map(|host| host.at) {
+        if distance[at.xbar as usize].replace(0).is_none() {
+            queue.push_back(at.xbar as usize);
+        }
+    }
+    let mut farthest = 0;
+    while let Some(xbar) = queue.pop_front() {
+        let next = distance[xbar].map_or(0, |hops: usize| hops + 1);
+        for &neighbour in &neighbours[xbar] {
+            if distance[neighbour].is_none() {
+                distance[neighbour] = Some(next);
+                farthest = farthest.max(next);
+                queue.push_back(neighbour);
+            }
+        }
+    }
+    let mut layers = vec![Vec::new(); farthest + 2];
+    for (xbar, distance) in distance.into_iter().enumerate() {
+        layers[distance.unwrap_or(farthest + 1)].push(xbar);
+    }
+    layers.retain(|layer| !layer.is_empty());
+    layers
+}
+
+/// How many parts without a cable between them a map has, single hosts counted.
+pub fn parts(map: &Map) -> usize {
+    // Each xbar's representative, with path halving.
+    fn root(parent: &mut [usize], mut xbar: usize) -> usize {
+        while parent[xbar] != xbar {
+            parent[xbar] = parent[parent[xbar]];
+            xbar = parent[xbar];
+        }
+        xbar
+    }
+    let mut parent: Vec<usize> = (0..map.xbars.len()).collect();
+    let mut parts = map.xbars.len();
+    for cable in &map.cables {
+        let (a, b) = (root(&mut parent, cable.a.xbar as usize), root(&mut parent, cable.b.xbar as usize));
+        if a != b {
+            parent[a] = b;
+            parts -= 1;
+        }
+    }
+    let single = map.hosts.iter().filter(|host| host.at.is_none()).count();
+    // Two hosts and nothing else are cabled to each other.
+    if parts == 0 && map.hosts.len() == 2 { 1 } else { parts + single }
+}
+
+#[cfg(test)]
+mod tests {
+    use mapper_sim::topology::generate;
+
+    use super::*;
+
+    #[test]
+    fn a_tree_has_layers_and_one_part() {
+        let clos = generate("clos:hosts=1024,ports=16").unwrap().map;
+        assert_eq!(layers(&clos).iter().map(Vec::len).collect::<Vec<_>>(), [128, 128, 64]);
+        assert_eq!(parts(&clos), 1);
+    }
+
+    #[test]
+    fn cut_fabrics_have_parts() {
+        let mut ring = generate("ring:n=4").unwrap().map;
+        ring.cables.truncate(2);
+        ring.hosts[3].at = None;
+        assert_eq!(parts(&ring), 3, "three xbars in a row, one alone, one host alone");
+        assert_eq!(
+            layers(&ring).iter().map(Vec::len).collect::<Vec<_>>(),
+            [3, 1],
+            "the last is reached by none"
+        );
+        ring.xbars.clear();
+        ring.cables.clear();
+        ring.hosts.truncate(2);
+        assert_eq!(parts(&ring), 1, "a cable between two hosts");
+    }
+}

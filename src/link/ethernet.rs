@@ -1,0 +1,162 @@
+//! Raw Ethernet frames of one EtherType over one interface.
+//!
+//! A frame is destination, source, EtherType and payload. The destination is one address for all
+//! frames: the fabric goes by the route in the payload. By default it is one that bridges do not
+//! forward, so nothing leaks into a network that happens to be plugged in.
+
+use std::io::{self, IoSlice, Read};
+
+use mapper_proto::Mac;
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use super::interface::Interface;
+use super::{LinkError, packet_socket, readiness};
+
+/// Bytes of the Ethernet header: destination, source, EtherType.
+pub const HEADER_BYTES: usize = 14;
+/// More than any Ethernet frame, jumbo frames included.
+pub const MAX_FRAME_BYTES: usize = 16 * 1024;
+/// The smallest number that is an EtherType and no length (IEEE 802.3, 3.2.6).
+pub const MIN_ETHERTYPE: u16 = 0x0600;
+
+/// How frames are marked on the wire. All agents and crossbars of a fabric must agree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Marking {
+    /// The EtherType; by default 0x88B5, IEEE 802's first for local experiments.
+    pub ethertype: u16,
+    /// The destination; by default 01-80-C2-00-00-0E, which no bridge forwards (IEEE 802.1Q).
+    pub destination: Mac,
+}
+
+impl Default for Marking {
+    fn default() -> Self {
+        Self { ethertype: 0x88b5, destination: Mac([0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e]) }
+    }
+}
+
+/// A frame as it arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// The Ethernet header's source: the agent that sent it, as crossbars leave it alone.
+    pub source: Mac,
+    /// Header and all.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> Frame<'a> {
+    /// Splits the Ethernet header off; `None` if there is none.
+    pub fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let header = bytes.get(..HEADER_BYTES)?;
+        Some(Self { source: Mac(header[6..12].try_into().ok()?), bytes })
+    }
+
+    /// All behind the Ethernet header, padding included.
+    pub fn payload(&self) -> &'a [u8] {
+        &self.bytes[HEADER_BYTES..]
+    }
+}
+
+/// A raw socket for the frames of one [`Marking`] on one interface. It does not see what it sends.
+#[derive(Debug)]
+pub struct EthernetSocket {
+    socket: AsyncFd<Socket>,
+    header: [u8; HEADER_BYTES],
+}
+
+impl EthernetSocket {
+    /// Opens it. Needs a tokio runtime with I/O, and `CAP_NET_RAW`.
+    ///
+    /// # Errors
+    /// If the interface is not Ethernet, the process lacks the capability, or the kernel refuses.
+    pub fn open(interface: &Interface, marking: Marking) -> Result<Self, LinkError> {
+        if !interface.ethernet {
+            return Err(LinkError::NotEthernet(interface.name.clone()));
+        }
+        let failed = |doing| move |source| LinkError::Io { interface: interface.name.clone(), doing, source };
+        // Protocol 0 hears nothing until bound to one EtherType on one interface. A socket bound
+        // to one EtherType is not shown outgoing frames: those go to sockets for all protocols.
+        let socket = Socket::new(Domain::PACKET, Type::RAW.nonblocking(), Some(Protocol::from(0)))
+            .map_err(|source| not_permitted_or(interface, source))?;
+        packet_socket::bind(&socket, interface.index, marking.ethertype)
+            .map_err(failed("binding a raw socket to it"))?;
+        packet_socket::add_membership(&socket, interface.index, marking.destination)
+            .map_err(failed("asking it to accept the destination address"))?;
+        let socket = readiness::watch(socket).map_err(failed("watching the raw socket on it"))?;
+
+        let mut header = [0; HEADER_BYTES];
+        header[..6].copy_from_slice(&marking.destination.0);
+        header[6..12].copy_from_slice(&interface.mac.0);
+        header[12..].copy_from_slice(&marking.ethertype.to_be_bytes());
+        Ok(Self { socket, header })
+    }
+
+    /// Waits for a frame and puts it into `buffer`; returns how long it is. One longer than the
+    /// buffer is cut off.
+    ///
+    /// # Errors
+    /// `ENETDOWN` once when the interface goes down; others if the socket is beyond use.
+    pub async fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.socket.async_io(Interest::READABLE, |mut socket| socket.read(buffer)).await
+    }
+
+    /// Like [`Self::recv`], but does not wait.
+    ///
+    /// # Errors
+    /// `WouldBlock` if no frame is there, else as [`Self::recv`].
+    pub fn try_recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.socket.try_io(Interest::READABLE, |mut socket| socket.read(buffer))
+    }
+
+    /// Sends a payload in two parts behind this interface's own header. Never waits.
+    ///
+    /// # Errors
+    /// If the kernel does not take it: no room, too long for the interface, interface down.
+    pub fn send(&self, route: &[u8], frame: &[u8]) -> io::Result<()> {
+        self.write(&[IoSlice::new(&self.header), IoSlice::new(route), IoSlice::new(frame)])
+    }
+
+    /// Sends a frame on: the Ethernet header that it came with, and what is left of its payload.
+    ///
+    /// # Errors
+    /// As [`Self::send`].
+    pub fn forward(&self, header: &[u8], payload: &[u8]) -> io::Result<()> {
+        self.write(&[IoSlice::new(header), IoSlice::new(payload)])
+    }
+
+    fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        self.socket.get_ref().send_vectored(parts).map(drop)
+    }
+}
+
+fn not_permitted_or(interface: &Interface, source: io::Error) -> LinkError {
+    let interface = interface.name.clone();
+    if source.kind() != io::ErrorKind::PermissionDenied {
+        return LinkError::Io { interface, doing: "opening a raw socket", source };
+    }
+    let program = std::env::current_exe()
+        .map_or_else(|_| "/path/to/mapper".to_owned(), |path| path.display().to_string());
+    LinkError::NotPermitted { interface, program }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_gives_its_source_and_payload() {
+        let mut bytes = vec![0xff; 6];
+        bytes.extend([2, 0, 0, 0, 0, 7]);
+        bytes.extend([0x88, 0xb5, 1, 2, 3]);
+        let frame = Frame::parse(&bytes).unwrap();
+        assert_eq!(frame.source, Mac::from_position(7));
+        assert_eq!(frame.payload(), [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_runt_is_no_frame() {
+        assert_eq!(Frame::parse(&[0; HEADER_BYTES - 1]), None);
+        assert_eq!(Frame::parse(&[0; HEADER_BYTES]).map(|frame| frame.payload().len()), Some(0));
+    }
+}
