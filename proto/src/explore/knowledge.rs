@@ -176,11 +176,6 @@ impl Knowledge {
         &self.hosts
     }
 
-    /// Whether this host was met.
-    pub(super) fn knows_host(&self, mac: Mac) -> bool {
-        self.host_index.contains_key(&mac)
-    }
-
     /// Roots of which something new is known since the last call, oldest first.
     pub(super) fn drain_touched(&mut self) -> Vec<u32> {
         let mut touched = std::mem::take(&mut self.touched);

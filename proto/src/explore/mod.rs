@@ -34,10 +34,10 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use thiserror::Error;
 
+use crate::Instant;
 use crate::agent::Settings;
 use crate::map::{Host, Map, PortRef};
-use crate::wire::{ProbeKind, Route, Stamp};
-use crate::{Instant, Mac};
+use crate::wire::{Route, Stamp};
 
 use compare::Compares;
 use guess::Guess;
@@ -87,10 +87,18 @@ pub struct Request {
 /// What to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RequestKind {
-    /// A probe.
-    Probe {
-        /// Its kind.
-        kind: ProbeKind,
+    /// A loopback probe.
+    Loopback {
+        /// See [`Probe::left`](crate::wire::Probe::left).
+        left: u8,
+    },
+    /// A compare probe.
+    Compare {
+        /// See [`Probe::left`](crate::wire::Probe::left).
+        left: u8,
+    },
+    /// An identify probe.
+    Identify {
         /// See [`Probe::left`](crate::wire::Probe::left).
         left: u8,
     },
@@ -290,29 +298,33 @@ impl Explorer {
             self.cost.unexpected += 1;
             return false;
         };
+        // Kept short at its front, so that the next deadline is found at once.
+        while self.deadlines.front().is_some_and(|(_, id)| !self.pending.contains_key(id)) {
+            self.deadlines.pop_front();
+        }
         self.queues.done(pending.class);
         let worked = self.work_in(&pending, Some(outcome));
         self.settle(worked);
+        self.drop_answered();
         true
     }
 
     /// Gives up on requests that have waited too long.
     pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some(&(deadline, id)) = self.deadlines.front()
-            && (deadline <= now || !self.pending.contains_key(&id))
-        {
+        while let Some(&(_, id)) = self.deadlines.front().filter(|(deadline, _)| *deadline <= now) {
             self.deadlines.pop_front();
             if let Some(pending) = self.pending.remove(&id) {
                 self.queues.done(pending.class);
                 let worked = self.work_in(&pending, None);
                 self.settle(worked);
             }
+            self.drop_answered();
         }
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.deadlines.iter().find(|(_, id)| self.pending.contains_key(id)).map(|&(deadline, _)| deadline)
+        self.deadlines.front().map(|&(deadline, _)| deadline)
     }
 
     /// The map, or why there is none, once; `None` while exploring and afterwards. Hosts stand by
@@ -332,9 +344,11 @@ impl Explorer {
         self.reachable_hosts()
     }
 
-    /// Whether this host was met.
-    pub fn knows_host(&self, mac: Mac) -> bool {
-        self.known.knows_host(mac)
+    /// Forgets the deadlines of what was answered, so that the first one is of something pending.
+    fn drop_answered(&mut self) {
+        while self.deadlines.front().is_some_and(|(_, id)| !self.pending.contains_key(id)) {
+            self.deadlines.pop_front();
+        }
     }
 
     /// Draws the line under an outcome: wakes what it concerns, or ends with an error.

@@ -8,7 +8,7 @@ use mapper_proto::explore::{
     ExploreCost, ExploreError, ExploreSettings, Explorer, Outcome, Request, RequestKind,
 };
 use mapper_proto::map::{Host, Map, PortRef};
-use mapper_proto::wire::{Element, ProbeKind, Route, Stamp};
+use mapper_proto::wire::{Element, Route, Stamp};
 use mapper_proto::{Instant, Mac};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -118,17 +118,19 @@ impl OracleFabric {
             (back.host == own && back.left.is_empty()).then(|| Outcome::Host(self.map.hosts[landing.host]))
         };
         match &request.kind {
-            RequestKind::Probe { kind, left } => match (landing.host == own, landing.left.len()) {
-                (true, 0) => Some(Outcome::Returned { stamp: landing.stamp }),
-                (at_home, rest) if turns && rest == usize::from(*left) && *kind != ProbeKind::Compare => {
-                    if at_home {
-                        Some(Outcome::OwnHost)
-                    } else {
-                        answers.then(|| reply(&landing.left[1..])).flatten()
-                    }
+            _ if landing.host == own && landing.left.is_empty() => {
+                Some(Outcome::Returned { stamp: landing.stamp })
+            }
+            RequestKind::Loopback { left } | RequestKind::Identify { left } => {
+                if !turns || landing.left.len() != usize::from(*left) {
+                    None
+                } else if landing.host == own {
+                    Some(Outcome::OwnHost)
+                } else {
+                    answers.then(|| reply(&landing.left[1..])).flatten()
                 }
-                _ => None,
-            },
+            }
+            RequestKind::Compare { .. } => None,
             RequestKind::Scout { way_back } => {
                 let arrived = landing.host != own && landing.left.is_empty() && answers;
                 let way_back: Vec<Element> = way_back.elements().collect();
