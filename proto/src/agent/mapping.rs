@@ -16,7 +16,7 @@ use crate::wire::{AgentState, Message, Probe, ProbeKind, Reason, Reply, Route, S
 use crate::{Instant, Mac};
 
 /// Longest pause that a mapper imposes on others; it asks anew with each mapping.
-const LONGEST_PAUSE_MS: u16 = 5000;
+pub(super) const LONGEST_PAUSE_MS: u16 = 5000;
 /// Longest wait before a failed exploration is begun anew.
 const LONGEST_RETRY: Duration = Duration::from_secs(1);
 
@@ -79,7 +79,7 @@ impl Agent {
         }
         let previous = self.previous_map();
         if let Some(map) = previous.as_ref().filter(|_| self.settings.pause) {
-            for (_, way) in short_ways(map, self.settings.mac, |_| true) {
+            for (_, way) in short_ways(map, self.settings.mac) {
                 self.ask_pause(now, way);
             }
         }
@@ -136,15 +136,14 @@ impl Agent {
         let id = request.id;
         let info = self.info();
         let (way_there, way_back) = ways_of(&request);
-        let probe = |kind, left| Message::Probe(Probe { id, kind, left, info, way_there: way_there.clone() });
         let (counter, message) = match request.kind {
-            RequestKind::Loopback { left } => {
-                (&mut self.sent.switch_probes, probe(ProbeKind::Loopback, left))
+            RequestKind::Probe { kind, left } => {
+                let counter = match kind {
+                    ProbeKind::Compare => &mut self.sent.compares,
+                    ProbeKind::Loopback | ProbeKind::Identify => &mut self.sent.switch_probes,
+                };
+                (counter, Message::Probe(Probe { id, kind, left, info, way_there: way_there.clone() }))
             }
-            RequestKind::Identify { left } => {
-                (&mut self.sent.switch_probes, probe(ProbeKind::Identify, left))
-            }
-            RequestKind::Compare { left } => (&mut self.sent.compares, probe(ProbeKind::Compare, left)),
             RequestKind::Scout { .. } => {
                 let (way_back, way_there) = (way_back.clone(), way_there.clone());
                 let scout = Scout { id, info, way_back, way_there, reason: Reason::Mapping };
@@ -224,7 +223,7 @@ impl Agent {
         });
         self.event(Event::Mapped { version: map.version });
         if self.settings.pause {
-            for (_, way) in short_ways(&map, self.settings.mac, |_| true) {
+            for (_, way) in short_ways(&map, self.settings.mac) {
                 self.ask(now, Asked::Courtesy, way, Reason::Resume, 1);
             }
         }
@@ -248,7 +247,7 @@ impl Agent {
 /// The ways to and from what a request looks for, its turn left out.
 fn ways_of(request: &Request) -> (Route, Route) {
     match &request.kind {
-        RequestKind::Loopback { left } | RequestKind::Compare { left } | RequestKind::Identify { left } => {
+        RequestKind::Probe { left, .. } => {
             let turn = request.route.hops().saturating_sub(usize::from(*left));
             let there = request.route.elements().take(turn).collect();
             let back = request.route.elements().skip(turn + 1).collect();

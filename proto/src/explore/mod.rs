@@ -301,6 +301,10 @@ impl Explorer {
             self.cost.unexpected += 1;
             return false;
         };
+        // Kept short at its front, so that the next deadline is found at once.
+        while self.deadlines.front().is_some_and(|(_, id)| !self.pending.contains_key(id)) {
+            self.deadlines.pop_front();
+        }
         self.queues.done(pending.class);
         let worked = self.work_in(&pending, Some(outcome));
         self.settle(worked);
