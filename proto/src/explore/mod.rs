@@ -37,7 +37,7 @@ use thiserror::Error;
 use crate::Instant;
 use crate::agent::Settings;
 use crate::map::{Host, Map, PortRef};
-use crate::wire::{Route, Stamp};
+use crate::wire::{ProbeKind, Route, Stamp};
 
 use compare::Compares;
 use guess::Guess;
@@ -87,18 +87,10 @@ pub struct Request {
 /// What to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RequestKind {
-    /// A loopback probe.
-    Loopback {
-        /// See [`Probe::left`](crate::wire::Probe::left).
-        left: u8,
-    },
-    /// A compare probe.
-    Compare {
-        /// See [`Probe::left`](crate::wire::Probe::left).
-        left: u8,
-    },
-    /// An identify probe.
-    Identify {
+    /// A probe.
+    Probe {
+        /// Its kind.
+        kind: ProbeKind,
         /// See [`Probe::left`](crate::wire::Probe::left).
         left: u8,
     },
