@@ -91,11 +91,8 @@ impl Explorer {
                 let path = to.compare(&from)?;
                 let left = path.left;
                 compare.stamp = path.stamp;
-                let kind = match path.stamp {
-                    None => RequestKind::Probe { kind: ProbeKind::Compare, left },
-                    Some(_) => RequestKind::Probe { kind: ProbeKind::Identify, left },
-                };
-                Some((path.route, kind))
+                let kind = if path.stamp.is_some() { ProbeKind::Identify } else { ProbeKind::Compare };
+                Some((path.route, RequestKind::Probe { kind, left }))
             }
         }
     }
@@ -118,11 +115,9 @@ impl Explorer {
     pub(super) fn count(&mut self, job: &Job, kind: &RequestKind) {
         let cost = &mut self.cost;
         *match (job, kind) {
-            (Job::Compare(_), _) | (_, RequestKind::Probe { kind: ProbeKind::Compare, .. }) => {
-                &mut cost.compares
-            }
+            (Job::Compare(_), _) => &mut cost.compares,
             (_, RequestKind::Probe { kind: ProbeKind::Identify, .. }) => &mut cost.identifies,
-            (_, RequestKind::Probe { kind: ProbeKind::Loopback, .. }) => &mut cost.loopbacks,
+            (_, RequestKind::Probe { .. }) => &mut cost.loopbacks,
             (_, RequestKind::Scout { .. }) => &mut cost.scouts,
         } += 1;
     }
