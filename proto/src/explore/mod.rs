@@ -37,7 +37,7 @@ use thiserror::Error;
 use crate::Instant;
 use crate::agent::Settings;
 use crate::map::{Host, Map, PortRef};
-use crate::wire::{Route, Stamp};
+use crate::wire::{ProbeKind, Route, Stamp};
 
 use compare::Compares;
 use guess::Guess;
@@ -87,18 +87,10 @@ pub struct Request {
 /// What to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RequestKind {
-    /// A loopback probe.
-    Loopback {
-        /// See [`Probe::left`](crate::wire::Probe::left).
-        left: u8,
-    },
-    /// A compare probe.
-    Compare {
-        /// See [`Probe::left`](crate::wire::Probe::left).
-        left: u8,
-    },
-    /// An identify probe.
-    Identify {
+    /// A probe.
+    Probe {
+        /// Its kind.
+        kind: ProbeKind,
         /// See [`Probe::left`](crate::wire::Probe::left).
         left: u8,
     },
@@ -135,6 +127,10 @@ pub enum ExploreError {
     /// More hosts than an exploration can hold.
     #[error("the fabric has more than the 65,535 hosts that an exploration can hold")]
     TooManyHosts,
+}
+
+impl ExploreError {
+    const TOO_WIDE: Self = Self::Contradiction("ports further apart than an xbar has");
 }
 
 /// What an exploration sent so far, retries counted.
@@ -224,7 +220,7 @@ impl Explorer {
             probe_window: settings.probe_window.max(1),
             ..*settings
         };
-        let known = Knowledge::new(own, i16::from(settings.plain_ports));
+        let known = Knowledge::new(own);
         Self {
             known,
             settings,
@@ -276,14 +272,13 @@ impl Explorer {
     pub fn poll_probe(&mut self, now: Instant) -> Option<Request> {
         while !self.finished && self.pending.len() < self.settings.probe_window {
             let Some((job, class)) = self.choose() else {
-                if self.pending.is_empty() && !self.unstick() {
-                    self.finish();
+                if !self.pending.is_empty() {
                     return None;
                 }
-                if self.pending.is_empty() {
-                    continue;
+                if !self.unstick() {
+                    self.finish();
                 }
-                return None;
+                continue;
             };
             if let Some(request) = self.send(now, job, class) {
                 return Some(request);
@@ -356,12 +351,22 @@ impl Explorer {
         self.dirty = true;
         match worked {
             Ok(()) => self.wake_touched(),
-            Err(_) if self.incremental => self.start_anew(),
             Err(error) => self.end(Err(error)),
         }
     }
 
+    /// Nothing is left to ask: makes the map.
+    fn finish(&mut self) {
+        let map = self.map();
+        self.end(map);
+    }
+
+    /// Ends the exploration, or begins it anew if it trusted an earlier map that does not hold.
     fn end(&mut self, outcome: Result<Map, ExploreError>) {
+        if self.incremental && outcome.is_err() {
+            self.start_anew();
+            return;
+        }
         self.finished = true;
         self.outcome = Some(outcome);
         self.pending.clear();

@@ -4,7 +4,7 @@ use super::knowledge::At;
 use super::routes::Way;
 use super::schedule::Class;
 use super::{Explorer, RequestKind};
-use crate::wire::{Element, Route};
+use crate::wire::{Element, ProbeKind, Route};
 
 /// How to ask what is behind a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,11 +91,8 @@ impl Explorer {
                 let path = to.compare(&from)?;
                 let left = path.left;
                 compare.stamp = path.stamp;
-                let kind = match path.stamp {
-                    None => RequestKind::Compare { left },
-                    Some(_) => RequestKind::Identify { left },
-                };
-                Some((path.route, kind))
+                let kind = if path.stamp.is_some() { ProbeKind::Identify } else { ProbeKind::Compare };
+                Some((path.route, RequestKind::Probe { kind, left }))
             }
         }
     }
@@ -104,11 +101,11 @@ impl Explorer {
         match ask {
             Ask::Loopback => {
                 let (route, left) = way.and_back(Element::Relative(0))?;
-                Some((route, RequestKind::Loopback { left }))
+                Some((route, RequestKind::Probe { kind: ProbeKind::Loopback, left }))
             }
             Ask::Identify => {
                 let (route, left) = way.and_back(Element::Identify)?;
-                Some((route, RequestKind::Identify { left }))
+                Some((route, RequestKind::Probe { kind: ProbeKind::Identify, left }))
             }
             Ask::Scout => Some((way.there(), RequestKind::Scout { way_back: way.way_back() })),
         }
@@ -118,9 +115,9 @@ impl Explorer {
     pub(super) fn count(&mut self, job: &Job, kind: &RequestKind) {
         let cost = &mut self.cost;
         *match (job, kind) {
-            (Job::Compare(_), _) | (_, RequestKind::Compare { .. }) => &mut cost.compares,
-            (_, RequestKind::Identify { .. }) => &mut cost.identifies,
-            (_, RequestKind::Loopback { .. }) => &mut cost.loopbacks,
+            (Job::Compare(_), _) => &mut cost.compares,
+            (_, RequestKind::Probe { kind: ProbeKind::Identify, .. }) => &mut cost.identifies,
+            (_, RequestKind::Probe { .. }) => &mut cost.loopbacks,
             (_, RequestKind::Scout { .. }) => &mut cost.scouts,
         } += 1;
     }

@@ -8,7 +8,7 @@ use mapper_proto::explore::{
     ExploreCost, ExploreError, ExploreSettings, Explorer, Outcome, Request, RequestKind,
 };
 use mapper_proto::map::{Host, Map, PortRef};
-use mapper_proto::wire::{Element, Route, Stamp};
+use mapper_proto::wire::{Element, ProbeKind, Route, Stamp};
 use mapper_proto::{Instant, Mac};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -121,7 +121,8 @@ impl OracleFabric {
             _ if landing.host == own && landing.left.is_empty() => {
                 Some(Outcome::Returned { stamp: landing.stamp })
             }
-            RequestKind::Loopback { left } | RequestKind::Identify { left } => {
+            RequestKind::Probe { kind: ProbeKind::Compare, .. } => None,
+            RequestKind::Probe { left, .. } => {
                 if !turns || landing.left.len() != usize::from(*left) {
                     None
                 } else if landing.host == own {
@@ -130,7 +131,6 @@ impl OracleFabric {
                     answers.then(|| reply(&landing.left[1..])).flatten()
                 }
             }
-            RequestKind::Compare { .. } => None,
             RequestKind::Scout { way_back } => {
                 let arrived = landing.host != own && landing.left.is_empty() && answers;
                 let way_back: Vec<Element> = way_back.elements().collect();
