@@ -44,7 +44,7 @@ enum Xbars {
 ///
 /// # Errors
 /// In words for the user.
-pub fn run(args: Args, _format: Format) -> Result<ExitCode, CliError> {
+pub fn run(args: &Args, _format: Format) -> Result<ExitCode, CliError> {
     let fabric = formats::resolve(&args.topology)?;
     print!("{}", plan(&fabric, args.xbars));
     Ok(ExitCode::SUCCESS)
@@ -99,7 +99,7 @@ fn tag_of(index: usize, tag: Option<u64>, xbars: Option<Xbars>) -> Option<u64> {
         None => tag,
         Some(Xbars::Plain) => None,
         Some(Xbars::Tagged) => made_up(),
-        Some(Xbars::Mixed) => (index % 2 == 0).then(made_up).flatten(),
+        Some(Xbars::Mixed) => index.is_multiple_of(2).then(made_up).flatten(),
     }
 }
 

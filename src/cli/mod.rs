@@ -70,7 +70,7 @@ pub fn main() -> ExitCode {
         Command::Agent(args) => agent::run(args, format),
         Command::Xbar(args) => xbar::run(args, format),
         Command::BoardInfo(args) => board_info::run(args, format),
-        Command::LabPlan(args) => lab_plan::run(args, format),
+        Command::LabPlan(args) => lab_plan::run(&args, format),
     };
     result.unwrap_or_else(|error| {
         let message = error_chain(error.as_ref());

@@ -126,7 +126,14 @@ impl EthernetSocket {
     }
 
     fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {
-        self.socket.get_ref().send_vectored(parts).map(drop)
+        let sent = match self.socket.get_ref().send_vectored(parts) {
+            // It may only be the news, not heard until now, that the interface was down once.
+            Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => {
+                self.socket.get_ref().send_vectored(parts)
+            }
+            sent => sent,
+        };
+        sent.map(drop)
     }
 }
 

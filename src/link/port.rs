@@ -133,7 +133,12 @@ impl Port {
                 self.socket_changed.notified().await;
                 continue;
             };
-            match socket.recv(buffer).await {
+            let result = tokio::select! {
+                result = socket.recv(buffer) => result,
+                // A socket on an interface that is gone stays silent for ever.
+                () = self.socket_changed.notified() => continue,
+            };
+            match result {
                 Ok(bytes) => {
                     self.received.set(self.received.get() + 1);
                     return bytes;
@@ -192,6 +197,7 @@ impl Port {
         warn!(interface = self.name, "the interface is gone; waiting for it to return");
         self.index.set(None);
         *self.socket.borrow_mut() = None;
+        self.socket_changed.notify_one();
         self.carrier.set(false);
     }
 

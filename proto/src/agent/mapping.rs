@@ -79,7 +79,7 @@ impl Agent {
         }
         let previous = self.previous_map();
         if let Some(map) = previous.as_ref().filter(|_| self.settings.pause) {
-            for (_, way) in short_ways(map, self.settings.mac, |_| true) {
+            for (_, way) in short_ways(map, self.settings.mac) {
                 self.ask_pause(now, way);
             }
         }
@@ -223,7 +223,7 @@ impl Agent {
         });
         self.event(Event::Mapped { version: map.version });
         if self.settings.pause {
-            for (_, way) in short_ways(&map, self.settings.mac, |_| true) {
+            for (_, way) in short_ways(&map, self.settings.mac) {
                 self.ask(now, Asked::Courtesy, way, Reason::Resume, 1);
             }
         }

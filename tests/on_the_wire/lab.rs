@@ -1,0 +1,105 @@
+//! A lab that is taken down whatever happens to the test.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::MAPPER;
+
+/// Longer than anything here takes on a busy machine; only a failing test waits for it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A fabric of network namespaces, made by `scripts/lab`.
+pub struct Lab {
+    name: String,
+    /// Takes the lab down when its standard input closes: when this is dropped, or when the test
+    /// process dies of anything at all.
+    guard: Child,
+}
+
+impl Lab {
+    pub fn up(topology: &str, options: &[&str]) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("test-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let guard = Command::new("bash")
+            .args(["-c", "trap '' INT TERM HUP; cat >/dev/null; exec scripts/lab down"])
+            .current_dir(root())
+            .env("LAB_NAME", &name)
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lab = Self { name, guard };
+        lab.run(&[&["up", topology], options].concat());
+        lab
+    }
+
+    /// Runs `scripts/lab`, which must succeed, and returns what it prints.
+    pub fn run(&self, arguments: &[&str]) -> String {
+        let output = self.try_run(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "scripts/lab {arguments:?}: {}\n{errors}", output.status);
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    pub fn try_run(&self, arguments: &[&str]) -> std::process::Output {
+        Command::new("scripts/lab")
+            .args(arguments)
+            .current_dir(root())
+            .env("LAB_NAME", &self.name)
+            .env("MAPPER", MAPPER)
+            .output()
+            .unwrap()
+    }
+
+    /// What `mapper board-info` says of all hosts.
+    pub fn boards(&self, options: &[&str]) -> Vec<Value> {
+        let text = self.run(&[&["boards", "--format", "json"], options].concat());
+        let info: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(info["schema"], "mapper.board-info/1");
+        info["boards"].as_array().unwrap().clone()
+    }
+
+    /// Asks the boards again and again until `reached` holds of them.
+    pub fn wait_until(&self, what: &str, reached: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let boards = self.boards(&[]);
+            if reached(&boards) {
+                return boards;
+            }
+            assert!(Instant::now() < deadline, "not reached: {what}\n{boards:#?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// The network namespaces of this lab.
+    pub fn namespaces(&self) -> Vec<String> {
+        let output = Command::new("ip").args(["netns", "list"]).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let prefix = format!("mlab-{}-", self.name);
+        let names = text.lines().filter_map(|line| line.split(' ').next());
+        names.filter(|line| line.starts_with(&prefix)).map(str::to_owned).collect()
+    }
+
+    /// The directory of the lab's files.
+    pub fn dir(&self) -> PathBuf {
+        Path::new("/run/mapper-lab").join(&self.name)
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        drop(self.guard.stdin.take());
+        let taken_down = self.guard.wait();
+        if !std::thread::panicking() {
+            assert!(taken_down.unwrap().success(), "the lab was not taken down");
+        }
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}

@@ -1,0 +1,39 @@
+//! The real program on real interfaces: agents and crossbars as processes in network namespaces.
+//!
+//! Needs root and `ip` (iproute2); says so and passes without them, and fails without them if
+//! `MAPPER_REQUIRE_ALL=1`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "helpers of tests fail by panicking, and say why a test is skipped"
+)]
+
+mod agents;
+mod crossbar;
+mod lab;
+mod namespace;
+mod refusals;
+
+use std::path::Path;
+use std::process::Command;
+
+/// The program under test.
+const MAPPER: &str = env!("CARGO_BIN_EXE_mapper");
+
+/// Whether this machine lets the test make network namespaces.
+fn can_make_namespaces() -> bool {
+    let missing = if !rustix::process::geteuid().is_root() {
+        "needs root"
+    } else if Command::new("ip").arg("-V").output().is_err() {
+        "needs iproute2"
+    } else if !Path::new("/proc/self/ns/net").exists() {
+        "needs a kernel with network namespaces"
+    } else {
+        return true;
+    };
+    assert!(std::env::var_os("MAPPER_REQUIRE_ALL").is_none_or(|value| value != "1"), "{missing}");
+    eprintln!("skipped: {missing}");
+    false
+}

@@ -1,0 +1,62 @@
+//! A network namespace of a test's own, gone whatever happens to the test.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+/// A network namespace.
+pub struct Namespace {
+    pub name: String,
+    /// Deletes the namespace, and ends what runs in it, when its standard input closes.
+    guard: Child,
+}
+
+impl Namespace {
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("mtest-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let clean_up = "trap '' INT TERM HUP; cat >/dev/null; \
+                        ip netns pids $0 | xargs -r kill -KILL; exec ip netns delete $0";
+        let guard = Command::new("bash").args(["-c", clean_up, &name]).stdin(Stdio::piped()).spawn().unwrap();
+        let namespace = Self { name, guard };
+        run(Command::new("ip").args(["netns", "add", &namespace.name]));
+        namespace
+    }
+
+    /// Runs `ip` in the namespace, with these words.
+    pub fn ip(&self, words: &str) {
+        run(Command::new("ip").args(["-n", &self.name]).args(words.split(' ')));
+    }
+
+    /// A command that will run in the namespace.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.name, program]);
+        command
+    }
+
+    /// Runs `inside` on a thread in the namespace.
+    pub fn enter<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
+        let file = File::open(format!("/run/netns/{}", self.name)).unwrap();
+        let inside = || {
+            move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+            inside()
+        };
+        std::thread::scope(|scope| scope.spawn(inside).join().unwrap())
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        drop(self.guard.stdin.take());
+        let _ended = self.guard.wait();
+    }
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
