@@ -1,5 +1,10 @@
 //! `mapper topology` as a user runs it: files, exit statuses, JSON; and its files as other
 //! programs read them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking, and says what it skips"
+)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -15,9 +15,18 @@ use proptest::sample::{Index, select};
 fn good_frames() -> Vec<Vec<u8>> {
     let version = MapVersion { mac: Mac::from_position(9), counter: 7 };
     let info = Info { rank: Rank { level: 1, mac: Mac::from_position(3) }, version, ..Info::default() };
-    let probe = |kind| Message::Probe(Probe { id: 1, kind, left: 3, info });
+    let way_there = Route::from_iter([Element::Absolute(200), Element::Relative(5)]);
+    let probe = |kind| Message::Probe(Probe { id: 1, kind, left: 3, info, way_there: way_there.clone() });
     let way_back = Route::from_iter([Element::Relative(-4), Element::Absolute(9)]);
-    let scout = |reason| Message::Scout(Scout { id: 2, info, way_back: way_back.clone(), reason });
+    let scout = |reason| {
+        Message::Scout(Scout {
+            id: 2,
+            info,
+            way_back: way_back.clone(),
+            way_there: way_there.clone(),
+            reason,
+        })
+    };
     let reply = |answer| Message::Reply(Reply { id: 3, to: Mac::from_position(4), info, answer });
     let suspects = vec![PortRef { xbar: 1, port: 2 }];
     let messages = [

@@ -12,7 +12,7 @@ use mapper_proto::Mac;
 use mapper_proto::map::{Fabric, HostLabel, PortRef, Xbar, XbarLabel, host_type};
 
 use super::draft::{Draft, HostNode, Kind, Node};
-use super::{Malformed, port_shift};
+use super::{Malformed, port_shifts};
 
 /// What a text still owes.
 enum Expected {
@@ -167,12 +167,16 @@ fn unquoted(value: &str) -> String {
 /// of ports gives away, all are moved to count from 0.
 pub(super) fn write(fabric: &Fabric) -> String {
     let map = &fabric.map;
-    let shift = port_shift(fabric, 0);
-    let port = |port: u8| i16::from(port) + shift;
+    let shifts = port_shifts(fabric, 0);
     let mut links = vec![BTreeMap::new(); map.xbars.len()];
     let xbar_end = |end: PortRef| {
         let xbar = end.xbar as usize;
-        format!("s {} \"{}\" {}", map.xbars[xbar].ports, fabric.xbars[xbar].name, port(end.port))
+        format!(
+            "s {} \"{}\" {}",
+            map.xbars[xbar].ports,
+            fabric.xbars[xbar].name,
+            i16::from(end.port) + shifts[xbar]
+        )
     };
     for cable in &map.cables {
         links[cable.a.xbar as usize].insert(cable.a.port, xbar_end(cable.b));
@@ -184,10 +188,11 @@ pub(super) fn write(fabric: &Fabric) -> String {
         }
     }
     let mut text = format!("{} {}\n", map.hosts.len(), map.xbars.len());
-    for (xbar, (label, links)) in map.xbars.iter().zip(fabric.xbars.iter().zip(&links)) {
-        let _ = writeln!(text, "\ns {} \"{}\"\n{}", xbar.ports, label.name, links.len());
+    for (index, (label, links)) in fabric.xbars.iter().zip(&links).enumerate() {
+        let ports = map.xbars[index].ports;
+        let _ = writeln!(text, "\ns {} \"{}\"\n{}", ports, label.name, links.len());
         for (&number, link) in links {
-            let _ = writeln!(text, "{} {link}", port(number));
+            let _ = writeln!(text, "{} {link}", i16::from(number) + shifts[index]);
         }
         text += &label_line(&label.description);
     }

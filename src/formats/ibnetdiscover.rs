@@ -11,7 +11,7 @@ use mapper_proto::Mac;
 use mapper_proto::map::{Fabric, HostLabel, PortRef, Xbar, XbarLabel, host_type};
 
 use super::draft::{Draft, HostNode, Interface, Kind, Node, further_name, tag_xbars};
-use super::{Malformed, port_shift};
+use super::{Malformed, port_shifts};
 
 /// GUIDs that stand before the node that they belong to.
 #[derive(Clone, Copy, Default)]
@@ -193,7 +193,8 @@ pub(super) fn write(fabric: &Fabric) -> String {
 /// A fabric looked at from each node.
 struct Writer<'a> {
     fabric: &'a Fabric,
-    shift: i16,
+    /// How far the ports of each xbar move.
+    shifts: Vec<i16>,
     /// What each cabled port of each xbar leads to, by xbar.
     ports: Vec<BTreeMap<u8, Peer>>,
     /// The hosts of each machine, and the machine of each host.
@@ -221,11 +222,11 @@ impl<'a> Writer<'a> {
             }
         }
         let (machines, machine_of) = machines(&fabric.hosts);
-        Self { fabric, shift: port_shift(fabric, 1), ports, machines, machine_of }
+        Self { fabric, shifts: port_shifts(fabric, 1), ports, machines, machine_of }
     }
 
-    fn port(&self, port: u8) -> i16 {
-        i16::from(port) + self.shift
+    fn port(&self, xbar: usize, port: u8) -> i16 {
+        i16::from(port) + self.shifts[xbar]
     }
 
     /// A peer, its LID behind its description.
@@ -233,7 +234,7 @@ impl<'a> Writer<'a> {
         match peer {
             Peer::Xbar(PortRef { xbar, port }) => {
                 let label = &self.fabric.xbars[xbar as usize];
-                let end = format!("\"{}\"[{}]", label.name, self.port(port));
+                let end = format!("\"{}\"[{}]", label.name, self.port(xbar as usize, port));
                 (end, &label.description, label.lid.unwrap_or(0))
             }
             Peer::Host(host) => {
@@ -267,7 +268,7 @@ impl<'a> Writer<'a> {
         );
         for (&port, &peer) in &self.ports[index] {
             let (end, description, lid) = self.peer(peer);
-            let (port, description) = (self.port(port), printable(description));
+            let (port, description) = (self.port(index, port), printable(description));
             text += &format!("[{port}]\t{end}\t\t# \"{description}\" lid {lid} 4xSDR\n");
         }
         text

@@ -284,10 +284,6 @@ fn fabric_from_json(json: &MapJson) -> Result<Fabric, Malformed> {
         let b = reader.port(&format!("cables[{i}].b"), &cable.b.0, cable.b.1)?;
         reader.fabric.map.cables.push(Cable::new(a, b));
     }
-    if reader.uses_first && reader.uses_last {
-        let problem = "port 0 and a last port are both in use; expected ports that count from 0, or from 1";
-        return Err(Malformed::within("xbars", problem));
-    }
     let mut fabric = reader.fabric;
     fabric.map.cables.sort_unstable();
     if json.version != VersionJson::default() {
@@ -307,9 +303,6 @@ struct Reader {
     tags: BTreeSet<u64>,
     /// Ports with a cable.
     cabled: BTreeSet<PortRef>,
-    /// Whether a port 0 is in use, and whether one with the number of ports is.
-    uses_first: bool,
-    uses_last: bool,
 }
 
 impl Reader {
@@ -389,11 +382,14 @@ impl Reader {
             let problem = format!("`{id}` has no port {port}; expected at most {ports}");
             return Err(Malformed::within(place, problem));
         }
-        self.uses_first |= port == 0;
-        self.uses_last |= port == ports;
         let end = PortRef { xbar, port };
         if !self.cabled.insert(end) {
             return Err(Malformed::within(place, format!("`{id}` port {port} has a cable already")));
+        }
+        if [0, ports].iter().all(|&port| self.cabled.contains(&PortRef { xbar, port })) {
+            let problem =
+                format!("`{id}` uses ports 0 and {ports}; expected ports that count from 0, or from 1");
+            return Err(Malformed::within(place, problem));
         }
         Ok(end)
     }

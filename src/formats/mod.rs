@@ -5,23 +5,24 @@
 //! | file | told by | written |
 //! |---|---|---|
 //! | `mapper.map/1` JSON ([`json`]) | begins with `{` | exactly |
-//! | GM `.map` ([`gm_map`]) | first line is two numbers | ports counted from 0; no tags, levels, GUIDs |
-//! | ibnetdiscover output, ibsim netlist ([`ibnetdiscover`]) | the rest | ports counted from 1; no levels |
+//! | GM `.map` | first line is two numbers | ports counted from 0; no tags, levels, GUIDs |
+//! | ibnetdiscover output, ibsim netlist | the rest | ports counted from 1; no levels |
 //!
-//! Written only: drawings for Graphviz ([`dot`]) and as SVG ([`svg`]).
+//! Written only: drawings for Graphviz and as SVG.
 //!
 //! A host's name is its node's id in the file. Its address is the low 48 bits of its GUID, or
 //! what the file calls its address; without one, or where it is taken, `02:00:00:xx:xx:xx` by
 //! position. No file makes a reader panic, and what it may hold is bounded.
 
-pub mod dot;
-pub mod gm_map;
-pub mod ibnetdiscover;
 pub mod json;
+pub mod routes;
 pub mod shape;
-pub mod svg;
 
+mod dot;
 mod draft;
+mod gm_map;
+mod ibnetdiscover;
+mod svg;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -30,8 +31,8 @@ use mapper_proto::map::Fabric;
 use mapper_sim::topology::{self, SpecError};
 use thiserror::Error;
 
-/// Longest file that is read, in bytes. A fabric of 200,000 hosts needs about a quarter of it.
-pub const MAX_FILE_BYTES: u64 = 256 << 20;
+/// Longest file that is read, in bytes. A fabric of 200,000 hosts needs about half of it.
+pub const MAX_FILE_BYTES: u64 = 128 << 20;
 
 /// The formats that fabrics are written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -186,17 +187,25 @@ pub fn write(fabric: &Fabric, format: FileFormat) -> String {
     }
 }
 
-/// How far the port numbers of a fabric must move to begin at `first`, 0 or 1. Fabrics that can
-/// be read either way stay as they are.
-fn port_shift(fabric: &Fabric, first: u8) -> i16 {
+/// How far the port numbers of each xbar must move for a format whose ports count from `first`,
+/// 0 or 1.
+///
+/// A port 0 in use shows that ports count from 0, and one as high as the number of ports that
+/// they count from 1. If no xbar shows the wrong one, all stay as they are; if any does, all move
+/// but those that show the right one (an explored map can count either way).
+fn port_shifts(fabric: &Fabric, first: u8) -> Vec<i16> {
     let map = &fabric.map;
-    let mut ends =
-        map.cables.iter().flat_map(|cable| [cable.a, cable.b]).chain(map.hosts.iter().filter_map(|h| h.at));
-    if first == 0 {
-        -i16::from(ends.any(|end| end.port >= map.xbars[end.xbar as usize].ports))
-    } else {
-        i16::from(ends.any(|end| end.port == 0))
+    let mut wrong = false;
+    let mut right = vec![false; map.xbars.len()];
+    let cabled = map.cables.iter().flat_map(|cable| [cable.a, cable.b]);
+    for end in cabled.chain(map.hosts.iter().filter_map(|host| host.at)) {
+        let (is_first, is_last) = (end.port == 0, end.port >= map.xbars[end.xbar as usize].ports);
+        let (is_right, is_wrong) = if first == 0 { (is_first, is_last) } else { (is_last, is_first) };
+        right[end.xbar as usize] |= is_right;
+        wrong |= is_wrong;
     }
+    let shift = if first == 0 { -1 } else { 1 };
+    right.into_iter().map(|right| if wrong && !right { shift } else { 0 }).collect()
 }
 
 /// Whether a text can be a node's name in every format: short, printable, without quotation

@@ -26,13 +26,22 @@ fn read(text: &str) -> Result<Fabric, String> {
     parse("file", text).map_err(|error| error.to_string())
 }
 
-/// Names and ports of all cables, hosts' included.
-fn wiring(fabric: &Fabric, shift: i16) -> Vec<(String, String)> {
-    let end =
-        |end: PortRef| format!("{}:{}", fabric.xbars[end.xbar as usize].name, i16::from(end.port) + shift);
+/// Names and ports of all cables, hosts' included, each xbar's ports moved.
+fn wiring(fabric: &Fabric, shifts: &[i16]) -> Vec<(String, String)> {
+    let end = |end: PortRef| {
+        format!(
+            "{}:{}",
+            fabric.xbars[end.xbar as usize].name,
+            i16::from(end.port) + shifts[end.xbar as usize]
+        )
+    };
     let hosts = fabric.map.hosts.iter().zip(&fabric.hosts);
     let hosts = hosts.map(|(host, label)| (label.name.clone(), host.at.map_or_else(String::new, end)));
     hosts.chain(fabric.map.cables.iter().map(|cable| (end(cable.a), end(cable.b)))).collect()
+}
+
+fn as_is(fabric: &Fabric) -> Vec<(String, String)> {
+    wiring(fabric, &vec![0; fabric.xbars.len()])
 }
 
 fn macs(fabric: &Fabric) -> Vec<Mac> {
@@ -87,14 +96,17 @@ proptest! {
     fn json_keeps_everything(mut fabric in any_fabric(), counter: u32) {
         fabric.map.version.counter = counter;
         fabric.map.version.mac = Mac::from_position(counter);
-        prop_assert_eq!(read(&write(&fabric, FileFormat::Json)).unwrap(), fabric);
+        prop_assert_eq!(&read(&write(&fabric, FileFormat::Json)).unwrap(), &fabric);
+        for format in [FileFormat::Dot, FileFormat::Svg] {
+            prop_assert!(write(&fabric, format).contains(&fabric.xbars[0].name));
+        }
     }
 
     #[test]
     fn ibnetdiscover_keeps_all_but_levels(fabric in any_fabric()) {
         let text = write(&fabric, FileFormat::Ibnetdiscover);
         let back = read(&text).unwrap();
-        prop_assert_eq!(wiring(&back, 0), wiring(&fabric, port_shift(&fabric, 1)));
+        prop_assert_eq!(as_is(&back), wiring(&fabric, &port_shifts(&fabric, 1)));
         prop_assert_eq!(macs(&back), macs(&fabric));
         if fabric.hosts.iter().any(|label| label.guid.is_some()) {
             prop_assert_eq!(&back.hosts, &fabric.hosts);
@@ -112,8 +124,7 @@ proptest! {
     fn gm_map_keeps_the_wiring(fabric in any_fabric()) {
         let text = write(&fabric, FileFormat::GmMap);
         let back = read(&text).unwrap();
-        let shift = port_shift(&fabric, 0);
-        prop_assert_eq!(wiring(&back, 0), wiring(&fabric, shift));
+        prop_assert_eq!(as_is(&back), wiring(&fabric, &port_shifts(&fabric, 0)));
         prop_assert_eq!(macs(&back), macs(&fabric));
         prop_assert_eq!(write(&back, FileFormat::GmMap), text, "once read, it stays as it is");
     }
@@ -164,9 +175,9 @@ fn every_generated_fabric_survives_every_format() {
         let fabric = generated(spec);
         assert_eq!(read(&write(&fabric, FileFormat::Json)).unwrap(), fabric, "{spec}");
         let back = read(&write(&fabric, FileFormat::Ibnetdiscover)).unwrap();
-        assert_eq!(wiring(&back, 0), wiring(&fabric, 0), "{spec}");
+        assert_eq!(as_is(&back), as_is(&fabric), "{spec}");
         let back = read(&write(&fabric, FileFormat::GmMap)).unwrap();
-        assert_eq!(wiring(&back, 0), wiring(&fabric, port_shift(&fabric, 0)), "{spec}");
+        assert_eq!(as_is(&back), wiring(&fabric, &port_shifts(&fabric, 0)), "{spec}");
     }
 }
 
@@ -239,8 +250,29 @@ fn netlists_may_be_terse() {
     assert_eq!(macs(&fabric), [Mac::from_position(1)]);
     assert_eq!(fabric.xbars[1].description, "plain words");
     assert_eq!(fabric.xbars[1].lid, Some(3));
+    // An xbar cabled to itself is drawn as a loop.
+    assert!(write(&fabric, FileFormat::Svg).contains("s2:7 - s2:8"));
     let tags: Vec<_> = fabric.map.xbars.iter().map(|xbar| xbar.tag).collect();
     assert_eq!(tags, [Some(0x0200_0000_0000_0001), Some(0x0200_0000_0000_0002)]);
+}
+
+#[test]
+fn ports_move_where_a_format_needs_it() {
+    let counts_from_1 = generated("clos:hosts=8,ports=4");
+    assert_eq!((port_shifts(&counts_from_1, 1), port_shifts(&counts_from_1, 0)), (vec![0; 6], vec![-1; 6]));
+    // Ports 1 to 3 of 8 in use: they may count from either.
+    let open = generated("torus:x=3,hosts=1,ports=8");
+    assert_eq!((port_shifts(&open, 1), port_shifts(&open, 0)), (vec![0; 3], vec![0; 3]));
+    // One xbar that counts from 0 among others that count from 1, as a map of a mixed fabric.
+    let mut mixed = counts_from_1;
+    mixed.map.hosts[..2].iter_mut().filter_map(|host| host.at.as_mut()).for_each(|at| at.port -= 1);
+    for cable in mixed.map.cables.iter_mut().filter(|cable| cable.a.xbar == 0) {
+        cable.a.port -= 1;
+    }
+    assert_eq!(
+        (port_shifts(&mixed, 1), port_shifts(&mixed, 0)),
+        (vec![1, 0, 0, 0, 0, 0], vec![0, -1, -1, -1, -1, -1])
+    );
 }
 
 #[test]
@@ -279,7 +311,7 @@ fn a_gm_map_is_read() {
     );
     assert_eq!(fabric.hosts[0].description, "rack 1");
     // InfiniBand's port 0 is the switch's own.
-    assert_eq!(wiring(&read(&write(&fabric, FileFormat::Ibnetdiscover)).unwrap(), 0), wiring(&fabric, 1));
+    assert_eq!(as_is(&read(&write(&fabric, FileFormat::Ibnetdiscover)).unwrap()), wiring(&fabric, &[1, 1]));
 }
 
 #[test]
@@ -333,7 +365,7 @@ fn errors_name_file_line_and_what_was_expected() {
         ),
         (
             r#"{"schema":"mapper.map/1","xbars":[{"id":"x","ports":4}],"cables":[{"a":["x",0],"b":["x",4]}]}"#,
-            "file:xbars: port 0 and a last port are both in use",
+            "file:cables[0].b: `x` uses ports 0 and 4; expected ports that count from 0, or from 1",
         ),
         (
             r#"{"schema":"mapper.map/1","xbars":[{"id":"x","ports":4}],"cables":[{"a":["x",1],"b":["x",1]}]}"#,

@@ -57,12 +57,13 @@ pub(super) struct ProbeCheck {
 /// A port of [`PortRef`] that stands for any empty port of a plain xbar whose numbers are not known.
 pub(super) const SOME_EMPTY_PORT: u8 = u8::MAX;
 
-/// Works out the share of the agent at `own`, an index into the map's hosts. `cables` says
-/// whether xbar-to-xbar cables are checked at all.
-pub(super) fn share(map: &Map, own: usize, cables: bool) -> Vec<Check> {
-    let Some(me) = map.hosts.get(own) else { return Vec::new() };
-    let Some(at) = me.at else { return share_without_xbar(map, own) };
-    Planner::new(map, own, at).plan(cables)
+/// Works out the share of the agent at `own`, an index into the map's hosts, with the ways from
+/// there (`None` without an xbar). `cables` says whether xbar-to-xbar cables are checked at all.
+pub(super) fn share(map: &Map, own: usize, ways: Option<&Ways>, cables: bool) -> Vec<Check> {
+    match ways {
+        Some(ways) => Planner::new(map, own, ways).plan(cables),
+        None => share_without_xbar(map, own),
+    }
 }
 
 /// Two hosts and a cable, or a host alone.
@@ -84,9 +85,10 @@ fn share_without_xbar(map: &Map, own: usize) -> Vec<Check> {
 struct Planner<'a> {
     map: &'a Map,
     own: usize,
-    ways: Ways,
-    /// Hosts on each xbar.
-    on: Vec<Vec<usize>>,
+    ways: &'a Ways,
+    /// Hosts by xbar, and where each xbar's begin in there; one more at the end.
+    by_xbar: Vec<u32>,
+    starts: Vec<u32>,
     /// How many hosts have an agent.
     agents: usize,
     /// Ports in use on each xbar.
@@ -94,13 +96,23 @@ struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    fn new(map: &'a Map, own: usize, at: PortRef) -> Self {
-        let mut on = vec![Vec::new(); map.xbars.len()];
+    fn new(map: &'a Map, own: usize, ways: &'a Ways) -> Self {
+        let mut starts = vec![0_u32; map.xbars.len() + 1];
         let mut used = vec![[0; 32]; map.xbars.len()];
-        for (index, host) in map.hosts.iter().enumerate() {
+        for at in map.hosts.iter().filter_map(|host| host.at) {
+            starts[at.xbar as usize + 1] += 1;
+            set_bit(&mut used[at.xbar as usize], at.port);
+        }
+        for i in 1..starts.len() {
+            starts[i] += starts[i - 1];
+        }
+        let mut by_xbar = vec![0; starts.last().copied().unwrap_or_default() as usize];
+        let mut next = starts.clone();
+        for (index, host) in (0..).zip(&map.hosts) {
             if let Some(at) = host.at {
-                on[at.xbar as usize].push(index);
-                set_bit(&mut used[at.xbar as usize], at.port);
+                let place = &mut next[at.xbar as usize];
+                by_xbar[*place as usize] = index;
+                *place += 1;
             }
         }
         for cable in &map.cables {
@@ -109,16 +121,22 @@ impl<'a> Planner<'a> {
         }
         // Phantoms rank last.
         let agents = map.hosts.partition_point(|h| h.host_type != host_type::PHANTOM).max(1);
-        Self { map, own, ways: Ways::new(map, at), on, agents, used }
+        Self { map, own, ways, by_xbar, starts, agents, used }
+    }
+
+    /// The hosts on an xbar.
+    fn on(&self, xbar: u32) -> &[u32] {
+        let xbar = xbar as usize;
+        &self.by_xbar[self.starts[xbar] as usize..self.starts[xbar + 1] as usize]
     }
 
     /// Who looks after a port of an xbar: a host on it, else any.
     fn owner(&self, xbar: u32, port: u8) -> usize {
-        let near = &self.on[xbar as usize];
+        let near = self.on(xbar);
         if near.is_empty() {
             (xbar as usize).wrapping_mul(31).wrapping_add(usize::from(port)) % self.agents
         } else {
-            near[usize::from(port) % near.len()]
+            near[usize::from(port) % near.len()] as usize
         }
     }
 
@@ -126,7 +144,7 @@ impl<'a> Planner<'a> {
         let mut checks = Vec::new();
         if cables {
             for cable in &self.map.cables {
-                let hostless = self.on[cable.a.xbar as usize].is_empty();
+                let hostless = self.on(cable.a.xbar).is_empty();
                 let (near, far) = if hostless { (cable.b, cable.a) } else { (cable.a, cable.b) };
                 if self.owner(near.xbar, near.port) == self.own {
                     checks.extend(self.cable(near, far));
@@ -150,8 +168,8 @@ impl<'a> Planner<'a> {
 
     /// Whether any port of this xbar can be in this agent's share.
     fn may_own(&self, xbar: u32) -> bool {
-        let near = &self.on[xbar as usize];
-        near.is_empty() || near.contains(&self.own)
+        let near = self.on(xbar);
+        near.is_empty() || near.contains(&(self.own as u32))
     }
 
     /// The cable between two ports: a frame that crosses it and comes home by the far xbar's own
@@ -222,9 +240,9 @@ impl<'a> Planner<'a> {
     /// by its parent and children in the tree.
     fn hosts(&self, checks: &mut Vec<Check>) {
         let Some(at) = self.map.hosts[self.own].at else { return };
-        let near = &self.on[at.xbar as usize];
-        let Some(position) = near.iter().position(|&h| h == self.own) else { return };
-        let next = near[(position + 1) % near.len()];
+        let near = self.on(at.xbar);
+        let Some(position) = near.iter().position(|&h| h as usize == self.own) else { return };
+        let next = near[(position + 1) % near.len()] as usize;
         let (host, Some(there)) = (&self.map.hosts[next], self.map.hosts[next].at) else { return };
         if next != self.own {
             checks.push(Check::Host {

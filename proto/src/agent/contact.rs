@@ -7,6 +7,7 @@
 
 use super::event::Event;
 use super::machine::{Agent, Parent, Timer};
+use super::mapping::LONGEST_PAUSE_MS;
 use super::requests::Asked;
 use crate::map::ways::follow;
 use crate::map::{Map, MapVersion, PortRef, Rank, decode_pieces};
@@ -200,8 +201,9 @@ impl Agent {
     pub(super) fn hear_pause(&mut self, now: Instant, info: &Info, max_ms: u16) {
         // Only a higher one may ask for it, and only for a while.
         if info.rank > self.rank() {
+            let most_ms = max_ms.min(LONGEST_PAUSE_MS);
             self.paused = true;
-            self.set_timer(Timer::PauseEnd, now + std::time::Duration::from_millis(u64::from(max_ms)));
+            self.set_timer(Timer::PauseEnd, now + std::time::Duration::from_millis(u64::from(most_ms)));
         }
     }
 

@@ -113,7 +113,7 @@ impl Agent {
 
     fn finish_fetch(&mut self, now: Instant) {
         let Some(fetch) = self.end_fetch() else { return };
-        let (version, from) = (fetch.version, fetch.from.rank.mac);
+        let version = fetch.version;
         let Ok(map) = fetch.assembly.finish() else {
             self.dropped.implausible += 1;
             return self.map_again(now, "the map that came makes no sense");
@@ -123,10 +123,7 @@ impl Agent {
         let outranked = map.hosts.first().is_some_and(|host| host.rank() < self.rank());
         let held = Held::new(&map, pieces, self.settings.mac, self.settings.xbar_check);
         match held.filter(|_| led_by_maker && !outranked) {
-            Some(mut held) => {
-                held.routes.insert(from, fetch.way);
-                self.install(now, held, map);
-            }
+            Some(held) => self.install(now, held, map),
             // The maker did not find this agent: it must hear of it.
             None => self.map_again(now, "the map that came does not show this host"),
         }

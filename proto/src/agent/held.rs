@@ -67,7 +67,8 @@ impl Held {
         let agent = |i: usize| map.hosts.get(i).filter(|h| h.host_type != host_type::PHANTOM);
         let parent = index.checked_sub(1).and_then(|i| agent(i / 2)).map(Host::rank);
         let children = [2 * index + 1, 2 * index + 2].into_iter().filter_map(agent).map(Child::new).collect();
-        Some(Self {
+        let ways = map.hosts[index].at.map(|at| Ways::new(map, at));
+        let mut held = Self {
             version: map.version,
             leader: map.hosts.first()?.rank(),
             valid: true,
@@ -75,7 +76,7 @@ impl Held {
             pieces,
             parent,
             children,
-            share: checks::share(map, index, xbar_check),
+            share: checks::share(map, index, ways.as_ref(), xbar_check),
             routes: BTreeMap::new(),
             routed: false,
             routing_failure: None,
@@ -85,7 +86,10 @@ impl Held {
             hosts: map.hosts.len(),
             xbars: map.xbars.len(),
             cables: map.cables.len(),
-        })
+        };
+        let neighbours = held.neighbours();
+        held.routes = ways_to(map, ways.as_ref(), |mac| neighbours.contains(&mac)).collect();
+        Some(held)
     }
 
     /// Parent and children.
@@ -128,27 +132,31 @@ impl Child {
     }
 }
 
-/// The shortest ways there and back between the host at `own` and those others that are wanted, for small messages to
-/// hosts that no proved route is at hand for.
-pub(super) fn short_ways(map: &Map, own: Mac, wanted: impl Fn(Mac) -> bool) -> Vec<(Mac, (Route, Route))> {
-    let agents =
-        map.hosts.iter().filter(|h| h.host_type != host_type::PHANTOM && h.mac != own && wanted(h.mac));
-    let Some(at) = map.hosts.iter().find(|h| h.mac == own).and_then(|h| h.at) else {
-        // Cabled straight to the only other host.
-        return agents.map(|h| (h.mac, (Route::new(), Route::new()))).collect();
-    };
-    let ways = Ways::new(map, at);
-    agents
-        .filter_map(|host| {
-            let there = host.at?;
-            let way = ways.to(there.xbar)?;
-            let mut route = way.forward();
-            route.push(turn(way.entry.port, there.port));
-            let mut back = Route::from_iter([turn(there.port, way.entry.port)]);
-            back.extend(way.back().elements());
-            Some((host.mac, (route, back)))
-        })
-        .collect()
+/// The shortest ways there and back between the host at `own` and all others, for small messages
+/// to hosts that no proved route is at hand for.
+pub(super) fn short_ways(map: &Map, own: Mac) -> Vec<(Mac, (Route, Route))> {
+    let at = map.hosts.iter().find(|host| host.mac == own).and_then(|host| host.at);
+    let ways = at.map(|at| Ways::new(map, at));
+    ways_to(map, ways.as_ref(), |mac| mac != own).collect()
+}
+
+/// The ways to those hosts that are wanted. Without an xbar there is one cable, to one host.
+fn ways_to<'a>(
+    map: &'a Map,
+    ways: Option<&'a Ways>,
+    wanted: impl Fn(Mac) -> bool + 'a,
+) -> impl Iterator<Item = (Mac, (Route, Route))> + 'a {
+    let wanted = move |host: &&Host| host.host_type != host_type::PHANTOM && wanted(host.mac);
+    map.hosts.iter().filter(wanted).filter_map(move |host| {
+        let Some(ways) = ways else { return Some((host.mac, (Route::new(), Route::new()))) };
+        let there = host.at?;
+        let way = ways.to(there.xbar)?;
+        let mut route = way.forward();
+        route.push(turn(way.entry.port, there.port));
+        let mut back = Route::from_iter([turn(there.port, way.entry.port)]);
+        back.extend(way.back().elements());
+        Some((host.mac, (route, back)))
+    })
 }
 
 /// FNV-1a over all pieces: equal for equal maps.

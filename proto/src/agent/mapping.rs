@@ -16,7 +16,7 @@ use crate::wire::{AgentState, Message, Probe, ProbeKind, Reason, Reply, Route, S
 use crate::{Instant, Mac};
 
 /// Longest pause that a mapper imposes on others; it asks anew with each mapping.
-const LONGEST_PAUSE_MS: u16 = 5000;
+pub(super) const LONGEST_PAUSE_MS: u16 = 5000;
 /// Longest wait before a failed exploration is begun anew.
 const LONGEST_RETRY: Duration = Duration::from_secs(1);
 
@@ -79,7 +79,7 @@ impl Agent {
         }
         let previous = self.previous_map();
         if let Some(map) = previous.as_ref().filter(|_| self.settings.pause) {
-            for (_, way) in short_ways(map, self.settings.mac, |_| true) {
+            for (_, way) in short_ways(map, self.settings.mac) {
                 self.ask_pause(now, way);
             }
         }
@@ -223,7 +223,7 @@ impl Agent {
         });
         self.event(Event::Mapped { version: map.version });
         if self.settings.pause {
-            for (_, way) in short_ways(&map, self.settings.mac, |_| true) {
+            for (_, way) in short_ways(&map, self.settings.mac) {
                 self.ask(now, Asked::Courtesy, way, Reason::Resume, 1);
             }
         }

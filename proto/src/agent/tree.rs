@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::event::Event;
-use super::held::{Held, short_ways};
+use super::held::Held;
 use super::machine::{Agent, Parent, Timer};
 use super::requests::Asked;
 use crate::map::{Map, MapVersion, PortRef, Rank};
@@ -13,11 +13,8 @@ use crate::{Instant, Mac};
 
 impl Agent {
     /// Puts a map in force and asks the driver for routes.
-    pub(super) fn install(&mut self, now: Instant, mut held: Held, map: Map) {
+    pub(super) fn install(&mut self, now: Instant, held: Held, map: Map) {
         let neighbours = held.neighbours();
-        for (mac, way) in short_ways(&map, self.settings.mac, |mac| neighbours.contains(&mac)) {
-            held.routes.entry(mac).or_insert(way);
-        }
         self.parent = None;
         self.suspects.clear();
         self.held = Some(Box::new(held));

@@ -153,10 +153,10 @@ impl Explorer {
             }
             (Some(Far::Host(a)), Far::Host(b)) => a == b,
             (Some(_), _) => false,
-            // All tries were silent, or the port cannot be asked.
-            (None, _) => {
-                xbar.port(delta).is_none_or(|port| self.ask(xbar.tag.is_some(), port.sent).is_some())
-            }
+            // All tries were silent, or the port cannot be asked, or it has no carrier.
+            (None, _) => xbar
+                .port(delta)
+                .map_or(xbar.tag.is_none(), |port| self.ask(xbar.tag.is_some(), port.sent).is_some()),
         }
     }
 }

@@ -10,13 +10,8 @@ use super::{ExploreError, Explorer, KnownHost};
 use crate::map::{Cable, Host, Map, MapVersion, PortRef, Xbar};
 
 impl Explorer {
-    /// Nothing is left to ask: makes the map, unless a sight under study is stuck.
-    pub(super) fn finish(&mut self) {
-        let map = self.map();
-        self.end(map);
-    }
-
-    fn map(&self) -> Result<Map, ExploreError> {
+    /// The map of what is known now.
+    pub(super) fn map(&self) -> Result<Map, ExploreError> {
         let numbers = self.numbering()?;
         let place = |at: At| {
             let at = self.known.root(at);
@@ -37,7 +32,7 @@ impl Explorer {
         let mut cables = Vec::new();
         for (&node, &number) in &numbers {
             let xbar = self.known.xbar(node);
-            xbars[number as usize] = Some(self.describe(xbar));
+            xbars[number as usize] = Some(self.describe(xbar)?);
             for (delta, far) in xbar.fars() {
                 let Far::Xbar(far) = self.known.far_root(far) else { continue };
                 if let (Some(here), Some(there)) = (place(At { node, delta }), place(far)) {
@@ -55,13 +50,17 @@ impl Explorer {
         xbar.tag.map_or_else(|| xbar.span().0, |tag| -tag.base)
     }
 
-    fn describe(&self, xbar: &XbarState) -> Xbar {
+    fn describe(&self, xbar: &XbarState) -> Result<Xbar, ExploreError> {
         if let Some(tag) = xbar.tag {
-            return Xbar { ports: tag.ports, tag: Some(tag.tag), ports_known: true };
+            return Ok(Xbar { ports: tag.ports, tag: Some(tag.tag), ports_known: true });
         }
         let ports = self.settings.plain_ports;
         let (first, last) = xbar.span();
-        Xbar { ports, tag: None, ports_known: last - first + 1 == i16::from(ports) }
+        let width = last - first + 1;
+        if width > i16::from(ports) {
+            return Err(ExploreError::TOO_WIDE);
+        }
+        Ok(Xbar { ports, tag: None, ports_known: width == i16::from(ports) })
     }
 
     /// The resolved xbars, numbered as a walk from our own cable meets them.

@@ -77,7 +77,6 @@ pub(super) struct Knowledge {
     facts: Vec<Fact>,
     /// Roots of which something new is known since this was last drained.
     touched: Vec<u32>,
-    plain_ports: i16,
 }
 
 impl Knowledge {
@@ -87,7 +86,7 @@ impl Knowledge {
     const MAX_HOSTS: usize = 65_535;
 
     /// Nothing but the own host, which has index 0.
-    pub(super) fn new(own: Host, plain_ports: i16) -> Self {
+    pub(super) fn new(own: Host) -> Self {
         Self {
             nodes: Vec::new(),
             hosts: vec![KnownHost { host: own, at: None }],
@@ -95,7 +94,6 @@ impl Knowledge {
             tags: BTreeMap::new(),
             facts: Vec::new(),
             touched: Vec::new(),
-            plain_ports,
         }
     }
 
@@ -176,11 +174,6 @@ impl Knowledge {
         &self.hosts
     }
 
-    /// Whether this host was met.
-    pub(super) fn knows_host(&self, mac: Mac) -> bool {
-        self.host_index.contains_key(&mac)
-    }
-
     /// Roots of which something new is known since the last call, oldest first.
     pub(super) fn drain_touched(&mut self) -> Vec<u32> {
         let mut touched = std::mem::take(&mut self.touched);
@@ -247,13 +240,12 @@ impl Knowledge {
             self.xbar_mut(known.node).want_carriers(stamp);
         } else {
             let at = self.root(at);
-            let plain_ports = self.plain_ports;
             let xbar = self.xbar_mut(at.node);
             if xbar.tag.is_some() {
                 return Err(ExploreError::Contradiction("two tags on one xbar"));
             }
             let base = i16::from(stamp.arrival) - at.delta;
-            xbar.set_tag(Tag { tag: stamp.tag, ports: stamp.ports, base }, plain_ports)?;
+            xbar.set_tag(Tag { tag: stamp.tag, ports: stamp.ports, base })?;
             xbar.want_carriers(stamp);
             self.tags.insert(stamp.tag, at.node);
         }
@@ -264,9 +256,8 @@ impl Knowledge {
 
     /// An xbar known from an earlier map.
     pub(super) fn recall_tag(&mut self, node: u32, tag: Tag) -> Result<(), ExploreError> {
-        let plain_ports = self.plain_ports;
         self.tags.insert(tag.tag, node);
-        self.xbar_mut(node).set_tag(tag, plain_ports)
+        self.xbar_mut(node).set_tag(tag)
     }
 
     /// The xbar that this node is a sight of is no other resolved one.
@@ -291,8 +282,7 @@ impl Knowledge {
         let at = self.root(at);
         let far = self.far_root(far);
         let Some(known) = self.xbar(at.node).far(at.delta).map(|known| self.far_root(known)) else {
-            let plain_ports = self.plain_ports;
-            self.xbar_mut(at.node).set_far(at.delta, far, plain_ports)?;
+            self.xbar_mut(at.node).set_far(at.delta, far)?;
             self.touched.push(at.node);
             match far {
                 Far::Xbar(other) => self.facts.push(Fact::Leads(other, Far::Xbar(at))),
@@ -336,12 +326,11 @@ impl Knowledge {
         for (delta, far) in old.fars() {
             self.facts.push(Fact::Leads(At { node: keep.node, delta: delta + shift }, far));
         }
-        let plain_ports = self.plain_ports;
         let xbar = self.xbar_mut(keep.node);
         if better {
             xbar.via = old_via;
         }
-        xbar.absorb(*old, shift, plain_ports)?;
+        xbar.absorb(*old, shift)?;
         self.touched.push(keep.node);
         Ok(())
     }

@@ -34,10 +34,10 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use thiserror::Error;
 
+use crate::Instant;
 use crate::agent::Settings;
 use crate::map::{Host, Map, PortRef};
 use crate::wire::{ProbeKind, Route, Stamp};
-use crate::{Instant, Mac};
 
 use compare::Compares;
 use guess::Guess;
@@ -129,6 +129,10 @@ pub enum ExploreError {
     TooManyHosts,
 }
 
+impl ExploreError {
+    const TOO_WIDE: Self = Self::Contradiction("ports further apart than an xbar has");
+}
+
 /// What an exploration sent so far, retries counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ExploreCost {
@@ -216,7 +220,7 @@ impl Explorer {
             probe_window: settings.probe_window.max(1),
             ..*settings
         };
-        let known = Knowledge::new(own, i16::from(settings.plain_ports));
+        let known = Knowledge::new(own);
         Self {
             known,
             settings,
@@ -268,14 +272,13 @@ impl Explorer {
     pub fn poll_probe(&mut self, now: Instant) -> Option<Request> {
         while !self.finished && self.pending.len() < self.settings.probe_window {
             let Some((job, class)) = self.choose() else {
-                if self.pending.is_empty() && !self.unstick() {
-                    self.finish();
+                if !self.pending.is_empty() {
                     return None;
                 }
-                if self.pending.is_empty() {
-                    continue;
+                if !self.unstick() {
+                    self.finish();
                 }
-                return None;
+                continue;
             };
             if let Some(request) = self.send(now, job, class) {
                 return Some(request);
@@ -290,29 +293,33 @@ impl Explorer {
             self.cost.unexpected += 1;
             return false;
         };
+        // Kept short at its front, so that the next deadline is found at once.
+        while self.deadlines.front().is_some_and(|(_, id)| !self.pending.contains_key(id)) {
+            self.deadlines.pop_front();
+        }
         self.queues.done(pending.class);
         let worked = self.work_in(&pending, Some(outcome));
         self.settle(worked);
+        self.drop_answered();
         true
     }
 
     /// Gives up on requests that have waited too long.
     pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some(&(deadline, id)) = self.deadlines.front()
-            && (deadline <= now || !self.pending.contains_key(&id))
-        {
+        while let Some(&(_, id)) = self.deadlines.front().filter(|(deadline, _)| *deadline <= now) {
             self.deadlines.pop_front();
             if let Some(pending) = self.pending.remove(&id) {
                 self.queues.done(pending.class);
                 let worked = self.work_in(&pending, None);
                 self.settle(worked);
             }
+            self.drop_answered();
         }
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.deadlines.iter().find(|(_, id)| self.pending.contains_key(id)).map(|&(deadline, _)| deadline)
+        self.deadlines.front().map(|&(deadline, _)| deadline)
     }
 
     /// The map, or why there is none, once; `None` while exploring and afterwards. Hosts stand by
@@ -332,9 +339,11 @@ impl Explorer {
         self.reachable_hosts()
     }
 
-    /// Whether this host was met.
-    pub fn knows_host(&self, mac: Mac) -> bool {
-        self.known.knows_host(mac)
+    /// Forgets the deadlines of what was answered, so that the first one is of something pending.
+    fn drop_answered(&mut self) {
+        while self.deadlines.front().is_some_and(|(_, id)| !self.pending.contains_key(id)) {
+            self.deadlines.pop_front();
+        }
     }
 
     /// Draws the line under an outcome: wakes what it concerns, or ends with an error.
@@ -342,12 +351,22 @@ impl Explorer {
         self.dirty = true;
         match worked {
             Ok(()) => self.wake_touched(),
-            Err(_) if self.incremental => self.start_anew(),
             Err(error) => self.end(Err(error)),
         }
     }
 
+    /// Nothing is left to ask: makes the map.
+    fn finish(&mut self) {
+        let map = self.map();
+        self.end(map);
+    }
+
+    /// Ends the exploration, or begins it anew if it trusted an earlier map that does not hold.
     fn end(&mut self, outcome: Result<Map, ExploreError>) {
+        if self.incremental && outcome.is_err() {
+            self.start_anew();
+            return;
+        }
         self.finished = true;
         self.outcome = Some(outcome);
         self.pending.clear();

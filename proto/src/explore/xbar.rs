@@ -155,26 +155,29 @@ impl XbarState {
         }
     }
 
-    fn check_span(&self, plain_ports: i16) -> Result<(), ExploreError> {
+    /// Whether no xbar could have ports that far apart. As long as the xbar may turn out to be tagged,
+    /// ports may differ by more than on a plain one.
+    fn check_span(&self) -> Result<(), ExploreError> {
         let (first, last) = self.span();
-        if self.is_feasible(first, plain_ports) && self.is_feasible(last, plain_ports) {
-            return Ok(());
-        }
-        Err(ExploreError::Contradiction("ports further apart than an xbar has"))
+        let fits = match &self.tag {
+            Some(tag) => tag.base + first >= 0 && tag.base + last <= 255,
+            None => last - first <= 255,
+        };
+        fits.then_some(()).ok_or(ExploreError::TOO_WIDE)
     }
 
     /// The port at `delta` leads to `far`, of which nothing was known.
-    pub(super) fn set_far(&mut self, delta: i16, far: Far, plain_ports: i16) -> Result<(), ExploreError> {
+    pub(super) fn set_far(&mut self, delta: i16, far: Far) -> Result<(), ExploreError> {
         self.port_mut(delta).far = Some(far);
         self.hosted |= matches!(far, Far::Host(_));
         if self.hosted {
             self.stage = Stage::Resolved;
         }
-        self.check_span(plain_ports)
+        self.check_span()
     }
 
     /// The xbar is tagged, which settles which one it is.
-    pub(super) fn set_tag(&mut self, tag: Tag, plain_ports: i16) -> Result<(), ExploreError> {
+    pub(super) fn set_tag(&mut self, tag: Tag) -> Result<(), ExploreError> {
         self.tag = Some(tag);
         self.stage = Stage::Resolved;
         self.listed_only = true;
@@ -184,7 +187,7 @@ impl XbarState {
                 port.never();
             }
         }
-        self.check_span(plain_ports)
+        self.check_span()
     }
 
     /// Lists the ports that this stamp shows with carrier, but for those listed already.
@@ -203,7 +206,7 @@ impl XbarState {
     }
 
     /// Takes over what was known of another sight of this xbar, but for what its ports lead to.
-    pub(super) fn absorb(&mut self, other: Self, shift: i16, plain_ports: i16) -> Result<(), ExploreError> {
+    pub(super) fn absorb(&mut self, other: Self, shift: i16) -> Result<(), ExploreError> {
         self.stage = self.stage.max(other.stage);
         self.listed_only |= other.listed_only;
         self.sights += other.sights;
@@ -222,16 +225,16 @@ impl XbarState {
             (Some(a), Some(b)) if a.tag != b.tag || a.base + shift != b.base => {
                 Err(ExploreError::Contradiction("two tags on one xbar"))
             }
-            (None, Some(tag)) => self.adopt_tag(Tag { base: tag.base - shift, ..tag }, plain_ports),
+            (None, Some(tag)) => self.adopt_tag(Tag { base: tag.base - shift, ..tag }),
             _ => Ok(()),
         }
     }
 
     /// The xbar turns out to be a tagged one whose ports with carrier are listed already.
-    fn adopt_tag(&mut self, tag: Tag, plain_ports: i16) -> Result<(), ExploreError> {
+    fn adopt_tag(&mut self, tag: Tag) -> Result<(), ExploreError> {
         self.tag = Some(tag);
         self.listed_only = true;
         self.stage = Stage::Resolved;
-        self.check_span(plain_ports)
+        self.check_span()
     }
 }

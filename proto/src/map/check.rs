@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{HostIndex, Map, PortRef, Ports, host_type};
+use super::{HostIndex, Map, PortRef, host_type};
 use crate::Mac;
 
 /// Why a map is no map.
@@ -67,9 +67,7 @@ impl Map {
         if let Some(cable) = self.cables.iter().find(|cable| cable.a > cable.b) {
             return Err(MapDefect::CablesUnsorted(cable.a));
         }
-        let ends = self.cables.iter().flat_map(|cable| [cable.a, cable.b]);
-        let mut ends = self.hosts.iter().filter_map(|host| host.at).chain(ends);
-        if let Some(end) = ends.find(|end| end.xbar as usize >= self.xbars.len()) {
+        if let Some(end) = self.ends().find(|end| end.xbar as usize >= self.xbars.len()) {
             return Err(MapDefect::NoSuchXbar(end));
         }
         self.check_ports()
@@ -79,7 +77,7 @@ impl Map {
         if let Some(pair) = self.hosts.windows(2).find(|pair| pair[0].rank() < pair[1].rank()) {
             return Err(MapDefect::HostsUnsorted(pair[1].mac));
         }
-        if let Some(mac) = HostIndex::new(self).duplicates().next() {
+        if let Some(mac) = self.duplicate_mac() {
             return Err(MapDefect::DuplicateMac(mac));
         }
         let phantom = |host_type| host_type == host_type::PHANTOM;
@@ -91,20 +89,47 @@ impl Map {
         unplaced.nth(may_be_unplaced).map_or(Ok(()), |host| Err(MapDefect::NoPlace(host.mac)))
     }
 
+    /// An address that stands twice. Hosts of one level stand by falling address, so with one level
+    /// alone a duplicate stands beside its like.
+    fn duplicate_mac(&self) -> Option<Mac> {
+        let one_level = self.hosts.first().zip(self.hosts.last()).is_none_or(|(a, b)| a.level == b.level);
+        if one_level {
+            return self.hosts.windows(2).find(|pair| pair[0].mac == pair[1].mac).map(|pair| pair[0].mac);
+        }
+        HostIndex::new(self).duplicates().next()
+    }
+
+    /// One pass with a bit a port: every agent checks every map, and large ones have many cables.
     fn check_ports(&self) -> Result<(), MapDefect> {
-        let ports = Ports::new(self);
-        for (index, xbar) in (0..).zip(&self.xbars) {
-            let row = ports.of_xbar(index);
-            if let Some(pair) = row.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-                return Err(MapDefect::PortTakenTwice(PortRef { xbar: index, port: pair[0].0 }));
+        let mut taken = vec![[0_u64; 4]; self.xbars.len()];
+        for end in self.ends() {
+            let word = &mut taken[end.xbar as usize][usize::from(end.port) / 64];
+            let bit = 1 << (end.port % 64);
+            if *word & bit != 0 {
+                return Err(MapDefect::PortTakenTwice(end));
             }
-            if let (Some(&(first, _)), Some(&(last, _))) = (row.first(), row.last())
-                && last - first >= xbar.ports
-            {
+            *word |= bit;
+        }
+        for ((index, xbar), taken) in (0..).zip(&self.xbars).zip(&taken) {
+            let first = taken.iter().position(|&word| word != 0);
+            let last = taken.iter().rposition(|&word| word != 0);
+            let (Some(first), Some(last)) = (first, last) else { continue };
+            let first = (first as u32 * 64 + taken[first].trailing_zeros()) as u8;
+            let last = (last as u32 * 64 + 63 - taken[last].leading_zeros()) as u8;
+            if last - first >= xbar.ports {
                 return Err(MapDefect::SpanTooWide { xbar: index, ports: xbar.ports, first, last });
             }
         }
         Ok(())
+    }
+
+    /// All ports in use, of hosts and cables; a cable from a port to itself is at one.
+    fn ends(&self) -> impl Iterator<Item = PortRef> + '_ {
+        let cables = self.cables.iter().flat_map(|cable| {
+            let other = (cable.a != cable.b).then_some(cable.b);
+            [Some(cable.a), other].into_iter().flatten()
+        });
+        self.hosts.iter().filter_map(|host| host.at).chain(cables)
     }
 }
 

@@ -294,8 +294,11 @@ impl Assembly {
 /// Puts the pieces of a map together.
 ///
 /// # Errors
-/// If a piece is malformed, or the map does not pass [`Map::check`].
+/// If there are no pieces, a piece is malformed, or the map does not pass [`Map::check`].
 pub fn decode_pieces(version: MapVersion, pieces: &[Vec<u8>]) -> Result<Map, PieceError> {
+    if pieces.is_empty() {
+        return Err(PieceError::BadCount(0));
+    }
     put_together(version, pieces.iter())
 }
 

@@ -93,7 +93,7 @@ impl Ways {
     }
 }
 
-/// The cables of each xbar, in rising order of its ports.
+/// The cables of each xbar, in the map's order: one flat array.
 struct Neighbours {
     starts: Vec<u32>,
     ends: Vec<(PortRef, PortRef)>,
@@ -101,19 +101,24 @@ struct Neighbours {
 
 impl Neighbours {
     fn new(map: &Map) -> Self {
-        let mut ends: Vec<_> = map
-            .cables
-            .iter()
-            .filter(|c| c.a.xbar != c.b.xbar)
-            .flat_map(|c| [(c.a, c.b), (c.b, c.a)])
-            .collect();
-        ends.sort_unstable();
-        let mut starts = vec![0; map.xbars.len() + 1];
-        for (near, _) in &ends {
+        let ends_of = || {
+            let between_two = map.cables.iter().filter(|cable| cable.a.xbar != cable.b.xbar);
+            between_two.flat_map(|cable| [(cable.a, cable.b), (cable.b, cable.a)])
+        };
+        let mut starts = vec![0_u32; map.xbars.len() + 1];
+        for (near, _) in ends_of() {
             starts[near.xbar as usize + 1] += 1;
         }
         for i in 1..starts.len() {
             starts[i] += starts[i - 1];
+        }
+        let nowhere = PortRef { xbar: 0, port: 0 };
+        let mut ends = vec![(nowhere, nowhere); starts.last().copied().unwrap_or_default() as usize];
+        let mut next = starts.clone();
+        for (near, far) in ends_of() {
+            let place = &mut next[near.xbar as usize];
+            ends[*place as usize] = (near, far);
+            *place += 1;
         }
         Self { starts, ends }
     }

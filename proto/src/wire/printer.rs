@@ -1,7 +1,7 @@
 //! Prints any bytes as one line, in the manner of tcpdump.
 //!
 //! ```text
-//! 3,0,-3 > probe loopback #10 left 2 from 02:00:00:00:00:09 level 1 type 4 session 5e551011 configured map none, 45 bytes
+//! 0,-3 > probe loopback #10 there 3 left 2 from 02:00:00:00:00:09 level 1 type 4 session 5e551011 configured map none, 47 bytes
 //! ```
 
 use std::fmt;
@@ -173,7 +173,6 @@ struct Shown<'a>(&'a Info);
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Info { rank, host_type, session, state, version, pieces, flags } = self.0;
-        let state = format!("{state:?}").to_lowercase();
         write!(
             f,
             "{} level {} type {host_type} session {session:08x} {state} map {version}",
@@ -241,16 +240,19 @@ mod tests {
 
     #[test]
     fn probes_are_shown() {
-        let probe = |kind| Message::Probe(Probe { id: 10, kind, left: 2, info: info() }).encode();
+        let probe = |kind| {
+            let way_there = Route::from_iter([Element::Relative(1)]);
+            Message::Probe(Probe { id: 10, kind, left: 2, info: info(), way_there }).encode()
+        };
         let route = [Element::Relative(3), Element::Absolute(7), Element::Identify];
         assert_eq!(
             printed(&route, &probe(ProbeKind::Loopback)),
-            format!("3,@7,? > probe loopback #10 left 2 {FROM}, 45 bytes")
+            format!("3,@7,? > probe loopback #10 there 1 left 2 {FROM}, 47 bytes")
         );
         let mut frame = probe(ProbeKind::Identify);
         assert_eq!(
             printed(&[], &frame),
-            format!("- > probe identify #10 left 2 {FROM}, unstamped, 91 bytes")
+            format!("- > probe identify #10 there 1 left 2 {FROM}, unstamped, 93 bytes")
         );
         let mut carrier = [0; 32];
         carrier[0] = 0b110;
@@ -258,14 +260,16 @@ mod tests {
         assert_eq!(
             printed(&[], &frame),
             format!(
-                "- > probe identify #10 left 2 {FROM}, stamp 0x000000000000feed ports 16 arrival 2 carrier \
-                 1,2, 91 bytes"
+                "- > probe identify #10 there 1 left 2 {FROM}, stamp 0x000000000000feed ports 16 arrival 2 carrier \
+                 1,2, 93 bytes"
             )
         );
         frame[frame::HEADER_BYTES] ^= 1;
         assert_eq!(
             printed(&[], &frame),
-            format!("- > probe identify #10 left 2 {FROM}, [stamp: the CRC-32 does not match], 91 bytes")
+            format!(
+                "- > probe identify #10 there 1 left 2 {FROM}, [stamp: the CRC-32 does not match], 93 bytes"
+            )
         );
     }
 
@@ -288,9 +292,10 @@ mod tests {
             (Reason::Resume, "resume"),
             (Reason::Printf { text: "a\n\u{7}b".to_owned() }, "printf \"a\\n\\u{7}b\""),
         ] {
-            let scout = Scout { id: 1, info: info(), way_back: Route::new(), reason };
+            let way_there = Route::from_iter([Element::Absolute(9)]);
+            let scout = Scout { id: 1, info: info(), way_back: Route::new(), way_there, reason };
             let frame = Message::Scout(scout).encode();
-            let expected = format!("- > scout {shown} #1 back - {FROM}, {} bytes", frame.len());
+            let expected = format!("- > scout {shown} #1 there @9 back - {FROM}, {} bytes", frame.len());
             assert_eq!(printed(&[], &frame), expected);
         }
     }

@@ -16,7 +16,7 @@ pub enum ProbeKind {
 
 /// A frame that is meant to come back to its sender. Where it hits a host instead, and the route
 /// left over begins with delta 0 or identify, that host's agent answers along the rest with a
-/// [`Reply`]: one frame tells a port with an xbar from a port with a host.
+/// [`Reply`](super::Reply): one frame tells a port with an xbar from a port with a host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Probe {
     /// Tells this probe from all others of this sender.

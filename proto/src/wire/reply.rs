@@ -9,17 +9,17 @@ use crate::map::MapVersion;
 /// What a reply answers. The payloads are those of the reply.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// To a [`Probe`] that hit this host.
+    /// To a [`Probe`](super::Probe) that hit this host.
     Probe,
-    /// To [`Reason::Mapping`].
+    /// To [`Reason::Mapping`](super::Reason::Mapping).
     Mapping,
-    /// To [`Reason::QueryMapVersion`].
+    /// To [`Reason::QueryMapVersion`](super::Reason::QueryMapVersion).
     QueryMapVersion,
-    /// To [`Reason::Tree`].
+    /// To [`Reason::Tree`](super::Reason::Tree).
     Tree,
-    /// To [`Reason::Verify`].
+    /// To [`Reason::Verify`](super::Reason::Verify).
     Verify,
-    /// To [`Reason::MapRequest`]: a piece, or nothing if this agent does not hold that map.
+    /// To [`Reason::MapRequest`](super::Reason::MapRequest): a piece, or nothing if this agent does not hold that map.
     MapRequest {
         /// The map.
         version: MapVersion,
@@ -30,11 +30,11 @@ pub enum Answer {
         /// The piece's bytes; empty if it cannot be had here.
         bytes: Vec<u8>,
     },
-    /// To [`Reason::Pause`].
+    /// To [`Reason::Pause`](super::Reason::Pause).
     Pause,
-    /// To [`Reason::Resume`].
+    /// To [`Reason::Resume`](super::Reason::Resume).
     Resume,
-    /// To [`Reason::Printf`].
+    /// To [`Reason::Printf`](super::Reason::Printf).
     Printf,
 }
 

@@ -1,6 +1,8 @@
 //! Exploration of fabrics whose structure is known.
 
 mod fabrics;
+mod faults;
+mod incremental;
 mod oracle;
 
 use fabrics::{Builder, Kinds};
@@ -66,4 +68,83 @@ fn random_fabrics_are_found() {
         let real = fabric.knowable(0);
         is_isomorphic(&found, &real).unwrap_or_else(|why| panic!("seed {seed}: {why}\n{found:?}\n{real:?}"));
     }
+}
+
+#[test]
+fn xbars_of_many_ports_are_addressed_by_absolute_ports() {
+    for seed in 0..60 {
+        let mut rng = ChaCha8Rng::seed_from_u64(1000 + seed);
+        let mut map = fabrics::random(&mut rng, Kinds::Mixed, 0, 16);
+        // Tagged xbars grow, and their cables go far apart.
+        let stretch = |at: mapper_proto::map::PortRef| {
+            let tagged = map.xbars[at.xbar as usize].tag.is_some();
+            mapper_proto::map::PortRef { port: if tagged { at.port * 15 } else { at.port }, ..at }
+        };
+        let hosts: Vec<_> = map.hosts.iter().map(|host| host.at.map(stretch)).collect();
+        let cables: Vec<_> =
+            map.cables.iter().map(|c| mapper_proto::map::Cable::new(stretch(c.a), stretch(c.b))).collect();
+        for (host, at) in map.hosts.iter_mut().zip(hosts) {
+            host.at = at;
+        }
+        map.cables = cables;
+        for xbar in map.xbars.iter_mut().filter(|xbar| xbar.tag.is_some()) {
+            xbar.ports = 240;
+        }
+        let mut fabric = OracleFabric::new(&map, 0);
+        let found = explore(&mut fabric, 0, &settings(16)).map.unwrap();
+        is_isomorphic(&found, &fabric.knowable(0)).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+    }
+}
+
+#[test]
+fn ways_end_at_the_hop_limit() {
+    for tagged in [false, true] {
+        let mut b = Builder::default();
+        for i in 0..6 {
+            let xbar = b.xbar(4, tagged);
+            b.host(Some((xbar, 0)));
+            if i > 0 {
+                b.cable((i - 1, 2), (i, 1));
+            }
+        }
+        let mut fabric = OracleFabric::new(&b.map, 0);
+        let mut settings = settings(4);
+        settings.max_hops = 4;
+        let map = explore(&mut fabric, 0, &settings).map.unwrap();
+        assert_eq!(map.hosts.len(), 4, "hosts behind four xbars");
+        settings.max_hops = 6;
+        let map = explore(&mut fabric, 0, &settings).map.unwrap();
+        is_isomorphic(&map, &b.map).unwrap();
+    }
+}
+
+#[test]
+fn parts_without_hosts_cost_a_bounded_number_of_probes() {
+    // All alike and no host to tell them: 64 xbars, 128 cables.
+    let run = explore_all(&fabrics::torus(8, 8, 8, false, false), 8);
+    assert!(run.cost.total() < 20 * 64 * 8, "{:?}", run.cost);
+}
+
+#[test]
+fn costs_stay_as_low_as_they_are() {
+    let run = explore_all(&fabrics::now(), 8);
+    assert!(run.cost.total() <= 4 * 320, "{:?}", run.cost);
+    assert!(run.took < std::time::Duration::from_millis(100), "{:?}", run.took);
+    let run = explore_all(&fabrics::clos2(16, 16, true), 16);
+    assert!(run.cost.total() <= 384, "{:?}", run.cost);
+}
+
+#[test]
+fn port_numbers_are_known_when_the_ports_in_use_span_the_xbar() {
+    let mut b = Builder::default();
+    let (full, part) = (b.xbar(4, false), b.xbar(4, false));
+    b.host(Some((full, 0)));
+    b.host(Some((full, 3)));
+    b.host(Some((part, 1)));
+    b.cable((full, 1), (part, 2));
+    let map = explore_all(&b.map, 4).map.unwrap();
+    let known: Vec<bool> = map.xbars.iter().map(|xbar| xbar.ports_known).collect();
+    assert_eq!(known, [true, false]);
+    assert_eq!(map.cables.len(), 1);
+    assert_eq!((map.cables[0].a.port, map.cables[0].b.port), (1, 1));
 }

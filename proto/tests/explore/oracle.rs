@@ -118,17 +118,19 @@ impl OracleFabric {
             (back.host == own && back.left.is_empty()).then(|| Outcome::Host(self.map.hosts[landing.host]))
         };
         match &request.kind {
-            RequestKind::Probe { kind, left } => match (landing.host == own, landing.left.len()) {
-                (true, 0) => Some(Outcome::Returned { stamp: landing.stamp }),
-                (at_home, rest) if turns && rest == usize::from(*left) && *kind != ProbeKind::Compare => {
-                    if at_home {
-                        Some(Outcome::OwnHost)
-                    } else {
-                        answers.then(|| reply(&landing.left[1..])).flatten()
-                    }
+            _ if landing.host == own && landing.left.is_empty() => {
+                Some(Outcome::Returned { stamp: landing.stamp })
+            }
+            RequestKind::Probe { kind: ProbeKind::Compare, .. } => None,
+            RequestKind::Probe { left, .. } => {
+                if !turns || landing.left.len() != usize::from(*left) {
+                    None
+                } else if landing.host == own {
+                    Some(Outcome::OwnHost)
+                } else {
+                    answers.then(|| reply(&landing.left[1..])).flatten()
                 }
-                _ => None,
-            },
+            }
             RequestKind::Scout { way_back } => {
                 let arrived = landing.host != own && landing.left.is_empty() && answers;
                 let way_back: Vec<Element> = way_back.elements().collect();

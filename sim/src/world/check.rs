@@ -173,6 +173,9 @@ impl<C: RouteComputer> World<C> {
         };
         match status.state {
             AgentState::Isolated if alone => return Ok(()),
+            AgentState::Configured if alone && status.hosts != 1 => {
+                return Err("is alone and does not know it".to_owned());
+            }
             AgentState::Configured => {}
             state => return Err(format!("its agent is {state:?}")),
         }

@@ -1,5 +1,6 @@
 //! Planned and found wiring, cable by cable.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -32,8 +33,9 @@ pub(super) struct Difference {
 /// Compares two fabrics.
 ///
 /// Hosts are matched by name, then by address. Xbars are matched by name, then by tag; those
-/// left (plain xbars of an explored map have no name) by what they are cabled to. If all ports
-/// of B are numbered one lower or higher, as in a GM map, that is no difference.
+/// left (plain xbars of an explored map have no name) by what they are cabled to, whatever their
+/// ports count from. If all ports of B are numbered one lower or higher, as in a GM map, that is
+/// no difference.
 pub(super) fn between(a: &Fabric, b: &Fabric) -> Difference {
     let matching = Matching::new(a, b);
     let mut difference = Difference::default();
@@ -42,7 +44,9 @@ pub(super) fn between(a: &Fabric, b: &Fabric) -> Difference {
             None => difference.missing_nodes.push(label.name.clone()),
             Some(in_b) => {
                 let (was, is) = (a.map.xbars[index], b.map.xbars[in_b]);
-                if was.ports != is.ports && was.ports_known && is.ports_known {
+                // What an explored map says of a plain xbar is only the most that it can be.
+                let identified = was.tag.is_some() && was.tag == is.tag || label.name == b.xbars[in_b].name;
+                if was.ports != is.ports && identified {
                     difference.resized.push((label.name.clone(), was.ports, is.ports));
                 }
             }
@@ -201,14 +205,12 @@ impl<'a> Matching<'a> {
         for (x, y) in self.common_ends() {
             let (in_a, in_b) = (x.xbar as usize, y.xbar as usize);
             let offset = i16::from(x.port) - i16::from(y.port);
-            let known = self.a.map.xbars[in_a].ports_known && self.b.map.xbars[in_b].ports_known;
-            let free = self.xbar_in_b[in_a].is_none() && self.xbar_in_a[in_b].is_none();
-            if free && (!known || offset == numbering) {
+            if self.xbar_in_b[in_a].is_none() && self.xbar_in_a[in_b].is_none() {
                 *votes.entry((in_a, in_b, offset)).or_default() += 1;
             }
         }
         let mut guesses: Vec<_> = votes.into_iter().collect();
-        guesses.sort_by_key(|&(guess, votes)| (std::cmp::Reverse(votes), guess));
+        guesses.sort_by_key(|&(guess, votes)| (Reverse(votes), guess.2 != numbering, guess));
         let mut found = false;
         for ((in_a, in_b, offset), _) in guesses {
             if self.xbar_in_b[in_a].is_none() && self.xbar_in_a[in_b].is_none() {

@@ -89,6 +89,7 @@ fn what_cannot_be_taken_in_is_refused() {
     let version = sample().version;
     assert_eq!(Assembly::new(version, 0), Err(PieceError::BadCount(0)));
     assert_eq!(Assembly::new(version, 4097), Err(PieceError::BadCount(4097)));
+    assert_eq!(decode_pieces(version, &[]), Err(PieceError::BadCount(0)));
     let mut assembly = Assembly::new(version, 4096).unwrap();
     assert_eq!(assembly.insert(4096, vec![1]), Err(PieceError::NoSuchPiece(4096)));
     assert_eq!(assembly.insert(0, vec![]), Err(PieceError::BadLength { piece: 0, bytes: 0 }));
@@ -159,6 +160,7 @@ proptest! {
         let map = draw.map();
         let pieces = encode_pieces(&map, piece_bytes);
         prop_assert!(pieces.iter().all(|piece| piece.len() <= piece_bytes));
+        prop_assert_eq!(decode_pieces(map.version, &pieces), Ok(map.clone()));
         prop_assert_eq!(assemble(map.version, pieces), Ok(map));
     }
 

@@ -1,0 +1,130 @@
+//! Remapping of what changed alone.
+
+use mapper_proto::explore::Explorer;
+use mapper_proto::map::{Cable, Map, PortRef, is_isomorphic};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::fabrics::{self, Kinds};
+use crate::oracle::{OracleFabric, Run, drive, explore, own_host, settings};
+
+/// Maps `before`, then remaps `after` with these suspects (ports of the fabric, told in the numbering
+/// of the first map), and requires the map that a full exploration makes. Both runs.
+fn remap(before: &Map, after: &Map, suspects: &[PortRef], plain_ports: u8) -> (Run, Run) {
+    let settings = settings(plain_ports);
+    let full = explore(&mut OracleFabric::new(before, 0), 0, &settings);
+    let previous = full.map.as_ref().unwrap();
+    let suspects: Vec<PortRef> = suspects.iter().filter_map(|&at| translate(before, previous, at)).collect();
+    let mut fabric = OracleFabric::new(after, 0);
+    let explorer = Explorer::incremental(&settings, own_host(&fabric, 0), 9, previous, &suspects);
+    let run = drive(&mut fabric, 0, &settings, explorer);
+    let found = run.map.as_ref().unwrap();
+    let anew = explore(&mut fabric, 0, &settings).map.unwrap();
+    is_isomorphic(found, &anew).unwrap_or_else(|why| panic!("{why}"));
+    is_isomorphic(found, &fabric.knowable(0)).unwrap();
+    (full, run)
+}
+
+/// A port of the real fabric in the numbering of a map of it, by walking both from the first host.
+fn translate(real: &Map, found: &Map, port: PortRef) -> Option<PortRef> {
+    let far = |map: &Map, at: PortRef| {
+        map.cables.iter().find_map(|c| if c.a == at { Some(c.b) } else { (c.b == at).then_some(c.a) })
+    };
+    let own = real.hosts[0].mac;
+    let at = |map: &Map| map.hosts.iter().find(|host| host.mac == own).unwrap().at.unwrap();
+    let mut twins = vec![(at(real), at(found))];
+    let mut next = 0;
+    while next < twins.len() {
+        let (a, b) = twins[next];
+        next += 1;
+        let in_found = |p: u8| PortRef { xbar: b.xbar, port: p.wrapping_sub(a.port).wrapping_add(b.port) };
+        if a.xbar == port.xbar {
+            return Some(in_found(port.port));
+        }
+        for p in 0..real.xbars[a.xbar as usize].ports {
+            if let Some(over) = far(real, PortRef { xbar: a.xbar, port: p })
+                && let Some(over_found) = far(found, in_found(p))
+                && twins.iter().all(|(known, _)| known.xbar != over.xbar)
+            {
+                twins.push((over, over_found));
+            }
+        }
+    }
+    None
+}
+
+fn without(map: &Map, cable: Cable) -> Map {
+    let mut map = map.clone();
+    map.cables.retain(|&c| c != cable);
+    map
+}
+
+#[test]
+fn one_cable_of_a_clos_costs_little() {
+    for tagged in [true, false] {
+        let whole = fabrics::clos2(16, 16, tagged);
+        let cable = whole.cables[37];
+        let cut = without(&whole, cable);
+        // Room for a cable to move to: the last leaf has lost a cable before.
+        let spare = whole.cables[16 * 8 - 1];
+        let before = without(&whole, spare);
+        let mut moved = without(&before, cable);
+        moved.cables.push(Cable::new(cable.b, spare.a));
+        moved.cables.sort_unstable();
+        for (name, before, after, suspects) in [
+            ("cut", &whole, &cut, vec![cable.a, cable.b]),
+            ("cut, seen from one end", &whole, &cut, vec![cable.b]),
+            ("mended", &cut, &whole, vec![cable.a, cable.b]),
+            ("moved", &before, &moved, vec![cable.a, cable.b, spare.a]),
+        ] {
+            let (full, run) = remap(before, after, &suspects, 16);
+            let share = run.cost.total() as f64 / full.cost.total() as f64;
+            assert!(share < 0.05, "{name}, tagged {tagged}: {} of {}", run.cost.total(), full.cost.total());
+        }
+    }
+}
+
+#[test]
+fn a_host_that_moves_where_nobody_looked_means_a_full_exploration() {
+    let before = fabrics::clos2(4, 8, true);
+    let mut after = before.clone();
+    let old = after.hosts[5].at.unwrap();
+    after.hosts.retain(|host| host.at != Some(PortRef { xbar: 2, port: 1 }));
+    let mover = after.hosts.iter().position(|host| host.at == Some(old)).unwrap();
+    after.hosts[mover].at = Some(PortRef { xbar: 2, port: 1 });
+    // Only the new place is suspect, so the old one is still believed.
+    remap(&before, &after, &[PortRef { xbar: 2, port: 1 }], 8);
+}
+
+#[test]
+fn nothing_suspect_costs_nothing() {
+    let map = fabrics::clos2(4, 8, false);
+    let (_, run) = remap(&map, &map, &[], 8);
+    assert_eq!(run.cost.total(), 0);
+}
+
+#[test]
+fn random_changes_are_found() {
+    for seed in 0..300 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let kinds = [Kinds::Plain, Kinds::Tagged, Kinds::Mixed][seed as usize % 3];
+        let before = fabrics::random(&mut rng, kinds, 0, 8);
+        let mut after = before.clone();
+        let mut suspects = Vec::new();
+        for _ in 0..rng.random_range(0..3) {
+            if !after.cables.is_empty() {
+                let cable = after.cables.swap_remove(rng.random_range(0..after.cables.len()));
+                suspects.extend([cable.a, cable.b]);
+            }
+        }
+        if after.hosts.len() > 1 && rng.random_bool(0.5) {
+            let host = after.hosts.swap_remove(rng.random_range(1..after.hosts.len()));
+            suspects.extend(host.at);
+        }
+        // There and back.
+        remap(&before, &after, &suspects, 8);
+        if kinds == Kinds::Tagged {
+            remap(&after, &before, &suspects, 8);
+        }
+    }
+}
