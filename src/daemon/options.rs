@@ -184,6 +184,9 @@ pub struct Options {
     /// Longest way, in xbars, that exploration follows and routes take.
     #[arg(long, value_name = "N")]
     pub max_hops: Option<Bounded<1, 23>>,
+    /// How long an agent sleeps before its first mapping, in milliseconds. Asleep it answers.
+    #[arg(long, value_name = "MS")]
+    pub start_delay_ms: Option<Bounded<0, 60_000>>,
     /// How long to wait for the answer to a probe or scout, in milliseconds.
     #[arg(long, value_name = "MS")]
     pub probe_timeout_ms: Option<Bounded<1, 10_000>>,
@@ -332,6 +335,7 @@ impl Options {
             extra_hosts: self.extra_hosts.or(file.extra_hosts),
             plain_ports: self.plain_ports.or(file.plain_ports),
             max_hops: self.max_hops.or(file.max_hops),
+            start_delay_ms: self.start_delay_ms.or(file.start_delay_ms),
             probe_timeout_ms: self.probe_timeout_ms.or(file.probe_timeout_ms),
             probe_tries: self.probe_tries.or(file.probe_tries),
             probe_window: self.probe_window.or(file.probe_window),
@@ -385,6 +389,7 @@ impl Options {
             host_type: self.host_type.map_or(defaults.host_type, |Text(HostType(number))| number),
             plain_ports: self.plain_ports.map_or(defaults.plain_ports, |n| n.0 as u8),
             max_hops: self.max_hops.map_or(defaults.max_hops, |n| n.0 as usize),
+            start_delay: millis(self.start_delay_ms, defaults.start_delay),
             probe_timeout: millis(self.probe_timeout_ms, defaults.probe_timeout),
             probe_tries: self.probe_tries.map_or(defaults.probe_tries, |n| n.0 as u8),
             probe_window: self.probe_window.map_or(defaults.probe_window, |n| n.0 as usize),

@@ -15,6 +15,7 @@
 //! position. No file makes a reader panic, and what it may hold is bounded.
 
 pub mod json;
+pub mod routes;
 pub mod shape;
 
 mod dot;

@@ -322,29 +322,35 @@ fn window(word: u64, start: usize, length: usize) -> u64 {
     bits(word).enumerate().filter(|&(place, _)| chosen(place)).fold(0, |all, (_, bit)| all | 1 << bit)
 }
 
-/// A route as it travels from a host: deltas between the ports of arrival and departure, and
-/// absolute ports where a delta does not fit and the xbar obeys them.
+/// The port that a route enters each of its xbars by, with the port that it leaves it by.
 ///
 /// # Errors
-/// If the hops do not follow the cables, or a plain xbar would have to turn by more than 31 ports.
-pub fn wire_route(topology: &Topology, from: u32, hops: &[PortRef]) -> Result<Route, RoutingError> {
-    let mut route = Route::new();
+/// If the hops do not follow the cables.
+pub fn turns(topology: &Topology, from: u32, hops: &[PortRef]) -> Result<Vec<(PortRef, u8)>, RoutingError> {
     let mut arrival = match topology.attachment(from) {
         Attachment::Port(at) => Some(at),
         Attachment::Host(_) | Attachment::Nothing => None,
     };
+    let mut turns = Vec::with_capacity(hops.len());
     for &hop in hops {
-        let Some(port) = arrival.filter(|at| at.xbar == hop.xbar) else {
-            return Err(RoutingError::NoCable { port: hop });
-        };
-        route.push(element(topology, port, hop.port)?);
+        let at = arrival.filter(|at| at.xbar == hop.xbar).ok_or(RoutingError::NoCable { port: hop })?;
+        turns.push((at, hop.port));
         arrival = match topology.far(hop) {
             Far::Channel(channel) => Some(topology.head(channel)),
             Far::Host(_) => None,
             Far::Nothing => return Err(RoutingError::NoCable { port: hop }),
         };
     }
-    Ok(route)
+    Ok(turns)
+}
+
+/// A route as it travels from a host: deltas between the ports of arrival and departure, and
+/// absolute ports where a delta does not fit and the xbar obeys them.
+///
+/// # Errors
+/// If the hops do not follow the cables, or a plain xbar would have to turn by more than 31 ports.
+pub fn wire_route(topology: &Topology, from: u32, hops: &[PortRef]) -> Result<Route, RoutingError> {
+    turns(topology, from, hops)?.into_iter().map(|(arrival, out)| element(topology, arrival, out)).collect()
 }
 
 fn element(topology: &Topology, arrival: PortRef, out: u8) -> Result<Element, RoutingError> {

@@ -1,0 +1,179 @@
+//! Hosts' routes as files: `mapper.routes/1` JSON, one a host, and GM's `.routes`, one a fabric.
+//!
+//! Names are those of a [`Fabric`], which must hold the map that the routes were computed from.
+
+use std::fmt::Write as _;
+
+use mapper_proto::Mac;
+use mapper_proto::map::Fabric;
+use mapper_proto::wire::Route;
+use serde::{Deserialize, Serialize};
+
+use super::json::VersionJson;
+use crate::routing::{HostRoutes, RoutingError, Topology, turns, wire_route};
+
+/// The name of the schema.
+pub const SCHEMA: &str = "mapper.routes/1";
+
+/// A host's routes as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoutesJson {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// The address of the host whose routes these are.
+    pub host: String,
+    /// The map that they were computed from.
+    pub map_version: VersionJson,
+    /// All routes; several entries a destination.
+    pub routes: Vec<RouteJson>,
+}
+
+/// One route.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RouteJson {
+    /// The destination's address.
+    pub to: String,
+    /// The layer that it travels in.
+    pub layer: u8,
+    /// The id of each xbar on the way (as in `mapper.map/1`), and the port to leave it by.
+    pub hops: Vec<(String, u8)>,
+    /// The route elements as they travel, in hexadecimal digits.
+    pub bytes: String,
+}
+
+/// The name of a host's file in a directory of `mapper.routes/1`: `aa-bb-cc-dd-ee-ff.json`.
+pub fn file_name(host: Mac) -> String {
+    format!("{}.json", host.to_string().replace(':', "-"))
+}
+
+/// A host's table as JSON.
+///
+/// # Errors
+/// If a plain xbar would have to turn by more ports than a route element can say.
+pub fn table_to_json(
+    fabric: &Fabric,
+    topology: &Topology,
+    table: &HostRoutes,
+) -> Result<RoutesJson, RoutingError> {
+    let mut routes = Vec::new();
+    for to in 0..topology.host_count() as u32 {
+        for hops in table.routes_to(topology, to) {
+            let bytes = wire_route(topology, table.from(), &hops)?;
+            routes.push(RouteJson {
+                to: topology.mac(to).to_string(),
+                layer: 0,
+                hops: hops
+                    .iter()
+                    .map(|hop| (fabric.xbars[hop.xbar as usize].name.clone(), hop.port))
+                    .collect(),
+                bytes: hex(&bytes),
+            });
+        }
+    }
+    let version = topology.version();
+    Ok(RoutesJson {
+        schema: SCHEMA.to_owned(),
+        host: topology.mac(table.from()).to_string(),
+        map_version: VersionJson { mac: version.mac.to_string(), counter: version.counter },
+        routes,
+    })
+}
+
+fn hex(route: &Route) -> String {
+    route.as_bytes().iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// All hosts' routes as GM's `.routes`.
+///
+/// The first line says how many hosts there are and how many routes the most of them have to one
+/// destination. Then follows a block a host: its name, how many routes and how many bytes they take,
+/// and a line a route with the destination's name and the deltas between ports. The format knows
+/// deltas only, however far, so xbars that are asked by absolute ports are written like plain ones.
+///
+/// # Errors
+/// If routes do not follow the fabric's cables.
+pub fn write_gm<'a>(
+    fabric: &Fabric,
+    topology: &Topology,
+    tables: impl IntoIterator<Item = &'a HostRoutes>,
+) -> Result<String, RoutingError> {
+    let (mut blocks, mut most) = (String::new(), 0);
+    for table in tables {
+        let (mut lines, mut routes, mut bytes) = (String::new(), 0, 0);
+        for to in 0..topology.host_count() as u32 {
+            most = most.max(table.count_to(topology, to));
+            for hops in table.routes_to(topology, to) {
+                routes += 1;
+                bytes += hops.len();
+                let deltas: Vec<String> = turns(topology, table.from(), &hops)?
+                    .iter()
+                    .map(|&(arrival, out)| (i16::from(out) - i16::from(arrival.port)).to_string())
+                    .collect();
+                // Writing to a string cannot fail.
+                let _ = writeln!(lines, "\"{}\" {}", fabric.hosts[to as usize].name, deltas.join(","));
+            }
+        }
+        let name = &fabric.hosts[table.from() as usize].name;
+        let _ = writeln!(blocks, "\"{name}\" ({routes} {bytes})\n{lines}");
+    }
+    Ok(format!("{} {most}\n\n{blocks}", topology.host_count()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::routing::{Options, Orientation};
+    use mapper_sim::topology::generate;
+
+    fn tables(spec: &str) -> (Fabric, Topology, Vec<HostRoutes>) {
+        let fabric = generate(spec).unwrap();
+        let topology = Topology::from_map(&fabric.map).unwrap();
+        let orientation = Orientation::new(&topology, false);
+        let options = Options { passes: 2, ..Options::default() };
+        let hosts = 0..topology.host_count() as u32;
+        let tables =
+            hosts.map(|host| HostRoutes::compute(&topology, &orientation, host, &options).unwrap()).collect();
+        (fabric, topology, tables)
+    }
+
+    #[test]
+    fn json_names_every_hop_and_reads_back() {
+        let (fabric, topology, tables) = tables("ring:n=3,hosts=1");
+        let json = table_to_json(&fabric, &topology, &tables[0]).unwrap();
+        assert_eq!(json.schema, "mapper.routes/1");
+        assert_eq!(json.host, topology.mac(0).to_string());
+        assert_eq!(json.routes.len(), 2);
+        for route in &json.routes {
+            assert_eq!(route.hops.len(), 2);
+            assert_eq!(route.hops[0].0, fabric.xbars[0].name);
+            assert_eq!(route.bytes.len(), 4, "two elements of a byte each");
+        }
+        let text = serde_json::to_string(&json).unwrap();
+        assert_eq!(serde_json::from_str::<RoutesJson>(&text).unwrap(), json);
+        assert!(text.contains(r#""map_version":{"mac":"#), "{text}");
+    }
+
+    #[test]
+    fn gm_routes_are_deltas_under_the_names_of_hosts() {
+        let (fabric, topology, tables) = tables("clos:hosts=8,ports=4");
+        let text = write_gm(&fabric, &topology, &tables).unwrap();
+        let mut lines = text.lines();
+        assert_eq!(lines.next(), Some("8 2"));
+        let blocks: Vec<_> = text.split("\n\n").skip(1).filter(|block| !block.is_empty()).collect();
+        assert_eq!(blocks.len(), 8);
+        // One neighbour by one route; six hosts by two routes of three hops.
+        assert!(blocks[0].starts_with("\"h1\" (13 37)\n\"h2\" 1\n\"h3\" "), "{}", blocks[0]);
+        assert_eq!(blocks[0].lines().count(), 14);
+        let [first, second] = [3, 4].map(|line| blocks[0].lines().nth(line).unwrap());
+        assert_ne!(first, second);
+    }
+
+    #[test]
+    fn files_are_named_by_address() {
+        assert_eq!(file_name(Mac::from_position(1)), "02-00-00-00-00-01.json");
+    }
+}
