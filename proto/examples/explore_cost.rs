@@ -3,12 +3,12 @@
 //! lost, at most 64 frames are under way.
 
 #![expect(clippy::print_stdout, reason = "this program prints a table")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "it shares its fabrics with the tests")]
 
 #[path = "../tests/explore/fabrics.rs"]
 #[expect(dead_code, reason = "shared with the tests, which use all of it")]
 mod fabrics;
 #[path = "../tests/explore/oracle.rs"]
-#[expect(dead_code, reason = "shared with the tests, which use all of it")]
 mod oracle;
 
 use mapper_proto::map::{Map, is_isomorphic};

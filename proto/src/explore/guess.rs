@@ -93,3 +93,33 @@ impl Guess {
         deltas.max_by_key(|&delta| (score(delta), Reverse(delta)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_ports_come_first_and_then_those_that_had_hosts() {
+        let mut guess = Guess::new();
+        assert_eq!(guess.best(false, [-5, 3, 7].into_iter()), Some(3));
+        guess.probed(false, 3, false);
+        guess.probed(false, -5, true);
+        assert_eq!(guess.best(false, [-5, 3, 7].into_iter()), Some(-5));
+        assert_eq!(guess.best(true, [-5, 3, 7].into_iter()), Some(3), "the other side learned nothing");
+        assert!(guess.is_likely(false, -5) && !guess.is_likely(false, 3));
+        assert_eq!(guess.best(false, std::iter::empty()), None);
+    }
+
+    #[test]
+    fn glances_shrink_where_the_first_probe_tells_and_end_where_none_does() {
+        let mut guess = Guess::new();
+        assert_eq!(guess.glance_probes(false), 3);
+        (0..4).for_each(|_| guess.succeeded(false, 1));
+        assert_eq!(guess.glance_probes(false), 1);
+        guess.succeeded(false, 3);
+        assert_eq!(guess.glance_probes(false), 3);
+        assert!(guess.is_worth_a_glance(true));
+        (0..4).for_each(|_| guess.failed(true));
+        assert!(!guess.is_worth_a_glance(true) && !guess.was_of_use(true));
+    }
+}

@@ -349,3 +349,6 @@ impl Knowledge {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

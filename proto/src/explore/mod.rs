@@ -25,6 +25,7 @@ mod recall;
 mod request;
 mod routes;
 mod schedule;
+mod study;
 mod xbar;
 
 use std::collections::{BTreeMap, VecDeque};

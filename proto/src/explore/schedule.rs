@@ -34,13 +34,6 @@ const QUEUED: [Class; 3] = [Class::Port, Class::Glance, Class::Retry];
 
 /// Port probes under way at once on one plain xbar: what they find may spare the others.
 const PLAIN_PORTS_AT_ONCE: u16 = 4;
-/// Glances that may fail behind one xbar before no more are cast there.
-const FAILED_GLANCES: usize = 2;
-/// Port probes of a study between two looks at what they found.
-const STUDY_STEP: u8 = 3;
-/// Sights studied at once.
-const STUDIES: usize = 8;
-
 /// Xbars that may have something to ask, by class.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
@@ -99,13 +92,13 @@ impl Explorer {
         }
         let tries = self.settings.probe_tries;
         let sent = self.first_cable_sent;
-        if !self.pending.is_empty() && sent % 2 == 0 {
+        if !self.pending.is_empty() && sent.is_multiple_of(2) {
             return None;
         }
         let ask = match sent {
             _ if sent > 2 * tries => return None,
             _ if sent == 2 * tries => Ask::Scout,
-            _ if sent % 2 == 0 => Ask::Identify,
+            _ if sent.is_multiple_of(2) => Ask::Identify,
             _ => Ask::Loopback,
         };
         self.first_cable_sent += 1;
@@ -157,7 +150,7 @@ impl Explorer {
         }
     }
 
-    fn wake_neighbours(&mut self, node: u32) {
+    pub(super) fn wake_neighbours(&mut self, node: u32) {
         let seen: Vec<u32> = self.known.neighbours(node).map(|at| at.node).collect();
         for neighbour in seen {
             if self.known.xbar(neighbour).stage == Stage::Seen {
@@ -167,7 +160,7 @@ impl Explorer {
     }
 
     /// A port by its root frame, in that of the route that will be used.
-    fn port_job(&self, node: u32, delta: i16) -> Option<Job> {
+    pub(super) fn port_job(&self, node: u32, delta: i16) -> Option<Job> {
         let xbar = self.known.xbar(node);
         let ask = self.ask(xbar.tag.is_some(), xbar.port(delta).map_or(0, |port| port.sent))?;
         let entry = self.known.root(At { node: xbar.via, delta: 0 }).delta;
@@ -175,7 +168,7 @@ impl Explorer {
     }
 
     /// Whether the ports of this xbar are near enough to be probed.
-    fn is_within_reach(&self, node: u32) -> bool {
+    pub(super) fn is_within_reach(&self, node: u32) -> bool {
         self.known.depth(node) <= self.settings.max_hops
     }
 
@@ -183,7 +176,7 @@ impl Explorer {
     ///
     /// On a plain xbar: inside the known span first, then outwards, on the side where less was
     /// silent, as silence may be the xbar's end.
-    fn new_port(&self, xbar: &XbarState) -> Option<i16> {
+    pub(super) fn new_port(&self, xbar: &XbarState) -> Option<i16> {
         if xbar.listed_only {
             let plain_ports = i16::from(self.settings.plain_ports);
             let is_new = |port: &super::xbar::PortState| port.far.is_none() && port.sent == 0;
@@ -207,7 +200,7 @@ impl Explorer {
     }
 
     /// The port of this xbar to probe again, of those that stayed silent.
-    fn silent_port(&self, xbar: &XbarState) -> Option<i16> {
+    pub(super) fn silent_port(&self, xbar: &XbarState) -> Option<i16> {
         let plain_ports = i16::from(self.settings.plain_ports);
         let tagged = xbar.tag.is_some();
         let silent = xbar.ports().filter(|&(delta, port)| {
@@ -220,7 +213,7 @@ impl Explorer {
         silent.min_by_key(|(delta, port)| (port.sent, *delta)).map(|(delta, _)| delta)
     }
 
-    fn may_identify(&self, xbar: &XbarState, tries: u8) -> bool {
+    pub(super) fn may_identify(&self, xbar: &XbarState, tries: u8) -> bool {
         xbar.tag.is_none() && !xbar.identify_waiting && xbar.identify_sent < tries
     }
 
@@ -253,134 +246,6 @@ impl Explorer {
         self.port_job(node, self.silent_port(xbar)?)
     }
 
-    /// Whether the xbar before this sight has hosts.
-    pub(super) fn is_behind_hosts(&self, node: u32) -> bool {
-        let parent = self.known.parent(self.known.xbar(node).via);
-        parent.is_some_and(|at| self.known.xbar(at.node).hosted)
-    }
-
-    fn next_glance(&self, node: u32) -> Option<Job> {
-        let xbar = self.known.xbar(node);
-        if xbar.stage != Stage::Seen || xbar.identify_waiting || !self.known.is_near(node) {
-            return None;
-        }
-        if self.tags_seen && self.may_identify(xbar, 1) {
-            return Some(Job::Identify(xbar.via));
-        }
-        let behind_hosts = self.is_behind_hosts(node);
-        if xbar.glanced + xbar.waiting as u8 >= self.guess.glance_probes(behind_hosts) || xbar.waiting >= 2 {
-            return None;
-        }
-        if !self.is_within_reach(node) || !self.is_worth_a_glance(node, behind_hosts) {
-            return None;
-        }
-        // Where hosts stand is known by delta from the entry.
-        let entry = self.known.root(At { node: xbar.via, delta: 0 }).delta;
-        let feasible = xbar.feasible(i16::from(self.settings.plain_ports));
-        let new = feasible.filter(|&delta| xbar.port(delta).is_none()).map(|delta| delta - entry);
-        let best = self.guess.best(behind_hosts, new)?;
-        if xbar.waiting > 0 && self.guess.is_likely(behind_hosts, best) {
-            return None;
-        }
-        self.port_job(node, best + entry)
-    }
-
-    /// Whether a glance at this sight is worth its probes: if others behind the same xbar had hosts,
-    /// or a study needs one; or, where few of them were looked at, if glances were of use elsewhere.
-    fn is_worth_a_glance(&self, node: u32, behind_hosts: bool) -> bool {
-        let generally = self.guess.is_worth_a_glance(behind_hosts);
-        self.known.neighbours(node).map(|at| self.known.xbar(at.node)).any(|near| {
-            let studied = matches!(near.stage, Stage::Studied | Stage::Compared);
-            let mut failed = 0;
-            for far in near.fars().filter_map(|(_, far)| self.known.xbar_of(far)) {
-                if far.hosted {
-                    return true;
-                }
-                failed += usize::from(far.glance_failed);
-            }
-            let few = failed < FAILED_GLANCES;
-            (studied && (few || self.guess.was_of_use(behind_hosts)))
-                || (near.stage == Stage::Resolved && few && generally)
-        })
-    }
-
-    /// Whether a glance at this sight has nothing more to ask or to wait for.
-    pub(super) fn is_glance_over(&self, node: u32) -> bool {
-        let xbar = self.known.xbar(node);
-        xbar.waiting == 0 && !xbar.identify_waiting && self.next_glance(node).is_none()
-    }
-
-    fn next_of_studies(&mut self) -> Option<Job> {
-        let mut at = 0;
-        while at < self.studies.len() {
-            let root = self.known.root(At { node: self.studies[at], delta: 0 }).node;
-            let known_before = self.studies[..at].contains(&root);
-            if known_before || self.known.xbar(root).stage == Stage::Resolved {
-                self.studies.remove(at);
-                self.dirty = true;
-                continue;
-            }
-            self.studies[at] = root;
-            if let Some(job) = self.next_of_study(root) {
-                return Some(job);
-            }
-            at += 1;
-        }
-        None
-    }
-
-    fn next_of_study(&mut self, node: u32) -> Option<Job> {
-        let xbar = self.known.xbar(node);
-        if xbar.stage != Stage::Studied {
-            return None;
-        }
-        if self.tags_seen && self.may_identify(xbar, 1) {
-            return Some(Job::Identify(xbar.via));
-        }
-        if xbar.study_left == 0 {
-            if xbar.waiting > 0 || xbar.identify_waiting || self.has_unsettled_neighbour(node) {
-                return None;
-            }
-            self.known.xbar_mut(node).study_left = STUDY_STEP;
-        }
-        let xbar = self.known.xbar(node);
-        if let Some(delta) = self.new_port(xbar) {
-            self.known.xbar_mut(node).study_left -= 1;
-            return self.port_job(node, delta);
-        }
-        if xbar.waiting > 0 && self.silent_port(xbar).is_none() {
-            return None;
-        }
-        if let Some(delta) = self.silent_port(xbar) {
-            return self.port_job(node, delta);
-        }
-        if self.may_identify(xbar, self.settings.probe_tries) {
-            return Some(Job::Identify(xbar.via));
-        }
-        if !xbar.identify_waiting && !self.has_unsettled_neighbour(node) {
-            self.known.xbar_mut(node).stage = Stage::Compared;
-            self.dirty = true;
-        }
-        None
-    }
-
-    /// Whether a glance at what is behind this sight may still tell something.
-    fn has_unsettled_neighbour(&self, node: u32) -> bool {
-        self.known.neighbours(node).any(|at| {
-            at.node != node && self.known.xbar(at.node).stage == Stage::Seen && !self.is_glance_over(at.node)
-        })
-    }
-
-    /// Moves on a study that waits although nothing is under way. Whether there was one.
-    pub(super) fn unstick(&mut self) -> bool {
-        let studied = self.studies.iter().copied().find(|&s| self.known.xbar(s).stage == Stage::Studied);
-        if let Some(sight) = studied {
-            self.known.xbar_mut(sight).stage = Stage::Compared;
-            self.dirty = true;
-        }
-        studied.is_some()
-    }
-
     /// Looks the whole graph over for what to do next. Whether there is something.
     fn advance(&mut self) -> bool {
         if !std::mem::take(&mut self.dirty) || !self.queues.is_quiet(&[Class::Port, Class::Glance]) {
@@ -390,29 +255,5 @@ impl Explorer {
         let quiet = self.queues.is_quiet(&[Class::Retry, Class::Compare]) && self.compares.is_empty();
         let compared = quiet && self.compare_studied();
         admitted || compared
-    }
-
-    /// Begins to study the sights nearest to us, as many as may be studied at once.
-    fn admit_studies(&mut self) -> bool {
-        let room = STUDIES.saturating_sub(self.studies.len());
-        if room == 0 {
-            return false;
-        }
-        let mut sights: Vec<(usize, u32)> = Vec::new();
-        for root in self.known.roots().filter(|&root| self.known.xbar(root).stage == Stage::Resolved) {
-            let seen = self.known.neighbours(root).map(|at| at.node);
-            let seen = seen.filter(|&node| self.known.xbar(node).stage == Stage::Seen);
-            let seen = seen.filter(|&node| self.is_within_reach(node));
-            sights.extend(seen.map(|node| (self.known.depth(node), node)));
-        }
-        sights.sort_unstable();
-        sights.dedup();
-        sights.truncate(room);
-        for &(_, node) in &sights {
-            self.known.xbar_mut(node).stage = Stage::Studied;
-            self.studies.push(node);
-            self.wake_neighbours(node);
-        }
-        !sights.is_empty()
     }
 }
