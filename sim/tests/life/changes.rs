@@ -7,21 +7,30 @@ use crate::lab::{Lab, Plan, ms};
 /// Four xbars in a ring (ports 1 and 2), two hosts each (3 and 4), four ports free.
 const RING: &str = "ring:n=4,hosts=2,ports=8";
 
+/// Most maps that one change may cost.
+const MOST_MAPS: usize = 6;
+
 /// Strikes at 2 s; by then all is configured. Within 5 s all agree again.
 #[track_caller]
-fn change(kinds: Xbars, before: &str, fault: &str) -> Lab {
+fn change(kinds: Xbars, incremental: bool, before: &str, fault: &str) -> Lab {
     let faults = format!("{before}\nat 2s {fault}\n");
-    let mut lab = Plan::new(RING, kinds).faults(&faults).start();
+    let plan = Plan::new(RING, kinds).faults(&faults);
+    let mut lab = plan.agents(|settings| settings.map_incrementally = incremental).start();
     let old = lab.agree_at(ms(1999));
     let new = lab.agree_at(ms(7000));
     assert_ne!(old, new, "`{fault}` on {kinds:?} xbars leads to no new map");
+    let maps = lab.count("mapped", ms(2000));
+    assert!(maps <= MOST_MAPS, "{maps} maps for `{fault}` on {kinds:?} xbars, incremental: {incremental}");
     lab
 }
 
 #[track_caller]
 fn change_both(before: &str, fault: &str) {
-    change(Xbars::Plain, before, fault);
-    change(Xbars::Tagged, before, fault);
+    for kinds in [Xbars::Plain, Xbars::Tagged] {
+        for incremental in [false, true] {
+            change(kinds, incremental, before, fault);
+        }
+    }
 }
 
 #[test]
@@ -81,7 +90,8 @@ fn an_xbar_is_added() {
 
 #[test]
 fn an_xbar_is_swapped() {
-    change(Xbars::Tagged, "", "swap xbar2");
+    change(Xbars::Tagged, false, "", "swap xbar2");
+    change(Xbars::Tagged, true, "", "swap xbar2");
 }
 
 #[test]
@@ -92,9 +102,9 @@ fn an_agent_is_dead_while_its_wire_is_alive() {
 
 #[test]
 fn the_global_mapper_is_killed() {
-    let lab = change(Xbars::Plain, "", "kill h8");
+    let lab = change(Xbars::Plain, false, "", "kill h8");
     assert_eq!(lab.status("h1").leader.unwrap().mac, lab.status("h7").rank.mac);
-    change(Xbars::Tagged, "", "kill h8");
+    change(Xbars::Tagged, false, "", "kill h8");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use mapper_proto::agent::{Agent, Settings, Status};
+use mapper_proto::agent::{Agent, Sent, Settings, Status};
 use mapper_proto::map::ways::{Ways, turn};
 use mapper_proto::map::{Fabric, Map, MapVersion};
 use mapper_proto::wire::{AgentState, Route};
@@ -13,7 +13,9 @@ use mapper_sim::fabric::{Node as PlantNode, Plant, Xbars};
 use mapper_sim::faults::FaultPlan;
 use mapper_sim::node::{Node, Spawn};
 use mapper_sim::topology::generate;
-use mapper_sim::world::{Options, RouteComputer, RouteJob, TraceError, TraceEvent, TraceSink, Until, World};
+use mapper_sim::world::{
+    Options, RouteComputer, RouteJob, Stopped, TraceError, TraceEvent, TraceSink, Until, World,
+};
 
 /// Shortest routes, never refused: the agents' life does not depend on how routes are chosen.
 pub(crate) struct Shortest;
@@ -164,9 +166,22 @@ impl Lab {
     pub(crate) fn agree_at(&mut self, at: Instant) -> MapVersion {
         self.run_to(at);
         let verdict = self.world.verdict();
-        assert!(verdict.configured && verdict.map_matches_fabric, "at {at:?}: {}", self.explain(&verdict.why_not));
+        assert!(
+            verdict.configured && verdict.map_matches_fabric,
+            "at {at:?}: {}",
+            self.explain(&verdict.why_not)
+        );
         self.world.deliver_all(500, 1).unwrap();
         verdict.leaders.first().map(|leader| leader.version).unwrap_or_default()
+    }
+
+    /// By `limit`, all are configured with a map that matches the fabric, and all faults have struck.
+    #[track_caller]
+    pub(crate) fn settle_by(&mut self, limit: Instant) {
+        let stopped = self.world.run(Until::Configured, limit).unwrap();
+        let verdict = self.world.verdict();
+        let settled = stopped == Stopped::Reached && verdict.map_matches_fabric;
+        assert!(settled, "by {limit:?}: {}", self.explain(&verdict.why_not));
     }
 
     /// How many parts with two hosts or more there are, each with its leader.
@@ -225,4 +240,9 @@ impl Lab {
 /// So many milliseconds.
 pub(crate) const fn millis(ms: u64) -> Duration {
     Duration::from_millis(ms)
+}
+
+/// All messages of exploration that an agent sent.
+pub(crate) const fn exploration(sent: &Sent) -> u64 {
+    sent.switch_probes + sent.scouts + sent.compares
 }

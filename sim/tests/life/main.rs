@@ -3,5 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod changes;
+mod distribution;
+mod election;
 mod lab;
+mod options;
+mod quiet;
 mod stale;
