@@ -8,6 +8,12 @@ use crate::lab::{Lab, Plan, exploration, millis, ms};
 
 const CLOS: &str = "clos:hosts=32,ports=8";
 
+/// An end of the first cable of the description: a leaf's to a spine.
+fn first_cable(plan: &Plan) -> String {
+    let end = plan.fabric.map.cables[0].a;
+    format!("{}:{}", plan.fabric.xbars[end.xbar as usize].name, end.port)
+}
+
 /// Probes and scouts of verification and exploration by all but the leader.
 fn of_others(lab: &Lab, leader: &str) -> u64 {
     let leader = lab.status(leader).rank;
@@ -17,17 +23,18 @@ fn of_others(lab: &Lab, leader: &str) -> u64 {
 
 #[test]
 fn pause_keeps_the_others_quiet_while_the_leader_maps() {
-    let plan = Plan::new(CLOS, Xbars::Plain).faults("at 2s cut h1");
-    let plan = plan.tune(|host, settings| settings.pause = host == 31);
-    let mut lab = plan.start();
+    let plan = Plan::new(CLOS, Xbars::Plain);
+    let end = first_cable(&plan);
+    let plan = plan.faults(&format!("at 0ms cut {end}\nat 2s mend {end}\n"));
+    let mut lab = plan.tune(|host, settings| settings.pause = host == 31).start();
     lab.agree_at(ms(1999));
     let step = millis(1) / 5;
     while lab.status("h32").state != AgentState::Mapping {
         assert!(lab.world.now() < ms(7000));
         lab.run_to(lab.world.now() + step);
     }
-    // The pause travels, and answers to what was asked before come in.
-    lab.run_to(lab.world.now() + step * 2);
+    // The pause travels, and so does the word that the map no longer holds.
+    lab.run_to(lab.world.now() + step * 5);
     let before = of_others(&lab, "h32");
     let mut looks = 0;
     while lab.status("h32").state == AgentState::Mapping {
@@ -73,9 +80,7 @@ const fn cost(mapping: MappingCost) -> u64 {
 fn an_incremental_mapper_probes_what_changed() {
     for kinds in [Xbars::Plain, Xbars::Tagged] {
         let plan = Plan::new("clos:hosts=128,ports=16", kinds);
-        // The first cable of the description: a leaf's to a spine.
-        let cable = plan.fabric.map.cables[0].a;
-        let end = format!("{}:{}", plan.fabric.xbars[cable.xbar as usize].name, cable.port);
+        let end = first_cable(&plan);
         let faults = format!("at 2s cut {end}\nat 7s mend {end}\n");
         let plan = plan.agents(|settings| settings.map_incrementally = true).faults(&faults);
         let mut lab = plan.start();
