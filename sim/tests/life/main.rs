@@ -5,7 +5,9 @@
 mod changes;
 mod distribution;
 mod election;
+mod hostile;
 mod lab;
 mod options;
 mod quiet;
+mod search;
 mod stale;
