@@ -26,7 +26,7 @@ pub(super) enum Check {
         /// bit `p % 8` of byte `p / 8`.
         in_use: Option<Box<[u8; 32]>>,
     },
-    /// A probe that nothing must answer: an empty port.
+    /// A probe that nothing must answer: at an empty port, or one that asks a plain xbar who it is.
     Silent(ProbeCheck),
     /// A scout that this host's agent must answer.
     Host {
@@ -156,10 +156,11 @@ impl<'a> Planner<'a> {
             if !self.may_own(index) {
                 continue;
             }
-            match xbar.tag {
-                Some(tag) if self.owner(index, 0) == self.own => checks.extend(self.xbar(index, tag)),
-                Some(_) => {}
-                None => self.empty_ports(index, &mut checks),
+            if self.owner(index, 0) == self.own {
+                checks.extend(self.xbar(index, xbar.tag));
+            }
+            if xbar.tag.is_none() {
+                self.empty_ports(index, &mut checks);
             }
         }
         self.hosts(&mut checks);
@@ -201,15 +202,19 @@ impl<'a> Planner<'a> {
         ProbeCheck { route, left, kind: ProbeKind::Identify, suspect: Some(near) }
     }
 
-    /// A tagged xbar's stamp: its identity, and the carriers of all its ports in one frame.
-    fn xbar(&self, xbar: u32, tag: u64) -> Option<Check> {
+    /// A tagged xbar's stamp: its identity, and the carriers of all its ports in one frame. A plain
+    /// one must have none: it may be new, or have been taken for plain when frames were lost.
+    fn xbar(&self, xbar: u32, tag: Option<u64>) -> Option<Check> {
         let way = self.ways.to(xbar)?;
         let mut route = way.forward();
         route.push(Element::Identify);
         let back = way.back();
         let left = back.hops() as u8 + 1;
         route.extend(back.elements());
-        let probe = ProbeCheck { route, left, kind: ProbeKind::Identify, suspect: Some(way.entry) };
+        // Without a suspect port all is explored anew.
+        let suspect = tag.is_some().then_some(way.entry);
+        let probe = ProbeCheck { route, left, kind: ProbeKind::Identify, suspect };
+        let Some(tag) = tag else { return Some(Check::Silent(probe)) };
         let in_use = Some(Box::new(self.used[xbar as usize]));
         Some(Check::Stamped { probe, tag, arrival: way.entry.port, in_use })
     }

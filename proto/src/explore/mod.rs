@@ -345,6 +345,10 @@ impl Explorer {
 
     /// Nothing is left to ask: makes the map.
     fn finish(&mut self) {
+        if self.incremental && self.found_doubtful_xbar() {
+            self.start_anew();
+            return;
+        }
         let map = self.map();
         self.end(map);
     }

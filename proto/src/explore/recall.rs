@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::knowledge::{At, Far};
-use super::xbar::{Stage, Tag};
+use super::xbar::{Stage, Tag, XbarState};
 use super::{ExploreError, Explorer};
 use crate::map::{Host, Map, PortRef};
 
@@ -83,6 +83,13 @@ impl Explorer {
             }
         }
         Ok(())
+    }
+
+    /// Whether a plain xbar without a host was found anew. It may be a known one seen from another
+    /// side: the ports that would tell are trusted, and so were not probed.
+    pub(super) fn found_doubtful_xbar(&self) -> bool {
+        let doubtful = |xbar: &XbarState| xbar.tag.is_none() && !xbar.hosted && !xbar.listed_only;
+        self.known.roots().any(|node| doubtful(self.known.xbar(node)))
     }
 
     /// An xbar of an earlier map, entered by the port `entry`. `None` if the map has no such xbar.

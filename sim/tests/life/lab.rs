@@ -54,7 +54,7 @@ pub(crate) struct Happening {
 }
 
 #[derive(Clone, Default)]
-struct Diary(Rc<RefCell<Vec<Happening>>>);
+pub(crate) struct Diary(pub(crate) Rc<RefCell<Vec<Happening>>>);
 
 impl TraceSink for Diary {
     fn event(&mut self, event: &TraceEvent<'_>, _digest: u64) -> Result<(), TraceError> {
