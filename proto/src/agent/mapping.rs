@@ -93,7 +93,7 @@ impl Agent {
             at: None,
         };
         let seed = self.rng.next_u64();
-        let incremental = self.settings.map_incrementally && !self.suspects.is_empty();
+        let incremental = self.settings.map_incrementally && self.may_trust_last_map(now);
         let previous = previous.filter(|_| incremental);
         let explorer = match &previous {
             Some(map) => Explorer::incremental(&settings, own, seed, map, &self.suspects),
@@ -110,6 +110,13 @@ impl Agent {
             quieted: BTreeSet::new(),
         }));
         self.event(Event::MappingStarted { cause: self.mapping_cause.clone() });
+    }
+
+    /// Whether all but the suspect ports of the last map may be trusted. If it failed at once, the
+    /// suspects did not tell the whole story.
+    fn may_trust_last_map(&self, now: Instant) -> bool {
+        let held_long = |last: MappingCost| now.since(last.ended) > self.settings.verify_pause * 2;
+        !self.suspects.is_empty() && self.last_mapping.is_some_and(held_long)
     }
 
     /// The map that this agent made last, if it is its own; phantoms left out.

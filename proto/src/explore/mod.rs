@@ -192,6 +192,8 @@ pub struct Explorer {
     dirty: bool,
     /// Whether it started from an earlier map, and so may start anew if that does not hold.
     incremental: bool,
+    /// Nodes before this one are of the earlier map.
+    first_found: u32,
     cost: ExploreCost,
     outcome: Option<Result<Map, ExploreError>>,
     finished: bool,
@@ -224,6 +226,7 @@ impl Explorer {
             tags_seen: false,
             dirty: true,
             incremental: false,
+            first_found: 0,
             cost: ExploreCost::default(),
             outcome: None,
             finished: false,

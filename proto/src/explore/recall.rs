@@ -69,6 +69,7 @@ impl Explorer {
                 walk.push_back((Some(here(at)), far));
             }
         }
+        self.first_found = self.known.roots().last().map_or(0, |node| node + 1);
         let plain_ports = i16::from(self.settings.plain_ports);
         for suspect in trusted.suspects {
             if let Some(&(node, entry)) = reached.get(&suspect.xbar) {
@@ -89,7 +90,7 @@ impl Explorer {
     /// side: the ports that would tell are trusted, and so were not probed.
     pub(super) fn found_doubtful_xbar(&self) -> bool {
         let doubtful = |xbar: &XbarState| xbar.tag.is_none() && !xbar.hosted && !xbar.listed_only;
-        self.known.roots().any(|node| doubtful(self.known.xbar(node)))
+        self.known.roots().any(|node| node >= self.first_found && doubtful(self.known.xbar(node)))
     }
 
     /// An xbar of an earlier map, entered by the port `entry`. `None` if the map has no such xbar.

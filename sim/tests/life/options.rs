@@ -81,7 +81,7 @@ fn an_incremental_mapper_probes_what_changed() {
     for kinds in [Xbars::Plain, Xbars::Tagged] {
         let plan = Plan::new("clos:hosts=128,ports=16", kinds);
         let end = first_cable(&plan);
-        let faults = format!("at 2s cut {end}\nat 7s mend {end}\n");
+        let faults = format!("at 3s cut {end}\nat 7s mend {end}\n");
         let plan = plan.agents(|settings| settings.map_incrementally = true).faults(&faults);
         let mut lab = plan.start();
         let first = lab.agree_at(ms(1999));
