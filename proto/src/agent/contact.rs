@@ -133,8 +133,8 @@ impl Agent {
 
     /// The query that also reports where this agent's map no longer holds.
     fn report(&self, provisional: bool) -> Reason {
-        let invalid = self.held.as_ref().filter(|held| !held.valid && !provisional);
-        let seen = invalid.map_or(MapVersion::NONE, |held| held.version);
+        let refuted = self.held.as_ref().filter(|held| !held.valid && held.refuted && !provisional);
+        let seen = refuted.map_or(MapVersion::NONE, |held| held.version);
         let suspects = if seen.is_some() { self.suspects.clone() } else { Vec::new() };
         Reason::QueryMapVersion { seen, suspects }
     }

@@ -36,6 +36,8 @@ pub(super) struct Held {
     pub(super) leader: Rank,
     /// Whether it still holds, as far as this agent knows.
     pub(super) valid: bool,
+    /// Whether this agent, or one below it, has seen that it does not hold.
+    pub(super) refuted: bool,
     /// The map as it travels; to be handed to the children.
     pub(super) pieces: Vec<Vec<u8>>,
     pub(super) digest: u64,
@@ -72,6 +74,7 @@ impl Held {
             version: map.version,
             leader: map.hosts.first()?.rank(),
             valid: true,
+            refuted: false,
             digest: digest(&pieces),
             pieces,
             parent,

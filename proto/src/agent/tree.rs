@@ -114,7 +114,8 @@ impl Agent {
             return;
         }
         if !info.version.is_some() {
-            self.invalidate(now, "the parent has no valid map", &[]);
+            // It may have restarted, and be given this very map again: nothing to report.
+            self.give_up_map(now, "the parent has no valid map");
         } else if info.version != held.version {
             if let Some(way) = held.routes.get(&info.rank.mac).cloned() {
                 self.begin_fetch(now, info, way, None);
@@ -164,9 +165,16 @@ impl Agent {
     /// The map in force no longer holds. The global mapper maps again; all others report to their
     /// parent and wait. The children learn it at once.
     pub(super) fn invalidate(&mut self, now: Instant, cause: &str, suspects: &[PortRef]) {
-        let Some(held) = self.held.as_ref().filter(|held| held.valid) else { return };
-        let parent = held.parent.and_then(|rank| Some((rank, held.routes.get(&rank.mac).cloned()?)));
+        let Some(held) = self.held.as_mut().filter(|held| held.valid) else { return };
+        held.refuted = true;
         self.note_suspects(suspects);
+        self.give_up_map(now, cause);
+    }
+
+    /// Waits for another map, or makes one if there is no parent to wait for.
+    fn give_up_map(&mut self, now: Instant, cause: &str) {
+        let Some(held) = self.held.as_ref() else { return };
+        let parent = held.parent.and_then(|rank| Some((rank, held.routes.get(&rank.mac).cloned()?)));
         let Some((rank, (route, way_back))) = parent else { return self.map_again(now, cause) };
         self.leave_tree(now, cause);
         self.follow(now, Parent { rank, route, way_back, provisional: false, last_heard: now, since: now });

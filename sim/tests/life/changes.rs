@@ -2,7 +2,7 @@
 
 use mapper_sim::fabric::Xbars;
 
-use crate::lab::{Lab, Plan, ms};
+use crate::lab::{Lab, Plan, millis, ms};
 
 /// Four xbars in a ring (ports 1 and 2), two hosts each (3 and 4), four ports free.
 const RING: &str = "ring:n=4,hosts=2,ports=8";
@@ -121,12 +121,16 @@ fn the_global_mapper_restarts() {
 
 #[test]
 fn an_agent_that_restarts_is_given_the_map() {
-    for kinds in [Xbars::Plain, Xbars::Tagged] {
+    // Also if it takes long to compute routes, while its children wait for it.
+    for (kinds, compute_ms) in [(Xbars::Plain, 1), (Xbars::Tagged, 1), (Xbars::Tagged, 1500)] {
         // A leaf of the tree, and a parent.
         for name in ["h1", "h7"] {
-            let mut lab = Plan::new(RING, kinds).faults(&format!("at 2s restart {name}")).start();
-            lab.agree_at(ms(1999));
-            lab.agree_at(ms(7000));
+            let mut plan = Plan::new(RING, kinds).faults(&format!("at 8s restart {name}"));
+            plan.options.timing.compute = millis(compute_ms);
+            let mut lab = plan.start();
+            let old = lab.agree_at(ms(7999));
+            let new = lab.agree_at(ms(16_000));
+            assert_eq!(old, new, "{name}: nothing has changed");
         }
     }
 }

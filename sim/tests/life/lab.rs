@@ -191,7 +191,7 @@ impl Lab {
 
     fn explain(&self, why: &str) -> String {
         let happened = self.happenings();
-        let last = happened.iter().skip(happened.len().saturating_sub(60));
+        let last = happened.iter().skip(happened.len().saturating_sub(90));
         let lines = last.map(|h| format!("{:?} {} {} {}", h.at, h.place, h.what, h.detail));
         format!("{why}\n{}", lines.collect::<Vec<_>>().join("\n"))
     }
