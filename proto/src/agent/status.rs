@@ -142,7 +142,7 @@ impl Agent {
         Status {
             rank: self.rank(),
             state: self.state,
-            leader: held.map(|h| h.leader).or_else(|| self.parent.as_ref().map(|p| p.rank)),
+            leader: self.known_leader(),
             parent: in_force
                 .and_then(|h| h.parent)
                 .or_else(|| self.parent.as_ref().map(|p| p.rank))
@@ -174,5 +174,17 @@ impl Agent {
     /// Entries in all queues and tables, for tests that bound them.
     pub fn load(&self) -> usize {
         self.outbox.len() + self.events.len() + self.requests.count(|_| true)
+    }
+
+    /// The maker of the map in force or to come. That of an old map is none, once nobody is left
+    /// to wait for.
+    fn known_leader(&self) -> Option<Rank> {
+        let held = self.held.as_deref();
+        let expected = self.parent.as_ref().and_then(|parent| match &self.fetch {
+            Some(fetch) => Some(fetch.leader),
+            None if parent.provisional => Some(parent.rank),
+            None => held.map(|held| held.leader),
+        });
+        held.filter(|held| held.valid).map(|held| held.leader).or(expected)
     }
 }

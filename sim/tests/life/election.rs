@@ -53,7 +53,7 @@ fn level_0_hosts_are_found_again_when_their_leaders_die() {
     lab.run_to(ms(19_999));
     assert_eq!(lab.in_state(AgentState::Configured), 0);
     let h1 = lab.status("h1");
-    assert_eq!((exploration(&h1.sent), h1.network_complete), (0, false));
+    assert_eq!((exploration(&h1.sent), h1.network_complete, h1.leader), (0, false, None));
     lab.agree_at(ms(25_000));
 }
 
