@@ -19,8 +19,6 @@ pub(super) struct Child {
     pub(super) at: Option<PortRef>,
     /// It and all below it are configured with this map.
     pub(super) complete: bool,
-    /// It answered the last time it was asked.
-    pub(super) answers: bool,
     /// Cycles of verification in which it held another map or none.
     pub(super) stale_cycles: u8,
     /// What is wrong with it, in words.
@@ -113,12 +111,11 @@ impl Held {
 
 impl Child {
     fn new(host: &Host) -> Self {
-        Self { mac: host.mac, at: host.at, complete: false, answers: true, stale_cycles: 0, trouble: None }
+        Self { mac: host.mac, at: host.at, complete: false, stale_cycles: 0, trouble: None }
     }
 
     /// Takes in what the child says of itself. True if it holds this very map.
     pub(super) fn hear(&mut self, info: &Info, version: MapVersion) -> bool {
-        self.answers = true;
         let same = info.version == version;
         self.complete = same && info.flags.subtree_complete;
         if same {

@@ -274,8 +274,7 @@ impl Agent {
         let info = reply.info;
         match asked {
             Asked::ParentVersion => self.hear_parent_version(now, &info),
-            Asked::ParentNotice | Asked::Courtesy => {}
-            Asked::ChildNotice(mac) => self.hear_child(mac, &info),
+            Asked::ParentNotice | Asked::ChildNotice(_) | Asked::Courtesy => {}
             Asked::VerifyParent => self.hear_parent_verified(now, &info),
             Asked::VerifyChild(mac) => self.hear_child_verified(now, mac, &info),
             Asked::VerifyHost(check) => self.hear_host_verified(now, check, &info),

@@ -59,19 +59,9 @@ impl Agent {
         }
     }
 
-    /// A child has taken note.
-    pub(super) fn hear_child(&mut self, mac: Mac, info: &Info) {
-        if let Some(child) = self.held.as_mut().and_then(|held| held.child_mut(mac))
-            && info.rank.mac == mac
-        {
-            child.answers = true;
-        }
-    }
-
     /// A child does not take note; the next cycle of verification decides.
     pub(super) fn child_silent(&mut self, mac: Mac) {
         if let Some(child) = self.held.as_mut().and_then(|held| held.child_mut(mac)) {
-            child.answers = false;
             child.trouble = Some("does not answer".to_owned());
         }
     }

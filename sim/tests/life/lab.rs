@@ -54,7 +54,7 @@ pub(crate) struct Happening {
 }
 
 #[derive(Clone, Default)]
-pub(crate) struct Diary(pub(crate) Rc<RefCell<Vec<Happening>>>);
+struct Diary(Rc<RefCell<Vec<Happening>>>);
 
 impl TraceSink for Diary {
     fn event(&mut self, event: &TraceEvent<'_>, _digest: u64) -> Result<(), TraceError> {
@@ -191,7 +191,7 @@ impl Lab {
 
     fn explain(&self, why: &str) -> String {
         let happened = self.happenings();
-        let last = happened.iter().skip(happened.len().saturating_sub(90));
+        let last = happened.iter().skip(happened.len().saturating_sub(40));
         let lines = last.map(|h| format!("{:?} {} {} {}", h.at, h.place, h.what, h.detail));
         format!("{why}\n{}", lines.collect::<Vec<_>>().join("\n"))
     }

@@ -4,20 +4,34 @@ use mapper_sim::search::Scenario;
 
 use crate::lab::Shortest;
 
-/// A number from the environment.
-fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| text.parse().unwrap())
+/// What is wrong with a seed, if anything.
+fn fault_of(seed: u64, incremental: bool) -> Option<String> {
+    let mut scenario = Scenario::draw(seed);
+    scenario.setup.agents.map_incrementally = incremental;
+    let violation = scenario.run(Shortest, None).err()?;
+    Some(format!("seed {seed}, incremental: {incremental}: {violation}"))
+}
+
+#[track_caller]
+fn all_hold(seeds: impl IntoIterator<Item = u64>, incremental: bool) {
+    let failed: Vec<String> = seeds.into_iter().filter_map(|seed| fault_of(seed, incremental)).collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
 #[test]
 fn incremental_mappers_agree_after_every_drawn_mix_of_faults() {
-    let first = number("MAPPER_FAULT_FIRST", 1);
-    let count = number("MAPPER_FAULT_SEEDS", 60);
-    let fails = |seed: &u64| {
-        let mut scenario = Scenario::draw(*seed);
-        scenario.setup.agents.map_incrementally = true;
-        scenario.run(Shortest, None).err().map(|violation| format!("seed {seed}: {violation}"))
-    };
-    let failed: Vec<String> = (first..first + count).filter_map(|seed| fails(&seed)).collect();
-    assert!(failed.is_empty(), "{} of {count} seeds fail:\n{}", failed.len(), failed.join("\n"));
+    all_hold(1..=60, true);
+}
+
+#[test]
+fn tagged_xbars_taken_for_plain_are_found_out() {
+    // Frames are lost while the map is made, among plain and tagged xbars.
+    all_hold([838, 1333, 3640, 3773, 4007, 5848, 5912, 6079, 9168], false);
+    all_hold([2272, 2561, 3865, 4529, 5686, 6886, 6951, 8607], true);
+}
+
+#[test]
+fn incremental_mappers_do_not_hold_on_to_what_is_wrong() {
+    // The mapper's own cable was moved; a plain xbar without hosts was seen from a new side.
+    all_hold([2201, 9832], true);
 }
