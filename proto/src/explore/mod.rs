@@ -8,7 +8,7 @@
 //! - A tagged xbar says who it is and which ports have carrier: those ports are probed, each cable
 //!   from the end that is reached first, as the stamp names the port at the other end.
 //! - A plain xbar says nothing. What is seen at the end of a route is a *sight* of some xbar, and
-//!   sights that are one xbar are joined by what they lead to ([`knowledge`]). A **glance** (a few
+//!   sights that are one xbar are joined by what they lead to (`knowledge`). A **glance** (a few
 //!   probes where hosts are likely) tells most sights. The rest are **studied**, a few sights at a
 //!   time: their ports and what is behind those. Sights that even this does not tell apart are
 //!   **compared** with what they may still be: the cables of known xbars whose far end is unknown.
