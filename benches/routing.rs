@@ -3,6 +3,8 @@
 //! Before the timed part it prints a table: the size of a host's table, and how evenly the union of
 //! all hosts' tables loads the channels.
 
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops at what it did not expect")]
+
 use std::hint::black_box;
 use std::time::Instant;
 

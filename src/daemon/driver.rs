@@ -7,21 +7,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mapper_proto::agent::{Agent, Event, Settings};
-use mapper_proto::map::Map;
+use mapper_proto::map::{Map, MapVersion};
 use mapper_proto::wire::FrameError;
 use mapper_proto::{Instant, Mac};
-use thiserror::Error;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
-use tracing::{debug, error, info, trace, warn};
+use tracing::{debug, error, info, warn};
 
+use super::DaemonError;
 use super::log::{self, RateLimit};
 use super::map_file;
 use super::options::Config;
-use super::process::{self, Detached, PidFile, ProcessError, Starter};
+use super::process::{self, Detached, PidFile, Starter};
 use super::routes::{RouteOptions, RouteTable, RouteTableError};
-use super::status::{Board, StatusServer, StatusSocketError, Surroundings, state_name};
-use crate::link::LinkError;
+use super::signals::StopSignals;
+use super::status::{Board, StatusServer, Surroundings, state_name};
 use crate::link::ethernet::{Frame, MAX_FRAME_BYTES};
 use crate::link::interface::{Change, Monitor};
 use crate::link::port::Port;
@@ -33,43 +32,10 @@ const BURST: usize = 64;
 const MESSAGE_OVERHEAD_BYTES: usize = 200;
 /// One line a peer in this time about versions of the protocol that are not spoken here.
 const VERSION_LINE_INTERVAL: Duration = Duration::from_secs(60);
-/// Peers whose last such line is remembered.
-const VERSION_LINE_PEERS: usize = 1024;
-
-/// A daemon that cannot run, or that did not reach what it was to.
-#[derive(Debug, Error)]
-pub enum DaemonError {
-    /// The interface cannot be used.
-    #[error(transparent)]
-    Link(#[from] LinkError),
-    /// It cannot run in the background.
-    #[error(transparent)]
-    Process(#[from] ProcessError),
-    /// The status socket cannot be served.
-    #[error(transparent)]
-    Status(#[from] StatusSocketError),
-    /// The log file cannot be opened.
-    #[error("cannot open {}", path.display())]
-    Log {
-        /// The file.
-        path: std::path::PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The kernel refused.
-    #[error("cannot start the runtime")]
-    Runtime(#[source] io::Error),
-    /// `--map-once`, and time ran out.
-    #[error("mapping was not complete everywhere within {} s: this agent is {state}, {missing}", limit.as_secs())]
-    MapOnceLimit {
-        /// The limit.
-        limit: Duration,
-        /// Where the agent is in its life.
-        state: &'static str,
-        /// Who is missing, in words.
-        missing: String,
-    },
-}
+/// One line a peer in this time about other frames that are dropped, if verbose.
+const DROP_LINE_INTERVAL: Duration = Duration::from_secs(1);
+/// Peers whose last line is remembered.
+const PEERS_REMEMBERED: usize = 1024;
 
 /// Runs the agent of one interface until it is told to stop (SIGTERM, SIGINT), or with `map_once`
 /// until mapping is complete everywhere.
@@ -100,7 +66,7 @@ pub fn run(config: Config) -> Result<ExitCode, DaemonError> {
 }
 
 async fn serve(config: Config, starter: Option<Starter>) -> Result<(), DaemonError> {
-    let mut signals = Signals::new().map_err(DaemonError::Runtime)?;
+    let mut signals = StopSignals::new().map_err(DaemonError::Runtime)?;
     // The monitor first: then no change is missed between looking and listening.
     let monitor = Monitor::new()?;
     let needed_mtu = u32::try_from(config.settings.piece_bytes + MESSAGE_OVERHEAD_BYTES).unwrap_or(u32::MAX);
@@ -145,13 +111,14 @@ struct Driver {
     start: tokio::time::Instant,
     agent: Agent,
     /// The routes in use. Replaced whole.
-    table: Option<Arc<RouteTable>>,
+    table: Option<RouteTable>,
     routing_failure: Option<String>,
     /// Routes being computed for a map; one at a time.
     computing: Option<JoinHandle<Computed>>,
     /// The newest map that came while others were being routed.
     waiting: Option<(Arc<Map>, Vec<Mac>)>,
     version_lines: RateLimit,
+    drop_lines: RateLimit,
     /// When to leave, as mapping is complete everywhere.
     leave_at: Option<Instant>,
 }
@@ -169,7 +136,8 @@ impl Driver {
             routing_failure: None,
             computing: None,
             waiting: None,
-            version_lines: RateLimit::new(VERSION_LINE_INTERVAL, VERSION_LINE_PEERS),
+            version_lines: RateLimit::new(VERSION_LINE_INTERVAL, PEERS_REMEMBERED),
+            drop_lines: RateLimit::new(DROP_LINE_INTERVAL, PEERS_REMEMBERED),
             leave_at: None,
         }
     }
@@ -182,7 +150,7 @@ impl Driver {
         &mut self,
         monitor: &Monitor,
         server: &StatusServer,
-        signals: &mut Signals,
+        signals: &mut StopSignals,
     ) -> Result<(), DaemonError> {
         // What changed before the monitor was heard for the first time.
         self.port.apply(&Change::Missed);
@@ -198,7 +166,10 @@ impl Driver {
                 bytes = self.port.recv(&mut buffer) => self.take_frames(&mut buffer, bytes),
                 () = sleep_until(self.start, wake_at) => self.agent.handle_timeout(self.now()),
                 computed = finished(&mut self.computing) => self.take_routes(computed),
-                client = server.accept() => drop(tokio::spawn(client.answer(self.board()))),
+                client = server.accept() => match client {
+                    Ok(client) => drop(tokio::spawn(client.answer(self.board()))),
+                    Err(error) => debug!(%error, "cannot accept on the status socket"),
+                },
                 changes = monitor.changes() => for change in changes? {
                     self.port.apply(&change);
                 },
@@ -279,7 +250,7 @@ impl Driver {
         }
     }
 
-    fn network_complete(&mut self, version: mapper_proto::map::MapVersion) {
+    fn network_complete(&mut self, version: MapVersion) {
         info!(%version, "network is fully configured");
         if self.config.map_once.is_some() && self.leave_at.is_none() {
             // Those below hear it from this agent, when they next ask.
@@ -295,7 +266,8 @@ impl Driver {
                 warn!(%from, "{error}: dropped; run agents of one version on all hosts");
             }
             FrameError::UnknownVersion(_) => {}
-            _ => trace!(%from, %error, "dropped"),
+            _ if self.drop_lines.allows(self.now(), from) => debug!(%from, %error, "dropped"),
+            _ => {}
         }
     }
 
@@ -338,7 +310,7 @@ impl Driver {
                 if !table.unreachable().is_empty() {
                     warn!(hosts = ?table.unreachable(), "no route leads to these hosts of the map");
                 }
-                self.table = Some(Arc::new(table));
+                self.table = Some(table);
                 self.routing_failure = None;
                 self.agent.handle_routes(now, map.version, routes);
             }
@@ -360,7 +332,7 @@ impl Driver {
             interface: self.port.name(),
             host_type: self.config.settings.host_type,
             carrier: self.port.carrier(),
-            routes: self.table.as_ref().map_or(0, |table| table.count()),
+            routes: self.table.as_ref().map_or(0, RouteTable::count),
             routing_failure: self.routing_failure.as_deref(),
             traffic: self.port.traffic(),
             now: self.now(),
@@ -387,23 +359,5 @@ async fn finished(computing: &mut Option<JoinHandle<Computed>>) -> Option<Comput
     match computing {
         Some(handle) => handle.await.ok(),
         None => pending().await,
-    }
-}
-
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Signals {
-    fn new() -> io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
-    }
-
-    async fn told_to_stop(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
     }
 }

@@ -108,9 +108,9 @@ impl Source {
 
 /// One host's routes to all others: up to [`Options::passes`] different ones a destination.
 ///
-/// They are kept as a few shortest-path trees out of the host's xbar (*forest*: one tree a search),
-/// two bytes an xbar and search, and written out on demand. A tree has up to two states an xbar: `rising`, reached by up
-/// channels alone, and `falling`, reached anyhow. A state is entered by one channel, so a route is
+/// They are kept as a few shortest-path trees out of the host's xbar, one a search and two bytes an
+/// xbar, and written out on demand. A tree has up to two states an xbar: *rising*, reached by up
+/// channels alone, and *falling*, reached anyhow. A state is entered by one channel, so a route is
 /// read backwards from its destination's falling state. Each search whose route to an xbar is like
 /// no earlier one's has its bit set there; the hosts of an xbar take turns over these bits, so
 /// routes to neighbours spread too.
@@ -123,8 +123,8 @@ pub struct HostRoutes {
     pub(super) options: Options,
     pub(super) xbars: usize,
     /// The channel by which search f enters falling xbar x: `entries[(2 f) xbars + x]`, and rising
-    /// xbar x: `entries[(2 f + 1) xbars + x]`. It is named by its way back's place among
-    /// the channels out of x.
+    /// xbar x: `entries[(2 f + 1) xbars + x]`. It is named by its way back's place among the
+    /// channels out of x.
     pub(super) entries: Vec<u8>,
     /// For each xbar, the searches (a bit each) that enter its falling state from a rising one.
     pub(super) risen: Vec<u64>,
@@ -164,7 +164,7 @@ impl HostRoutes {
             _ if to == self.from => 0,
             (Source::Host(other), _) => usize::from(other == to),
             (Source::Xbar(_), Attachment::Port(at)) => {
-                self.distinct[at.xbar as usize].count_ones().min(self.options.passes.into()) as usize
+                self.distinct_to(at.xbar).count_ones().min(self.options.passes.into()) as usize
             }
             _ => 0,
         }
@@ -223,17 +223,14 @@ impl HostRoutes {
         let neighbours = topology.hosts_of(xbar);
         let turn = neighbours.binary_search(&to).unwrap_or_default();
         let passes = usize::from(self.options.passes);
-        window(self.distinct[xbar as usize], self.first_turn(xbar) + turn * passes, passes)
+        window(self.distinct_to(xbar), self.first_turn(xbar) + turn * passes, passes)
     }
 
     /// The searches (a bit each) that serve any host at an xbar.
     pub(super) fn searches_used(&self, topology: &Topology, xbar: u32) -> u64 {
-        if self.distinct.is_empty() {
-            return 0;
-        }
         let hosts = topology.hosts_of(xbar).len() - usize::from(self.starts_at(xbar));
         let routes = hosts * usize::from(self.options.passes);
-        window(self.distinct[xbar as usize], self.first_turn(xbar), routes)
+        window(self.distinct_to(xbar), self.first_turn(xbar), routes)
     }
 
     /// For the searches that serve hosts at an xbar: how many, a host with n routes counting 1/n.
@@ -260,6 +257,12 @@ impl HostRoutes {
     /// Whether the host is cabled to this xbar.
     pub(super) fn starts_at(&self, xbar: u32) -> bool {
         self.source == Source::Xbar(xbar)
+    }
+
+    /// The searches (a bit each) that found different routes to an xbar; none for a host that is
+    /// cabled to no xbar.
+    fn distinct_to(&self, xbar: u32) -> u64 {
+        self.distinct.get(xbar as usize).copied().unwrap_or_default()
     }
 
     /// Whose turn it is first at an xbar: not the same search everywhere.

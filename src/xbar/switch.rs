@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use mapper_proto::wire::{Crossbar, CrossbarKind, Decision, DropReason};
-use tracing::{debug, info};
+use tracing::info;
 
 use crate::link::ethernet::{Frame, HEADER_BYTES, MAX_FRAME_BYTES};
 use crate::link::interface::Change;
@@ -84,10 +84,7 @@ impl Switch {
                 crossbar.write_stamp(arrival, stamp_at, payload);
                 self.send(arrival, header, &payload[strip..]);
             }
-            Decision::Drop(reason) => {
-                debug!(arrival, %reason, "dropped");
-                self.dropped.count(reason);
-            }
+            Decision::Drop(reason) => self.dropped.count(reason),
         }
     }
 

@@ -1,9 +1,16 @@
 //! Agents map, route and verify a fabric of processes.
 
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use mapper::link::ethernet::{EthernetSocket, Marking};
+use mapper::link::interface::Interface;
+use mapper_proto::wire::{Info, Message, Probe, ProbeKind, Route};
 use serde_json::Value;
 
-use crate::can_make_namespaces;
 use crate::lab::Lab;
+use crate::namespace::Namespace;
+use crate::{MAPPER, can_make_namespaces};
 
 /// Whether all boards hold one map of the whole fabric with this many cables, and say that the
 /// network is complete.
@@ -73,7 +80,7 @@ fn map_once_leaves_when_mapping_is_complete_and_stores_the_map() {
     let once = [
         "exec",
         "h1",
-        crate::MAPPER,
+        MAPPER,
         "agent",
         "--interface",
         "fab0",
@@ -97,11 +104,70 @@ fn map_once_fails_when_time_runs_out() {
         return;
     }
     let lab = Lab::up("ring:n=3,hosts=1", &["--", "--level", "0"]);
-    let once = ["exec", "h1", crate::MAPPER, "agent", "--interface", "fab0", "--unit", "1", "--level", "0"];
+    let once = ["exec", "h1", MAPPER, "agent", "--interface", "fab0", "--unit", "1", "--level", "0"];
     let output = lab.try_run(&[&once[..], &["--map-once", "--map-once-limit-s", "1"]].concat());
     assert_eq!(output.status.code(), Some(1));
     let errors = String::from_utf8(output.stderr).unwrap();
     assert!(errors.contains("not complete everywhere within 1 s"), "{errors}");
+}
+
+#[test]
+fn a_version_that_is_not_spoken_is_logged_once_and_counted_each_time() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let namespace = Namespace::new();
+    let run_dir = tempfile::tempdir().unwrap();
+    let run_dir = run_dir.path().to_str().unwrap();
+    for words in ["link add eth1 type veth peer name far", "link set eth1 up", "link set far up"] {
+        namespace.ip(words);
+    }
+    let agent = ["agent", "--interface", "eth1", "--run-dir", run_dir];
+    let mut agent = namespace.command(MAPPER).args(agent).stderr(Stdio::piped()).spawn().unwrap();
+    let mut log = BufReader::new(agent.stderr.take().unwrap()).lines();
+    let line_with = |needle: &str, lines: &mut dyn Iterator<Item = std::io::Result<String>>| {
+        lines.map_while(Result::ok).find(|line| line.contains(needle)).unwrap()
+    };
+    line_with("the agent runs", &mut log);
+    namespace.enter(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let _inside = runtime.enter();
+        let far = Interface::look_up("far").unwrap().unwrap();
+        let sender = EthernetSocket::open(&far, Marking::default()).unwrap();
+        let (info, way_there) = (Info::default(), Route::new());
+        let probe = Probe { id: 1, kind: ProbeKind::Loopback, left: 1, info, way_there };
+        let mut frame = Message::Probe(probe).encode();
+        frame[4] = 77;
+        let end = frame.len() - 4;
+        let crc = crc32fast::hash(&frame[..end]).to_be_bytes();
+        frame[end..].copy_from_slice(&crc);
+        for _ in 0..3 {
+            sender.send(&[], &frame).unwrap();
+        }
+    });
+    let line = line_with("77", &mut log);
+    assert!(line.contains("one version"), "{line}");
+    let counted = || {
+        let output = Command::new(MAPPER)
+            .args(["board-info", "--format", "json", "--run-dir", run_dir])
+            .output()
+            .unwrap();
+        let info: Value = serde_json::from_slice(&output.stdout).unwrap();
+        info["boards"][0]["counters"]["dropped"]["unknown_version"] == 3
+    };
+    while !counted() {
+        std::thread::yield_now();
+    }
+    agent_ends(&mut agent);
+    let rest: Vec<_> = log.map_while(Result::ok).collect();
+    assert!(!rest.iter().any(|line| line.contains("77")), "{rest:?}");
+}
+
+/// Ends an agent as a user would.
+fn agent_ends(agent: &mut Child) {
+    let pid = rustix::process::Pid::from_raw(agent.id().cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert!(agent.wait().unwrap().success());
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::MAPPER;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A fabric of network namespaces, made by `scripts/lab`.
-pub struct Lab {
+pub(crate) struct Lab {
     name: String,
     /// Takes the lab down when its standard input closes: when this is dropped, or when the test
     /// process dies of anything at all.
@@ -21,9 +21,9 @@ pub struct Lab {
 }
 
 impl Lab {
-    pub fn up(topology: &str, options: &[&str]) -> Self {
+    pub(crate) fn up(topology: &str, options: &[&str]) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("test-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let name = format!("test_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let guard = Command::new("bash")
             .args(["-c", "trap '' INT TERM HUP; cat >/dev/null; exec scripts/lab down"])
             .current_dir(root())
@@ -37,14 +37,14 @@ impl Lab {
     }
 
     /// Runs `scripts/lab`, which must succeed, and returns what it prints.
-    pub fn run(&self, arguments: &[&str]) -> String {
+    pub(crate) fn run(&self, arguments: &[&str]) -> String {
         let output = self.try_run(arguments);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "scripts/lab {arguments:?}: {}\n{errors}", output.status);
         String::from_utf8(output.stdout).unwrap()
     }
 
-    pub fn try_run(&self, arguments: &[&str]) -> std::process::Output {
+    pub(crate) fn try_run(&self, arguments: &[&str]) -> std::process::Output {
         Command::new("scripts/lab")
             .args(arguments)
             .current_dir(root())
@@ -55,7 +55,7 @@ impl Lab {
     }
 
     /// What `mapper board-info` says of all hosts.
-    pub fn boards(&self, options: &[&str]) -> Vec<Value> {
+    pub(crate) fn boards(&self, options: &[&str]) -> Vec<Value> {
         let text = self.run(&[&["boards", "--format", "json"], options].concat());
         let info: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(info["schema"], "mapper.board-info/1");
@@ -63,7 +63,7 @@ impl Lab {
     }
 
     /// Asks the boards again and again until `reached` holds of them.
-    pub fn wait_until(&self, what: &str, reached: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    pub(crate) fn wait_until(&self, what: &str, reached: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let boards = self.boards(&[]);
@@ -76,7 +76,7 @@ impl Lab {
     }
 
     /// The network namespaces of this lab.
-    pub fn namespaces(&self) -> Vec<String> {
+    pub(crate) fn namespaces(&self) -> Vec<String> {
         let output = Command::new("ip").args(["netns", "list"]).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         let prefix = format!("mlab-{}-", self.name);
@@ -85,7 +85,7 @@ impl Lab {
     }
 
     /// The directory of the lab's files.
-    pub fn dir(&self) -> PathBuf {
+    pub(crate) fn dir(&self) -> PathBuf {
         Path::new("/run/mapper-lab").join(&self.name)
     }
 }

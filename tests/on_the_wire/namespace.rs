@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// A network namespace.
-pub struct Namespace {
-    pub name: String,
+pub(crate) struct Namespace {
+    pub(crate) name: String,
     /// Deletes the namespace, and ends what runs in it, when its standard input closes.
     guard: Child,
 }
 
 impl Namespace {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("mtest-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let clean_up = "trap '' INT TERM HUP; cat >/dev/null; \
@@ -27,19 +27,19 @@ impl Namespace {
     }
 
     /// Runs `ip` in the namespace, with these words.
-    pub fn ip(&self, words: &str) {
+    pub(crate) fn ip(&self, words: &str) {
         run(Command::new("ip").args(["-n", &self.name]).args(words.split(' ')));
     }
 
     /// A command that will run in the namespace.
-    pub fn command(&self, program: &str) -> Command {
+    pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name, program]);
         command
     }
 
     /// Runs `inside` on a thread in the namespace.
-    pub fn enter<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
+    pub(crate) fn enter<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
         let file = File::open(format!("/run/netns/{}", self.name)).unwrap();
         let inside = || {
             move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();

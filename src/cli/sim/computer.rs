@@ -42,6 +42,11 @@ impl Table {
         &self.routes
     }
 
+    /// The map that they were computed from.
+    pub fn map(&self) -> &Arc<Map> {
+        &self.derived.map
+    }
+
     /// The topology that they were computed from.
     pub fn topology(&self) -> &Topology {
         &self.derived.topology

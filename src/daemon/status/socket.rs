@@ -4,11 +4,13 @@ use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixListener;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::debug;
 
 use super::Board;
@@ -17,6 +19,11 @@ use super::codec::{self, CodecError, MAX_BYTES};
 /// A client that does not read for so long is hung up on; a daemon that says nothing for so long
 /// is taken for stuck.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long to wait after a connection could not be taken.
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+/// Clients served at once; others wait their turn.
+const MAX_CLIENTS: usize = 16;
 
 /// A status socket that cannot be served or asked.
 #[derive(Debug, Error)]
@@ -126,6 +133,7 @@ pub fn fetch(run_dir: &Path, unit: u8) -> Result<Option<Board>, StatusSocketErro
 #[derive(Debug)]
 pub struct StatusServer {
     listener: UnixListener,
+    places: Arc<Semaphore>,
     path: PathBuf,
 }
 
@@ -152,20 +160,24 @@ impl StatusServer {
             Ok(listener)
         };
         match bind() {
-            Ok(listener) => Ok(Self { listener, path }),
+            Ok(listener) => Ok(Self { listener, places: Arc::new(Semaphore::new(MAX_CLIENTS)), path }),
             Err(source) => Err(StatusSocketError::Bind { path, source }),
         }
     }
 
-    /// Waits for a client. What it gets is up to [`Client::answer`].
-    pub async fn accept(&self) -> Client {
-        loop {
-            match self.listener.accept().await {
-                Ok((stream, _)) => return Client { stream },
-                Err(error) => {
-                    debug!(%error, "cannot accept on the status socket");
-                    tokio::time::sleep(PATIENCE).await;
-                }
+    /// Waits for a client, and until few enough are being served. What it gets is up to
+    /// [`Client::answer`].
+    ///
+    /// # Errors
+    /// If the kernel hands out no connection, for want of descriptors.
+    pub async fn accept(&self) -> io::Result<Client> {
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(io::Error::other)?;
+        match self.listener.accept().await {
+            Ok((stream, _)) => Ok(Client { stream, _place: place }),
+            Err(error) => {
+                // The connection still waits: without a pause it would be tried again at once.
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                Err(error)
             }
         }
     }
@@ -182,6 +194,8 @@ impl Drop for StatusServer {
 #[derive(Debug)]
 pub struct Client {
     stream: tokio::net::UnixStream,
+    /// Given back when it has been served.
+    _place: OwnedSemaphorePermit,
 }
 
 impl Client {
@@ -216,7 +230,7 @@ mod tests {
             let server = StatusServer::bind(&run_dir, 3).unwrap();
             let asked_dir = run_dir.clone();
             let asking = tokio::task::spawn_blocking(move || fetch(&asked_dir, 3));
-            server.accept().await.answer(board.clone()).await;
+            server.accept().await.unwrap().answer(board.clone()).await;
             asking.await.unwrap().unwrap()
         });
         assert_eq!(answer, Some(board));

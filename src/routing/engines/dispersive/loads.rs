@@ -64,7 +64,7 @@ impl Loads {
             steps -= 1;
         }
         self.assigned += 1;
-        if self.assigned % self.period == 0 {
+        if self.assigned.is_multiple_of(self.period) {
             self.refresh();
         }
     }

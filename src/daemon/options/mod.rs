@@ -3,18 +3,22 @@
 //! One type is both: every option of `mapper agent` is a key of the file, by the same name and
 //! with the same values. The command line wins.
 
-use std::fmt;
+mod config;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub use config::Config;
+pub use values::{Bounded, EtherType, HostType, Text};
+
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Duration;
 
 use mapper_proto::Mac;
 use mapper_proto::agent::Settings;
-use mapper_proto::map::host_type;
-use serde::de::{self, Deserialize, Deserializer};
 use thiserror::Error;
 
-use crate::link::ethernet::{MIN_ETHERTYPE, Marking};
+use crate::link::ethernet::Marking;
 
 /// Where status sockets are, unless the user says otherwise.
 pub const DEFAULT_RUN_DIR: &str = "/run/mapper";
@@ -24,103 +28,6 @@ pub const RUN_DIR_VARIABLE: &str = "MAPPER_RUN_DIR";
 /// The run directory that holds where neither command line nor file names one.
 pub fn default_run_dir() -> PathBuf {
     std::env::var_os(RUN_DIR_VARIABLE).map_or_else(|| DEFAULT_RUN_DIR.into(), PathBuf::from)
-}
-
-/// A whole number from `MIN` to `MAX`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounded<const MIN: u32, const MAX: u32>(u32);
-
-impl<const MIN: u32, const MAX: u32> FromStr for Bounded<MIN, MAX> {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let number: i64 = text.parse().map_err(|_| format!("expected a whole number from {MIN} to {MAX}"))?;
-        Self::try_from(number)
-    }
-}
-
-impl<const MIN: u32, const MAX: u32> TryFrom<i64> for Bounded<MIN, MAX> {
-    type Error = String;
-
-    fn try_from(number: i64) -> Result<Self, String> {
-        let number = u32::try_from(number).ok().filter(|number| (MIN..=MAX).contains(number));
-        number.map(Self).ok_or_else(|| format!("expected a whole number from {MIN} to {MAX}"))
-    }
-}
-
-impl<'de, const MIN: u32, const MAX: u32> Deserialize<'de> for Bounded<MIN, MAX> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        i64::deserialize(deserializer).and_then(|number| Self::try_from(number).map_err(de::Error::custom))
-    }
-}
-
-/// A value that is text on the command line and in the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Text<T>(T);
-
-impl<T> Text<T> {
-    /// The value.
-    pub fn value(self) -> T {
-        self.0
-    }
-}
-
-impl<T: FromStr<Err: fmt::Display>> FromStr for Text<T> {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        text.parse().map(Self).map_err(|error: T::Err| error.to_string())
-    }
-}
-
-impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map(Self).map_err(de::Error::custom)
-    }
-}
-
-/// An EtherType, written `0x88b5` or `88b5`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EtherType(u16);
-
-impl EtherType {
-    /// Its number.
-    pub const fn number(self) -> u16 {
-        self.0
-    }
-}
-
-impl FromStr for EtherType {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let digits = text.strip_prefix("0x").unwrap_or(text);
-        let number = u16::from_str_radix(digits, 16).ok().filter(|&number| number >= MIN_ETHERTYPE);
-        number.map(Self).ok_or_else(|| "expected an EtherType from 0x0600 to 0xffff".to_owned())
-    }
-}
-
-/// What a host runs, by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HostType(u8);
-
-impl FromStr for HostType {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let number =
-            match text {
-                "gm" => host_type::GM,
-                "xm" => host_type::XM,
-                "mx" => host_type::MX,
-                "ethernet" => host_type::ETHERNET,
-                "infiniband" => host_type::INFINIBAND,
-                number => number.parse().ok().filter(|&number| number != host_type::PHANTOM).ok_or(
-                    "expected gm, xm, mx, ethernet, infiniband, or another type's number from 1 to 255",
-                )?,
-            };
-        Ok(Self(number))
-    }
 }
 
 /// The options of an agent. What is `None` was not set.
@@ -259,37 +166,6 @@ pub enum ConfigFileError {
 )]
 pub struct NoInterface;
 
-/// What an agent's daemon needs to know: the options, with defaults where nothing was set.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Config {
-    /// The network interface.
-    pub interface: String,
-    /// How frames are marked.
-    pub marking: Marking,
-    /// The agent's settings; the address is not known before the interface is opened.
-    pub settings: Settings,
-    /// Seed of the agent's random choices.
-    pub seed: Option<u64>,
-    /// Routes to each destination.
-    pub num_passes: u8,
-    /// Whether to route by up*/down* whatever the fabric looks like.
-    pub non_clos: bool,
-    /// Board number.
-    pub unit: u8,
-    /// Directory of the status sockets.
-    pub run_dir: PathBuf,
-    /// Run in the background, with the process id here.
-    pub daemon_pid_file: Option<PathBuf>,
-    /// Where each new map is stored.
-    pub map_file: Option<PathBuf>,
-    /// Leave once the network is complete, and fail after this time.
-    pub map_once: Option<Duration>,
-    /// Log more.
-    pub verbose: bool,
-    /// Log there.
-    pub verbose_file: Option<PathBuf>,
-}
-
 impl Options {
     /// Reads a configuration file: TOML, each key an option.
     ///
@@ -359,16 +235,16 @@ impl Options {
     pub fn resolve(self) -> Result<Config, NoInterface> {
         let settings = self.settings();
         let defaults = Marking::default();
-        let limit_s = self.map_once_limit_s.map_or(DEFAULT_MAP_ONCE_LIMIT_S, |n| u64::from(n.0));
+        let limit_s = self.map_once_limit_s.map_or(DEFAULT_MAP_ONCE_LIMIT_S, |n| u64::from(n.get()));
         Ok(Config {
             interface: self.interface.ok_or(NoInterface)?,
             marking: Marking {
-                ethertype: self.ethertype.map_or(defaults.ethertype, |Text(EtherType(number))| number),
-                destination: self.destination.map_or(defaults.destination, |Text(mac)| mac),
+                ethertype: self.ethertype.map_or(defaults.ethertype, |text| text.value().number()),
+                destination: self.destination.map_or(defaults.destination, Text::value),
             },
             settings,
-            seed: self.seed.map(|n| u64::from(n.0)),
-            num_passes: self.num_passes.map_or(DEFAULT_NUM_PASSES, |n| n.0 as u8),
+            seed: self.seed.map(|n| u64::from(n.get())),
+            num_passes: self.num_passes.map_or(DEFAULT_NUM_PASSES, |n| n.get() as u8),
             non_clos: self.non_clos.unwrap_or(false),
             unit: self.unit.unwrap_or(0),
             run_dir: self.run_dir.unwrap_or_else(default_run_dir),
@@ -386,21 +262,21 @@ impl Options {
         Settings {
             mac: defaults.mac,
             level: self.level.unwrap_or(defaults.level),
-            host_type: self.host_type.map_or(defaults.host_type, |Text(HostType(number))| number),
-            plain_ports: self.plain_ports.map_or(defaults.plain_ports, |n| n.0 as u8),
-            max_hops: self.max_hops.map_or(defaults.max_hops, |n| n.0 as usize),
+            host_type: self.host_type.map_or(defaults.host_type, |text| text.value().number()),
+            plain_ports: self.plain_ports.map_or(defaults.plain_ports, |n| n.get() as u8),
+            max_hops: self.max_hops.map_or(defaults.max_hops, |n| n.get() as usize),
             start_delay: millis(self.start_delay_ms, defaults.start_delay),
             probe_timeout: millis(self.probe_timeout_ms, defaults.probe_timeout),
-            probe_tries: self.probe_tries.map_or(defaults.probe_tries, |n| n.0 as u8),
-            probe_window: self.probe_window.map_or(defaults.probe_window, |n| n.0 as usize),
+            probe_tries: self.probe_tries.map_or(defaults.probe_tries, |n| n.get() as u8),
+            probe_window: self.probe_window.map_or(defaults.probe_window, |n| n.get() as usize),
             query_interval: millis(self.query_interval_ms, defaults.query_interval),
             silence_limit: millis(self.silence_limit_ms, defaults.silence_limit),
             verify_pause: millis(self.verify_pause_ms, defaults.verify_pause),
-            piece_bytes: self.piece_bytes.map_or(defaults.piece_bytes, |n| n.0 as usize),
-            piece_window: self.piece_window.map_or(defaults.piece_window, |n| n.0 as usize),
+            piece_bytes: self.piece_bytes.map_or(defaults.piece_bytes, |n| n.get() as usize),
+            piece_window: self.piece_window.map_or(defaults.piece_window, |n| n.get() as usize),
             printeur: self.printeur.unwrap_or(defaults.printeur),
             thrash: self.thrash.unwrap_or(defaults.thrash),
-            extra_hosts: self.extra_hosts.map_or(defaults.extra_hosts, |n| n.0),
+            extra_hosts: self.extra_hosts.map_or(defaults.extra_hosts, values::Bounded::get),
             pause: self.pause.unwrap_or(defaults.pause),
             map_incrementally: self.map_incrementally.unwrap_or(defaults.map_incrementally),
             xbar_check: self.no_xbar_check.map_or(defaults.xbar_check, |skip| !skip),
@@ -413,77 +289,5 @@ const DEFAULT_NUM_PASSES: u8 = 8;
 const DEFAULT_MAP_ONCE_LIMIT_S: u64 = 300;
 
 fn millis<const MIN: u32, const MAX: u32>(value: Option<Bounded<MIN, MAX>>, default: Duration) -> Duration {
-    value.map_or(default, |Bounded(ms)| Duration::from_millis(ms.into()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::Args;
-
-    const DEFAULTS: &str = include_str!("../../mapper.toml");
-
-    /// The defaults file with every key set, also those that it only mentions.
-    fn defaults_with_all_keys() -> String {
-        let example = |line: &str| {
-            let (key, _) = line.strip_prefix("# ")?.split_once(" = ")?;
-            key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-').then(|| line[2..].to_owned())
-        };
-        DEFAULTS.lines().map(|line| example(line).unwrap_or_else(|| line.to_owned()) + "\n").collect()
-    }
-
-    #[test]
-    fn the_file_of_defaults_is_the_defaults() {
-        let interface = Some("eth1".to_owned());
-        let read = Options { interface: interface.clone(), ..Options::parse(DEFAULTS).unwrap() };
-        let unset = Options { interface, run_dir: Some(DEFAULT_RUN_DIR.into()), ..Options::default() };
-        assert_eq!(read.resolve(), unset.resolve());
-    }
-
-    #[test]
-    fn the_file_of_defaults_lists_every_option() {
-        let text = defaults_with_all_keys();
-        Options::parse(&text).unwrap();
-        let table: toml::Table = text.parse().unwrap();
-        let command = Options::augment_args(clap::Command::new("agent"));
-        let options: Vec<_> = command.get_arguments().filter_map(clap::Arg::get_long).collect();
-        assert!(options.len() > 30);
-        for option in &options {
-            assert!(table.contains_key(*option), "mapper.toml does not mention `{option}`");
-        }
-        assert_eq!(table.len(), options.len());
-    }
-
-    #[test]
-    fn a_wrong_file_is_refused_with_its_line() {
-        for (text, line, needle) in [
-            ("level = 1\nlevle = 2\n", 2, "levle"),
-            ("\n\nlevel = 256\n", 3, "256"),
-            ("level = \"high\"\n", 1, "string"),
-            ("# so\nprobe-tries = 0\n", 2, "from 1 to 100"),
-            ("ethertype = \"0x05ff\"\n", 1, "0x0600"),
-            ("destination = \"01:80\"\n", 1, "MAC"),
-            ("host-type = \"vax\"\n", 1, "infiniband"),
-            ("level = 1\nlevel = 1\n", 2, "duplicate"),
-            ("level = \n", 1, ""),
-            ("unit = 1\n[agent]\n", 2, "agent"),
-        ] {
-            let (found, message) = Options::parse(text).unwrap_err();
-            assert_eq!(found, line, "{text:?}: {message}");
-            assert!(message.contains(needle), "{text:?}: {message}");
-        }
-    }
-
-    #[test]
-    fn the_command_line_wins_over_the_file() {
-        let line = Options { level: Some(3), pause: Some(false), ..Options::default() };
-        let file = Options::parse("level = 1\npause = true\nunit = 4\ninterface = \"eth1\"\n").unwrap();
-        let config = line.or(file).resolve().unwrap();
-        assert_eq!((config.settings.level, config.settings.pause, config.unit), (3, false, 4));
-    }
-
-    #[test]
-    fn without_an_interface_there_is_no_configuration() {
-        assert_eq!(Options::default().resolve(), Err(NoInterface));
-    }
+    value.map_or(default, |ms| Duration::from_millis(ms.get().into()))
 }

@@ -1,0 +1,68 @@
+use super::*;
+use clap::Args;
+
+const DEFAULTS: &str = include_str!("../../../mapper.toml");
+
+/// The defaults file with every key set, also those that it only mentions.
+fn defaults_with_all_keys() -> String {
+    let example = |line: &str| {
+        let (key, _) = line.strip_prefix("# ")?.split_once(" = ")?;
+        key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-').then(|| line[2..].to_owned())
+    };
+    DEFAULTS.lines().map(|line| example(line).unwrap_or_else(|| line.to_owned()) + "\n").collect()
+}
+
+#[test]
+fn the_file_of_defaults_is_the_defaults() {
+    let interface = Some("eth1".to_owned());
+    let read = Options { interface: interface.clone(), ..Options::parse(DEFAULTS).unwrap() };
+    let unset = Options { interface, run_dir: Some(DEFAULT_RUN_DIR.into()), ..Options::default() };
+    assert_eq!(read.resolve(), unset.resolve());
+}
+
+#[test]
+fn the_file_of_defaults_lists_every_option() {
+    let text = defaults_with_all_keys();
+    Options::parse(&text).unwrap();
+    let table: toml::Table = text.parse().unwrap();
+    let command = Options::augment_args(clap::Command::new("agent"));
+    let options: Vec<_> = command.get_arguments().filter_map(clap::Arg::get_long).collect();
+    assert!(options.len() > 30);
+    for option in &options {
+        assert!(table.contains_key(*option), "mapper.toml does not mention `{option}`");
+    }
+    assert_eq!(table.len(), options.len());
+}
+
+#[test]
+fn a_wrong_file_is_refused_with_its_line() {
+    for (text, line, needle) in [
+        ("level = 1\nlevle = 2\n", 2, "levle"),
+        ("\n\nlevel = 256\n", 3, "256"),
+        ("level = \"high\"\n", 1, "string"),
+        ("# so\nprobe-tries = 0\n", 2, "from 1 to 100"),
+        ("ethertype = \"0x05ff\"\n", 1, "0x0600"),
+        ("destination = \"01:80\"\n", 1, "MAC"),
+        ("host-type = \"vax\"\n", 1, "infiniband"),
+        ("level = 1\nlevel = 1\n", 2, "duplicate"),
+        ("level = \n", 1, ""),
+        ("unit = 1\n[agent]\n", 2, "agent"),
+    ] {
+        let (found, message) = Options::parse(text).unwrap_err();
+        assert_eq!(found, line, "{text:?}: {message}");
+        assert!(message.contains(needle), "{text:?}: {message}");
+    }
+}
+
+#[test]
+fn the_command_line_wins_over_the_file() {
+    let line = Options { level: Some(3), pause: Some(false), ..Options::default() };
+    let file = Options::parse("level = 1\npause = true\nunit = 4\ninterface = \"eth1\"\n").unwrap();
+    let config = line.or(file).resolve().unwrap();
+    assert_eq!((config.settings.level, config.settings.pause, config.unit), (3, false, 4));
+}
+
+#[test]
+fn without_an_interface_there_is_no_configuration() {
+    assert_eq!(Options::default().resolve(), Err(NoInterface));
+}

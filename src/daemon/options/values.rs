@@ -1,0 +1,120 @@
+//! Values of options: each is read and checked in one place, for the command line and the file.
+
+use std::fmt;
+use std::str::FromStr;
+
+use mapper_proto::map::host_type;
+use serde::de::{self, Deserialize, Deserializer};
+
+use crate::link::ethernet::MIN_ETHERTYPE;
+
+/// A whole number from `MIN` to `MAX`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounded<const MIN: u32, const MAX: u32>(u32);
+
+impl<const MIN: u32, const MAX: u32> Bounded<MIN, MAX> {
+    /// The number.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl<const MIN: u32, const MAX: u32> FromStr for Bounded<MIN, MAX> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number: i64 = text.parse().map_err(|_| format!("expected a whole number from {MIN} to {MAX}"))?;
+        Self::try_from(number)
+    }
+}
+
+impl<const MIN: u32, const MAX: u32> TryFrom<i64> for Bounded<MIN, MAX> {
+    type Error = String;
+
+    fn try_from(number: i64) -> Result<Self, String> {
+        let number = u32::try_from(number).ok().filter(|number| (MIN..=MAX).contains(number));
+        number.map(Self).ok_or_else(|| format!("expected a whole number from {MIN} to {MAX}"))
+    }
+}
+
+impl<'de, const MIN: u32, const MAX: u32> Deserialize<'de> for Bounded<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        i64::deserialize(deserializer).and_then(|number| Self::try_from(number).map_err(de::Error::custom))
+    }
+}
+
+/// A value that is text on the command line and in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Text<T>(T);
+
+impl<T> Text<T> {
+    /// The value.
+    pub fn value(self) -> T {
+        self.0
+    }
+}
+
+impl<T: FromStr<Err: fmt::Display>> FromStr for Text<T> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|error: T::Err| error.to_string())
+    }
+}
+
+impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map(Self).map_err(de::Error::custom)
+    }
+}
+
+/// An EtherType, written `0x88b5` or `88b5`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EtherType(u16);
+
+impl EtherType {
+    /// Its number.
+    pub const fn number(self) -> u16 {
+        self.0
+    }
+}
+
+impl FromStr for EtherType {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = text.strip_prefix("0x").unwrap_or(text);
+        let number = u16::from_str_radix(digits, 16).ok().filter(|&number| number >= MIN_ETHERTYPE);
+        number.map(Self).ok_or_else(|| "expected an EtherType from 0x0600 to 0xffff".to_owned())
+    }
+}
+
+/// What a host runs, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostType(u8);
+
+impl HostType {
+    /// Its number.
+    pub const fn number(self) -> u8 {
+        self.0
+    }
+}
+
+impl FromStr for HostType {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number =
+            match text {
+                "gm" => host_type::GM,
+                "xm" => host_type::XM,
+                "mx" => host_type::MX,
+                "ethernet" => host_type::ETHERNET,
+                "infiniband" => host_type::INFINIBAND,
+                number => number.parse().ok().filter(|&number| number != host_type::PHANTOM).ok_or(
+                    "expected gm, xm, mx, ethernet, infiniband, or another type's number from 1 to 255",
+                )?,
+            };
+        Ok(Self(number))
+    }
+}

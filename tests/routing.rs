@@ -1,0 +1,51 @@
+//! Every generated fabric is routed by all its hosts, and the union of their routes is proved.
+
+#![expect(clippy::unwrap_used, reason = "a helper of tests stops at what it did not expect")]
+
+use mapper::routing::{
+    Attachment, ChannelLoads, HostRoutes, Options, Orientation, Shape, Topology, UnionProof, prove_host,
+};
+use mapper_sim::topology::generate;
+
+/// The shape that was recognised, after all routes were proved.
+fn route_all(spec: &str, non_clos: bool) -> Shape {
+    let topology = Topology::from_map(&generate(spec).unwrap().map).unwrap();
+    let orientation = Orientation::new(&topology, non_clos);
+    let mut union = UnionProof::new(&topology);
+    let mut loads = ChannelLoads::new(&topology);
+    let hosts = topology.host_count() as u32;
+    for host in 0..hosts {
+        assert!(matches!(topology.attachment(host), Attachment::Port(_)), "{spec}");
+        let table = HostRoutes::compute(&topology, &orientation, host, &Options::default()).unwrap();
+        let proof = prove_host(&topology, &orientation, &table).unwrap();
+        assert_eq!((proof.reachable, proof.unreachable), (hosts as usize - 1, 0), "{spec}");
+        union.add_table(&table).unwrap();
+        loads.add_table(&table);
+    }
+    union.prove_acyclic().unwrap();
+    assert!(loads.edge_forwarding_index() >= loads.mean(), "{spec}");
+    orientation.shape().clone()
+}
+
+#[test]
+fn clos_networks_are_recognised() {
+    for spec in ["clos:hosts=128,ports=16", "clos:hosts=100,ports=8", "xgft:h=3;m=3,3,4;w=1,2,3"] {
+        assert!(matches!(route_all(spec, false), Shape::Clos { .. }), "{spec}");
+        assert!(matches!(route_all(spec, true), Shape::UpDown { .. }), "{spec}");
+    }
+}
+
+#[test]
+fn other_networks_are_routed_up_and_down() {
+    for spec in [
+        "ring:n=7,hosts=2",
+        "torus:x=4,y=3,z=3,hosts=2",
+        "mesh:x=4,y=3,hosts=2",
+        "hypercube:d=5,hosts=2",
+        "dragonfly:a=4,p=2,h=2",
+        "random:xbars=24,ports=12,hosts=60,links=50,seed=3",
+    ] {
+        assert!(matches!(route_all(spec, false), Shape::UpDown { .. }), "{spec}");
+    }
+    route_all("now:subclusters=3", false);
+}

@@ -1,0 +1,132 @@
+//! `mapper sim` as a command.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn mapper(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_mapper")).args(args).output().expect("the program runs")
+}
+
+/// Runs `mapper sim` with these arguments and reads its JSON.
+fn sim(args: &[&str]) -> Value {
+    let output = mapper(&[&["sim", "--format", "json"], args].concat());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {stderr}");
+    serde_json::from_slice(&output.stdout).expect("one JSON object")
+}
+
+/// The error text of a run that must fail.
+fn sim_error(args: &[&str]) -> String {
+    let output = mapper(&[&["sim", "--format", "json"], args].concat());
+    assert_eq!(output.status.code(), Some(1), "{args:?}");
+    let error: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    assert_eq!(error["schema"], "mapper.error/1");
+    error["error"].as_str().expect("a text").to_owned()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path in UTF-8")
+}
+
+#[test]
+fn the_report_has_what_the_contract_names() {
+    let report = sim(&["clos:hosts=16,ports=8", "--seed", "7"]);
+    assert_eq!(report["schema"], "mapper.sim/1");
+    assert_eq!(report["configured"], true);
+    assert_eq!(report["map_matches_fabric"], true);
+    assert_eq!((report["hosts"].as_u64(), report["xbars"].as_u64()), (Some(16), Some(8)));
+    assert_eq!(report["cables"], 16);
+    assert_eq!(report["seed"], 7);
+    assert_eq!(report["leader"], report["map_version"]["mac"]);
+    assert!(report["map_version"]["counter"].as_u64().is_some_and(|counter| counter > 0));
+    for key in ["mapped", "configured"] {
+        assert!(report["virtual_ms"][key].as_f64().is_some_and(|ms| ms > 0.0), "{key}");
+    }
+    for key in ["switch_probes", "scouts", "compares", "virtual_ms"] {
+        assert!(report["mapping"][key].is_number(), "{key}");
+    }
+    for key in
+        ["switch_probes", "scouts", "compares", "tree", "queries", "pieces", "verify", "dropped", "total"]
+    {
+        assert!(report["messages"][key].is_u64(), "{key}");
+    }
+    assert!(report["wall_ms"].is_number());
+}
+
+#[test]
+fn every_kind_of_xbar_is_mapped() {
+    for kind in ["plain", "tagged", "mixed"] {
+        let report = sim(&["torus:x=3,y=3,hosts=1", "--xbars", kind]);
+        assert_eq!(report["map_matches_fabric"], true, "{kind}");
+    }
+}
+
+#[test]
+fn a_seed_decides_a_run() {
+    let digest = |seed| sim(&["clos:hosts=16,ports=8", "--loss", "1%", "--seed", seed])["digest"].clone();
+    assert_eq!(digest("1"), digest("1"));
+    assert_ne!(digest("1"), digest("2"));
+}
+
+#[test]
+fn after_faults_the_maps_are_those_of_the_changed_fabric() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let faults = folder.path().join("faults");
+    std::fs::write(&faults, "# one of each\nat 500ms kill h3\nat 600ms remove h5\n").expect("written");
+    let report = sim(&["clos:hosts=16,ports=8", "--faults", text(&faults)]);
+    assert_eq!(report["map_matches_fabric"], true);
+    assert_eq!(report["hosts"], 14);
+    assert!(report["virtual_ms"]["configured"].as_f64() > Some(600.0));
+}
+
+#[test]
+fn a_trace_runs_again_to_the_same_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (trace, faults) = (folder.path().join("trace"), folder.path().join("faults"));
+    std::fs::write(&faults, "at 100ms kill h3\nloss 1%\n").expect("written");
+    let args = ["clos:hosts=16,ports=8", "--faults", text(&faults), "--trace", text(&trace)];
+    let recorded = sim(&args);
+    assert_eq!(sim(&["--replay", text(&trace)])["digest"], recorded["digest"]);
+
+    let lines = std::fs::read_to_string(&trace).expect("a trace");
+    let changed = lines.replacen("\"what\":\"mapped\"", "\"what\":\"napped\"", 1);
+    assert_ne!(changed, lines);
+    std::fs::write(&trace, changed).expect("written");
+    let error = sim_error(&["--replay", text(&trace)]);
+    assert!(error.contains("the runs part here") && error.contains("napped"), "{error}");
+}
+
+#[test]
+fn the_map_file_is_a_fabric_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let map = folder.path().join("map.json");
+    sim(&["clos:hosts=16,ports=8", "--map-file", text(&map)]);
+    let report = sim(&[text(&map)]);
+    assert_eq!((report["hosts"].as_u64(), report["map_matches_fabric"].as_bool()), (Some(16), Some(true)));
+}
+
+#[test]
+fn errors_say_what_is_wrong() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let faults = folder.path().join("faults");
+    let fault_error = |line: &str| {
+        std::fs::write(&faults, format!("\n{line}\n")).expect("written");
+        sim_error(&["clos:hosts=16,ports=8", "--faults", text(&faults)])
+    };
+    let error = fault_error("at 1s kill nobody");
+    assert!(error.contains("faults:2: the fabric has no host `nobody`"), "{error}");
+    let error = fault_error("at 1s explode h1");
+    assert!(error.contains("faults:2: `explode` is no fault"), "{error}");
+    let error = sim_error(&["clos:hosts=16,ports=8", "--limit-ms", "1"]);
+    assert!(error.contains("not configured within 1 virtual ms"), "{error}");
+    let error = sim_error(&["torus:x=2,y=2,hosts=1,ports=40", "--xbars", "plain"]);
+    assert!(error.contains("40 ports"), "{error}");
+}
+
+#[test]
+fn a_seed_of_the_fault_search_can_be_run_again() {
+    let report = sim(&["--fault-seed", "3"]);
+    assert_eq!((report["seed"].as_u64(), report["schema"].as_str()), (Some(3), Some("mapper.sim-fault/1")));
+}
