@@ -168,17 +168,6 @@ impl ExploreCost {
     }
 }
 
-/// A host that was met, and how to reach it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct KnownHost {
-    /// The host.
-    pub host: Host,
-    /// The way there.
-    pub route: Route,
-    /// The way from there to here.
-    pub way_back: Route,
-}
-
 /// Ids of requests have 31 bits: agents mark other ids by the bit left over.
 const ID_MASK: u32 = u32::MAX >> 1;
 
@@ -343,11 +332,6 @@ impl Explorer {
     /// What was sent so far.
     pub const fn cost(&self) -> ExploreCost {
         self.cost
-    }
-
-    /// The other hosts met so far, in the order of meeting.
-    pub fn known_hosts(&self) -> Vec<KnownHost> {
-        self.reachable_hosts()
     }
 
     /// Forgets the deadlines of what was answered, so that the first one is of something pending.
