@@ -5,7 +5,7 @@ use super::checks::{Check, ProbeCheck};
 use super::machine::{Agent, Timer};
 use super::requests::Asked;
 use super::verify::{Cycle, Phase, Step};
-use crate::map::PortRef;
+use crate::map::{MapVersion, PortRef};
 use crate::wire::{AgentState, Info, Message, Probe, Reason};
 use crate::{Instant, Mac};
 
@@ -186,6 +186,9 @@ impl Agent {
 
     /// The parent is gone: nobody above can be told, so this agent maps from scratch.
     pub(super) fn parent_lost(&mut self, now: Instant) {
+        let version = self.held.as_ref().map_or(MapVersion::NONE, |held| held.version);
+        let (lost_under, losses) = self.parent_losses;
+        self.parent_losses = (version, if lost_under == version { losses.saturating_add(1) } else { 1 });
         self.map_again(now, "its parent is gone");
     }
 
