@@ -1,7 +1,6 @@
 //! The agent itself: what comes in is told apart here and handed to the file of its concern.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -13,17 +12,13 @@ use super::held::Held;
 use super::mapping::Mapping;
 use super::requests::{Asked, Expired, Request, Requests};
 use super::settings::Settings;
-use super::status::{Dropped, MappingCost, Sent, Status, Unreachable};
+use super::status::{Dropped, MappingCost, Sent};
 use super::verify::Cycle;
-use crate::map::{Map, MapVersion, PortRef, Rank, decode_pieces};
+use crate::map::{MapVersion, PortRef, Rank};
 use crate::wire::{
-    AgentState, Answer, Element, FrameError, Info, InfoFlags, Message, Probe, Reason, Reply, Route, Scout,
-    Stamp, split_route,
+    AgentState, Answer, Element, FrameError, Message, Probe, Reason, Reply, Route, Scout, Stamp, split_route,
 };
 use crate::{Instant, Mac};
-
-/// Most frames that wait to be sent. Windows keep them far below; a flood from outside is cut here.
-const OUTBOX_LIMIT: usize = 4096;
 
 /// The parent that an agent without a map holds on to.
 #[derive(Clone, Debug)]
@@ -92,8 +87,8 @@ pub struct Agent {
     pub(super) last_mapping: Option<MappingCost>,
     pub(super) sent: Sent,
     pub(super) dropped: Dropped,
-    outbox: VecDeque<Transmit>,
-    events: VecDeque<Event>,
+    pub(super) outbox: VecDeque<Transmit>,
+    pub(super) events: VecDeque<Event>,
 }
 
 impl Agent {
@@ -261,22 +256,11 @@ impl Agent {
         self.answer(&scout.info, scout.id, scout.way_back, answer);
     }
 
-    fn answer(&mut self, to: &Info, id: u32, way_back: Route, answer: Answer) {
-        match answer {
-            Answer::MapRequest { .. } => self.sent.pieces += 1,
-            _ => self.sent.replies += 1,
-        }
-        let reply = Reply { id, to: to.rank.mac, info: self.info(), answer };
-        self.transmit(way_back, &Message::Reply(reply));
-    }
-
     fn reply(&mut self, now: Instant, reply: Reply) {
         if reply.to != self.settings.mac || reply.info.rank.mac == self.settings.mac {
             self.dropped.unexpected += 1;
         } else if reply.id & Requests::ID_BIT != 0 {
-            let fits =
-                self.requests.peek(reply.id).is_some_and(|request| answers(&request.reason, &reply.answer));
-            match self.requests.take(reply.id).filter(|_| fits) {
+            match self.requests.take_answered(reply.id, &reply.answer) {
                 Some(request) => self.answered(now, request.asked, reply),
                 None => self.dropped.unexpected += 1,
             }
@@ -381,115 +365,8 @@ impl Agent {
         timers.chain(probes).chain(checks).chain(self.requests.deadline()).min()
     }
 
-    /// A picture for status displays.
-    pub fn status(&self) -> Status {
-        let held = self.held.as_deref();
-        let in_force = held.filter(|h| h.valid);
-        let mut unreachable: Vec<_> = held
-            .iter()
-            .flat_map(|h| &h.children)
-            .filter_map(|c| c.trouble.clone().map(|why| Unreachable { mac: c.mac, why }))
-            .collect();
-        if let Some(why) = held.and_then(|h| h.routing_failure.clone()) {
-            unreachable.push(Unreachable { mac: self.settings.mac, why });
-        }
-        Status {
-            rank: self.rank(),
-            state: self.state,
-            leader: held.map(|h| h.leader).or_else(|| self.parent.as_ref().map(|p| p.rank)),
-            parent: in_force
-                .and_then(|h| h.parent)
-                .or_else(|| self.parent.as_ref().map(|p| p.rank))
-                .map(|rank| rank.mac),
-            children: in_force.iter().flat_map(|h| &h.children).map(|c| c.mac).collect(),
-            version: in_force.map_or(MapVersion::NONE, |h| h.version),
-            hosts: held.map_or(0, |h| h.hosts),
-            xbars: held.map_or(0, |h| h.xbars),
-            cables: held.map_or(0, |h| h.cables),
-            network_complete: in_force.is_some_and(|h| h.network_complete),
-            unreachable,
-            mapping: self.last_mapping,
-            sent: self.sent,
-            dropped: self.dropped,
-        }
-    }
-
-    /// The valid map that this agent holds, put together anew: costly for a large one.
-    pub fn map(&self) -> Option<Arc<Map>> {
-        let held = self.held.as_ref().filter(|held| held.valid)?;
-        decode_pieces(held.version, &held.pieces).ok().map(Arc::new)
-    }
-
-    /// A number that is equal for equal maps, of the valid map that this agent holds.
-    pub fn map_digest(&self) -> Option<u64> {
-        self.held.as_ref().filter(|held| held.valid).map(|held| held.digest)
-    }
-
-    /// Entries in all queues and tables, for tests that bound them.
-    pub fn load(&self) -> usize {
-        self.outbox.len() + self.events.len() + self.requests.count(|_| true)
-    }
-
     pub(super) const fn rank(&self) -> Rank {
         self.settings.rank()
-    }
-
-    /// What this agent says of itself.
-    pub(super) fn info(&self) -> Info {
-        let held = self.held.as_deref().filter(|held| held.valid);
-        Info {
-            rank: self.rank(),
-            host_type: self.settings.host_type,
-            session: self.session,
-            state: self.state,
-            version: held.map_or(MapVersion::NONE, |h| h.version),
-            pieces: held.map_or(0, |h| h.pieces.len() as u16),
-            flags: InfoFlags {
-                subtree_complete: held.is_some_and(Held::subtree_complete),
-                network_complete: held.is_some_and(|h| h.network_complete),
-                printeur: self.settings.printeur,
-            },
-        }
-    }
-
-    /// Sends a scout that waits for a reply.
-    pub(super) fn ask(&mut self, now: Instant, asked: Asked, way: (Route, Route), reason: Reason, tries: u8) {
-        let deadline = now + self.settings.probe_timeout;
-        match self.requests.begin(asked, way.clone(), reason.clone(), tries, deadline) {
-            Some(id) => self.send_scout(id, way, reason),
-            None => self.dropped.overload += 1,
-        }
-    }
-
-    fn send_scout(&mut self, id: u32, (route, way_back): (Route, Route), reason: Reason) {
-        let counter = match reason {
-            Reason::Mapping => &mut self.sent.scouts,
-            Reason::QueryMapVersion { .. } => &mut self.sent.queries,
-            Reason::Tree { .. } | Reason::Pause { .. } | Reason::Resume | Reason::Printf { .. } => {
-                &mut self.sent.tree
-            }
-            Reason::Verify => &mut self.sent.verify,
-            Reason::MapRequest { .. } => &mut self.sent.pieces,
-        };
-        *counter += 1;
-        let scout = Scout { id, info: self.info(), way_back, way_there: route.clone(), reason };
-        self.transmit(route, &Message::Scout(scout));
-    }
-
-    pub(super) fn transmit(&mut self, route: Route, message: &Message) {
-        if self.outbox.len() >= OUTBOX_LIMIT {
-            self.dropped.overload += 1;
-            return;
-        }
-        self.outbox.push_back(Transmit { route, frame: message.encode() });
-    }
-
-    pub(super) fn event(&mut self, event: Event) {
-        // A driver that never drains loses the oldest.
-        if self.events.len() >= OUTBOX_LIMIT {
-            self.events.pop_front();
-        }
-        self.events.push_back(event);
     }
 
     pub(super) const fn set_timer(&mut self, timer: Timer, due: Instant) {
@@ -498,12 +375,6 @@ impl Agent {
 
     pub(super) const fn stop_timer(&mut self, timer: Timer) {
         self.timers[timer as usize] = None;
-    }
-
-    /// An id for a probe of this agent, of verification or exploration.
-    pub(super) const fn new_probe_id(&mut self) -> u32 {
-        self.next_probe = self.next_probe.wrapping_add(1);
-        self.next_probe & !Requests::ID_BIT
     }
 
     /// Sends what exploration and verification have room for.
@@ -521,19 +392,4 @@ impl Agent {
 fn turns_here(probe: &Probe, left: &Route) -> bool {
     let turn = left.elements().next();
     matches!(turn, Some(Element::Relative(0) | Element::Identify)) && left.hops() == usize::from(probe.left)
-}
-
-/// Whether a reply's answer is one to this reason.
-const fn answers(reason: &Reason, answer: &Answer) -> bool {
-    matches!(
-        (reason, answer),
-        (Reason::Mapping, Answer::Mapping)
-            | (Reason::QueryMapVersion { .. }, Answer::QueryMapVersion)
-            | (Reason::Tree { .. }, Answer::Tree)
-            | (Reason::Verify, Answer::Verify)
-            | (Reason::MapRequest { .. }, Answer::MapRequest { .. })
-            | (Reason::Pause { .. }, Answer::Pause)
-            | (Reason::Resume, Answer::Resume)
-            | (Reason::Printf { .. }, Answer::Printf)
-    )
 }

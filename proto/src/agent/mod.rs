@@ -17,7 +17,7 @@
 //!
 //! One file a concern: `machine` (what comes in is told apart), `contact` (election), `mapping`,
 //! `fetch` (distribution), `tree` and `held` (the map in force), `watch`, `verify` and `checks`
-//! (verification), `requests` (scouts that wait for a reply).
+//! (verification), `requests` (scouts that wait for a reply), `send` (what leaves the agent).
 
 mod backoff;
 mod checks;
@@ -28,6 +28,7 @@ mod held;
 mod machine;
 mod mapping;
 mod requests;
+mod send;
 mod settings;
 mod status;
 mod tree;

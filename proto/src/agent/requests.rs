@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::wire::{Reason, Route};
+use crate::wire::{Answer, Reason, Route};
 use crate::{Instant, Mac};
 
 /// What the agent wants to learn by a scout.
@@ -41,6 +41,23 @@ pub(super) struct Request {
     /// How often it may be sent again.
     pub(super) tries_left: u8,
     deadline: Instant,
+}
+
+impl Request {
+    /// Whether an answer is one to this scout: of its kind and, for a piece, the one asked for.
+    const fn is_answered_by(&self, answer: &Answer) -> bool {
+        match (&self.reason, answer) {
+            (Reason::MapRequest { piece, .. }, Answer::MapRequest { piece: sent, .. }) => *piece == *sent,
+            (Reason::Mapping, Answer::Mapping)
+            | (Reason::QueryMapVersion { .. }, Answer::QueryMapVersion)
+            | (Reason::Tree { .. }, Answer::Tree)
+            | (Reason::Verify, Answer::Verify)
+            | (Reason::Pause { .. }, Answer::Pause)
+            | (Reason::Resume, Answer::Resume)
+            | (Reason::Printf { .. }, Answer::Printf) => true,
+            _ => false,
+        }
+    }
 }
 
 /// All scouts under way. Ids have the first bit set: those of probes have it clear.
@@ -85,16 +102,14 @@ impl Requests {
         Some(id)
     }
 
-    /// Ends the scout with this id: it was answered.
-    pub(super) fn take(&mut self, id: u32) -> Option<Request> {
+    /// Ends the scout with this id if this answers it; a reply that does not fit changes nothing.
+    pub(super) fn take_answered(&mut self, id: u32, answer: &Answer) -> Option<Request> {
+        if !self.by_id.get(&id)?.is_answered_by(answer) {
+            return None;
+        }
         let request = self.by_id.remove(&id)?;
         self.by_deadline.remove(&(request.deadline, id));
         Some(request)
-    }
-
-    /// A look at the scout with this id.
-    pub(super) fn peek(&self, id: u32) -> Option<&Request> {
-        self.by_id.get(&id)
     }
 
     /// A scout whose time has run out: to be sent again (it then waits until `now + wait`), or
@@ -145,4 +160,26 @@ pub(super) enum Expired {
     Again(u32, Request),
     /// It had its tries.
     GivenUp(Request),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::map::MapVersion;
+
+    #[test]
+    fn a_reply_that_does_not_fit_changes_nothing() {
+        let mut requests = Requests::new(7);
+        let version = MapVersion { mac: Mac::from_position(1), counter: 1 };
+        let reason = Reason::MapRequest { version, piece: 3 };
+        let way = (Route::new(), Route::new());
+        let id = requests.begin(Asked::Piece, way, reason, 1, Instant::ZERO).unwrap();
+        let piece = |piece| Answer::MapRequest { version, piece, pieces: 9, bytes: vec![1] };
+        assert!(requests.take_answered(id, &Answer::Verify).is_none());
+        assert!(requests.take_answered(id, &piece(2)).is_none(), "another piece");
+        assert!(requests.take_answered(id ^ 1, &piece(3)).is_none());
+        assert!(requests.take_answered(id, &piece(3)).is_some());
+        assert!(requests.take_answered(id, &piece(3)).is_none(), "a duplicate");
+        assert_eq!(requests.deadline(), None);
+    }
 }

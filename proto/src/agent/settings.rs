@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::Mac;
+use crate::explore::ExploreSettings;
 use crate::map::{Rank, host_type};
 
 /// What the user may set of an agent. All times are the agent's own, not the fabric's.
@@ -80,6 +81,18 @@ impl Settings {
             pause: false,
             map_incrementally: false,
             xbar_check: true,
+        }
+    }
+}
+
+impl From<&Settings> for ExploreSettings {
+    fn from(settings: &Settings) -> Self {
+        Self {
+            plain_ports: settings.plain_ports,
+            max_hops: settings.max_hops,
+            probe_timeout: settings.probe_timeout,
+            probe_tries: settings.probe_tries,
+            probe_window: settings.probe_window,
         }
     }
 }

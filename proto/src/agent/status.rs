@@ -1,6 +1,9 @@
 //! What an agent shows of itself: status and counters.
 
-use crate::map::{MapVersion, Rank};
+use std::sync::Arc;
+
+use super::machine::Agent;
+use crate::map::{Map, MapVersion, Rank, decode_pieces};
 use crate::wire::AgentState;
 use crate::{Instant, Mac};
 
@@ -121,4 +124,55 @@ pub struct Status {
     pub sent: Sent,
     /// Frames dropped.
     pub dropped: Dropped,
+}
+
+impl Agent {
+    /// A picture for status displays.
+    pub fn status(&self) -> Status {
+        let held = self.held.as_deref();
+        let in_force = held.filter(|h| h.valid);
+        let mut unreachable: Vec<_> = held
+            .iter()
+            .flat_map(|h| &h.children)
+            .filter_map(|c| c.trouble.clone().map(|why| Unreachable { mac: c.mac, why }))
+            .collect();
+        if let Some(why) = held.and_then(|h| h.routing_failure.clone()) {
+            unreachable.push(Unreachable { mac: self.settings.mac, why });
+        }
+        Status {
+            rank: self.rank(),
+            state: self.state,
+            leader: held.map(|h| h.leader).or_else(|| self.parent.as_ref().map(|p| p.rank)),
+            parent: in_force
+                .and_then(|h| h.parent)
+                .or_else(|| self.parent.as_ref().map(|p| p.rank))
+                .map(|rank| rank.mac),
+            children: in_force.iter().flat_map(|h| &h.children).map(|c| c.mac).collect(),
+            version: in_force.map_or(MapVersion::NONE, |h| h.version),
+            hosts: held.map_or(0, |h| h.hosts),
+            xbars: held.map_or(0, |h| h.xbars),
+            cables: held.map_or(0, |h| h.cables),
+            network_complete: in_force.is_some_and(|h| h.network_complete),
+            unreachable,
+            mapping: self.last_mapping,
+            sent: self.sent,
+            dropped: self.dropped,
+        }
+    }
+
+    /// The valid map that this agent holds, put together anew: costly for a large one.
+    pub fn map(&self) -> Option<Arc<Map>> {
+        let held = self.held.as_ref().filter(|held| held.valid)?;
+        decode_pieces(held.version, &held.pieces).ok().map(Arc::new)
+    }
+
+    /// A number that is equal for equal maps, of the valid map that this agent holds.
+    pub fn map_digest(&self) -> Option<u64> {
+        self.held.as_ref().filter(|held| held.valid).map(|held| held.digest)
+    }
+
+    /// Entries in all queues and tables, for tests that bound them.
+    pub fn load(&self) -> usize {
+        self.outbox.len() + self.events.len() + self.requests.count(|_| true)
+    }
 }

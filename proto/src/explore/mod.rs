@@ -36,7 +36,6 @@ use rand_chacha::ChaCha8Rng;
 use thiserror::Error;
 
 use crate::Instant;
-use crate::agent::Settings;
 use crate::map::{Host, Map, PortRef};
 use crate::wire::{ProbeKind, Route, Stamp};
 
@@ -59,18 +58,6 @@ pub struct ExploreSettings {
     pub probe_tries: u8,
     /// Most probes under way at once.
     pub probe_window: usize,
-}
-
-impl From<&Settings> for ExploreSettings {
-    fn from(settings: &Settings) -> Self {
-        Self {
-            plain_ports: settings.plain_ports,
-            max_hops: settings.max_hops,
-            probe_timeout: settings.probe_timeout,
-            probe_tries: settings.probe_tries,
-            probe_window: settings.probe_window,
-        }
-    }
 }
 
 /// Something to send.
