@@ -1,4 +1,5 @@
 //! Every command of the README runs.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -119,6 +119,7 @@ enum XbarKinds {
 ///
 /// # Errors
 /// In words for the user.
+#[expect(clippy::needless_pass_by_value, reason = "all subcommands take their options alike")]
 pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     if let Some(path) = &args.replay {
         return replay(path, &args, format);

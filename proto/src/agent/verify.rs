@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::checks::{Check, ProbeCheck, bit, silent_port};
 use crate::Instant;
 use crate::map::PortRef;
-use crate::wire::Stamp;
+use crate::wire::{ProbeKind, Stamp};
 
 /// Where a cycle stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -183,8 +183,13 @@ impl Cycle {
     }
 }
 
+/// Something that was silent answers: a port that was empty, or an xbar that had no identity.
 fn appeared(probe: &ProbeCheck) -> Step {
-    Step::Failed { cause: "something answers at a port that was empty".into(), suspect: probe.suspect }
+    let cause = match probe.kind {
+        ProbeKind::Identify => "an xbar tells an identity that had none",
+        ProbeKind::Loopback | ProbeKind::Compare => "something answers at a port that was empty",
+    };
+    Step::Failed { cause: cause.into(), suspect: probe.suspect }
 }
 
 const fn probe_of(check: &Check) -> Option<&ProbeCheck> {
