@@ -11,7 +11,7 @@ use super::machine::{Agent, Timer};
 use super::requests::Asked;
 use super::status::MappingCost;
 use crate::explore::{ExploreError, ExploreSettings, Explorer, Outcome, Request, RequestKind};
-use crate::map::{Host, Map, MapVersion, decode_pieces, encode_pieces, host_type};
+use crate::map::{Host, Map, MapVersion, decode_pieces, encode_pieces, host_type, is_isomorphic};
 use crate::wire::{AgentState, Message, Probe, ProbeKind, Reason, Reply, Route, Scout, Stamp};
 use crate::{Instant, Mac};
 
@@ -24,6 +24,8 @@ const LONGEST_RETRY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Mapping {
     explorer: Explorer,
+    /// The map that an incremental exploration began from.
+    previous: Option<Map>,
     began: Instant,
     sent_before: (u64, u64, u64),
     /// Ways of the latest requests, so that a host that answers can be reached again.
@@ -91,15 +93,17 @@ impl Agent {
             at: None,
         };
         let seed = self.rng.next_u64();
-        let explorer = match previous.filter(|_| self.settings.map_incrementally && !self.suspects.is_empty())
-        {
-            Some(map) => Explorer::incremental(&settings, own, seed, &map, &self.suspects),
+        let incremental = self.settings.map_incrementally && !self.suspects.is_empty();
+        let previous = previous.filter(|_| incremental);
+        let explorer = match &previous {
+            Some(map) => Explorer::incremental(&settings, own, seed, map, &self.suspects),
             None => Explorer::new(&settings, own, seed),
         };
         self.suspects.clear();
         self.heard.clear();
         self.mapping = Some(Box::new(Mapping {
             explorer,
+            previous,
             began: now,
             sent_before: (self.sent.switch_probes, self.sent.scouts, self.sent.compares),
             ways: VecDeque::new(),
@@ -203,6 +207,10 @@ impl Agent {
     }
 
     fn finish_mapping(&mut self, now: Instant, mapping: &Mapping, mut map: Map) {
+        if mapping.previous.as_ref().is_some_and(|previous| is_isomorphic(previous, &map).is_ok()) {
+            // Something has changed, and not where it was looked for.
+            return self.map_again(now, "the suspect ports are as they were");
+        }
         self.failed_mappings = 0;
         map.version = self.next_version();
         let phantoms = (0..u64::from(self.settings.extra_hosts)).map(|i| Host {

@@ -5,7 +5,12 @@ use super::checks::{Check, ProbeCheck};
 use super::machine::{Agent, Timer};
 use super::requests::Asked;
 use super::verify::{Cycle, Phase, Step};
+<<<<<<< HEAD
 use crate::map::{MapVersion, PortRef};
+=======
+use crate::map::ways::follow;
+use crate::map::{PortRef, decode_pieces};
+>>>>>>> life
 use crate::wire::{AgentState, Info, Message, Probe, Reason};
 use crate::{Instant, Mac};
 
@@ -194,8 +199,19 @@ impl Agent {
 
     /// A child is gone.
     pub(super) fn child_lost(&mut self, now: Instant, mac: Mac) {
-        let suspect = self.child_port(mac);
-        self.invalidate(now, &format!("host {mac} no longer answers"), suspect.as_slice());
+        let suspects = self.ports_to(mac);
+        self.invalidate(now, &format!("host {mac} no longer answers"), &suspects);
+    }
+
+    /// All ports by which the way to a neighbour in the tree leaves an xbar: if it is silent, any
+    /// cable on the way may be the one that is broken.
+    fn ports_to(&self, mac: Mac) -> Vec<PortRef> {
+        let held = self.held.as_ref();
+        let way = held.and_then(|held| Some((held, held.at?, &held.routes.get(&mac)?.0)));
+        let Some((held, at, route)) = way else { return Vec::new() };
+        let Ok(map) = decode_pieces(held.version, &held.pieces) else { return Vec::new() };
+        let first = |hops| route.elements().take(hops).collect();
+        (1..=route.hops()).filter_map(|hops| follow(&map, at, &first(hops))).collect()
     }
 
     /// A host of this agent's share is gone.

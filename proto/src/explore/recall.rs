@@ -69,9 +69,17 @@ impl Explorer {
                 walk.push_back((Some(here(at)), far));
             }
         }
+        let plain_ports = i16::from(self.settings.plain_ports);
         for suspect in trusted.suspects {
             if let Some(&(node, entry)) = reached.get(&suspect.xbar) {
-                self.known.xbar_mut(node).port_mut(i16::from(suspect.port) - i16::from(entry.port));
+                let delta = i16::from(suspect.port) - i16::from(entry.port);
+                let xbar = self.known.xbar_mut(node);
+                if xbar.is_feasible(delta, plain_ports) {
+                    xbar.port_mut(delta);
+                } else {
+                    // Some empty port of a plain xbar whose numbers are not known: all of them.
+                    xbar.listed_only = false;
+                }
             }
         }
         Ok(())

@@ -1,0 +1,13 @@
+//! What must be true of the life of real agents in a whole fabric, in virtual time.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
+
+mod changes;
+mod distribution;
+mod election;
+mod hostile;
+mod lab;
+mod options;
+mod quiet;
+mod search;
+mod stale;

@@ -1,0 +1,125 @@
+//! What the options of an agent do.
+
+use mapper_proto::agent::MappingCost;
+use mapper_proto::wire::AgentState;
+use mapper_sim::fabric::Xbars;
+
+use crate::lab::{Lab, Plan, exploration, millis, ms};
+
+const CLOS: &str = "clos:hosts=32,ports=8";
+
+/// An end of the first cable of the description: a leaf's to a spine.
+fn first_cable(plan: &Plan) -> String {
+    let end = plan.fabric.map.cables[0].a;
+    format!("{}:{}", plan.fabric.xbars[end.xbar as usize].name, end.port)
+}
+
+/// Probes and scouts of verification and exploration by all but the leader.
+fn of_others(lab: &Lab, leader: &str) -> u64 {
+    let leader = lab.status(leader).rank;
+    let others = lab.statuses().into_iter().filter(|status| status.rank != leader);
+    others.map(|status| status.sent.verify + exploration(&status.sent)).sum()
+}
+
+#[test]
+fn pause_keeps_the_others_quiet_while_the_leader_maps() {
+    let plan = Plan::new(CLOS, Xbars::Plain);
+    let end = first_cable(&plan);
+    let plan = plan.faults(&format!("at 0ms cut {end}\nat 2s mend {end}\n"));
+    let mut lab = plan.tune(|host, settings| settings.pause = host == 31).start();
+    lab.agree_at(ms(1999));
+    let step = millis(1) / 5;
+    while lab.status("h32").state != AgentState::Mapping {
+        assert!(lab.world.now() < ms(7000));
+        lab.run_to(lab.world.now() + step);
+    }
+    // The pause travels, and so does the word that the map no longer holds.
+    lab.run_to(lab.world.now() + step * 5);
+    let before = of_others(&lab, "h32");
+    let mut looks = 0;
+    while lab.status("h32").state == AgentState::Mapping {
+        assert_eq!(of_others(&lab, "h32"), before, "after {looks} looks");
+        lab.run_to(lab.world.now() + step);
+        looks += 1;
+    }
+    assert!(looks > 3, "{looks}");
+    lab.agree_at(ms(9000));
+    assert!(of_others(&lab, "h32") > before + 100, "they go on");
+}
+
+#[test]
+fn a_thrashing_mapper_maps_for_ever() {
+    let mut lab = Plan::new(CLOS, Xbars::Tagged).tune(|host, settings| settings.thrash = host == 31).start();
+    let mut versions = Vec::new();
+    for at_ms in (1000..12_000).step_by(10) {
+        lab.run_to(ms(at_ms));
+        versions.extend(lab.statuses().iter().filter(|status| status.network_complete).map(|s| s.version));
+    }
+    versions.sort_unstable();
+    versions.dedup();
+    assert!((5..100).contains(&versions.len()), "{}", versions.len());
+}
+
+#[test]
+fn a_printeur_prints_what_its_children_say() {
+    for accepts in [true, false] {
+        let plan = Plan::new(CLOS, Xbars::Tagged).agents(|settings| settings.printeur = accepts);
+        let mut lab = plan.faults("at 2s cut h1").start();
+        lab.agree_at(ms(7000));
+        assert_eq!(lab.count("printed", ms(0)) > 0, accepts);
+        let leader = lab.happenings().iter().filter(|h| h.what == "printed" && h.place == "h32").count();
+        assert_eq!(leader > 0, accepts, "those that become passive tell the winner");
+    }
+}
+
+const fn cost(mapping: MappingCost) -> u64 {
+    mapping.switch_probes + mapping.scouts + mapping.compares
+}
+
+#[test]
+fn an_incremental_mapper_probes_what_changed() {
+    for kinds in [Xbars::Plain, Xbars::Tagged] {
+        let plan = Plan::new("clos:hosts=128,ports=16", kinds);
+        let end = first_cable(&plan);
+        let faults = format!("at 2s cut {end}\nat 7s mend {end}\n");
+        let plan = plan.agents(|settings| settings.map_incrementally = true).faults(&faults);
+        let mut lab = plan.start();
+        let first = lab.agree_at(ms(1999));
+        let whole = cost(lab.status("h128").mapping.unwrap());
+        let second = lab.agree_at(ms(6999));
+        let cut = cost(lab.status("h128").mapping.unwrap());
+        let third = lab.agree_at(ms(12_000));
+        let mended = cost(lab.status("h128").mapping.unwrap());
+        assert!(first != second && second != third);
+        assert!(cut * 10 < whole && mended * 10 < whole, "{kinds:?}: {whole} {cut} {mended}");
+    }
+}
+
+#[test]
+fn without_xbar_checks_cables_between_xbars_are_left_alone() {
+    for kinds in [Xbars::Plain, Xbars::Tagged] {
+        let verify = |xbar_check| {
+            let plan = Plan::new(CLOS, kinds).agents(|settings| settings.xbar_check = xbar_check);
+            let cables = plan.fabric.map.cables.len() as u64;
+            let mut lab = plan.start();
+            lab.agree_at(ms(2000));
+            let before = lab.world.totals().sent.verify;
+            lab.agree_at(ms(12_000));
+            (lab.world.totals().sent.verify - before, cables)
+        };
+        let ((with, cables), (without, _)) = (verify(true), verify(false));
+        // A cycle takes a little longer than the pause of a second between two.
+        assert!(with - without >= 9 * cables && with - without <= 11 * cables, "{with} {without} {cables}");
+    }
+}
+
+#[test]
+fn a_small_probe_window_only_takes_longer() {
+    for kinds in [Xbars::Plain, Xbars::Tagged] {
+        let faults = "at 5s cut h1";
+        let plan = Plan::new(CLOS, kinds).agents(|settings| settings.probe_window = 1).faults(faults);
+        let mut lab = plan.start();
+        lab.agree_at(ms(4999));
+        lab.agree_at(ms(10_000));
+    }
+}
