@@ -5,12 +5,8 @@ use super::checks::{Check, ProbeCheck};
 use super::machine::{Agent, Timer};
 use super::requests::Asked;
 use super::verify::{Cycle, Phase, Step};
-<<<<<<< HEAD
-use crate::map::{MapVersion, PortRef};
-=======
 use crate::map::ways::follow;
-use crate::map::{PortRef, decode_pieces};
->>>>>>> life
+use crate::map::{MapVersion, PortRef, decode_pieces};
 use crate::wire::{AgentState, Info, Message, Probe, Reason};
 use crate::{Instant, Mac};
 
