@@ -1,5 +1,7 @@
 //! Every generated fabric is routed by all its hosts, and the union of their routes is proved.
 
+#![expect(clippy::unwrap_used, reason = "a helper of tests stops at what it did not expect")]
+
 use mapper::routing::{
     Attachment, ChannelLoads, HostRoutes, Options, Orientation, Shape, Topology, UnionProof, prove_host,
 };

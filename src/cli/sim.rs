@@ -20,6 +20,7 @@ use mapper_sim::world::{Stopped, TraceSink, Until, World};
 use super::{CliError, Format};
 use crate::formats;
 use crate::formats::json::{Names, map_to_json};
+use crate::formats::routes::{file_name, table_to_json};
 use report::Report;
 
 /// Options of `mapper sim`.
@@ -47,6 +48,9 @@ pub struct Args {
     /// Write the global map as mapper.map/1.
     #[arg(long, value_name = "FILE")]
     map_file: Option<PathBuf>,
+    /// Write every host's routes as mapper.routes/1, a file a host.
+    #[arg(long, value_name = "DIR")]
+    routes_dir: Option<PathBuf>,
     /// Write everything that happens, so that it can be run again.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -54,7 +58,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "faults", "xbars", "fault_seed"])]
     replay: Option<PathBuf>,
     /// Run the scenario that the fault search draws from this seed, with all its checks.
-    #[arg(long, value_name = "N", conflicts_with_all = ["faults", "xbars", "map_file"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["faults", "xbars", "map_file", "routes_dir"])]
     fault_seed: Option<u64>,
     /// How long agents wait for the answer to a probe.
     #[arg(long, default_value_t = 1.0, value_name = "MS", value_parser = parse_positive_ms)]
@@ -115,6 +119,7 @@ enum XbarKinds {
 ///
 /// # Errors
 /// In words for the user.
+#[expect(clippy::needless_pass_by_value, reason = "all subcommands take their options alike")]
 pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     if let Some(path) = &args.replay {
         return replay(path, &args, format);
@@ -216,6 +221,9 @@ fn run_fabric(
     if let Some(path) = &args.map_file {
         write_map(&mut world, fabric, path)?;
     }
+    if let Some(dir) = &args.routes_dir {
+        write_routes(&world, fabric, dir)?;
+    }
     match format {
         Format::Json => println!("{}", report.json()),
         Format::Text => print!("{}", report.text()),
@@ -247,6 +255,25 @@ fn write_map(world: &mut World<Computer>, fabric: &Fabric, path: &Path) -> Resul
     let map = leader.and_then(|host| world.map(host)).ok_or("no map to write: not all are configured")?;
     let json = serde_json::to_string_pretty(&map_to_json(&map, &Names::of(fabric)))?;
     std::fs::write(path, json + "\n").map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(())
+}
+
+fn write_routes(world: &World<Computer>, fabric: &Fabric, dir: &Path) -> Result<(), CliError> {
+    let in_dir = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+    std::fs::create_dir_all(dir).map_err(|error| in_dir(dir, error))?;
+    let names = Names::of(fabric);
+    // Hosts of one part share a map, so its names are looked up once.
+    let mut labelled: Option<Fabric> = None;
+    for host in 0..world.plant().hosts() as u32 {
+        let Some((version, table)) = world.installed(host) else { continue };
+        let labelled = match labelled.take() {
+            Some(known) if known.map.version == version => labelled.insert(known),
+            _ => labelled.insert(names.label(table.map())),
+        };
+        let json = table_to_json(labelled, table.topology(), table.routes())?;
+        let path = dir.join(file_name(world.mac(host)));
+        std::fs::write(&path, serde_json::to_string(&json)? + "\n").map_err(|error| in_dir(&path, error))?;
+    }
     Ok(())
 }
 

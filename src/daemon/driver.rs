@@ -10,18 +10,17 @@ use mapper_proto::agent::{Agent, Event, Settings};
 use mapper_proto::map::{Map, MapVersion};
 use mapper_proto::wire::FrameError;
 use mapper_proto::{Instant, Mac};
-use thiserror::Error;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 use tracing::{debug, error, info, warn};
 
+use super::DaemonError;
 use super::log::{self, RateLimit};
 use super::map_file;
 use super::options::Config;
-use super::process::{self, Detached, PidFile, ProcessError, Starter};
+use super::process::{self, Detached, PidFile, Starter};
 use super::routes::{RouteOptions, RouteTable, RouteTableError};
-use super::status::{Board, StatusServer, StatusSocketError, Surroundings, state_name};
-use crate::link::LinkError;
+use super::signals::StopSignals;
+use super::status::{Board, StatusServer, Surroundings, state_name};
 use crate::link::ethernet::{Frame, MAX_FRAME_BYTES};
 use crate::link::interface::{Change, Monitor};
 use crate::link::port::Port;
@@ -37,41 +36,6 @@ const VERSION_LINE_INTERVAL: Duration = Duration::from_secs(60);
 const DROP_LINE_INTERVAL: Duration = Duration::from_secs(1);
 /// Peers whose last line is remembered.
 const PEERS_REMEMBERED: usize = 1024;
-
-/// A daemon that cannot run, or that did not reach what it was to.
-#[derive(Debug, Error)]
-pub enum DaemonError {
-    /// The interface cannot be used.
-    #[error(transparent)]
-    Link(#[from] LinkError),
-    /// It cannot run in the background.
-    #[error(transparent)]
-    Process(#[from] ProcessError),
-    /// The status socket cannot be served.
-    #[error(transparent)]
-    Status(#[from] StatusSocketError),
-    /// The log file cannot be opened.
-    #[error("cannot open {}", path.display())]
-    Log {
-        /// The file.
-        path: std::path::PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The kernel refused.
-    #[error("cannot start the runtime")]
-    Runtime(#[source] io::Error),
-    /// `--map-once`, and time ran out.
-    #[error("mapping was not complete everywhere within {} s: this agent is {state}, {missing}", limit.as_secs())]
-    MapOnceLimit {
-        /// The limit.
-        limit: Duration,
-        /// Where the agent is in its life.
-        state: &'static str,
-        /// Who is missing, in words.
-        missing: String,
-    },
-}
 
 /// Runs the agent of one interface until it is told to stop (SIGTERM, SIGINT), or with `map_once`
 /// until mapping is complete everywhere.
@@ -102,7 +66,7 @@ pub fn run(config: Config) -> Result<ExitCode, DaemonError> {
 }
 
 async fn serve(config: Config, starter: Option<Starter>) -> Result<(), DaemonError> {
-    let mut signals = Signals::new().map_err(DaemonError::Runtime)?;
+    let mut signals = StopSignals::new().map_err(DaemonError::Runtime)?;
     // The monitor first: then no change is missed between looking and listening.
     let monitor = Monitor::new()?;
     let needed_mtu = u32::try_from(config.settings.piece_bytes + MESSAGE_OVERHEAD_BYTES).unwrap_or(u32::MAX);
@@ -186,7 +150,7 @@ impl Driver {
         &mut self,
         monitor: &Monitor,
         server: &StatusServer,
-        signals: &mut Signals,
+        signals: &mut StopSignals,
     ) -> Result<(), DaemonError> {
         // What changed before the monitor was heard for the first time.
         self.port.apply(&Change::Missed);
@@ -395,23 +359,5 @@ async fn finished(computing: &mut Option<JoinHandle<Computed>>) -> Option<Comput
     match computing {
         Some(handle) => handle.await.ok(),
         None => pending().await,
-    }
-}
-
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Signals {
-    fn new() -> io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
-    }
-
-    async fn told_to_stop(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
     }
 }

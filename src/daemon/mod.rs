@@ -6,13 +6,18 @@
 //! - [`options`]: what the user may set, on the command line and in a configuration file.
 //! - [`status`]: the status socket: what it says, its bytes, server and client.
 //! - [`process`]: running in the background: fork, pid file.
+//! - [`signals`]: being told to stop.
 //! - [`log`]: where log lines go, and how often.
 
 pub mod driver;
+mod error;
 mod fork;
 pub mod log;
 pub mod map_file;
 pub mod options;
 pub mod process;
 pub mod routes;
+pub mod signals;
 pub mod status;
+
+pub use error::DaemonError;

@@ -19,6 +19,7 @@ use tracing::{error, info};
 
 use crate::daemon::log;
 use crate::daemon::process::{self, Detached, PidFile, ProcessError};
+use crate::daemon::signals::StopSignals;
 use crate::link::LinkError;
 use crate::link::ethernet::Marking;
 use crate::link::interface::{Change, Interface, Monitor};
@@ -92,7 +93,8 @@ pub fn run(config: &Config) -> Result<ExitCode, XbarError> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(XbarError::Runtime)?;
     LocalSet::new().block_on(&runtime, async {
-        let mut signals = Signals::new().map_err(XbarError::Runtime)?;
+        let mut stop = StopSignals::new().map_err(XbarError::Runtime)?;
+        let mut show = signal(SignalKind::user_defined1()).map_err(XbarError::Runtime)?;
         // The monitor first: then no change is missed between looking and listening.
         let monitor = Monitor::new()?;
         let switch = Rc::new(open(config)?);
@@ -108,7 +110,7 @@ pub fn run(config: &Config) -> Result<ExitCode, XbarError> {
         if let Some(starter) = starter {
             starter.ready()?;
         }
-        watch(&switch, &monitor, &mut signals).await?;
+        watch(&switch, &monitor, &mut stop, &mut show).await?;
         switch.log_counters();
         Ok(ExitCode::SUCCESS)
     })
@@ -140,7 +142,12 @@ fn derive_tag(config: &Config) -> Result<u64, XbarError> {
 }
 
 /// Follows interfaces and signals until told to stop.
-async fn watch(switch: &Switch, monitor: &Monitor, signals: &mut Signals) -> Result<(), XbarError> {
+async fn watch(
+    switch: &Switch,
+    monitor: &Monitor,
+    stop: &mut StopSignals,
+    show: &mut Signal,
+) -> Result<(), XbarError> {
     // What changed before the monitor was heard for the first time.
     switch.apply(&Change::Missed);
     loop {
@@ -152,25 +159,8 @@ async fn watch(switch: &Switch, monitor: &Monitor, signals: &mut Signals) -> Res
                     return Err(error.into());
                 }
             },
-            _ = signals.counters.recv() => switch.log_counters(),
-            _ = signals.terminate.recv() => return Ok(()),
-            _ = signals.interrupt.recv() => return Ok(()),
+            _ = show.recv() => switch.log_counters(),
+            () = stop.told_to_stop() => return Ok(()),
         }
-    }
-}
-
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    counters: Signal,
-}
-
-impl Signals {
-    fn new() -> io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            counters: signal(SignalKind::user_defined1())?,
-        })
     }
 }

@@ -145,7 +145,7 @@ fn a_version_that_is_not_spoken_is_logged_once_and_counted_each_time() {
             sender.send(&[], &frame).unwrap();
         }
     });
-    let line = line_with("77", &mut log);
+    let line = line_with("version 77 ", &mut log);
     assert!(line.contains("one version"), "{line}");
     let counted = || {
         let output = Command::new(MAPPER)
@@ -160,7 +160,7 @@ fn a_version_that_is_not_spoken_is_logged_once_and_counted_each_time() {
     }
     agent_ends(&mut agent);
     let rest: Vec<_> = log.map_while(Result::ok).collect();
-    assert!(!rest.iter().any(|line| line.contains("77")), "{rest:?}");
+    assert!(!rest.iter().any(|line| line.contains("version 77 ")), "{rest:?}");
 }
 
 /// Ends an agent as a user would.

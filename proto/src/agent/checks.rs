@@ -26,7 +26,7 @@ pub(super) enum Check {
         /// bit `p % 8` of byte `p / 8`.
         in_use: Option<Box<[u8; 32]>>,
     },
-    /// A probe that nothing must answer: at an empty port, or one that asks a plain xbar who it is.
+    /// A probe that nothing must answer: an empty port, or an xbar without identity.
     Silent(ProbeCheck),
     /// A scout that this host's agent must answer.
     Host {
@@ -156,11 +156,15 @@ impl<'a> Planner<'a> {
             if !self.may_own(index) {
                 continue;
             }
-            if self.owner(index, 0) == self.own {
-                checks.extend(self.xbar(index, xbar.tag));
-            }
-            if xbar.tag.is_none() {
-                self.empty_ports(index, &mut checks);
+            match xbar.tag {
+                Some(tag) if self.owner(index, 0) == self.own => checks.extend(self.xbar(index, tag)),
+                Some(_) => {}
+                None => {
+                    if self.owner(index, 0) == self.own {
+                        checks.extend(self.no_identity(index));
+                    }
+                    self.empty_ports(index, &mut checks);
+                }
             }
         }
         self.hosts(&mut checks);
@@ -202,21 +206,31 @@ impl<'a> Planner<'a> {
         ProbeCheck { route, left, kind: ProbeKind::Identify, suspect: Some(near) }
     }
 
-    /// A tagged xbar's stamp: its identity, and the carriers of all its ports in one frame. A plain
-    /// one must have none: it may be new, or have been taken for plain when frames were lost.
-    fn xbar(&self, xbar: u32, tag: Option<u64>) -> Option<Check> {
+    /// A plain xbar tells no identity. One that does has taken its place, or was taken for plain
+    /// when its stamps were lost.
+    fn no_identity(&self, xbar: u32) -> Option<Check> {
+        // Without a suspect port all is explored anew.
+        let probe = ProbeCheck { suspect: None, ..self.ask_identity(xbar)?.0 };
+        Some(Check::Silent(probe))
+    }
+
+    /// A tagged xbar's stamp: its identity, and the carriers of all its ports in one frame.
+    fn xbar(&self, xbar: u32, tag: u64) -> Option<Check> {
+        let (probe, arrival) = self.ask_identity(xbar)?;
+        let in_use = Some(Box::new(self.used[xbar as usize]));
+        Some(Check::Stamped { probe, tag, arrival, in_use })
+    }
+
+    /// An identify probe to an xbar, and the port by which it comes in.
+    fn ask_identity(&self, xbar: u32) -> Option<(ProbeCheck, u8)> {
         let way = self.ways.to(xbar)?;
         let mut route = way.forward();
         route.push(Element::Identify);
         let back = way.back();
         let left = back.hops() as u8 + 1;
         route.extend(back.elements());
-        // Without a suspect port all is explored anew.
-        let suspect = tag.is_some().then_some(way.entry);
-        let probe = ProbeCheck { route, left, kind: ProbeKind::Identify, suspect };
-        let Some(tag) = tag else { return Some(Check::Silent(probe)) };
-        let in_use = Some(Box::new(self.used[xbar as usize]));
-        Some(Check::Stamped { probe, tag, arrival: way.entry.port, in_use })
+        let probe = ProbeCheck { route, left, kind: ProbeKind::Identify, suspect: Some(way.entry) };
+        Some((probe, way.entry.port))
     }
 
     /// The empty ports of a plain xbar that are in this share: each must stay silent.

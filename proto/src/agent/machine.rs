@@ -72,6 +72,8 @@ pub struct Agent {
     pub(super) timers: [Option<Instant>; Timer::COUNT],
     /// Where the invalid map is known not to hold.
     pub(super) suspects: Vec<PortRef>,
+    /// The map under which a parent was last lost, and how often that happened.
+    pub(super) parent_losses: (MapVersion, u32),
     /// Who was heard while there was no map to look them up in, and the way to them.
     pub(super) heard: Vec<(Mac, Route)>,
     pub(super) mapping_cause: String,
@@ -113,6 +115,7 @@ impl Agent {
             requests,
             timers: [None; Timer::COUNT],
             suspects: Vec::new(),
+            parent_losses: (MapVersion::NONE, 0),
             heard: Vec::new(),
             mapping_cause: String::new(),
             backoff: Backoff::default(),

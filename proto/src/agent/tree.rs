@@ -94,7 +94,24 @@ impl Agent {
         if self.fetching() == Some(version) || outranked {
             return;
         }
+        if self.lost_parents_under(version) {
+            let (route, way_back) = way;
+            let rank = info.rank;
+            self.follow(
+                now,
+                Parent { rank, route, way_back, provisional: false, last_heard: now, since: now },
+            );
+            return self.report_to_parent(now);
+        }
         self.begin_fetch(now, info, way, Some(level));
+    }
+
+    /// Whether this agent gave a map up more than once because its parent did not answer. Once may
+    /// be bad luck. But a parent that is alive, and still does not answer over the map's route to
+    /// it, shows that the map does not hold: to take the same map again would go on for ever.
+    fn lost_parents_under(&self, version: MapVersion) -> bool {
+        let given_up = self.held.as_ref().is_some_and(|held| !held.valid && held.version == version);
+        given_up && self.parent_losses.0 == version && self.parent_losses.1 > 1
     }
 
     /// The parent in the tree has said something of itself.

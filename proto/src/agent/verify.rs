@@ -183,9 +183,10 @@ impl Cycle {
     }
 }
 
+/// Something that was silent answers: a port that was empty, or an xbar that had no identity.
 fn appeared(probe: &ProbeCheck) -> Step {
     let cause = match probe.kind {
-        ProbeKind::Identify => "an xbar tells its identity that had none",
+        ProbeKind::Identify => "an xbar tells an identity that had none",
         ProbeKind::Loopback | ProbeKind::Compare => "something answers at a port that was empty",
     };
     Step::Failed { cause: cause.into(), suspect: probe.suspect }

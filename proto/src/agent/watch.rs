@@ -6,7 +6,7 @@ use super::machine::{Agent, Timer};
 use super::requests::Asked;
 use super::verify::{Cycle, Phase, Step};
 use crate::map::ways::follow;
-use crate::map::{PortRef, decode_pieces};
+use crate::map::{MapVersion, PortRef, decode_pieces};
 use crate::wire::{AgentState, Info, Message, Probe, Reason};
 use crate::{Instant, Mac};
 
@@ -187,6 +187,9 @@ impl Agent {
 
     /// The parent is gone: nobody above can be told, so this agent maps from scratch.
     pub(super) fn parent_lost(&mut self, now: Instant) {
+        let version = self.held.as_ref().map_or(MapVersion::NONE, |held| held.version);
+        let (lost_under, losses) = self.parent_losses;
+        self.parent_losses = (version, if lost_under == version { losses.saturating_add(1) } else { 1 });
         self.map_again(now, "its parent is gone");
     }
 

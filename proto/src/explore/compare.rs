@@ -19,9 +19,17 @@ pub(super) struct Compares {
     todo: VecDeque<Compare>,
     /// Pairs of ports that are not the ends of one cable. Any order, any names of the ports.
     refuted: Vec<(At, At)>,
+    /// Questions ever queued, retries counted.
+    queued: usize,
+    /// They were more than [`Compares::MOST`].
+    pub(super) overflowed: bool,
 }
 
 impl Compares {
+    /// Most compares of an exploration: many times what real fabrics need (a torus of 100 xbars with a
+    /// single host: under 4,000), and a bound on what a fabric can cost that a host makes believe.
+    const MOST: usize = 1 << 18;
+
     pub(super) fn is_empty(&self) -> bool {
         self.todo.is_empty()
     }
@@ -32,6 +40,7 @@ impl Compares {
 
     pub(super) fn push(&mut self, compare: Compare) {
         self.todo.push_back(compare);
+        self.queued += 1;
     }
 
     /// The two ports are not the ends of one cable.
@@ -66,6 +75,10 @@ impl Explorer {
                 // One already asked for another sight is waited for.
                 let is_waited_for = self.compares.todo.iter().any(|c| pair(c.from, c.to) == pair(from, to));
                 is_new &= is_refuted && !is_waited_for;
+                if self.compares.queued >= Compares::MOST {
+                    self.compares.overflowed = true;
+                    return false;
+                }
                 if !is_refuted {
                     asked.insert(pair(from, to));
                     self.compares.push(Compare { sight, from, to, sent: 0, stamp: None });

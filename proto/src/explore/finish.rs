@@ -4,9 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
 use super::knowledge::{At, Far};
-use super::routes::Way;
 use super::xbar::{Stage, XbarState};
-use super::{ExploreError, Explorer, KnownHost};
+use super::{ExploreError, Explorer};
 use crate::map::{Cable, Host, Map, MapVersion, PortRef, Xbar};
 
 impl Explorer {
@@ -84,17 +83,5 @@ impl Explorer {
             return Err(ExploreError::TooManyXbars);
         }
         Ok(numbers)
-    }
-
-    pub(super) fn reachable_hosts(&self) -> Vec<KnownHost> {
-        let others = self.known.hosts().iter().enumerate().skip(1);
-        let reached = others.filter_map(|(index, known)| {
-            let way = match known.at {
-                _ if self.direct == Some(index as u32) => Way::default(),
-                at => at.and_then(|at| Way::out_of(&self.known, at.node, at.delta))?,
-            };
-            Some(KnownHost { host: known.host, route: way.there(), way_back: way.way_back() })
-        });
-        reached.collect()
     }
 }

@@ -8,7 +8,7 @@
 //! - A tagged xbar says who it is and which ports have carrier: those ports are probed, each cable
 //!   from the end that is reached first, as the stamp names the port at the other end.
 //! - A plain xbar says nothing. What is seen at the end of a route is a *sight* of some xbar, and
-//!   sights that are one xbar are joined by what they lead to ([`knowledge`]). A **glance** (a few
+//!   sights that are one xbar are joined by what they lead to. A **glance** (a few
 //!   probes where hosts are likely) tells most sights. The rest are **studied**, a few sights at a
 //!   time: their ports and what is behind those. Sights that even this does not tell apart are
 //!   **compared** with what they may still be: the cables of known xbars whose far end is unknown.
@@ -112,6 +112,12 @@ pub enum ExploreError {
     /// More xbars than a map can hold.
     #[error("the fabric has more xbars than the 65,535 that a map can hold")]
     TooManyXbars,
+    /// Large parts of plain xbars that are wired alike and have no hosts.
+    #[error(
+        "too many plain xbars without hosts look alike; set plain_ports to their real number of ports, \
+         put hosts on some of them, or use tagged ones"
+    )]
+    TooAlike,
     /// More hosts than an exploration can hold.
     #[error("the fabric has more than the 65,535 hosts that an exploration can hold")]
     TooManyHosts,
@@ -147,17 +153,6 @@ impl ExploreCost {
     pub const fn total(&self) -> u64 {
         self.loopbacks + self.identifies + self.scouts + self.compares
     }
-}
-
-/// A host that was met, and how to reach it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct KnownHost {
-    /// The host.
-    pub host: Host,
-    /// The way there.
-    pub route: Route,
-    /// The way from there to here.
-    pub way_back: Route,
 }
 
 /// Ids of requests have 31 bits: agents mark other ids by the bit left over.
@@ -263,6 +258,10 @@ impl Explorer {
     pub fn poll_probe(&mut self, now: Instant) -> Option<Request> {
         while !self.finished && self.pending.len() < self.settings.probe_window {
             let Some((job, class)) = self.choose() else {
+                if self.compares.overflowed {
+                    self.end(Err(ExploreError::TooAlike));
+                    continue;
+                }
                 if !self.pending.is_empty() {
                     return None;
                 }
@@ -323,11 +322,6 @@ impl Explorer {
     /// What was sent so far.
     pub const fn cost(&self) -> ExploreCost {
         self.cost
-    }
-
-    /// The other hosts met so far, in the order of meeting.
-    pub fn known_hosts(&self) -> Vec<KnownHost> {
-        self.reachable_hosts()
     }
 
     /// Forgets the deadlines of what was answered, so that the first one is of something pending.

@@ -52,7 +52,7 @@ fn instruction(words: &mut Words<'_>, line: usize, plan: &mut FaultPlan) -> Resu
         "random" => plan.random.push(words.random()?),
         "loss" | "corrupt" | "duplicate" | "jitter" => {
             let (begin, end) = words.noise(first)?;
-            let (from, until) = words.from_until()?;
+            let (from, until) = words.span()?;
             add(from, begin);
             if let Some(until) = until {
                 add(until, end);
@@ -181,7 +181,7 @@ impl<'a> Words<'a> {
         Ok(RandomFaults { count, kind, from, until, mend_after })
     }
 
-    fn from_until(&mut self) -> Result<(Instant, Option<Instant>), String> {
+    fn span(&mut self) -> Result<(Instant, Option<Instant>), String> {
         let (mut from, mut until) = (Instant::ZERO, None);
         while let Some(word) = self.next() {
             match word {

@@ -47,7 +47,7 @@ impl Report {
             leader,
             parts: verdict.leaders.len(),
             live_hosts: hosts.filter(|&host| world.is_live(host)).count(),
-            configured_ms: world.configured_at().map(|at| at.as_millis_f64()),
+            configured_ms: world.configured_at().map(mapper_proto::Instant::as_millis_f64),
             ports: world.plant().ends().filter(|end| matches!(end.node, Node::Xbar(_))).count(),
             totals: world.totals(),
             stats: world.stats(),
@@ -186,7 +186,7 @@ impl LeaderReport {
         Some(Self {
             name: world.plant().name(Node::Host(leader.host)).to_owned(),
             status: world.status(leader.host)?,
-            mapped_ms: leader.mapped_at.map(|at| at.as_millis_f64()),
+            mapped_ms: leader.mapped_at.map(mapper_proto::Instant::as_millis_f64),
         })
     }
 }

@@ -5,11 +5,11 @@
 //! destination, and several searches for every set of routes, among which destinations take turns.
 //!
 //! Hops come first and never change, so what Dijkstra's algorithm would find again in each search is
-//! found once: the states in the order of their distance ([`distances`]), and for each the channels by
-//! which a shortest legal route may enter it ([`choices`]). A search then picks one entry a state:
+//! found once: the states in the order of their distance (`distances`), and for each the channels by
+//! which a shortest legal route may enter it (`choices`). A search then picks one entry a state:
 //! first one that makes a route unlike all earlier ones, then the one with the least load on the way,
-//! then the first in random order ([`search`]). As soon as an xbar with hosts has its route, the
-//! channels on it carry so many routes more ([`loads`]).
+//! then the first in random order (`search`). As soon as an xbar with hosts has its route, the
+//! channels on it carry so many routes more (`loads`).
 
 mod choices;
 mod distances;

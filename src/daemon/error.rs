@@ -1,0 +1,46 @@
+//! Why a daemon cannot run.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::process::ProcessError;
+use super::status::StatusSocketError;
+use crate::link::LinkError;
+
+/// A daemon that cannot run, or that did not reach what it was to.
+#[derive(Debug, Error)]
+pub enum DaemonError {
+    /// The interface cannot be used.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// It cannot run in the background.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// The status socket cannot be served.
+    #[error(transparent)]
+    Status(#[from] StatusSocketError),
+    /// The log file cannot be opened.
+    #[error("cannot open {}", path.display())]
+    Log {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The kernel refused.
+    #[error("cannot start the runtime")]
+    Runtime(#[source] io::Error),
+    /// `--map-once`, and time ran out.
+    #[error("mapping was not complete everywhere within {} s: this agent is {state}, {missing}", limit.as_secs())]
+    MapOnceLimit {
+        /// The limit.
+        limit: Duration,
+        /// Where the agent is in its life.
+        state: &'static str,
+        /// Who is missing, in words.
+        missing: String,
+    },
+}
