@@ -9,7 +9,7 @@ use super::checks::{self, Check};
 use crate::Mac;
 use crate::map::ways::{Ways, turn};
 use crate::map::{Host, Map, MapVersion, PortRef, Rank, host_type};
-use crate::wire::{Info, Route};
+use crate::wire::{AgentState, Info, Route};
 
 /// A child in the tree, and what it last said.
 #[derive(Clone, Debug)]
@@ -103,6 +103,11 @@ impl Held {
         self.children.iter_mut().find(|c| c.mac == mac)
     }
 
+    /// Whether routes are in place, or it is known that there are none.
+    pub(super) const fn is_done(&self) -> bool {
+        self.routed || self.routing_failure.is_some()
+    }
+
     /// Whether this agent and all below it are configured with this map.
     pub(super) fn subtree_complete(&self) -> bool {
         self.valid && self.routed && self.children.iter().all(|c| c.complete)
@@ -120,7 +125,8 @@ impl Child {
         self.complete = same && info.flags.subtree_complete;
         if same {
             self.stale_cycles = 0;
-            self.trouble = None;
+            self.trouble =
+                (info.state == AgentState::Routing).then(|| "has no routes, or not yet".to_owned());
         } else {
             self.trouble = Some(if info.version.is_some() {
                 format!("holds map {} instead of {version}", info.version)

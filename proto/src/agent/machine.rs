@@ -79,6 +79,9 @@ pub struct Agent {
     pub(super) mapping_cause: String,
     pub(super) backoff: Backoff,
     pub(super) failed_mappings: u32,
+    /// Mappings in a row that made the same map, and when the map last changed.
+    pub(super) futile_mappings: u32,
+    pub(super) last_change: Instant,
     pub(super) next_probe: u32,
     /// A mapper has asked for quiet.
     pub(super) paused: bool,
@@ -120,6 +123,8 @@ impl Agent {
             mapping_cause: String::new(),
             backoff: Backoff::default(),
             failed_mappings: 0,
+            futile_mappings: 0,
+            last_change: now,
             next_probe,
             paused: false,
             printeur: false,
@@ -339,9 +344,7 @@ impl Agent {
 
     /// Learns that there are no routes for this map, and why.
     pub fn handle_routing_failure(&mut self, now: Instant, version: MapVersion, why: String) {
-        if let Some(held) = self.held.as_mut().filter(|held| held.version == version) {
-            held.routing_failure = Some(why);
-        }
+        self.take_routing_failure(now, version, why);
         self.pump(now);
     }
 

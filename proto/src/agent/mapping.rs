@@ -20,6 +20,14 @@ pub(super) const LONGEST_PAUSE_MS: u16 = 5000;
 /// Longest wait before a failed exploration is begun anew.
 const LONGEST_RETRY: Duration = Duration::from_secs(1);
 
+/// So many mappings in a row may make the same map before the mapper slows down.
+const FUTILE_MAPPINGS_ALLOWED: u32 = 3;
+/// Waits before the mappings after those; shorter than the others' patience with a mapper.
+const FIRST_FUTILE_WAIT: Duration = Duration::from_millis(500);
+const LONGEST_FUTILE_WAIT: Duration = Duration::from_secs(8);
+/// After so long the count begins anew.
+const FUTILE_MEMORY: Duration = Duration::from_secs(300);
+
 /// An exploration under way.
 #[derive(Debug)]
 pub(super) struct Mapping {
@@ -68,6 +76,12 @@ impl Agent {
         }
         if self.settings.map_incrementally && self.last_mapping.is_some() {
             return step * 2;
+        }
+        // Whatever calls for a new map again and again, and is not in the map, must not keep the
+        // fabric busy.
+        if self.futile_mappings > FUTILE_MAPPINGS_ALLOWED {
+            let doublings = (self.futile_mappings - FUTILE_MAPPINGS_ALLOWED).min(10);
+            return (FIRST_FUTILE_WAIT * (1 << doublings)).min(LONGEST_FUTILE_WAIT);
         }
         // Never two mappings back to back: a flapping cable must not keep the fabric busy.
         let rested = self.last_mapping.map_or(Duration::MAX, |last| now.since(last.ended));
@@ -244,7 +258,23 @@ impl Agent {
         }
         let pieces = encode_pieces(&map, self.settings.piece_bytes);
         if let Some(held) = Held::new(&map, pieces, self.settings.mac, self.settings.xbar_check) {
+            self.count_futile(now, &held);
             self.install(now, held, map);
+        }
+    }
+
+    /// Counts mappings in a row, shortly after each other, that made the same map.
+    fn count_futile(&mut self, now: Instant, held: &Held) {
+        let same = self
+            .held
+            .as_ref()
+            .is_some_and(|before| before.version.mac == self.settings.mac && before.digest == held.digest);
+        let recent = now.since(self.last_change) < FUTILE_MEMORY;
+        if same && recent && !self.settings.thrash {
+            self.futile_mappings += 1;
+        } else {
+            self.futile_mappings = 0;
+            self.last_change = now;
         }
     }
 

@@ -20,7 +20,8 @@ pub struct Settings {
     pub start_delay: Duration,
     /// Most ports that a plain xbar can have (a plain xbar cannot be asked).
     pub plain_ports: u8,
-    /// Longest way, in xbars, that exploration follows.
+    /// Longest route, in xbars: for the driver, which computes the routes. Exploration goes as far
+    /// as frames can, so that too deep a fabric is reported and not half mapped.
     pub max_hops: usize,
     /// How long to wait for the answer to a probe or scout.
     pub probe_timeout: Duration,
@@ -89,7 +90,7 @@ impl From<&Settings> for ExploreSettings {
     fn from(settings: &Settings) -> Self {
         Self {
             plain_ports: settings.plain_ports,
-            max_hops: settings.max_hops,
+            max_hops: ExploreSettings::MAX_HOPS,
             probe_timeout: settings.probe_timeout,
             probe_tries: settings.probe_tries,
             probe_window: settings.probe_window,

@@ -49,9 +49,22 @@ impl Agent {
         self.completeness_changed(now);
     }
 
+    /// The driver cannot route by this map. This agent stays without routes and says why; it still
+    /// hands the map down and verifies, so that all others can work and a mend is noticed.
+    pub(super) fn take_routing_failure(&mut self, now: Instant, version: MapVersion, why: String) {
+        let Some(held) = self.held.as_mut().filter(|held| held.version == version && held.valid) else {
+            return;
+        };
+        held.routing_failure = Some(why);
+        let children: Vec<_> = held.children.iter().map(|child| child.mac).collect();
+        for child in children {
+            self.tell_child(now, child);
+        }
+    }
+
     /// Tells a child to collect the map, or that the network is complete.
     pub(super) fn tell_child(&mut self, now: Instant, mac: Mac) {
-        let Some(held) = self.held.as_ref().filter(|held| held.valid && held.routed) else { return };
+        let Some(held) = self.held.as_ref().filter(|held| held.valid && held.is_done()) else { return };
         let reason = Reason::Tree { version: held.version, level: held.leader.level };
         let Some(way) = held.routes.get(&mac).cloned() else { return };
         if !self.requests.waits_for(Asked::ChildNotice(mac)) {

@@ -7,7 +7,7 @@ use super::requests::Asked;
 use super::verify::{Cycle, Phase, Step};
 use crate::map::ways::follow;
 use crate::map::{MapVersion, PortRef, decode_pieces};
-use crate::wire::{AgentState, Info, Message, Probe, Reason};
+use crate::wire::{Info, Message, Probe, Reason};
 use crate::{Instant, Mac};
 
 /// A child that holds another map, or none, for so many cycles makes the map invalid.
@@ -17,7 +17,7 @@ impl Agent {
     /// Begins a cycle of verification.
     pub(super) fn begin_cycle(&mut self, now: Instant) {
         let Some(held) = self.held.as_ref().filter(|held| held.valid) else { return };
-        if self.paused || self.state == AgentState::Routing {
+        if self.paused || !held.is_done() {
             return self.set_timer(Timer::Verify, now + self.settings.verify_pause);
         }
         if self.settings.thrash && held.parent.is_none() && held.network_complete {

@@ -60,6 +60,11 @@ pub struct ExploreSettings {
     pub probe_window: usize,
 }
 
+impl ExploreSettings {
+    /// The longest way that probes can follow there and back, in xbars.
+    pub const MAX_HOPS: usize = Route::MAX_BYTES / 4 - 1;
+}
+
 /// Something to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Request {
@@ -200,7 +205,7 @@ impl Explorer {
         let settings = ExploreSettings {
             plain_ports: settings.plain_ports.clamp(1, 32),
             // The way there and back, in two-byte elements, must fit a route.
-            max_hops: settings.max_hops.clamp(1, Route::MAX_BYTES / 4 - 1),
+            max_hops: settings.max_hops.clamp(1, ExploreSettings::MAX_HOPS),
             probe_tries: settings.probe_tries.clamp(1, 16),
             probe_window: settings.probe_window.max(1),
             ..*settings

@@ -397,7 +397,7 @@ mod tests {
         let (route, rest) = split_route(&payload).unwrap();
         assert_eq!((route.to_string().as_str(), rest), ("3,@144,?", &frame[..]));
         assert_eq!(split_route(&[0xff]), Err(FrameError::BadRoute));
-        assert_eq!(split_route(&[0x80; 97]), Err(FrameError::BadRoute));
+        assert_eq!(split_route(&[0x80; Route::MAX_BYTES + 1]), Err(FrameError::BadRoute));
         assert_eq!(split_route(&[]), Ok((Route::new(), &[][..])));
     }
 

@@ -337,7 +337,7 @@ mod tests {
             (&[][..], "- > [the frame is too short] no bytes"),
             (&[0x83, 0xff, 1], "3 > [byte 0xff begins no route element] ff01"),
             (&[0x83, 0xc0], "3 > [the route ends inside an element] c0"),
-            (&[0x80; 100], "[the route is longer than 96 bytes] > [the frame is too short] no bytes"),
+            (&[0x80; 260], "[the route is longer than 252 bytes] > [the frame is too short] no bytes"),
             (&[0, 0, 0, 8, 1], "- > [frame type 0x00000008 is not known here] 0000000801"),
             (&good[..12], "- > mapper [the frame is too short] 0000700f0100002603000000"),
             (

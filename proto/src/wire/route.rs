@@ -62,9 +62,9 @@ impl Element {
 }
 
 impl Route {
-    /// Most bytes in a route: there and back over the longest way, in two-byte elements, and
-    /// then some.
-    pub const MAX_BYTES: usize = 96;
+    /// Most bytes in a route: there and back over 62 xbars, in two-byte elements. Its length travels
+    /// as one byte.
+    pub const MAX_BYTES: usize = 252;
 
     /// The route without elements: to whatever is at the other end of the cable.
     pub const fn new() -> Self {

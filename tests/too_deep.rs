@@ -1,0 +1,50 @@
+//! A fabric deeper than the longest route: told, host by host, and no reason to map for ever.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::time::Duration;
+
+use mapper::cli::sim::Computer;
+use mapper_proto::Instant;
+use mapper_proto::agent::Status;
+use mapper_proto::wire::AgentState;
+use mapper_sim::setup::Setup;
+use mapper_sim::topology::generate;
+use mapper_sim::world::Until;
+
+/// What the agents say after so many seconds.
+fn statuses(spec: &str, seconds: u64) -> Vec<Status> {
+    let fabric = generate(spec).unwrap();
+    let setup = Setup::default();
+    let mut world = setup.world(&fabric, Computer::new(&setup)).unwrap();
+    let end = Duration::from_secs(seconds);
+    world.run(Until::After(end), Instant::ZERO + end).unwrap();
+    (0..fabric.map.hosts.len() as u32).map(|host| world.status(host).unwrap()).collect()
+}
+
+#[test]
+fn hosts_too_far_apart_say_so_and_all_others_work() {
+    let statuses = statuses("mesh:x=12", 10);
+    let version = statuses[0].version;
+    assert!(version.is_some());
+    for (position, status) in statuses.iter().enumerate() {
+        assert_eq!(status.version, version, "one map for all");
+        assert!(!status.network_complete, "h{} calls the network complete", position + 1);
+        if position == 0 || position == 11 {
+            let why = &status.unreachable.iter().find(|host| host.mac == status.rank.mac).unwrap().why;
+            assert!(why.contains("12 hops") && why.contains("02:00:00:00:00:0c"), "{why}");
+            assert!(why.contains("02:00:00:00:00:01"), "{why}");
+        } else {
+            assert_eq!(status.state, AgentState::Configured);
+        }
+    }
+    let mapped = statuses[11].sent.switch_probes;
+    assert!(mapped < 500, "{mapped} probes: the map is made again and again");
+}
+
+#[test]
+fn what_no_probe_can_reach_does_not_keep_the_fabric_busy() {
+    // More xbars in a row than a route has room for.
+    let probes = |seconds| statuses("mesh:x=70", seconds).iter().map(|s| s.sent.switch_probes).max().unwrap();
+    let (first, second) = (probes(60), probes(120));
+    assert!(second < 2 * first, "{first} probes in one minute, {second} in two");
+}
