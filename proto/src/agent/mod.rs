@@ -5,15 +5,17 @@
 //! happened (`poll_*`). Time is passed in and never goes back.
 //!
 //! ```text
-//!            a higher mapper is met                its parent says: collect the map
-//! Mapping ------------------------------> Passive ---------------------------------> Fetching
-//!    |  ^                                  |   ^                                        |
-//!    |  | parent silent                    |   | map invalid (not the global mapper)    | all
-//!    |  +----------------------------------+   |                                        | pieces
-//!    | explored                                |            routes in place             v
-//!    +---------------------------------------> | Configured <------------------------ Routing
-//!                                                  (verifies, for ever)
+//! Starting --slept--> Mapping --explored--> Routing --routes in place--> Configured
+//!                      |   ^                  ^                          (verifies, for ever)
+//!   a higher mapper met|   |parent silent     |all pieces here               |
+//!                      v   |                  |                              | map invalid
+//!                     Passive --- told to --> Fetching                       v
+//!                        ^        collect                  the global mapper: Mapping
+//!                        +-------------------------------- all others: Passive
 //! ```
+//!
+//! A mapper that finds no other host is Isolated instead of Configured. Level 0 stays Starting
+//! until a mapper finds it.
 //!
 //! One file a concern: `machine` (what comes in is told apart), `contact` (election), `mapping`,
 //! `fetch` (distribution), `tree` and `held` (the map in force), `watch`, `verify` and `checks`
