@@ -128,8 +128,8 @@ fn errors_say_what_is_wrong() {
 
 #[test]
 fn a_run_that_is_not_configured_says_why() {
-    let error = sim_error(&["clos:hosts=8,ports=4", "--max-hops", "1", "--limit-ms", "3000"]);
-    assert!(error.contains("hops, but at most 1 are allowed"), "{error}");
+    let error = sim_error(&["ring:n=9,hosts=1", "--max-hops", "4", "--limit-ms", "3000"]);
+    assert!(error.contains("hops, but at most 4 are allowed"), "{error}");
     let error = sim_error(&["clos:hosts=8,ports=4", "--limit-ms", "12"]);
     assert!(["starting", "mapping", "passive"].iter().any(|state| error.contains(state)), "{error}");
     let folder = tempfile::tempdir().expect("a folder");

@@ -166,10 +166,7 @@ impl<C: RouteComputer> World<C> {
             for &host in &part.hosts {
                 if let Err(why) = self.look_at(host, alone, &mut first) {
                     let name = self.plant.name(Node::Host(host));
-                    return Some(match &self.hosts[host as usize].routing_failure {
-                        Some(failure) => format!("{name} {why}, without routes: {failure}"),
-                        None => format!("{name} {why}"),
-                    });
+                    return Some(format!("{name} {why}{}", self.first_routing_failure()));
                 }
             }
         }
@@ -181,6 +178,16 @@ impl<C: RouteComputer> World<C> {
             (false, true) => Some("no live hosts".to_owned()),
             (false, false) => None,
         }
+    }
+
+    /// What keeps hosts from routes, which keeps the others from their map; empty if nothing does.
+    fn first_routing_failure(&self) -> String {
+        let live = (0..self.hosts.len() as u32).filter(|&host| self.is_live(host));
+        let mut failed = live.filter_map(|host| {
+            let failure = self.hosts[host as usize].routing_failure.as_ref()?;
+            Some(format!("; {} has no routes: {failure}", self.plant.name(Node::Host(host))))
+        });
+        failed.next().unwrap_or_default()
     }
 
     /// One host: its state, and its map and routes against those of the first of its part.
