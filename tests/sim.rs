@@ -140,8 +140,8 @@ fn a_run_that_is_not_configured_says_why() {
     std::fs::write(&faults, "at 1s kill h1\nat 1s kill h2\n").expect("written");
     let error = sim_error(&["ring:n=2,hosts=1", "--faults", text(&faults)]);
     assert!(error.contains("no live hosts"), "{error}");
-    std::fs::write(&faults, "# one\nat 1s cut leaf1:9\n").expect("written");
-    let error = sim_error(&["clos:hosts=4,ports=16", "--faults", text(&faults)]);
+    std::fs::write(&faults, "# one\nat 1s cut xbar1:8\n").expect("written");
+    let error = sim_error(&["ring:n=3,hosts=1,ports=8", "--faults", text(&faults)]);
     assert!(error.contains("faults.txt:2: the fault cannot strike: no cable"), "{error}");
     std::fs::write(&faults, b"# one\n# \xff\n").expect("written");
     let error = sim_error(&["clos:hosts=8,ports=4", "--faults", text(&faults)]);
