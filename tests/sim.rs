@@ -127,6 +127,124 @@ fn errors_say_what_is_wrong() {
 }
 
 #[test]
+fn a_run_that_is_not_configured_says_why() {
+    let error = sim_error(&["ring:n=9,hosts=1", "--max-hops", "4", "--limit-ms", "3000"]);
+    assert!(error.contains("hops, but at most 4 are allowed"), "{error}");
+    let error = sim_error(&["clos:hosts=8,ports=4", "--limit-ms", "12"]);
+    assert!(["starting", "mapping", "passive"].iter().any(|state| error.contains(state)), "{error}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let faults = folder.path().join("faults.txt");
+    std::fs::write(&faults, "at 70s kill h1\n").expect("written");
+    let error = sim_error(&["clos:hosts=8,ports=4", "--faults", text(&faults)]);
+    assert!(error.contains("faults still to come at 70000 ms, past --limit-ms"), "{error}");
+    std::fs::write(&faults, "at 1s kill h1\nat 1s kill h2\n").expect("written");
+    let error = sim_error(&["ring:n=2,hosts=1", "--faults", text(&faults)]);
+    assert!(error.contains("no live hosts"), "{error}");
+    std::fs::write(&faults, "# one\nat 1s cut xbar1:8\n").expect("written");
+    let error = sim_error(&["ring:n=3,hosts=1,ports=8", "--faults", text(&faults)]);
+    assert!(error.contains("faults.txt:2: the fault cannot strike: no cable"), "{error}");
+    std::fs::write(&faults, b"# one\n# \xff\n").expect("written");
+    let error = sim_error(&["clos:hosts=8,ports=4", "--faults", text(&faults)]);
+    assert!(error.contains("faults.txt:2: this is not UTF-8"), "{error}");
+}
+
+#[test]
+fn parts_are_reported_as_parts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let faults = folder.path().join("faults");
+    std::fs::write(&faults, "at 1s cut leaf1:1\nat 1s remove h5\n").expect("written");
+    let report = sim(&["clos:hosts=8,ports=4", "--faults", text(&faults)]);
+    assert_eq!((report["parts"].as_u64(), report["live_hosts"].as_u64()), (Some(2), Some(7)));
+    assert_eq!(
+        (report["configured"].as_bool(), report["map_matches_fabric"].as_bool()),
+        (Some(false), Some(false))
+    );
+    let why = report["why_not"].as_str().expect("a text");
+    assert_eq!(why, "the fabric is in 2 parts, each configured under its own leader");
+    assert_eq!(report["hosts"], 6);
+}
+
+#[test]
+fn a_lone_host_has_a_map_of_itself() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let map = folder.path().join("map.json");
+    let report = sim(&["ring:n=1,hosts=1", "--map-file", text(&map)]);
+    assert_eq!((report["hosts"].as_u64(), report["configured"].as_bool()), (Some(1), Some(true)));
+    assert_eq!(report["map_matches_fabric"], true);
+    assert_eq!(report["leader"], report["map_version"]["mac"]);
+    assert!(map.exists());
+}
+
+#[test]
+fn noise_does_not_stop_a_run_at_a_wrong_map() {
+    for seed in ["1", "2", "3", "4", "5", "6"] {
+        let report = sim(&["clos:hosts=16,ports=8", "--loss", "10%", "--seed", seed]);
+        assert_eq!(report["map_matches_fabric"], true, "seed {seed}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_the_run() {
+    for (args, status) in [
+        (&["--until", "1e18"][..], 2),
+        (&["--passes", "65"], 2),
+        (&["--max-hops", "24"], 2),
+        (&["--replay", "trace", "--seed", "2"], 2),
+        (&["--replay", "trace", "ring:n=2"], 2),
+        (&["--fault-seed", "1", "--loss", "1%"], 2),
+        (&["--map-file", "/no/such/folder/map"], 1),
+        (&["--map-file", "/"], 1),
+        (&["--routes-dir", "/dev/null/routes"], 1),
+        (&["--trace", "/no/such/folder/trace"], 1),
+        (&["clos:hosts=70000,ports=128"], 1),
+    ] {
+        let output = mapper(&[&["sim"], args].concat());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{args:?}: {stderr}");
+        assert!(!stderr.contains("panicked"), "{args:?}: {stderr}");
+    }
+}
+
+#[test]
+fn full_and_closed_standard_output_do_not_panic() {
+    use std::process::Stdio;
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a full device");
+    let run = |stdout: Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mapper"));
+        command.args(["sim", "ring:n=2"]).stdout(stdout).output().expect("the program runs")
+    };
+    let output = run(full.into());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write standard output"));
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    assert_eq!(run(writer.into()).status.code(), Some(0));
+}
+
+#[test]
+fn a_trace_with_lines_behind_its_end_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("trace");
+    sim(&["ring:n=2", "--trace", text(&trace)]);
+    let lines = std::fs::read_to_string(&trace).expect("a trace");
+    std::fs::write(&trace, format!("{lines}more\n")).expect("written");
+    let error = sim_error(&["--replay", text(&trace)]);
+    assert!(
+        error.contains(&format!("trace:{}: expected nothing behind the end", lines.lines().count() + 1)),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_help_lists_shapes_and_faults() {
+    let output = mapper(&["sim", "--help"]);
+    let help = String::from_utf8_lossy(&output.stdout);
+    for word in ["dragonfly:", "hypercube:", "hostile", "silence", "mend-after", "jitter 50us"] {
+        assert!(help.contains(word), "{word}: {help}");
+    }
+}
+
+#[test]
 fn a_seed_of_the_fault_search_can_be_run_again() {
     let report = sim(&["--fault-seed", "3"]);
     assert_eq!((report["seed"].as_u64(), report["schema"].as_str()), (Some(3), Some("mapper.sim-fault/1")));

@@ -134,6 +134,7 @@ impl Setup {
             timing: self.timing,
             noise: self.noise,
             power_on_spread: self.power_on_spread,
+            fault_file: self.faults.name.clone(),
             ..Options::default()
         };
         let AgentSetup { probe_timeout, probe_tries, probe_window, max_hops, map_incrementally, xbar_check } =

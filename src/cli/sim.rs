@@ -1,6 +1,7 @@
 //! `mapper sim`.
 
 mod computer;
+mod outputs;
 mod report;
 
 pub use computer::{Computer, Table};
@@ -17,17 +18,42 @@ use mapper_sim::search::Scenario;
 use mapper_sim::setup::{FaultFile, Setup};
 use mapper_sim::world::{Stopped, TraceSink, Until, World};
 
-use super::{CliError, Format};
+use super::{CliError, Format, output};
 use crate::formats;
-use crate::formats::json::{Names, map_to_json};
-use crate::formats::routes::{file_name, table_to_json};
 use report::Report;
+
+/// What a trace or a seed of the fault search decides, so that nothing else may.
+const DECIDED: [&str; 20] = [
+    "topology",
+    "seed",
+    "xbars",
+    "faults",
+    "until",
+    "limit_ms",
+    "probe_timeout_ms",
+    "probe_tries",
+    "probe_window",
+    "passes",
+    "max_hops",
+    "non_clos",
+    "map_incrementally",
+    "no_xbar_check",
+    "loss",
+    "corrupt",
+    "duplicate",
+    "jitter_us",
+    "power_on_spread_ms",
+    "receive_queue",
+];
+
+/// Most virtual milliseconds that can be asked for: eleven days.
+const MAX_MS: u64 = 1_000_000_000;
 
 /// Options of `mapper sim`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// A fabric file or a generator's spec.
-    #[arg(default_value = "clos:hosts=128,ports=16")]
+    #[arg(long_help = format!("A fabric file or a generator's spec.\n\n{}", mapper_sim::topology::SHAPES), default_value = "clos:hosts=128,ports=16")]
     topology: String,
     /// Decides everything that is random.
     #[arg(long, default_value_t = 1)]
@@ -36,16 +62,19 @@ pub struct Args {
     #[arg(long, value_enum)]
     xbars: Option<XbarKinds>,
     /// What goes wrong, and when: a line each, like `at 500ms cut leaf1:9`.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", long_help = format!("What goes wrong, and when.\n\n{}", mapper_sim::faults::LANGUAGE))]
     faults: Option<PathBuf>,
     /// When to stop: when all live hosts are configured (after the last fault), or after so many
     /// virtual milliseconds.
+    ///
+    /// If faults have split the fabric, each part is configured under its own leader; the run ends
+    /// then, with exit status 0, and the report says that there are several parts.
     #[arg(long, default_value = "configured", value_name = "configured|MS", value_parser = parse_until)]
     until: Until,
     /// Give up after so many virtual milliseconds.
-    #[arg(long, default_value_t = 60_000, value_name = "MS")]
+    #[arg(long, default_value_t = 60_000, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=MAX_MS))]
     limit_ms: u64,
-    /// Write the global map as mapper.map/1.
+    /// Write the global map (of the largest part) as mapper.map/1.
     #[arg(long, value_name = "FILE")]
     map_file: Option<PathBuf>,
     /// Write every host's routes as mapper.routes/1, a file a host.
@@ -55,10 +84,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Run again what a trace recorded, and stop at the first difference.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "faults", "xbars", "fault_seed"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = DECIDED, conflicts_with_all = ["trace", "fault_seed"])]
     replay: Option<PathBuf>,
     /// Run the scenario that the fault search draws from this seed, with all its checks.
-    #[arg(long, value_name = "N", conflicts_with_all = ["faults", "xbars", "map_file", "routes_dir"])]
+    #[arg(long, value_name = "N", conflicts_with_all = DECIDED, conflicts_with_all = ["map_file", "routes_dir"])]
     fault_seed: Option<u64>,
     /// How long agents wait for the answer to a probe.
     #[arg(long, default_value_t = 1.0, value_name = "MS", value_parser = parse_positive_ms)]
@@ -70,10 +99,10 @@ pub struct Args {
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     probe_window: u16,
     /// Routes a destination.
-    #[arg(long = "passes", visible_alias = "num-passes", default_value_t = 8)]
+    #[arg(long = "passes", visible_alias = "num-passes", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=64))]
     passes: u8,
     /// Longest route, in xbars.
-    #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u8).range(1..=47))]
+    #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u8).range(1..=23))]
     max_hops: u8,
     /// Use up*/down* routes even if the fabric looks like a Clos.
     #[arg(long)]
@@ -94,10 +123,10 @@ pub struct Args {
     #[arg(long, default_value = "0%", value_name = "PERCENT", value_parser = parse_percent)]
     duplicate: f64,
     /// Frames are late by a random time up to this.
-    #[arg(long, default_value_t = 0, value_name = "US")]
+    #[arg(long, default_value_t = 0, value_name = "US", value_parser = clap::value_parser!(u64).range(..=MAX_MS))]
     jitter_us: u64,
     /// Agents start at random moments within this.
-    #[arg(long, default_value_t = 10, value_name = "MS")]
+    #[arg(long, default_value_t = 10, value_name = "MS", value_parser = clap::value_parser!(u64).range(..=MAX_MS))]
     power_on_spread_ms: u64,
     /// Frames that wait at a busy host before more are lost.
     #[arg(long, default_value_t = 512, value_name = "FRAMES")]
@@ -121,6 +150,12 @@ enum XbarKinds {
 /// In words for the user.
 #[expect(clippy::needless_pass_by_value, reason = "all subcommands take their options alike")]
 pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
+    if let Some(path) = &args.map_file {
+        outputs::check_map_file(path)?;
+    }
+    if let Some(dir) = &args.routes_dir {
+        outputs::check_routes_dir(dir)?;
+    }
     if let Some(path) = &args.replay {
         return replay(path, &args, format);
     }
@@ -151,6 +186,12 @@ fn replay(path: &Path, args: &Args, format: Format) -> Result<ExitCode, CliError
     let (replayer, header) = Replayer::open(path)?;
     let sink: Option<Box<dyn TraceSink>> = Some(Box::new(replayer));
     let code = match header.recorded {
+        Recorded::FaultSeed(_) if args.map_file.is_some() || args.routes_dir.is_some() => {
+            let file = path.display();
+            let why =
+                "is the trace of a seed of the fault search, which writes no --map-file or --routes-dir";
+            return Err(format!("{file} {why}").into());
+        }
         Recorded::FaultSeed(seed) => run_scenario(seed, sink, format)?,
         Recorded::Run { topology, setup } => {
             let fabric = if mapper_sim::topology::is_spec(&topology) {
@@ -162,7 +203,7 @@ fn replay(path: &Path, args: &Args, format: Format) -> Result<ExitCode, CliError
         }
     };
     if format == Format::Text {
-        println!("{:<13} the same end as in {}", "replay", path.display());
+        output::print(&format!("{:<13} the same end as in {}\n", "replay", path.display()))?;
     }
     Ok(code)
 }
@@ -184,13 +225,18 @@ fn run_scenario(seed: u64, sink: Option<Box<dyn TraceSink>>, format: Format) -> 
             "healing_virtual_ms": healing_ms,
             "digest": format!("{:016x}", outcome.digest),
         });
-        println!("{report}");
+        output::print(&format!("{report}\n"))?;
     } else {
         let (hosts, xbars, cables) = (map.hosts.len(), map.xbars.len(), map.cables.len());
-        println!("fabric        {hosts} hosts, {xbars} xbars ({:?}), {cables} cables", scenario.setup.xbars);
-        scenario.setup.faults.text.lines().for_each(|line| println!("fault         {line}"));
-        println!("agreed        {healing_ms:.3} ms of virtual time after healing");
-        println!("seed          {seed}");
+        let kinds = scenario.setup.xbars;
+        let faults: String =
+            scenario.setup.faults.text.lines().map(|line| format!("fault         {line}\n")).collect();
+        output::print(&format!(
+            "fabric        {hosts} hosts, {xbars} xbars ({kinds:?}), {cables} cables\n\
+             {faults}\
+             agreed        {healing_ms:.3} ms of virtual time after healing\n\
+             seed          {seed}\n"
+        ))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -214,21 +260,30 @@ fn run_fabric(
     let report = Report::of(&mut world, setup.seed, wall_ms);
     if stopped == Stopped::Limit && setup.until == Until::Configured {
         let limit_ms = setup.limit.as_millis();
-        let why = world.verdict().why_not;
+        let why = why_not(&mut world);
         return Err(format!("not configured within {limit_ms} virtual ms (--limit-ms): {why}").into());
     }
     world.prove_union().map_err(|why| format!("the routes of all hosts together can deadlock: {why}"))?;
     if let Some(path) = &args.map_file {
-        write_map(&mut world, fabric, path)?;
+        outputs::write_map(&mut world, fabric, path)?;
     }
     if let Some(dir) = &args.routes_dir {
-        write_routes(&world, fabric, dir)?;
+        outputs::write_routes(&world, fabric, dir)?;
     }
     match format {
-        Format::Json => println!("{}", report.json()),
-        Format::Text => print!("{}", report.text()),
+        Format::Json => output::print(&format!("{}\n", report.json()))?,
+        Format::Text => output::print(&report.text())?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Why a run reached its limit.
+fn why_not(world: &mut World<Computer>) -> String {
+    if let Some(at) = world.last_fault_at() {
+        return format!("faults still to come at {} ms, past --limit-ms", at.as_millis_f64());
+    }
+    let why = world.verdict().why_not;
+    if why.is_empty() { "the maps changed to the end".to_owned() } else { why }
 }
 
 /// Runs to the end in small steps, with a progress bar if someone watches.
@@ -250,33 +305,6 @@ fn advance(world: &mut World<Computer>, setup: &Setup) -> Result<Stopped, CliErr
     }
 }
 
-fn write_map(world: &mut World<Computer>, fabric: &Fabric, path: &Path) -> Result<(), CliError> {
-    let leader = world.verdict().leaders.first().map(|leader| leader.host);
-    let map = leader.and_then(|host| world.map(host)).ok_or("no map to write: not all are configured")?;
-    let json = serde_json::to_string_pretty(&map_to_json(&map, &Names::of(fabric)))?;
-    std::fs::write(path, json + "\n").map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(())
-}
-
-fn write_routes(world: &World<Computer>, fabric: &Fabric, dir: &Path) -> Result<(), CliError> {
-    let in_dir = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
-    std::fs::create_dir_all(dir).map_err(|error| in_dir(dir, error))?;
-    let names = Names::of(fabric);
-    // Hosts of one part share a map, so its names are looked up once.
-    let mut labelled: Option<Fabric> = None;
-    for host in 0..world.plant().hosts() as u32 {
-        let Some((version, table)) = world.installed(host) else { continue };
-        let labelled = match labelled.take() {
-            Some(known) if known.map.version == version => labelled.insert(known),
-            _ => labelled.insert(names.label(table.map())),
-        };
-        let json = table_to_json(labelled, table.topology(), table.routes())?;
-        let path = dir.join(file_name(world.mac(host)));
-        std::fs::write(&path, serde_json::to_string(&json)? + "\n").map_err(|error| in_dir(&path, error))?;
-    }
-    Ok(())
-}
-
 impl Args {
     fn setup(&self) -> Result<Setup, CliError> {
         let mut setup = Setup { seed: self.seed, until: self.until, ..Setup::default() };
@@ -287,9 +315,7 @@ impl Args {
             Some(XbarKinds::Mixed) => Xbars::Mixed,
         };
         if let Some(path) = &self.faults {
-            let name = path.display().to_string();
-            let text = std::fs::read_to_string(path).map_err(|error| format!("{name}: {error}"))?;
-            setup.faults = FaultFile { name, text };
+            setup.faults = read_faults(path)?;
         }
         setup.limit = Duration::from_millis(self.limit_ms);
         if let Until::After(time) = self.until {
@@ -313,12 +339,26 @@ impl Args {
     }
 }
 
+fn read_faults(path: &Path) -> Result<FaultFile, CliError> {
+    let name = path.display().to_string();
+    let text = String::from_utf8(formats::read_bounded(path)?).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = valid.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        format!("{name}:{line}: this is not UTF-8; save the file as UTF-8")
+    })?;
+    Ok(FaultFile { name, text })
+}
+
 fn parse_until(word: &str) -> Result<Until, String> {
     if word == "configured" {
         return Ok(Until::Configured);
     }
     let ms: f64 = word.parse().map_err(|_| "expected `configured` or a number of milliseconds".to_owned())?;
-    Duration::try_from_secs_f64(ms / 1e3).map(Until::After).map_err(|error| error.to_string())
+    if (0.0..=MAX_MS as f64).contains(&ms) {
+        Ok(Until::After(Duration::from_secs_f64(ms / 1e3)))
+    } else {
+        Err(format!("expected `configured` or from 0 to {MAX_MS} milliseconds"))
+    }
 }
 
 fn parse_positive_ms(word: &str) -> Result<f64, String> {

@@ -145,6 +145,15 @@ pub fn resolve(argument: &str) -> Result<Fabric, FormatError> {
 /// # Errors
 /// If it cannot be read, is too long, or is malformed; the error names the file and the line.
 pub fn read_fabric(path: &Path) -> Result<Fabric, FormatError> {
+    // Descriptions may be in any encoding; all else is ASCII.
+    parse(&path.display().to_string(), &String::from_utf8_lossy(&read_bounded(path)?))
+}
+
+/// The bytes of a file.
+///
+/// # Errors
+/// If it cannot be read or is longer than [`MAX_FILE_BYTES`].
+pub fn read_bounded(path: &Path) -> Result<Vec<u8>, FormatError> {
     let unreadable = |source| FormatError::Unreadable { path: path.to_owned(), source };
     let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
@@ -152,8 +161,7 @@ pub fn read_fabric(path: &Path) -> Result<Fabric, FormatError> {
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(FormatError::TooLong { path: path.to_owned() });
     }
-    // Descriptions may be in any encoding; all else is ASCII.
-    parse(&path.display().to_string(), &String::from_utf8_lossy(&bytes))
+    Ok(bytes)
 }
 
 /// The fabric in a text. `name` is what errors call the text.

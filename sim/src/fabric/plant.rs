@@ -94,6 +94,14 @@ pub enum PlantError {
         /// Its ports.
         ports: u8,
     },
+    /// More hosts or xbars than agents can map.
+    #[error("the fabric has {count} {what}, but a map holds at most {max}: simulate a part of it", max = Plant::MAX_NODES)]
+    TooLarge {
+        /// `hosts` or `xbars`.
+        what: &'static str,
+        /// How many.
+        count: usize,
+    },
     /// Two nodes of one name.
     #[error("two nodes are named `{0}`")]
     DuplicateName(String),
@@ -138,13 +146,22 @@ impl Plant {
     /// Most ports of a plain xbar: what a signed six-bit delta spans from any port.
     pub const MAX_PLAIN_PORTS: u8 = 32;
 
+    /// Most hosts, and most xbars: what a map holds.
+    pub const MAX_NODES: usize = 65_535;
+
     /// Builds the fabric that is described, all cables up. `seed` decides which xbars of
     /// [`Xbars::Mixed`] are plain.
     ///
     /// # Errors
-    /// If the description contradicts itself, or a plain xbar has too many ports.
+    /// If the description contradicts itself, a plain xbar has too many ports, or no map could hold
+    /// the fabric.
     pub fn new(fabric: &Fabric, kinds: Xbars, seed: u64) -> Result<Self, PlantError> {
         let map = &fabric.map;
+        for (what, count) in [("hosts", map.hosts.len()), ("xbars", map.xbars.len())] {
+            if count > Self::MAX_NODES {
+                return Err(PlantError::TooLarge { what, count });
+            }
+        }
         let host_names: Vec<String> = (0..map.hosts.len())
             .map(|i| fabric.hosts.get(i).map_or_else(|| format!("host{i}"), |label| label.name.clone()))
             .collect();

@@ -1,29 +1,9 @@
 //! What goes wrong, and when: the fault file, random faults, and faults as the world applies them.
 //!
-//! A fault file has one instruction a line; `#` begins a comment. Times are virtual and written
-//! `500ms`, `1.5s`, `20us`. An end of a cable is a host's name or `XBAR:PORT`, names as in the
-//! fabric, in double quotes if they contain blanks.
+//! The language of fault files is that of [`LANGUAGE`]:
 //!
 //! ```text
-//! at 500ms cut leaf1:9              # both ends lose carrier
-//! at 1s mend leaf1:9                # also ends `silence`
-//! at 1s silence leaf1:9             # carrier stays, frames vanish
-//! at 1s move leaf1:9 to leaf2:9     # unplug that end, plug it in elsewhere
-//! at 2s kill host3                  # the agent is gone, the wire keeps its carrier
-//! at 2s mute host3                  # the agent hangs
-//! at 2s hostile host3               # the agent turns against the others
-//! at 3s restart host3               # ends kill, mute and hostile; a new agent
-//! at 2s remove host4                # the interface is gone, and the carrier with it
-//! at 3s insert host4                # it is back, with a new agent
-//! at 2s off spine1                  # an xbar loses power
-//! at 3s on spine1
-//! at 4s swap spine2                 # replaced by another xbar of its kind
-//! at 5s heal                        # all but moves and swaps is put right
-//! random 10 cut between 1s and 5s mend-after 2s   # any fault above that names a node or cable
-//! loss 1% from 1s until 5s          # without from: from the start; without until: for good
-//! corrupt 0.1%
-//! duplicate 1%
-//! jitter 50us
+#![doc = include_str!("language.txt")]
 //! ```
 
 mod parse;
@@ -37,6 +17,9 @@ use std::time::Duration;
 use mapper_proto::Instant;
 
 use crate::fabric::{End, Node, Plant};
+
+/// The language of fault files, for people.
+pub const LANGUAGE: &str = include_str!("language.txt");
 
 /// One thing that goes wrong or is put right.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -136,6 +119,11 @@ pub struct FaultPlan {
 }
 
 impl FaultPlan {
+    /// Most faults in a file, those to draw and those that mend them included.
+    pub const MAX_FAULTS: u64 = 100_000;
+    /// The latest moment and the longest time.
+    pub const MAX_TIME: Duration = Duration::from_secs(1_000_000);
+
     /// All faults in the order in which they strike, the random ones drawn from `seed`.
     pub fn draw(&self, plant: &Plant, seed: u64) -> Vec<Timed> {
         let mut all = self.timed.clone();

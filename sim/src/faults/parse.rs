@@ -27,15 +27,37 @@ impl FaultPlan {
     /// # Errors
     /// If a line is no instruction or names what the fabric does not have.
     pub fn parse(file: &str, text: &str, plant: &Plant) -> Result<Self, FaultError> {
-        let mut plan = Self::default();
+        let (mut plan, mut count) = (Self::default(), 0);
         for (index, line) in text.lines().enumerate() {
             let parsed = words(line).and_then(|words| {
                 let mut words = Words { words: &words, plant };
-                instruction(&mut words, index + 1, &mut plan)
+                let mut line = Self::default();
+                instruction(&mut words, index + 1, &mut line)?;
+                count += line.count();
+                plan.timed.append(&mut line.timed);
+                plan.random.append(&mut line.random);
+                // Bounds the memory that a short line can ask for.
+                if count <= Self::MAX_FAULTS {
+                    return Ok(());
+                }
+                Err(format!(
+                    "that makes {count} faults, mending included; expected at most {}",
+                    Self::MAX_FAULTS
+                ))
             });
             parsed.map_err(|why| FaultError { file: file.to_owned(), line: index + 1, why })?;
         }
         Ok(plan)
+    }
+
+    /// How many faults it demands, those to draw and those that mend them included.
+    fn count(&self) -> u64 {
+        let drawn = |random: &RandomFaults| {
+            let each = if random.mend_after.is_some() { 2 } else { 1 };
+            // A line that draws nothing takes room too.
+            (u64::from(random.count) * each).max(1)
+        };
+        self.timed.len() as u64 + self.random.iter().map(drawn).sum::<u64>()
     }
 }
 
@@ -202,7 +224,9 @@ impl<'a> Words<'a> {
 
     fn duration(&mut self) -> Result<Duration, String> {
         let word = self.expect("a time like 500ms")?;
-        duration(word).ok_or_else(|| format!("`{word}` is no time; expected one like 500ms, 1.5s or 20us"))
+        duration(word).ok_or_else(|| {
+            format!("`{word}` is no time; expected one like 500ms, 1.5s or 20us, up to 1000000s")
+        })
     }
 
     fn rate(&mut self) -> Result<f64, String> {
@@ -260,7 +284,7 @@ fn duration(word: &str) -> Option<Duration> {
         "ns" => 1e-9,
         _ => return None,
     };
-    Duration::try_from_secs_f64(number * seconds).ok()
+    Duration::try_from_secs_f64(number * seconds).ok().filter(|&time| time <= FaultPlan::MAX_TIME)
 }
 
 /// A probability written as a percentage, `1%`; `None` if it is not one.
@@ -312,6 +336,17 @@ mod tests {
     }
 
     #[test]
+    fn the_language_for_people_is_the_one_that_is_read() {
+        let plant = Plant::new(&generate("clos:hosts=128,ports=16").unwrap(), Xbars::AsDescribed, 1).unwrap();
+        let (_, instructions) = crate::faults::LANGUAGE.split_once("\n\n").unwrap();
+        let plan = FaultPlan::parse("language", instructions, &plant).unwrap();
+        assert_eq!((plan.timed.len(), plan.random.len()), (19, 1));
+        for kind in RandomKind::ALL {
+            assert!(instructions.contains(&format!(" {}", kind.word())), "{kind:?}");
+        }
+    }
+
+    #[test]
     fn noise_begins_and_ends() {
         let plan = parse("loss 1% from 1s until 2s\njitter 5us\n").unwrap();
         let faults: Vec<_> =
@@ -352,6 +387,9 @@ mod tests {
             ("loss 1% until 1s from 2s", "ends before it begins"),
             ("random 2 heal between 1s and 2s", "no fault that can be drawn"),
             ("random 2 cut between 2s and 1s", "before the first"),
+            ("random 4000000000 cut between 0s and 1s", "at most 100000"),
+            ("random 50001 cut between 0s and 1s mend-after 1s", "100002 faults"),
+            ("at 1e18s heal", "no time"),
         ] {
             let error = parse(&format!("# first\n{line}\n")).unwrap_err().to_string();
             assert!(error.starts_with("file:2: ") && error.contains(why), "{line}: {error}");

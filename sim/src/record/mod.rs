@@ -177,6 +177,12 @@ impl TraceSink for Replayer {
     }
 
     fn end(&mut self, at: Instant, digest: u64) -> Result<(), TraceError> {
-        self.compare(&Line::End { ns: at.as_nanos(), end: true, digest: hex(digest) })
+        self.compare(&Line::End { ns: at.as_nanos(), end: true, digest: hex(digest) })?;
+        let rest = self.input.fill_buf().map(|rest| !rest.is_empty());
+        if rest.map_err(|source| TraceError::Io { file: self.file.clone(), source })? {
+            self.line += 1;
+            return Err(self.malformed("expected nothing behind the end of the trace".to_owned()));
+        }
+        Ok(())
     }
 }

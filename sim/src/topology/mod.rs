@@ -1,18 +1,10 @@
 //! Fabrics by the name of their shape: `clos:hosts=128,ports=16`.
 //!
-//! A spec is a kind, a colon, and keys with values. Keys are divided by `,` or `;`; a list's
-//! values stand behind one key, divided by `,`.
+//! The shapes are those of [`SHAPES`]:
 //!
-//! | kind | keys (`*`: optional) |
-//! |---|---|
-//! | `clos` | `hosts`, `ports` |
-//! | `xgft` | `h`, `m` (list), `w` (list), `ports`* |
-//! | `torus`, `mesh` | `x`, `y`*, `z`*, `hosts`* (an xbar, 1), `ports`* |
-//! | `ring` | `n`, `hosts`* (an xbar, 1), `ports`* |
-//! | `hypercube` | `d`, `hosts`* (an xbar, 1), `ports`* |
-//! | `dragonfly` | `a`, `p`, `h`, `groups`* (`a*h+1`), `ports`* |
-//! | `random` | `xbars`, `ports`, `hosts`, `links`, `seed`* (1) |
-//! | `now` | `subclusters`* (3) |
+//! ```text
+#![doc = include_str!("shapes.txt")]
+//! ```
 //!
 //! Ports count from 1. Hosts are named `h1`, `h2`, and so on, and have the addresses
 //! `Mac::from_position(1)`, and so on. All xbars are tagged, with a tag by position.
@@ -30,6 +22,9 @@ pub use spec::SpecError;
 use mapper_proto::map::Fabric;
 
 use spec::Spec;
+
+/// All shapes and their keys, for people.
+pub const SHAPES: &str = include_str!("shapes.txt");
 
 /// Most xbars in a generated fabric: as many as a map can name.
 pub const MAX_XBARS: u64 = 65_535;

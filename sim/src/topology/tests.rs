@@ -222,3 +222,15 @@ proptest! {
         let _ = generate(&keys);
     }
 }
+
+#[test]
+fn every_kind_is_listed_for_people_and_its_example_can_be_made() {
+    let listed: Vec<&str> = SHAPES.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+    assert_eq!(listed.len(), KINDS.len());
+    for ((kind, _), line) in KINDS.iter().zip(listed) {
+        let spec = line.split_whitespace().next().unwrap().replace(['[', ']'], "");
+        let spec = spec.replace(",ports=N", "").replace(";ports=N", "");
+        assert!(spec.starts_with(kind), "{spec}");
+        assert!(generate(&spec).is_ok(), "{spec}: {:?}", generate(&spec).err());
+    }
+}

@@ -7,7 +7,7 @@ use mapper_proto::map::{Host, Map, MapVersion, is_isomorphic};
 use mapper_proto::wire::AgentState;
 
 use super::{RouteComputer, World};
-use crate::fabric::{Node, Parts};
+use crate::fabric::{Node, Noise, Parts};
 
 /// The global mapper of a connected part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,11 +25,14 @@ pub struct Leader {
 /// How a run stands.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Verdict {
-    /// Every live host holds its part's map and proved routes made from it.
+    /// There are live hosts, and every one holds its part's map and proved routes made from it.
     pub configured: bool,
+    /// How many connected parts have live hosts.
+    pub parts: usize,
     /// Each part's map is that of the fabric as it is now.
     pub map_matches_fabric: bool,
-    /// The leader of each part with two live hosts or more, the largest part first.
+    /// The leader of each part, the largest part first; a lone host leads itself. None until all
+    /// are configured.
     pub leaders: Vec<Leader>,
     /// What is wrong, in words; empty if nothing is.
     pub why_not: String,
@@ -71,11 +74,19 @@ impl<C: RouteComputer> World<C> {
             return false;
         }
         let done =
-            self.find_unconfigured().is_none() && (self.faults.is_empty() || self.find_mismatch().is_none());
+            self.find_unconfigured().is_none() && (!self.is_disturbed() || self.find_mismatch().is_none());
         if done {
             self.configured_at.get_or_insert(self.now);
         }
         done
+    }
+
+    /// Whether agents may agree on a map that is wrong and will be replaced: before they notice a
+    /// fault, or where noise swallowed the probes that would have found more.
+    fn is_disturbed(&self) -> bool {
+        !self.faults.is_empty()
+            || self.options.noise != Noise::default()
+            || self.options.timing.jitter != std::time::Duration::ZERO
     }
 
     /// When [`Until::Configured`](super::Until::Configured) was first reached.
@@ -90,6 +101,7 @@ impl<C: RouteComputer> World<C> {
         let leaders = if unconfigured.is_none() { self.leaders() } else { Vec::new() };
         Verdict {
             configured: unconfigured.is_none(),
+            parts: self.live_parts().len(),
             map_matches_fabric: mismatch.is_none(),
             leaders,
             why_not: unconfigured.or(mismatch).unwrap_or_default(),
@@ -147,17 +159,35 @@ impl<C: RouteComputer> World<C> {
 
     /// A live host that is not configured like the others of its part, in words.
     fn find_unconfigured(&mut self) -> Option<String> {
-        for part in self.live_parts() {
+        let parts = self.live_parts();
+        for part in &parts {
             let alone = part.hosts.len() == 1;
             let mut first = None;
             for &host in &part.hosts {
                 if let Err(why) = self.look_at(host, alone, &mut first) {
-                    return Some(format!("{}: {why}", self.plant.name(Node::Host(host))));
+                    let name = self.plant.name(Node::Host(host));
+                    return Some(format!("{name} {why}{}", self.first_routing_failure()));
                 }
             }
         }
-        let waiting = self.hosts.iter().position(|slot| !slot.powered_on)?;
-        Some(format!("{}: not powered on yet", self.plant.name(Node::Host(waiting as u32))))
+        if let Some(waiting) = self.hosts.iter().position(|slot| !slot.powered_on) {
+            return Some(format!("{} is not powered on yet", self.plant.name(Node::Host(waiting as u32))));
+        }
+        match (self.hosts.is_empty(), parts.is_empty()) {
+            (true, _) => Some("the fabric has no hosts".to_owned()),
+            (false, true) => Some("no live hosts".to_owned()),
+            (false, false) => None,
+        }
+    }
+
+    /// What keeps hosts from routes, which keeps the others from their map; empty if nothing does.
+    fn first_routing_failure(&self) -> String {
+        let live = (0..self.hosts.len() as u32).filter(|&host| self.is_live(host));
+        let mut failed = live.filter_map(|host| {
+            let failure = self.hosts[host as usize].routing_failure.as_ref()?;
+            Some(format!("; {} has no routes: {failure}", self.plant.name(Node::Host(host))))
+        });
+        failed.next().unwrap_or_default()
     }
 
     /// One host: its state, and its map and routes against those of the first of its part.
@@ -169,15 +199,15 @@ impl<C: RouteComputer> World<C> {
     ) -> Result<(), String> {
         let slot = &self.hosts[host as usize];
         let (Some(node), Some(status)) = (&slot.node, self.status(host)) else {
-            return Err("no agent".to_owned());
+            return Err("has no agent".to_owned());
         };
         match status.state {
-            AgentState::Isolated if alone => return Ok(()),
+            AgentState::Isolated if alone => {}
             AgentState::Configured if alone && status.hosts != 1 => {
                 return Err("is alone and does not know it".to_owned());
             }
             AgentState::Configured => {}
-            state => return Err(format!("its agent is {state:?}")),
+            state => return Err(format!("is {state}")),
         }
         let routes = slot.installed.as_ref().map(|installed| installed.version);
         if routes != Some(status.version) {
@@ -194,7 +224,7 @@ impl<C: RouteComputer> World<C> {
     /// A part whose map is not that of the fabric, in words.
     fn find_mismatch(&mut self) -> Option<String> {
         for part in self.live_parts() {
-            let [first, _, ..] = part.hosts[..] else { continue };
+            let [first, ..] = part.hosts[..] else { continue };
             let Some(version) = self.status(first).map(|status| status.version) else { continue };
             if self.matches.compared.get(&part.part).is_none_or(|(compared, _)| *compared != version) {
                 let result = self.compare_part(&part, first);
@@ -233,11 +263,11 @@ impl<C: RouteComputer> World<C> {
         Some(self.plant.map_of_part(self.matches.parts.as_ref()?, part.part, &hosts))
     }
 
-    /// The leaders of all parts with two live hosts or more, the largest part first.
+    /// The leaders of all parts, the largest part first.
     fn leaders(&mut self) -> Vec<Leader> {
         let mut leaders = Vec::new();
         for part in self.live_parts() {
-            let [first, _, ..] = part.hosts[..] else { continue };
+            let [first, ..] = part.hosts[..] else { continue };
             let Some(version) = self.status(first).map(|status| status.version) else { continue };
             for host in part.hosts.iter().copied().filter(|&host| self.mac(host) == version.mac) {
                 let mapped = self.hosts[host as usize].mapped.filter(|mapped| mapped.0 == version);

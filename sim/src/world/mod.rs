@@ -42,8 +42,10 @@ use routes::{Installed, Pending, SharedMaps};
 #[non_exhaustive]
 pub enum WorldError {
     /// A fault that the file demands and the plant does not allow.
-    #[error("the fault of line {line} cannot strike: {source}")]
+    #[error("{file}:{line}: the fault cannot strike: {source}")]
     Fault {
+        /// The fault file.
+        file: String,
         /// The line of the fault file.
         line: usize,
         /// Why not.
@@ -65,8 +67,9 @@ pub enum WorldError {
 /// When to stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Until {
-    /// When every live host is configured and all faults have struck. With faults, the maps must
-    /// also match the fabric: before the agents notice a fault, they are all configured still.
+    /// When every live host is configured, each part of the fabric under its own leader, and all
+    /// faults have struck. With faults or noise, the maps must also match the fabric: before the
+    /// agents notice a fault, they are all configured still, and noise can hide nodes from a map.
     Configured,
     /// After this long.
     After(Duration),
@@ -151,6 +154,8 @@ struct HostSlot<T> {
     waiting: VecDeque<u32>,
     pending: Option<Pending<T>>,
     installed: Option<Installed<T>>,
+    /// Why its last map gave no routes; `None` once one does.
+    routing_failure: Option<String>,
     /// The map that its agent is configured with, as its events say.
     configured: Option<MapVersion>,
     /// The last map that its agent finished as global mapper, and when.
@@ -176,7 +181,6 @@ pub struct World<C: RouteComputer> {
     stats: Stats,
     /// What agents counted that run no more.
     retired: Totals,
-    last_routing_failure: Option<String>,
     /// Whether anything happened since the last check that may make all configured.
     worth_checking: bool,
     matches: check::MatchCache,
@@ -240,7 +244,6 @@ impl<C: RouteComputer> World<C> {
             rng,
             stats: Stats::default(),
             retired: Totals::default(),
-            last_routing_failure: None,
             worth_checking: false,
             matches: check::MatchCache::default(),
             trace: trace::Recorder::default(),
@@ -319,6 +322,7 @@ impl<C: RouteComputer> World<C> {
         slot.powered_on = true;
         slot.pending = None;
         slot.installed = None;
+        slot.routing_failure = None;
         slot.configured = None;
         slot.mapped = None;
         slot.timeouts_now = 0;
@@ -391,11 +395,6 @@ impl<C: RouteComputer> World<C> {
         self.trace.digest()
     }
 
-    /// Why routes could not be computed, the last time that happened.
-    pub fn last_routing_failure(&self) -> Option<&str> {
-        self.last_routing_failure.as_deref()
-    }
-
     /// The status of the honest agent at a host; `None` if none runs there.
     pub fn status(&self, host: u32) -> Option<Status> {
         self.hosts[host as usize].node.as_ref()?.status()
@@ -416,6 +415,11 @@ impl<C: RouteComputer> World<C> {
     pub fn faults_left(&self) -> usize {
         self.faults_left
     }
+
+    /// When the last fault strikes; `None` if none is still to come.
+    pub fn last_fault_at(&self) -> Option<Instant> {
+        self.faults.last().map(|timed| timed.at).filter(|_| self.faults_left > 0)
+    }
 }
 
 impl<T> HostSlot<T> {
@@ -431,6 +435,7 @@ impl<T> HostSlot<T> {
             waiting: VecDeque::new(),
             pending: None,
             installed: None,
+            routing_failure: None,
             configured: None,
             mapped: None,
         }

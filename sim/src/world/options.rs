@@ -24,6 +24,8 @@ pub struct Options {
     pub agent: Settings,
     /// How often a hostile agent sends a frame.
     pub hostile_interval: Duration,
+    /// What errors call the file that the faults are from.
+    pub fault_file: String,
 }
 
 impl Default for Options {
@@ -37,6 +39,7 @@ impl Default for Options {
             power_on_spread: Duration::from_millis(10),
             agent,
             hostile_interval: Duration::from_micros(500),
+            fault_file: "faults".to_owned(),
         }
     }
 }

@@ -107,12 +107,13 @@ impl<C: RouteComputer> World<C> {
         let Some(node) = &mut slot.node else { return };
         match routes {
             Ok((table, routes)) => {
+                slot.routing_failure = None;
                 slot.installed = Some(Installed { version, table });
                 node.handle_routes(self.now, version, routes);
             }
             Err(why) => {
                 self.stats.routing_failures += 1;
-                self.last_routing_failure = Some(why.clone());
+                slot.routing_failure = Some(why.clone());
                 node.handle_routing_failure(self.now, version, why);
             }
         }

@@ -22,7 +22,10 @@ impl<C: RouteComputer> World<C> {
         let detail = match (&outcome, line) {
             (Ok(()), _) => String::new(),
             (Err(why), None) => format!("without effect: {why}"),
-            (Err(why), Some(line)) => return Err(WorldError::Fault { line, source: why.clone() }),
+            (Err(why), Some(line)) => {
+                let file = self.options.fault_file.clone();
+                return Err(WorldError::Fault { file, line, source: why.clone() });
+            }
         };
         let what = fault.describe(&self.plant);
         self.trace.event(&TraceEvent { at: self.now, place: "fault", what: &what, detail: &detail });

@@ -11,8 +11,10 @@ pub(super) struct Report {
     seed: u64,
     wall_ms: f64,
     virtual_ms: f64,
-    configured: bool,
-    map_matches_fabric: bool,
+    /// Each part is configured, under its own leader.
+    each_configured: bool,
+    /// Each part's map is that of the part.
+    each_matches: bool,
     why_not: String,
     leader: Option<LeaderReport>,
     parts: usize,
@@ -41,17 +43,28 @@ impl Report {
             seed,
             wall_ms,
             virtual_ms: world.now().as_millis_f64(),
-            configured: verdict.configured,
-            map_matches_fabric: verdict.map_matches_fabric,
+            each_configured: verdict.configured,
+            each_matches: verdict.map_matches_fabric,
             why_not: verdict.why_not,
             leader,
-            parts: verdict.leaders.len(),
+            parts: verdict.parts,
             live_hosts: hosts.filter(|&host| world.is_live(host)).count(),
             configured_ms: world.configured_at().map(mapper_proto::Instant::as_millis_f64),
             ports: world.plant().ends().filter(|end| matches!(end.node, Node::Xbar(_))).count(),
             totals: world.totals(),
             stats: world.stats(),
             digest: world.digest(),
+        }
+    }
+
+    /// Why not every live host holds one map that is that of the fabric; empty if each does.
+    fn why_not_one(&self) -> String {
+        match self.parts {
+            0 | 1 => self.why_not.clone(),
+            parts if self.each_configured && self.each_matches => {
+                format!("the fabric is in {parts} parts, each configured under its own leader")
+            }
+            parts => format!("the fabric is in {parts} parts, and {}", self.why_not),
         }
     }
 
@@ -62,9 +75,9 @@ impl Report {
         let cost = leader.and_then(|leader| leader.status.mapping);
         json!({
             "schema": "mapper.sim/1",
-            "configured": self.configured,
-            "map_matches_fabric": self.map_matches_fabric,
-            "why_not": self.why_not,
+            "configured": self.each_configured && self.parts == 1,
+            "map_matches_fabric": self.each_matches && self.parts == 1,
+            "why_not": self.why_not_one(),
             "hosts": leader.map_or(0, |leader| leader.status.hosts),
             "xbars": leader.map_or(0, |leader| leader.status.xbars),
             "cables": leader.map_or(0, |leader| leader.status.cables),
@@ -159,8 +172,12 @@ impl Report {
     }
 
     fn configured_words(&self) -> String {
-        match (self.configured, self.map_matches_fabric) {
-            (true, true) => format!("yes, all {} live hosts; the map is that of the fabric", self.live_hosts),
+        let (parts, hosts) = (self.parts, self.live_hosts);
+        match (self.each_configured, self.each_matches) {
+            (true, true) if parts > 1 => {
+                format!("{parts} parts, each configured under its own leader; {hosts} live hosts in all")
+            }
+            (true, true) => format!("yes, all {hosts} live hosts; the map is that of the fabric"),
             (true, false) => format!("yes, but {}", self.why_not),
             (false, _) => format!("no: {}", self.why_not),
         }

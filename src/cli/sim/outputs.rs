@@ -1,0 +1,73 @@
+//! The files that `mapper sim` writes.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::Path;
+
+use mapper_proto::map::Fabric;
+use mapper_sim::world::World;
+
+use super::Computer;
+use crate::cli::{CliError, output};
+use crate::formats::json::{Names, map_to_json};
+use crate::formats::routes::{file_name, table_to_json};
+
+/// Finds out before a long run whether the map file can be written. What is there stays as it is.
+pub(super) fn check_map_file(path: &Path) -> Result<(), CliError> {
+    match fs::metadata(path) {
+        Ok(there) if there.is_dir() => return Err(failure(path, &io::ErrorKind::IsADirectory.into())),
+        // Written as it is, like /dev/stdout.
+        Ok(there) if !there.is_file() => return Ok(()),
+        _ => {}
+    }
+    // A link stays, and what it leads to is replaced.
+    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let name = real.file_name().ok_or_else(|| failure(path, &io::ErrorKind::IsADirectory.into()))?;
+    let folder = real.with_file_name("");
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { &folder };
+    check_folder(folder, &name.to_string_lossy()).map_err(|error| failure(path, &error))
+}
+
+/// Makes the folder for routes, and finds out before a long run whether files can be made in it.
+pub(super) fn check_routes_dir(dir: &Path) -> Result<(), CliError> {
+    let checked = fs::create_dir_all(dir).and_then(|()| check_folder(dir, "routes"));
+    checked.map_err(|error| failure(dir, &error))
+}
+
+/// Makes a file in a folder and removes it again.
+fn check_folder(folder: &Path, name: &str) -> io::Result<()> {
+    let probe = folder.join(format!(".{name}.{}.check", std::process::id()));
+    OpenOptions::new().write(true).create_new(true).open(&probe)?;
+    fs::remove_file(&probe)
+}
+
+fn failure(path: &Path, error: &io::Error) -> CliError {
+    format!("cannot write {}: {error}", path.display()).into()
+}
+
+/// Writes the map of the largest part.
+pub(super) fn write_map(world: &mut World<Computer>, fabric: &Fabric, path: &Path) -> Result<(), CliError> {
+    let leader = world.verdict().leaders.first().map(|leader| leader.host);
+    let map = leader.and_then(|host| world.map(host)).ok_or("no map to write: not all are configured")?;
+    let json = serde_json::to_string_pretty(&map_to_json(&map, &Names::of(fabric)))?;
+    output::write_file(path, &(json + "\n"))
+}
+
+/// Writes the routes of every host that has some.
+pub(super) fn write_routes(world: &World<Computer>, fabric: &Fabric, dir: &Path) -> Result<(), CliError> {
+    let names = Names::of(fabric);
+    // Hosts of one part share a map, so its names are looked up once.
+    let mut labelled: Option<Fabric> = None;
+    for host in 0..world.plant().hosts() as u32 {
+        let Some((version, table)) = world.installed(host) else { continue };
+        let labelled = match labelled.take() {
+            Some(known) if known.map.version == version => labelled.insert(known),
+            _ => labelled.insert(names.label(table.map())),
+        };
+        let json = table_to_json(labelled, table.topology(), table.routes())?;
+        let path = dir.join(file_name(world.mac(host)));
+        let text = serde_json::to_string(&json)? + "\n";
+        fs::write(&path, text).map_err(|error| failure(&path, &error))?;
+    }
+    Ok(())
+}
