@@ -8,14 +8,18 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::{CliError, Format};
+use super::{CliError, Format, error_chain, output};
 use crate::daemon::options::default_run_dir;
-use crate::daemon::status::{Board, StatusSocketError, fetch, units};
+use crate::daemon::status::{Board, StatusSocketError, ask, units};
 
 /// The exit status when `--wait` runs out of time.
 const TIMED_OUT: u8 = 4;
 /// How often the agents are asked while waiting.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// An agent that says nothing for so long is taken for stuck.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The least time given to agents to answer, however little is left to wait.
+const LEAST_PATIENCE: Duration = Duration::from_millis(100);
 
 /// Options of `mapper board-info`.
 #[derive(Debug, clap::Args)]
@@ -46,21 +50,20 @@ pub fn run(mut args: Args, format: Format) -> Result<ExitCode, CliError> {
         args.run_dirs.push(default_run_dir());
     }
     let deadline = args.wait.and_then(|seconds| Instant::now().checked_add(Duration::from_secs(seconds)));
-    let mut found = Found::ask(&args)?;
-    // A wait too long for the clock has no deadline.
-    while args.wait.is_some()
-        && !found.all_configured()
-        && deadline.is_none_or(|deadline| Instant::now() < deadline)
-    {
-        thread::sleep(POLL_INTERVAL);
-        found = Found::ask(&args)?;
+    // Without a wait, or with one too long for the clock, there is no deadline.
+    let left =
+        || deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
+    let mut found = Found::ask(&args, left())?;
+    while args.wait.is_some() && !found.all_configured() && !left().is_zero() {
+        thread::sleep(POLL_INTERVAL.min(left()));
+        found = Found::ask(&args, left())?;
     }
     match format {
         Format::Json => {
-            let output = Output { schema: "mapper.board-info/1", boards: &found.boards };
-            println!("{}", serde_json::to_string_pretty(&output)?);
+            let answer = Output { schema: "mapper.board-info/1", boards: &found.boards };
+            output::print(&(serde_json::to_string_pretty(&answer)? + "\n"))?;
         }
-        Format::Text => print!("{}", found.describe()),
+        Format::Text => output::print(&found.describe())?,
     }
     let timed_out = args.wait.is_some() && !found.all_configured();
     Ok(if timed_out { ExitCode::from(TIMED_OUT) } else { ExitCode::SUCCESS })
@@ -74,24 +77,31 @@ struct Found {
 }
 
 impl Found {
-    fn ask(args: &Args) -> Result<Self, StatusSocketError> {
-        let mut found = Self { boards: Vec::new(), missing: Vec::new() };
+    /// Asks all agents at once, and gives them together the time that is `left`, or less.
+    fn ask(args: &Args, left: Duration) -> Result<Self, StatusSocketError> {
+        let mut missing = Vec::new();
+        let mut questions = Vec::new();
         for run_dir in &args.run_dirs {
             let asked = if args.units.is_empty() { units(run_dir)? } else { args.units.clone() };
             if asked.is_empty() {
-                found.missing.push(format!("no agent has a status socket in {}", run_dir.display()));
+                missing.push(format!("no agent has a status socket in {}", run_dir.display()));
             }
             for unit in asked {
-                match fetch(run_dir, unit)? {
-                    Some(board) => found.boards.push(board),
-                    None => found.missing.push(format!(
+                match ask(run_dir, unit).transpose() {
+                    Some(question) => questions.push((unit, question)),
+                    None => missing.push(format!(
                         "no agent of unit {unit} has a status socket in {}",
                         run_dir.display()
                     )),
                 }
             }
         }
-        Ok(found)
+        let deadline = Instant::now() + left.clamp(LEAST_PATIENCE, PATIENCE);
+        let boards = questions.into_iter().map(|(unit, question)| {
+            let answer = question.and_then(|question| question.answer(deadline));
+            answer.unwrap_or_else(|error| Board::silent(unit, error_chain(&error)))
+        });
+        Ok(Self { boards: boards.collect(), missing })
     }
 
     fn all_configured(&self) -> bool {
@@ -117,11 +127,13 @@ fn describe_board(board: &Board) -> String {
 }
 
 fn write_board(text: &mut String, board: &Board) -> std::fmt::Result {
-    if board.is_down() {
-        writeln!(text, "unit {}: {}", board.unit, board.state)?;
-        return writeln!(text, "  its agent runs no more, but left its status socket behind");
+    if let Some(why) = &board.no_answer {
+        writeln!(text, "unit {}: down", board.unit)?;
+        return writeln!(text, "  {why}");
     }
-    let Board { unit, interface, mac, level, state, .. } = board;
+    let Board { unit, level, state, .. } = board;
+    let interface = board.interface.as_deref().unwrap_or("unknown");
+    let mac = board.mac.as_deref().unwrap_or("unknown");
     writeln!(text, "unit {unit}: {interface} {mac} level {level}: {state}")?;
     writeln!(text, "  {}", verdict(board))?;
     if !board.carrier {
@@ -170,16 +182,22 @@ fn verdict(board: &Board) -> &'static str {
 mod tests {
     use super::*;
     use crate::daemon::status::Reason;
+    use std::os::unix::net::UnixListener;
+
+    fn silent(unit: u8) -> Board {
+        Board::silent(unit, "it is stopped".to_owned())
+    }
 
     fn configured() -> Board {
         Board {
-            interface: "eth1".to_owned(),
-            mac: "02:00:00:00:00:01".to_owned(),
+            interface: Some("eth1".to_owned()),
+            mac: Some("02:00:00:00:00:01".to_owned()),
             state: "configured".to_owned(),
             configured: true,
             network_configured: true,
             carrier: true,
-            ..Board::down(0)
+            no_answer: None,
+            ..silent(0)
         }
     }
 
@@ -192,7 +210,7 @@ mod tests {
             Board { network_configured: false, ..configured() },
             Board { unreachable: vec![reason], ..configured() },
             Board { configured: false, state: "mapping".to_owned(), ..configured() },
-            Board::down(0),
+            silent(0),
         ] {
             assert!(!describe_board(&board).contains(full), "{board:?}");
         }
@@ -207,9 +225,25 @@ mod tests {
 
     #[test]
     fn the_first_line_of_a_board_ends_with_its_state() {
-        for board in [configured(), Board::down(3)] {
+        for (board, state) in [(configured(), "configured"), (silent(3), "down")] {
             let text = describe_board(&board);
-            assert_eq!(text.lines().next().unwrap().split(' ').next_back(), Some(board.state.as_str()));
+            assert_eq!(text.lines().next().unwrap().split(' ').next_back(), Some(state));
+        }
+    }
+
+    #[test]
+    fn who_does_not_answer_is_shown_with_the_reason_and_hides_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let _stuck = UnixListener::bind(dir.path().join("0.sock")).unwrap();
+        drop(UnixListener::bind(dir.path().join("7.sock")).unwrap());
+        let args = Args { units: Vec::new(), run_dirs: vec![dir.path().to_owned()], wait: None };
+        let found = Found::ask(&args, Duration::ZERO).unwrap();
+        assert!(!found.all_configured());
+        let json = serde_json::to_value(&found.boards).unwrap();
+        for (board, unit, why) in [(&json[0], 0, "does not answer"), (&json[1], 7, "runs no more")] {
+            assert_eq!((&board["unit"], &board["state"]), (&unit.into(), &"starting".into()));
+            assert!(board["mac"].is_null());
+            assert!(board["no_answer"].as_str().unwrap().contains(why), "{board}");
         }
     }
 
@@ -218,6 +252,6 @@ mod tests {
         let found = Found { boards: Vec::new(), missing: vec!["no agent".to_owned()] };
         assert!(!found.all_configured());
         assert!(Found { boards: vec![configured()], missing: Vec::new() }.all_configured());
-        assert!(!Found { boards: vec![configured(), Board::down(1)], missing: Vec::new() }.all_configured());
+        assert!(!Found { boards: vec![configured(), silent(1)], missing: Vec::new() }.all_configured());
     }
 }

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use mapper_proto::map::{Fabric, PortRef};
 
-use super::{CliError, Format};
+use super::{CliError, Format, output};
 use crate::formats;
 
 /// The interface of every host.
@@ -46,7 +46,7 @@ enum Xbars {
 /// In words for the user.
 pub fn run(args: &Args, _format: Format) -> Result<ExitCode, CliError> {
     let fabric = formats::resolve(&args.topology)?;
-    print!("{}", plan(&fabric, args.xbars));
+    output::print(&plan(&fabric, args.xbars))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -3,19 +3,22 @@
 //! Every subcommand takes `--format text|json`. Results go to standard output, logs to standard
 //! error. Failure is exit status 1 (with `mapper.error/1` on standard output under
 //! `--format json`), a wrong command line 2.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line prints")]
 
 pub mod agent;
 pub mod board_info;
 pub mod fabric_argument;
 pub mod lab_plan;
 pub mod output;
+#[allow(clippy::print_stdout, reason = "it prints line by line as it goes")]
 pub mod sim;
 pub mod topology;
 pub mod xbar;
 
+use std::ffi::OsString;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
 /// Maps source-routed fabrics and gives every host deadlock-free routes, without a central server.
@@ -62,7 +65,10 @@ pub type CliError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Parses the command line, runs the subcommand, prints failure, and says how the process ends.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse_usage(&error),
+    };
     let format = cli.format;
     let result = match cli.command {
         Command::Topology(args) => topology::run(args, format),
@@ -75,11 +81,50 @@ pub fn main() -> ExitCode {
     result.unwrap_or_else(|error| {
         let message = error_chain(error.as_ref());
         if format == Format::Json {
-            println!("{}", serde_json::json!({ "schema": "mapper.error/1", "error": message }));
+            print_json_error(&message);
         }
-        eprintln!("mapper: {message}");
+        // Where nobody can be told there is still the exit status.
+        let _unheard = writeln!(io::stderr(), "mapper: {message}");
         ExitCode::from(1)
     })
+}
+
+/// Prints what is wrong with the command line, or the help or version that it asked for.
+fn refuse_usage(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() && json_is_asked_for(std::env::args_os()) {
+        print_json_error(&usage_message(error));
+    }
+    // As above; and `--help | head` is no failure.
+    let _unheard = error.print();
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+/// Whether an unreadable command line asks for JSON all the same.
+fn json_is_asked_for(arguments: impl IntoIterator<Item = OsString>) -> bool {
+    let mut after_format = false;
+    arguments.into_iter().any(|argument| {
+        let json = argument == "--format=json" || (after_format && argument == "json");
+        after_format = argument == "--format";
+        json
+    })
+}
+
+/// What clap says is wrong, without the usage that follows it.
+fn usage_message(error: &clap::Error) -> String {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return "a command is missing; --help lists them".to_owned();
+    }
+    let text = error.render().to_string();
+    let text = text.split("\n\nUsage:").next().unwrap_or_default();
+    let text = text.split("\n\nFor more information").next().unwrap_or_default();
+    let words: Vec<_> = text.trim_start_matches("error: ").split_whitespace().collect();
+    words.join(" ")
+}
+
+fn print_json_error(message: &str) {
+    let error = serde_json::json!({ "schema": "mapper.error/1", "error": message });
+    // The failure is on standard error too.
+    let _unheard = output::print(&format!("{error}\n"));
 }
 
 /// An error and all its causes, joined by colons.
@@ -94,4 +139,26 @@ fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
         source = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_found_on_a_wrong_command_line() {
+        let asked = |line: &str| json_is_asked_for(line.split(' ').map(OsString::from));
+        assert!(asked("mapper xbar --format json"));
+        assert!(asked("mapper --format=json nonsense"));
+        assert!(!asked("mapper xbar --format text json"));
+        assert!(!asked("mapper xbar json"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_in_a_line() {
+        let message = |line: &str| usage_message(&Cli::try_parse_from(line.split(' ')).unwrap_err());
+        assert_eq!(message("mapper xbar --nonsense"), "unexpected argument '--nonsense' found");
+        assert!(message("mapper xbar").ends_with("were not provided: --port <[N=]IF>"));
+        assert_eq!(message("mapper"), "a command is missing; --help lists them");
+    }
 }

@@ -31,10 +31,10 @@ pub struct Args {
     /// Identity of a tagged crossbar, in hexadecimal [default: the first port's address].
     #[arg(long, value_name = "HEX")]
     tag: Option<TagArg>,
-    /// EtherType of the fabric's frames.
+    /// EtherType of the fabric's frames; must be that of the agents.
     #[arg(long, value_name = "HEX")]
     ethertype: Option<Text<EtherType>>,
-    /// Destination address of the fabric's frames.
+    /// Destination address of the fabric's frames; must be that of the agents.
     #[arg(long, value_name = "MAC")]
     destination: Option<Mac>,
     /// Run as a daemon, and store its process id in this file.

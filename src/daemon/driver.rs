@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use mapper_proto::agent::{Agent, Event, Settings};
 use mapper_proto::map::{Map, MapVersion};
-use mapper_proto::wire::FrameError;
+use mapper_proto::wire::{FrameError, Printer};
 use mapper_proto::{Instant, Mac};
 use tokio::task::JoinHandle;
-use tracing::{debug, error, info, warn};
+use tracing::{Level, debug, enabled, error, info, trace, warn};
 
 use super::DaemonError;
+use super::interface_lock::InterfaceLock;
 use super::log::{self, RateLimit};
 use super::map_file;
 use super::options::Config;
@@ -60,7 +61,8 @@ pub fn run(config: Config) -> Result<ExitCode, DaemonError> {
     // Routes that are still being computed are not waited for.
     runtime.shutdown_background();
     if let Err(error) = &result {
-        error!("{error}");
+        // The command line prints it; this line is for the file.
+        error!(target: log::FAILURE, "{}", with_causes(error));
     }
     result.map(|()| ExitCode::SUCCESS)
 }
@@ -71,7 +73,11 @@ async fn serve(config: Config, starter: Option<Starter>) -> Result<(), DaemonErr
     let monitor = Monitor::new()?;
     let needed_mtu = u32::try_from(config.settings.piece_bytes + MESSAGE_OVERHEAD_BYTES).unwrap_or(u32::MAX);
     let (port, mac) = Port::open_usable(&config.interface, config.marking, needed_mtu)?;
+    if let Some(path) = &config.map_file {
+        map_file::check(path).map_err(|source| DaemonError::MapFile { path: path.clone(), source })?;
+    }
     let server = StatusServer::bind(&config.run_dir, config.unit)?;
+    let _lock = InterfaceLock::take(&config.run_dir, &config.interface, config.unit)?;
     let seed = match config.seed {
         Some(seed) => seed,
         None => random_seed().map_err(DaemonError::Runtime)?,
@@ -102,6 +108,7 @@ struct Computed {
     map: Arc<Map>,
     neighbours: Vec<Mac>,
     table: Result<RouteTable, RouteTableError>,
+    stored: io::Result<()>,
 }
 
 struct Driver {
@@ -119,6 +126,10 @@ struct Driver {
     waiting: Option<(Arc<Map>, Vec<Mac>)>,
     version_lines: RateLimit,
     drop_lines: RateLimit,
+    /// Why the last map could not be stored, if so.
+    store_failure: Option<io::Error>,
+    /// The last map version that was complete everywhere.
+    complete: Option<MapVersion>,
     /// When to leave, as mapping is complete everywhere.
     leave_at: Option<Instant>,
 }
@@ -138,6 +149,8 @@ impl Driver {
             waiting: None,
             version_lines: RateLimit::new(VERSION_LINE_INTERVAL, PEERS_REMEMBERED),
             drop_lines: RateLimit::new(DROP_LINE_INTERVAL, PEERS_REMEMBERED),
+            store_failure: None,
+            complete: None,
             leave_at: None,
         }
     }
@@ -188,10 +201,13 @@ impl Driver {
     }
 
     /// With `map_once`: whether mapping is complete everywhere, and those below had time to hear.
-    fn must_leave(&self) -> Result<bool, DaemonError> {
+    fn must_leave(&mut self) -> Result<bool, DaemonError> {
         let now = self.now();
         if let Some(leave_at) = self.leave_at {
-            return Ok(now >= leave_at);
+            return match (&self.config.map_file, self.store_failure.take()) {
+                (Some(path), Some(source)) => Err(DaemonError::MapFile { path: path.clone(), source }),
+                _ => Ok(now >= leave_at),
+            };
         }
         match self.config.map_once {
             Some(limit) if now >= Instant::ZERO + limit => Err(self.map_once_limit(limit)),
@@ -214,6 +230,7 @@ impl Driver {
     fn take_frames(&mut self, buffer: &mut [u8], mut bytes: usize) {
         for _ in 0..BURST {
             if let Some(frame) = Frame::parse(&buffer[..bytes]) {
+                trace!(from = %frame.source, frame = %Printer::new(frame.payload()), "received");
                 self.agent.handle_frame(self.now(), frame.payload());
                 self.drain(Some(frame.source));
             }
@@ -228,6 +245,10 @@ impl Driver {
     /// made it happen, if it was one.
     fn drain(&mut self, source: Option<Mac>) {
         while let Some(transmit) = self.agent.poll_transmit() {
+            if enabled!(Level::TRACE) {
+                let payload = [transmit.route.as_bytes(), &transmit.frame[..]].concat();
+                trace!(frame = %Printer::new(&payload), "sent");
+            }
             self.port.send(transmit.route.as_bytes(), &transmit.frame);
         }
         while let Some(event) = self.agent.poll_event() {
@@ -251,7 +272,10 @@ impl Driver {
     }
 
     fn network_complete(&mut self, version: MapVersion) {
-        info!(%version, "network is fully configured");
+        // Whether all hosts are heard of comes and goes; that it came is said once a map.
+        if self.complete.replace(version) != Some(version) {
+            info!(%version, "network is fully configured");
+        }
         if self.config.map_once.is_some() && self.leave_at.is_none() {
             // Those below hear it from this agent, when they next ask.
             let settings = &self.config.settings;
@@ -287,23 +311,25 @@ impl Driver {
             non_clos: self.config.non_clos,
         };
         self.computing = Some(tokio::task::spawn_blocking(move || {
-            if let Some(path) = map_file
-                && let Err(error) = map_file::write(&path, &map)
-            {
-                error!(path = %path.display(), %error, "cannot store the map");
-            }
+            let stored = map_file.map_or(Ok(()), |path| map_file::write(&path, &map));
             let table = RouteTable::compute(&map, mac, options);
-            Computed { map, neighbours, table }
+            Computed { map, neighbours, table, stored }
         }));
     }
 
     /// Puts routes to use, all at once.
-    fn take_routes(&mut self, computed: Option<Computed>) {
+    fn take_routes(&mut self, mut computed: Option<Computed>) {
         self.computing = None;
+        if let Some(computed) = &mut computed {
+            self.store_failure = std::mem::replace(&mut computed.stored, Ok(())).err();
+            if let Some(error) = &self.store_failure {
+                error!(path = ?self.config.map_file, %error, "cannot store the map");
+            }
+        }
         let now = self.now();
         match computed {
             None => error!("the computation of routes broke off"),
-            Some(Computed { map, neighbours, table: Ok(table) }) => {
+            Some(Computed { map, neighbours, table: Ok(table), .. }) => {
                 debug!(version = %map.version, routes = table.count(), "routes proved");
                 let routes =
                     neighbours.into_iter().filter_map(|mac| Some((mac, table.first_to(mac)?))).collect();

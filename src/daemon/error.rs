@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use super::interface_lock::InterfaceLockError;
 use super::process::ProcessError;
 use super::status::StatusSocketError;
 use crate::link::LinkError;
@@ -16,6 +17,9 @@ pub enum DaemonError {
     /// The interface cannot be used.
     #[error(transparent)]
     Link(#[from] LinkError),
+    /// The interface has an agent already.
+    #[error(transparent)]
+    Lock(#[from] InterfaceLockError),
     /// It cannot run in the background.
     #[error(transparent)]
     Process(#[from] ProcessError),
@@ -25,6 +29,14 @@ pub enum DaemonError {
     /// The log file cannot be opened.
     #[error("cannot open {}", path.display())]
     Log {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Maps cannot be stored.
+    #[error("cannot store maps in {}", path.display())]
+    MapFile {
         /// The file.
         path: PathBuf,
         /// Why.

@@ -9,23 +9,37 @@ use std::time::Duration;
 
 use mapper_proto::{Instant, Mac};
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::layer;
 use tracing_subscriber::prelude::*;
 
-/// Sends this process's log lines to standard error, and with a `file` everything to its end.
+/// Target of the line with which a daemon that fails ends its file. Standard error does not show it:
+/// there the command line says why it failed.
+pub const FAILURE: &str = "mapper::failure";
+
+/// Sends this process's log lines to standard error, and with a `file` everything to its end. The
+/// environment variable `RUST_LOG` overrides what is logged: `trace` shows every frame.
 ///
 /// # Errors
-/// If the file cannot be opened.
+/// If the file cannot be opened, or `RUST_LOG` is not understood.
 pub fn start(verbose: bool, file: Option<&Path>) -> io::Result<()> {
-    let level = if verbose { LevelFilter::DEBUG } else { LevelFilter::INFO };
+    let wanted = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty());
+    let wanted = wanted.map(|text| text.parse::<Targets>()).transpose();
+    let wanted = wanted.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+    let filter = |level: LevelFilter| wanted.clone().unwrap_or_else(|| Targets::new().with_default(level));
     let colours = io::stderr().is_terminal();
-    let to_stderr = layer().with_target(false).with_ansi(colours).with_writer(io::stderr).with_filter(level);
+    let to_stderr =
+        layer().with_target(false).with_ansi(colours).with_writer(io::stderr).log_internal_errors(false);
+    let to_stderr = to_stderr.with_filter(
+        filter(if verbose { LevelFilter::DEBUG } else { LevelFilter::INFO })
+            .with_target(FAILURE, LevelFilter::OFF),
+    );
     let to_file = match file {
         None => None,
         Some(path) => {
             let file = OpenOptions::new().create(true).append(true).open(path)?;
             let writer = layer().with_target(false).with_ansi(false).with_writer(Mutex::new(file));
-            Some(writer.with_filter(LevelFilter::DEBUG))
+            Some(writer.with_filter(filter(LevelFilter::DEBUG)))
         }
     };
     tracing_subscriber::registry().with(to_stderr).with(to_file).init();

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mapper_proto::map::Map;
 
@@ -16,16 +16,33 @@ use crate::formats::json::{Names, map_to_json};
 pub fn write(path: &Path, map: &Map) -> io::Result<()> {
     let mut text = serde_json::to_string_pretty(&map_to_json(map, &Names::default()))?;
     text.push('\n');
-    let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
-    let mut beside = name.to_owned();
-    beside.push(format!(".{}.new", std::process::id()));
-    let beside = path.with_file_name(beside);
+    let beside = beside(path)?;
     let result = write_synced(&beside, &text).and_then(|()| std::fs::rename(&beside, path));
     if result.is_err() {
         // The error that counts is the first.
         let _may_not_be_there = std::fs::remove_file(&beside);
     }
     result
+}
+
+/// Whether maps can be stored there, found out before the first is made.
+///
+/// # Errors
+/// If they cannot.
+pub fn check(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    let beside = beside(path)?;
+    File::create(&beside)?;
+    std::fs::remove_file(&beside)
+}
+
+/// The file that takes the place of the one at `path`.
+fn beside(path: &Path) -> io::Result<PathBuf> {
+    let mut name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    Ok(path.with_file_name(name))
 }
 
 fn write_synced(path: &Path, text: &str) -> io::Result<()> {
@@ -55,6 +72,9 @@ mod tests {
         let taken = dir.path().join("map.json");
         std::fs::create_dir(&taken).unwrap();
         assert!(write(&taken, &Map::default()).is_err());
+        assert!(check(&taken).is_err());
+        assert!(check(Path::new("/nonexistent/map.json")).is_err());
+        check(&dir.path().join("new.json")).unwrap();
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
         assert!(write(Path::new("/nonexistent/map.json"), &Map::default()).is_err());
     }

@@ -5,6 +5,7 @@
 //! - [`map_file`]: the map as a file.
 //! - [`options`]: what the user may set, on the command line and in a configuration file.
 //! - [`status`]: the status socket: what it says, its bytes, server and client.
+//! - [`interface_lock`]: one agent an interface.
 //! - [`process`]: running in the background: fork, pid file.
 //! - [`signals`]: being told to stop.
 //! - [`log`]: where log lines go, and how often.
@@ -12,6 +13,7 @@
 pub mod driver;
 mod error;
 mod fork;
+pub mod interface_lock;
 pub mod log;
 pub mod map_file;
 pub mod options;

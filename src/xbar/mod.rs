@@ -155,7 +155,7 @@ async fn watch(
             changes = monitor.changes() => match changes {
                 Ok(changes) => changes.iter().for_each(|change| switch.apply(change)),
                 Err(error) => {
-                    error!(error = &error as &dyn std::error::Error, "cannot follow the interfaces any more");
+                    error!(target: log::FAILURE, error = &error as &dyn std::error::Error, "cannot follow the interfaces any more");
                     return Err(error.into());
                 }
             },

@@ -75,8 +75,7 @@ fn map_once_leaves_when_mapping_is_complete_and_stores_the_map() {
     let lab = Lab::up("ring:n=3,hosts=1", &[]);
     lab.wait_until("the whole ring", |boards| all_agree(boards, 3, 3, 3));
     // The agent that `up` started gives way to one that maps once.
-    let pid = std::fs::read_to_string(lab.dir().join("pid/h1")).unwrap();
-    lab.run(&["exec", "h1", "kill", pid.trim()]);
+    lab.stop_agent("h1");
     let once = [
         "exec",
         "h1",
@@ -105,6 +104,10 @@ fn map_once_fails_when_time_runs_out() {
     }
     let lab = Lab::up("ring:n=3,hosts=1", &["--", "--level", "0"]);
     let once = ["exec", "h1", MAPPER, "agent", "--interface", "fab0", "--unit", "1", "--level", "0"];
+    let second = lab.try_run(&once);
+    let errors = String::from_utf8(second.stderr).unwrap();
+    assert!(errors.contains("`fab0` already has an agent: unit 0, process "), "{errors}");
+    lab.stop_agent("h1");
     let output = lab.try_run(&[&once[..], &["--map-once", "--map-once-limit-s", "1"]].concat());
     assert_eq!(output.status.code(), Some(1));
     let errors = String::from_utf8(output.stderr).unwrap();

@@ -75,6 +75,18 @@ impl Lab {
         }
     }
 
+    /// Ends the agent of a host, and waits until it has ended.
+    pub(crate) fn stop_agent(&self, host: &str) {
+        let pid_file = self.dir().join("pid").join(host);
+        let pid = std::fs::read_to_string(&pid_file).unwrap();
+        self.run(&["exec", host, "kill", pid.trim()]);
+        let deadline = Instant::now() + PATIENCE;
+        while Path::new("/proc").join(pid.trim()).exists() {
+            assert!(Instant::now() < deadline, "the agent of {host} does not end");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     /// The network namespaces of this lab.
     pub(crate) fn namespaces(&self) -> Vec<String> {
         let output = Command::new("ip").args(["netns", "list"]).output().unwrap();

@@ -85,7 +85,8 @@ pub struct Options {
     /// Debugging feature: make an artificially inflated map, with this many phantom hosts.
     #[arg(long, value_name = "COUNT")]
     pub extra_hosts: Option<Bounded<0, 10_000>>,
-    /// Most ports that a plain xbar of this fabric can have.
+    /// Most ports that a plain xbar of this fabric has. Set it truly: more than that costs probes
+    /// and time, fewer leaves cables unfound.
     #[arg(long, value_name = "N")]
     pub plain_ports: Option<Bounded<2, 32>>,
     /// Longest way, in xbars, that exploration follows and routes take.
@@ -127,7 +128,7 @@ pub struct Options {
     /// Seed of this agent's random choices; drawn by the system if not set.
     #[arg(long, value_name = "N")]
     pub seed: Option<Bounded<0, { u32::MAX }>>,
-    /// Verbose output.
+    /// Verbose output. The environment variable RUST_LOG=trace shows every frame.
     #[arg(short = 'v', long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
           default_missing_value = "true")]
     pub verbose: Option<bool>,
@@ -159,12 +160,26 @@ pub enum ConfigFileError {
     },
 }
 
-/// No interface was named.
+/// Options that do not make a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error(
-    "name the interface that is cabled to the fabric: --interface IF, or `interface = \"IF\"` in the file"
-)]
-pub struct NoInterface;
+pub enum OptionsError {
+    /// No interface was named.
+    #[error(
+        "name the interface that is cabled to the fabric: --interface IF, or `interface = \"IF\"` in the file"
+    )]
+    NoInterface,
+    /// A parent would count as silent before it is asked.
+    #[error(
+        "silence-limit-ms ({silence_limit_ms}) is below query-interval-ms ({query_interval_ms}): a parent \
+         must be asked before it can be silent"
+    )]
+    SilenceBelowQuery {
+        /// How long a parent may stay silent.
+        silence_limit_ms: u128,
+        /// How often it is asked.
+        query_interval_ms: u128,
+    },
+}
 
 impl Options {
     /// Reads a configuration file: TOML, each key an option.
@@ -172,13 +187,16 @@ impl Options {
     /// # Errors
     /// If it cannot be read, or has an unknown key or wrong value; names the line.
     pub fn read(path: &Path) -> Result<Self, ConfigFileError> {
-        let text = std::fs::read_to_string(path)
+        let bytes = std::fs::read(path)
             .map_err(|source| ConfigFileError::Unreadable { path: path.to_owned(), source })?;
-        Self::parse(&text).map_err(|(line, message)| ConfigFileError::Wrong {
-            path: path.to_owned(),
-            line,
-            message,
-        })
+        let parsed = match std::str::from_utf8(&bytes) {
+            Ok(text) => Self::parse(text),
+            Err(error) => {
+                let before = bytes.iter().take(error.valid_up_to());
+                Err((1 + before.filter(|&&byte| byte == b'\n').count(), "not UTF-8 text".to_owned()))
+            }
+        };
+        parsed.map_err(|(line, message)| ConfigFileError::Wrong { path: path.to_owned(), line, message })
     }
 
     fn parse(text: &str) -> Result<Self, (usize, String)> {
@@ -231,13 +249,19 @@ impl Options {
     /// Fills in the defaults.
     ///
     /// # Errors
-    /// If no interface was named: there is no default.
-    pub fn resolve(self) -> Result<Config, NoInterface> {
+    /// If no interface was named, for which there is no default, or times do not go together.
+    pub fn resolve(self) -> Result<Config, OptionsError> {
         let settings = self.settings();
+        if settings.silence_limit < settings.query_interval {
+            return Err(OptionsError::SilenceBelowQuery {
+                silence_limit_ms: settings.silence_limit.as_millis(),
+                query_interval_ms: settings.query_interval.as_millis(),
+            });
+        }
         let defaults = Marking::default();
         let limit_s = self.map_once_limit_s.map_or(DEFAULT_MAP_ONCE_LIMIT_S, |n| u64::from(n.get()));
         Ok(Config {
-            interface: self.interface.ok_or(NoInterface)?,
+            interface: self.interface.ok_or(OptionsError::NoInterface)?,
             marking: Marking {
                 ethertype: self.ethertype.map_or(defaults.ethertype, |text| text.value().number()),
                 destination: self.destination.map_or(defaults.destination, Text::value),

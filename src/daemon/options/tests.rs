@@ -64,5 +64,21 @@ fn the_command_line_wins_over_the_file() {
 
 #[test]
 fn without_an_interface_there_is_no_configuration() {
-    assert_eq!(Options::default().resolve(), Err(NoInterface));
+    assert_eq!(Options::default().resolve(), Err(OptionsError::NoInterface));
+}
+
+#[test]
+fn a_parent_is_asked_before_it_is_silent() {
+    let file = Options::parse("interface = \"eth1\"\nquery-interval-ms = 5000\n").unwrap();
+    let message = file.resolve().unwrap_err().to_string();
+    assert!(message.contains("silence-limit-ms (3000)"), "{message}");
+    assert!(message.contains("query-interval-ms (5000)"), "{message}");
+}
+
+#[test]
+fn a_file_that_is_no_text_is_refused_with_its_line() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), b"level = 1\n# \xff\n").unwrap();
+    let message = Options::read(file.path()).unwrap_err().to_string();
+    assert!(message.ends_with(":2: not UTF-8 text"), "{message}");
 }

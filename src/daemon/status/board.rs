@@ -8,25 +8,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::link::port::Traffic;
 
-/// The state of a board whose agent left its socket behind and runs no more.
-const DOWN: &str = "down";
-
 /// One agent of this machine, as `mapper.board-info/1` has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Board {
     /// Board number.
     pub unit: u8,
-    /// The network interface.
-    pub interface: String,
-    /// The interface's address.
-    pub mac: String,
+    /// The network interface, if the agent answered.
+    pub interface: Option<String>,
+    /// The interface's address, if the agent answered.
+    pub mac: Option<String>,
     /// Level in the election.
     pub level: u8,
     /// What the host runs, by number.
     pub host_type: u8,
     /// Whether the interface has carrier.
     pub carrier: bool,
-    /// Where the agent is in its life, or `down`.
+    /// Where the agent is in its life; `starting` if it did not answer.
     pub state: String,
     /// Whether it holds a map and proved routes for it.
     pub configured: bool,
@@ -52,6 +49,8 @@ pub struct Board {
     pub unreachable: Vec<Reason>,
     /// Why the last map could not be routed, if so.
     pub routing_failure: Option<String>,
+    /// Why the agent did not answer, if so: then nothing else is known of it.
+    pub no_answer: Option<String>,
     /// What was sent, received, dropped.
     pub counters: Counters,
     /// How long the daemon has been running, in milliseconds.
@@ -169,8 +168,8 @@ impl Board {
     pub fn new(status: &Status, around: Surroundings<'_>) -> Self {
         Self {
             unit: around.unit,
-            interface: around.interface.to_owned(),
-            mac: status.rank.mac.to_string(),
+            interface: Some(around.interface.to_owned()),
+            mac: Some(status.rank.mac.to_string()),
             level: status.rank.level,
             host_type: around.host_type,
             carrier: around.carrier,
@@ -191,6 +190,7 @@ impl Board {
                 .map(|host| Reason { mac: host.mac.to_string(), why: host.why.clone() })
                 .collect(),
             routing_failure: around.routing_failure.map(str::to_owned),
+            no_answer: None,
             counters: Counters {
                 frames: FrameCounters::from(around.traffic),
                 sent: SentCounters::from(status.sent),
@@ -201,16 +201,16 @@ impl Board {
         }
     }
 
-    /// The board of an agent that runs no more but left its socket behind.
-    pub fn down(unit: u8) -> Self {
+    /// The board of an agent that did not answer, and why.
+    pub fn silent(unit: u8, why: String) -> Self {
         Self {
             unit,
-            interface: String::new(),
-            mac: String::new(),
+            interface: None,
+            mac: None,
             level: 0,
             host_type: 0,
             carrier: false,
-            state: DOWN.to_owned(),
+            state: state_name(AgentState::Starting).to_owned(),
             configured: false,
             network_configured: false,
             leader: None,
@@ -223,14 +223,10 @@ impl Board {
             routes: 0,
             unreachable: Vec::new(),
             routing_failure: None,
+            no_answer: Some(why),
             counters: Counters::default(),
             uptime_ms: 0,
         }
-    }
-
-    /// Whether its agent runs no more.
-    pub fn is_down(&self) -> bool {
-        self.state == DOWN
     }
 }
 

@@ -6,7 +6,7 @@ use thiserror::Error;
 use super::Board;
 
 /// Raised whenever [`Board`] changes: bincode carries no field names.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Most bytes of a message, written or read.
 pub(super) const MAX_BYTES: usize = 1 << 20;
 
@@ -61,13 +61,13 @@ mod tests {
 
     fn board() -> Board {
         Board {
-            interface: "eth1".to_owned(),
+            interface: Some("eth1".to_owned()),
             leader: Some("02:00:00:00:00:08".to_owned()),
             children: vec!["02:00:00:00:00:02".to_owned()],
             map_version: Some(MapVersionDto { mac: "02:00:00:00:00:08".to_owned(), counter: 7 }),
             unreachable: vec![Reason { mac: "02:00:00:00:00:03".to_owned(), why: "silent".to_owned() }],
             uptime_ms: 123,
-            ..Board::down(3)
+            ..Board::silent(3, "asleep".to_owned())
         }
     }
 
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_board_that_is_too_large_is_refused() {
-        let large = Board { interface: "x".repeat(MAX_BYTES + 1), ..board() };
+        let large = Board { interface: Some("x".repeat(MAX_BYTES + 1)), ..board() };
         assert!(matches!(encode(&large), Err(CodecError::TooLarge(_))));
     }
 

@@ -9,4 +9,4 @@ mod socket;
 
 pub use board::{Board, Counters, MapVersionDto, Reason, Surroundings, state_name};
 pub use codec::CodecError;
-pub use socket::{Client, StatusServer, StatusSocketError, fetch, socket_path, units};
+pub use socket::{Client, Question, StatusServer, StatusSocketError, ask, socket_path, units};

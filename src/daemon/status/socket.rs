@@ -5,8 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use socket2::{Domain, SockAddr, Socket, Type};
 use thiserror::Error;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixListener;
@@ -16,10 +17,11 @@ use tracing::debug;
 use super::Board;
 use super::codec::{self, CodecError, MAX_BYTES};
 
-/// A client that does not read for so long is hung up on; a daemon that says nothing for so long
-/// is taken for stuck.
+/// A client that does not read for so long is hung up on.
 const PATIENCE: Duration = Duration::from_secs(5);
-
+/// Beyond the deadline an answer that has already arrived is still taken: its pieces come in this
+/// time.
+const GRACE: Duration = Duration::from_millis(10);
 /// How long to wait after a connection could not be taken.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 /// Clients served at once; others wait their turn.
@@ -63,21 +65,25 @@ pub enum StatusSocketError {
         /// Why.
         source: io::Error,
     },
+    /// Nobody listens on the socket.
+    #[error("its agent runs no more, but left its status socket {} behind", path.display())]
+    LeftBehind {
+        /// The socket.
+        path: PathBuf,
+    },
     /// The daemon does not answer.
-    #[error("the agent of unit {unit} does not answer on {}", path.display())]
+    #[error("its agent does not answer on {}; is it stopped?", path.display())]
     Silent {
-        /// The board number.
-        unit: u8,
-        /// Its socket.
+        /// The socket.
         path: PathBuf,
         /// Why.
         source: io::Error,
     },
     /// The daemon says something else.
-    #[error("the agent of unit {unit}")]
+    #[error("what listens on {} is not understood", path.display())]
     Garbled {
-        /// The board number.
-        unit: u8,
+        /// The socket.
+        path: PathBuf,
         /// What is wrong.
         source: CodecError,
     },
@@ -109,24 +115,75 @@ pub fn units(run_dir: &Path) -> Result<Vec<u8>, StatusSocketError> {
     Ok(units)
 }
 
-/// Asks the agent of a board for its status. `None` if there is no socket; a board that is
-/// [down](Board::is_down) if nobody listens on it.
+/// Connects to the agent of a board, which is all the asking there is. `None` if there is no
+/// socket. Does not wait: ask all first, then take the answers.
 ///
 /// # Errors
-/// If the agent does not answer, or not as it should.
-pub fn fetch(run_dir: &Path, unit: u8) -> Result<Option<Board>, StatusSocketError> {
+/// If nobody listens, or too many wait already.
+pub fn ask(run_dir: &Path, unit: u8) -> Result<Option<Question>, StatusSocketError> {
     let path = socket_path(run_dir, unit);
-    let silent = |source| StatusSocketError::Silent { unit, path: path.clone(), source };
-    let stream = match UnixStream::connect(&path) {
-        Ok(stream) => stream,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(Some(Board::down(unit))),
-        Err(error) => return Err(silent(error)),
+    let connect = || -> io::Result<Socket> {
+        let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+        socket.connect(&SockAddr::unix(&path)?)?;
+        socket.set_nonblocking(false)?;
+        Ok(socket)
     };
-    stream.set_read_timeout(Some(PATIENCE)).map_err(silent)?;
+    match connect() {
+        Ok(socket) => Ok(Some(Question { socket, path })),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            Err(StatusSocketError::LeftBehind { path })
+        }
+        Err(source) => Err(StatusSocketError::Silent { path, source }),
+    }
+}
+
+/// An agent that has been asked for its status.
+#[derive(Debug)]
+pub struct Question {
+    socket: Socket,
+    path: PathBuf,
+}
+
+impl Question {
+    /// The answer, if it comes before `deadline`.
+    ///
+    /// # Errors
+    /// If it does not, or is no status.
+    pub fn answer(self, deadline: Instant) -> Result<Board, StatusSocketError> {
+        let Self { mut socket, path } = self;
+        match read_until(&mut socket, deadline) {
+            Ok(bytes) => codec::decode(&bytes).map_err(|source| StatusSocketError::Garbled { path, source }),
+            Err(source) => Err(StatusSocketError::Silent { path, source }),
+        }
+    }
+}
+
+/// Reads to the end, but no more than a status has, and not for longer than allowed.
+fn read_until(socket: &mut Socket, deadline: Instant) -> io::Result<Vec<u8>> {
+    let deadline = deadline.max(Instant::now() + GRACE);
     let mut bytes = Vec::new();
-    stream.take(MAX_BYTES as u64).read_to_end(&mut bytes).map_err(silent)?;
-    codec::decode(&bytes).map(Some).map_err(|source| StatusSocketError::Garbled { unit, source })
+    let mut piece = [0; 16 * 1024];
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        socket.set_read_timeout(Some(left))?;
+        match socket.read(&mut piece) {
+            Ok(0) => return Ok(bytes),
+            Ok(length) => bytes.extend_from_slice(&piece[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            Err(error) => return Err(error),
+        }
+        // More is no status; what is there is too long to be understood.
+        if bytes.len() > MAX_BYTES {
+            return Ok(bytes);
+        }
+    }
 }
 
 /// The daemon's end of the status socket. The file goes when it is dropped.
@@ -216,16 +273,27 @@ impl Client {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
     fn runtime() -> tokio::runtime::Runtime {
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+    }
+
+    fn fetch(run_dir: &Path, unit: u8) -> Result<Option<Board>, StatusSocketError> {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        ask(run_dir, unit)?.map(|question| question.answer(deadline)).transpose()
     }
 
     #[test]
     fn asks_and_is_answered() {
         let dir = tempfile::tempdir().unwrap();
         let run_dir = dir.path().join("run");
-        let board = Board { uptime_ms: 5, state: "mapping".to_owned(), ..Board::down(3) };
+        let board = Board {
+            uptime_ms: 5,
+            state: "mapping".to_owned(),
+            no_answer: None,
+            ..Board::silent(3, String::new())
+        };
         let answer = runtime().block_on(async {
             let server = StatusServer::bind(&run_dir, 3).unwrap();
             let asked_dir = run_dir.clone();
@@ -238,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_is_taken_while_its_agent_runs_and_down_when_it_was_killed() {
+    fn a_unit_is_taken_while_its_agent_runs_and_free_when_it_was_killed() {
         let dir = tempfile::tempdir().unwrap();
         let runtime = runtime();
         let _inside = runtime.enter();
@@ -249,8 +317,22 @@ mod tests {
 
         drop(std::os::unix::net::UnixListener::bind(socket_path(dir.path(), 0)).unwrap());
         assert_eq!(units(dir.path()).unwrap(), [0]);
-        assert!(fetch(dir.path(), 0).unwrap().unwrap().is_down());
+        assert!(matches!(fetch(dir.path(), 0), Err(StatusSocketError::LeftBehind { .. })));
         StatusServer::bind(dir.path(), 0).unwrap();
+    }
+
+    #[test]
+    fn who_listens_but_says_nothing_or_nonsense_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let listener = std::os::unix::net::UnixListener::bind(socket_path(dir.path(), 0)).unwrap();
+        let answer = || ask(dir.path(), 0).unwrap().unwrap();
+        assert!(matches!(answer().answer(Instant::now()), Err(StatusSocketError::Silent { .. })));
+        drop(listener.accept().unwrap());
+
+        let question = answer();
+        listener.accept().unwrap().0.write_all(b"nonsense, and more of it").unwrap();
+        let later = Instant::now() + Duration::from_secs(60);
+        assert!(matches!(question.answer(later), Err(StatusSocketError::Garbled { .. })));
     }
 
     #[test]
