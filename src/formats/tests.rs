@@ -253,7 +253,7 @@ fn netlists_may_be_terse() {
     // An xbar cabled to itself is drawn as a loop.
     assert!(write(&fabric, FileFormat::Svg).contains("s2:7 - s2:8"));
     let tags: Vec<_> = fabric.map.xbars.iter().map(|xbar| xbar.tag).collect();
-    assert_eq!(tags, [Some(0x0200_0000_0000_0001), Some(0x0200_0000_0000_0002)]);
+    assert_eq!(tags, [Some(0x0600_0000_0000_0001), Some(0x0600_0000_0000_0002)]);
 }
 
 #[test]
