@@ -169,6 +169,11 @@ pub fn parse(name: &str, text: &str) -> Result<Fabric, FormatError> {
         None => Err(Malformed::at(1, "there is nothing in it; expected a fabric")),
         Some(line) if line.starts_with('{') => json::parse(text),
         Some(line) if line.starts_with(|c: char| c.is_ascii_digit()) => gm_map::parse(text),
+        // No line of ibnetdiscover's begins with a bracket and no port in it.
+        Some("[" | "[]") => Err(Malformed::at(
+            1,
+            "it is in no known format; expected ibnetdiscover or ibsim, GM .map, or a mapper.map/1 JSON object",
+        )),
         Some(_) => ibnetdiscover::parse(text),
     };
     fabric.map_err(|Malformed { place, problem }| FormatError::Malformed {

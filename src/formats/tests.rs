@@ -348,6 +348,15 @@ fn errors_name_file_line_and_what_was_expected() {
         ("1 0\nh - \"h\"\n0\naddress 12\n", "file:4: `12` is not a MAC address"),
         ("{\n", "file:2: EOF while parsing"),
         (
+            "[]\n",
+            "file:1: it is in no known format; expected ibnetdiscover or ibsim, GM .map, or a mapper.map/1",
+        ),
+        ("{\"schema\":\"mapper.map/1\",\n\"hots\":[]}", "file:2: unknown field `hots`"),
+        (
+            r#"{"schema":"mapper.map/1","hosts":[{"mac":"ff:ff:ff:ff:ff:ff"}]}"#,
+            "file:hosts[0].mac: ff:ff:ff:ff:ff:ff is no address of a host",
+        ),
+        (
             "{\"schema\":\"mapper.sim/1\"}",
             "file:schema: `mapper.sim/1` is not read here; expected `mapper.map/1`",
         ),
