@@ -1,6 +1,7 @@
 //! `mapper topology`: fabrics as files.
 
 mod difference;
+mod numbering;
 mod summary;
 
 use std::path::{Path, PathBuf};

@@ -254,6 +254,14 @@ fn settle_macs(given: &[Option<Mac>]) -> Vec<Mac> {
     settled
 }
 
+/// The first of the tags that xbars without a GUID get by position. No generator uses them.
+const INVENTED_TAGS: u64 = 0x0600_0000_0000_0000;
+
+/// What identifies an xbar: its tag, unless a reader invented it for want of a GUID.
+pub(crate) fn identity(xbar: &Xbar) -> Option<u64> {
+    xbar.tag.filter(|tag| tag >> 32 != INVENTED_TAGS >> 32)
+}
+
 /// Tags every xbar: with its GUID; where it has none or one that is taken, by position.
 pub(super) fn tag_xbars(fabric: &mut Fabric) {
     let mut taken = BTreeSet::new();
@@ -261,7 +269,7 @@ pub(super) fn tag_xbars(fabric: &mut Fabric) {
         xbar.tag = label.guid.filter(|&guid| taken.insert(guid));
     }
     for (position, xbar) in (1..).zip(&mut fabric.map.xbars) {
-        let mut by_position = 0x0200_0000_0000_0000_u64 + position..;
+        let mut by_position = INVENTED_TAGS + position..;
         xbar.tag = xbar.tag.or_else(|| by_position.find(|&tag| taken.insert(tag)));
     }
 }

@@ -16,6 +16,7 @@ pub const SCHEMA: &str = "mapper.map/1";
 
 /// A map as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct MapJson {
     /// Always [`SCHEMA`].
     pub schema: String,
@@ -35,6 +36,7 @@ pub struct MapJson {
 
 /// A map's version.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct VersionJson {
     /// The global mapper's address.
     pub mac: String,
@@ -91,6 +93,7 @@ pub struct HostLabelJson {
 
 /// An xbar.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct XbarJson {
     /// Its name, or `x1`, `x2`, and so on if nobody named it.
     pub id: String,
@@ -115,6 +118,7 @@ pub struct XbarJson {
 
 /// A cable between xbars: the id and the port at each end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CableJson {
     /// One end.
     pub a: (String, u8),
@@ -345,6 +349,12 @@ impl Reader {
 
     fn host(&mut self, place: &str, json: &HostJson) -> Result<(), Malformed> {
         let mac = mac(&format!("{place}.mac"), &json.mac)?;
+        // An address from a GUID may have the multicast bit, so that is no fault.
+        if [[0; 6], [0xff; 6]].contains(&mac.0) {
+            let problem =
+                format!("{mac} is no address of a host; expected one that is neither all zeros nor all ones");
+            return Err(Malformed::within(format!("{place}.mac"), problem));
+        }
         if !self.macs.insert(mac) {
             return Err(Malformed::within(format!("{place}.mac"), format!("there are two hosts {mac}")));
         }

@@ -24,6 +24,8 @@ mod gm_map;
 mod ibnetdiscover;
 mod svg;
 
+pub(crate) use draft::identity;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -175,6 +177,11 @@ pub fn parse(name: &str, text: &str) -> Result<Fabric, FormatError> {
         None => Err(Malformed::at(1, "there is nothing in it; expected a fabric")),
         Some(line) if line.starts_with('{') => json::parse(text),
         Some(line) if line.starts_with(|c: char| c.is_ascii_digit()) => gm_map::parse(text),
+        // No line of ibnetdiscover's begins with a bracket and no port in it.
+        Some("[" | "[]") => Err(Malformed::at(
+            1,
+            "it is in no known format; expected ibnetdiscover or ibsim, GM .map, or a mapper.map/1 JSON object",
+        )),
         Some(_) => ibnetdiscover::parse(text),
     };
     fabric.map_err(|Malformed { place, problem }| FormatError::Malformed {
@@ -200,20 +207,23 @@ pub fn write(fabric: &Fabric, format: FileFormat) -> String {
 ///
 /// A port 0 in use shows that ports count from 0, and one as high as the number of ports that
 /// they count from 1. If no xbar shows the wrong one, all stay as they are; if any does, all move
-/// but those that show the right one (an explored map can count either way).
+/// but those that show the right one (an explored map can count either way). Plain xbars, whose
+/// numbers an explored map chose, and those with an identity are told apart.
 fn port_shifts(fabric: &Fabric, first: u8) -> Vec<i16> {
     let map = &fabric.map;
-    let mut wrong = false;
+    let is_plain = |xbar: usize| usize::from(identity(&map.xbars[xbar]).is_none());
+    let mut wrong = [false; 2];
     let mut right = vec![false; map.xbars.len()];
     let cabled = map.cables.iter().flat_map(|cable| [cable.a, cable.b]);
     for end in cabled.chain(map.hosts.iter().filter_map(|host| host.at)) {
         let (is_first, is_last) = (end.port == 0, end.port >= map.xbars[end.xbar as usize].ports);
         let (is_right, is_wrong) = if first == 0 { (is_first, is_last) } else { (is_last, is_first) };
         right[end.xbar as usize] |= is_right;
-        wrong |= is_wrong;
+        wrong[is_plain(end.xbar as usize)] |= is_wrong;
     }
     let shift = if first == 0 { -1 } else { 1 };
-    right.into_iter().map(|right| if wrong && !right { shift } else { 0 }).collect()
+    let moves = |(xbar, right): (usize, bool)| wrong[is_plain(xbar)] && !right;
+    right.into_iter().enumerate().map(|xbar| if moves(xbar) { shift } else { 0 }).collect()
 }
 
 /// Whether a text can be a node's name in every format: short, printable, without quotation

@@ -253,7 +253,7 @@ fn netlists_may_be_terse() {
     // An xbar cabled to itself is drawn as a loop.
     assert!(write(&fabric, FileFormat::Svg).contains("s2:7 - s2:8"));
     let tags: Vec<_> = fabric.map.xbars.iter().map(|xbar| xbar.tag).collect();
-    assert_eq!(tags, [Some(0x0200_0000_0000_0001), Some(0x0200_0000_0000_0002)]);
+    assert_eq!(tags, [Some(0x0600_0000_0000_0001), Some(0x0600_0000_0000_0002)]);
 }
 
 #[test]
@@ -347,6 +347,15 @@ fn errors_name_file_line_and_what_was_expected() {
         ("1 1\ns 8 \"s\"\n0\n", "announces 1 hosts and 1 switches, but there are 0 and 1"),
         ("1 0\nh - \"h\"\n0\naddress 12\n", "file:4: `12` is not a MAC address"),
         ("{\n", "file:2: EOF while parsing"),
+        (
+            "[]\n",
+            "file:1: it is in no known format; expected ibnetdiscover or ibsim, GM .map, or a mapper.map/1",
+        ),
+        ("{\"schema\":\"mapper.map/1\",\n\"hots\":[]}", "file:2: unknown field `hots`"),
+        (
+            r#"{"schema":"mapper.map/1","hosts":[{"mac":"ff:ff:ff:ff:ff:ff"}]}"#,
+            "file:hosts[0].mac: ff:ff:ff:ff:ff:ff is no address of a host",
+        ),
         (
             "{\"schema\":\"mapper.sim/1\"}",
             "file:schema: `mapper.sim/1` is not read here; expected `mapper.map/1`",

@@ -7,6 +7,9 @@ use std::fmt;
 use mapper_proto::map::{Fabric, PortRef};
 use serde_json::{Value, json};
 
+use super::numbering;
+use crate::formats::identity;
+
 /// The end of a cable: the name of a host, or of an xbar and its port.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct End {
@@ -34,10 +37,27 @@ pub(super) struct Difference {
 ///
 /// Hosts are matched by name, then by address. Xbars are matched by name, then by tag; those
 /// left (plain xbars of an explored map have no name) by what they are cabled to, whatever their
-/// ports count from. If all ports of B are numbered one lower or higher, as in a GM map, that is
-/// no difference.
+/// ports count from. Ports numbered one lower or higher, as in a GM map, are no difference: all
+/// tagged xbars of B alike, each plain one by itself. Names that maps and files give by position
+/// count only where they leave fewer differences.
 pub(super) fn between(a: &Fabric, b: &Fabric) -> Difference {
-    let matching = Matching::new(a, b);
+    let by_all_names = compare(a, b, |_| true);
+    if by_all_names.is_empty() || !a.xbars.iter().chain(&b.xbars).any(|label| is_by_position(&label.name)) {
+        return by_all_names;
+    }
+    let by_given_names = compare(a, b, |name| !is_by_position(name));
+    if by_given_names.len() < by_all_names.len() { by_given_names } else { by_all_names }
+}
+
+/// Whether a name is one that an explored map gives to an xbar that has none.
+fn is_by_position(name: &str) -> bool {
+    let digits = name.strip_prefix('x').unwrap_or_default();
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// Compares two fabrics, whose xbars may be matched by those names that `counts` takes.
+fn compare(a: &Fabric, b: &Fabric, counts: fn(&str) -> bool) -> Difference {
+    let matching = Matching::new(a, b, counts);
     let mut difference = Difference::default();
     for (index, label) in a.xbars.iter().enumerate() {
         match matching.xbar_in_b[index] {
@@ -45,7 +65,8 @@ pub(super) fn between(a: &Fabric, b: &Fabric) -> Difference {
             Some(in_b) => {
                 let (was, is) = (a.map.xbars[index], b.map.xbars[in_b]);
                 // What an explored map says of a plain xbar is only the most that it can be.
-                let identified = was.tag.is_some() && was.tag == is.tag || label.name == b.xbars[in_b].name;
+                let identified =
+                    identity(&was).is_some() && was.tag == is.tag || label.name == b.xbars[in_b].name;
                 if was.ports != is.ports && identified {
                     difference.resized.push((label.name.clone(), was.ports, is.ports));
                 }
@@ -68,8 +89,13 @@ pub(super) fn between(a: &Fabric, b: &Fabric) -> Difference {
 
 impl Difference {
     pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many differences there are.
+    fn len(&self) -> usize {
         let cables = self.missing.len() + self.added.len() + self.moved.len();
-        cables + self.missing_nodes.len() + self.added_nodes.len() + self.resized.len() == 0
+        cables + self.missing_nodes.len() + self.added_nodes.len() + self.resized.len()
     }
 
     /// Takes a missing and an added cable with an end in common for one that was moved.
@@ -163,7 +189,7 @@ struct Matching<'a> {
 type Guess = (usize, usize, i16);
 
 impl<'a> Matching<'a> {
-    fn new(a: &'a Fabric, b: &'a Fabric) -> Self {
+    fn new(a: &'a Fabric, b: &'a Fabric, counts: fn(&str) -> bool) -> Self {
         let mut matching = Self {
             a,
             b,
@@ -177,25 +203,15 @@ impl<'a> Matching<'a> {
         pair(by_name(a), by_name(b), &mut matching.host_in_b, &mut matching.host_in_a);
         let by_mac = |fabric: &'a Fabric| fabric.map.hosts.iter().map(|host| Some(host.mac));
         pair(by_mac(a), by_mac(b), &mut matching.host_in_b, &mut matching.host_in_a);
-        let by_name = |fabric: &'a Fabric| fabric.xbars.iter().map(|label| Some(label.name.clone()));
+        let given = |name: &String| Some(name.clone()).filter(|name| counts(name));
+        let by_name = |fabric: &'a Fabric| fabric.xbars.iter().map(move |label| given(&label.name));
         pair(by_name(a), by_name(b), &mut matching.xbar_in_b, &mut matching.xbar_in_a);
-        let by_tag = |fabric: &'a Fabric| fabric.map.xbars.iter().map(|xbar| xbar.tag);
+        let by_tag = |fabric: &'a Fabric| fabric.map.xbars.iter().map(identity);
         pair(by_tag(a), by_tag(b), &mut matching.xbar_in_b, &mut matching.xbar_in_a);
-        let numbering = matching.numbering();
-        matching.offset.fill(numbering);
+        let (offset, numbering) = numbering::offsets(a, b, &matching.xbar_in_b, &matching.common_hosts());
+        matching.offset = offset;
         while matching.match_by_cables(numbering) {}
         matching
-    }
-
-    /// By how much the ports of B must grow for most cables to be A's.
-    fn numbering(&mut self) -> i16 {
-        let before = self.cables_of_a();
-        let common = |matching: &mut Self, offset| {
-            matching.offset.fill(offset);
-            matching.cables_of_b().intersection(&before).count()
-        };
-        // The last of equals wins: no offset.
-        [1, -1, 0].into_iter().max_by_key(|&offset| common(self, offset)).unwrap_or(0)
     }
 
     /// Matches xbars that are cabled to the same hosts and matched xbars, those with the most
@@ -223,10 +239,14 @@ impl<'a> Matching<'a> {
         found
     }
 
+    /// Ports of A and of B that are cabled to the same host.
+    fn common_hosts(&self) -> Vec<(PortRef, PortRef)> {
+        let hosts = self.a.map.hosts.iter().zip(&self.host_in_b);
+        hosts.filter_map(|(host, in_b)| Some((host.at?, self.b.map.hosts[(*in_b)?].at?))).collect()
+    }
+
     /// Ports of A and of B that are cabled to the same host or the same port.
     fn common_ends(&self) -> Vec<(PortRef, PortRef)> {
-        let hosts = self.a.map.hosts.iter().zip(&self.host_in_b);
-        let at_hosts = hosts.filter_map(|(host, in_b)| Some((host.at?, self.b.map.hosts[(*in_b)?].at?)));
         let mut far_in_b = BTreeMap::new();
         for cable in &self.b.map.cables {
             for (near, far) in [(cable.a, cable.b), (cable.b, cable.a)] {
@@ -240,7 +260,7 @@ impl<'a> Matching<'a> {
             let far_in_b = far_in_b.get(&(near.xbar as usize, i16::from(near.port)))?;
             Some((far, *far_in_b))
         });
-        at_hosts.chain(at_xbars).collect()
+        self.common_hosts().into_iter().chain(at_xbars).collect()
     }
 
     fn cables_of_a(&self) -> BTreeSet<Cable> {
@@ -338,6 +358,36 @@ mod tests {
         for spec in ["clos:hosts=8,ports=4", "torus:x=3,y=4,hosts=1", "clos:hosts=128,ports=16"] {
             let planned = generate(spec).unwrap();
             assert_eq!(between(&planned, &explored(&planned)).to_string(), "no difference\n", "{spec}");
+        }
+    }
+
+    #[test]
+    fn an_explored_map_is_the_same_in_every_format() {
+        for (spec, tagged) in [("clos:hosts=8,ports=4", 0), ("now:subclusters=1", 2), ("torus:x=3,y=4", 3)] {
+            let planned = generate(spec).unwrap();
+            // Plain xbars count from 0, others keep their names, tags and ports.
+            let mut found = planned.clone();
+            let plain = |xbar: u32| tagged == 0 || xbar % tagged != 0;
+            let lower = |end: &mut PortRef| end.port -= u8::from(plain(end.xbar));
+            found.map.hosts.iter_mut().filter_map(|host| host.at.as_mut()).for_each(lower);
+            for cable in &mut found.map.cables {
+                lower(&mut cable.a);
+                lower(&mut cable.b);
+            }
+            for (xbar, body) in (0..).zip(&mut found.map.xbars).filter(|(xbar, _)| plain(*xbar)) {
+                body.tag = None;
+                found.xbars[xbar as usize].name = format!("x{}", xbar + 1);
+            }
+            for format in [FileFormat::Ibnetdiscover, FileFormat::GmMap, FileFormat::Json] {
+                let written = parse("file", &write(&found, format)).unwrap();
+                for before in [&planned, &found] {
+                    let text = between(before, &written).to_string();
+                    assert_eq!(text, "no difference\n", "{spec} {format:?}");
+                }
+                let mut cut = written;
+                cut.map.cables.remove(1);
+                assert_eq!(between(&planned, &cut).to_string().lines().count(), 1, "{spec} {format:?}");
+            }
         }
     }
 
