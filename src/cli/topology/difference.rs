@@ -367,7 +367,7 @@ mod tests {
             let planned = generate(spec).unwrap();
             // Plain xbars count from 0, others keep their names, tags and ports.
             let mut found = planned.clone();
-            let plain = |xbar: u32| tagged == 0 || xbar % tagged != 0;
+            let plain = |xbar: u32| tagged == 0 || !xbar.is_multiple_of(tagged);
             let lower = |end: &mut PortRef| end.port -= u8::from(plain(end.xbar));
             found.map.hosts.iter_mut().filter_map(|host| host.at.as_mut()).for_each(lower);
             for cable in &mut found.map.cables {
