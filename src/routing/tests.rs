@@ -243,7 +243,7 @@ fn options_out_of_range_are_refused() {
     assert_eq!(compute(0, 0, 11), Err(RoutingError::Passes(0)));
     assert_eq!(compute(0, 65, 11), Err(RoutingError::Passes(65)));
     assert_eq!(compute(0, 8, 0), Err(RoutingError::MaxHops(0)));
-    assert_eq!(compute(0, 8, 49), Err(RoutingError::MaxHops(49)));
+    assert_eq!(compute(0, 8, Options::MAX_HOPS + 1), Err(RoutingError::MaxHops(Options::MAX_HOPS + 1)));
     assert_eq!(compute(3, 8, 11), Err(RoutingError::NoSuchHost { host: 3, hosts: 3 }));
 }
 
