@@ -29,6 +29,7 @@ pub(super) fn parse(text: &str) -> Result<Fabric, Malformed> {
     let is_text = |&(_, line): &(usize, &str)| !line.is_empty() && !line.starts_with(['#', ';']);
     let mut lines = (1..).zip(text.lines().map(str::trim)).filter(is_text);
     let (hosts, switches) = counts(lines.next())?;
+    let mut addresses = BTreeMap::new();
     let mut draft = Draft::default();
     let mut expected = Expected::Header;
     let mut last_line = 1;
@@ -49,7 +50,7 @@ pub(super) fn parse(text: &str) -> Result<Fabric, Malformed> {
                 Expected::LinkCount
             }
             Expected::Header => {
-                option(&mut draft, line, content)?;
+                option(&mut draft, &mut addresses, line, content)?;
                 Expected::Header
             }
         };
@@ -133,8 +134,14 @@ fn link(draft: &mut Draft, line: usize, content: &str) -> Result<(), Malformed> 
     draft.end(line, port, peer, peer_port).map(|_| ())
 }
 
-/// An option of the block before. Those without a meaning here are passed over.
-fn option(draft: &mut Draft, line: usize, content: &str) -> Result<(), Malformed> {
+/// An option of the block before. Those without a meaning here are passed over. `addresses` are those
+/// seen so far, and their lines.
+fn option(
+    draft: &mut Draft,
+    addresses: &mut BTreeMap<Mac, usize>,
+    line: usize,
+    content: &str,
+) -> Result<(), Malformed> {
     let (key, value) = content.split_once(char::is_whitespace).unwrap_or((content, ""));
     let value = value.trim();
     let Some(node) = draft.last().filter(|_| key.starts_with(|c: char| c.is_ascii_alphabetic())) else {
@@ -145,6 +152,9 @@ fn option(draft: &mut Draft, line: usize, content: &str) -> Result<(), Malformed
             let mac: Mac = value
                 .parse()
                 .map_err(|error: mapper_proto::mac::ParseMacError| Malformed::at(line, error.to_string()))?;
+            if let Some(first) = addresses.insert(mac, line) {
+                return Err(Malformed::at(line, format!("address {mac} is that of line {first} already")));
+            }
             host.mac = Some(mac);
         }
         ("hostType", Kind::Host(host)) => {

@@ -114,14 +114,22 @@ struct Malformed {
 }
 
 impl Malformed {
+    /// Longest text: names in a file may be long, and errors repeat them.
+    const MAX_BYTES: usize = 300;
+
     /// At a line.
     fn at(line: usize, problem: impl Into<String>) -> Self {
-        Self { place: line.to_string(), problem: problem.into() }
+        Self::within(line.to_string(), problem)
     }
 
     /// In a JSON value.
     fn within(value: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self { place: value.into(), problem: problem.into() }
+        let mut problem = problem.into();
+        if problem.len() > Self::MAX_BYTES {
+            problem.truncate(problem.floor_char_boundary(Self::MAX_BYTES));
+            problem.push_str("..");
+        }
+        Self { place: value.into(), problem }
     }
 }
 

@@ -346,6 +346,10 @@ fn errors_name_file_line_and_what_was_expected() {
         ("1 1\ns 8 \"s\"\n1\n0 h \"h\" 0\n", "file:4: expected a link"),
         ("1 1\ns 8 \"s\"\n0\n", "announces 1 hosts and 1 switches, but there are 0 and 1"),
         ("1 0\nh - \"h\"\n0\naddress 12\n", "file:4: `12` is not a MAC address"),
+        (
+            "2 0\nh - \"h\"\n0\naddress 020000000001\n\nh - \"i\"\n0\naddress 020000000001\n",
+            "file:8: address 02:00:00:00:00:01 is that of line 4 already",
+        ),
         ("{\n", "file:2: EOF while parsing"),
         (
             "[]\n",
