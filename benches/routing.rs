@@ -48,7 +48,10 @@ fn quality(_: &mut Criterion) {
     let options = Options::default();
     println!("| fabric | bytes a table | edge forwarding index | mean load | dependencies | all hosts, s |");
     println!("|---|---|---|---|---|---|");
-    for spec in FABRICS.into_iter().chain(["random:xbars=32,ports=16,hosts=128,links=128,seed=1"]) {
+    // A smoke run shows that it works; the tables of all 10,000 hosts take half a minute a fabric.
+    let smoke = std::env::args().any(|argument| argument == "--test");
+    let fabrics = if smoke { &FABRICS[..2] } else { &FABRICS[..] };
+    for &spec in fabrics.iter().chain(&["random:xbars=32,ports=16,hosts=128,links=128,seed=1"]) {
         let topology = Topology::from_map(&generate(spec).unwrap().map).unwrap();
         let orientation = Orientation::new(&topology, false);
         let mut loads = ChannelLoads::new(&topology);

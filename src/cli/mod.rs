@@ -9,7 +9,6 @@ pub mod board_info;
 pub mod fabric_argument;
 pub mod lab_plan;
 pub mod output;
-#[allow(clippy::print_stdout, reason = "it prints line by line as it goes")]
 pub mod sim;
 pub mod topology;
 pub mod xbar;
