@@ -89,7 +89,7 @@ pub struct Options {
     /// and time, fewer leaves cables unfound.
     #[arg(long, value_name = "N")]
     pub plain_ports: Option<Bounded<2, 32>>,
-    /// Longest way, in xbars, that exploration follows and routes take.
+    /// Longest route, in xbars; a host that needs a longer one gets none, and says so.
     #[arg(long, value_name = "N")]
     pub max_hops: Option<Bounded<1, 23>>,
     /// How long an agent sleeps before its first mapping, in milliseconds. Asleep it answers.
