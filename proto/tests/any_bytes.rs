@@ -5,7 +5,7 @@ mod bodies;
 use mapper_proto::Mac;
 use mapper_proto::map::{MapVersion, PortRef, Rank};
 use mapper_proto::wire::{
-    Answer, Element, Info, Message, Probe, ProbeKind, Reason, Reply, Route, Scout, encode_data,
+    Answer, Data, Element, Info, Message, Probe, ProbeKind, Reason, Reply, Route, Scout, Undeliverable,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -39,7 +39,10 @@ fn good_frames() -> Vec<Vec<u8>> {
         reply(Answer::Mapping),
         reply(Answer::MapRequest { version, piece: 1, pieces: 2, bytes: vec![7; 40] }),
     ];
-    let frames = messages.iter().map(Message::encode).chain(encode_data(&[6; 60]));
+    let way_back = Route::from_iter([Element::Relative(-3), Element::Absolute(2), Element::Relative(1)]);
+    let data = Data { token: 5, way_back, ethernet: &[6; 60] }.encode();
+    let others = data.into_iter().chain([Undeliverable { token: 5, tag: 6, port: 7 }.encode()]);
+    let frames = messages.iter().map(Message::encode).chain(others);
     let route = Route::from_iter([Element::Identify, Element::Relative(2), Element::Absolute(3)]);
     frames.flat_map(|frame| [[route.as_bytes(), &frame].concat(), frame]).collect()
 }

@@ -2,8 +2,9 @@
 
 use thiserror::Error;
 
+use super::data::token_and_way_home;
 use super::frame::{FLAG_STAMP, FrameKind, HEADER_BYTES, field};
-use super::{Element, Route, RouteError, STAMP_BYTES, Stamp};
+use super::{Element, Route, RouteError, STAMP_BYTES, Stamp, Undeliverable};
 
 /// What an xbar understands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -139,6 +140,17 @@ impl Crossbar {
         }
     }
 
+    /// What a tagged xbar sends back out of port `arrival` when it can't send a data frame out of
+    /// `port`, as that has no carrier: route and notice. `payload` is the frame as it arrived, with
+    /// its whole route. `None` for all other frames, whose senders learn of it by silence, and
+    /// for plain xbars.
+    pub fn undeliverable(&self, port: u8, payload: &[u8]) -> Option<Vec<u8>> {
+        let CrossbarKind::Tagged { tag } = self.kind else { return None };
+        let (token, way_home) = token_and_way_home(payload)?;
+        let notice = Undeliverable { token, tag, port }.encode();
+        Some([way_home.as_bytes(), &notice].concat())
+    }
+
     /// Writes its stamp into a frame that came in by port `arrival`, where
     /// [`Decision::Identify`] said. Nothing is written where there is no room.
     pub fn write_stamp(&self, arrival: u8, stamp_at: usize, payload: &mut [u8]) {
@@ -180,7 +192,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::wire::{Info, Message, Probe, ProbeKind, encode_data, split_route};
+    use crate::wire::{Data, Info, Message, Probe, ProbeKind, split_route};
 
     fn xbar(kind: CrossbarKind) -> Crossbar {
         Crossbar { kind, first_port: 1, ports: 8, carrier: [0; 32] }
@@ -192,6 +204,25 @@ mod tests {
 
     fn tagged() -> Crossbar {
         xbar(CrossbarKind::Tagged { tag: 0xfeed })
+    }
+
+    fn data(ethernet: &[u8]) -> Vec<u8> {
+        Data { token: 5, way_back: [Element::Relative(-2)].into_iter().collect(), ethernet }.encode().unwrap()
+    }
+
+    #[test]
+    fn only_a_tagged_xbar_says_that_data_cannot_go_on() {
+        let frame = payload(&[Element::Absolute(8)], &data(b"hello"));
+        let sent = tagged().undeliverable(8, &frame).unwrap();
+        let (route, notice) = split_route(&sent).unwrap();
+        assert!(route.is_empty(), "the sender is one xbar away");
+        let expected = Undeliverable { token: 5, tag: 0xfeed, port: 8 };
+        assert_eq!(Undeliverable::decode(notice), Ok(expected));
+        assert_eq!(plain().undeliverable(8, &frame), None);
+        assert_eq!(
+            tagged().undeliverable(8, &payload(&[Element::Absolute(8)], &identify_probe().encode())),
+            None
+        );
     }
 
     fn identify_probe() -> Message {
@@ -316,7 +347,7 @@ mod tests {
         let no_area = Decision::Drop(DropReason::NoStampArea);
         let ask = |route: &[Element], frame: &[u8]| tagged().decide(1, &payload(route, frame));
         let good = identify_probe().encode();
-        assert_eq!(ask(&[Element::Identify], &encode_data(&[1; 100]).unwrap()), no_area);
+        assert_eq!(ask(&[Element::Identify], &data(&[1; 100])), no_area);
         assert_eq!(ask(&[Element::Identify], &good[..HEADER_BYTES + STAMP_BYTES - 1]), no_area);
         assert_eq!(ask(&[Element::Identify], &good[..3]), no_area);
         assert_eq!(ask(&[Element::Identify], &[]), no_area);

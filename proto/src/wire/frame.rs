@@ -42,7 +42,7 @@ pub(super) const HEADER_BYTES: usize = 8;
 /// Bytes of the authentication trailer.
 const AUTH_BYTES: usize = 32;
 /// Bytes of the CRC-32.
-const CRC_BYTES: usize = 4;
+pub(super) const CRC_BYTES: usize = 4;
 
 /// The header is followed by a stamp area.
 pub(super) const FLAG_STAMP: u8 = 0x01;
@@ -57,6 +57,8 @@ pub enum FrameKind {
     Mapper,
     /// A user's Ethernet frame (0x0000_0009, Myrinet's number for Ethernet).
     Data,
+    /// A tagged xbar's notice that it could not send a data frame on (0x0000_7010).
+    Undeliverable,
     /// Any other number.
     Unknown(u32),
 }
@@ -67,6 +69,7 @@ impl FrameKind {
         match self {
             Self::Mapper => 0x0000_700f,
             Self::Data => 0x0000_0009,
+            Self::Undeliverable => 0x0000_7010,
             Self::Unknown(number) => number,
         }
     }
@@ -85,6 +88,7 @@ impl From<u32> for FrameKind {
         match number {
             0x0000_700f => Self::Mapper,
             0x0000_0009 => Self::Data,
+            0x0000_7010 => Self::Undeliverable,
             other => Self::Unknown(other),
         }
     }
@@ -276,29 +280,6 @@ fn crc_of(header: &[u8], covered: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// A user's Ethernet frame as it travels.
-///
-/// # Errors
-/// [`FrameError::Oversized`] if it is longer than [`MAX_BODY_BYTES`].
-pub fn encode_data(ethernet_frame: &[u8]) -> Result<Vec<u8>, FrameError> {
-    if ethernet_frame.len() > MAX_BODY_BYTES {
-        return Err(FrameError::Oversized);
-    }
-    Ok(build(FrameKind::Data, false, None, |body| body.extend_from_slice(ethernet_frame)))
-}
-
-/// The user's Ethernet frame in a data frame that begins at its type.
-///
-/// # Errors
-/// As [`Frame::parse`]; [`FrameError::UnknownKind`] if it is no data frame.
-pub fn decode_data(frame: &[u8]) -> Result<&[u8], FrameError> {
-    let frame = Frame::parse(frame)?;
-    if frame.kind() != FrameKind::Data {
-        return Err(FrameError::UnknownKind(frame.kind().number()));
-    }
-    Ok(frame.body())
-}
-
 /// The route at the front of `payload` (all behind the link's header) and the frame behind it.
 ///
 /// # Errors
@@ -341,7 +322,6 @@ mod tests {
         bytes.resize(60, 0xa5);
         let frame = Frame::parse(&bytes).unwrap();
         assert_eq!((frame.body(), frame.len_bytes()), (&b"hello"[..], length));
-        assert_eq!(decode_data(&bytes), Ok(&b"hello"[..]));
     }
 
     #[test]
@@ -371,7 +351,6 @@ mod tests {
         assert_eq!(Frame::parse(&changed(9, b'E')), Err(FrameError::BadCrc));
         assert_eq!(Frame::parse(&changed(7, 200)), Err(FrameError::Truncated));
         assert_eq!(Frame::parse(&vec![0; MAX_FRAME_BYTES + 1]), Err(FrameError::Oversized));
-        assert_eq!(encode_data(&vec![0; MAX_BODY_BYTES + 1]), Err(FrameError::Oversized));
     }
 
     /// A frame with one header byte changed and its CRC-32 made right.
@@ -402,13 +381,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn data_comes_back(user in proptest::collection::vec(any::<u8>(), 0..2000), padding in 0..64usize) {
-            let mut bytes = encode_data(&user).unwrap();
-            bytes.resize(bytes.len() + padding, 0xa5);
-            prop_assert_eq!(decode_data(&bytes), Ok(&user[..]));
-        }
-
         #[test]
         fn a_flipped_bit_is_never_missed(at in 0..17usize, bit in 0..8u8) {
             let mut bytes = data(None);

@@ -6,6 +6,7 @@
 
 mod crossbar;
 pub(crate) mod cursor;
+mod data;
 mod frame;
 mod info;
 mod message;
@@ -17,10 +18,8 @@ mod scout;
 mod stamp;
 
 pub use crossbar::{Crossbar, CrossbarKind, Decision, DropReason};
-pub use frame::{
-    AuthTrailer, Frame, FrameError, FrameKind, MAX_BODY_BYTES, MAX_FRAME_BYTES, decode_data, encode_data,
-    split_route,
-};
+pub use data::{Data, Undeliverable};
+pub use frame::{AuthTrailer, Frame, FrameError, FrameKind, MAX_BODY_BYTES, MAX_FRAME_BYTES, split_route};
 pub use info::{AgentState, Info, InfoFlags};
 pub use message::Message;
 pub use printer::Printer;

@@ -7,8 +7,8 @@
 use std::fmt;
 
 use super::{
-    Answer, Element, Frame, FrameError, FrameKind, Info, InfoFlags, Message, Probe, ProbeKind, Reason, Reply,
-    Route, Scout, Stamp,
+    Answer, Data, Element, Frame, FrameError, FrameKind, Info, InfoFlags, Message, Probe, ProbeKind, Reason,
+    Reply, Route, Scout, Stamp, Undeliverable,
 };
 use crate::map::PortRef;
 
@@ -61,7 +61,16 @@ fn write_frame(f: &mut fmt::Formatter<'_>, frame: &Frame<'_>) -> fmt::Result {
             Ok(message) => write_message(f, &message)?,
             Err(error) => write!(f, "mapper [{error}] {}", Hex(frame.body()))?,
         },
-        FrameKind::Data => write_data(f, frame.body())?,
+        FrameKind::Data => match Data::read_body(frame.body()) {
+            Ok(data) => write_data(f, &data)?,
+            Err(error) => write!(f, "data [{error}] {}", Hex(frame.body()))?,
+        },
+        FrameKind::Undeliverable => match Undeliverable::read_body(frame.body()) {
+            Ok(Undeliverable { token, tag, port }) => {
+                write!(f, "undeliverable {token:016x} at {tag:#018x} port {port}")?;
+            }
+            Err(error) => write!(f, "undeliverable [{error}] {}", Hex(frame.body()))?,
+        },
         FrameKind::Unknown(number) => write!(f, "type {number:#010x} {}", Hex(frame.body()))?,
     }
     if frame.has_stamp_area() {
@@ -81,19 +90,21 @@ fn write_unreadable(f: &mut fmt::Formatter<'_>, rest: &[u8], error: FrameError) 
     match FrameKind::of(rest) {
         Ok(FrameKind::Mapper) => f.write_str("mapper ")?,
         Ok(FrameKind::Data) => f.write_str("data ")?,
+        Ok(FrameKind::Undeliverable) => f.write_str("undeliverable ")?,
         Ok(FrameKind::Unknown(_)) | Err(_) => {}
     }
     write!(f, "[{error}] {}", Hex(rest))
 }
 
 /// The first bytes of a user's Ethernet frame: who, to whom, what.
-fn write_data(f: &mut fmt::Formatter<'_>, body: &[u8]) -> fmt::Result {
-    let Some((header, _)) = body.split_first_chunk::<14>() else {
-        return write!(f, "data [no Ethernet header] {}", Hex(body));
+fn write_data(f: &mut fmt::Formatter<'_>, Data { token, way_back, ethernet }: &Data<'_>) -> fmt::Result {
+    write!(f, "data {token:016x} back {way_back} ")?;
+    let Some((header, _)) = ethernet.split_first_chunk::<14>() else {
+        return write!(f, "[no Ethernet header] {}", Hex(ethernet));
     };
     let mac = |at: usize| crate::Mac(std::array::from_fn(|nth| header[at + nth]));
     let ether_type = u16::from_be_bytes([header[12], header[13]]);
-    write!(f, "data {} > {} type {ether_type:#06x} length {}", mac(6), mac(0), body.len())
+    write!(f, "{} > {} type {ether_type:#06x} length {}", mac(6), mac(0), ethernet.len())
 }
 
 fn write_message(f: &mut fmt::Formatter<'_>, message: &Message) -> fmt::Result {
@@ -215,7 +226,7 @@ mod tests {
     use super::*;
     use crate::Mac;
     use crate::map::{MapVersion, Rank};
-    use crate::wire::{AgentState, encode_data, frame};
+    use crate::wire::{AgentState, frame};
 
     fn info() -> Info {
         Info {
@@ -314,16 +325,29 @@ mod tests {
         );
     }
 
+    fn data(ethernet: &[u8]) -> Vec<u8> {
+        Data { token: 7, way_back: [Element::Relative(1)].into_iter().collect(), ethernet }.encode().unwrap()
+    }
+
+    #[test]
+    fn a_notice_is_shown() {
+        assert_eq!(
+            printed(&[], &Undeliverable { token: 7, tag: 0xfeed, port: 3 }.encode()),
+            "- > undeliverable 0000000000000007 at 0x000000000000feed port 3, 29 bytes"
+        );
+    }
+
     #[test]
     fn data_is_shown() {
         let ethernet = [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0][..], b"payload"].concat();
         assert_eq!(
-            printed(&[Element::Relative(-1)], &encode_data(&ethernet).unwrap()),
-            "-1 > data 02:00:00:00:00:02 > 02:00:00:00:00:01 type 0x0800 length 21, 33 bytes"
+            printed(&[Element::Relative(-1)], &data(&ethernet)),
+            "-1 > data 0000000000000007 back 1 02:00:00:00:00:02 > 02:00:00:00:00:01 type 0x0800 length 21, \
+             43 bytes"
         );
         assert_eq!(
-            printed(&[], &encode_data(b"short").unwrap()),
-            "- > data [no Ethernet header] 73686f7274, 17 bytes"
+            printed(&[], &data(b"short")),
+            "- > data 0000000000000007 back 1 [no Ethernet header] 73686f7274, 27 bytes"
         );
     }
 
@@ -355,11 +379,11 @@ mod tests {
     #[test]
     fn a_trailer_is_shown() {
         let auth = frame::AuthTrailer { key_id: 1, sequence: 2, tag: [0xab; 20] };
-        let frame = frame::build(FrameKind::Data, false, Some(&auth), |_| {});
+        let frame = frame::build(FrameKind::Mapper, false, Some(&auth), |_| {});
         assert_eq!(
             printed(&[], &frame),
             format!(
-                "- > data [no Ethernet header] no bytes, key 1 sequence 2 tag {}, 44 bytes",
+                "- > mapper [the message is malformed] no bytes, key 1 sequence 2 tag {}, 44 bytes",
                 "ab".repeat(20)
             )
         );

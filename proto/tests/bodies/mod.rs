@@ -4,8 +4,8 @@
 
 use mapper_proto::map::{Assembly, MapVersion, encode_pieces};
 use mapper_proto::wire::{
-    Crossbar, CrossbarKind, Decision, Frame, FrameKind, Message, Printer, Route, STAMP_BYTES, Stamp,
-    decode_data, encode_data, split_route,
+    Crossbar, CrossbarKind, Data, Decision, Frame, FrameKind, Message, Printer, Route, STAMP_BYTES, Stamp,
+    Undeliverable, split_route,
 };
 
 /// A frame is decoded or refused; what is decoded is encoded to something that means the same.
@@ -13,9 +13,12 @@ pub fn message(bytes: &[u8]) {
     if let Ok((message, _)) = Message::decode(bytes) {
         assert_eq!(Message::decode(&message.encode()), Ok((message, None)));
     }
-    if let Ok(user) = decode_data(bytes) {
-        let again = encode_data(user);
-        assert_eq!(again.as_deref().map(decode_data), Ok(Ok(user)));
+    if let Ok(data) = Data::decode(bytes) {
+        let again = data.encode();
+        assert_eq!(again.as_deref().map(Data::decode), Ok(Ok(data)));
+    }
+    if let Ok(notice) = Undeliverable::decode(bytes) {
+        assert_eq!(Undeliverable::decode(&notice.encode()), Ok(notice));
     }
     // The CRC-32 would stop almost all bytes: read them as a body, too. One message has one body.
     if let Ok(message) = Message::read_body(bytes) {
@@ -55,6 +58,11 @@ pub fn crossbar(bytes: &[u8]) {
         let strip = match xbar.decide(arrival, &payload) {
             Decision::Forward { port, strip } => {
                 assert!(xbar.has_port(port));
+                if let Some(notice) = xbar.undeliverable(port, &payload) {
+                    assert!(
+                        split_route(&notice).is_ok_and(|(_, frame)| Undeliverable::decode(frame).is_ok())
+                    );
+                }
                 arrival = port;
                 strip
             }

@@ -1,7 +1,7 @@
 //! What must hold at all times, and what the routes in use are worth.
 
 use mapper_proto::map::Map;
-use mapper_proto::wire::{AgentState, encode_data};
+use mapper_proto::wire::{AgentState, Data, Route};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -98,7 +98,9 @@ impl<C: RouteComputer> World<C> {
         let route =
             installed.and_then(|installed| self.computer.route_to(&installed.table, map, self.mac(to)));
         let route = route.ok_or_else(|| format!("{} has no route to {}", name(from), name(to)))?;
-        let frame = encode_data(&[0; 64]).map_err(|error| error.to_string())?;
+        let frame = Data { token: 0, way_back: Route::new(), ethernet: &[0; 64] }
+            .encode()
+            .map_err(|error| error.to_string())?;
         let mut payload = [route.as_bytes(), &frame].concat();
         let fate = self.plant.walk(from, &mut payload, &self.options.timing, &Noise::default(), rng);
         let stripped = route.as_bytes().len();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mapper_proto::agent::{Agent, Event, Settings, Status, Transmit};
 use mapper_proto::map::{Map, MapVersion, PortRef, Rank};
 use mapper_proto::wire::{
-    AgentState, Answer, Element, Info, Message, Probe, ProbeKind, Reason, Reply, Route, Scout, encode_data,
+    AgentState, Answer, Data, Element, Info, Message, Probe, ProbeKind, Reason, Reply, Route, Scout,
 };
 use mapper_proto::{Instant, Mac};
 use mapper_sim::fabric::Xbars;
@@ -62,7 +62,7 @@ impl Harried {
             }
             3 => [real, vec![0; 20_000]].concat(),
             4 => real,
-            5 => encode_data(&[7; 60]).unwrap(),
+            5 => Data { token: 1, way_back: Route::new(), ethernet: &[7; 60] }.encode().unwrap(),
             _ => self.forged(),
         }
     }

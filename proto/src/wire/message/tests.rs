@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::Mac;
 use crate::map::{MapVersion, PortRef, Rank};
-use crate::wire::{AgentState, Answer, Element, Info, InfoFlags, Reason, Route, frame};
+use crate::wire::{AgentState, Answer, Data, Element, Info, InfoFlags, Reason, Route, frame};
 
 fn mac() -> impl Strategy<Value = Mac> {
     any::<[u8; 6]>().prop_map(Mac)
@@ -302,9 +302,9 @@ fn lists_beyond_their_bounds_are_cut_off_by_the_sender_and_refused_by_the_receiv
 
 #[test]
 fn a_data_frame_is_no_message() {
-    let data = frame::encode_data(b"user").unwrap();
+    let data = Data { token: 1, way_back: Route::new(), ethernet: b"user" }.encode().unwrap();
     assert_eq!(Message::decode(&data), Err(FrameError::UnknownKind(9)));
-    assert_eq!(frame::decode_data(&framed(b"")), Err(FrameError::UnknownKind(0x700f)));
+    assert_eq!(Data::decode(&framed(b"")), Err(FrameError::UnknownKind(0x700f)));
 }
 
 proptest! {

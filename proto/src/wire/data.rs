@@ -1,0 +1,193 @@
+//! Users' Ethernet frames as they travel, and what a crossbar says that cannot send one on.
+//!
+//! ```text
+//!  0       8     9          9 + n
+//! +-------+-----+----------+----------------+
+//! | token |  n  | way back | Ethernet frame |      the body of a data frame
+//! +-------+-----+----------+----------------+
+//!
+//!  0       8     16     17
+//! +-------+-----+------+
+//! | token | tag | port |      the body of a notice
+//! +-------+-----+------+
+//! ```
+//!
+//! Elements that were obeyed are gone from a frame, so a data frame carries the whole way back: the
+//! xbar that cannot send it on uses its last part.
+
+use super::cursor::{Reader, Unreadable, Write};
+use super::frame::{self, Frame, FrameError, FrameKind, MAX_BODY_BYTES};
+use super::{Element, Route};
+
+/// A user's Ethernet frame on its way.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Data<'a> {
+    /// Means something to its sender alone, who finds it again in an [`Undeliverable`]. Whoever
+    /// cannot guess it cannot forge one.
+    pub token: u64,
+    /// The way from the last xbar back to the sender, an element for each xbar.
+    pub way_back: Route,
+    /// The user's frame, from its destination address on.
+    pub ethernet: &'a [u8],
+}
+
+impl<'a> Data<'a> {
+    /// Bytes that a data frame has beside its routes, forth and back, and the user's frame.
+    pub const OVERHEAD_BYTES: usize = frame::HEADER_BYTES + 8 + 1 + frame::CRC_BYTES;
+
+    /// The frame that carries it, from its type on.
+    ///
+    /// # Errors
+    /// [`FrameError::Oversized`] if it is too long for a frame.
+    pub fn encode(&self) -> Result<Vec<u8>, FrameError> {
+        if self.ethernet.len() + self.way_back.as_bytes().len() + 9 > MAX_BODY_BYTES {
+            return Err(FrameError::Oversized);
+        }
+        Ok(frame::build(FrameKind::Data, false, None, |body| {
+            body.put_u64(self.token);
+            body.put_route(&self.way_back);
+            body.extend_from_slice(self.ethernet);
+        }))
+    }
+
+    /// What is in a data frame that begins at its type. Padding may follow.
+    ///
+    /// # Errors
+    /// As [`Frame::parse`]; [`FrameError::UnknownKind`] if it is no data frame,
+    /// [`FrameError::Malformed`] if its way back is no route.
+    pub fn decode(frame: &'a [u8]) -> Result<Self, FrameError> {
+        let frame = Frame::parse(frame)?;
+        if frame.kind() != FrameKind::Data {
+            return Err(FrameError::UnknownKind(frame.kind().number()));
+        }
+        Self::read_body(frame.body())
+    }
+
+    pub(super) fn read_body(body: &'a [u8]) -> Result<Self, FrameError> {
+        let mut reader = Reader::new(body);
+        Ok(Self { token: reader.u64()?, way_back: reader.route()?, ethernet: reader.rest() })
+    }
+}
+
+/// What a tagged xbar tells the sender of a data frame whose port has no carrier.
+///
+/// It is smaller than any Ethernet frame, carries no authentication, as xbars have no key, and
+/// must be believed for its token alone.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Undeliverable {
+    /// The token of the data frame.
+    pub token: u64,
+    /// The xbar's tag.
+    pub tag: u64,
+    /// The port that has no carrier.
+    pub port: u8,
+}
+
+impl Undeliverable {
+    /// The frame that carries it, from its type on.
+    pub fn encode(&self) -> Vec<u8> {
+        let Self { token, tag, port } = *self;
+        frame::build(FrameKind::Undeliverable, false, None, |body| {
+            body.put_u64(token);
+            body.put_u64(tag);
+            body.put_u8(port);
+        })
+    }
+
+    /// What is in a notice that begins at its type. Padding may follow.
+    ///
+    /// # Errors
+    /// As [`Frame::parse`]; [`FrameError::UnknownKind`] if it is no such notice.
+    pub fn decode(frame: &[u8]) -> Result<Self, FrameError> {
+        let frame = Frame::parse(frame)?;
+        if frame.kind() != FrameKind::Undeliverable {
+            return Err(FrameError::UnknownKind(frame.kind().number()));
+        }
+        Self::read_body(frame.body())
+    }
+
+    pub(super) fn read_body(body: &[u8]) -> Result<Self, FrameError> {
+        let mut reader = Reader::new(body);
+        let notice = Self { token: reader.u64()?, tag: reader.u64()?, port: reader.u8()? };
+        reader.finish()?;
+        Ok(notice)
+    }
+}
+
+/// The token of the data frame in `payload` (route and frame, as it arrived at an xbar), and the
+/// way from that xbar's port of arrival back to its sender. Nothing but what this needs is checked.
+pub(super) fn token_and_way_home(payload: &[u8]) -> Option<(u64, Route)> {
+    let (left, length) = Route::parse(payload).ok()?;
+    let mut reader = Reader::new(&payload[length..]);
+    read_token_and_way_home(&mut reader, left.elements().count()).ok()
+}
+
+fn read_token_and_way_home(reader: &mut Reader<'_>, left: usize) -> Result<(u64, Route), Unreadable> {
+    let header = reader.bytes(frame::HEADER_BYTES)?;
+    if header[frame::field::KIND] != FrameKind::Data.number().to_be_bytes() {
+        return Err(Unreadable);
+    }
+    let token = reader.u64()?;
+    // The way back has an element for each xbar of the route. Those from here on are not needed.
+    let way_back: Vec<Element> = reader.route()?.elements().collect();
+    let home = way_back.get(left..).ok_or(Unreadable)?;
+    Ok((token, home.iter().copied().collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn route(deltas: &[i8]) -> Route {
+        deltas.iter().map(|&delta| Element::Relative(delta)).collect()
+    }
+
+    #[test]
+    fn an_xbar_finds_the_way_home_from_where_the_frame_is() {
+        // Along 1, 2, 3 there; back along -3, -2, -1.
+        let data = Data { token: 7, way_back: route(&[-3, -2, -1]), ethernet: b"hello" };
+        let frame = data.encode().unwrap();
+        let at = |left: &[i8]| token_and_way_home(&[route(left).as_bytes(), &frame].concat());
+        assert_eq!(at(&[1, 2, 3]), Some((7, Route::new())));
+        assert_eq!(at(&[2, 3]), Some((7, route(&[-1]))));
+        assert_eq!(at(&[3]), Some((7, route(&[-2, -1]))));
+        assert_eq!(at(&[0, 1, 2, 3]), None, "longer than the way back");
+        let notice = Undeliverable { token: 7, tag: 8, port: 9 }.encode();
+        assert_eq!(token_and_way_home(&[route(&[1]).as_bytes(), &notice].concat()), None);
+        assert_eq!(token_and_way_home(&frame[..12]), None);
+    }
+
+    #[test]
+    fn a_notice_comes_back_and_is_smaller_than_any_ethernet_frame() {
+        let notice = Undeliverable { token: u64::MAX, tag: 0x0102_0304_0506_0708, port: 255 };
+        let mut bytes = notice.encode();
+        assert!(bytes.len() <= 46);
+        bytes.resize(46, 0xa5);
+        assert_eq!(Undeliverable::decode(&bytes), Ok(notice));
+        assert!(matches!(Data::decode(&bytes), Err(FrameError::UnknownKind(_))));
+    }
+
+    proptest! {
+        #[test]
+        fn data_comes_back(
+            token in any::<u64>(),
+            deltas in proptest::collection::vec(-31..=31i8, 0..20),
+            ethernet in proptest::collection::vec(any::<u8>(), 0..2000),
+            padding in 0..64usize,
+        ) {
+            let data = Data { token, way_back: route(&deltas), ethernet: &ethernet };
+            let mut bytes = data.encode().unwrap();
+            let overhead = Data::OVERHEAD_BYTES + data.way_back.as_bytes().len();
+            prop_assert_eq!(bytes.len(), overhead + ethernet.len());
+            bytes.resize(bytes.len() + padding, 0xa5);
+            prop_assert_eq!(Data::decode(&bytes), Ok(data));
+        }
+
+        #[test]
+        fn any_bytes_are_no_trouble(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
+            let _some_or_none = token_and_way_home(&bytes);
+        }
+    }
+}
