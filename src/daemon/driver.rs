@@ -31,7 +31,8 @@ use crate::routing;
 const BURST: usize = 64;
 /// What a message takes beside the piece of a map in it: route, headers, addresses, CRC-32.
 const MESSAGE_OVERHEAD_BYTES: usize = 200;
-/// One line a peer in this time about versions of the protocol that are not spoken here.
+/// One line a peer in this time about versions of the protocol that are not spoken here, and one
+/// about keys that do not match.
 const VERSION_LINE_INTERVAL: Duration = Duration::from_secs(60);
 /// One line a peer in this time about other frames that are dropped, if verbose.
 const DROP_LINE_INTERVAL: Duration = Duration::from_secs(1);
@@ -125,6 +126,7 @@ struct Driver {
     /// The newest map that came while others were being routed.
     waiting: Option<(Arc<Map>, Vec<Mac>)>,
     version_lines: RateLimit,
+    key_lines: RateLimit,
     drop_lines: RateLimit,
     /// Why the last map could not be stored, if so.
     store_failure: Option<io::Error>,
@@ -148,6 +150,7 @@ impl Driver {
             computing: None,
             waiting: None,
             version_lines: RateLimit::new(VERSION_LINE_INTERVAL, PEERS_REMEMBERED),
+            key_lines: RateLimit::new(VERSION_LINE_INTERVAL, PEERS_REMEMBERED),
             drop_lines: RateLimit::new(DROP_LINE_INTERVAL, PEERS_REMEMBERED),
             store_failure: None,
             complete: None,
@@ -289,7 +292,19 @@ impl Driver {
             FrameError::UnknownVersion(_) if self.version_lines.allows(self.now(), from) => {
                 warn!(%from, "{error}: dropped; run agents of one version on all hosts");
             }
-            FrameError::UnknownVersion(_) => {}
+            FrameError::UnexpectedTag(_)
+            | FrameError::NoTag
+            | FrameError::UnknownKey(_)
+            | FrameError::BadTag(_)
+                if self.key_lines.allows(self.now(), from) =>
+            {
+                warn!(%from, "{error}: dropped; give all hosts of one network one key file");
+            }
+            FrameError::UnknownVersion(_)
+            | FrameError::UnexpectedTag(_)
+            | FrameError::NoTag
+            | FrameError::UnknownKey(_)
+            | FrameError::BadTag(_) => {}
             _ if self.drop_lines.allows(self.now(), from) => debug!(%from, %error, "dropped"),
             _ => {}
         }

@@ -8,6 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use super::backoff::Backoff;
 use super::event::{Event, Transmit};
 use super::fetch::Fetch;
+use super::guard::{Guard, Limits};
 use super::held::Held;
 use super::mapping::Mapping;
 use super::requests::{Asked, Expired, Request, Requests};
@@ -15,9 +16,7 @@ use super::settings::Settings;
 use super::status::{Dropped, MappingCost, Sent};
 use super::verify::Cycle;
 use crate::map::{MapVersion, PortRef, Rank};
-use crate::wire::{
-    AgentState, Answer, Element, FrameError, Message, Probe, Reason, Reply, Route, Scout, Stamp, split_route,
-};
+use crate::wire::{AgentState, Answer, Element, Probe, Reason, Reply, Route, Scout, Stamp};
 use crate::{Instant, Mac};
 
 /// The parent that an agent without a map holds on to.
@@ -90,6 +89,9 @@ pub struct Agent {
     pub(super) last_mapping: Option<MappingCost>,
     pub(super) sent: Sent,
     pub(super) dropped: Dropped,
+    /// With keys: who is believed.
+    pub(super) guard: Option<Box<Guard>>,
+    pub(super) limits: Limits,
     pub(super) outbox: VecDeque<Transmit>,
     pub(super) events: VecDeque<Event>,
 }
@@ -131,9 +133,13 @@ impl Agent {
             last_mapping: None,
             sent: Sent::default(),
             dropped: Dropped::default(),
+            guard: None,
+            limits: Limits::default(),
             outbox: VecDeque::new(),
             events: VecDeque::new(),
         };
+        let keys = agent.settings.keys.take();
+        agent.set_keys(keys);
         if agent.settings.level > 0 {
             agent.set_timer(Timer::Map, now + agent.settings.start_delay);
         }
@@ -142,43 +148,15 @@ impl Agent {
 
     /// Takes a frame from the link: all behind the link's own header.
     pub fn handle_frame(&mut self, now: Instant, payload: &[u8]) {
+        self.note_time(now);
         if let Err(error) = self.accept(now, payload) {
             self.drop_frame(error);
         }
         self.pump(now);
     }
 
-    fn accept(&mut self, now: Instant, payload: &[u8]) -> Result<(), FrameError> {
-        let (left, frame) = split_route(payload)?;
-        let (message, stamp) = Message::decode(frame)?;
-        match message {
-            Message::Probe(probe) if probe.info.rank.mac == self.settings.mac => {
-                self.own_probe(now, &probe, &left, stamp.as_ref());
-            }
-            Message::Probe(probe) => self.foreign_probe(now, &probe, &left),
-            Message::Scout(_) | Message::Reply(_) if !left.is_empty() => self.dropped.unstripped_route += 1,
-            Message::Scout(scout) => self.scout(now, scout),
-            Message::Reply(reply) => self.reply(now, reply),
-        }
-        Ok(())
-    }
-
-    fn drop_frame(&mut self, error: FrameError) {
-        let counter = match error {
-            FrameError::Truncated => &mut self.dropped.truncated,
-            FrameError::Oversized => &mut self.dropped.oversized,
-            FrameError::BadCrc => &mut self.dropped.bad_crc,
-            FrameError::BadRoute => &mut self.dropped.unstripped_route,
-            FrameError::UnknownVersion(_) => &mut self.dropped.unknown_version,
-            FrameError::UnknownKind(_) => &mut self.dropped.unknown_kind,
-            FrameError::Malformed => &mut self.dropped.malformed,
-        };
-        *counter += 1;
-        self.event(Event::Dropped { error });
-    }
-
     /// A probe of this agent has come home, or was thrown back at it half-way.
-    fn own_probe(&mut self, now: Instant, probe: &Probe, left: &Route, stamp: Option<&Stamp>) {
+    pub(super) fn own_probe(&mut self, now: Instant, probe: &Probe, left: &Route, stamp: Option<&Stamp>) {
         if probe.info.session != self.session {
             self.dropped.unexpected += 1;
         } else if left.is_empty() {
@@ -210,7 +188,7 @@ impl Agent {
     }
 
     /// A probe of another agent looks for an xbar and has found this host: answer it.
-    fn foreign_probe(&mut self, now: Instant, probe: &Probe, left: &Route) {
+    pub(super) fn foreign_probe(&mut self, now: Instant, probe: &Probe, left: &Route) {
         if !turns_here(probe, left) {
             self.dropped.unstripped_route += 1;
             return;
@@ -220,7 +198,11 @@ impl Agent {
         self.answer(&probe.info, probe.id, way_back, Answer::Probe);
     }
 
-    fn scout(&mut self, now: Instant, scout: Scout) {
+    pub(super) fn scout(&mut self, now: Instant, scout: Scout) {
+        if scout.reason == Reason::Hello && scout.info.session != self.session {
+            // Before all else: it says that somebody wants to know, and nothing more.
+            return self.answer(&scout.info, scout.id, scout.way_back, Answer::Hello);
+        }
         if scout.info.rank.mac == self.settings.mac {
             // Its own scout thrown back, a former self, or a second host with this address.
             self.dropped.implausible += 1;
@@ -242,7 +224,7 @@ impl Agent {
                 self.hear_verify(now, &scout.info);
                 Answer::Verify
             }
-            Reason::MapRequest { version, piece } => self.serve(version, piece),
+            Reason::MapRequest { version, piece, room_bytes } => self.serve(version, piece, room_bytes),
             Reason::Pause { max_ms } => {
                 self.hear_pause(now, &scout.info, max_ms);
                 Answer::Pause
@@ -257,11 +239,12 @@ impl Agent {
                 }
                 Answer::Printf
             }
+            Reason::Hello => Answer::Hello,
         };
         self.answer(&scout.info, scout.id, scout.way_back, answer);
     }
 
-    fn reply(&mut self, now: Instant, reply: Reply) {
+    pub(super) fn reply(&mut self, now: Instant, reply: Reply) {
         if reply.to != self.settings.mac || reply.info.rank.mac == self.settings.mac {
             self.dropped.unexpected += 1;
         } else if reply.id & Requests::ID_BIT != 0 {
@@ -305,6 +288,7 @@ impl Agent {
 
     /// Acts on what falls due by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.note_time(now);
         while let Some(expired) = self.requests.expired(now, self.settings.probe_timeout) {
             match expired {
                 Expired::Again(id, request) => {
@@ -338,12 +322,14 @@ impl Agent {
     /// [`Event::MapInstalled`]: all are in place in its own tables, and here are those to the
     /// neighbours named there.
     pub fn handle_routes(&mut self, now: Instant, version: MapVersion, routes: Vec<(Mac, Route)>) {
+        self.note_time(now);
         self.take_routes(now, version, routes);
         self.pump(now);
     }
 
     /// Learns that there are no routes for this map, and why.
     pub fn handle_routing_failure(&mut self, now: Instant, version: MapVersion, why: String) {
+        self.note_time(now);
         self.take_routing_failure(now, version, why);
         self.pump(now);
     }
@@ -391,7 +377,7 @@ impl Agent {
 
 /// Whether what is left of a probe's route begins with its turn, as it does at a host that stands
 /// where the probe looks for an xbar.
-fn turns_here(probe: &Probe, left: &Route) -> bool {
+pub(super) fn turns_here(probe: &Probe, left: &Route) -> bool {
     let turn = left.elements().next();
     matches!(turn, Some(Element::Relative(0) | Element::Identify)) && left.hops() == usize::from(probe.left)
 }

@@ -17,15 +17,18 @@
 //! A mapper that finds no other host is Isolated instead of Configured. Level 0 stays Starting
 //! until a mapper finds it.
 //!
-//! One file a concern: `machine` (what comes in is told apart), `contact` (election), `mapping`,
+//! One file a concern: `accept` (what comes in is checked and told apart), `guard` (who is
+//! believed), `machine` (the agent itself), `contact` (election), `mapping`,
 //! `fetch` (distribution), `tree` and `held` (the map in force), `watch`, `verify` and `checks`
 //! (verification), `requests` (scouts that wait for a reply), `send` (what leaves the agent).
 
+mod accept;
 mod backoff;
 mod checks;
 mod contact;
 mod event;
 mod fetch;
+mod guard;
 mod held;
 mod machine;
 mod mapping;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::Mac;
 use crate::explore::ExploreSettings;
 use crate::map::{Rank, host_type};
+use crate::wire::KeyRing;
 
 /// What the user may set of an agent. All times are the agent's own, not the fabric's.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,6 +52,8 @@ pub struct Settings {
     pub map_incrementally: bool,
     /// Check xbar-to-xbar cables in verification (off with `--no-xbar-check`).
     pub xbar_check: bool,
+    /// Keys to begin with; see [`Agent::set_keys`](super::Agent::set_keys).
+    pub keys: Option<KeyRing>,
 }
 
 impl Settings {
@@ -82,6 +85,7 @@ impl Settings {
             pause: false,
             map_incrementally: false,
             xbar_check: true,
+            keys: None,
         }
     }
 }

@@ -122,7 +122,8 @@ pub struct Totals {
 
 impl Totals {
     fn add(&mut self, status: &Status) {
-        let Sent { switch_probes, scouts, compares, tree, queries, pieces, verify, replies } = status.sent;
+        let Sent { switch_probes, scouts, compares, tree, queries, pieces, verify, replies, hellos } =
+            status.sent;
         self.sent.switch_probes += switch_probes;
         self.sent.scouts += scouts;
         self.sent.compares += compares;
@@ -131,6 +132,7 @@ impl Totals {
         self.sent.pieces += pieces;
         self.sent.verify += verify;
         self.sent.replies += replies;
+        self.sent.hellos += hellos;
         self.dropped += status.dropped.total();
     }
 }

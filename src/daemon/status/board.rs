@@ -111,6 +111,7 @@ pub struct SentCounters {
     pub pieces: u64,
     pub verify: u64,
     pub replies: u64,
+    pub hellos: u64,
 }
 
 /// Frames dropped: see [`Dropped`].
@@ -127,6 +128,12 @@ pub struct DroppedCounters {
     pub unexpected: u64,
     pub implausible: u64,
     pub overload: u64,
+    pub unexpected_tag: u64,
+    pub no_tag: u64,
+    pub unknown_key: u64,
+    pub bad_tag: u64,
+    pub replayed: u64,
+    pub rate_limited: u64,
 }
 
 /// What a mapping cost: see [`MappingCost`].
@@ -259,8 +266,8 @@ impl From<Traffic> for FrameCounters {
 impl From<Sent> for SentCounters {
     fn from(sent: Sent) -> Self {
         // Without `..`: a new counter shall not compile before it is shown.
-        let Sent { switch_probes, scouts, compares, tree, queries, pieces, verify, replies } = sent;
-        Self { switch_probes, scouts, compares, tree, queries, pieces, verify, replies }
+        let Sent { switch_probes, scouts, compares, tree, queries, pieces, verify, replies, hellos } = sent;
+        Self { switch_probes, scouts, compares, tree, queries, pieces, verify, replies, hellos }
     }
 }
 
@@ -277,6 +284,12 @@ impl From<Dropped> for DroppedCounters {
             unexpected,
             implausible,
             overload,
+            unexpected_tag,
+            no_tag,
+            unknown_key,
+            bad_tag,
+            replayed,
+            rate_limited,
         } = dropped;
         Self {
             truncated,
@@ -289,6 +302,12 @@ impl From<Dropped> for DroppedCounters {
             unexpected,
             implausible,
             overload,
+            unexpected_tag,
+            no_tag,
+            unknown_key,
+            bad_tag,
+            replayed,
+            rate_limited,
         }
     }
 }
