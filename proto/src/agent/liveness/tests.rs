@@ -99,6 +99,9 @@ fn a_path_falls_when_silent_for_the_whole_time_and_never_else() {
     }
 }
 
+/// Whether a frame arrives that is sent now.
+type Carries = Box<dyn FnMut(Instant, &Transmit) -> bool>;
+
 /// An agent that watches paths, and the host at their ends.
 struct Pair {
     watcher: Agent,
@@ -107,8 +110,7 @@ struct Pair {
     /// Frames on their way, and when they arrive: to the far host (`true`), or to the watcher.
     flying: VecDeque<(Instant, bool, Vec<u8>)>,
     events: Vec<(Instant, Event)>,
-    /// Whether a frame along this route arrives.
-    carries: Box<dyn FnMut(Instant, &Transmit) -> bool>,
+    carries: Carries,
 }
 
 impl Pair {
