@@ -194,6 +194,8 @@ impl Driver {
             Event::MapInvalid { version, cause } => warn!(%version, cause, "the map no longer holds"),
             Event::Configured { version } => info!(%version, "configured"),
             Event::NetworkComplete { version } => self.network_complete(version),
+            Event::PathDown { path, reached } => debug!(path = path.0, reached, "a path is down"),
+            Event::PathUp { path } => debug!(path = path.0, "a path is up again"),
             // Whatever it says: as a quoted string it cannot pass for a line of ours.
             Event::Printed { from, text } => info!(%from, ?text, "printf"),
             Event::Dropped { error } => self.log_dropped(error, source),
