@@ -9,7 +9,7 @@ use mapper_proto::Mac;
 use thiserror::Error;
 
 use super::{CliError, Format};
-use crate::daemon::options::{EtherType, Text};
+use crate::daemon::options::{EtherType, LogFormat, LogLevel, LogOptions, Text};
 use crate::link::ethernet::Marking;
 use crate::xbar::{self, Config, Kind};
 
@@ -40,7 +40,13 @@ pub struct Args {
     /// Run as a daemon, and store its process id in this file.
     #[arg(long, value_name = "PATH")]
     daemon_pid_file: Option<PathBuf>,
-    /// Verbose output.
+    /// Least severe lines to log.
+    #[arg(long, value_name = "LEVEL")]
+    log_level: Option<LogLevel>,
+    /// How log lines are written.
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<LogFormat>,
+    /// Verbose output, as --log-level debug.
     #[arg(short = 'v', long)]
     verbose: bool,
     /// Write verbose output to this file.
@@ -153,8 +159,7 @@ impl Args {
             },
             interfaces,
             daemon_pid_file: self.daemon_pid_file,
-            verbose: self.verbose,
-            verbose_file: self.verbose_file,
+            log: LogOptions::new(self.log_level, self.log_format, self.verbose, self.verbose_file),
         })
     }
 }

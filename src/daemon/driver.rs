@@ -49,9 +49,8 @@ pub fn run(config: Config) -> Result<ExitCode, DaemonError> {
         Some(Detached::Daemon(starter)) => Some(starter),
         None => None,
     };
-    let verbose_file = config.verbose_file.as_deref();
-    log::start(config.verbose, verbose_file).map_err(|source| DaemonError::Log {
-        path: verbose_file.unwrap_or("stderr".as_ref()).into(),
+    log::start(&config.log).map_err(|source| DaemonError::Log {
+        path: config.log.file.clone().unwrap_or_else(|| "standard error".into()),
         source,
     })?;
     let _pid_file = config.daemon_pid_file.as_deref().map(PidFile::create).transpose()?;

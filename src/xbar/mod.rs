@@ -18,6 +18,7 @@ use tokio::task::LocalSet;
 use tracing::{error, info};
 
 use crate::daemon::log;
+use crate::daemon::options::LogOptions;
 use crate::daemon::process::{self, Detached, PidFile, ProcessError};
 use crate::daemon::signals::StopSignals;
 use crate::link::LinkError;
@@ -41,10 +42,8 @@ pub struct Config {
     pub marking: Marking,
     /// Run in the background, with the process id here.
     pub daemon_pid_file: Option<PathBuf>,
-    /// Log more.
-    pub verbose: bool,
-    /// Log there.
-    pub verbose_file: Option<PathBuf>,
+    /// What is logged, how and where.
+    pub log: LogOptions,
 }
 
 /// What a crossbar understands.
@@ -88,7 +87,7 @@ pub fn run(config: &Config) -> Result<ExitCode, XbarError> {
         Some(Detached::Daemon(starter)) => Some(starter),
         None => None,
     };
-    log::start(config.verbose, config.verbose_file.as_deref()).map_err(XbarError::Log)?;
+    log::start(&config.log).map_err(XbarError::Log)?;
     let _pid_file = config.daemon_pid_file.as_deref().map(PidFile::create).transpose()?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(XbarError::Runtime)?;
