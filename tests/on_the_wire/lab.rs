@@ -22,6 +22,13 @@ pub(crate) struct Lab {
 
 impl Lab {
     pub(crate) fn up(topology: &str, options: &[&str]) -> Self {
+        let lab = Self::prepared();
+        lab.run(&[&["up", topology], options].concat());
+        lab
+    }
+
+    /// A lab that is not up yet.
+    pub(crate) fn prepared() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("test_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let guard = Command::new("bash")
@@ -31,9 +38,7 @@ impl Lab {
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();
-        let lab = Self { name, guard };
-        lab.run(&[&["up", topology], options].concat());
-        lab
+        Self { name, guard }
     }
 
     /// Runs `scripts/lab`, which must succeed, and returns what it prints.
