@@ -7,6 +7,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::interface_lock::InterfaceLockError;
+use super::options::ConfigError;
 use super::process::ProcessError;
 use super::status::StatusSocketError;
 use crate::link::LinkError;
@@ -14,6 +15,9 @@ use crate::link::LinkError;
 /// A daemon that cannot run, or that did not reach what it was to.
 #[derive(Debug, Error)]
 pub enum DaemonError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// The interface cannot be used.
     #[error(transparent)]
     Link(#[from] LinkError),

@@ -13,14 +13,13 @@ use std::rc::Rc;
 
 use mapper_proto::wire::{Crossbar, CrossbarKind};
 use thiserror::Error;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::LocalSet;
 use tracing::{error, info};
 
 use crate::daemon::log;
 use crate::daemon::options::LogOptions;
 use crate::daemon::process::{self, Detached, PidFile, ProcessError};
-use crate::daemon::signals::StopSignals;
+use crate::daemon::signals::{Signal, Signals};
 use crate::link::LinkError;
 use crate::link::ethernet::Marking;
 use crate::link::interface::{Change, Interface, Monitor};
@@ -92,8 +91,7 @@ pub fn run(config: &Config) -> Result<ExitCode, XbarError> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(XbarError::Runtime)?;
     LocalSet::new().block_on(&runtime, async {
-        let mut stop = StopSignals::new().map_err(XbarError::Runtime)?;
-        let mut show = signal(SignalKind::user_defined1()).map_err(XbarError::Runtime)?;
+        let mut signals = Signals::new().map_err(XbarError::Runtime)?;
         // The monitor first: then no change is missed between looking and listening.
         let monitor = Monitor::new()?;
         let switch = Rc::new(open(config)?);
@@ -109,7 +107,7 @@ pub fn run(config: &Config) -> Result<ExitCode, XbarError> {
         if let Some(starter) = starter {
             starter.ready()?;
         }
-        watch(&switch, &monitor, &mut stop, &mut show).await?;
+        watch(&switch, &monitor, &mut signals).await?;
         switch.log_counters();
         Ok(ExitCode::SUCCESS)
     })
@@ -141,12 +139,7 @@ fn derive_tag(config: &Config) -> Result<u64, XbarError> {
 }
 
 /// Follows interfaces and signals until told to stop.
-async fn watch(
-    switch: &Switch,
-    monitor: &Monitor,
-    stop: &mut StopSignals,
-    show: &mut Signal,
-) -> Result<(), XbarError> {
+async fn watch(switch: &Switch, monitor: &Monitor, signals: &mut Signals) -> Result<(), XbarError> {
     // What changed before the monitor was heard for the first time.
     switch.apply(&Change::Missed);
     loop {
@@ -158,8 +151,11 @@ async fn watch(
                     return Err(error.into());
                 }
             },
-            _ = show.recv() => switch.log_counters(),
-            () = stop.told_to_stop() => return Ok(()),
+            signal = signals.next() => match signal {
+                Signal::Stop => return Ok(()),
+                Signal::Reload => {}
+                Signal::ReopenLog => log::reopen(),
+            },
         }
     }
 }

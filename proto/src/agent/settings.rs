@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::machine::Agent;
 use crate::Mac;
 use crate::explore::ExploreSettings;
 use crate::map::{Rank, host_type};
@@ -83,6 +84,15 @@ impl Settings {
             map_incrementally: false,
             xbar_check: true,
         }
+    }
+}
+
+impl Agent {
+    /// Changes settings while the agent runs. What is under way goes on by the old ones. Its rank
+    /// and host type stay: others know the agent by them, and only a new one can have others.
+    pub fn set_settings(&mut self, settings: &Settings) {
+        let Settings { mac, level, host_type, .. } = self.settings;
+        self.settings = Settings { mac, level, host_type, ..settings.clone() };
     }
 }
 

@@ -4,11 +4,13 @@
 //! with the same values. The command line wins.
 
 mod config;
+mod source;
 #[cfg(test)]
 mod tests;
 mod values;
 
 pub use config::{Config, LogOptions};
+pub use source::{ConfigError, Source};
 pub use values::{Bounded, EtherType, HostType, LogFormat, LogLevel, MetricsAddress, Text};
 
 use std::path::{Path, PathBuf};
