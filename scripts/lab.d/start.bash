@@ -120,7 +120,7 @@ tell_why() {
         # shellcheck disable=SC2231 # all of them, if none was named
         for file in "$dir"/log/$slug.start; do
             # Most have nothing to say.
-            sed -nE "s#^(mapper|error): #$(basename "$file" .start): #p" "$file" 2>/dev/null >&2 || true
+            [[ ! -e $file ]] || sed -nE "s#^(mapper|error): #$(basename "$file" .start): #p" "$file" >&2 || true
         done
     done
 }

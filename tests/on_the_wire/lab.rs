@@ -22,13 +22,6 @@ pub(crate) struct Lab {
 
 impl Lab {
     pub(crate) fn up(topology: &str, options: &[&str]) -> Self {
-        let lab = Self::prepared();
-        lab.run(&[&["up", topology], options].concat());
-        lab
-    }
-
-    /// A lab that is not up yet.
-    pub(crate) fn prepared() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("test_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let guard = Command::new("bash")
@@ -38,7 +31,9 @@ impl Lab {
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();
-        Self { name, guard }
+        let lab = Self { name, guard };
+        lab.run(&[&["up", topology], options].concat());
+        lab
     }
 
     /// Runs `scripts/lab`, which must succeed, and returns what it prints.
