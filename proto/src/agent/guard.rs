@@ -176,7 +176,7 @@ impl Agent {
             return self.admit_own(now, (frame, auth), message);
         }
         let Some(auth) = auth else {
-            let allowed = self.limits.allow_stranger(now) && self.limits.allow_source(now, info.rank.mac);
+            let allowed = self.limits.allow_unsigned(now, info.rank.mac);
             return if allowed { Ok(Admission::Handle) } else { Err(FrameError::RateLimited) };
         };
         self.admit_request(now, (frame, auth), (message, &info), left)
@@ -272,7 +272,7 @@ impl Agent {
             Message::Scout(scout) => (scout.way_back.clone(), scout.way_there.clone()),
             Message::Reply(_) => return,
         };
-        let (id, info) = (self.rng.next_u32(), self.info());
+        let (id, info) = (self.new_probe_id(), self.info());
         let scout = Scout { id, info, way_back, way_there: Route::new(), reason: Reason::Hello };
         self.sent.hellos += 1;
         self.transmit(route, &Message::Scout(scout));

@@ -151,6 +151,7 @@ fn write_reason(f: &mut fmt::Formatter<'_>, reason: &Reason) -> fmt::Result {
         }
         Reason::Pause { max_ms } => write!(f, "pause {max_ms} ms"),
         Reason::Resume => f.write_str("resume"),
+        Reason::Alive => f.write_str("alive"),
         Reason::Printf { text } => write!(f, "printf {text:?}"),
         Reason::Hello => f.write_str("hello"),
     }
@@ -165,6 +166,7 @@ fn write_answer(f: &mut fmt::Formatter<'_>, answer: &Answer) -> fmt::Result {
         Answer::Verify => "verify",
         Answer::Pause => "pause",
         Answer::Resume => "resume",
+        Answer::Alive => "alive",
         Answer::Printf => "printf",
         Answer::Hello => "hello",
         Answer::MapRequest { version, piece, pieces, needs_bytes, bytes } => {

@@ -39,6 +39,8 @@ pub enum Answer {
     Resume,
     /// To [`Reason::Printf`](super::Reason::Printf).
     Printf,
+    /// To [`Reason::Alive`](super::Reason::Alive).
+    Alive,
     /// To [`Reason::Hello`](super::Reason::Hello).
     Hello,
 }
@@ -83,6 +85,7 @@ impl Answer {
             Self::Pause => out.put_u8(code::PAUSE),
             Self::Resume => out.put_u8(code::RESUME),
             Self::Printf => out.put_u8(code::PRINTF),
+            Self::Alive => out.put_u8(code::ALIVE),
             Self::Hello => out.put_u8(code::HELLO),
         }
     }
@@ -104,6 +107,7 @@ impl Answer {
             code::PAUSE => Self::Pause,
             code::RESUME => Self::Resume,
             code::PRINTF => Self::Printf,
+            code::ALIVE => Self::Alive,
             code::HELLO => Self::Hello,
             _ => return Err(Unreadable),
         })

@@ -4,12 +4,14 @@
 //! with the same values. The command line wins.
 
 mod config;
+mod source;
 #[cfg(test)]
 mod tests;
 mod values;
 
-pub use config::Config;
-pub use values::{Bounded, EtherType, HostType, Text};
+pub use config::{Config, LogOptions};
+pub use source::{ConfigError, Source};
+pub use values::{Bounded, EtherType, HostType, LogFormat, LogLevel, MetricsAddress, Text};
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -46,6 +48,15 @@ pub struct Options {
     /// Directory of the status sockets, which board-info reads.
     #[arg(long, value_name = "DIR")]
     pub run_dir: Option<PathBuf>,
+    /// Group that may ask the status socket, by name or number [default: this process's].
+    #[arg(long, value_name = "GROUP")]
+    pub group: Option<String>,
+    /// Give this host an Ethernet interface of this name over the fabric.
+    #[arg(long, value_name = "NAME")]
+    pub tap: Option<String>,
+    /// Keys that sign and check all messages of the mapper; see `mapper key`.
+    #[arg(long, value_name = "PATH")]
+    pub key_file: Option<PathBuf>,
     /// Level in the election of the mapper; 0 for never map.
     #[arg(long, value_name = "LEVEL")]
     pub level: Option<u8>,
@@ -113,6 +124,15 @@ pub struct Options {
     /// Pause at the end of each cycle of verification, in milliseconds.
     #[arg(long, value_name = "MS")]
     pub verify_pause_ms: Option<Bounded<1, 600_000>>,
+    /// Time between two checks of a path that carries data, in milliseconds; 0 for no checks.
+    #[arg(long, value_name = "MS")]
+    pub liveness_interval_ms: Option<Bounded<0, 60_000>>,
+    /// Silent for so many of these, a path is left for another.
+    #[arg(long, value_name = "N")]
+    pub liveness_misses: Option<Bounded<1, 255>>,
+    /// Most paths that are checked; more in use are counted and not checked.
+    #[arg(long, value_name = "N")]
+    pub liveness_limit: Option<Bounded<1, 4_096>>,
     /// Most bytes in a piece of a map.
     #[arg(long, value_name = "BYTES")]
     pub piece_bytes: Option<Bounded<256, 8_192>>,
@@ -128,7 +148,19 @@ pub struct Options {
     /// Seed of this agent's random choices; drawn by the system if not set.
     #[arg(long, value_name = "N")]
     pub seed: Option<Bounded<0, { u32::MAX }>>,
-    /// Verbose output. The environment variable RUST_LOG=trace shows every frame.
+    /// Serve OpenMetrics text over HTTP there: a loopback address and port, or unix:PATH.
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics_listen: Option<Text<MetricsAddress>>,
+    /// Write OpenMetrics text to this file every 15 seconds, for node_exporter.
+    #[arg(long, value_name = "PATH")]
+    pub metrics_file: Option<PathBuf>,
+    /// Least severe lines to log: error, warn, info, debug or trace.
+    #[arg(long, value_name = "LEVEL")]
+    pub log_level: Option<LogLevel>,
+    /// How log lines are written: text or json.
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<LogFormat>,
+    /// Verbose output, as --log-level debug. The environment variable RUST_LOG=trace shows every frame.
     #[arg(short = 'v', long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
           default_missing_value = "true")]
     pub verbose: Option<bool>,
@@ -214,6 +246,9 @@ impl Options {
             unit: self.unit.or(file.unit),
             daemon_pid_file: self.daemon_pid_file.or(file.daemon_pid_file),
             run_dir: self.run_dir.or(file.run_dir),
+            group: self.group.or(file.group),
+            tap: self.tap.or(file.tap),
+            key_file: self.key_file.or(file.key_file),
             level: self.level.or(file.level),
             host_type: self.host_type.or(file.host_type),
             num_passes: self.num_passes.or(file.num_passes),
@@ -236,11 +271,18 @@ impl Options {
             query_interval_ms: self.query_interval_ms.or(file.query_interval_ms),
             silence_limit_ms: self.silence_limit_ms.or(file.silence_limit_ms),
             verify_pause_ms: self.verify_pause_ms.or(file.verify_pause_ms),
+            liveness_interval_ms: self.liveness_interval_ms.or(file.liveness_interval_ms),
+            liveness_misses: self.liveness_misses.or(file.liveness_misses),
+            liveness_limit: self.liveness_limit.or(file.liveness_limit),
             piece_bytes: self.piece_bytes.or(file.piece_bytes),
             piece_window: self.piece_window.or(file.piece_window),
             ethertype: self.ethertype.or(file.ethertype),
             destination: self.destination.or(file.destination),
             seed: self.seed.or(file.seed),
+            metrics_listen: self.metrics_listen.or(file.metrics_listen),
+            metrics_file: self.metrics_file.or(file.metrics_file),
+            log_level: self.log_level.or(file.log_level),
+            log_format: self.log_format.or(file.log_format),
             verbose: self.verbose.or(file.verbose),
             verbose_file: self.verbose_file.or(file.verbose_file),
         }
@@ -273,10 +315,19 @@ impl Options {
             unit: self.unit.unwrap_or(0),
             run_dir: self.run_dir.unwrap_or_else(default_run_dir),
             daemon_pid_file: self.daemon_pid_file,
+            group: self.group,
+            tap: self.tap,
+            key_file: self.key_file,
+            metrics_listen: self.metrics_listen.map(Text::value),
+            metrics_file: self.metrics_file,
             map_file: self.map_file,
             map_once: self.map_once.unwrap_or(false).then(|| Duration::from_secs(limit_s)),
-            verbose: self.verbose.unwrap_or(false),
-            verbose_file: self.verbose_file,
+            log: LogOptions::new(
+                self.log_level,
+                self.log_format,
+                self.verbose.unwrap_or(false),
+                self.verbose_file,
+            ),
         })
     }
 
@@ -296,6 +347,9 @@ impl Options {
             query_interval: millis(self.query_interval_ms, defaults.query_interval),
             silence_limit: millis(self.silence_limit_ms, defaults.silence_limit),
             verify_pause: millis(self.verify_pause_ms, defaults.verify_pause),
+            liveness_interval: millis(self.liveness_interval_ms, defaults.liveness_interval),
+            liveness_misses: self.liveness_misses.map_or(defaults.liveness_misses, |n| n.get() as u8),
+            liveness_limit: self.liveness_limit.map_or(defaults.liveness_limit, |n| n.get() as usize),
             piece_bytes: self.piece_bytes.map_or(defaults.piece_bytes, |n| n.get() as usize),
             piece_window: self.piece_window.map_or(defaults.piece_window, |n| n.get() as usize),
             printeur: self.printeur.unwrap_or(defaults.printeur),
@@ -304,6 +358,7 @@ impl Options {
             pause: self.pause.unwrap_or(defaults.pause),
             map_incrementally: self.map_incrementally.unwrap_or(defaults.map_incrementally),
             xbar_check: self.no_xbar_check.map_or(defaults.xbar_check, |skip| !skip),
+            keys: None,
         }
     }
 }

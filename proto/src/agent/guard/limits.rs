@@ -18,10 +18,12 @@ struct Rate {
 }
 
 /// One source: more than liveness checks of all paths and a mapper's probes together.
-const SOURCE: Rate = Rate { interval: Duration::from_micros(200), burst: 1024 };
-/// All that are not known to be sound: a few per cent of a processor, and room for the greetings
-/// of a large network that starts.
+const SOURCE: Rate = Rate { interval: Duration::from_micros(50), burst: 4096 };
+/// All whose session is not proved: a few per cent of a processor, and room for the greetings of
+/// a large network that starts.
 const STRANGERS: Rate = Rate { interval: Duration::from_micros(20), burst: 8192 };
+/// All, where there are no keys and so nobody is proved: what one processor can answer.
+const ALL: Rate = Rate { interval: Duration::from_micros(5), burst: 16_384 };
 
 /// When the bucket will be full again.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,6 +46,7 @@ impl Bucket {
 #[derive(Debug, Default)]
 pub(in crate::agent) struct Limits {
     strangers: Bucket,
+    all: Bucket,
     /// By address, those that are proved to be there apart from those that only say so.
     sources: BTreeMap<(bool, Mac), Bucket>,
     /// Shared by the sources beyond the limit, again apart.
@@ -51,13 +54,18 @@ pub(in crate::agent) struct Limits {
 }
 
 impl Limits {
-    /// Whether one more frame may come of those that are not known to be sound.
-    pub(in crate::agent) fn allow_stranger(&mut self, now: Instant) -> bool {
+    /// Whether one more signed frame may be checked whose session is not proved.
+    pub(super) fn allow_stranger(&mut self, now: Instant) -> bool {
         self.strangers.take(now, STRANGERS)
     }
 
+    /// Whether one more frame may come that says it is from this address, where there are no keys.
+    pub(super) fn allow_unsigned(&mut self, now: Instant, mac: Mac) -> bool {
+        self.all.take(now, ALL) && self.allow_source(now, mac)
+    }
+
     /// Whether one more frame may come that says it is from this address.
-    pub(in crate::agent) fn allow_source(&mut self, now: Instant, mac: Mac) -> bool {
+    pub(super) fn allow_source(&mut self, now: Instant, mac: Mac) -> bool {
         self.take(now, (false, mac))
     }
 
@@ -91,11 +99,11 @@ mod tests {
     fn a_burst_is_followed_by_the_rate() {
         let mut limits = Limits::default();
         let mac = Mac::from_position(1);
-        let mut allowed = |now| (0..5000_u32).filter(|_| limits.allow_source(now, mac)).count();
+        let mut allowed = |now| (0..9000_u32).filter(|_| limits.allow_source(now, mac)).count();
         let now = Instant::ZERO + Duration::from_secs(9);
-        assert_eq!(allowed(now), 1024);
+        assert_eq!(allowed(now), 4096);
         assert_eq!(allowed(now + SOURCE.interval * 10), 10);
-        assert_eq!(allowed(now + Duration::from_secs(60)), 1024, "a rest fills the bucket, and no more");
+        assert_eq!(allowed(now + Duration::from_secs(60)), 4096, "a rest fills the bucket, and no more");
     }
 
     #[test]

@@ -70,6 +70,7 @@ fn reason() -> impl Strategy<Value = Reason> {
         Just(Reason::Hello),
         any::<u16>().prop_map(|max_ms| Reason::Pause { max_ms }),
         Just(Reason::Resume),
+        Just(Reason::Alive),
         "\\PC{0,120}".prop_map(|text| Reason::Printf { text }),
     ]
 }
@@ -93,6 +94,7 @@ fn answer() -> impl Strategy<Value = Answer> {
         Just(Answer::Hello),
         Just(Answer::Pause),
         Just(Answer::Resume),
+        Just(Answer::Alive),
         Just(Answer::Printf),
     ]
 }
@@ -177,6 +179,7 @@ fn scouts_have_their_golden_bytes() {
         ),
         (Reason::Pause { max_ms: 500 }, "06 01f4"),
         (Reason::Resume, "07"),
+        (Reason::Alive, "09"),
         (Reason::Printf { text: "hé".to_owned() }, "08 0003 68c3a9"),
         (Reason::Hello, "0a"),
     ] {
@@ -202,6 +205,7 @@ fn replies_have_their_golden_bytes() {
         ),
         (Answer::Pause, "06"),
         (Answer::Resume, "07"),
+        (Answer::Alive, "09"),
         (Answer::Printf, "08"),
         (Answer::Hello, "0a"),
     ] {

@@ -53,7 +53,9 @@ fn probes_are_shown() {
     frame[frame::HEADER_BYTES] ^= 1;
     assert_eq!(
         printed(&[], &frame),
-        format!("- > probe identify #10 there 1 left 2 {FROM}, [stamp: the CRC-32 does not match], 101 bytes")
+        format!(
+            "- > probe identify #10 there 1 left 2 {FROM}, [stamp: the CRC-32 does not match], 101 bytes"
+        )
     );
 }
 
@@ -76,6 +78,7 @@ fn scouts_are_shown() {
             "map-request 02:00:00:00:00:0a/7 piece 5 room 9",
         ),
         (Reason::Hello, "hello"),
+        (Reason::Alive, "alive"),
         (Reason::Pause { max_ms: 9 }, "pause 9 ms"),
         (Reason::Resume, "resume"),
         (Reason::Printf { text: "a\n\u{7}b".to_owned() }, "printf \"a\\n\\u{7}b\""),
