@@ -24,10 +24,8 @@ mod sent;
 #[cfg(test)]
 mod tests;
 
+use mapper_proto::agent::PathId;
+
 pub use counters::{DataDrop, DataDrops, DataStatus};
 pub use data_path::{DataPath, DeadPort, PathInUse};
 pub use mtu::{MtuTooSmall, tap_mtu};
-
-/// Names a path for as long as it is in the table, and after.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PathId(pub u32);
