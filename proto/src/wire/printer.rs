@@ -147,6 +147,10 @@ fn write_reason(f: &mut fmt::Formatter<'_>, reason: &Reason) -> fmt::Result {
         Reason::Pause { max_ms } => write!(f, "pause {max_ms} ms"),
         Reason::Resume => f.write_str("resume"),
         Reason::Printf { text } => write!(f, "printf {text:?}"),
+        Reason::AddressConflict { places } => {
+            f.write_str("address-conflict")?;
+            places.iter().try_for_each(|place| write!(f, ", {place}"))
+        }
     }
 }
 
@@ -160,6 +164,7 @@ fn write_answer(f: &mut fmt::Formatter<'_>, answer: &Answer) -> fmt::Result {
         Answer::Pause => "pause",
         Answer::Resume => "resume",
         Answer::Printf => "printf",
+        Answer::AddressConflict => "address-conflict",
         Answer::MapRequest { version, piece, pieces, bytes } => {
             let length = bytes.len();
             return write!(f, "map-request {version} piece {piece} of {pieces} length {length}");
@@ -192,11 +197,12 @@ impl fmt::Display for Shown<'_> {
         if *pieces > 0 {
             write!(f, " pieces {pieces}")?;
         }
-        let InfoFlags { subtree_complete, network_complete, printeur } = flags;
+        let InfoFlags { subtree_complete, network_complete, printeur, contested } = flags;
         let flags = [
             (subtree_complete, " subtree-complete"),
             (network_complete, " network-complete"),
             (printeur, " printeur"),
+            (contested, " contested"),
         ];
         flags.into_iter().filter(|(set, _)| **set).try_for_each(|(_, name)| f.write_str(name))
     }
@@ -225,6 +231,7 @@ impl fmt::Display for Hex<'_> {
 mod tests {
     use super::*;
     use crate::Mac;
+    use crate::map::Place;
     use crate::map::{MapVersion, Rank};
     use crate::wire::{AgentState, frame};
 
@@ -302,6 +309,12 @@ mod tests {
             (Reason::Pause { max_ms: 9 }, "pause 9 ms"),
             (Reason::Resume, "resume"),
             (Reason::Printf { text: "a\n\u{7}b".to_owned() }, "printf \"a\\n\\u{7}b\""),
+            (
+                Reason::AddressConflict {
+                    places: vec![Place { at: PortRef { xbar: 1, port: 2 }, tag: Some(7) }],
+                },
+                "address-conflict, port 2 of xbar 1 (tag 0000000000000007)",
+            ),
         ] {
             let way_there = Route::from_iter([Element::Absolute(9)]);
             let scout = Scout { id: 1, info: info(), way_back: Route::new(), way_there, reason };
@@ -313,7 +326,7 @@ mod tests {
 
     #[test]
     fn replies_are_shown_with_all_flags() {
-        let flags = InfoFlags { subtree_complete: true, network_complete: true, printeur: true };
+        let flags = InfoFlags { subtree_complete: true, network_complete: true, printeur: true, contested: true };
         let info = Info { version: version(), pieces: 3, flags, ..info() };
         let answer = Answer::MapRequest { version: version(), piece: 1, pieces: 3, bytes: vec![0; 20] };
         let reply = Reply { id: 1, to: Mac([2, 0, 0, 0, 0, 1]), info, answer };
@@ -321,7 +334,7 @@ mod tests {
             printed(&[], &Message::Reply(reply).encode()),
             "- > reply map-request 02:00:00:00:00:0a/7 piece 1 of 3 length 20 #1 to 02:00:00:00:00:01 from \
              02:00:00:00:00:09 level 1 type 4 session 5e551011 passive map 02:00:00:00:00:0a/7 pieces 3 \
-             subtree-complete network-complete printeur, 86 bytes"
+             subtree-complete network-complete printeur contested, 86 bytes"
         );
     }
 

@@ -33,6 +33,7 @@ fn sample() -> Map {
             Xbar { ports: 8, tag: None, ports_known: false },
         ],
         cables: vec![Cable::new(port(0, 2), port(1, 2)), Cable::new(port(0, 3), port(0, 4))],
+        contested: vec![Contested { mac: Mac::from_position(7), at: port(1, 5) }],
     }
 }
 
@@ -46,6 +47,7 @@ fn pieces_have_their_golden_bytes() {
         "01 0003 020000000009 01 04 0000 01 020000000005 01 04 0001 03 020000000001 01 00 ffff 00",
         "02 0002 10 03 0102030405060708 08 00",
         "03 0001 0000 02 02 0001 02 03 0000 04",
+        "04 0001 020000000007 0001 05",
     ];
     assert_eq!(hex, golden.map(|piece| piece.replace(' ', "")));
 }
