@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::interface_lock::InterfaceLockError;
 use super::options::ConfigError;
+use super::privileges::PrivilegesError;
 use super::process::ProcessError;
 use super::status::StatusSocketError;
 use crate::link::LinkError;
@@ -27,6 +28,9 @@ pub enum DaemonError {
     /// It cannot run in the background.
     #[error(transparent)]
     Process(#[from] ProcessError),
+    /// It would run with more privileges than it needs.
+    #[error(transparent)]
+    Privileges(#[from] PrivilegesError),
     /// The status socket cannot be served.
     #[error(transparent)]
     Status(#[from] StatusSocketError),

@@ -23,8 +23,11 @@ impl Agent {
         if self.cycle.as_ref().is_some_and(|cycle| cycle.waits_for(id)) {
             let step = self.cycle.as_mut().and_then(|cycle| cycle.handle_returned(id, stamp));
             self.take_step(now, step);
-        } else if !self.mapping_returned(now, id, stamp) {
-            self.dropped.unexpected += 1;
+        } else {
+            let expected = self.path_probe_returned(id)
+                || self.doubt_returned(now, id, stamp)
+                || self.mapping_returned(now, id, stamp);
+            self.dropped.unexpected += u64::from(!expected);
         }
     }
 
@@ -32,7 +35,7 @@ impl Agent {
         if self.cycle.as_ref().is_some_and(|cycle| cycle.waits_for(id)) {
             let step = self.cycle.as_mut().and_then(|cycle| cycle.handle_host(id));
             self.take_step(now, step);
-        } else if !self.mapping_hit_self(now, id) {
+        } else if !self.doubt_hit_host(now, id) && !self.mapping_hit_self(now, id) {
             self.dropped.unexpected += 1;
         }
     }

@@ -48,7 +48,7 @@ impl Agent {
             Reason::Tree { .. } | Reason::Pause { .. } | Reason::Resume | Reason::Printf { .. } => {
                 &mut self.sent.tree
             }
-            Reason::Verify | Reason::AddressConflict { .. } => &mut self.sent.verify,
+            Reason::Verify | Reason::Alive | Reason::AddressConflict { .. } => &mut self.sent.verify,
             Reason::MapRequest { .. } => &mut self.sent.pieces,
         };
         *counter += 1;

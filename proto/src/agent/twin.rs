@@ -99,6 +99,9 @@ impl Agent {
             let step = self.cycle.as_mut().and_then(|cycle| cycle.handle_host(reply.id));
             return self.take_step(now, step);
         }
+        if self.doubt_hit_host(now, reply.id) {
+            return;
+        }
         let way = if reply.id & Requests::ID_BIT == 0 {
             self.mapping.as_ref().and_then(|mapping| mapping.way_of(reply.id))
         } else {

@@ -38,6 +38,8 @@ pub enum Answer {
     Printf,
     /// To [`Reason::AddressConflict`](super::Reason::AddressConflict).
     AddressConflict,
+    /// To [`Reason::Alive`](super::Reason::Alive).
+    Alive,
 }
 
 /// The reply to a probe or scout.
@@ -80,6 +82,7 @@ impl Answer {
             Self::Resume => out.put_u8(code::RESUME),
             Self::Printf => out.put_u8(code::PRINTF),
             Self::AddressConflict => out.put_u8(code::ADDRESS_CONFLICT),
+            Self::Alive => out.put_u8(code::ALIVE),
         }
     }
 
@@ -100,6 +103,7 @@ impl Answer {
             code::RESUME => Self::Resume,
             code::PRINTF => Self::Printf,
             code::ADDRESS_CONFLICT => Self::AddressConflict,
+            code::ALIVE => Self::Alive,
             _ => return Err(Unreadable),
         })
     }

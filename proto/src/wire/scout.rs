@@ -51,6 +51,8 @@ pub enum Reason {
         /// Where they are, as far as the sender knows.
         places: Vec<Place>,
     },
+    /// Does this path carry frames? Whoever is at its end answers at once.
+    Alive,
 }
 
 impl Reason {
@@ -88,6 +90,7 @@ pub(super) mod code {
     pub(crate) const PAUSE: u8 = 6;
     pub(crate) const RESUME: u8 = 7;
     pub(crate) const PRINTF: u8 = 8;
+    pub(crate) const ALIVE: u8 = 9;
     pub(crate) const ADDRESS_CONFLICT: u8 = 10;
 }
 
@@ -121,6 +124,7 @@ impl Reason {
                 out.put_u16(*max_ms);
             }
             Self::Resume => out.put_u8(code::RESUME),
+            Self::Alive => out.put_u8(code::ALIVE),
             Self::Printf { text } => {
                 let text = &text[..text.floor_char_boundary(Self::MAX_PRINTF_BYTES)];
                 out.put_u8(code::PRINTF);
@@ -147,6 +151,7 @@ impl Reason {
             code::MAP_REQUEST => Self::MapRequest { version: reader.version()?, piece: reader.u16()? },
             code::PAUSE => Self::Pause { max_ms: reader.u16()? },
             code::RESUME => Self::Resume,
+            code::ALIVE => Self::Alive,
             code::PRINTF => Self::Printf { text: read_text(reader)? },
             code::ADDRESS_CONFLICT => Self::AddressConflict { places: read_places(reader)? },
             _ => return Err(Unreadable),

@@ -15,6 +15,7 @@ use super::computation::{Computation, Computed, Task};
 use super::with_causes;
 use crate::daemon::DaemonError;
 use crate::daemon::log::{self, RateLimit};
+use crate::daemon::notify::Notifier;
 use crate::daemon::options::{Config, Source};
 use crate::daemon::routes::{RouteOptions, RouteTable};
 use crate::daemon::signals::{Signal, Signals};
@@ -42,6 +43,7 @@ pub(super) struct Driver {
     pub(super) mac: Mac,
     start: tokio::time::Instant,
     pub(super) agent: Agent,
+    pub(super) notifier: Notifier,
     /// The routes in use. Replaced whole.
     table: Option<RouteTable>,
     routing_failure: Option<String>,
@@ -63,6 +65,7 @@ impl Driver {
         let settings = Settings { mac, ..config.settings.clone() };
         Self {
             agent: Agent::new(settings, seed, Instant::ZERO),
+            notifier: Notifier::new(),
             source,
             config,
             port,
@@ -95,6 +98,7 @@ impl Driver {
         let mut buffer = vec![0; MAX_FRAME_BYTES];
         loop {
             self.drain(None);
+            self.notifier.feed_if_due(self.now());
             if self.must_leave()? {
                 info!("mapping is complete everywhere; leaving");
                 return Ok(());
@@ -114,9 +118,14 @@ impl Driver {
                 signal = signals.next() => match signal {
                     Signal::Stop => {
                         info!("told to stop");
+                        self.notifier.stopping();
                         return Ok(());
                     }
-                    Signal::Reload => self.reload(),
+                    Signal::Reload => {
+                        self.notifier.reloading();
+                        self.reload();
+                        self.notifier.ready();
+                    }
                     Signal::ReopenLog => log::reopen(),
                 },
             }
@@ -126,7 +135,7 @@ impl Driver {
     /// When something falls due.
     fn wake_at(&self) -> Option<Instant> {
         let limit = self.config.map_once.map(|limit| Instant::ZERO + limit);
-        [self.agent.poll_timeout(), self.leave_at, limit].into_iter().flatten().min()
+        [self.agent.poll_timeout(), self.leave_at, limit, self.notifier.feed_at()].into_iter().flatten().min()
     }
 
     /// With `map_once`: whether mapping is complete everywhere, and those below had time to hear.
@@ -186,6 +195,7 @@ impl Driver {
     }
 
     fn act_on(&mut self, event: Event, source: Option<Mac>) {
+        self.notifier.follow(&event);
         match event {
             Event::MappingStarted { cause } => info!(cause, "mapping"),
             Event::Mapped { version } => info!(%version, "mapped as global mapper"),
@@ -194,6 +204,8 @@ impl Driver {
             Event::MapInvalid { version, cause } => warn!(%version, cause, "the map no longer holds"),
             Event::Configured { version } => info!(%version, "configured"),
             Event::NetworkComplete { version } => self.network_complete(version),
+            Event::PathDown { path, reached } => debug!(path = path.0, reached, "a path is down"),
+            Event::PathUp { path } => debug!(path = path.0, "a path is up again"),
             // Whatever it says: as a quoted string it cannot pass for a line of ours.
             Event::Printed { from, text } => info!(%from, ?text, "printf"),
             Event::Dropped { error } => self.log_dropped(error, source),

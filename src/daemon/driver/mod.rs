@@ -14,6 +14,7 @@ use super::interface_lock::InterfaceLock;
 use super::log;
 use super::map_file;
 use super::options::{Config, Source};
+use super::privileges::{self, Needs};
 use super::process::{self, Detached, PidFile, Starter};
 use super::signals::Signals;
 use super::status::StatusServer;
@@ -60,11 +61,13 @@ async fn serve(source: Source, config: Config, starter: Option<Starter>) -> Resu
     let monitor = Monitor::new()?;
     let needed_mtu = u32::try_from(config.settings.piece_bytes + MESSAGE_OVERHEAD_BYTES).unwrap_or(u32::MAX);
     let (port, mac) = Port::open_usable(&config.interface, config.marking, needed_mtu)?;
+    let server = StatusServer::bind(&config.run_dir, config.unit)?;
+    let _lock = InterfaceLock::take(&config.run_dir, &config.interface, config.unit)?;
+    privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })?;
+    // As it will be written: without the privileges.
     if let Some(path) = &config.map_file {
         map_file::check(path).map_err(|source| DaemonError::MapFile { path: path.clone(), source })?;
     }
-    let server = StatusServer::bind(&config.run_dir, config.unit)?;
-    let _lock = InterfaceLock::take(&config.run_dir, &config.interface, config.unit)?;
     let seed = match config.seed {
         Some(seed) => seed,
         None => random_seed().map_err(DaemonError::Runtime)?,
@@ -77,6 +80,7 @@ async fn serve(source: Source, config: Config, starter: Option<Starter>) -> Resu
     if let Some(starter) = starter {
         starter.ready()?;
     }
+    driver.notifier.ready();
     driver.drive(&monitor, &server, &mut signals).await
 }
 

@@ -74,6 +74,7 @@ fn reason() -> impl Strategy<Value = Reason> {
         (version(), any::<u16>()).prop_map(|(version, piece)| Reason::MapRequest { version, piece }),
         any::<u16>().prop_map(|max_ms| Reason::Pause { max_ms }),
         Just(Reason::Resume),
+        Just(Reason::Alive),
         "\\PC{0,120}".prop_map(|text| Reason::Printf { text }),
         vec(place(), 0..=Reason::MAX_PLACES).prop_map(|places| Reason::AddressConflict { places }),
     ]
@@ -90,6 +91,7 @@ fn answer() -> impl Strategy<Value = Answer> {
             .prop_map(|(version, piece, pieces, bytes)| Answer::MapRequest { version, piece, pieces, bytes }),
         Just(Answer::Pause),
         Just(Answer::Resume),
+        Just(Answer::Alive),
         Just(Answer::Printf),
         Just(Answer::AddressConflict),
     ]
@@ -175,6 +177,7 @@ fn scouts_have_their_golden_bytes() {
         (Reason::MapRequest { version, piece: 0x0102 }, "05 02000000000a00000007 0102"),
         (Reason::Pause { max_ms: 500 }, "06 01f4"),
         (Reason::Resume, "07"),
+        (Reason::Alive, "09"),
         (Reason::Printf { text: "hé".to_owned() }, "08 0003 68c3a9"),
         (Reason::AddressConflict { places }, "0a 02 00000102 03 00 00000001 04 01 000000000000feed"),
     ] {
@@ -200,6 +203,7 @@ fn replies_have_their_golden_bytes() {
         ),
         (Answer::Pause, "06"),
         (Answer::Resume, "07"),
+        (Answer::Alive, "09"),
         (Answer::Printf, "08"),
         (Answer::AddressConflict, "0a"),
     ] {
@@ -252,7 +256,7 @@ fn fields_that_make_no_sense_are_refused() {
     assert!(Message::decode(&framed(&good)).is_ok());
     let last = good.len() - 1;
     // Message, state, flags, answer; then a version without counter.
-    for (at, value) in [(0, 0), (0, 4), (11 + 12, 7), (11 + 25, 8), (last, 9)] {
+    for (at, value) in [(0, 0), (0, 4), (11 + 12, 7), (11 + 25, 16), (last, 9)] {
         let mut bad = good.clone();
         bad[at] = value;
         assert_eq!(Message::decode(&framed(&bad)), Err(FrameError::Malformed), "byte {at}");
