@@ -3,8 +3,9 @@
 use super::event::Event;
 use super::guard::Admission;
 use super::machine::Agent;
+use super::probed::turns_here;
 use crate::Instant;
-use crate::wire::{Answer, Element, Frame, FrameError, Message, Probe, Reply, Route, Stamp, split_route};
+use crate::wire::{Answer, Frame, FrameError, Message, Reply, Route, Stamp, split_route};
 
 impl Agent {
     /// Takes a frame: all behind the link's own header.
@@ -35,7 +36,7 @@ impl Agent {
     /// its turn.
     fn is_astray(&self, message: &Message, left: &Route) -> bool {
         match message {
-            Message::Probe(probe) if probe.info.rank.mac == self.settings.mac => false,
+            Message::Probe(probe) if self.is_own(&probe.info) => false,
             Message::Probe(probe) => !turns_here(probe, left),
             Message::Scout(_) | Message::Reply(_) => !left.is_empty(),
         }
@@ -74,11 +75,4 @@ impl Agent {
         *counter += 1;
         self.event(Event::Dropped { error });
     }
-}
-
-/// Whether what is left of a probe's route begins with its turn, as it does at a host that stands
-/// where the probe looks for an xbar.
-pub(super) fn turns_here(probe: &Probe, left: &Route) -> bool {
-    let turn = left.elements().next();
-    matches!(turn, Some(Element::Relative(0) | Element::Identify)) && left.hops() == usize::from(probe.left)
 }

@@ -172,7 +172,7 @@ impl Agent {
             Message::Reply(reply) => return self.admit_reply(now, (frame, auth), reply),
             Message::Probe(Probe { info, .. }) | Message::Scout(Scout { info, .. }) => *info,
         };
-        if info.rank.mac == self.settings.mac && info.session == self.session {
+        if self.is_own(&info) {
             return self.admit_own(now, (frame, auth), message);
         }
         let Some(auth) = auth else {
@@ -180,6 +180,11 @@ impl Agent {
             return if allowed { Ok(Admission::Handle) } else { Err(FrameError::RateLimited) };
         };
         self.admit_request(now, (frame, auth), (message, &info), left)
+    }
+
+    /// Whether this very agent says this of itself: not a former self, nor a host with its address.
+    pub(super) fn is_own(&self, info: &Info) -> bool {
+        info.rank.mac == self.settings.mac && info.session == self.session
     }
 
     /// A frame of this very agent has come back. A scout that does so is only counted, whoever

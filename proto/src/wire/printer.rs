@@ -153,6 +153,10 @@ fn write_reason(f: &mut fmt::Formatter<'_>, reason: &Reason) -> fmt::Result {
         Reason::Resume => f.write_str("resume"),
         Reason::Alive => f.write_str("alive"),
         Reason::Printf { text } => write!(f, "printf {text:?}"),
+        Reason::AddressConflict { places } => {
+            f.write_str("address-conflict")?;
+            places.iter().try_for_each(|place| write!(f, ", {place}"))
+        }
         Reason::Hello => f.write_str("hello"),
     }
 }
@@ -168,6 +172,7 @@ fn write_answer(f: &mut fmt::Formatter<'_>, answer: &Answer) -> fmt::Result {
         Answer::Resume => "resume",
         Answer::Alive => "alive",
         Answer::Printf => "printf",
+        Answer::AddressConflict => "address-conflict",
         Answer::Hello => "hello",
         Answer::MapRequest { version, piece, pieces, needs_bytes, bytes } => {
             let length = bytes.len();
@@ -204,11 +209,12 @@ impl fmt::Display for Shown<'_> {
         if *pieces > 0 {
             write!(f, " pieces {pieces}")?;
         }
-        let InfoFlags { subtree_complete, network_complete, printeur } = flags;
+        let InfoFlags { subtree_complete, network_complete, printeur, contested } = flags;
         let flags = [
             (subtree_complete, " subtree-complete"),
             (network_complete, " network-complete"),
             (printeur, " printeur"),
+            (contested, " contested"),
         ];
         flags.into_iter().filter(|(set, _)| **set).try_for_each(|(_, name)| f.write_str(name))
     }

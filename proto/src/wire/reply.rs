@@ -39,6 +39,8 @@ pub enum Answer {
     Resume,
     /// To [`Reason::Printf`](super::Reason::Printf).
     Printf,
+    /// To [`Reason::AddressConflict`](super::Reason::AddressConflict).
+    AddressConflict,
     /// To [`Reason::Alive`](super::Reason::Alive).
     Alive,
     /// To [`Reason::Hello`](super::Reason::Hello).
@@ -85,6 +87,7 @@ impl Answer {
             Self::Pause => out.put_u8(code::PAUSE),
             Self::Resume => out.put_u8(code::RESUME),
             Self::Printf => out.put_u8(code::PRINTF),
+            Self::AddressConflict => out.put_u8(code::ADDRESS_CONFLICT),
             Self::Alive => out.put_u8(code::ALIVE),
             Self::Hello => out.put_u8(code::HELLO),
         }
@@ -107,6 +110,7 @@ impl Answer {
             code::PAUSE => Self::Pause,
             code::RESUME => Self::Resume,
             code::PRINTF => Self::Printf,
+            code::ADDRESS_CONFLICT => Self::AddressConflict,
             code::ALIVE => Self::Alive,
             code::HELLO => Self::Hello,
             _ => return Err(Unreadable),

@@ -1,6 +1,6 @@
 use super::*;
 use crate::Mac;
-use crate::map::{MapVersion, Rank};
+use crate::map::{MapVersion, Place, Rank};
 use crate::wire::{AgentState, Key, Seal, frame};
 
 fn info() -> Info {
@@ -82,6 +82,12 @@ fn scouts_are_shown() {
         (Reason::Pause { max_ms: 9 }, "pause 9 ms"),
         (Reason::Resume, "resume"),
         (Reason::Printf { text: "a\n\u{7}b".to_owned() }, "printf \"a\\n\\u{7}b\""),
+        (
+            Reason::AddressConflict {
+                places: vec![Place { at: PortRef { xbar: 1, port: 2 }, tag: Some(7) }],
+            },
+            "address-conflict, port 2 of xbar 1 (tag 0000000000000007)",
+        ),
     ] {
         let way_there = Route::from_iter([Element::Absolute(9)]);
         let scout = Scout { id: 1, info: info(), way_back: Route::new(), way_there, reason };
@@ -93,7 +99,7 @@ fn scouts_are_shown() {
 
 #[test]
 fn replies_are_shown_with_all_flags() {
-    let flags = InfoFlags { subtree_complete: true, network_complete: true, printeur: true };
+    let flags = InfoFlags { subtree_complete: true, network_complete: true, printeur: true, contested: true };
     let info = Info { version: version(), pieces: 3, flags, ..info() };
     let answer =
         Answer::MapRequest { version: version(), piece: 1, pieces: 3, needs_bytes: 20, bytes: vec![0; 20] };
@@ -102,7 +108,7 @@ fn replies_are_shown_with_all_flags() {
         printed(&[], &Message::Reply(reply).encode()),
         "- > reply map-request 02:00:00:00:00:0a/7 piece 1 of 3 length 20 of 20 #1 to 02:00:00:00:00:01 from \
          02:00:00:00:00:09 level 1 type 4 session 5e551011 passive map 02:00:00:00:00:0a/7 pieces 3 \
-         subtree-complete network-complete printeur, 88 bytes"
+         subtree-complete network-complete printeur contested, 88 bytes"
     );
 }
 
