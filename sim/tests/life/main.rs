@@ -10,4 +10,5 @@ mod lab;
 mod options;
 mod quiet;
 mod search;
+mod speed;
 mod stale;

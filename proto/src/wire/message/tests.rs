@@ -242,7 +242,7 @@ fn fields_that_make_no_sense_are_refused() {
     assert!(Message::decode(&framed(&good)).is_ok());
     let last = good.len() - 1;
     // Message, state, flags, answer; then a version without counter.
-    for (at, value) in [(0, 0), (0, 4), (11 + 12, 7), (11 + 25, 8), (last, 9)] {
+    for (at, value) in [(0, 0), (0, 4), (11 + 12, 7), (11 + 25, 8), (last, 10)] {
         let mut bad = good.clone();
         bad[at] = value;
         assert_eq!(Message::decode(&framed(&bad)), Err(FrameError::Malformed), "byte {at}");
