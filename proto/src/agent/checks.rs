@@ -47,7 +47,7 @@ impl Check {
     pub(super) fn is_glance(&self) -> bool {
         match self {
             Self::Stamped { in_use, .. } => in_use.is_some(),
-            Self::Silent(probe) => probe.route.hops() == 1,
+            Self::Silent(probe) => probe.kind == ProbeKind::Loopback && probe.route.hops() == 1,
             Self::Returns(_) | Self::Host { .. } => false,
         }
     }

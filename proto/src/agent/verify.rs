@@ -82,6 +82,11 @@ impl Cycle {
         !self.queue.is_empty()
     }
 
+    /// Checks that wait or are under way.
+    pub(super) fn load(&self) -> usize {
+        self.queue.len() + self.running.len()
+    }
+
     /// The port that the probe with this id is about, if it is under way.
     pub(super) fn suspect_of(&self, id: u32) -> Option<PortRef> {
         probe_of(&self.running.get(&id)?.check)?.suspect

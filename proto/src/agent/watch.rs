@@ -55,7 +55,8 @@ impl Agent {
     /// The next part of the pause between two cycles.
     fn rest(&mut self, now: Instant) {
         let glances = self.held.as_ref().is_some_and(|held| held.share.iter().any(Check::is_glance));
-        let part = if glances { self.settings.verify_pause / (GLANCES + 1) } else { self.settings.verify_pause };
+        let part =
+            if glances { self.settings.verify_pause / (GLANCES + 1) } else { self.settings.verify_pause };
         self.set_timer(Timer::Verify, now + part);
     }
 

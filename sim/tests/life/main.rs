@@ -8,6 +8,7 @@ mod election;
 mod hostile;
 mod lab;
 mod options;
+mod paths;
 mod quiet;
 mod search;
 mod speed;

@@ -1,15 +1,17 @@
 //! How fast a network is configured, and configured again.
 
+use std::time::Duration;
+
 use mapper_proto::Instant;
 use mapper_sim::fabric::{End, Node, Xbars};
-use mapper_sim::world::Until;
 
 use crate::lab::{Lab, Plan, millis, ms};
 
-const FABRICS: [(&str, &str); 3] = [
-    ("ring:n=4,hosts=1", "xbar2:1"),
-    ("clos:hosts=8,ports=4", "leaf1:3"),
-    ("clos:hosts=128,ports=16", "leaf1:9"),
+/// Fabrics, a cable of each between two xbars, and a host of an agent that sees its carrier.
+const FABRICS: [(&str, &str, &str); 3] = [
+    ("ring:n=4,hosts=1", "xbar2:1", "h2"),
+    ("clos:hosts=8,ports=4", "leaf1:3", "h2"),
+    ("clos:hosts=128,ports=16", "leaf1:9", "h5"),
 ];
 
 fn end(lab: &Lab, name: &str) -> End {
@@ -17,38 +19,96 @@ fn end(lab: &Lab, name: &str) -> End {
     End { node: lab.world.plant().node(node).unwrap(), port: port.parse().unwrap() }
 }
 
-/// When all are configured with a map of the fabric as it is.
-fn settle(lab: &mut Lab) -> Instant {
-    lab.settle_by(ms(20_000));
-    lab.world.now()
+/// How long it takes from `since` until all are configured with a map of the fabric as it is.
+#[track_caller]
+fn settle(lab: &mut Lab, since: Instant) -> Duration {
+    lab.settle_by(since + Duration::from_secs(20));
+    lab.world.now().since(since)
+}
+
+#[track_caller]
+fn assert_within(took: Duration, most_ms: u64, what: &str) {
+    assert!(took <= millis(most_ms), "{what} took {took:?}, not {most_ms} ms");
 }
 
 #[test]
-fn measure() {
-    for (spec, cable) in FABRICS {
-        for spread in [0, 100] {
-            for incremental in [false, true] {
-                let mut plan = Plan::new(spec, Xbars::Tagged)
-                    .faults(&format!("at 3400ms cut {cable}\nat 6730ms mend {cable}"))
-                    .agents(|s| s.map_incrementally = incremental);
-                plan.options.power_on_spread = millis(spread);
-                let mut lab = plan.start();
-                lab.world.run(Until::After(millis(3399)), ms(3399)).unwrap();
-                let first = lab.happenings().iter().filter(|h| h.what == "configured").map(|h| h.at).max().unwrap();
-                lab.run_to(ms(3400));
-                // The agent of a host at the xbar.
-                let at = end(&lab, cable);
-                let host = (0..lab.world.plant().hosts() as u32).find(|&h| lab.world.plant().name(Node::Host(h)) == "h2").unwrap();
-                lab.world.cable_down(host, at, true, "carrier lost");
-                lab.run_to(ms(6729));
-                let cut: Vec<_> = lab.happenings().into_iter().filter(|h| h.at >= ms(3400)).collect();
-                let again = cut.iter().filter(|h| h.what == "configured").map(|h| h.at).max();
-                let mapped: Vec<_> = cut.iter().filter(|h| h.what == "mapped" || h.what == "mapping").map(|h| (h.at, h.what.clone(), h.detail.clone())).collect();
-                println!("{spec} spread {spread} incr {incremental}: up {first:?}; again {again:?} {mapped:?}");
-                lab.run_to(ms(6730));
-                let t = settle(&mut lab);
-                println!("   mended {t:?}");
-                if spread == 100 { for h in cut.iter().take(60) { println!("      {:?} {} {} {}", h.at, h.place, h.what, h.detail); } }
+fn all_are_configured_soon_after_the_last_was_switched_on() {
+    for (spec, ..) in FABRICS {
+        for kinds in [Xbars::Plain, Xbars::Tagged] {
+            for seed in 0..4 {
+                let mut plan = Plan::new(spec, kinds);
+                (plan.options.power_on_spread, plan.options.seed) = (millis(100), seed);
+                let most_ms = if kinds == Xbars::Plain { 800 } else { 200 };
+                assert_within(settle(&mut plan.start(), ms(0)), most_ms, &format!("{spec} {kinds:?}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn xbars_that_start_later_than_agents_cost_little() {
+    let faults: String =
+        (1..=4).map(|n| format!("at 0ms off xbar{n}\nat {}ms on xbar{n}\n", 150 + 40 * n)).collect();
+    let mut lab = Plan::new(FABRICS[0].0, Xbars::Tagged).faults(&faults).start();
+    assert_within(settle(&mut lab, ms(310)), 300, "from the last xbar on");
+}
+
+#[test]
+fn a_lost_carrier_that_an_agent_sees_leads_to_new_tables_at_once() {
+    for (spec, cable, host) in FABRICS {
+        for incremental in [false, true] {
+            let plan = Plan::new(spec, Xbars::Tagged).faults(&format!("at 3410ms cut {cable}"));
+            let mut lab = plan.agents(|settings| settings.map_incrementally = incremental).start();
+            lab.agree_at(ms(3409));
+            lab.run_to(ms(3410));
+            let (host, end) = (lab.host(host), end(&lab, cable));
+            lab.world.cable_down(host, end, true, "carrier lost");
+            assert_within(settle(&mut lab, ms(3410)), 30, &format!("{spec}, incremental: {incremental}"));
+        }
+    }
+}
+
+#[test]
+fn a_silent_cable_that_an_agent_doubts_leads_to_new_tables_soon() {
+    for (spec, cable, host) in FABRICS {
+        let plan = Plan::new(spec, Xbars::Tagged).faults(&format!("at 3410ms silence {cable}"));
+        let mut lab = plan.start();
+        lab.agree_at(ms(3409));
+        lab.run_to(ms(3410));
+        let (host, end) = (lab.host(host), end(&lab, cable));
+        lab.world.cable_down(host, end, false, "a path is silent");
+        // Three tries at the cable, and four at each end of it in the new mapping.
+        assert_within(settle(&mut lab, ms(3410)), 150, spec);
+    }
+}
+
+#[test]
+fn what_no_agent_is_told_is_noticed_at_the_next_glance() {
+    for (spec, cable, _) in FABRICS {
+        for at_ms in [3410, 3657, 3990] {
+            let faults = format!("at {at_ms}ms cut {cable}\nat 8s mend {cable}\n");
+            let mut lab = Plan::new(spec, Xbars::Tagged).faults(&faults).start();
+            lab.run_to(ms(7999));
+            let again = lab.happenings().into_iter().filter(|h| h.what == "configured").map(|h| h.at).max();
+            assert_within(again.unwrap().since(ms(at_ms)), 250, &format!("{spec}: a cut at {at_ms} ms"));
+            assert_within(settle(&mut lab, ms(8000)), 250, &format!("{spec}: the mending of it"));
+        }
+    }
+}
+
+#[test]
+fn a_host_that_starts_late_is_in_the_map_soon() {
+    for (spec, ..) in FABRICS {
+        for kinds in [Xbars::Plain, Xbars::Tagged] {
+            // The lowest, and the highest mapper.
+            for host in [0, Plan::new(spec, kinds).fabric.map.hosts.len() as u32 - 1] {
+                let lab = Plan::new(spec, kinds).start();
+                let name = lab.world.plant().name(Node::Host(host)).to_owned();
+                let faults = format!("at 0ms remove {name}\nat 3400ms insert {name}\n");
+                let mut lab = Plan::new(spec, kinds).faults(&faults).start();
+                lab.agree_at(ms(3399));
+                let most_ms = if kinds == Xbars::Plain { 800 } else { 150 };
+                assert_within(settle(&mut lab, ms(3400)), most_ms, &format!("{spec} {kinds:?} {name}"));
             }
         }
     }
