@@ -1,12 +1,16 @@
 //! This host's routes for one map: computed, proved, and kept whole.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use mapper_proto::Mac;
-use mapper_proto::map::{Map, MapVersion};
+use mapper_proto::map::{Map, MapVersion, PortRef};
 use mapper_proto::wire::Route;
 use thiserror::Error;
 
 use crate::routing::{
-    self, HostRoutes, Orientation, RoutingError, Topology, TopologyError, Violation, prove_host,
+    self, HostRoutes, LiveRoutes, Orientation, OutOfReach, RepairError, RoutingError, Topology,
+    TopologyError, Violation, prove_host, repair,
 };
 
 /// What a user may set of the routes.
@@ -38,10 +42,20 @@ pub enum RouteTableError {
 /// This host's routes to all others, proved free of loops and deadlock.
 #[derive(Debug)]
 pub struct RouteTable {
-    topology: Topology,
-    routes: HostRoutes,
+    /// What is left of the map without the cables known dead.
+    topology: Arc<Topology>,
+    routes: LiveRoutes,
     count: usize,
-    unreachable: Vec<Mac>,
+    unreachable: Vec<(Mac, OutOfReach)>,
+    whole: Arc<Whole>,
+}
+
+/// All that is needed to route around dead cables again.
+#[derive(Debug)]
+struct Whole {
+    topology: Arc<Topology>,
+    orientation: Orientation,
+    routes: HostRoutes,
 }
 
 impl RouteTable {
@@ -55,10 +69,33 @@ impl RouteTable {
         let from = host_index(&topology, mac).ok_or(RouteTableError::NotListed(mac))?;
         let routes = HostRoutes::compute(&topology, &orientation, from, &options.routes)?;
         prove_host(&topology, &orientation, &routes)?;
+        let topology = Arc::new(topology);
+        let live = LiveRoutes::whole(routes.clone());
+        let whole = Arc::new(Whole { topology: topology.clone(), orientation, routes });
+        Ok(Self::new(topology, live, whole))
+    }
+
+    /// The routes of the same map around dead cables, named by the ports that hold them, from
+    /// either end: see [`repair`]. All but these are alive again; without any the routes are those
+    /// of the whole map. Takes milliseconds.
+    ///
+    /// # Errors
+    /// If a proof fails, which is a fault of this program.
+    pub fn repair(&self, dead: &BTreeSet<PortRef>) -> Result<Self, RepairError> {
+        let Whole { topology, orientation, routes } = &*self.whole;
+        if dead.is_empty() {
+            let live = LiveRoutes::whole(routes.clone());
+            return Ok(Self::new(topology.clone(), live, self.whole.clone()));
+        }
+        let (cut, live) = repair(topology, orientation, routes, dead)?;
+        Ok(Self::new(Arc::new(cut), live, self.whole.clone()))
+    }
+
+    fn new(topology: Arc<Topology>, routes: LiveRoutes, whole: Arc<Whole>) -> Self {
         let hosts = 0..topology.host_count() as u32;
         let count = hosts.map(|to| routes.count_to(&topology, to)).sum();
-        let unreachable = routes.unreachable(&topology).map(|to| topology.mac(to)).collect();
-        Ok(Self { topology, routes, count, unreachable })
+        let unreachable = routes.unreachable(&topology).map(|(to, why)| (topology.mac(to), why)).collect();
+        Self { topology, routes, count, unreachable, whole }
     }
 
     /// The map that these routes are for.
@@ -71,9 +108,14 @@ impl RouteTable {
         self.count
     }
 
-    /// Hosts that the map lists but no route leads to.
-    pub fn unreachable(&self) -> &[Mac] {
+    /// Hosts that the map lists but no route leads to, with why.
+    pub fn unreachable(&self) -> &[(Mac, OutOfReach)] {
         &self.unreachable
+    }
+
+    /// Whether some route is safe only as long as the cables known dead are dead: see [`repair`].
+    pub fn depends_on_the_dead(&self) -> bool {
+        self.routes.opened()
     }
 
     /// The first route to a host, if one leads there.
