@@ -9,7 +9,7 @@ use mapper_proto::Mac;
 use thiserror::Error;
 
 use super::{CliError, Format};
-use crate::daemon::options::{EtherType, Text};
+use crate::daemon::options::{EtherType, LogFormat, LogLevel, LogOptions, Text};
 use crate::link::ethernet::Marking;
 use crate::xbar::{self, Config, Kind};
 
@@ -19,6 +19,9 @@ pub struct Args {
     /// An interface, or a port number and an interface. Without a number it is the next port.
     #[arg(long = "port", value_name = "[N=]IF", required = true)]
     interfaces: Vec<PortArg>,
+    /// The crossbar's name on this machine [default: its first interface].
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
     /// Number of the first port [default: the lower of 1 and the lowest port named].
     #[arg(long, value_name = "N")]
     first_port: Option<u8>,
@@ -40,7 +43,13 @@ pub struct Args {
     /// Run as a daemon, and store its process id in this file.
     #[arg(long, value_name = "PATH")]
     daemon_pid_file: Option<PathBuf>,
-    /// Verbose output.
+    /// Least severe lines to log.
+    #[arg(long, value_name = "LEVEL")]
+    log_level: Option<LogLevel>,
+    /// How log lines are written.
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<LogFormat>,
+    /// Verbose output, as --log-level debug.
     #[arg(short = 'v', long)]
     verbose: bool,
     /// Write verbose output to this file.
@@ -140,7 +149,9 @@ impl Args {
             return Err(PortsError::Outside { port, first_port, ports });
         }
         let defaults = Marking::default();
+        let first_interface = || interfaces.first().map(|(_, name)| name.clone()).unwrap_or_default();
         Ok(Config {
+            name: self.name.unwrap_or_else(first_interface),
             first_port,
             ports,
             kind: match self.kind {
@@ -153,8 +164,7 @@ impl Args {
             },
             interfaces,
             daemon_pid_file: self.daemon_pid_file,
-            verbose: self.verbose,
-            verbose_file: self.verbose_file,
+            log: LogOptions::new(self.log_level, self.log_format, self.verbose, self.verbose_file),
         })
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{self, IsTerminal};
-use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -13,37 +12,58 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::layer;
 use tracing_subscriber::prelude::*;
 
+use super::options::{LogFormat, LogLevel, LogOptions};
+
 /// Target of the line with which a daemon that fails ends its file. Standard error does not show it:
 /// there the command line says why it failed.
 pub const FAILURE: &str = "mapper::failure";
 
-/// Sends this process's log lines to standard error, and with a `file` everything to its end. The
-/// environment variable `RUST_LOG` overrides what is logged: `trace` shows every frame.
+/// Sends this process's log lines to standard error, and with a file all that `debug` shows to its
+/// end. The environment variable `RUST_LOG` overrides what is logged: `trace` shows every frame.
 ///
 /// # Errors
 /// If the file cannot be opened, or `RUST_LOG` is not understood.
-pub fn start(verbose: bool, file: Option<&Path>) -> io::Result<()> {
+pub fn start(options: &LogOptions) -> io::Result<()> {
     let wanted = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty());
     let wanted = wanted.map(|text| text.parse::<Targets>()).transpose();
     let wanted = wanted.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
     let filter = |level: LevelFilter| wanted.clone().unwrap_or_else(|| Targets::new().with_default(level));
+    let level = LevelFilter::from(options.level);
+    let json = options.format == LogFormat::Json;
     let colours = io::stderr().is_terminal();
     let to_stderr =
         layer().with_target(false).with_ansi(colours).with_writer(io::stderr).log_internal_errors(false);
-    let to_stderr = to_stderr.with_filter(
-        filter(if verbose { LevelFilter::DEBUG } else { LevelFilter::INFO })
-            .with_target(FAILURE, LevelFilter::OFF),
-    );
-    let to_file = match file {
+    let to_stderr = if json { to_stderr.json().boxed() } else { to_stderr.boxed() };
+    let to_stderr = to_stderr.with_filter(filter(level).with_target(FAILURE, LevelFilter::OFF));
+    let to_file = match &options.file {
         None => None,
         Some(path) => {
             let file = OpenOptions::new().create(true).append(true).open(path)?;
             let writer = layer().with_target(false).with_ansi(false).with_writer(Mutex::new(file));
-            Some(writer.with_filter(filter(LevelFilter::DEBUG)))
+            let writer = if json { writer.json().boxed() } else { writer.boxed() };
+            Some(writer.with_filter(filter(level.max(LevelFilter::DEBUG))))
         }
     };
     tracing_subscriber::registry().with(to_stderr).with(to_file).init();
     Ok(())
+}
+
+/// Opens the log file again, as it was moved away.
+pub fn reopen() {}
+
+/// Logs lines of this level and more severe ones from now on.
+pub fn set_level(_level: LogLevel) {}
+
+impl From<LogLevel> for LevelFilter {
+    fn from(level: LogLevel) -> Self {
+        match level {
+            LogLevel::Error => Self::ERROR,
+            LogLevel::Warn => Self::WARN,
+            LogLevel::Info => Self::INFO,
+            LogLevel::Debug => Self::DEBUG,
+            LogLevel::Trace => Self::TRACE,
+        }
+    }
 }
 
 /// Lets one line a peer through in each interval, and remembers a bounded number of peers.

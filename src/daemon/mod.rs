@@ -7,6 +7,8 @@
 //! - [`status`]: the status socket: what it says, its bytes, server and client.
 //! - [`interface_lock`]: one agent an interface.
 //! - [`process`]: running in the background: fork, pid file.
+//! - [`privileges`]: giving up what a running daemon does not need.
+//! - [`notify`]: what a service manager hears.
 //! - [`signals`]: being told to stop.
 //! - [`log`]: where log lines go, and how often.
 
@@ -16,7 +18,9 @@ mod fork;
 pub mod interface_lock;
 pub mod log;
 pub mod map_file;
+pub mod notify;
 pub mod options;
+pub mod privileges;
 pub mod process;
 pub mod routes;
 pub mod signals;

@@ -375,6 +375,19 @@ pub fn wire_route(topology: &Topology, from: u32, hops: &[PortRef]) -> Result<Ro
     turns(topology, from, hops)?.into_iter().map(|(arrival, out)| element(topology, arrival, out)).collect()
 }
 
+/// The way back of a route as it travels: from the host that the hops lead to, through the same
+/// xbars. What is legal one way is legal the other way.
+///
+/// # Errors
+/// As [`wire_route`].
+pub fn wire_way_back(topology: &Topology, from: u32, hops: &[PortRef]) -> Result<Route, RoutingError> {
+    let turns = turns(topology, from, hops)?;
+    let back = |(arrival, out): (PortRef, u8)| {
+        element(topology, PortRef { xbar: arrival.xbar, port: out }, arrival.port)
+    };
+    turns.into_iter().rev().map(back).collect()
+}
+
 fn element(topology: &Topology, arrival: PortRef, out: u8) -> Result<Element, RoutingError> {
     match i8::try_from(i16::from(out) - i16::from(arrival.port)) {
         Ok(delta @ -31..=31) => Ok(Element::Relative(delta)),

@@ -24,7 +24,7 @@ mod repair;
 mod tests;
 mod topology;
 
-pub use host_routes::{HostRoutes, Options, RoutingError, turns, wire_route};
+pub use host_routes::{HostRoutes, Options, RoutingError, turns, wire_route, wire_way_back};
 pub use orientation::{Direction, Orientation, Shape};
 pub use proof::{Cycle, Proof, UnionProof, Violation, prove_host, prove_routes, walk};
 pub use quality::ChannelLoads;

@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use mapper_proto::agent::Settings;
 
+use super::{LogFormat, LogLevel, MetricsAddress};
 use crate::link::ethernet::Marking;
 
 /// What an agent's daemon needs to know: the options, with defaults where nothing was set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// The network interface.
+    /// The network interface; a node is called by all its ports.
     pub interface: String,
+    /// The interfaces of a node's crossbar; none for an agent alone.
+    pub ports: Vec<String>,
     /// How frames are marked.
     pub marking: Marking,
     /// The agent's settings; the address is not known before the interface is opened.
@@ -32,8 +35,40 @@ pub struct Config {
     pub map_file: Option<PathBuf>,
     /// Leave once the network is complete, and fail after this time.
     pub map_once: Option<Duration>,
-    /// Log more.
-    pub verbose: bool,
-    /// Log there.
-    pub verbose_file: Option<PathBuf>,
+    /// Group that may ask the status socket.
+    pub group: Option<String>,
+    /// The host's Ethernet interface over the fabric.
+    pub tap: Option<String>,
+    /// Keys of the mapper's messages.
+    pub key_file: Option<PathBuf>,
+    /// Where metrics are served.
+    pub metrics_listen: Option<MetricsAddress>,
+    /// Where metrics are written for node_exporter.
+    pub metrics_file: Option<PathBuf>,
+    /// What is logged, how and where.
+    pub log: LogOptions,
+}
+
+/// What a daemon logs, how and where.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LogOptions {
+    /// The least severe lines that are logged.
+    pub level: LogLevel,
+    /// How they are written.
+    pub format: LogFormat,
+    /// Write them there, too, with all that `debug` shows.
+    pub file: Option<PathBuf>,
+}
+
+impl LogOptions {
+    /// With defaults where nothing was said; a level that was said counts before `verbose`.
+    pub fn new(
+        level: Option<LogLevel>,
+        format: Option<LogFormat>,
+        verbose: bool,
+        file: Option<PathBuf>,
+    ) -> Self {
+        let unsaid = if verbose { LogLevel::Debug } else { LogLevel::Info };
+        Self { level: level.unwrap_or(unsaid), format: format.unwrap_or_default(), file }
+    }
 }

@@ -4,12 +4,15 @@
 //! with the same values. The command line wins.
 
 mod config;
+mod source;
 #[cfg(test)]
 mod tests;
 mod values;
 
-pub use config::Config;
-pub use values::{Bounded, EtherType, HostType, Text};
+pub use config::{Config, LogOptions};
+use source::Role;
+pub use source::{ConfigError, Source};
+pub use values::{Bounded, EtherType, HostType, LogFormat, LogLevel, MetricsAddress, Text};
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -37,6 +40,9 @@ pub struct Options {
     /// The network interface that is cabled to the fabric.
     #[arg(long, value_name = "IF")]
     pub interface: Option<String>,
+    /// The interfaces of a node, which are the ports of its own crossbar.
+    #[arg(skip)]
+    pub ports: Option<Vec<String>>,
     /// Board number: which of this machine's agents this is.
     #[arg(short = 'b', short_alias = 'B', long, value_name = "BOARD")]
     pub unit: Option<u8>,
@@ -46,6 +52,15 @@ pub struct Options {
     /// Directory of the status sockets, which board-info reads.
     #[arg(long, value_name = "DIR")]
     pub run_dir: Option<PathBuf>,
+    /// Group that may ask the status socket, by name or number [default: this process's].
+    #[arg(long, value_name = "GROUP")]
+    pub group: Option<String>,
+    /// Give this host an Ethernet interface of this name over the fabric.
+    #[arg(long, value_name = "NAME")]
+    pub tap: Option<String>,
+    /// Keys that sign and check all messages of the mapper; see `mapper key`.
+    #[arg(long, value_name = "PATH")]
+    pub key_file: Option<PathBuf>,
     /// Level in the election of the mapper; 0 for never map.
     #[arg(long, value_name = "LEVEL")]
     pub level: Option<u8>,
@@ -113,6 +128,15 @@ pub struct Options {
     /// Pause at the end of each cycle of verification, in milliseconds.
     #[arg(long, value_name = "MS")]
     pub verify_pause_ms: Option<Bounded<1, 600_000>>,
+    /// Time between two checks of a path that carries data, in milliseconds; 0 for no checks.
+    #[arg(long, value_name = "MS")]
+    pub liveness_interval_ms: Option<Bounded<0, 60_000>>,
+    /// Silent for so many of these, a path is left for another.
+    #[arg(long, value_name = "N")]
+    pub liveness_misses: Option<Bounded<1, 255>>,
+    /// Most paths that are checked; more in use are counted and not checked.
+    #[arg(long, value_name = "N")]
+    pub liveness_limit: Option<Bounded<1, 4_096>>,
     /// Most bytes in a piece of a map.
     #[arg(long, value_name = "BYTES")]
     pub piece_bytes: Option<Bounded<256, 8_192>>,
@@ -128,7 +152,19 @@ pub struct Options {
     /// Seed of this agent's random choices; drawn by the system if not set.
     #[arg(long, value_name = "N")]
     pub seed: Option<Bounded<0, { u32::MAX }>>,
-    /// Verbose output. The environment variable RUST_LOG=trace shows every frame.
+    /// Serve OpenMetrics text over HTTP there: a loopback address and port, or unix:PATH.
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics_listen: Option<Text<MetricsAddress>>,
+    /// Write OpenMetrics text to this file every 15 seconds, for node_exporter.
+    #[arg(long, value_name = "PATH")]
+    pub metrics_file: Option<PathBuf>,
+    /// Least severe lines to log: error, warn, info, debug or trace.
+    #[arg(long, value_name = "LEVEL")]
+    pub log_level: Option<LogLevel>,
+    /// How log lines are written: text or json.
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<LogFormat>,
+    /// Verbose output, as --log-level debug. The environment variable RUST_LOG=trace shows every frame.
     #[arg(short = 'v', long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
           default_missing_value = "true")]
     pub verbose: Option<bool>,
@@ -168,6 +204,20 @@ pub enum OptionsError {
         "name the interface that is cabled to the fabric: --interface IF, or `interface = \"IF\"` in the file"
     )]
     NoInterface,
+    /// A node has ports, no interface.
+    #[error("a node has no interface but ports; take `interface` out, or run `mapper agent`")]
+    InterfaceOfNode,
+    /// An agent has an interface, no ports.
+    #[error("an agent has no ports but an interface; take `ports` out, or run `mapper node`")]
+    PortsOfAgent,
+    /// A node without ports, or with too many.
+    #[error(
+        "name 1 to {MAX_NODE_PORTS} interfaces that are cabled to others: --ports IF,IF, or `ports = [..]` in the file"
+    )]
+    PortCount,
+    /// An interface is one port.
+    #[error("a port of the node is named twice, or has no name")]
+    PortTwice,
     /// A parent would count as silent before it is asked.
     #[error(
         "silence-limit-ms ({silence_limit_ms}) is below query-interval-ms ({query_interval_ms}): a parent \
@@ -211,9 +261,13 @@ impl Options {
     pub fn or(self, file: Self) -> Self {
         Self {
             interface: self.interface.or(file.interface),
+            ports: self.ports.or(file.ports),
             unit: self.unit.or(file.unit),
             daemon_pid_file: self.daemon_pid_file.or(file.daemon_pid_file),
             run_dir: self.run_dir.or(file.run_dir),
+            group: self.group.or(file.group),
+            tap: self.tap.or(file.tap),
+            key_file: self.key_file.or(file.key_file),
             level: self.level.or(file.level),
             host_type: self.host_type.or(file.host_type),
             num_passes: self.num_passes.or(file.num_passes),
@@ -236,11 +290,18 @@ impl Options {
             query_interval_ms: self.query_interval_ms.or(file.query_interval_ms),
             silence_limit_ms: self.silence_limit_ms.or(file.silence_limit_ms),
             verify_pause_ms: self.verify_pause_ms.or(file.verify_pause_ms),
+            liveness_interval_ms: self.liveness_interval_ms.or(file.liveness_interval_ms),
+            liveness_misses: self.liveness_misses.or(file.liveness_misses),
+            liveness_limit: self.liveness_limit.or(file.liveness_limit),
             piece_bytes: self.piece_bytes.or(file.piece_bytes),
             piece_window: self.piece_window.or(file.piece_window),
             ethertype: self.ethertype.or(file.ethertype),
             destination: self.destination.or(file.destination),
             seed: self.seed.or(file.seed),
+            metrics_listen: self.metrics_listen.or(file.metrics_listen),
+            metrics_file: self.metrics_file.or(file.metrics_file),
+            log_level: self.log_level.or(file.log_level),
+            log_format: self.log_format.or(file.log_format),
             verbose: self.verbose.or(file.verbose),
             verbose_file: self.verbose_file.or(file.verbose_file),
         }
@@ -250,7 +311,15 @@ impl Options {
     ///
     /// # Errors
     /// If no interface was named, for which there is no default, or times do not go together.
-    pub fn resolve(self) -> Result<Config, OptionsError> {
+    fn resolve(self, role: Role) -> Result<Config, OptionsError> {
+        let (interface, ports) = match (role, self.interface.clone(), self.ports.clone().unwrap_or_default())
+        {
+            (Role::Agent, Some(interface), ports) if ports.is_empty() => (interface, ports),
+            (Role::Agent, None, ports) if ports.is_empty() => return Err(OptionsError::NoInterface),
+            (Role::Agent, ..) => return Err(OptionsError::PortsOfAgent),
+            (Role::Node, None, ports) => (node_name(&ports)?, ports),
+            (Role::Node, Some(_), _) => return Err(OptionsError::InterfaceOfNode),
+        };
         let settings = self.settings();
         if settings.silence_limit < settings.query_interval {
             return Err(OptionsError::SilenceBelowQuery {
@@ -261,7 +330,8 @@ impl Options {
         let defaults = Marking::default();
         let limit_s = self.map_once_limit_s.map_or(DEFAULT_MAP_ONCE_LIMIT_S, |n| u64::from(n.get()));
         Ok(Config {
-            interface: self.interface.ok_or(OptionsError::NoInterface)?,
+            interface,
+            ports,
             marking: Marking {
                 ethertype: self.ethertype.map_or(defaults.ethertype, |text| text.value().number()),
                 destination: self.destination.map_or(defaults.destination, Text::value),
@@ -273,10 +343,19 @@ impl Options {
             unit: self.unit.unwrap_or(0),
             run_dir: self.run_dir.unwrap_or_else(default_run_dir),
             daemon_pid_file: self.daemon_pid_file,
+            group: self.group,
+            tap: self.tap,
+            key_file: self.key_file,
+            metrics_listen: self.metrics_listen.map(Text::value),
+            metrics_file: self.metrics_file,
             map_file: self.map_file,
             map_once: self.map_once.unwrap_or(false).then(|| Duration::from_secs(limit_s)),
-            verbose: self.verbose.unwrap_or(false),
-            verbose_file: self.verbose_file,
+            log: LogOptions::new(
+                self.log_level,
+                self.log_format,
+                self.verbose.unwrap_or(false),
+                self.verbose_file,
+            ),
         })
     }
 
@@ -296,6 +375,9 @@ impl Options {
             query_interval: millis(self.query_interval_ms, defaults.query_interval),
             silence_limit: millis(self.silence_limit_ms, defaults.silence_limit),
             verify_pause: millis(self.verify_pause_ms, defaults.verify_pause),
+            liveness_interval: millis(self.liveness_interval_ms, defaults.liveness_interval),
+            liveness_misses: self.liveness_misses.map_or(defaults.liveness_misses, |n| n.get() as u8),
+            liveness_limit: self.liveness_limit.map_or(defaults.liveness_limit, |n| n.get() as usize),
             piece_bytes: self.piece_bytes.map_or(defaults.piece_bytes, |n| n.get() as usize),
             piece_window: self.piece_window.map_or(defaults.piece_window, |n| n.get() as usize),
             printeur: self.printeur.unwrap_or(defaults.printeur),
@@ -306,6 +388,21 @@ impl Options {
             xbar_check: self.no_xbar_check.map_or(defaults.xbar_check, |skip| !skip),
         }
     }
+}
+
+/// Most interfaces of a node: a crossbar has 255 ports, and the agent needs one.
+const MAX_NODE_PORTS: usize = 254;
+
+/// What a node is called instead of by an interface: by all its ports.
+fn node_name(ports: &[String]) -> Result<String, OptionsError> {
+    if ports.is_empty() || ports.len() > MAX_NODE_PORTS {
+        return Err(OptionsError::PortCount);
+    }
+    let different: std::collections::BTreeSet<_> = ports.iter().collect();
+    if different.len() < ports.len() || ports.iter().any(String::is_empty) {
+        return Err(OptionsError::PortTwice);
+    }
+    Ok(ports.join("+"))
 }
 
 /// Routes to each destination, as in GM-2.

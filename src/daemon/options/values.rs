@@ -1,6 +1,8 @@
 //! Values of options: each is read and checked in one place, for the command line and the file.
 
 use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use mapper_proto::map::host_type;
@@ -116,5 +118,62 @@ impl FromStr for HostType {
                 )?,
             };
         Ok(Self(number))
+    }
+}
+
+/// The least severe lines that are logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// What stops a daemon or leaves something undone.
+    Error,
+    /// What an operator should look at.
+    Warn,
+    /// What has changed.
+    #[default]
+    Info,
+    /// Why.
+    Debug,
+    /// Every frame.
+    Trace,
+}
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// A JSON object a line.
+    Json,
+}
+
+/// Where metrics are served: only this machine may ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MetricsAddress {
+    /// A loopback address and port.
+    Loopback(SocketAddr),
+    /// A unix socket.
+    Unix(PathBuf),
+}
+
+impl FromStr for MetricsAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
+            return Ok(Self::Unix(path.into()));
+        }
+        let address: SocketAddr = text
+            .parse()
+            .map_err(|_| "expected an address and port like 127.0.0.1:9797, or unix:PATH".to_owned())?;
+        if address.ip().is_loopback() {
+            Ok(Self::Loopback(address))
+        } else {
+            Err(format!(
+                "{address} can be reached from outside; use a loopback address like 127.0.0.1, or unix:PATH"
+            ))
+        }
     }
 }

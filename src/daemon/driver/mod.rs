@@ -1,0 +1,100 @@
+//! Drives one agent: what it waits for, and what follows.
+
+mod attachment;
+mod computation;
+mod event_loop;
+mod reload;
+
+use std::io;
+use std::process::ExitCode;
+use std::rc::Rc;
+
+use tokio::task::LocalSet;
+use tracing::{error, info, warn};
+
+use super::DaemonError;
+use super::log;
+use super::map_file;
+use super::options::{Config, Source};
+use super::privileges::{self, Needs};
+use super::process::{self, Detached, PidFile, Starter};
+use super::signals::Signals;
+use super::status::StatusServer;
+use crate::link::interface::Monitor;
+use attachment::Attachment;
+use event_loop::Driver;
+
+/// Runs the agent of one interface, or a node, until it is told to stop (SIGTERM, SIGINT), or with `map_once`
+/// until mapping is complete everywhere. SIGHUP reads the configuration again, SIGUSR1 opens the
+/// log file again.
+///
+/// # Errors
+/// If it cannot start, or `map_once` ran out of time.
+pub fn run(source: Source) -> Result<ExitCode, DaemonError> {
+    let config = source.read()?;
+    let starter = match config.daemon_pid_file.is_some().then(process::detach).transpose()? {
+        Some(Detached::Parent(status)) => return Ok(status),
+        Some(Detached::Daemon(starter)) => Some(starter),
+        None => None,
+    };
+    log::start(&config.log).map_err(|source| DaemonError::Log {
+        path: config.log.file.clone().unwrap_or_else(|| "standard error".into()),
+        source,
+    })?;
+    let _pid_file = config.daemon_pid_file.as_deref().map(PidFile::create).transpose()?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(DaemonError::Runtime)?;
+    let result = LocalSet::new().block_on(&runtime, serve(source, config, starter));
+    // Routes that are still being computed are not waited for.
+    runtime.shutdown_background();
+    if let Err(error) = &result {
+        // The command line prints it; this line is for the file.
+        error!(target: log::FAILURE, "{}", with_causes(error));
+    }
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+async fn serve(source: Source, config: Config, starter: Option<Starter>) -> Result<(), DaemonError> {
+    let mut signals = Signals::new().map_err(DaemonError::Runtime)?;
+    // The monitor first: then no change is missed between looking and listening.
+    let monitor = Monitor::new()?;
+    let attachment = Attachment::open(&config)?;
+    let server = StatusServer::bind(&config.run_dir, config.unit)?;
+    privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })?;
+    // As it will be written: without the privileges.
+    if let Some(path) = &config.map_file {
+        map_file::check(path).map_err(|source| DaemonError::MapFile { path: path.clone(), source })?;
+    }
+    let seed = match config.seed {
+        Some(seed) => seed,
+        None => random_seed().map_err(DaemonError::Runtime)?,
+    };
+    if let Some(switch) = &attachment.crossbar {
+        tokio::task::spawn_local(Rc::clone(switch).run());
+    }
+    let mut driver = Driver::new(source, config, attachment, seed);
+    info!(interface = driver.attachment.link.name(), mac = %driver.mac, unit = driver.config.unit, seed, "the agent runs");
+    if !driver.attachment.link.carrier() {
+        warn!(interface = driver.attachment.link.name(), "no carrier: is the cable plugged in?");
+    }
+    if let Some(starter) = starter {
+        starter.ready()?;
+    }
+    driver.notifier.ready();
+    driver.drive(&monitor, &server, &mut signals).await
+}
+
+fn random_seed() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    if filled == bytes.len() {
+        Ok(u64::from_ne_bytes(bytes))
+    } else {
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
