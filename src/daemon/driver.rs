@@ -15,8 +15,9 @@ use tracing::{Level, debug, enabled, error, info, trace, warn};
 
 use super::DaemonError;
 use super::interface_lock::InterfaceLock;
-use super::log::{self, RateLimit};
+use super::log::{self, Log, RateLimit};
 use super::map_file;
+use super::metrics::{self, Causes, Exporter, KnownFabric};
 use super::options::Config;
 use super::process::{self, Detached, PidFile, Starter};
 use super::routes::{RouteOptions, RouteTable, RouteTableError};
@@ -49,14 +50,14 @@ pub fn run(config: Config) -> Result<ExitCode, DaemonError> {
         Some(Detached::Daemon(starter)) => Some(starter),
         None => None,
     };
-    log::start(&config.log).map_err(|source| DaemonError::Log {
+    let log = log::start(&config.log).map_err(|source| DaemonError::Log {
         path: config.log.file.clone().unwrap_or_else(|| "standard error".into()),
         source,
     })?;
     let _pid_file = config.daemon_pid_file.as_deref().map(PidFile::create).transpose()?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(DaemonError::Runtime)?;
-    let result = runtime.block_on(serve(config, starter));
+    let result = runtime.block_on(serve(config, starter, Arc::new(log)));
     // Routes that are still being computed are not waited for.
     runtime.shutdown_background();
     if let Err(error) = &result {
@@ -66,7 +67,8 @@ pub fn run(config: Config) -> Result<ExitCode, DaemonError> {
     result.map(|()| ExitCode::SUCCESS)
 }
 
-async fn serve(config: Config, starter: Option<Starter>) -> Result<(), DaemonError> {
+async fn serve(config: Config, starter: Option<Starter>, log: Arc<Log>) -> Result<(), DaemonError> {
+    log.attend().map_err(DaemonError::Runtime)?;
     let mut signals = StopSignals::new().map_err(DaemonError::Runtime)?;
     // The monitor first: then no change is missed between looking and listening.
     let monitor = Monitor::new()?;
@@ -76,12 +78,13 @@ async fn serve(config: Config, starter: Option<Starter>) -> Result<(), DaemonErr
         map_file::check(path).map_err(|source| DaemonError::MapFile { path: path.clone(), source })?;
     }
     let server = StatusServer::bind(&config.run_dir, config.unit)?;
-    let _lock = InterfaceLock::take(&config.run_dir, &config.interface, config.unit)?;
+    let _lock = InterfaceLock::take(&config.interface)?;
+    let exporter = Exporter::new(config.metrics_listen.as_ref(), config.metrics_file.as_deref())?;
     let seed = match config.seed {
         Some(seed) => seed,
         None => random_seed().map_err(DaemonError::Runtime)?,
     };
-    let mut driver = Driver::new(config, port, mac, seed);
+    let mut driver = Driver::new(config, port, mac, seed, exporter);
     info!(interface = driver.port.name(), %mac, unit = driver.config.unit, seed, "the agent runs");
     if !driver.port.carrier() {
         warn!(interface = driver.port.name(), "no carrier: is the cable plugged in?");
@@ -125,6 +128,9 @@ struct Driver {
     waiting: Option<(Arc<Map>, Vec<Mac>)>,
     version_lines: RateLimit,
     drop_lines: RateLimit,
+    causes: Causes,
+    exporter: Exporter,
+    known: KnownFabric,
     /// Why the last map could not be stored, if so.
     store_failure: Option<io::Error>,
     /// The last map version that was complete everywhere.
@@ -134,7 +140,7 @@ struct Driver {
 }
 
 impl Driver {
-    fn new(config: Config, port: Port, mac: Mac, seed: u64) -> Self {
+    fn new(config: Config, port: Port, mac: Mac, seed: u64, exporter: Exporter) -> Self {
         let settings = Settings { mac, ..config.settings.clone() };
         Self {
             agent: Agent::new(settings, seed, Instant::ZERO),
@@ -148,6 +154,9 @@ impl Driver {
             waiting: None,
             version_lines: RateLimit::new(VERSION_LINE_INTERVAL, PEERS_REMEMBERED),
             drop_lines: RateLimit::new(DROP_LINE_INTERVAL, PEERS_REMEMBERED),
+            causes: Causes::default(),
+            exporter,
+            known: KnownFabric::new(),
             store_failure: None,
             complete: None,
             leave_at: None,
@@ -182,6 +191,10 @@ impl Driver {
                     Ok(client) => drop(tokio::spawn(client.answer(self.board()))),
                     Err(error) => debug!(%error, "cannot accept on the status socket"),
                 },
+                request = self.exporter.requested() => {
+                    let text = metrics::render(&self.board(), &self.known, request.dialect());
+                    request.answer(text);
+                }
                 changes = monitor.changes() => for change in changes? {
                     self.port.apply(&change);
                 },
@@ -257,11 +270,17 @@ impl Driver {
 
     fn act_on(&mut self, event: Event, source: Option<Mac>) {
         match event {
-            Event::MappingStarted { cause } => info!(cause, "mapping"),
+            Event::MappingStarted { cause } => {
+                self.causes.mapping_began(&cause);
+                info!(cause, "mapping");
+            }
             Event::Mapped { version } => info!(%version, "mapped as global mapper"),
             Event::BecamePassive { to } => info!(mapper = %to.mac, level = to.level, "passive"),
             Event::MapInstalled { map, neighbours } => self.route(map, neighbours),
-            Event::MapInvalid { version, cause } => warn!(%version, cause, "the map no longer holds"),
+            Event::MapInvalid { version, cause } => {
+                self.causes.map_ended(&cause);
+                warn!(%version, cause, "the map no longer holds");
+            }
             Event::Configured { version } => info!(%version, "configured"),
             Event::NetworkComplete { version } => self.network_complete(version),
             // Whatever it says: as a quoted string it cannot pass for a line of ours.
@@ -296,6 +315,9 @@ impl Driver {
 
     /// Computes the routes for a map, beside the loop.
     fn route(&mut self, map: Arc<Map>, neighbours: Vec<Mac>) {
+        if self.exporter.is_wanted() {
+            self.known.see(&map);
+        }
         info!(version = %map.version, hosts = map.hosts.len(), xbars = map.xbars.len(), "map installed");
         if self.computing.is_some() {
             self.waiting = Some((map, neighbours));
@@ -360,6 +382,7 @@ impl Driver {
             routes: self.table.as_ref().map_or(0, RouteTable::count),
             routing_failure: self.routing_failure.as_deref(),
             traffic: self.port.traffic(),
+            causes: &self.causes,
             now: self.now(),
         };
         Board::new(&self.agent.status(), around)

@@ -7,6 +7,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::interface_lock::InterfaceLockError;
+use super::metrics::MetricsError;
 use super::process::ProcessError;
 use super::status::StatusSocketError;
 use crate::link::LinkError;
@@ -26,6 +27,9 @@ pub enum DaemonError {
     /// The status socket cannot be served.
     #[error(transparent)]
     Status(#[from] StatusSocketError),
+    /// Metrics cannot be had where they were wanted.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
     /// The log file cannot be opened.
     #[error("cannot open {}", path.display())]
     Log {

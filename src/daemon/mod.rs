@@ -8,6 +8,7 @@
 //! - [`interface_lock`]: one agent an interface.
 //! - [`process`]: running in the background: fork, pid file.
 //! - [`signals`]: being told to stop.
+//! - [`metrics`]: OpenMetrics text, served over HTTP and written to a file.
 //! - [`log`]: where log lines go, and how often.
 
 pub mod driver;
@@ -16,10 +17,12 @@ mod fork;
 pub mod interface_lock;
 pub mod log;
 pub mod map_file;
+pub mod metrics;
 pub mod options;
 pub mod process;
 pub mod routes;
 pub mod signals;
 pub mod status;
+mod whole_file;
 
 pub use error::DaemonError;

@@ -87,7 +87,7 @@ pub fn run(config: &Config) -> Result<ExitCode, XbarError> {
         Some(Detached::Daemon(starter)) => Some(starter),
         None => None,
     };
-    log::start(&config.log).map_err(XbarError::Log)?;
+    let _log = log::start(&config.log).map_err(XbarError::Log)?;
     let _pid_file = config.daemon_pid_file.as_deref().map(PidFile::create).transpose()?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(XbarError::Runtime)?;

@@ -41,6 +41,8 @@ pub struct Sent {
     pub verify: u64,
     /// Replies other than pieces.
     pub replies: u64,
+    /// Of scouts and of probes of verification, those sent again after a time-out; counted above too.
+    pub retries: u64,
 }
 
 /// Frames dropped since the start, by kind.

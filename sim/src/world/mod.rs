@@ -122,7 +122,8 @@ pub struct Totals {
 
 impl Totals {
     fn add(&mut self, status: &Status) {
-        let Sent { switch_probes, scouts, compares, tree, queries, pieces, verify, replies } = status.sent;
+        let Sent { switch_probes, scouts, compares, tree, queries, pieces, verify, replies, retries: _ } =
+            status.sent;
         self.sent.switch_probes += switch_probes;
         self.sent.scouts += scouts;
         self.sent.compares += compares;

@@ -6,6 +6,8 @@ use mapper_proto::map::MapVersion;
 use mapper_proto::wire::AgentState;
 use serde::{Deserialize, Serialize};
 
+use super::healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
+use crate::daemon::metrics::{CauseCounters, Causes};
 use crate::link::port::Traffic;
 
 /// One agent of this machine, as `mapper.board-info/1` has it.
@@ -49,6 +51,10 @@ pub struct Board {
     pub unreachable: Vec<Reason>,
     /// Why the last map could not be routed, if so.
     pub routing_failure: Option<String>,
+    /// Cables of the map that are known to be dead; routes lead around them.
+    pub dead_cables: Vec<DeadCable>,
+    /// The host's Ethernet interface over the fabric, if it has one.
+    pub tap: Option<Tap>,
     /// Why the agent did not answer, if so: then nothing else is known of it.
     pub no_answer: Option<String>,
     /// What was sent, received, dropped.
@@ -86,6 +92,12 @@ pub struct Counters {
     pub dropped: DroppedCounters,
     /// What the last mapping by this agent cost; `None` if it finished none.
     pub mapping: Option<MappingCounters>,
+    /// Why maps were given up and made.
+    pub causes: Vec<CauseCounters>,
+    /// What watching the paths in use costs and finds.
+    pub liveness: LivenessCounters,
+    /// Routes changed before there was a new map.
+    pub repairs: RepairCounters,
 }
 
 /// Frames on the interface.
@@ -111,6 +123,7 @@ pub struct SentCounters {
     pub pieces: u64,
     pub verify: u64,
     pub replies: u64,
+    pub retries: u64,
 }
 
 /// Frames dropped: see [`Dropped`].
@@ -159,6 +172,8 @@ pub struct Surroundings<'a> {
     pub routing_failure: Option<&'a str>,
     /// Frames on the interface.
     pub traffic: Traffic,
+    /// Why maps were given up and made.
+    pub causes: &'a Causes,
     /// Now, and so how long the daemon has been running.
     pub now: Instant,
 }
@@ -190,12 +205,17 @@ impl Board {
                 .map(|host| Reason { mac: host.mac.to_string(), why: host.why.clone() })
                 .collect(),
             routing_failure: around.routing_failure.map(str::to_owned),
+            dead_cables: Vec::new(),
+            tap: None,
             no_answer: None,
             counters: Counters {
                 frames: FrameCounters::from(around.traffic),
                 sent: SentCounters::from(status.sent),
                 dropped: DroppedCounters::from(status.dropped),
                 mapping: status.mapping.map(MappingCounters::from),
+                causes: around.causes.counters(),
+                liveness: LivenessCounters::default(),
+                repairs: RepairCounters::default(),
             },
             uptime_ms: around.now.as_nanos() / 1_000_000,
         }
@@ -223,6 +243,8 @@ impl Board {
             routes: 0,
             unreachable: Vec::new(),
             routing_failure: None,
+            dead_cables: Vec::new(),
+            tap: None,
             no_answer: Some(why),
             counters: Counters::default(),
             uptime_ms: 0,
@@ -259,8 +281,8 @@ impl From<Traffic> for FrameCounters {
 impl From<Sent> for SentCounters {
     fn from(sent: Sent) -> Self {
         // Without `..`: a new counter shall not compile before it is shown.
-        let Sent { switch_probes, scouts, compares, tree, queries, pieces, verify, replies } = sent;
-        Self { switch_probes, scouts, compares, tree, queries, pieces, verify, replies }
+        let Sent { switch_probes, scouts, compares, tree, queries, pieces, verify, replies, retries } = sent;
+        Self { switch_probes, scouts, compares, tree, queries, pieces, verify, replies, retries }
     }
 }
 

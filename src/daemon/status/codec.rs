@@ -6,7 +6,7 @@ use thiserror::Error;
 use super::Board;
 
 /// Raised whenever [`Board`] changes: bincode carries no field names.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// Most bytes of a message, written or read.
 pub(super) const MAX_BYTES: usize = 1 << 20;
 
