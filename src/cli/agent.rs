@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use super::{CliError, Format};
 use crate::daemon::driver;
-use crate::daemon::options::Options;
+use crate::daemon::options::{Options, Source};
 
 /// Options of `mapper agent`.
 #[derive(Debug, clap::Args)]
@@ -22,7 +22,5 @@ pub struct Args {
 /// # Errors
 /// In words for the user.
 pub fn run(args: Args, _format: Format) -> Result<ExitCode, CliError> {
-    let file = args.config.as_deref().map(Options::read).transpose()?.unwrap_or_default();
-    let config = args.options.or(file).resolve()?;
-    Ok(driver::run(config)?)
+    Ok(driver::run(Source { line: args.options, file: args.config })?)
 }

@@ -8,6 +8,8 @@ use thiserror::Error;
 
 use super::interface_lock::InterfaceLockError;
 use super::metrics::MetricsError;
+use super::options::ConfigError;
+use super::privileges::PrivilegesError;
 use super::process::ProcessError;
 use super::status::StatusSocketError;
 use crate::link::LinkError;
@@ -15,6 +17,9 @@ use crate::link::LinkError;
 /// A daemon that cannot run, or that did not reach what it was to.
 #[derive(Debug, Error)]
 pub enum DaemonError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// The interface cannot be used.
     #[error(transparent)]
     Link(#[from] LinkError),
@@ -24,6 +29,9 @@ pub enum DaemonError {
     /// It cannot run in the background.
     #[error(transparent)]
     Process(#[from] ProcessError),
+    /// It would run with more privileges than it needs.
+    #[error(transparent)]
+    Privileges(#[from] PrivilegesError),
     /// The status socket cannot be served.
     #[error(transparent)]
     Status(#[from] StatusSocketError),

@@ -6,9 +6,11 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::backoff::Backoff;
+use super::doubts::Doubts;
 use super::event::{Event, Transmit};
 use super::fetch::Fetch;
 use super::held::Held;
+use super::liveness::Liveness;
 use super::mapping::Mapping;
 use super::requests::{Asked, Expired, Request, Requests};
 use super::settings::Settings;
@@ -69,6 +71,7 @@ pub struct Agent {
     pub(super) fetch: Option<Box<Fetch>>,
     pub(super) cycle: Option<Cycle>,
     pub(super) requests: Requests,
+    pub(super) liveness: Liveness,
     pub(super) timers: [Option<Instant>; Timer::COUNT],
     /// Where the invalid map is known not to hold.
     pub(super) suspects: Vec<PortRef>,
@@ -77,7 +80,10 @@ pub struct Agent {
     /// Who was heard while there was no map to look them up in, and the way to them.
     pub(super) heard: Vec<(Mac, Route)>,
     pub(super) mapping_cause: String,
-    pub(super) backoff: Backoff,
+    pub(super) backoff: Backoff<Mac>,
+    /// Of ports of xbars, by tag or index, that were certainly dead.
+    pub(super) cable_backoff: Backoff<(u64, u8)>,
+    pub(super) doubts: Doubts,
     pub(super) failed_mappings: u32,
     /// Mappings in a row that made the same map, and when the map last changed.
     pub(super) futile_mappings: u32,
@@ -104,6 +110,10 @@ impl Agent {
         let counter = rng.random_range(1..=u32::MAX);
         let requests = Requests::new(rng.next_u32());
         let next_probe = rng.next_u32();
+        // A stream of its own: whether paths are watched changes nothing else.
+        let mut jitter = rng.clone();
+        jitter.set_stream(1);
+        let liveness = Liveness::new(jitter);
         let mut agent = Self {
             settings,
             rng,
@@ -116,12 +126,15 @@ impl Agent {
             fetch: None,
             cycle: None,
             requests,
+            liveness,
             timers: [None; Timer::COUNT],
             suspects: Vec::new(),
             parent_losses: (MapVersion::NONE, 0),
             heard: Vec::new(),
             mapping_cause: String::new(),
             backoff: Backoff::default(),
+            cable_backoff: Backoff::default(),
+            doubts: Doubts::none(),
             failed_mappings: 0,
             futile_mappings: 0,
             last_change: now,
@@ -195,8 +208,11 @@ impl Agent {
         if self.cycle.as_ref().is_some_and(|cycle| cycle.waits_for(id)) {
             let step = self.cycle.as_mut().and_then(|cycle| cycle.handle_returned(id, stamp));
             self.take_step(now, step);
-        } else if !self.mapping_returned(now, id, stamp) {
-            self.dropped.unexpected += 1;
+        } else {
+            let expected = self.path_probe_returned(id)
+                || self.doubt_returned(now, id, stamp)
+                || self.mapping_returned(now, id, stamp);
+            self.dropped.unexpected += u64::from(!expected);
         }
     }
 
@@ -204,7 +220,7 @@ impl Agent {
         if self.cycle.as_ref().is_some_and(|cycle| cycle.waits_for(id)) {
             let step = self.cycle.as_mut().and_then(|cycle| cycle.handle_host(id));
             self.take_step(now, step);
-        } else if !self.mapping_hit_self(now, id) {
+        } else if !self.doubt_hit_host(now, id) && !self.mapping_hit_self(now, id) {
             self.dropped.unexpected += 1;
         }
     }
@@ -227,7 +243,10 @@ impl Agent {
             return;
         }
         let way = (scout.way_back.clone(), scout.way_there.clone());
-        self.contact(now, &scout.info, &way);
+        if scout.reason != Reason::Alive {
+            // Checks of paths come by the hundred a second: they are answered, and that is all.
+            self.contact(now, &scout.info, &way);
+        }
         let answer = match scout.reason {
             Reason::Mapping => Answer::Mapping,
             Reason::QueryMapVersion { seen, suspects } => {
@@ -247,6 +266,7 @@ impl Agent {
                 self.hear_pause(now, &scout.info, max_ms);
                 Answer::Pause
             }
+            Reason::Alive => Answer::Alive,
             Reason::Resume => {
                 self.hear_resume(&scout.info);
                 Answer::Resume
@@ -264,6 +284,10 @@ impl Agent {
     fn reply(&mut self, now: Instant, reply: Reply) {
         if reply.to != self.settings.mac || reply.info.rank.mac == self.settings.mac {
             self.dropped.unexpected += 1;
+        } else if reply.answer == Answer::Alive {
+            if !self.path_answered(now, reply.id, reply.info.rank.mac) {
+                self.dropped.unexpected += 1;
+            }
         } else if reply.id & Requests::ID_BIT != 0 {
             match self.requests.take_answered(reply.id, &reply.answer) {
                 Some(request) => self.answered(now, request.asked, reply),
@@ -272,7 +296,7 @@ impl Agent {
         } else if self.cycle.as_ref().is_some_and(|cycle| cycle.waits_for(reply.id)) {
             let step = self.cycle.as_mut().and_then(|cycle| cycle.handle_host(reply.id));
             self.take_step(now, step);
-        } else if !self.mapping_found_host(now, &reply) {
+        } else if !self.doubt_hit_host(now, reply.id) && !self.mapping_found_host(now, &reply) {
             self.dropped.unexpected += 1;
         }
     }
@@ -286,6 +310,7 @@ impl Agent {
             Asked::VerifyParent => self.hear_parent_verified(now, &info),
             Asked::VerifyChild(mac) => self.hear_child_verified(now, mac, &info),
             Asked::VerifyHost(check) => self.hear_host_verified(now, check, &info),
+            Asked::DoubtedHost(at) => self.hear_doubted_host(now, at, &info),
             Asked::Piece => self.hear_piece(now, &info, reply.answer),
         }
     }
@@ -299,6 +324,7 @@ impl Agent {
             Asked::VerifyParent => self.parent_lost(now),
             Asked::VerifyChild(mac) => self.child_lost(now, mac),
             Asked::VerifyHost(check) => self.host_lost(now, check),
+            Asked::DoubtedHost(at) => self.doubted_host_lost(now, at),
             Asked::Piece => self.fetch_failed(now, "its parent does not deliver the map"),
         }
     }
@@ -321,7 +347,9 @@ impl Agent {
             }
         }
         self.expire_checks(now);
+        self.expire_doubts(now);
         self.expire_probes(now);
+        self.check_paths(now);
         self.pump(now);
     }
 
@@ -363,9 +391,11 @@ impl Agent {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let paused = self.paused;
         let probes = self.mapping.as_ref().filter(|_| !paused).and_then(|mapping| mapping.deadline());
-        let checks = self.cycle.as_ref().and_then(Cycle::deadline);
+        let checks =
+            self.cycle.as_ref().and_then(Cycle::deadline).into_iter().chain(self.doubts.probes.deadline());
         let timers = self.timers.iter().copied().flatten();
-        timers.chain(probes).chain(checks).chain(self.requests.deadline()).min()
+        let paths = self.liveness.deadline();
+        timers.chain(probes).chain(checks).chain(self.requests.deadline()).chain(paths).min()
     }
 
     pub(super) const fn rank(&self) -> Rank {
@@ -381,12 +411,13 @@ impl Agent {
     }
 
     /// Sends what exploration and verification have room for.
-    fn pump(&mut self, now: Instant) {
+    pub(super) fn pump(&mut self, now: Instant) {
         if self.paused {
             return;
         }
         self.pump_mapping(now);
         self.pump_cycle(now);
+        self.pump_doubts(now);
     }
 }
 

@@ -19,14 +19,17 @@
 //!
 //! One file a concern: `machine` (what comes in is told apart), `contact` (election), `mapping`,
 //! `fetch` (distribution), `tree` and `held` (the map in force), `watch`, `verify` and `checks`
-//! (verification), `requests` (scouts that wait for a reply), `send` (what leaves the agent).
+//! (verification), `liveness` (checks of paths in use), `doubts` (cables
+//! that are said to be dead), `requests` (scouts that wait for a reply), `send` (what leaves the agent).
 
 mod backoff;
 mod checks;
 mod contact;
+mod doubts;
 mod event;
 mod fetch;
 mod held;
+mod liveness;
 mod machine;
 mod mapping;
 mod requests;
@@ -38,6 +41,7 @@ mod verify;
 mod watch;
 
 pub use event::{Event, Transmit};
+pub use liveness::{LivenessStatus, PathId};
 pub use machine::Agent;
 pub use settings::Settings;
 pub use status::{Dropped, MappingCost, Sent, Status, Unreachable};

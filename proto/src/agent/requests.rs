@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use crate::map::PortRef;
 use crate::wire::{Answer, Reason, Route};
 use crate::{Instant, Mac};
 
@@ -21,6 +22,8 @@ pub(super) enum Asked {
     VerifyChild(Mac),
     /// Whether the host of a check is where the map says.
     VerifyHost(usize),
+    /// Whether the host at this port, whose cable is said to be dead, answers.
+    DoubtedHost(PortRef),
     /// A piece of the map.
     Piece,
     /// Nothing: pause, resume, printf.

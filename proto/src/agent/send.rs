@@ -47,7 +47,7 @@ impl Agent {
             Reason::Tree { .. } | Reason::Pause { .. } | Reason::Resume | Reason::Printf { .. } => {
                 &mut self.sent.tree
             }
-            Reason::Verify => &mut self.sent.verify,
+            Reason::Verify | Reason::Alive => &mut self.sent.verify,
             Reason::MapRequest { .. } => &mut self.sent.pieces,
         };
         *counter += 1;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::liveness::LivenessStatus;
 use super::machine::Agent;
 use crate::map::{Map, MapVersion, Rank, decode_pieces};
 use crate::wire::AgentState;
@@ -122,6 +123,8 @@ pub struct Status {
     pub unreachable: Vec<Unreachable>,
     /// The last mapping by this agent, if it finished one.
     pub mapping: Option<MappingCost>,
+    /// What the checks of paths in use cost and found.
+    pub liveness: LivenessStatus,
     /// Messages sent.
     pub sent: Sent,
     /// Frames dropped.
@@ -157,6 +160,7 @@ impl Agent {
             network_complete: in_force.is_some_and(|h| h.network_complete),
             unreachable,
             mapping: self.last_mapping,
+            liveness: self.liveness.status(),
             sent: self.sent,
             dropped: self.dropped,
         }
@@ -175,7 +179,11 @@ impl Agent {
 
     /// Entries in all queues and tables, for tests that bound them.
     pub fn load(&self) -> usize {
-        self.outbox.len() + self.events.len() + self.requests.count(|_| true)
+        self.outbox.len()
+            + self.events.len()
+            + self.requests.count(|_| true)
+            + self.liveness.load()
+            + self.doubts.count()
     }
 
     /// The maker of the map in force or to come. That of an old map is none, once nobody is left

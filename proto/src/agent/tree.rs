@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::doubts::Doubts;
 use super::event::Event;
 use super::held::Held;
 use super::machine::{Agent, Parent, Timer};
@@ -208,6 +209,7 @@ impl Agent {
         self.mapping = None;
         self.fetch = None;
         self.cycle = None;
+        self.doubts = Doubts::none();
         self.requests.forget(|asked| asked != Asked::Courtesy);
         for timer in [Timer::Map, Timer::Verify, Timer::Query] {
             self.stop_timer(timer);

@@ -110,7 +110,7 @@ impl Agent {
         }
     }
 
-    fn send_check(&mut self, id: u32, ProbeCheck { route, left, kind, .. }: ProbeCheck) {
+    pub(super) fn send_check(&mut self, id: u32, ProbeCheck { route, left, kind, .. }: ProbeCheck) {
         self.sent.verify += 1;
         let way_there = route.elements().take(route.hops().saturating_sub(usize::from(left))).collect();
         let probe = Probe { id, kind, left, info: self.info(), way_there };

@@ -146,6 +146,7 @@ fn write_reason(f: &mut fmt::Formatter<'_>, reason: &Reason) -> fmt::Result {
         Reason::MapRequest { version, piece } => write!(f, "map-request {version} piece {piece}"),
         Reason::Pause { max_ms } => write!(f, "pause {max_ms} ms"),
         Reason::Resume => f.write_str("resume"),
+        Reason::Alive => f.write_str("alive"),
         Reason::Printf { text } => write!(f, "printf {text:?}"),
     }
 }
@@ -159,6 +160,7 @@ fn write_answer(f: &mut fmt::Formatter<'_>, answer: &Answer) -> fmt::Result {
         Answer::Verify => "verify",
         Answer::Pause => "pause",
         Answer::Resume => "resume",
+        Answer::Alive => "alive",
         Answer::Printf => "printf",
         Answer::MapRequest { version, piece, pieces, bytes } => {
             let length = bytes.len();
@@ -301,6 +303,7 @@ mod tests {
             (Reason::MapRequest { version: version(), piece: 5 }, "map-request 02:00:00:00:00:0a/7 piece 5"),
             (Reason::Pause { max_ms: 9 }, "pause 9 ms"),
             (Reason::Resume, "resume"),
+            (Reason::Alive, "alive"),
             (Reason::Printf { text: "a\n\u{7}b".to_owned() }, "printf \"a\\n\\u{7}b\""),
         ] {
             let way_there = Route::from_iter([Element::Absolute(9)]);

@@ -45,6 +45,8 @@ pub enum Reason {
         /// The text, at most [`Reason::MAX_PRINTF_BYTES`] bytes of UTF-8.
         text: String,
     },
+    /// Does this path carry frames? Whoever is at its end answers at once.
+    Alive,
 }
 
 impl Reason {
@@ -80,6 +82,7 @@ pub(super) mod code {
     pub(crate) const PAUSE: u8 = 6;
     pub(crate) const RESUME: u8 = 7;
     pub(crate) const PRINTF: u8 = 8;
+    pub(crate) const ALIVE: u8 = 9;
 }
 
 impl Reason {
@@ -112,6 +115,7 @@ impl Reason {
                 out.put_u16(*max_ms);
             }
             Self::Resume => out.put_u8(code::RESUME),
+            Self::Alive => out.put_u8(code::ALIVE),
             Self::Printf { text } => {
                 let text = &text[..text.floor_char_boundary(Self::MAX_PRINTF_BYTES)];
                 out.put_u8(code::PRINTF);
@@ -132,6 +136,7 @@ impl Reason {
             code::MAP_REQUEST => Self::MapRequest { version: reader.version()?, piece: reader.u16()? },
             code::PAUSE => Self::Pause { max_ms: reader.u16()? },
             code::RESUME => Self::Resume,
+            code::ALIVE => Self::Alive,
             code::PRINTF => Self::Printf { text: read_text(reader)? },
             _ => return Err(Unreadable),
         })

@@ -100,7 +100,7 @@ impl Hostile {
     }
 
     fn reason(&mut self) -> Reason {
-        match self.rng.random_range(0..9) {
+        match self.rng.random_range(0..10) {
             0 => Reason::Mapping,
             1 => {
                 let count = self.rng.random_range(0..=Reason::MAX_SUSPECTS);
@@ -112,6 +112,7 @@ impl Hostile {
             5 => Reason::MapRequest { version: self.version(), piece: self.rng.random_range(0..=u16::MAX) },
             6 => Reason::Pause { max_ms: u16::MAX },
             7 => Reason::Resume,
+            8 => Reason::Alive,
             _ => Reason::Printf { text: "x".repeat(self.rng.random_range(0..=Reason::MAX_PRINTF_BYTES)) },
         }
     }

@@ -163,6 +163,7 @@ fn status() -> Status {
         network_complete: false,
         unreachable: Vec::new(),
         mapping: None,
+        liveness: Default::default(),
         sent: Default::default(),
         dropped: Default::default(),
     }

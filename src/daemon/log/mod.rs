@@ -11,10 +11,9 @@ mod peers;
 pub use peers::RateLimit;
 
 use std::io::{self, IsTerminal};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::level_filters::LevelFilter;
 use tracing::{error, info, warn};
@@ -35,9 +34,11 @@ const SUPPRESSED: &str = "mapper::suppressed";
 
 type Handle = reload::Handle<Targets, Registry>;
 
-/// This process's log: what a daemon can change of it while it runs.
+/// What can be changed of this process's log while it runs. There is one, as tracing has one.
+static LOG: OnceLock<Log> = OnceLock::new();
+
 #[derive(Debug)]
-pub struct Log {
+struct Log {
     file: Option<Arc<LogFile>>,
     to_stderr: Handle,
     to_file: Option<Handle>,
@@ -52,7 +53,7 @@ pub struct Log {
 ///
 /// # Errors
 /// If the file cannot be opened, or `RUST_LOG` is not understood.
-pub fn start(options: &LogOptions) -> io::Result<Log> {
+pub fn start(options: &LogOptions) -> io::Result<()> {
     let wanted = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty());
     let wanted = wanted.map(|text| text.parse::<Targets>()).transpose();
     let wanted = wanted.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
@@ -75,7 +76,9 @@ pub fn start(options: &LogOptions) -> io::Result<Log> {
         to_file = Some(handle);
     }
     tracing_subscriber::registry().with(sinks).init();
-    Ok(Log { file, to_stderr, to_file, limiter, fixed: wanted.is_some() })
+    // A second start fails above, as tracing has its subscriber.
+    let _first = LOG.set(Log { file, to_stderr, to_file, limiter, fixed: wanted.is_some() });
+    Ok(())
 }
 
 /// What goes to standard error and to the file at this level.
@@ -110,59 +113,45 @@ where
     }
 }
 
-impl Log {
-    /// Opens the file anew, under its name: what a rotation of logs asks for.
-    ///
-    /// # Errors
-    /// If it cannot be opened; then the old one stays in use.
-    pub fn reopen(&self) -> io::Result<()> {
-        self.file.as_ref().map_or(Ok(()), |file| file.reopen())
+/// Opens the log file anew, under its name, as it was moved away. If it cannot be opened the old one
+/// stays in use, and says so.
+pub fn reopen() {
+    let Some(file) = LOG.get().and_then(|log| log.file.as_ref()) else { return };
+    match file.reopen() {
+        Ok(()) => info!("the log file is opened anew"),
+        Err(error) => error!(%error, "cannot open the log file anew; the old one stays in use"),
     }
+}
 
-    /// Changes the least severe level that is logged, unless `RUST_LOG` decides.
-    pub fn set_level(&self, level: LogLevel) {
-        if self.fixed {
-            return;
-        }
-        let (stderr_filter, file_filter) = filters(level);
-        let mut changed = self.to_stderr.reload(stderr_filter);
-        if let Some(to_file) = &self.to_file {
-            changed = changed.and(to_file.reload(file_filter));
-        }
-        if let Err(error) = changed {
-            error!(%error, "cannot change what is logged");
-        }
+/// Logs lines of this level and more severe ones from now on, unless `RUST_LOG` decides.
+pub fn set_level(level: LogLevel) {
+    let Some(log) = LOG.get().filter(|log| !log.fixed) else { return };
+    let (stderr_filter, file_filter) = filters(level);
+    let mut changed = log.to_stderr.reload(stderr_filter);
+    if let Some(to_file) = &log.to_file {
+        changed = changed.and(to_file.reload(file_filter));
     }
-
-    /// From now on, SIGUSR1 reopens the file, and every minute it is said how many lines were not
-    /// written. Needs a tokio runtime.
-    ///
-    /// # Errors
-    /// If the kernel refuses the signal.
-    pub fn attend(self: &Arc<Self>) -> io::Result<()> {
-        let reopen = signal(SignalKind::user_defined1())?;
-        drop(tokio::spawn(Arc::clone(self).keep_attending(reopen)));
-        Ok(())
+    if let Err(error) = changed {
+        error!(%error, "cannot change what is logged");
     }
+}
 
-    async fn keep_attending(self: Arc<Self>, mut reopen: Signal) {
+/// From now on it is said every minute how many lines were not written. Needs a tokio runtime.
+pub fn attend() {
+    drop(tokio::spawn(async {
         let mut minute = interval(WINDOW);
         minute.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            tokio::select! {
-                _ = reopen.recv() => match self.reopen() {
-                    Ok(()) => info!("the log file is opened anew"),
-                    Err(error) => error!(%error, "cannot open the log file anew; the old one stays in use"),
-                },
-                _ = minute.tick() => self.tell_suppressed(Instant::now()),
-            }
+            minute.tick().await;
+            tell_suppressed(Instant::now());
         }
-    }
+    }));
+}
 
-    fn tell_suppressed(&self, now: Instant) {
-        for kind in self.limiter.take_suppressed(now) {
-            warn!(target: SUPPRESSED, lines = kind.lines, like = kind.like, "similar lines were not written");
-        }
+fn tell_suppressed(now: Instant) {
+    let kinds = LOG.get().map(|log| log.limiter.take_suppressed(now)).unwrap_or_default();
+    for kind in kinds {
+        warn!(target: SUPPRESSED, lines = kind.lines, like = kind.like, "similar lines were not written");
     }
 }
 

@@ -4,11 +4,13 @@
 //! with the same values. The command line wins.
 
 mod config;
+mod source;
 #[cfg(test)]
 mod tests;
 mod values;
 
 pub use config::{Config, LogOptions};
+pub use source::{ConfigError, Source};
 pub use values::{Bounded, EtherType, HostType, LogFormat, LogLevel, MetricsAddress, Text};
 
 use std::path::{Path, PathBuf};
@@ -122,6 +124,15 @@ pub struct Options {
     /// Pause at the end of each cycle of verification, in milliseconds.
     #[arg(long, value_name = "MS")]
     pub verify_pause_ms: Option<Bounded<1, 600_000>>,
+    /// Time between two checks of a path that carries data, in milliseconds; 0 for no checks.
+    #[arg(long, value_name = "MS")]
+    pub liveness_interval_ms: Option<Bounded<0, 60_000>>,
+    /// Silent for so many of these, a path is left for another.
+    #[arg(long, value_name = "N")]
+    pub liveness_misses: Option<Bounded<1, 255>>,
+    /// Most paths that are checked; more in use are counted and not checked.
+    #[arg(long, value_name = "N")]
+    pub liveness_limit: Option<Bounded<1, 4_096>>,
     /// Most bytes in a piece of a map.
     #[arg(long, value_name = "BYTES")]
     pub piece_bytes: Option<Bounded<256, 8_192>>,
@@ -260,6 +271,9 @@ impl Options {
             query_interval_ms: self.query_interval_ms.or(file.query_interval_ms),
             silence_limit_ms: self.silence_limit_ms.or(file.silence_limit_ms),
             verify_pause_ms: self.verify_pause_ms.or(file.verify_pause_ms),
+            liveness_interval_ms: self.liveness_interval_ms.or(file.liveness_interval_ms),
+            liveness_misses: self.liveness_misses.or(file.liveness_misses),
+            liveness_limit: self.liveness_limit.or(file.liveness_limit),
             piece_bytes: self.piece_bytes.or(file.piece_bytes),
             piece_window: self.piece_window.or(file.piece_window),
             ethertype: self.ethertype.or(file.ethertype),
@@ -333,6 +347,9 @@ impl Options {
             query_interval: millis(self.query_interval_ms, defaults.query_interval),
             silence_limit: millis(self.silence_limit_ms, defaults.silence_limit),
             verify_pause: millis(self.verify_pause_ms, defaults.verify_pause),
+            liveness_interval: millis(self.liveness_interval_ms, defaults.liveness_interval),
+            liveness_misses: self.liveness_misses.map_or(defaults.liveness_misses, |n| n.get() as u8),
+            liveness_limit: self.liveness_limit.map_or(defaults.liveness_limit, |n| n.get() as usize),
             piece_bytes: self.piece_bytes.map_or(defaults.piece_bytes, |n| n.get() as usize),
             piece_window: self.piece_window.map_or(defaults.piece_window, |n| n.get() as usize),
             printeur: self.printeur.unwrap_or(defaults.printeur),

@@ -68,6 +68,7 @@ fn reason() -> impl Strategy<Value = Reason> {
         (version(), any::<u16>()).prop_map(|(version, piece)| Reason::MapRequest { version, piece }),
         any::<u16>().prop_map(|max_ms| Reason::Pause { max_ms }),
         Just(Reason::Resume),
+        Just(Reason::Alive),
         "\\PC{0,120}".prop_map(|text| Reason::Printf { text }),
     ]
 }
@@ -83,6 +84,7 @@ fn answer() -> impl Strategy<Value = Answer> {
             .prop_map(|(version, piece, pieces, bytes)| Answer::MapRequest { version, piece, pieces, bytes }),
         Just(Answer::Pause),
         Just(Answer::Resume),
+        Just(Answer::Alive),
         Just(Answer::Printf),
     ]
 }
@@ -163,6 +165,7 @@ fn scouts_have_their_golden_bytes() {
         (Reason::MapRequest { version, piece: 0x0102 }, "05 02000000000a00000007 0102"),
         (Reason::Pause { max_ms: 500 }, "06 01f4"),
         (Reason::Resume, "07"),
+        (Reason::Alive, "09"),
         (Reason::Printf { text: "hé".to_owned() }, "08 0003 68c3a9"),
     ] {
         let way_back = Route::from_iter([Element::Relative(-3), Element::Absolute(7)]);
@@ -187,6 +190,7 @@ fn replies_have_their_golden_bytes() {
         ),
         (Answer::Pause, "06"),
         (Answer::Resume, "07"),
+        (Answer::Alive, "09"),
         (Answer::Printf, "08"),
     ] {
         let reply = Reply { id: 2, to: Mac([2, 0, 0, 0, 0, 1]), info: sample_info(), answer };

@@ -1,8 +1,7 @@
-//! The loop that drives one agent: everything that it waits for, and what follows.
+//! The loop: everything that a running agent waits for, and what follows.
 
 use std::future::pending;
 use std::io;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,19 +9,18 @@ use mapper_proto::agent::{Agent, Event, Settings};
 use mapper_proto::map::{Map, MapVersion};
 use mapper_proto::wire::{FrameError, Printer};
 use mapper_proto::{Instant, Mac};
-use tokio::task::JoinHandle;
 use tracing::{Level, debug, enabled, error, info, trace, warn};
 
-use super::DaemonError;
-use super::interface_lock::InterfaceLock;
-use super::log::{self, Log, RateLimit};
-use super::map_file;
-use super::metrics::{self, Causes, Exporter, KnownFabric};
-use super::options::Config;
-use super::process::{self, Detached, PidFile, Starter};
-use super::routes::{RouteOptions, RouteTable, RouteTableError};
-use super::signals::StopSignals;
-use super::status::{Board, StatusServer, Surroundings, state_name};
+use super::computation::{Computation, Computed, Task};
+use super::with_causes;
+use crate::daemon::DaemonError;
+use crate::daemon::log::{self, RateLimit};
+use crate::daemon::metrics::{self, Causes, Exporter, KnownFabric};
+use crate::daemon::notify::Notifier;
+use crate::daemon::options::{Config, Source};
+use crate::daemon::routes::{RouteOptions, RouteTable};
+use crate::daemon::signals::{Signal, Signals};
+use crate::daemon::status::{Board, StatusServer, Surroundings, state_name};
 use crate::link::ethernet::{Frame, MAX_FRAME_BYTES};
 use crate::link::interface::{Change, Monitor};
 use crate::link::port::Port;
@@ -30,8 +28,6 @@ use crate::routing;
 
 /// Frames taken in before timers and sockets have their turn.
 const BURST: usize = 64;
-/// What a message takes beside the piece of a map in it: route, headers, addresses, CRC-32.
-const MESSAGE_OVERHEAD_BYTES: usize = 200;
 /// One line a peer in this time about versions of the protocol that are not spoken here.
 const VERSION_LINE_INTERVAL: Duration = Duration::from_secs(60);
 /// One line a peer in this time about other frames that are dropped, if verbose.
@@ -39,97 +35,27 @@ const DROP_LINE_INTERVAL: Duration = Duration::from_secs(1);
 /// Peers whose last line is remembered.
 const PEERS_REMEMBERED: usize = 1024;
 
-/// Runs the agent of one interface until it is told to stop (SIGTERM, SIGINT), or with `map_once`
-/// until mapping is complete everywhere.
-///
-/// # Errors
-/// If it cannot start, or `map_once` ran out of time.
-pub fn run(config: Config) -> Result<ExitCode, DaemonError> {
-    let starter = match config.daemon_pid_file.is_some().then(process::detach).transpose()? {
-        Some(Detached::Parent(status)) => return Ok(status),
-        Some(Detached::Daemon(starter)) => Some(starter),
-        None => None,
-    };
-    let log = log::start(&config.log).map_err(|source| DaemonError::Log {
-        path: config.log.file.clone().unwrap_or_else(|| "standard error".into()),
-        source,
-    })?;
-    let _pid_file = config.daemon_pid_file.as_deref().map(PidFile::create).transpose()?;
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(DaemonError::Runtime)?;
-    let result = runtime.block_on(serve(config, starter, Arc::new(log)));
-    // Routes that are still being computed are not waited for.
-    runtime.shutdown_background();
-    if let Err(error) = &result {
-        // The command line prints it; this line is for the file.
-        error!(target: log::FAILURE, "{}", with_causes(error));
-    }
-    result.map(|()| ExitCode::SUCCESS)
-}
-
-async fn serve(config: Config, starter: Option<Starter>, log: Arc<Log>) -> Result<(), DaemonError> {
-    log.attend().map_err(DaemonError::Runtime)?;
-    let mut signals = StopSignals::new().map_err(DaemonError::Runtime)?;
-    // The monitor first: then no change is missed between looking and listening.
-    let monitor = Monitor::new()?;
-    let needed_mtu = u32::try_from(config.settings.piece_bytes + MESSAGE_OVERHEAD_BYTES).unwrap_or(u32::MAX);
-    let (port, mac) = Port::open_usable(&config.interface, config.marking, needed_mtu)?;
-    if let Some(path) = &config.map_file {
-        map_file::check(path).map_err(|source| DaemonError::MapFile { path: path.clone(), source })?;
-    }
-    let server = StatusServer::bind(&config.run_dir, config.unit)?;
-    let _lock = InterfaceLock::take(&config.interface)?;
-    let exporter = Exporter::new(config.metrics_listen.as_ref(), config.metrics_file.as_deref())?;
-    let seed = match config.seed {
-        Some(seed) => seed,
-        None => random_seed().map_err(DaemonError::Runtime)?,
-    };
-    let mut driver = Driver::new(config, port, mac, seed, exporter);
-    info!(interface = driver.port.name(), %mac, unit = driver.config.unit, seed, "the agent runs");
-    if !driver.port.carrier() {
-        warn!(interface = driver.port.name(), "no carrier: is the cable plugged in?");
-    }
-    if let Some(starter) = starter {
-        starter.ready()?;
-    }
-    driver.drive(&monitor, &server, &mut signals).await
-}
-
-fn random_seed() -> io::Result<u64> {
-    let mut bytes = [0; 8];
-    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    if filled == bytes.len() {
-        Ok(u64::from_ne_bytes(bytes))
-    } else {
-        Err(io::ErrorKind::UnexpectedEof.into())
-    }
-}
-
-/// What comes of a map: its routes, or why there are none.
-struct Computed {
-    map: Arc<Map>,
-    neighbours: Vec<Mac>,
-    table: Result<RouteTable, RouteTableError>,
-    stored: io::Result<()>,
-}
-
-struct Driver {
-    config: Config,
-    port: Port,
-    mac: Mac,
+/// A running agent, and all that it works with.
+pub(super) struct Driver {
+    /// Where `config` came from.
+    pub(super) source: Source,
+    pub(super) config: Config,
+    pub(super) port: Port,
+    pub(super) mac: Mac,
     start: tokio::time::Instant,
-    agent: Agent,
+    pub(super) agent: Agent,
+    pub(super) notifier: Notifier,
     /// The routes in use. Replaced whole.
     table: Option<RouteTable>,
     routing_failure: Option<String>,
-    /// Routes being computed for a map; one at a time.
-    computing: Option<JoinHandle<Computed>>,
-    /// The newest map that came while others were being routed.
-    waiting: Option<(Arc<Map>, Vec<Mac>)>,
+    computation: Computation,
+    /// The map in force or to come, and to whom the agent itself needs a route.
+    newest: Option<(Arc<Map>, Vec<Mac>)>,
     version_lines: RateLimit,
     drop_lines: RateLimit,
     causes: Causes,
     exporter: Exporter,
+    /// What all maps have shown, for the metrics.
     known: KnownFabric,
     /// Why the last map could not be stored, if so.
     store_failure: Option<io::Error>,
@@ -140,18 +66,27 @@ struct Driver {
 }
 
 impl Driver {
-    fn new(config: Config, port: Port, mac: Mac, seed: u64, exporter: Exporter) -> Self {
+    pub(super) fn new(
+        source: Source,
+        config: Config,
+        port: Port,
+        mac: Mac,
+        seed: u64,
+        exporter: Exporter,
+    ) -> Self {
         let settings = Settings { mac, ..config.settings.clone() };
         Self {
             agent: Agent::new(settings, seed, Instant::ZERO),
+            notifier: Notifier::new(),
+            source,
             config,
             port,
             mac,
             start: tokio::time::Instant::now(),
             table: None,
             routing_failure: None,
-            computing: None,
-            waiting: None,
+            computation: Computation::default(),
+            newest: None,
             version_lines: RateLimit::new(VERSION_LINE_INTERVAL, PEERS_REMEMBERED),
             drop_lines: RateLimit::new(DROP_LINE_INTERVAL, PEERS_REMEMBERED),
             causes: Causes::default(),
@@ -163,21 +98,22 @@ impl Driver {
         }
     }
 
-    fn now(&self) -> Instant {
+    pub(super) fn now(&self) -> Instant {
         Instant::ZERO + self.start.elapsed()
     }
 
-    async fn drive(
+    pub(super) async fn drive(
         &mut self,
         monitor: &Monitor,
         server: &StatusServer,
-        signals: &mut StopSignals,
+        signals: &mut Signals,
     ) -> Result<(), DaemonError> {
         // What changed before the monitor was heard for the first time.
         self.port.apply(&Change::Missed);
         let mut buffer = vec![0; MAX_FRAME_BYTES];
         loop {
             self.drain(None);
+            self.notifier.feed_if_due(self.now());
             if self.must_leave()? {
                 info!("mapping is complete everywhere; leaving");
                 return Ok(());
@@ -186,7 +122,7 @@ impl Driver {
             tokio::select! {
                 bytes = self.port.recv(&mut buffer) => self.take_frames(&mut buffer, bytes),
                 () = sleep_until(self.start, wake_at) => self.agent.handle_timeout(self.now()),
-                computed = finished(&mut self.computing) => self.take_routes(computed),
+                computed = self.computation.finished() => self.take_routes(computed),
                 client = server.accept() => match client {
                     Ok(client) => drop(tokio::spawn(client.answer(self.board()))),
                     Err(error) => debug!(%error, "cannot accept on the status socket"),
@@ -198,10 +134,19 @@ impl Driver {
                 changes = monitor.changes() => for change in changes? {
                     self.port.apply(&change);
                 },
-                () = signals.told_to_stop() => {
-                    info!("told to stop");
-                    return Ok(());
-                }
+                signal = signals.next() => match signal {
+                    Signal::Stop => {
+                        info!("told to stop");
+                        self.notifier.stopping();
+                        return Ok(());
+                    }
+                    Signal::Reload => {
+                        self.notifier.reloading();
+                        self.reload();
+                        self.notifier.ready();
+                    }
+                    Signal::ReopenLog => log::reopen(),
+                },
             }
         }
     }
@@ -209,7 +154,7 @@ impl Driver {
     /// When something falls due.
     fn wake_at(&self) -> Option<Instant> {
         let limit = self.config.map_once.map(|limit| Instant::ZERO + limit);
-        [self.agent.poll_timeout(), self.leave_at, limit].into_iter().flatten().min()
+        [self.agent.poll_timeout(), self.leave_at, limit, self.notifier.feed_at()].into_iter().flatten().min()
     }
 
     /// With `map_once`: whether mapping is complete everywhere, and those below had time to hear.
@@ -269,6 +214,7 @@ impl Driver {
     }
 
     fn act_on(&mut self, event: Event, source: Option<Mac>) {
+        self.notifier.follow(&event);
         match event {
             Event::MappingStarted { cause } => {
                 self.causes.mapping_began(&cause);
@@ -283,6 +229,8 @@ impl Driver {
             }
             Event::Configured { version } => info!(%version, "configured"),
             Event::NetworkComplete { version } => self.network_complete(version),
+            Event::PathDown { path, reached } => debug!(path = path.0, reached, "a path is down"),
+            Event::PathUp { path } => debug!(path = path.0, "a path is up again"),
             // Whatever it says: as a quoted string it cannot pass for a line of ours.
             Event::Printed { from, text } => info!(%from, ?text, "printf"),
             Event::Dropped { error } => self.log_dropped(error, source),
@@ -315,15 +263,17 @@ impl Driver {
 
     /// Computes the routes for a map, beside the loop.
     fn route(&mut self, map: Arc<Map>, neighbours: Vec<Mac>) {
+        info!(version = %map.version, hosts = map.hosts.len(), xbars = map.xbars.len(), "map installed");
         if self.exporter.is_wanted() {
             self.known.see(&map);
         }
-        info!(version = %map.version, hosts = map.hosts.len(), xbars = map.xbars.len(), "map installed");
-        if self.computing.is_some() {
-            self.waiting = Some((map, neighbours));
-            return;
-        }
-        let (mac, map_file) = (self.mac, self.config.map_file.clone());
+        self.newest = Some((map, neighbours));
+        self.route_again();
+    }
+
+    /// Computes the routes for the newest map, as that or the options are new.
+    pub(super) fn route_again(&mut self) {
+        let Some((map, neighbours)) = self.newest.clone() else { return };
         let options = RouteOptions {
             routes: routing::Options {
                 passes: self.config.num_passes,
@@ -331,16 +281,12 @@ impl Driver {
             },
             non_clos: self.config.non_clos,
         };
-        self.computing = Some(tokio::task::spawn_blocking(move || {
-            let stored = map_file.map_or(Ok(()), |path| map_file::write(&path, &map));
-            let table = RouteTable::compute(&map, mac, options);
-            Computed { map, neighbours, table, stored }
-        }));
+        let (mac, map_file) = (self.mac, self.config.map_file.clone());
+        self.computation.begin(Task { map, neighbours, mac, options, map_file });
     }
 
     /// Puts routes to use, all at once.
     fn take_routes(&mut self, mut computed: Option<Computed>) {
-        self.computing = None;
         if let Some(computed) = &mut computed {
             self.store_failure = std::mem::replace(&mut computed.stored, Ok(())).err();
             if let Some(error) = &self.store_failure {
@@ -368,9 +314,6 @@ impl Driver {
                 self.agent.handle_routing_failure(now, map.version, why);
             }
         }
-        if let Some((map, neighbours)) = self.waiting.take() {
-            self.route(map, neighbours);
-        }
     }
 
     fn board(&self) -> Board {
@@ -389,23 +332,10 @@ impl Driver {
     }
 }
 
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
-}
-
 /// Waits until `at`, for ever if there is none.
 async fn sleep_until(start: tokio::time::Instant, at: Option<Instant>) {
     match at.and_then(|at| start.checked_add(at.since(Instant::ZERO))) {
         Some(at) => tokio::time::sleep_until(at).await,
-        None => pending().await,
-    }
-}
-
-/// Waits for the computation, for ever if there is none; `None` if it broke off.
-async fn finished(computing: &mut Option<JoinHandle<Computed>>) -> Option<Computed> {
-    match computing {
-        Some(handle) => handle.await.ok(),
         None => pending().await,
     }
 }

@@ -1,0 +1,103 @@
+//! Drives one agent: what it waits for, and what follows.
+
+mod computation;
+mod event_loop;
+mod reload;
+
+use std::io;
+use std::process::ExitCode;
+
+use tracing::{error, info, warn};
+
+use super::DaemonError;
+use super::interface_lock::InterfaceLock;
+use super::log;
+use super::map_file;
+use super::metrics::Exporter;
+use super::options::{Config, Source};
+use super::privileges::{self, Needs};
+use super::process::{self, Detached, PidFile, Starter};
+use super::signals::Signals;
+use super::status::StatusServer;
+use crate::link::interface::Monitor;
+use crate::link::port::Port;
+use event_loop::Driver;
+
+/// What a message takes beside the piece of a map in it: route, headers, addresses, trailer, CRC-32.
+const MESSAGE_OVERHEAD_BYTES: usize = 200;
+
+/// Runs the agent of one interface until it is told to stop (SIGTERM, SIGINT), or with `map_once`
+/// until mapping is complete everywhere. SIGHUP reads the configuration again, SIGUSR1 opens the
+/// log file again.
+///
+/// # Errors
+/// If it cannot start, or `map_once` ran out of time.
+pub fn run(source: Source) -> Result<ExitCode, DaemonError> {
+    let config = source.read()?;
+    let starter = match config.daemon_pid_file.is_some().then(process::detach).transpose()? {
+        Some(Detached::Parent(status)) => return Ok(status),
+        Some(Detached::Daemon(starter)) => Some(starter),
+        None => None,
+    };
+    log::start(&config.log).map_err(|source| DaemonError::Log {
+        path: config.log.file.clone().unwrap_or_else(|| "standard error".into()),
+        source,
+    })?;
+    let _pid_file = config.daemon_pid_file.as_deref().map(PidFile::create).transpose()?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(DaemonError::Runtime)?;
+    let result = runtime.block_on(serve(source, config, starter));
+    // Routes that are still being computed are not waited for.
+    runtime.shutdown_background();
+    if let Err(error) = &result {
+        // The command line prints it; this line is for the file.
+        error!(target: log::FAILURE, "{}", with_causes(error));
+    }
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+async fn serve(source: Source, config: Config, starter: Option<Starter>) -> Result<(), DaemonError> {
+    log::attend();
+    let mut signals = Signals::new().map_err(DaemonError::Runtime)?;
+    // The monitor first: then no change is missed between looking and listening.
+    let monitor = Monitor::new()?;
+    let needed_mtu = u32::try_from(config.settings.piece_bytes + MESSAGE_OVERHEAD_BYTES).unwrap_or(u32::MAX);
+    let (port, mac) = Port::open_usable(&config.interface, config.marking, needed_mtu)?;
+    let server = StatusServer::bind(&config.run_dir, config.unit)?;
+    let _lock = InterfaceLock::take(&config.interface)?;
+    privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })?;
+    // As it will be written: without the privileges.
+    if let Some(path) = &config.map_file {
+        map_file::check(path).map_err(|source| DaemonError::MapFile { path: path.clone(), source })?;
+    }
+    let exporter = Exporter::new(config.metrics_listen.as_ref(), config.metrics_file.as_deref())?;
+    let seed = match config.seed {
+        Some(seed) => seed,
+        None => random_seed().map_err(DaemonError::Runtime)?,
+    };
+    let mut driver = Driver::new(source, config, port, mac, seed, exporter);
+    info!(interface = driver.port.name(), %mac, unit = driver.config.unit, seed, "the agent runs");
+    if !driver.port.carrier() {
+        warn!(interface = driver.port.name(), "no carrier: is the cable plugged in?");
+    }
+    if let Some(starter) = starter {
+        starter.ready()?;
+    }
+    driver.notifier.ready();
+    driver.drive(&monitor, &server, &mut signals).await
+}
+
+fn random_seed() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    if filled == bytes.len() {
+        Ok(u64::from_ne_bytes(bytes))
+    } else {
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}

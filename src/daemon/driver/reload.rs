@@ -1,0 +1,91 @@
+//! A configuration that is read again while the agent runs.
+
+use mapper_proto::agent::{Agent, Settings};
+use tracing::{error, info, warn};
+
+use super::event_loop::Driver;
+use super::{random_seed, with_causes};
+use crate::daemon::log;
+use crate::daemon::options::Config;
+
+/// The keys that differ but count only at start.
+fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
+    let differs = [
+        ("interface", old.interface != new.interface),
+        ("ethertype or destination", old.marking != new.marking),
+        ("seed", old.seed != new.seed),
+        ("unit", old.unit != new.unit),
+        ("run-dir", old.run_dir != new.run_dir),
+        ("group", old.group != new.group),
+        ("daemon-pid-file", old.daemon_pid_file != new.daemon_pid_file),
+        ("tap", old.tap != new.tap),
+        ("map-once", old.map_once != new.map_once),
+        ("metrics-listen", old.metrics_listen != new.metrics_listen),
+        ("metrics-file", old.metrics_file != new.metrics_file),
+        ("verbose-file", old.log.file != new.log.file),
+        ("log-format", old.log.format != new.log.format),
+    ];
+    differs.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
+}
+
+/// The new configuration, with the old values of the keys that count only at start.
+fn without_restart(old: &Config, new: Config) -> Config {
+    let old = old.clone();
+    Config {
+        interface: old.interface,
+        marking: old.marking,
+        seed: old.seed,
+        unit: old.unit,
+        run_dir: old.run_dir,
+        group: old.group,
+        daemon_pid_file: old.daemon_pid_file,
+        tap: old.tap,
+        map_once: old.map_once,
+        metrics_listen: old.metrics_listen,
+        metrics_file: old.metrics_file,
+        log: crate::daemon::options::LogOptions { level: new.log.level, ..old.log },
+        ..new
+    }
+}
+
+impl Driver {
+    /// Reads the configuration again. One that cannot be used changes nothing.
+    pub(super) fn reload(&mut self) {
+        let new = match self.source.read() {
+            Ok(new) => new,
+            Err(error) => {
+                return error!("the configuration is not used: {}", with_causes(&error));
+            }
+        };
+        for key in needs_restart(&self.config, &new) {
+            warn!(key, "this key counts only at start; restart the agent");
+        }
+        let new = without_restart(&self.config, new);
+        let old = std::mem::replace(&mut self.config, new);
+        log::set_level(self.config.log.level);
+        self.apply_settings(&old.settings);
+        let routes_differ = old.num_passes != self.config.num_passes
+            || old.non_clos != self.config.non_clos
+            || old.settings.max_hops != self.config.settings.max_hops;
+        if routes_differ {
+            self.route_again();
+        }
+        info!("the configuration was read again");
+    }
+
+    /// Gives the agent its new settings. One of another rank is another agent to all others.
+    fn apply_settings(&mut self, old: &Settings) {
+        let settings = Settings { mac: self.mac, ..self.config.settings.clone() };
+        if (settings.level, settings.host_type) == (old.level, old.host_type) {
+            self.agent.set_settings(&settings);
+            return;
+        }
+        match random_seed() {
+            Ok(seed) => {
+                info!(level = settings.level, host_type = settings.host_type, "the agent begins anew");
+                self.agent = Agent::new(settings, seed, self.now());
+            }
+            Err(error) => error!(%error, "no randomness: the level stays as it was"),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Where a configuration comes from, so that it can be read again.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use super::{Config, ConfigFileError, Options, OptionsError};
+
+/// A command line, and the configuration file that it names.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Source {
+    /// What the command line says. It wins.
+    pub line: Options,
+    /// The configuration file.
+    pub file: Option<PathBuf>,
+}
+
+/// A configuration that cannot be used.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    /// The file is at fault.
+    #[error(transparent)]
+    File(#[from] ConfigFileError),
+    /// The options do not go together.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+}
+
+impl Source {
+    /// Reads the file, if there is one, and puts both together.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is wrong, or the options do not make a configuration.
+    pub fn read(&self) -> Result<Config, ConfigError> {
+        let file = self.file.as_deref().map(Options::read).transpose()?.unwrap_or_default();
+        Ok(self.line.clone().or(file).resolve()?)
+    }
+}
