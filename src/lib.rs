@@ -2,6 +2,7 @@
 //!
 //! - [`cli`]: one file a subcommand.
 //! - [`daemon`]: the tokio driver of an agent: timers, status socket, pid file, signals.
+//! - [`doctor`]: what keeps an agent from working on this machine.
 //! - [`xbar`]: the software crossbar.
 //! - [`link`]: sends and receives frames for an agent.
 //! - [`formats`]: fabrics, routes and tables as files.
@@ -9,6 +10,7 @@
 
 pub mod cli;
 pub mod daemon;
+pub mod doctor;
 pub mod formats;
 pub mod link;
 pub mod routing;

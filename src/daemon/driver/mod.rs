@@ -23,9 +23,6 @@ use crate::link::interface::Monitor;
 use crate::link::port::Port;
 use event_loop::Driver;
 
-/// What a message takes beside the piece of a map in it: route, headers, addresses, trailer, CRC-32.
-const MESSAGE_OVERHEAD_BYTES: usize = 200;
-
 /// Runs the agent of one interface until it is told to stop (SIGTERM, SIGINT), or with `map_once`
 /// until mapping is complete everywhere. SIGHUP reads the configuration again, SIGUSR1 opens the
 /// log file again.
@@ -61,8 +58,7 @@ async fn serve(source: Source, config: Config, starter: Option<Starter>) -> Resu
     let mut signals = Signals::new().map_err(DaemonError::Runtime)?;
     // The monitor first: then no change is missed between looking and listening.
     let monitor = Monitor::new()?;
-    let needed_mtu = u32::try_from(config.settings.piece_bytes + MESSAGE_OVERHEAD_BYTES).unwrap_or(u32::MAX);
-    let (port, mac) = Port::open_usable(&config.interface, config.marking, needed_mtu)?;
+    let (port, mac) = Port::open_usable(&config.interface, config.marking, config.needed_mtu())?;
     let server = StatusServer::bind(&config.run_dir, config.unit)?;
     let _lock = InterfaceLock::take(&config.interface)?;
     privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })?;

@@ -220,6 +220,22 @@ fn write_tap(text: &mut Exposition, board: &Board) {
     text.family(Kind::Counter, "mapper_tap_dropped", Unit::None, help).by("reason", &dropped);
 }
 
+/// Fails unless each family is described once, its samples follow, and the text ends as it must.
+#[cfg(test)]
+pub(super) fn assert_well_formed(text: &str) {
+    let mut families = std::collections::BTreeSet::new();
+    let mut current = "none yet".to_owned();
+    for line in text.lines().filter(|line| *line != "# EOF") {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            rest.split(' ').next().unwrap_or_default().clone_into(&mut current);
+            assert!(families.insert(current.clone()), "{current} twice");
+        }
+        let name = ["# TYPE ", "# HELP ", "# UNIT "].iter().find_map(|start| line.strip_prefix(start));
+        assert!(name.unwrap_or(line).starts_with(&current), "{line} under {current}");
+    }
+    assert!(text.ends_with("# EOF\n"));
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;
@@ -289,21 +305,7 @@ mod tests {
 
     #[test]
     fn every_family_is_described_once_and_keeps_its_samples_together() {
-        let text = render(&board(), &known(), Dialect::OpenMetrics);
-        let mut families = std::collections::BTreeSet::new();
-        let mut current = String::new();
-        for line in text.lines().filter(|line| *line != "# EOF") {
-            if let Some(rest) = line.strip_prefix("# TYPE ") {
-                current = rest.split(' ').next().unwrap().to_owned();
-                assert!(families.insert(current.clone()), "{current} twice");
-            }
-            let name = line
-                .trim_start_matches("# TYPE ")
-                .trim_start_matches("# HELP ")
-                .trim_start_matches("# UNIT ");
-            assert!(name.starts_with(&current), "{line} under {current}");
-        }
-        assert!(text.ends_with("# EOF\n"));
+        assert_well_formed(&render(&board(), &known(), Dialect::OpenMetrics));
     }
 
     /// A peer's parser: that of the Python client of Prometheus, if it is here.

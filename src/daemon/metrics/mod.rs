@@ -11,9 +11,11 @@ mod exporter;
 mod known;
 mod server;
 mod text;
+mod xbar;
 
 pub use agent::render;
 pub use causes::{CauseCounters, Causes};
 pub use exporter::{Exporter, MetricsError, Request};
 pub use known::KnownFabric;
 pub use text::Dialect;
+pub use xbar::render_xbar;
