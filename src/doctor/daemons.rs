@@ -30,7 +30,11 @@ impl Daemon {
         let units = units(&config.run_dir).unwrap_or_default();
         let questions = units.into_iter().filter_map(|unit| ask(&config.run_dir, unit).ok().flatten());
         let mut boards = questions.filter_map(|question| question.answer(deadline).ok());
-        match boards.find(|board| board.interface.as_ref() == Some(&config.interface)) {
+        let works_on = |board: &Board| {
+            // A node is called by all its ports.
+            board.interface.iter().flat_map(|name| name.split(',')).any(|name| name == config.interface)
+        };
+        match boards.find(works_on) {
             Some(board) => Self::Agent(Box::new(board)),
             None => match holder(&config.interface) {
                 Ok(None) => Self::None,

@@ -3,6 +3,7 @@
 use super::neighbour::{self, Neighbour};
 use super::{Check, daemons};
 use crate::daemon::options::Config;
+use crate::data::tap_mtu;
 use crate::link::interface::Interface;
 
 pub(super) fn check(config: &Config) -> Vec<Check> {
@@ -21,6 +22,9 @@ pub(super) fn check(config: &Config) -> Vec<Check> {
     }
     checks.extend(check_state(&interface));
     checks.push(check_mtu(&interface, config.needed_mtu()));
+    if config.tap.is_some() {
+        checks.push(check_tap_mtu(&interface, config));
+    }
     let daemon = daemons::Daemon::on(config);
     checks.push(daemon.check(config));
     if let daemons::Daemon::Agent(board) = &daemon {
@@ -75,6 +79,14 @@ fn check_mtu(interface: &Interface, needed: u32) -> Check {
         format!("{mtu} bytes, but messages need {needed}"),
         format!("raise it with `ip link set {name} mtu {needed}`, or lower piece-bytes"),
     )
+}
+
+fn check_tap_mtu(interface: &Interface, config: &Config) -> Check {
+    let name = "MTU of the tap";
+    match tap_mtu(interface.mtu, config.settings.max_hops as u8) {
+        Ok(mtu) => Check::ok(name, format!("{mtu} bytes are left for users' packets")),
+        Err(error) => Check::error(name, &error),
+    }
 }
 
 fn check_neighbour(interface: &Interface, config: &Config) -> Check {

@@ -102,16 +102,24 @@ pub fn examine(subject: &Subject) -> Vec<Check> {
 }
 
 impl Subject {
-    /// What an agent of each interface would be configured with.
+    /// What an agent of each interface would be configured with. The interfaces of a node are its
+    /// ports.
     fn configs(&self) -> Result<Vec<Config>, ConfigError> {
+        let file = self.file.as_ref();
         let read = |interface: Option<String>| {
-            let line = Options { interface, ..self.options.clone() };
-            Source { line, file: self.file.clone() }.read()
+            Source::agent(Options { interface, ..self.options.clone() }, file.cloned()).read()
         };
-        if self.interfaces.is_empty() {
-            return Ok(vec![read(None)?]);
+        if !self.interfaces.is_empty() {
+            return self.interfaces.iter().map(|interface| read(Some(interface.clone()))).collect();
         }
-        self.interfaces.iter().map(|interface| read(Some(interface.clone()))).collect()
+        match (read(None), Source::node(self.options.clone(), file.cloned()).read()) {
+            (Ok(agent), _) => Ok(vec![agent]),
+            (Err(_), Ok(node)) => {
+                let of_port = |port: &String| Config { interface: port.clone(), ..node.clone() };
+                Ok(node.ports.iter().map(of_port).collect())
+            }
+            (Err(error), Err(_)) => Err(error),
+        }
     }
 }
 

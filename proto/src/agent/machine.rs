@@ -1,6 +1,6 @@
 //! The agent itself: what comes in is told apart here and handed to the file of its concern.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -15,11 +15,10 @@ use super::mapping::Mapping;
 use super::requests::{Asked, Expired, Request, Requests};
 use super::settings::Settings;
 use super::status::{Dropped, MappingCost, Sent};
+use super::twin::Twin;
 use super::verify::Cycle;
 use crate::map::{MapVersion, PortRef, Rank};
-use crate::wire::{
-    AgentState, Answer, Element, FrameError, Message, Probe, Reason, Reply, Route, Scout, Stamp, split_route,
-};
+use crate::wire::{AgentState, Answer, FrameError, Message, Reason, Reply, Route, Scout, split_route};
 use crate::{Instant, Mac};
 
 /// The parent that an agent without a map holds on to.
@@ -46,10 +45,12 @@ pub(super) enum Timer {
     Map,
     /// The pause imposed by a mapper ends.
     PauseEnd,
+    /// Look whether another host still has this agent's address.
+    Twin,
 }
 
 impl Timer {
-    const COUNT: usize = 4;
+    const COUNT: usize = 5;
 }
 
 /// One agent: a deterministic state machine.
@@ -68,6 +69,8 @@ pub struct Agent {
     pub(super) mapping: Option<Box<Mapping>>,
     pub(super) parent: Option<Parent>,
     pub(super) held: Option<Box<Held>>,
+    /// Another host that has this agent's address.
+    pub(super) twin: Option<Box<Twin>>,
     pub(super) fetch: Option<Box<Fetch>>,
     pub(super) cycle: Option<Cycle>,
     pub(super) requests: Requests,
@@ -94,6 +97,8 @@ pub struct Agent {
     /// The parent accepts network printfs.
     pub(super) printeur: bool,
     pub(super) last_mapping: Option<MappingCost>,
+    /// The sessions of the hosts in it, if it may map incrementally.
+    pub(super) sessions: BTreeMap<Mac, u32>,
     pub(super) sent: Sent,
     pub(super) dropped: Dropped,
     pub(super) outbox: VecDeque<Transmit>,
@@ -123,6 +128,7 @@ impl Agent {
             mapping: None,
             parent: None,
             held: None,
+            twin: None,
             fetch: None,
             cycle: None,
             requests,
@@ -142,6 +148,7 @@ impl Agent {
             paused: false,
             printeur: false,
             last_mapping: None,
+            sessions: BTreeMap::new(),
             sent: Sent::default(),
             dropped: Dropped::default(),
             outbox: VecDeque::new(),
@@ -190,57 +197,9 @@ impl Agent {
         self.event(Event::Dropped { error });
     }
 
-    /// A probe of this agent has come home, or was thrown back at it half-way.
-    fn own_probe(&mut self, now: Instant, probe: &Probe, left: &Route, stamp: Option<&Stamp>) {
-        if probe.info.session != self.session {
-            self.dropped.unexpected += 1;
-        } else if left.is_empty() {
-            self.probe_returned(now, probe.id, stamp);
-        } else if turns_here(probe, left) {
-            // The port leads to this very host.
-            self.probe_hit_self(now, probe.id);
-        } else {
-            self.dropped.unstripped_route += 1;
-        }
-    }
-
-    fn probe_returned(&mut self, now: Instant, id: u32, stamp: Option<&Stamp>) {
-        if self.cycle.as_ref().is_some_and(|cycle| cycle.waits_for(id)) {
-            let step = self.cycle.as_mut().and_then(|cycle| cycle.handle_returned(id, stamp));
-            self.take_step(now, step);
-        } else {
-            let expected = self.path_probe_returned(id)
-                || self.doubt_returned(now, id, stamp)
-                || self.mapping_returned(now, id, stamp);
-            self.dropped.unexpected += u64::from(!expected);
-        }
-    }
-
-    fn probe_hit_self(&mut self, now: Instant, id: u32) {
-        if self.cycle.as_ref().is_some_and(|cycle| cycle.waits_for(id)) {
-            let step = self.cycle.as_mut().and_then(|cycle| cycle.handle_host(id));
-            self.take_step(now, step);
-        } else if !self.doubt_hit_host(now, id) && !self.mapping_hit_self(now, id) {
-            self.dropped.unexpected += 1;
-        }
-    }
-
-    /// A probe of another agent looks for an xbar and has found this host: answer it.
-    fn foreign_probe(&mut self, now: Instant, probe: &Probe, left: &Route) {
-        if !turns_here(probe, left) {
-            self.dropped.unstripped_route += 1;
-            return;
-        }
-        let way_back: Route = left.elements().skip(1).collect();
-        self.contact(now, &probe.info, &(way_back.clone(), probe.way_there.clone()));
-        self.answer(&probe.info, probe.id, way_back, Answer::Probe);
-    }
-
     fn scout(&mut self, now: Instant, scout: Scout) {
         if scout.info.rank.mac == self.settings.mac {
-            // Its own scout thrown back, a former self, or a second host with this address.
-            self.dropped.implausible += 1;
-            return;
+            return self.scout_of_own_address(now, scout);
         }
         let way = (scout.way_back.clone(), scout.way_there.clone());
         if scout.reason != Reason::Alive {
@@ -271,6 +230,10 @@ impl Agent {
                 self.hear_resume(&scout.info);
                 Answer::Resume
             }
+            Reason::AddressConflict { places } => {
+                self.hear_address_conflict(now, &scout.info, places);
+                Answer::AddressConflict
+            }
             Reason::Printf { text } => {
                 if self.settings.printeur {
                     self.event(Event::Printed { from: scout.info.rank.mac, text });
@@ -282,8 +245,10 @@ impl Agent {
     }
 
     fn reply(&mut self, now: Instant, reply: Reply) {
-        if reply.to != self.settings.mac || reply.info.rank.mac == self.settings.mac {
+        if reply.to != self.settings.mac {
             self.dropped.unexpected += 1;
+        } else if reply.info.rank.mac == self.settings.mac {
+            self.reply_of_own_address(now, &reply);
         } else if reply.answer == Answer::Alive {
             if !self.path_answered(now, reply.id, reply.info.rank.mac) {
                 self.dropped.unexpected += 1;
@@ -306,7 +271,8 @@ impl Agent {
         let info = reply.info;
         match asked {
             Asked::ParentVersion => self.hear_parent_version(now, &info),
-            Asked::ParentNotice | Asked::ChildNotice(_) | Asked::Courtesy => {}
+            Asked::ParentNotice | Asked::ChildNotice(_) | Asked::Twin | Asked::Courtesy => {}
+            Asked::Contested(index) => self.hear_contested(now, index, &info),
             Asked::VerifyParent => self.hear_parent_verified(now, &info),
             Asked::VerifyChild(mac) => self.hear_child_verified(now, mac, &info),
             Asked::VerifyHost(check) => self.hear_host_verified(now, check, &info),
@@ -319,7 +285,8 @@ impl Agent {
     fn unanswered(&mut self, now: Instant, request: &Request) {
         match request.asked {
             Asked::ParentVersion => self.parent_silent(now),
-            Asked::ParentNotice | Asked::Courtesy => {}
+            Asked::ParentNotice | Asked::Twin | Asked::Courtesy => {}
+            Asked::Contested(index) => self.contested_silent(now, index),
             Asked::ChildNotice(mac) => self.child_silent(mac),
             Asked::VerifyParent => self.parent_lost(now),
             Asked::VerifyChild(mac) => self.child_lost(now, mac),
@@ -340,7 +307,7 @@ impl Agent {
                 Expired::GivenUp(request) => self.unanswered(now, &request),
             }
         }
-        for timer in [Timer::PauseEnd, Timer::Map, Timer::Query, Timer::Verify] {
+        for timer in [Timer::PauseEnd, Timer::Map, Timer::Query, Timer::Verify, Timer::Twin] {
             if self.timers[timer as usize].is_some_and(|due| due <= now) {
                 self.timers[timer as usize] = None;
                 self.fire(now, timer);
@@ -360,6 +327,7 @@ impl Agent {
             Timer::Map if self.state == AgentState::Starting => self.map_again(now, "start"),
             Timer::Map => self.begin_mapping(now),
             Timer::PauseEnd => self.paused = false,
+            Timer::Twin => self.look_for_twin(now),
         }
     }
 
@@ -419,11 +387,4 @@ impl Agent {
         self.pump_cycle(now);
         self.pump_doubts(now);
     }
-}
-
-/// Whether what is left of a probe's route begins with its turn, as it does at a host that stands
-/// where the probe looks for an xbar.
-fn turns_here(probe: &Probe, left: &Route) -> bool {
-    let turn = left.elements().next();
-    matches!(turn, Some(Element::Relative(0) | Element::Identify)) && left.hops() == usize::from(probe.left)
 }

@@ -26,6 +26,10 @@ pub(super) enum Asked {
     DoubtedHost(PortRef),
     /// A piece of the map.
     Piece,
+    /// Whether another host with this agent's own address is there.
+    Twin,
+    /// Whether the host at this contested port of the map is as it was.
+    Contested(usize),
     /// Nothing: pause, resume, printf.
     Courtesy,
 }
@@ -57,7 +61,8 @@ impl Request {
             | (Reason::Verify, Answer::Verify)
             | (Reason::Pause { .. }, Answer::Pause)
             | (Reason::Resume, Answer::Resume)
-            | (Reason::Printf { .. }, Answer::Printf) => true,
+            | (Reason::Printf { .. }, Answer::Printf)
+            | (Reason::AddressConflict { .. }, Answer::AddressConflict) => true,
             _ => false,
         }
     }

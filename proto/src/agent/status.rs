@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::liveness::LivenessStatus;
 use super::machine::Agent;
-use crate::map::{Map, MapVersion, Rank, decode_pieces};
+use crate::map::{AddressConflict, Map, MapVersion, Rank, decode_pieces};
 use crate::wire::AgentState;
 use crate::{Instant, Mac};
 
@@ -121,6 +121,8 @@ pub struct Status {
     pub network_complete: bool,
     /// Hosts of the map that this agent looks after and that do not answer as they should.
     pub unreachable: Vec<Unreachable>,
+    /// Addresses that several hosts have. Those hosts are not in the map, and stand in `unreachable` too.
+    pub conflicts: Vec<AddressConflict>,
     /// The last mapping by this agent, if it finished one.
     pub mapping: Option<MappingCost>,
     /// What the checks of paths in use cost and found.
@@ -144,6 +146,8 @@ impl Agent {
         if let Some(why) = held.and_then(|h| h.routing_failure.clone()) {
             unreachable.push(Unreachable { mac: self.settings.mac, why });
         }
+        let conflicts = self.address_conflicts();
+        unreachable.extend(self.contested_unreachable());
         Status {
             rank: self.rank(),
             state: self.state,
@@ -159,6 +163,7 @@ impl Agent {
             cables: held.map_or(0, |h| h.cables),
             network_complete: in_force.is_some_and(|h| h.network_complete),
             unreachable,
+            conflicts,
             mapping: self.last_mapping,
             liveness: self.liveness.status(),
             sent: self.sent,

@@ -36,6 +36,8 @@ pub enum Answer {
     Resume,
     /// To [`Reason::Printf`](super::Reason::Printf).
     Printf,
+    /// To [`Reason::AddressConflict`](super::Reason::AddressConflict).
+    AddressConflict,
     /// To [`Reason::Alive`](super::Reason::Alive).
     Alive,
 }
@@ -79,6 +81,7 @@ impl Answer {
             Self::Pause => out.put_u8(code::PAUSE),
             Self::Resume => out.put_u8(code::RESUME),
             Self::Printf => out.put_u8(code::PRINTF),
+            Self::AddressConflict => out.put_u8(code::ADDRESS_CONFLICT),
             Self::Alive => out.put_u8(code::ALIVE),
         }
     }
@@ -99,6 +102,7 @@ impl Answer {
             code::PAUSE => Self::Pause,
             code::RESUME => Self::Resume,
             code::PRINTF => Self::Printf,
+            code::ADDRESS_CONFLICT => Self::AddressConflict,
             code::ALIVE => Self::Alive,
             _ => return Err(Unreadable),
         })

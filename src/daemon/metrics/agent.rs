@@ -2,7 +2,8 @@
 
 use super::known::KnownFabric;
 use super::text::{Dialect, Exposition, Kind, Unit};
-use crate::daemon::status::{Board, Counters, DroppedCounters, SentCounters, TapDropCounters, state_name};
+use crate::daemon::status::{Board, Counters, DroppedCounters, SentCounters, state_name};
+use crate::data::{DataDrops, DataStatus};
 use mapper_proto::wire::AgentState;
 
 const STATES: [AgentState; 7] = [
@@ -172,6 +173,8 @@ fn write_healing(text: &mut Exposition, board: &Board) {
     text.counter("mapper_liveness_checks", Unit::None, help, liveness.checks_sent);
     let help = "Paths in use that were declared down.";
     text.counter("mapper_paths_failed", Unit::None, help, liveness.failures);
+    let help = "Cables said to be dead that answered when they were checked.";
+    text.counter("mapper_cables_cleared", Unit::None, help, liveness.cleared);
 
     let repairs = board.counters.repairs;
     let help = "Routes computed around dead cables, before there was a new map.";
@@ -187,34 +190,53 @@ fn write_healing(text: &mut Exposition, board: &Board) {
 
 fn write_tap(text: &mut Exposition, board: &Board) {
     let Some(tap) = &board.tap else { return };
-    let counters = &tap.counters;
-    let frames = [("out", counters.sent_frames), ("in", counters.received_frames)];
+    // Without `..`: a new counter shall not compile before it is shown.
+    let DataStatus {
+        frames_out,
+        bytes_out,
+        frames_in,
+        bytes_in,
+        broadcasts,
+        broadcast_copies,
+        dropped,
+        notices,
+        notices_ignored,
+        resent,
+        given_up,
+        flows_moved,
+        route_swaps,
+        routes_in_use,
+    } = tap.counters;
     let help = "Users' frames over the fabric: out from this host, in to it.";
-    text.family(Kind::Counter, "mapper_tap_frames", Unit::None, help).by("direction", &frames);
-    let bytes = [("out", counters.sent_bytes), ("in", counters.received_bytes)];
+    let mut family = text.family(Kind::Counter, "mapper_tap_frames", Unit::None, help);
+    family.by("direction", &[("out", frames_out), ("in", frames_in)]);
     let help = "Bytes of users' frames over the fabric: out from this host, in to it.";
-    text.family(Kind::Counter, "mapper_tap", Unit::Bytes, help).by("direction", &bytes);
+    let mut family = text.family(Kind::Counter, "mapper_tap", Unit::Bytes, help);
+    family.by("direction", &[("out", bytes_out), ("in", bytes_in)]);
     let help = "Users' frames that went to all hosts.";
-    text.counter("mapper_tap_broadcasts", Unit::None, help, counters.broadcasts);
-    let help = "Users' frames sent again another way, as a cable was dead.";
-    text.counter("mapper_tap_resent", Unit::None, help, counters.resent);
-    text.counter(
-        "mapper_flows_moved",
-        Unit::None,
-        "Flows that changed to another route.",
-        counters.flows_moved,
-    );
-    text.counter("mapper_route_swaps", Unit::None, "Tables of routes put to use.", counters.route_swaps);
-    text.gauge("mapper_routes_in_use", "Routes that carried something lately.", counters.routes_in_use);
-    let TapDropCounters { no_route, unknown_destination, too_long, malformed, not_for_me, lost } =
-        counters.dropped;
+    text.counter("mapper_tap_broadcasts", Unit::None, help, broadcasts);
+    let help = "Copies made of users' frames that went to all hosts.";
+    text.counter("mapper_tap_broadcast_copies", Unit::None, help, broadcast_copies);
+    let help = "Notices of crossbars that a user's frame could not be delivered.";
+    text.counter("mapper_tap_notices", Unit::None, help, notices);
+    let help = "Notices that were not believed.";
+    text.counter("mapper_tap_notices_ignored", Unit::None, help, notices_ignored);
+    let help = "Users' frames sent again another way, after a notice.";
+    text.counter("mapper_tap_resent", Unit::None, help, resent);
+    let help = "Users' frames of which a notice came, and that were not sent again.";
+    text.counter("mapper_tap_given_up", Unit::None, help, given_up);
+    text.counter("mapper_flows_moved", Unit::None, "Flows that changed to another route.", flows_moved);
+    text.counter("mapper_route_swaps", Unit::None, "Tables of routes put to use.", route_swaps);
+    text.gauge("mapper_routes_in_use", "Routes that carried frames during the last second.", routes_in_use);
+    let DataDrops { no_route, unknown_destination, foreign_source, too_long, malformed, not_for_me } =
+        dropped;
     let dropped = [
         ("no_route", no_route),
         ("unknown_destination", unknown_destination),
+        ("foreign_source", foreign_source),
         ("too_long", too_long),
         ("malformed", malformed),
         ("not_for_me", not_for_me),
-        ("lost", lost),
     ];
     let help = "Users' frames dropped, by why.";
     text.family(Kind::Counter, "mapper_tap_dropped", Unit::None, help).by("reason", &dropped);

@@ -156,7 +156,7 @@ pub struct MappingCounters {
 }
 
 /// What the daemon knows beside the agent's own status.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Surroundings<'a> {
     /// Board number.
     pub unit: u8,
@@ -174,6 +174,12 @@ pub struct Surroundings<'a> {
     pub traffic: Traffic,
     /// Why maps were given up and made.
     pub causes: &'a Causes,
+    /// Cables of the map that are known to be dead.
+    pub dead_cables: Vec<DeadCable>,
+    /// Routes changed before there was a new map.
+    pub repairs: RepairCounters,
+    /// The host's Ethernet interface over the fabric.
+    pub tap: Option<Tap>,
     /// Now, and so how long the daemon has been running.
     pub now: Instant,
 }
@@ -205,8 +211,8 @@ impl Board {
                 .map(|host| Reason { mac: host.mac.to_string(), why: host.why.clone() })
                 .collect(),
             routing_failure: around.routing_failure.map(str::to_owned),
-            dead_cables: Vec::new(),
-            tap: None,
+            dead_cables: around.dead_cables,
+            tap: around.tap,
             no_answer: None,
             counters: Counters {
                 frames: FrameCounters::from(around.traffic),
@@ -214,8 +220,8 @@ impl Board {
                 dropped: DroppedCounters::from(status.dropped),
                 mapping: status.mapping.map(MappingCounters::from),
                 causes: around.causes.counters(),
-                liveness: LivenessCounters::default(),
-                repairs: RepairCounters::default(),
+                liveness: LivenessCounters::from(status.liveness),
+                repairs: around.repairs,
             },
             uptime_ms: around.now.as_nanos() / 1_000_000,
         }

@@ -1,6 +1,9 @@
 //! What a board shows of paths in use, dead cables, and the host's interface over the fabric.
 
+use mapper_proto::agent::LivenessStatus;
 use serde::{Deserialize, Serialize};
+
+use crate::data::DataStatus;
 
 /// What watching the paths in use costs and finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -13,6 +16,15 @@ pub struct LivenessCounters {
     pub checks_sent: u64,
     /// Paths declared down.
     pub failures: u64,
+    /// Cables said to be dead that answered when they were checked.
+    pub cleared: u64,
+}
+
+impl From<LivenessStatus> for LivenessCounters {
+    fn from(status: LivenessStatus) -> Self {
+        let LivenessStatus { watched, unwatched, checks_sent, failures, cleared } = status;
+        Self { watched: watched as u64, unwatched: unwatched as u64, checks_sent, failures, cleared }
+    }
 }
 
 /// A cable of the map that is known to be dead, named from one side.
@@ -51,49 +63,7 @@ pub struct Tap {
     /// Most bytes behind its Ethernet header.
     pub mtu: u32,
     /// What went over it.
-    pub counters: TapCounters,
-}
-
-/// Users' frames over the fabric.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct TapCounters {
-    /// Frames that users sent.
-    pub sent_frames: u64,
-    /// Their bytes.
-    pub sent_bytes: u64,
-    /// Frames handed to users.
-    pub received_frames: u64,
-    /// Their bytes.
-    pub received_bytes: u64,
-    /// Frames of users that went to all hosts.
-    pub broadcasts: u64,
-    /// Frames sent again another way, as a cable was dead.
-    pub resent: u64,
-    /// Flows that changed to another route.
-    pub flows_moved: u64,
-    /// Tables of routes put to use.
-    pub route_swaps: u64,
-    /// Routes that carried something lately.
-    pub routes_in_use: u64,
-    /// Frames of users dropped, by why.
-    pub dropped: TapDropCounters,
-}
-
-/// Users' frames that were dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct TapDropCounters {
-    /// To a host that no route leads to now.
-    pub no_route: u64,
-    /// To an address that no host of the map has.
-    pub unknown_destination: u64,
-    /// Longer than the interface's MTU.
-    pub too_long: u64,
-    /// No Ethernet frame, or no data frame.
-    pub malformed: u64,
-    /// Arrived here, but for another host.
-    pub not_for_me: u64,
-    /// Not to be had again when a notice came for them.
-    pub lost: u64,
+    pub counters: DataStatus,
 }
 
 impl DeadCable {

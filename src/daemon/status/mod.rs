@@ -12,5 +12,5 @@ pub use board::{
     Board, Counters, DroppedCounters, MapVersionDto, Reason, SentCounters, Surroundings, state_name,
 };
 pub use codec::CodecError;
-pub use healing::{DeadCable, LivenessCounters, RepairCounters, Tap, TapCounters, TapDropCounters};
+pub use healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
 pub use socket::{Client, Question, StatusServer, StatusSocketError, ask, socket_path, units};
