@@ -290,6 +290,7 @@ impl Agent {
         while let Some(expired) = self.requests.expired(now, self.settings.probe_timeout) {
             match expired {
                 Expired::Again(id, request) => {
+                    self.sent.retries += 1;
                     self.send_scout(id, (request.route, request.way_back), request.reason);
                 }
                 Expired::GivenUp(request) => self.unanswered(now, &request),

@@ -166,6 +166,7 @@ impl Agent {
     pub(super) fn expire_checks(&mut self, now: Instant) {
         let wait = self.settings.probe_timeout;
         while let Some(step) = self.cycle.as_mut().and_then(|cycle| cycle.expire(now, wait)) {
+            self.sent.retries += u64::from(matches!(step, Step::Probe(..)));
             self.take_step(now, Some(step));
         }
     }

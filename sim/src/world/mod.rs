@@ -123,8 +123,18 @@ pub struct Totals {
 
 impl Totals {
     fn add(&mut self, status: &Status) {
-        let Sent { switch_probes, scouts, compares, tree, queries, pieces, verify, replies, hellos } =
-            status.sent;
+        let Sent {
+            switch_probes,
+            scouts,
+            compares,
+            tree,
+            queries,
+            pieces,
+            verify,
+            replies,
+            hellos,
+            retries: _,
+        } = status.sent;
         self.sent.switch_probes += switch_probes;
         self.sent.scouts += scouts;
         self.sent.compares += compares;

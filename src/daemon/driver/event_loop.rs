@@ -16,11 +16,12 @@ use super::computation::{Computation, Computed, Task};
 use super::with_causes;
 use crate::daemon::DaemonError;
 use crate::daemon::log::{self, RateLimit};
+use crate::daemon::metrics::{self, Causes, Exporter, KnownFabric};
 use crate::daemon::notify::Notifier;
 use crate::daemon::options::{Config, Source};
 use crate::daemon::routes::{RouteOptions, RouteTable};
 use crate::daemon::signals::{Signal, Signals};
-use crate::daemon::status::{Board, StatusServer, Surroundings, state_name};
+use crate::daemon::status::{Board, RepairCounters, StatusServer, Surroundings, state_name};
 use crate::link::ethernet::{Frame, MAX_FRAME_BYTES};
 use crate::link::interface::{Change, Monitor};
 use crate::routing;
@@ -54,6 +55,10 @@ pub(super) struct Driver {
     version_lines: RateLimit,
     key_lines: RateLimit,
     drop_lines: RateLimit,
+    causes: Causes,
+    exporter: Exporter,
+    /// What all maps have shown, for the metrics.
+    known: KnownFabric,
     /// Why the last map could not be stored, if so.
     store_failure: Option<io::Error>,
     /// The last map version that was complete everywhere.
@@ -63,7 +68,13 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    pub(super) fn new(source: Source, config: Config, attachment: Attachment, seed: u64) -> Self {
+    pub(super) fn new(
+        source: Source,
+        config: Config,
+        attachment: Attachment,
+        seed: u64,
+        exporter: Exporter,
+    ) -> Self {
         let mac = attachment.mac;
         let settings = Settings { mac, ..config.settings.clone() };
         Self {
@@ -81,6 +92,9 @@ impl Driver {
             version_lines: RateLimit::new(VERSION_LINE_INTERVAL, PEERS_REMEMBERED),
             key_lines: RateLimit::new(VERSION_LINE_INTERVAL, PEERS_REMEMBERED),
             drop_lines: RateLimit::new(DROP_LINE_INTERVAL, PEERS_REMEMBERED),
+            causes: Causes::default(),
+            exporter,
+            known: KnownFabric::new(),
             store_failure: None,
             complete: None,
             leave_at: None,
@@ -116,6 +130,10 @@ impl Driver {
                     Ok(client) => drop(tokio::spawn(client.answer(self.board()))),
                     Err(error) => debug!(%error, "cannot accept on the status socket"),
                 },
+                request = self.exporter.requested() => {
+                    let text = metrics::render(&self.board(), &self.known, request.dialect());
+                    request.answer(text);
+                }
                 changes = monitor.changes() => for change in changes? {
                     self.apply(&change);
                 },
@@ -209,13 +227,23 @@ impl Driver {
     fn act_on(&mut self, event: Event, source: Option<Mac>) {
         self.notifier.follow(&event);
         match event {
-            Event::MappingStarted { cause } => info!(cause, "mapping"),
+            Event::MappingStarted { cause } => {
+                self.causes.mapping_began(&cause);
+                info!(cause, "mapping");
+            }
             Event::Mapped { version } => info!(%version, "mapped as global mapper"),
             Event::BecamePassive { to } => info!(mapper = %to.mac, level = to.level, "passive"),
             Event::MapInstalled { map, neighbours } => self.route(map, neighbours),
-            Event::MapInvalid { version, cause } => warn!(%version, cause, "the map no longer holds"),
+            Event::MapInvalid { version, cause } => {
+                self.causes.map_ended(&cause);
+                warn!(%version, cause, "the map no longer holds");
+            }
             Event::Configured { version } => info!(%version, "configured"),
             Event::NetworkComplete { version } => self.network_complete(version),
+            Event::AddressContested { why } => {
+                error!("{why}");
+                self.table = None;
+            }
             Event::PathDown { path, reached } => debug!(path = path.0, reached, "a path is down"),
             Event::PathUp { path } => debug!(path = path.0, "a path is up again"),
             // Whatever it says: as a quoted string it cannot pass for a line of ours.
@@ -263,6 +291,9 @@ impl Driver {
     /// Computes the routes for a map, beside the loop.
     fn route(&mut self, map: Arc<Map>, neighbours: Vec<Mac>) {
         info!(version = %map.version, hosts = map.hosts.len(), xbars = map.xbars.len(), "map installed");
+        if self.exporter.is_wanted() {
+            self.known.see(&map);
+        }
         self.newest = Some((map, neighbours));
         self.route_again();
     }
@@ -321,6 +352,10 @@ impl Driver {
             routes: self.table.as_ref().map_or(0, RouteTable::count),
             routing_failure: self.routing_failure.as_deref(),
             traffic: self.attachment.link.traffic(),
+            causes: &self.causes,
+            dead_cables: Vec::new(),
+            repairs: RepairCounters::default(),
+            tap: None,
             now: self.now(),
         };
         Board::new(&self.agent.status(), around)

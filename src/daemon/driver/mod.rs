@@ -15,6 +15,7 @@ use tracing::{error, info, warn};
 use super::DaemonError;
 use super::log;
 use super::map_file;
+use super::metrics::Exporter;
 use super::options::{Config, Source};
 use super::privileges::{self, Needs};
 use super::process::{self, Detached, PidFile, Starter};
@@ -55,6 +56,7 @@ pub fn run(source: Source) -> Result<ExitCode, DaemonError> {
 }
 
 async fn serve(source: Source, config: Config, starter: Option<Starter>) -> Result<(), DaemonError> {
+    log::attend();
     let mut signals = Signals::new().map_err(DaemonError::Runtime)?;
     // The monitor first: then no change is missed between looking and listening.
     let monitor = Monitor::new()?;
@@ -65,6 +67,7 @@ async fn serve(source: Source, config: Config, starter: Option<Starter>) -> Resu
     if let Some(path) = &config.map_file {
         map_file::check(path).map_err(|source| DaemonError::MapFile { path: path.clone(), source })?;
     }
+    let exporter = Exporter::new(config.metrics_listen.as_ref(), config.metrics_file.as_deref())?;
     let seed = match config.seed {
         Some(seed) => seed,
         None => random_seed().map_err(DaemonError::Runtime)?,
@@ -72,7 +75,7 @@ async fn serve(source: Source, config: Config, starter: Option<Starter>) -> Resu
     if let Some(switch) = &attachment.crossbar {
         tokio::task::spawn_local(Rc::clone(switch).run());
     }
-    let mut driver = Driver::new(source, config, attachment, seed);
+    let mut driver = Driver::new(source, config, attachment, seed, exporter);
     info!(interface = driver.attachment.link.name(), mac = %driver.mac, unit = driver.config.unit, seed, "the agent runs");
     if !driver.attachment.link.carrier() {
         warn!(interface = driver.attachment.link.name(), "no carrier: is the cable plugged in?");

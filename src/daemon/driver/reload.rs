@@ -21,6 +21,7 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
         ("tap", old.tap != new.tap),
         ("map-once", old.map_once != new.map_once),
         ("metrics-listen", old.metrics_listen != new.metrics_listen),
+        ("metrics-file", old.metrics_file != new.metrics_file),
         ("verbose-file", old.log.file != new.log.file),
         ("log-format", old.log.format != new.log.format),
     ];
@@ -42,6 +43,7 @@ fn without_restart(old: &Config, new: Config) -> Config {
         tap: old.tap,
         map_once: old.map_once,
         metrics_listen: old.metrics_listen,
+        metrics_file: old.metrics_file,
         log: crate::daemon::options::LogOptions { level: new.log.level, ..old.log },
         ..new
     }
