@@ -9,6 +9,7 @@ pub mod board_info;
 pub mod fabric_argument;
 pub mod generate_docs;
 pub mod lab_plan;
+pub mod node;
 pub mod output;
 pub mod sim;
 pub mod topology;
@@ -51,6 +52,8 @@ pub enum Command {
     Sim(sim::Args),
     /// Run the agent of one interface.
     Agent(agent::Args),
+    /// Run crossbar and agent of a machine that is cabled to others directly, without a switch.
+    Node(node::Args),
     /// Run a software crossbar.
     Xbar(xbar::Args),
     /// Show the state of this machine's agents.
@@ -77,6 +80,7 @@ pub fn main() -> ExitCode {
         Command::Topology(args) => topology::run(args, format),
         Command::Sim(args) => sim::run(args, format),
         Command::Agent(args) => agent::run(args, format),
+        Command::Node(args) => node::run(args, format),
         Command::Xbar(args) => xbar::run(args, format),
         Command::BoardInfo(args) => board_info::run(args, format),
         Command::LabPlan(args) => lab_plan::run(&args, format),

@@ -1,17 +1,24 @@
-//! How often one host may make this agent give up its map.
+//! How often one host, or one port, may make this agent give up its map.
 //!
 //! A host that can be heard but not mapped, or that never manages to hold the map, must not make
-//! the whole network map for ever: each time the wait until it counts again doubles.
+//! the whole network map for ever: each time the wait until it counts again doubles. A cable whose
+//! carrier comes and goes must not either.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::{Instant, Mac};
+use crate::Instant;
 
-/// Waits by host.
-#[derive(Debug, Default)]
-pub(super) struct Backoff {
-    waits: BTreeMap<Mac, Wait>,
+/// Waits by host, or by port.
+#[derive(Debug)]
+pub(super) struct Backoff<K> {
+    waits: BTreeMap<K, Wait>,
+}
+
+impl<K> Default for Backoff<K> {
+    fn default() -> Self {
+        Self { waits: BTreeMap::new() }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -20,29 +27,30 @@ struct Wait {
     length: Duration,
 }
 
-impl Backoff {
-    /// Most hosts kept in mind; past it the one whose wait ends first is forgotten.
-    const LIMIT: usize = 256;
+/// Most waits kept in mind; past it the one that ends first is forgotten.
+const LIMIT: usize = 256;
+
+impl<K: Ord + Copy> Backoff<K> {
     const FIRST: Duration = Duration::from_millis(250);
     const LONGEST: Duration = Duration::from_secs(64);
 
-    /// Whether this host counts at `now`. If so, its next wait begins.
-    pub(super) fn counts(&mut self, now: Instant, mac: Mac) -> bool {
-        match self.waits.get_mut(&mac) {
+    /// Whether this one counts at `now`. If so, its next wait begins.
+    pub(super) fn counts(&mut self, now: Instant, who: K) -> bool {
+        match self.waits.get_mut(&who) {
             Some(wait) if wait.until > now => false,
             Some(wait) => {
-                // A host that has been quiet for long starts afresh.
+                // One that has been quiet for long starts afresh.
                 let quiet = now.since(wait.until) > Self::LONGEST;
                 wait.length = if quiet { Self::FIRST } else { (wait.length * 2).min(Self::LONGEST) };
                 wait.until = now + wait.length;
                 true
             }
             None => {
-                if self.waits.len() >= Self::LIMIT {
-                    let first = self.waits.iter().min_by_key(|(_, wait)| wait.until).map(|(mac, _)| *mac);
-                    first.map(|mac| self.waits.remove(&mac));
+                if self.waits.len() >= LIMIT {
+                    let first = self.waits.iter().min_by_key(|(_, wait)| wait.until).map(|(who, _)| *who);
+                    first.map(|who| self.waits.remove(&who));
                 }
-                self.waits.insert(mac, Wait { until: now + Self::FIRST, length: Self::FIRST });
+                self.waits.insert(who, Wait { until: now + Self::FIRST, length: Self::FIRST });
                 true
             }
         }
@@ -52,6 +60,7 @@ impl Backoff {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Mac;
 
     #[test]
     fn waits_double_and_memory_is_bounded() {
@@ -66,6 +75,6 @@ mod tests {
         for i in 0..1000 {
             assert!(backoff.counts(at(751), Mac::from_position(1000 + i)));
         }
-        assert_eq!(backoff.waits.len(), Backoff::LIMIT);
+        assert_eq!(backoff.waits.len(), LIMIT);
     }
 }

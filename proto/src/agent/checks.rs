@@ -119,6 +119,9 @@ impl<'a> Planner<'a> {
             set_bit(&mut used[cable.a.xbar as usize], cable.a.port);
             set_bit(&mut used[cable.b.xbar as usize], cable.b.port);
         }
+        for contested in &map.contested {
+            set_bit(&mut used[contested.at.xbar as usize], contested.at.port);
+        }
         // Phantoms rank last.
         let agents = map.hosts.partition_point(|h| h.host_type != host_type::PHANTOM).max(1);
         Self { map, own, ways, by_xbar, starts, agents, used }
@@ -272,6 +275,34 @@ impl<'a> Planner<'a> {
             });
         }
     }
+}
+
+/// The check that shows whether the cable at a port is dead, along a way that does not cross it.
+/// `home` is this host's own port. `None` without such a way.
+pub(super) fn doubted(map: &Map, ways: &Ways, home: PortRef, at: PortRef) -> Option<Check> {
+    if at == home {
+        let route = Route::from_iter([Element::Relative(0)]);
+        let probe = ProbeCheck { route, left: 1, kind: ProbeKind::Loopback, suspect: Some(at) };
+        return Some(Check::Returns(probe));
+    }
+    if let Some(host) = map.hosts.iter().find(|host| host.at == Some(at)) {
+        let way = ways.to(at.xbar)?;
+        let mut route = way.forward();
+        route.push(turn(way.entry.port, at.port));
+        let mut way_back = Route::from_iter([turn(at.port, way.entry.port)]);
+        way_back.extend(way.back().elements());
+        return Some(Check::Host { mac: host.mac, route, way_back, suspect: Some(at) });
+    }
+    let cable = map.cables.iter().find(|cable| cable.a == at || cable.b == at)?;
+    let ends = [cable.a, cable.b].map(|end| Some((ways.to(end.xbar)?, end)));
+    // The end that is nearer: the way to the other may cross the cable.
+    let (way, near) = ends.into_iter().flatten().min_by_key(|(way, _)| way.crossings.len())?;
+    let mut route = way.forward();
+    route.extend([turn(way.entry.port, near.port), Element::Relative(0), turn(near.port, way.entry.port)]);
+    let back = way.back();
+    let left = back.hops() as u8 + 2;
+    route.extend(back.elements());
+    Some(Check::Returns(ProbeCheck { route, left, kind: ProbeKind::Loopback, suspect: Some(at) }))
 }
 
 /// The probe that shows whether a port of a tagged xbar that has carrier, but nothing in the map,

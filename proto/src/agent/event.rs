@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::liveness::PathId;
 use crate::Mac;
 use crate::map::{Map, MapVersion, Rank};
 use crate::wire::{FrameError, Route};
@@ -58,12 +59,31 @@ pub enum Event {
         /// The map.
         version: MapVersion,
     },
+    /// Another host has this agent's address: it has left the network, and its routes must not be used
+    /// any more. Told again when more is known.
+    AddressContested {
+        /// Where, and what to do, in words for a person.
+        why: String,
+    },
     /// Another agent asked to have this printed (`--printeur`).
     Printed {
         /// Who asked.
         from: Mac,
         /// What.
         text: String,
+    },
+    /// A watched path no longer answers.
+    PathDown {
+        /// Which.
+        path: PathId,
+        /// How many xbars of its route, from the first, still answer: the cable behind the last
+        /// of these is the likely one. With all of them, that to the host, or the host itself.
+        reached: usize,
+    },
+    /// A watched path that was down answers again.
+    PathUp {
+        /// Which.
+        path: PathId,
     },
     /// A frame was dropped; it has been counted.
     Dropped {

@@ -1,22 +1,25 @@
 //! The agent itself: what comes in is told apart here and handed to the file of its concern.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::backoff::Backoff;
+use super::doubts::Doubts;
 use super::event::{Event, Transmit};
 use super::fetch::Fetch;
 use super::held::Held;
+use super::liveness::Liveness;
 use super::mapping::Mapping;
 use super::requests::{Asked, Expired, Request, Requests};
 use super::settings::Settings;
 use super::status::{Dropped, MappingCost, Sent};
+use super::twin::Twin;
 use super::verify::Cycle;
 use crate::map::{MapVersion, PortRef, Rank};
 use crate::wire::{
-    AgentState, Answer, Element, FrameError, Message, Probe, Reason, Reply, Route, Scout, Stamp, split_route,
+    AgentState, Answer, FrameError, Message, Reason, Reply, Route, Scout, split_route,
 };
 use crate::{Instant, Mac};
 
@@ -44,10 +47,12 @@ pub(super) enum Timer {
     Map,
     /// The pause imposed by a mapper ends.
     PauseEnd,
+    /// Look whether another host still has this agent's address.
+    Twin,
 }
 
 impl Timer {
-    const COUNT: usize = 4;
+    const COUNT: usize = 5;
 }
 
 /// One agent: a deterministic state machine.
@@ -66,9 +71,12 @@ pub struct Agent {
     pub(super) mapping: Option<Box<Mapping>>,
     pub(super) parent: Option<Parent>,
     pub(super) held: Option<Box<Held>>,
+    /// Another host that has this agent's address.
+    pub(super) twin: Option<Box<Twin>>,
     pub(super) fetch: Option<Box<Fetch>>,
     pub(super) cycle: Option<Cycle>,
     pub(super) requests: Requests,
+    pub(super) liveness: Liveness,
     pub(super) timers: [Option<Instant>; Timer::COUNT],
     /// Where the invalid map is known not to hold.
     pub(super) suspects: Vec<PortRef>,
@@ -77,7 +85,10 @@ pub struct Agent {
     /// Who was heard while there was no map to look them up in, and the way to them.
     pub(super) heard: Vec<(Mac, Route)>,
     pub(super) mapping_cause: String,
-    pub(super) backoff: Backoff,
+    pub(super) backoff: Backoff<Mac>,
+    /// Of ports of xbars, by tag or index, that were certainly dead.
+    pub(super) cable_backoff: Backoff<(u64, u8)>,
+    pub(super) doubts: Doubts,
     pub(super) failed_mappings: u32,
     /// Mappings in a row that made the same map, and when the map last changed.
     pub(super) futile_mappings: u32,
@@ -88,6 +99,8 @@ pub struct Agent {
     /// The parent accepts network printfs.
     pub(super) printeur: bool,
     pub(super) last_mapping: Option<MappingCost>,
+    /// The sessions of the hosts in it, if it may map incrementally.
+    pub(super) sessions: BTreeMap<Mac, u32>,
     pub(super) sent: Sent,
     pub(super) dropped: Dropped,
     pub(super) outbox: VecDeque<Transmit>,
@@ -104,6 +117,10 @@ impl Agent {
         let counter = rng.random_range(1..=u32::MAX);
         let requests = Requests::new(rng.next_u32());
         let next_probe = rng.next_u32();
+        // A stream of its own: whether paths are watched changes nothing else.
+        let mut jitter = rng.clone();
+        jitter.set_stream(1);
+        let liveness = Liveness::new(jitter);
         let mut agent = Self {
             settings,
             rng,
@@ -113,15 +130,19 @@ impl Agent {
             mapping: None,
             parent: None,
             held: None,
+            twin: None,
             fetch: None,
             cycle: None,
             requests,
+            liveness,
             timers: [None; Timer::COUNT],
             suspects: Vec::new(),
             parent_losses: (MapVersion::NONE, 0),
             heard: Vec::new(),
             mapping_cause: String::new(),
             backoff: Backoff::default(),
+            cable_backoff: Backoff::default(),
+            doubts: Doubts::none(),
             failed_mappings: 0,
             futile_mappings: 0,
             last_change: now,
@@ -129,6 +150,7 @@ impl Agent {
             paused: false,
             printeur: false,
             last_mapping: None,
+            sessions: BTreeMap::new(),
             sent: Sent::default(),
             dropped: Dropped::default(),
             outbox: VecDeque::new(),
@@ -177,57 +199,15 @@ impl Agent {
         self.event(Event::Dropped { error });
     }
 
-    /// A probe of this agent has come home, or was thrown back at it half-way.
-    fn own_probe(&mut self, now: Instant, probe: &Probe, left: &Route, stamp: Option<&Stamp>) {
-        if probe.info.session != self.session {
-            self.dropped.unexpected += 1;
-        } else if left.is_empty() {
-            self.probe_returned(now, probe.id, stamp);
-        } else if turns_here(probe, left) {
-            // The port leads to this very host.
-            self.probe_hit_self(now, probe.id);
-        } else {
-            self.dropped.unstripped_route += 1;
-        }
-    }
-
-    fn probe_returned(&mut self, now: Instant, id: u32, stamp: Option<&Stamp>) {
-        if self.cycle.as_ref().is_some_and(|cycle| cycle.waits_for(id)) {
-            let step = self.cycle.as_mut().and_then(|cycle| cycle.handle_returned(id, stamp));
-            self.take_step(now, step);
-        } else if !self.mapping_returned(now, id, stamp) {
-            self.dropped.unexpected += 1;
-        }
-    }
-
-    fn probe_hit_self(&mut self, now: Instant, id: u32) {
-        if self.cycle.as_ref().is_some_and(|cycle| cycle.waits_for(id)) {
-            let step = self.cycle.as_mut().and_then(|cycle| cycle.handle_host(id));
-            self.take_step(now, step);
-        } else if !self.mapping_hit_self(now, id) {
-            self.dropped.unexpected += 1;
-        }
-    }
-
-    /// A probe of another agent looks for an xbar and has found this host: answer it.
-    fn foreign_probe(&mut self, now: Instant, probe: &Probe, left: &Route) {
-        if !turns_here(probe, left) {
-            self.dropped.unstripped_route += 1;
-            return;
-        }
-        let way_back: Route = left.elements().skip(1).collect();
-        self.contact(now, &probe.info, &(way_back.clone(), probe.way_there.clone()));
-        self.answer(&probe.info, probe.id, way_back, Answer::Probe);
-    }
-
     fn scout(&mut self, now: Instant, scout: Scout) {
         if scout.info.rank.mac == self.settings.mac {
-            // Its own scout thrown back, a former self, or a second host with this address.
-            self.dropped.implausible += 1;
-            return;
+            return self.scout_of_own_address(now, scout);
         }
         let way = (scout.way_back.clone(), scout.way_there.clone());
-        self.contact(now, &scout.info, &way);
+        if scout.reason != Reason::Alive {
+            // Checks of paths come by the hundred a second: they are answered, and that is all.
+            self.contact(now, &scout.info, &way);
+        }
         let answer = match scout.reason {
             Reason::Mapping => Answer::Mapping,
             Reason::QueryMapVersion { seen, suspects } => {
@@ -247,9 +227,14 @@ impl Agent {
                 self.hear_pause(now, &scout.info, max_ms);
                 Answer::Pause
             }
+            Reason::Alive => Answer::Alive,
             Reason::Resume => {
                 self.hear_resume(&scout.info);
                 Answer::Resume
+            }
+            Reason::AddressConflict { places } => {
+                self.hear_address_conflict(now, &scout.info, places);
+                Answer::AddressConflict
             }
             Reason::Printf { text } => {
                 if self.settings.printeur {
@@ -262,8 +247,14 @@ impl Agent {
     }
 
     fn reply(&mut self, now: Instant, reply: Reply) {
-        if reply.to != self.settings.mac || reply.info.rank.mac == self.settings.mac {
+        if reply.to != self.settings.mac {
             self.dropped.unexpected += 1;
+        } else if reply.info.rank.mac == self.settings.mac {
+            self.reply_of_own_address(now, &reply);
+        } else if reply.answer == Answer::Alive {
+            if !self.path_answered(now, reply.id, reply.info.rank.mac) {
+                self.dropped.unexpected += 1;
+            }
         } else if reply.id & Requests::ID_BIT != 0 {
             match self.requests.take_answered(reply.id, &reply.answer) {
                 Some(request) => self.answered(now, request.asked, reply),
@@ -272,7 +263,7 @@ impl Agent {
         } else if self.cycle.as_ref().is_some_and(|cycle| cycle.waits_for(reply.id)) {
             let step = self.cycle.as_mut().and_then(|cycle| cycle.handle_host(reply.id));
             self.take_step(now, step);
-        } else if !self.mapping_found_host(now, &reply) {
+        } else if !self.doubt_hit_host(now, reply.id) && !self.mapping_found_host(now, &reply) {
             self.dropped.unexpected += 1;
         }
     }
@@ -282,10 +273,12 @@ impl Agent {
         let info = reply.info;
         match asked {
             Asked::ParentVersion => self.hear_parent_version(now, &info),
-            Asked::ParentNotice | Asked::ChildNotice(_) | Asked::Courtesy => {}
+            Asked::ParentNotice | Asked::ChildNotice(_) | Asked::Twin | Asked::Courtesy => {}
+            Asked::Contested(index) => self.hear_contested(now, index, &info),
             Asked::VerifyParent => self.hear_parent_verified(now, &info),
             Asked::VerifyChild(mac) => self.hear_child_verified(now, mac, &info),
             Asked::VerifyHost(check) => self.hear_host_verified(now, check, &info),
+            Asked::DoubtedHost(at) => self.hear_doubted_host(now, at, &info),
             Asked::Piece => self.hear_piece(now, &info, reply.answer),
         }
     }
@@ -294,11 +287,13 @@ impl Agent {
     fn unanswered(&mut self, now: Instant, request: &Request) {
         match request.asked {
             Asked::ParentVersion => self.parent_silent(now),
-            Asked::ParentNotice | Asked::Courtesy => {}
+            Asked::ParentNotice | Asked::Twin | Asked::Courtesy => {}
+            Asked::Contested(index) => self.contested_silent(now, index),
             Asked::ChildNotice(mac) => self.child_silent(mac),
             Asked::VerifyParent => self.parent_lost(now),
             Asked::VerifyChild(mac) => self.child_lost(now, mac),
             Asked::VerifyHost(check) => self.host_lost(now, check),
+            Asked::DoubtedHost(at) => self.doubted_host_lost(now, at),
             Asked::Piece => self.fetch_failed(now, "its parent does not deliver the map"),
         }
     }
@@ -313,14 +308,16 @@ impl Agent {
                 Expired::GivenUp(request) => self.unanswered(now, &request),
             }
         }
-        for timer in [Timer::PauseEnd, Timer::Map, Timer::Query, Timer::Verify] {
+        for timer in [Timer::PauseEnd, Timer::Map, Timer::Query, Timer::Verify, Timer::Twin] {
             if self.timers[timer as usize].is_some_and(|due| due <= now) {
                 self.timers[timer as usize] = None;
                 self.fire(now, timer);
             }
         }
         self.expire_checks(now);
+        self.expire_doubts(now);
         self.expire_probes(now);
+        self.check_paths(now);
         self.pump(now);
     }
 
@@ -331,6 +328,7 @@ impl Agent {
             Timer::Map if self.state == AgentState::Starting => self.map_again(now, "start"),
             Timer::Map => self.begin_mapping(now),
             Timer::PauseEnd => self.paused = false,
+            Timer::Twin => self.look_for_twin(now),
         }
     }
 
@@ -362,9 +360,11 @@ impl Agent {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let paused = self.paused;
         let probes = self.mapping.as_ref().filter(|_| !paused).and_then(|mapping| mapping.deadline());
-        let checks = self.cycle.as_ref().and_then(Cycle::deadline);
+        let checks =
+            self.cycle.as_ref().and_then(Cycle::deadline).into_iter().chain(self.doubts.probes.deadline());
         let timers = self.timers.iter().copied().flatten();
-        timers.chain(probes).chain(checks).chain(self.requests.deadline()).min()
+        let paths = self.liveness.deadline();
+        timers.chain(probes).chain(checks).chain(self.requests.deadline()).chain(paths).min()
     }
 
     pub(super) const fn rank(&self) -> Rank {
@@ -380,18 +380,12 @@ impl Agent {
     }
 
     /// Sends what exploration and verification have room for.
-    fn pump(&mut self, now: Instant) {
+    pub(super) fn pump(&mut self, now: Instant) {
         if self.paused {
             return;
         }
         self.pump_mapping(now);
         self.pump_cycle(now);
+        self.pump_doubts(now);
     }
-}
-
-/// Whether what is left of a probe's route begins with its turn, as it does at a host that stands
-/// where the probe looks for an xbar.
-fn turns_here(probe: &Probe, left: &Route) -> bool {
-    let turn = left.elements().next();
-    matches!(turn, Some(Element::Relative(0) | Element::Identify)) && left.hops() == usize::from(probe.left)
 }

@@ -14,30 +14,38 @@
 //!                        +-------------------------------- all others: Passive
 //! ```
 //!
-//! A mapper that finds no other host is Isolated instead of Configured. Level 0 stays Starting
+//! A mapper that finds no other host is Isolated instead of Configured, and so is an agent whose address
+//! another host has too: it takes no part until it is alone with it. Level 0 stays Starting
 //! until a mapper finds it.
 //!
-//! One file a concern: `machine` (what comes in is told apart), `contact` (election), `mapping`,
+//! One file a concern: `machine` (what comes in is told apart), `probed`, `contact` (election), `mapping`,
 //! `fetch` (distribution), `tree` and `held` (the map in force), `watch`, `verify` and `checks`
-//! (verification), `requests` (scouts that wait for a reply), `send` (what leaves the agent).
+//! (verification), `liveness` (checks of paths in use), `doubts` (cables that are said to be dead),
+//! `twin` (two hosts with one address), `requests` (scouts that wait for a reply), `send` (what leaves
+//! the agent).
 
 mod backoff;
 mod checks;
 mod contact;
+mod doubts;
 mod event;
 mod fetch;
 mod held;
+mod liveness;
 mod machine;
 mod mapping;
+mod probed;
 mod requests;
 mod send;
 mod settings;
 mod status;
 mod tree;
+mod twin;
 mod verify;
 mod watch;
 
 pub use event::{Event, Transmit};
+pub use liveness::{LivenessStatus, PathId};
 pub use machine::Agent;
 pub use settings::Settings;
 pub use status::{Dropped, MappingCost, Sent, Status, Unreachable};

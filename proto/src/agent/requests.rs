@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use crate::map::PortRef;
 use crate::wire::{Answer, Reason, Route};
 use crate::{Instant, Mac};
 
@@ -21,8 +22,14 @@ pub(super) enum Asked {
     VerifyChild(Mac),
     /// Whether the host of a check is where the map says.
     VerifyHost(usize),
+    /// Whether the host at this port, whose cable is said to be dead, answers.
+    DoubtedHost(PortRef),
     /// A piece of the map.
     Piece,
+    /// Whether another host with this agent's own address is there.
+    Twin,
+    /// Whether the host at this contested port of the map is as it was.
+    Contested(usize),
     /// Nothing: pause, resume, printf.
     Courtesy,
 }
@@ -54,7 +61,8 @@ impl Request {
             | (Reason::Verify, Answer::Verify)
             | (Reason::Pause { .. }, Answer::Pause)
             | (Reason::Resume, Answer::Resume)
-            | (Reason::Printf { .. }, Answer::Printf) => true,
+            | (Reason::Printf { .. }, Answer::Printf)
+            | (Reason::AddressConflict { .. }, Answer::AddressConflict) => true,
             _ => false,
         }
     }

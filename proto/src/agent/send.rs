@@ -26,6 +26,7 @@ impl Agent {
                 subtree_complete: held.is_some_and(Held::subtree_complete),
                 network_complete: held.is_some_and(|h| h.network_complete),
                 printeur: self.settings.printeur,
+                contested: self.twin.is_some(),
             },
         }
     }
@@ -47,7 +48,7 @@ impl Agent {
             Reason::Tree { .. } | Reason::Pause { .. } | Reason::Resume | Reason::Printf { .. } => {
                 &mut self.sent.tree
             }
-            Reason::Verify => &mut self.sent.verify,
+            Reason::Verify | Reason::Alive | Reason::AddressConflict { .. } => &mut self.sent.verify,
             Reason::MapRequest { .. } => &mut self.sent.pieces,
         };
         *counter += 1;

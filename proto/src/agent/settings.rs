@@ -50,6 +50,12 @@ pub struct Settings {
     pub pause: bool,
     /// Probe only what changed when remapping (`--map-incrementally`).
     pub map_incrementally: bool,
+    /// Time between two checks of a path in use; zero for no checks.
+    pub liveness_interval: Duration,
+    /// Silent for so many of these, a path is down.
+    pub liveness_misses: u8,
+    /// Most paths that are checked; more in use are counted and not checked.
+    pub liveness_limit: usize,
     /// Check xbar-to-xbar cables in verification (off with `--no-xbar-check`).
     pub xbar_check: bool,
 }
@@ -82,6 +88,9 @@ impl Settings {
             extra_hosts: 0,
             pause: false,
             map_incrementally: false,
+            liveness_interval: Duration::from_millis(20),
+            liveness_misses: 3,
+            liveness_limit: 64,
             xbar_check: true,
         }
     }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::liveness::LivenessStatus;
 use super::machine::Agent;
-use crate::map::{Map, MapVersion, Rank, decode_pieces};
+use crate::map::{AddressConflict, Map, MapVersion, Rank, decode_pieces};
 use crate::wire::AgentState;
 use crate::{Instant, Mac};
 
@@ -118,8 +119,12 @@ pub struct Status {
     pub network_complete: bool,
     /// Hosts of the map that this agent looks after and that do not answer as they should.
     pub unreachable: Vec<Unreachable>,
+    /// Addresses that several hosts have. Those hosts are not in the map, and stand in `unreachable` too.
+    pub conflicts: Vec<AddressConflict>,
     /// The last mapping by this agent, if it finished one.
     pub mapping: Option<MappingCost>,
+    /// What the checks of paths in use cost and found.
+    pub liveness: LivenessStatus,
     /// Messages sent.
     pub sent: Sent,
     /// Frames dropped.
@@ -139,6 +144,8 @@ impl Agent {
         if let Some(why) = held.and_then(|h| h.routing_failure.clone()) {
             unreachable.push(Unreachable { mac: self.settings.mac, why });
         }
+        let conflicts = self.address_conflicts();
+        unreachable.extend(self.contested_unreachable());
         Status {
             rank: self.rank(),
             state: self.state,
@@ -154,7 +161,9 @@ impl Agent {
             cables: held.map_or(0, |h| h.cables),
             network_complete: in_force.is_some_and(|h| h.network_complete),
             unreachable,
+            conflicts,
             mapping: self.last_mapping,
+            liveness: self.liveness.status(),
             sent: self.sent,
             dropped: self.dropped,
         }
@@ -173,7 +182,11 @@ impl Agent {
 
     /// Entries in all queues and tables, for tests that bound them.
     pub fn load(&self) -> usize {
-        self.outbox.len() + self.events.len() + self.requests.count(|_| true)
+        self.outbox.len()
+            + self.events.len()
+            + self.requests.count(|_| true)
+            + self.liveness.load()
+            + self.doubts.count()
     }
 
     /// The maker of the map in force or to come. That of an old map is none, once nobody is left

@@ -66,6 +66,21 @@ impl Cycle {
         self.queue.extend(share.iter().filter(of_phase).cloned());
     }
 
+    /// One more check that is not of any phase.
+    pub(super) fn add(&mut self, check: Check) {
+        self.queue.push_back(check);
+    }
+
+    /// Whether checks wait to be sent.
+    pub(super) fn has_queued(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// The port that the probe with this id is about, if it is under way.
+    pub(super) fn suspect_of(&self, id: u32) -> Option<PortRef> {
+        probe_of(&self.running.get(&id)?.check)?.suspect
+    }
+
     /// Whether all probes of the phase are done.
     pub(super) fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.running.is_empty()

@@ -31,13 +31,14 @@ impl Agent {
             .filter_map(|(asked, mac)| Some((asked, held.routes.get(&mac).cloned()?)))
             .collect();
         self.cycle = Some(Cycle::new());
+        self.watch_contested(now);
         for (asked, way) in asked {
             self.ask(now, asked, way, Reason::Verify, self.verify_tries());
         }
     }
 
     /// Verification is in no hurry, and a wrong alarm costs a whole mapping.
-    const fn verify_tries(&self) -> u8 {
+    pub(super) const fn verify_tries(&self) -> u8 {
         self.settings.probe_tries.saturating_mul(2)
     }
 
@@ -110,7 +111,7 @@ impl Agent {
         }
     }
 
-    fn send_check(&mut self, id: u32, ProbeCheck { route, left, kind, .. }: ProbeCheck) {
+    pub(super) fn send_check(&mut self, id: u32, ProbeCheck { route, left, kind, .. }: ProbeCheck) {
         self.sent.verify += 1;
         let way_there = route.elements().take(route.hops().saturating_sub(usize::from(left))).collect();
         let probe = Probe { id, kind, left, info: self.info(), way_there };
@@ -147,7 +148,7 @@ impl Agent {
             let suspect = self.child_port(mac);
             return self.invalidate(now, &cause, suspect.as_slice());
         }
-        if self.judge_child(now, mac, info) {
+        if self.judge_child(now, mac, info) || self.heard_contested(now, info, None) {
             return;
         }
         self.tell_child(now, mac);
@@ -181,8 +182,10 @@ impl Agent {
         if *mac != info.rank.mac {
             let cause = format!("host {} answers where {mac} was", info.rank.mac);
             let suspect = *suspect;
-            self.invalidate(now, &cause, suspect.as_slice());
+            return self.invalidate(now, &cause, suspect.as_slice());
         }
+        let suspect = *suspect;
+        self.heard_contested(now, info, suspect);
     }
 
     /// The parent is gone: nobody above can be told, so this agent maps from scratch.

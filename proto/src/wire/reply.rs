@@ -36,6 +36,10 @@ pub enum Answer {
     Resume,
     /// To [`Reason::Printf`](super::Reason::Printf).
     Printf,
+    /// To [`Reason::AddressConflict`](super::Reason::AddressConflict).
+    AddressConflict,
+    /// To [`Reason::Alive`](super::Reason::Alive).
+    Alive,
 }
 
 /// The reply to a probe or scout.
@@ -77,6 +81,8 @@ impl Answer {
             Self::Pause => out.put_u8(code::PAUSE),
             Self::Resume => out.put_u8(code::RESUME),
             Self::Printf => out.put_u8(code::PRINTF),
+            Self::AddressConflict => out.put_u8(code::ADDRESS_CONFLICT),
+            Self::Alive => out.put_u8(code::ALIVE),
         }
     }
 
@@ -96,6 +102,8 @@ impl Answer {
             code::PAUSE => Self::Pause,
             code::RESUME => Self::Resume,
             code::PRINTF => Self::Printf,
+            code::ADDRESS_CONFLICT => Self::AddressConflict,
+            code::ALIVE => Self::Alive,
             _ => return Err(Unreadable),
         })
     }

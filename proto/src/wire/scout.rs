@@ -2,7 +2,7 @@
 
 use super::cursor::{Reader, Unreadable, Write};
 use super::{Info, Route};
-use crate::map::{MapVersion, PortRef};
+use crate::map::{MapVersion, Place, PortRef};
 
 /// Why a scout was sent; a reply names the reason of what it answers.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,6 +45,14 @@ pub enum Reason {
         /// The text, at most [`Reason::MAX_PRINTF_BYTES`] bytes of UTF-8.
         text: String,
     },
+    /// Another host has your address. Carries up to [`Reason::MAX_PLACES`] places where hosts with it
+    /// are, in the numbering of the sender's map.
+    AddressConflict {
+        /// Where they are, as far as the sender knows.
+        places: Vec<Place>,
+    },
+    /// Does this path carry frames? Whoever is at its end answers at once.
+    Alive,
 }
 
 impl Reason {
@@ -52,6 +60,8 @@ impl Reason {
     pub const MAX_SUSPECTS: usize = 8;
     /// Longest text of a network printf.
     pub const MAX_PRINTF_BYTES: usize = 512;
+    /// Most places in one scout.
+    pub const MAX_PLACES: usize = 8;
 }
 
 /// A small, unreliable message to an agent. It carries the way back.
@@ -80,6 +90,8 @@ pub(super) mod code {
     pub(crate) const PAUSE: u8 = 6;
     pub(crate) const RESUME: u8 = 7;
     pub(crate) const PRINTF: u8 = 8;
+    pub(crate) const ALIVE: u8 = 9;
+    pub(crate) const ADDRESS_CONFLICT: u8 = 10;
 }
 
 impl Reason {
@@ -112,11 +124,18 @@ impl Reason {
                 out.put_u16(*max_ms);
             }
             Self::Resume => out.put_u8(code::RESUME),
+            Self::Alive => out.put_u8(code::ALIVE),
             Self::Printf { text } => {
                 let text = &text[..text.floor_char_boundary(Self::MAX_PRINTF_BYTES)];
                 out.put_u8(code::PRINTF);
                 out.put_u16(text.len() as u16);
                 out.extend_from_slice(text.as_bytes());
+            }
+            Self::AddressConflict { places } => {
+                let places = &places[..places.len().min(Self::MAX_PLACES)];
+                out.put_u8(code::ADDRESS_CONFLICT);
+                out.put_u8(places.len() as u8);
+                places.iter().for_each(|place| write_place(place, out));
             }
         }
     }
@@ -132,7 +151,9 @@ impl Reason {
             code::MAP_REQUEST => Self::MapRequest { version: reader.version()?, piece: reader.u16()? },
             code::PAUSE => Self::Pause { max_ms: reader.u16()? },
             code::RESUME => Self::Resume,
+            code::ALIVE => Self::Alive,
             code::PRINTF => Self::Printf { text: read_text(reader)? },
+            code::ADDRESS_CONFLICT => Self::AddressConflict { places: read_places(reader)? },
             _ => return Err(Unreadable),
         })
     }
@@ -144,6 +165,33 @@ fn read_suspects(reader: &mut Reader<'_>) -> Result<Vec<PortRef>, Unreadable> {
         return Err(Unreadable);
     }
     (0..count).map(|_| Ok(PortRef { xbar: reader.u32()?, port: reader.u8()? })).collect()
+}
+
+fn write_place(Place { at, tag }: &Place, out: &mut Vec<u8>) {
+    out.put_u32(at.xbar);
+    out.put_u8(at.port);
+    out.put_u8(u8::from(tag.is_some()));
+    if let Some(tag) = tag {
+        out.put_u64(*tag);
+    }
+}
+
+fn read_places(reader: &mut Reader<'_>) -> Result<Vec<Place>, Unreadable> {
+    let count = usize::from(reader.u8()?);
+    if count > Reason::MAX_PLACES {
+        return Err(Unreadable);
+    }
+    (0..count).map(|_| read_place(reader)).collect()
+}
+
+fn read_place(reader: &mut Reader<'_>) -> Result<Place, Unreadable> {
+    let at = PortRef { xbar: reader.u32()?, port: reader.u8()? };
+    let tag = match reader.u8()? {
+        0 => None,
+        1 => Some(reader.u64()?),
+        _ => return Err(Unreadable),
+    };
+    Ok(Place { at, tag })
 }
 
 fn read_text(reader: &mut Reader<'_>) -> Result<String, Unreadable> {

@@ -76,7 +76,7 @@ impl Hostile {
             state: states[self.rng.random_range(0..states.len())],
             version: self.version(),
             pieces: if self.rng.random_bool(0.5) { u16::MAX } else { self.rng.random_range(0..=u16::MAX) },
-            flags: InfoFlags { subtree_complete: true, network_complete: true, printeur: true },
+            flags: InfoFlags { subtree_complete: true, network_complete: true, printeur: true, contested: false },
         }
     }
 
@@ -100,7 +100,7 @@ impl Hostile {
     }
 
     fn reason(&mut self) -> Reason {
-        match self.rng.random_range(0..9) {
+        match self.rng.random_range(0..10) {
             0 => Reason::Mapping,
             1 => {
                 let count = self.rng.random_range(0..=Reason::MAX_SUSPECTS);
@@ -112,6 +112,7 @@ impl Hostile {
             5 => Reason::MapRequest { version: self.version(), piece: self.rng.random_range(0..=u16::MAX) },
             6 => Reason::Pause { max_ms: u16::MAX },
             7 => Reason::Resume,
+            8 => Reason::Alive,
             _ => Reason::Printf { text: "x".repeat(self.rng.random_range(0..=Reason::MAX_PRINTF_BYTES)) },
         }
     }

@@ -37,6 +37,14 @@ impl<C: RouteComputer> World<C> {
                 ("configured", version.to_string())
             }
             Event::NetworkComplete { version } => ("complete", version.to_string()),
+            Event::PathDown { path, reached } => {
+                ("path down", format!("{} beyond xbar {reached} of its route", path.0))
+            }
+            Event::PathUp { path } => ("path up", path.0.to_string()),
+            Event::AddressContested { why } => {
+                (slot.configured, slot.pending, slot.installed) = (None, None, None);
+                ("contested", why)
+            }
             Event::Printed { from, text } => ("printed", format!("{from}: {text}")),
             // There can be as many as frames; the counters of the status tell them.
             Event::Dropped { .. } => return,

@@ -138,6 +138,8 @@ impl Totals {
 /// A host: its agent and what surrounds it.
 struct HostSlot<T> {
     settings: Settings,
+    /// Its own address; the settings may have that of another.
+    own_mac: Mac,
     /// `None` before power-on and while dead.
     node: Option<Box<dyn Node>>,
     /// How often an agent was started here.
@@ -400,7 +402,7 @@ impl<C: RouteComputer> World<C> {
         self.hosts[host as usize].node.as_ref()?.status()
     }
 
-    /// The address of a host.
+    /// The address of a host, which may be that of another.
     pub fn mac(&self, host: u32) -> Mac {
         self.hosts[host as usize].settings.mac
     }
@@ -425,6 +427,7 @@ impl<C: RouteComputer> World<C> {
 impl<T> HostSlot<T> {
     fn new(settings: Settings) -> Self {
         Self {
+            own_mac: settings.mac,
             settings,
             node: None,
             starts: 0,

@@ -162,7 +162,9 @@ fn status() -> Status {
         cables: 0,
         network_complete: false,
         unreachable: Vec::new(),
+        conflicts: Vec::new(),
         mapping: None,
+        liveness: Default::default(),
         sent: Default::default(),
         dropped: Default::default(),
     }
@@ -181,6 +183,7 @@ fn fabric() -> Fabric {
             hosts: vec![host(0, at(0, 1)), host(1, at(0, 2)), host(2, at(1, 1))],
             xbars: vec![xbar(0xa), xbar(0xb)],
             cables: vec![cable],
+            contested: Vec::new(),
         },
         hosts: (0..3).map(|i| HostLabel { name: format!("h{i}"), ..HostLabel::default() }).collect(),
         xbars: vec![label("x0"), label("x1")],

@@ -11,3 +11,4 @@ mod options;
 mod quiet;
 mod search;
 mod stale;
+mod twins;

@@ -10,6 +10,7 @@ mod tests;
 mod values;
 
 pub use config::{Config, LogOptions};
+use source::Role;
 pub use source::{ConfigError, Source};
 pub use values::{Bounded, EtherType, HostType, LogFormat, LogLevel, MetricsAddress, Text};
 
@@ -39,6 +40,9 @@ pub struct Options {
     /// The network interface that is cabled to the fabric.
     #[arg(long, value_name = "IF")]
     pub interface: Option<String>,
+    /// The interfaces of a node, which are the ports of its own crossbar.
+    #[arg(skip)]
+    pub ports: Option<Vec<String>>,
     /// Board number: which of this machine's agents this is.
     #[arg(short = 'b', short_alias = 'B', long, value_name = "BOARD")]
     pub unit: Option<u8>,
@@ -124,6 +128,15 @@ pub struct Options {
     /// Pause at the end of each cycle of verification, in milliseconds.
     #[arg(long, value_name = "MS")]
     pub verify_pause_ms: Option<Bounded<1, 600_000>>,
+    /// Time between two checks of a path that carries data, in milliseconds; 0 for no checks.
+    #[arg(long, value_name = "MS")]
+    pub liveness_interval_ms: Option<Bounded<0, 60_000>>,
+    /// Silent for so many of these, a path is left for another.
+    #[arg(long, value_name = "N")]
+    pub liveness_misses: Option<Bounded<1, 255>>,
+    /// Most paths that are checked; more in use are counted and not checked.
+    #[arg(long, value_name = "N")]
+    pub liveness_limit: Option<Bounded<1, 4_096>>,
     /// Most bytes in a piece of a map.
     #[arg(long, value_name = "BYTES")]
     pub piece_bytes: Option<Bounded<256, 8_192>>,
@@ -191,6 +204,20 @@ pub enum OptionsError {
         "name the interface that is cabled to the fabric: --interface IF, or `interface = \"IF\"` in the file"
     )]
     NoInterface,
+    /// A node has ports, no interface.
+    #[error("a node has no interface but ports; take `interface` out, or run `mapper agent`")]
+    InterfaceOfNode,
+    /// An agent has an interface, no ports.
+    #[error("an agent has no ports but an interface; take `ports` out, or run `mapper node`")]
+    PortsOfAgent,
+    /// A node without ports, or with too many.
+    #[error(
+        "name 1 to {MAX_NODE_PORTS} interfaces that are cabled to others: --ports IF,IF, or `ports = [..]` in the file"
+    )]
+    PortCount,
+    /// An interface is one port.
+    #[error("a port of the node is named twice, or has no name")]
+    PortTwice,
     /// A parent would count as silent before it is asked.
     #[error(
         "silence-limit-ms ({silence_limit_ms}) is below query-interval-ms ({query_interval_ms}): a parent \
@@ -234,6 +261,7 @@ impl Options {
     pub fn or(self, file: Self) -> Self {
         Self {
             interface: self.interface.or(file.interface),
+            ports: self.ports.or(file.ports),
             unit: self.unit.or(file.unit),
             daemon_pid_file: self.daemon_pid_file.or(file.daemon_pid_file),
             run_dir: self.run_dir.or(file.run_dir),
@@ -262,6 +290,9 @@ impl Options {
             query_interval_ms: self.query_interval_ms.or(file.query_interval_ms),
             silence_limit_ms: self.silence_limit_ms.or(file.silence_limit_ms),
             verify_pause_ms: self.verify_pause_ms.or(file.verify_pause_ms),
+            liveness_interval_ms: self.liveness_interval_ms.or(file.liveness_interval_ms),
+            liveness_misses: self.liveness_misses.or(file.liveness_misses),
+            liveness_limit: self.liveness_limit.or(file.liveness_limit),
             piece_bytes: self.piece_bytes.or(file.piece_bytes),
             piece_window: self.piece_window.or(file.piece_window),
             ethertype: self.ethertype.or(file.ethertype),
@@ -280,7 +311,15 @@ impl Options {
     ///
     /// # Errors
     /// If no interface was named, for which there is no default, or times do not go together.
-    pub fn resolve(self) -> Result<Config, OptionsError> {
+    fn resolve(self, role: Role) -> Result<Config, OptionsError> {
+        let (interface, ports) = match (role, self.interface.clone(), self.ports.clone().unwrap_or_default())
+        {
+            (Role::Agent, Some(interface), ports) if ports.is_empty() => (interface, ports),
+            (Role::Agent, None, ports) if ports.is_empty() => return Err(OptionsError::NoInterface),
+            (Role::Agent, ..) => return Err(OptionsError::PortsOfAgent),
+            (Role::Node, None, ports) => (node_name(&ports)?, ports),
+            (Role::Node, Some(_), _) => return Err(OptionsError::InterfaceOfNode),
+        };
         let settings = self.settings();
         if settings.silence_limit < settings.query_interval {
             return Err(OptionsError::SilenceBelowQuery {
@@ -291,7 +330,8 @@ impl Options {
         let defaults = Marking::default();
         let limit_s = self.map_once_limit_s.map_or(DEFAULT_MAP_ONCE_LIMIT_S, |n| u64::from(n.get()));
         Ok(Config {
-            interface: self.interface.ok_or(OptionsError::NoInterface)?,
+            interface,
+            ports,
             marking: Marking {
                 ethertype: self.ethertype.map_or(defaults.ethertype, |text| text.value().number()),
                 destination: self.destination.map_or(defaults.destination, Text::value),
@@ -335,6 +375,9 @@ impl Options {
             query_interval: millis(self.query_interval_ms, defaults.query_interval),
             silence_limit: millis(self.silence_limit_ms, defaults.silence_limit),
             verify_pause: millis(self.verify_pause_ms, defaults.verify_pause),
+            liveness_interval: millis(self.liveness_interval_ms, defaults.liveness_interval),
+            liveness_misses: self.liveness_misses.map_or(defaults.liveness_misses, |n| n.get() as u8),
+            liveness_limit: self.liveness_limit.map_or(defaults.liveness_limit, |n| n.get() as usize),
             piece_bytes: self.piece_bytes.map_or(defaults.piece_bytes, |n| n.get() as usize),
             piece_window: self.piece_window.map_or(defaults.piece_window, |n| n.get() as usize),
             printeur: self.printeur.unwrap_or(defaults.printeur),
@@ -345,6 +388,21 @@ impl Options {
             xbar_check: self.no_xbar_check.map_or(defaults.xbar_check, |skip| !skip),
         }
     }
+}
+
+/// Most interfaces of a node: a crossbar has 255 ports, and the agent needs one.
+const MAX_NODE_PORTS: usize = 254;
+
+/// What a node is called instead of by an interface: by all its ports.
+fn node_name(ports: &[String]) -> Result<String, OptionsError> {
+    if ports.is_empty() || ports.len() > MAX_NODE_PORTS {
+        return Err(OptionsError::PortCount);
+    }
+    let different: std::collections::BTreeSet<_> = ports.iter().collect();
+    if different.len() < ports.len() || ports.iter().any(String::is_empty) {
+        return Err(OptionsError::PortTwice);
+    }
+    Ok(ports.join("+"))
 }
 
 /// Routes to each destination, as in GM-2.

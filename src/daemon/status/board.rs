@@ -251,7 +251,7 @@ pub const fn state_name(state: AgentState) -> &'static str {
 
 impl From<Traffic> for FrameCounters {
     fn from(traffic: Traffic) -> Self {
-        let Traffic { received, sent, unsent } = traffic;
+        let Traffic { received, sent, unsent, .. } = traffic;
         Self { received, sent, unsent }
     }
 }

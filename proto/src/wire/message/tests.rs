@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Mac;
-use crate::map::{MapVersion, PortRef, Rank};
+use crate::map::{MapVersion, Place, PortRef, Rank};
 use crate::wire::{AgentState, Answer, Data, Element, Info, InfoFlags, Reason, Route, frame};
 
 fn mac() -> impl Strategy<Value = Mac> {
@@ -30,10 +30,11 @@ fn state() -> impl Strategy<Value = AgentState> {
 }
 
 fn info() -> impl Strategy<Value = Info> {
-    let flags = any::<[bool; 3]>().prop_map(|[subtree_complete, network_complete, printeur]| InfoFlags {
+    let flags = any::<[bool; 4]>().prop_map(|[subtree_complete, network_complete, printeur, contested]| InfoFlags {
         subtree_complete,
         network_complete,
         printeur,
+        contested,
     });
     (any::<u8>(), mac(), any::<u8>(), any::<u32>(), state(), version(), any::<u16>(), flags).prop_map(
         |(level, mac, host_type, session, state, version, pieces, flags)| Info {
@@ -57,6 +58,11 @@ fn route() -> impl Strategy<Value = Route> {
     vec(element, 0..=Route::MAX_BYTES / 2).prop_map(Route::from_iter)
 }
 
+fn place() -> impl Strategy<Value = Place> {
+    (any::<u32>(), any::<u8>(), any::<Option<u64>>())
+        .prop_map(|(xbar, port, tag)| Place { at: PortRef { xbar, port }, tag })
+}
+
 fn reason() -> impl Strategy<Value = Reason> {
     let port = (any::<u32>(), any::<u8>()).prop_map(|(xbar, port)| PortRef { xbar, port });
     prop_oneof![
@@ -68,7 +74,9 @@ fn reason() -> impl Strategy<Value = Reason> {
         (version(), any::<u16>()).prop_map(|(version, piece)| Reason::MapRequest { version, piece }),
         any::<u16>().prop_map(|max_ms| Reason::Pause { max_ms }),
         Just(Reason::Resume),
+        Just(Reason::Alive),
         "\\PC{0,120}".prop_map(|text| Reason::Printf { text }),
+        vec(place(), 0..=Reason::MAX_PLACES).prop_map(|places| Reason::AddressConflict { places }),
     ]
 }
 
@@ -83,7 +91,9 @@ fn answer() -> impl Strategy<Value = Answer> {
             .prop_map(|(version, piece, pieces, bytes)| Answer::MapRequest { version, piece, pieces, bytes }),
         Just(Answer::Pause),
         Just(Answer::Resume),
+        Just(Answer::Alive),
         Just(Answer::Printf),
+        Just(Answer::AddressConflict),
     ]
 }
 
@@ -115,7 +125,7 @@ fn sample_info() -> Info {
         state: AgentState::Configured,
         version: MapVersion { mac: Mac([2, 0, 0, 0, 0, 10]), counter: 0xc0ffee },
         pieces: 3,
-        flags: InfoFlags { subtree_complete: true, network_complete: false, printeur: true },
+        flags: InfoFlags { subtree_complete: true, network_complete: false, printeur: true, contested: false },
     }
 }
 
@@ -154,6 +164,10 @@ fn probes_have_their_golden_bytes() {
 fn scouts_have_their_golden_bytes() {
     let version = MapVersion { mac: Mac([2, 0, 0, 0, 0, 10]), counter: 7 };
     let suspects = vec![PortRef { xbar: 258, port: 3 }];
+    let places = vec![
+        Place { at: suspects[0], tag: None },
+        Place { at: PortRef { xbar: 1, port: 4 }, tag: Some(0xfeed) },
+    ];
     for (reason, golden) in [
         (Reason::Mapping, "01"),
         (Reason::QueryMapVersion { seen: MapVersion::NONE, suspects: vec![] }, "02 00000000000000000000 00"),
@@ -163,7 +177,9 @@ fn scouts_have_their_golden_bytes() {
         (Reason::MapRequest { version, piece: 0x0102 }, "05 02000000000a00000007 0102"),
         (Reason::Pause { max_ms: 500 }, "06 01f4"),
         (Reason::Resume, "07"),
+        (Reason::Alive, "09"),
         (Reason::Printf { text: "hé".to_owned() }, "08 0003 68c3a9"),
+        (Reason::AddressConflict { places }, "0a 02 00000102 03 00 00000001 04 01 000000000000feed"),
     ] {
         let way_back = Route::from_iter([Element::Relative(-3), Element::Absolute(7)]);
         let way_there = Route::from_iter([Element::Absolute(9)]);
@@ -187,7 +203,9 @@ fn replies_have_their_golden_bytes() {
         ),
         (Answer::Pause, "06"),
         (Answer::Resume, "07"),
+        (Answer::Alive, "09"),
         (Answer::Printf, "08"),
+        (Answer::AddressConflict, "0a"),
     ] {
         let reply = Reply { id: 2, to: Mac([2, 0, 0, 0, 0, 1]), info: sample_info(), answer };
         assert_golden(&Message::Reply(reply), &format!("03 00000002 020000000001 INFO {golden}"));
@@ -238,7 +256,7 @@ fn fields_that_make_no_sense_are_refused() {
     assert!(Message::decode(&framed(&good)).is_ok());
     let last = good.len() - 1;
     // Message, state, flags, answer; then a version without counter.
-    for (at, value) in [(0, 0), (0, 4), (11 + 12, 7), (11 + 25, 8), (last, 9)] {
+    for (at, value) in [(0, 0), (0, 4), (11 + 12, 7), (11 + 25, 16), (last, 9)] {
         let mut bad = good.clone();
         bad[at] = value;
         assert_eq!(Message::decode(&framed(&bad)), Err(FrameError::Malformed), "byte {at}");

@@ -1,0 +1,175 @@
+//! Cables of the map in force that the driver says are dead.
+//!
+//! Lost carrier is certain: the map is invalid at once. A path that fell silent only raises a doubt: the
+//! cable is checked at once, with the usual tries, and the map is invalid if it does not answer.
+
+use super::checks::{Check, doubted};
+use super::machine::Agent;
+use super::requests::Asked;
+use super::verify::{Cycle, Step};
+use crate::Instant;
+use crate::map::ways::Ways;
+use crate::map::{Map, PortRef, decode_pieces};
+use crate::wire::{Info, Reason, Stamp};
+
+/// Most cables in doubt at once; what else is wrong is found by verification.
+const LIMIT: usize = 16;
+
+/// Cables in doubt.
+#[derive(Debug)]
+pub(super) struct Doubts {
+    /// Probes to those between xbars, and to the own one.
+    pub(super) probes: Cycle,
+    /// All of them, and why they are in doubt.
+    cables: Vec<(PortRef, String)>,
+}
+
+impl Doubts {
+    /// No doubt.
+    pub(super) const fn none() -> Self {
+        Self { probes: Cycle::new(), cables: Vec::new() }
+    }
+
+    /// The doubt is over. Why there was one, if there was.
+    fn settle(&mut self, at: PortRef) -> Option<String> {
+        let index = self.cables.iter().position(|(doubted, _)| *doubted == at)?;
+        Some(self.cables.swap_remove(index).1)
+    }
+
+    /// How many there are.
+    pub(super) const fn count(&self) -> usize {
+        self.cables.len()
+    }
+}
+
+impl Agent {
+    /// Says that the cable at a port of the map in force (that of the last
+    /// [`Event::MapInstalled`](super::Event::MapInstalled)) is dead. If that is certain, as its
+    /// carrier is lost, the map is invalid at once; if not, this agent checks the cable now, and
+    /// the map is invalid only if it does not answer. `cause` is for logs.
+    ///
+    /// A port that is certainly dead again and again makes the map invalid less and less often. Ports
+    /// without a cable in the map mean nothing.
+    pub fn cable_down(&mut self, now: Instant, at: PortRef, certain: bool, cause: &str) {
+        let doubted = self.doubts.cables.iter().any(|(doubted, _)| *doubted == at);
+        let full = self.doubts.count() >= LIMIT;
+        if !certain && (doubted || full) {
+            self.dropped.overload += u64::from(full && !doubted);
+            return;
+        }
+        let Some(held) = self.held.as_ref().filter(|held| held.valid) else { return };
+        let Ok(map) = decode_pieces(held.version, &held.pieces) else { return };
+        if !is_in_use(&map, at) {
+            return;
+        }
+        if certain {
+            let tag = map.xbars[at.xbar as usize].tag.unwrap_or_else(|| u64::from(at.xbar));
+            if self.cable_backoff.counts(now, (tag, at.port)) {
+                self.invalidate(now, cause, &[at]);
+            }
+        } else if let Some(home) = held.at {
+            self.doubt(now, at, cause, doubted_check(&map, home, at));
+        }
+        self.pump(now);
+    }
+
+    fn doubt(&mut self, now: Instant, at: PortRef, cause: &str, check: Option<Check>) {
+        match check {
+            Some(Check::Host { route, way_back, .. }) => {
+                let way = (route, way_back);
+                self.ask(now, Asked::DoubtedHost(at), way, Reason::Verify, self.settings.probe_tries);
+            }
+            Some(check) => self.doubts.probes.add(check),
+            // No way leads there but by the cable itself.
+            None => return self.invalidate(now, cause, &[at]),
+        }
+        self.doubts.cables.push((at, cause.to_owned()));
+    }
+
+    /// Sends the probes to cables in doubt.
+    pub(super) fn pump_doubts(&mut self, now: Instant) {
+        let (window, wait) = (self.settings.probe_window, self.settings.probe_timeout);
+        let tries = self.settings.probe_tries;
+        while self.doubts.probes.has_queued() {
+            let id = self.new_probe_id();
+            let Some(step) = self.doubts.probes.begin(now, window, tries, wait, id) else { return };
+            self.take_doubt_step(now, step);
+        }
+    }
+
+    /// A probe to a cable in doubt came home. False if none waits for it.
+    pub(super) fn doubt_returned(&mut self, now: Instant, id: u32, stamp: Option<&Stamp>) -> bool {
+        let Some(at) = self.doubts.probes.suspect_of(id) else { return false };
+        match self.doubts.probes.handle_returned(id, stamp) {
+            Some(step) => self.take_doubt_step(now, step),
+            None => self.clear_doubt(at),
+        }
+        true
+    }
+
+    /// A host answered a probe to a cable in doubt. False if none waits for it.
+    pub(super) fn doubt_hit_host(&mut self, now: Instant, id: u32) -> bool {
+        if !self.doubts.probes.waits_for(id) {
+            return false;
+        }
+        if let Some(step) = self.doubts.probes.handle_host(id) {
+            self.take_doubt_step(now, step);
+        }
+        true
+    }
+
+    /// Deals with probes to cables in doubt whose time has run out.
+    pub(super) fn expire_doubts(&mut self, now: Instant) {
+        while let Some(step) = self.doubts.probes.expire(now, self.settings.probe_timeout) {
+            self.take_doubt_step(now, step);
+        }
+    }
+
+    fn take_doubt_step(&mut self, now: Instant, step: Step) {
+        match step {
+            Step::Probe(id, check) => self.send_check(id, check),
+            Step::Failed { cause, suspect } => {
+                let why = suspect.and_then(|at| self.doubts.settle(at));
+                let cause = why.map_or(cause.clone(), |why| format!("{why}; checked: {cause}"));
+                self.invalidate(now, &cause, suspect.as_slice());
+            }
+        }
+    }
+
+    /// The host at a cable in doubt has answered.
+    pub(super) fn hear_doubted_host(&mut self, now: Instant, at: PortRef, info: &Info) {
+        let map = self.held.as_ref().and_then(|held| decode_pieces(held.version, &held.pieces).ok());
+        let expected = map.as_ref().and_then(|map| map.hosts.iter().find(|host| host.at == Some(at)));
+        match expected {
+            Some(host) if host.mac != info.rank.mac => {
+                let cause = format!("host {} answers where {} was", info.rank.mac, host.mac);
+                self.invalidate(now, &cause, &[at]);
+            }
+            _ => self.clear_doubt(at),
+        }
+    }
+
+    /// The host at a cable in doubt does not answer.
+    pub(super) fn doubted_host_lost(&mut self, now: Instant, at: PortRef) {
+        if let Some(why) = self.doubts.settle(at) {
+            self.invalidate(now, &format!("{why}; checked: the host no longer answers"), &[at]);
+        }
+    }
+
+    fn clear_doubt(&mut self, at: PortRef) {
+        if self.doubts.settle(at).is_some() {
+            self.liveness.cleared += 1;
+        }
+    }
+}
+
+/// Whether the map shows a cable at this port.
+fn is_in_use(map: &Map, at: PortRef) -> bool {
+    let known = (at.xbar as usize) < map.xbars.len();
+    let cabled = || map.cables.iter().any(|cable| cable.a == at || cable.b == at);
+    known && (cabled() || map.hosts.iter().any(|host| host.at == Some(at)))
+}
+
+fn doubted_check(map: &Map, home: PortRef, at: PortRef) -> Option<Check> {
+    doubted(map, &Ways::new(map, home), home, at)
+}

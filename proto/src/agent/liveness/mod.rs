@@ -1,0 +1,306 @@
+//! Liveness: checks along the paths that carry users' data.
+//!
+//! The driver says which paths are in use ([`Agent::watch_path`]), again and again while they are.
+//! Each is checked by small scouts that the host at its end answers at once, in whatever state it is.
+//!
+//! ```text
+//!       watch_path                 not answered within a quarter of an interval
+//!  --------------------> Up ---------------------------------------------------> Doubted
+//!                       ^  ^                                                      |   |
+//!                       |  +------------------ any answer -----------------------+   | silent for so many
+//!                       |                                                             | intervals as misses
+//!                       +------ so many answers in a row as misses: PathUp ---- Down <+ are allowed: PathDown
+//!
+//!  not said to be in use for 1.5 s: forgotten, from any state
+//! ```
+//!
+//! A path that answers costs a frame each way about five times in four intervals: each wait is cut
+//! by a random tenth to quarter, so that paths do not fire together. While a path is doubted its checks
+//! are repeated each quarter of an interval, so that a few lost frames are not taken for a dead
+//! cable; and each interval of silence sends a loopback probe to every xbar of the route, so that
+//! [`Event::PathDown`] can say how far it still goes. Time in which this agent itself was not
+//! awake does not count as silence.
+//!
+//! Ids of checks are matched here and not among the requests of the agent: they come and go by the
+//! thousand.
+
+mod path;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use self::path::{Due, Pace, Path, State};
+use super::event::Event;
+use super::machine::Agent;
+use super::settings::Settings;
+use crate::wire::{Element, Message, Probe, ProbeKind, Reason, Route, Scout};
+use crate::{Instant, Mac};
+
+/// A path that is not said to be in use for so long is forgotten.
+const FORGET_AFTER: Duration = Duration::from_millis(1500);
+/// A path that was not said to be in use for so long may lose its place to another.
+const YIELD_AFTER: Duration = Duration::from_millis(750);
+/// Most paths without a place that are counted.
+const UNWATCHED_LIMIT: usize = 1024;
+
+/// Names a path of the driver, which gives out the numbers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct PathId(pub u32);
+
+/// What the liveness checks of an agent cost and found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LivenessStatus {
+    /// Paths that are checked now.
+    pub watched: usize,
+    /// Paths in use that are not checked, as there are too many.
+    pub unwatched: usize,
+    /// Checks and probes sent since the start.
+    pub checks_sent: u64,
+    /// Paths found down since the start.
+    pub failures: u64,
+    /// Cables that were said to be dead and answered when this agent checked them, since the start.
+    pub cleared: u64,
+}
+
+/// What a frame of liveness asks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Asks {
+    /// Whether the host at the end of the path answers.
+    Host,
+    /// Whether this xbar of its route does, counted from 1.
+    Xbar(usize),
+}
+
+/// All watched paths.
+#[derive(Debug)]
+pub(super) struct Liveness {
+    paths: BTreeMap<PathId, Path>,
+    /// Paths without a place, and when they were last said to be in use.
+    unwatched: BTreeMap<PathId, Instant>,
+    /// Checks and probes under way, by id.
+    under_way: BTreeMap<u32, (PathId, Asks)>,
+    /// When paths out of use are next looked for.
+    sweep_at: Instant,
+    rng: ChaCha8Rng,
+    checks_sent: u64,
+    failures: u64,
+    pub(super) cleared: u64,
+}
+
+impl Liveness {
+    /// Nothing watched. `rng` jitters the checks.
+    pub(super) fn new(rng: ChaCha8Rng) -> Self {
+        Self {
+            paths: BTreeMap::new(),
+            unwatched: BTreeMap::new(),
+            under_way: BTreeMap::new(),
+            sweep_at: Instant::FAR,
+            rng,
+            checks_sent: 0,
+            failures: 0,
+            cleared: 0,
+        }
+    }
+
+    /// Takes note that a path is in use.
+    fn watch(&mut self, now: Instant, id: PathId, way: (Route, Route), settings: &Settings) {
+        self.sweep_at = self.sweep_at.min(now + FORGET_AFTER);
+        if let Some(path) = self.paths.get_mut(&id) {
+            if path.route == way.0 && path.way_back == way.1 {
+                path.repeated_at = now;
+                return;
+            }
+            // Another path under an old name.
+            self.forget(id);
+        } else if self.paths.len() >= settings.liveness_limit && !self.make_room(now) {
+            if self.unwatched.len() < UNWATCHED_LIMIT || self.unwatched.contains_key(&id) {
+                self.unwatched.insert(id, now);
+            }
+            return;
+        }
+        self.unwatched.remove(&id);
+        let wait = self.rng.random_range(0.0..1.0);
+        let first_check_at = now + settings.liveness_interval.mul_f64(wait);
+        self.paths.insert(id, Path::new(now, way.0, way.1, first_check_at));
+    }
+
+    /// Forgets the path that was not repeated for the longest time, if that is long enough.
+    fn make_room(&mut self, now: Instant) -> bool {
+        let oldest = self.paths.iter().min_by_key(|(_, path)| path.repeated_at);
+        let Some(id) =
+            oldest.filter(|(_, path)| now.since(path.repeated_at) >= YIELD_AFTER).map(|(id, _)| *id)
+        else {
+            return false;
+        };
+        self.forget(id);
+        true
+    }
+
+    fn forget(&mut self, id: PathId) {
+        if let Some(path) = self.paths.remove(&id) {
+            for (_, id) in path.under_way {
+                self.under_way.remove(&id);
+            }
+        }
+    }
+
+    /// Forgets what is out of use.
+    fn sweep(&mut self, now: Instant) {
+        if self.sweep_at > now {
+            return;
+        }
+        let out_of_use = |at: Instant| now.since(at) >= FORGET_AFTER;
+        let gone: Vec<_> =
+            self.paths.iter().filter(|(_, path)| out_of_use(path.repeated_at)).map(|(id, _)| *id).collect();
+        gone.into_iter().for_each(|id| self.forget(id));
+        self.unwatched.retain(|_, at| !out_of_use(*at));
+        let oldest = self.paths.values().map(|path| path.repeated_at).chain(self.unwatched.values().copied());
+        self.sweep_at = oldest.min().map_or(Instant::FAR, |at| at + FORGET_AFTER);
+    }
+
+    /// When the next check falls due.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let checks = self.paths.values().map(|path| path.due_at).min();
+        checks.into_iter().chain([self.sweep_at]).filter(|at| *at < Instant::FAR).min()
+    }
+
+    /// A path whose time has come, and what it wants done.
+    fn next_due(&mut self, now: Instant, settings: &Settings) -> Option<(PathId, Due)> {
+        let (id, path) = self.paths.iter_mut().find(|(_, path)| path.due_at <= now)?;
+        let cut = self.rng.random_range(0.75..0.9);
+        let due = path.fire(now, pace(settings), settings.liveness_interval.mul_f64(cut));
+        Some((*id, due))
+    }
+
+    /// Notes a frame that is about to be sent under this id.
+    fn note_sent(&mut self, now: Instant, id: u32, (path, asks): (PathId, Asks), pace: Pace) {
+        self.checks_sent += 1;
+        self.under_way.insert(id, (path, asks));
+        let forgotten = self.paths.get_mut(&path).and_then(|path| path.note_sent(now, id, pace));
+        if let Some(id) = forgotten {
+            self.under_way.remove(&id);
+        }
+    }
+
+    /// The path that a frame with this id was sent for, if it asks for this; none any more then.
+    fn take(&mut self, id: u32, of_kind: impl Fn(Asks) -> bool) -> Option<(&mut Path, PathId, Asks)> {
+        let (name, asks) = *self.under_way.get(&id).filter(|(_, asks)| of_kind(*asks))?;
+        self.under_way.remove(&id);
+        let path = self.paths.get_mut(&name)?;
+        path.under_way.retain(|(_, sent)| *sent != id);
+        Some((path, name, asks))
+    }
+
+    /// Entries in all tables.
+    pub(super) fn load(&self) -> usize {
+        self.paths.len() + self.unwatched.len() + self.under_way.len()
+    }
+
+    /// What it costs and has found.
+    pub(super) fn status(&self) -> LivenessStatus {
+        LivenessStatus {
+            watched: self.paths.len(),
+            unwatched: self.unwatched.len(),
+            checks_sent: self.checks_sent,
+            failures: self.failures,
+            cleared: self.cleared,
+        }
+    }
+}
+
+fn pace(settings: &Settings) -> Pace {
+    Pace { interval: settings.liveness_interval, misses: u32::from(settings.liveness_misses.max(1)) }
+}
+
+impl Agent {
+    /// Says that this path carries data, so it is to be checked: `route` leads to its end, and
+    /// `way_back` the same way back, through the same ports. To be repeated every few hundred
+    /// milliseconds while it is in use; after 1.5 s it is forgotten, and no event tells of it
+    /// any more. With other routes the same name is another path.
+    ///
+    /// Of more paths than [`Settings::liveness_limit`] those are checked that came first and are
+    /// repeated. Nothing is checked if [`Settings::liveness_interval`] is zero.
+    pub fn watch_path(&mut self, now: Instant, path: PathId, route: Route, way_back: Route) {
+        if !self.settings.liveness_interval.is_zero() {
+            self.liveness.watch(now, path, (route, way_back), &self.settings);
+        }
+    }
+
+    /// Sends the checks that fall due, and tells which paths are down.
+    pub(super) fn check_paths(&mut self, now: Instant) {
+        self.liveness.sweep(now);
+        while let Some((path, due)) = self.liveness.next_due(now, &self.settings) {
+            match due {
+                Due::Check => self.check_path(now, path),
+                Due::CheckAndProbes => {
+                    self.check_path(now, path);
+                    self.probe_path(now, path);
+                }
+                Due::Down => {
+                    self.liveness.failures += 1;
+                    let reached = self.liveness.paths.get(&path).map_or(0, |path| path.reached);
+                    self.event(Event::PathDown { path, reached });
+                }
+            }
+        }
+    }
+
+    fn check_path(&mut self, now: Instant, name: PathId) {
+        let Some(path) = self.liveness.paths.get(&name) else { return };
+        let (route, way_back) = (path.route.clone(), path.way_back.clone());
+        let id = self.new_probe_id();
+        self.liveness.note_sent(now, id, (name, Asks::Host), pace(&self.settings));
+        // Nobody asks back along the way there: it is left out, so that the check stays small.
+        let scout = Scout { id, info: self.info(), way_back, way_there: Route::new(), reason: Reason::Alive };
+        self.transmit(route, &Message::Scout(scout));
+    }
+
+    /// Sends a loopback probe to each xbar of a path's route.
+    fn probe_path(&mut self, now: Instant, name: PathId) {
+        let Some(path) = self.liveness.paths.get(&name) else { return };
+        let there: Vec<_> = path.route.elements().collect();
+        let back: Vec<_> = path.way_back.elements().collect();
+        if there.len() != back.len() {
+            return;
+        }
+        for xbar in 1..=there.len() {
+            let before = xbar - 1;
+            let way_there: Route = there[..before].iter().copied().collect();
+            let mut route = way_there.clone();
+            route.push(Element::Relative(0));
+            route.extend(back[back.len() - before..].iter().copied());
+            let id = self.new_probe_id();
+            self.liveness.note_sent(now, id, (name, Asks::Xbar(xbar)), pace(&self.settings));
+            let left = u8::try_from(xbar).unwrap_or(u8::MAX);
+            let probe = Probe { id, kind: ProbeKind::Loopback, left, info: self.info(), way_there };
+            self.transmit(route, &Message::Probe(probe));
+        }
+    }
+
+    /// The host at the end of a path has answered. False if nothing waits for that.
+    pub(super) fn path_answered(&mut self, now: Instant, id: u32, from: Mac) -> bool {
+        let pace = pace(&self.settings);
+        let Some((path, name, _)) = self.liveness.take(id, |asks| asks == Asks::Host) else { return false };
+        match path.hear(now, from, pace) {
+            Some(true) => self.event(Event::PathUp { path: name }),
+            Some(false) => {}
+            None => self.dropped.implausible += 1,
+        }
+        true
+    }
+
+    /// A loopback probe came home. False if it was not sent for a path.
+    pub(super) fn path_probe_returned(&mut self, id: u32) -> bool {
+        let to_xbar = |asks| matches!(asks, Asks::Xbar(_));
+        let Some((path, _, Asks::Xbar(xbar))) = self.liveness.take(id, to_xbar) else { return false };
+        if path.state() == State::Doubted {
+            path.reached = path.reached.max(xbar);
+        }
+        true
+    }
+}

@@ -1,0 +1,178 @@
+//! One watched path: when to check it, and what silence means.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::wire::Route;
+use crate::{Instant, Mac};
+
+/// Ids of one path that are kept until answered; silence makes no more.
+const IDS_LIMIT: usize = 64;
+
+/// How often paths are checked, and how patient the checks are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Pace {
+    /// Time between two checks of a path that answers, before jitter.
+    pub(super) interval: Duration,
+    /// So many intervals without an answer mean that the path is down.
+    pub(super) misses: u32,
+}
+
+impl Pace {
+    /// How long a path may be silent.
+    pub(super) fn patience(self) -> Duration {
+        self.interval * self.misses
+    }
+
+    /// How soon a check that is not answered is repeated.
+    fn repeat(self) -> Duration {
+        self.interval / 4
+    }
+}
+
+/// What is known of a path: see the module above for the diagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// Its last check was answered, or may still be.
+    Up,
+    /// A check was not answered in good time.
+    Doubted,
+    /// Silent for too long.
+    Down,
+}
+
+/// What a path wants done as its time has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Due {
+    /// Send a check.
+    Check,
+    /// Send a check, and a loopback probe to each xbar of the route.
+    CheckAndProbes,
+    /// Say that the path is down; the next check follows in its time.
+    Down,
+}
+
+/// A watched path.
+#[derive(Debug)]
+pub(super) struct Path {
+    pub(super) route: Route,
+    pub(super) way_back: Route,
+    /// When it was last said to be in use.
+    pub(super) repeated_at: Instant,
+    /// When [`Self::fire`] wants to be called.
+    pub(super) due_at: Instant,
+    /// How many xbars of its route, from the first, answered probes since it is doubted.
+    pub(super) reached: usize,
+    /// What was sent and not answered, oldest first.
+    pub(super) under_way: VecDeque<(Instant, u32)>,
+    state: State,
+    /// The host that answered first: another one shows that the path leads elsewhere now.
+    peer: Option<Mac>,
+    /// When it last answered, or began to be watched.
+    heard_at: Instant,
+    /// When the next check of a path that answers is sent.
+    next_check_at: Instant,
+    probed_at: Instant,
+    /// Checks sent since it last answered.
+    unanswered: u32,
+    /// Checks answered in a row since it is down.
+    answered: u32,
+}
+
+impl Path {
+    /// A path to be checked for the first time at `first_check_at`.
+    pub(super) fn new(now: Instant, route: Route, way_back: Route, first_check_at: Instant) -> Self {
+        Self {
+            route,
+            way_back,
+            repeated_at: now,
+            due_at: first_check_at,
+            reached: 0,
+            under_way: VecDeque::new(),
+            state: State::Up,
+            peer: None,
+            heard_at: first_check_at,
+            next_check_at: first_check_at,
+            probed_at: first_check_at,
+            unanswered: 0,
+            answered: 0,
+        }
+    }
+
+    /// What to do, as `due_at` has come; `jittered` is the wait until the check after this one.
+    pub(super) fn fire(&mut self, now: Instant, pace: Pace, jittered: Duration) -> Due {
+        let late = now.since(self.due_at);
+        if late > pace.repeat() {
+            // Who was not awake has not heard either: that time does not count as silence.
+            self.heard_at = (self.heard_at + late).min(now);
+        }
+        if self.state == State::Down {
+            if self.unanswered > 0 {
+                self.answered = 0;
+            }
+            return self.check(now, now + jittered, jittered);
+        }
+        if self.unanswered == 0 {
+            return self.check(now, now + pace.repeat(), jittered);
+        }
+        if self.state == State::Up {
+            self.state = State::Doubted;
+            (self.reached, self.probed_at) = (0, self.heard_at);
+        }
+        let silent = now.since(self.heard_at);
+        if silent >= pace.patience() && self.unanswered >= pace.misses {
+            self.state = State::Down;
+            self.answered = 0;
+            self.due_at = now + jittered;
+            return Due::Down;
+        }
+        let verdict_at = (self.heard_at + pace.patience()).max(now + pace.repeat() / 2);
+        self.check(now, verdict_at.min(now + pace.repeat()), jittered);
+        if now.since(self.probed_at) < pace.interval {
+            return Due::Check;
+        }
+        self.probed_at = now;
+        Due::CheckAndProbes
+    }
+
+    fn check(&mut self, now: Instant, due_at: Instant, jittered: Duration) -> Due {
+        self.unanswered = self.unanswered.saturating_add(1);
+        self.next_check_at = now + jittered;
+        self.due_at = due_at;
+        Due::Check
+    }
+
+    /// A check was answered by this host. `None` if that is not the host that the path led to,
+    /// else whether the path is up again.
+    pub(super) fn hear(&mut self, now: Instant, from: Mac, pace: Pace) -> Option<bool> {
+        if *self.peer.get_or_insert(from) != from {
+            return None;
+        }
+        self.heard_at = now;
+        self.unanswered = 0;
+        self.due_at = self.next_check_at;
+        if self.state != State::Down {
+            self.state = State::Up;
+            return Some(false);
+        }
+        self.answered += 1;
+        let up = self.answered >= pace.misses;
+        if up {
+            self.state = State::Up;
+        }
+        Some(up)
+    }
+
+    /// Notes what was sent. What is forgotten for it: of old age, or as there is too much.
+    pub(super) fn note_sent(&mut self, now: Instant, id: u32, pace: Pace) -> Option<u32> {
+        self.under_way.push_back((now, id));
+        let (sent_at, oldest) = *self.under_way.front()?;
+        let forget = now.since(sent_at) > 2 * pace.patience() || self.under_way.len() > IDS_LIMIT;
+        forget.then(|| self.under_way.pop_front()).flatten().map(|_| oldest)
+    }
+
+    /// What is known of it.
+    pub(super) const fn state(&self) -> State {
+        self.state
+    }
+}

@@ -1,0 +1,285 @@
+//! One path against a simple model of it, and an agent that watches paths to another.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::path::{Due, Pace, Path, State};
+use super::{LivenessStatus, PathId};
+use crate::agent::{Agent, Event, Settings, Transmit};
+use crate::wire::{Element, Message, Route, split_route};
+use crate::{Instant, Mac};
+
+const PACE: Pace = Pace { interval: Duration::from_millis(20), misses: 3 };
+
+fn ms(ms: u64) -> Instant {
+    Instant::from_nanos(ms * 1_000_000)
+}
+
+fn route(deltas: &[i8]) -> Route {
+    deltas.iter().map(|&delta| Element::Relative(delta)).collect()
+}
+
+/// What becomes of a check, or of the timer before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fate {
+    Answered,
+    AnsweredLate,
+    Lost,
+    /// The timer before it comes 30 ms late, and the check is lost.
+    Overslept,
+}
+
+const FATES: [Fate; 4] = [Fate::Answered, Fate::AnsweredLate, Fate::Lost, Fate::Overslept];
+
+/// All that a path's state may depend on, kept in the plainest way.
+#[derive(Debug)]
+struct Model {
+    /// Silence that this host was awake for, in milliseconds.
+    silent_ms: u64,
+    checks: u32,
+    down: bool,
+    answers: u32,
+}
+
+/// Runs one path through these fates, and holds it against the model.
+fn run(fates: &[Fate], jittered_ms: u64) {
+    let mut path = Path::new(ms(0), Route::new(), Route::new(), ms(0));
+    let mut model = Model { silent_ms: 0, checks: 0, down: false, answers: 0 };
+    let mut now = ms(0);
+    let mut late_answer: Option<Instant> = None;
+    let peer = Mac::from_position(1);
+    let hear = |path: &mut Path, model: &mut Model, now| {
+        model.answers += 1;
+        let up = model.down && model.answers == PACE.misses;
+        assert_eq!(path.hear(now, peer, PACE), Some(up), "{fates:?}: {model:?}");
+        model.down &= !up;
+        (model.silent_ms, model.checks) = (0, 0);
+    };
+    for &fate in fates {
+        if let Some(at) = late_answer.take_if(|at| *at <= path.due_at) {
+            now = now.max(at);
+            hear(&mut path, &mut model, now);
+        }
+        let due_at = path.due_at.max(now);
+        model.silent_ms += due_at.since(now).as_millis() as u64;
+        now = if fate == Fate::Overslept { due_at + Duration::from_millis(30) } else { due_at };
+        if model.down && model.checks > 0 {
+            model.answers = 0;
+        }
+        let must_fall = !model.down && model.silent_ms >= 60 && model.checks >= PACE.misses;
+        let due = path.fire(now, PACE, Duration::from_millis(jittered_ms));
+        assert_eq!(due == Due::Down, must_fall, "{fates:?}: {model:?}");
+        if must_fall {
+            (model.down, model.answers) = (true, 0);
+        } else {
+            model.checks += 1;
+            match fate {
+                Fate::Answered => hear(&mut path, &mut model, now),
+                Fate::AnsweredLate => late_answer = Some(now + Duration::from_millis(12)),
+                Fate::Lost | Fate::Overslept => {}
+            }
+        }
+        assert_eq!(path.state() == State::Down, model.down);
+        assert!(path.due_at.since(now) <= PACE.interval, "it is never left alone");
+    }
+}
+
+#[test]
+fn a_path_falls_when_silent_for_the_whole_time_and_never_else() {
+    // All lives of seven checks, after a prefix that has brought the path to the brink or below.
+    let prefixes: [&[Fate]; 3] = [&[], &[Fate::Lost; 11], &[Fate::Lost; 14]];
+    for prefix in prefixes {
+        for life in 0..FATES.len().pow(7) {
+            let fate = |n: u32| FATES[life / FATES.len().pow(n) % FATES.len()];
+            let fates: Vec<_> = prefix.iter().copied().chain((0..7).map(fate)).collect();
+            for jittered_ms in [15, 18] {
+                run(&fates, jittered_ms);
+            }
+        }
+    }
+}
+
+/// Whether a frame arrives that is sent now.
+type Carries = Box<dyn FnMut(Instant, &Transmit) -> bool>;
+
+/// An agent that watches paths, and the host at their ends.
+struct Pair {
+    watcher: Agent,
+    far: Agent,
+    now: Instant,
+    /// Frames on their way, and when they arrive: to the far host (`true`), or to the watcher.
+    flying: VecDeque<(Instant, bool, Vec<u8>)>,
+    events: Vec<(Instant, Event)>,
+    carries: Carries,
+}
+
+impl Pair {
+    /// Level 0: neither ever maps.
+    fn new(seed: u64, carries: impl FnMut(Instant, &Transmit) -> bool + 'static) -> Self {
+        let agent = |n, seed| Agent::new(Settings { level: 0, ..settings(n) }, seed, ms(0));
+        Self {
+            watcher: agent(1, seed),
+            far: agent(2, seed),
+            now: ms(0),
+            flying: VecDeque::new(),
+            events: Vec::new(),
+            carries: Box::new(carries),
+        }
+    }
+
+    fn watch(&mut self, path: u32, deltas: &[i8]) {
+        let back: Vec<i8> = deltas.iter().rev().map(|delta| -delta).collect();
+        self.watcher.watch_path(self.now, PathId(path), route(deltas), route(&back));
+    }
+
+    /// Runs until `end`, path 0 in use all the while.
+    fn run_to(&mut self, end: Instant, deltas: &[i8]) {
+        while self.now < end {
+            self.watch(0, deltas);
+            let next = (self.now + Duration::from_millis(300)).min(end);
+            self.run_quietly_to(next);
+        }
+    }
+
+    fn run_quietly_to(&mut self, end: Instant) {
+        loop {
+            self.drain();
+            let arrives = self.flying.front().map_or(Instant::FAR, |(at, ..)| *at);
+            let wakes = self.watcher.poll_timeout().unwrap_or(Instant::FAR);
+            let at = arrives.min(wakes);
+            if at > end {
+                self.now = end;
+                return;
+            }
+            self.now = self.now.max(at);
+            match self.flying.pop_front_if(|(arrives, ..)| *arrives <= at) {
+                Some((_, true, payload)) => self.far.handle_frame(self.now, &payload),
+                Some((_, false, payload)) => self.watcher.handle_frame(self.now, &payload),
+                None => self.watcher.handle_timeout(self.now),
+            }
+        }
+    }
+
+    fn drain(&mut self) {
+        let arrives = self.now + Duration::from_micros(200);
+        while let Some(transmit) = self.watcher.poll_transmit() {
+            if (self.carries)(self.now, &transmit) {
+                let home = matches!(Message::decode(&transmit.frame), Ok((Message::Probe(_), _)));
+                self.flying.push_back((arrives, !home, transmit.frame));
+            }
+        }
+        while let Some(transmit) = self.far.poll_transmit() {
+            assert!(transmit.frame.len() < 100, "a reply is small");
+            self.flying.push_back((arrives, false, transmit.frame));
+        }
+        while let Some(event) = self.watcher.poll_event() {
+            self.events.push((self.now, event));
+        }
+    }
+
+    fn status(&self) -> LivenessStatus {
+        self.watcher.status().liveness
+    }
+}
+
+fn settings(position: u32) -> Settings {
+    Settings::new(Mac::from_position(position))
+}
+
+#[test]
+fn a_silent_path_is_down_within_70_ms_of_the_break_and_its_last_xbar_is_named() {
+    for break_ms in 1000..1040 {
+        for seed in 0..5 {
+            let broken = ms(break_ms);
+            // Three xbars; the cable behind the second dies.
+            let mut pair = Pair::new(seed, move |now, transmit| {
+                let (_, frame) = split_route(&transmit.frame).unwrap();
+                let loopback = matches!(Message::decode(frame), Ok((Message::Probe(_), _)));
+                now < broken || (loopback && transmit.route.hops() <= 3)
+            });
+            pair.run_to(ms(1500), &[3, -1, 2]);
+            let [(at, event)] = &pair.events[..] else { panic!("{:?}", pair.events) };
+            assert_eq!(*event, Event::PathDown { path: PathId(0), reached: 2 });
+            assert!((40..70).contains(&at.since(broken).as_millis()), "{:?}", at.since(broken));
+            assert_eq!(pair.status().failures, 1);
+        }
+    }
+}
+
+#[test]
+fn a_path_that_answers_again_is_up_and_one_that_answers_costs_sixty_checks_a_second() {
+    let mut pair = Pair::new(1, |now, _| !(ms(1000)..ms(2000)).contains(&now));
+    pair.run_to(ms(1000), &[1]);
+    let checks = pair.status().checks_sent;
+    assert!((55..=67).contains(&checks), "{checks}");
+    pair.run_to(ms(3000), &[1]);
+    let [(_, down), (up_at, up)] = &pair.events[..] else { panic!("{:?}", pair.events) };
+    assert_eq!(*down, Event::PathDown { path: PathId(0), reached: 0 });
+    assert_eq!(*up, Event::PathUp { path: PathId(0) });
+    assert!(up_at.since(ms(2000)) < Duration::from_millis(80), "{up_at:?}");
+}
+
+#[test]
+fn lost_frames_are_no_dead_cable() {
+    // Two checks of three are lost.
+    let mut n = 0;
+    let mut pair = Pair::new(1, move |_, _| {
+        n += 1;
+        n % 3 == 0
+    });
+    pair.run_to(ms(60_000), &[1, 2]);
+    assert_eq!(pair.events, []);
+    assert!(pair.watcher.load() < 64, "{}", pair.watcher.load());
+}
+
+#[test]
+fn another_host_at_the_end_of_a_path_is_not_taken_for_the_first() {
+    let mut pair = Pair::new(1, |_, _| true);
+    pair.run_to(ms(500), &[1]);
+    pair.far = Agent::new(Settings { level: 0, ..settings(3) }, 1, ms(500));
+    pair.run_to(ms(1000), &[1]);
+    assert!(matches!(pair.events[..], [(_, Event::PathDown { .. })]), "{:?}", pair.events);
+}
+
+#[test]
+fn a_path_out_of_use_is_forgotten_without_a_word() {
+    let mut pair = Pair::new(1, |now, _| now < ms(1480));
+    pair.watch(0, &[1]);
+    pair.run_quietly_to(ms(1499));
+    assert_eq!(pair.status().watched, 1);
+    pair.run_quietly_to(ms(5000));
+    assert_eq!(pair.events, []);
+    assert_eq!((pair.status().watched, pair.watcher.load()), (0, 0));
+    assert_eq!(pair.watcher.poll_timeout(), None);
+}
+
+#[test]
+fn more_paths_than_the_limit_are_counted_and_those_in_use_keep_their_places() {
+    let mut pair = Pair::new(1, |_, _| true);
+    for round in 0..20 {
+        (0..100).for_each(|path| pair.watch(path, &[1]));
+        pair.run_quietly_to(ms(300 * (round + 1)));
+        let LivenessStatus { watched, unwatched, .. } = pair.status();
+        assert_eq!((watched, unwatched), (64, 36));
+    }
+    // Those that had places go out of use: others take them.
+    for round in 20..40 {
+        (50..100).for_each(|path| pair.watch(path, &[1]));
+        pair.run_quietly_to(ms(300 * (round + 1)));
+    }
+    let LivenessStatus { watched, unwatched, .. } = pair.status();
+    assert_eq!((watched, unwatched), (50, 0));
+    for path in 0..100_000 {
+        pair.watch(path, &[2]);
+    }
+    assert_eq!((pair.status().watched, pair.status().unwatched), (64, 1024));
+    assert_eq!(pair.events, []);
+}
+
+#[test]
+fn without_an_interval_nothing_is_checked() {
+    let mut agent =
+        Agent::new(Settings { level: 0, liveness_interval: Duration::ZERO, ..settings(1) }, 1, ms(0));
+    agent.watch_path(ms(0), PathId(1), route(&[1]), route(&[-1]));
+    assert_eq!((agent.poll_timeout(), agent.status().liveness.watched), (None, 0));
+}
