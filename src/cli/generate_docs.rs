@@ -27,14 +27,33 @@ pub struct Args {
 /// # Errors
 /// In words for the user.
 pub fn run(args: &Args, _format: Format) -> Result<ExitCode, CliError> {
-    // `mapper-help-topology` and its like would be pages that say nothing.
-    let mut command = Cli::command().disable_help_subcommand(true);
+    let mut command = visible(&Cli::command());
     write_completions(&mut command, &args.dir.join("completions"))?;
     command.build();
     let man = args.dir.join("man");
     write_pages(&command, &man)?;
     write_page(&man, "mapper.toml", "5", &page::configuration())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A command without what is hidden.
+fn visible(command: &Command) -> Command {
+    // There is no way to take commands away from one: they are left out of a new one.
+    let mut visible = Command::new(command.get_name().to_owned())
+        .args(command.get_arguments())
+        .subcommands(command.get_subcommands().filter(|below| !below.is_hide_set()).map(self::visible))
+        // `mapper-help-topology` and its like would be pages that say nothing.
+        .disable_help_subcommand(true);
+    if let Some(about) = command.get_about() {
+        visible = visible.about(about.clone());
+    }
+    if let Some(help) = command.get_after_long_help() {
+        visible = visible.after_long_help(help.clone());
+    }
+    if command.get_version().is_some() {
+        visible = visible.version(env!("CARGO_PKG_VERSION"));
+    }
+    visible
 }
 
 fn write_completions(command: &mut Command, dir: &Path) -> Result<(), CliError> {
@@ -51,7 +70,7 @@ fn write_completions(command: &mut Command, dir: &Path) -> Result<(), CliError> 
 fn write_pages(command: &Command, man: &Path) -> Result<(), CliError> {
     let page = page::of_command(command)?;
     write_page(man, &page.name, page.section, &page.text)?;
-    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+    for below in command.get_subcommands() {
         write_pages(below, man)?;
     }
     Ok(())

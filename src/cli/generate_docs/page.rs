@@ -34,7 +34,8 @@ pub(super) fn of_command(command: &Command) -> io::Result<Page> {
     let name = display_name(command);
     let sections = sections::of(&name);
     let man = Man::new(command.clone()).title(name.to_uppercase()).section(sections.number);
-    let man = man.source(source()).manual(MANUAL);
+    // Where others have a date: a page is the same whenever it is made.
+    let man = man.date(version()).source("mapper").manual(MANUAL);
     let mut text = Vec::new();
     man.render_title(&mut text)?;
     man.render_name_section(&mut text)?;
@@ -57,7 +58,7 @@ pub(super) fn of_command(command: &Command) -> io::Result<Page> {
 /// The page of `mapper.toml`: the file explains itself.
 pub(super) fn configuration() -> String {
     let mut page = Roff::new();
-    page.control("TH", ["MAPPER.TOML", "5", "", &source(), MANUAL]);
+    page.control("TH", ["MAPPER.TOML", "5", &version(), "mapper", MANUAL]);
     page.control("SH", ["NAME"]);
     page.text([roman("mapper.toml - configuration of mapper agent and mapper node")]);
     page.control("SH", ["DESCRIPTION"]);
@@ -73,7 +74,7 @@ pub(super) fn configuration() -> String {
     page.to_roff()
 }
 
-fn source() -> String {
+fn version() -> String {
     format!("mapper {}", env!("CARGO_PKG_VERSION"))
 }
 
@@ -82,7 +83,7 @@ fn display_name(command: &Command) -> String {
 }
 
 fn add_commands(page: &mut Roff, command: &Command) {
-    let mut commands = command.get_subcommands().filter(|below| !below.is_hide_set()).peekable();
+    let mut commands = command.get_subcommands().peekable();
     if commands.peek().is_some() {
         page.control("SH", ["COMMANDS"]);
     }
