@@ -22,5 +22,5 @@ pub struct Args {
 /// # Errors
 /// In words for the user.
 pub fn run(args: Args, _format: Format) -> Result<ExitCode, CliError> {
-    Ok(driver::run(Source { line: args.options, file: args.config })?)
+    Ok(driver::run(Source::agent(args.options, args.config))?)
 }

@@ -8,6 +8,7 @@ pub mod agent;
 pub mod board_info;
 pub mod fabric_argument;
 pub mod lab_plan;
+pub mod node;
 pub mod output;
 pub mod sim;
 pub mod topology;
@@ -50,6 +51,8 @@ pub enum Command {
     Sim(sim::Args),
     /// Run the agent of one interface.
     Agent(agent::Args),
+    /// Run crossbar and agent of a machine that is cabled to others directly, without a switch.
+    Node(node::Args),
     /// Run a software crossbar.
     Xbar(xbar::Args),
     /// Show the state of this machine's agents.
@@ -73,6 +76,7 @@ pub fn main() -> ExitCode {
         Command::Topology(args) => topology::run(args, format),
         Command::Sim(args) => sim::run(args, format),
         Command::Agent(args) => agent::run(args, format),
+        Command::Node(args) => node::run(args, format),
         Command::Xbar(args) => xbar::run(args, format),
         Command::BoardInfo(args) => board_info::run(args, format),
         Command::LabPlan(args) => lab_plan::run(&args, format),

@@ -118,7 +118,7 @@ impl Monitor {
     }
 }
 
-fn open_netlink(flags: SocketFlags, groups: u32) -> io::Result<OwnedFd> {
+pub(super) fn open_netlink(flags: SocketFlags, groups: u32) -> io::Result<OwnedFd> {
     let flags = flags | SocketFlags::CLOEXEC;
     // No protocol named is protocol 0, NETLINK_ROUTE.
     let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;

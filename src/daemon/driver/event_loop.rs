@@ -11,6 +11,7 @@ use mapper_proto::wire::{FrameError, Printer};
 use mapper_proto::{Instant, Mac};
 use tracing::{Level, debug, enabled, error, info, trace, warn};
 
+use super::attachment::Attachment;
 use super::computation::{Computation, Computed, Task};
 use super::with_causes;
 use crate::daemon::DaemonError;
@@ -22,7 +23,6 @@ use crate::daemon::signals::{Signal, Signals};
 use crate::daemon::status::{Board, StatusServer, Surroundings, state_name};
 use crate::link::ethernet::{Frame, MAX_FRAME_BYTES};
 use crate::link::interface::{Change, Monitor};
-use crate::link::port::Port;
 use crate::routing;
 
 /// Frames taken in before timers and sockets have their turn.
@@ -39,11 +39,11 @@ pub(super) struct Driver {
     /// Where `config` came from.
     pub(super) source: Source,
     pub(super) config: Config,
-    pub(super) port: Port,
+    pub(super) attachment: Attachment,
+    pub(super) notifier: Notifier,
     pub(super) mac: Mac,
     start: tokio::time::Instant,
     pub(super) agent: Agent,
-    pub(super) notifier: Notifier,
     /// The routes in use. Replaced whole.
     table: Option<RouteTable>,
     routing_failure: Option<String>,
@@ -61,14 +61,15 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    pub(super) fn new(source: Source, config: Config, port: Port, mac: Mac, seed: u64) -> Self {
+    pub(super) fn new(source: Source, config: Config, attachment: Attachment, seed: u64) -> Self {
+        let mac = attachment.mac;
         let settings = Settings { mac, ..config.settings.clone() };
         Self {
             agent: Agent::new(settings, seed, Instant::ZERO),
             notifier: Notifier::new(),
             source,
             config,
-            port,
+            attachment,
             mac,
             start: tokio::time::Instant::now(),
             table: None,
@@ -94,7 +95,7 @@ impl Driver {
         signals: &mut Signals,
     ) -> Result<(), DaemonError> {
         // What changed before the monitor was heard for the first time.
-        self.port.apply(&Change::Missed);
+        self.apply(&Change::Missed);
         let mut buffer = vec![0; MAX_FRAME_BYTES];
         loop {
             self.drain(None);
@@ -105,7 +106,7 @@ impl Driver {
             }
             let wake_at = self.wake_at();
             tokio::select! {
-                bytes = self.port.recv(&mut buffer) => self.take_frames(&mut buffer, bytes),
+                bytes = self.attachment.link.recv(&mut buffer) => self.take_frames(&mut buffer, bytes),
                 () = sleep_until(self.start, wake_at) => self.agent.handle_timeout(self.now()),
                 computed = self.computation.finished() => self.take_routes(computed),
                 client = server.accept() => match client {
@@ -113,7 +114,7 @@ impl Driver {
                     Err(error) => debug!(%error, "cannot accept on the status socket"),
                 },
                 changes = monitor.changes() => for change in changes? {
-                    self.port.apply(&change);
+                    self.apply(&change);
                 },
                 signal = signals.next() => match signal {
                     Signal::Stop => {
@@ -129,6 +130,14 @@ impl Driver {
                     Signal::ReopenLog => log::reopen(),
                 },
             }
+        }
+    }
+
+    /// Takes in a change of any interface.
+    fn apply(&self, change: &Change) {
+        self.attachment.link.apply(change);
+        if let Some(switch) = &self.attachment.crossbar {
+            switch.apply(change);
         }
     }
 
@@ -172,7 +181,7 @@ impl Driver {
                 self.agent.handle_frame(self.now(), frame.payload());
                 self.drain(Some(frame.source));
             }
-            match self.port.try_recv(buffer) {
+            match self.attachment.link.try_recv(buffer) {
                 Some(more) => bytes = more,
                 None => break,
             }
@@ -187,7 +196,7 @@ impl Driver {
                 let payload = [transmit.route.as_bytes(), &transmit.frame[..]].concat();
                 trace!(frame = %Printer::new(&payload), "sent");
             }
-            self.port.send(transmit.route.as_bytes(), &transmit.frame);
+            self.attachment.link.send(transmit.route.as_bytes(), &transmit.frame);
         }
         while let Some(event) = self.agent.poll_event() {
             self.act_on(event, source);
@@ -291,12 +300,12 @@ impl Driver {
     fn board(&self) -> Board {
         let around = Surroundings {
             unit: self.config.unit,
-            interface: self.port.name(),
+            interface: self.attachment.link.name(),
             host_type: self.config.settings.host_type,
-            carrier: self.port.carrier(),
+            carrier: self.attachment.link.carrier(),
             routes: self.table.as_ref().map_or(0, RouteTable::count),
             routing_failure: self.routing_failure.as_deref(),
-            traffic: self.port.traffic(),
+            traffic: self.attachment.link.traffic(),
             now: self.now(),
         };
         Board::new(&self.agent.status(), around)

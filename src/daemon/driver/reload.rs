@@ -11,7 +11,7 @@ use crate::daemon::options::Config;
 /// The keys that differ but count only at start.
 fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
     let differs = [
-        ("interface", old.interface != new.interface),
+        ("interface or ports", old.interface != new.interface),
         ("ethertype or destination", old.marking != new.marking),
         ("seed", old.seed != new.seed),
         ("unit", old.unit != new.unit),
@@ -32,6 +32,7 @@ fn without_restart(old: &Config, new: Config) -> Config {
     let old = old.clone();
     Config {
         interface: old.interface,
+        ports: old.ports,
         marking: old.marking,
         seed: old.seed,
         unit: old.unit,

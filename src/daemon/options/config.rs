@@ -11,8 +11,10 @@ use crate::link::ethernet::Marking;
 /// What an agent's daemon needs to know: the options, with defaults where nothing was set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// The network interface.
+    /// The network interface; a node is called by all its ports.
     pub interface: String,
+    /// The interfaces of a node's crossbar; none for an agent alone.
+    pub ports: Vec<String>,
     /// How frames are marked.
     pub marking: Marking,
     /// The agent's settings; the address is not known before the interface is opened.

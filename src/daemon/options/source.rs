@@ -7,12 +7,20 @@ use thiserror::Error;
 use super::{Config, ConfigFileError, Options, OptionsError};
 
 /// A command line, and the configuration file that it names.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Source {
-    /// What the command line says. It wins.
-    pub line: Options,
-    /// The configuration file.
-    pub file: Option<PathBuf>,
+    line: Options,
+    file: Option<PathBuf>,
+    role: Role,
+}
+
+/// What is configured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// An agent at an interface.
+    Agent,
+    /// A crossbar and an agent behind it.
+    Node,
 }
 
 /// A configuration that cannot be used.
@@ -27,12 +35,22 @@ pub enum ConfigError {
 }
 
 impl Source {
+    /// That of `mapper agent`. The command line wins over the file.
+    pub fn agent(line: Options, file: Option<PathBuf>) -> Self {
+        Self { line, file, role: Role::Agent }
+    }
+
+    /// That of `mapper node`. The command line wins over the file.
+    pub fn node(line: Options, file: Option<PathBuf>) -> Self {
+        Self { line, file, role: Role::Node }
+    }
+
     /// Reads the file, if there is one, and puts both together.
     ///
     /// # Errors
     /// If the file cannot be read or is wrong, or the options do not make a configuration.
     pub fn read(&self) -> Result<Config, ConfigError> {
         let file = self.file.as_deref().map(Options::read).transpose()?.unwrap_or_default();
-        Ok(self.line.clone().or(file).resolve()?)
+        Ok(self.line.clone().or(file).resolve(self.role)?)
     }
 }
