@@ -18,9 +18,7 @@ use super::status::{Dropped, MappingCost, Sent};
 use super::twin::Twin;
 use super::verify::Cycle;
 use crate::map::{MapVersion, PortRef, Rank};
-use crate::wire::{
-    AgentState, Answer, FrameError, Message, Reason, Reply, Route, Scout, split_route,
-};
+use crate::wire::{AgentState, Answer, FrameError, Message, Reason, Reply, Route, Scout, split_route};
 use crate::{Instant, Mac};
 
 /// The parent that an agent without a map holds on to.

@@ -66,7 +66,12 @@ impl Explorer {
         let is_contested = |known: &KnownHost| {
             known.contested || claims.get(&known.host.mac).is_some_and(|&claims| claims > 1)
         };
-        (0..).zip(self.known.hosts()).skip(1).filter(|(_, known)| is_contested(known)).map(|(i, _)| i).collect()
+        (0..)
+            .zip(self.known.hosts())
+            .skip(1)
+            .filter(|(_, known)| is_contested(known))
+            .map(|(i, _)| i)
+            .collect()
     }
 
     /// The contested ports of the map to be. `place` tells where a host is.
@@ -119,7 +124,9 @@ impl Explorer {
     ) -> Result<(), ExploreError> {
         let known = self.known.hosts()[host as usize];
         match outcome {
-            Some(Outcome::Host(met)) if (met.host.mac, met.session) == (known.host.mac, known.session) => Ok(()),
+            Some(Outcome::Host(met)) if (met.host.mac, met.session) == (known.host.mac, known.session) => {
+                Ok(())
+            }
             None if sent + 1 < self.settings.probe_tries => {
                 self.confirmations.todo.push_back((host, sent + 1));
                 Ok(())

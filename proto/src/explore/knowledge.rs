@@ -15,8 +15,8 @@
 use std::collections::BTreeMap;
 
 use super::ExploreError;
-use super::xbar::{Stage, Tag, XbarState};
 use super::contested::Met;
+use super::xbar::{Stage, Tag, XbarState};
 use crate::Mac;
 use crate::map::Host;
 use crate::wire::Stamp;

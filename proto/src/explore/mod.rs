@@ -36,9 +36,9 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use thiserror::Error;
 
-use crate::{Instant, Mac};
 use crate::map::{Host, Map, PortRef};
 use crate::wire::{ProbeKind, Route, Stamp};
+use crate::{Instant, Mac};
 
 pub use contested::Met;
 
@@ -355,7 +355,8 @@ impl Explorer {
 
     /// Nothing is left to ask: makes the map.
     fn finish(&mut self) {
-        let is_doubtful = self.incremental && (self.found_doubtful_xbar() || !self.contested_hosts().is_empty());
+        let is_doubtful =
+            self.incremental && (self.found_doubtful_xbar() || !self.contested_hosts().is_empty());
         if is_doubtful {
             return self.start_anew();
         }

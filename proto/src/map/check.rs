@@ -226,10 +226,7 @@ mod tests {
             defect(|map| map.contested[0].at = port(0, 1)),
             Err(MapDefect::PortTakenTwice(port(0, 1)))
         );
-        assert_eq!(
-            defect(|map| map.contested[1].at = port(9, 1)),
-            Err(MapDefect::NoSuchXbar(port(9, 1)))
-        );
+        assert_eq!(defect(|map| map.contested[1].at = port(9, 1)), Err(MapDefect::NoSuchXbar(port(9, 1))));
         assert_eq!(defect(|map| map.cables[1].b.port = 0), Err(MapDefect::CablesUnsorted(port(1, 3))));
         assert_eq!(defect(|map| map.cables.reverse()), Err(MapDefect::CablesUnsorted(port(0, 2))));
         assert_eq!(

@@ -86,7 +86,8 @@ mod tests {
 
     #[test]
     fn conflicts_name_the_address_every_place_and_what_to_do() {
-        let contested = |mac, xbar, port| Contested { mac: Mac::from_position(mac), at: PortRef { xbar, port } };
+        let contested =
+            |mac, xbar, port| Contested { mac: Mac::from_position(mac), at: PortRef { xbar, port } };
         let xbar = |tag| Xbar { ports: 8, tag, ports_known: true };
         let map = Map {
             xbars: vec![xbar(None), xbar(Some(0xfeed))],

@@ -76,7 +76,12 @@ impl Hostile {
             state: states[self.rng.random_range(0..states.len())],
             version: self.version(),
             pieces: if self.rng.random_bool(0.5) { u16::MAX } else { self.rng.random_range(0..=u16::MAX) },
-            flags: InfoFlags { subtree_complete: true, network_complete: true, printeur: true, contested: false },
+            flags: InfoFlags {
+                subtree_complete: true,
+                network_complete: true,
+                printeur: true,
+                contested: false,
+            },
         }
     }
 

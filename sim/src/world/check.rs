@@ -157,7 +157,8 @@ impl<C: RouteComputer> World<C> {
 
     /// Whether another live host of its part has its address, by what was found last.
     fn has_twin(&self, host: u32) -> bool {
-        let Some(parts) = self.matches.parts.as_ref().filter(|_| self.matches.shared.contains(&self.mac(host)))
+        let Some(parts) =
+            self.matches.parts.as_ref().filter(|_| self.matches.shared.contains(&self.mac(host)))
         else {
             return false;
         };

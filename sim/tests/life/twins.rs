@@ -42,7 +42,9 @@ fn twins_are_named_and_not_believed(lab: &mut Lab, a: &str, b: &str, at_ms: u64)
             panic!("{} does not say what is wrong: {status:?}", status.rank.mac);
         };
         assert_eq!((conflict.mac, conflict.places.len()), (mac, 2));
-        assert!(lines(lab, &status).iter().any(|line| line.contains("two hosts have this address: at port ")));
+        assert!(
+            lines(lab, &status).iter().any(|line| line.contains("two hosts have this address: at port "))
+        );
         assert!(!status.network_complete, "the network is not fully configured");
     }
     let holders = lab.statuses().into_iter().filter(|status| status.version == version);
@@ -141,7 +143,11 @@ fn twins_with_nobody_else() {
                 lab.run_to(ms(at_ms));
                 for name in ["h1", "h2"] {
                     let status = lab.status(name);
-                    assert_eq!((status.state, status.conflicts.len()), (AgentState::Isolated, 1), "{status:?}");
+                    assert_eq!(
+                        (status.state, status.conflicts.len()),
+                        (AgentState::Isolated, 1),
+                        "{status:?}"
+                    );
                     assert!(lines(&lab, &status)[0].contains("give one"));
                 }
             }

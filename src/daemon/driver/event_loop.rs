@@ -45,11 +45,11 @@ pub(super) struct Driver {
     start: tokio::time::Instant,
     pub(super) agent: Agent,
     /// The routes in use. Replaced whole.
-    table: Option<RouteTable>,
-    routing_failure: Option<String>,
+    pub(super) table: Option<RouteTable>,
+    pub(super) routing_failure: Option<String>,
     computation: Computation,
     /// The map in force or to come, and to whom the agent itself needs a route.
-    newest: Option<(Arc<Map>, Vec<Mac>)>,
+    pub(super) newest: Option<(Arc<Map>, Vec<Mac>)>,
     version_lines: RateLimit,
     drop_lines: RateLimit,
     /// Why the last map could not be stored, if so.
@@ -96,6 +96,7 @@ impl Driver {
     ) -> Result<(), DaemonError> {
         // What changed before the monitor was heard for the first time.
         self.apply(&Change::Missed);
+        self.follow_address();
         let mut buffer = vec![0; MAX_FRAME_BYTES];
         loop {
             self.drain(None);
@@ -113,9 +114,10 @@ impl Driver {
                     Ok(client) => drop(tokio::spawn(client.answer(self.board()))),
                     Err(error) => debug!(%error, "cannot accept on the status socket"),
                 },
-                changes = monitor.changes() => for change in changes? {
-                    self.apply(&change);
-                },
+                changes = monitor.changes() => {
+                    changes?.iter().for_each(|change| self.apply(change));
+                    self.follow_address();
+                }
                 signal = signals.next() => match signal {
                     Signal::Stop => {
                         info!("told to stop");
@@ -213,6 +215,7 @@ impl Driver {
             Event::MapInvalid { version, cause } => warn!(%version, cause, "the map no longer holds"),
             Event::Configured { version } => info!(%version, "configured"),
             Event::NetworkComplete { version } => self.network_complete(version),
+            Event::AddressContested { why } => self.leave_network(&why),
             Event::PathDown { path, reached } => debug!(path = path.0, reached, "a path is down"),
             Event::PathUp { path } => debug!(path = path.0, "a path is up again"),
             // Whatever it says: as a quoted string it cannot pass for a line of ours.
@@ -248,6 +251,9 @@ impl Driver {
     /// Computes the routes for a map, beside the loop.
     fn route(&mut self, map: Arc<Map>, neighbours: Vec<Mac>) {
         info!(version = %map.version, hosts = map.hosts.len(), xbars = map.xbars.len(), "map installed");
+        for conflict in map.address_conflicts() {
+            warn!(mac = %conflict.mac, "{conflict}");
+        }
         self.newest = Some((map, neighbours));
         self.route_again();
     }
@@ -275,6 +281,10 @@ impl Driver {
             }
         }
         let now = self.now();
+        if computed.as_ref().is_some_and(|computed| !self.is_newest(&computed.map)) {
+            debug!("routes of a map that counts no more");
+            return;
+        }
         match computed {
             None => error!("the computation of routes broke off"),
             Some(Computed { map, neighbours, table: Ok(table), .. }) => {

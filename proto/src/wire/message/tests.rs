@@ -30,11 +30,8 @@ fn state() -> impl Strategy<Value = AgentState> {
 }
 
 fn info() -> impl Strategy<Value = Info> {
-    let flags = any::<[bool; 4]>().prop_map(|[subtree_complete, network_complete, printeur, contested]| InfoFlags {
-        subtree_complete,
-        network_complete,
-        printeur,
-        contested,
+    let flags = any::<[bool; 4]>().prop_map(|[subtree_complete, network_complete, printeur, contested]| {
+        InfoFlags { subtree_complete, network_complete, printeur, contested }
     });
     (any::<u8>(), mac(), any::<u8>(), any::<u32>(), state(), version(), any::<u16>(), flags).prop_map(
         |(level, mac, host_type, session, state, version, pieces, flags)| Info {
@@ -125,7 +122,12 @@ fn sample_info() -> Info {
         state: AgentState::Configured,
         version: MapVersion { mac: Mac([2, 0, 0, 0, 0, 10]), counter: 0xc0ffee },
         pieces: 3,
-        flags: InfoFlags { subtree_complete: true, network_complete: false, printeur: true, contested: false },
+        flags: InfoFlags {
+            subtree_complete: true,
+            network_complete: false,
+            printeur: true,
+            contested: false,
+        },
     }
 }
 

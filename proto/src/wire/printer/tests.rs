@@ -53,9 +53,7 @@ fn probes_are_shown() {
     frame[frame::HEADER_BYTES] ^= 1;
     assert_eq!(
         printed(&[], &frame),
-        format!(
-            "- > probe identify #10 there 1 left 2 {FROM}, [stamp: the CRC-32 does not match], 93 bytes"
-        )
+        format!("- > probe identify #10 there 1 left 2 {FROM}, [stamp: the CRC-32 does not match], 93 bytes")
     );
 }
 

@@ -62,8 +62,8 @@ fn noise_begins_and_ends() {
 
 #[test]
 fn random_faults_are_drawn_alike_and_mended() {
-    let plan = parse("random 10 cut between 1s and 2s mend-after 500ms\nrandom 1 swap between 0s and 0s")
-        .unwrap();
+    let plan =
+        parse("random 10 cut between 1s and 2s mend-after 500ms\nrandom 1 swap between 0s and 0s").unwrap();
     let plant = Plant::new(&fabric(), Xbars::AsDescribed, 1).unwrap();
     let drawn = plan.draw(&plant, 4);
     assert_eq!(drawn, plan.draw(&plant, 4));
