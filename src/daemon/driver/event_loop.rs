@@ -47,11 +47,11 @@ pub(super) struct Driver {
     start: tokio::time::Instant,
     pub(super) agent: Agent,
     /// The routes in use. Replaced whole.
-    table: Option<RouteTable>,
-    routing_failure: Option<String>,
+    pub(super) table: Option<RouteTable>,
+    pub(super) routing_failure: Option<String>,
     computation: Computation,
     /// The map in force or to come, and to whom the agent itself needs a route.
-    newest: Option<(Arc<Map>, Vec<Mac>)>,
+    pub(super) newest: Option<(Arc<Map>, Vec<Mac>)>,
     version_lines: RateLimit,
     key_lines: RateLimit,
     drop_lines: RateLimit,
@@ -113,6 +113,7 @@ impl Driver {
     ) -> Result<(), DaemonError> {
         // What changed before the monitor was heard for the first time.
         self.apply(&Change::Missed);
+        self.follow_address();
         let mut buffer = vec![0; MAX_FRAME_BYTES];
         loop {
             self.drain(None);
@@ -134,9 +135,10 @@ impl Driver {
                     let text = metrics::render(&self.board(), &self.known, request.dialect());
                     request.answer(text);
                 }
-                changes = monitor.changes() => for change in changes? {
-                    self.apply(&change);
-                },
+                changes = monitor.changes() => {
+                    changes?.iter().for_each(|change| self.apply(change));
+                    self.follow_address();
+                }
                 signal = signals.next() => match signal {
                     Signal::Stop => {
                         info!("told to stop");
@@ -240,10 +242,7 @@ impl Driver {
             }
             Event::Configured { version } => info!(%version, "configured"),
             Event::NetworkComplete { version } => self.network_complete(version),
-            Event::AddressContested { why } => {
-                error!("{why}");
-                self.table = None;
-            }
+            Event::AddressContested { why } => self.leave_network(&why),
             Event::PathDown { path, reached } => debug!(path = path.0, reached, "a path is down"),
             Event::PathUp { path } => debug!(path = path.0, "a path is up again"),
             // Whatever it says: as a quoted string it cannot pass for a line of ours.
@@ -294,6 +293,9 @@ impl Driver {
         if self.exporter.is_wanted() {
             self.known.see(&map);
         }
+        for conflict in map.address_conflicts() {
+            warn!(mac = %conflict.mac, "{conflict}");
+        }
         self.newest = Some((map, neighbours));
         self.route_again();
     }
@@ -321,6 +323,10 @@ impl Driver {
             }
         }
         let now = self.now();
+        if computed.as_ref().is_some_and(|computed| !self.is_newest(&computed.map)) {
+            debug!("routes of a map that counts no more");
+            return;
+        }
         match computed {
             None => error!("the computation of routes broke off"),
             Some(Computed { map, neighbours, table: Ok(table), .. }) => {
