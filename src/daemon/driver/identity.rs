@@ -13,6 +13,10 @@ impl Driver {
     /// Takes the address that the interface has now. An agent with another address is another agent.
     pub(super) fn follow_address(&mut self) {
         let Some(mac) = self.attachment.link.mac().filter(|&mac| mac != self.mac) else { return };
+        if self.user_data.is_some() {
+            // The tap interface keeps its address, and others know the host by it.
+            return;
+        }
         warn!(old = %self.mac, new = %mac, "the interface has another address");
         if self.begin_anew(Settings { mac, ..self.config.settings.clone() }) {
             self.mac = mac;
