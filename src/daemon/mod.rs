@@ -5,6 +5,7 @@
 //! - [`map_file`]: the map as a file.
 //! - [`options`]: what the user may set, on the command line and in a configuration file.
 //! - [`status`]: the status socket: what it says, its bytes, server and client.
+//! - [`healing`]: what is known of dead cables before there is a new map.
 //! - [`interface_lock`]: one agent an interface.
 //! - [`process`]: running in the background: fork, pid file.
 //! - [`privileges`]: giving up what a running daemon does not need.
@@ -15,6 +16,7 @@
 pub mod driver;
 mod error;
 mod fork;
+pub mod healing;
 pub mod interface_lock;
 pub mod log;
 pub mod map_file;
