@@ -426,10 +426,12 @@ async fn read_user(user_data: &Option<UserData>, buffer: &mut [u8]) -> io::Resul
 
 /// Waits for a change at the own crossbar, for ever if there is none.
 async fn carrier_changed(carriers: &mut Option<(watch::Receiver<Carriers>, Carriers)>) {
-    match carriers {
-        Some((carriers, _)) if carriers.changed().await.is_ok() => {}
-        Some(_) | None => pending().await,
+    if let Some((carriers, _)) = carriers
+        && carriers.changed().await.is_ok()
+    {
+        return;
     }
+    pending().await
 }
 
 /// Waits until `at`, for ever if there is none.
