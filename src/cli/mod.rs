@@ -7,6 +7,7 @@
 pub mod agent;
 pub mod board_info;
 pub mod fabric_argument;
+pub mod key;
 pub mod lab_plan;
 pub mod node;
 pub mod output;
@@ -57,6 +58,8 @@ pub enum Command {
     Xbar(xbar::Args),
     /// Show the state of this machine's agents.
     BoardInfo(board_info::Args),
+    /// Make a key for a key file.
+    Key(key::Args),
     /// Print a fabric as lines that a shell can read, for scripts/lab.
     #[command(hide = true)]
     LabPlan(lab_plan::Args),
@@ -79,6 +82,7 @@ pub fn main() -> ExitCode {
         Command::Node(args) => node::run(args, format),
         Command::Xbar(args) => xbar::run(args, format),
         Command::BoardInfo(args) => board_info::run(args, format),
+        Command::Key(args) => key::run(args, format),
         Command::LabPlan(args) => lab_plan::run(&args, format),
     };
     result.unwrap_or_else(|error| {

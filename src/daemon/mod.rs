@@ -3,6 +3,7 @@
 //! - [`driver`]: the loop that drives one agent.
 //! - [`routes`]: this host's routes for one map, computed and proved beside the loop.
 //! - [`map_file`]: the map as a file.
+//! - [`keys`]: key files.
 //! - [`options`]: what the user may set, on the command line and in a configuration file.
 //! - [`status`]: the status socket: what it says, its bytes, server and client.
 //! - [`interface_lock`]: one agent an interface.
@@ -16,6 +17,7 @@ pub mod driver;
 mod error;
 mod fork;
 pub mod interface_lock;
+pub mod keys;
 pub mod log;
 pub mod map_file;
 pub mod notify;

@@ -59,7 +59,7 @@ async fn serve(source: Source, config: Config, starter: Option<Starter>) -> Resu
     // The monitor first: then no change is missed between looking and listening.
     let monitor = Monitor::new()?;
     let attachment = Attachment::open(&config)?;
-    let server = StatusServer::bind(&config.run_dir, config.unit)?;
+    let server = StatusServer::bind(&config.run_dir, config.unit, config.group.as_deref())?;
     privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })?;
     // As it will be written: without the privileges.
     if let Some(path) = &config.map_file {
