@@ -2,6 +2,8 @@
 //!
 //! - [`cli`]: one file a subcommand.
 //! - [`daemon`]: the tokio driver of an agent: timers, status socket, pid file, signals.
+//! - [`data`]: IP over the fabric: user frames from one host to another, without I/O.
+//! - [`doctor`]: what keeps an agent from working on this machine.
 //! - [`xbar`]: the software crossbar.
 //! - [`link`]: sends and receives frames for an agent.
 //! - [`formats`]: fabrics, routes and tables as files.
@@ -9,6 +11,8 @@
 
 pub mod cli;
 pub mod daemon;
+pub mod data;
+pub mod doctor;
 pub mod formats;
 pub mod link;
 pub mod routing;

@@ -19,6 +19,9 @@ pub struct Args {
     /// An interface, or a port number and an interface. Without a number it is the next port.
     #[arg(long = "port", value_name = "[N=]IF", required = true)]
     interfaces: Vec<PortArg>,
+    /// The crossbar's name on this machine [default: its first interface].
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
     /// Number of the first port [default: the lower of 1 and the lowest port named].
     #[arg(long, value_name = "N")]
     first_port: Option<u8>,
@@ -146,7 +149,9 @@ impl Args {
             return Err(PortsError::Outside { port, first_port, ports });
         }
         let defaults = Marking::default();
+        let first_interface = || interfaces.first().map(|(_, name)| name.clone()).unwrap_or_default();
         Ok(Config {
+            name: self.name.unwrap_or_else(first_interface),
             first_port,
             ports,
             kind: match self.kind {

@@ -7,7 +7,9 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::interface_lock::InterfaceLockError;
+use super::metrics::MetricsError;
 use super::options::ConfigError;
+use super::privileges::PrivilegesError;
 use super::process::ProcessError;
 use super::status::StatusSocketError;
 use crate::link::LinkError;
@@ -27,9 +29,15 @@ pub enum DaemonError {
     /// It cannot run in the background.
     #[error(transparent)]
     Process(#[from] ProcessError),
+    /// It would run with more privileges than it needs.
+    #[error(transparent)]
+    Privileges(#[from] PrivilegesError),
     /// The status socket cannot be served.
     #[error(transparent)]
     Status(#[from] StatusSocketError),
+    /// Metrics cannot be had where they were wanted.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
     /// The log file cannot be opened.
     #[error("cannot open {}", path.display())]
     Log {

@@ -11,8 +11,10 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use super::batch::{BATCH_FRAMES, Batch};
 use super::interface::Interface;
-use super::{LinkError, packet_socket, readiness};
+use super::unsent::Unsent;
+use super::{LinkError, mmsg, packet_socket, readiness};
 
 /// Bytes of the Ethernet header: destination, source, EtherType.
 pub const HEADER_BYTES: usize = 14;
@@ -33,6 +35,17 @@ pub struct Marking {
 impl Default for Marking {
     fn default() -> Self {
         Self { ethertype: 0x88b5, destination: Mac([0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e]) }
+    }
+}
+
+impl Marking {
+    /// The Ethernet header of what `source` sends.
+    pub(super) fn header(self, source: Mac) -> [u8; HEADER_BYTES] {
+        let mut header = [0; HEADER_BYTES];
+        header[..6].copy_from_slice(&self.destination.0);
+        header[6..12].copy_from_slice(&source.0);
+        header[12..].copy_from_slice(&self.ethertype.to_be_bytes());
+        header
     }
 }
 
@@ -84,12 +97,7 @@ impl EthernetSocket {
         packet_socket::add_membership(&socket, interface.index, marking.destination)
             .map_err(failed("asking it to accept the destination address"))?;
         let socket = readiness::watch(socket).map_err(failed("watching the raw socket on it"))?;
-
-        let mut header = [0; HEADER_BYTES];
-        header[..6].copy_from_slice(&marking.destination.0);
-        header[6..12].copy_from_slice(&interface.mac.0);
-        header[12..].copy_from_slice(&marking.ethertype.to_be_bytes());
-        Ok(Self { socket, header })
+        Ok(Self { socket, header: marking.header(interface.mac) })
     }
 
     /// Waits for a frame and puts it into `buffer`; returns how long it is. One longer than the
@@ -109,31 +117,69 @@ impl EthernetSocket {
         self.socket.try_io(Interest::READABLE, |mut socket| socket.read(buffer))
     }
 
+    /// Waits for frames and puts as many as there are and as it holds into `batch`, which is
+    /// emptied before.
+    ///
+    /// # Errors
+    /// As [`Self::recv`].
+    pub async fn recv_batch(&self, batch: &mut Batch) -> io::Result<()> {
+        self.socket.async_io(Interest::READABLE, |socket| mmsg::recv(socket, batch)).await
+    }
+
+    /// Like [`Self::recv_batch`], but does not wait.
+    ///
+    /// # Errors
+    /// `WouldBlock` if no frame is there, else as [`Self::recv`].
+    pub fn try_recv_batch(&self, batch: &mut Batch) -> io::Result<()> {
+        self.socket.try_io(Interest::READABLE, |socket| mmsg::recv(socket, batch))
+    }
+
+    /// Frames that the kernel lost since this was last asked, as they arrived faster than they were
+    /// taken.
+    pub fn take_overruns(&self) -> u64 {
+        packet_socket::take_drops(self.socket.get_ref()).map_or(0, u64::from)
+    }
+
+    /// The Ethernet header of what this interface sends itself.
+    pub const fn header(&self) -> &[u8; HEADER_BYTES] {
+        &self.header
+    }
+
     /// Sends a payload in two parts behind this interface's own header. Never waits.
     ///
     /// # Errors
     /// If the kernel does not take it: no room, too long for the interface, interface down.
     pub fn send(&self, route: &[u8], frame: &[u8]) -> io::Result<()> {
-        self.write(&[IoSlice::new(&self.header), IoSlice::new(route), IoSlice::new(frame)])
-    }
-
-    /// Sends a frame on: the Ethernet header that it came with, and what is left of its payload.
-    ///
-    /// # Errors
-    /// As [`Self::send`].
-    pub fn forward(&self, header: &[u8], payload: &[u8]) -> io::Result<()> {
-        self.write(&[IoSlice::new(header), IoSlice::new(payload)])
-    }
-
-    fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {
-        let sent = match self.socket.get_ref().send_vectored(parts) {
+        let parts = [IoSlice::new(&self.header), IoSlice::new(route), IoSlice::new(frame)];
+        let sent = match self.socket.get_ref().send_vectored(&parts) {
             // It may only be the news, not heard until now, that the interface was down once.
             Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => {
-                self.socket.get_ref().send_vectored(parts)
+                self.socket.get_ref().send_vectored(&parts)
             }
             sent => sent,
         };
         sent.map(drop)
+    }
+
+    /// Sends frames, each as Ethernet header and payload, in order; calls `unsent` for each that
+    /// the kernel does not take. Never waits.
+    pub fn send_batch(&self, frames: &[[IoSlice<'_>; 2]], mut unsent: impl FnMut(usize, Unsent)) {
+        let mut next = 0;
+        let mut heard_of_down = false;
+        while next < frames.len() {
+            let end = frames.len().min(next + BATCH_FRAMES);
+            match mmsg::send(self.socket.get_ref(), &frames[next..end]) {
+                Ok(sent) => next += sent,
+                // As in `send`.
+                Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) && !heard_of_down => {
+                    heard_of_down = true;
+                }
+                Err(error) => {
+                    unsent(next, Unsent::from_error(&error));
+                    next += 1;
+                }
+            }
+        }
     }
 }
 

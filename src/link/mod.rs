@@ -3,16 +3,31 @@
 //! - [`interface`]: what the kernel knows of a network interface, and what changes (rtnetlink).
 //! - [`ethernet`]: raw Ethernet frames of one EtherType over one interface (`AF_PACKET`).
 //! - [`port`]: an interface that may vanish and return, with the socket on it.
+//! - [`tap`]: an interface whose frames the kernel hands to this process.
+//! - [`internal`]: a cable inside the process.
+//! - [`Link`]: either of the two.
+//! - [`batch`]: many frames at one go.
 
+mod any;
+pub mod batch;
 pub mod ethernet;
 pub mod interface;
+pub mod internal;
+mod mmsg;
 mod packet_socket;
 pub mod port;
 mod readiness;
+mod set_link;
+pub mod tap;
+mod tun;
+mod unsent;
 
 use std::io;
 
 use thiserror::Error;
+
+pub use any::Link;
+pub use unsent::Unsent;
 
 /// An interface that cannot be used: which, why, and what to do.
 #[derive(Debug, Error)]

@@ -1,4 +1,4 @@
-//! The two calls on an `AF_PACKET` socket (packet(7)) for which no safe crate has an interface.
+//! The calls on an `AF_PACKET` socket (packet(7)) for which no safe crate has an interface.
 #![allow(unsafe_code, reason = "neither rustix nor socket2 builds sockaddr_ll or packet_mreq")]
 
 use std::io;
@@ -57,4 +57,22 @@ pub(super) fn add_membership(socket: &Socket, index: u32, address: Mac) -> io::R
         )
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Frames that the kernel could not queue for the socket since this was last asked.
+pub(super) fn take_drops(socket: &Socket) -> io::Result<u32> {
+    let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+    let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
+    // SAFETY: the pointers are those of a live tpacket_stats, which is what this option gives, and
+    // of its length.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+            (&raw mut statistics).cast(),
+            &raw mut length,
+        )
+    };
+    if result == 0 { Ok(statistics.tp_drops) } else { Err(io::Error::last_os_error()) }
 }

@@ -1,7 +1,7 @@
 //! An interface that may vanish and return, with the socket on it.
 
 use std::cell::{Cell, RefCell};
-use std::io;
+use std::io::{self, IoSlice};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -9,9 +9,10 @@ use mapper_proto::Mac;
 use tokio::sync::Notify;
 use tracing::{error, info, warn};
 
-use super::LinkError;
-use super::ethernet::{EthernetSocket, Marking};
+use super::batch::{Batch, SendQueue};
+use super::ethernet::{EthernetSocket, HEADER_BYTES, Marking};
 use super::interface::{Change, Interface};
+use super::{LinkError, Unsent};
 
 /// After an error that should not be, wait this long before the socket is read again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -21,10 +22,28 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 pub struct Traffic {
     /// Frames that arrived.
     pub received: u64,
+    /// Bytes that arrived, with the Ethernet headers.
+    pub received_bytes: u64,
+    /// Frames that the kernel lost, as they arrived faster than they were taken.
+    pub overruns: u64,
     /// Frames that the kernel took.
     pub sent: u64,
+    /// Bytes that the kernel took, with the Ethernet headers.
+    pub sent_bytes: u64,
     /// Frames that the kernel did not take: no room, too long, interface down or gone.
     pub unsent: u64,
+}
+
+impl Traffic {
+    pub(super) const fn count_received(&mut self, frames: usize, bytes: usize) {
+        self.received += frames as u64;
+        self.received_bytes += bytes as u64;
+    }
+
+    pub(super) const fn count_sent(&mut self, frames: usize, bytes: usize) {
+        self.sent += frames as u64;
+        self.sent_bytes += bytes as u64;
+    }
 }
 
 /// One interface, by name. While it does not exist there is nothing to receive, and what is sent
@@ -39,9 +58,9 @@ pub struct Port {
     socket: RefCell<Option<Rc<EthernetSocket>>>,
     socket_changed: Notify,
     carrier: Cell<bool>,
-    received: Cell<u64>,
-    sent: Cell<u64>,
-    unsent: Cell<u64>,
+    mtu: Cell<u32>,
+    traffic: Cell<Traffic>,
+    queue: RefCell<SendQueue>,
 }
 
 impl Port {
@@ -57,9 +76,9 @@ impl Port {
             socket: RefCell::new(None),
             socket_changed: Notify::new(),
             carrier: Cell::new(false),
-            received: Cell::new(0),
-            sent: Cell::new(0),
-            unsent: Cell::new(0),
+            mtu: Cell::new(0),
+            traffic: Cell::default(),
+            queue: RefCell::default(),
         };
         if let Some(interface) = Interface::look_up(name)? {
             port.attach(&interface)?;
@@ -98,9 +117,21 @@ impl Port {
         self.carrier.get()
     }
 
+    /// Whether the interface exists.
+    pub fn exists(&self) -> bool {
+        self.index.get().is_some()
+    }
+
+    /// Most bytes behind the Ethernet header; `None` if the interface does not exist.
+    pub fn mtu(&self) -> Option<u32> {
+        self.exists().then(|| self.mtu.get())
+    }
+
     /// What went over it.
     pub fn traffic(&self) -> Traffic {
-        Traffic { received: self.received.get(), sent: self.sent.get(), unsent: self.unsent.get() }
+        let lost = self.socket.borrow().as_ref().map_or(0, |socket| socket.take_overruns());
+        self.count(|traffic| traffic.overruns += lost);
+        self.traffic.get()
     }
 
     /// Takes in a change of any interface. Returns whether this port's carrier changed.
@@ -127,6 +158,38 @@ impl Port {
 
     /// Waits for a frame and puts it into `buffer`; returns how long it is.
     pub async fn recv(&self, buffer: &mut [u8]) -> usize {
+        let bytes = self.receive(async |socket| socket.recv(buffer).await).await;
+        self.count(|traffic| traffic.count_received(1, bytes));
+        bytes
+    }
+
+    /// Like [`Self::recv`], but `None` if no frame is there.
+    pub fn try_recv(&self, buffer: &mut [u8]) -> Option<usize> {
+        let bytes = self.socket.borrow().as_ref()?.try_recv(buffer).ok()?;
+        self.count(|traffic| traffic.count_received(1, bytes));
+        Some(bytes)
+    }
+
+    /// Waits for frames and puts as many as there are and as it holds into `batch`, which is
+    /// emptied before.
+    pub async fn recv_batch(&self, batch: &mut Batch) {
+        self.receive(async |socket| socket.recv_batch(batch).await).await;
+        self.count(|traffic| traffic.count_received(batch.len(), batch.total_bytes()));
+    }
+
+    /// Like [`Self::recv_batch`], but does not wait; returns whether a frame is there.
+    pub fn try_recv_batch(&self, batch: &mut Batch) -> bool {
+        batch.clear();
+        if let Some(socket) = self.socket.borrow().as_ref() {
+            // An error that should not be is met again, and logged, when next waiting.
+            let _nothing_or_error = socket.try_recv_batch(batch);
+        }
+        self.count(|traffic| traffic.count_received(batch.len(), batch.total_bytes()));
+        !batch.is_empty()
+    }
+
+    /// Receives from the socket there is, as soon as there is one and it has something.
+    async fn receive<R>(&self, mut receive: impl AsyncFnMut(&EthernetSocket) -> io::Result<R>) -> R {
         loop {
             let socket = self.socket.borrow().clone();
             let Some(socket) = socket else {
@@ -134,42 +197,76 @@ impl Port {
                 continue;
             };
             let result = tokio::select! {
-                result = socket.recv(buffer) => result,
+                result = receive(&socket) => result,
                 // A socket on an interface that is gone stays silent for ever.
                 () = self.socket_changed.notified() => continue,
             };
             match result {
-                Ok(bytes) => {
-                    self.received.set(self.received.get() + 1);
-                    return bytes;
-                }
+                Ok(received) => return received,
                 Err(error) => self.after_error(&error).await,
             }
         }
     }
 
-    /// Like [`Self::recv`], but `None` if no frame is there.
-    pub fn try_recv(&self, buffer: &mut [u8]) -> Option<usize> {
-        let bytes = self.socket.borrow().as_ref()?.try_recv(buffer).ok()?;
-        self.received.set(self.received.get() + 1);
-        Some(bytes)
-    }
-
     /// Sends a payload in two parts. What cannot be sent is lost and counted.
     pub fn send(&self, route: &[u8], frame: &[u8]) {
-        self.count(self.socket.borrow().as_ref().is_some_and(|socket| socket.send(route, frame).is_ok()));
+        let sent = self.socket.borrow().as_ref().is_some_and(|socket| socket.send(route, frame).is_ok());
+        self.count(|traffic| match sent {
+            true => traffic.count_sent(1, HEADER_BYTES + route.len() + frame.len()),
+            false => traffic.unsent += 1,
+        });
     }
 
-    /// Sends a frame on: the header that it came with, and what is left of its payload. What cannot be sent is lost and counted.
-    pub fn forward(&self, header: &[u8], payload: &[u8]) {
-        self.count(
-            self.socket.borrow().as_ref().is_some_and(|socket| socket.forward(header, payload).is_ok()),
-        );
+    /// As [`Self::send`], but the frame may wait for [`Self::flush`], and leaves with others. What
+    /// is sent at once overtakes it.
+    pub fn queue(&self, route: &[u8], frame: &[u8]) {
+        let full = match self.socket.borrow().as_ref() {
+            None => return self.count(|traffic| traffic.unsent += 1),
+            Some(socket) => {
+                let mut queue = self.queue.borrow_mut();
+                queue.push([socket.header(), route, frame]);
+                queue.is_full()
+            }
+        };
+        if full {
+            self.flush();
+        }
     }
 
-    fn count(&self, sent: bool) {
-        let counter = if sent { &self.sent } else { &self.unsent };
-        counter.set(counter.get() + 1);
+    /// Sends what was queued.
+    pub fn flush(&self) {
+        let mut queue = self.queue.borrow_mut();
+        if !queue.is_empty() {
+            self.forward_batch(&queue.frames(), |_, _| {});
+            queue.clear();
+        }
+    }
+
+    /// Sends frames on, each as Ethernet header and payload, in order; calls `unsent` for each
+    /// that is lost.
+    pub fn forward_batch(&self, frames: &[[IoSlice<'_>; 2]], mut unsent: impl FnMut(usize, Unsent)) {
+        let bytes = |parts: &[IoSlice<'_>; 2]| parts[0].len() + parts[1].len();
+        let (mut lost, mut lost_bytes) = (0, 0);
+        let mut lose = |nth: usize, why| {
+            lost += 1;
+            lost_bytes += frames.get(nth).map_or(0, bytes);
+            unsent(nth, why);
+        };
+        match self.socket.borrow().as_ref() {
+            Some(socket) => socket.send_batch(frames, lose),
+            None => (0..frames.len()).for_each(|nth| lose(nth, Unsent::Down)),
+        }
+        let total_bytes: usize = frames.iter().map(bytes).sum();
+        self.count(|traffic| {
+            traffic.count_sent(frames.len() - lost, total_bytes - lost_bytes);
+            traffic.unsent += lost as u64;
+        });
+    }
+
+    fn count(&self, change: impl FnOnce(&mut Traffic)) {
+        let mut traffic = self.traffic.get();
+        change(&mut traffic);
+        self.traffic.set(traffic);
     }
 
     fn attach_or_log(&self, interface: &Interface) {
@@ -190,6 +287,7 @@ impl Port {
             self.socket_changed.notify_one();
         }
         self.carrier.set(interface.carrier);
+        self.mtu.set(interface.mtu);
         Ok(())
     }
 

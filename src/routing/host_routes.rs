@@ -5,7 +5,7 @@ use mapper_proto::map::PortRef;
 use mapper_proto::wire::{Element, Route};
 use thiserror::Error;
 
-use super::engines::dispersive;
+use super::engines::dispersive::{self, Beyond};
 use super::{Attachment, Far, Orientation, Topology};
 
 /// What a user may set of a host's routes.
@@ -130,6 +130,9 @@ pub struct HostRoutes {
     pub(super) risen: Vec<u64>,
     /// For each xbar, the searches (a bit each) whose route there is like no earlier one's.
     pub(super) distinct: Vec<u64>,
+    /// For each xbar, the searches (a bit each) whose route there crosses a dead cable; empty if
+    /// no cable is known dead.
+    pub(super) lost: Vec<u64>,
 }
 
 impl HostRoutes {
@@ -145,7 +148,7 @@ impl HostRoutes {
         from: u32,
         options: &Options,
     ) -> Result<Self, RoutingError> {
-        dispersive::compute(topology, orientation, from, options)
+        dispersive::compute(topology, orientation, from, options, Beyond::Refused)
     }
 
     /// The host whose routes these are.
@@ -163,9 +166,10 @@ impl HostRoutes {
         match (self.source, topology.attachment(to)) {
             _ if to == self.from => 0,
             (Source::Host(other), _) => usize::from(other == to),
-            (Source::Xbar(_), Attachment::Port(at)) => {
-                self.distinct_to(at.xbar).count_ones().min(self.options.passes.into()) as usize
-            }
+            (Source::Xbar(_), Attachment::Port(at)) => match self.lost_to(at.xbar) {
+                0 => self.distinct_to(at.xbar).count_ones().min(self.options.passes.into()) as usize,
+                _ => self.searches_to(topology, to, at.xbar).count_ones() as usize,
+            },
             _ => 0,
         }
     }
@@ -215,7 +219,7 @@ impl HostRoutes {
     pub fn memory_bytes(&self) -> usize {
         size_of::<Self>()
             + self.entries.capacity()
-            + (self.risen.capacity() + self.distinct.capacity()) * size_of::<u64>()
+            + (self.risen.capacity() + self.distinct.capacity() + self.lost.capacity()) * size_of::<u64>()
     }
 
     /// The searches (a bit each) that serve a host at an xbar.
@@ -223,11 +227,21 @@ impl HostRoutes {
         let neighbours = topology.hosts_of(xbar);
         let turn = neighbours.binary_search(&to).unwrap_or_default();
         let passes = usize::from(self.options.passes);
-        window(self.distinct_to(xbar), self.first_turn(xbar) + turn * passes, passes)
+        let start = self.first_turn(xbar) + turn * passes;
+        let (all, lost) = (self.distinct_to(xbar), self.lost_to(xbar));
+        // Routes that are left stay with their hosts; whose are all lost gets those of others.
+        match window(all, start, passes) & !lost {
+            0 if lost != 0 => window(all & !lost, start, passes),
+            kept => kept,
+        }
     }
 
     /// The searches (a bit each) that serve any host at an xbar.
     pub(super) fn searches_used(&self, topology: &Topology, xbar: u32) -> u64 {
+        if self.lost_to(xbar) != 0 {
+            let hosts = topology.hosts_of(xbar).iter();
+            return hosts.fold(0, |used, &host| used | self.searches_to(topology, host, xbar));
+        }
         let hosts = topology.hosts_of(xbar).len() - usize::from(self.starts_at(xbar));
         let routes = hosts * usize::from(self.options.passes);
         window(self.distinct_to(xbar), self.first_turn(xbar), routes)
@@ -263,6 +277,11 @@ impl HostRoutes {
     /// cabled to no xbar.
     fn distinct_to(&self, xbar: u32) -> u64 {
         self.distinct.get(xbar as usize).copied().unwrap_or_default()
+    }
+
+    /// The searches (a bit each) whose route to an xbar crosses a dead cable.
+    fn lost_to(&self, xbar: u32) -> u64 {
+        self.lost.get(xbar as usize).copied().unwrap_or_default()
     }
 
     /// Whose turn it is first at an xbar: not the same search everywhere.
@@ -354,6 +373,19 @@ pub fn turns(topology: &Topology, from: u32, hops: &[PortRef]) -> Result<Vec<(Po
 /// If the hops do not follow the cables, or a plain xbar would have to turn by more than 31 ports.
 pub fn wire_route(topology: &Topology, from: u32, hops: &[PortRef]) -> Result<Route, RoutingError> {
     turns(topology, from, hops)?.into_iter().map(|(arrival, out)| element(topology, arrival, out)).collect()
+}
+
+/// The way back of a route as it travels: from the host that the hops lead to, through the same
+/// xbars. What is legal one way is legal the other way.
+///
+/// # Errors
+/// As [`wire_route`].
+pub fn wire_way_back(topology: &Topology, from: u32, hops: &[PortRef]) -> Result<Route, RoutingError> {
+    let turns = turns(topology, from, hops)?;
+    let back = |(arrival, out): (PortRef, u8)| {
+        element(topology, PortRef { xbar: arrival.xbar, port: out }, arrival.port)
+    };
+    turns.into_iter().rev().map(back).collect()
 }
 
 fn element(topology: &Topology, arrival: PortRef, out: u8) -> Result<Element, RoutingError> {

@@ -7,6 +7,8 @@
 //!    by an engine of [`engines`].
 //! 4. [`prove_host`] proves a table against the shared orientation; [`UnionProof`] searches the
 //!    channel dependencies of any number of tables for a cycle, without trusting an orientation.
+//! 5. [`repair`] routes around dead cables at once, proved to be safe beside the routes of hosts that
+//!    know of other dead cables, or of none.
 //!
 //! A host's route is a list of hops: the [`mapper_proto::map::PortRef`]s to leave by, one an xbar.
 
@@ -17,12 +19,14 @@ mod host_routes;
 mod orientation;
 mod proof;
 mod quality;
+mod repair;
 #[cfg(test)]
 mod tests;
 mod topology;
 
-pub use host_routes::{HostRoutes, Options, RoutingError, turns, wire_route};
+pub use host_routes::{HostRoutes, Options, RoutingError, turns, wire_route, wire_way_back};
 pub use orientation::{Direction, Orientation, Shape};
-pub use proof::{Cycle, Proof, UnionProof, Violation, prove_host, walk};
+pub use proof::{Cycle, Proof, UnionProof, Violation, prove_host, prove_routes, walk};
 pub use quality::ChannelLoads;
+pub use repair::{LiveRoutes, OutOfReach, RepairError, repair};
 pub use topology::{Attachment, Far, Topology, TopologyError};

@@ -1,5 +1,7 @@
 //! A fabric as flat arrays, for search and for proof.
 
+mod cut;
+
 use std::ops::Range;
 
 use mapper_proto::Mac;
@@ -70,6 +72,8 @@ pub struct Topology {
     phantoms: Vec<bool>,
     tagged: Vec<bool>,
     component: Vec<u32>,
+    /// Channels whose cable is dead; empty if none is.
+    dead: Vec<bool>,
     /// Hosts of xbar x: `hosts[host_base[x]..host_base[x + 1]]`, by rising index.
     host_base: Vec<u32>,
     hosts: Vec<u32>,
@@ -108,6 +112,7 @@ impl Topology {
             phantoms: map.hosts.iter().map(is_phantom).collect(),
             tagged: map.xbars.iter().map(|xbar| xbar.tag.is_some()).collect(),
             component: Vec::new(),
+            dead: Vec::new(),
             host_base: Vec::with_capacity(count + 1),
             hosts: Vec::with_capacity(map.hosts.len()),
             channel_base: Vec::with_capacity(count + 1),
@@ -171,7 +176,7 @@ impl Topology {
             component[start as usize] = start;
             queue.push(start);
             while let Some(xbar) = queue.pop() {
-                for channel in self.channels_of(xbar) {
+                for channel in self.channels_of(xbar).filter(|&channel| !self.is_dead(channel)) {
                     let next = self.head(channel).xbar;
                     if component[next as usize] == u32::MAX {
                         component[next as usize] = start;

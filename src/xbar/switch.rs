@@ -1,143 +1,257 @@
 //! The ports of a crossbar and what goes from one to the other.
 
 use std::cell::Cell;
+use std::future::pending;
+use std::io::IoSlice;
 use std::rc::Rc;
 
 use mapper_proto::wire::{Crossbar, CrossbarKind, Decision, DropReason};
-use tracing::info;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
 
-use crate::link::ethernet::{Frame, HEADER_BYTES, MAX_FRAME_BYTES};
+use super::bucket::TokenBucket;
+use super::counters::ArrivalCounters;
+use super::status::{PortStatus, XbarStatus};
+use crate::link::batch::{BATCH_FRAMES, Batch};
+use crate::link::ethernet::HEADER_BYTES;
 use crate::link::interface::Change;
-use crate::link::port::Port;
+use crate::link::{Link, Unsent};
 
-/// Frames taken from one port before the others have their turn.
-const BURST: usize = 64;
+/// Notices a second that go back out of one port.
+const NOTICES_PER_SECOND: u32 = 10_000;
+/// Notices that go back at once: a batch of frames, and some.
+const NOTICE_BURST: u32 = 256;
 
-/// A running crossbar.
+/// Which ports have carrier: bit `p % 8` of byte `p / 8` for port p, as in a stamp.
+pub type Carriers = [u8; 32];
+
+/// The ports that have carrier in one of the two and not in the other, and whether they have it
+/// in `after`.
+pub fn carrier_changes(before: Carriers, after: Carriers) -> impl Iterator<Item = (u8, bool)> {
+    let bit = |carriers: &Carriers, port: u8| carriers[usize::from(port / 8)] & (1 << (port % 8)) != 0;
+    (0..=u8::MAX)
+        .map(move |port| (port, bit(&before, port), bit(&after, port)))
+        .filter(|(_, before, after)| before != after)
+        .map(|(port, _, after)| (port, after))
+}
+
+/// A running crossbar. It belongs to one thread.
 #[derive(Debug)]
-pub(super) struct Switch {
-    /// What decides. Its carriers follow the interfaces.
-    pub(super) crossbar: Cell<Crossbar>,
-    /// By port number; `None` where no interface is.
-    pub(super) ports: Vec<Option<Rc<Port>>>,
-    /// What was dropped.
-    pub(super) dropped: DropCounters,
+pub struct Switch {
+    /// Its name on this machine.
+    name: String,
+    started_at: Instant,
+    /// What decides. Its carriers follow the links.
+    crossbar: Cell<Crossbar>,
+    /// By port number; `None` where no link is.
+    ports: Vec<Option<SwitchPort>>,
+    /// The crossbar's carriers, for others to follow.
+    carriers: watch::Sender<Carriers>,
 }
 
-/// Frames dropped since the start, by why.
-#[derive(Debug, Default)]
-pub(super) struct DropCounters {
-    no_route: Cell<u64>,
-    no_such_port: Cell<u64>,
-    not_understood: Cell<u64>,
-    truncated: Cell<u64>,
-    no_stamp_area: Cell<u64>,
-    /// To a port that the crossbar has, but that no interface is behind.
-    no_interface: Cell<u64>,
+#[derive(Debug)]
+struct SwitchPort {
+    link: Link,
+    arrivals: Cell<ArrivalCounters>,
+    notices: TokenBucket,
 }
 
-impl DropCounters {
-    fn count(&self, reason: DropReason) {
-        let counter = match reason {
-            DropReason::NoRoute => &self.no_route,
-            DropReason::NoSuchPort => &self.no_such_port,
-            DropReason::NotUnderstood => &self.not_understood,
-            DropReason::Truncated => &self.truncated,
-            DropReason::NoStampArea => &self.no_stamp_area,
-        };
-        counter.set(counter.get() + 1);
-    }
+/// How a frame of a batch leaves.
+#[derive(Debug, Clone, Copy, Default)]
+struct Exit {
+    /// The port that it leaves by.
+    port: u8,
+    /// Its place in the batch.
+    nth: usize,
+    /// Bytes to strip from the front of its payload.
+    strip: usize,
 }
 
 impl Switch {
+    /// A crossbar with these links behind its ports. The carriers in `crossbar` are replaced by
+    /// those of the links.
+    pub fn new(name: &str, mut crossbar: Crossbar, links: impl IntoIterator<Item = (u8, Link)>) -> Self {
+        crossbar.carrier = [0; 32];
+        let mut ports = Vec::new();
+        ports.resize_with(256, || None);
+        let now = Instant::now();
+        for (number, link) in links {
+            crossbar.set_carrier(number, link.carrier());
+            let notices = TokenBucket::new(NOTICES_PER_SECOND, NOTICE_BURST, now);
+            ports[usize::from(number)] = Some(SwitchPort { link, arrivals: Cell::default(), notices });
+        }
+        let carriers = watch::Sender::new(crossbar.carrier);
+        Self { name: name.to_owned(), started_at: now, crossbar: Cell::new(crossbar), ports, carriers }
+    }
+
+    /// What it has to say of itself.
+    pub fn status(&self) -> XbarStatus {
+        let port =
+            |(number, port): (u8, &SwitchPort)| PortStatus::new(number, &port.link, port.arrivals.get());
+        let uptime_ms = self.started_at.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
+        XbarStatus::new(&self.name, &self.crossbar.get(), self.numbered().map(port).collect(), uptime_ms)
+    }
+
     /// What the crossbar understands.
-    pub(super) fn kind(&self) -> CrossbarKind {
+    pub fn kind(&self) -> CrossbarKind {
         self.crossbar.get().kind
     }
 
-    /// Sends on what arrives at one port, for ever.
-    pub(super) async fn forward_from(self: Rc<Self>, arrival: u8) {
-        let Some(port) = self.ports[usize::from(arrival)].clone() else { return };
-        let mut buffer = vec![0; MAX_FRAME_BYTES];
+    /// Tells which ports have carrier, now and whenever it changes.
+    pub fn carriers(&self) -> watch::Receiver<Carriers> {
+        self.carriers.subscribe()
+    }
+
+    /// The least that any of its interfaces carries behind the Ethernet header, in bytes; `None`
+    /// without interface.
+    pub fn least_mtu(&self) -> Option<u32> {
+        self.numbered().filter_map(|(_, port)| port.link.mtu()).min()
+    }
+
+    /// Sends on what arrives at any port, for ever. Needs a tokio `LocalSet`; feed it changes of
+    /// interfaces by [`Self::apply`] meanwhile.
+    pub async fn run(self: Rc<Self>) {
+        let mut tasks = JoinSet::new();
+        for (number, _) in self.numbered() {
+            tasks.spawn_local(Rc::clone(&self).forward_from(number));
+        }
+        while tasks.join_next().await.is_some() {}
+        pending::<()>().await;
+    }
+
+    async fn forward_from(self: Rc<Self>, arrival: u8) {
+        let Some(port) = &self.ports[usize::from(arrival)] else { return };
+        let mut batch = Batch::new();
         loop {
-            let mut bytes = port.recv(&mut buffer).await;
-            for _ in 0..BURST {
-                self.forward(arrival, &mut buffer[..bytes]);
-                match port.try_recv(&mut buffer) {
-                    Some(more) => bytes = more,
-                    None => break,
-                }
-            }
+            port.link.recv_batch(&mut batch).await;
+            self.forward(arrival, port, &mut batch);
             tokio::task::yield_now().await;
         }
     }
 
-    fn forward(&self, arrival: u8, bytes: &mut [u8]) {
-        if Frame::parse(bytes).is_none() {
-            return self.dropped.count(DropReason::Truncated);
-        }
-        let (header, payload) = bytes.split_at_mut(HEADER_BYTES);
+    /// Sends a batch on, that of one out-port together. The order of those to one port is kept.
+    fn forward(&self, arrival: u8, from: &SwitchPort, batch: &mut Batch) {
         let crossbar = self.crossbar.get();
-        match crossbar.decide(arrival, payload) {
-            Decision::Forward { port, strip } => self.send(port, header, &payload[strip..]),
+        let mut exits = [Exit::default(); BATCH_FRAMES];
+        let mut count = 0;
+        for nth in 0..batch.len() {
+            if let Some((port, strip)) = self.decide(&crossbar, arrival, from, batch, nth) {
+                exits[count] = Exit { port, nth, strip };
+                count += 1;
+            }
+        }
+        let exits = &mut exits[..count];
+        exits.sort_by_key(|exit| exit.port);
+        for exits in exits.chunk_by(|a, b| a.port == b.port) {
+            self.send(&crossbar, from, batch, exits);
+        }
+        from.link.flush();
+    }
+
+    /// The port that a frame leaves by and how much is stripped; `None` if it does not leave.
+    fn decide(
+        &self,
+        crossbar: &Crossbar,
+        arrival: u8,
+        from: &SwitchPort,
+        batch: &mut Batch,
+        nth: usize,
+    ) -> Option<(u8, usize)> {
+        let cut_off = batch.is_cut_off(nth);
+        let Some((_, payload)) = batch.frame_mut(nth).split_at_mut_checked(HEADER_BYTES) else {
+            from.count(|arrivals| arrivals.dropped.count_decision(DropReason::Truncated));
+            return None;
+        };
+        let (port, strip) = match crossbar.decide(arrival, payload) {
+            Decision::Drop(reason) => {
+                from.count(|arrivals| arrivals.dropped.count_decision(reason));
+                return None;
+            }
+            Decision::Forward { port, strip } => (port, strip),
             Decision::Identify { strip, stamp_at } => {
                 crossbar.write_stamp(arrival, stamp_at, payload);
-                self.send(arrival, header, &payload[strip..]);
+                (arrival, strip)
             }
-            Decision::Drop(reason) => self.dropped.count(reason),
+        };
+        if cut_off {
+            from.count(|arrivals| arrivals.dropped.too_long += 1);
+            return None;
+        }
+        if !crossbar.has_carrier(port) {
+            self.lose(crossbar, from, port, payload);
+            return None;
+        }
+        Some((port, strip))
+    }
+
+    /// Sends frames out of the one port that they all leave by.
+    fn send(&self, crossbar: &Crossbar, from: &SwitchPort, batch: &Batch, exits: &[Exit]) {
+        let Some((to, port)) =
+            exits.first().and_then(|exit| Some((self.ports[usize::from(exit.port)].as_ref()?, exit.port)))
+        else {
+            return;
+        };
+        let mut frames = [[IoSlice::new(&[]); 2]; BATCH_FRAMES];
+        for (parts, exit) in frames.iter_mut().zip(exits) {
+            let (header, payload) = batch.frame(exit.nth).split_at(HEADER_BYTES);
+            *parts = [IoSlice::new(header), IoSlice::new(&payload[exit.strip..])];
+        }
+        let mut unsent = Vec::new();
+        to.link.forward_batch(&frames[..exits.len()], |nth, why| unsent.push((nth, why)));
+        from.count(|arrivals| arrivals.forwarded += (exits.len() - unsent.len()) as u64);
+        for (nth, why) in unsent {
+            match why {
+                Unsent::Down => {
+                    self.lose(crossbar, from, port, &batch.frame(exits[nth].nth)[HEADER_BYTES..]);
+                }
+                why => from.count(|arrivals| arrivals.dropped.count_unsent(why)),
+            }
         }
     }
 
-    fn send(&self, port: u8, header: &[u8], payload: &[u8]) {
-        match &self.ports[usize::from(port)] {
-            Some(port) => port.forward(header, payload),
-            None => self.dropped.no_interface.set(self.dropped.no_interface.get() + 1),
+    /// Drops a frame, as nothing can leave by `port`, and tells whoever sent it if that can be.
+    /// `payload` is all of it, as it arrived.
+    fn lose(&self, crossbar: &Crossbar, from: &SwitchPort, port: u8, payload: &[u8]) {
+        let exists = self.ports[usize::from(port)].as_ref().is_some_and(|port| port.link.exists());
+        from.count(|arrivals| {
+            let dropped = &mut arrivals.dropped;
+            *if exists { &mut dropped.no_carrier } else { &mut dropped.no_interface } += 1;
+        });
+        let Some(notice) = crossbar.undeliverable(port, payload) else { return };
+        if from.notices.take(Instant::now()) {
+            from.link.queue(&notice, &[]);
+            from.count(|arrivals| arrivals.notices += 1);
+        } else {
+            from.count(|arrivals| arrivals.notices_suppressed += 1);
         }
     }
 
     /// Takes in a change of any interface.
-    pub(super) fn apply(&self, change: &Change) {
+    pub fn apply(&self, change: &Change) {
+        let mut crossbar = self.crossbar.get();
         for (number, port) in self.numbered() {
-            if port.apply(change) {
-                self.set_carrier(number, port.carrier());
+            if port.link.apply(change) {
+                crossbar.set_carrier(number, port.link.carrier());
             }
         }
-    }
-
-    pub(super) fn set_carrier(&self, port: u8, up: bool) {
-        let mut crossbar = self.crossbar.get();
-        crossbar.set_carrier(port, up);
         self.crossbar.set(crossbar);
+        self.carriers.send_if_modified(|carriers| {
+            let changed = *carriers != crossbar.carrier;
+            *carriers = crossbar.carrier;
+            changed
+        });
     }
 
-    /// Logs what went over each port, and what was dropped.
-    pub(super) fn log_counters(&self) {
-        for (number, port) in self.numbered() {
-            let traffic = port.traffic();
-            info!(
-                port = number,
-                interface = port.name(),
-                carrier = port.carrier(),
-                received = traffic.received,
-                sent = traffic.sent,
-                unsent = traffic.unsent,
-                "traffic"
-            );
-        }
-        let DropCounters { no_route, no_such_port, not_understood, truncated, no_stamp_area, no_interface } =
-            &self.dropped;
-        info!(
-            no_route = no_route.get(),
-            no_such_port = no_such_port.get(),
-            not_understood = not_understood.get(),
-            truncated = truncated.get(),
-            no_stamp_area = no_stamp_area.get(),
-            no_interface = no_interface.get(),
-            "dropped"
-        );
-    }
-
-    fn numbered(&self) -> impl Iterator<Item = (u8, &Rc<Port>)> {
+    fn numbered(&self) -> impl Iterator<Item = (u8, &SwitchPort)> {
         (0..=u8::MAX).zip(&self.ports).filter_map(|(number, port)| Some((number, port.as_ref()?)))
+    }
+}
+
+impl SwitchPort {
+    fn count(&self, change: impl FnOnce(&mut ArrivalCounters)) {
+        let mut arrivals = self.arrivals.get();
+        change(&mut arrivals);
+        self.arrivals.set(arrivals);
     }
 }

@@ -13,6 +13,7 @@
 mod agents;
 mod crossbar;
 mod lab;
+mod lab_commands;
 mod namespace;
 mod refusals;
 

@@ -131,6 +131,9 @@ impl<'a> Planner<'a> {
             set_bit(&mut used[cable.a.xbar as usize], cable.a.port);
             set_bit(&mut used[cable.b.xbar as usize], cable.b.port);
         }
+        for contested in &map.contested {
+            set_bit(&mut used[contested.at.xbar as usize], contested.at.port);
+        }
         // Phantoms rank last.
         let agents = map.hosts.partition_point(|h| h.host_type != host_type::PHANTOM).max(1);
         Self { map, own, ways, by_xbar, starts, agents, used }

@@ -21,6 +21,9 @@ impl Agent {
     /// An agent has sent something of its own accord. `way` leads there and back.
     pub(super) fn contact(&mut self, now: Instant, info: &Info, way: &(Route, Route)) {
         let theirs = info.rank;
+        if self.twin.is_some() || self.avoid_contested(now, info) {
+            return;
+        }
         let maps = info.state == AgentState::Mapping;
         if self.held.as_ref().is_none_or(|held| !held.valid) {
             self.note_heard(theirs.mac, &way.0);
@@ -63,7 +66,8 @@ impl Agent {
     pub(super) fn look_at_heard(&mut self, now: Instant, map: &Map) {
         let at = self.held.as_ref().and_then(|held| held.at);
         for (mac, way_there) in std::mem::take(&mut self.heard) {
-            let known = map.hosts.iter().any(|host| host.mac == mac);
+            let known = map.hosts.iter().any(|host| host.mac == mac)
+                || map.contested.iter().any(|contested| contested.mac == mac);
             if !known && self.backoff.counts(now, mac) {
                 let suspect = at.and_then(|at| follow(map, at, &way_there));
                 self.invalidate(now, &format!("host {mac} is not in the map"), suspect.as_slice());
@@ -150,10 +154,11 @@ impl Agent {
 
     /// The parent that a passive agent waits for has told its map version.
     pub(super) fn hear_parent_version(&mut self, now: Instant, info: &Info) {
-        let Some(parent) = self.parent.as_mut().filter(|_| self.state == AgentState::Passive) else { return };
-        if parent.rank.mac != info.rank.mac {
+        let Some(parent) = self.parent.as_ref().filter(|_| self.state == AgentState::Passive) else { return };
+        if parent.rank.mac != info.rank.mac || self.avoid_contested(now, info) {
             return;
         }
+        let Some(parent) = self.parent.as_mut() else { return };
         parent.rank = info.rank;
         parent.last_heard = now;
         // A child of the provisional tree first waits for its real parent.

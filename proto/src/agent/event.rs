@@ -59,6 +59,12 @@ pub enum Event {
         /// The map.
         version: MapVersion,
     },
+    /// Another host has this agent's address: it has left the network, and its routes must not be used
+    /// any more. Told again when more is known.
+    AddressContested {
+        /// Where, and what to do, in words for a person.
+        why: String,
+    },
     /// Another agent asked to have this printed (`--printeur`).
     Printed {
         /// Who asked.

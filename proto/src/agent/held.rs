@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use super::checks::{self, Check};
 use crate::Mac;
 use crate::map::ways::{Ways, turn};
-use crate::map::{Host, Map, MapVersion, PortRef, Rank, decode_pieces, host_type};
+use crate::map::{
+    AddressConflict, Contested, Host, Map, MapVersion, Place, PortRef, Rank, decode_pieces, host_type,
+};
 use crate::wire::{AgentState, Info, Route};
 
 /// A child in the tree, and what it last said.
@@ -55,6 +57,10 @@ pub(super) struct Held {
     pub(super) reported_complete: bool,
     /// Where this agent is cabled.
     pub(super) at: Option<PortRef>,
+    /// Addresses that several hosts have.
+    pub(super) conflicts: Vec<AddressConflict>,
+    /// The contested ports, with the ways there and back, if this agent is the global mapper.
+    pub(super) contested: Vec<(Contested, (Route, Route))>,
     pub(super) hosts: usize,
     pub(super) xbars: usize,
     pub(super) cables: usize,
@@ -68,6 +74,8 @@ impl Held {
         let parent = index.checked_sub(1).and_then(|i| agent(i / 2)).map(Host::rank);
         let children = [2 * index + 1, 2 * index + 2].into_iter().filter_map(agent).map(Child::new).collect();
         let ways = map.hosts[index].at.map(|at| Ways::new(map, at));
+        let ways_to_contested = ways.as_ref().filter(|_| parent.is_none()).into_iter();
+        let contested = ways_to_contested.flat_map(|ways| contested_ways(map, ways)).collect();
         let mut held = Self {
             version: map.version,
             leader: map.hosts.first()?.rank(),
@@ -84,6 +92,8 @@ impl Held {
             network_complete: false,
             reported_complete: false,
             at: map.hosts[index].at,
+            conflicts: map.address_conflicts(),
+            contested,
             hosts: map.hosts.len(),
             xbars: map.xbars.len(),
             cables: map.cables.len(),
@@ -113,6 +123,11 @@ impl Held {
     /// Parent and children.
     pub(super) fn neighbours(&self) -> Vec<Mac> {
         self.parent.iter().map(|p| p.mac).chain(self.children.iter().map(|c| c.mac)).collect()
+    }
+
+    /// Where hosts with a contested address are.
+    pub(super) fn places_of(&self, mac: Mac) -> &[Place] {
+        self.conflicts.iter().find(|conflict| conflict.mac == mac).map_or(&[], |conflict| &conflict.places)
     }
 
     /// The child with this address.
@@ -172,14 +187,26 @@ fn ways_to<'a>(
     let wanted = move |host: &&Host| host.host_type != host_type::PHANTOM && wanted(host.mac);
     map.hosts.iter().filter(wanted).filter_map(move |host| {
         let Some(ways) = ways else { return Some((host.mac, (Route::new(), Route::new()))) };
-        let there = host.at?;
-        let way = ways.to(there.xbar)?;
-        let mut route = way.forward();
-        route.push(turn(way.entry.port, there.port));
-        let mut back = Route::from_iter([turn(there.port, way.entry.port)]);
-        back.extend(way.back().elements());
-        Some((host.mac, (route, back)))
+        Some((host.mac, way_to(ways, host.at?)?))
     })
+}
+
+/// The way to what is cabled to a port, and back.
+fn way_to(ways: &Ways, there: PortRef) -> Option<(Route, Route)> {
+    let way = ways.to(there.xbar)?;
+    let mut route = way.forward();
+    route.push(turn(way.entry.port, there.port));
+    let mut back = Route::from_iter([turn(there.port, way.entry.port)]);
+    back.extend(way.back().elements());
+    Some((route, back))
+}
+
+/// The contested ports, with the ways to what is cabled there.
+fn contested_ways<'a>(
+    map: &'a Map,
+    ways: &'a Ways,
+) -> impl Iterator<Item = (Contested, (Route, Route))> + 'a {
+    map.contested.iter().filter_map(|&contested| Some((contested, way_to(ways, contested.at)?)))
 }
 
 /// FNV-1a over all pieces: equal for equal maps.

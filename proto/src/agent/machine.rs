@@ -1,6 +1,6 @@
 //! The agent itself: what comes in is told apart here and handed to the file of its concern.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -9,17 +9,17 @@ use super::backoff::Backoff;
 use super::doubts::Doubts;
 use super::event::{Event, Transmit};
 use super::fetch::Fetch;
+use super::guard::{Guard, Limits};
 use super::held::Held;
 use super::liveness::Liveness;
 use super::mapping::Mapping;
 use super::requests::{Asked, Expired, Request, Requests};
 use super::settings::Settings;
 use super::status::{Dropped, MappingCost, Sent};
+use super::twin::Twin;
 use super::verify::Cycle;
 use crate::map::{MapVersion, PortRef, Rank};
-use crate::wire::{
-    AgentState, Answer, Element, FrameError, Message, Probe, Reason, Reply, Route, Scout, Stamp, split_route,
-};
+use crate::wire::{AgentState, Answer, Reason, Reply, Route, Scout};
 use crate::{Instant, Mac};
 
 /// The parent that an agent without a map holds on to.
@@ -46,10 +46,12 @@ pub(super) enum Timer {
     Map,
     /// The pause imposed by a mapper ends.
     PauseEnd,
+    /// Look whether another host still has this agent's address.
+    Twin,
 }
 
 impl Timer {
-    const COUNT: usize = 4;
+    const COUNT: usize = 5;
 }
 
 /// One agent: a deterministic state machine.
@@ -68,6 +70,8 @@ pub struct Agent {
     pub(super) mapping: Option<Box<Mapping>>,
     pub(super) parent: Option<Parent>,
     pub(super) held: Option<Box<Held>>,
+    /// Another host that has this agent's address.
+    pub(super) twin: Option<Box<Twin>>,
     pub(super) fetch: Option<Box<Fetch>>,
     pub(super) cycle: Option<Cycle>,
     pub(super) requests: Requests,
@@ -96,8 +100,13 @@ pub struct Agent {
     /// The parent accepts network printfs.
     pub(super) printeur: bool,
     pub(super) last_mapping: Option<MappingCost>,
+    /// The sessions of the hosts in it, if it may map incrementally.
+    pub(super) sessions: BTreeMap<Mac, u32>,
     pub(super) sent: Sent,
     pub(super) dropped: Dropped,
+    /// With keys: who is believed.
+    pub(super) guard: Option<Box<Guard>>,
+    pub(super) limits: Limits,
     pub(super) outbox: VecDeque<Transmit>,
     pub(super) events: VecDeque<Event>,
 }
@@ -125,6 +134,7 @@ impl Agent {
             mapping: None,
             parent: None,
             held: None,
+            twin: None,
             fetch: None,
             cycle: None,
             requests,
@@ -145,11 +155,16 @@ impl Agent {
             paused: false,
             printeur: false,
             last_mapping: None,
+            sessions: BTreeMap::new(),
             sent: Sent::default(),
             dropped: Dropped::default(),
+            guard: None,
+            limits: Limits::default(),
             outbox: VecDeque::new(),
             events: VecDeque::new(),
         };
+        let keys = agent.settings.keys.take();
+        agent.set_keys(keys);
         if agent.settings.level > 0 {
             agent.set_timer(Timer::Map, now + agent.settings.start_delay);
         }
@@ -158,92 +173,20 @@ impl Agent {
 
     /// Takes a frame from the link: all behind the link's own header.
     pub fn handle_frame(&mut self, now: Instant, payload: &[u8]) {
+        self.note_time(now);
         if let Err(error) = self.accept(now, payload) {
             self.drop_frame(error);
         }
         self.pump(now);
     }
 
-    fn accept(&mut self, now: Instant, payload: &[u8]) -> Result<(), FrameError> {
-        let (left, frame) = split_route(payload)?;
-        let (message, stamp) = Message::decode(frame)?;
-        match message {
-            Message::Probe(probe) if probe.info.rank.mac == self.settings.mac => {
-                self.own_probe(now, &probe, &left, stamp.as_ref());
-            }
-            Message::Probe(probe) => self.foreign_probe(now, &probe, &left),
-            Message::Scout(_) | Message::Reply(_) if !left.is_empty() => self.dropped.unstripped_route += 1,
-            Message::Scout(scout) => self.scout(now, scout),
-            Message::Reply(reply) => self.reply(now, reply),
+    pub(super) fn scout(&mut self, now: Instant, scout: Scout) {
+        if scout.reason == Reason::Hello && scout.info.session != self.session {
+            // Before all else: it says that somebody wants to know, and nothing more.
+            return self.answer(&scout.info, scout.id, scout.way_back, Answer::Hello);
         }
-        Ok(())
-    }
-
-    fn drop_frame(&mut self, error: FrameError) {
-        let counter = match error {
-            FrameError::Truncated => &mut self.dropped.truncated,
-            FrameError::Oversized => &mut self.dropped.oversized,
-            FrameError::BadCrc => &mut self.dropped.bad_crc,
-            FrameError::BadRoute => &mut self.dropped.unstripped_route,
-            FrameError::UnknownVersion(_) => &mut self.dropped.unknown_version,
-            FrameError::UnknownKind(_) => &mut self.dropped.unknown_kind,
-            FrameError::Malformed => &mut self.dropped.malformed,
-        };
-        *counter += 1;
-        self.event(Event::Dropped { error });
-    }
-
-    /// A probe of this agent has come home, or was thrown back at it half-way.
-    fn own_probe(&mut self, now: Instant, probe: &Probe, left: &Route, stamp: Option<&Stamp>) {
-        if probe.info.session != self.session {
-            self.dropped.unexpected += 1;
-        } else if left.is_empty() {
-            self.probe_returned(now, probe.id, stamp);
-        } else if turns_here(probe, left) {
-            // The port leads to this very host.
-            self.probe_hit_self(now, probe.id);
-        } else {
-            self.dropped.unstripped_route += 1;
-        }
-    }
-
-    fn probe_returned(&mut self, now: Instant, id: u32, stamp: Option<&Stamp>) {
-        if self.cycle.as_ref().is_some_and(|cycle| cycle.waits_for(id)) {
-            let step = self.cycle.as_mut().and_then(|cycle| cycle.handle_returned(id, stamp));
-            self.take_step(now, step);
-        } else {
-            let expected = self.path_probe_returned(id)
-                || self.doubt_returned(now, id, stamp)
-                || self.mapping_returned(now, id, stamp);
-            self.dropped.unexpected += u64::from(!expected);
-        }
-    }
-
-    fn probe_hit_self(&mut self, now: Instant, id: u32) {
-        if self.cycle.as_ref().is_some_and(|cycle| cycle.waits_for(id)) {
-            let step = self.cycle.as_mut().and_then(|cycle| cycle.handle_host(id));
-            self.take_step(now, step);
-        } else if !self.doubt_hit_host(now, id) && !self.mapping_hit_self(now, id) {
-            self.dropped.unexpected += 1;
-        }
-    }
-
-    /// A probe of another agent looks for an xbar and has found this host: answer it.
-    fn foreign_probe(&mut self, now: Instant, probe: &Probe, left: &Route) {
-        if !turns_here(probe, left) {
-            self.dropped.unstripped_route += 1;
-            return;
-        }
-        let way_back: Route = left.elements().skip(1).collect();
-        self.contact(now, &probe.info, &(way_back.clone(), probe.way_there.clone()));
-        self.answer(&probe.info, probe.id, way_back, Answer::Probe);
-    }
-
-    fn scout(&mut self, now: Instant, scout: Scout) {
         if scout.info.rank.mac == self.settings.mac {
-            // Its own scout thrown back, a former self, or a second host with this address.
-            self.dropped.implausible += 1;
-            return;
+            return self.scout_of_own_address(now, scout);
         }
         let way = (scout.way_back.clone(), scout.way_there.clone());
         if scout.reason != Reason::Alive {
@@ -264,7 +207,7 @@ impl Agent {
                 self.hear_verify(now, &scout.info);
                 Answer::Verify
             }
-            Reason::MapRequest { version, piece } => self.serve(version, piece),
+            Reason::MapRequest { version, piece, room_bytes } => self.serve(version, piece, room_bytes),
             Reason::Pause { max_ms } => {
                 self.hear_pause(now, &scout.info, max_ms);
                 Answer::Pause
@@ -274,19 +217,26 @@ impl Agent {
                 self.hear_resume(&scout.info);
                 Answer::Resume
             }
+            Reason::AddressConflict { places } => {
+                self.hear_address_conflict(now, &scout.info, places);
+                Answer::AddressConflict
+            }
             Reason::Printf { text } => {
                 if self.settings.printeur {
                     self.event(Event::Printed { from: scout.info.rank.mac, text });
                 }
                 Answer::Printf
             }
+            Reason::Hello => Answer::Hello,
         };
         self.answer(&scout.info, scout.id, scout.way_back, answer);
     }
 
-    fn reply(&mut self, now: Instant, reply: Reply) {
-        if reply.to != self.settings.mac || reply.info.rank.mac == self.settings.mac {
+    pub(super) fn reply(&mut self, now: Instant, reply: Reply) {
+        if reply.to != self.settings.mac {
             self.dropped.unexpected += 1;
+        } else if reply.info.rank.mac == self.settings.mac {
+            self.reply_of_own_address(now, &reply);
         } else if reply.answer == Answer::Alive {
             if !self.path_answered(now, reply.id, reply.info.rank.mac) {
                 self.dropped.unexpected += 1;
@@ -309,7 +259,8 @@ impl Agent {
         let info = reply.info;
         match asked {
             Asked::ParentVersion => self.hear_parent_version(now, &info),
-            Asked::ParentNotice | Asked::ChildNotice(_) | Asked::Courtesy => {}
+            Asked::ParentNotice | Asked::ChildNotice(_) | Asked::Twin | Asked::Courtesy => {}
+            Asked::Contested(index) => self.hear_contested(now, index, &info),
             Asked::VerifyParent => self.hear_parent_verified(now, &info),
             Asked::VerifyChild(mac) => self.hear_child_verified(now, mac, &info),
             Asked::VerifyHost(check) => self.hear_host_verified(now, check, &info),
@@ -322,7 +273,8 @@ impl Agent {
     fn unanswered(&mut self, now: Instant, request: &Request) {
         match request.asked {
             Asked::ParentVersion => self.parent_silent(now),
-            Asked::ParentNotice | Asked::Courtesy => {}
+            Asked::ParentNotice | Asked::Twin | Asked::Courtesy => {}
+            Asked::Contested(index) => self.contested_silent(now, index),
             Asked::ChildNotice(mac) => self.child_silent(mac),
             Asked::VerifyParent => self.parent_lost(now),
             Asked::VerifyChild(mac) => self.child_lost(now, mac),
@@ -334,15 +286,17 @@ impl Agent {
 
     /// Acts on what falls due by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.note_time(now);
         while let Some(expired) = self.requests.expired(now, self.settings.probe_timeout) {
             match expired {
                 Expired::Again(id, request) => {
+                    self.sent.retries += 1;
                     self.send_scout(id, (request.route, request.way_back), request.reason);
                 }
                 Expired::GivenUp(request) => self.unanswered(now, &request),
             }
         }
-        for timer in [Timer::PauseEnd, Timer::Map, Timer::Query, Timer::Verify] {
+        for timer in [Timer::PauseEnd, Timer::Map, Timer::Query, Timer::Verify, Timer::Twin] {
             if self.timers[timer as usize].is_some_and(|due| due <= now) {
                 self.timers[timer as usize] = None;
                 self.fire(now, timer);
@@ -362,6 +316,7 @@ impl Agent {
             Timer::Map if self.state == AgentState::Starting => self.map_again(now, "start"),
             Timer::Map => self.begin_mapping(now),
             Timer::PauseEnd => self.paused = false,
+            Timer::Twin => self.look_for_twin(now),
         }
     }
 
@@ -369,12 +324,14 @@ impl Agent {
     /// [`Event::MapInstalled`]: all are in place in its own tables, and here are those to the
     /// neighbours named there.
     pub fn handle_routes(&mut self, now: Instant, version: MapVersion, routes: Vec<(Mac, Route)>) {
+        self.note_time(now);
         self.take_routes(now, version, routes);
         self.pump(now);
     }
 
     /// Learns that there are no routes for this map, and why.
     pub fn handle_routing_failure(&mut self, now: Instant, version: MapVersion, why: String) {
+        self.note_time(now);
         self.take_routing_failure(now, version, why);
         self.pump(now);
     }
@@ -421,11 +378,4 @@ impl Agent {
         self.pump_cycle(now);
         self.pump_doubts(now);
     }
-}
-
-/// Whether what is left of a probe's route begins with its turn, as it does at a host that stands
-/// where the probe looks for an xbar.
-fn turns_here(probe: &Probe, left: &Route) -> bool {
-    let turn = left.elements().next();
-    matches!(turn, Some(Element::Relative(0) | Element::Identify)) && left.hops() == usize::from(probe.left)
 }

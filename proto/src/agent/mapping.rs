@@ -10,7 +10,7 @@ use super::held::{Held, short_ways};
 use super::machine::{Agent, Timer};
 use super::requests::Asked;
 use super::status::MappingCost;
-use crate::explore::{ExploreError, ExploreSettings, Explorer, Outcome, Request, RequestKind};
+use crate::explore::{ExploreError, ExploreSettings, Explorer, Met, Outcome, Request, RequestKind};
 use crate::map::{Host, Map, MapVersion, decode_pieces, encode_pieces, host_type, is_isomorphic};
 use crate::wire::{AgentState, Message, Probe, ProbeKind, Reason, Reply, Route, Scout, Stamp};
 use crate::{Instant, Mac};
@@ -43,6 +43,12 @@ pub(super) struct Mapping {
 }
 
 impl Mapping {
+    /// The way there and back that a request took, if it is one of the latest.
+    pub(super) fn way_of(&self, request: u32) -> Option<(Route, Route)> {
+        let (_, there, back) = self.ways.iter().find(|(id, ..)| *id == request)?;
+        Some((there.clone(), back.clone()))
+    }
+
     /// When the next time-out falls due.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.explorer.poll_timeout()
@@ -108,9 +114,10 @@ impl Agent {
         };
         let seed = self.rng.next_u64();
         let incremental = self.settings.map_incrementally && self.may_trust_last_map(now);
-        let previous = previous.filter(|_| incremental);
+        // What is contested was believed nowhere: it is looked for anew.
+        let previous = previous.filter(|map| incremental && map.contested.is_empty());
         let explorer = match &previous {
-            Some(map) => Explorer::incremental(&settings, own, seed, map, &self.suspects),
+            Some(map) => Explorer::incremental(&settings, own, seed, map, &self.sessions, &self.suspects),
             None => Explorer::new(&settings, own, seed),
         };
         self.suspects.clear();
@@ -201,13 +208,13 @@ impl Agent {
     pub(super) fn mapping_found_host(&mut self, now: Instant, reply: &Reply) -> bool {
         let info = &reply.info;
         let host = Host { mac: info.rank.mac, level: info.rank.level, host_type: info.host_type, at: None };
-        if host.host_type == host_type::PHANTOM || !self.mapping_outcome(now, reply.id, Outcome::Host(host)) {
+        let met = Met { host, session: info.session, contested: info.flags.contested };
+        if host.host_type == host_type::PHANTOM || !self.mapping_outcome(now, reply.id, Outcome::Host(met)) {
             return false;
         }
         let Some(mapping) = self.mapping.as_mut() else { return true };
-        let way = mapping.ways.iter().find(|(id, ..)| *id == reply.id).cloned();
-        let Some((_, there, back)) = way else { return true };
-        if info.rank > self.settings.rank() {
+        let Some((there, back)) = mapping.way_of(reply.id) else { return true };
+        if info.rank > self.settings.rank() && !info.flags.contested {
             self.become_passive(now, info, (there, back));
         } else if self.settings.pause && mapping.quieted.insert(info.rank.mac) {
             self.ask_pause(now, (there, back));
@@ -233,6 +240,9 @@ impl Agent {
             return self.map_again(now, "the suspect ports are as they were");
         }
         self.failed_mappings = 0;
+        if self.settings.map_incrementally {
+            self.sessions = mapping.explorer.sessions();
+        }
         map.version = self.next_version();
         let phantoms = (0..u64::from(self.settings.extra_hosts)).map(|i| Host {
             mac: Mac::from_u64(i + 1),

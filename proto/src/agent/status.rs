@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::liveness::LivenessStatus;
 use super::machine::Agent;
 use super::verify::Cycle;
-use crate::map::{Map, MapVersion, Rank, decode_pieces};
+use crate::map::{AddressConflict, Map, MapVersion, Rank, decode_pieces};
 use crate::wire::AgentState;
 use crate::{Instant, Mac};
 
@@ -43,6 +43,10 @@ pub struct Sent {
     pub verify: u64,
     /// Replies other than pieces.
     pub replies: u64,
+    /// Questions whether a sender is there and who it says, before it is believed.
+    pub hellos: u64,
+    /// Of scouts and of probes of verification, those sent again after a time-out; counted above too.
+    pub retries: u64,
 }
 
 /// Frames dropped since the start, by kind.
@@ -68,6 +72,18 @@ pub struct Dropped {
     pub implausible: u64,
     /// Dropped because this agent has too much to do.
     pub overload: u64,
+    /// Signed, while this agent has no key.
+    pub unexpected_tag: u64,
+    /// Not signed, while this agent has a key.
+    pub no_tag: u64,
+    /// Signed with a key that this agent does not have.
+    pub unknown_key: u64,
+    /// Signed, but not with the key that is named.
+    pub bad_tag: u64,
+    /// Signed, and heard before or of a session that is over.
+    pub replayed: u64,
+    /// More than one source, or all strangers together, may send.
+    pub rate_limited: u64,
 }
 
 impl Dropped {
@@ -83,6 +99,12 @@ impl Dropped {
             + self.unexpected
             + self.implausible
             + self.overload
+            + self.unexpected_tag
+            + self.no_tag
+            + self.unknown_key
+            + self.bad_tag
+            + self.replayed
+            + self.rate_limited
     }
 }
 
@@ -120,6 +142,8 @@ pub struct Status {
     pub network_complete: bool,
     /// Hosts of the map that this agent looks after and that do not answer as they should.
     pub unreachable: Vec<Unreachable>,
+    /// Addresses that several hosts have. Those hosts are not in the map, and stand in `unreachable` too.
+    pub conflicts: Vec<AddressConflict>,
     /// The last mapping by this agent, if it finished one.
     pub mapping: Option<MappingCost>,
     /// What the checks of paths in use cost and found.
@@ -143,6 +167,8 @@ impl Agent {
         if let Some(why) = held.and_then(|h| h.routing_failure.clone()) {
             unreachable.push(Unreachable { mac: self.settings.mac, why });
         }
+        let conflicts = self.address_conflicts();
+        unreachable.extend(self.contested_unreachable());
         Status {
             rank: self.rank(),
             state: self.state,
@@ -158,6 +184,7 @@ impl Agent {
             cables: held.map_or(0, |h| h.cables),
             network_complete: in_force.is_some_and(|h| h.network_complete),
             unreachable,
+            conflicts,
             mapping: self.last_mapping,
             liveness: self.liveness.status(),
             sent: self.sent,
@@ -181,7 +208,7 @@ impl Agent {
         let queues = self.outbox.len() + self.events.len() + self.requests.count(|_| true);
         let verification = self.cycle.as_ref().map_or(0, Cycle::load) + self.doubts.count();
         let memory = self.heard.len() + self.suspects.len();
-        queues + verification + memory + self.liveness.load()
+        queues + verification + memory + self.liveness.load() + self.guard_load()
     }
 
     /// The maker of the map in force or to come. That of an old map is none, once nobody is left

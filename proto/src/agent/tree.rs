@@ -26,6 +26,7 @@ impl Agent {
         let map = Arc::new(map);
         self.event(Event::MapInstalled { map: map.clone(), neighbours });
         self.look_at_heard(now, &map);
+        self.watch_contested(now);
     }
 
     /// The driver has routes to all hosts in place.
@@ -90,6 +91,9 @@ impl Agent {
         level: u8,
     ) {
         let leader = Rank { level, mac: version.mac };
+        if self.twin.is_some() {
+            return;
+        }
         if version != info.version || !version.is_some() || leader <= self.rank() {
             self.dropped.implausible += 1;
             return;
@@ -152,6 +156,8 @@ impl Agent {
         let Some(held) = self.held.as_mut().filter(|held| held.valid) else { return };
         let complete = held.subtree_complete();
         if held.parent.is_none() {
+            // Not all hosts are in the map.
+            let complete = complete && held.conflicts.is_empty();
             if held.network_complete != complete {
                 held.network_complete = complete;
                 self.spread_completeness(now);

@@ -40,6 +40,7 @@ impl Agent {
             .filter_map(|(asked, mac)| Some((asked, held.routes.get(&mac).cloned()?)))
             .collect();
         self.cycle = Some(Cycle::new());
+        self.watch_contested(now);
         for (asked, way) in asked {
             self.ask(now, asked, way, Reason::Verify, self.verify_tries());
         }
@@ -71,7 +72,7 @@ impl Agent {
     }
 
     /// Verification is in no hurry, and a wrong alarm costs a whole mapping.
-    const fn verify_tries(&self) -> u8 {
+    pub(super) const fn verify_tries(&self) -> u8 {
         self.settings.probe_tries.saturating_mul(2)
     }
 
@@ -165,6 +166,7 @@ impl Agent {
     pub(super) fn expire_checks(&mut self, now: Instant) {
         let wait = self.settings.probe_timeout;
         while let Some(step) = self.cycle.as_mut().and_then(|cycle| cycle.expire(now, wait)) {
+            self.sent.retries += u64::from(matches!(step, Step::Probe(..)));
             self.take_step(now, Some(step));
         }
     }
@@ -191,7 +193,7 @@ impl Agent {
             let suspect = self.child_port(mac);
             return self.invalidate(now, &cause, suspect.as_slice());
         }
-        if self.judge_child(now, mac, info) {
+        if self.judge_child(now, mac, info) || self.heard_contested(now, info, None) {
             return;
         }
         self.tell_child(now, mac);
@@ -225,8 +227,10 @@ impl Agent {
         if *mac != info.rank.mac {
             let cause = format!("host {} answers where {mac} was", info.rank.mac);
             let suspect = *suspect;
-            self.invalidate(now, &cause, suspect.as_slice());
+            return self.invalidate(now, &cause, suspect.as_slice());
         }
+        let suspect = *suspect;
+        self.heard_contested(now, info, suspect);
     }
 
     /// The parent is gone: nobody above can be told, so this agent maps from scratch.

@@ -18,8 +18,12 @@ impl Explorer {
             let port = u8::try_from(at.delta - self.first_port(self.known.xbar(at.node))).ok()?;
             Some(PortRef { xbar, port })
         };
+        let contested = self.contested_hosts();
         let mut hosts = Vec::new();
         for (index, known) in self.known.hosts().iter().enumerate() {
+            if contested.binary_search(&(index as u32)).is_ok() {
+                continue;
+            }
             let at = known.at.and_then(place);
             if index == 0 || at.is_some() || self.direct == Some(index as u32) {
                 hosts.push(Host { at, ..known.host });
@@ -41,7 +45,9 @@ impl Explorer {
         }
         cables.sort_unstable();
         cables.dedup();
-        Ok(Map { version: MapVersion::NONE, hosts, xbars: xbars.into_iter().flatten().collect(), cables })
+        let contested = self.contested_ports(&contested, |known| known.at.and_then(place));
+        let xbars = xbars.into_iter().flatten().collect();
+        Ok(Map { version: MapVersion::NONE, hosts, xbars, cables, contested })
     }
 
     /// The delta of the port that a map numbers 0: a plain xbar's first port in use.

@@ -6,7 +6,7 @@
 //! (Mainwaring, Chun, Schleimer, Wilkerson, "System Area Network Mapping", SPAA 1997, deduce
 //! likewise). Three rules join nodes, and each joint can set off others:
 //!
-//! 1. A host has one cable: two ports that lead to one host are one port.
+//! 1. A host (an address and a session) has one cable: two ports that lead to one host are one port.
 //! 2. A port holds one cable: two ports at the far end of one port are one port.
 //! 3. A tag names one xbar.
 //!
@@ -15,6 +15,7 @@
 use std::collections::BTreeMap;
 
 use super::ExploreError;
+use super::contested::Met;
 use super::xbar::{Stage, Tag, XbarState};
 use crate::Mac;
 use crate::map::Host;
@@ -62,6 +63,9 @@ enum Fact {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KnownHost {
     pub(super) host: Host,
+    pub(super) session: u32,
+    /// It says itself that another has its address.
+    pub(super) contested: bool,
     /// The port that it is cabled to, once known.
     pub(super) at: Option<At>,
 }
@@ -71,7 +75,8 @@ pub(super) struct KnownHost {
 pub(super) struct Knowledge {
     nodes: Vec<Node>,
     hosts: Vec<KnownHost>,
-    host_index: BTreeMap<Mac, u32>,
+    /// All but the own one.
+    host_index: BTreeMap<(Mac, u32), u32>,
     tags: BTreeMap<u64, u32>,
     /// Facts not yet worked in.
     facts: Vec<Fact>,
@@ -89,8 +94,8 @@ impl Knowledge {
     pub(super) fn new(own: Host) -> Self {
         Self {
             nodes: Vec::new(),
-            hosts: vec![KnownHost { host: own, at: None }],
-            host_index: BTreeMap::from([(own.mac, 0)]),
+            hosts: vec![KnownHost { host: own, session: 0, contested: false, at: None }],
+            host_index: BTreeMap::new(),
             tags: BTreeMap::new(),
             facts: Vec::new(),
             touched: Vec::new(),
@@ -200,17 +205,19 @@ impl Knowledge {
         Ok(node)
     }
 
-    /// The index of this host, which is new or was met before.
-    pub(super) fn meet(&mut self, host: Host) -> Result<u32, ExploreError> {
-        if let Some(&index) = self.host_index.get(&host.mac) {
+    /// The index of this host, which is not the own one, and is new or was met before.
+    pub(super) fn meet(&mut self, met: Met) -> Result<u32, ExploreError> {
+        let Met { host, session, contested } = met;
+        if let Some(&index) = self.host_index.get(&(host.mac, session)) {
+            self.hosts[index as usize].contested |= contested;
             return Ok(index);
         }
         if self.hosts.len() >= Self::MAX_HOSTS {
             return Err(ExploreError::TooManyHosts);
         }
         let index = self.hosts.len() as u32;
-        self.hosts.push(KnownHost { host: Host { at: None, ..host }, at: None });
-        self.host_index.insert(host.mac, index);
+        self.hosts.push(KnownHost { host: Host { at: None, ..host }, session, contested, at: None });
+        self.host_index.insert((host.mac, session), index);
         Ok(index)
     }
 

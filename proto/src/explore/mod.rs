@@ -17,6 +17,7 @@
 //!   for nothing.
 
 mod compare;
+mod contested;
 mod finish;
 mod guess;
 mod knowledge;
@@ -35,11 +36,14 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use thiserror::Error;
 
-use crate::Instant;
 use crate::map::{Host, Map, PortRef};
 use crate::wire::{ProbeKind, Route, Stamp};
+use crate::{Instant, Mac};
+
+pub use contested::Met;
 
 use compare::Compares;
+use contested::Confirmations;
 use guess::Guess;
 use knowledge::Knowledge;
 use request::{Job, Pending};
@@ -102,8 +106,8 @@ pub enum Outcome {
         /// The stamp in it, if there is one.
         stamp: Option<Stamp>,
     },
-    /// A host answered ([`Host::at`] means nothing here).
-    Host(Host),
+    /// A host answered.
+    Host(Met),
     /// It arrived here with its turning element not yet obeyed: the port leads to this host.
     OwnHost,
 }
@@ -178,6 +182,7 @@ pub struct Explorer {
     /// Sights under study or comparison.
     studies: Vec<u32>,
     compares: Compares,
+    confirmations: Confirmations,
     pending: BTreeMap<u32, Pending>,
     /// When the pending time out, soonest first: all wait equally long.
     deadlines: VecDeque<(Instant, u32)>,
@@ -218,6 +223,7 @@ impl Explorer {
             queues: Queues::default(),
             studies: Vec::new(),
             compares: Compares::default(),
+            confirmations: Confirmations::default(),
             pending: BTreeMap::new(),
             deadlines: VecDeque::new(),
             next_id: ChaCha8Rng::seed_from_u64(seed).next_u32() & ID_MASK,
@@ -234,17 +240,19 @@ impl Explorer {
     }
 
     /// An exploration that trusts `previous` but for the `suspects` (ports in its numbering): they,
-    /// and what is newly found behind them, are probed. Falls back to a full exploration if what it
-    /// finds does not fit `previous`, or if our own cable is suspect.
+    /// and what is newly found behind them, are probed. `sessions` are those of the exploration that
+    /// made it. Falls back to a full exploration if what it finds does not fit `previous`, or if our
+    /// own cable is suspect.
     pub fn incremental(
         settings: &ExploreSettings,
         own: Host,
         seed: u64,
         previous: &Map,
+        sessions: &BTreeMap<Mac, u32>,
         suspects: &[PortRef],
     ) -> Self {
         let mut explorer = Self::new(settings, own, seed);
-        if explorer.recall(previous, suspects).is_ok() {
+        if explorer.recall(previous, sessions, suspects).is_ok() {
             explorer.incremental = true;
             explorer.wake_touched();
         } else {
@@ -347,8 +355,12 @@ impl Explorer {
 
     /// Nothing is left to ask: makes the map.
     fn finish(&mut self) {
-        if self.incremental && self.found_doubtful_xbar() {
-            self.start_anew();
+        let is_doubtful =
+            self.incremental && (self.found_doubtful_xbar() || !self.contested_hosts().is_empty());
+        if is_doubtful {
+            return self.start_anew();
+        }
+        if self.begin_confirmations() {
             return;
         }
         let map = self.map();

@@ -19,6 +19,7 @@ impl Explorer {
             Job::Port(at, ask) => self.port(at, ask, pending.class, outcome),
             Job::Identify(node) => self.identified(node, outcome),
             Job::Compare(compare) => self.compared(compare, outcome),
+            Job::Confirm { host, sent } => self.confirmed(host, sent, outcome),
         }
     }
 
@@ -39,11 +40,11 @@ impl Explorer {
                 self.known.add_node(None)?;
                 Ok(())
             }
-            Some(Outcome::Host(host)) if host.mac != self.known.hosts()[0].host.mac => {
+            Some(Outcome::Host(met)) => {
                 if first.is_some() {
                     return Err(ExploreError::Contradiction("an xbar and a host at the end of our cable"));
                 }
-                self.direct = Some(self.known.meet(host)?);
+                self.direct = Some(self.known.meet(met)?);
                 Ok(())
             }
             Some(Outcome::Returned { .. }) if ask == Ask::Loopback => Ok(()),
@@ -72,8 +73,8 @@ impl Explorer {
         }
         match outcome {
             None => {}
-            Some(Outcome::Host(host)) if host.mac != self.known.hosts()[0].host.mac => {
-                let index = self.known.meet(host)?;
+            Some(Outcome::Host(met)) => {
+                let index = self.known.meet(met)?;
                 self.known.learn(at, Far::Host(index))?;
             }
             Some(Outcome::OwnHost) if ask != Ask::Scout => self.known.learn(at, Far::Host(0))?,

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::knowledge::{At, Far};
 use super::xbar::{Stage, Tag, XbarState};
-use super::{ExploreError, Explorer};
+use super::{ExploreError, Explorer, Met};
+use crate::Mac;
 use crate::map::{Host, Map, PortRef};
 
 /// The ends of an earlier map's cables, but for those that touch a suspect port.
@@ -41,7 +42,12 @@ impl Trusted {
 impl Explorer {
     /// Takes over what `previous` says, but for the cables of `suspects` and what can be reached
     /// only by them, and lists the suspect ports to be probed.
-    pub(super) fn recall(&mut self, previous: &Map, suspects: &[PortRef]) -> Result<(), ExploreError> {
+    pub(super) fn recall(
+        &mut self,
+        previous: &Map,
+        sessions: &BTreeMap<Mac, u32>,
+        suspects: &[PortRef],
+    ) -> Result<(), ExploreError> {
         const STALE: ExploreError = ExploreError::Contradiction("the earlier map does not hold");
         let trusted = Trusted::new(previous, suspects);
         let own = self.known.hosts()[0].host.mac;
@@ -62,7 +68,9 @@ impl Explorer {
             reached.insert(entry.xbar, (node, entry));
             let here = |at: PortRef| At { node, delta: i16::from(at.port) - i16::from(entry.port) };
             for (at, &host) in Trusted::of(&trusted.hosts, entry.xbar) {
-                let index = self.known.meet(host)?;
+                let session = sessions.get(&host.mac).copied().unwrap_or_default();
+                let met = Met { session, ..host.into() };
+                let index = if host.mac == own { 0 } else { self.known.meet(met)? };
                 self.known.learn(here(at), Far::Host(index))?;
             }
             for (at, &far) in Trusted::of(&trusted.cables, entry.xbar) {

@@ -28,6 +28,8 @@ pub(super) enum Job {
     Identify(u32),
     /// Are these two ports the ends of one cable?
     Compare(Compare),
+    /// Is this host, whose address another has too, still there? Asked so often before.
+    Confirm { host: u32, sent: u8 },
 }
 
 /// A pair of ports that may be the ends of one cable.
@@ -85,6 +87,7 @@ impl Explorer {
                 Self::request_along(&way, *ask)
             }
             Job::Identify(node) => Self::request_along(&Way::to(&self.known, *node)?, Ask::Identify),
+            Job::Confirm { host, .. } => self.confirmation_request(*host),
             Job::Compare(compare) => {
                 let to = Way::out_of(&self.known, compare.to.node, compare.to.delta)?;
                 let from = Way::out_of(&self.known, compare.from.node, compare.from.delta)?;
@@ -97,7 +100,7 @@ impl Explorer {
         }
     }
 
-    fn request_along(way: &Way, ask: Ask) -> Option<(Route, RequestKind)> {
+    pub(super) fn request_along(way: &Way, ask: Ask) -> Option<(Route, RequestKind)> {
         match ask {
             Ask::Loopback => {
                 let (route, left) = way.and_back(Element::Relative(0))?;
@@ -125,7 +128,7 @@ impl Explorer {
     /// Notes that a frame for this job is under way.
     pub(super) fn sent(&mut self, job: &Job) {
         match *job {
-            Job::FirstCable(_) | Job::Compare(_) => {}
+            Job::FirstCable(_) | Job::Compare(_) | Job::Confirm { .. } => {}
             Job::Port(at, _) => {
                 let at = self.known.root(at);
                 let xbar = self.known.xbar_mut(at.node);
@@ -145,7 +148,8 @@ impl Explorer {
     /// Notes that a job cannot be asked.
     pub(super) fn give_up(&mut self, job: &Job) {
         match *job {
-            Job::FirstCable(_) => {}
+            // No route leads there: it is taken for what it said.
+            Job::FirstCable(_) | Job::Confirm { .. } => {}
             Job::Port(at, _) => {
                 let at = self.known.root(at);
                 self.known.xbar_mut(at.node).port_mut(at.delta).never();

@@ -80,7 +80,7 @@ impl Explorer {
                 return Some((Job::Compare(compare), Class::Compare));
             }
             if !self.advance() {
-                return None;
+                return self.next_confirmation();
             }
         }
     }

@@ -32,6 +32,12 @@ pub enum MapDefect {
     /// Cables that do not stand in rising order, smaller end first.
     #[error("the cable at port {} of crossbar {} does not stand in order", .0.port, .0.xbar)]
     CablesUnsorted(PortRef),
+    /// Contested ports that do not stand in rising order.
+    #[error("the contested address {0} does not stand in order")]
+    ContestedUnsorted(Mac),
+    /// A host whose address is contested.
+    #[error("host {0} is in the map although another has its address")]
+    ContestedHost(Mac),
     /// Ports in use further apart than the xbar has ports.
     #[error("crossbar {xbar} has {ports} ports and cables from port {first} to port {last}")]
     SpanTooWide {
@@ -67,6 +73,7 @@ impl Map {
         if let Some(cable) = self.cables.iter().find(|cable| cable.a > cable.b) {
             return Err(MapDefect::CablesUnsorted(cable.a));
         }
+        self.check_contested()?;
         if let Some(end) = self.ends().find(|end| end.xbar as usize >= self.xbars.len()) {
             return Err(MapDefect::NoSuchXbar(end));
         }
@@ -87,6 +94,15 @@ impl Map {
         let mut unplaced = self.hosts.iter().filter(|host| !phantom(host.host_type) && host.at.is_none());
         let may_be_unplaced = if self.xbars.is_empty() { 2 } else { 0 };
         unplaced.nth(may_be_unplaced).map_or(Ok(()), |host| Err(MapDefect::NoPlace(host.mac)))
+    }
+
+    fn check_contested(&self) -> Result<(), MapDefect> {
+        if let Some(pair) = self.contested.windows(2).find(|pair| pair[0] >= pair[1]) {
+            return Err(MapDefect::ContestedUnsorted(pair[1].mac));
+        }
+        let is_contested = |mac: Mac| self.contested.binary_search_by_key(&mac, |c| c.mac).is_ok();
+        let believed = self.hosts.iter().find(|host| is_contested(host.mac));
+        believed.map_or(Ok(()), |host| Err(MapDefect::ContestedHost(host.mac)))
     }
 
     /// An address that stands twice. Hosts of one level stand by falling address, so with one level
@@ -123,20 +139,21 @@ impl Map {
         Ok(())
     }
 
-    /// All ports in use, of hosts and cables; a cable from a port to itself is at one.
+    /// All ports in use, of hosts, contested ones too, and cables; a cable from a port to itself is at one.
     fn ends(&self) -> impl Iterator<Item = PortRef> + '_ {
         let cables = self.cables.iter().flat_map(|cable| {
             let other = (cable.a != cable.b).then_some(cable.b);
             [Some(cable.a), other].into_iter().flatten()
         });
-        self.hosts.iter().filter_map(|host| host.at).chain(cables)
+        let hosts = self.hosts.iter().filter_map(|host| host.at);
+        hosts.chain(self.contested.iter().map(|contested| contested.at)).chain(cables)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::map::{Cable, Host, Xbar};
+    use crate::map::{Cable, Contested, Host, Xbar};
 
     fn port(xbar: u32, port: u8) -> PortRef {
         PortRef { xbar, port }
@@ -146,11 +163,16 @@ mod tests {
         Host { mac: Mac::from_position(position), level: 1, host_type: host_type::ETHERNET, at }
     }
 
+    fn contested(position: u32, xbar: u32, at: u8) -> Contested {
+        Contested { mac: Mac::from_position(position), at: port(xbar, at) }
+    }
+
     fn good() -> Map {
         Map {
             hosts: vec![host(9, Some(port(0, 1))), host(5, Some(port(1, 1)))],
             xbars: vec![Xbar { ports: 4, tag: None, ports_known: true }; 2],
             cables: vec![Cable::new(port(0, 2), port(1, 2)), Cable::new(port(1, 3), port(1, 3))],
+            contested: vec![contested(6, 0, 3), contested(6, 1, 4)],
             ..Map::default()
         }
     }
@@ -195,6 +217,16 @@ mod tests {
             defect(|map| map.hosts[1].at = Some(port(1, 2))),
             Err(MapDefect::PortTakenTwice(port(1, 2)))
         );
+        assert_eq!(defect(|map| map.contested.reverse()), Err(MapDefect::ContestedUnsorted(mac(6))));
+        assert_eq!(
+            defect(|map| map.contested = vec![contested(5, 0, 3)]),
+            Err(MapDefect::ContestedHost(mac(5)))
+        );
+        assert_eq!(
+            defect(|map| map.contested[0].at = port(0, 1)),
+            Err(MapDefect::PortTakenTwice(port(0, 1)))
+        );
+        assert_eq!(defect(|map| map.contested[1].at = port(9, 1)), Err(MapDefect::NoSuchXbar(port(9, 1))));
         assert_eq!(defect(|map| map.cables[1].b.port = 0), Err(MapDefect::CablesUnsorted(port(1, 3))));
         assert_eq!(defect(|map| map.cables.reverse()), Err(MapDefect::CablesUnsorted(port(0, 2))));
         assert_eq!(

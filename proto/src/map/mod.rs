@@ -4,6 +4,7 @@
 //! A [`Fabric`] is what a file or a generator describes: a map and what only people know of it.
 
 mod check;
+mod contested;
 mod correspondence;
 mod difference;
 mod fabric;
@@ -17,6 +18,7 @@ mod random;
 pub mod ways;
 
 pub use check::MapDefect;
+pub use contested::{AddressConflict, Contested, Place};
 pub use correspondence::Correspondence;
 pub use difference::{Difference, MovedCable, MovedHost};
 pub use fabric::{Fabric, HostLabel, XbarLabel};
@@ -156,4 +158,7 @@ pub struct Map {
     pub xbars: Vec<Xbar>,
     /// All cables between xbars. Cables of hosts are in [`Host::at`].
     pub cables: Vec<Cable>,
+    /// Ports whose hosts are left out of the map, as another host has the same address. In rising
+    /// order.
+    pub contested: Vec<Contested>,
 }

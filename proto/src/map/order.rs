@@ -6,8 +6,8 @@ use super::Map;
 use crate::Mac;
 
 impl Map {
-    /// Puts hosts by falling rank, cables with their smaller end first and in rising order, and
-    /// drops cables that stand twice. Xbars keep their places.
+    /// Puts hosts by falling rank, cables with their smaller end first and in rising order, contested
+    /// ports in rising order, and drops what stands twice. Xbars keep their places.
     pub fn sort_canonical(&mut self) {
         self.hosts.sort_by_key(|host| Reverse(host.rank()));
         for cable in &mut self.cables {
@@ -15,6 +15,8 @@ impl Map {
         }
         self.cables.sort_unstable();
         self.cables.dedup();
+        self.contested.sort_unstable();
+        self.contested.dedup();
     }
 
     /// Where the host with this address stands in [`Map::hosts`]. Looks at one host after the

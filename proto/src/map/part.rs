@@ -1,6 +1,6 @@
 //! Parts of a map: what is connected, and what exploration can know.
 
-use super::{Attached, Cable, Host, Map, PortRef, Ports, host_type};
+use super::{Attached, Cable, Contested, Host, Map, PortRef, Ports, host_type};
 
 /// A part of a map, and where its hosts and xbars stand in the whole.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -72,6 +72,8 @@ impl Map {
         }
         let cables = self.cables.iter();
         part.map.cables = cables.filter_map(|c| Some(Cable::new(moved(c.a)?, moved(c.b)?))).collect();
+        let contested = self.contested.iter();
+        part.map.contested = contested.filter_map(|c| Some(Contested { at: moved(c.at)?, ..*c })).collect();
         part.map.xbars = xbars.iter().map(|&xbar| self.xbars[xbar as usize]).collect();
         part.xbars = xbars;
         part

@@ -1,19 +1,20 @@
 //! A map cut into pieces that fit a message, and put together again.
 //!
 //! A piece is its kind (u8), how many entries it has (u16), and the entries. Pieces stand in the
-//! order hosts, xbars, cables; the entries of all pieces of a kind, one after the other, are that
+//! order hosts, xbars, cables, contested ports; the entries of all pieces of a kind, one after the other, are that
 //! part of the map. A map without hosts has one empty piece of hosts.
 //!
 //! - a host, 11 bytes: MAC, level, host type, xbar (u16, 0xffff without a place), port;
 //! - an xbar, 2 or 10 bytes: ports, flags (tagged, port numbers known), the tag if it has one;
 //! - a run of cables, 3 + 4n bytes: xbar (u16), how many (u8), then for each: its port, the other
-//!   end's xbar (u16) and port.
+//!   end's xbar (u16) and port;
+//! - a contested port, 9 bytes: MAC, xbar (u16), port.
 //!
 //! One map has one encoding for a piece size.
 
 use thiserror::Error;
 
-use super::{Cable, Host, Map, MapDefect, MapVersion, PortRef, Xbar};
+use super::{Cable, Contested, Host, Map, MapDefect, MapVersion, PortRef, Xbar};
 use crate::wire::Answer;
 use crate::wire::cursor::{Reader, Unreadable, Write};
 
@@ -22,6 +23,7 @@ mod kind {
     pub(super) const HOSTS: u8 = 1;
     pub(super) const XBARS: u8 = 2;
     pub(super) const CABLES: u8 = 3;
+    pub(super) const CONTESTED: u8 = 4;
 }
 
 /// Kind and count.
@@ -90,11 +92,16 @@ pub fn encode_pieces(map: &Map, piece_bytes: usize) -> Vec<Vec<u8>> {
             rest = later;
         }
     }
+    cutter.next_kind(kind::CONTESTED);
+    for contested in &map.contested {
+        cutter.entry(CONTESTED_BYTES, |out| write_contested(contested, out));
+    }
     cutter.finish()
 }
 
 const RUN_HEADER_BYTES: usize = 3;
 const CABLE_BYTES: usize = 4;
+const CONTESTED_BYTES: usize = 9;
 
 /// Fills one piece after the other.
 struct Cutter {
@@ -138,7 +145,7 @@ impl Cutter {
 
     fn finish(mut self) -> Vec<Vec<u8>> {
         if self.entries > 0 {
-            self.next_piece(kind::CABLES);
+            self.next_piece(kind::CONTESTED);
         }
         self.done
     }
@@ -210,6 +217,17 @@ fn read_run(reader: &mut Reader<'_>, cables: &mut Vec<Cable>) -> Result<(), Unre
         cables.push(Cable { a, b });
     }
     Ok(())
+}
+
+fn write_contested(Contested { mac, at }: &Contested, out: &mut Vec<u8>) {
+    out.put_mac(*mac);
+    out.put_u16(xbar_index(at.xbar));
+    out.put_u8(at.port);
+}
+
+fn read_contested(reader: &mut Reader<'_>) -> Result<Contested, Unreadable> {
+    let mac = reader.mac()?;
+    Ok(Contested { mac, at: PortRef { xbar: u32::from(reader.u16()?), port: reader.u8()? } })
 }
 
 /// The pieces of one map on their way in.
@@ -336,6 +354,7 @@ fn read_piece(piece: &[u8], map: &mut Map) -> Result<(u8, u16), Unreadable> {
             kind::HOSTS => map.hosts.push(read_host(&mut reader)?),
             kind::XBARS => map.xbars.push(read_xbar(&mut reader)?),
             kind::CABLES => read_run(&mut reader, &mut map.cables)?,
+            kind::CONTESTED => map.contested.push(read_contested(&mut reader)?),
             _ => return Err(Unreadable),
         }
     }

@@ -5,7 +5,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Cable, Host, Map, MapVersion, PortRef, Xbar, host_type};
+use super::{Cable, Contested, Host, Map, MapVersion, PortRef, Xbar, host_type};
 use crate::Mac;
 
 /// What a random map is drawn from. Numbers shrink, the draw follows.
@@ -58,6 +58,10 @@ impl Draw {
                 host_type: if phantom { host_type::PHANTOM } else { host_type::ETHERNET },
                 at,
             });
+        }
+        for nth in 0..rng.random_range(0..4) {
+            let mac = Mac::from_position(2000 + nth / 2);
+            map.contested.extend(free.pop().map(|at| Contested { mac, at }));
         }
         map.sort_canonical();
         map

@@ -17,7 +17,7 @@
 
 use super::cursor::{Reader, Unreadable, Write};
 use super::frame::{self, Frame, FrameError, FrameKind, MAX_BODY_BYTES};
-use super::{Element, Route};
+use super::{Element, PROTOCOL_VERSION, Route};
 
 /// A user's Ethernet frame on its way.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,6 +34,9 @@ pub struct Data<'a> {
 impl<'a> Data<'a> {
     /// Bytes that a data frame has beside its routes, forth and back, and the user's frame.
     pub const OVERHEAD_BYTES: usize = frame::HEADER_BYTES + 8 + 1 + frame::CRC_BYTES;
+
+    /// Most bytes of the way back and the user's frame together.
+    pub const MAX_PAYLOAD_BYTES: usize = MAX_BODY_BYTES - 9;
 
     /// The frame that carries it, from its type on.
     ///
@@ -61,6 +64,54 @@ impl<'a> Data<'a> {
             return Err(FrameError::UnknownKind(frame.kind().number()));
         }
         Self::read_body(frame.body())
+    }
+
+    /// How long the frame is that carries so much.
+    pub fn len_bytes(way_back: &Route, ethernet: &[u8]) -> usize {
+        Self::OVERHEAD_BYTES + way_back.as_bytes().len() + ethernet.len()
+    }
+
+    /// Writes the same frame as [`Self::encode`] to the front of `out`, without allocating.
+    /// Returns how long it is.
+    ///
+    /// # Errors
+    /// [`FrameError::Oversized`] if it is too long for a frame or for `out`.
+    pub fn write(token: u64, way_back: &Route, ethernet: &[u8], out: &mut [u8]) -> Result<usize, FrameError> {
+        let way_back = way_back.as_bytes();
+        let body_bytes = 9 + way_back.len() + ethernet.len();
+        let length = frame::HEADER_BYTES + body_bytes + frame::CRC_BYTES;
+        if body_bytes > MAX_BODY_BYTES || length > out.len() {
+            return Err(FrameError::Oversized);
+        }
+        let (covered, crc) = out[..length].split_at_mut(length - frame::CRC_BYTES);
+        let (header, body) = covered.split_at_mut(frame::HEADER_BYTES);
+        header[frame::field::KIND].copy_from_slice(&FrameKind::Data.number().to_be_bytes());
+        header[frame::field::VERSION] = PROTOCOL_VERSION;
+        header[frame::field::FLAGS] = 0;
+        header[frame::field::BODY_LENGTH].copy_from_slice(&(body_bytes as u16).to_be_bytes());
+        body[..8].copy_from_slice(&token.to_be_bytes());
+        body[8] = way_back.len() as u8;
+        body[9..9 + way_back.len()].copy_from_slice(way_back);
+        body[9 + way_back.len()..].copy_from_slice(ethernet);
+        crc.copy_from_slice(&crc32fast::hash(covered).to_be_bytes());
+        Ok(length)
+    }
+
+    /// The user's frame in a data frame that begins at its type, without allocating. The way back
+    /// is skipped, not checked.
+    ///
+    /// # Errors
+    /// As [`Self::decode`].
+    pub fn ethernet_of(frame: &'a [u8]) -> Result<&'a [u8], FrameError> {
+        let frame = Frame::parse(frame)?;
+        if frame.kind() != FrameKind::Data {
+            return Err(FrameError::UnknownKind(frame.kind().number()));
+        }
+        let mut reader = Reader::new(frame.body());
+        reader.u64()?;
+        let way_back_bytes = reader.u8()?;
+        reader.bytes(way_back_bytes.into())?;
+        Ok(reader.rest())
     }
 
     pub(super) fn read_body(body: &'a [u8]) -> Result<Self, FrameError> {
@@ -181,7 +232,16 @@ mod tests {
             let mut bytes = data.encode().unwrap();
             let overhead = Data::OVERHEAD_BYTES + data.way_back.as_bytes().len();
             prop_assert_eq!(bytes.len(), overhead + ethernet.len());
+            prop_assert_eq!(bytes.len(), Data::len_bytes(&data.way_back, &ethernet));
+            let mut written = vec![0xa5; bytes.len()];
+            let length = Data::write(token, &data.way_back, &ethernet, &mut written);
+            prop_assert_eq!(length, Ok(bytes.len()));
+            prop_assert_eq!(&written, &bytes);
+            written.pop();
+            let cut = Data::write(token, &data.way_back, &ethernet, &mut written);
+            prop_assert_eq!(cut, Err(FrameError::Oversized));
             bytes.resize(bytes.len() + padding, 0xa5);
+            prop_assert_eq!(Data::ethernet_of(&bytes), Ok(&ethernet[..]));
             prop_assert_eq!(Data::decode(&bytes), Ok(data));
         }
 

@@ -60,6 +60,8 @@ pub struct InfoFlags {
     pub network_complete: bool,
     /// It prints what others send it to print (`--printeur`).
     pub printeur: bool,
+    /// Another host has its address: it takes no part until it is alone with it.
+    pub contested: bool,
 }
 
 impl fmt::Display for AgentState {
@@ -108,23 +110,27 @@ impl InfoFlags {
     const SUBTREE_COMPLETE: u8 = 0x01;
     const NETWORK_COMPLETE: u8 = 0x02;
     const PRINTEUR: u8 = 0x04;
+    const CONTESTED: u8 = 0x08;
+    const ALL: u8 = Self::SUBTREE_COMPLETE | Self::NETWORK_COMPLETE | Self::PRINTEUR | Self::CONTESTED;
 
     fn bits(self) -> u8 {
-        let Self { subtree_complete, network_complete, printeur } = self;
+        let Self { subtree_complete, network_complete, printeur, contested } = self;
         let bit = |set, bit| if set { bit } else { 0 };
         bit(subtree_complete, Self::SUBTREE_COMPLETE)
             | bit(network_complete, Self::NETWORK_COMPLETE)
             | bit(printeur, Self::PRINTEUR)
+            | bit(contested, Self::CONTESTED)
     }
 
     const fn from_bits(bits: u8) -> Result<Self, Unreadable> {
-        if bits & !(Self::SUBTREE_COMPLETE | Self::NETWORK_COMPLETE | Self::PRINTEUR) != 0 {
+        if bits & !Self::ALL != 0 {
             return Err(Unreadable);
         }
         Ok(Self {
             subtree_complete: bits & Self::SUBTREE_COMPLETE != 0,
             network_complete: bits & Self::NETWORK_COMPLETE != 0,
             printeur: bits & Self::PRINTEUR != 0,
+            contested: bits & Self::CONTESTED != 0,
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use mapper_proto::Mac;
-use mapper_proto::explore::{ExploreError, Explorer, Outcome, RequestKind};
+use mapper_proto::explore::{ExploreError, Explorer, Met, Outcome, RequestKind};
 use mapper_proto::map::{Host, Map, PortRef, is_isomorphic};
 use mapper_proto::wire::{Element, ProbeKind, Stamp};
 use rand::{RngExt, SeedableRng};
@@ -112,12 +112,12 @@ fn lies_end_in_a_map_or_an_error() {
                 0 => None,
                 1 => Some(Outcome::OwnHost),
                 2 => Some(Outcome::Returned { stamp: None }),
-                3 => Some(Outcome::Host(Host {
+                3 => Some(Outcome::Host(Met::from(Host {
                     mac: Mac::from_position(rng.random_range(0..20)),
                     level: rng.random(),
                     host_type: rng.random(),
                     at: Some(PortRef { xbar: rng.random(), port: rng.random() }),
-                })),
+                }))),
                 _ => Some(Outcome::Returned {
                     stamp: Some(Stamp {
                         tag: rng.random_range(0..4),

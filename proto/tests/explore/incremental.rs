@@ -1,5 +1,7 @@
 //! Remapping of what changed alone.
 
+use std::collections::BTreeMap;
+
 use mapper_proto::explore::Explorer;
 use mapper_proto::map::{Cable, Map, PortRef, is_isomorphic};
 use rand::{RngExt, SeedableRng};
@@ -16,7 +18,8 @@ fn remap(before: &Map, after: &Map, suspects: &[PortRef], plain_ports: u8) -> (R
     let previous = full.map.as_ref().unwrap();
     let suspects: Vec<PortRef> = suspects.iter().filter_map(|&at| translate(before, previous, at)).collect();
     let mut fabric = OracleFabric::new(after, 0);
-    let explorer = Explorer::incremental(&settings, own_host(&fabric, 0), 9, previous, &suspects);
+    let explorer =
+        Explorer::incremental(&settings, own_host(&fabric, 0), 9, previous, &BTreeMap::new(), &suspects);
     let run = drive(&mut fabric, 0, &settings, explorer);
     let found = run.map.as_ref().unwrap();
     let anew = explore(&mut fabric, 0, &settings).map.unwrap();

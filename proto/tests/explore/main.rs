@@ -11,6 +11,7 @@ mod fabrics;
 mod faults;
 mod incremental;
 mod oracle;
+mod twins;
 
 use fabrics::{Builder, Kinds};
 use mapper_proto::map::{Map, is_isomorphic};

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use mapper_proto::explore::{
-    ExploreCost, ExploreError, ExploreSettings, Explorer, Outcome, Request, RequestKind,
+    ExploreCost, ExploreError, ExploreSettings, Explorer, Met, Outcome, Request, RequestKind,
 };
-use mapper_proto::map::{Host, Map, PortRef};
+use mapper_proto::map::{Contested, Host, Map, PortRef};
 use mapper_proto::wire::{Element, ProbeKind, Route, Stamp};
 use mapper_proto::{Instant, Mac};
 use rand::{RngExt, SeedableRng};
@@ -115,7 +115,7 @@ impl OracleFabric {
         let answers = !self.mute.contains(&self.map.hosts[landing.host].mac);
         let reply = |way_back: &[Element]| {
             let back = self.walk(landing.host, way_back)?;
-            (back.host == own && back.left.is_empty()).then(|| Outcome::Host(self.map.hosts[landing.host]))
+            (back.host == own && back.left.is_empty()).then(|| self.host(landing.host))
         };
         match &request.kind {
             _ if landing.host == own && landing.left.is_empty() => {
@@ -139,14 +139,28 @@ impl OracleFabric {
         }
     }
 
+    /// The host with this index says who it is. Hosts that share an address differ by their session.
+    fn host(&self, index: usize) -> Outcome {
+        let host = self.map.hosts[index];
+        let before = self.map.hosts[..index].iter().filter(|other| other.mac == host.mac).count();
+        Outcome::Host(Met { session: before as u32, ..host.into() })
+    }
+
     /// What can be known: the part of the fabric that hangs together with the host `own`, without
-    /// hosts that have no agent.
+    /// hosts that have no agent, and with those contested that share an address.
     pub(crate) fn knowable(&self, own: usize) -> Map {
         let mac = self.map.hosts[own].mac;
         let mut map = self.map.clone();
         map.hosts.retain(|host| !self.mute.contains(&host.mac));
         let own = map.hosts.iter().position(|host| host.mac == mac).unwrap();
-        map.component_of(own).map
+        let mut map = map.component_of(own).map;
+        let macs: Vec<Mac> = map.hosts.iter().map(|host| host.mac).collect();
+        let is_shared = |host: &Host| macs.iter().filter(|&&mac| mac == host.mac).count() > 1;
+        let (contested, hosts): (Vec<_>, Vec<_>) = map.hosts.into_iter().partition(is_shared);
+        map.hosts = hosts;
+        map.contested = contested.iter().map(|h| Contested { mac: h.mac, at: h.at.unwrap() }).collect();
+        map.sort_canonical();
+        map
     }
 }
 

@@ -50,14 +50,23 @@ pub enum Fault {
     Remove(u32),
     /// The host's interface is put in again, and an agent starts.
     Insert(u32),
+    /// The host's agent starts anew with the address of another.
+    Twin {
+        /// Which host.
+        host: u32,
+        /// Whose address it takes.
+        of: u32,
+    },
+    /// The host's agent starts anew with its own address.
+    Untwin(u32),
     /// The xbar loses power.
     Off(u32),
     /// The xbar has power (again).
     On(u32),
     /// The xbar is replaced by another.
     Swap(u32),
-    /// Cables are mended, xbars and interfaces are back, all agents are honest and run, and there
-    /// is no noise. Moves and swaps stay.
+    /// Cables are mended, xbars and interfaces are back, all agents are honest and run with their own
+    /// addresses, and there is no noise. Moves and swaps stay.
     Heal,
     /// Frames are lost with this probability a cable.
     Loss(f64),
@@ -85,6 +94,8 @@ impl Fault {
             Self::Hostile(h) => format!("hostile {}", host(h)),
             Self::Remove(h) => format!("remove {}", host(h)),
             Self::Insert(h) => format!("insert {}", host(h)),
+            Self::Twin { host: h, of } => format!("twin {} of {}", host(h), host(of)),
+            Self::Untwin(h) => format!("untwin {}", host(h)),
             Self::Off(x) => format!("off {}", xbar(x)),
             Self::On(x) => format!("on {}", xbar(x)),
             Self::Swap(x) => format!("swap {}", xbar(x)),

@@ -23,11 +23,12 @@ pub enum RandomKind {
     Remove,
     Off,
     Swap,
+    Twin,
 }
 
 impl RandomKind {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Cut,
         Self::Silence,
         Self::Move,
@@ -38,6 +39,7 @@ impl RandomKind {
         Self::Remove,
         Self::Off,
         Self::Swap,
+        Self::Twin,
     ];
 
     /// Its word in a fault file.
@@ -53,6 +55,7 @@ impl RandomKind {
             Self::Remove => "remove",
             Self::Off => "off",
             Self::Swap => "swap",
+            Self::Twin => "twin",
         }
     }
 }
@@ -122,6 +125,10 @@ impl Places {
             RandomKind::Remove => host(rng).map(|h| (Fault::Remove(h), Some(Fault::Insert(h))))?,
             RandomKind::Off => xbar(rng).map(|x| (Fault::Off(x), Some(Fault::On(x))))?,
             RandomKind::Swap => xbar(rng).map(|x| (Fault::Swap(x), None))?,
+            RandomKind::Twin => {
+                let (host, of) = (host(rng)?, host(rng)?);
+                (Fault::Twin { host, of }, Some(Fault::Untwin(host)))
+            }
         })
     }
 }

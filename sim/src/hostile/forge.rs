@@ -76,7 +76,12 @@ impl Hostile {
             state: states[self.rng.random_range(0..states.len())],
             version: self.version(),
             pieces: if self.rng.random_bool(0.5) { u16::MAX } else { self.rng.random_range(0..=u16::MAX) },
-            flags: InfoFlags { subtree_complete: true, network_complete: true, printeur: true },
+            flags: InfoFlags {
+                subtree_complete: true,
+                network_complete: true,
+                printeur: true,
+                contested: false,
+            },
         }
     }
 
@@ -109,7 +114,11 @@ impl Hostile {
             }
             2 | 3 => Reason::Tree { version: self.version(), level: self.rng.random_range(0..=u8::MAX) },
             4 => Reason::Verify,
-            5 => Reason::MapRequest { version: self.version(), piece: self.rng.random_range(0..=u16::MAX) },
+            5 => Reason::MapRequest {
+                version: self.version(),
+                piece: self.rng.random_range(0..=u16::MAX),
+                room_bytes: self.rng.random_range(0..1400),
+            },
             6 => Reason::Pause { max_ms: u16::MAX },
             7 => Reason::Resume,
             8 => Reason::Alive,
@@ -134,6 +143,7 @@ impl Hostile {
                     version: self.version(),
                     piece: self.rng.random_range(0..4),
                     pieces: self.rng.random_range(0..=u16::MAX),
+                    needs_bytes: self.rng.random_range(0..=u16::MAX),
                     bytes: self.noise(bytes),
                 }
             }

@@ -1,10 +1,10 @@
 //! Whether all is as it should be.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use mapper_proto::Instant;
 use mapper_proto::map::{Host, Map, MapVersion, is_isomorphic};
 use mapper_proto::wire::AgentState;
+use mapper_proto::{Instant, Mac};
 
 use super::{RouteComputer, World};
 use crate::fabric::{Node, Noise, Parts};
@@ -45,6 +45,8 @@ pub(super) struct MatchCache {
     pub(super) occupancy: u64,
     found_for: (u64, u64),
     parts: Option<Parts>,
+    /// Addresses that several hosts have.
+    shared: BTreeSet<Mac>,
     /// For each part: which map was compared with the fabric, and what is wrong with it.
     compared: BTreeMap<u32, (MapVersion, Result<(), String>)>,
     /// A host that was not configured when last looked: the first to look at next time.
@@ -121,7 +123,8 @@ impl<C: RouteComputer> World<C> {
         let first = self.matches.laggard;
         for i in (first..count).chain(0..first.min(count)) {
             let slot = &self.hosts[i as usize];
-            if !slot.powered_on || (self.is_live(i) && slot.configured.is_none() && !self.is_alone(i)) {
+            let must_be = self.is_live(i) && !self.is_alone(i) && !self.has_twin(i);
+            if !slot.powered_on || (must_be && slot.configured.is_none()) {
                 self.matches.laggard = i;
                 return false;
             }
@@ -133,6 +136,7 @@ impl<C: RouteComputer> World<C> {
         let current = (self.plant.generation(), self.matches.occupancy);
         if self.matches.parts.is_none() || self.matches.found_for != current {
             self.matches.parts = Some(Parts::of(&self.plant));
+            self.matches.shared = self.shared_addresses();
             self.matches.compared.clear();
             self.matches.found_for = current;
         }
@@ -145,11 +149,36 @@ impl<C: RouteComputer> World<C> {
         !others.into_iter().any(|other| parts.part(Node::Host(other)) == part && self.is_live(other))
     }
 
+    fn shared_addresses(&self) -> BTreeSet<Mac> {
+        let mut macs: Vec<Mac> = self.hosts.iter().map(|slot| slot.settings.mac).collect();
+        macs.sort_unstable();
+        macs.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect()
+    }
+
+    /// Whether another live host of its part has its address, by what was found last.
+    fn has_twin(&self, host: u32) -> bool {
+        let Some(parts) =
+            self.matches.parts.as_ref().filter(|_| self.matches.shared.contains(&self.mac(host)))
+        else {
+            return false;
+        };
+        let part = parts.part(Node::Host(host));
+        let is_twin = |&other: &u32| {
+            other != host
+                && self.mac(other) == self.mac(host)
+                && self.is_live(other)
+                && parts.part(Node::Host(other)) == part
+        };
+        (0..self.hosts.len() as u32).any(|other| is_twin(&other))
+    }
+
+    /// The connected parts and their live hosts, without those whose address another has.
     pub(super) fn live_parts(&mut self) -> Vec<Part> {
         self.refresh();
         let Some(parts) = &self.matches.parts else { return Vec::new() };
         let mut by_part: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for host in (0..self.hosts.len() as u32).filter(|&host| self.is_live(host)) {
+        let live = (0..self.hosts.len() as u32).filter(|&host| self.is_live(host) && !self.has_twin(host));
+        for host in live {
             by_part.entry(parts.part(Node::Host(host))).or_default().push(host);
         }
         let mut parts: Vec<Part> = by_part.into_iter().map(|(part, hosts)| Part { part, hosts }).collect();

@@ -41,6 +41,10 @@ impl<C: RouteComputer> World<C> {
                 ("path down", format!("{} beyond xbar {reached} of its route", path.0))
             }
             Event::PathUp { path } => ("path up", path.0.to_string()),
+            Event::AddressContested { why } => {
+                (slot.configured, slot.pending, slot.installed) = (None, None, None);
+                ("contested", why)
+            }
             Event::Printed { from, text } => ("printed", format!("{from}: {text}")),
             // There can be as many as frames; the counters of the status tell them.
             Event::Dropped { .. } => return,

@@ -123,7 +123,18 @@ pub struct Totals {
 
 impl Totals {
     fn add(&mut self, status: &Status) {
-        let Sent { switch_probes, scouts, compares, tree, queries, pieces, verify, replies } = status.sent;
+        let Sent {
+            switch_probes,
+            scouts,
+            compares,
+            tree,
+            queries,
+            pieces,
+            verify,
+            replies,
+            hellos,
+            retries: _,
+        } = status.sent;
         self.sent.switch_probes += switch_probes;
         self.sent.scouts += scouts;
         self.sent.compares += compares;
@@ -132,6 +143,7 @@ impl Totals {
         self.sent.pieces += pieces;
         self.sent.verify += verify;
         self.sent.replies += replies;
+        self.sent.hellos += hellos;
         self.dropped += status.dropped.total();
     }
 }
@@ -139,6 +151,8 @@ impl Totals {
 /// A host: its agent and what surrounds it.
 struct HostSlot<T> {
     settings: Settings,
+    /// Its own address; the settings may have that of another.
+    own_mac: Mac,
     /// `None` before power-on and while dead.
     node: Option<Box<dyn Node>>,
     /// How often an agent was started here.
@@ -422,7 +436,7 @@ impl<C: RouteComputer> World<C> {
         self.hosts[host as usize].node.as_ref()?.status()
     }
 
-    /// The address of a host.
+    /// The address of a host, which may be that of another.
     pub fn mac(&self, host: u32) -> Mac {
         self.hosts[host as usize].settings.mac
     }
@@ -447,6 +461,7 @@ impl<C: RouteComputer> World<C> {
 impl<T> HostSlot<T> {
     fn new(settings: Settings) -> Self {
         Self {
+            own_mac: settings.mac,
             settings,
             node: None,
             starts: 0,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use mapper_proto::Mac;
+
 use super::options::derive_seed;
 use super::trace::TraceEvent;
 use super::{RouteComputer, World, WorldError};
@@ -51,6 +53,8 @@ impl<C: RouteComputer> World<C> {
                 self.plant.set_present(host, true);
                 self.restart(host);
             }
+            Fault::Twin { host, of } => self.take_address(host, self.hosts[of as usize].own_mac),
+            Fault::Untwin(host) => self.take_address(host, self.hosts[host as usize].own_mac),
             Fault::Off(xbar) => self.plant.set_power(xbar, false),
             Fault::On(xbar) => self.plant.set_power(xbar, true),
             Fault::Swap(xbar) => self.plant.swap_xbar(xbar),
@@ -61,6 +65,12 @@ impl<C: RouteComputer> World<C> {
             Fault::Jitter(most) => self.options.timing.jitter = most,
         }
         Ok(())
+    }
+
+    /// A new agent with this address.
+    fn take_address(&mut self, host: u32, mac: Mac) {
+        self.hosts[host as usize].settings.mac = mac;
+        self.restart(host);
     }
 
     /// A new agent, unless the interface is out.
@@ -87,7 +97,11 @@ impl<C: RouteComputer> World<C> {
         self.options.timing.jitter = Duration::ZERO;
         self.plant.heal();
         for host in 0..self.hosts.len() as u32 {
-            if !self.is_live(host) {
+            let slot = &self.hosts[host as usize];
+            let own_mac = slot.own_mac;
+            if slot.settings.mac != own_mac {
+                self.take_address(host, own_mac);
+            } else if !self.is_live(host) {
                 self.start(host);
             }
         }

@@ -238,6 +238,13 @@ impl Lab {
         self.statuses().iter().filter(|status| status.state == state).count()
     }
 
+    /// Whether a map that any host holds shows this address.
+    pub(crate) fn shows_address(&self, mac: Mac) -> bool {
+        let hosts = 0..self.world.plant().hosts() as u32;
+        let mut maps = hosts.filter_map(|host| self.world.map(host));
+        maps.any(|map| map.hosts.iter().any(|host| host.mac == mac))
+    }
+
     /// Whether the map that this host holds shows that one.
     pub(crate) fn shows(&self, holder: &str, other: &str) -> bool {
         let mac = self.world.mac(self.host(other));

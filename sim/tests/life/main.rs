@@ -13,3 +13,4 @@ mod quiet;
 mod search;
 mod speed;
 mod stale;
+mod twins;

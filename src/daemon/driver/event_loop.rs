@@ -11,22 +11,25 @@ use mapper_proto::wire::{FrameError, Printer};
 use mapper_proto::{Instant, Mac};
 use tracing::{Level, debug, enabled, error, info, trace, warn};
 
+use super::attachment::Attachment;
 use super::computation::{Computation, Computed, Task};
 use super::with_causes;
 use crate::daemon::DaemonError;
 use crate::daemon::log::{self, RateLimit};
+use crate::daemon::metrics::{self, Causes, Exporter, KnownFabric};
+use crate::daemon::notify::Notifier;
 use crate::daemon::options::{Config, Source};
 use crate::daemon::routes::{RouteOptions, RouteTable};
 use crate::daemon::signals::{Signal, Signals};
-use crate::daemon::status::{Board, StatusServer, Surroundings, state_name};
+use crate::daemon::status::{Board, RepairCounters, StatusServer, Surroundings, state_name};
 use crate::link::ethernet::{Frame, MAX_FRAME_BYTES};
 use crate::link::interface::{Change, Monitor};
-use crate::link::port::Port;
 use crate::routing;
 
 /// Frames taken in before timers and sockets have their turn.
 const BURST: usize = 64;
-/// One line a peer in this time about versions of the protocol that are not spoken here.
+/// One line a peer in this time about versions of the protocol that are not spoken here, and one
+/// about keys that do not match.
 const VERSION_LINE_INTERVAL: Duration = Duration::from_secs(60);
 /// One line a peer in this time about other frames that are dropped, if verbose.
 const DROP_LINE_INTERVAL: Duration = Duration::from_secs(1);
@@ -38,7 +41,8 @@ pub(super) struct Driver {
     /// Where `config` came from.
     pub(super) source: Source,
     pub(super) config: Config,
-    pub(super) port: Port,
+    pub(super) attachment: Attachment,
+    pub(super) notifier: Notifier,
     pub(super) mac: Mac,
     start: tokio::time::Instant,
     pub(super) agent: Agent,
@@ -49,7 +53,12 @@ pub(super) struct Driver {
     /// The map in force or to come, and to whom the agent itself needs a route.
     newest: Option<(Arc<Map>, Vec<Mac>)>,
     version_lines: RateLimit,
+    key_lines: RateLimit,
     drop_lines: RateLimit,
+    causes: Causes,
+    exporter: Exporter,
+    /// What all maps have shown, for the metrics.
+    known: KnownFabric,
     /// Why the last map could not be stored, if so.
     store_failure: Option<io::Error>,
     /// The last map version that was complete everywhere.
@@ -59,13 +68,21 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    pub(super) fn new(source: Source, config: Config, port: Port, mac: Mac, seed: u64) -> Self {
+    pub(super) fn new(
+        source: Source,
+        config: Config,
+        attachment: Attachment,
+        seed: u64,
+        exporter: Exporter,
+    ) -> Self {
+        let mac = attachment.mac;
         let settings = Settings { mac, ..config.settings.clone() };
         Self {
             agent: Agent::new(settings, seed, Instant::ZERO),
+            notifier: Notifier::new(),
             source,
             config,
-            port,
+            attachment,
             mac,
             start: tokio::time::Instant::now(),
             table: None,
@@ -73,7 +90,11 @@ impl Driver {
             computation: Computation::default(),
             newest: None,
             version_lines: RateLimit::new(VERSION_LINE_INTERVAL, PEERS_REMEMBERED),
+            key_lines: RateLimit::new(VERSION_LINE_INTERVAL, PEERS_REMEMBERED),
             drop_lines: RateLimit::new(DROP_LINE_INTERVAL, PEERS_REMEMBERED),
+            causes: Causes::default(),
+            exporter,
+            known: KnownFabric::new(),
             store_failure: None,
             complete: None,
             leave_at: None,
@@ -91,42 +112,60 @@ impl Driver {
         signals: &mut Signals,
     ) -> Result<(), DaemonError> {
         // What changed before the monitor was heard for the first time.
-        self.port.apply(&Change::Missed);
+        self.apply(&Change::Missed);
         let mut buffer = vec![0; MAX_FRAME_BYTES];
         loop {
             self.drain(None);
+            self.notifier.feed_if_due(self.now());
             if self.must_leave()? {
                 info!("mapping is complete everywhere; leaving");
                 return Ok(());
             }
             let wake_at = self.wake_at();
             tokio::select! {
-                bytes = self.port.recv(&mut buffer) => self.take_frames(&mut buffer, bytes),
+                bytes = self.attachment.link.recv(&mut buffer) => self.take_frames(&mut buffer, bytes),
                 () = sleep_until(self.start, wake_at) => self.agent.handle_timeout(self.now()),
                 computed = self.computation.finished() => self.take_routes(computed),
                 client = server.accept() => match client {
                     Ok(client) => drop(tokio::spawn(client.answer(self.board()))),
                     Err(error) => debug!(%error, "cannot accept on the status socket"),
                 },
+                request = self.exporter.requested() => {
+                    let text = metrics::render(&self.board(), &self.known, request.dialect());
+                    request.answer(text);
+                }
                 changes = monitor.changes() => for change in changes? {
-                    self.port.apply(&change);
+                    self.apply(&change);
                 },
                 signal = signals.next() => match signal {
                     Signal::Stop => {
                         info!("told to stop");
+                        self.notifier.stopping();
                         return Ok(());
                     }
-                    Signal::Reload => self.reload(),
+                    Signal::Reload => {
+                        self.notifier.reloading();
+                        self.reload();
+                        self.notifier.ready();
+                    }
                     Signal::ReopenLog => log::reopen(),
                 },
             }
         }
     }
 
+    /// Takes in a change of any interface.
+    fn apply(&self, change: &Change) {
+        self.attachment.link.apply(change);
+        if let Some(switch) = &self.attachment.crossbar {
+            switch.apply(change);
+        }
+    }
+
     /// When something falls due.
     fn wake_at(&self) -> Option<Instant> {
         let limit = self.config.map_once.map(|limit| Instant::ZERO + limit);
-        [self.agent.poll_timeout(), self.leave_at, limit].into_iter().flatten().min()
+        [self.agent.poll_timeout(), self.leave_at, limit, self.notifier.feed_at()].into_iter().flatten().min()
     }
 
     /// With `map_once`: whether mapping is complete everywhere, and those below had time to hear.
@@ -163,7 +202,7 @@ impl Driver {
                 self.agent.handle_frame(self.now(), frame.payload());
                 self.drain(Some(frame.source));
             }
-            match self.port.try_recv(buffer) {
+            match self.attachment.link.try_recv(buffer) {
                 Some(more) => bytes = more,
                 None => break,
             }
@@ -178,7 +217,7 @@ impl Driver {
                 let payload = [transmit.route.as_bytes(), &transmit.frame[..]].concat();
                 trace!(frame = %Printer::new(&payload), "sent");
             }
-            self.port.send(transmit.route.as_bytes(), &transmit.frame);
+            self.attachment.link.send(transmit.route.as_bytes(), &transmit.frame);
         }
         while let Some(event) = self.agent.poll_event() {
             self.act_on(event, source);
@@ -186,14 +225,25 @@ impl Driver {
     }
 
     fn act_on(&mut self, event: Event, source: Option<Mac>) {
+        self.notifier.follow(&event);
         match event {
-            Event::MappingStarted { cause } => info!(cause, "mapping"),
+            Event::MappingStarted { cause } => {
+                self.causes.mapping_began(&cause);
+                info!(cause, "mapping");
+            }
             Event::Mapped { version } => info!(%version, "mapped as global mapper"),
             Event::BecamePassive { to } => info!(mapper = %to.mac, level = to.level, "passive"),
             Event::MapInstalled { map, neighbours } => self.route(map, neighbours),
-            Event::MapInvalid { version, cause } => warn!(%version, cause, "the map no longer holds"),
+            Event::MapInvalid { version, cause } => {
+                self.causes.map_ended(&cause);
+                warn!(%version, cause, "the map no longer holds");
+            }
             Event::Configured { version } => info!(%version, "configured"),
             Event::NetworkComplete { version } => self.network_complete(version),
+            Event::AddressContested { why } => {
+                error!("{why}");
+                self.table = None;
+            }
             Event::PathDown { path, reached } => debug!(path = path.0, reached, "a path is down"),
             Event::PathUp { path } => debug!(path = path.0, "a path is up again"),
             // Whatever it says: as a quoted string it cannot pass for a line of ours.
@@ -220,7 +270,19 @@ impl Driver {
             FrameError::UnknownVersion(_) if self.version_lines.allows(self.now(), from) => {
                 warn!(%from, "{error}: dropped; run agents of one version on all hosts");
             }
-            FrameError::UnknownVersion(_) => {}
+            FrameError::UnexpectedTag(_)
+            | FrameError::NoTag
+            | FrameError::UnknownKey(_)
+            | FrameError::BadTag(_)
+                if self.key_lines.allows(self.now(), from) =>
+            {
+                warn!(%from, "{error}: dropped; give all hosts of one network one key file");
+            }
+            FrameError::UnknownVersion(_)
+            | FrameError::UnexpectedTag(_)
+            | FrameError::NoTag
+            | FrameError::UnknownKey(_)
+            | FrameError::BadTag(_) => {}
             _ if self.drop_lines.allows(self.now(), from) => debug!(%from, %error, "dropped"),
             _ => {}
         }
@@ -229,6 +291,9 @@ impl Driver {
     /// Computes the routes for a map, beside the loop.
     fn route(&mut self, map: Arc<Map>, neighbours: Vec<Mac>) {
         info!(version = %map.version, hosts = map.hosts.len(), xbars = map.xbars.len(), "map installed");
+        if self.exporter.is_wanted() {
+            self.known.see(&map);
+        }
         self.newest = Some((map, neighbours));
         self.route_again();
     }
@@ -281,12 +346,16 @@ impl Driver {
     fn board(&self) -> Board {
         let around = Surroundings {
             unit: self.config.unit,
-            interface: self.port.name(),
+            interface: self.attachment.link.name(),
             host_type: self.config.settings.host_type,
-            carrier: self.port.carrier(),
+            carrier: self.attachment.link.carrier(),
             routes: self.table.as_ref().map_or(0, RouteTable::count),
             routing_failure: self.routing_failure.as_deref(),
-            traffic: self.port.traffic(),
+            traffic: self.attachment.link.traffic(),
+            causes: &self.causes,
+            dead_cables: Vec::new(),
+            repairs: RepairCounters::default(),
+            tap: None,
             now: self.now(),
         };
         Board::new(&self.agent.status(), around)

@@ -1,30 +1,31 @@
 //! Drives one agent: what it waits for, and what follows.
 
+mod attachment;
 mod computation;
 mod event_loop;
 mod reload;
 
 use std::io;
 use std::process::ExitCode;
+use std::rc::Rc;
 
+use tokio::task::LocalSet;
 use tracing::{error, info, warn};
 
 use super::DaemonError;
-use super::interface_lock::InterfaceLock;
 use super::log;
 use super::map_file;
+use super::metrics::Exporter;
 use super::options::{Config, Source};
+use super::privileges::{self, Needs};
 use super::process::{self, Detached, PidFile, Starter};
 use super::signals::Signals;
-use super::status::StatusServer;
+use super::status::{StatusServer, StatusSocketError};
 use crate::link::interface::Monitor;
-use crate::link::port::Port;
+use attachment::Attachment;
 use event_loop::Driver;
 
-/// What a message takes beside the piece of a map in it: route, headers, addresses, trailer, CRC-32.
-const MESSAGE_OVERHEAD_BYTES: usize = 200;
-
-/// Runs the agent of one interface until it is told to stop (SIGTERM, SIGINT), or with `map_once`
+/// Runs the agent of one interface, or a node, until it is told to stop (SIGTERM, SIGINT), or with `map_once`
 /// until mapping is complete everywhere. SIGHUP reads the configuration again, SIGUSR1 opens the
 /// log file again.
 ///
@@ -44,7 +45,7 @@ pub fn run(source: Source) -> Result<ExitCode, DaemonError> {
     let _pid_file = config.daemon_pid_file.as_deref().map(PidFile::create).transpose()?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(DaemonError::Runtime)?;
-    let result = runtime.block_on(serve(source, config, starter));
+    let result = LocalSet::new().block_on(&runtime, serve(source, config, starter));
     // Routes that are still being computed are not waited for.
     runtime.shutdown_background();
     if let Err(error) = &result {
@@ -54,30 +55,48 @@ pub fn run(source: Source) -> Result<ExitCode, DaemonError> {
     result.map(|()| ExitCode::SUCCESS)
 }
 
-async fn serve(source: Source, config: Config, starter: Option<Starter>) -> Result<(), DaemonError> {
+async fn serve(source: Source, mut config: Config, starter: Option<Starter>) -> Result<(), DaemonError> {
+    log::attend();
     let mut signals = Signals::new().map_err(DaemonError::Runtime)?;
     // The monitor first: then no change is missed between looking and listening.
     let monitor = Monitor::new()?;
-    let needed_mtu = u32::try_from(config.settings.piece_bytes + MESSAGE_OVERHEAD_BYTES).unwrap_or(u32::MAX);
-    let (port, mac) = Port::open_usable(&config.interface, config.marking, needed_mtu)?;
+    let server = bind_status(&mut config)?;
+    let attachment = Attachment::open(&config)?;
+    privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })?;
+    // As it will be written: without the privileges.
     if let Some(path) = &config.map_file {
         map_file::check(path).map_err(|source| DaemonError::MapFile { path: path.clone(), source })?;
     }
-    let server = StatusServer::bind(&config.run_dir, config.unit)?;
-    let _lock = InterfaceLock::take(&config.run_dir, &config.interface, config.unit)?;
+    let exporter = Exporter::new(config.metrics_listen.as_ref(), config.metrics_file.as_deref())?;
     let seed = match config.seed {
         Some(seed) => seed,
         None => random_seed().map_err(DaemonError::Runtime)?,
     };
-    let mut driver = Driver::new(source, config, port, mac, seed);
-    info!(interface = driver.port.name(), %mac, unit = driver.config.unit, seed, "the agent runs");
-    if !driver.port.carrier() {
-        warn!(interface = driver.port.name(), "no carrier: is the cable plugged in?");
+    if let Some(switch) = &attachment.crossbar {
+        tokio::task::spawn_local(Rc::clone(switch).run());
+    }
+    let mut driver = Driver::new(source, config, attachment, seed, exporter);
+    info!(interface = driver.attachment.link.name(), mac = %driver.mac, unit = driver.config.unit, seed, "the agent runs");
+    if !driver.attachment.link.carrier() {
+        warn!(interface = driver.attachment.link.name(), "no carrier: is the cable plugged in?");
     }
     if let Some(starter) = starter {
         starter.ready()?;
     }
+    driver.notifier.ready();
     driver.drive(&monitor, &server, &mut signals).await
+}
+
+/// Serves the status socket of the unit that was asked for, or of the first that is free.
+fn bind_status(config: &mut Config) -> Result<StatusServer, StatusSocketError> {
+    loop {
+        match StatusServer::bind(&config.run_dir, config.unit) {
+            Err(StatusSocketError::UnitTaken { .. }) if !config.unit_given && config.unit < u8::MAX => {
+                config.unit += 1;
+            }
+            done => return done,
+        }
+    }
 }
 
 fn random_seed() -> io::Result<u64> {

@@ -11,16 +11,17 @@ use crate::daemon::options::Config;
 /// The keys that differ but count only at start.
 fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
     let differs = [
-        ("interface", old.interface != new.interface),
+        ("interface or ports", old.interface != new.interface),
         ("ethertype or destination", old.marking != new.marking),
         ("seed", old.seed != new.seed),
-        ("unit", old.unit != new.unit),
+        ("unit", new.unit_given && old.unit != new.unit),
         ("run-dir", old.run_dir != new.run_dir),
         ("group", old.group != new.group),
         ("daemon-pid-file", old.daemon_pid_file != new.daemon_pid_file),
         ("tap", old.tap != new.tap),
         ("map-once", old.map_once != new.map_once),
         ("metrics-listen", old.metrics_listen != new.metrics_listen),
+        ("metrics-file", old.metrics_file != new.metrics_file),
         ("verbose-file", old.log.file != new.log.file),
         ("log-format", old.log.format != new.log.format),
     ];
@@ -32,15 +33,18 @@ fn without_restart(old: &Config, new: Config) -> Config {
     let old = old.clone();
     Config {
         interface: old.interface,
+        ports: old.ports,
         marking: old.marking,
         seed: old.seed,
         unit: old.unit,
+        unit_given: old.unit_given,
         run_dir: old.run_dir,
         group: old.group,
         daemon_pid_file: old.daemon_pid_file,
         tap: old.tap,
         map_once: old.map_once,
         metrics_listen: old.metrics_listen,
+        metrics_file: old.metrics_file,
         log: crate::daemon::options::LogOptions { level: new.log.level, ..old.log },
         ..new
     }

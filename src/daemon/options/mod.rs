@@ -10,6 +10,7 @@ mod tests;
 mod values;
 
 pub use config::{Config, LogOptions};
+use source::Role;
 pub use source::{ConfigError, Source};
 pub use values::{Bounded, EtherType, HostType, LogFormat, LogLevel, MetricsAddress, Text};
 
@@ -39,7 +40,10 @@ pub struct Options {
     /// The network interface that is cabled to the fabric.
     #[arg(long, value_name = "IF")]
     pub interface: Option<String>,
-    /// Board number: which of this machine's agents this is.
+    /// The interfaces of a node, which are the ports of its own crossbar.
+    #[arg(skip)]
+    pub ports: Option<Vec<String>>,
+    /// Board number: which of this machine's agents this is [default: the first that is free].
     #[arg(short = 'b', short_alias = 'B', long, value_name = "BOARD")]
     pub unit: Option<u8>,
     /// Run as a daemon, and store its process id in this file.
@@ -200,6 +204,20 @@ pub enum OptionsError {
         "name the interface that is cabled to the fabric: --interface IF, or `interface = \"IF\"` in the file"
     )]
     NoInterface,
+    /// A node has ports, no interface.
+    #[error("a node has no interface but ports; take `interface` out, or run `mapper agent`")]
+    InterfaceOfNode,
+    /// An agent has an interface, no ports.
+    #[error("an agent has no ports but an interface; take `ports` out, or run `mapper node`")]
+    PortsOfAgent,
+    /// A node without ports, or with too many.
+    #[error(
+        "name 1 to {MAX_NODE_PORTS} interfaces that are cabled to others: --ports IF,IF, or `ports = [..]` in the file"
+    )]
+    PortCount,
+    /// An interface is one port.
+    #[error("a port of the node is named twice, or has no name")]
+    PortTwice,
     /// A parent would count as silent before it is asked.
     #[error(
         "silence-limit-ms ({silence_limit_ms}) is below query-interval-ms ({query_interval_ms}): a parent \
@@ -243,6 +261,7 @@ impl Options {
     pub fn or(self, file: Self) -> Self {
         Self {
             interface: self.interface.or(file.interface),
+            ports: self.ports.or(file.ports),
             unit: self.unit.or(file.unit),
             daemon_pid_file: self.daemon_pid_file.or(file.daemon_pid_file),
             run_dir: self.run_dir.or(file.run_dir),
@@ -292,7 +311,15 @@ impl Options {
     ///
     /// # Errors
     /// If no interface was named, for which there is no default, or times do not go together.
-    pub fn resolve(self) -> Result<Config, OptionsError> {
+    fn resolve(self, role: Role) -> Result<Config, OptionsError> {
+        let (interface, ports) = match (role, self.interface.clone(), self.ports.clone().unwrap_or_default())
+        {
+            (Role::Agent, Some(interface), ports) if ports.is_empty() => (interface, ports),
+            (Role::Agent, None, ports) if ports.is_empty() => return Err(OptionsError::NoInterface),
+            (Role::Agent, ..) => return Err(OptionsError::PortsOfAgent),
+            (Role::Node, None, ports) => (node_name(&ports)?, ports),
+            (Role::Node, Some(_), _) => return Err(OptionsError::InterfaceOfNode),
+        };
         let settings = self.settings();
         if settings.silence_limit < settings.query_interval {
             return Err(OptionsError::SilenceBelowQuery {
@@ -303,7 +330,8 @@ impl Options {
         let defaults = Marking::default();
         let limit_s = self.map_once_limit_s.map_or(DEFAULT_MAP_ONCE_LIMIT_S, |n| u64::from(n.get()));
         Ok(Config {
-            interface: self.interface.ok_or(OptionsError::NoInterface)?,
+            interface,
+            ports,
             marking: Marking {
                 ethertype: self.ethertype.map_or(defaults.ethertype, |text| text.value().number()),
                 destination: self.destination.map_or(defaults.destination, Text::value),
@@ -313,6 +341,7 @@ impl Options {
             num_passes: self.num_passes.map_or(DEFAULT_NUM_PASSES, |n| n.get() as u8),
             non_clos: self.non_clos.unwrap_or(false),
             unit: self.unit.unwrap_or(0),
+            unit_given: self.unit.is_some(),
             run_dir: self.run_dir.unwrap_or_else(default_run_dir),
             daemon_pid_file: self.daemon_pid_file,
             group: self.group,
@@ -358,8 +387,24 @@ impl Options {
             pause: self.pause.unwrap_or(defaults.pause),
             map_incrementally: self.map_incrementally.unwrap_or(defaults.map_incrementally),
             xbar_check: self.no_xbar_check.map_or(defaults.xbar_check, |skip| !skip),
+            keys: None,
         }
     }
+}
+
+/// Most interfaces of a node: a crossbar has 255 ports, and the agent needs one.
+const MAX_NODE_PORTS: usize = 254;
+
+/// What a node is called instead of by an interface: by all its ports.
+fn node_name(ports: &[String]) -> Result<String, OptionsError> {
+    if ports.is_empty() || ports.len() > MAX_NODE_PORTS {
+        return Err(OptionsError::PortCount);
+    }
+    let different: std::collections::BTreeSet<_> = ports.iter().collect();
+    if different.len() < ports.len() || ports.iter().any(String::is_empty) {
+        return Err(OptionsError::PortTwice);
+    }
+    Ok(ports.join("+"))
 }
 
 /// Routes to each destination, as in GM-2.

@@ -17,7 +17,7 @@ fn the_file_of_defaults_is_the_defaults() {
     let interface = Some("eth1".to_owned());
     let read = Options { interface: interface.clone(), ..Options::parse(DEFAULTS).unwrap() };
     let unset = Options { interface, run_dir: Some(DEFAULT_RUN_DIR.into()), ..Options::default() };
-    assert_eq!(read.resolve(), unset.resolve());
+    assert_eq!(read.resolve(Role::Agent), unset.resolve(Role::Agent));
 }
 
 #[test]
@@ -31,7 +31,9 @@ fn the_file_of_defaults_lists_every_option() {
     for option in &options {
         assert!(table.contains_key(*option), "mapper.toml does not mention `{option}`");
     }
-    assert_eq!(table.len(), options.len());
+    // What only the file and `mapper node` have.
+    assert!(table.contains_key("ports"));
+    assert_eq!(table.len(), options.len() + 1);
 }
 
 #[test]
@@ -58,19 +60,19 @@ fn a_wrong_file_is_refused_with_its_line() {
 fn the_command_line_wins_over_the_file() {
     let line = Options { level: Some(3), pause: Some(false), ..Options::default() };
     let file = Options::parse("level = 1\npause = true\nunit = 4\ninterface = \"eth1\"\n").unwrap();
-    let config = line.or(file).resolve().unwrap();
+    let config = line.or(file).resolve(Role::Agent).unwrap();
     assert_eq!((config.settings.level, config.settings.pause, config.unit), (3, false, 4));
 }
 
 #[test]
 fn without_an_interface_there_is_no_configuration() {
-    assert_eq!(Options::default().resolve(), Err(OptionsError::NoInterface));
+    assert_eq!(Options::default().resolve(Role::Agent), Err(OptionsError::NoInterface));
 }
 
 #[test]
 fn a_parent_is_asked_before_it_is_silent() {
     let file = Options::parse("interface = \"eth1\"\nquery-interval-ms = 5000\n").unwrap();
-    let message = file.resolve().unwrap_err().to_string();
+    let message = file.resolve(Role::Agent).unwrap_err().to_string();
     assert!(message.contains("silence-limit-ms (3000)"), "{message}");
     assert!(message.contains("query-interval-ms (5000)"), "{message}");
 }
@@ -81,4 +83,15 @@ fn a_file_that_is_no_text_is_refused_with_its_line() {
     std::fs::write(file.path(), b"level = 1\n# \xff\n").unwrap();
     let message = Options::read(file.path()).unwrap_err().to_string();
     assert!(message.ends_with(":2: not UTF-8 text"), "{message}");
+}
+
+#[test]
+fn a_node_has_ports_and_an_agent_an_interface() {
+    let read = |text: &str, role| Options::parse(text).unwrap().resolve(role);
+    let node = read("ports = [\"eth1\", \"eth2\"]\n", Role::Node).unwrap();
+    assert_eq!((node.interface.as_str(), node.ports.len()), ("eth1+eth2", 2));
+    assert_eq!(read("ports = [\"eth1\"]\n", Role::Agent), Err(OptionsError::PortsOfAgent));
+    assert_eq!(read("interface = \"eth1\"\n", Role::Node), Err(OptionsError::InterfaceOfNode));
+    assert_eq!(read("ports = []\n", Role::Node), Err(OptionsError::PortCount));
+    assert_eq!(read("ports = [\"eth1\", \"eth1\"]\n", Role::Node), Err(OptionsError::PortTwice));
 }

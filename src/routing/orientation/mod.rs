@@ -81,6 +81,18 @@ impl Orientation {
         Self { shape, position, directions }
     }
 
+    /// The same order of xbars on a topology that lost cables: see [`Topology::without`]. Their
+    /// channels are barred; all others lead as before.
+    pub fn carried_to(&self, cut: &Topology) -> Self {
+        let barred = |(channel, &direction)| if cut.is_dead(channel) { Direction::Barred } else { direction };
+        Self { directions: (0..).zip(&self.directions).map(barred).collect(), ..self.clone() }
+    }
+
+    /// Where an xbar stands in the order, the top first.
+    pub fn position(&self, xbar: u32) -> u32 {
+        self.position[xbar as usize]
+    }
+
     /// What it was made from.
     pub fn shape(&self) -> &Shape {
         &self.shape

@@ -4,7 +4,7 @@ mod host;
 mod union;
 mod walk;
 
-pub use host::{Proof, prove_host};
+pub use host::{Proof, prove_host, prove_routes};
 pub use union::{Cycle, UnionProof};
 pub use walk::walk;
 

@@ -6,6 +6,7 @@ use mapper_proto::map::PortRef;
 
 use super::{Violation, walk};
 use crate::routing::host_routes::bits;
+use crate::routing::repair::onward;
 use crate::routing::{HostRoutes, Topology};
 
 /// A circle of channels that can wait for each other.
@@ -115,7 +116,23 @@ impl<'a> UnionProof<'a> {
         Ok(())
     }
 
-    fn add_dependency(&mut self, first: u32, second: u32) {
+    /// Adds every turn from a channel to the next that `allows` lets pass, whether or not a route
+    /// makes it. No route passes an xbar twice, so turns back to the xbar that a channel comes from
+    /// are left out.
+    pub fn add_turns(&mut self, allows: impl Fn(u32, u32) -> bool) {
+        for first in 0..self.topology.channel_count() as u32 {
+            for second in onward(self.topology, first).filter(|&second| allows(first, second)) {
+                self.add_dependency(first, second);
+            }
+        }
+    }
+
+    /// Adds that frames wait in the first channel for the second. Nothing waits for a dead channel,
+    /// or in one: a frame that would cross it is dropped.
+    pub(in crate::routing) fn add_dependency(&mut self, first: u32, second: u32) {
+        if self.topology.is_dead(first) || self.topology.is_dead(second) {
+            return;
+        }
         let out = self.topology.channels_of(self.topology.head(first).xbar);
         debug_assert!(out.contains(&second), "channel {second} does not follow channel {first}");
         let bit = self.base[first as usize] + second - out.start;

@@ -4,6 +4,10 @@ fn host(n: u32) -> Host {
     Host { mac: Mac::from_position(n), level: 1, host_type: 4, at: None }
 }
 
+fn met(n: u32) -> Met {
+    host(n).into()
+}
+
 fn at(node: u32, delta: i16) -> At {
     At { node, delta }
 }
@@ -25,7 +29,7 @@ fn star(sights: i16) -> Knowledge {
 #[test]
 fn a_host_joins_the_sights_that_lead_to_it() {
     let mut known = star(2);
-    let h = known.meet(host(1)).unwrap();
+    let h = known.meet(met(1)).unwrap();
     known.learn(at(1, 3), Far::Host(h)).unwrap();
     known.learn(at(2, 1), Far::Host(h)).unwrap();
     assert_eq!(known.root(at(1, 3)), known.root(at(2, 1)));
@@ -45,7 +49,7 @@ fn our_own_host_is_an_anchor() {
 fn joints_set_off_joints() {
     let mut known = star(2);
     let beyond = [known.add_node(Some(at(1, 2))).unwrap(), known.add_node(Some(at(2, 1))).unwrap()];
-    let h = known.meet(host(1)).unwrap();
+    let h = known.meet(met(1)).unwrap();
     known.learn(at(1, 3), Far::Host(h)).unwrap();
     known.learn(at(2, 2), Far::Host(h)).unwrap();
     assert_eq!(known.root(at(beyond[0], 0)), known.root(at(beyond[1], 0)), "one port holds one cable");
@@ -67,7 +71,7 @@ fn what_cannot_be_is_an_error() {
         assert!(matches!(result, Err(ExploreError::Contradiction(_))), "{result:?}");
     };
     let mut known = star(2);
-    let hosts = [known.meet(host(1)).unwrap(), known.meet(host(2)).unwrap()];
+    let hosts = [known.meet(met(1)).unwrap(), known.meet(met(2)).unwrap()];
     known.learn(at(1, 1), Far::Host(hosts[0])).unwrap();
     contradiction(known.clone().learn(at(1, 1), Far::Host(hosts[1])));
     contradiction(known.clone().learn(at(1, 1), Far::Xbar(at(2, 0))));

@@ -33,6 +33,7 @@ fn sample() -> Map {
             Xbar { ports: 8, tag: None, ports_known: false },
         ],
         cables: vec![Cable::new(port(0, 2), port(1, 2)), Cable::new(port(0, 3), port(0, 4))],
+        contested: vec![Contested { mac: Mac::from_position(7), at: port(1, 5) }],
     }
 }
 
@@ -46,6 +47,7 @@ fn pieces_have_their_golden_bytes() {
         "01 0003 020000000009 01 04 0000 01 020000000005 01 04 0001 03 020000000001 01 00 ffff 00",
         "02 0002 10 03 0102030405060708 08 00",
         "03 0001 0000 02 02 0001 02 03 0000 04",
+        "04 0001 020000000007 0001 05",
     ];
     assert_eq!(hex, golden.map(|piece| piece.replace(' ', "")));
 }
@@ -68,19 +70,19 @@ fn a_map_without_hosts_has_a_piece() {
 fn what_is_missing_is_told_until_nothing_is() {
     let map = sample();
     let pieces = encode_pieces(&map, 32);
-    assert_eq!(pieces.len(), 4);
-    let mut assembly = Assembly::new(map.version, 4).unwrap();
-    assert_eq!(assembly.missing().collect::<Vec<_>>(), [0, 1, 2, 3]);
+    assert_eq!(pieces.len(), 5);
+    let mut assembly = Assembly::new(map.version, 5).unwrap();
+    assert_eq!(assembly.missing().collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
     assert_eq!(assembly.insert(2, pieces[2].clone()), Ok(true));
     assert_eq!(assembly.insert(2, pieces[1].clone()), Ok(false), "the first stays");
-    assert_eq!(assembly.missing().collect::<Vec<_>>(), [0, 1, 3]);
+    assert_eq!(assembly.missing().collect::<Vec<_>>(), [0, 1, 3, 4]);
     assert_eq!(assembly.finish(), Err(PieceError::Missing(0)));
-    for index in [3, 0, 1] {
+    for index in [3, 0, 4, 1] {
         assert!(!assembly.is_complete());
         assembly.insert(index, pieces[usize::from(index)].clone()).unwrap();
     }
     assert!(assembly.is_complete());
-    assert_eq!((assembly.version(), assembly.pieces()), (map.version, 4));
+    assert_eq!((assembly.version(), assembly.pieces()), (map.version, 5));
     assert_eq!(assembly.finish(), Ok(map));
 }
 
@@ -106,12 +108,12 @@ fn malformed_pieces_are_named() {
         change(&mut pieces[piece]);
         assemble(map.version, pieces)
     };
-    for piece in 0..3_u16 {
+    for piece in 0..4_u16 {
         let malformed = Err(PieceError::Malformed(piece));
         let at = usize::from(piece);
         assert_eq!(changed(at, &|bytes| bytes.push(0)), malformed);
         assert_eq!(changed(at, &|bytes| bytes.truncate(bytes.len() - 1)), malformed);
-        assert_eq!(changed(at, &|bytes| bytes[0] = 4), malformed);
+        assert_eq!(changed(at, &|bytes| bytes[0] = 5), malformed);
         assert_eq!(changed(at, &|bytes| bytes[2] += 1), malformed);
     }
     assert_eq!(

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Mac;
-use crate::map::{MapVersion, PortRef, Rank};
+use crate::map::{MapVersion, Place, PortRef, Rank};
 use crate::wire::{AgentState, Answer, Data, Element, Info, InfoFlags, Reason, Route, frame};
 
 fn mac() -> impl Strategy<Value = Mac> {
@@ -30,10 +30,8 @@ fn state() -> impl Strategy<Value = AgentState> {
 }
 
 fn info() -> impl Strategy<Value = Info> {
-    let flags = any::<[bool; 3]>().prop_map(|[subtree_complete, network_complete, printeur]| InfoFlags {
-        subtree_complete,
-        network_complete,
-        printeur,
+    let flags = any::<[bool; 4]>().prop_map(|[subtree_complete, network_complete, printeur, contested]| {
+        InfoFlags { subtree_complete, network_complete, printeur, contested }
     });
     (any::<u8>(), mac(), any::<u8>(), any::<u32>(), state(), version(), any::<u16>(), flags).prop_map(
         |(level, mac, host_type, session, state, version, pieces, flags)| Info {
@@ -57,6 +55,11 @@ fn route() -> impl Strategy<Value = Route> {
     vec(element, 0..=Route::MAX_BYTES / 2).prop_map(Route::from_iter)
 }
 
+fn place() -> impl Strategy<Value = Place> {
+    (any::<u32>(), any::<u8>(), any::<Option<u64>>())
+        .prop_map(|(xbar, port, tag)| Place { at: PortRef { xbar, port }, tag })
+}
+
 fn reason() -> impl Strategy<Value = Reason> {
     let port = (any::<u32>(), any::<u8>()).prop_map(|(xbar, port)| PortRef { xbar, port });
     prop_oneof![
@@ -65,11 +68,14 @@ fn reason() -> impl Strategy<Value = Reason> {
             .prop_map(|(seen, suspects)| Reason::QueryMapVersion { seen, suspects }),
         (version(), any::<u8>()).prop_map(|(version, level)| Reason::Tree { version, level }),
         Just(Reason::Verify),
-        (version(), any::<u16>()).prop_map(|(version, piece)| Reason::MapRequest { version, piece }),
+        (version(), any::<u16>(), 0..=Answer::MAX_PIECE_BYTES as u16)
+            .prop_map(|(version, piece, room_bytes)| Reason::MapRequest { version, piece, room_bytes }),
+        Just(Reason::Hello),
         any::<u16>().prop_map(|max_ms| Reason::Pause { max_ms }),
         Just(Reason::Resume),
         Just(Reason::Alive),
         "\\PC{0,120}".prop_map(|text| Reason::Printf { text }),
+        vec(place(), 0..=Reason::MAX_PLACES).prop_map(|places| Reason::AddressConflict { places }),
     ]
 }
 
@@ -80,12 +86,21 @@ fn answer() -> impl Strategy<Value = Answer> {
         Just(Answer::QueryMapVersion),
         Just(Answer::Tree),
         Just(Answer::Verify),
-        (version(), any::<u16>(), any::<u16>(), vec(any::<u8>(), 0..1500))
-            .prop_map(|(version, piece, pieces, bytes)| Answer::MapRequest { version, piece, pieces, bytes }),
+        (version(), any::<[u16; 3]>(), vec(any::<u8>(), 0..1500)).prop_map(
+            |(version, [piece, pieces, needs_bytes], bytes)| Answer::MapRequest {
+                version,
+                piece,
+                pieces,
+                needs_bytes,
+                bytes
+            }
+        ),
+        Just(Answer::Hello),
         Just(Answer::Pause),
         Just(Answer::Resume),
         Just(Answer::Alive),
         Just(Answer::Printf),
+        Just(Answer::AddressConflict),
     ]
 }
 
@@ -117,7 +132,12 @@ fn sample_info() -> Info {
         state: AgentState::Configured,
         version: MapVersion { mac: Mac([2, 0, 0, 0, 0, 10]), counter: 0xc0ffee },
         pieces: 3,
-        flags: InfoFlags { subtree_complete: true, network_complete: false, printeur: true },
+        flags: InfoFlags {
+            subtree_complete: true,
+            network_complete: false,
+            printeur: true,
+            contested: false,
+        },
     }
 }
 
@@ -129,10 +149,11 @@ fn body_hex(message: &Message) -> String {
     body.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Says that the body of `message` is `golden`, in which `INFO` stands for the sample's bytes and
-/// blanks for nothing.
+/// Says that the body of `message` is `golden`, in which `INFO` stands for the sample's bytes,
+/// `ROOM` for the zeros that make room for a reply, and blanks for nothing.
 fn assert_golden(message: &Message, golden: &str) {
-    let golden: String = golden.replace("INFO", INFO).chars().filter(|c| *c != ' ').collect();
+    let golden: String =
+        golden.replace("INFO", INFO).replace("ROOM", &"00".repeat(8)).chars().filter(|c| *c != ' ').collect();
     assert_eq!(body_hex(message), golden, "{message:?}");
     assert_eq!(Message::decode(&message.encode()), Ok((message.clone(), None)));
 }
@@ -148,7 +169,7 @@ fn probes_have_their_golden_bytes() {
             info: sample_info(),
             way_there: Route::from_iter([Element::Relative(1)]),
         };
-        assert_golden(&Message::Probe(probe), &format!("01 0a0b0c0d {code} 04 INFO 01 81"));
+        assert_golden(&Message::Probe(probe), &format!("01 0a0b0c0d {code} 04 INFO 01 81 ROOM"));
     }
 }
 
@@ -156,22 +177,31 @@ fn probes_have_their_golden_bytes() {
 fn scouts_have_their_golden_bytes() {
     let version = MapVersion { mac: Mac([2, 0, 0, 0, 0, 10]), counter: 7 };
     let suspects = vec![PortRef { xbar: 258, port: 3 }];
+    let places = vec![
+        Place { at: suspects[0], tag: None },
+        Place { at: PortRef { xbar: 1, port: 4 }, tag: Some(0xfeed) },
+    ];
     for (reason, golden) in [
         (Reason::Mapping, "01"),
         (Reason::QueryMapVersion { seen: MapVersion::NONE, suspects: vec![] }, "02 00000000000000000000 00"),
         (Reason::QueryMapVersion { seen: version, suspects }, "02 02000000000a00000007 01 0000010203"),
         (Reason::Tree { version, level: 9 }, "03 02000000000a00000007 09"),
         (Reason::Verify, "04"),
-        (Reason::MapRequest { version, piece: 0x0102 }, "05 02000000000a00000007 0102"),
+        (
+            Reason::MapRequest { version, piece: 0x0102, room_bytes: 3 },
+            "05 02000000000a00000007 0102 0003 000000",
+        ),
         (Reason::Pause { max_ms: 500 }, "06 01f4"),
         (Reason::Resume, "07"),
         (Reason::Alive, "09"),
         (Reason::Printf { text: "hé".to_owned() }, "08 0003 68c3a9"),
+        (Reason::AddressConflict { places }, "0a 02 00000102 03 00 00000001 04 01 000000000000feed"),
+        (Reason::Hello, "0b"),
     ] {
         let way_back = Route::from_iter([Element::Relative(-3), Element::Absolute(7)]);
         let way_there = Route::from_iter([Element::Absolute(9)]);
         let scout = Scout { id: 1, info: sample_info(), way_back, way_there, reason };
-        assert_golden(&Message::Scout(scout), &format!("02 00000001 INFO 03 bdc007 02 c009 {golden}"));
+        assert_golden(&Message::Scout(scout), &format!("02 00000001 INFO 03 bdc007 02 c009 ROOM {golden}"));
     }
 }
 
@@ -185,13 +215,15 @@ fn replies_have_their_golden_bytes() {
         (Answer::Tree, "03"),
         (Answer::Verify, "04"),
         (
-            Answer::MapRequest { version, piece: 1, pieces: 2, bytes: vec![0xab, 0xcd] },
-            "05 02000000000a00000007 0001 0002 0002 abcd",
+            Answer::MapRequest { version, piece: 1, pieces: 2, needs_bytes: 3, bytes: vec![0xab, 0xcd] },
+            "05 02000000000a00000007 0001 0002 0003 0002 abcd",
         ),
         (Answer::Pause, "06"),
         (Answer::Resume, "07"),
         (Answer::Alive, "09"),
         (Answer::Printf, "08"),
+        (Answer::AddressConflict, "0a"),
+        (Answer::Hello, "0b"),
     ] {
         let reply = Reply { id: 2, to: Mac([2, 0, 0, 0, 0, 1]), info: sample_info(), answer };
         assert_golden(&Message::Reply(reply), &format!("03 00000002 020000000001 INFO {golden}"));
@@ -205,8 +237,8 @@ fn messages_are_small() {
             .encode()
             .len()
     };
-    assert_eq!(probe(ProbeKind::Loopback), 46);
-    assert_eq!(probe(ProbeKind::Identify), 46 + crate::wire::STAMP_BYTES);
+    assert_eq!(probe(ProbeKind::Loopback), 54);
+    assert_eq!(probe(ProbeKind::Identify), 54 + crate::wire::STAMP_BYTES);
     let mut info = Vec::new();
     sample_info().write(&mut info);
     assert_eq!(info.len(), Info::BYTES);
@@ -242,7 +274,7 @@ fn fields_that_make_no_sense_are_refused() {
     assert!(Message::decode(&framed(&good)).is_ok());
     let last = good.len() - 1;
     // Message, state, flags, answer; then a version without counter.
-    for (at, value) in [(0, 0), (0, 4), (11 + 12, 7), (11 + 25, 8), (last, 10)] {
+    for (at, value) in [(0, 0), (0, 4), (11 + 12, 7), (11 + 25, 16), (last, 99)] {
         let mut bad = good.clone();
         bad[at] = value;
         assert_eq!(Message::decode(&framed(&bad)), Err(FrameError::Malformed), "byte {at}");

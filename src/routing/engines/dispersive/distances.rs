@@ -16,8 +16,8 @@ pub(super) struct Distances {
 }
 
 impl Distances {
-    /// Breadth-first search along legal routes, level by level.
-    pub(super) fn from(topology: &Topology, orientation: &Orientation, source: u32) -> Self {
+    /// Breadth-first search along legal routes, level by level, at most `most_steps` levels.
+    pub(super) fn from(topology: &Topology, orientation: &Orientation, source: u32, most_steps: u16) -> Self {
         let xbars = topology.xbar_count();
         let mut found = Self { steps: vec![UNREACHED; 2 * xbars], falling: Vec::new(), rising: Vec::new() };
         let mut falling = vec![source];
@@ -25,7 +25,7 @@ impl Distances {
         found.steps[source as usize] = 0;
         found.steps[xbars + source as usize] = 0;
         let mut steps = 0;
-        while !falling.is_empty() || !rising.is_empty() {
+        while steps < most_steps && !(falling.is_empty() && rising.is_empty()) {
             steps += 1;
             let (first_falling, first_rising) = (found.falling.len(), found.rising.len());
             for &xbar in &rising {

@@ -27,6 +27,15 @@ use choices::Choices;
 use distances::Distances;
 use search::Searches;
 
+/// What becomes of destinations that are farther than [`Options::max_hops`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Beyond {
+    /// They are an error of the fabric.
+    Refused,
+    /// They get no routes.
+    LeftOut,
+}
+
 /// Computes a host's routes. Randomness is seeded by the map's version and the host's address: each
 /// host disperses differently, and each finds the same again.
 ///
@@ -37,6 +46,7 @@ pub fn compute(
     orientation: &Orientation,
     from: u32,
     options: &Options,
+    beyond: Beyond,
 ) -> Result<HostRoutes, RoutingError> {
     if !(1..=Options::MAX_PASSES).contains(&options.passes) {
         return Err(RoutingError::Passes(options.passes));
@@ -56,9 +66,15 @@ pub fn compute(
         entries: Vec::new(),
         risen: Vec::new(),
         distinct: Vec::new(),
+        lost: Vec::new(),
     };
     if let Source::Xbar(xbar) = source {
-        let distances = Distances::from(topology, orientation, xbar);
+        let most_steps = match beyond {
+            Beyond::Refused => u16::MAX,
+            // The last hop leaves for the host.
+            Beyond::LeftOut => u16::from(options.max_hops) - 1,
+        };
+        let distances = Distances::from(topology, orientation, xbar, most_steps);
         distances.check_limit(topology, from, options.max_hops)?;
         let mut rng = seeded(topology.version(), topology.mac(from));
         let choices = Choices::of(topology, orientation, &distances, &mut rng);

@@ -1,0 +1,260 @@
+//! Two hosts with one address: both are named, neither is believed.
+//!
+//! An agent is told from all others, and from its former self, by its session.
+//!
+//! - One that hears its own address with another session asks back: only who answers is there, and
+//!   is a twin. It then leaves the network, says so in all that it sends, and asks the twin once a
+//!   second. After the limit on silence it is alone with its address, and begins anew.
+//! - A mapper that finds one address at two places leaves both hosts out of the map's hosts, and
+//!   keeps their ports in the map as contested: so nobody takes them for strangers, and all can say
+//!   what is wrong. As long as the map is in force the global mapper asks them with each cycle of
+//!   verification, and thereby tells them: a host that never maps would not find its twin.
+
+use super::event::Event;
+use super::machine::{Agent, Timer};
+use super::requests::{Asked, Requests};
+use super::status::Unreachable;
+use crate::Instant;
+use crate::map::{AddressConflict, Place, PortRef};
+use crate::wire::{AgentState, Answer, Info, Probe, Reason, Reply, Route, Scout};
+
+/// Most contested ports that the global mapper asks in one cycle of verification.
+const MOST_ASKED: usize = 64;
+
+/// Another host that has this agent's address.
+#[derive(Debug)]
+pub(super) struct Twin {
+    /// The way there and back, if this agent has met it.
+    way: Option<(Route, Route)>,
+    /// When it answered last, or a mapper told of it.
+    last_word: Instant,
+    /// Where hosts with the address are, as a mapper told.
+    places: Vec<Place>,
+}
+
+impl Twin {
+    /// What is wrong and what to do, in words for a person.
+    fn why(&self, conflict: &AddressConflict) -> String {
+        let advice = "has this address too: give one of them another address";
+        match &self.way {
+            Some((route, _)) if self.places.is_empty() && route.is_empty() => {
+                format!("the host at the other end of the cable {advice}")
+            }
+            Some((route, _)) if self.places.is_empty() => {
+                format!("another host, {} xbars away by route {route}, {advice}", route.hops())
+            }
+            _ => conflict.to_string(),
+        }
+    }
+}
+
+impl Agent {
+    /// A probe of this agent's address that this agent did not send has come here.
+    pub(super) fn probe_of_own_address(&mut self, now: Instant, probe: &Probe, left: &Route) {
+        let way_back: Route = left.elements().skip(1).collect();
+        self.ask_back(now, (way_back.clone(), probe.way_there.clone()));
+        self.answer(&probe.info, probe.id, way_back, Answer::Probe);
+    }
+
+    /// A scout of this agent's address has come here.
+    pub(super) fn scout_of_own_address(&mut self, now: Instant, scout: Scout) {
+        let answer = match scout.reason {
+            // Its own scout thrown back.
+            _ if scout.info.session == self.session => None,
+            Reason::Mapping => Some(Answer::Mapping),
+            Reason::Verify => Some(Answer::Verify),
+            Reason::AddressConflict { .. } => Some(Answer::AddressConflict),
+            _ => None,
+        };
+        let Some(answer) = answer else {
+            self.dropped.implausible += 1;
+            return;
+        };
+        self.ask_back(now, (scout.way_back.clone(), scout.way_there));
+        self.answer(&scout.info, scout.id, scout.way_back, answer);
+    }
+
+    /// Asks who sends with this agent's address, unless that is known. A former self, whose frames
+    /// are still on their way, does not answer.
+    fn ask_back(&mut self, now: Instant, way: (Route, Route)) {
+        let is_met = self.twin.as_ref().is_some_and(|twin| twin.way.is_some());
+        if !is_met && !self.requests.waits_for(Asked::Twin) {
+            self.ask(now, Asked::Twin, way, Reason::Verify, self.settings.probe_tries);
+        }
+    }
+
+    /// A host with this agent's address answers: if it answers what this agent asked just now, it is
+    /// a twin.
+    pub(super) fn reply_of_own_address(&mut self, now: Instant, reply: &Reply) {
+        if reply.info.session == self.session {
+            self.dropped.unexpected += 1;
+            return;
+        }
+        if self.cycle.as_ref().is_some_and(|cycle| cycle.waits_for(reply.id)) {
+            let step = self.cycle.as_mut().and_then(|cycle| cycle.handle_host(reply.id));
+            return self.take_step(now, step);
+        }
+        if self.doubt_hit_host(now, reply.id) {
+            return;
+        }
+        let way = if reply.id & Requests::ID_BIT == 0 {
+            self.mapping.as_ref().and_then(|mapping| mapping.way_of(reply.id))
+        } else {
+            let request = self.requests.take_answered(reply.id, &reply.answer);
+            request.map(|request| (request.route, request.way_back))
+        };
+        match (way, &mut self.twin) {
+            (None, _) => self.dropped.unexpected += 1,
+            (Some(way), Some(twin)) => {
+                twin.last_word = now;
+                twin.way.get_or_insert(way);
+            }
+            (Some(way), None) => self.become_contested(now, Some(way), Vec::new()),
+        }
+    }
+
+    /// A mapper says that another host has this agent's address.
+    pub(super) fn hear_address_conflict(&mut self, now: Instant, info: &Info, places: Vec<Place>) {
+        let from_higher = info.rank > self.rank();
+        match &mut self.twin {
+            Some(twin) => {
+                if from_higher {
+                    twin.last_word = now;
+                }
+                if twin.places != places {
+                    twin.places = places;
+                    self.tell_contested();
+                }
+            }
+            // A lower one may not silence a higher one, which finds its twin when it maps.
+            None if from_higher => self.become_contested(now, None, places),
+            None => self.dropped.implausible += 1,
+        }
+    }
+
+    /// Leaves the network: as long as two hosts have one address, neither is believed.
+    fn become_contested(&mut self, now: Instant, way: Option<(Route, Route)>, places: Vec<Place>) {
+        self.twin = Some(Box::new(Twin { way, last_word: now, places }));
+        self.leave_tree(now, "another host has this address");
+        self.parent = None;
+        self.held = None;
+        self.suspects.clear();
+        self.heard.clear();
+        self.state = AgentState::Isolated;
+        self.tell_contested();
+        self.look_for_twin(now);
+    }
+
+    fn tell_contested(&mut self) {
+        let why = self.twin.as_ref().map(|twin| twin.why(&self.own_conflict(&twin.places)));
+        if let Some(why) = why {
+            self.event(Event::AddressContested { why });
+        }
+    }
+
+    /// Begins anew if no other host has this agent's address any more, else asks it again.
+    pub(super) fn look_for_twin(&mut self, now: Instant) {
+        let Some(twin) = &self.twin else { return };
+        if now.since(twin.last_word) >= self.settings.silence_limit {
+            self.twin = None;
+            return self.map_again(now, "no other host has this address any more");
+        }
+        if let Some(way) = twin.way.clone() {
+            let reason = Reason::AddressConflict { places: twin.places.clone() };
+            self.requests.forget(|asked| asked == Asked::Twin);
+            self.ask(now, Asked::Twin, way, reason, self.settings.probe_tries);
+        }
+        self.set_timer(Timer::Twin, now + self.settings.query_interval);
+    }
+
+    /// Keeps away from a host that says that another has its address. Whether it does say so.
+    pub(super) fn avoid_contested(&mut self, now: Instant, info: &Info) -> bool {
+        let waits_for_it = self.state == AgentState::Passive
+            && self.parent.as_ref().is_some_and(|parent| parent.rank.mac == info.rank.mac);
+        if info.flags.contested && waits_for_it {
+            self.map_again(now, "its higher mapper shares its address with another host");
+        }
+        // Nor is one of them followed or taken for a stranger that this map's maker did not believe.
+        let held = self.held.as_ref().filter(|held| held.valid);
+        let not_believed = held.is_some_and(|held| held.conflicts.iter().any(|c| c.mac == info.rank.mac));
+        info.flags.contested || not_believed
+    }
+
+    /// A host of the map answers. If it says that another has its address, the map does not hold.
+    pub(super) fn heard_contested(&mut self, now: Instant, info: &Info, suspect: Option<PortRef>) -> bool {
+        let contested = info.flags.contested;
+        if contested && self.backoff.counts(now, info.rank.mac) {
+            let cause = format!("host {} shares its address with another", info.rank.mac);
+            self.invalidate(now, &cause, suspect.as_slice());
+        }
+        contested
+    }
+
+    /// The global mapper asks the hosts at contested ports whether they are still there, and tells
+    /// them of each other.
+    pub(super) fn watch_contested(&mut self, now: Instant) {
+        let Some(held) = self.held.as_ref().filter(|held| held.valid) else { return };
+        let mut questions = Vec::new();
+        for (index, (contested, way)) in held.contested.iter().enumerate().take(MOST_ASKED) {
+            let places = held.places_of(contested.mac);
+            // Where only one is known, it has told this agent, not the other way round.
+            let reason = match places.len() {
+                0 | 1 => Reason::Verify,
+                _ => Reason::AddressConflict { places: places.to_vec() },
+            };
+            questions.push((Asked::Contested(index), way.clone(), reason));
+        }
+        self.requests.forget(|asked| matches!(asked, Asked::Contested(_)));
+        for (asked, way, reason) in questions {
+            self.ask(now, asked, way, reason, self.verify_tries());
+        }
+    }
+
+    /// The host at a contested port has answered.
+    pub(super) fn hear_contested(&mut self, now: Instant, index: usize, info: &Info) {
+        let Some(held) = self.held.as_ref().filter(|held| held.valid) else { return };
+        let Some(&(contested, _)) = held.contested.get(index) else { return };
+        let mac = contested.mac;
+        let cause = if info.rank.mac != mac {
+            format!("host {} answers where one of those with the address {mac} was", info.rank.mac)
+        } else if held.places_of(mac).len() < 2 && !info.flags.contested {
+            format!("host {mac} is alone with its address")
+        } else {
+            return;
+        };
+        self.refute_contested(now, index, &cause);
+    }
+
+    /// The host at a contested port does not answer.
+    pub(super) fn contested_silent(&mut self, now: Instant, index: usize) {
+        self.refute_contested(now, index, "a host whose address another has no longer answers");
+    }
+
+    fn refute_contested(&mut self, now: Instant, index: usize, cause: &str) {
+        let contested = self.held.as_ref().and_then(|held| held.contested.get(index)).map(|&(c, _)| c);
+        if let Some(contested) = contested.filter(|contested| self.backoff.counts(now, contested.mac)) {
+            self.invalidate(now, cause, &[contested.at]);
+        }
+    }
+
+    fn own_conflict(&self, places: &[Place]) -> AddressConflict {
+        AddressConflict { mac: self.settings.mac, places: places.to_vec() }
+    }
+
+    /// The addresses that several hosts have, as far as this agent knows.
+    pub(super) fn address_conflicts(&self) -> Vec<AddressConflict> {
+        let own = self.twin.as_ref().map(|twin| self.own_conflict(&twin.places));
+        let of_map = self.held.iter().flat_map(|held| &held.conflicts).cloned();
+        own.into_iter().chain(of_map).collect()
+    }
+
+    /// The same, for a person.
+    pub(super) fn contested_unreachable(&self) -> Vec<Unreachable> {
+        let why = |conflict: &AddressConflict| match &self.twin {
+            Some(twin) => twin.why(conflict),
+            None => conflict.to_string(),
+        };
+        let conflicts = self.address_conflicts();
+        conflicts.iter().map(|conflict| Unreachable { mac: conflict.mac, why: why(conflict) }).collect()
+    }
+}

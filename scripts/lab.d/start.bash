@@ -1,0 +1,126 @@
+# Makes the namespaces and cables of a lab, and starts its nodes. Sourced by scripts/lab.
+# shellcheck shell=bash
+
+build() {
+    local kind slug a_if b b_if rest
+    {
+        while read -r kind slug rest; do
+            case $kind in host | node | xbar) echo "netns add $prefix$slug" ;; esac
+        done <"$dir/plan"
+        while read -r kind slug rest; do
+            [[ $kind == cable ]] || continue
+            read -r a_if b b_if <<<"$rest"
+            echo "link add $a_if netns $prefix$slug type veth peer name $b_if netns $prefix$b"
+        done <"$dir/plan"
+        while read -r kind slug rest; do
+            [[ $kind == host ]] || continue
+            # A host without a cable has an interface all the same: one without carrier.
+            [[ -n $(list_interfaces "$slug") ]] ||
+                echo "link add fab0 netns $prefix$slug type veth peer name unplugged netns $prefix$slug"
+        done <"$dir/plan"
+    } >"$dir/batch"
+    ip -batch "$dir/batch"
+    rm "$dir/batch"
+    for_each_node set_up host node xbar
+}
+
+# Sets the interfaces of a node up, those of its own machine too.
+set_up() {
+    local kind=$1 slug=$2 interface
+    {
+        echo "link set lo up"
+        if [[ $kind == host ]]; then
+            echo "link set fab0 address ${3%% *} up"
+        else
+            while read -r interface; do echo "link set $interface up"; done < <(list_interfaces "$slug")
+        fi
+    } | ip -n "$prefix$slug" -batch -
+}
+
+# Calls FUNCTION KIND SLUG REST for every node of these kinds, side by side, and waits for all.
+for_each_node() {
+    local function=$1 kind slug rest pid started=() failed=0
+    shift
+    while read -r kind slug rest; do
+        [[ " $* " == *" $kind "* ]] || continue
+        "$function" "$kind" "$slug" "$rest" </dev/null &
+        started+=($!)
+    done <"$dir/plan"
+    for pid in "${started[@]}"; do
+        wait "$pid" || failed=1
+    done
+    ((failed == 0)) || die "not every node could be started"
+}
+
+# Starts the process of a node, and returns when it is ready.
+start() {
+    "start_$1" "$2" "$3"
+}
+
+start_xbar() {
+    local slug=$1 first ports tag options=() interface
+    read -r first ports tag _ <<<"$2"
+    options=(--first-port "$first" --ports "$ports")
+    if [[ $tag == - ]]; then options+=(--kind plain); else options+=(--kind tagged --tag "$tag"); fi
+    while read -r interface; do
+        options+=(--port "${interface#p}=$interface")
+    done < <(list_interfaces "$slug")
+    # An xbar without a cable has nothing to forward.
+    [[ " ${options[*]} " == *" --port "* ]] || return 0
+    run_daemon "$slug" xbar "${options[@]}"
+}
+
+start_host() {
+    local options=()
+    read_agent_options
+    run_daemon "$1" agent --interface fab0 --run-dir "$dir/run/$1" "${options[@]}"
+    give_addresses "$1"
+}
+
+start_node() {
+    local options=() ports
+    read_agent_options
+    ports=$(list_interfaces "$1" | sort -V | paste -sd ,)
+    run_daemon "$1" node --ports "$ports" --run-dir "$dir/run/$1" "${options[@]}"
+    give_addresses "$1"
+}
+
+# Adds those of every agent to the array options.
+read_agent_options() {
+    local plain_ports given
+    plain_ports=$(awk '$1 == "xbar" && $5 == "-" && $4 > most { most = $4 } END { print most + 0 }' "$dir/plan")
+    ((plain_ports < 2)) || options+=(--plain-ports "$plain_ports")
+    [[ ! -e $dir/taps ]] || options+=(--tap ip0)
+    mapfile -d '' -t given <"$dir/options"
+    options+=("${given[@]}")
+}
+
+run_daemon() {
+    local slug=$1
+    shift
+    ip netns exec "$prefix$slug" "$MAPPER" "$@" \
+        --daemon-pid-file "$dir/pid/$slug" --verbose-file "$dir/log/$slug" 2>"$dir/log/$slug.start"
+}
+
+# Gives the tap of a host its addresses.
+give_addresses() {
+    local ipv4 ipv6
+    [[ -e $dir/taps ]] || return 0
+    ip -n "$prefix$1" link show ip0 >/dev/null 2>&1 || return 0
+    find_addresses "$1"
+    printf '%s\n' "addr replace $ipv4/16 dev ip0" "addr replace $ipv6/64 dev ip0 nodad" "link set ip0 up" |
+        ip -n "$prefix$1" -batch -
+}
+
+# Says why nodes could not be started: those named, or all.
+tell_why() {
+    local slug file
+    [[ -d $dir/log ]] || return 0
+    for slug in "${@:-*}"; do
+        # shellcheck disable=SC2231 # all of them, if none was named
+        for file in "$dir"/log/$slug.start; do
+            # Most have nothing to say.
+            [[ ! -e $file ]] || sed -nE "s#^(mapper|error): #$(basename "$file" .start): #p" "$file" >&2 || true
+        done
+    done
+}

@@ -1,0 +1,32 @@
+//! `mapper node`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use super::{CliError, Format};
+use crate::daemon::driver;
+use crate::daemon::options::{Options, Source};
+
+/// Options of `mapper node`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The network interfaces that are cabled to other nodes, crossbars or hosts, as ports 1, 2, ..
+    /// of this machine's own crossbar. The agent is at the port behind the last of them.
+    #[arg(long, value_name = "IF,..", value_delimiter = ',', required_unless_present = "config")]
+    ports: Option<Vec<String>>,
+    /// Read options from this file, in the manner of mapper.toml. Of a directory, read mapper.toml and
+    /// over it node.toml, if they are there. The command line wins.
+    #[arg(long, value_name = "PATH")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    options: Options,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// In words for the user.
+pub fn run(args: Args, _format: Format) -> Result<ExitCode, CliError> {
+    let line = Options { ports: args.ports, ..args.options };
+    Ok(driver::run(Source::node(line, args.config))?)
+}

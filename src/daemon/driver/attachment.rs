@@ -1,0 +1,82 @@
+//! How an agent is joined to the fabric: by an interface, or by a crossbar in the same process.
+
+use std::rc::Rc;
+
+use mapper_proto::Mac;
+use mapper_proto::wire::{Crossbar, CrossbarKind};
+use tracing::warn;
+
+use crate::daemon::DaemonError;
+use crate::daemon::interface_lock::InterfaceLock;
+use crate::daemon::options::Config;
+use crate::link::interface::Interface;
+use crate::link::port::Port;
+use crate::link::{Link, LinkError, internal};
+use crate::xbar::Switch;
+
+/// The number of a node's first port.
+const FIRST_PORT: u8 = 1;
+
+/// How an agent is joined to the fabric.
+#[derive(Debug)]
+pub(super) struct Attachment {
+    /// What it sends and receives by.
+    pub(super) link: Link,
+    /// Its address.
+    pub(super) mac: Mac,
+    /// Most bytes behind an Ethernet header.
+    pub(super) mtu: u32,
+    /// A node's crossbar.
+    pub(super) crossbar: Option<Rc<Switch>>,
+    /// Keeps other daemons off the interfaces.
+    _locks: Vec<InterfaceLock>,
+}
+
+impl Attachment {
+    /// Opens what the configuration names: an interface, or the ports of a node.
+    ///
+    /// # Errors
+    /// If one of them cannot be used, or belongs to another agent.
+    pub(super) fn open(config: &Config) -> Result<Self, DaemonError> {
+        if config.ports.is_empty() { Self::interface(config) } else { Self::node(config) }
+    }
+
+    fn interface(config: &Config) -> Result<Self, DaemonError> {
+        let (port, mac) = Port::open_usable(&config.interface, config.marking, config.needed_mtu())?;
+        let lock = InterfaceLock::take(&config.interface)?;
+        let mtu = port.mtu().unwrap_or_else(|| config.needed_mtu());
+        Ok(Self { link: port.into(), mac, mtu, crossbar: None, _locks: vec![lock] })
+    }
+
+    /// A crossbar over all ports, and a cable inside the process from its last port to the agent.
+    /// Its identity and the agent's address are those of the first port that exists.
+    fn node(config: &Config) -> Result<Self, DaemonError> {
+        let mut links = Vec::new();
+        let mut locks = Vec::new();
+        let mut mac = None;
+        for (number, name) in (FIRST_PORT..).zip(&config.ports) {
+            locks.push(InterfaceLock::take(name)?);
+            match Interface::look_up(name)? {
+                Some(interface) => {
+                    mac.get_or_insert(interface.mac);
+                }
+                None => warn!(interface = name, "the interface does not exist yet; waiting for it"),
+            }
+            links.push((number, Link::from(Port::open(name, config.marking)?)));
+        }
+        let first = config.ports.first().cloned().unwrap_or_default();
+        let mac = mac.ok_or(LinkError::NoSuchInterface(first))?;
+        let ports = links.len() as u8 + 1;
+        let (own, crossbars) = internal::pair(&config.interface, mac, config.marking);
+        links.push((FIRST_PORT + ports - 1, crossbars.into()));
+        let kind = CrossbarKind::Tagged { tag: mac.to_u64() };
+        let crossbar = Crossbar { kind, first_port: FIRST_PORT, ports, carrier: [0; 32] };
+        let switch = Switch::new(&config.interface, crossbar, links);
+        let needed = config.needed_mtu();
+        let mtu = switch.least_mtu().unwrap_or(needed);
+        if mtu < needed {
+            return Err(LinkError::MtuTooSmall { interface: config.interface.clone(), mtu, needed }.into());
+        }
+        Ok(Self { link: own.into(), mac, mtu, crossbar: Some(Rc::new(switch)), _locks: locks })
+    }
+}

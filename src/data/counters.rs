@@ -1,0 +1,94 @@
+//! What the data path counts.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Why a user's frame is dropped. Each reason has its counter in [`DataDrops`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Error)]
+pub enum DataDrop {
+    /// There is no map yet, or no route leads to the destination for now.
+    #[error("no route leads to the destination")]
+    NoRoute,
+    /// A unicast destination that is no host of the map.
+    #[error("the destination is no host of the fabric")]
+    UnknownDestination,
+    /// The source is not this host: something is bridged to the tap interface.
+    #[error("the source is not this host's address; nothing may be bridged to the tap interface")]
+    ForeignSource,
+    /// It does not fit the link behind its route.
+    #[error("the frame is too long for the link")]
+    TooLong,
+    /// It is no Ethernet frame, or what arrived is no data frame.
+    #[error("the frame is malformed")]
+    Malformed,
+    /// What arrived is for another host, or comes from this one.
+    #[error("the frame is not for this host")]
+    NotForMe,
+}
+
+/// User's frames dropped, by reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DataDrops {
+    /// [`DataDrop::NoRoute`].
+    pub no_route: u64,
+    /// [`DataDrop::UnknownDestination`].
+    pub unknown_destination: u64,
+    /// [`DataDrop::ForeignSource`].
+    pub foreign_source: u64,
+    /// [`DataDrop::TooLong`].
+    pub too_long: u64,
+    /// [`DataDrop::Malformed`].
+    pub malformed: u64,
+    /// [`DataDrop::NotForMe`].
+    pub not_for_me: u64,
+}
+
+impl DataDrops {
+    /// Counts one.
+    pub(super) fn count(&mut self, reason: DataDrop) {
+        *match reason {
+            DataDrop::NoRoute => &mut self.no_route,
+            DataDrop::UnknownDestination => &mut self.unknown_destination,
+            DataDrop::ForeignSource => &mut self.foreign_source,
+            DataDrop::TooLong => &mut self.too_long,
+            DataDrop::Malformed => &mut self.malformed,
+            DataDrop::NotForMe => &mut self.not_for_me,
+        } += 1;
+    }
+}
+
+/// What the data path did since its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DataStatus {
+    /// Frames of the user sent, a broadcast once.
+    pub frames_out: u64,
+    /// Their bytes, from the destination address on.
+    pub bytes_out: u64,
+    /// Frames delivered to the user.
+    pub frames_in: u64,
+    /// Their bytes.
+    pub bytes_in: u64,
+    /// Broadcasts and multicasts among the frames sent.
+    pub broadcasts: u64,
+    /// Copies that were made of these, one for each host.
+    pub broadcast_copies: u64,
+    /// Frames dropped, by reason.
+    pub dropped: DataDrops,
+    /// Notices that a frame could not be delivered.
+    pub notices: u64,
+    /// Notices believed no more, or never: without the token of a frame sent lately, or about a
+    /// cable that this was not sent over.
+    pub notices_ignored: u64,
+    /// Frames sent again along another route, after a notice.
+    pub resent: u64,
+    /// Frames of which a notice came, and that were not sent again: there is no other route, or it
+    /// was tried often enough.
+    pub given_up: u64,
+    /// Flows in use that had to leave their route for another. What is counted are buckets of
+    /// flows: those that share one move together.
+    pub flows_moved: u64,
+    /// How often a new table was put to use.
+    pub route_swaps: u64,
+    /// Routes that carried frames during the last second.
+    pub routes_in_use: u64,
+}

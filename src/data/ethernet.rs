@@ -1,0 +1,22 @@
+//! The header of users' Ethernet frames.
+
+use mapper_proto::Mac;
+
+/// Bytes of the header: destination, source, EtherType.
+pub(super) const HEADER_BYTES: usize = 14;
+/// Bytes that an IEEE 802.1Q tag adds to the header.
+pub(super) const VLAN_TAG_BYTES: usize = 4;
+/// Where the EtherType lies.
+pub(super) const ETHERTYPE_AT: usize = 12;
+
+/// Destination and source of a frame; `None` if it has no whole header.
+pub(super) fn addresses(frame: &[u8]) -> Option<(Mac, Mac)> {
+    let header: &[u8; HEADER_BYTES] = frame.first_chunk()?;
+    let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, ..] = *header;
+    Some((Mac([d0, d1, d2, d3, d4, d5]), Mac([s0, s1, s2, s3, s4, s5])))
+}
+
+/// Whether an address is that of a group of hosts: broadcast or multicast.
+pub(super) fn is_group(mac: Mac) -> bool {
+    mac.0[0] & 1 != 0
+}

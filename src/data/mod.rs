@@ -1,0 +1,31 @@
+//! IP over the fabric: the data path of a host, without I/O.
+//!
+//! ```text
+//!   tap --> DataPath::outbound: flow -> bucket -> route --> data frame --> fabric
+//!   tap <-- DataPath::inbound                           <-- data frame <-- fabric
+//!           DataPath::undeliverable                     <-- notice     <-- fabric
+//! ```
+//!
+//! Each destination has a few proved routes, which its flows share: a flow is hashed to one of 64
+//! buckets, and a bucket keeps to one route, so that frames of a flow stay in order. Only when that
+//! route is gone or dead, or when the bucket was silent for a second, it takes another.
+//!
+//! The frames sent last are kept for 50 ms. When a crossbar sends a notice that a port has no
+//! carrier, the flows over that cable move at once, and the frame is sent again.
+
+mod counters;
+mod data_path;
+mod destination;
+mod destinations;
+mod ethernet;
+mod flow;
+mod mtu;
+mod sent;
+#[cfg(test)]
+mod tests;
+
+use mapper_proto::agent::PathId;
+
+pub use counters::{DataDrop, DataDrops, DataStatus};
+pub use data_path::{DataPath, DeadPort, PathInUse};
+pub use mtu::{MtuTooSmall, tap_mtu};

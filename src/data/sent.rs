@@ -1,0 +1,242 @@
+//! The frames sent last, so that one that could not be delivered is sent again.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use mapper_proto::{Instant, Mac};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Bytes of frames that are kept.
+const CAPACITY_BYTES: usize = 4 * 1024 * 1024;
+/// Frames that are kept.
+const CAPACITY_FRAMES: usize = 1 << SEQUENCE_BITS;
+/// How long a frame is kept. A notice comes within a round trip, which takes much less.
+const MAX_AGE: Duration = Duration::from_millis(50);
+/// How many bits of a token say which frame it is. The others are secret.
+const SEQUENCE_BITS: u32 = 15;
+
+/// A frame that was sent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sent {
+    /// The token that it carries.
+    pub(super) token: u64,
+    /// The host that it was sent to.
+    pub(super) to: Mac,
+    /// How often it had been sent before.
+    pub(super) tries: u8,
+    /// When it was sent.
+    at: Instant,
+    /// Where its bytes are: its route, then the frame.
+    start: usize,
+    length: usize,
+    route_bytes: u8,
+    /// Whether a notice has come.
+    answered: bool,
+}
+
+/// A ring of frames sent lately, bounded in bytes, number and age.
+///
+/// A token is 49 bits that nobody can guess who did not see the frame (of a stream cipher, by a key
+/// that only this process has) and 15 bits of its sequence number, which find the frame.
+pub(super) struct SentFrames {
+    bytes: Box<[u8]>,
+    /// Where the next frame goes, if there is room.
+    end: usize,
+    /// Oldest first.
+    frames: VecDeque<Sent>,
+    /// The sequence number of the oldest.
+    first: u64,
+    secrets: ChaCha8Rng,
+}
+
+impl SentFrames {
+    /// None yet. `secret` must be as random as tokens are to be hard to guess.
+    pub(super) fn new(secret: u64) -> Self {
+        Self::with_capacity(secret, CAPACITY_BYTES)
+    }
+
+    fn with_capacity(secret: u64, bytes: usize) -> Self {
+        Self {
+            bytes: vec![0; bytes].into_boxed_slice(),
+            end: 0,
+            frames: VecDeque::new(),
+            first: 0,
+            secrets: ChaCha8Rng::seed_from_u64(secret),
+        }
+    }
+
+    /// Makes room for a route and a frame, and lets `write` put the frame behind the route; it gets
+    /// the token and the room. Returns route and frame as they are to be sent, or `None` if
+    /// they are longer than the ring, or `write` wrote none.
+    pub(super) fn push(
+        &mut self,
+        now: Instant,
+        (to, tries): (Mac, u8),
+        route: &[u8],
+        frame_bytes: usize,
+        write: impl FnOnce(u64, &mut [u8]) -> Option<usize>,
+    ) -> Option<(&[u8], &[u8])> {
+        let length = route.len() + frame_bytes;
+        let start = self.make_room(now, length)?;
+        let sequence = self.first + self.frames.len() as u64;
+        let mask = (1 << SEQUENCE_BITS) - 1;
+        let token = self.secrets.next_u64() & !mask | sequence & mask;
+        let (route_room, frame_room) = self.bytes[start..start + length].split_at_mut(route.len());
+        route_room.copy_from_slice(route);
+        write(token, frame_room)?;
+        let route_bytes = route.len() as u8;
+        self.frames.push_back(Sent {
+            token,
+            to,
+            tries,
+            at: now,
+            start,
+            length,
+            route_bytes,
+            answered: false,
+        });
+        self.end = start + length;
+        Some(self.bytes[start..start + length].split_at(route.len()))
+    }
+
+    /// Forgets the oldest frames until there is room for one of this length. Returns where.
+    fn make_room(&mut self, now: Instant, length: usize) -> Option<usize> {
+        if length > self.bytes.len() {
+            return None;
+        }
+        while self.frames.front().is_some_and(|oldest| now.since(oldest.at) > MAX_AGE)
+            || self.frames.len() >= CAPACITY_FRAMES
+        {
+            self.forget_oldest();
+        }
+        loop {
+            let Some(oldest) = self.frames.front() else { return Some(0) };
+            // Either the frames lie between `oldest.start` and `end`, or they wrap around. Where
+            // both are equal, the ring is full.
+            let wrapped = self.end <= oldest.start;
+            let limit = if wrapped { oldest.start } else { self.bytes.len() };
+            if limit - self.end >= length {
+                return Some(self.end);
+            }
+            if !wrapped && oldest.start >= length {
+                return Some(0);
+            }
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        self.first += u64::from(self.frames.pop_front().is_some());
+    }
+
+    /// The frame that a notice is about, if it was sent lately and no notice of it came before.
+    pub(super) fn take(&mut self, now: Instant, token: u64) -> Option<Sent> {
+        let mask = (1 << SEQUENCE_BITS) - 1;
+        let place = token.wrapping_sub(self.first) & mask;
+        let sent = self.frames.get_mut(place as usize)?;
+        if sent.token != token || sent.answered || now.since(sent.at) > MAX_AGE {
+            return None;
+        }
+        sent.answered = true;
+        Some(*sent)
+    }
+
+    /// The route and the frame that were sent. `sent` must come from [`Self::take`], and nothing be
+    /// sent since.
+    pub(super) fn route_and_frame(&self, sent: &Sent) -> (&[u8], &[u8]) {
+        self.bytes[sent.start..sent.start + sent.length].split_at(sent.route_bytes.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NOW: Instant = Instant::from_nanos(1_000_000_000);
+
+    fn push(ring: &mut SentFrames, now: Instant, route: &[u8], frame: &[u8]) -> u64 {
+        let mut sent = 0;
+        let written = |token: u64, room: &mut [u8]| {
+            sent = token;
+            room.copy_from_slice(frame);
+            Some(room.len())
+        };
+        let out = ring.push(now, (Mac::from_position(1), 0), route, frame.len(), written).unwrap();
+        assert_eq!(out, (route, frame));
+        sent
+    }
+
+    #[test]
+    fn a_frame_is_found_by_its_token_once() {
+        let mut ring = SentFrames::new(1);
+        let token = push(&mut ring, NOW, &[0x81], b"hello");
+        let other = push(&mut ring, NOW, &[0x82], b"world");
+        let sent = ring.take(NOW, token).unwrap();
+        assert_eq!(ring.route_and_frame(&sent), (&[0x81][..], &b"hello"[..]));
+        assert!(ring.take(NOW, token).is_none(), "again");
+        assert!(ring.take(NOW, other ^ 1 << 40).is_none(), "guessed");
+        assert!(ring.take(NOW, other).is_some());
+    }
+
+    #[test]
+    fn what_is_old_is_forgotten() {
+        let mut ring = SentFrames::new(1);
+        let token = push(&mut ring, NOW, &[], b"hello");
+        assert!(ring.take(NOW + MAX_AGE + Duration::from_nanos(1), token).is_none());
+        assert!(ring.take(NOW + MAX_AGE, token).is_some());
+    }
+
+    #[test]
+    fn tokens_of_another_process_are_others() {
+        let token = |secret| push(&mut SentFrames::new(secret), NOW, &[], b"x");
+        assert_eq!(token(1), token(1));
+        assert_ne!(token(1), token(2));
+    }
+
+    #[test]
+    fn the_number_of_frames_is_bounded() {
+        let mut ring = SentFrames::new(1);
+        let first = push(&mut ring, NOW, &[], b"x");
+        for _ in 0..CAPACITY_FRAMES {
+            push(&mut ring, NOW, &[], b"x");
+        }
+        assert_eq!(ring.frames.len(), CAPACITY_FRAMES);
+        assert!(ring.take(NOW, first).is_none());
+    }
+
+    #[test]
+    fn one_that_is_longer_than_the_ring_is_not_kept() {
+        let mut ring = SentFrames::with_capacity(1, 10);
+        let write = |_, room: &mut [u8]| Some(room.len());
+        assert!(ring.push(NOW, (Mac::default(), 0), &[], 11, write).is_none());
+    }
+
+    proptest! {
+        /// The model keeps all frames; the ring must have kept a run of the newest, unharmed.
+        #[test]
+        fn frames_that_are_kept_are_whole(
+            lengths in proptest::collection::vec(1..40usize, 1..200),
+            capacity in 40..200usize,
+        ) {
+            let mut ring = SentFrames::with_capacity(3, capacity);
+            let mut model = Vec::new();
+            for (i, length) in lengths.into_iter().enumerate() {
+                let frame = vec![i as u8; length];
+                let token = push(&mut ring, NOW, &[], &frame);
+                model.push((token, frame));
+                let kept = ring.frames.len();
+                let bytes: usize = model.iter().rev().take(kept).map(|(_, frame)| frame.len()).sum();
+                prop_assert!(bytes <= capacity);
+                // Less than the longest frame is wasted at the end, and one more may not have fit.
+                prop_assert!(kept == model.len() || bytes + 2 * 40 > capacity);
+                for (sent, (token, frame)) in ring.frames.iter().rev().zip(model.iter().rev()) {
+                    prop_assert_eq!(sent.token, *token);
+                    prop_assert_eq!(ring.route_and_frame(sent).1, &frame[..]);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,483 @@
+//! What must be true of the data path as a whole.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mapper_proto::map::{Map, PortRef};
+use mapper_proto::wire::{Crossbar, CrossbarKind, Data, Decision, FrameKind, Undeliverable};
+use mapper_proto::{Instant, Mac};
+use mapper_sim::topology::generate;
+use proptest::prelude::*;
+
+use super::*;
+use crate::daemon::routes::{RouteOptions, RouteTable};
+use crate::routing;
+
+const NOW: Instant = Instant::from_nanos(5_000_000_000);
+const LINK_MTU: u32 = 1500;
+const TAG: u64 = 0xfee0;
+
+/// The map of a generated fabric whose xbars are all tagged.
+fn map(spec: &str) -> Map {
+    let mut map = generate(spec).unwrap().map;
+    map.version.counter = 1;
+    for (xbar, tag) in map.xbars.iter_mut().zip(TAG..) {
+        xbar.tag = Some(tag);
+    }
+    map
+}
+
+fn without_cable(map: &Map, port: PortRef) -> Map {
+    let mut map = map.clone();
+    map.version.counter += 1;
+    map.cables.retain(|cable| cable.a != port && cable.b != port);
+    map
+}
+
+fn table(map: &Map, host: usize) -> Arc<RouteTable> {
+    let options = RouteOptions { routes: routing::Options::default(), non_clos: false };
+    Arc::new(RouteTable::compute(map, map.hosts[host].mac, options).unwrap())
+}
+
+fn data_path(map: &Map, host: usize) -> DataPath {
+    let mut path = DataPath::new(map.hosts[host].mac, LINK_MTU, 7);
+    path.install(table(map, host));
+    path
+}
+
+/// A UDP frame of the flow with this port.
+fn frame(from: Mac, to: Mac, flow: u16) -> Vec<u8> {
+    let mut bytes = [to.0, from.0].concat();
+    bytes.extend([8, 0, 0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    bytes.extend(flow.to_be_bytes());
+    bytes.extend([0, 53, 0, 0, 0, 0]);
+    bytes
+}
+
+/// What a data path sent: routes and frames.
+type Sent = Vec<(Vec<u8>, Vec<u8>)>;
+
+fn outbound(path: &mut DataPath, now: Instant, frame: &[u8]) -> Sent {
+    let mut sent = Sent::new();
+    path.outbound(now, frame, &mut |route, frame| sent.push((route.to_vec(), frame.to_vec())));
+    sent
+}
+
+fn undeliverable(path: &mut DataPath, now: Instant, notice: &[u8]) -> (Option<DeadPort>, Sent) {
+    let mut sent = Sent::new();
+    let dead =
+        path.undeliverable(now, notice, &mut |route, frame| sent.push((route.to_vec(), frame.to_vec())));
+    (dead, sent)
+}
+
+/// The one route that a flow takes now.
+fn route_of(path: &mut DataPath, now: Instant, frame: &[u8]) -> Vec<u8> {
+    let mut sent = outbound(path, now, frame);
+    assert_eq!(sent.len(), 1);
+    sent.remove(0).0
+}
+
+/// A fabric that frames really travel through.
+struct Fabric<'a> {
+    map: &'a Map,
+    far: BTreeMap<PortRef, PortRef>,
+    hosts: BTreeMap<PortRef, Mac>,
+    dead: BTreeSet<PortRef>,
+}
+
+/// What became of a frame.
+#[derive(Debug, PartialEq, Eq)]
+enum Fate {
+    Arrived { at: Mac, frame: Vec<u8> },
+    Lost,
+}
+
+impl<'a> Fabric<'a> {
+    fn new(map: &'a Map) -> Self {
+        let far = map.cables.iter().flat_map(|cable| [(cable.a, cable.b), (cable.b, cable.a)]).collect();
+        let hosts = map.hosts.iter().filter_map(|host| Some((host.at?, host.mac))).collect();
+        Self { map, far, hosts, dead: BTreeSet::new() }
+    }
+
+    fn cut(&mut self, port: PortRef) {
+        self.dead.insert(port);
+        self.dead.extend(self.far.get(&port));
+    }
+
+    fn xbar(&self, xbar: u32) -> Crossbar {
+        let tag = self.map.xbars[xbar as usize].tag.unwrap();
+        Crossbar { kind: CrossbarKind::Tagged { tag }, first_port: 0, ports: 255, carrier: [0xff; 32] }
+    }
+
+    /// Sends a payload from a host.
+    fn send(&self, from: Mac, payload: &[u8]) -> Fate {
+        let at = self.hosts.iter().find(|&(_, &mac)| mac == from).map(|(&at, _)| at).unwrap();
+        self.travel(at, payload.to_vec())
+    }
+
+    fn travel(&self, mut arrival: PortRef, mut payload: Vec<u8>) -> Fate {
+        loop {
+            let xbar = self.xbar(arrival.xbar);
+            let Decision::Forward { port, strip } = xbar.decide(arrival.port, &payload) else {
+                return Fate::Lost;
+            };
+            let out = PortRef { xbar: arrival.xbar, port };
+            if self.dead.contains(&out) {
+                let Some(notice) = xbar.undeliverable(port, &payload) else { return Fate::Lost };
+                // It leaves by the port that the frame came in by.
+                return self.follow(arrival, notice);
+            }
+            payload.drain(..strip);
+            if let Some(&at) = self.hosts.get(&out) {
+                return Fate::Arrived { at, frame: payload };
+            }
+            arrival = self.far[&out];
+        }
+    }
+
+    fn follow(&self, out: PortRef, payload: Vec<u8>) -> Fate {
+        match self.hosts.get(&out) {
+            Some(&at) => Fate::Arrived { at, frame: payload },
+            None => self.travel(self.far[&out], payload),
+        }
+    }
+}
+
+#[test]
+fn a_frame_arrives_as_it_was_and_its_way_back_leads_home() {
+    for spec in ["ring:n=4,hosts=1", "clos:hosts=8,ports=4", "torus:x=3,y=3,z=1,hosts=1"] {
+        let map = map(spec);
+        let fabric = Fabric::new(&map);
+        let own = map.hosts[0].mac;
+        let mut sender = data_path(&map, 0);
+        for (host, to) in map.hosts.iter().enumerate().skip(1) {
+            let mut receiver = data_path(&map, host);
+            for flow in 0..50 {
+                let frame = frame(own, to.mac, flow);
+                let sent = outbound(&mut sender, NOW, &frame).remove(0);
+                let Fate::Arrived { at, frame: data } = fabric.send(own, &[sent.0, sent.1].concat()) else {
+                    panic!("lost")
+                };
+                assert_eq!(at, to.mac);
+                assert_eq!(receiver.inbound(&data), Ok(&frame[..]));
+                let way_back = Data::decode(&data).unwrap().way_back;
+                let answer = [way_back.as_bytes(), &data].concat();
+                assert!(matches!(fabric.send(to.mac, &answer), Fate::Arrived { at, .. } if at == own));
+            }
+            assert_eq!(receiver.status().frames_in, 50);
+        }
+        let status = sender.status();
+        assert_eq!(status.frames_out, 50 * (map.hosts.len() as u64 - 1));
+        assert_eq!(status.dropped, DataDrops::default());
+    }
+}
+
+#[test]
+fn two_hosts_on_one_cable_reach_each_other() {
+    let mut map = map("ring:n=2,hosts=1");
+    map.xbars.clear();
+    map.cables.clear();
+    map.hosts.iter_mut().for_each(|host| host.at = None);
+    let (a, b) = (map.hosts[0].mac, map.hosts[1].mac);
+    let sent = outbound(&mut data_path(&map, 0), NOW, &frame(a, b, 1)).remove(0);
+    assert_eq!(sent.0, [0; 0]);
+    assert_eq!(data_path(&map, 1).inbound(&sent.1), Ok(&frame(a, b, 1)[..]));
+}
+
+#[test]
+fn a_broadcast_goes_to_every_host_once_and_not_back() {
+    let map = map("clos:hosts=8,ports=4");
+    let fabric = Fabric::new(&map);
+    let own = map.hosts[3].mac;
+    let mut sender = data_path(&map, 3);
+    for group in [Mac([0xff; 6]), Mac([0x33, 0x33, 0, 0, 0, 1])] {
+        let frame = frame(own, group, 1);
+        let mut reached = BTreeSet::new();
+        for (route, data) in outbound(&mut sender, NOW, &frame) {
+            let Fate::Arrived { at, frame: data } = fabric.send(own, &[route, data].concat()) else {
+                panic!("lost")
+            };
+            assert!(reached.insert(at), "twice");
+            assert_eq!(DataPath::new(at, LINK_MTU, 1).inbound(&data), Ok(&frame[..]));
+            assert_eq!(sender.inbound(&data), Err(DataDrop::NotForMe), "what comes back is no news");
+        }
+        let others = map.hosts.iter().map(|host| host.mac).filter(|&mac| mac != own);
+        assert_eq!(reached, others.collect());
+    }
+    let status = sender.status();
+    assert_eq!((status.frames_out, status.broadcasts, status.broadcast_copies), (2, 2, 14));
+    assert_eq!(sender.paths_in_use(NOW, 64), [], "broadcasts do not make paths worth watching");
+}
+
+#[test]
+fn what_cannot_be_sent_is_dropped_and_counted_by_reason() {
+    let map = map("ring:n=4,hosts=1");
+    let (own, other) = (map.hosts[0].mac, map.hosts[1].mac);
+    let mut path = DataPath::new(own, LINK_MTU, 1);
+    assert_eq!(outbound(&mut path, NOW, &frame(own, other, 1)), []);
+    assert_eq!(outbound(&mut path, NOW, &frame(own, Mac([0xff; 6]), 1)), []);
+    path.install(table(&map, 0));
+    assert_eq!(outbound(&mut path, NOW, &frame(own, Mac::from_u64(0x0299), 1)), []);
+    assert_eq!(outbound(&mut path, NOW, &frame(own, own, 1)), [], "the kernel would not");
+    assert_eq!(outbound(&mut path, NOW, &frame(other, other, 1)), []);
+    assert_eq!(outbound(&mut path, NOW, &[2; 13]), []);
+    let long = [frame(own, other, 1), vec![0; 1500]].concat();
+    assert_eq!(outbound(&mut path, NOW, &long), []);
+    assert_eq!(path.inbound(&[0; 40]), Err(DataDrop::Malformed));
+    let for_another = outbound(&mut path, NOW, &frame(own, other, 1)).remove(0).1;
+    let third = map.hosts[2].mac;
+    assert_eq!(DataPath::new(third, LINK_MTU, 1).inbound(&for_another), Err(DataDrop::NotForMe));
+    let expected = DataDrops {
+        no_route: 2,
+        unknown_destination: 2,
+        foreign_source: 1,
+        too_long: 1,
+        malformed: 2,
+        not_for_me: 0,
+    };
+    assert_eq!(path.status().dropped, expected);
+    assert_eq!(path.status().frames_out, 1);
+}
+
+#[test]
+fn the_longest_frame_of_the_tap_is_sent_and_one_that_does_not_fit_the_link_is_not() {
+    let map = map("ring:n=4,hosts=1");
+    let (own, other) = (map.hosts[0].mac, map.hosts[1].mac);
+    let mut path = data_path(&map, 0);
+    let mtu = tap_mtu(LINK_MTU, 11).unwrap() as usize;
+    let mut longest = frame(own, other, 1);
+    longest.resize(14 + mtu, 0);
+    let (route, data) = outbound(&mut path, NOW, &longest).remove(0);
+    let spare = LINK_MTU as usize - route.len() - data.len();
+    longest.resize(longest.len() + spare, 0);
+    assert_eq!(outbound(&mut path, NOW, &longest).len(), 1);
+    longest.push(0);
+    assert_eq!(outbound(&mut path, NOW, &longest).len(), 0);
+    assert_eq!(path.status().dropped.too_long, 1);
+}
+
+#[test]
+fn flows_are_spread_over_all_routes_and_each_keeps_to_its_own() {
+    let map = map("clos:hosts=32,ports=8");
+    let (own, other) = (map.hosts[0].mac, map.hosts[31].mac);
+    let mut path = data_path(&map, 0);
+    let mut counts = BTreeMap::new();
+    for flow in 0..4000 {
+        let frame = frame(own, other, flow);
+        let route = route_of(&mut path, NOW, &frame);
+        assert_eq!(route, route_of(&mut path, NOW + Duration::from_secs(100), &frame));
+        *counts.entry(route).or_insert(0) += 1;
+    }
+    assert_eq!(counts.len(), table(&map, 0).paths_to(31).count(), "all routes carry something");
+    assert_eq!(counts.len(), 4);
+    assert!(counts.values().all(|count| (800..=1200).contains(count)), "{counts:?}");
+}
+
+#[test]
+fn a_notice_moves_all_flows_off_the_cable_and_its_frame_is_sent_again() {
+    let map = map("clos:hosts=8,ports=4");
+    let mut fabric = Fabric::new(&map);
+    let (own, other) = (map.hosts[0].mac, map.hosts[7].mac);
+    let mut path = data_path(&map, 0);
+    let mut receiver = data_path(&map, 7);
+    for flow in 0..64 {
+        outbound(&mut path, NOW, &frame(own, other, flow));
+    }
+    let dead = table(&map, 0).paths_to(7).next().unwrap().hops[1];
+    fabric.cut(dead);
+    let mut notices = 0;
+    for flow in 0..64 {
+        let user = frame(own, other, flow);
+        let (route, data) = outbound(&mut path, NOW, &user).remove(0);
+        let Fate::Arrived { mut at, frame: mut data } = fabric.send(own, &[route, data].concat()) else {
+            panic!("lost")
+        };
+        if at == own {
+            notices += 1;
+            let (told, mut sent) = undeliverable(&mut path, NOW, &data);
+            let tag = map.xbars[dead.xbar as usize].tag.unwrap();
+            assert_eq!(told, Some(DeadPort { tag, at: dead }));
+            let (route, again) = sent.remove(0);
+            let Fate::Arrived { at: then, frame: again } = fabric.send(own, &[route, again].concat()) else {
+                panic!("lost")
+            };
+            (at, data) = (then, again);
+        }
+        assert_eq!(at, other, "nothing is lost");
+        assert_eq!(receiver.inbound(&data), Ok(&user[..]));
+    }
+    assert_eq!(notices, 1, "the first moves all flows at once");
+    let status = path.status();
+    assert_eq!((status.notices, status.resent, status.given_up), (1, 1, 0));
+    assert!((20..=40).contains(&status.flows_moved), "{status:?}");
+}
+
+#[test]
+fn a_notice_is_believed_for_the_token_of_a_frame_that_took_this_cable_and_once() {
+    let map = map("clos:hosts=8,ports=4");
+    let (own, other) = (map.hosts[0].mac, map.hosts[7].mac);
+    let mut path = data_path(&map, 0);
+    let (route, data) = outbound(&mut path, NOW, &frame(own, other, 1)).remove(0);
+    let token = Data::decode(&data).unwrap().token;
+    let hops = table(&map, 0).paths_to(7).find(|path| path.route.as_bytes() == route).unwrap().hops;
+    let notice = |token, at: PortRef| {
+        let tag = map.xbars[at.xbar as usize].tag.unwrap();
+        Undeliverable { token, tag, port: at.port }.encode()
+    };
+    let guessed = undeliverable(&mut path, NOW, &notice(token ^ 1 << 33, hops[1]));
+    assert_eq!(guessed, (None, vec![]));
+    assert_eq!(undeliverable(&mut path, NOW, &data), (None, vec![]), "no notice at all");
+    let (told, sent) = undeliverable(&mut path, NOW, &notice(token, hops[1]));
+    assert_eq!((told.map(|dead| dead.at), sent.len()), (Some(hops[1]), 1));
+    assert_eq!(undeliverable(&mut path, NOW, &notice(token, hops[1])), (None, vec![]), "again");
+    let (_, data) = outbound(&mut path, NOW, &frame(own, other, 1)).remove(0);
+    let token = Data::decode(&data).unwrap().token;
+    let elsewhere = undeliverable(&mut path, NOW, &notice(token, hops[1]));
+    assert_eq!(elsewhere, (None, vec![]), "the flow takes another route now");
+    let (_, data) = outbound(&mut path, NOW, &frame(own, other, 1)).remove(0);
+    let token = Data::decode(&data).unwrap().token;
+    let late = NOW + Duration::from_secs(1);
+    assert_eq!(undeliverable(&mut path, late, &notice(token, hops[0])), (None, vec![]));
+    let status = path.status();
+    assert_eq!((status.notices, status.notices_ignored, status.resent), (6, 5, 1));
+}
+
+#[test]
+fn a_frame_is_given_up_when_no_other_route_is_left() {
+    let map = map("clos:hosts=8,ports=4");
+    let mut fabric = Fabric::new(&map);
+    let (own, other) = (map.hosts[0].mac, map.hosts[7].mac);
+    fabric.cut(map.hosts[7].at.unwrap());
+    let mut path = data_path(&map, 0);
+    let (route, data) = outbound(&mut path, NOW, &frame(own, other, 1)).remove(0);
+    let Fate::Arrived { at, frame: notice } = fabric.send(own, &[route, data].concat()) else {
+        panic!("lost")
+    };
+    assert_eq!((at, FrameKind::of(&notice)), (own, Ok(FrameKind::Undeliverable)));
+    let (dead, sent) = undeliverable(&mut path, NOW, &notice);
+    assert_eq!((dead.map(|dead| dead.at), sent.len()), (map.hosts[7].at, 0));
+    assert_eq!(path.status().given_up, 1);
+    assert_eq!(outbound(&mut path, NOW, &frame(own, other, 1)).len(), 1, "it may be back any moment");
+}
+
+#[test]
+fn a_route_that_returns_gets_its_share_of_flows_that_were_silent() {
+    let map = map("clos:hosts=8,ports=4");
+    let (own, other) = (map.hosts[0].mac, map.hosts[7].mac);
+    let whole = table(&map, 0);
+    let dead = whole.paths_to(7).next().unwrap().hops[1];
+    let mut path = data_path(&without_cable(&map, dead), 0);
+    let routes = |path: &mut DataPath, now| -> BTreeSet<_> {
+        (0..200).map(|flow| route_of(path, now, &frame(own, other, flow))).collect()
+    };
+    assert_eq!(routes(&mut path, NOW).len(), 1);
+    path.install(whole);
+    assert_eq!(routes(&mut path, NOW).len(), 1, "flows in use stay where they are");
+    assert_eq!(routes(&mut path, NOW + Duration::from_secs(2)).len(), 2);
+    assert_eq!(path.status().flows_moved, 0);
+}
+
+#[test]
+fn a_cable_is_avoided_for_a_while_and_until_there_is_another_map() {
+    let map = map("clos:hosts=8,ports=4");
+    let (own, other) = (map.hosts[0].mac, map.hosts[7].mac);
+    let mut path = data_path(&map, 0);
+    let paths: Vec<_> = table(&map, 0).paths_to(7).collect();
+    let carried = |path: &mut DataPath, now| {
+        let all: BTreeSet<_> = (0..200).map(|flow| route_of(path, now, &frame(own, other, flow))).collect();
+        all.contains(paths[0].route.as_bytes())
+    };
+    assert!(carried(&mut path, NOW));
+    path.avoid(NOW, paths[0].hops[0]);
+    assert!(!carried(&mut path, NOW));
+    path.install(table(&map, 0));
+    assert!(!carried(&mut path, NOW), "the same map");
+    let later = NOW + Duration::from_secs(2);
+    path.paths_in_use(later, 64);
+    assert!(carried(&mut path, later));
+    path.avoid(later, paths[0].hops[0]);
+    let mut newer = map.clone();
+    newer.version.counter += 1;
+    path.install(table(&newer, 0));
+    assert!(carried(&mut path, later + Duration::from_secs(2)));
+}
+
+#[test]
+fn paths_are_in_use_while_they_carry_frames_and_keep_their_id_over_a_swap() {
+    let map = map("clos:hosts=8,ports=4");
+    let own = map.hosts[0].mac;
+    let mut path = data_path(&map, 0);
+    assert_eq!(path.paths_in_use(NOW, 64), []);
+    outbound(&mut path, NOW, &frame(own, map.hosts[7].mac, 1));
+    let later = NOW + Duration::from_millis(700);
+    outbound(&mut path, later, &frame(own, map.hosts[6].mac, 1));
+    let both = path.paths_in_use(later, 64);
+    assert_eq!(both.len(), 2);
+    assert_eq!(path.paths_in_use(later, 1), both[..1], "the one used last first");
+    let (to, hops) = path.path_hops(both[1].id).unwrap();
+    assert_eq!(to, map.hosts[7].mac);
+    assert_eq!(hops.len(), both[1].route.hops());
+    let mut newer = map.clone();
+    newer.version.counter += 1;
+    path.install(table(&newer, 0));
+    for before in &both {
+        match path.path_hops(before.id) {
+            Some((_, hops)) => assert_eq!(hops.len(), before.route.hops()),
+            None => assert!(!path.paths_in_use(later, 64).contains(before)),
+        }
+    }
+    assert_eq!(path.paths_in_use(later + Duration::from_secs(1), 64), []);
+    assert_eq!(path.path_hops(both[0].id), None);
+    assert_eq!(path.status().routes_in_use, 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever cables go and return: no frame takes a route that the table does not have, flows in
+    /// use stay where they can, and buckets are spread evenly where all may move.
+    #[test]
+    fn flows_stay_on_routes_of_the_table_and_move_only_if_they_must(
+        swaps in proptest::collection::vec(any::<prop::sample::Index>(), 1..6),
+        flows in proptest::collection::vec(any::<u16>(), 1..40),
+    ) {
+        let whole = map("clos:hosts=16,ports=8");
+        let own = whole.hosts[0].mac;
+        let mut path = data_path(&whole, 0);
+        let mut tables = vec![table(&whole, 0)];
+        for swap in &swaps {
+            let cable = whole.cables[swap.index(whole.cables.len())];
+            tables.push(table(&without_cable(&whole, cable.a), 0));
+        }
+        let mut before: BTreeMap<(usize, u16), Vec<u8>> = BTreeMap::new();
+        for table in tables {
+            path.install(Arc::clone(&table));
+            for (host, to) in whole.hosts.iter().enumerate().skip(1) {
+                let routes: BTreeSet<_> = table
+                    .host(to.mac)
+                    .into_iter()
+                    .flat_map(|host| table.paths_to(host))
+                    .map(|path| path.route.as_bytes().to_vec())
+                    .collect();
+                for &flow in &flows {
+                    let now = route_of(&mut path, NOW, &frame(own, to.mac, flow));
+                    prop_assert!(routes.contains(&now));
+                    if let Some(before) = before.insert((host, flow), now.clone())
+                        && routes.contains(&before)
+                    {
+                        prop_assert_eq!(before, now);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes_from_the_fabric_are_no_trouble(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+        let map = map("ring:n=3,hosts=1");
+        let mut path = data_path(&map, 0);
+        let _frame = path.inbound(&bytes);
+        prop_assert_eq!(undeliverable(&mut path, NOW, &bytes), (None, vec![]));
+    }
+}

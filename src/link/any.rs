@@ -1,0 +1,132 @@
+//! An interface or a cable inside the process, behind one type.
+
+use std::io::IoSlice;
+
+use super::batch::Batch;
+use super::interface::Change;
+use super::internal::InternalPort;
+use super::port::{Port, Traffic};
+use super::unsent::Unsent;
+
+/// What an agent and a crossbar send and receive by.
+#[derive(Debug)]
+pub enum Link {
+    /// A network interface.
+    Interface(Port),
+    /// An end of a cable inside the process.
+    Internal(InternalPort),
+}
+
+impl From<Port> for Link {
+    fn from(port: Port) -> Self {
+        Self::Interface(port)
+    }
+}
+
+impl From<InternalPort> for Link {
+    fn from(port: InternalPort) -> Self {
+        Self::Internal(port)
+    }
+}
+
+/// Calls the method of the same name of whichever it is.
+macro_rules! either {
+    ($link:expr, $port:ident => $call:expr) => {
+        match $link {
+            Link::Interface($port) => $call,
+            Link::Internal($port) => $call,
+        }
+    };
+}
+
+impl Link {
+    /// The interface's name, or what the internal port is called.
+    pub fn name(&self) -> &str {
+        either!(self, port => port.name())
+    }
+
+    /// Whether the other end can be there: the interface exists, is up and its cable carries a
+    /// signal.
+    pub fn carrier(&self) -> bool {
+        either!(self, port => port.carrier())
+    }
+
+    /// Whether there is an interface, with or without carrier.
+    pub fn exists(&self) -> bool {
+        match self {
+            Self::Interface(port) => port.exists(),
+            Self::Internal(_) => true,
+        }
+    }
+
+    /// Most bytes behind the Ethernet header; `None` if there is no interface, or no such limit.
+    pub fn mtu(&self) -> Option<u32> {
+        match self {
+            Self::Interface(port) => port.mtu(),
+            Self::Internal(_) => None,
+        }
+    }
+
+    /// What went over it.
+    pub fn traffic(&self) -> Traffic {
+        either!(self, port => port.traffic())
+    }
+
+    /// Takes in a change of any interface. Returns whether the carrier changed.
+    pub fn apply(&self, change: &Change) -> bool {
+        match self {
+            Self::Interface(port) => port.apply(change),
+            Self::Internal(_) => false,
+        }
+    }
+
+    /// Waits for a frame and puts it into `buffer`; returns how long it is.
+    pub async fn recv(&self, buffer: &mut [u8]) -> usize {
+        either!(self, port => port.recv(buffer).await)
+    }
+
+    /// Like [`Self::recv`], but `None` if no frame is there.
+    pub fn try_recv(&self, buffer: &mut [u8]) -> Option<usize> {
+        either!(self, port => port.try_recv(buffer))
+    }
+
+    /// Waits for frames and puts as many as there are and as it holds into `batch`, which is
+    /// emptied before.
+    pub async fn recv_batch(&self, batch: &mut Batch) {
+        either!(self, port => port.recv_batch(batch).await);
+    }
+
+    /// Like [`Self::recv_batch`], but does not wait; returns whether a frame is there.
+    pub fn try_recv_batch(&self, batch: &mut Batch) -> bool {
+        either!(self, port => port.try_recv_batch(batch))
+    }
+
+    /// Sends a payload in two parts. What cannot be sent is lost and counted.
+    pub fn send(&self, route: &[u8], frame: &[u8]) {
+        either!(self, port => port.send(route, frame));
+    }
+
+    /// As [`Self::send`], but the frame may wait for [`Self::flush`], and leaves with others. What
+    /// is sent at once overtakes it.
+    pub fn queue(&self, route: &[u8], frame: &[u8]) {
+        match self {
+            Self::Interface(port) => port.queue(route, frame),
+            // Without system calls there is nothing to be saved by waiting.
+            Self::Internal(port) => port.send(route, frame),
+        }
+    }
+
+    /// Sends what was queued.
+    pub fn flush(&self) {
+        match self {
+            Self::Interface(port) => port.flush(),
+            Self::Internal(_) => {}
+        }
+    }
+
+    /// Sends frames on, each as Ethernet header and payload, in order; calls `unsent` for each
+    /// that is lost.
+    pub fn forward_batch(&self, frames: &[[IoSlice<'_>; 2]], unsent: impl FnMut(usize, Unsent)) {
+        either!(self, port => port.forward_batch(frames, unsent));
+    }
+}

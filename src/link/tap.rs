@@ -1,0 +1,188 @@
+//! A tap interface: Ethernet frames that the kernel would send, and that it takes in.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+
+use mapper_proto::Mac;
+use thiserror::Error;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use super::interface::Interface;
+use super::{LinkError, readiness, set_link, tun};
+
+const DEVICE: &str = "/dev/net/tun";
+
+/// Why there is no tap interface, and what to do.
+#[derive(Debug, Error)]
+pub enum TapError {
+    /// The kernel has no tap interfaces.
+    #[error(
+        "cannot make the tap interface `{name}`: {DEVICE} does not exist; load the module with `modprobe tun`, \
+         and give a container the device"
+    )]
+    NoDevice {
+        /// The interface.
+        name: String,
+    },
+    /// The process may not make interfaces.
+    #[error(
+        "no permission to make the tap interface `{name}`; run as root, or give the program the capability \
+         once: `setcap cap_net_raw,cap_net_admin+ep {program}`"
+    )]
+    NotPermitted {
+        /// The interface.
+        name: String,
+        /// The path of the running program.
+        program: String,
+    },
+    /// The name is that of another kind of interface.
+    #[error("`{name}` exists and is no tap interface; give the tap interface another name")]
+    NameTaken {
+        /// The interface.
+        name: String,
+    },
+    /// The name cannot be that of an interface.
+    #[error("`{name}` cannot name an interface: give 1 to 15 characters without `/`, `%`, `:` and blanks")]
+    BadName {
+        /// What was given.
+        name: String,
+    },
+    /// Another process is at its other end.
+    #[error("the tap interface `{name}` is used by another process; end that, or give another name")]
+    Busy {
+        /// The interface.
+        name: String,
+    },
+    /// The kernel refused something else.
+    #[error("tap interface `{name}`: {doing}")]
+    Io {
+        /// The interface.
+        name: String,
+        /// What was being done.
+        doing: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The kernel would not tell about interfaces.
+    #[error("tap interface")]
+    Link(#[from] LinkError),
+}
+
+/// A tap interface. It is there as long as this is, unless it was made to stay by somebody else.
+#[derive(Debug)]
+pub struct Tap {
+    name: String,
+    file: AsyncFd<File>,
+}
+
+impl Tap {
+    /// Makes the interface of this name with this address and MTU (in bytes), and sets it up; or
+    /// takes over a tap interface that is there and that no process uses. Needs a tokio
+    /// runtime with I/O, and `CAP_NET_ADMIN`.
+    ///
+    /// # Errors
+    /// If the kernel cannot make it, the process may not, or the name is taken.
+    pub fn create(name: &str, mac: Mac, mtu: u32) -> Result<Self, TapError> {
+        if !is_interface_name(name) {
+            return Err(TapError::BadName { name: name.to_owned() });
+        }
+        let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(DEVICE);
+        let file = file.map_err(|source| not_opened(name, source))?;
+        tun::attach_tap(&file, name).map_err(|source| not_attached(name, source))?;
+        let index = match Interface::look_up(name)? {
+            Some(interface) => interface.index,
+            None => return Err(LinkError::NoSuchInterface(name.to_owned()).into()),
+        };
+        let failed = |doing| move |source| TapError::Io { name: name.to_owned(), doing, source };
+        set_link::set_up(index, mac, mtu)
+            .map_err(failed("setting its address and MTU, and setting it up"))?;
+        let file = readiness::watch_file(file).map_err(failed("watching it"))?;
+        Ok(Self { name: name.to_owned(), file })
+    }
+
+    /// The interface's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Waits for a frame that the kernel sends and puts it into `buffer`; returns how long it is.
+    /// One longer than the buffer is cut off.
+    ///
+    /// # Errors
+    /// If the interface is beyond use: somebody removed it.
+    pub async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.async_io(Interest::READABLE, |mut file| file.read(buffer)).await
+    }
+
+    /// Like [`Self::read`], but does not wait.
+    ///
+    /// # Errors
+    /// `WouldBlock` if no frame is there, else as [`Self::read`].
+    pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.try_io(Interest::READABLE, |mut file| file.read(buffer))
+    }
+
+    /// Hands a frame to the kernel as if it had arrived. Never waits.
+    ///
+    /// # Errors
+    /// If the kernel does not take it: the interface is down or gone, or memory is short.
+    pub fn write(&self, frame: &[u8]) -> io::Result<()> {
+        self.file.get_ref().write(frame).map(drop)
+    }
+}
+
+/// Whether the kernel would take this as a name. `%` would have it make one up.
+fn is_interface_name(name: &str) -> bool {
+    let bad = |byte: u8| matches!(byte, b'/' | b'%' | b':' | 0) || byte.is_ascii_whitespace();
+    !matches!(name, "" | "." | "..") && name.len() < libc::IFNAMSIZ && !name.bytes().any(bad)
+}
+
+fn not_opened(name: &str, source: io::Error) -> TapError {
+    let name = name.to_owned();
+    match source.raw_os_error() {
+        Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => TapError::NoDevice { name },
+        Some(libc::EACCES | libc::EPERM) => TapError::NotPermitted { name, program: program() },
+        _ => TapError::Io { name, doing: "opening /dev/net/tun", source },
+    }
+}
+
+fn not_attached(name: &str, source: io::Error) -> TapError {
+    let name = name.to_owned();
+    match source.raw_os_error() {
+        Some(libc::EPERM) => TapError::NotPermitted { name, program: program() },
+        // An interface of another kind, a tun interface included.
+        Some(libc::EINVAL) => TapError::NameTaken { name },
+        Some(libc::EBUSY) => TapError::Busy { name },
+        _ => TapError::Io { name, doing: "making it", source },
+    }
+}
+
+fn program() -> String {
+    std::env::current_exe().map_or_else(|_| "/path/to/mapper".to_owned(), |path| path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_kernel_takes_is_a_name() {
+        for good in ["fabric0", "a", "fifteen-letters"] {
+            assert!(is_interface_name(good), "{good}");
+        }
+        for bad in ["", ".", "..", "sixteen--letters", "a/b", "tap%d", "a b", "a:1", "a\0"] {
+            assert!(!is_interface_name(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn errors_say_what_to_do() {
+        let error = |errno| io::Error::from_raw_os_error(errno);
+        assert!(not_opened("t0", error(libc::ENOENT)).to_string().contains("modprobe tun"));
+        assert!(not_attached("t0", error(libc::EPERM)).to_string().contains("setcap"));
+        assert!(not_attached("lo", error(libc::EINVAL)).to_string().contains("another name"));
+        assert!(not_attached("t0", error(libc::EBUSY)).to_string().contains("another process"));
+    }
+}

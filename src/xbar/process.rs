@@ -1,0 +1,166 @@
+//! A crossbar as a process of its own.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::rc::Rc;
+
+use mapper_proto::wire::{Crossbar, CrossbarKind};
+use thiserror::Error;
+use tokio::task::LocalSet;
+use tracing::{error, info};
+
+use super::{PortStatus, Switch};
+use crate::daemon::log;
+use crate::daemon::options::LogOptions;
+use crate::daemon::process::{self, Detached, PidFile, ProcessError};
+use crate::daemon::signals::{Signal, Signals};
+use crate::link::ethernet::Marking;
+use crate::link::interface::{Change, Interface, Monitor};
+use crate::link::port::Port;
+use crate::link::{Link, LinkError};
+
+/// What a crossbar is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Its name on this machine.
+    pub name: String,
+    /// Port numbers and the interfaces behind them, in rising order.
+    pub interfaces: Vec<(u8, String)>,
+    /// The number of the first port.
+    pub first_port: u8,
+    /// How many ports it has, with an interface or without.
+    pub ports: u8,
+    /// What it understands.
+    pub kind: Kind,
+    /// How frames are marked.
+    pub marking: Marking,
+    /// Run in the background, with the process id here.
+    pub daemon_pid_file: Option<PathBuf>,
+    /// What is logged, how and where.
+    pub log: LogOptions,
+}
+
+/// What a crossbar understands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Anonymous: relative elements only.
+    Plain,
+    /// All elements. Without a tag it takes the address of its first port's interface.
+    Tagged(Option<u64>),
+}
+
+/// A crossbar that cannot run.
+#[derive(Debug, Error)]
+pub enum XbarError {
+    /// An interface cannot be used.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// It cannot run in the background.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// There is nothing to derive a tag from.
+    #[error(
+        "a tagged crossbar takes its identity from interface `{0}`, which does not exist; name one: --tag HEX"
+    )]
+    NoTag(String),
+    /// The log file cannot be opened.
+    #[error("cannot open the log file")]
+    Log(#[source] io::Error),
+    /// The kernel refused.
+    #[error("cannot start the runtime")]
+    Runtime(#[source] io::Error),
+}
+
+/// Runs a crossbar until it is told to stop (SIGTERM, SIGINT). SIGUSR1 opens the
+/// log file again.
+///
+/// # Errors
+/// If it cannot start, or the kernel no longer tells about interfaces.
+pub fn run(config: &Config) -> Result<ExitCode, XbarError> {
+    let starter = match config.daemon_pid_file.is_some().then(process::detach).transpose()? {
+        Some(Detached::Parent(status)) => return Ok(status),
+        Some(Detached::Daemon(starter)) => Some(starter),
+        None => None,
+    };
+    log::start(&config.log).map_err(XbarError::Log)?;
+    let _pid_file = config.daemon_pid_file.as_deref().map(PidFile::create).transpose()?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(XbarError::Runtime)?;
+    LocalSet::new().block_on(&runtime, async {
+        let mut signals = Signals::new().map_err(XbarError::Runtime)?;
+        // The monitor first: then no change is missed between looking and listening.
+        let monitor = Monitor::new()?;
+        let switch = Rc::new(open(config)?);
+        tokio::task::spawn_local(Rc::clone(&switch).run());
+        match switch.kind() {
+            CrossbarKind::Plain => info!(ports = config.ports, "a plain crossbar runs"),
+            CrossbarKind::Tagged { tag } => {
+                info!(ports = config.ports, tag = format_args!("{tag:#018x}"), "a tagged crossbar runs");
+            }
+        }
+        if let Some(starter) = starter {
+            starter.ready()?;
+        }
+        watch(&switch, &monitor, &mut signals).await?;
+        log_traffic(&switch);
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn open(config: &Config) -> Result<Switch, XbarError> {
+    let kind = match config.kind {
+        Kind::Plain => CrossbarKind::Plain,
+        Kind::Tagged(Some(tag)) => CrossbarKind::Tagged { tag },
+        Kind::Tagged(None) => CrossbarKind::Tagged { tag: derive_tag(config)? },
+    };
+    let (first_port, ports) = (config.first_port, config.ports);
+    let crossbar = Crossbar { kind, first_port, ports, carrier: [0; 32] };
+    let mut links = Vec::new();
+    for (number, interface) in &config.interfaces {
+        links.push((*number, Link::from(Port::open(interface, config.marking)?)));
+    }
+    Ok(Switch::new(&config.name, crossbar, links))
+}
+
+fn derive_tag(config: &Config) -> Result<u64, XbarError> {
+    let name = config.interfaces.first().map_or("", |(_, name)| name.as_str());
+    let interface = Interface::look_up(name)?;
+    interface.map(|interface| interface.mac.to_u64()).ok_or_else(|| XbarError::NoTag(name.to_owned()))
+}
+
+/// Follows interfaces and signals until told to stop.
+async fn watch(switch: &Switch, monitor: &Monitor, signals: &mut Signals) -> Result<(), XbarError> {
+    // What changed before the monitor was heard for the first time.
+    switch.apply(&Change::Missed);
+    loop {
+        tokio::select! {
+            changes = monitor.changes() => match changes {
+                Ok(changes) => changes.iter().for_each(|change| switch.apply(change)),
+                Err(error) => {
+                    error!(target: log::FAILURE, error = &error as &dyn std::error::Error, "cannot follow the interfaces any more");
+                    return Err(error.into());
+                }
+            },
+            signal = signals.next() => match signal {
+                Signal::Stop => return Ok(()),
+                // There is no configuration file to be read again.
+                Signal::Reload => {}
+                Signal::ReopenLog => log::reopen(),
+            },
+        }
+    }
+}
+
+/// Logs what went over all ports together.
+fn log_traffic(switch: &Switch) {
+    let ports = switch.status().ports;
+    let sum = |count: fn(&PortStatus) -> u64| ports.iter().map(count).sum::<u64>();
+    info!(
+        received = sum(|port| port.received),
+        forwarded = sum(|port| port.forwarded),
+        dropped = sum(|port| port.dropped.total()),
+        overruns = sum(|port| port.overruns),
+        "traffic"
+    );
+}

@@ -1,0 +1,111 @@
+//! What a crossbar says of itself: `mapper.xbar/1` describes each crossbar as one.
+
+use mapper_proto::wire::{Crossbar, CrossbarKind};
+use serde::{Deserialize, Serialize};
+
+use super::counters::{ArrivalCounters, DropCounters};
+use crate::link::Link;
+
+/// One crossbar of this machine, as `mapper.xbar/1` has it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct XbarStatus {
+    /// Its name on this machine.
+    pub name: String,
+    /// `plain` or `tagged`.
+    pub kind: String,
+    /// Its identity, 16 hexadecimal digits; `None` for a plain one.
+    pub tag: Option<String>,
+    /// The number of its first port.
+    pub first_port: u8,
+    /// How many ports it has, with an interface or without.
+    pub port_count: u8,
+    /// The ports that have an interface, present or not, by rising number.
+    pub ports: Vec<PortStatus>,
+    /// Its process.
+    pub pid: u32,
+    /// How long it has been running, in milliseconds.
+    pub uptime_ms: u64,
+    /// Why it did not answer, if so: then nothing but its name is known of it.
+    pub no_answer: Option<String>,
+}
+
+/// One port of a crossbar, and what it counted since the start.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PortStatus {
+    /// Its number.
+    pub port: u8,
+    /// The interface's name.
+    pub interface: String,
+    /// Whether there is such an interface.
+    pub exists: bool,
+    /// Whether it has carrier.
+    pub carrier: bool,
+    /// Frames that arrived: those forwarded and those dropped.
+    pub received: u64,
+    /// Bytes that arrived, with the Ethernet headers.
+    pub received_bytes: u64,
+    /// Frames that the kernel lost, as they arrived faster than they were taken; not in `received`.
+    pub overruns: u64,
+    /// Frames that arrived here and left by some port.
+    pub forwarded: u64,
+    /// Frames that arrived here and did not, by why.
+    pub dropped: DropCounters,
+    /// Frames that left by this port.
+    pub sent: u64,
+    /// Bytes that left by it, with the Ethernet headers.
+    pub sent_bytes: u64,
+    /// Frames that should have left by it, but that it did not take.
+    pub unsent: u64,
+    /// Notices sent back out of this port: a data frame that arrived here could not go on.
+    pub notices: u64,
+    /// Notices not sent, as there were too many of them.
+    pub notices_suppressed: u64,
+}
+
+impl XbarStatus {
+    pub(super) fn new(name: &str, crossbar: &Crossbar, ports: Vec<PortStatus>, uptime_ms: u64) -> Self {
+        let (kind, tag) = match crossbar.kind {
+            CrossbarKind::Plain => ("plain", None),
+            CrossbarKind::Tagged { tag } => ("tagged", Some(format!("{tag:016x}"))),
+        };
+        Self {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            tag,
+            first_port: crossbar.first_port,
+            port_count: crossbar.ports,
+            ports,
+            pid: std::process::id(),
+            uptime_ms,
+            no_answer: None,
+        }
+    }
+
+    /// A crossbar that did not answer, and why.
+    pub fn silent(name: &str, why: String) -> Self {
+        Self { name: name.to_owned(), no_answer: Some(why), ..Self::default() }
+    }
+}
+
+impl PortStatus {
+    pub(super) fn new(port: u8, link: &Link, arrivals: ArrivalCounters) -> Self {
+        let traffic = link.traffic();
+        let ArrivalCounters { forwarded, dropped, notices, notices_suppressed } = arrivals;
+        Self {
+            port,
+            interface: link.name().to_owned(),
+            exists: link.exists(),
+            carrier: link.carrier(),
+            received: traffic.received,
+            received_bytes: traffic.received_bytes,
+            overruns: traffic.overruns,
+            forwarded,
+            dropped,
+            sent: traffic.sent,
+            sent_bytes: traffic.sent_bytes,
+            unsent: traffic.unsent,
+            notices,
+            notices_suppressed,
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What `scripts/lab` does to a fabric.
+
+use crate::can_make_namespaces;
+use crate::lab::Lab;
+
+/// Whether all boards are complete, with this many hosts and cables.
+fn complete(boards: &[serde_json::Value], hosts: u64, cables: u64) -> bool {
+    boards.iter().all(|board| {
+        board["network_configured"] == true
+            && (&board["hosts"], &board["cables"]) == (&hosts.into(), &cables.into())
+    })
+}
+
+#[test]
+fn a_silent_cable_keeps_its_carrier_and_carries_nothing_until_mended() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let lab = Lab::up("ring:n=4,hosts=1", &[]);
+    lab.wait_until("the whole ring", |boards| complete(boards, 4, 4));
+
+    lab.run(&["silent", "xbar1:1"]);
+    lab.wait_until("a cable less", |boards| complete(boards, 4, 3));
+    let carrier = lab.run(&["exec", "xbar1", "cat", "/sys/class/net/p1/carrier"]);
+    assert_eq!(carrier, "1\n");
+    lab.run(&["mend", "xbar2:2"]);
+    lab.wait_until("the cable again", |boards| complete(boards, 4, 4));
+
+    lab.run(&["silent", "h2"]);
+    lab.wait_until("the host missed", |boards| boards[0]["hosts"] == 3);
+    lab.run(&["mend", "h2"]);
+    lab.wait_until("the host again", |boards| complete(boards, 4, 4));
+}
+
+#[test]
+fn a_node_that_was_killed_is_missed_until_it_is_restarted() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let lab = Lab::up("ring:n=3,hosts=1", &[]);
+    lab.wait_until("the whole ring", |boards| complete(boards, 3, 3));
+
+    lab.run(&["kill", "h3"]);
+    assert!(lab.run(&["status"]).ends_with(" down\n"));
+    let again = lab.try_run(&["kill", "h3"]);
+    assert_eq!(String::from_utf8(again.stderr).unwrap(), "lab: 'h3' does not run\n");
+    lab.run(&["restart", "h3"]);
+    lab.wait_until("the host again", |boards| complete(boards, 3, 3));
+
+    lab.run(&["kill", "xbar2"]);
+    lab.wait_until("its host alone", |boards| boards[0]["hosts"] == 2 && boards[1]["state"] != "configured");
+    lab.run(&["restart", "xbar2"]);
+    lab.wait_until("the xbar again", |boards| complete(boards, 3, 3));
+    // One that runs is stopped first.
+    lab.run(&["restart", "h1"]);
+    lab.wait_until("the ring as before", |boards| complete(boards, 3, 3));
+}
