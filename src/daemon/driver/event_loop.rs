@@ -28,7 +28,8 @@ use crate::routing;
 
 /// Frames taken in before timers and sockets have their turn.
 const BURST: usize = 64;
-/// One line a peer in this time about versions of the protocol that are not spoken here.
+/// One line a peer in this time about versions of the protocol that are not spoken here, and one
+/// about keys that do not match.
 const VERSION_LINE_INTERVAL: Duration = Duration::from_secs(60);
 /// One line a peer in this time about other frames that are dropped, if verbose.
 const DROP_LINE_INTERVAL: Duration = Duration::from_secs(1);
@@ -52,6 +53,7 @@ pub(super) struct Driver {
     /// The map in force or to come, and to whom the agent itself needs a route.
     newest: Option<(Arc<Map>, Vec<Mac>)>,
     version_lines: RateLimit,
+    key_lines: RateLimit,
     drop_lines: RateLimit,
     causes: Causes,
     exporter: Exporter,
@@ -88,6 +90,7 @@ impl Driver {
             computation: Computation::default(),
             newest: None,
             version_lines: RateLimit::new(VERSION_LINE_INTERVAL, PEERS_REMEMBERED),
+            key_lines: RateLimit::new(VERSION_LINE_INTERVAL, PEERS_REMEMBERED),
             drop_lines: RateLimit::new(DROP_LINE_INTERVAL, PEERS_REMEMBERED),
             causes: Causes::default(),
             exporter,
@@ -267,7 +270,19 @@ impl Driver {
             FrameError::UnknownVersion(_) if self.version_lines.allows(self.now(), from) => {
                 warn!(%from, "{error}: dropped; run agents of one version on all hosts");
             }
-            FrameError::UnknownVersion(_) => {}
+            FrameError::UnexpectedTag(_)
+            | FrameError::NoTag
+            | FrameError::UnknownKey(_)
+            | FrameError::BadTag(_)
+                if self.key_lines.allows(self.now(), from) =>
+            {
+                warn!(%from, "{error}: dropped; give all hosts of one network one key file");
+            }
+            FrameError::UnknownVersion(_)
+            | FrameError::UnexpectedTag(_)
+            | FrameError::NoTag
+            | FrameError::UnknownKey(_)
+            | FrameError::BadTag(_) => {}
             _ if self.drop_lines.allows(self.now(), from) => debug!(%from, %error, "dropped"),
             _ => {}
         }

@@ -20,7 +20,7 @@ use super::options::{Config, Source};
 use super::privileges::{self, Needs};
 use super::process::{self, Detached, PidFile, Starter};
 use super::signals::Signals;
-use super::status::StatusServer;
+use super::status::{StatusServer, StatusSocketError};
 use crate::link::interface::Monitor;
 use attachment::Attachment;
 use event_loop::Driver;
@@ -55,13 +55,13 @@ pub fn run(source: Source) -> Result<ExitCode, DaemonError> {
     result.map(|()| ExitCode::SUCCESS)
 }
 
-async fn serve(source: Source, config: Config, starter: Option<Starter>) -> Result<(), DaemonError> {
+async fn serve(source: Source, mut config: Config, starter: Option<Starter>) -> Result<(), DaemonError> {
     log::attend();
     let mut signals = Signals::new().map_err(DaemonError::Runtime)?;
     // The monitor first: then no change is missed between looking and listening.
     let monitor = Monitor::new()?;
+    let server = bind_status(&mut config)?;
     let attachment = Attachment::open(&config)?;
-    let server = StatusServer::bind(&config.run_dir, config.unit)?;
     privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })?;
     // As it will be written: without the privileges.
     if let Some(path) = &config.map_file {
@@ -85,6 +85,18 @@ async fn serve(source: Source, config: Config, starter: Option<Starter>) -> Resu
     }
     driver.notifier.ready();
     driver.drive(&monitor, &server, &mut signals).await
+}
+
+/// Serves the status socket of the unit that was asked for, or of the first that is free.
+fn bind_status(config: &mut Config) -> Result<StatusServer, StatusSocketError> {
+    loop {
+        match StatusServer::bind(&config.run_dir, config.unit) {
+            Err(StatusSocketError::UnitTaken { .. }) if !config.unit_given && config.unit < u8::MAX => {
+                config.unit += 1;
+            }
+            done => return done,
+        }
+    }
 }
 
 fn random_seed() -> io::Result<u64> {

@@ -30,6 +30,8 @@ pub struct Config {
     pub non_clos: bool,
     /// Board number.
     pub unit: u8,
+    /// Whether that number was asked for: without, any that is free will do.
+    pub unit_given: bool,
     /// Directory of the status sockets.
     pub run_dir: PathBuf,
     /// Run in the background, with the process id here.

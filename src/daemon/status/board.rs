@@ -123,6 +123,7 @@ pub struct SentCounters {
     pub pieces: u64,
     pub verify: u64,
     pub replies: u64,
+    pub hellos: u64,
     pub retries: u64,
 }
 
@@ -140,6 +141,12 @@ pub struct DroppedCounters {
     pub unexpected: u64,
     pub implausible: u64,
     pub overload: u64,
+    pub unexpected_tag: u64,
+    pub no_tag: u64,
+    pub unknown_key: u64,
+    pub bad_tag: u64,
+    pub replayed: u64,
+    pub rate_limited: u64,
 }
 
 /// What a mapping cost: see [`MappingCost`].
@@ -287,8 +294,9 @@ impl From<Traffic> for FrameCounters {
 impl From<Sent> for SentCounters {
     fn from(sent: Sent) -> Self {
         // Without `..`: a new counter shall not compile before it is shown.
-        let Sent { switch_probes, scouts, compares, tree, queries, pieces, verify, replies, retries } = sent;
-        Self { switch_probes, scouts, compares, tree, queries, pieces, verify, replies, retries }
+        let Sent { switch_probes, scouts, compares, tree, queries, pieces, verify, replies, hellos, retries } =
+            sent;
+        Self { switch_probes, scouts, compares, tree, queries, pieces, verify, replies, hellos, retries }
     }
 }
 
@@ -305,6 +313,12 @@ impl From<Dropped> for DroppedCounters {
             unexpected,
             implausible,
             overload,
+            unexpected_tag,
+            no_tag,
+            unknown_key,
+            bad_tag,
+            replayed,
+            rate_limited,
         } = dropped;
         Self {
             truncated,
@@ -317,6 +331,12 @@ impl From<Dropped> for DroppedCounters {
             unexpected,
             implausible,
             overload,
+            unexpected_tag,
+            no_tag,
+            unknown_key,
+            bad_tag,
+            replayed,
+            rate_limited,
         }
     }
 }
