@@ -17,7 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A cable whose two ends, eth1 and far, are in one namespace.
 fn cable() -> Namespace {
     let namespace = Namespace::new();
-    for words in ["link set lo up", "link add eth1 type veth peer name far", "link set eth1 up", "link set far up"] {
+    for words in
+        ["link set lo up", "link add eth1 type veth peer name far", "link set eth1 up", "link set far up"]
+    {
         namespace.ip(words);
     }
     namespace
@@ -113,7 +115,8 @@ fn the_doctor_says_who_is_at_the_other_end_of_the_cable() {
         let (status, what) = neighbour();
         assert_eq!((status.as_str(), what.contains("the agent of host")), ("ok", true), "{what}");
     }
-    for (kind, wanted) in [("tagged", "port 7 of the crossbar with tag 0x0000000000000005"), ("plain", "a plain crossbar")]
+    for (kind, wanted) in
+        [("tagged", "port 7 of the crossbar with tag 0x0000000000000005"), ("plain", "a plain crossbar")]
     {
         let mut arguments = vec!["xbar", "--port", "7=far", "--kind", kind];
         if kind == "tagged" {
@@ -161,8 +164,11 @@ fn two_agents_on_one_interface_are_refused_whatever_their_run_directories() {
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let first = Daemon::agent(&namespace, "eth1", dirs[0].path(), &[]);
     let run_dir = dirs[1].path().to_str().unwrap();
-    let second =
-        namespace.command(MAPPER).args(["agent", "--interface", "eth1", "--run-dir", run_dir]).output().unwrap();
+    let second = namespace
+        .command(MAPPER)
+        .args(["agent", "--interface", "eth1", "--run-dir", run_dir])
+        .output()
+        .unwrap();
     assert_eq!(second.status.code(), Some(1));
     let errors = String::from_utf8(second.stderr).unwrap();
     let process = format!("process {} (", first.child.id());

@@ -101,8 +101,18 @@ fn write_messages(text: &mut Exposition, counters: &Counters) {
     let mut family = text.family(Kind::Counter, "mapper_link_frames", Unit::None, "Frames on the interface.");
     family.by("what", &[("received", frames.received), ("sent", frames.sent), ("unsent", frames.unsent)]);
 
-    let SentCounters { switch_probes, scouts, compares, tree, queries, pieces, verify, replies, retries } =
-        *sent;
+    let SentCounters {
+        switch_probes,
+        scouts,
+        compares,
+        tree,
+        queries,
+        pieces,
+        verify,
+        replies,
+        hellos,
+        retries,
+    } = *sent;
     let sent = [
         ("switch_probe", switch_probes),
         ("scout", scouts),
@@ -112,6 +122,7 @@ fn write_messages(text: &mut Exposition, counters: &Counters) {
         ("piece", pieces),
         ("verify", verify),
         ("reply", replies),
+        ("hello", hellos),
     ];
     let help = "Messages sent, by what they are for; retries are counted.";
     text.family(Kind::Counter, "mapper_messages_sent", Unit::None, help).by("kind", &sent);
@@ -149,6 +160,12 @@ fn drops(dropped: &DroppedCounters) -> Vec<(&'static str, u64)> {
         unexpected,
         implausible,
         overload,
+        unexpected_tag,
+        no_tag,
+        unknown_key,
+        bad_tag,
+        replayed,
+        rate_limited,
     } = *dropped;
     vec![
         ("truncated", truncated),
@@ -161,6 +178,12 @@ fn drops(dropped: &DroppedCounters) -> Vec<(&'static str, u64)> {
         ("unexpected", unexpected),
         ("implausible", implausible),
         ("overload", overload),
+        ("unexpected_tag", unexpected_tag),
+        ("no_tag", no_tag),
+        ("unknown_key", unknown_key),
+        ("bad_tag", bad_tag),
+        ("replayed", replayed),
+        ("rate_limited", rate_limited),
     ]
 }
 
