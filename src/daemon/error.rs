@@ -12,7 +12,9 @@ use super::options::ConfigError;
 use super::privileges::PrivilegesError;
 use super::process::ProcessError;
 use super::status::StatusSocketError;
+use crate::data::MtuTooSmall;
 use crate::link::LinkError;
+use crate::link::tap::TapError;
 
 /// A daemon that cannot run, or that did not reach what it was to.
 #[derive(Debug, Error)]
@@ -26,6 +28,15 @@ pub enum DaemonError {
     /// The interface has an agent already.
     #[error(transparent)]
     Lock(#[from] InterfaceLockError),
+    /// The tap interface cannot be made.
+    #[error(transparent)]
+    Tap(#[from] TapError),
+    /// Too little of a frame is left for users.
+    #[error("no tap interface")]
+    TapMtu(#[from] MtuTooSmall),
+    /// The tap interface is gone.
+    #[error("the tap interface cannot be read any more; did somebody remove it?")]
+    TapGone(#[source] io::Error),
     /// It cannot run in the background.
     #[error(transparent)]
     Process(#[from] ProcessError),

@@ -6,6 +6,7 @@
 //! - [`options`]: what the user may set, on the command line and in a configuration file.
 //! - [`status`]: the status socket: what it says, its bytes, server and client.
 //! - [`interface_lock`]: one daemon an interface.
+//! - [`healing`]: what is known of dead cables before there is a new map.
 //! - [`process`]: running in the background: fork, pid file.
 //! - [`privileges`]: giving up what a running daemon does not need.
 //! - [`notify`]: what a service manager hears.
@@ -16,6 +17,7 @@
 pub mod driver;
 mod error;
 mod fork;
+pub mod healing;
 pub mod interface_lock;
 pub mod log;
 pub mod map_file;

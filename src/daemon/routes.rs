@@ -172,6 +172,11 @@ impl RouteTable {
         Some(self.whole.by_tag[at].1)
     }
 
+    /// The tag of an xbar of the map, if it has one.
+    pub fn tag(&self, xbar: u32) -> Option<u64> {
+        self.whole.by_tag.iter().find(|&&(_, listed)| listed == xbar).map(|&(tag, _)| tag)
+    }
+
     /// The port at the other end of a cable between xbars, dead or alive.
     pub fn far_port(&self, port: PortRef) -> Option<PortRef> {
         let topology = &self.whole.topology;

@@ -183,6 +183,11 @@ impl Agent {
 
     /// The parent has answered.
     pub(super) fn hear_parent_verified(&mut self, now: Instant, info: &Info) {
+        let parent = self.held.as_ref().filter(|held| held.valid).and_then(|held| held.parent);
+        if parent.is_some_and(|parent| parent.mac != info.rank.mac) {
+            // Another host answers in its place.
+            return self.parent_lost(now);
+        }
         self.judge_parent(now, info);
     }
 

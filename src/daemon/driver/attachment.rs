@@ -12,7 +12,7 @@ use crate::daemon::options::Config;
 use crate::link::interface::Interface;
 use crate::link::port::Port;
 use crate::link::{Link, LinkError, internal};
-use crate::xbar::Switch;
+use crate::xbar::{Carriers, Switch};
 
 /// The number of a node's first port.
 const FIRST_PORT: u8 = 1;
@@ -29,7 +29,7 @@ pub(super) struct Attachment {
     /// A node's crossbar.
     pub(super) crossbar: Option<Rc<Switch>>,
     /// Keeps other daemons off the interfaces.
-    _locks: Vec<InterfaceLock>,
+    locks: Vec<InterfaceLock>,
 }
 
 impl Attachment {
@@ -41,11 +41,18 @@ impl Attachment {
         if config.ports.is_empty() { Self::interface(config) } else { Self::node(config) }
     }
 
+    /// All ports of a node's crossbar, as if each had carrier.
+    pub(super) fn ports(&self) -> Carriers {
+        let last = FIRST_PORT + self.locks.len() as u8;
+        let bits = |byte: u8| (0..8).filter(move |bit| (FIRST_PORT..=last).contains(&(8 * byte + bit)));
+        std::array::from_fn(|byte| bits(byte as u8).fold(0, |all, bit| all | 1 << bit))
+    }
+
     fn interface(config: &Config) -> Result<Self, DaemonError> {
         let (port, mac) = Port::open_usable(&config.interface, config.marking, config.needed_mtu())?;
         let lock = InterfaceLock::take(&config.interface)?;
         let mtu = port.mtu().unwrap_or_else(|| config.needed_mtu());
-        Ok(Self { link: port.into(), mac, mtu, crossbar: None, _locks: vec![lock] })
+        Ok(Self { link: port.into(), mac, mtu, crossbar: None, locks: vec![lock] })
     }
 
     /// A crossbar over all ports, and a cable inside the process from its last port to the agent.
@@ -77,6 +84,6 @@ impl Attachment {
         if mtu < needed {
             return Err(LinkError::MtuTooSmall { interface: config.interface.clone(), mtu, needed }.into());
         }
-        Ok(Self { link: own.into(), mac, mtu, crossbar: Some(Rc::new(switch)), _locks: locks })
+        Ok(Self { link: own.into(), mac, mtu, crossbar: Some(Rc::new(switch)), locks })
     }
 }

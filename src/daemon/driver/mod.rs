@@ -3,7 +3,10 @@
 mod attachment;
 mod computation;
 mod event_loop;
+mod heal;
+mod identity;
 mod reload;
+mod user_data;
 
 use std::io;
 use std::process::ExitCode;
@@ -24,6 +27,7 @@ use super::status::{StatusServer, StatusSocketError};
 use crate::link::interface::Monitor;
 use attachment::Attachment;
 use event_loop::Driver;
+use user_data::UserData;
 
 /// Runs the agent of one interface, or a node, until it is told to stop (SIGTERM, SIGINT), or with `map_once`
 /// until mapping is complete everywhere. SIGHUP reads the configuration again, SIGUSR1 opens the
@@ -62,6 +66,7 @@ async fn serve(source: Source, mut config: Config, starter: Option<Starter>) -> 
     let monitor = Monitor::new()?;
     let server = bind_status(&mut config)?;
     let attachment = Attachment::open(&config)?;
+    let user_data = UserData::open(&config, attachment.mac, attachment.mtu)?;
     privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })?;
     // As it will be written: without the privileges.
     if let Some(path) = &config.map_file {
@@ -75,7 +80,7 @@ async fn serve(source: Source, mut config: Config, starter: Option<Starter>) -> 
     if let Some(switch) = &attachment.crossbar {
         tokio::task::spawn_local(Rc::clone(switch).run());
     }
-    let mut driver = Driver::new(source, config, attachment, seed, exporter);
+    let mut driver = Driver::new(source, config, attachment, user_data, seed, exporter);
     info!(interface = driver.attachment.link.name(), mac = %driver.mac, unit = driver.config.unit, seed, "the agent runs");
     if !driver.attachment.link.carrier() {
         warn!(interface = driver.attachment.link.name(), "no carrier: is the cable plugged in?");

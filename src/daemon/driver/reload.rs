@@ -1,10 +1,10 @@
 //! A configuration that is read again while the agent runs.
 
-use mapper_proto::agent::{Agent, Settings};
+use mapper_proto::agent::Settings;
 use tracing::{error, info, warn};
 
 use super::event_loop::Driver;
-use super::{random_seed, with_causes};
+use super::with_causes;
 use crate::daemon::log;
 use crate::daemon::options::Config;
 
@@ -82,12 +82,6 @@ impl Driver {
             self.agent.set_settings(&settings);
             return;
         }
-        match random_seed() {
-            Ok(seed) => {
-                info!(level = settings.level, host_type = settings.host_type, "the agent begins anew");
-                self.agent = Agent::new(settings, seed, self.now());
-            }
-            Err(error) => error!(%error, "no randomness: the level stays as it was"),
-        }
+        self.begin_anew(settings);
     }
 }
