@@ -15,6 +15,7 @@ mod crossbar;
 mod lab;
 mod lab_commands;
 mod namespace;
+mod observe;
 mod refusals;
 
 use std::path::Path;
