@@ -90,7 +90,7 @@ pub fn main() -> ExitCode {
         Command::Xbar(args) => xbar::run(args, format),
         Command::BoardInfo(args) => board_info::run(args, format),
         Command::Doctor(args) => doctor::run(args, format),
-        Command::Key(args) => key::run(args, format),
+        Command::Key(args) => key::run(&args, format),
         Command::LabPlan(args) => lab_plan::run(&args, format),
         Command::GenerateDocs(args) => generate_docs::run(&args, format),
     };
