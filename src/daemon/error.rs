@@ -7,6 +7,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::interface_lock::InterfaceLockError;
+use super::metrics::MetricsError;
 use super::options::ConfigError;
 use super::privileges::PrivilegesError;
 use super::process::ProcessError;
@@ -34,6 +35,9 @@ pub enum DaemonError {
     /// The status socket cannot be served.
     #[error(transparent)]
     Status(#[from] StatusSocketError),
+    /// Metrics cannot be had where they were wanted.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
     /// The log file cannot be opened.
     #[error("cannot open {}", path.display())]
     Log {

@@ -6,11 +6,12 @@
 //! - [`options`]: what the user may set, on the command line and in a configuration file.
 //! - [`status`]: the status socket: what it says, its bytes, server and client.
 //! - [`healing`]: what is known of dead cables before there is a new map.
-//! - [`interface_lock`]: one agent an interface.
+//! - [`interface_lock`]: one daemon an interface.
 //! - [`process`]: running in the background: fork, pid file.
 //! - [`privileges`]: giving up what a running daemon does not need.
 //! - [`notify`]: what a service manager hears.
 //! - [`signals`]: being told to stop.
+//! - [`metrics`]: OpenMetrics text, served over HTTP and written to a file.
 //! - [`log`]: where log lines go, and how often.
 
 pub mod driver;
@@ -20,6 +21,7 @@ pub mod healing;
 pub mod interface_lock;
 pub mod log;
 pub mod map_file;
+pub mod metrics;
 pub mod notify;
 pub mod options;
 pub mod privileges;
@@ -27,5 +29,6 @@ pub mod process;
 pub mod routes;
 pub mod signals;
 pub mod status;
+mod whole_file;
 
 pub use error::DaemonError;

@@ -14,8 +14,6 @@ use crate::link::port::Port;
 use crate::link::{Link, LinkError, internal};
 use crate::xbar::Switch;
 
-/// What a message takes beside the piece of a map in it: route, headers, addresses, trailer, CRC-32.
-const MESSAGE_OVERHEAD_BYTES: usize = 200;
 /// The number of a node's first port.
 const FIRST_PORT: u8 = 1;
 
@@ -30,7 +28,7 @@ pub(super) struct Attachment {
     pub(super) mtu: u32,
     /// A node's crossbar.
     pub(super) crossbar: Option<Rc<Switch>>,
-    /// Keeps other agents off the interfaces.
+    /// Keeps other daemons off the interfaces.
     _locks: Vec<InterfaceLock>,
 }
 
@@ -44,9 +42,9 @@ impl Attachment {
     }
 
     fn interface(config: &Config) -> Result<Self, DaemonError> {
-        let (port, mac) = Port::open_usable(&config.interface, config.marking, needed_mtu(config))?;
-        let lock = InterfaceLock::take(&config.run_dir, &config.interface, config.unit)?;
-        let mtu = port.mtu().unwrap_or_else(|| needed_mtu(config));
+        let (port, mac) = Port::open_usable(&config.interface, config.marking, config.needed_mtu())?;
+        let lock = InterfaceLock::take(&config.interface)?;
+        let mtu = port.mtu().unwrap_or_else(|| config.needed_mtu());
         Ok(Self { link: port.into(), mac, mtu, crossbar: None, _locks: vec![lock] })
     }
 
@@ -57,7 +55,7 @@ impl Attachment {
         let mut locks = Vec::new();
         let mut mac = None;
         for (number, name) in (FIRST_PORT..).zip(&config.ports) {
-            locks.push(InterfaceLock::take(&config.run_dir, name, config.unit)?);
+            locks.push(InterfaceLock::take(name)?);
             match Interface::look_up(name)? {
                 Some(interface) => {
                     mac.get_or_insert(interface.mac);
@@ -74,15 +72,11 @@ impl Attachment {
         let kind = CrossbarKind::Tagged { tag: mac.to_u64() };
         let crossbar = Crossbar { kind, first_port: FIRST_PORT, ports, carrier: [0; 32] };
         let switch = Switch::new(&config.interface, crossbar, links);
-        let needed = needed_mtu(config);
+        let needed = config.needed_mtu();
         let mtu = switch.least_mtu().unwrap_or(needed);
         if mtu < needed {
             return Err(LinkError::MtuTooSmall { interface: config.interface.clone(), mtu, needed }.into());
         }
         Ok(Self { link: own.into(), mac, mtu, crossbar: Some(Rc::new(switch)), _locks: locks })
     }
-}
-
-fn needed_mtu(config: &Config) -> u32 {
-    u32::try_from(config.settings.piece_bytes + MESSAGE_OVERHEAD_BYTES).unwrap_or(u32::MAX)
 }

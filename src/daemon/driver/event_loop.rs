@@ -16,18 +16,20 @@ use super::computation::{Computation, Computed, Task};
 use super::with_causes;
 use crate::daemon::DaemonError;
 use crate::daemon::log::{self, RateLimit};
+use crate::daemon::metrics::{self, Causes, Exporter, KnownFabric};
 use crate::daemon::notify::Notifier;
 use crate::daemon::options::{Config, Source};
 use crate::daemon::routes::{RouteOptions, RouteTable};
 use crate::daemon::signals::{Signal, Signals};
-use crate::daemon::status::{Board, StatusServer, Surroundings, state_name};
+use crate::daemon::status::{Board, RepairCounters, StatusServer, Surroundings, state_name};
 use crate::link::ethernet::{Frame, MAX_FRAME_BYTES};
 use crate::link::interface::{Change, Monitor};
 use crate::routing;
 
 /// Frames taken in before timers and sockets have their turn.
 const BURST: usize = 64;
-/// One line a peer in this time about versions of the protocol that are not spoken here.
+/// One line a peer in this time about versions of the protocol that are not spoken here, and one
+/// about keys that do not match.
 const VERSION_LINE_INTERVAL: Duration = Duration::from_secs(60);
 /// One line a peer in this time about other frames that are dropped, if verbose.
 const DROP_LINE_INTERVAL: Duration = Duration::from_secs(1);
@@ -45,13 +47,18 @@ pub(super) struct Driver {
     start: tokio::time::Instant,
     pub(super) agent: Agent,
     /// The routes in use. Replaced whole.
-    table: Option<RouteTable>,
-    routing_failure: Option<String>,
+    pub(super) table: Option<RouteTable>,
+    pub(super) routing_failure: Option<String>,
     computation: Computation,
     /// The map in force or to come, and to whom the agent itself needs a route.
-    newest: Option<(Arc<Map>, Vec<Mac>)>,
+    pub(super) newest: Option<(Arc<Map>, Vec<Mac>)>,
     version_lines: RateLimit,
+    key_lines: RateLimit,
     drop_lines: RateLimit,
+    causes: Causes,
+    exporter: Exporter,
+    /// What all maps have shown, for the metrics.
+    known: KnownFabric,
     /// Why the last map could not be stored, if so.
     store_failure: Option<io::Error>,
     /// The last map version that was complete everywhere.
@@ -61,7 +68,13 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    pub(super) fn new(source: Source, config: Config, attachment: Attachment, seed: u64) -> Self {
+    pub(super) fn new(
+        source: Source,
+        config: Config,
+        attachment: Attachment,
+        seed: u64,
+        exporter: Exporter,
+    ) -> Self {
         let mac = attachment.mac;
         let settings = Settings { mac, ..config.settings.clone() };
         Self {
@@ -77,7 +90,11 @@ impl Driver {
             computation: Computation::default(),
             newest: None,
             version_lines: RateLimit::new(VERSION_LINE_INTERVAL, PEERS_REMEMBERED),
+            key_lines: RateLimit::new(VERSION_LINE_INTERVAL, PEERS_REMEMBERED),
             drop_lines: RateLimit::new(DROP_LINE_INTERVAL, PEERS_REMEMBERED),
+            causes: Causes::default(),
+            exporter,
+            known: KnownFabric::new(),
             store_failure: None,
             complete: None,
             leave_at: None,
@@ -96,6 +113,7 @@ impl Driver {
     ) -> Result<(), DaemonError> {
         // What changed before the monitor was heard for the first time.
         self.apply(&Change::Missed);
+        self.follow_address();
         let mut buffer = vec![0; MAX_FRAME_BYTES];
         loop {
             self.drain(None);
@@ -113,9 +131,14 @@ impl Driver {
                     Ok(client) => drop(tokio::spawn(client.answer(self.board()))),
                     Err(error) => debug!(%error, "cannot accept on the status socket"),
                 },
-                changes = monitor.changes() => for change in changes? {
-                    self.apply(&change);
-                },
+                request = self.exporter.requested() => {
+                    let text = metrics::render(&self.board(), &self.known, request.dialect());
+                    request.answer(text);
+                }
+                changes = monitor.changes() => {
+                    changes?.iter().for_each(|change| self.apply(change));
+                    self.follow_address();
+                }
                 signal = signals.next() => match signal {
                     Signal::Stop => {
                         info!("told to stop");
@@ -206,13 +229,20 @@ impl Driver {
     fn act_on(&mut self, event: Event, source: Option<Mac>) {
         self.notifier.follow(&event);
         match event {
-            Event::MappingStarted { cause } => info!(cause, "mapping"),
+            Event::MappingStarted { cause } => {
+                self.causes.mapping_began(&cause);
+                info!(cause, "mapping");
+            }
             Event::Mapped { version } => info!(%version, "mapped as global mapper"),
             Event::BecamePassive { to } => info!(mapper = %to.mac, level = to.level, "passive"),
             Event::MapInstalled { map, neighbours } => self.route(map, neighbours),
-            Event::MapInvalid { version, cause } => warn!(%version, cause, "the map no longer holds"),
+            Event::MapInvalid { version, cause } => {
+                self.causes.map_ended(&cause);
+                warn!(%version, cause, "the map no longer holds");
+            }
             Event::Configured { version } => info!(%version, "configured"),
             Event::NetworkComplete { version } => self.network_complete(version),
+            Event::AddressContested { why } => self.leave_network(&why),
             Event::PathDown { path, reached } => debug!(path = path.0, reached, "a path is down"),
             Event::PathUp { path } => debug!(path = path.0, "a path is up again"),
             // Whatever it says: as a quoted string it cannot pass for a line of ours.
@@ -239,7 +269,19 @@ impl Driver {
             FrameError::UnknownVersion(_) if self.version_lines.allows(self.now(), from) => {
                 warn!(%from, "{error}: dropped; run agents of one version on all hosts");
             }
-            FrameError::UnknownVersion(_) => {}
+            FrameError::UnexpectedTag(_)
+            | FrameError::NoTag
+            | FrameError::UnknownKey(_)
+            | FrameError::BadTag(_)
+                if self.key_lines.allows(self.now(), from) =>
+            {
+                warn!(%from, "{error}: dropped; give all hosts of one network one key file");
+            }
+            FrameError::UnknownVersion(_)
+            | FrameError::UnexpectedTag(_)
+            | FrameError::NoTag
+            | FrameError::UnknownKey(_)
+            | FrameError::BadTag(_) => {}
             _ if self.drop_lines.allows(self.now(), from) => debug!(%from, %error, "dropped"),
             _ => {}
         }
@@ -248,6 +290,12 @@ impl Driver {
     /// Computes the routes for a map, beside the loop.
     fn route(&mut self, map: Arc<Map>, neighbours: Vec<Mac>) {
         info!(version = %map.version, hosts = map.hosts.len(), xbars = map.xbars.len(), "map installed");
+        if self.exporter.is_wanted() {
+            self.known.see(&map);
+        }
+        for conflict in map.address_conflicts() {
+            warn!(mac = %conflict.mac, "{conflict}");
+        }
         self.newest = Some((map, neighbours));
         self.route_again();
     }
@@ -275,6 +323,10 @@ impl Driver {
             }
         }
         let now = self.now();
+        if computed.as_ref().is_some_and(|computed| !self.is_newest(&computed.map)) {
+            debug!("routes of a map that counts no more");
+            return;
+        }
         match computed {
             None => error!("the computation of routes broke off"),
             Some(Computed { map, neighbours, table: Ok(table), .. }) => {
@@ -306,6 +358,10 @@ impl Driver {
             routes: self.table.as_ref().map_or(0, RouteTable::count),
             routing_failure: self.routing_failure.as_deref(),
             traffic: self.attachment.link.traffic(),
+            causes: &self.causes,
+            dead_cables: Vec::new(),
+            repairs: RepairCounters::default(),
+            tap: None,
             now: self.now(),
         };
         Board::new(&self.agent.status(), around)
