@@ -9,4 +9,6 @@ mod socket;
 
 pub use board::{Board, Counters, MapVersionDto, Reason, Surroundings, state_name};
 pub use codec::CodecError;
-pub use socket::{Client, Question, StatusServer, StatusSocketError, ask, socket_path, units};
+pub use socket::{
+    Client, Question, StatusServer, StatusSocketError, ask, ask_at, socket_path, sockets, units,
+};
