@@ -10,8 +10,9 @@ use crate::daemon::options::{Options, Source};
 /// Options of `mapper agent`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Read options from this file, in the manner of mapper.toml. The command line wins.
-    #[arg(long, value_name = "FILE")]
+    /// Read options from this file, in the manner of mapper.toml. Of a directory, read mapper.toml and
+    /// over it IF.toml of the interface, if they are there. The command line wins.
+    #[arg(long, value_name = "PATH")]
     config: Option<PathBuf>,
     #[command(flatten)]
     options: Options,

@@ -33,7 +33,7 @@ struct Output {
 ///
 /// # Errors
 /// In words for the user.
-pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
+pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     let (id, secret) = keys::fresh()?;
     let id = args.id.unwrap_or(id);
     let line = match format {

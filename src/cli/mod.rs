@@ -6,7 +6,9 @@
 
 pub mod agent;
 pub mod board_info;
+pub mod doctor;
 pub mod fabric_argument;
+pub mod generate_docs;
 pub mod key;
 pub mod lab_plan;
 pub mod node;
@@ -58,11 +60,16 @@ pub enum Command {
     Xbar(xbar::Args),
     /// Show the state of this machine's agents.
     BoardInfo(board_info::Args),
+    /// Find out what keeps an agent from working on this machine, and what to do.
+    Doctor(doctor::Args),
     /// Make a key for a key file.
     Key(key::Args),
     /// Print a fabric as lines that a shell can read, for scripts/lab.
     #[command(hide = true)]
     LabPlan(lab_plan::Args),
+    /// Write manual pages and shell completions, for packages.
+    #[command(hide = true)]
+    GenerateDocs(generate_docs::Args),
 }
 
 /// Why a command failed: one text, which says what was wrong and what to do.
@@ -82,8 +89,10 @@ pub fn main() -> ExitCode {
         Command::Node(args) => node::run(args, format),
         Command::Xbar(args) => xbar::run(args, format),
         Command::BoardInfo(args) => board_info::run(args, format),
-        Command::Key(args) => key::run(args, format),
+        Command::Doctor(args) => doctor::run(args, format),
+        Command::Key(args) => key::run(&args, format),
         Command::LabPlan(args) => lab_plan::run(&args, format),
+        Command::GenerateDocs(args) => generate_docs::run(&args, format),
     };
     result.unwrap_or_else(|error| {
         let message = error_chain(error.as_ref());

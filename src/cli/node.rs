@@ -14,8 +14,9 @@ pub struct Args {
     /// of this machine's own crossbar. The agent is at the port behind the last of them.
     #[arg(long, value_name = "IF,..", value_delimiter = ',', required_unless_present = "config")]
     ports: Option<Vec<String>>,
-    /// Read options from this file, in the manner of mapper.toml. The command line wins.
-    #[arg(long, value_name = "FILE")]
+    /// Read options from this file, in the manner of mapper.toml. Of a directory, read mapper.toml and
+    /// over it node.toml, if they are there. The command line wins.
+    #[arg(long, value_name = "PATH")]
     config: Option<PathBuf>,
     #[command(flatten)]
     options: Options,

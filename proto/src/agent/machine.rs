@@ -85,8 +85,10 @@ pub struct Agent {
     pub(super) heard: Vec<(Mac, Route)>,
     pub(super) mapping_cause: String,
     pub(super) backoff: Backoff<Mac>,
-    /// Of ports of xbars, by tag or index, that were certainly dead.
-    pub(super) cable_backoff: Backoff<(u64, u8)>,
+    /// Of ports whose cable came or went.
+    pub(super) cable_backoff: Backoff<PortRef>,
+    /// Glances still to come before the next whole cycle of verification.
+    pub(super) glances_left: u32,
     pub(super) doubts: Doubts,
     pub(super) failed_mappings: u32,
     /// Mappings in a row that made the same map, and when the map last changed.
@@ -144,6 +146,7 @@ impl Agent {
             mapping_cause: String::new(),
             backoff: Backoff::default(),
             cable_backoff: Backoff::default(),
+            glances_left: 0,
             doubts: Doubts::none(),
             failed_mappings: 0,
             futile_mappings: 0,
@@ -287,6 +290,7 @@ impl Agent {
         while let Some(expired) = self.requests.expired(now, self.settings.probe_timeout) {
             match expired {
                 Expired::Again(id, request) => {
+                    self.sent.retries += 1;
                     self.send_scout(id, (request.route, request.way_back), request.reason);
                 }
                 Expired::GivenUp(request) => self.unanswered(now, &request),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::liveness::LivenessStatus;
 use super::machine::Agent;
+use super::verify::Cycle;
 use crate::map::{AddressConflict, Map, MapVersion, Rank, decode_pieces};
 use crate::wire::AgentState;
 use crate::{Instant, Mac};
@@ -44,6 +45,8 @@ pub struct Sent {
     pub replies: u64,
     /// Questions whether a sender is there and who it says, before it is believed.
     pub hellos: u64,
+    /// Of scouts and of probes of verification, those sent again after a time-out; counted above too.
+    pub retries: u64,
 }
 
 /// Frames dropped since the start, by kind.
@@ -202,12 +205,10 @@ impl Agent {
 
     /// Entries in all queues and tables, for tests that bound them.
     pub fn load(&self) -> usize {
-        self.outbox.len()
-            + self.events.len()
-            + self.requests.count(|_| true)
-            + self.liveness.load()
-            + self.doubts.count()
-            + self.guard_load()
+        let queues = self.outbox.len() + self.events.len() + self.requests.count(|_| true);
+        let verification = self.cycle.as_ref().map_or(0, Cycle::load) + self.doubts.count();
+        let memory = self.heard.len() + self.suspects.len();
+        queues + verification + memory + self.liveness.load() + self.guard_load()
     }
 
     /// The maker of the map in force or to come. That of an old map is none, once nobody is left

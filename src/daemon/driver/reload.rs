@@ -1,10 +1,10 @@
 //! A configuration that is read again while the agent runs.
 
-use mapper_proto::agent::{Agent, Settings};
+use mapper_proto::agent::Settings;
 use tracing::{error, info, warn};
 
 use super::event_loop::Driver;
-use super::{random_seed, with_causes};
+use super::with_causes;
 use crate::daemon::log;
 use crate::daemon::options::Config;
 
@@ -14,13 +14,14 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
         ("interface or ports", old.interface != new.interface),
         ("ethertype or destination", old.marking != new.marking),
         ("seed", old.seed != new.seed),
-        ("unit", old.unit != new.unit),
+        ("unit", new.unit_given && old.unit != new.unit),
         ("run-dir", old.run_dir != new.run_dir),
         ("group", old.group != new.group),
         ("daemon-pid-file", old.daemon_pid_file != new.daemon_pid_file),
         ("tap", old.tap != new.tap),
         ("map-once", old.map_once != new.map_once),
         ("metrics-listen", old.metrics_listen != new.metrics_listen),
+        ("metrics-file", old.metrics_file != new.metrics_file),
         ("verbose-file", old.log.file != new.log.file),
         ("log-format", old.log.format != new.log.format),
     ];
@@ -36,12 +37,14 @@ fn without_restart(old: &Config, new: Config) -> Config {
         marking: old.marking,
         seed: old.seed,
         unit: old.unit,
+        unit_given: old.unit_given,
         run_dir: old.run_dir,
         group: old.group,
         daemon_pid_file: old.daemon_pid_file,
         tap: old.tap,
         map_once: old.map_once,
         metrics_listen: old.metrics_listen,
+        metrics_file: old.metrics_file,
         log: crate::daemon::options::LogOptions { level: new.log.level, ..old.log },
         ..new
     }
@@ -80,12 +83,6 @@ impl Driver {
             self.agent.set_keys(settings.keys);
             return;
         }
-        match random_seed() {
-            Ok(seed) => {
-                info!(level = settings.level, host_type = settings.host_type, "the agent begins anew");
-                self.agent = Agent::new(settings, seed, self.now());
-            }
-            Err(error) => error!(%error, "no randomness: the level stays as it was"),
-        }
+        self.begin_anew(settings);
     }
 }

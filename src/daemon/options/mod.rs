@@ -43,7 +43,7 @@ pub struct Options {
     /// The interfaces of a node, which are the ports of its own crossbar.
     #[arg(skip)]
     pub ports: Option<Vec<String>>,
-    /// Board number: which of this machine's agents this is.
+    /// Board number: which of this machine's agents this is [default: the first that is free].
     #[arg(short = 'b', short_alias = 'B', long, value_name = "BOARD")]
     pub unit: Option<u8>,
     /// Run as a daemon, and store its process id in this file.
@@ -341,6 +341,7 @@ impl Options {
             num_passes: self.num_passes.map_or(DEFAULT_NUM_PASSES, |n| n.get() as u8),
             non_clos: self.non_clos.unwrap_or(false),
             unit: self.unit.unwrap_or(0),
+            unit_given: self.unit.is_some(),
             run_dir: self.run_dir.unwrap_or_else(default_run_dir),
             daemon_pid_file: self.daemon_pid_file,
             group: self.group,

@@ -1,6 +1,6 @@
 //! Where a configuration comes from, so that it can be read again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -55,9 +55,54 @@ impl Source {
     /// If the file cannot be read or is wrong, the options do not make a configuration, or the key
     /// file is not used.
     pub fn read(&self) -> Result<Config, ConfigError> {
-        let file = self.file.as_deref().map(Options::read).transpose()?.unwrap_or_default();
+        let file = self.file.as_deref().map(|path| self.read_files(path)).transpose()?.unwrap_or_default();
         let mut config = self.line.clone().or(file).resolve(self.role)?;
         config.settings.keys = config.key_file.as_deref().map(keys::read).transpose()?;
         Ok(config)
+    }
+
+    /// Reads a file; or of a directory what all share and over it what is this one's own.
+    fn read_files(&self, path: &Path) -> Result<Options, ConfigFileError> {
+        if !path.is_dir() {
+            return Options::read(path);
+        }
+        let read_if_there = |name: &str| {
+            let file = path.join(format!("{name}.toml"));
+            // Without one of its own, it is as all are. One that may not be looked at is an error.
+            if file.try_exists().unwrap_or(true) { Options::read(&file) } else { Ok(Options::default()) }
+        };
+        let own = match self.role {
+            Role::Agent => self.line.interface.as_deref(),
+            Role::Node => Some("node"),
+        };
+        let own = own.map(read_if_there).transpose()?.unwrap_or_default();
+        Ok(own.or(read_if_there("mapper")?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_directory_the_file_of_the_interface_wins_over_that_of_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+        write("mapper.toml", "level = 2\nunit = 7\n");
+        write("eth1.toml", "unit = 3\n");
+        write("node.toml", "ports = [\"eth5\", \"eth6\"]\n");
+        let file = || Some(dir.path().to_owned());
+        let agent = |interface: &str| {
+            let line = Options { interface: Some(interface.to_owned()), ..Options::default() };
+            let config = Source::agent(line, file()).read().unwrap();
+            (config.settings.level, config.unit)
+        };
+        assert_eq!(agent("eth1"), (2, 3));
+        assert_eq!(agent("eth2"), (2, 7));
+        assert_eq!(Source::node(Options::default(), file()).read().unwrap().settings.level, 2);
+        write("eth2.toml", "nonsense = 1\n");
+        let line = Options { interface: Some("eth2".to_owned()), ..Options::default() };
+        let error = Source::agent(line, file()).read().unwrap_err().to_string();
+        assert!(error.contains("eth2.toml:1: "), "{error}");
     }
 }

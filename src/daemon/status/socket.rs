@@ -1,5 +1,6 @@
 //! Server and client of the status socket.
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::unistd::Group;
+use rustix::fs::FlockOperation;
 use socket2::{Domain, SockAddr, Socket, Type};
 use thiserror::Error;
 use tokio::io::AsyncWriteExt;
@@ -212,6 +214,9 @@ impl StatusServer {
         std::fs::create_dir_all(run_dir)
             .map_err(|source| StatusSocketError::RunDir { path: run_dir.to_owned(), source })?;
         let path = socket_path(run_dir, unit);
+        // Of two that start at once, neither takes the other's socket for one left behind.
+        let _one_at_a_time = lock(run_dir)
+            .map_err(|source| StatusSocketError::Unreadable { path: run_dir.to_owned(), source })?;
         if UnixStream::connect(&path).is_ok() {
             return Err(StatusSocketError::UnitTaken { unit, path });
         }
@@ -296,6 +301,13 @@ impl Client {
             Err(_) => debug!("a client of the status socket does not read"),
         }
     }
+}
+
+/// Holds a directory against others who do the same, and waits for them.
+fn lock(dir: &Path) -> io::Result<File> {
+    let dir = File::open(dir)?;
+    rustix::fs::flock(&dir, FlockOperation::LockExclusive)?;
+    Ok(dir)
 }
 
 #[cfg(test)]

@@ -1,0 +1,156 @@
+//! One manual page, in the language of man(7).
+
+use std::io;
+
+use clap::Command;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+
+use super::sections::{self, Sections};
+
+/// The manual that all pages belong to.
+const MANUAL: &str = "Mapper manual";
+/// What every command ends with.
+const COMMON_STATUSES: [(&str, &str); 3] = [
+    ("0", "It did what it was told to."),
+    ("1", "It failed; standard error says why, and standard output too under --format json."),
+    ("2", "The command line was wrong."),
+];
+/// The configuration file, as it is delivered.
+const CONFIGURATION: &str = include_str!("../../../mapper.toml");
+
+/// The page of a command.
+pub(super) struct Page {
+    /// Its name: `mapper-board-info`.
+    pub(super) name: String,
+    /// The section of the manual that it is in.
+    pub(super) section: &'static str,
+    /// Its text.
+    pub(super) text: String,
+}
+
+/// The page of a command that has been built.
+pub(super) fn of_command(command: &Command) -> io::Result<Page> {
+    let name = display_name(command);
+    let sections = sections::of(&name);
+    let man = Man::new(command.clone()).title(name.to_uppercase()).section(sections.number);
+    // Where others have a date: a page is the same whenever it is made.
+    let man = man.date(version()).source("mapper").manual(MANUAL);
+    let mut text = Vec::new();
+    man.render_title(&mut text)?;
+    man.render_name_section(&mut text)?;
+    man.render_synopsis_section(&mut text)?;
+    man.render_description_section(&mut text)?;
+    man.render_options_section(&mut text)?;
+    let mut rest = Roff::new();
+    add_commands(&mut rest, command);
+    if let Some(help) = command.get_after_long_help() {
+        rest.control("SH", ["NOTES"]);
+        add_verbatim(&mut rest, &help.to_string());
+    }
+    add_sections(&mut rest, &sections);
+    add_see_also(&mut rest, &name, command);
+    rest.to_writer(&mut text)?;
+    let text = String::from_utf8(text).map_err(io::Error::other)?;
+    Ok(Page { name, section: sections.number, text })
+}
+
+/// The page of `mapper.toml`: the file explains itself.
+pub(super) fn configuration() -> String {
+    let mut page = Roff::new();
+    page.control("TH", ["MAPPER.TOML", "5", &version(), "mapper", MANUAL]);
+    page.control("SH", ["NAME"]);
+    page.text([roman("mapper.toml - configuration of mapper agent and mapper node")]);
+    page.control("SH", ["DESCRIPTION"]);
+    page.text([roman(
+        "Every option of mapper-agent(8) is a key of this file, which it reads where --config names it. \
+         The units of systemd and the init script read /etc/mapper/mapper.toml, or the file of an \
+         interface where there is one: /etc/mapper/IF.toml. This is the file with all keys and their \
+         defaults:",
+    )]);
+    add_verbatim(&mut page, CONFIGURATION);
+    page.control("SH", ["SEE ALSO"]);
+    page.text([bold("mapper-agent"), roman("(8)")]);
+    page.to_roff()
+}
+
+fn version() -> String {
+    format!("mapper {}", env!("CARGO_PKG_VERSION"))
+}
+
+fn display_name(command: &Command) -> String {
+    command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned()
+}
+
+fn add_commands(page: &mut Roff, command: &Command) {
+    let mut commands = command.get_subcommands().peekable();
+    if commands.peek().is_some() {
+        page.control("SH", ["COMMANDS"]);
+    }
+    for below in commands {
+        let name = display_name(below);
+        page.control("TP", []);
+        page.text([bold(name.as_str()), roman(format!("({})", sections::of(&name).number))]);
+        page.text([roman(below.get_about().map(ToString::to_string).unwrap_or_default())]);
+    }
+}
+
+fn add_sections(page: &mut Roff, sections: &Sections) {
+    page.control("SH", ["EXIT STATUS"]);
+    for (status, meaning) in COMMON_STATUSES.iter().chain(sections.statuses) {
+        add_item(page, status, meaning);
+    }
+    if !sections.signals.is_empty() {
+        page.control("SH", ["SIGNALS"]);
+    }
+    for (signal, meaning) in sections.signals {
+        add_item(page, signal, meaning);
+    }
+    if !sections.files.is_empty() {
+        page.control("SH", ["FILES"]);
+    }
+    for (file, meaning) in sections.files {
+        add_item(page, file, meaning);
+    }
+    if !sections.examples.is_empty() {
+        page.control("SH", ["EXAMPLES"]);
+    }
+    for (what, commands) in sections.examples {
+        page.text([roman(*what)]);
+        add_verbatim(page, commands);
+    }
+}
+
+fn add_item(page: &mut Roff, name: &str, meaning: &str) {
+    page.control("TP", []);
+    page.text([bold(name)]);
+    page.text([roman(meaning)]);
+}
+
+/// Text whose lines stay as they are.
+fn add_verbatim(page: &mut Roff, text: &str) {
+    page.control("PP", []);
+    page.control("RS", ["4"]);
+    page.control("nf", []);
+    for line in text.lines() {
+        page.text([roman(line)]);
+    }
+    page.control("fi", []);
+    page.control("RE", []);
+    page.control("PP", []);
+}
+
+/// The page above, and those beside it.
+fn add_see_also(page: &mut Roff, name: &str, command: &Command) {
+    let above =
+        name.rsplit_once('-').map(|(above, _)| if above == "mapper-board" { "mapper" } else { above });
+    let mut pages: Vec<_> = above.map(|above| (above, sections::of(above).number)).into_iter().collect();
+    if command.get_arguments().any(|argument| argument.get_id() == "config") || name == "mapper" {
+        pages.push(("mapper.toml", "5"));
+    }
+    page.control("SH", ["SEE ALSO"]);
+    for (nth, (name, section)) in pages.iter().enumerate() {
+        let comma = if nth + 1 < pages.len() { "," } else { "" };
+        page.text([bold(*name), roman(format!("({section}){comma}"))]);
+    }
+}

@@ -1,0 +1,147 @@
+//! What a manual page says that the definition of its command does not.
+
+/// A name, and what is to be said of it.
+pub(super) type Item = (&'static str, &'static str);
+
+/// The sections of a page that are written by hand.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sections {
+    /// The section of the manual: 1 for what everybody runs, 8 for the operator's.
+    pub(super) number: &'static str,
+    /// Exit statuses beside those that all commands have.
+    pub(super) statuses: &'static [Item],
+    /// What signals do.
+    pub(super) signals: &'static [Item],
+    /// Files that it reads or writes.
+    pub(super) files: &'static [Item],
+    /// What one may want, and the commands for it.
+    pub(super) examples: &'static [Item],
+}
+
+const NOTHING: Sections = Sections { number: "1", statuses: &[], signals: &[], files: &[], examples: &[] };
+
+const STOP: Item = ("SIGTERM, SIGINT", "Leave cleanly.");
+const RUN_DIR: Item = (
+    "/run/mapper",
+    "The status sockets, and what keeps two agents from one interface. MAPPER_RUN_DIR overrides it.",
+);
+const CONFIGURATION: Item =
+    ("/etc/mapper/mapper.toml", "The configuration of the units and the init script; see mapper.toml(5).");
+const ONE_INTERFACE: Item =
+    ("/etc/mapper/IF.toml", "Read instead of mapper.toml by mapper@IF.service and the init script.");
+
+const AGENT: Sections = Sections {
+    number: "8",
+    signals: &[
+        STOP,
+        ("SIGHUP", "Read the configuration again."),
+        ("SIGUSR1", "Open the file of --verbose-file again, after it was rotated."),
+    ],
+    files: &[
+        CONFIGURATION,
+        ONE_INTERFACE,
+        RUN_DIR,
+        ("/etc/default/mapper", "The interfaces for which the init script starts agents."),
+    ],
+    examples: &[
+        ("An agent for eth1, and again at every boot:", "systemctl enable --now mapper@eth1"),
+        ("The same without systemd: name the interface in /etc/default/mapper, and", "service mapper start"),
+        (
+            "By hand, until the network is mapped, and a look at the map:",
+            "mapper agent --interface eth1 --map-once --map-file map.json\nmapper topology show map.json",
+        ),
+    ],
+    ..NOTHING
+};
+
+const XBAR: Sections = Sections {
+    number: "8",
+    signals: &[STOP, ("SIGUSR1", "Log the counters of all ports.")],
+    files: &[(
+        "/etc/mapper/NAME.xbar",
+        "The ports of mapper-xbar@NAME.service: MAPPER_PORTS=\"--port eth1 --port eth2\".",
+    )],
+    examples: &[
+        ("A crossbar of three interfaces:", "mapper xbar --port eth1 --port eth2 --port eth3"),
+        (
+            "The same at every boot:",
+            "echo 'MAPPER_PORTS=\"--port eth1 --port eth2 --port eth3\"' >/etc/mapper/rack1.xbar\n\
+             systemctl enable --now mapper-xbar@rack1",
+        ),
+    ],
+    ..NOTHING
+};
+
+const NODE: Sections = Sections {
+    number: "8",
+    files: &[
+        CONFIGURATION,
+        ("/etc/default/mapper-node", "The ports of mapper-node.service: MAPPER_PORTS=\"eth1,eth2\"."),
+        RUN_DIR,
+    ],
+    examples: &[
+        (
+            "A server cabled to two others by eth1 and eth2, with interface fabric0 over them:",
+            "mapper node --ports eth1,eth2 --tap fabric0\nip address add 10.0.0.1/24 dev fabric0",
+        ),
+        (
+            "The same at every boot:",
+            "echo 'MAPPER_PORTS=\"eth1,eth2\"' >/etc/default/mapper-node\nsystemctl enable --now mapper-node",
+        ),
+    ],
+    ..AGENT
+};
+
+const BOARD_INFO: Sections = Sections {
+    statuses: &[("4", "Time ran out before every board was configured.")],
+    files: &[RUN_DIR],
+    examples: &[(
+        "Wait until the network is fully configured, ten seconds at most:",
+        "mapper board-info --wait 10",
+    )],
+    ..NOTHING
+};
+
+const DIFF: Sections = Sections {
+    statuses: &[("3", "The fabrics differ.")],
+    examples: &[(
+        "What is cabled otherwise than planned:",
+        "mapper topology diff clos:hosts=128,ports=16 /var/lib/mapper/map.json",
+    )],
+    ..NOTHING
+};
+
+const SIM: Sections = Sections {
+    examples: &[
+        ("128 hosts on 24 crossbars in virtual time:", "mapper sim"),
+        (
+            "The same with faults, recorded and run again:",
+            "mapper sim --faults faults.txt --trace run.trace\nmapper sim --replay run.trace",
+        ),
+    ],
+    ..NOTHING
+};
+
+const MAPPER: Sections = Sections {
+    examples: &[(
+        "One agent an interface, one crossbar wherever frames must be switched:",
+        "mapper xbar --port eth1 --port eth2 --port eth3\nmapper agent --interface eth0\nmapper board-info --wait 10",
+    )],
+    files: &[CONFIGURATION, RUN_DIR],
+    ..NOTHING
+};
+
+/// The sections of the page of a command, by the name of the page.
+pub(super) fn of(name: &str) -> Sections {
+    match name {
+        "mapper" => MAPPER,
+        "mapper-agent" => AGENT,
+        "mapper-xbar" => XBAR,
+        "mapper-node" => NODE,
+        "mapper-doctor" => Sections { number: "8", ..NOTHING },
+        "mapper-board-info" => BOARD_INFO,
+        "mapper-sim" => SIM,
+        "mapper-topology-diff" => DIFF,
+        _ => NOTHING,
+    }
+}
