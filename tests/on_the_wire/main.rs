@@ -12,6 +12,7 @@
 
 mod agents;
 mod crossbar;
+mod identity;
 mod lab;
 mod lab_commands;
 mod namespace;
