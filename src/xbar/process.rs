@@ -1,5 +1,6 @@
 //! A crossbar as a process of its own.
 
+use std::future::pending;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,11 +9,14 @@ use std::rc::Rc;
 use mapper_proto::wire::{Crossbar, CrossbarKind};
 use thiserror::Error;
 use tokio::task::LocalSet;
+use tokio::time::Interval;
 use tracing::{error, info};
 
 use super::{PortStatus, Switch};
 use crate::daemon::log;
+use crate::daemon::notify::Notifier;
 use crate::daemon::options::LogOptions;
+use crate::daemon::privileges::{self, Needs, PrivilegesError};
 use crate::daemon::process::{self, Detached, PidFile, ProcessError};
 use crate::daemon::signals::{Signal, Signals};
 use crate::link::ethernet::Marking;
@@ -59,6 +63,9 @@ pub enum XbarError {
     /// It cannot run in the background.
     #[error(transparent)]
     Process(#[from] ProcessError),
+    /// It would run with more privileges than it needs.
+    #[error(transparent)]
+    Privileges(#[from] PrivilegesError),
     /// There is nothing to derive a tag from.
     #[error(
         "a tagged crossbar takes its identity from interface `{0}`, which does not exist; name one: --tag HEX"
@@ -92,6 +99,7 @@ pub fn run(config: &Config) -> Result<ExitCode, XbarError> {
         // The monitor first: then no change is missed between looking and listening.
         let monitor = Monitor::new()?;
         let switch = Rc::new(open(config)?);
+        privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })?;
         tokio::task::spawn_local(Rc::clone(&switch).run());
         match switch.kind() {
             CrossbarKind::Plain => info!(ports = config.ports, "a plain crossbar runs"),
@@ -102,7 +110,9 @@ pub fn run(config: &Config) -> Result<ExitCode, XbarError> {
         if let Some(starter) = starter {
             starter.ready()?;
         }
-        watch(&switch, &monitor, &mut signals).await?;
+        let notifier = Notifier::new();
+        notifier.ready();
+        watch(&switch, &monitor, &mut signals, &notifier).await?;
         log_traffic(&switch);
         Ok(ExitCode::SUCCESS)
     })
@@ -130,7 +140,13 @@ fn derive_tag(config: &Config) -> Result<u64, XbarError> {
 }
 
 /// Follows interfaces and signals until told to stop.
-async fn watch(switch: &Switch, monitor: &Monitor, signals: &mut Signals) -> Result<(), XbarError> {
+async fn watch(
+    switch: &Switch,
+    monitor: &Monitor,
+    signals: &mut Signals,
+    notifier: &Notifier,
+) -> Result<(), XbarError> {
+    let mut watchdog = notifier.watchdog_interval().map(tokio::time::interval);
     // What changed before the monitor was heard for the first time.
     switch.apply(&Change::Missed);
     loop {
@@ -142,13 +158,27 @@ async fn watch(switch: &Switch, monitor: &Monitor, signals: &mut Signals) -> Res
                     return Err(error.into());
                 }
             },
+            () = tick(&mut watchdog) => notifier.feed(),
             signal = signals.next() => match signal {
-                Signal::Stop => return Ok(()),
+                Signal::Stop => {
+                    notifier.stopping();
+                    return Ok(());
+                }
                 // There is no configuration file to be read again.
                 Signal::Reload => {}
                 Signal::ReopenLog => log::reopen(),
             },
         }
+    }
+}
+
+/// Waits for the next tick, for ever if there are none.
+async fn tick(interval: &mut Option<Interval>) {
+    match interval {
+        Some(interval) => {
+            interval.tick().await;
+        }
+        None => pending().await,
     }
 }
 
