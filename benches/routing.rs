@@ -5,11 +5,14 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops at what it did not expect")]
 
+use std::collections::BTreeSet;
 use std::hint::black_box;
 use std::time::Instant;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use mapper::routing::{ChannelLoads, HostRoutes, Options, Orientation, Topology, UnionProof, prove_host};
+use mapper::routing::{
+    ChannelLoads, HostRoutes, Options, Orientation, Topology, UnionProof, prove_host, repair,
+};
 use mapper_sim::topology::generate;
 
 const FABRICS: [&str; 4] = [
@@ -38,6 +41,14 @@ fn timed(c: &mut Criterion) {
             b.iter(|| HostRoutes::compute(&topology, &orientation, black_box(3), &options));
         });
         group.bench_function("proof", |b| b.iter(|| prove_host(&topology, &orientation, black_box(&table))));
+        let dead = BTreeSet::from([table
+            .routes_to(&topology, 0)
+            .chain(table.routes_to(&topology, 100))
+            .last()
+            .unwrap()[0]]);
+        group.bench_function("repair for one cable", |b| {
+            b.iter(|| repair(&topology, &orientation, &table, black_box(&dead)));
+        });
         group.bench_function("adding to the union", |b| b.iter(|| union.add_table(black_box(&table))));
         group.bench_function("search for a cycle", |b| b.iter(|| black_box(&union).prove_acyclic()));
         group.finish();

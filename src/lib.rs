@@ -3,6 +3,7 @@
 //! - [`cli`]: one file a subcommand.
 //! - [`daemon`]: the tokio driver of an agent: timers, status socket, pid file, signals.
 //! - [`data`]: IP over the fabric: user frames from one host to another, without I/O.
+//! - [`doctor`]: what keeps an agent from working on this machine.
 //! - [`xbar`]: the software crossbar.
 //! - [`link`]: sends and receives frames for an agent.
 //! - [`formats`]: fabrics, routes and tables as files.
@@ -11,6 +12,7 @@
 pub mod cli;
 pub mod daemon;
 pub mod data;
+pub mod doctor;
 pub mod formats;
 pub mod link;
 pub mod routing;

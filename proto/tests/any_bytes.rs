@@ -34,10 +34,10 @@ fn good_frames() -> Vec<Vec<u8>> {
         probe(ProbeKind::Identify),
         scout(Reason::Mapping),
         scout(Reason::QueryMapVersion { seen: version, suspects }),
-        scout(Reason::MapRequest { version, piece: 1 }),
+        scout(Reason::MapRequest { version, piece: 1, room_bytes: 30 }),
         scout(Reason::Printf { text: "text".to_owned() }),
         reply(Answer::Mapping),
-        reply(Answer::MapRequest { version, piece: 1, pieces: 2, bytes: vec![7; 40] }),
+        reply(Answer::MapRequest { version, piece: 1, pieces: 2, needs_bytes: 40, bytes: vec![7; 40] }),
     ];
     let way_back = Route::from_iter([Element::Relative(-3), Element::Absolute(2), Element::Relative(1)]);
     let data = Data { token: 5, way_back, ethernet: &[6; 60] }.encode();

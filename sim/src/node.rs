@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use mapper_proto::agent::{Agent, Event, Settings, Status, Transmit};
-use mapper_proto::map::{Map, MapVersion};
+use mapper_proto::agent::{Agent, Event, PathId, Settings, Status, Transmit};
+use mapper_proto::map::{Map, MapVersion, PortRef};
 use mapper_proto::wire::Route;
 use mapper_proto::{Instant, Mac};
 
@@ -18,6 +18,10 @@ pub trait Node: Send {
     fn handle_routes(&mut self, _now: Instant, _version: MapVersion, _routes: Vec<(Mac, Route)>) {}
     /// No routes could be had for the map of this version.
     fn handle_routing_failure(&mut self, _now: Instant, _version: MapVersion, _why: String) {}
+    /// A path carries data: see [`Agent::watch_path`].
+    fn watch_path(&mut self, _now: Instant, _path: PathId, _route: Route, _way_back: Route) {}
+    /// A cable is said to be dead: see [`Agent::cable_down`].
+    fn cable_down(&mut self, _now: Instant, _at: PortRef, _certain: bool, _cause: &str) {}
     /// The next frame to send.
     fn poll_transmit(&mut self) -> Option<Transmit> {
         None
@@ -67,6 +71,14 @@ impl Node for Agent {
 
     fn handle_routing_failure(&mut self, now: Instant, version: MapVersion, why: String) {
         Self::handle_routing_failure(self, now, version, why);
+    }
+
+    fn watch_path(&mut self, now: Instant, path: PathId, route: Route, way_back: Route) {
+        Self::watch_path(self, now, path, route, way_back);
+    }
+
+    fn cable_down(&mut self, now: Instant, at: PortRef, certain: bool, cause: &str) {
+        Self::cable_down(self, now, at, certain, cause);
     }
 
     fn poll_transmit(&mut self) -> Option<Transmit> {

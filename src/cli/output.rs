@@ -21,12 +21,19 @@ struct WriteError {
 /// # Errors
 /// If standard output cannot be written.
 pub fn print(text: &str) -> Result<(), CliError> {
+    print_to_reader(text).map(drop)
+}
+
+/// Like [`print`]; says whether there is still a reader.
+///
+/// # Errors
+/// If standard output cannot be written.
+pub fn print_to_reader(text: &str) -> Result<bool, CliError> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(WriteError { target: "standard output".to_owned(), source: error }.into())
-        }
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(WriteError { target: "standard output".to_owned(), source: error }.into()),
     }
 }
 

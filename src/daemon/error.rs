@@ -7,11 +7,14 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::interface_lock::InterfaceLockError;
+use super::metrics::MetricsError;
 use super::options::ConfigError;
 use super::privileges::PrivilegesError;
 use super::process::ProcessError;
 use super::status::StatusSocketError;
+use crate::data::MtuTooSmall;
 use crate::link::LinkError;
+use crate::link::tap::TapError;
 
 /// A daemon that cannot run, or that did not reach what it was to.
 #[derive(Debug, Error)]
@@ -25,6 +28,15 @@ pub enum DaemonError {
     /// The interface has an agent already.
     #[error(transparent)]
     Lock(#[from] InterfaceLockError),
+    /// The tap interface cannot be made.
+    #[error(transparent)]
+    Tap(#[from] TapError),
+    /// Too little of a frame is left for users.
+    #[error("no tap interface")]
+    TapMtu(#[from] MtuTooSmall),
+    /// The tap interface is gone.
+    #[error("the tap interface cannot be read any more; did somebody remove it?")]
+    TapGone(#[source] io::Error),
     /// It cannot run in the background.
     #[error(transparent)]
     Process(#[from] ProcessError),
@@ -34,6 +46,9 @@ pub enum DaemonError {
     /// The status socket cannot be served.
     #[error(transparent)]
     Status(#[from] StatusSocketError),
+    /// Metrics cannot be had where they were wanted.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
     /// The log file cannot be opened.
     #[error("cannot open {}", path.display())]
     Log {

@@ -1,28 +1,35 @@
-//! One agent an interface: two would answer each other's frames.
+//! One daemon an interface: two agents would answer each other's frames, and an agent would hear
+//! those that a crossbar is to pass on.
+//!
+//! Whoever has an interface holds an abstract unix socket named after it. Such names belong to the
+//! network namespace, as interfaces do, so the lock holds between daemons whatever their run
+//! directories, and between no others; the kernel lets it go when the process ends, however it ends.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::path::Path;
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
 
-use rustix::fs::FlockOperation;
+use rustix::net::sockopt::socket_peercred;
+use socket2::{Domain, SockAddr, Socket, Type};
 use thiserror::Error;
+use tracing::warn;
 
-/// Most bytes read of what the holder of a lock says of itself.
-const MAX_HOLDER_BYTES: u64 = 100;
+/// Most characters shown of the holder's command line.
+const MAX_COMMAND_CHARS: usize = 100;
 
-/// An interface that this agent cannot have for itself.
+/// An interface that this daemon cannot have for itself.
 #[derive(Debug, Error)]
 pub enum InterfaceLockError {
-    /// Another agent runs on it.
-    #[error("interface `{interface}` already has an agent: {holder}; stop that one first")]
+    /// Another daemon has it.
+    #[error("interface `{interface}` already has an agent or crossbar: {holder}; stop that one first")]
     Taken {
         /// The interface.
         interface: String,
-        /// The other agent, in words.
+        /// The other daemon, in words.
         holder: String,
     },
-    /// The lock file cannot be written.
-    #[error("cannot lock interface `{interface}` in the run directory")]
+    /// The lock cannot be taken.
+    #[error("cannot lock interface `{interface}`")]
     Io {
         /// The interface.
         interface: String,
@@ -31,38 +38,100 @@ pub enum InterfaceLockError {
     },
 }
 
-/// An interface held for one agent. The kernel lets it go when the process ends, however it ends;
-/// the file stays in the run directory, as whoever waits for it may have it open.
+/// An interface held for one daemon.
 #[derive(Debug)]
 pub struct InterfaceLock {
-    _locked: File,
+    /// Nobody is ever accepted: who connects learns who listens, and that is all.
+    _held: Option<UnixListener>,
 }
 
 impl InterfaceLock {
-    /// Takes the interface for the agent of `unit`.
+    /// Takes the interface. A user who is neither root nor this daemon's cannot keep it from the
+    /// daemon by holding the name: that is logged.
     ///
     /// # Errors
-    /// If another agent of this run directory has it, or the file cannot be written.
-    pub fn take(run_dir: &Path, interface: &str, unit: u8) -> Result<Self, InterfaceLockError> {
+    /// If another daemon has it, or the kernel refuses.
+    pub fn take(interface: &str) -> Result<Self, InterfaceLockError> {
         let failed = |source| InterfaceLockError::Io { interface: interface.to_owned(), source };
-        let path = run_dir.join(format!("{interface}.lock"));
-        let mut options = OpenOptions::new();
-        let mut file =
-            options.create(true).truncate(false).read(true).write(true).open(path).map_err(failed)?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                let mut holder = String::new();
-                file.take(MAX_HOLDER_BYTES).read_to_string(&mut holder).map_err(failed)?;
-                let (interface, holder) = (interface.to_owned(), holder.trim().to_owned());
-                return Err(InterfaceLockError::Taken { interface, holder });
-            }
-            Err(error) => return Err(failed(error.into())),
+        let address = SocketAddr::from_abstract_name(abstract_name(interface)).map_err(failed)?;
+        match UnixListener::bind_addr(&address) {
+            Ok(held) => return Ok(Self { _held: Some(held) }),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+            Err(error) => return Err(failed(error)),
         }
-        file.set_len(0).map_err(failed)?;
-        writeln!(file, "unit {unit}, process {}", std::process::id()).map_err(failed)?;
-        Ok(Self { _locked: file })
+        match holder(interface).map_err(failed)? {
+            // It ended between the two questions.
+            None => UnixListener::bind_addr(&address).map(|held| Self { _held: Some(held) }).map_err(failed),
+            Some(holder) if holder.is_trusted() => {
+                Err(InterfaceLockError::Taken { interface: interface.to_owned(), holder: holder.describe() })
+            }
+            Some(holder) => {
+                warn!(
+                    interface,
+                    holder = holder.describe(),
+                    "another user holds this interface's lock: ignored"
+                );
+                Ok(Self { _held: None })
+            }
+        }
     }
+}
+
+/// The process that holds an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holder {
+    /// Its process id and user; `None` if it has been asked too often to tell.
+    credentials: Option<(i32, u32)>,
+}
+
+/// Who holds this interface, if anyone does.
+///
+/// # Errors
+/// If the kernel does not tell.
+pub fn holder(interface: &str) -> io::Result<Option<Holder>> {
+    let mut name = b"\0".to_vec();
+    name.extend(abstract_name(interface).into_bytes());
+    let address = SockAddr::unix(std::ffi::OsStr::new(&*String::from_utf8_lossy(&name)))?;
+    // Does not wait: a listener that accepts nobody may have many waiting.
+    let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+    match socket.connect(&address) {
+        Ok(()) => {
+            let peer = socket_peercred(&socket)?;
+            Ok(Some(Holder { credentials: Some((peer.pid.as_raw_nonzero().get(), peer.uid.as_raw())) }))
+        }
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Some(Holder { credentials: None })),
+        Err(error) => Err(error),
+    }
+}
+
+impl Holder {
+    /// Its process id, if known.
+    pub fn process_id(&self) -> Option<i32> {
+        self.credentials.map(|(pid, _)| pid)
+    }
+
+    fn is_trusted(&self) -> bool {
+        self.credentials.is_none_or(|(_, uid)| uid == 0 || uid == rustix::process::geteuid().as_raw())
+    }
+
+    /// The process, and what it was started as if that can be read.
+    pub fn describe(&self) -> String {
+        let Some((pid, _)) = self.credentials else { return "another process".to_owned() };
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words: Vec<_> = words.split(|&byte| byte == 0).map(String::from_utf8_lossy).collect();
+        let command = words.join(" ");
+        let command = command.trim();
+        if command.is_empty() {
+            return format!("process {pid}");
+        }
+        let shown: String = command.chars().filter(|c| !c.is_control()).take(MAX_COMMAND_CHARS).collect();
+        format!("process {pid} ({shown})")
+    }
+}
+
+fn abstract_name(interface: &str) -> String {
+    format!("mapper/interface/{interface}")
 }
 
 #[cfg(test)]
@@ -70,13 +139,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interface_has_one_agent_and_the_other_is_named() {
-        let dir = tempfile::tempdir().unwrap();
-        let held = InterfaceLock::take(dir.path(), "eth1", 3).unwrap();
-        let error = InterfaceLock::take(dir.path(), "eth1", 4).unwrap_err().to_string();
-        assert!(error.contains("`eth1`") && error.contains("unit 3, process "), "{error}");
-        InterfaceLock::take(dir.path(), "eth2", 4).unwrap();
+    fn an_interface_has_one_daemon_and_the_other_is_named() {
+        let name = format!("lock-test-{}", std::process::id());
+        assert_eq!(holder(&name).unwrap(), None);
+        let held = InterfaceLock::take(&name).unwrap();
+        assert_eq!(holder(&name).unwrap().unwrap().process_id(), Some(std::process::id().cast_signed()));
+        let error = InterfaceLock::take(&name).unwrap_err().to_string();
+        let process = format!("process {} (", std::process::id());
+        assert!(error.contains(&name) && error.contains(&process), "{error}");
+        let _other = InterfaceLock::take(&format!("{name}-2")).unwrap();
         drop(held);
-        InterfaceLock::take(dir.path(), "eth1", 4).unwrap();
+        InterfaceLock::take(&name).unwrap();
+    }
+
+    #[test]
+    fn a_lock_holds_however_often_it_is_asked_for() {
+        let name = format!("lock-test-often-{}", std::process::id());
+        let _held = InterfaceLock::take(&name).unwrap();
+        // Nobody accepts, so at some point no more can wait.
+        for _ in 0..5000 {
+            assert!(matches!(InterfaceLock::take(&name), Err(InterfaceLockError::Taken { .. })));
+        }
     }
 }

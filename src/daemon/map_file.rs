@@ -1,11 +1,11 @@
 //! The map as a file that others may read at any time.
 
-use std::fs::File;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 use mapper_proto::map::Map;
 
+use super::whole_file;
 use crate::formats::json::{Names, map_to_json};
 
 /// Writes the map as `mapper.map/1`. Whoever reads the file meanwhile sees the old map or the new
@@ -16,13 +16,7 @@ use crate::formats::json::{Names, map_to_json};
 pub fn write(path: &Path, map: &Map) -> io::Result<()> {
     let mut text = serde_json::to_string_pretty(&map_to_json(map, &Names::default()))?;
     text.push('\n');
-    let beside = beside(path)?;
-    let result = write_synced(&beside, &text).and_then(|()| std::fs::rename(&beside, path));
-    if result.is_err() {
-        // The error that counts is the first.
-        let _may_not_be_there = std::fs::remove_file(&beside);
-    }
-    result
+    whole_file::replace(path, &text)
 }
 
 /// Whether maps can be stored there, found out before the first is made.
@@ -30,25 +24,7 @@ pub fn write(path: &Path, map: &Map) -> io::Result<()> {
 /// # Errors
 /// If they cannot.
 pub fn check(path: &Path) -> io::Result<()> {
-    if path.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
-    let beside = beside(path)?;
-    File::create(&beside)?;
-    std::fs::remove_file(&beside)
-}
-
-/// The file that takes the place of the one at `path`.
-fn beside(path: &Path) -> io::Result<PathBuf> {
-    let mut name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_owned();
-    name.push(format!(".{}.new", std::process::id()));
-    Ok(path.with_file_name(name))
-}
-
-fn write_synced(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = File::create(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
+    whole_file::check(path)
 }
 
 #[cfg(test)]

@@ -1,13 +1,16 @@
 //! This host's routes for one map: computed, proved, and kept whole.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use mapper_proto::Mac;
 use mapper_proto::map::{Map, MapVersion, PortRef};
 use mapper_proto::wire::Route;
 use thiserror::Error;
 
 use crate::routing::{
-    self, Far, HostRoutes, Orientation, RoutingError, Topology, TopologyError, Violation, prove_host,
-    wire_route, wire_way_back,
+    self, Far, HostRoutes, LiveRoutes, Orientation, OutOfReach, RepairError, RoutingError, Topology,
+    TopologyError, Violation, prove_host, repair, wire_route, wire_way_back,
 };
 
 /// What a user may set of the routes.
@@ -50,10 +53,20 @@ pub struct RoutePath {
 /// This host's routes to all others, proved free of loops and deadlock.
 #[derive(Debug)]
 pub struct RouteTable {
-    topology: Topology,
-    routes: HostRoutes,
+    /// What is left of the map without the cables known dead.
+    topology: Arc<Topology>,
+    routes: LiveRoutes,
     count: usize,
-    unreachable: Vec<Mac>,
+    unreachable: Vec<(Mac, OutOfReach)>,
+    whole: Arc<Whole>,
+}
+
+/// What holds whichever cables are dead, and what it takes to route around them again.
+#[derive(Debug)]
+struct Whole {
+    topology: Arc<Topology>,
+    orientation: Orientation,
+    routes: HostRoutes,
     /// All hosts of the map but this one, by address.
     by_mac: Vec<(Mac, u32)>,
     /// The xbars that have a tag, by tag.
@@ -71,11 +84,34 @@ impl RouteTable {
         let from = host_index(&topology, mac).ok_or(RouteTableError::NotListed(mac))?;
         let routes = HostRoutes::compute(&topology, &orientation, from, &options.routes)?;
         prove_host(&topology, &orientation, &routes)?;
+        let (by_mac, by_tag) = (hosts_by_mac(&topology, from), xbars_by_tag(map));
+        let topology = Arc::new(topology);
+        let live = LiveRoutes::whole(routes.clone());
+        let whole = Arc::new(Whole { topology: topology.clone(), orientation, routes, by_mac, by_tag });
+        Ok(Self::new(topology, live, whole))
+    }
+
+    /// The routes of the same map around dead cables, named by the ports that hold them, from
+    /// either end: see [`repair`]. All but these are alive again; without any the routes are those
+    /// of the whole map. Takes milliseconds.
+    ///
+    /// # Errors
+    /// If a proof fails, which is a fault of this program.
+    pub fn repair(&self, dead: &BTreeSet<PortRef>) -> Result<Self, RepairError> {
+        let Whole { topology, orientation, routes, .. } = &*self.whole;
+        if dead.is_empty() {
+            let live = LiveRoutes::whole(routes.clone());
+            return Ok(Self::new(topology.clone(), live, self.whole.clone()));
+        }
+        let (cut, live) = repair(topology, orientation, routes, dead)?;
+        Ok(Self::new(Arc::new(cut), live, self.whole.clone()))
+    }
+
+    fn new(topology: Arc<Topology>, routes: LiveRoutes, whole: Arc<Whole>) -> Self {
         let hosts = 0..topology.host_count() as u32;
         let count = hosts.map(|to| routes.count_to(&topology, to)).sum();
-        let unreachable = routes.unreachable(&topology).map(|to| topology.mac(to)).collect();
-        let by_mac = hosts_by_mac(&topology, from);
-        Ok(Self { topology, routes, count, unreachable, by_mac, by_tag: xbars_by_tag(map) })
+        let unreachable = routes.unreachable(&topology).map(|(to, why)| (topology.mac(to), why)).collect();
+        Self { topology, routes, count, unreachable, whole }
     }
 
     /// The map that these routes are for.
@@ -88,9 +124,14 @@ impl RouteTable {
         self.count
     }
 
-    /// Hosts that the map lists but no route leads to.
-    pub fn unreachable(&self) -> &[Mac] {
+    /// Hosts that the map lists but no route leads to, with why.
+    pub fn unreachable(&self) -> &[(Mac, OutOfReach)] {
         &self.unreachable
+    }
+
+    /// Whether some route is safe only as long as the cables known dead are dead: see [`repair`].
+    pub fn depends_on_the_dead(&self) -> bool {
+        self.routes.opened()
     }
 
     /// The first route to a host, if one leads there.
@@ -101,13 +142,13 @@ impl RouteTable {
 
     /// The number of another host in the map.
     pub fn host(&self, mac: Mac) -> Option<u32> {
-        let at = self.by_mac.binary_search_by_key(&mac, |&(mac, _)| mac).ok()?;
-        Some(self.by_mac[at].1)
+        let at = self.whole.by_mac.binary_search_by_key(&mac, |&(mac, _)| mac).ok()?;
+        Some(self.whole.by_mac[at].1)
     }
 
     /// All other hosts of the map, by address, with their numbers.
     pub fn hosts(&self) -> &[(Mac, u32)] {
-        &self.by_mac
+        &self.whole.by_mac
     }
 
     /// How many hosts the map lists, this one too. Their numbers are below it.
@@ -127,14 +168,20 @@ impl RouteTable {
 
     /// The xbar of the map that has this tag.
     pub fn xbar(&self, tag: u64) -> Option<u32> {
-        let at = self.by_tag.binary_search_by_key(&tag, |&(tag, _)| tag).ok()?;
-        Some(self.by_tag[at].1)
+        let at = self.whole.by_tag.binary_search_by_key(&tag, |&(tag, _)| tag).ok()?;
+        Some(self.whole.by_tag[at].1)
     }
 
-    /// The port at the other end of a cable between xbars.
+    /// The tag of an xbar of the map, if it has one.
+    pub fn tag(&self, xbar: u32) -> Option<u64> {
+        self.whole.by_tag.iter().find(|&&(_, listed)| listed == xbar).map(|&(tag, _)| tag)
+    }
+
+    /// The port at the other end of a cable between xbars, dead or alive.
     pub fn far_port(&self, port: PortRef) -> Option<PortRef> {
-        match self.topology.far(port) {
-            Far::Channel(channel) => Some(self.topology.head(channel)),
+        let topology = &self.whole.topology;
+        match topology.far(port) {
+            Far::Channel(channel) => Some(topology.head(channel)),
             Far::Host(_) | Far::Nothing => None,
         }
     }

@@ -301,6 +301,11 @@ impl DataPath {
         (found.way_back == path.way_back).then_some((mac, found.hops))
     }
 
+    /// How many paths carried frames for one host lately.
+    pub fn routes_in_use(&self) -> u64 {
+        self.in_use.len() as u64
+    }
+
     /// What it has done.
     pub fn status(&self) -> DataStatus {
         let flows_moved = self.destinations.as_ref().map_or(0, |destinations| destinations.flows_moved);

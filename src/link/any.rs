@@ -2,6 +2,8 @@
 
 use std::io::IoSlice;
 
+use mapper_proto::Mac;
+
 use super::batch::Batch;
 use super::interface::Change;
 use super::internal::InternalPort;
@@ -56,6 +58,14 @@ impl Link {
         match self {
             Self::Interface(port) => port.exists(),
             Self::Internal(_) => true,
+        }
+    }
+
+    /// The interface's address, which may change; `None` if there is no interface.
+    pub fn mac(&self) -> Option<Mac> {
+        match self {
+            Self::Interface(port) => port.mac(),
+            Self::Internal(_) => None,
         }
     }
 

@@ -25,6 +25,7 @@ const RTMGRP_LINK: u32 = 1;
 const IFLA_ADDRESS: u16 = 1;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
+const IFLA_MASTER: u16 = 10;
 /// The two highest bits of an attribute's type are flags.
 const NLA_TYPE_MASK: u16 = 0x3fff;
 
@@ -55,6 +56,8 @@ pub struct Interface {
     pub up: bool,
     /// Whether it is up and its cable carries a signal.
     pub carrier: bool,
+    /// The number of the bridge, bond or the like that it is a port of.
+    pub master: Option<u32>,
 }
 
 impl Interface {
@@ -205,6 +208,7 @@ fn parse_interface(info: &[u8], index: u32) -> Option<Interface> {
         ethernet: u16_at(info, 2)? == ARPHRD_ETHER,
         up,
         carrier: up && flags & IFF_LOWER_UP != 0,
+        master: None,
     };
     let mut rest = info.get(INFO_BYTES..)?;
     while let Some(length) = u16_at(rest, 0).map(usize::from) {
@@ -216,6 +220,7 @@ fn parse_interface(info: &[u8], index: u32) -> Option<Interface> {
                 interface.name = String::from_utf8_lossy(text).into_owned();
             }
             IFLA_MTU => interface.mtu = u32_at(value, 0)?,
+            IFLA_MASTER => interface.master = u32_at(value, 0),
             _ => {}
         }
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or(&[]);

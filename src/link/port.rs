@@ -55,6 +55,8 @@ pub struct Port {
     marking: Marking,
     /// Number of the interface that the socket is bound to.
     index: Cell<Option<u32>>,
+    /// The address that it sends with.
+    mac: Cell<Mac>,
     socket: RefCell<Option<Rc<EthernetSocket>>>,
     socket_changed: Notify,
     carrier: Cell<bool>,
@@ -73,6 +75,7 @@ impl Port {
             name: name.to_owned(),
             marking,
             index: Cell::new(None),
+            mac: Cell::default(),
             socket: RefCell::new(None),
             socket_changed: Notify::new(),
             carrier: Cell::new(false),
@@ -120,6 +123,12 @@ impl Port {
     /// Whether the interface exists.
     pub fn exists(&self) -> bool {
         self.index.get().is_some()
+    }
+
+    /// The interface's address; `None` if it does not exist. One that returns, or is changed, may have
+    /// another.
+    pub fn mac(&self) -> Option<Mac> {
+        self.exists().then(|| self.mac.get())
     }
 
     /// Most bytes behind the Ethernet header; `None` if the interface does not exist.
@@ -280,10 +289,11 @@ impl Port {
     }
 
     fn attach(&self, interface: &Interface) -> Result<(), LinkError> {
-        if self.index.get() != Some(interface.index) {
+        if self.index.get() != Some(interface.index) || self.mac.get() != interface.mac {
             let socket = EthernetSocket::open(interface, self.marking)?;
             *self.socket.borrow_mut() = Some(Rc::new(socket));
             self.index.set(Some(interface.index));
+            self.mac.set(interface.mac);
             self.socket_changed.notify_one();
         }
         self.carrier.set(interface.carrier);

@@ -106,7 +106,7 @@ fn map_once_fails_when_time_runs_out() {
     let once = ["exec", "h1", MAPPER, "agent", "--interface", "fab0", "--unit", "1", "--level", "0"];
     let second = lab.try_run(&once);
     let errors = String::from_utf8(second.stderr).unwrap();
-    assert!(errors.contains("`fab0` already has an agent: unit 0, process "), "{errors}");
+    assert!(errors.contains("`fab0` already has an agent or crossbar: process "), "{errors}");
     lab.stop_agent("h1");
     let output = lab.try_run(&[&once[..], &["--map-once", "--map-once-limit-s", "1"]].concat());
     assert_eq!(output.status.code(), Some(1));

@@ -41,6 +41,18 @@ pub(super) enum Check {
     },
 }
 
+impl Check {
+    /// Whether it shows much at once, and so is done more often than the others: the carriers of a
+    /// whole xbar, or whether a cable that leads nowhere leads somewhere now.
+    pub(super) fn is_glance(&self) -> bool {
+        match self {
+            Self::Stamped { in_use, .. } => in_use.is_some(),
+            Self::Silent(probe) => probe.kind == ProbeKind::Loopback && probe.route.hops() == 1,
+            Self::Returns(_) | Self::Host { .. } => false,
+        }
+    }
+}
+
 /// A probe of verification.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct ProbeCheck {

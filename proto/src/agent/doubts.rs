@@ -63,8 +63,7 @@ impl Agent {
             return;
         }
         if certain {
-            let tag = map.xbars[at.xbar as usize].tag.unwrap_or_else(|| u64::from(at.xbar));
-            if self.cable_backoff.counts(now, (tag, at.port)) {
+            if self.cable_backoff.counts(now, at) {
                 self.invalidate(now, cause, &[at]);
             }
         } else if let Some(home) = held.at {

@@ -19,6 +19,10 @@ pub(super) struct Fetch {
     assembly: Assembly,
     /// The next piece that has not been asked for.
     next: u16,
+    /// How much room a piece takes; not known before the parent has said.
+    room_bytes: Option<u16>,
+    /// Pieces that did not fit the room that was given.
+    misfits: u16,
 }
 
 impl Agent {
@@ -39,10 +43,19 @@ impl Agent {
             last_heard: now,
             since: now,
         });
-        self.fetch =
-            Some(Box::new(Fetch { version: from.version, leader, from: *from, way, assembly, next: 0 }));
+        self.fetch = Some(Box::new(Fetch {
+            version: from.version,
+            leader,
+            from: *from,
+            way,
+            assembly,
+            next: 0,
+            room_bytes: None,
+            misfits: 0,
+        }));
         self.state = AgentState::Fetching;
-        self.ask_for_pieces(now);
+        // A small question first: whoever named this parent must not have it flooded.
+        self.ask_for_piece(now, 0);
     }
 
     /// The version that is being collected.
@@ -51,30 +64,40 @@ impl Agent {
     }
 
     fn ask_for_pieces(&mut self, now: Instant) {
-        // A piece is worth more patience than a probe: giving up costs a whole mapping.
-        let tries = self.settings.probe_tries.saturating_mul(3);
         let mut under_way = self.requests.count(|asked| asked == Asked::Piece);
         while under_way < self.settings.piece_window {
             let Some(fetch) = self.fetch.as_mut().filter(|fetch| fetch.next < fetch.from.pieces) else {
                 return;
             };
-            let reason = Reason::MapRequest { version: fetch.version, piece: fetch.next };
-            let way = fetch.way.clone();
+            let piece = fetch.next;
             fetch.next += 1;
             under_way += 1;
-            self.ask(now, Asked::Piece, way, reason, tries);
+            self.ask_for_piece(now, piece);
         }
+    }
+
+    fn ask_for_piece(&mut self, now: Instant, piece: u16) {
+        let Some(fetch) = &self.fetch else { return };
+        let room_bytes = fetch.room_bytes.unwrap_or(0);
+        let reason = Reason::MapRequest { version: fetch.version, piece, room_bytes };
+        let way = fetch.way.clone();
+        // A piece is worth more patience than a probe: giving up costs a whole mapping.
+        let tries = self.settings.probe_tries.saturating_mul(3);
+        self.ask(now, Asked::Piece, way, reason, tries);
     }
 
     /// A piece has come, or word that it cannot be had.
     pub(super) fn hear_piece(&mut self, now: Instant, info: &Info, answer: Answer) {
-        let Answer::MapRequest { version, piece, bytes, .. } = answer else { return };
+        let Answer::MapRequest { version, piece, needs_bytes, bytes, .. } = answer else { return };
         let Some(fetch) =
             self.fetch.as_mut().filter(|f| f.version == version && f.from.rank.mac == info.rank.mac)
         else {
             self.dropped.unexpected += 1;
             return;
         };
+        if bytes.is_empty() && needs_bytes > 0 {
+            return self.make_room(now, piece, needs_bytes);
+        }
         if bytes.is_empty() {
             // The parent has given up that map; it will say when there is a new one.
             return self.fetch_again_later(now);
@@ -88,6 +111,23 @@ impl Agent {
         } else {
             self.ask_for_pieces(now);
         }
+    }
+
+    /// A piece did not fit the room that the parent was given for it.
+    fn make_room(&mut self, now: Instant, piece: u16, needs_bytes: u16) {
+        let Some(fetch) = self.fetch.as_mut() else { return };
+        // Once for the first piece, and rarely again: the first ones are the longest.
+        if fetch.misfits > fetch.from.pieces || usize::from(needs_bytes) > Answer::MAX_PIECE_BYTES {
+            self.dropped.implausible += 1;
+            return self.fetch_failed(now, "its parent delivers no piece of the map");
+        }
+        fetch.misfits += 1;
+        if fetch.room_bytes.is_none() {
+            fetch.next = 1;
+        }
+        fetch.room_bytes = fetch.room_bytes.max(Some(needs_bytes));
+        self.ask_for_piece(now, piece);
+        self.ask_for_pieces(now);
     }
 
     fn fetch_again_later(&mut self, now: Instant) {
@@ -129,11 +169,15 @@ impl Agent {
         }
     }
 
-    /// Answers a child's request for a piece.
-    pub(super) fn serve(&self, version: MapVersion, piece: u16) -> Answer {
+    /// Answers a child's request for a piece: with the piece, if it fits the room that the request
+    /// has made for it.
+    pub(super) fn serve(&self, version: MapVersion, piece: u16, room_bytes: u16) -> Answer {
         let held = self.held.as_ref().filter(|held| held.valid && held.version == version);
         let pieces = held.map_or(0, |held| held.pieces.len() as u16);
-        let bytes = held.and_then(|held| held.pieces.get(usize::from(piece))).cloned().unwrap_or_default();
-        Answer::MapRequest { version, piece, pieces, bytes }
+        let found = held.and_then(|held| held.pieces.get(usize::from(piece)));
+        let found = found.filter(|bytes| bytes.len() <= Answer::MAX_PIECE_BYTES);
+        let needs_bytes = found.map_or(0, |bytes| bytes.len() as u16);
+        let bytes = found.filter(|_| needs_bytes <= room_bytes).cloned().unwrap_or_default();
+        Answer::MapRequest { version, piece, pieces, needs_bytes, bytes }
     }
 }

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use super::checks::{self, Check};
 use crate::Mac;
 use crate::map::ways::{Ways, turn};
-use crate::map::{AddressConflict, Contested, Host, Map, MapVersion, Place, PortRef, Rank, host_type};
+use crate::map::{
+    AddressConflict, Contested, Host, Map, MapVersion, Place, PortRef, Rank, decode_pieces, host_type,
+};
 use crate::wire::{AgentState, Info, Route};
 
 /// A child in the tree, and what it last said.
@@ -99,6 +101,23 @@ impl Held {
         let neighbours = held.neighbours();
         held.routes = ways_to(map, ways.as_ref(), |mac| neighbours.contains(&mac)).collect();
         Some(held)
+    }
+
+    /// Takes other ways to the neighbours in the tree than those through these ports: word that a
+    /// cable is dead must not be sent along it.
+    pub(super) fn avoid(&mut self, suspects: &[PortRef], own: Mac) {
+        let Ok(mut map) = decode_pieces(self.version, &self.pieces) else { return };
+        let cables = map.cables.len();
+        map.cables.retain(|cable| !suspects.contains(&cable.a) && !suspects.contains(&cable.b));
+        if map.cables.len() == cables {
+            return;
+        }
+        let neighbours = self.neighbours();
+        for (mac, way) in short_ways(&map, own) {
+            if neighbours.contains(&mac) {
+                self.routes.insert(mac, way);
+            }
+        }
     }
 
     /// Parent and children.

@@ -9,6 +9,7 @@ use super::backoff::Backoff;
 use super::doubts::Doubts;
 use super::event::{Event, Transmit};
 use super::fetch::Fetch;
+use super::guard::{Guard, Limits};
 use super::held::Held;
 use super::liveness::Liveness;
 use super::mapping::Mapping;
@@ -18,7 +19,7 @@ use super::status::{Dropped, MappingCost, Sent};
 use super::twin::Twin;
 use super::verify::Cycle;
 use crate::map::{MapVersion, PortRef, Rank};
-use crate::wire::{AgentState, Answer, FrameError, Message, Reason, Reply, Route, Scout, split_route};
+use crate::wire::{AgentState, Answer, Reason, Reply, Route, Scout};
 use crate::{Instant, Mac};
 
 /// The parent that an agent without a map holds on to.
@@ -84,8 +85,10 @@ pub struct Agent {
     pub(super) heard: Vec<(Mac, Route)>,
     pub(super) mapping_cause: String,
     pub(super) backoff: Backoff<Mac>,
-    /// Of ports of xbars, by tag or index, that were certainly dead.
-    pub(super) cable_backoff: Backoff<(u64, u8)>,
+    /// Of ports whose cable came or went.
+    pub(super) cable_backoff: Backoff<PortRef>,
+    /// Glances still to come before the next whole cycle of verification.
+    pub(super) glances_left: u32,
     pub(super) doubts: Doubts,
     pub(super) failed_mappings: u32,
     /// Mappings in a row that made the same map, and when the map last changed.
@@ -101,6 +104,9 @@ pub struct Agent {
     pub(super) sessions: BTreeMap<Mac, u32>,
     pub(super) sent: Sent,
     pub(super) dropped: Dropped,
+    /// With keys: who is believed.
+    pub(super) guard: Option<Box<Guard>>,
+    pub(super) limits: Limits,
     pub(super) outbox: VecDeque<Transmit>,
     pub(super) events: VecDeque<Event>,
 }
@@ -140,6 +146,7 @@ impl Agent {
             mapping_cause: String::new(),
             backoff: Backoff::default(),
             cable_backoff: Backoff::default(),
+            glances_left: 0,
             doubts: Doubts::none(),
             failed_mappings: 0,
             futile_mappings: 0,
@@ -151,9 +158,13 @@ impl Agent {
             sessions: BTreeMap::new(),
             sent: Sent::default(),
             dropped: Dropped::default(),
+            guard: None,
+            limits: Limits::default(),
             outbox: VecDeque::new(),
             events: VecDeque::new(),
         };
+        let keys = agent.settings.keys.take();
+        agent.set_keys(keys);
         if agent.settings.level > 0 {
             agent.set_timer(Timer::Map, now + agent.settings.start_delay);
         }
@@ -162,42 +173,18 @@ impl Agent {
 
     /// Takes a frame from the link: all behind the link's own header.
     pub fn handle_frame(&mut self, now: Instant, payload: &[u8]) {
+        self.note_time(now);
         if let Err(error) = self.accept(now, payload) {
             self.drop_frame(error);
         }
         self.pump(now);
     }
 
-    fn accept(&mut self, now: Instant, payload: &[u8]) -> Result<(), FrameError> {
-        let (left, frame) = split_route(payload)?;
-        let (message, stamp) = Message::decode(frame)?;
-        match message {
-            Message::Probe(probe) if probe.info.rank.mac == self.settings.mac => {
-                self.own_probe(now, &probe, &left, stamp.as_ref());
-            }
-            Message::Probe(probe) => self.foreign_probe(now, &probe, &left),
-            Message::Scout(_) | Message::Reply(_) if !left.is_empty() => self.dropped.unstripped_route += 1,
-            Message::Scout(scout) => self.scout(now, scout),
-            Message::Reply(reply) => self.reply(now, reply),
+    pub(super) fn scout(&mut self, now: Instant, scout: Scout) {
+        if scout.reason == Reason::Hello && scout.info.session != self.session {
+            // Before all else: it says that somebody wants to know, and nothing more.
+            return self.answer(&scout.info, scout.id, scout.way_back, Answer::Hello);
         }
-        Ok(())
-    }
-
-    fn drop_frame(&mut self, error: FrameError) {
-        let counter = match error {
-            FrameError::Truncated => &mut self.dropped.truncated,
-            FrameError::Oversized => &mut self.dropped.oversized,
-            FrameError::BadCrc => &mut self.dropped.bad_crc,
-            FrameError::BadRoute => &mut self.dropped.unstripped_route,
-            FrameError::UnknownVersion(_) => &mut self.dropped.unknown_version,
-            FrameError::UnknownKind(_) => &mut self.dropped.unknown_kind,
-            FrameError::Malformed => &mut self.dropped.malformed,
-        };
-        *counter += 1;
-        self.event(Event::Dropped { error });
-    }
-
-    fn scout(&mut self, now: Instant, scout: Scout) {
         if scout.info.rank.mac == self.settings.mac {
             return self.scout_of_own_address(now, scout);
         }
@@ -220,7 +207,7 @@ impl Agent {
                 self.hear_verify(now, &scout.info);
                 Answer::Verify
             }
-            Reason::MapRequest { version, piece } => self.serve(version, piece),
+            Reason::MapRequest { version, piece, room_bytes } => self.serve(version, piece, room_bytes),
             Reason::Pause { max_ms } => {
                 self.hear_pause(now, &scout.info, max_ms);
                 Answer::Pause
@@ -240,11 +227,12 @@ impl Agent {
                 }
                 Answer::Printf
             }
+            Reason::Hello => Answer::Hello,
         };
         self.answer(&scout.info, scout.id, scout.way_back, answer);
     }
 
-    fn reply(&mut self, now: Instant, reply: Reply) {
+    pub(super) fn reply(&mut self, now: Instant, reply: Reply) {
         if reply.to != self.settings.mac {
             self.dropped.unexpected += 1;
         } else if reply.info.rank.mac == self.settings.mac {
@@ -298,9 +286,11 @@ impl Agent {
 
     /// Acts on what falls due by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.note_time(now);
         while let Some(expired) = self.requests.expired(now, self.settings.probe_timeout) {
             match expired {
                 Expired::Again(id, request) => {
+                    self.sent.retries += 1;
                     self.send_scout(id, (request.route, request.way_back), request.reason);
                 }
                 Expired::GivenUp(request) => self.unanswered(now, &request),
@@ -334,12 +324,14 @@ impl Agent {
     /// [`Event::MapInstalled`]: all are in place in its own tables, and here are those to the
     /// neighbours named there.
     pub fn handle_routes(&mut self, now: Instant, version: MapVersion, routes: Vec<(Mac, Route)>) {
+        self.note_time(now);
         self.take_routes(now, version, routes);
         self.pump(now);
     }
 
     /// Learns that there are no routes for this map, and why.
     pub fn handle_routing_failure(&mut self, now: Instant, version: MapVersion, why: String) {
+        self.note_time(now);
         self.take_routing_failure(now, version, why);
         self.pump(now);
     }

@@ -18,18 +18,21 @@
 //! another host has too: it takes no part until it is alone with it. Level 0 stays Starting
 //! until a mapper finds it.
 //!
-//! One file a concern: `machine` (what comes in is told apart), `probed`, `contact` (election), `mapping`,
+//! One file a concern: `accept` (what comes in is checked and told apart), `guard` (who is
+//! believed), `machine` (the agent itself), `probed`, `contact` (election), `mapping`,
 //! `fetch` (distribution), `tree` and `held` (the map in force), `watch`, `verify` and `checks`
 //! (verification), `liveness` (checks of paths in use), `doubts` (cables that are said to be dead),
 //! `twin` (two hosts with one address), `requests` (scouts that wait for a reply), `send` (what leaves
 //! the agent).
 
+mod accept;
 mod backoff;
 mod checks;
 mod contact;
 mod doubts;
 mod event;
 mod fetch;
+mod guard;
 mod held;
 mod liveness;
 mod machine;

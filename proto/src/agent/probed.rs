@@ -42,10 +42,6 @@ impl Agent {
 
     /// A probe of another agent looks for an xbar and has found this host: answer it.
     pub(super) fn foreign_probe(&mut self, now: Instant, probe: &Probe, left: &Route) {
-        if !turns_here(probe, left) {
-            self.dropped.unstripped_route += 1;
-            return;
-        }
         let way_back: Route = left.elements().skip(1).collect();
         self.contact(now, &probe.info, &(way_back.clone(), probe.way_there.clone()));
         self.answer(&probe.info, probe.id, way_back, Answer::Probe);

@@ -62,7 +62,8 @@ impl Request {
             | (Reason::Pause { .. }, Answer::Pause)
             | (Reason::Resume, Answer::Resume)
             | (Reason::Printf { .. }, Answer::Printf)
-            | (Reason::AddressConflict { .. }, Answer::AddressConflict) => true,
+            | (Reason::AddressConflict { .. }, Answer::AddressConflict)
+            | (Reason::Hello, Answer::Hello) => true,
             _ => false,
         }
     }
@@ -179,10 +180,10 @@ mod tests {
     fn a_reply_that_does_not_fit_changes_nothing() {
         let mut requests = Requests::new(7);
         let version = MapVersion { mac: Mac::from_position(1), counter: 1 };
-        let reason = Reason::MapRequest { version, piece: 3 };
+        let reason = Reason::MapRequest { version, piece: 3, room_bytes: 5 };
         let way = (Route::new(), Route::new());
         let id = requests.begin(Asked::Piece, way, reason, 1, Instant::ZERO).unwrap();
-        let piece = |piece| Answer::MapRequest { version, piece, pieces: 9, bytes: vec![1] };
+        let piece = |piece| Answer::MapRequest { version, piece, pieces: 9, needs_bytes: 1, bytes: vec![1] };
         assert!(requests.take_answered(id, &Answer::Verify).is_none());
         assert!(requests.take_answered(id, &piece(2)).is_none(), "another piece");
         assert!(requests.take_answered(id ^ 1, &piece(3)).is_none());

@@ -50,19 +50,25 @@ impl Agent {
             }
             Reason::Verify | Reason::Alive | Reason::AddressConflict { .. } => &mut self.sent.verify,
             Reason::MapRequest { .. } => &mut self.sent.pieces,
+            Reason::Hello => &mut self.sent.hellos,
         };
         *counter += 1;
         let scout = Scout { id, info: self.info(), way_back, way_there: route.clone(), reason };
         self.transmit(route, &Message::Scout(scout));
     }
 
-    /// Puts a message in the outbox; it is dropped and counted if that is full.
+    /// Puts a message in the outbox, signed if there are keys; it is dropped and counted if that is
+    /// full.
     pub(super) fn transmit(&mut self, route: Route, message: &Message) {
         if self.outbox.len() >= OUTBOX_LIMIT {
             self.dropped.overload += 1;
             return;
         }
-        self.outbox.push_back(Transmit { route, frame: message.encode() });
+        let frame = match &mut self.guard {
+            Some(guard) => guard.seal(message),
+            None => message.encode(),
+        };
+        self.outbox.push_back(Transmit { route, frame });
     }
 
     /// Tells the driver.

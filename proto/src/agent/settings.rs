@@ -6,6 +6,7 @@ use super::machine::Agent;
 use crate::Mac;
 use crate::explore::ExploreSettings;
 use crate::map::{Rank, host_type};
+use crate::wire::KeyRing;
 
 /// What the user may set of an agent. All times are the agent's own, not the fabric's.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -58,6 +59,8 @@ pub struct Settings {
     pub liveness_limit: usize,
     /// Check xbar-to-xbar cables in verification (off with `--no-xbar-check`).
     pub xbar_check: bool,
+    /// Keys to begin with; see [`Agent::set_keys`](super::Agent::set_keys).
+    pub keys: Option<KeyRing>,
 }
 
 impl Settings {
@@ -92,16 +95,18 @@ impl Settings {
             liveness_misses: 3,
             liveness_limit: 64,
             xbar_check: true,
+            keys: None,
         }
     }
 }
 
 impl Agent {
     /// Changes settings while the agent runs. What is under way goes on by the old ones. Its rank
-    /// and host type stay: others know the agent by them, and only a new one can have others.
+    /// and host type stay: others know the agent by them, and only a new one can have others. Its
+    /// keys are changed by [`set_keys`](Self::set_keys).
     pub fn set_settings(&mut self, settings: &Settings) {
         let Settings { mac, level, host_type, .. } = self.settings;
-        self.settings = Settings { mac, level, host_type, ..settings.clone() };
+        self.settings = Settings { mac, level, host_type, keys: None, ..settings.clone() };
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::liveness::LivenessStatus;
 use super::machine::Agent;
+use super::verify::Cycle;
 use crate::map::{AddressConflict, Map, MapVersion, Rank, decode_pieces};
 use crate::wire::AgentState;
 use crate::{Instant, Mac};
@@ -42,6 +43,10 @@ pub struct Sent {
     pub verify: u64,
     /// Replies other than pieces.
     pub replies: u64,
+    /// Questions whether a sender is there and who it says, before it is believed.
+    pub hellos: u64,
+    /// Of scouts and of probes of verification, those sent again after a time-out; counted above too.
+    pub retries: u64,
 }
 
 /// Frames dropped since the start, by kind.
@@ -67,6 +72,18 @@ pub struct Dropped {
     pub implausible: u64,
     /// Dropped because this agent has too much to do.
     pub overload: u64,
+    /// Signed, while this agent has no key.
+    pub unexpected_tag: u64,
+    /// Not signed, while this agent has a key.
+    pub no_tag: u64,
+    /// Signed with a key that this agent does not have.
+    pub unknown_key: u64,
+    /// Signed, but not with the key that is named.
+    pub bad_tag: u64,
+    /// Signed, and heard before or of a session that is over.
+    pub replayed: u64,
+    /// More than one source, or all strangers together, may send.
+    pub rate_limited: u64,
 }
 
 impl Dropped {
@@ -82,6 +99,12 @@ impl Dropped {
             + self.unexpected
             + self.implausible
             + self.overload
+            + self.unexpected_tag
+            + self.no_tag
+            + self.unknown_key
+            + self.bad_tag
+            + self.replayed
+            + self.rate_limited
     }
 }
 
@@ -182,11 +205,10 @@ impl Agent {
 
     /// Entries in all queues and tables, for tests that bound them.
     pub fn load(&self) -> usize {
-        self.outbox.len()
-            + self.events.len()
-            + self.requests.count(|_| true)
-            + self.liveness.load()
-            + self.doubts.count()
+        let queues = self.outbox.len() + self.events.len() + self.requests.count(|_| true);
+        let verification = self.cycle.as_ref().map_or(0, Cycle::load) + self.doubts.count();
+        let memory = self.heard.len() + self.suspects.len();
+        queues + verification + memory + self.liveness.load() + self.guard_load()
     }
 
     /// The maker of the map in force or to come. That of an old map is none, once nobody is left

@@ -22,7 +22,7 @@ impl Agent {
         self.state = AgentState::Routing;
         self.stop_timer(Timer::Query);
         // Nobody below can ask before this agent is done; from here on the tree looks after it.
-        self.set_timer(Timer::Verify, now + self.settings.verify_pause);
+        self.rest_before_cycle(now);
         let map = Arc::new(map);
         self.event(Event::MapInstalled { map: map.clone(), neighbours });
         self.look_at_heard(now, &map);
@@ -194,6 +194,7 @@ impl Agent {
     pub(super) fn invalidate(&mut self, now: Instant, cause: &str, suspects: &[PortRef]) {
         let Some(held) = self.held.as_mut().filter(|held| held.valid) else { return };
         held.refuted = true;
+        held.avoid(suspects, self.settings.mac);
         self.note_suspects(suspects);
         self.give_up_map(now, cause);
     }

@@ -12,7 +12,6 @@
 
 use super::event::Event;
 use super::machine::{Agent, Timer};
-use super::probed::turns_here;
 use super::requests::{Asked, Requests};
 use super::status::Unreachable;
 use crate::Instant;
@@ -52,10 +51,6 @@ impl Twin {
 impl Agent {
     /// A probe of this agent's address that this agent did not send has come here.
     pub(super) fn probe_of_own_address(&mut self, now: Instant, probe: &Probe, left: &Route) {
-        if !turns_here(probe, left) {
-            self.dropped.unexpected += 1;
-            return;
-        }
         let way_back: Route = left.elements().skip(1).collect();
         self.ask_back(now, (way_back.clone(), probe.way_there.clone()));
         self.answer(&probe.info, probe.id, way_back, Answer::Probe);

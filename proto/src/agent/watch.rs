@@ -12,13 +12,22 @@ use crate::{Instant, Mac};
 
 /// A child that holds another map, or none, for so many cycles makes the map invalid.
 const STALE_CYCLES: u8 = 3;
+/// Glances between two cycles, and a last part of the pause without.
+const GLANCES: u32 = 9;
 
 impl Agent {
     /// Begins a cycle of verification.
     pub(super) fn begin_cycle(&mut self, now: Instant) {
         let Some(held) = self.held.as_ref().filter(|held| held.valid) else { return };
         if self.paused || !held.is_done() {
-            return self.set_timer(Timer::Verify, now + self.settings.verify_pause);
+            return self.rest_before_cycle(now);
+        }
+        if self.glances_left > 0 {
+            self.glances_left -= 1;
+            let mut glance = Cycle::new();
+            glance.enter(Phase::Glance, &held.share);
+            self.cycle = Some(glance);
+            return;
         }
         if self.settings.thrash && held.parent.is_none() && held.network_complete {
             return self.map_again(now, "it is told to keep remapping");
@@ -34,6 +43,31 @@ impl Agent {
         self.watch_contested(now);
         for (asked, way) in asked {
             self.ask(now, asked, way, Reason::Verify, self.verify_tries());
+        }
+    }
+
+    /// Waits for the next cycle, with glances meanwhile if there is anything to glance at.
+    pub(super) fn rest_before_cycle(&mut self, now: Instant) {
+        let glances = self.held.as_ref().is_some_and(|held| held.share.iter().any(Check::is_glance));
+        self.glances_left = if glances { GLANCES } else { 0 };
+        self.rest(now);
+    }
+
+    /// The next part of the pause between two cycles.
+    fn rest(&mut self, now: Instant) {
+        let glances = self.held.as_ref().is_some_and(|held| held.share.iter().any(Check::is_glance));
+        let part =
+            if glances { self.settings.verify_pause / (GLANCES + 1) } else { self.settings.verify_pause };
+        self.set_timer(Timer::Verify, now + part);
+    }
+
+    /// Looks at the fabric now, and not only when the next glance is due: a port of this machine's own
+    /// crossbar has gained carrier, say, or its own cable was plugged in.
+    pub fn look_again(&mut self, now: Instant) {
+        if self.cycle.is_none() && self.timers[Timer::Verify as usize].is_some() {
+            self.glances_left = self.glances_left.max(1);
+            self.begin_cycle(now);
+            self.pump(now);
         }
     }
 
@@ -64,7 +98,11 @@ impl Agent {
                 Phase::Tree | Phase::Links => self.enter(now, Phase::NoConnects),
                 Phase::NoConnects => {
                     self.cycle = None;
-                    self.set_timer(Timer::Verify, now + self.settings.verify_pause);
+                    self.rest_before_cycle(now);
+                }
+                Phase::Glance => {
+                    self.cycle = None;
+                    self.rest(now);
                 }
             }
         }
@@ -107,7 +145,13 @@ impl Agent {
         match step {
             None => {}
             Some(Step::Probe(id, check)) => self.send_check(id, check),
-            Some(Step::Failed { cause, suspect }) => self.invalidate(now, &cause, suspect.as_slice()),
+            Some(Step::Failed { cause, suspect }) => {
+                let glance = self.cycle.as_ref().is_some_and(|cycle| cycle.phase == Phase::Glance);
+                // A cable that comes and goes is left to the whole cycle, which is in no hurry.
+                if !glance || suspect.is_none_or(|at| self.cable_backoff.counts(now, at)) {
+                    self.invalidate(now, &cause, suspect.as_slice());
+                }
+            }
         }
     }
 
@@ -122,6 +166,7 @@ impl Agent {
     pub(super) fn expire_checks(&mut self, now: Instant) {
         let wait = self.settings.probe_timeout;
         while let Some(step) = self.cycle.as_mut().and_then(|cycle| cycle.expire(now, wait)) {
+            self.sent.retries += u64::from(matches!(step, Step::Probe(..)));
             self.take_step(now, Some(step));
         }
     }
@@ -138,6 +183,11 @@ impl Agent {
 
     /// The parent has answered.
     pub(super) fn hear_parent_verified(&mut self, now: Instant, info: &Info) {
+        let parent = self.held.as_ref().filter(|held| held.valid).and_then(|held| held.parent);
+        if parent.is_some_and(|parent| parent.mac != info.rank.mac) {
+            // Another host answers in its place.
+            return self.parent_lost(now);
+        }
         self.judge_parent(now, info);
     }
 

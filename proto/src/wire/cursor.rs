@@ -70,6 +70,11 @@ impl<'a> Reader<'a> {
         if used == length { Ok(route) } else { Err(Unreadable) }
     }
 
+    /// The next `count` bytes, which must be zeros.
+    pub(crate) fn zeros(&mut self, count: usize) -> Result<(), Unreadable> {
+        if self.bytes(count)?.iter().all(|&byte| byte == 0) { Ok(()) } else { Err(Unreadable) }
+    }
+
     /// Makes sure that nothing is left.
     pub(crate) fn finish(self) -> Result<(), Unreadable> {
         if self.rest.is_empty() { Ok(()) } else { Err(Unreadable) }
@@ -85,6 +90,7 @@ pub(crate) trait Write {
     fn put_mac(&mut self, mac: Mac);
     fn put_version(&mut self, version: MapVersion);
     fn put_route(&mut self, route: &Route);
+    fn put_zeros(&mut self, count: usize);
 }
 
 impl Write for Vec<u8> {
@@ -118,6 +124,10 @@ impl Write for Vec<u8> {
         debug_assert!(route.as_bytes().len() <= Route::MAX_BYTES, "the route is too long to travel");
         self.put_u8(route.as_bytes().len() as u8);
         self.extend_from_slice(route.as_bytes());
+    }
+
+    fn put_zeros(&mut self, count: usize) {
+        self.resize(self.len() + count, 0);
     }
 }
 

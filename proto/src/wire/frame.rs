@@ -4,10 +4,13 @@
 //!  0        4         5       6             8
 //! +--------+---------+-------+-------------+------------+------+--------------+--------+
 //! | kind   | version | flags | body length | stamp area | body | auth trailer | CRC-32 |
-//! | u32    | u8      | u8    | u16         | 46 bytes   |      | 32 bytes     | u32    |
+//! | u32    | u8      | u8    | u16         | 46 bytes   |      | 40 bytes     | u32    |
 //! +--------+---------+-------+-------------+------------+------+--------------+--------+
 //!                                            if flagged          if flagged
 //! ```
+//!
+//! The trailer is key number (u32), sequence number (u64), sequence number of the frame that this
+//! one answers (u64), and a tag of 20 bytes: see [`Seal`].
 //!
 //! All numbers are big-endian. The CRC-32 covers all before it but the stamp area, which xbars
 //! write and which has a CRC-32 of its own. This outer layout is the same in every version of the
@@ -17,6 +20,7 @@ use std::ops::Range;
 
 use thiserror::Error;
 
+use super::auth::{Key, Seal, TAG_BYTES};
 use super::cursor::{Reader, Unreadable, Write};
 use super::stamp::{STAMP_BYTES, Stamp};
 use super::{PROTOCOL_VERSION, Route};
@@ -40,7 +44,7 @@ pub(super) mod field {
 /// Bytes of the header.
 pub(super) const HEADER_BYTES: usize = 8;
 /// Bytes of the authentication trailer.
-const AUTH_BYTES: usize = 32;
+const AUTH_BYTES: usize = 4 + 8 + 8 + TAG_BYTES;
 /// Bytes of the CRC-32.
 pub(super) const CRC_BYTES: usize = 4;
 
@@ -118,6 +122,24 @@ pub enum FrameError {
     /// A body whose fields make no sense.
     #[error("the message is malformed")]
     Malformed,
+    /// Signed, while this agent has no key: it cannot check it, and does not believe it.
+    #[error("the frame is signed with key {0}, and this agent has no key")]
+    UnexpectedTag(u32),
+    /// Not signed, while this agent has a key.
+    #[error("the frame is not signed")]
+    NoTag,
+    /// Signed with a key that this agent does not have.
+    #[error("the frame is signed with key {0}, which this agent does not have")]
+    UnknownKey(u32),
+    /// The tag is not what the key makes: another secret under the same number, or a forgery.
+    #[error("the tag of key {0} does not match: a forgery, or another secret under this number")]
+    BadTag(u32),
+    /// Signed and heard before, or of a former session of its sender: a copy or a recording.
+    #[error("the frame is a copy of an earlier one")]
+    Replayed,
+    /// More than one source, or all that are not known to be sound, may send.
+    #[error("too many frames: the rate is limited")]
+    RateLimited,
 }
 
 impl From<Unreadable> for FrameError {
@@ -126,15 +148,17 @@ impl From<Unreadable> for FrameError {
     }
 }
 
-/// The room for an authentication tag behind the body. It is carried, not checked, here.
+/// The authentication trailer behind the body, as it travels: see [`Seal`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct AuthTrailer {
     /// Which key made the tag.
     pub key_id: u32,
     /// Grows with each frame of a sender, so that a replayed frame is told.
     pub sequence: u64,
-    /// The tag; a shorter one is filled up with zeros.
-    pub tag: [u8; 20],
+    /// The sequence number of the frame that this one answers; 0 if it answers none.
+    pub answers: u64,
+    /// The tag.
+    pub tag: [u8; TAG_BYTES],
 }
 
 /// A checked view over the bytes of a frame: its length and CRC-32 are right.
@@ -234,22 +258,31 @@ impl<'a> Frame<'a> {
         }
         let end = self.bytes.len().checked_sub(CRC_BYTES)?;
         let mut reader = Reader::new(self.bytes.get(end.checked_sub(AUTH_BYTES)?..end)?);
-        let (key_id, sequence) = (reader.u32().ok()?, reader.u64().ok()?);
-        Some(AuthTrailer { key_id, sequence, tag: reader.rest().try_into().ok()? })
+        let (key_id, sequence, answers) = (reader.u32().ok()?, reader.u64().ok()?, reader.u64().ok()?);
+        Some(AuthTrailer { key_id, sequence, answers, tag: reader.rest().try_into().ok()? })
+    }
+
+    /// Whether it has a trailer, and this key made its tag.
+    pub fn is_signed_by(&self, key: &Key) -> bool {
+        let Some(auth) = self.auth().filter(|auth| auth.key_id == key.id()) else { return false };
+        let (header, rest) = self.bytes.split_at(HEADER_BYTES);
+        let behind_stamp = rest.get(if self.has_stamp_area() { STAMP_BYTES } else { 0 }..);
+        let signed = behind_stamp.and_then(|bytes| bytes.get(..bytes.len() - TAG_BYTES - CRC_BYTES));
+        signed.is_some_and(|signed| key.made(&auth.tag, [header, signed]))
     }
 }
 
-/// Lays out a frame whose body `write_body` writes, with an empty stamp area if wanted.
+/// Lays out a frame whose body `write_body` writes, with an empty stamp area and a seal if wanted.
 ///
 /// The body must fit [`MAX_BODY_BYTES`]; the callers bound what they write.
 pub(super) fn build(
     kind: FrameKind,
     stamp_area: bool,
-    auth: Option<&AuthTrailer>,
+    seal: Option<Seal<'_>>,
     write_body: impl FnOnce(&mut Vec<u8>),
 ) -> Vec<u8> {
     let mut out = Vec::with_capacity(128);
-    let flags = (if stamp_area { FLAG_STAMP } else { 0 }) | (if auth.is_some() { FLAG_AUTH } else { 0 });
+    let flags = (if stamp_area { FLAG_STAMP } else { 0 }) | (if seal.is_some() { FLAG_AUTH } else { 0 });
     out.put_u32(kind.number());
     out.put_u8(PROTOCOL_VERSION);
     out.put_u8(flags);
@@ -262,10 +295,12 @@ pub(super) fn build(
     debug_assert!(out.len() - body_at <= MAX_BODY_BYTES, "the body of a {kind:?} frame is too long");
     let body_length = (out.len() - body_at) as u16;
     out[field::BODY_LENGTH].copy_from_slice(&body_length.to_be_bytes());
-    if let Some(AuthTrailer { key_id, sequence, tag }) = auth {
-        out.put_u32(*key_id);
-        out.put_u64(*sequence);
-        out.extend_from_slice(tag);
+    if let Some(Seal { key, sequence, answers }) = seal {
+        out.put_u32(key.id());
+        out.put_u64(sequence);
+        out.put_u64(answers);
+        let tag = key.tag([&out[..HEADER_BYTES], &out[body_at..]]);
+        out.extend_from_slice(&tag);
     }
     let crc = crc_of(&out[..HEADER_BYTES], &out[body_at..]);
     out.put_u32(crc);
@@ -290,102 +325,4 @@ pub fn split_route(payload: &[u8]) -> Result<(Route, &[u8]), FrameError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const AUTH: AuthTrailer =
-        AuthTrailer { key_id: 0x0102_0304, sequence: 0x1112_1314_1516_1718, tag: [9; 20] };
-
-    fn data(auth: Option<&AuthTrailer>) -> Vec<u8> {
-        build(FrameKind::Data, false, auth, |body| body.extend_from_slice(b"hello"))
-    }
-
-    #[test]
-    fn layout_is_frozen() {
-        assert_eq!(
-            data(None),
-            [
-                &[0, 0, 0, 9, PROTOCOL_VERSION, 0, 0, 5][..],
-                b"hello",
-                &crc32fast::hash(b"\0\0\0\x09\x01\0\0\x05hello").to_be_bytes()
-            ]
-            .concat()
-        );
-    }
-
-    #[test]
-    fn padding_is_left_out() {
-        let mut bytes = data(None);
-        let length = bytes.len();
-        bytes.resize(60, 0xa5);
-        let frame = Frame::parse(&bytes).unwrap();
-        assert_eq!((frame.body(), frame.len_bytes()), (&b"hello"[..], length));
-    }
-
-    #[test]
-    fn trailer_comes_back_and_is_covered() {
-        let mut bytes = data(Some(&AUTH));
-        assert_eq!(Frame::parse(&bytes).unwrap().auth(), Some(AUTH));
-        assert_eq!(Frame::parse(&data(None)).unwrap().auth(), None);
-        let last_of_tag = bytes.len() - CRC_BYTES - 1;
-        bytes[last_of_tag] ^= 1;
-        assert_eq!(Frame::parse(&bytes), Err(FrameError::BadCrc));
-    }
-
-    #[test]
-    fn each_defect_has_its_error() {
-        let good = data(None);
-        for length in 0..good.len() {
-            assert_eq!(Frame::parse(&good[..length]), Err(FrameError::Truncated), "{length}");
-        }
-        let changed = |at: usize, value: u8| {
-            let mut bytes = good.clone();
-            bytes[at] = value;
-            bytes
-        };
-        assert_eq!(Frame::parse(&changed(0, 0x80)), Err(FrameError::BadRoute));
-        assert_eq!(Frame::parse(&changed(3, 8)), Err(FrameError::UnknownKind(8)));
-        assert_eq!(Frame::parse(&changed(4, 2)), Err(FrameError::BadCrc));
-        assert_eq!(Frame::parse(&changed(9, b'E')), Err(FrameError::BadCrc));
-        assert_eq!(Frame::parse(&changed(7, 200)), Err(FrameError::Truncated));
-        assert_eq!(Frame::parse(&vec![0; MAX_FRAME_BYTES + 1]), Err(FrameError::Oversized));
-    }
-
-    /// A frame with one header byte changed and its CRC-32 made right.
-    fn resealed(at: usize, value: u8) -> Vec<u8> {
-        let mut bytes = data(None);
-        bytes[at] = value;
-        let end = bytes.len() - CRC_BYTES;
-        let crc = crc32fast::hash(&bytes[..end]);
-        bytes[end..].copy_from_slice(&crc.to_be_bytes());
-        bytes
-    }
-
-    #[test]
-    fn another_version_and_unknown_flags_are_told_from_damage() {
-        assert_eq!(Frame::parse(&resealed(field::VERSION, 2)), Err(FrameError::UnknownVersion(2)));
-        assert_eq!(Frame::parse(&resealed(field::FLAGS, 0x80)), Err(FrameError::Malformed));
-    }
-
-    #[test]
-    fn route_and_frame_part_at_the_first_clear_bit() {
-        let frame = data(None);
-        let payload = [&[0x83, 0xc0, 0x90, 0xe0][..], &frame].concat();
-        let (route, rest) = split_route(&payload).unwrap();
-        assert_eq!((route.to_string().as_str(), rest), ("3,@144,?", &frame[..]));
-        assert_eq!(split_route(&[0xff]), Err(FrameError::BadRoute));
-        assert_eq!(split_route(&[0x80; Route::MAX_BYTES + 1]), Err(FrameError::BadRoute));
-        assert_eq!(split_route(&[]), Ok((Route::new(), &[][..])));
-    }
-
-    proptest! {
-        #[test]
-        fn a_flipped_bit_is_never_missed(at in 0..17usize, bit in 0..8u8) {
-            let mut bytes = data(None);
-            bytes[at] ^= 1 << bit;
-            prop_assert!(Frame::parse(&bytes).is_err());
-        }
-    }
-}
+mod tests;

@@ -2,7 +2,7 @@
 
 use super::cursor::{Reader, Unreadable, Write};
 use super::frame::{self, Frame, FrameError, FrameKind};
-use super::{Probe, ProbeKind, Reply, Scout, Stamp};
+use super::{Probe, ProbeKind, Reply, Scout, Seal, Stamp};
 
 /// A mapper message.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,6 +31,11 @@ impl Message {
         frame::build(FrameKind::Mapper, self.wants_stamp(), None, |body| self.write(body))
     }
 
+    /// As [`encode`](Self::encode), with an authentication trailer.
+    pub fn encode_sealed(&self, seal: Seal<'_>) -> Vec<u8> {
+        frame::build(FrameKind::Mapper, self.wants_stamp(), Some(seal), |body| self.write(body))
+    }
+
     /// The message in the frame that begins with these bytes, and the stamp that an xbar wrote
     /// into it. Padding may follow the frame.
     ///
@@ -39,7 +44,15 @@ impl Message {
     /// [`FrameError::Malformed`] if its fields make no sense, [`FrameError::BadCrc`] also if the
     /// stamp is damaged.
     pub fn decode(frame: &[u8]) -> Result<(Self, Option<Stamp>), FrameError> {
-        let frame = Frame::parse(frame)?;
+        Self::read_frame(&Frame::parse(frame)?)
+    }
+
+    /// The message in a frame, and the stamp that an xbar wrote into it. An authentication trailer
+    /// is not looked at.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    pub fn read_frame(frame: &Frame<'_>) -> Result<(Self, Option<Stamp>), FrameError> {
         if frame.kind() != FrameKind::Mapper {
             return Err(FrameError::UnknownKind(frame.kind().number()));
         }

@@ -4,6 +4,7 @@
 //! then a CRC-32. Links put their own header before it (Ethernet: destination, source, EtherType)
 //! and may pad it behind: the header carries the length.
 
+mod auth;
 mod crossbar;
 pub(crate) mod cursor;
 mod data;
@@ -17,6 +18,7 @@ mod route;
 mod scout;
 mod stamp;
 
+pub use auth::{Key, KeyRing, KeyRingError, SECRET_BYTES, Seal, TAG_BYTES};
 pub use crossbar::{Crossbar, CrossbarKind, Decision, DropReason};
 pub use data::{Data, Undeliverable};
 pub use frame::{AuthTrailer, Frame, FrameError, FrameKind, MAX_BODY_BYTES, MAX_FRAME_BYTES, split_route};

@@ -81,7 +81,10 @@ fn write_frame(f: &mut fmt::Formatter<'_>, frame: &Frame<'_>) -> fmt::Result {
         }
     }
     if let Some(auth) = frame.auth() {
-        write!(f, ", key {} sequence {} tag {}", auth.key_id, auth.sequence, Hex(&auth.tag))?;
+        write!(f, ", key {} sequence {:016x}", auth.key_id, auth.sequence)?;
+        if auth.answers != 0 {
+            write!(f, " answers {:016x}", auth.answers)?;
+        }
     }
     write!(f, ", {} bytes", frame.len_bytes())
 }
@@ -143,7 +146,9 @@ fn write_reason(f: &mut fmt::Formatter<'_>, reason: &Reason) -> fmt::Result {
         }
         Reason::Tree { version, level } => write!(f, "tree {version} level {level}"),
         Reason::Verify => f.write_str("verify"),
-        Reason::MapRequest { version, piece } => write!(f, "map-request {version} piece {piece}"),
+        Reason::MapRequest { version, piece, room_bytes } => {
+            write!(f, "map-request {version} piece {piece} room {room_bytes}")
+        }
         Reason::Pause { max_ms } => write!(f, "pause {max_ms} ms"),
         Reason::Resume => f.write_str("resume"),
         Reason::Alive => f.write_str("alive"),
@@ -152,6 +157,7 @@ fn write_reason(f: &mut fmt::Formatter<'_>, reason: &Reason) -> fmt::Result {
             f.write_str("address-conflict")?;
             places.iter().try_for_each(|place| write!(f, ", {place}"))
         }
+        Reason::Hello => f.write_str("hello"),
     }
 }
 
@@ -167,9 +173,13 @@ fn write_answer(f: &mut fmt::Formatter<'_>, answer: &Answer) -> fmt::Result {
         Answer::Alive => "alive",
         Answer::Printf => "printf",
         Answer::AddressConflict => "address-conflict",
-        Answer::MapRequest { version, piece, pieces, bytes } => {
+        Answer::Hello => "hello",
+        Answer::MapRequest { version, piece, pieces, needs_bytes, bytes } => {
             let length = bytes.len();
-            return write!(f, "map-request {version} piece {piece} of {pieces} length {length}");
+            return write!(
+                f,
+                "map-request {version} piece {piece} of {pieces} length {length} of {needs_bytes}"
+            );
         }
     })
 }

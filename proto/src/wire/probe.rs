@@ -1,6 +1,7 @@
 //! Probes: frames that are meant to come back.
 
 use super::cursor::{Reader, Unreadable, Write};
+use super::scout::REPLY_ROOM_BYTES;
 use super::{Info, Route};
 
 /// Why a probe was sent, and so how many route elements a host that it hits finds left.
@@ -60,15 +61,18 @@ impl Probe {
         out.put_u8(*left);
         info.write(out);
         out.put_route(way_there);
+        out.put_zeros(REPLY_ROOM_BYTES);
     }
 
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Unreadable> {
-        Ok(Self {
+        let probe = Self {
             id: reader.u32()?,
             kind: ProbeKind::from_code(reader.u8()?)?,
             left: reader.u8()?,
             info: Info::read(reader)?,
             way_there: reader.route()?,
-        })
+        };
+        reader.zeros(REPLY_ROOM_BYTES)?;
+        Ok(probe)
     }
 }

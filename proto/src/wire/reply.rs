@@ -19,7 +19,8 @@ pub enum Answer {
     Tree,
     /// To [`Reason::Verify`](super::Reason::Verify).
     Verify,
-    /// To [`Reason::MapRequest`](super::Reason::MapRequest): a piece, or nothing if this agent does not hold that map.
+    /// To [`Reason::MapRequest`](super::Reason::MapRequest): a piece, or nothing if this agent does
+    /// not hold that map or the piece does not fit the room that was given.
     MapRequest {
         /// The map.
         version: MapVersion,
@@ -27,7 +28,9 @@ pub enum Answer {
         piece: u16,
         /// How many pieces the map has.
         pieces: u16,
-        /// The piece's bytes; empty if it cannot be had here.
+        /// How much room the piece takes; 0 if it cannot be had here.
+        needs_bytes: u16,
+        /// The piece's bytes; empty if it cannot be had here or does not fit.
         bytes: Vec<u8>,
     },
     /// To [`Reason::Pause`](super::Reason::Pause).
@@ -40,6 +43,8 @@ pub enum Answer {
     AddressConflict,
     /// To [`Reason::Alive`](super::Reason::Alive).
     Alive,
+    /// To [`Reason::Hello`](super::Reason::Hello).
+    Hello,
 }
 
 /// The reply to a probe or scout.
@@ -69,12 +74,13 @@ impl Answer {
             Self::QueryMapVersion => out.put_u8(code::QUERY_MAP_VERSION),
             Self::Tree => out.put_u8(code::TREE),
             Self::Verify => out.put_u8(code::VERIFY),
-            Self::MapRequest { version, piece, pieces, bytes } => {
+            Self::MapRequest { version, piece, pieces, needs_bytes, bytes } => {
                 let bytes = if bytes.len() > Self::MAX_PIECE_BYTES { &[] } else { bytes.as_slice() };
                 out.put_u8(code::MAP_REQUEST);
                 out.put_version(*version);
                 out.put_u16(*piece);
                 out.put_u16(*pieces);
+                out.put_u16(*needs_bytes);
                 out.put_u16(bytes.len() as u16);
                 out.extend_from_slice(bytes);
             }
@@ -83,6 +89,7 @@ impl Answer {
             Self::Printf => out.put_u8(code::PRINTF),
             Self::AddressConflict => out.put_u8(code::ADDRESS_CONFLICT),
             Self::Alive => out.put_u8(code::ALIVE),
+            Self::Hello => out.put_u8(code::HELLO),
         }
     }
 
@@ -97,6 +104,7 @@ impl Answer {
                 version: reader.version()?,
                 piece: reader.u16()?,
                 pieces: reader.u16()?,
+                needs_bytes: reader.u16()?,
                 bytes: read_piece(reader)?,
             },
             code::PAUSE => Self::Pause,
@@ -104,6 +112,7 @@ impl Answer {
             code::PRINTF => Self::Printf,
             code::ADDRESS_CONFLICT => Self::AddressConflict,
             code::ALIVE => Self::Alive,
+            code::HELLO => Self::Hello,
             _ => return Err(Unreadable),
         })
     }

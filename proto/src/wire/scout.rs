@@ -1,7 +1,7 @@
 //! Scouts: messages to an agent, by reason.
 
 use super::cursor::{Reader, Unreadable, Write};
-use super::{Info, Route};
+use super::{Answer, Info, Route};
 use crate::map::{MapVersion, Place, PortRef};
 
 /// Why a scout was sent; a reply names the reason of what it answers.
@@ -26,12 +26,16 @@ pub enum Reason {
     },
     /// Are you still there, with a valid map of the same version?
     Verify,
-    /// Send me this piece of this map.
+    /// Send me this piece of this map, if it fits.
     MapRequest {
         /// The map.
         version: MapVersion,
         /// The piece, counted from 0.
         piece: u16,
+        /// Most bytes that the piece may have. The scout carries as many zeros: no answer is
+        /// longer than what asked for it, so that nobody can have others flood a third.
+        /// At most [`Answer::MAX_PIECE_BYTES`](super::Answer::MAX_PIECE_BYTES).
+        room_bytes: u16,
     },
     /// Send nothing of your own accord until I say so or this many milliseconds pass.
     Pause {
@@ -53,6 +57,8 @@ pub enum Reason {
     },
     /// Does this path carry frames? Whoever is at its end answers at once.
     Alive,
+    /// Are you there, and are you who you say? Answered by every agent, in every state.
+    Hello,
 }
 
 impl Reason {
@@ -80,6 +86,9 @@ pub struct Scout {
     pub reason: Reason,
 }
 
+/// Zeros in every probe and scout, so that no reply is longer than what it answers.
+pub(super) const REPLY_ROOM_BYTES: usize = 8;
+
 /// The numbers of reasons, which those of answers share.
 pub(super) mod code {
     pub(crate) const MAPPING: u8 = 1;
@@ -92,6 +101,7 @@ pub(super) mod code {
     pub(crate) const PRINTF: u8 = 8;
     pub(crate) const ALIVE: u8 = 9;
     pub(crate) const ADDRESS_CONFLICT: u8 = 10;
+    pub(crate) const HELLO: u8 = 11;
 }
 
 impl Reason {
@@ -114,10 +124,13 @@ impl Reason {
                 out.put_u8(*level);
             }
             Self::Verify => out.put_u8(code::VERIFY),
-            Self::MapRequest { version, piece } => {
+            Self::MapRequest { version, piece, room_bytes } => {
+                let room_bytes = (*room_bytes).min(Answer::MAX_PIECE_BYTES as u16);
                 out.put_u8(code::MAP_REQUEST);
                 out.put_version(*version);
                 out.put_u16(*piece);
+                out.put_u16(room_bytes);
+                out.put_zeros(usize::from(room_bytes));
             }
             Self::Pause { max_ms } => {
                 out.put_u8(code::PAUSE);
@@ -137,6 +150,7 @@ impl Reason {
                 out.put_u8(places.len() as u8);
                 places.iter().for_each(|place| write_place(place, out));
             }
+            Self::Hello => out.put_u8(code::HELLO),
         }
     }
 
@@ -148,12 +162,17 @@ impl Reason {
             }
             code::TREE => Self::Tree { version: reader.version()?, level: reader.u8()? },
             code::VERIFY => Self::Verify,
-            code::MAP_REQUEST => Self::MapRequest { version: reader.version()?, piece: reader.u16()? },
+            code::MAP_REQUEST => Self::MapRequest {
+                version: reader.version()?,
+                piece: reader.u16()?,
+                room_bytes: read_room(reader)?,
+            },
             code::PAUSE => Self::Pause { max_ms: reader.u16()? },
             code::RESUME => Self::Resume,
             code::ALIVE => Self::Alive,
             code::PRINTF => Self::Printf { text: read_text(reader)? },
             code::ADDRESS_CONFLICT => Self::AddressConflict { places: read_places(reader)? },
+            code::HELLO => Self::Hello,
             _ => return Err(Unreadable),
         })
     }
@@ -165,6 +184,15 @@ fn read_suspects(reader: &mut Reader<'_>) -> Result<Vec<PortRef>, Unreadable> {
         return Err(Unreadable);
     }
     (0..count).map(|_| Ok(PortRef { xbar: reader.u32()?, port: reader.u8()? })).collect()
+}
+
+fn read_room(reader: &mut Reader<'_>) -> Result<u16, Unreadable> {
+    let room_bytes = reader.u16()?;
+    if usize::from(room_bytes) > Answer::MAX_PIECE_BYTES {
+        return Err(Unreadable);
+    }
+    reader.zeros(usize::from(room_bytes))?;
+    Ok(room_bytes)
 }
 
 fn write_place(Place { at, tag }: &Place, out: &mut Vec<u8>) {
@@ -209,16 +237,14 @@ impl Scout {
         info.write(out);
         out.put_route(way_back);
         out.put_route(way_there);
+        out.put_zeros(REPLY_ROOM_BYTES);
         reason.write(out);
     }
 
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Unreadable> {
-        Ok(Self {
-            id: reader.u32()?,
-            info: Info::read(reader)?,
-            way_back: reader.route()?,
-            way_there: reader.route()?,
-            reason: Reason::read(reader)?,
-        })
+        let (id, info) = (reader.u32()?, Info::read(reader)?);
+        let (way_back, way_there) = (reader.route()?, reader.route()?);
+        reader.zeros(REPLY_ROOM_BYTES)?;
+        Ok(Self { id, info, way_back, way_there, reason: Reason::read(reader)? })
     }
 }

@@ -254,6 +254,14 @@ impl Plant {
         self.xbars.len()
     }
 
+    /// The identity of an xbar; `None` for a plain one.
+    pub fn tag(&self, xbar: u32) -> Option<u64> {
+        match self.xbars[xbar as usize].crossbar.kind {
+            CrossbarKind::Tagged { tag } => Some(tag),
+            CrossbarKind::Plain => None,
+        }
+    }
+
     /// The largest port count among the plain xbars; `None` without any.
     pub fn plain_ports(&self) -> Option<u8> {
         let plain = |xbar: &&PhysicalXbar| xbar.crossbar.kind == CrossbarKind::Plain;

@@ -114,7 +114,11 @@ impl Hostile {
             }
             2 | 3 => Reason::Tree { version: self.version(), level: self.rng.random_range(0..=u8::MAX) },
             4 => Reason::Verify,
-            5 => Reason::MapRequest { version: self.version(), piece: self.rng.random_range(0..=u16::MAX) },
+            5 => Reason::MapRequest {
+                version: self.version(),
+                piece: self.rng.random_range(0..=u16::MAX),
+                room_bytes: self.rng.random_range(0..1400),
+            },
             6 => Reason::Pause { max_ms: u16::MAX },
             7 => Reason::Resume,
             8 => Reason::Alive,
@@ -139,6 +143,7 @@ impl Hostile {
                     version: self.version(),
                     piece: self.rng.random_range(0..4),
                     pieces: self.rng.random_range(0..=u16::MAX),
+                    needs_bytes: self.rng.random_range(0..=u16::MAX),
                     bytes: self.noise(bytes),
                 }
             }

@@ -22,15 +22,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mapper_proto::agent::{Sent, Settings, Status};
-use mapper_proto::map::{Fabric, Map, MapVersion};
+use mapper_proto::agent::{PathId, Sent, Settings, Status};
+use mapper_proto::map::{Fabric, Map, MapVersion, PortRef};
+use mapper_proto::wire::Route;
 use mapper_proto::{Instant, Mac};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::fabric::{ChangeError, Noise, Plant};
+use crate::fabric::{ChangeError, End, Node as PlantNode, Noise, Plant};
 use crate::faults::Timed;
 use crate::node::{Node, RealAgents, Spawn};
 use options::derive_seed;
@@ -122,7 +123,18 @@ pub struct Totals {
 
 impl Totals {
     fn add(&mut self, status: &Status) {
-        let Sent { switch_probes, scouts, compares, tree, queries, pieces, verify, replies } = status.sent;
+        let Sent {
+            switch_probes,
+            scouts,
+            compares,
+            tree,
+            queries,
+            pieces,
+            verify,
+            replies,
+            hellos,
+            retries: _,
+        } = status.sent;
         self.sent.switch_probes += switch_probes;
         self.sent.scouts += scouts;
         self.sent.compares += compares;
@@ -131,6 +143,7 @@ impl Totals {
         self.sent.pieces += pieces;
         self.sent.verify += verify;
         self.sent.replies += replies;
+        self.sent.hellos += hellos;
         self.dropped += status.dropped.total();
     }
 }
@@ -357,6 +370,27 @@ impl<C: RouteComputer> World<C> {
         }
         self.drain(host);
         Ok(())
+    }
+
+    /// The driver of a host says that a path is in use: see [`Node::watch_path`].
+    pub fn watch_path(&mut self, host: u32, path: PathId, route: Route, way_back: Route) {
+        if let Some(node) = &mut self.hosts[host as usize].node {
+            node.watch_path(self.now, path, route, way_back);
+        }
+        self.drain(host);
+    }
+
+    /// The driver of a host says that the cable at this end, which its map shows, is dead: see
+    /// [`Node::cable_down`]. The end's xbar is tagged, or the host knows of no such cable.
+    pub fn cable_down(&mut self, host: u32, end: End, certain: bool, cause: &str) {
+        let PlantNode::Xbar(xbar) = end.node else { return };
+        let tag = self.plant.tag(xbar);
+        let Some(map) = self.map(host).filter(|_| tag.is_some()) else { return };
+        let Some(index) = map.xbars.iter().position(|xbar| xbar.tag == tag) else { return };
+        if let Some(node) = &mut self.hosts[host as usize].node {
+            node.cable_down(self.now, PortRef { xbar: index as u32, port: end.port }, certain, cause);
+        }
+        self.drain(host);
     }
 
     /// The time.

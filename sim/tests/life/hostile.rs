@@ -88,7 +88,7 @@ impl Harried {
         let reasons = [
             Reason::Tree { version, level: rank.level },
             Reason::QueryMapVersion { seen: version, suspects },
-            Reason::MapRequest { version, piece: u16::MAX },
+            Reason::MapRequest { version, piece: u16::MAX, room_bytes: 100 },
             Reason::Verify,
             Reason::Mapping,
             Reason::Pause { max_ms: 1 },
@@ -101,7 +101,7 @@ impl Harried {
                 id,
                 to: self.own.mac,
                 info,
-                answer: Answer::MapRequest { version, piece: 0, pieces: u16::MAX, bytes },
+                answer: Answer::MapRequest { version, piece: 0, pieces: u16::MAX, needs_bytes: 100, bytes },
             }),
             1 => Message::Probe(Probe { id, kind: ProbeKind::Loopback, left: 1, info, way_there: way() }),
             _ => Message::Scout(Scout { id, info, way_back: way(), way_there: way(), reason }),

@@ -155,6 +155,14 @@ pub(crate) fn ms(ms: u64) -> Instant {
 }
 
 impl Lab {
+    /// A world in which all agree after 3 s.
+    #[track_caller]
+    pub(crate) fn configured(plan: Plan) -> Self {
+        let mut lab = plan.start();
+        lab.agree_at(ms(3000));
+        lab
+    }
+
     /// Runs until this moment.
     pub(crate) fn run_to(&mut self, at: Instant) {
         self.world.run(Until::After(at.since(Instant::ZERO)), at).unwrap();

@@ -110,6 +110,7 @@ impl Report {
                 "pieces": sent.pieces,
                 "verify": sent.verify,
                 "replies": sent.replies,
+                "hellos": sent.hellos,
                 "dropped": self.totals.dropped,
                 "total": self.stats.sent,
             },

@@ -6,16 +6,15 @@ use mapper_proto::Mac;
 use mapper_proto::wire::{Crossbar, CrossbarKind};
 use tracing::warn;
 
+use super::random_seed;
 use crate::daemon::DaemonError;
 use crate::daemon::interface_lock::InterfaceLock;
 use crate::daemon::options::Config;
 use crate::link::interface::Interface;
 use crate::link::port::Port;
 use crate::link::{Link, LinkError, internal};
-use crate::xbar::Switch;
+use crate::xbar::{Carriers, Switch};
 
-/// What a message takes beside the piece of a map in it: route, headers, addresses, trailer, CRC-32.
-const MESSAGE_OVERHEAD_BYTES: usize = 200;
 /// The number of a node's first port.
 const FIRST_PORT: u8 = 1;
 
@@ -30,8 +29,8 @@ pub(super) struct Attachment {
     pub(super) mtu: u32,
     /// A node's crossbar.
     pub(super) crossbar: Option<Rc<Switch>>,
-    /// Keeps other agents off the interfaces.
-    _locks: Vec<InterfaceLock>,
+    /// Keeps other daemons off the interfaces.
+    locks: Vec<InterfaceLock>,
 }
 
 impl Attachment {
@@ -43,21 +42,29 @@ impl Attachment {
         if config.ports.is_empty() { Self::interface(config) } else { Self::node(config) }
     }
 
+    /// All ports of a node's crossbar, as if each had carrier.
+    pub(super) fn ports(&self) -> Carriers {
+        let last = FIRST_PORT + self.locks.len() as u8;
+        let bits = |byte: u8| (0..8).filter(move |bit| (FIRST_PORT..=last).contains(&(8 * byte + bit)));
+        std::array::from_fn(|byte| bits(byte as u8).fold(0, |all, bit| all | 1 << bit))
+    }
+
     fn interface(config: &Config) -> Result<Self, DaemonError> {
-        let (port, mac) = Port::open_usable(&config.interface, config.marking, needed_mtu(config))?;
-        let lock = InterfaceLock::take(&config.run_dir, &config.interface, config.unit)?;
-        let mtu = port.mtu().unwrap_or_else(|| needed_mtu(config));
-        Ok(Self { link: port.into(), mac, mtu, crossbar: None, _locks: vec![lock] })
+        let (port, mac) = Port::open_usable(&config.interface, config.marking, config.needed_mtu())?;
+        let lock = InterfaceLock::take(&config.interface)?;
+        let mtu = port.mtu().unwrap_or_else(|| config.needed_mtu());
+        Ok(Self { link: port.into(), mac, mtu, crossbar: None, locks: vec![lock] })
     }
 
     /// A crossbar over all ports, and a cable inside the process from its last port to the agent.
-    /// Its identity and the agent's address are those of the first port that exists.
+    /// The agent's address is that of the first port that exists; the crossbar's identity begins with
+    /// it, and differs from start to start.
     fn node(config: &Config) -> Result<Self, DaemonError> {
         let mut links = Vec::new();
         let mut locks = Vec::new();
         let mut mac = None;
         for (number, name) in (FIRST_PORT..).zip(&config.ports) {
-            locks.push(InterfaceLock::take(&config.run_dir, name, config.unit)?);
+            locks.push(InterfaceLock::take(name)?);
             match Interface::look_up(name)? {
                 Some(interface) => {
                     mac.get_or_insert(interface.mac);
@@ -71,18 +78,16 @@ impl Attachment {
         let ports = links.len() as u8 + 1;
         let (own, crossbars) = internal::pair(&config.interface, mac, config.marking);
         links.push((FIRST_PORT + ports - 1, crossbars.into()));
-        let kind = CrossbarKind::Tagged { tag: mac.to_u64() };
+        let random = random_seed().map_err(DaemonError::Runtime)?;
+        // A machine that was cloned may have the same address: that must not make two crossbars one.
+        let kind = CrossbarKind::Tagged { tag: mac.to_u64() << 16 | random & 0xffff };
         let crossbar = Crossbar { kind, first_port: FIRST_PORT, ports, carrier: [0; 32] };
         let switch = Switch::new(&config.interface, crossbar, links);
-        let needed = needed_mtu(config);
+        let needed = config.needed_mtu();
         let mtu = switch.least_mtu().unwrap_or(needed);
         if mtu < needed {
             return Err(LinkError::MtuTooSmall { interface: config.interface.clone(), mtu, needed }.into());
         }
-        Ok(Self { link: own.into(), mac, mtu, crossbar: Some(Rc::new(switch)), _locks: locks })
+        Ok(Self { link: own.into(), mac, mtu, crossbar: Some(Rc::new(switch)), locks })
     }
-}
-
-fn needed_mtu(config: &Config) -> u32 {
-    u32::try_from(config.settings.piece_bytes + MESSAGE_OVERHEAD_BYTES).unwrap_or(u32::MAX)
 }

@@ -9,25 +9,32 @@ use mapper_proto::agent::{Agent, Event, Settings};
 use mapper_proto::map::{Map, MapVersion};
 use mapper_proto::wire::{FrameError, Printer};
 use mapper_proto::{Instant, Mac};
+use tokio::sync::watch;
 use tracing::{Level, debug, enabled, error, info, trace, warn};
 
 use super::attachment::Attachment;
 use super::computation::{Computation, Computed, Task};
+use super::user_data::UserData;
 use super::with_causes;
 use crate::daemon::DaemonError;
+use crate::daemon::healing::Healing;
 use crate::daemon::log::{self, RateLimit};
+use crate::daemon::metrics::{self, Causes, Exporter, KnownFabric};
 use crate::daemon::notify::Notifier;
 use crate::daemon::options::{Config, Source};
 use crate::daemon::routes::{RouteOptions, RouteTable};
 use crate::daemon::signals::{Signal, Signals};
 use crate::daemon::status::{Board, StatusServer, Surroundings, state_name};
+use crate::link::batch::Batch;
 use crate::link::ethernet::{Frame, MAX_FRAME_BYTES};
 use crate::link::interface::{Change, Monitor};
 use crate::routing;
+use crate::xbar::Carriers;
 
 /// Frames taken in before timers and sockets have their turn.
 const BURST: usize = 64;
-/// One line a peer in this time about versions of the protocol that are not spoken here.
+/// One line a peer in this time about versions of the protocol that are not spoken here, and one
+/// about keys that do not match.
 const VERSION_LINE_INTERVAL: Duration = Duration::from_secs(60);
 /// One line a peer in this time about other frames that are dropped, if verbose.
 const DROP_LINE_INTERVAL: Duration = Duration::from_secs(1);
@@ -45,13 +52,23 @@ pub(super) struct Driver {
     start: tokio::time::Instant,
     pub(super) agent: Agent,
     /// The routes in use. Replaced whole.
-    table: Option<RouteTable>,
-    routing_failure: Option<String>,
+    pub(super) table: Option<Arc<RouteTable>>,
+    /// Users' frames, if there is a tap interface.
+    pub(super) user_data: Option<UserData>,
+    pub(super) healing: Healing,
+    /// The carriers of a node's crossbar, and those that were known last.
+    pub(super) carriers: Option<(watch::Receiver<Carriers>, Carriers)>,
+    pub(super) routing_failure: Option<String>,
     computation: Computation,
     /// The map in force or to come, and to whom the agent itself needs a route.
-    newest: Option<(Arc<Map>, Vec<Mac>)>,
+    pub(super) newest: Option<(Arc<Map>, Vec<Mac>)>,
     version_lines: RateLimit,
+    key_lines: RateLimit,
     drop_lines: RateLimit,
+    causes: Causes,
+    exporter: Exporter,
+    /// What all maps have shown, for the metrics.
+    known: KnownFabric,
     /// Why the last map could not be stored, if so.
     store_failure: Option<io::Error>,
     /// The last map version that was complete everywhere.
@@ -61,8 +78,16 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    pub(super) fn new(source: Source, config: Config, attachment: Attachment, seed: u64) -> Self {
+    pub(super) fn new(
+        source: Source,
+        config: Config,
+        attachment: Attachment,
+        user_data: Option<UserData>,
+        seed: u64,
+        exporter: Exporter,
+    ) -> Self {
         let mac = attachment.mac;
+        let carriers = attachment.crossbar.as_ref().map(|switch| (switch.carriers(), attachment.ports()));
         let settings = Settings { mac, ..config.settings.clone() };
         Self {
             agent: Agent::new(settings, seed, Instant::ZERO),
@@ -73,11 +98,18 @@ impl Driver {
             mac,
             start: tokio::time::Instant::now(),
             table: None,
+            user_data,
+            healing: Healing::new(),
+            carriers,
             routing_failure: None,
             computation: Computation::default(),
             newest: None,
             version_lines: RateLimit::new(VERSION_LINE_INTERVAL, PEERS_REMEMBERED),
+            key_lines: RateLimit::new(VERSION_LINE_INTERVAL, PEERS_REMEMBERED),
             drop_lines: RateLimit::new(DROP_LINE_INTERVAL, PEERS_REMEMBERED),
+            causes: Causes::default(),
+            exporter,
+            known: KnownFabric::new(),
             store_failure: None,
             complete: None,
             leave_at: None,
@@ -96,8 +128,11 @@ impl Driver {
     ) -> Result<(), DaemonError> {
         // What changed before the monitor was heard for the first time.
         self.apply(&Change::Missed);
+        self.follow_address();
+        let mut batch = Batch::new();
         let mut buffer = vec![0; MAX_FRAME_BYTES];
         loop {
+            self.look_after_routes();
             self.drain(None);
             self.notifier.feed_if_due(self.now());
             if self.must_leave()? {
@@ -106,16 +141,23 @@ impl Driver {
             }
             let wake_at = self.wake_at();
             tokio::select! {
-                bytes = self.attachment.link.recv(&mut buffer) => self.take_frames(&mut buffer, bytes),
+                () = self.attachment.link.recv_batch(&mut batch) => self.take_frames(&batch),
+                read = read_user(&self.user_data, &mut buffer) => self.take_user_frames(&mut buffer, read)?,
+                () = carrier_changed(&mut self.carriers) => self.follow_carriers(),
                 () = sleep_until(self.start, wake_at) => self.agent.handle_timeout(self.now()),
                 computed = self.computation.finished() => self.take_routes(computed),
                 client = server.accept() => match client {
                     Ok(client) => drop(tokio::spawn(client.answer(self.board()))),
                     Err(error) => debug!(%error, "cannot accept on the status socket"),
                 },
-                changes = monitor.changes() => for change in changes? {
-                    self.apply(&change);
-                },
+                request = self.exporter.requested() => {
+                    let text = metrics::render(&self.board(), &self.known, request.dialect());
+                    request.answer(text);
+                }
+                changes = monitor.changes() => {
+                    changes?.iter().for_each(|change| self.apply(change));
+                    self.follow_address();
+                }
                 signal = signals.next() => match signal {
                     Signal::Stop => {
                         info!("told to stop");
@@ -134,17 +176,30 @@ impl Driver {
     }
 
     /// Takes in a change of any interface.
-    fn apply(&self, change: &Change) {
+    fn apply(&mut self, change: &Change) {
         self.attachment.link.apply(change);
         if let Some(switch) = &self.attachment.crossbar {
             switch.apply(change);
+        }
+        self.follow_carriers();
+    }
+
+    /// Routes around cables that died, and has those watched that are in use.
+    fn look_after_routes(&mut self) {
+        self.heal();
+        let now = self.now();
+        let limit = self.config.settings.liveness_limit;
+        if let Some(user_data) = &mut self.user_data {
+            user_data.tell_paths(now, &mut self.agent, limit);
         }
     }
 
     /// When something falls due.
     fn wake_at(&self) -> Option<Instant> {
         let limit = self.config.map_once.map(|limit| Instant::ZERO + limit);
-        [self.agent.poll_timeout(), self.leave_at, limit, self.notifier.feed_at()].into_iter().flatten().min()
+        let paths = self.user_data.as_ref().and_then(UserData::poll_timeout);
+        let own = [self.leave_at, limit, self.notifier.feed_at(), paths];
+        own.into_iter().chain([self.agent.poll_timeout(), self.healing.poll_timeout()]).flatten().min()
     }
 
     /// With `map_once`: whether mapping is complete everywhere, and those below had time to hear.
@@ -174,18 +229,33 @@ impl Driver {
         DaemonError::MapOnceLimit { limit, state: state_name(status.state), missing }
     }
 
-    fn take_frames(&mut self, buffer: &mut [u8], mut bytes: usize) {
-        for _ in 0..BURST {
-            if let Some(frame) = Frame::parse(&buffer[..bytes]) {
-                trace!(from = %frame.source, frame = %Printer::new(frame.payload()), "received");
+    fn take_frames(&mut self, batch: &Batch) {
+        let now = self.now();
+        for frame in batch.frames().filter_map(Frame::parse) {
+            trace!(from = %frame.source, frame = %Printer::new(frame.payload()), "received");
+            let link = &self.attachment.link;
+            let (taken, dead) = match &mut self.user_data {
+                Some(user_data) => user_data.receive(now, link, frame.payload()),
+                None => (false, None),
+            };
+            if let Some(dead) = dead {
+                self.port_is_dead(dead);
+            }
+            if !taken {
                 self.agent.handle_frame(self.now(), frame.payload());
                 self.drain(Some(frame.source));
             }
-            match self.attachment.link.try_recv(buffer) {
-                Some(more) => bytes = more,
-                None => break,
-            }
         }
+    }
+
+    /// Sends what the user has to send.
+    fn take_user_frames(&mut self, buffer: &mut [u8], read: io::Result<usize>) -> Result<(), DaemonError> {
+        let now = self.now();
+        let bytes = read.map_err(DaemonError::TapGone)?;
+        if let Some(user_data) = &mut self.user_data {
+            user_data.send_from(now, &self.attachment.link, (buffer, bytes), BURST);
+        }
+        Ok(())
     }
 
     /// Sends what the agent has to send, and acts on what happened. `source` sent the frame that
@@ -206,15 +276,22 @@ impl Driver {
     fn act_on(&mut self, event: Event, source: Option<Mac>) {
         self.notifier.follow(&event);
         match event {
-            Event::MappingStarted { cause } => info!(cause, "mapping"),
+            Event::MappingStarted { cause } => {
+                self.causes.mapping_began(&cause);
+                info!(cause, "mapping");
+            }
             Event::Mapped { version } => info!(%version, "mapped as global mapper"),
             Event::BecamePassive { to } => info!(mapper = %to.mac, level = to.level, "passive"),
             Event::MapInstalled { map, neighbours } => self.route(map, neighbours),
-            Event::MapInvalid { version, cause } => warn!(%version, cause, "the map no longer holds"),
+            Event::MapInvalid { version, cause } => {
+                self.causes.map_ended(&cause);
+                warn!(%version, cause, "the map no longer holds");
+            }
             Event::Configured { version } => info!(%version, "configured"),
             Event::NetworkComplete { version } => self.network_complete(version),
-            Event::PathDown { path, reached } => debug!(path = path.0, reached, "a path is down"),
-            Event::PathUp { path } => debug!(path = path.0, "a path is up again"),
+            Event::AddressContested { why } => self.leave_network(&why),
+            Event::PathDown { path, reached } => self.path_is_down(path, reached),
+            Event::PathUp { path } => self.healing.path_up(path),
             // Whatever it says: as a quoted string it cannot pass for a line of ours.
             Event::Printed { from, text } => info!(%from, ?text, "printf"),
             Event::Dropped { error } => self.log_dropped(error, source),
@@ -239,7 +316,19 @@ impl Driver {
             FrameError::UnknownVersion(_) if self.version_lines.allows(self.now(), from) => {
                 warn!(%from, "{error}: dropped; run agents of one version on all hosts");
             }
-            FrameError::UnknownVersion(_) => {}
+            FrameError::UnexpectedTag(_)
+            | FrameError::NoTag
+            | FrameError::UnknownKey(_)
+            | FrameError::BadTag(_)
+                if self.key_lines.allows(self.now(), from) =>
+            {
+                warn!(%from, "{error}: dropped; give all hosts of one network one key file");
+            }
+            FrameError::UnknownVersion(_)
+            | FrameError::UnexpectedTag(_)
+            | FrameError::NoTag
+            | FrameError::UnknownKey(_)
+            | FrameError::BadTag(_) => {}
             _ if self.drop_lines.allows(self.now(), from) => debug!(%from, %error, "dropped"),
             _ => {}
         }
@@ -248,6 +337,12 @@ impl Driver {
     /// Computes the routes for a map, beside the loop.
     fn route(&mut self, map: Arc<Map>, neighbours: Vec<Mac>) {
         info!(version = %map.version, hosts = map.hosts.len(), xbars = map.xbars.len(), "map installed");
+        if self.exporter.is_wanted() {
+            self.known.see(&map);
+        }
+        for conflict in map.address_conflicts() {
+            warn!(mac = %conflict.mac, "{conflict}");
+        }
         self.newest = Some((map, neighbours));
         self.route_again();
     }
@@ -275,6 +370,10 @@ impl Driver {
             }
         }
         let now = self.now();
+        if computed.as_ref().is_some_and(|computed| !self.is_newest(&computed.map)) {
+            debug!("routes of a map that counts no more");
+            return;
+        }
         match computed {
             None => error!("the computation of routes broke off"),
             Some(Computed { map, neighbours, table: Ok(table), .. }) => {
@@ -284,7 +383,8 @@ impl Driver {
                 if !table.unreachable().is_empty() {
                     warn!(hosts = ?table.unreachable(), "no route leads to these hosts of the map");
                 }
-                self.table = Some(table);
+                self.use_table(Arc::new(table));
+                self.healing.map_installed(now, Arc::clone(&map));
                 self.routing_failure = None;
                 self.agent.handle_routes(now, map.version, routes);
             }
@@ -303,13 +403,35 @@ impl Driver {
             interface: self.attachment.link.name(),
             host_type: self.config.settings.host_type,
             carrier: self.attachment.link.carrier(),
-            routes: self.table.as_ref().map_or(0, RouteTable::count),
+            routes: self.table.as_ref().map_or(0, |table| table.count()),
             routing_failure: self.routing_failure.as_deref(),
             traffic: self.attachment.link.traffic(),
+            causes: &self.causes,
+            dead_cables: self.dead_cables(),
+            repairs: self.repair_counters(),
+            tap: self.user_data.as_ref().map(UserData::status),
             now: self.now(),
         };
         Board::new(&self.agent.status(), around)
     }
+}
+
+/// Waits for a frame of the user, for ever if there is no tap interface.
+async fn read_user(user_data: &Option<UserData>, buffer: &mut [u8]) -> io::Result<usize> {
+    match user_data {
+        Some(user_data) => user_data.read(buffer).await,
+        None => pending().await,
+    }
+}
+
+/// Waits for a change at the own crossbar, for ever if there is none.
+async fn carrier_changed(carriers: &mut Option<(watch::Receiver<Carriers>, Carriers)>) {
+    if let Some((carriers, _)) = carriers
+        && carriers.changed().await.is_ok()
+    {
+        return;
+    }
+    pending::<()>().await;
 }
 
 /// Waits until `at`, for ever if there is none.

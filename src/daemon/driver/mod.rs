@@ -3,7 +3,10 @@
 mod attachment;
 mod computation;
 mod event_loop;
+mod heal;
+mod identity;
 mod reload;
+mod user_data;
 
 use std::io;
 use std::process::ExitCode;
@@ -15,6 +18,7 @@ use tracing::{error, info, warn};
 use super::DaemonError;
 use super::log;
 use super::map_file;
+use super::metrics::Exporter;
 use super::options::{Config, Source};
 use super::privileges::{self, Needs};
 use super::process::{self, Detached, PidFile, Starter};
@@ -23,6 +27,7 @@ use super::status::{StatusServer, StatusSocketError};
 use crate::link::interface::Monitor;
 use attachment::Attachment;
 use event_loop::Driver;
+use user_data::UserData;
 
 /// Runs the agent of one interface, or a node, until it is told to stop (SIGTERM, SIGINT), or with `map_once`
 /// until mapping is complete everywhere. SIGHUP reads the configuration again, SIGUSR1 opens the
@@ -55,16 +60,19 @@ pub fn run(source: Source) -> Result<ExitCode, DaemonError> {
 }
 
 async fn serve(source: Source, mut config: Config, starter: Option<Starter>) -> Result<(), DaemonError> {
+    log::attend();
     let mut signals = Signals::new().map_err(DaemonError::Runtime)?;
     // The monitor first: then no change is missed between looking and listening.
     let monitor = Monitor::new()?;
     let server = bind_status(&mut config)?;
     let attachment = Attachment::open(&config)?;
+    let user_data = UserData::open(&config, attachment.mac, attachment.mtu)?;
     privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })?;
     // As it will be written: without the privileges.
     if let Some(path) = &config.map_file {
         map_file::check(path).map_err(|source| DaemonError::MapFile { path: path.clone(), source })?;
     }
+    let exporter = Exporter::new(config.metrics_listen.as_ref(), config.metrics_file.as_deref())?;
     let seed = match config.seed {
         Some(seed) => seed,
         None => random_seed().map_err(DaemonError::Runtime)?,
@@ -72,7 +80,7 @@ async fn serve(source: Source, mut config: Config, starter: Option<Starter>) -> 
     if let Some(switch) = &attachment.crossbar {
         tokio::task::spawn_local(Rc::clone(switch).run());
     }
-    let mut driver = Driver::new(source, config, attachment, seed);
+    let mut driver = Driver::new(source, config, attachment, user_data, seed, exporter);
     info!(interface = driver.attachment.link.name(), mac = %driver.mac, unit = driver.config.unit, seed, "the agent runs");
     if !driver.attachment.link.carrier() {
         warn!(interface = driver.attachment.link.name(), "no carrier: is the cable plugged in?");
@@ -87,7 +95,7 @@ async fn serve(source: Source, mut config: Config, starter: Option<Starter>) -> 
 /// Serves the status socket of the unit that was asked for, or of the first that is free.
 fn bind_status(config: &mut Config) -> Result<StatusServer, StatusSocketError> {
     loop {
-        match StatusServer::bind(&config.run_dir, config.unit) {
+        match StatusServer::bind(&config.run_dir, config.unit, config.group.as_deref()) {
             Err(StatusSocketError::UnitTaken { .. }) if !config.unit_given && config.unit < u8::MAX => {
                 config.unit += 1;
             }

@@ -1,10 +1,10 @@
 //! A configuration that is read again while the agent runs.
 
-use mapper_proto::agent::{Agent, Settings};
+use mapper_proto::agent::Settings;
 use tracing::{error, info, warn};
 
 use super::event_loop::Driver;
-use super::{random_seed, with_causes};
+use super::with_causes;
 use crate::daemon::log;
 use crate::daemon::options::Config;
 
@@ -21,6 +21,7 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
         ("tap", old.tap != new.tap),
         ("map-once", old.map_once != new.map_once),
         ("metrics-listen", old.metrics_listen != new.metrics_listen),
+        ("metrics-file", old.metrics_file != new.metrics_file),
         ("verbose-file", old.log.file != new.log.file),
         ("log-format", old.log.format != new.log.format),
     ];
@@ -43,6 +44,7 @@ fn without_restart(old: &Config, new: Config) -> Config {
         tap: old.tap,
         map_once: old.map_once,
         metrics_listen: old.metrics_listen,
+        metrics_file: old.metrics_file,
         log: crate::daemon::options::LogOptions { level: new.log.level, ..old.log },
         ..new
     }
@@ -78,14 +80,9 @@ impl Driver {
         let settings = Settings { mac: self.mac, ..self.config.settings.clone() };
         if (settings.level, settings.host_type) == (old.level, old.host_type) {
             self.agent.set_settings(&settings);
+            self.agent.set_keys(settings.keys);
             return;
         }
-        match random_seed() {
-            Ok(seed) => {
-                info!(level = settings.level, host_type = settings.host_type, "the agent begins anew");
-                self.agent = Agent::new(settings, seed, self.now());
-            }
-            Err(error) => error!(%error, "no randomness: the level stays as it was"),
-        }
+        self.begin_anew(settings);
     }
 }

@@ -8,6 +8,9 @@ use mapper_proto::agent::Settings;
 use super::{LogFormat, LogLevel, MetricsAddress};
 use crate::link::ethernet::Marking;
 
+/// What a message takes beside the piece of a map in it: route, headers, addresses, trailer, CRC-32.
+const MESSAGE_OVERHEAD_BYTES: usize = 200;
+
 /// What an agent's daemon needs to know: the options, with defaults where nothing was set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
@@ -49,6 +52,13 @@ pub struct Config {
     pub metrics_file: Option<PathBuf>,
     /// What is logged, how and where.
     pub log: LogOptions,
+}
+
+impl Config {
+    /// The least MTU of the interface: its frames must hold the mapper's longest messages.
+    pub fn needed_mtu(&self) -> u32 {
+        u32::try_from(self.settings.piece_bytes + MESSAGE_OVERHEAD_BYTES).unwrap_or(u32::MAX)
+    }
 }
 
 /// What a daemon logs, how and where.

@@ -6,6 +6,8 @@ use mapper_proto::map::MapVersion;
 use mapper_proto::wire::AgentState;
 use serde::{Deserialize, Serialize};
 
+use super::healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
+use crate::daemon::metrics::{CauseCounters, Causes};
 use crate::link::port::Traffic;
 
 /// One agent of this machine, as `mapper.board-info/1` has it.
@@ -49,6 +51,10 @@ pub struct Board {
     pub unreachable: Vec<Reason>,
     /// Why the last map could not be routed, if so.
     pub routing_failure: Option<String>,
+    /// Cables of the map that are known to be dead; routes lead around them.
+    pub dead_cables: Vec<DeadCable>,
+    /// The host's Ethernet interface over the fabric, if it has one.
+    pub tap: Option<Tap>,
     /// Why the agent did not answer, if so: then nothing else is known of it.
     pub no_answer: Option<String>,
     /// What was sent, received, dropped.
@@ -86,6 +92,12 @@ pub struct Counters {
     pub dropped: DroppedCounters,
     /// What the last mapping by this agent cost; `None` if it finished none.
     pub mapping: Option<MappingCounters>,
+    /// Why maps were given up and made.
+    pub causes: Vec<CauseCounters>,
+    /// What watching the paths in use costs and finds.
+    pub liveness: LivenessCounters,
+    /// Routes changed before there was a new map.
+    pub repairs: RepairCounters,
 }
 
 /// Frames on the interface.
@@ -111,6 +123,8 @@ pub struct SentCounters {
     pub pieces: u64,
     pub verify: u64,
     pub replies: u64,
+    pub hellos: u64,
+    pub retries: u64,
 }
 
 /// Frames dropped: see [`Dropped`].
@@ -127,6 +141,12 @@ pub struct DroppedCounters {
     pub unexpected: u64,
     pub implausible: u64,
     pub overload: u64,
+    pub unexpected_tag: u64,
+    pub no_tag: u64,
+    pub unknown_key: u64,
+    pub bad_tag: u64,
+    pub replayed: u64,
+    pub rate_limited: u64,
 }
 
 /// What a mapping cost: see [`MappingCost`].
@@ -143,7 +163,7 @@ pub struct MappingCounters {
 }
 
 /// What the daemon knows beside the agent's own status.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Surroundings<'a> {
     /// Board number.
     pub unit: u8,
@@ -159,6 +179,14 @@ pub struct Surroundings<'a> {
     pub routing_failure: Option<&'a str>,
     /// Frames on the interface.
     pub traffic: Traffic,
+    /// Why maps were given up and made.
+    pub causes: &'a Causes,
+    /// Cables of the map that are known to be dead.
+    pub dead_cables: Vec<DeadCable>,
+    /// Routes changed before there was a new map.
+    pub repairs: RepairCounters,
+    /// The host's Ethernet interface over the fabric.
+    pub tap: Option<Tap>,
     /// Now, and so how long the daemon has been running.
     pub now: Instant,
 }
@@ -190,12 +218,17 @@ impl Board {
                 .map(|host| Reason { mac: host.mac.to_string(), why: host.why.clone() })
                 .collect(),
             routing_failure: around.routing_failure.map(str::to_owned),
+            dead_cables: around.dead_cables,
+            tap: around.tap,
             no_answer: None,
             counters: Counters {
                 frames: FrameCounters::from(around.traffic),
                 sent: SentCounters::from(status.sent),
                 dropped: DroppedCounters::from(status.dropped),
                 mapping: status.mapping.map(MappingCounters::from),
+                causes: around.causes.counters(),
+                liveness: LivenessCounters::from(status.liveness),
+                repairs: around.repairs,
             },
             uptime_ms: around.now.as_nanos() / 1_000_000,
         }
@@ -223,6 +256,8 @@ impl Board {
             routes: 0,
             unreachable: Vec::new(),
             routing_failure: None,
+            dead_cables: Vec::new(),
+            tap: None,
             no_answer: Some(why),
             counters: Counters::default(),
             uptime_ms: 0,
@@ -259,8 +294,9 @@ impl From<Traffic> for FrameCounters {
 impl From<Sent> for SentCounters {
     fn from(sent: Sent) -> Self {
         // Without `..`: a new counter shall not compile before it is shown.
-        let Sent { switch_probes, scouts, compares, tree, queries, pieces, verify, replies } = sent;
-        Self { switch_probes, scouts, compares, tree, queries, pieces, verify, replies }
+        let Sent { switch_probes, scouts, compares, tree, queries, pieces, verify, replies, hellos, retries } =
+            sent;
+        Self { switch_probes, scouts, compares, tree, queries, pieces, verify, replies, hellos, retries }
     }
 }
 
@@ -277,6 +313,12 @@ impl From<Dropped> for DroppedCounters {
             unexpected,
             implausible,
             overload,
+            unexpected_tag,
+            no_tag,
+            unknown_key,
+            bad_tag,
+            replayed,
+            rate_limited,
         } = dropped;
         Self {
             truncated,
@@ -289,6 +331,12 @@ impl From<Dropped> for DroppedCounters {
             unexpected,
             implausible,
             overload,
+            unexpected_tag,
+            no_tag,
+            unknown_key,
+            bad_tag,
+            replayed,
+            rate_limited,
         }
     }
 }

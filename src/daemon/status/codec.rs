@@ -6,7 +6,7 @@ use thiserror::Error;
 use super::Board;
 
 /// Raised whenever [`Board`] changes: bincode carries no field names.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// Most bytes of a message, written or read.
 pub(super) const MAX_BYTES: usize = 1 << 20;
 
@@ -16,8 +16,8 @@ pub enum CodecError {
     /// Another version of the program speaks.
     #[error("the agent speaks status format {0}, this program {FORMAT}; they must be of one version")]
     OtherFormat(u32),
-    /// Ends before its format number.
-    #[error("the agent hung up before it said anything")]
+    /// Ends too early: the agent leaves.
+    #[error("the agent hung up before it had said all")]
     Truncated,
     /// The board is too large to be read back.
     #[error("the status takes {0} bytes, more than the {MAX_BYTES} that a client reads")]
@@ -49,8 +49,11 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Board, CodecError> {
     if format != FORMAT {
         return Err(CodecError::OtherFormat(format));
     }
-    let (board, _) = bincode::serde::decode_from_slice(body, configuration())?;
-    Ok(board)
+    match bincode::serde::decode_from_slice(body, configuration()) {
+        Ok((board, _)) => Ok(board),
+        Err(bincode::error::DecodeError::UnexpectedEnd { .. }) => Err(CodecError::Truncated),
+        Err(error) => Err(error.into()),
+    }
 }
 
 #[cfg(test)]

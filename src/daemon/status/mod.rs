@@ -5,8 +5,14 @@
 
 mod board;
 mod codec;
+mod healing;
+mod mismatch;
 mod socket;
 
-pub use board::{Board, Counters, MapVersionDto, Reason, Surroundings, state_name};
+pub use board::{
+    Board, Counters, DroppedCounters, MapVersionDto, Reason, SentCounters, Surroundings, state_name,
+};
 pub use codec::CodecError;
+pub use healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
+pub use mismatch::Mismatch;
 pub use socket::{Client, Question, StatusServer, StatusSocketError, ask, socket_path, units};

@@ -255,8 +255,9 @@ impl Agent {
         let (route, way_back) = (path.route.clone(), path.way_back.clone());
         let id = self.new_probe_id();
         self.liveness.note_sent(now, id, (name, Asks::Host), pace(&self.settings));
-        // Nobody asks back along the way there: it is left out, so that the check stays small.
-        let scout = Scout { id, info: self.info(), way_back, way_there: Route::new(), reason: Reason::Alive };
+        // Who does not know this agent yet asks back along the way there.
+        let (info, way_there) = (self.info(), route.clone());
+        let scout = Scout { id, info, way_back, way_there, reason: Reason::Alive };
         self.transmit(route, &Message::Scout(scout));
     }
 

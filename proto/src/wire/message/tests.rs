@@ -68,7 +68,9 @@ fn reason() -> impl Strategy<Value = Reason> {
             .prop_map(|(seen, suspects)| Reason::QueryMapVersion { seen, suspects }),
         (version(), any::<u8>()).prop_map(|(version, level)| Reason::Tree { version, level }),
         Just(Reason::Verify),
-        (version(), any::<u16>()).prop_map(|(version, piece)| Reason::MapRequest { version, piece }),
+        (version(), any::<u16>(), 0..=Answer::MAX_PIECE_BYTES as u16)
+            .prop_map(|(version, piece, room_bytes)| Reason::MapRequest { version, piece, room_bytes }),
+        Just(Reason::Hello),
         any::<u16>().prop_map(|max_ms| Reason::Pause { max_ms }),
         Just(Reason::Resume),
         Just(Reason::Alive),
@@ -84,8 +86,16 @@ fn answer() -> impl Strategy<Value = Answer> {
         Just(Answer::QueryMapVersion),
         Just(Answer::Tree),
         Just(Answer::Verify),
-        (version(), any::<u16>(), any::<u16>(), vec(any::<u8>(), 0..1500))
-            .prop_map(|(version, piece, pieces, bytes)| Answer::MapRequest { version, piece, pieces, bytes }),
+        (version(), any::<[u16; 3]>(), vec(any::<u8>(), 0..1500)).prop_map(
+            |(version, [piece, pieces, needs_bytes], bytes)| Answer::MapRequest {
+                version,
+                piece,
+                pieces,
+                needs_bytes,
+                bytes
+            }
+        ),
+        Just(Answer::Hello),
         Just(Answer::Pause),
         Just(Answer::Resume),
         Just(Answer::Alive),
@@ -139,10 +149,11 @@ fn body_hex(message: &Message) -> String {
     body.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Says that the body of `message` is `golden`, in which `INFO` stands for the sample's bytes and
-/// blanks for nothing.
+/// Says that the body of `message` is `golden`, in which `INFO` stands for the sample's bytes,
+/// `ROOM` for the zeros that make room for a reply, and blanks for nothing.
 fn assert_golden(message: &Message, golden: &str) {
-    let golden: String = golden.replace("INFO", INFO).chars().filter(|c| *c != ' ').collect();
+    let golden: String =
+        golden.replace("INFO", INFO).replace("ROOM", &"00".repeat(8)).chars().filter(|c| *c != ' ').collect();
     assert_eq!(body_hex(message), golden, "{message:?}");
     assert_eq!(Message::decode(&message.encode()), Ok((message.clone(), None)));
 }
@@ -158,7 +169,7 @@ fn probes_have_their_golden_bytes() {
             info: sample_info(),
             way_there: Route::from_iter([Element::Relative(1)]),
         };
-        assert_golden(&Message::Probe(probe), &format!("01 0a0b0c0d {code} 04 INFO 01 81"));
+        assert_golden(&Message::Probe(probe), &format!("01 0a0b0c0d {code} 04 INFO 01 81 ROOM"));
     }
 }
 
@@ -176,17 +187,21 @@ fn scouts_have_their_golden_bytes() {
         (Reason::QueryMapVersion { seen: version, suspects }, "02 02000000000a00000007 01 0000010203"),
         (Reason::Tree { version, level: 9 }, "03 02000000000a00000007 09"),
         (Reason::Verify, "04"),
-        (Reason::MapRequest { version, piece: 0x0102 }, "05 02000000000a00000007 0102"),
+        (
+            Reason::MapRequest { version, piece: 0x0102, room_bytes: 3 },
+            "05 02000000000a00000007 0102 0003 000000",
+        ),
         (Reason::Pause { max_ms: 500 }, "06 01f4"),
         (Reason::Resume, "07"),
         (Reason::Alive, "09"),
         (Reason::Printf { text: "hé".to_owned() }, "08 0003 68c3a9"),
         (Reason::AddressConflict { places }, "0a 02 00000102 03 00 00000001 04 01 000000000000feed"),
+        (Reason::Hello, "0b"),
     ] {
         let way_back = Route::from_iter([Element::Relative(-3), Element::Absolute(7)]);
         let way_there = Route::from_iter([Element::Absolute(9)]);
         let scout = Scout { id: 1, info: sample_info(), way_back, way_there, reason };
-        assert_golden(&Message::Scout(scout), &format!("02 00000001 INFO 03 bdc007 02 c009 {golden}"));
+        assert_golden(&Message::Scout(scout), &format!("02 00000001 INFO 03 bdc007 02 c009 ROOM {golden}"));
     }
 }
 
@@ -200,14 +215,15 @@ fn replies_have_their_golden_bytes() {
         (Answer::Tree, "03"),
         (Answer::Verify, "04"),
         (
-            Answer::MapRequest { version, piece: 1, pieces: 2, bytes: vec![0xab, 0xcd] },
-            "05 02000000000a00000007 0001 0002 0002 abcd",
+            Answer::MapRequest { version, piece: 1, pieces: 2, needs_bytes: 3, bytes: vec![0xab, 0xcd] },
+            "05 02000000000a00000007 0001 0002 0003 0002 abcd",
         ),
         (Answer::Pause, "06"),
         (Answer::Resume, "07"),
         (Answer::Alive, "09"),
         (Answer::Printf, "08"),
         (Answer::AddressConflict, "0a"),
+        (Answer::Hello, "0b"),
     ] {
         let reply = Reply { id: 2, to: Mac([2, 0, 0, 0, 0, 1]), info: sample_info(), answer };
         assert_golden(&Message::Reply(reply), &format!("03 00000002 020000000001 INFO {golden}"));
@@ -221,8 +237,8 @@ fn messages_are_small() {
             .encode()
             .len()
     };
-    assert_eq!(probe(ProbeKind::Loopback), 46);
-    assert_eq!(probe(ProbeKind::Identify), 46 + crate::wire::STAMP_BYTES);
+    assert_eq!(probe(ProbeKind::Loopback), 54);
+    assert_eq!(probe(ProbeKind::Identify), 54 + crate::wire::STAMP_BYTES);
     let mut info = Vec::new();
     sample_info().write(&mut info);
     assert_eq!(info.len(), Info::BYTES);
@@ -258,7 +274,7 @@ fn fields_that_make_no_sense_are_refused() {
     assert!(Message::decode(&framed(&good)).is_ok());
     let last = good.len() - 1;
     // Message, state, flags, answer; then a version without counter.
-    for (at, value) in [(0, 0), (0, 4), (11 + 12, 7), (11 + 25, 16), (last, 9)] {
+    for (at, value) in [(0, 0), (0, 4), (11 + 12, 7), (11 + 25, 16), (last, 99)] {
         let mut bad = good.clone();
         bad[at] = value;
         assert_eq!(Message::decode(&framed(&bad)), Err(FrameError::Malformed), "byte {at}");

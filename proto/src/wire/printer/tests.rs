@@ -1,7 +1,7 @@
 use super::*;
 use crate::Mac;
 use crate::map::{MapVersion, Place, Rank};
-use crate::wire::{AgentState, frame};
+use crate::wire::{AgentState, Key, Seal, frame};
 
 fn info() -> Info {
     Info {
@@ -33,12 +33,12 @@ fn probes_are_shown() {
     let route = [Element::Relative(3), Element::Absolute(7), Element::Identify];
     assert_eq!(
         printed(&route, &probe(ProbeKind::Loopback)),
-        format!("3,@7,? > probe loopback #10 there 1 left 2 {FROM}, 47 bytes")
+        format!("3,@7,? > probe loopback #10 there 1 left 2 {FROM}, 55 bytes")
     );
     let mut frame = probe(ProbeKind::Identify);
     assert_eq!(
         printed(&[], &frame),
-        format!("- > probe identify #10 there 1 left 2 {FROM}, unstamped, 93 bytes")
+        format!("- > probe identify #10 there 1 left 2 {FROM}, unstamped, 101 bytes")
     );
     let mut carrier = [0; 32];
     carrier[0] = 0b110;
@@ -47,13 +47,15 @@ fn probes_are_shown() {
         printed(&[], &frame),
         format!(
             "- > probe identify #10 there 1 left 2 {FROM}, stamp 0x000000000000feed ports 16 arrival 2 carrier \
-             1,2, 93 bytes"
+             1,2, 101 bytes"
         )
     );
     frame[frame::HEADER_BYTES] ^= 1;
     assert_eq!(
         printed(&[], &frame),
-        format!("- > probe identify #10 there 1 left 2 {FROM}, [stamp: the CRC-32 does not match], 93 bytes")
+        format!(
+            "- > probe identify #10 there 1 left 2 {FROM}, [stamp: the CRC-32 does not match], 101 bytes"
+        )
     );
 }
 
@@ -71,16 +73,20 @@ fn scouts_are_shown() {
         ),
         (Reason::Tree { version: version(), level: 3 }, "tree 02:00:00:00:00:0a/7 level 3"),
         (Reason::Verify, "verify"),
-        (Reason::MapRequest { version: version(), piece: 5 }, "map-request 02:00:00:00:00:0a/7 piece 5"),
+        (
+            Reason::MapRequest { version: version(), piece: 5, room_bytes: 9 },
+            "map-request 02:00:00:00:00:0a/7 piece 5 room 9",
+        ),
+        (Reason::Hello, "hello"),
+        (Reason::Alive, "alive"),
         (Reason::Pause { max_ms: 9 }, "pause 9 ms"),
         (Reason::Resume, "resume"),
-        (Reason::Alive, "alive"),
         (Reason::Printf { text: "a\n\u{7}b".to_owned() }, "printf \"a\\n\\u{7}b\""),
         (
             Reason::AddressConflict {
                 places: vec![Place { at: PortRef { xbar: 1, port: 2 }, tag: Some(7) }],
             },
-            "address-conflict, port 2 of xbar 1 (tag 0000000000000007)",
+            "address-conflict, port 2 of xbar 0000000000000007",
         ),
     ] {
         let way_there = Route::from_iter([Element::Absolute(9)]);
@@ -95,13 +101,14 @@ fn scouts_are_shown() {
 fn replies_are_shown_with_all_flags() {
     let flags = InfoFlags { subtree_complete: true, network_complete: true, printeur: true, contested: true };
     let info = Info { version: version(), pieces: 3, flags, ..info() };
-    let answer = Answer::MapRequest { version: version(), piece: 1, pieces: 3, bytes: vec![0; 20] };
+    let answer =
+        Answer::MapRequest { version: version(), piece: 1, pieces: 3, needs_bytes: 20, bytes: vec![0; 20] };
     let reply = Reply { id: 1, to: Mac([2, 0, 0, 0, 0, 1]), info, answer };
     assert_eq!(
         printed(&[], &Message::Reply(reply).encode()),
-        "- > reply map-request 02:00:00:00:00:0a/7 piece 1 of 3 length 20 #1 to 02:00:00:00:00:01 from \
+        "- > reply map-request 02:00:00:00:00:0a/7 piece 1 of 3 length 20 of 20 #1 to 02:00:00:00:00:01 from \
          02:00:00:00:00:09 level 1 type 4 session 5e551011 passive map 02:00:00:00:00:0a/7 pieces 3 \
-         subtree-complete network-complete printeur contested, 86 bytes"
+         subtree-complete network-complete printeur contested, 88 bytes"
     );
 }
 
@@ -158,15 +165,18 @@ fn what_is_malformed_is_shown_as_such() {
 
 #[test]
 fn a_trailer_is_shown() {
-    let auth = frame::AuthTrailer { key_id: 1, sequence: 2, tag: [0xab; 20] };
-    let frame = frame::build(FrameKind::Mapper, false, Some(&auth), |_| {});
-    assert_eq!(
-        printed(&[], &frame),
-        format!(
-            "- > mapper [the message is malformed] no bytes, key 1 sequence 2 tag {}, 44 bytes",
-            "ab".repeat(20)
-        )
-    );
+    let key = Key::new(1, [7; 32]);
+    for (answers, shown) in [(0, ""), (3, " answers 0000000000000003")] {
+        let seal = Seal { key: &key, sequence: 2, answers };
+        let frame = frame::build(FrameKind::Mapper, false, Some(seal), |_| {});
+        assert_eq!(
+            printed(&[], &frame),
+            format!(
+                "- > mapper [the message is malformed] no bytes, key 1 sequence 0000000000000002{shown}, \
+                 52 bytes"
+            )
+        );
+    }
 }
 
 #[test]

@@ -1,0 +1,78 @@
+//! What comes in: checked, counted, and told apart.
+
+use super::event::Event;
+use super::guard::Admission;
+use super::machine::Agent;
+use super::probed::turns_here;
+use crate::Instant;
+use crate::wire::{Answer, Frame, FrameError, Message, Reply, Route, Stamp, split_route};
+
+impl Agent {
+    /// Takes a frame: all behind the link's own header.
+    pub(super) fn accept(&mut self, now: Instant, payload: &[u8]) -> Result<(), FrameError> {
+        let (left, bytes) = split_route(payload)?;
+        let frame = Frame::parse(bytes)?;
+        let auth = self.check_trailer(&frame)?;
+        let (message, stamp) = Message::read_frame(&frame)?;
+        if self.is_astray(&message, &left) {
+            self.dropped.unstripped_route += 1;
+            return Ok(());
+        }
+        match self.admit(now, (&frame, auth), &message, &left)? {
+            Admission::Handle => self.take(now, message, &left, stamp.as_ref()),
+            Admission::HandleThen(parked) => {
+                self.take(now, message, &left, stamp.as_ref());
+                for parked in parked {
+                    self.turn_to_parked(parked.sequence);
+                    self.take(now, parked.message, &parked.left, None);
+                }
+            }
+            Admission::Hold => {}
+        }
+        Ok(())
+    }
+
+    /// Whether a message has not come to where it was sent: its route is not used up, or not up to
+    /// its turn.
+    fn is_astray(&self, message: &Message, left: &Route) -> bool {
+        match message {
+            Message::Probe(probe) if self.is_own(&probe.info) => false,
+            Message::Probe(probe) => !turns_here(probe, left),
+            Message::Scout(_) | Message::Reply(_) => !left.is_empty(),
+        }
+    }
+
+    fn take(&mut self, now: Instant, message: Message, left: &Route, stamp: Option<&Stamp>) {
+        match message {
+            Message::Probe(probe) if probe.info.rank.mac == self.settings.mac => {
+                self.own_probe(now, &probe, left, stamp);
+            }
+            Message::Probe(probe) => self.foreign_probe(now, &probe, left),
+            Message::Scout(scout) => self.scout(now, scout),
+            // It has proved its sender's session, which is all that was asked.
+            Message::Reply(Reply { answer: Answer::Hello, .. }) if self.guard.is_some() => {}
+            Message::Reply(reply) => self.reply(now, reply),
+        }
+    }
+
+    /// Counts a frame that cannot be used, and says so.
+    pub(super) fn drop_frame(&mut self, error: FrameError) {
+        let counter = match error {
+            FrameError::Truncated => &mut self.dropped.truncated,
+            FrameError::Oversized => &mut self.dropped.oversized,
+            FrameError::BadCrc => &mut self.dropped.bad_crc,
+            FrameError::BadRoute => &mut self.dropped.unstripped_route,
+            FrameError::UnknownVersion(_) => &mut self.dropped.unknown_version,
+            FrameError::UnknownKind(_) => &mut self.dropped.unknown_kind,
+            FrameError::Malformed => &mut self.dropped.malformed,
+            FrameError::UnexpectedTag(_) => &mut self.dropped.unexpected_tag,
+            FrameError::NoTag => &mut self.dropped.no_tag,
+            FrameError::UnknownKey(_) => &mut self.dropped.unknown_key,
+            FrameError::BadTag(_) => &mut self.dropped.bad_tag,
+            FrameError::Replayed => &mut self.dropped.replayed,
+            FrameError::RateLimited => &mut self.dropped.rate_limited,
+        };
+        *counter += 1;
+        self.event(Event::Dropped { error });
+    }
+}

@@ -1,0 +1,185 @@
+//! Other agents whose present session is proved, and what was heard of them.
+//!
+//! Only who answered a frame of this agent just now gets in, so that recordings cannot fill the
+//! table; beyond its bound the one that was heard least recently goes, and is asked again.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::window::Window;
+use crate::Mac;
+
+/// Most sessions that are known to be over, for each address.
+const STALE: usize = 16;
+
+/// What is known of a frame before its tag is checked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Standing {
+    /// Of a proved session, and not heard yet.
+    Fresh,
+    /// Heard already, too old, or of a session that is over.
+    Stale,
+    /// Nobody can say.
+    Unproved,
+}
+
+#[derive(Debug)]
+struct Peer {
+    session: u32,
+    /// The frame of this agent by whose answer the session was proved last.
+    proved_by: u64,
+    window: Window,
+    /// Sessions that are over, newest last.
+    stale: VecDeque<u32>,
+    last_use: u64,
+}
+
+/// All proved sessions, by address.
+#[derive(Debug)]
+pub(super) struct Peers {
+    by_mac: BTreeMap<Mac, Peer>,
+    by_use: BTreeMap<u64, Mac>,
+    uses: u64,
+    limit: usize,
+}
+
+impl Peers {
+    /// Room for this many.
+    pub(super) const fn new(limit: usize) -> Self {
+        Self { by_mac: BTreeMap::new(), by_use: BTreeMap::new(), uses: 0, limit }
+    }
+
+    /// Where a frame of this session and number stands.
+    pub(super) fn standing(&self, mac: Mac, session: u32, sequence: u64) -> Standing {
+        match self.by_mac.get(&mac) {
+            Some(peer) if peer.session == session && peer.window.is_fresh(sequence) => Standing::Fresh,
+            Some(peer) if peer.session == session || peer.stale.contains(&session) => Standing::Stale,
+            _ => Standing::Unproved,
+        }
+    }
+
+    /// Notes a frame of a proved session whose tag is right.
+    pub(super) fn note(&mut self, mac: Mac, sequence: u64) {
+        if let Some(peer) = self.by_mac.get_mut(&mac) {
+            peer.window.note(sequence);
+            self.used(mac);
+        }
+    }
+
+    /// The address answered frame `answers` of this agent just now, in this session: so this
+    /// session is the present one. False if a later answer has shown another one.
+    pub(super) fn prove(&mut self, mac: Mac, session: u32, sequence: u64, answers: u64) -> bool {
+        match self.by_mac.get_mut(&mac) {
+            Some(peer) if peer.session == session => {
+                peer.window.note(sequence);
+                peer.proved_by = peer.proved_by.max(answers);
+            }
+            Some(peer) if peer.proved_by >= answers => return false,
+            Some(peer) => {
+                // The former session may be that of a second host with this address, and is not
+                // called stale for that.
+                peer.session = session;
+                peer.proved_by = answers;
+                peer.window = Window::after(sequence);
+                peer.stale.retain(|stale| *stale != session);
+            }
+            None => {
+                self.make_room();
+                let (window, stale) = (Window::after(sequence), VecDeque::new());
+                let peer = Peer { session, proved_by: answers, window, stale, last_use: 0 };
+                self.by_mac.insert(mac, peer);
+            }
+        }
+        self.used(mac);
+        true
+    }
+
+    /// A session of this address was asked for, and another one has answered.
+    pub(super) fn call_stale(&mut self, mac: Mac, session: u32) {
+        let Some(peer) = self.by_mac.get_mut(&mac) else { return };
+        if peer.session == session || peer.stale.contains(&session) {
+            return;
+        }
+        if peer.stale.len() >= STALE {
+            peer.stale.pop_front();
+        }
+        peer.stale.push_back(session);
+    }
+
+    fn used(&mut self, mac: Mac) {
+        let Some(peer) = self.by_mac.get_mut(&mac) else { return };
+        self.by_use.remove(&peer.last_use);
+        self.uses += 1;
+        peer.last_use = self.uses;
+        self.by_use.insert(self.uses, mac);
+    }
+
+    fn make_room(&mut self) {
+        while self.by_mac.len() >= self.limit {
+            let Some((_, mac)) = self.by_use.pop_first() else { return };
+            self.by_mac.remove(&mac);
+        }
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.by_mac.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOST: Mac = Mac([2, 0, 0, 0, 0, 1]);
+
+    #[test]
+    fn a_session_is_believed_from_its_proof_on() {
+        let mut peers = Peers::new(4);
+        assert_eq!(peers.standing(HOST, 1, 100), Standing::Unproved);
+        assert!(peers.prove(HOST, 1, 100, 7));
+        assert_eq!(peers.standing(HOST, 1, 100), Standing::Stale, "the answer itself");
+        assert_eq!(peers.standing(HOST, 1, 99), Standing::Stale, "sent before the proof");
+        assert_eq!(peers.standing(HOST, 1, 101), Standing::Fresh);
+        peers.note(HOST, 101);
+        assert_eq!(peers.standing(HOST, 1, 101), Standing::Stale);
+        assert_eq!(peers.standing(HOST, 2, 500), Standing::Unproved);
+    }
+
+    #[test]
+    fn a_late_answer_of_a_former_session_changes_nothing() {
+        let mut peers = Peers::new(4);
+        assert!(peers.prove(HOST, 1, 100, 7));
+        assert!(peers.prove(HOST, 2, 5, 9));
+        assert!(!peers.prove(HOST, 1, 200, 8));
+        assert_eq!(peers.standing(HOST, 2, 6), Standing::Fresh);
+    }
+
+    #[test]
+    fn a_session_that_is_over_is_not_asked_for_again() {
+        let mut peers = Peers::new(4);
+        assert!(peers.prove(HOST, 2, 5, 9));
+        peers.call_stale(HOST, 1);
+        peers.call_stale(HOST, 2);
+        assert_eq!(peers.standing(HOST, 1, 1000), Standing::Stale);
+        assert_eq!(peers.standing(HOST, 2, 6), Standing::Fresh, "the proved one is never stale");
+        for session in 10..10 + STALE as u32 {
+            peers.call_stale(HOST, session);
+        }
+        assert_eq!(peers.standing(HOST, 1, 1000), Standing::Unproved, "the oldest is forgotten");
+    }
+
+    #[test]
+    fn the_one_heard_least_recently_makes_way() {
+        let mut peers = Peers::new(3);
+        let host = Mac::from_position;
+        for nth in 0..3 {
+            assert!(peers.prove(host(nth), 1, 10, 1));
+        }
+        peers.note(host(0), 11);
+        assert!(peers.prove(host(3), 1, 10, 1));
+        assert_eq!(peers.len(), 3);
+        assert_eq!(peers.standing(host(1), 1, 99), Standing::Unproved);
+        assert_eq!(peers.standing(host(0), 1, 12), Standing::Fresh);
+        assert_eq!(peers.by_use.len(), 3);
+    }
+}

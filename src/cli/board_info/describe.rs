@@ -1,0 +1,195 @@
+//! Boards as text that a person reads at a glance.
+
+use std::fmt::{self, Write as _};
+
+use crate::daemon::status::{Board, DeadCable, Mismatch};
+
+/// One line with the state as its last word, then what else there is to know, indented.
+pub(super) fn describe_board(board: &Board) -> String {
+    let mut text = String::new();
+    // Writing to a String does not fail.
+    let _infallible = write_board(&mut text, board);
+    text
+}
+
+fn write_board(text: &mut String, board: &Board) -> fmt::Result {
+    if let Some(why) = &board.no_answer {
+        writeln!(text, "unit {}: down", board.unit)?;
+        return writeln!(text, "  {why}");
+    }
+    let Board { unit, level, state, .. } = board;
+    let interface = board.interface.as_deref().unwrap_or("unknown");
+    let mac = board.mac.as_deref().unwrap_or("unknown");
+    writeln!(text, "unit {unit}: {interface} {mac} level {level}: {state}")?;
+    writeln!(text, "  {}", verdict(board))?;
+    write_troubles(text, board, interface)?;
+    if let Some(version) = &board.map_version {
+        let Board { hosts, xbars, cables, routes, .. } = board;
+        writeln!(
+            text,
+            "  map {}/{}: {hosts} hosts, {xbars} xbars, {cables} cables between xbars; {routes} routes",
+            version.mac, version.counter
+        )?;
+    }
+    if let Some(leader) = &board.leader {
+        let children = if board.children.is_empty() { "none".to_owned() } else { board.children.join(" ") };
+        let parent = board.parent.as_deref().unwrap_or("none");
+        writeln!(text, "  global mapper {leader}, parent {parent}, children {children}")?;
+    }
+    if let Some(tap) = &board.tap {
+        writeln!(text, "  IP over the fabric by {}, MTU {}", tap.name, tap.mtu)?;
+    }
+    Ok(())
+}
+
+/// What went over the interface; it changes all the time.
+pub(super) fn describe_frames(board: &Board) -> String {
+    let frames = &board.counters.frames;
+    match board.no_answer {
+        Some(_) => String::new(),
+        None => format!(
+            "  {} frames received, {} sent, {} could not be sent\n",
+            frames.received, frames.sent, frames.unsent
+        ),
+    }
+}
+
+/// Whether the network can be used, and if not, what is missing.
+fn verdict(board: &Board) -> String {
+    let why = match board.state.as_str() {
+        "configured" if !board.unreachable.is_empty() => "hosts do not answer as they should",
+        "configured" if !board.network_configured => {
+            "this board is, but the global mapper has not heard that all others are"
+        }
+        "configured" if !board.dead_cables.is_empty() => {
+            "cables of the map are dead, and routes lead around them"
+        }
+        "configured" => return "Network is fully configured.".to_owned(),
+        "starting" if board.level == 0 => "this board never maps (level 0), and no mapper has come forward",
+        "starting" => "this board has just begun",
+        "mapping" => "this board explores the fabric",
+        "passive" => "this board waits for the map of the global mapper",
+        "fetching" => "this board collects the map from its parent",
+        "routing" if board.routing_failure.is_some() => "there are no routes for the map",
+        "routing" => "this board computes its routes",
+        "isolated" => "no other host was found; do their agents run, and the crossbars between?",
+        _ => "this board has no routes for a valid map",
+    };
+    format!("Network is not fully configured: {why}.")
+}
+
+/// Who is missing and why, and what may be the cause.
+fn write_troubles(text: &mut String, board: &Board, interface: &str) -> fmt::Result {
+    if !board.carrier {
+        writeln!(text, "  interface {interface} has no carrier: is it up, and the cable plugged in?")?;
+    }
+    if let Some(why) = &board.routing_failure {
+        writeln!(text, "  routing failed: {why}")?;
+    }
+    for host in &board.unreachable {
+        writeln!(text, "  host {}: {}", host.mac, host.why)?;
+    }
+    for cable in &board.dead_cables {
+        writeln!(text, "  {}", describe_cable(cable))?;
+    }
+    if !board.network_configured {
+        for mismatch in board.counters.dropped.mismatches() {
+            let Mismatch { frames, what, fix, .. } = mismatch;
+            writeln!(text, "  dropped {frames} {what}: {fix}")?;
+        }
+    }
+    Ok(())
+}
+
+fn describe_cable(cable: &DeadCable) -> String {
+    let DeadCable { xbar, tag, port, since_ms, why } = cable;
+    let xbar = tag.as_ref().map_or_else(|| format!("number {xbar} of the map"), Clone::clone);
+    format!("the cable at port {port} of xbar {xbar} has been dead for {} s: {why}", since_ms / 1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::daemon::status::Reason;
+
+    fn configured() -> Board {
+        Board {
+            interface: Some("eth1".to_owned()),
+            mac: Some("02:00:00:00:00:01".to_owned()),
+            level: 1,
+            state: "configured".to_owned(),
+            configured: true,
+            network_configured: true,
+            carrier: true,
+            no_answer: None,
+            ..Board::silent(0, String::new())
+        }
+    }
+
+    fn reason() -> Reason {
+        Reason { mac: "02:00:00:00:00:09".to_owned(), why: "runs no agent".to_owned() }
+    }
+
+    #[test]
+    fn the_network_is_fully_configured_only_when_it_is() {
+        let full = "Network is fully configured.";
+        assert!(describe_board(&configured()).contains(full));
+        let in_state = |state: &str| Board { configured: false, state: state.to_owned(), ..configured() };
+        for board in [
+            Board { network_configured: false, ..configured() },
+            Board { unreachable: vec![reason()], ..configured() },
+            Board { dead_cables: vec![DeadCable::default()], ..configured() },
+            in_state("starting"),
+            in_state("mapping"),
+            in_state("passive"),
+            in_state("fetching"),
+            in_state("routing"),
+            in_state("isolated"),
+            Board::silent(0, "it is stopped".to_owned()),
+        ] {
+            let text = describe_board(&board);
+            assert!(!text.contains(full), "{text}");
+            assert!(
+                text.contains("Network is not fully configured: ") || board.no_answer.is_some(),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn who_is_missing_is_named_with_the_reason() {
+        let text = describe_board(&Board { unreachable: vec![reason()], ..configured() });
+        assert!(text.contains("02:00:00:00:00:09: runs no agent"), "{text}");
+    }
+
+    #[test]
+    fn the_first_line_of_a_board_ends_with_its_state() {
+        for (board, state) in [(configured(), "configured"), (Board::silent(3, String::new()), "down")] {
+            let text = describe_board(&board);
+            assert_eq!(text.lines().next().unwrap().split(' ').next_back(), Some(state));
+        }
+    }
+
+    #[test]
+    fn what_stands_in_the_way_is_said() {
+        let mut board = Board { network_configured: false, carrier: false, ..configured() };
+        board.counters.dropped.unknown_version = 3;
+        board.routing_failure = Some("too long".to_owned());
+        board.dead_cables = vec![DeadCable {
+            tag: Some("000000000000000a".to_owned()),
+            port: 3,
+            since_ms: 2500,
+            why: "carrier lost".to_owned(),
+            ..DeadCable::default()
+        }];
+        let text = describe_board(&board);
+        for wanted in [
+            "eth1 has no carrier",
+            "routing failed: too long",
+            "the cable at port 3 of xbar 000000000000000a has been dead for 2 s: carrier lost",
+            "3 frames of another version of the protocol",
+        ] {
+            assert!(text.contains(wanted), "{wanted}\n{text}");
+        }
+    }
+}

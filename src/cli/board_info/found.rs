@@ -1,0 +1,150 @@
+//! What the status sockets said.
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::Args;
+use super::describe::{describe_board, describe_frames};
+use crate::cli::error_chain;
+use crate::daemon::status::{Board, Counters, StatusSocketError, ask, units};
+
+/// An agent that says nothing for so long is taken for stuck.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The least time given to agents to answer, however little is left to wait.
+const LEAST_PATIENCE: Duration = Duration::from_millis(100);
+
+/// `mapper.board-info/1`.
+#[derive(Serialize)]
+pub(super) struct Output<'a> {
+    schema: &'static str,
+    boards: &'a [Board],
+}
+
+/// What the status sockets said.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Found {
+    boards: Vec<Board>,
+    /// Places asked where no agent has a socket, in words.
+    missing: Vec<String>,
+}
+
+impl Found {
+    /// Asks all agents at once, and gives them together the time that is `left`, or less.
+    pub(super) fn ask(args: &Args, left: Duration) -> Result<Self, StatusSocketError> {
+        let mut missing = Vec::new();
+        let mut questions = Vec::new();
+        for run_dir in &args.run_dirs {
+            let asked = if args.units.is_empty() { units(run_dir)? } else { args.units.clone() };
+            if asked.is_empty() {
+                missing.push(format!("no agent has a status socket in {}", run_dir.display()));
+            }
+            for unit in asked {
+                match ask(run_dir, unit).transpose() {
+                    Some(question) => questions.push((unit, question)),
+                    None => missing.push(format!(
+                        "no agent of unit {unit} has a status socket in {}",
+                        run_dir.display()
+                    )),
+                }
+            }
+        }
+        let deadline = Instant::now() + left.clamp(LEAST_PATIENCE, PATIENCE);
+        let boards = questions.into_iter().map(|(unit, question)| {
+            let answer = question.and_then(|question| question.answer(deadline));
+            answer.unwrap_or_else(|error| Board::silent(unit, error_chain(&error)))
+        });
+        Ok(Self { boards: boards.collect(), missing })
+    }
+
+    pub(super) fn all_configured(&self) -> bool {
+        self.missing.is_empty() && self.boards.iter().all(|board| board.configured)
+    }
+
+    /// Without what changes all the time: counters and times.
+    pub(super) fn steady(mut self) -> Self {
+        for board in &mut self.boards {
+            board.counters = Counters::default();
+            board.uptime_ms = 0;
+            for cable in &mut board.dead_cables {
+                cable.since_ms = 0;
+            }
+        }
+        self
+    }
+
+    pub(super) fn to_json(&self) -> Output<'_> {
+        Output { schema: "mapper.board-info/1", boards: &self.boards }
+    }
+
+    pub(super) fn describe(&self) -> String {
+        self.describe_with(|board| describe_board(board) + &describe_frames(board))
+    }
+
+    /// As [`Self::describe`], without what changes all the time.
+    pub(super) fn describe_without_frames(&self) -> String {
+        self.describe_with(describe_board)
+    }
+
+    fn describe_with(&self, describe: impl Fn(&Board) -> String) -> String {
+        let mut text: String = self.boards.iter().map(describe).collect();
+        for place in &self.missing {
+            text.push_str(place);
+            text.push('\n');
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    fn silent(unit: u8) -> Board {
+        Board::silent(unit, "it is stopped".to_owned())
+    }
+
+    fn configured() -> Board {
+        Board { configured: true, no_answer: None, ..silent(0) }
+    }
+
+    #[test]
+    fn who_does_not_answer_is_shown_with_the_reason_and_hides_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let _stuck = UnixListener::bind(dir.path().join("0.sock")).unwrap();
+        drop(UnixListener::bind(dir.path().join("7.sock")).unwrap());
+        let args = Args {
+            units: Vec::new(),
+            all: false,
+            run_dirs: vec![dir.path().to_owned()],
+            wait: None,
+            watch: false,
+        };
+        let found = Found::ask(&args, Duration::ZERO).unwrap();
+        assert!(!found.all_configured());
+        let json = serde_json::to_value(&found.boards).unwrap();
+        for (board, unit, why) in [(&json[0], 0, "does not answer"), (&json[1], 7, "runs no more")] {
+            assert_eq!((&board["unit"], &board["state"]), (&unit.into(), &"starting".into()));
+            assert!(board["mac"].is_null());
+            assert!(board["no_answer"].as_str().unwrap().contains(why), "{board}");
+        }
+    }
+
+    #[test]
+    fn nothing_there_is_not_configured() {
+        let found = Found { boards: Vec::new(), missing: vec!["no agent".to_owned()] };
+        assert!(!found.all_configured());
+        assert!(Found { boards: vec![configured()], missing: Vec::new() }.all_configured());
+        assert!(!Found { boards: vec![configured(), silent(1)], missing: Vec::new() }.all_configured());
+    }
+
+    #[test]
+    fn counters_and_times_are_no_change_to_a_watcher() {
+        let mut later = Board { uptime_ms: 5, ..configured() };
+        later.counters.frames.received = 7;
+        let found = |board| Found { boards: vec![board], missing: Vec::new() }.steady();
+        assert_eq!(found(configured()), found(later));
+        assert_ne!(found(configured()), found(silent(0)));
+    }
+}

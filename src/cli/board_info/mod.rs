@@ -1,0 +1,92 @@
+//! `mapper board-info`.
+
+mod describe;
+mod found;
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{CliError, Format, output};
+use crate::daemon::options::default_run_dir;
+use found::Found;
+
+/// The exit status when `--wait` runs out of time.
+const TIMED_OUT: u8 = 4;
+/// How often the agents are asked while waiting.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// How often they are asked while watching.
+const WATCH_INTERVAL: Duration = Duration::from_secs(1);
+/// What makes a terminal blank, with the cursor at its top.
+const CLEAR: &str = "\x1b[H\x1b[2J";
+
+/// Options of `mapper board-info`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Ask only this board. May be repeated.
+    #[arg(short = 'b', short_alias = 'B', long = "unit", value_name = "BOARD")]
+    units: Vec<u8>,
+    /// Ask every board and crossbar of this machine.
+    #[arg(long, conflicts_with = "units")]
+    all: bool,
+    /// Directory of the status sockets. May be repeated. [default: $MAPPER_RUN_DIR, or /run/mapper]
+    #[arg(long = "run-dir", value_name = "DIR")]
+    run_dirs: Vec<PathBuf>,
+    /// Wait until every board asked for is configured; exit status 4 if time runs out.
+    #[arg(long, value_name = "SECONDS")]
+    wait: Option<u64>,
+    /// Keep asking, and show each change until interrupted; with --format json one object a line.
+    #[arg(long, conflicts_with = "wait")]
+    watch: bool,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// In words for the user.
+pub fn run(mut args: Args, format: Format) -> Result<ExitCode, CliError> {
+    if args.run_dirs.is_empty() {
+        args.run_dirs.push(default_run_dir());
+    }
+    if args.watch {
+        return watch(&args, format);
+    }
+    let deadline = args.wait.and_then(|seconds| Instant::now().checked_add(Duration::from_secs(seconds)));
+    // Without a wait, or with one too long for the clock, there is no deadline.
+    let left =
+        || deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
+    let mut found = Found::ask(&args, left())?;
+    while args.wait.is_some() && !found.all_configured() && !left().is_zero() {
+        thread::sleep(POLL_INTERVAL.min(left()));
+        found = Found::ask(&args, left())?;
+    }
+    match format {
+        Format::Json => output::print(&(serde_json::to_string_pretty(&found.to_json())? + "\n"))?,
+        Format::Text => output::print(&found.describe())?,
+    }
+    let timed_out = args.wait.is_some() && !found.all_configured();
+    Ok(if timed_out { ExitCode::from(TIMED_OUT) } else { ExitCode::SUCCESS })
+}
+
+/// Shows the boards again whenever anything but counters and times has changed.
+fn watch(args: &Args, format: Format) -> Result<ExitCode, CliError> {
+    let clear = if std::io::stdout().is_terminal() { CLEAR } else { "" };
+    let mut shown = None;
+    loop {
+        let found = Found::ask(args, Duration::MAX)?;
+        let steady = found.clone().steady();
+        if shown.as_ref() != Some(&steady) {
+            let text = match format {
+                Format::Json => serde_json::to_string(&found.to_json())? + "\n",
+                Format::Text => format!("{clear}{}\n", found.describe_without_frames()),
+            };
+            if !output::print_to_reader(&text)? {
+                return Ok(ExitCode::SUCCESS);
+            }
+            shown = Some(steady);
+        }
+        thread::sleep(WATCH_INTERVAL);
+    }
+}

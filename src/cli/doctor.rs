@@ -1,0 +1,97 @@
+//! `mapper doctor`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use super::{CliError, Format, output};
+use crate::daemon::options::Options;
+use crate::doctor::{self, Check, Outcome, Subject};
+
+/// Options of `mapper doctor`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// An interface that is cabled to the fabric. May be repeated. [default: that of the configuration file]
+    #[arg(long = "interface", value_name = "IF")]
+    interfaces: Vec<String>,
+    /// The configuration file of the agent.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The key file of the agent.
+    #[arg(long, value_name = "PATH")]
+    key_file: Option<PathBuf>,
+    /// The agent is to make a tap interface of this name.
+    #[arg(long, value_name = "NAME")]
+    tap: Option<String>,
+    /// Directory of the status sockets.
+    #[arg(long, value_name = "DIR")]
+    run_dir: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Output<'a> {
+    schema: &'static str,
+    checks: &'a [Check],
+}
+
+/// Runs it. The exit status is 1 if a check failed.
+///
+/// # Errors
+/// In words for the user.
+pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
+    let Args { interfaces, config, key_file, tap, run_dir } = args;
+    let options = Options { key_file, tap, run_dir, ..Options::default() };
+    let checks = doctor::examine(&Subject { interfaces, options, file: config });
+    match format {
+        Format::Json => {
+            let answer = Output { schema: "mapper.doctor/1", checks: &checks };
+            output::print(&(serde_json::to_string_pretty(&answer)? + "\n"))?;
+        }
+        Format::Text => output::print(&describe(&checks))?,
+    }
+    let failed = checks.iter().any(|check| check.status == Outcome::Failed);
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// A line a check, and below it what to do.
+fn describe(checks: &[Check]) -> String {
+    let mut text = String::new();
+    for check in checks {
+        let status = match check.status {
+            Outcome::Ok => "ok",
+            Outcome::Warning => "warning",
+            Outcome::Failed => "FAILED",
+        };
+        let interface = check.interface.as_ref().map(|name| format!("{name} ")).unwrap_or_default();
+        text.push_str(&format!("{status:<8} {interface}{}: {}\n", check.name, check.what));
+        if let Some(fix) = &check.fix {
+            text.push_str(&format!("         to do: {fix}\n"));
+        }
+    }
+    let count = |status| checks.iter().filter(|check| check.status == status).count();
+    match (count(Outcome::Failed), count(Outcome::Warning)) {
+        (0, 0) => text.push_str("All is well.\n"),
+        (failed, warnings) => text.push_str(&format!("{failed} failed, {warnings} to look at.\n")),
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_check_is_a_line_with_what_to_do_below() {
+        let check = Check {
+            name: "carrier",
+            interface: Some("eth1".to_owned()),
+            status: Outcome::Failed,
+            what: "there is none".to_owned(),
+            fix: Some("plug the cable in".to_owned()),
+        };
+        let expected = "FAILED   eth1 carrier: there is none\n         to do: plug the cable in\n1 failed, 0 to look at.\n";
+        assert_eq!(describe(&[check]), expected);
+        assert_eq!(describe(&[]), "All is well.\n");
+    }
+}

@@ -1,0 +1,131 @@
+//! Users' frames: from the tap interface to the fabric and back.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mapper_proto::agent::{Agent, PathId};
+use mapper_proto::map::PortRef;
+use mapper_proto::wire::FrameKind;
+use mapper_proto::{Instant, Mac};
+use tracing::{debug, info};
+
+use super::random_seed;
+use crate::daemon::DaemonError;
+use crate::daemon::options::Config;
+use crate::daemon::routes::RouteTable;
+use crate::daemon::status;
+use crate::data::{DataPath, DeadPort, tap_mtu};
+use crate::link::Link;
+use crate::link::tap::Tap;
+
+/// How often the agent is told which paths are in use: well before it forgets them.
+const WATCH_INTERVAL: Duration = Duration::from_millis(400);
+
+/// The host's Ethernet interface over the fabric.
+pub(super) struct UserData {
+    tap: Tap,
+    mtu: u32,
+    path: DataPath,
+    /// When the agent is told next which paths are in use; `None` while none is.
+    watch_at: Option<Instant>,
+    /// How many were in use when it was told last.
+    watched: u64,
+}
+
+impl UserData {
+    /// Makes the tap interface, if one is wanted, for the host with this address and a link of this
+    /// MTU.
+    ///
+    /// # Errors
+    /// If it cannot be made, or too little of a frame is left for IP.
+    pub(super) fn open(config: &Config, mac: Mac, link_mtu: u32) -> Result<Option<Self>, DaemonError> {
+        let Some(name) = &config.tap else { return Ok(None) };
+        let mtu = tap_mtu(link_mtu, config.settings.max_hops as u8)?;
+        let tap = Tap::create(name, mac, mtu)?;
+        let secret = random_seed().map_err(DaemonError::Runtime)?;
+        info!(tap = name, mtu, "the tap interface is up");
+        let path = DataPath::new(mac, link_mtu, secret);
+        Ok(Some(Self { tap, mtu, path, watch_at: None, watched: 0 }))
+    }
+
+    /// Puts routes to use.
+    pub(super) fn install(&mut self, table: Arc<RouteTable>) {
+        self.path.install(table);
+    }
+
+    /// Waits for a frame of the user, and puts it into `buffer`; returns how long it is.
+    pub(super) async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.tap.read(buffer).await
+    }
+
+    /// Sends the first `bytes` of `buffer`, and more frames of the user, at most `burst` in all.
+    pub(super) fn send_from(
+        &mut self,
+        now: Instant,
+        link: &Link,
+        (buffer, mut bytes): (&mut [u8], usize),
+        burst: usize,
+    ) {
+        for _ in 0..burst {
+            self.path.outbound(now, &buffer[..bytes], &mut |route, frame| link.queue(route, frame));
+            match self.tap.try_read(buffer) {
+                Ok(more) => bytes = more,
+                Err(_) => break,
+            }
+        }
+        link.flush();
+        if self.path.routes_in_use() > self.watched {
+            // A path that comes into use is watched at once.
+            self.watch_at = Some(now);
+        }
+    }
+
+    /// Takes a frame off the fabric, if it is one of users' data or about one. Returns whether it
+    /// was, and the dead port that it tells of.
+    pub(super) fn receive(&mut self, now: Instant, link: &Link, frame: &[u8]) -> (bool, Option<DeadPort>) {
+        match FrameKind::of(frame) {
+            Ok(FrameKind::Data) => {
+                if let Ok(user) = self.path.inbound(frame)
+                    && let Err(error) = self.tap.write(user)
+                {
+                    debug!(%error, tap = self.tap.name(), "the kernel does not take a frame");
+                }
+                (true, None)
+            }
+            Ok(FrameKind::Undeliverable) => {
+                let dead = self.path.undeliverable(now, frame, &mut |route, frame| link.send(route, frame));
+                (true, dead)
+            }
+            Ok(FrameKind::Mapper | FrameKind::Unknown(_)) | Err(_) => (false, None),
+        }
+    }
+
+    /// The ports by which a path leaves its xbars, on the map whose routes are in use.
+    pub(super) fn hops(&self, path: PathId) -> Option<Vec<PortRef>> {
+        self.path.path_hops(path).map(|(_, hops)| hops)
+    }
+
+    /// When [`Self::tell_paths`] wants to be called.
+    pub(super) const fn poll_timeout(&self) -> Option<Instant> {
+        self.watch_at
+    }
+
+    /// Tells the agent which paths are in use, if it is time.
+    pub(super) fn tell_paths(&mut self, now: Instant, agent: &mut Agent, limit: usize) {
+        if self.watch_at.is_none_or(|at| now < at) {
+            return;
+        }
+        let paths = self.path.paths_in_use(now, limit);
+        self.watched = paths.len() as u64;
+        self.watch_at = (!paths.is_empty()).then(|| now + WATCH_INTERVAL);
+        for path in paths {
+            agent.watch_path(now, path.id, path.route, path.way_back);
+        }
+    }
+
+    /// What there is to be shown of it.
+    pub(super) fn status(&self) -> status::Tap {
+        status::Tap { name: self.tap.name().to_owned(), mtu: self.mtu, counters: self.path.status() }
+    }
+}

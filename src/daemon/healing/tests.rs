@@ -1,0 +1,252 @@
+//! What a host does about dead cables, told as it happens.
+
+use mapper_proto::Mac;
+use mapper_proto::map::{Cable, Host, Xbar, host_type};
+
+use super::*;
+
+const VERSION: MapVersion = MapVersion { mac: Mac([2, 0, 0, 0, 0, 1]), counter: 7 };
+
+fn port(xbar: u32, port: u8) -> PortRef {
+    PortRef { xbar, port }
+}
+
+fn at_ms(ms: u64) -> Instant {
+    Instant::from_nanos(ms * 1_000_000)
+}
+
+/// A ring of four xbars with the tags 10 to 13, a host at port 1 of each. Port 2 leads to port 3 of
+/// the next.
+fn ring() -> Arc<Map> {
+    let xbar = |xbar: u64| Xbar { ports: 4, tag: Some(10 + xbar), ports_known: true };
+    let host = |xbar| Host {
+        mac: Mac::from_position(xbar),
+        level: 1,
+        host_type: host_type::ETHERNET,
+        at: Some(port(xbar, 1)),
+    };
+    Arc::new(Map {
+        version: VERSION,
+        hosts: (0..4).map(host).collect(),
+        xbars: (0..4).map(xbar).collect(),
+        cables: (0..4).map(|xbar| Cable::new(port(xbar, 2), port((xbar + 1) % 4, 3))).collect(),
+        ..Map::default()
+    })
+}
+
+struct Story {
+    healing: Healing,
+    now: Instant,
+}
+
+impl Story {
+    fn new() -> Self {
+        let mut healing = Healing::new();
+        healing.map_installed(Instant::ZERO, ring());
+        Self { healing, now: Instant::ZERO }
+    }
+
+    /// All that is to be done: whether to repair, and what to tell the agent.
+    fn poll(&mut self) -> (bool, Vec<(PortRef, Cause)>) {
+        let (mut repair, mut told) = (false, Vec::new());
+        while let Some(action) = self.healing.poll(self.now) {
+            match action {
+                Action::Repair { version } => {
+                    assert_eq!(version, VERSION);
+                    assert!(told.is_empty(), "routes first");
+                    assert!(!std::mem::replace(&mut repair, true), "twice at once");
+                }
+                Action::TellAgent { at, cause, .. } => told.push((at, cause)),
+            }
+        }
+        (repair, told)
+    }
+
+    fn dead(&self) -> Vec<PortRef> {
+        self.healing.dead().into_iter().collect()
+    }
+
+    fn pass_ms(&mut self, ms: u64) {
+        self.now = self.now + Duration::from_millis(ms);
+    }
+}
+
+#[test]
+fn lost_carrier_is_healed_at_once_told_once_and_over_when_it_is_back() {
+    let mut story = Story::new();
+    // Port 3 of xbar 1 is the other end of port 2 of xbar 0.
+    story.healing.carrier(story.now, 11, 3, false);
+    assert_eq!(story.poll(), (true, vec![(port(0, 2), Cause::Carrier)]));
+    assert_eq!(story.dead(), [port(0, 2)]);
+    story.healing.carrier(story.now, 11, 3, false);
+    assert_eq!(story.poll(), (false, vec![]), "once");
+    story.pass_ms(3_600_000);
+    assert_eq!(story.healing.poll_timeout(), None);
+    assert_eq!(story.poll(), (false, vec![]), "it does not expire");
+    story.healing.carrier(story.now, 11, 3, true);
+    assert_eq!(story.poll(), (true, vec![]));
+    assert_eq!(story.dead(), []);
+    let status = story.healing.status();
+    assert_eq!((status.repairs, status.by_carrier, status.came_back), (2, 1, 1));
+}
+
+#[test]
+fn a_notice_holds_for_three_seconds_after_the_last() {
+    let mut story = Story::new();
+    story.healing.notice(story.now, 12, 2);
+    assert_eq!(story.poll(), (true, vec![(port(2, 2), Cause::Notice)]));
+    story.pass_ms(2_000);
+    story.healing.notice(story.now, 13, 3);
+    assert_eq!(story.poll(), (false, vec![]), "the same cable from its other end");
+    assert_eq!(story.healing.poll_timeout(), Some(at_ms(5_000)));
+    story.pass_ms(2_999);
+    assert_eq!(story.poll(), (false, vec![]));
+    story.pass_ms(1);
+    assert_eq!(story.poll(), (true, vec![]));
+    assert_eq!((story.dead(), story.healing.status().expired), (vec![], 1));
+    story.healing.notice(story.now, 12, 2);
+    assert_eq!(story.healing.poll_timeout(), Some(at_ms(8_000)), "as long as the first time");
+}
+
+#[test]
+fn carrier_at_the_own_end_ends_a_notice_of_the_other() {
+    let mut story = Story::new();
+    story.healing.notice(story.now, 12, 2);
+    story.healing.carrier(story.now, 13, 3, true);
+    assert!(!story.poll().0);
+    assert_eq!(story.dead(), []);
+}
+
+#[test]
+fn a_silent_path_blames_the_cable_behind_the_last_xbar_that_answers() {
+    let mut story = Story::new();
+    let hops = [port(0, 2), port(1, 2), port(2, 1)];
+    story.healing.path_down(story.now, PathId(1), &hops, 2);
+    story.healing.path_down(story.now, PathId(2), &hops, 2);
+    assert_eq!(story.poll(), (true, vec![(port(1, 2), Cause::Silence)]));
+    story.healing.path_up(PathId(1));
+    assert_eq!(story.poll(), (false, vec![]), "the other is still silent");
+    story.healing.path_up(PathId(2));
+    assert_eq!(story.poll(), (true, vec![]));
+    assert_eq!(story.healing.status().came_back, 1);
+}
+
+#[test]
+fn a_cable_that_stays_silent_is_tried_less_and_less_often() {
+    let mut story = Story::new();
+    let hops = [port(0, 2), port(1, 1)];
+    let mut held_ms = Vec::new();
+    for _ in 0..7 {
+        story.healing.path_down(story.now, PathId(1), &hops, 1);
+        assert_eq!(story.poll(), (true, vec![(port(0, 2), Cause::Silence)]));
+        let until = story.healing.poll_timeout().unwrap();
+        held_ms.push(until.since(story.now).as_millis());
+        story.now = until;
+        assert_eq!(story.poll(), (true, vec![]));
+    }
+    assert_eq!(held_ms, [5_000, 10_000, 20_000, 40_000, 80_000, 80_000, 80_000]);
+    story.healing.map_installed(story.now, ring());
+    story.healing.path_down(story.now, PathId(1), &hops, 1);
+    assert_eq!(story.healing.poll_timeout(), Some(story.now + Duration::from_secs(5)));
+}
+
+#[test]
+fn a_silent_host_is_told_but_no_dead_cable() {
+    let mut story = Story::new();
+    story.healing.path_down(story.now, PathId(1), &[port(0, 2), port(1, 1)], 2);
+    assert_eq!(story.poll(), (false, vec![(port(1, 1), Cause::Silence)]));
+    // If its crossbar says that there is no carrier, it is dead, as nothing else can be said of it.
+    story.healing.notice(story.now, 11, 1);
+    assert_eq!(story.poll(), (true, vec![(port(1, 1), Cause::Notice)]));
+}
+
+#[test]
+fn what_becomes_certain_is_told_again() {
+    let mut story = Story::new();
+    story.healing.path_down(story.now, PathId(1), &[port(0, 2), port(1, 1)], 1);
+    assert_eq!(story.poll(), (true, vec![(port(0, 2), Cause::Silence)]));
+    story.healing.notice(story.now, 10, 2);
+    assert_eq!(story.poll(), (false, vec![(port(0, 2), Cause::Notice)]));
+    story.healing.carrier(story.now, 10, 2, false);
+    assert_eq!(story.poll(), (false, vec![]), "it was certain before");
+    let cables: Vec<_> = story.healing.dead_cables().collect();
+    assert_eq!(cables, [DeadCable { at: port(0, 2), since: Instant::ZERO, cause: Cause::Carrier }]);
+    story.pass_ms(5_000);
+    assert_eq!(story.poll(), (false, vec![]), "carrier is still lost");
+}
+
+#[test]
+fn a_new_map_ends_all_but_lost_carrier_of_cables_that_it_lists() {
+    let mut story = Story::new();
+    story.healing.carrier(story.now, 10, 2, false);
+    story.healing.notice(story.now, 11, 2);
+    story.healing.path_down(story.now, PathId(1), &[port(2, 2), port(3, 1)], 1);
+    story.poll();
+    assert_eq!(story.dead(), [port(0, 2), port(1, 2), port(2, 2)]);
+    // It was made before the carrier was lost.
+    story.healing.map_installed(story.now, ring());
+    assert_eq!(story.poll(), (true, vec![(port(0, 2), Cause::Carrier)]));
+    assert_eq!(story.dead(), [port(0, 2)]);
+    let mut map = Map::clone(&ring());
+    map.cables.retain(|cable| cable.a != port(0, 2));
+    story.healing.map_installed(story.now, Arc::new(map));
+    assert_eq!(story.poll(), (false, vec![]));
+    assert_eq!(story.dead(), []);
+}
+
+#[test]
+fn flapping_carrier_is_followed_each_time() {
+    let mut story = Story::new();
+    for flaps in 1..=50 {
+        story.healing.carrier(story.now, 10, 2, false);
+        assert_eq!(story.poll(), (true, vec![(port(0, 2), Cause::Carrier)]));
+        story.healing.carrier(story.now, 10, 2, true);
+        assert_eq!(story.poll(), (true, vec![]));
+        assert_eq!(story.healing.status().came_back, flaps);
+    }
+    // Down and up before anyone asked: only the agent hears of it.
+    story.healing.carrier(story.now, 10, 2, false);
+    story.healing.carrier(story.now, 10, 2, true);
+    assert_eq!(story.poll(), (false, vec![(port(0, 2), Cause::Carrier)]));
+}
+
+#[test]
+fn what_is_no_cable_of_the_map_is_ignored_and_counted() {
+    let mut story = Story::new();
+    story.healing.notice(story.now, 99, 2);
+    story.healing.notice(story.now, 10, 4);
+    story.healing.path_down(story.now, PathId(1), &[port(0, 2)], 0);
+    story.healing.path_down(story.now, PathId(1), &[port(0, 2)], 2);
+    story.healing.path_down(story.now, PathId(1), &[port(9, 2)], 1);
+    story.healing.path_up(PathId(77));
+    assert_eq!(story.poll(), (false, vec![]));
+    assert_eq!(story.healing.status(), HealingStatus { ignored: 5, ..HealingStatus::default() });
+}
+
+#[test]
+fn nothing_is_done_before_there_is_a_map_but_carrier_is_remembered() {
+    let mut healing = Healing::new();
+    healing.notice(Instant::ZERO, 10, 2);
+    healing.carrier(Instant::ZERO, 10, 2, false);
+    assert_eq!(healing.poll(Instant::ZERO), None);
+    healing.map_installed(at_ms(1), ring());
+    assert_eq!(healing.poll(at_ms(1)), Some(Action::Repair { version: VERSION }));
+}
+
+#[test]
+fn a_flood_of_notices_stays_bounded() {
+    let mut healing = Healing::new();
+    let map = Map {
+        xbars: (0..1_000).map(|tag| Xbar { ports: 4, tag: Some(tag), ports_known: true }).collect(),
+        cables: (0..999).map(|xbar| Cable::new(port(xbar, 1), port(xbar + 1, 2))).collect(),
+        ..Map::default()
+    };
+    healing.map_installed(Instant::ZERO, Arc::new(map));
+    for tag in 0..999 {
+        healing.notice(Instant::ZERO, tag, 1);
+        healing.carrier(Instant::ZERO, tag, 1, false);
+    }
+    assert_eq!(healing.dead().len(), LIMIT);
+    assert_eq!(healing.status().overload, 999 - LIMIT as u64);
+    assert!(healing.to_tell.len() <= LIMIT && healing.no_carrier.len() <= LIMIT);
+}

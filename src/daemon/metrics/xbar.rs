@@ -1,0 +1,159 @@
+//! The metrics of a software crossbar.
+
+use super::text::{Dialect, Exposition, Kind, Unit};
+use crate::xbar::counters::DropCounters;
+use crate::xbar::{PortStatus, XbarStatus};
+
+/// The metrics of the crossbar that says this of itself.
+pub fn render_xbar(status: &XbarStatus, dialect: Dialect) -> String {
+    let mut text = Exposition::new(dialect, &[("xbar", &status.name)]);
+    let tag = status.tag.as_deref().unwrap_or_default();
+    let labels = [("version", env!("CARGO_PKG_VERSION")), ("kind", &*status.kind), ("tag", tag)];
+    text.family(Kind::Info, "mapper_xbar", Unit::None, "The crossbar and its program.").sample(&labels, 1);
+    text.family(Kind::Gauge, "mapper_xbar_uptime", Unit::Seconds, "How long the crossbar has been running.")
+        .sample_float(&[], status.uptime_ms as f64 / 1e3);
+    write_ports(&mut text, &status.ports);
+    let help = "Frames that arrived at the port and did not leave by any, by why.";
+    let mut family = text.family(Kind::Counter, "mapper_xbar_dropped", Unit::None, help);
+    for port in &status.ports {
+        let number = port.port.to_string();
+        for (reason, count) in drops(&port.dropped) {
+            family
+                .sample(&[("port", &number), ("port_interface", &port.interface), ("reason", reason)], count);
+        }
+    }
+    text.finish()
+}
+
+type Measure = fn(&PortStatus) -> u64;
+
+fn write_ports(text: &mut Exposition, ports: &[PortStatus]) {
+    let families: [(Kind, &'static str, Unit, &str, Measure); 11] = [
+        (Kind::Gauge, "mapper_xbar_port_exists", Unit::None, "1 if the port's interface exists.", |port| {
+            port.exists.into()
+        }),
+        (Kind::Gauge, "mapper_xbar_port_carrier", Unit::None, "1 if the port has carrier.", |port| {
+            port.carrier.into()
+        }),
+        (
+            Kind::Counter,
+            "mapper_xbar_received_frames",
+            Unit::None,
+            "Frames that arrived at the port.",
+            |port| port.received,
+        ),
+        (Kind::Counter, "mapper_xbar_received", Unit::Bytes, "Bytes that arrived at the port.", |port| {
+            port.received_bytes
+        }),
+        (
+            Kind::Counter,
+            "mapper_xbar_overruns",
+            Unit::None,
+            "Frames that the kernel lost before they were taken in.",
+            |port| port.overruns,
+        ),
+        (
+            Kind::Counter,
+            "mapper_xbar_forwarded_frames",
+            Unit::None,
+            "Frames that arrived at the port and left by some port.",
+            |port| port.forwarded,
+        ),
+        (Kind::Counter, "mapper_xbar_sent_frames", Unit::None, "Frames that left by the port.", |port| {
+            port.sent
+        }),
+        (Kind::Counter, "mapper_xbar_sent", Unit::Bytes, "Bytes that left by the port.", |port| {
+            port.sent_bytes
+        }),
+        (
+            Kind::Counter,
+            "mapper_xbar_unsent_frames",
+            Unit::None,
+            "Frames that should have left by the port, but that it did not take.",
+            |port| port.unsent,
+        ),
+        (
+            Kind::Counter,
+            "mapper_xbar_notices",
+            Unit::None,
+            "Notices sent back out of the port, as a frame could not go on.",
+            |port| port.notices,
+        ),
+        (
+            Kind::Counter,
+            "mapper_xbar_notices_suppressed",
+            Unit::None,
+            "Notices not sent, as there were too many of them.",
+            |port| port.notices_suppressed,
+        ),
+    ];
+    for (kind, name, unit, help, measure) in families {
+        let mut family = text.family(kind, name, unit, help);
+        for port in ports {
+            let number = port.port.to_string();
+            family.sample(&[("port", &number), ("port_interface", &port.interface)], measure(port));
+        }
+    }
+}
+
+fn drops(dropped: &DropCounters) -> [(&'static str, u64); 10] {
+    // Without `..`: a new counter shall not compile before it is shown.
+    let DropCounters {
+        no_route,
+        no_such_port,
+        not_understood,
+        truncated,
+        no_stamp_area,
+        no_carrier,
+        no_interface,
+        queue_full,
+        too_long,
+        refused,
+    } = *dropped;
+    [
+        ("no_route", no_route),
+        ("no_such_port", no_such_port),
+        ("not_understood", not_understood),
+        ("truncated", truncated),
+        ("no_stamp_area", no_stamp_area),
+        ("no_carrier", no_carrier),
+        ("no_interface", no_interface),
+        ("queue_full", queue_full),
+        ("too_long", too_long),
+        ("refused", refused),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_port_has_its_numbers() {
+        let port = |number, sent| PortStatus {
+            port: number,
+            interface: format!("p{number}"),
+            carrier: number == 1,
+            sent,
+            dropped: DropCounters { queue_full: 4, ..DropCounters::default() },
+            ..PortStatus::default()
+        };
+        let status = XbarStatus {
+            name: "leaf".to_owned(),
+            kind: "plain".to_owned(),
+            ports: vec![port(1, 7), port(2, 0)],
+            ..XbarStatus::default()
+        };
+        let text = render_xbar(&status, Dialect::OpenMetrics);
+        for line in [
+            r#"mapper_xbar_port_carrier{xbar="leaf",port="1",port_interface="p1"} 1"#,
+            r#"mapper_xbar_port_carrier{xbar="leaf",port="2",port_interface="p2"} 0"#,
+            r#"mapper_xbar_sent_frames_total{xbar="leaf",port="1",port_interface="p1"} 7"#,
+            r#"mapper_xbar_sent_bytes_total{xbar="leaf",port="1",port_interface="p1"} 0"#,
+            r#"mapper_xbar_dropped_total{xbar="leaf",port="2",port_interface="p2",reason="queue_full"} 4"#,
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+        }
+        super::super::agent::assert_well_formed(&text);
+    }
+}

@@ -1,0 +1,74 @@
+//! What a board shows of paths in use, dead cables, and the host's interface over the fabric.
+
+use mapper_proto::agent::LivenessStatus;
+use serde::{Deserialize, Serialize};
+
+use crate::data::DataStatus;
+
+/// What watching the paths in use costs and finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LivenessCounters {
+    /// Paths that are being checked.
+    pub watched: u64,
+    /// Paths in use that are not checked, for want of room.
+    pub unwatched: u64,
+    /// Checks sent.
+    pub checks_sent: u64,
+    /// Paths declared down.
+    pub failures: u64,
+    /// Cables said to be dead that answered when they were checked.
+    pub cleared: u64,
+}
+
+impl From<LivenessStatus> for LivenessCounters {
+    fn from(status: LivenessStatus) -> Self {
+        let LivenessStatus { watched, unwatched, checks_sent, failures, cleared } = status;
+        Self { watched: watched as u64, unwatched: unwatched as u64, checks_sent, failures, cleared }
+    }
+}
+
+/// A cable of the map that is known to be dead, named from one side.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DeadCable {
+    /// The xbar's number in the map.
+    pub xbar: u32,
+    /// Its tag in hexadecimal, if it has one.
+    pub tag: Option<String>,
+    /// The port that the cable is at.
+    pub port: u8,
+    /// How long it has been known, in milliseconds.
+    pub since_ms: u64,
+    /// How it is known, in words.
+    pub why: String,
+}
+
+/// How often routes were changed before there was a new map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RepairCounters {
+    /// Routes computed around dead cables.
+    pub repairs: u64,
+    /// Losses of carrier that were told of.
+    pub carrier_losses: u64,
+    /// Notices of crossbars that could not send a frame on.
+    pub notices: u64,
+    /// Paths in use that fell silent.
+    pub silent_paths: u64,
+}
+
+/// The host's Ethernet interface over the fabric.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Tap {
+    /// Its name.
+    pub name: String,
+    /// Most bytes behind its Ethernet header.
+    pub mtu: u32,
+    /// What went over it.
+    pub counters: DataStatus,
+}
+
+impl DeadCable {
+    /// The xbar's tag, if it has one.
+    pub fn tag_number(&self) -> Option<u64> {
+        u64::from_str_radix(self.tag.as_deref()?.trim_start_matches("0x"), 16).ok()
+    }
+}

@@ -1,0 +1,145 @@
+//! The interface that is cabled to the fabric, and what is at the other end of its cable.
+
+use super::neighbour::{self, Neighbour};
+use super::{Check, daemons};
+use crate::daemon::options::Config;
+use crate::data::tap_mtu;
+use crate::link::interface::Interface;
+
+pub(super) fn check(config: &Config) -> Vec<Check> {
+    let name = &config.interface;
+    let interface = match Interface::look_up(name) {
+        Ok(Some(interface)) => interface,
+        Ok(None) => {
+            let fix = "`ip link` lists the interfaces of this network namespace";
+            return vec![Check::failed("interface", "does not exist here", fix)];
+        }
+        Err(error) => return vec![Check::error("interface", &error)],
+    };
+    let mut checks = vec![check_kind(&interface)];
+    if !interface.ethernet {
+        return checks;
+    }
+    checks.extend(check_state(&interface));
+    checks.push(check_mtu(&interface, config.needed_mtu()));
+    if config.tap.is_some() {
+        checks.push(check_tap_mtu(&interface, config));
+    }
+    let daemon = daemons::Daemon::on(config);
+    checks.push(daemon.check(config));
+    if let daemons::Daemon::Agent(board) = &daemon {
+        checks.extend(daemons::check_fabric(board));
+    } else if interface.carrier && matches!(daemon, daemons::Daemon::None) {
+        checks.push(check_neighbour(&interface, config));
+    }
+    checks
+}
+
+fn check_kind(interface: &Interface) -> Check {
+    let name = "interface";
+    if !interface.ethernet {
+        return Check::failed(
+            name,
+            "is not Ethernet; raw frames need that",
+            "name the interface of the cable",
+        );
+    }
+    match interface.master {
+        None => Check::ok(name, format!("is Ethernet, with address {}", interface.mac)),
+        Some(master) => Check::warning(
+            name,
+            format!("is Ethernet, with address {}, and a port of interface number {master}", interface.mac),
+            format!("give the fabric an interface of its own: `ip link set {} nomaster`", interface.name),
+        ),
+    }
+}
+
+fn check_state(interface: &Interface) -> Vec<Check> {
+    let name = &interface.name;
+    if !interface.up {
+        let fix = format!("set it up with `ip link set {name} up`");
+        return vec![Check::failed("state", "the interface is down", fix)];
+    }
+    let carrier = if interface.carrier {
+        Check::ok("carrier", "the cable carries a signal")
+    } else {
+        let fix = "plug the cable in, and see that the interface at its other end is up";
+        Check::failed("carrier", "there is none", fix)
+    };
+    vec![Check::ok("state", "the interface is up"), carrier]
+}
+
+fn check_mtu(interface: &Interface, needed: u32) -> Check {
+    let (name, mtu) = (&interface.name, interface.mtu);
+    if mtu >= needed {
+        return Check::ok("MTU", format!("{mtu} bytes, of which messages need {needed}"));
+    }
+    Check::failed(
+        "MTU",
+        format!("{mtu} bytes, but messages need {needed}"),
+        format!("raise it with `ip link set {name} mtu {needed}`, or lower piece-bytes"),
+    )
+}
+
+fn check_tap_mtu(interface: &Interface, config: &Config) -> Check {
+    let name = "MTU of the tap";
+    match tap_mtu(interface.mtu, config.settings.max_hops as u8) {
+        Ok(mtu) => Check::ok(name, format!("{mtu} bytes are left for users' packets")),
+        Err(error) => Check::error(name, &error),
+    }
+}
+
+fn check_neighbour(interface: &Interface, config: &Config) -> Check {
+    let name = "neighbour";
+    let one_key_file = "give all hosts of the network one key file, with --key-file";
+    match neighbour::find(interface, config.marking, config.settings.keys.as_ref()) {
+        Ok(Some(found @ Neighbour::OtherVersion(_))) => {
+            Check::failed(name, found.to_string(), "run one version of the program on all machines")
+        }
+        Ok(Some(found @ (Neighbour::Signs | Neighbour::OtherKey(_) | Neighbour::Unsigned(_)))) => {
+            Check::failed(name, found.to_string(), one_key_file)
+        }
+        Ok(Some(found)) => Check::ok(name, found.to_string()),
+        Ok(None) => Check::warning(
+            name,
+            "nobody answers at the other end of the cable",
+            "start the crossbar or agent there; if one runs, compare --ethertype, --destination and --key-file",
+        ),
+        Err(error) => Check::error(name, &error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Outcome;
+    use super::*;
+    use mapper_proto::Mac;
+
+    fn interface() -> Interface {
+        Interface {
+            name: "eth1".to_owned(),
+            index: 3,
+            mac: Mac::from_position(1),
+            mtu: 1500,
+            ethernet: true,
+            up: true,
+            carrier: true,
+            master: None,
+        }
+    }
+
+    #[test]
+    fn each_defect_of_an_interface_fails_with_the_command_that_mends_it() {
+        assert!(check_state(&interface()).iter().all(|check| check.status == Outcome::Ok));
+        let down = &check_state(&Interface { up: false, carrier: false, ..interface() })[0];
+        assert!(down.fix.as_ref().unwrap().contains("ip link set eth1 up"));
+        let unplugged = &check_state(&Interface { carrier: false, ..interface() })[1];
+        assert_eq!((unplugged.name, unplugged.status), ("carrier", Outcome::Failed));
+        assert_eq!(check_mtu(&interface(), 1500).status, Outcome::Ok);
+        let narrow = check_mtu(&interface(), 1501);
+        assert!(narrow.fix.unwrap().contains("ip link set eth1 mtu 1501"));
+        assert_eq!(check_kind(&interface()).status, Outcome::Ok);
+        assert_eq!(check_kind(&Interface { master: Some(7), ..interface() }).status, Outcome::Warning);
+        assert_eq!(check_kind(&Interface { ethernet: false, ..interface() }).status, Outcome::Failed);
+    }
+}
