@@ -180,7 +180,10 @@ async fn watch(
                 }
             },
             signal = signals.next() => match signal {
-                Signal::Stop => return Ok(()),
+                Signal::Stop => {
+                    notifier.stopping();
+                    return Ok(());
+                }
                 // There is no configuration file to be read again.
                 Signal::Reload => {}
                 Signal::ReopenLog => log::reopen(),
