@@ -54,6 +54,11 @@ impl UserData {
         self.path.install(table);
     }
 
+    /// Uses no route any more, until a table is installed.
+    pub(super) fn forget_routes(&mut self) {
+        self.path.forget_routes();
+    }
+
     /// Waits for a frame of the user, and puts it into `buffer`; returns how long it is.
     pub(super) async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.tap.read(buffer).await
