@@ -9,6 +9,7 @@ pub mod board_info;
 pub mod doctor;
 pub mod fabric_argument;
 pub mod generate_docs;
+pub mod key;
 pub mod lab_plan;
 pub mod node;
 pub mod output;
@@ -61,6 +62,8 @@ pub enum Command {
     BoardInfo(board_info::Args),
     /// Find out what keeps an agent from working on this machine, and what to do.
     Doctor(doctor::Args),
+    /// Make a key for a key file.
+    Key(key::Args),
     /// Print a fabric as lines that a shell can read, for scripts/lab.
     #[command(hide = true)]
     LabPlan(lab_plan::Args),
@@ -87,6 +90,7 @@ pub fn main() -> ExitCode {
         Command::Xbar(args) => xbar::run(args, format),
         Command::BoardInfo(args) => board_info::run(args, format),
         Command::Doctor(args) => doctor::run(args, format),
+        Command::Key(args) => key::run(&args, format),
         Command::LabPlan(args) => lab_plan::run(&args, format),
         Command::GenerateDocs(args) => generate_docs::run(&args, format),
     };

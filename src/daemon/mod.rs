@@ -3,6 +3,7 @@
 //! - [`driver`]: the loop that drives one agent.
 //! - [`routes`]: this host's routes for one map, computed and proved beside the loop.
 //! - [`map_file`]: the map as a file.
+//! - [`keys`]: key files.
 //! - [`options`]: what the user may set, on the command line and in a configuration file.
 //! - [`status`]: the status socket: what it says, its bytes, server and client.
 //! - [`interface_lock`]: one daemon an interface.
@@ -19,6 +20,7 @@ mod error;
 mod fork;
 pub mod healing;
 pub mod interface_lock;
+pub mod keys;
 pub mod log;
 pub mod map_file;
 pub mod metrics;

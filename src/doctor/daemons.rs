@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::Check;
 use crate::daemon::interface_lock::{Holder, holder};
 use crate::daemon::options::Config;
-use crate::daemon::status::{Board, ask, units};
+use crate::daemon::status::{Board, Mismatch, ask, units};
 
 /// An agent that says nothing for so long is taken for stuck.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -79,13 +79,9 @@ pub(super) fn check_fabric(board: &Board) -> Vec<Check> {
     if let Some(why) = &board.routing_failure {
         checks.push(Check::failed("routes", why, "cable the fabric closer, or raise max-hops on all hosts"));
     }
-    let versions = board.counters.dropped.unknown_version;
-    if versions > 0 {
-        checks.push(Check::warning(
-            "protocol version",
-            format!("{versions} frames of another version were dropped since the agent began"),
-            "run one version of the program on all machines",
-        ));
+    for Mismatch { name, frames, what, fix } in board.counters.dropped.mismatches() {
+        let what = format!("since it began the agent has dropped {frames} {what}");
+        checks.push(Check::warning(name, what, fix));
     }
     checks
 }
@@ -100,11 +96,16 @@ mod tests {
         let mut board = Board { network_configured: true, hosts: 3, ..Board::silent(0, String::new()) };
         assert!(check_fabric(&board).iter().all(|check| check.status == Outcome::Ok));
         board.counters.dropped.unknown_version = 2;
+        board.counters.dropped.bad_tag = 1;
         board.routing_failure = Some("too deep".to_owned());
         let found: Vec<_> =
             check_fabric(&board).into_iter().map(|check| (check.name, check.status)).collect();
-        let expected =
-            [("network", Outcome::Ok), ("routes", Outcome::Failed), ("protocol version", Outcome::Warning)];
+        let expected = [
+            ("network", Outcome::Ok),
+            ("routes", Outcome::Failed),
+            ("protocol version", Outcome::Warning),
+            ("key", Outcome::Warning),
+        ];
         assert_eq!(found, expected);
     }
 }

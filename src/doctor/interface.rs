@@ -91,12 +91,13 @@ fn check_tap_mtu(interface: &Interface, config: &Config) -> Check {
 
 fn check_neighbour(interface: &Interface, config: &Config) -> Check {
     let name = "neighbour";
-    match neighbour::find(interface, config.marking) {
+    let one_key_file = "give all hosts of the network one key file, with --key-file";
+    match neighbour::find(interface, config.marking, config.settings.keys.as_ref()) {
         Ok(Some(found @ Neighbour::OtherVersion(_))) => {
             Check::failed(name, found.to_string(), "run one version of the program on all machines")
         }
-        Ok(Some(found @ Neighbour::Signs)) if config.key_file.is_none() => {
-            Check::failed(name, found.to_string(), "copy its key file here, and name it with --key-file")
+        Ok(Some(found @ (Neighbour::Signs | Neighbour::OtherKey(_) | Neighbour::Unsigned(_)))) => {
+            Check::failed(name, found.to_string(), one_key_file)
         }
         Ok(Some(found)) => Check::ok(name, found.to_string()),
         Ok(None) => Check::warning(

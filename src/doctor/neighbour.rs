@@ -1,8 +1,9 @@
 //! Who is at the other end of a cable.
 //!
 //! Two probes ask: one that a tagged crossbar stamps and sends back, one that a plain crossbar
-//! sends back. Either is answered by an agent that it hits. The sender of these probes has level
-//! 0, so nobody takes it for a mapper; and behind a crossbar nobody hears of it.
+//! sends back. Either is answered by an agent that it hits; one with keys asks first who is there.
+//! The sender of these probes has level 0, so nobody takes it for a mapper; and behind a crossbar
+//! nobody hears of it.
 
 use std::fmt;
 use std::io;
@@ -11,7 +12,8 @@ use std::time::Duration;
 use mapper_proto::Mac;
 use mapper_proto::map::Rank;
 use mapper_proto::wire::{
-    AgentState, Element, Frame as WireFrame, FrameError, Info, Message, Probe, ProbeKind, Route, split_route,
+    AgentState, Element, Frame as WireFrame, FrameError, Info, KeyRing, Message, Probe, ProbeKind, Reply,
+    Route, Scout, Seal, split_route,
 };
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -22,7 +24,7 @@ use crate::link::interface::Interface;
 /// How long to listen in all.
 const PATIENCE: Duration = Duration::from_millis(1000);
 /// How often the probes are sent.
-const SENDINGS: u32 = 3;
+const SENDINGS: u64 = 3;
 /// The time between.
 const INTERVAL: Duration = Duration::from_millis(200);
 /// The ids of the two probes.
@@ -38,8 +40,12 @@ pub(super) enum Neighbour {
     PlainXbar,
     /// An agent.
     Agent { mac: Mac, state: AgentState },
-    /// An agent whose messages are signed.
+    /// An agent that signs, while there is no key here.
     Signs,
+    /// An agent that signs with a key that is not here, or that has another secret there.
+    OtherKey(u32),
+    /// An agent that does not sign, while there are keys here.
+    Unsigned(Mac),
     /// Someone who speaks another version of the protocol.
     OtherVersion(u8),
 }
@@ -51,112 +57,151 @@ impl fmt::Display for Neighbour {
             Self::PlainXbar => f.write_str("a plain crossbar"),
             Self::Agent { mac, state } => write!(f, "the agent of host {mac}, which is {state}"),
             Self::Signs => f.write_str("an agent that signs its messages"),
+            Self::OtherKey(id) => write!(f, "an agent that signs with another key, number {id}"),
+            Self::Unsigned(mac) => write!(f, "the agent of host {mac}, which does not sign its messages"),
             Self::OtherVersion(version) => write!(f, "someone who speaks version {version} of the protocol"),
         }
     }
 }
 
 /// Probes and listens, for at most a second.
-pub(super) fn find(interface: &Interface, marking: Marking) -> Result<Option<Neighbour>, LinkError> {
+pub(super) fn find(
+    interface: &Interface,
+    marking: Marking,
+    keys: Option<&KeyRing>,
+) -> Result<Option<Neighbour>, LinkError> {
     let failed =
         |source| LinkError::Io { interface: interface.name.clone(), doing: "probing the cable", source };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     runtime.block_on(async {
         let socket = EthernetSocket::open(interface, marking)?;
-        listen(&socket, interface.mac).await.map_err(failed)
+        let prober = Prober { own: interface.mac, keys };
+        prober.listen(&socket).await.map_err(failed)
     })
 }
 
-async fn listen(socket: &EthernetSocket, own: Mac) -> io::Result<Option<Neighbour>> {
-    let deadline = Instant::now() + PATIENCE;
-    let mut next_sending = Instant::now();
-    let mut sendings = 0;
-    let mut buffer = vec![0; MAX_FRAME_BYTES];
-    // An agent that speaks of its own accord, while a crossbar or agent may still answer.
-    let mut overheard = None;
-    loop {
-        let wake_at = if sendings < SENDINGS { next_sending } else { deadline };
-        tokio::select! {
-            () = sleep_until(wake_at) => {
-                if sendings == SENDINGS {
-                    return Ok(overheard);
+/// Who asks, and whom they believe.
+struct Prober<'a> {
+    own: Mac,
+    keys: Option<&'a KeyRing>,
+}
+
+impl Prober<'_> {
+    async fn listen(&self, socket: &EthernetSocket) -> io::Result<Option<Neighbour>> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut next_sending = Instant::now();
+        let mut sendings = 0;
+        let mut buffer = vec![0; MAX_FRAME_BYTES];
+        // An agent that speaks of its own accord, while a crossbar or agent may still answer.
+        let mut overheard = None;
+        loop {
+            let wake_at = if sendings < SENDINGS { next_sending } else { deadline };
+            tokio::select! {
+                () = sleep_until(wake_at) => {
+                    if sendings == SENDINGS {
+                        return Ok(overheard);
+                    }
+                    sendings += 1;
+                    for (route, frame) in self.probes(sendings) {
+                        // A send that fails is as good as a frame that is lost.
+                        let _lost = socket.send(route.as_bytes(), &frame);
+                    }
+                    next_sending = wake_at + INTERVAL;
                 }
-                for (route, frame) in probes(own) {
-                    // A send that fails is as good as a frame that is lost.
-                    let _lost = socket.send(route.as_bytes(), &frame);
-                }
-                sendings += 1;
-                next_sending = wake_at + INTERVAL;
-            }
-            heard = timeout_at(deadline, socket.recv(&mut buffer)) => {
-                let Ok(bytes) = heard else { return Ok(overheard) };
-                let Some(frame) = Frame::parse(&buffer[..bytes?]) else { continue };
-                match judge(frame.payload(), own) {
-                    Some((neighbour, true)) => return Ok(Some(neighbour)),
-                    Some((neighbour, false)) => overheard = Some(neighbour),
-                    None => {}
+                heard = timeout_at(deadline, socket.recv(&mut buffer)) => {
+                    let Ok(bytes) = heard else { return Ok(overheard) };
+                    let Some(frame) = Frame::parse(&buffer[..bytes?]) else { continue };
+                    match self.judge(frame.payload()) {
+                        Some((neighbour, true)) => return Ok(Some(neighbour)),
+                        Some((neighbour, false)) => overheard = Some(neighbour),
+                        None => {}
+                    }
                 }
             }
         }
     }
-}
 
-/// What the probes are sent along, and their frames.
-fn probes(own: Mac) -> [(Route, Vec<u8>); 2] {
-    let info = Info { rank: Rank { level: 0, mac: own }, ..Info::default() };
-    let probe = |id, kind, turn| {
-        let probe = Probe { id, kind, left: 1, info, way_there: Route::new() };
-        ([turn].into_iter().collect(), Message::Probe(probe).encode())
-    };
-    [
-        probe(IDENTIFY_ID, ProbeKind::Identify, Element::Identify),
-        probe(LOOPBACK_ID, ProbeKind::Loopback, Element::Relative(0)),
-    ]
-}
-
-/// Who sent or sent back this payload, and whether it is the answer to a probe; `None` if it tells
-/// nothing.
-fn judge(payload: &[u8], own: Mac) -> Option<(Neighbour, bool)> {
-    let (_, frame) = split_route(payload).ok()?;
-    match Message::decode(frame) {
-        Ok((Message::Probe(probe), stamp)) if probe.info.rank.mac == own => match (probe.id, stamp) {
-            (IDENTIFY_ID, Some(stamp)) => {
-                Some((Neighbour::TaggedXbar { tag: stamp.tag, port: stamp.arrival }, true))
-            }
-            (LOOPBACK_ID, _) => Some((Neighbour::PlainXbar, true)),
-            _ => None,
-        },
-        Ok((Message::Reply(reply), _)) => {
-            let info = reply.info;
-            let answers = reply.to == own && [IDENTIFY_ID, LOOPBACK_ID].contains(&reply.id);
-            Some((Neighbour::Agent { mac: info.rank.mac, state: info.state }, answers))
-        }
-        Ok((Message::Probe(Probe { info, .. }), _)) => overheard(frame, &info),
-        Ok((Message::Scout(scout), _)) => overheard(frame, &scout.info),
-        Err(FrameError::UnknownVersion(version)) => Some((Neighbour::OtherVersion(version), false)),
-        Err(_) => None,
+    /// What the probes are sent along, and their frames, for the `nth` time.
+    fn probes(&self, nth: u64) -> [(Route, Vec<u8>); 2] {
+        let info = Info {
+            rank: Rank { level: 0, mac: self.own },
+            // Unlike that of an agent that once ran here, and of an earlier examination.
+            session: std::process::id(),
+            ..Info::default()
+        };
+        let probe = |id, kind, turn: Element| {
+            let message = Message::Probe(Probe { id, kind, left: 1, info, way_there: Route::new() });
+            let sequence = 2 * nth + u64::from(id);
+            let frame = match self.keys {
+                None => message.encode(),
+                Some(keys) => message.encode_sealed(Seal { key: keys.signing(), sequence, answers: 0 }),
+            };
+            ([turn].into_iter().collect(), frame)
+        };
+        [
+            probe(IDENTIFY_ID, ProbeKind::Identify, Element::Identify),
+            probe(LOOPBACK_ID, ProbeKind::Loopback, Element::Relative(0)),
+        ]
     }
-}
 
-/// Who speaks of their own accord.
-fn overheard(frame: &[u8], info: &Info) -> Option<(Neighbour, bool)> {
-    let signed = WireFrame::parse(frame).is_ok_and(|frame| frame.auth().is_some());
-    let agent = Neighbour::Agent { mac: info.rank.mac, state: info.state };
-    Some((if signed { Neighbour::Signs } else { agent }, false))
+    /// Who sent or sent back this payload, and whether it decides the question; `None` if it tells
+    /// nothing.
+    fn judge(&self, payload: &[u8]) -> Option<(Neighbour, bool)> {
+        let (_, bytes) = split_route(payload).ok()?;
+        let frame = match WireFrame::parse(bytes) {
+            Ok(frame) => frame,
+            Err(FrameError::UnknownVersion(version)) => {
+                return Some((Neighbour::OtherVersion(version), false));
+            }
+            Err(_) => return None,
+        };
+        match Message::read_frame(&frame).ok()? {
+            (Message::Probe(probe), stamp) if probe.info.rank.mac == self.own => match (probe.id, stamp) {
+                (IDENTIFY_ID, Some(stamp)) => {
+                    Some((Neighbour::TaggedXbar { tag: stamp.tag, port: stamp.arrival }, true))
+                }
+                (LOOPBACK_ID, _) => Some((Neighbour::PlainXbar, true)),
+                _ => None,
+            },
+            (Message::Reply(Reply { to, info, .. }), _) => Some((self.agent(&frame, &info), to == self.own)),
+            (Message::Probe(Probe { info, .. }) | Message::Scout(Scout { info, .. }), _) => {
+                Some((self.agent(&frame, &info), false))
+            }
+        }
+    }
+
+    /// The agent that sent a frame, by whether it can be believed.
+    fn agent(&self, frame: &WireFrame<'_>, info: &Info) -> Neighbour {
+        let (mac, state) = (info.rank.mac, info.state);
+        match (self.keys, frame.auth()) {
+            (None, None) => Neighbour::Agent { mac, state },
+            (None, Some(_)) => Neighbour::Signs,
+            (Some(_), None) => Neighbour::Unsigned(mac),
+            (Some(keys), Some(auth)) => match keys.get(auth.key_id) {
+                Some(key) if frame.is_signed_by(key) => Neighbour::Agent { mac, state },
+                _ => Neighbour::OtherKey(auth.key_id),
+            },
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mapper_proto::wire::{Answer, Crossbar, CrossbarKind, Decision, Reply};
+    use mapper_proto::wire::{Answer, Crossbar, CrossbarKind, Decision, Key};
 
     const OWN: Mac = Mac([2, 0, 0, 0, 0, 1]);
+    const PROBER: Prober<'_> = Prober { own: OWN, keys: None };
+
+    fn ring(id: u32, byte: u8) -> KeyRing {
+        KeyRing::new(vec![Key::new(id, [byte; 32])], 0).unwrap()
+    }
 
     /// What comes back from a crossbar that these probes hit at its port 3.
     fn reflected(kind: CrossbarKind) -> Vec<Neighbour> {
         let mut crossbar = Crossbar { kind, first_port: 1, ports: 8, carrier: [0; 32] };
         crossbar.set_carrier(3, true);
-        let heard = probes(OWN).into_iter().filter_map(|(route, frame)| {
+        let heard = PROBER.probes(1).into_iter().filter_map(|(route, frame)| {
             let mut payload = [route.as_bytes(), &frame].concat();
             let strip = match crossbar.decide(3, &payload) {
                 Decision::Forward { port: 3, strip } => strip,
@@ -166,7 +211,7 @@ mod tests {
                 }
                 _ => return None,
             };
-            let (neighbour, answer) = judge(&payload[strip..], OWN)?;
+            let (neighbour, answer) = PROBER.judge(&payload[strip..])?;
             assert!(answer);
             Some(neighbour)
         });
@@ -186,19 +231,37 @@ mod tests {
         let info = Info { rank: Rank { level: 1, mac }, state: AgentState::Isolated, ..Info::default() };
         let reply = Message::Reply(Reply { id: LOOPBACK_ID, to: OWN, info, answer: Answer::Probe });
         let agent = Neighbour::Agent { mac, state: AgentState::Isolated };
-        assert_eq!(judge(&reply.encode(), OWN), Some((agent, true)));
+        assert_eq!(PROBER.judge(&reply.encode()), Some((agent, true)));
     }
 
     #[test]
     fn another_version_is_told_from_noise() {
-        let mut frame = probes(Mac::from_position(9))[1].1.clone();
+        let other = Prober { own: Mac::from_position(9), keys: None };
+        let mut frame = other.probes(1)[1].1.clone();
         frame[4] = 77;
         let end = frame.len() - 4;
         let crc = crc32fast::hash(&frame[..end]).to_be_bytes();
         frame[end..].copy_from_slice(&crc);
-        assert_eq!(judge(&frame, OWN), Some((Neighbour::OtherVersion(77), false)));
+        assert_eq!(PROBER.judge(&frame), Some((Neighbour::OtherVersion(77), false)));
         frame[9] ^= 1;
-        assert_eq!(judge(&frame, OWN), None);
-        assert_eq!(judge(&[], OWN), None);
+        assert_eq!(PROBER.judge(&frame), None);
+        assert_eq!(PROBER.judge(&[]), None);
+    }
+
+    #[test]
+    fn keys_that_do_not_match_are_told_apart() {
+        let mac = Mac::from_position(9);
+        let (ours, same_number, other) = (ring(1, 1), ring(1, 2), ring(2, 2));
+        let heard = |own_keys, their_keys| {
+            let frame = Prober { own: mac, keys: their_keys }.probes(1)[1].1.clone();
+            Prober { own: OWN, keys: own_keys }.judge(&frame)
+        };
+        let agent = Neighbour::Agent { mac, state: AgentState::Starting };
+        assert_eq!(heard(None, None), Some((agent, false)));
+        assert_eq!(heard(Some(&ours), Some(&ours)), Some((agent, false)));
+        assert_eq!(heard(None, Some(&ours)), Some((Neighbour::Signs, false)));
+        assert_eq!(heard(Some(&ours), None), Some((Neighbour::Unsigned(mac), false)));
+        assert_eq!(heard(Some(&ours), Some(&same_number)), Some((Neighbour::OtherKey(1), false)));
+        assert_eq!(heard(Some(&ours), Some(&other)), Some((Neighbour::OtherKey(2), false)));
     }
 }

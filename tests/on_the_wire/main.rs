@@ -12,9 +12,11 @@
 
 mod agents;
 mod crossbar;
+mod identity;
 mod lab;
 mod lab_commands;
 mod namespace;
+mod observe;
 mod refusals;
 
 use std::path::Path;

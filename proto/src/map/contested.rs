@@ -36,9 +36,13 @@ pub struct AddressConflict {
 }
 
 impl fmt::Display for Place {
+    /// An xbar without identity is called as in a map file: x1, x2 and so on.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "port {} of xbar {}", self.at.port, self.at.xbar)?;
-        self.tag.map_or(Ok(()), |tag| write!(f, " (tag {tag:016x})"))
+        let PortRef { xbar, port } = self.at;
+        match self.tag {
+            Some(tag) => write!(f, "port {port} of xbar {tag:016x}"),
+            None => write!(f, "port {port} of xbar x{}", u64::from(xbar) + 1),
+        }
     }
 }
 
@@ -100,13 +104,13 @@ mod tests {
             [
                 (
                     Mac::from_position(3),
-                    "two hosts have this address: at port 4 of xbar 0 and at port 2 of xbar 1 \
-                     (tag 000000000000feed); none of them is believed: give one another address"
+                    "two hosts have this address: at port 4 of xbar x1 and at port 2 of xbar \
+                     000000000000feed; none of them is believed: give one another address"
                         .to_owned()
                 ),
                 (
                     Mac::from_position(7),
-                    "another host has this address too; one is at port 5 of xbar 1 (tag 000000000000feed); \
+                    "another host has this address too; one is at port 5 of xbar 000000000000feed; \
                      none of them is believed: give one another address"
                         .to_owned()
                 )

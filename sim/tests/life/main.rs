@@ -6,6 +6,7 @@ mod changes;
 mod distribution;
 mod election;
 mod hostile;
+mod keys;
 mod lab;
 mod options;
 mod paths;

@@ -43,7 +43,7 @@ fn watch(lab: &mut Lab, from: u32, to: u32) {
 }
 
 /// Runs until `end` with traffic between these pairs.
-fn run_watched(lab: &mut Lab, pairs: &[(u32, u32)], end: Instant) {
+pub(crate) fn run_watched(lab: &mut Lab, pairs: &[(u32, u32)], end: Instant) {
     while lab.world.now() < end {
         for &(from, to) in pairs {
             watch(lab, from, to);

@@ -2,7 +2,8 @@
 
 use mapper_sim::fabric::Xbars;
 
-use crate::lab::{Plan, ms};
+use crate::lab::{Lab, Plan, exploration, millis, ms};
+use crate::paths::run_watched;
 
 #[test]
 fn an_unchanged_fabric_keeps_its_map_at_a_bounded_cost() {
@@ -22,8 +23,47 @@ fn an_unchanged_fabric_keeps_its_map_at_a_bounded_cost() {
         let cycle = (after.sent.verify - before.sent.verify) as usize / 60;
         assert!(cycle <= 3 * size, "{kinds:?}: {cycle} messages a cycle, {size} hosts and ports");
         assert_eq!(after.dropped, before.dropped);
-        let explored =
-            |sent: mapper_proto::agent::Sent| crate::lab::exploration(&sent) + sent.tree + sent.pieces;
+        let explored = |sent: mapper_proto::agent::Sent| exploration(&sent) + sent.tree + sent.pieces;
         assert_eq!(explored(after.sent), explored(before.sent));
+    }
+}
+
+/// What could grow: entries in tables, lines in logs, messages of mapping, frames dropped.
+fn growth(lab: &Lab) -> (usize, u64, u64) {
+    let totals = lab.world.totals();
+    (
+        lab.happenings().len(),
+        exploration(&totals.sent) + totals.sent.tree + totals.sent.pieces,
+        totals.dropped,
+    )
+}
+
+#[test]
+fn nothing_grows_in_a_day_of_idling() {
+    for kinds in [Xbars::Tagged, Xbars::Plain] {
+        // Ten times slower than by default, so that a day takes seconds; a cycle is a cycle.
+        let plan = Plan::new("clos:hosts=16,ports=8", kinds);
+        let mut lab = plan.agents(|settings| settings.verify_pause = millis(10_000)).start();
+        let version = lab.agree_at(ms(2000));
+        let before = growth(&lab);
+        for hour in 1..=24 {
+            assert_eq!(lab.agree_at(ms(hour * 3_600_000)), version);
+            assert_eq!(growth(&lab), before, "{kinds:?}: in hour {hour}");
+            lab.world.check_load(32).unwrap();
+        }
+    }
+}
+
+#[test]
+fn nothing_grows_while_paths_are_in_use() {
+    let mut lab = Plan::new("clos:hosts=16,ports=8", Xbars::Tagged).start();
+    let version = lab.agree_at(ms(2000));
+    let before = growth(&lab);
+    let pairs: Vec<_> = (0..16).map(|i| (i, (i + 5) % 16)).collect();
+    for minute in 1..=10 {
+        run_watched(&mut lab, &pairs, ms(minute * 60_000));
+        assert_eq!(lab.agree_at(ms(minute * 60_000)), version);
+        assert_eq!(growth(&lab), before, "in minute {minute}");
+        lab.world.check_load(32).unwrap();
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::daemon::status::{Board, DeadCable};
+use crate::daemon::status::{Board, DeadCable, Mismatch};
 
 /// One line with the state as its last word, then what else there is to know, indented.
 pub(super) fn describe_board(board: &Board) -> String {
@@ -93,8 +93,9 @@ fn write_troubles(text: &mut String, board: &Board, interface: &str) -> fmt::Res
         writeln!(text, "  {}", describe_cable(cable))?;
     }
     if !board.network_configured {
-        for hint in hints(board) {
-            writeln!(text, "  {hint}")?;
+        for mismatch in board.counters.dropped.mismatches() {
+            let Mismatch { frames, what, fix, .. } = mismatch;
+            writeln!(text, "  dropped {frames} {what}: {fix}")?;
         }
     }
     Ok(())
@@ -104,16 +105,6 @@ fn describe_cable(cable: &DeadCable) -> String {
     let DeadCable { xbar, tag, port, since_ms, why } = cable;
     let xbar = tag.as_ref().map_or_else(|| format!("number {xbar} of the map"), Clone::clone);
     format!("the cable at port {port} of xbar {xbar} has been dead for {} s: {why}", since_ms / 1000)
-}
-
-/// What dropped frames tell of agents that cannot work together.
-fn hints(board: &Board) -> Vec<String> {
-    let dropped = &board.counters.dropped;
-    let hints = [(
-        dropped.unknown_version,
-        "frames of another version of the protocol were dropped: run agents of one version on all hosts",
-    )];
-    hints.into_iter().filter(|(count, _)| *count > 0).map(|(count, hint)| format!("{count} {hint}")).collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use mapper_proto::Mac;
 use mapper_proto::wire::{Crossbar, CrossbarKind};
 use tracing::warn;
 
+use super::random_seed;
 use crate::daemon::DaemonError;
 use crate::daemon::interface_lock::InterfaceLock;
 use crate::daemon::options::Config;
@@ -56,7 +57,8 @@ impl Attachment {
     }
 
     /// A crossbar over all ports, and a cable inside the process from its last port to the agent.
-    /// Its identity and the agent's address are those of the first port that exists.
+    /// The agent's address is that of the first port that exists; the crossbar's identity begins with
+    /// it, and differs from start to start.
     fn node(config: &Config) -> Result<Self, DaemonError> {
         let mut links = Vec::new();
         let mut locks = Vec::new();
@@ -76,7 +78,9 @@ impl Attachment {
         let ports = links.len() as u8 + 1;
         let (own, crossbars) = internal::pair(&config.interface, mac, config.marking);
         links.push((FIRST_PORT + ports - 1, crossbars.into()));
-        let kind = CrossbarKind::Tagged { tag: mac.to_u64() };
+        let random = random_seed().map_err(DaemonError::Runtime)?;
+        // A machine that was cloned may have the same address: that must not make two crossbars one.
+        let kind = CrossbarKind::Tagged { tag: mac.to_u64() << 16 | random & 0xffff };
         let crossbar = Crossbar { kind, first_port: FIRST_PORT, ports, carrier: [0; 32] };
         let switch = Switch::new(&config.interface, crossbar, links);
         let needed = config.needed_mtu();

@@ -434,7 +434,7 @@ async fn carrier_changed(carriers: &mut Option<(watch::Receiver<Carriers>, Carri
     {
         return;
     }
-    pending().await
+    pending::<()>().await;
 }
 
 /// Waits until `at`, for ever if there is none.

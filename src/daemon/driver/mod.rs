@@ -95,7 +95,7 @@ async fn serve(source: Source, mut config: Config, starter: Option<Starter>) -> 
 /// Serves the status socket of the unit that was asked for, or of the first that is free.
 fn bind_status(config: &mut Config) -> Result<StatusServer, StatusSocketError> {
     loop {
-        match StatusServer::bind(&config.run_dir, config.unit) {
+        match StatusServer::bind(&config.run_dir, config.unit, config.group.as_deref()) {
             Err(StatusSocketError::UnitTaken { .. }) if !config.unit_given && config.unit < u8::MAX => {
                 config.unit += 1;
             }

@@ -80,6 +80,7 @@ impl Driver {
         let settings = Settings { mac: self.mac, ..self.config.settings.clone() };
         if (settings.level, settings.host_type) == (old.level, old.host_type) {
             self.agent.set_settings(&settings);
+            self.agent.set_keys(settings.keys);
             return;
         }
         self.begin_anew(settings);

@@ -113,7 +113,7 @@ fn carrier_at_the_own_end_ends_a_notice_of_the_other() {
     let mut story = Story::new();
     story.healing.notice(story.now, 12, 2);
     story.healing.carrier(story.now, 13, 3, true);
-    assert_eq!(story.poll().0, false);
+    assert!(!story.poll().0);
     assert_eq!(story.dead(), []);
 }
 

@@ -387,6 +387,7 @@ impl Options {
             pause: self.pause.unwrap_or(defaults.pause),
             map_incrementally: self.map_incrementally.unwrap_or(defaults.map_incrementally),
             xbar_check: self.no_xbar_check.map_or(defaults.xbar_check, |skip| !skip),
+            // Read with the rest of what is read: see `Source`.
             keys: None,
         }
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::{Config, ConfigFileError, Options, OptionsError};
+use crate::daemon::keys::{self, KeyFileError};
 
 /// A command line, and the configuration file that it names.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +33,9 @@ pub enum ConfigError {
     /// The options do not go together.
     #[error(transparent)]
     Options(#[from] OptionsError),
+    /// The keys are at fault.
+    #[error(transparent)]
+    Keys(#[from] KeyFileError),
 }
 
 impl Source {
@@ -45,13 +49,16 @@ impl Source {
         Self { line, file, role: Role::Node }
     }
 
-    /// Reads the file, if there is one, and puts both together.
+    /// Reads the file, if there is one, and puts both together; reads the keys, too.
     ///
     /// # Errors
-    /// If the file cannot be read or is wrong, or the options do not make a configuration.
+    /// If the file cannot be read or is wrong, the options do not make a configuration, or the key
+    /// file is not used.
     pub fn read(&self) -> Result<Config, ConfigError> {
         let file = self.file.as_deref().map(|path| self.read_files(path)).transpose()?.unwrap_or_default();
-        Ok(self.line.clone().or(file).resolve(self.role)?)
+        let mut config = self.line.clone().or(file).resolve(self.role)?;
+        config.settings.keys = config.key_file.as_deref().map(keys::read).transpose()?;
+        Ok(config)
     }
 
     /// Reads a file; or of a directory what all share and over it what is this one's own.

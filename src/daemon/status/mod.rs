@@ -6,6 +6,7 @@
 mod board;
 mod codec;
 mod healing;
+mod mismatch;
 mod socket;
 
 pub use board::{
@@ -13,4 +14,5 @@ pub use board::{
 };
 pub use codec::CodecError;
 pub use healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
+pub use mismatch::Mismatch;
 pub use socket::{Client, Question, StatusServer, StatusSocketError, ask, socket_path, units};

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use nix::unistd::Group;
 use rustix::fs::FlockOperation;
 use socket2::{Domain, SockAddr, Socket, Type};
 use thiserror::Error;
@@ -66,6 +67,12 @@ pub enum StatusSocketError {
         path: PathBuf,
         /// Why.
         source: io::Error,
+    },
+    /// There is no such group.
+    #[error("there is no group {name:?} on this machine; name one of /etc/group, or its number")]
+    NoGroup {
+        /// As it was named.
+        name: String,
     },
     /// Nobody listens on the socket.
     #[error("its agent runs no more, but left its status socket {} behind", path.display())]
@@ -197,12 +204,13 @@ pub struct StatusServer {
 }
 
 impl StatusServer {
-    /// Makes the run directory if need be, and the socket in it; replaces one left behind. Anyone
-    /// on the machine may ask.
+    /// Makes the run directory if need be, and the socket in it; replaces one left behind. Root, the
+    /// user of this process and the members of `group` may ask: by name or number, without it the
+    /// group of this process. The run directory itself may be open to all.
     ///
     /// # Errors
-    /// If the unit is taken, or the socket cannot be made.
-    pub fn bind(run_dir: &Path, unit: u8) -> Result<Self, StatusSocketError> {
+    /// If the unit is taken, there is no such group, or the socket cannot be made.
+    pub fn bind(run_dir: &Path, unit: u8, group: Option<&str>) -> Result<Self, StatusSocketError> {
         std::fs::create_dir_all(run_dir)
             .map_err(|source| StatusSocketError::RunDir { path: run_dir.to_owned(), source })?;
         let path = socket_path(run_dir, unit);
@@ -212,18 +220,11 @@ impl StatusServer {
         if UnixStream::connect(&path).is_ok() {
             return Err(StatusSocketError::UnitTaken { unit, path });
         }
-        let bind = || {
-            match std::fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-            let listener = UnixListener::bind(&path)?;
-            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o666))?;
-            Ok(listener)
-        };
-        match bind() {
+        let failed = |source| StatusSocketError::Bind { path: path.clone(), source };
+        let gid = group.map(|name| group_id(name, failed)).transpose()?;
+        match listen(&path, gid) {
             Ok(listener) => Ok(Self { listener, places: Arc::new(Semaphore::new(MAX_CLIENTS)), path }),
-            Err(source) => Err(StatusSocketError::Bind { path, source }),
+            Err(source) => Err(failed(source)),
         }
     }
 
@@ -243,6 +244,33 @@ impl StatusServer {
             }
         }
     }
+}
+
+/// Most connections that wait to be taken.
+const BACKLOG: i32 = 128;
+
+/// A socket that is open to its owner and group alone, from its first moment on.
+fn listen(path: &Path, gid: Option<u32>) -> io::Result<UnixListener> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    // Nobody can connect before it listens.
+    std::os::unix::fs::chown(path, None, gid)?;
+    std::fs::set_permissions(path, PermissionsExt::from_mode(0o660))?;
+    socket.listen(BACKLOG)?;
+    UnixListener::from_std(socket.into())
+}
+
+/// The number of a group, given by name or number.
+fn group_id(name: &str, failed: impl Fn(io::Error) -> StatusSocketError) -> Result<u32, StatusSocketError> {
+    if let Ok(gid) = name.parse() {
+        return Ok(gid);
+    }
+    let group = Group::from_name(name).map_err(|errno| failed(errno.into()))?;
+    group.map(|group| group.gid.as_raw()).ok_or_else(|| StatusSocketError::NoGroup { name: name.to_owned() })
 }
 
 impl Drop for StatusServer {
@@ -307,7 +335,7 @@ mod tests {
             ..Board::silent(3, String::new())
         };
         let answer = runtime().block_on(async {
-            let server = StatusServer::bind(&run_dir, 3).unwrap();
+            let server = StatusServer::bind(&run_dir, 3, None).unwrap();
             let asked_dir = run_dir.clone();
             let asking = tokio::task::spawn_blocking(move || fetch(&asked_dir, 3));
             server.accept().await.unwrap().answer(board.clone()).await;
@@ -322,15 +350,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let runtime = runtime();
         let _inside = runtime.enter();
-        let server = StatusServer::bind(dir.path(), 0).unwrap();
-        assert!(matches!(StatusServer::bind(dir.path(), 0), Err(StatusSocketError::UnitTaken { .. })));
+        let server = StatusServer::bind(dir.path(), 0, None).unwrap();
+        assert!(matches!(StatusServer::bind(dir.path(), 0, None), Err(StatusSocketError::UnitTaken { .. })));
         drop(server);
         assert_eq!(fetch(dir.path(), 0).unwrap(), None);
 
         drop(std::os::unix::net::UnixListener::bind(socket_path(dir.path(), 0)).unwrap());
         assert_eq!(units(dir.path()).unwrap(), [0]);
         assert!(matches!(fetch(dir.path(), 0), Err(StatusSocketError::LeftBehind { .. })));
-        StatusServer::bind(dir.path(), 0).unwrap();
+        StatusServer::bind(dir.path(), 0, None).unwrap();
     }
 
     #[test]
@@ -345,6 +373,24 @@ mod tests {
         listener.accept().unwrap().0.write_all(b"nonsense, and more of it").unwrap();
         let later = Instant::now() + Duration::from_secs(60);
         assert!(matches!(question.answer(later), Err(StatusSocketError::Garbled { .. })));
+    }
+
+    #[test]
+    fn the_socket_lets_in_its_group_only() {
+        use std::os::unix::fs::MetadataExt;
+        let dir = tempfile::tempdir().unwrap();
+        let runtime = runtime();
+        let _inside = runtime.enter();
+        let own = rustix::process::getegid().as_raw();
+        for (group, gid) in [(None, own), (Some(own.to_string()), own)] {
+            let _server = StatusServer::bind(dir.path(), 0, group.as_deref()).unwrap();
+            let metadata = std::fs::metadata(socket_path(dir.path(), 0)).unwrap();
+            assert_eq!((metadata.mode() & 0o777, metadata.gid()), (0o660, gid));
+        }
+        let root = Group::from_gid(0.into()).unwrap().unwrap().name;
+        assert!(matches!(group_id(&root, |source| panic!("{source}")), Ok(0)));
+        let error = StatusServer::bind(dir.path(), 0, Some("no-such-group")).unwrap_err();
+        assert!(matches!(error, StatusSocketError::NoGroup { .. }), "{error}");
     }
 
     #[test]

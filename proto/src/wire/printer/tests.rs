@@ -86,7 +86,7 @@ fn scouts_are_shown() {
             Reason::AddressConflict {
                 places: vec![Place { at: PortRef { xbar: 1, port: 2 }, tag: Some(7) }],
             },
-            "address-conflict, port 2 of xbar 1 (tag 0000000000000007)",
+            "address-conflict, port 2 of xbar 0000000000000007",
         ),
     ] {
         let way_there = Route::from_iter([Element::Absolute(9)]);

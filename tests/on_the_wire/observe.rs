@@ -1,0 +1,304 @@
+//! What an operator sees: doctor, metrics, logs, boards.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::namespace::Namespace;
+use crate::{MAPPER, can_make_namespaces};
+
+/// Longer than anything here takes on a busy machine; only a failing test waits for it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A cable whose two ends, eth1 and far, are in one namespace.
+fn cable() -> Namespace {
+    let namespace = Namespace::new();
+    for words in
+        ["link set lo up", "link add eth1 type veth peer name far", "link set eth1 up", "link set far up"]
+    {
+        namespace.ip(words);
+    }
+    namespace
+}
+
+/// A daemon that is ended, as a user would end it, when the test ends.
+struct Daemon {
+    child: Child,
+    /// Kept open, so that the daemon can go on writing.
+    log: BufReader<ChildStderr>,
+}
+
+impl Daemon {
+    /// Starts it, and waits until it says `ready`.
+    fn start(namespace: &Namespace, arguments: &[&str], ready: &str) -> Self {
+        let mut command = namespace.command(MAPPER);
+        let mut child = command.args(arguments).stderr(Stdio::piped()).spawn().unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains(ready) {
+            line.clear();
+            assert_ne!(log.read_line(&mut line).unwrap(), 0, "it ended: {arguments:?}");
+        }
+        Self { child, log }
+    }
+
+    fn agent(namespace: &Namespace, interface: &str, run_dir: &Path, options: &[&str]) -> Self {
+        let run_dir = run_dir.to_str().unwrap();
+        let arguments = [&["agent", "--interface", interface, "--run-dir", run_dir], options].concat();
+        Self::start(namespace, &arguments, "the agent runs")
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_raw(self.child.id().cast_signed()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.signal(rustix::process::Signal::TERM);
+        let mut rest = Vec::new();
+        let _all_that_it_wrote = self.log.read_to_end(&mut rest);
+        let _ended = self.child.wait();
+    }
+}
+
+/// Tries again and again until there is a result.
+fn wait_for<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(result) = attempt() {
+            return result;
+        }
+        assert!(Instant::now() < deadline, "not reached: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// What `mapper doctor` finds, by the names of its checks, and its exit status.
+fn doctor(namespace: &Namespace, options: &[&str]) -> (Vec<Value>, i32) {
+    let output =
+        namespace.command(MAPPER).args(["doctor", "--format", "json"]).args(options).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["schema"], "mapper.doctor/1");
+    (report["checks"].as_array().unwrap().clone(), output.status.code().unwrap())
+}
+
+fn check<'a>(checks: &'a [Value], name: &str) -> &'a Value {
+    let found = checks.iter().find(|check| check["name"] == name);
+    found.unwrap_or_else(|| panic!("no check {name}: {checks:#?}"))
+}
+
+#[test]
+fn the_doctor_says_who_is_at_the_other_end_of_the_cable() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let namespace = cable();
+    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let run_dir = dirs[0].path().to_str().unwrap();
+    let options = ["--interface", "eth1", "--run-dir", run_dir];
+    let neighbour = || {
+        let (checks, status) = doctor(&namespace, &options);
+        assert_eq!(status, 0, "{checks:#?}");
+        let check = check(&checks, "neighbour");
+        (check["status"].as_str().unwrap().to_owned(), check["what"].as_str().unwrap().to_owned())
+    };
+    let (status, what) = neighbour();
+    assert_eq!((status.as_str(), what.contains("nobody answers")), ("warning", true), "{what}");
+    {
+        let _agent = Daemon::agent(&namespace, "far", dirs[1].path(), &[]);
+        let (status, what) = neighbour();
+        assert_eq!((status.as_str(), what.contains("the agent of host")), ("ok", true), "{what}");
+    }
+    for (kind, wanted) in
+        [("tagged", "port 7 of the crossbar with tag 0x0000000000000005"), ("plain", "a plain crossbar")]
+    {
+        let mut arguments = vec!["xbar", "--port", "7=far", "--kind", kind];
+        if kind == "tagged" {
+            arguments.extend(["--tag", "5"]);
+        }
+        let _xbar = Daemon::start(&namespace, &arguments, "crossbar runs");
+        let (status, what) = neighbour();
+        assert_eq!((status.as_str(), what.as_str()), ("ok", wanted));
+    }
+}
+
+#[test]
+fn the_doctor_names_what_is_missing_and_what_to_do() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let namespace = cable();
+    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let run_dir = dirs[0].path().to_str().unwrap();
+    let options = ["--interface", "eth1", "--run-dir", run_dir];
+    let failed = |name: &str, fix: &str| {
+        let (checks, status) = doctor(&namespace, &options);
+        let check = check(&checks, name);
+        assert_eq!((check["status"].as_str(), status), (Some("failed"), 1), "{checks:#?}");
+        assert!(check["fix"].as_str().unwrap().contains(fix), "{check:#}");
+    };
+    namespace.ip("link set far down");
+    failed("carrier", "plug the cable in");
+    namespace.ip("link set eth1 down");
+    failed("state", "ip link set eth1 up");
+    namespace.ip("link set eth1 mtu 1280 up");
+    namespace.ip("link set far up");
+    failed("MTU", "ip link set eth1 mtu 1500");
+    namespace.ip("link set eth1 mtu 1500");
+    let _elsewhere = Daemon::agent(&namespace, "eth1", dirs[1].path(), &[]);
+    failed("daemon", "stop that one");
+}
+
+#[test]
+fn two_agents_on_one_interface_are_refused_whatever_their_run_directories() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let namespace = cable();
+    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let first = Daemon::agent(&namespace, "eth1", dirs[0].path(), &[]);
+    let run_dir = dirs[1].path().to_str().unwrap();
+    let second = namespace
+        .command(MAPPER)
+        .args(["agent", "--interface", "eth1", "--run-dir", run_dir])
+        .output()
+        .unwrap();
+    assert_eq!(second.status.code(), Some(1));
+    let errors = String::from_utf8(second.stderr).unwrap();
+    let process = format!("process {} (", first.child.id());
+    assert!(errors.contains("already has an agent") && errors.contains(&process), "{errors}");
+    drop(first);
+    let _next = Daemon::agent(&namespace, "eth1", dirs[1].path(), &[]);
+}
+
+/// The metrics of the agent that serves them in this namespace.
+fn scrape(namespace: &Namespace) -> String {
+    namespace.enter(|| {
+        let mut stream = TcpStream::connect("127.0.0.1:9797").unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+        body.to_owned()
+    })
+}
+
+#[test]
+fn metrics_are_served_and_written_and_a_host_that_is_gone_reads_0() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let namespace = cable();
+    namespace.ip("link set far address 02:00:00:00:00:09");
+    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let file = dirs[0].path().join("mapper.prom");
+    let options = ["--metrics-listen", "127.0.0.1:9797", "--metrics-file", file.to_str().unwrap()];
+    let agent = Daemon::agent(&namespace, "eth1", dirs[0].path(), &options);
+    let other = Daemon::agent(&namespace, "far", dirs[1].path(), &[]);
+    let has = |line: &str| scrape(&namespace).lines().any(|found| found == line);
+    let up = |value: u8| format!(r#"mapper_host_up{{interface="eth1",mac="02:00:00:00:00:09"}} {value}"#);
+    wait_for("the other host up", || has(&up(1)).then_some(()));
+    wait_for("configured", || {
+        has(r#"mapper_agent_state{interface="eth1",mapper_agent_state="configured"} 1"#).then_some(())
+    });
+    drop(other);
+    wait_for("the other host gone", || has(&up(0)).then_some(()));
+    assert!(scrape(&namespace).ends_with("# EOF\n"));
+    let written = wait_for("the file", || std::fs::read_to_string(&file).ok());
+    assert!(written.contains("# TYPE mapper_agent_state gauge\n"), "{written}");
+    drop(agent);
+    assert!(!file.exists(), "numbers of a daemon that has gone are no numbers");
+}
+
+#[test]
+fn metrics_are_not_served_to_the_network() {
+    let arguments = ["agent", "--interface", "lo", "--metrics-listen", "0.0.0.0:9797"];
+    let output = Command::new(MAPPER).args(arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(errors.contains("loopback"), "{errors}");
+}
+
+#[test]
+fn the_log_is_json_on_request_and_its_file_is_opened_anew() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let namespace = cable();
+    let dir = tempfile::tempdir().unwrap();
+    let (file, moved) = (dir.path().join("log"), dir.path().join("log.1"));
+    let options = ["--log-format", "json", "--verbose-file", file.to_str().unwrap()];
+    let agent = Daemon::agent(&namespace, "eth1", dir.path(), &options);
+    std::fs::rename(&file, &moved).unwrap();
+    agent.signal(rustix::process::Signal::USR1);
+    let text = wait_for("the new file", || {
+        std::fs::read_to_string(&file).ok().filter(|text| text.contains("opened anew"))
+    });
+    for line in text.lines().chain(std::fs::read_to_string(&moved).unwrap().lines()) {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert!(line["message"].is_string() && line["level"].is_string(), "{line}");
+    }
+}
+
+#[test]
+fn a_watcher_sees_an_agent_come_and_go_in_lines_of_json() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let namespace = cable();
+    let dir = tempfile::tempdir().unwrap();
+    let run_dir = dir.path().to_str().unwrap();
+    let arguments = ["board-info", "--watch", "--format", "json", "--run-dir", run_dir];
+    let mut watcher = Command::new(MAPPER).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(watcher.stdout.take().unwrap()).lines();
+    let mut boards = || -> usize {
+        let line: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        assert_eq!(line["schema"], "mapper.board-info/1");
+        line["boards"].as_array().unwrap().len()
+    };
+    assert_eq!(boards(), 0);
+    let agent = Daemon::agent(&namespace, "eth1", dir.path(), &[]);
+    while boards() != 1 {}
+    drop(agent);
+    while boards() != 0 {}
+    watcher.kill().unwrap();
+    watcher.wait().unwrap();
+}
+
+#[test]
+fn boards_are_read_truly_while_their_agents_start_and_stop() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let namespace = cable();
+    let dir = tempfile::tempdir().unwrap();
+    let run_dir = dir.path().to_str().unwrap();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut readings = 0;
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                let arguments = ["board-info", "--run-dir", run_dir];
+                let output = Command::new(MAPPER).args(arguments).output().unwrap();
+                assert!(output.status.success(), "{output:?}");
+                let text = String::from_utf8(output.stdout).unwrap();
+                assert!(!text.contains("is fully configured") && !text.contains("not understood"), "{text}");
+                readings += 1;
+            }
+            readings
+        });
+        for _ in 0..10 {
+            // Alone it never maps, so it must never pass for configured.
+            drop(Daemon::agent(&namespace, "eth1", dir.path(), &["--level", "0"]));
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(reader.join().unwrap() > 0);
+    });
+}
