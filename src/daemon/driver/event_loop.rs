@@ -177,7 +177,10 @@ impl Driver {
 
     /// Takes in a change of any interface.
     fn apply(&mut self, change: &Change) {
-        self.attachment.link.apply(change);
+        let changed = self.attachment.link.apply(change);
+        if changed && self.attachment.link.carrier() {
+            self.agent.look_again(self.now());
+        }
         if let Some(switch) = &self.attachment.crossbar {
             switch.apply(change);
         }

@@ -27,6 +27,9 @@ impl Driver {
         let now = self.now();
         for (port, up) in changes {
             self.healing.carrier(now, tag, port, up);
+            if up {
+                self.agent.look_again(now);
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::path::{Due, Pace, Path, State};
 use super::{LivenessStatus, PathId};
 use crate::agent::{Agent, Event, Settings, Transmit};
-use crate::wire::{Element, Message, Route, split_route};
+use crate::wire::{Element, Key, KeyRing, Message, Route, SECRET_BYTES, split_route};
 use crate::{Instant, Mac};
 
 const PACE: Pace = Pace { interval: Duration::from_millis(20), misses: 3 };
@@ -114,9 +114,18 @@ struct Pair {
 }
 
 impl Pair {
-    /// Level 0: neither ever maps.
     fn new(seed: u64, carries: impl FnMut(Instant, &Transmit) -> bool + 'static) -> Self {
-        let agent = |n, seed| Agent::new(Settings { level: 0, ..settings(n) }, seed, ms(0));
+        Self::with_keys(None, seed, carries)
+    }
+
+    /// Level 0: neither ever maps.
+    fn with_keys(
+        keys: Option<&KeyRing>,
+        seed: u64,
+        carries: impl FnMut(Instant, &Transmit) -> bool + 'static,
+    ) -> Self {
+        let agent =
+            |n, seed| Agent::new(Settings { level: 0, keys: keys.cloned(), ..settings(n) }, seed, ms(0));
         Self {
             watcher: agent(1, seed),
             far: agent(2, seed),
@@ -169,7 +178,7 @@ impl Pair {
             }
         }
         while let Some(transmit) = self.far.poll_transmit() {
-            assert!(transmit.frame.len() < 100, "a reply is small");
+            assert!(transmit.frame.len() < 140, "a reply is small");
             self.flying.push_back((arrives, false, transmit.frame));
         }
         while let Some(event) = self.watcher.poll_event() {
@@ -204,6 +213,16 @@ fn a_silent_path_is_down_within_70_ms_of_the_break_and_its_last_xbar_is_named() 
             assert_eq!(pair.status().failures, 1);
         }
     }
+}
+
+#[test]
+fn a_path_between_agents_with_keys_that_never_met_is_up() {
+    let keys = KeyRing::new(vec![Key::new(1, [7; SECRET_BYTES])], 1).unwrap();
+    let mut pair = Pair::with_keys(Some(&keys), 1, |_, _| true);
+    pair.run_to(ms(1000), &[3, -1, 2]);
+    assert_eq!(pair.events, []);
+    assert_eq!(pair.status().failures, 0);
+    assert!(pair.status().checks_sent < 80, "{:?}", pair.status());
 }
 
 #[test]
