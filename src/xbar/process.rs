@@ -129,7 +129,6 @@ async fn serve(config: &Config, starter: Option<Starter>) -> Result<(), XbarErro
         starter.ready()?;
     }
     watch(&switch, &monitor, &mut signals, &mut notifier).await?;
-    notifier.stopping();
     log_traffic(&switch);
     Ok(())
 }
