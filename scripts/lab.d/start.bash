@@ -60,7 +60,7 @@ start() {
 start_xbar() {
     local slug=$1 first ports tag options=() interface
     read -r first ports tag _ <<<"$2"
-    options=(--first-port "$first" --ports "$ports")
+    options=(--first-port "$first" --ports "$ports" --run-dir "$dir/run/$slug")
     if [[ $tag == - ]]; then options+=(--kind plain); else options+=(--kind tagged --tag "$tag"); fi
     while read -r interface; do
         options+=(--port "${interface#p}=$interface")

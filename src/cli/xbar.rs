@@ -1,5 +1,7 @@
 //! `mapper xbar`.
 
+mod status;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -9,7 +11,9 @@ use mapper_proto::Mac;
 use thiserror::Error;
 
 use super::{CliError, Format};
-use crate::daemon::options::{EtherType, LogFormat, LogLevel, LogOptions, Text};
+use crate::daemon::options::{
+    EtherType, LogFormat, LogLevel, LogOptions, MetricsAddress, Text, default_run_dir,
+};
 use crate::link::ethernet::Marking;
 use crate::xbar::{self, Config, Kind};
 
@@ -17,11 +21,18 @@ use crate::xbar::{self, Config, Kind};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// An interface, or a port number and an interface. Without a number it is the next port.
-    #[arg(long = "port", value_name = "[N=]IF", required = true)]
+    /// It need not exist yet.
+    #[arg(long = "port", value_name = "[N=]IF", required_unless_present = "status")]
     interfaces: Vec<PortArg>,
     /// The crossbar's name on this machine [default: its first interface].
     #[arg(long, value_name = "NAME")]
-    name: Option<String>,
+    name: Option<Name>,
+    /// Show the crossbars of this machine, and what went over their ports, instead of running one.
+    #[arg(long, conflicts_with = "interfaces")]
+    status: bool,
+    /// Directory of the status sockets. [default: $MAPPER_RUN_DIR, or /run/mapper]
+    #[arg(long, value_name = "DIR")]
+    run_dir: Option<PathBuf>,
     /// Number of the first port [default: the lower of 1 and the lowest port named].
     #[arg(long, value_name = "N")]
     first_port: Option<u8>,
@@ -43,6 +54,12 @@ pub struct Args {
     /// Run as a daemon, and store its process id in this file.
     #[arg(long, value_name = "PATH")]
     daemon_pid_file: Option<PathBuf>,
+    /// Serve OpenMetrics text over HTTP there: a loopback address and port, or unix:PATH.
+    #[arg(long, value_name = "ADDRESS")]
+    metrics_listen: Option<MetricsAddress>,
+    /// Write metrics to this file every 15 seconds, for node_exporter, which reads *.prom.
+    #[arg(long, value_name = "PATH")]
+    metrics_file: Option<PathBuf>,
     /// Least severe lines to log.
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<LogLevel>,
@@ -89,6 +106,19 @@ impl FromStr for PortArg {
     }
 }
 
+/// A name that can be part of a file's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Name(String);
+
+impl FromStr for Name {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let plain = !text.is_empty() && text.len() <= 64 && !text.contains(['/', '\0']);
+        plain.then(|| Self(text.to_owned())).ok_or_else(|| "expected 1 to 64 bytes without `/`".to_owned())
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct TagArg(u64);
 
@@ -123,7 +153,11 @@ enum PortsError {
 ///
 /// # Errors
 /// In words for the user.
-pub fn run(args: Args, _format: Format) -> Result<ExitCode, CliError> {
+pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
+    if args.status {
+        let run_dir = args.run_dir.unwrap_or_else(default_run_dir);
+        return status::show(&run_dir, args.name.as_ref().map(|Name(name)| name.as_str()), format);
+    }
     let config = args.into_config()?;
     Ok(xbar::run(&config)?)
 }
@@ -151,7 +185,8 @@ impl Args {
         let defaults = Marking::default();
         let first_interface = || interfaces.first().map(|(_, name)| name.clone()).unwrap_or_default();
         Ok(Config {
-            name: self.name.unwrap_or_else(first_interface),
+            name: self.name.map_or_else(first_interface, |Name(name)| name),
+            run_dir: self.run_dir.unwrap_or_else(default_run_dir),
             first_port,
             ports,
             kind: match self.kind {
@@ -164,6 +199,8 @@ impl Args {
             },
             interfaces,
             daemon_pid_file: self.daemon_pid_file,
+            metrics_listen: self.metrics_listen,
+            metrics_file: self.metrics_file,
             log: LogOptions::new(self.log_level, self.log_format, self.verbose, self.verbose_file),
         })
     }

@@ -1,20 +1,27 @@
 //! A crossbar as a process of its own.
 
+use std::future::pending;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
 
+use mapper_proto::Instant;
 use mapper_proto::wire::{Crossbar, CrossbarKind};
 use thiserror::Error;
 use tokio::task::LocalSet;
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
-use super::{PortStatus, Switch};
+use super::{PortStatus, Switch, socket};
+use crate::daemon::interface_lock::{InterfaceLock, InterfaceLockError};
 use crate::daemon::log;
-use crate::daemon::options::LogOptions;
-use crate::daemon::process::{self, Detached, PidFile, ProcessError};
+use crate::daemon::metrics::{self, Exporter, MetricsError};
+use crate::daemon::notify::Notifier;
+use crate::daemon::options::{LogOptions, MetricsAddress};
+use crate::daemon::privileges::{self, Needs, PrivilegesError};
+use crate::daemon::process::{self, Detached, PidFile, ProcessError, Starter};
 use crate::daemon::signals::{Signal, Signals};
+use crate::daemon::status::StatusSocketError;
 use crate::link::ethernet::Marking;
 use crate::link::interface::{Change, Interface, Monitor};
 use crate::link::port::Port;
@@ -25,6 +32,8 @@ use crate::link::{Link, LinkError};
 pub struct Config {
     /// Its name on this machine.
     pub name: String,
+    /// Directory of the status socket.
+    pub run_dir: PathBuf,
     /// Port numbers and the interfaces behind them, in rising order.
     pub interfaces: Vec<(u8, String)>,
     /// The number of the first port.
@@ -37,6 +46,10 @@ pub struct Config {
     pub marking: Marking,
     /// Run in the background, with the process id here.
     pub daemon_pid_file: Option<PathBuf>,
+    /// Where metrics are served.
+    pub metrics_listen: Option<MetricsAddress>,
+    /// Where metrics are written for node_exporter.
+    pub metrics_file: Option<PathBuf>,
     /// What is logged, how and where.
     pub log: LogOptions,
 }
@@ -56,9 +69,21 @@ pub enum XbarError {
     /// An interface cannot be used.
     #[error(transparent)]
     Link(#[from] LinkError),
+    /// Its status socket cannot be made.
+    #[error(transparent)]
+    Status(#[from] StatusSocketError),
+    /// An interface belongs to another daemon.
+    #[error(transparent)]
+    Lock(#[from] InterfaceLockError),
+    /// Metrics cannot be had where they were wanted.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
     /// It cannot run in the background.
     #[error(transparent)]
     Process(#[from] ProcessError),
+    /// It cannot give up what it does not need.
+    #[error(transparent)]
+    Privileges(#[from] PrivilegesError),
     /// There is nothing to derive a tag from.
     #[error(
         "a tagged crossbar takes its identity from interface `{0}`, which does not exist; name one: --tag HEX"
@@ -87,25 +112,41 @@ pub fn run(config: &Config) -> Result<ExitCode, XbarError> {
     let _pid_file = config.daemon_pid_file.as_deref().map(PidFile::create).transpose()?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(XbarError::Runtime)?;
-    LocalSet::new().block_on(&runtime, async {
-        let mut signals = Signals::new().map_err(XbarError::Runtime)?;
-        // The monitor first: then no change is missed between looking and listening.
-        let monitor = Monitor::new()?;
-        let switch = Rc::new(open(config)?);
-        tokio::task::spawn_local(Rc::clone(&switch).run());
-        match switch.kind() {
-            CrossbarKind::Plain => info!(ports = config.ports, "a plain crossbar runs"),
-            CrossbarKind::Tagged { tag } => {
-                info!(ports = config.ports, tag = format_args!("{tag:#018x}"), "a tagged crossbar runs");
-            }
+    LocalSet::new().block_on(&runtime, serve(config, starter))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn serve(config: &Config, starter: Option<Starter>) -> Result<(), XbarError> {
+    log::attend();
+    let mut signals = Signals::new().map_err(XbarError::Runtime)?;
+    // The monitor first: then no change is missed between looking and listening.
+    let monitor = Monitor::new()?;
+    let server = socket::bind(&config.run_dir, &config.name)?;
+    let locks = config.interfaces.iter().map(|(_, interface)| InterfaceLock::take(interface));
+    let _locks = locks.collect::<Result<Vec<_>, _>>()?;
+    let switch = Rc::new(open(config)?);
+    // An interface that comes back later needs a new socket.
+    privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })?;
+    // As it will be written: without the privileges.
+    let mut exporter = Exporter::new(config.metrics_listen.as_ref(), config.metrics_file.as_deref())?;
+    tokio::task::spawn_local(Rc::clone(&switch).run());
+    tokio::task::spawn_local(socket::serve(server, Rc::clone(&switch)));
+    match switch.kind() {
+        CrossbarKind::Plain => info!(name = config.name, ports = config.ports, "a plain crossbar runs"),
+        CrossbarKind::Tagged { tag } => {
+            let tag = format_args!("{tag:#018x}");
+            info!(name = config.name, ports = config.ports, tag, "a tagged crossbar runs");
         }
-        if let Some(starter) = starter {
-            starter.ready()?;
-        }
-        watch(&switch, &monitor, &mut signals).await?;
-        log_traffic(&switch);
-        Ok(ExitCode::SUCCESS)
-    })
+    }
+    let mut notifier = Notifier::new();
+    notifier.ready();
+    if let Some(starter) = starter {
+        starter.ready()?;
+    }
+    watch(&switch, &monitor, &mut signals, &mut notifier, &mut exporter).await?;
+    notifier.stopping();
+    log_traffic(&switch);
+    Ok(())
 }
 
 fn open(config: &Config) -> Result<Switch, XbarError> {
@@ -118,7 +159,11 @@ fn open(config: &Config) -> Result<Switch, XbarError> {
     let crossbar = Crossbar { kind, first_port, ports, carrier: [0; 32] };
     let mut links = Vec::new();
     for (number, interface) in &config.interfaces {
-        links.push((*number, Link::from(Port::open(interface, config.marking)?)));
+        let port = Port::open(interface, config.marking)?;
+        if !port.exists() {
+            warn!(port = number, interface, "there is no such interface yet; waiting for it");
+        }
+        links.push((*number, Link::from(port)));
     }
     Ok(Switch::new(&config.name, crossbar, links))
 }
@@ -130,7 +175,15 @@ fn derive_tag(config: &Config) -> Result<u64, XbarError> {
 }
 
 /// Follows interfaces and signals until told to stop.
-async fn watch(switch: &Switch, monitor: &Monitor, signals: &mut Signals) -> Result<(), XbarError> {
+async fn watch(
+    switch: &Switch,
+    monitor: &Monitor,
+    signals: &mut Signals,
+    notifier: &mut Notifier,
+    exporter: &mut Exporter,
+) -> Result<(), XbarError> {
+    let start = tokio::time::Instant::now();
+    let now = || Instant::ZERO + start.elapsed();
     // What changed before the monitor was heard for the first time.
     switch.apply(&Change::Missed);
     loop {
@@ -148,7 +201,20 @@ async fn watch(switch: &Switch, monitor: &Monitor, signals: &mut Signals) -> Res
                 Signal::Reload => {}
                 Signal::ReopenLog => log::reopen(),
             },
+            request = exporter.requested() => {
+                let text = metrics::render_xbar(&switch.status(), request.dialect());
+                request.answer(text);
+            }
+            () = sleep_until(start, notifier.feed_at()) => notifier.feed_if_due(now()),
         }
+    }
+}
+
+/// Waits until `at`, for ever if there is none.
+async fn sleep_until(start: tokio::time::Instant, at: Option<Instant>) {
+    match at.and_then(|at| start.checked_add(at.since(Instant::ZERO))) {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => pending().await,
     }
 }
 
