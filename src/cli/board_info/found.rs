@@ -10,10 +10,10 @@ use crate::cli::error_chain;
 use crate::daemon::status::{Board, Counters, StatusSocketError, ask, units};
 use crate::xbar::{self, PortStatus, XbarStatus};
 
-/// An agent that says nothing for so long is taken for stuck.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// An agent that says nothing for so long is taken for stuck. A busy machine takes a second or more.
+const PATIENCE: Duration = Duration::from_secs(3);
 /// The least time given to agents to answer, however little is left to wait.
-const LEAST_PATIENCE: Duration = Duration::from_millis(100);
+const LEAST_PATIENCE: Duration = Duration::from_millis(500);
 
 /// `mapper.board-info/1`.
 #[derive(Serialize)]
