@@ -33,6 +33,9 @@ pub struct Args {
     /// Directory of the status sockets. [default: $MAPPER_RUN_DIR, or /run/mapper]
     #[arg(long, value_name = "DIR")]
     run_dir: Option<PathBuf>,
+    /// Group that may ask the status socket, by name or number [default: this process's].
+    #[arg(long, value_name = "GROUP")]
+    group: Option<String>,
     /// Number of the first port [default: the lower of 1 and the lowest port named].
     #[arg(long, value_name = "N")]
     first_port: Option<u8>,
@@ -187,6 +190,7 @@ impl Args {
         Ok(Config {
             name: self.name.map_or_else(first_interface, |Name(name)| name),
             run_dir: self.run_dir.unwrap_or_else(default_run_dir),
+            group: self.group,
             first_port,
             ports,
             kind: match self.kind {

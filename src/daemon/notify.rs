@@ -68,13 +68,20 @@ impl Notifier {
         self.watchdog_interval.map(|_| self.feed_at)
     }
 
+    /// Feeds the watchdog, if there is one.
+    pub fn feed(&self) {
+        if self.watchdog_interval.is_some() {
+            say(&[NotifyState::Watchdog]);
+        }
+    }
+
     /// Feeds the watchdog, if it is time.
     pub fn feed_if_due(&mut self, now: Instant) {
         if let Some(interval) = self.watchdog_interval
             && now >= self.feed_at
         {
             self.feed_at = now + interval;
-            say(&[NotifyState::Watchdog]);
+            self.feed();
         }
     }
 }

@@ -34,6 +34,8 @@ pub struct Config {
     pub name: String,
     /// Directory of the status socket.
     pub run_dir: PathBuf,
+    /// Group that may ask the status socket.
+    pub group: Option<String>,
     /// Port numbers and the interfaces behind them, in rising order.
     pub interfaces: Vec<(u8, String)>,
     /// The number of the first port.
@@ -121,7 +123,7 @@ async fn serve(config: &Config, starter: Option<Starter>) -> Result<(), XbarErro
     let mut signals = Signals::new().map_err(XbarError::Runtime)?;
     // The monitor first: then no change is missed between looking and listening.
     let monitor = Monitor::new()?;
-    let server = socket::bind(&config.run_dir, &config.name)?;
+    let server = socket::bind(&config.run_dir, &config.name, config.group.as_deref())?;
     let locks = config.interfaces.iter().map(|(_, interface)| InterfaceLock::take(interface));
     let _locks = locks.collect::<Result<Vec<_>, _>>()?;
     let switch = Rc::new(open(config)?);
@@ -196,7 +198,10 @@ async fn watch(
                 }
             },
             signal = signals.next() => match signal {
-                Signal::Stop => return Ok(()),
+                Signal::Stop => {
+                    notifier.stopping();
+                    return Ok(());
+                }
                 // There is no configuration file to be read again.
                 Signal::Reload => {}
                 Signal::ReopenLog => log::reopen(),

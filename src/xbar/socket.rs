@@ -27,12 +27,12 @@ pub fn names(run_dir: &Path) -> Result<Vec<String>, StatusSocketError> {
     Ok(sockets.iter().filter_map(|socket| socket.strip_prefix(PREFIX)).map(str::to_owned).collect())
 }
 
-/// Makes the socket of a crossbar, and the run directory if need be.
+/// Makes the socket of a crossbar, and the run directory if need be. `group` may ask.
 ///
 /// # Errors
 /// If another crossbar serves it, or it cannot be made.
-pub fn bind(run_dir: &Path, name: &str) -> Result<StatusServer, StatusSocketError> {
-    StatusServer::bind_at(socket_path(run_dir, name), None, |path| StatusSocketError::NameTaken {
+pub fn bind(run_dir: &Path, name: &str, group: Option<&str>) -> Result<StatusServer, StatusSocketError> {
+    StatusServer::bind_at(socket_path(run_dir, name), group, |path| StatusSocketError::NameTaken {
         name: name.to_owned(),
         path,
     })
@@ -95,11 +95,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let _inside = runtime.enter();
-        let server = bind(dir.path(), "a").unwrap();
-        let error = bind(dir.path(), "a").unwrap_err().to_string();
+        let server = bind(dir.path(), "a", None).unwrap();
+        let error = bind(dir.path(), "a", None).unwrap_err().to_string();
         assert!(error.contains("crossbar `a` is already running"), "{error}");
-        bind(dir.path(), "b").unwrap();
+        bind(dir.path(), "b", None).unwrap();
         drop(server);
-        bind(dir.path(), "a").unwrap();
+        bind(dir.path(), "a", None).unwrap();
     }
 }

@@ -13,11 +13,13 @@
 mod agents;
 mod crossbar;
 mod identity;
+mod ip;
 mod lab;
 mod lab_commands;
 mod namespace;
 mod observe;
 mod refusals;
+mod tap;
 
 use std::path::Path;
 use std::process::Command;

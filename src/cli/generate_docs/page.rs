@@ -64,8 +64,8 @@ pub(super) fn configuration() -> String {
     page.control("SH", ["DESCRIPTION"]);
     page.text([roman(
         "Every option of mapper-agent(8) is a key of this file, which it reads where --config names it. \
-         The units of systemd and the init script read /etc/mapper/mapper.toml, or the file of an \
-         interface where there is one: /etc/mapper/IF.toml. This is the file with all keys and their \
+         The units of systemd and the init script read /etc/mapper/mapper.toml, and over it the file of an \
+         interface, /etc/mapper/IF.toml, or /etc/mapper/node.toml. This is the file with all keys and their \
          defaults:",
     )]);
     add_verbatim(&mut page, CONFIGURATION);

@@ -21,6 +21,7 @@ pub(super) struct Sections {
 const NOTHING: Sections = Sections { number: "1", statuses: &[], signals: &[], files: &[], examples: &[] };
 
 const STOP: Item = ("SIGTERM, SIGINT", "Leave cleanly.");
+const REOPEN: Item = ("SIGUSR1", "Open the file of --verbose-file again, after it was rotated.");
 const RUN_DIR: Item = (
     "/run/mapper",
     "The status sockets, and what keeps two agents from one interface. MAPPER_RUN_DIR overrides it.",
@@ -28,15 +29,11 @@ const RUN_DIR: Item = (
 const CONFIGURATION: Item =
     ("/etc/mapper/mapper.toml", "The configuration of the units and the init script; see mapper.toml(5).");
 const ONE_INTERFACE: Item =
-    ("/etc/mapper/IF.toml", "Read instead of mapper.toml by mapper@IF.service and the init script.");
+    ("/etc/mapper/IF.toml", "What holds for one interface alone: read over mapper.toml.");
 
 const AGENT: Sections = Sections {
     number: "8",
-    signals: &[
-        STOP,
-        ("SIGHUP", "Read the configuration again."),
-        ("SIGUSR1", "Open the file of --verbose-file again, after it was rotated."),
-    ],
+    signals: &[STOP, ("SIGHUP", "Read the configuration again."), REOPEN],
     files: &[
         CONFIGURATION,
         ONE_INTERFACE,
@@ -56,16 +53,16 @@ const AGENT: Sections = Sections {
 
 const XBAR: Sections = Sections {
     number: "8",
-    signals: &[STOP, ("SIGUSR1", "Log the counters of all ports.")],
+    signals: &[STOP, REOPEN],
     files: &[(
         "/etc/mapper/NAME.xbar",
-        "The ports of mapper-xbar@NAME.service: MAPPER_PORTS=\"--port eth1 --port eth2\".",
+        "The ports of mapper-xbar@NAME.service: MAPPER_PORTS=--port eth1 --port eth2.",
     )],
     examples: &[
         ("A crossbar of three interfaces:", "mapper xbar --port eth1 --port eth2 --port eth3"),
         (
             "The same at every boot:",
-            "echo 'MAPPER_PORTS=\"--port eth1 --port eth2 --port eth3\"' >/etc/mapper/rack1.xbar\n\
+            "echo 'MAPPER_PORTS=--port eth1 --port eth2 --port eth3' >/etc/mapper/rack1.xbar\n\
              systemctl enable --now mapper-xbar@rack1",
         ),
     ],
@@ -76,7 +73,10 @@ const NODE: Sections = Sections {
     number: "8",
     files: &[
         CONFIGURATION,
-        ("/etc/default/mapper-node", "The ports of mapper-node.service: MAPPER_PORTS=\"eth1,eth2\"."),
+        (
+            "/etc/mapper/node.toml",
+            "Read over it by mapper-node.service, and must name the ports: ports = [\"eth1\", \"eth2\"].",
+        ),
         RUN_DIR,
     ],
     examples: &[
@@ -86,7 +86,7 @@ const NODE: Sections = Sections {
         ),
         (
             "The same at every boot:",
-            "echo 'MAPPER_PORTS=\"eth1,eth2\"' >/etc/default/mapper-node\nsystemctl enable --now mapper-node",
+            "echo 'ports = [\"eth1\", \"eth2\"]' >/etc/mapper/node.toml\nsystemctl enable --now mapper-node",
         ),
     ],
     ..AGENT

@@ -241,7 +241,8 @@ impl StatusServer {
     /// # Errors
     /// If the unit is taken, there is no such group, or the socket cannot be made.
     pub fn bind(run_dir: &Path, unit: u8, group: Option<&str>) -> Result<Self, StatusSocketError> {
-        Self::bind_at(socket_path(run_dir, unit), group, |path| StatusSocketError::UnitTaken { unit, path })
+        let taken = |path| StatusSocketError::UnitTaken { unit, path };
+        Self::bind_at(socket_path(run_dir, unit), group, taken)
     }
 
     /// As [`Self::bind`], for the socket of any daemon; `taken` is the error if another serves it.

@@ -43,9 +43,9 @@
 //!
 //! *Turns between channels that lie in no common circle add none*, whatever the others are.
 //!
-//! So long as what hosts hold for dead is dead, then, no circle closes. If a cable comes back while
-//! some host still uses turns of rule 3, and another routes across it again, that is not proved: take
-//! a cable that came back out of D only with the new map, or when [`LiveRoutes::opened`] is false.
+//! So long as what hosts hold for dead is dead, then, no circle closes. While a cable is back, and some
+//! host still uses turns of rule 3 and another routes across the cable again, that is not proved. So
+//! a host that hears that a cable is back repairs again at once; see [`LiveRoutes::opened`].
 //!
 //! # What is proved at run time
 //! None of it is trusted. [`repair`] proves each route on G - D as [`prove_host`](super::prove_host)
