@@ -11,7 +11,9 @@ use mapper_proto::Mac;
 use thiserror::Error;
 
 use super::{CliError, Format};
-use crate::daemon::options::{EtherType, LogFormat, LogLevel, LogOptions, Text, default_run_dir};
+use crate::daemon::options::{
+    EtherType, LogFormat, LogLevel, LogOptions, MetricsAddress, Text, default_run_dir,
+};
 use crate::link::ethernet::Marking;
 use crate::xbar::{self, Config, Kind};
 
@@ -55,6 +57,12 @@ pub struct Args {
     /// Run as a daemon, and store its process id in this file.
     #[arg(long, value_name = "PATH")]
     daemon_pid_file: Option<PathBuf>,
+    /// Serve OpenMetrics text over HTTP there: a loopback address and port, or unix:PATH.
+    #[arg(long, value_name = "ADDRESS")]
+    metrics_listen: Option<MetricsAddress>,
+    /// Write metrics to this file every 15 seconds, for node_exporter, which reads *.prom.
+    #[arg(long, value_name = "PATH")]
+    metrics_file: Option<PathBuf>,
     /// Least severe lines to log.
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<LogLevel>,
@@ -195,6 +203,8 @@ impl Args {
             },
             interfaces,
             daemon_pid_file: self.daemon_pid_file,
+            metrics_listen: self.metrics_listen,
+            metrics_file: self.metrics_file,
             log: LogOptions::new(self.log_level, self.log_format, self.verbose, self.verbose_file),
         })
     }

@@ -7,8 +7,8 @@ use crate::daemon::interface_lock::{Holder, holder};
 use crate::daemon::options::Config;
 use crate::daemon::status::{Board, Mismatch, ask, units};
 
-/// An agent that says nothing for so long is taken for stuck.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// An agent that says nothing for so long is taken for stuck. A busy machine takes a second or more.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Who works on an interface.
 #[derive(Debug)]

@@ -13,9 +13,11 @@ use tokio::task::LocalSet;
 use tracing::{error, info, warn};
 
 use super::{PortStatus, Switch, socket};
+use crate::daemon::interface_lock::{InterfaceLock, InterfaceLockError};
 use crate::daemon::log;
+use crate::daemon::metrics::{self, Exporter, MetricsError};
 use crate::daemon::notify::Notifier;
-use crate::daemon::options::LogOptions;
+use crate::daemon::options::{LogOptions, MetricsAddress};
 use crate::daemon::privileges::{self, Needs, PrivilegesError};
 use crate::daemon::process::{self, Detached, PidFile, ProcessError, Starter};
 use crate::daemon::signals::{Signal, Signals};
@@ -46,6 +48,10 @@ pub struct Config {
     pub marking: Marking,
     /// Run in the background, with the process id here.
     pub daemon_pid_file: Option<PathBuf>,
+    /// Where metrics are served.
+    pub metrics_listen: Option<MetricsAddress>,
+    /// Where metrics are written for node_exporter.
+    pub metrics_file: Option<PathBuf>,
     /// What is logged, how and where.
     pub log: LogOptions,
 }
@@ -68,6 +74,12 @@ pub enum XbarError {
     /// Its status socket cannot be made.
     #[error(transparent)]
     Status(#[from] StatusSocketError),
+    /// An interface belongs to another daemon.
+    #[error(transparent)]
+    Lock(#[from] InterfaceLockError),
+    /// Metrics cannot be had where they were wanted.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
     /// It cannot run in the background.
     #[error(transparent)]
     Process(#[from] ProcessError),
@@ -107,13 +119,18 @@ pub fn run(config: &Config) -> Result<ExitCode, XbarError> {
 }
 
 async fn serve(config: &Config, starter: Option<Starter>) -> Result<(), XbarError> {
+    log::attend();
     let mut signals = Signals::new().map_err(XbarError::Runtime)?;
     // The monitor first: then no change is missed between looking and listening.
     let monitor = Monitor::new()?;
     let server = socket::bind(&config.run_dir, &config.name, config.group.as_deref())?;
+    let locks = config.interfaces.iter().map(|(_, interface)| InterfaceLock::take(interface));
+    let _locks = locks.collect::<Result<Vec<_>, _>>()?;
     let switch = Rc::new(open(config)?);
     // An interface that comes back later needs a new socket.
     privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })?;
+    // As it will be written: without the privileges.
+    let mut exporter = Exporter::new(config.metrics_listen.as_ref(), config.metrics_file.as_deref())?;
     tokio::task::spawn_local(Rc::clone(&switch).run());
     tokio::task::spawn_local(socket::serve(server, Rc::clone(&switch)));
     match switch.kind() {
@@ -128,7 +145,7 @@ async fn serve(config: &Config, starter: Option<Starter>) -> Result<(), XbarErro
     if let Some(starter) = starter {
         starter.ready()?;
     }
-    watch(&switch, &monitor, &mut signals, &mut notifier).await?;
+    watch(&switch, &monitor, &mut signals, &mut notifier, &mut exporter).await?;
     log_traffic(&switch);
     Ok(())
 }
@@ -164,6 +181,7 @@ async fn watch(
     monitor: &Monitor,
     signals: &mut Signals,
     notifier: &mut Notifier,
+    exporter: &mut Exporter,
 ) -> Result<(), XbarError> {
     let start = tokio::time::Instant::now();
     let now = || Instant::ZERO + start.elapsed();
@@ -187,6 +205,10 @@ async fn watch(
                 Signal::Reload => {}
                 Signal::ReopenLog => log::reopen(),
             },
+            request = exporter.requested() => {
+                let text = metrics::render_xbar(&switch.status(), request.dialect());
+                request.answer(text);
+            }
             () = sleep_until(start, notifier.feed_at()) => notifier.feed_if_due(now()),
         }
     }

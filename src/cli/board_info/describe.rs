@@ -3,6 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use crate::daemon::status::{Board, DeadCable, Mismatch};
+use crate::xbar::XbarStatus;
 
 /// One line with the state as its last word, then what else there is to know, indented.
 pub(super) fn describe_board(board: &Board) -> String {
@@ -52,6 +53,22 @@ pub(super) fn describe_frames(board: &Board) -> String {
             frames.received, frames.sent, frames.unsent
         ),
     }
+}
+
+/// A line, and below it the ports that nothing can go over.
+pub(super) fn describe_xbar(xbar: &XbarStatus) -> String {
+    let XbarStatus { name, kind, tag, ports, .. } = xbar;
+    if let Some(why) = &xbar.no_answer {
+        return format!("crossbar {name}: down\n  {why}\n");
+    }
+    let tag = tag.as_ref().map(|tag| format!(" {tag}")).unwrap_or_default();
+    let up = ports.iter().filter(|port| port.carrier).count();
+    let mut text = format!("crossbar {name}: {kind}{tag}: {up} of {} ports have carrier\n", ports.len());
+    for port in ports.iter().filter(|port| !port.carrier) {
+        let why = if port.exists { "no carrier" } else { "there is no such interface" };
+        text.push_str(&format!("  port {} ({}): {why}\n", port.port, port.interface));
+    }
+    text
 }
 
 /// Whether the network can be used, and if not, what is missing.
@@ -168,6 +185,28 @@ mod tests {
             let text = describe_board(&board);
             assert_eq!(text.lines().next().unwrap().split(' ').next_back(), Some(state));
         }
+    }
+
+    #[test]
+    fn a_crossbar_is_a_line_and_a_line_for_each_port_that_is_down() {
+        let port = |port, exists, carrier| crate::xbar::PortStatus {
+            port,
+            interface: format!("eth{port}"),
+            exists,
+            carrier,
+            ..Default::default()
+        };
+        let xbar = XbarStatus {
+            name: "leaf".to_owned(),
+            kind: "plain".to_owned(),
+            ports: vec![port(1, true, true), port(2, true, false), port(3, false, false)],
+            ..XbarStatus::default()
+        };
+        let expected = "crossbar leaf: plain: 1 of 3 ports have carrier\n  port 2 (eth2): no carrier\n  \
+                        port 3 (eth3): there is no such interface\n";
+        assert_eq!(describe_xbar(&xbar), expected);
+        let down = describe_xbar(&XbarStatus::silent("leaf", "it is stopped".to_owned()));
+        assert_eq!(down, "crossbar leaf: down\n  it is stopped\n");
     }
 
     #[test]

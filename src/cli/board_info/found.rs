@@ -5,26 +5,32 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::Args;
-use super::describe::{describe_board, describe_frames};
+use super::describe::{describe_board, describe_frames, describe_xbar};
 use crate::cli::error_chain;
 use crate::daemon::status::{Board, Counters, StatusSocketError, ask, units};
+use crate::xbar::{self, PortStatus, XbarStatus};
 
-/// An agent that says nothing for so long is taken for stuck.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// An agent that says nothing for so long is taken for stuck. A busy machine takes a second or more.
+const PATIENCE: Duration = Duration::from_secs(3);
 /// The least time given to agents to answer, however little is left to wait.
-const LEAST_PATIENCE: Duration = Duration::from_millis(100);
+const LEAST_PATIENCE: Duration = Duration::from_millis(500);
 
 /// `mapper.board-info/1`.
 #[derive(Serialize)]
 pub(super) struct Output<'a> {
     schema: &'static str,
     boards: &'a [Board],
+    /// With `--all`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    xbars: Option<&'a [XbarStatus]>,
 }
 
 /// What the status sockets said.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Found {
     boards: Vec<Board>,
+    /// The crossbars, if they were asked.
+    xbars: Option<Vec<XbarStatus>>,
     /// Places asked where no agent has a socket, in words.
     missing: Vec<String>,
 }
@@ -54,7 +60,14 @@ impl Found {
             let answer = question.and_then(|question| question.answer(deadline));
             answer.unwrap_or_else(|error| Board::silent(unit, error_chain(&error)))
         });
-        Ok(Self { boards: boards.collect(), missing })
+        let boards = boards.collect();
+        let mut xbars = args.all.then(Vec::new);
+        if let Some(xbars) = &mut xbars {
+            for run_dir in &args.run_dirs {
+                xbars.extend(xbar::socket::ask_all(run_dir, deadline)?);
+            }
+        }
+        Ok(Self { boards, xbars, missing })
     }
 
     pub(super) fn all_configured(&self) -> bool {
@@ -70,11 +83,18 @@ impl Found {
                 cable.since_ms = 0;
             }
         }
+        for xbar in self.xbars.iter_mut().flatten() {
+            xbar.uptime_ms = 0;
+            for port in &mut xbar.ports {
+                let PortStatus { port: number, interface, exists, carrier, .. } = std::mem::take(port);
+                *port = PortStatus { port: number, interface, exists, carrier, ..PortStatus::default() };
+            }
+        }
         self
     }
 
     pub(super) fn to_json(&self) -> Output<'_> {
-        Output { schema: "mapper.board-info/1", boards: &self.boards }
+        Output { schema: "mapper.board-info/1", boards: &self.boards, xbars: self.xbars.as_deref() }
     }
 
     pub(super) fn describe(&self) -> String {
@@ -88,6 +108,7 @@ impl Found {
 
     fn describe_with(&self, describe: impl Fn(&Board) -> String) -> String {
         let mut text: String = self.boards.iter().map(describe).collect();
+        text.extend(self.xbars.iter().flatten().map(describe_xbar));
         for place in &self.missing {
             text.push_str(place);
             text.push('\n');
@@ -133,17 +154,17 @@ mod tests {
 
     #[test]
     fn nothing_there_is_not_configured() {
-        let found = Found { boards: Vec::new(), missing: vec!["no agent".to_owned()] };
-        assert!(!found.all_configured());
-        assert!(Found { boards: vec![configured()], missing: Vec::new() }.all_configured());
-        assert!(!Found { boards: vec![configured(), silent(1)], missing: Vec::new() }.all_configured());
+        let found = |boards, missing| Found { boards, xbars: None, missing };
+        assert!(!found(Vec::new(), vec!["no agent".to_owned()]).all_configured());
+        assert!(found(vec![configured()], Vec::new()).all_configured());
+        assert!(!found(vec![configured(), silent(1)], Vec::new()).all_configured());
     }
 
     #[test]
     fn counters_and_times_are_no_change_to_a_watcher() {
         let mut later = Board { uptime_ms: 5, ..configured() };
         later.counters.frames.received = 7;
-        let found = |board| Found { boards: vec![board], missing: Vec::new() }.steady();
+        let found = |board| Found { boards: vec![board], xbars: None, missing: Vec::new() }.steady();
         assert_eq!(found(configured()), found(later));
         assert_ne!(found(configured()), found(silent(0)));
     }
