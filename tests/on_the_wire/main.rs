@@ -18,6 +18,7 @@ mod lab_commands;
 mod namespace;
 mod observe;
 mod refusals;
+mod service;
 
 use std::path::Path;
 use std::process::Command;
