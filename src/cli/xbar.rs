@@ -1,5 +1,7 @@
 //! `mapper xbar`.
 
+mod status;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -9,7 +11,7 @@ use mapper_proto::Mac;
 use thiserror::Error;
 
 use super::{CliError, Format};
-use crate::daemon::options::{EtherType, LogFormat, LogLevel, LogOptions, Text};
+use crate::daemon::options::{EtherType, LogFormat, LogLevel, LogOptions, Text, default_run_dir};
 use crate::link::ethernet::Marking;
 use crate::xbar::{self, Config, Kind};
 
@@ -17,11 +19,21 @@ use crate::xbar::{self, Config, Kind};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// An interface, or a port number and an interface. Without a number it is the next port.
-    #[arg(long = "port", value_name = "[N=]IF", required = true)]
+    /// It need not exist yet.
+    #[arg(long = "port", value_name = "[N=]IF", required_unless_present = "status")]
     interfaces: Vec<PortArg>,
     /// The crossbar's name on this machine [default: its first interface].
     #[arg(long, value_name = "NAME")]
-    name: Option<String>,
+    name: Option<Name>,
+    /// Show the crossbars of this machine, and what went over their ports, instead of running one.
+    #[arg(long, conflicts_with = "interfaces")]
+    status: bool,
+    /// Directory of the status sockets. [default: $MAPPER_RUN_DIR, or /run/mapper]
+    #[arg(long, value_name = "DIR")]
+    run_dir: Option<PathBuf>,
+    /// Group that may ask the status socket, by name or number [default: this process's].
+    #[arg(long, value_name = "GROUP")]
+    group: Option<String>,
     /// Number of the first port [default: the lower of 1 and the lowest port named].
     #[arg(long, value_name = "N")]
     first_port: Option<u8>,
@@ -89,6 +101,19 @@ impl FromStr for PortArg {
     }
 }
 
+/// A name that can be part of a file's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Name(String);
+
+impl FromStr for Name {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let plain = !text.is_empty() && text.len() <= 64 && !text.contains(['/', '\0']);
+        plain.then(|| Self(text.to_owned())).ok_or_else(|| "expected 1 to 64 bytes without `/`".to_owned())
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct TagArg(u64);
 
@@ -123,7 +148,11 @@ enum PortsError {
 ///
 /// # Errors
 /// In words for the user.
-pub fn run(args: Args, _format: Format) -> Result<ExitCode, CliError> {
+pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
+    if args.status {
+        let run_dir = args.run_dir.unwrap_or_else(default_run_dir);
+        return status::show(&run_dir, args.name.as_ref().map(|Name(name)| name.as_str()), format);
+    }
     let config = args.into_config()?;
     Ok(xbar::run(&config)?)
 }
@@ -151,7 +180,9 @@ impl Args {
         let defaults = Marking::default();
         let first_interface = || interfaces.first().map(|(_, name)| name.clone()).unwrap_or_default();
         Ok(Config {
-            name: self.name.unwrap_or_else(first_interface),
+            name: self.name.map_or_else(first_interface, |Name(name)| name),
+            run_dir: self.run_dir.unwrap_or_else(default_run_dir),
+            group: self.group,
             first_port,
             ports,
             kind: match self.kind {

@@ -82,6 +82,12 @@ impl DataPath {
         }
     }
 
+    /// Uses no route any more, until a table is installed.
+    pub fn forget_routes(&mut self) {
+        self.destinations = None;
+        self.in_use.clear();
+    }
+
     /// Makes all flows leave the paths over the cable in this port of the map, where there are
     /// others, for a second or until the table of another map is installed. To be called as soon as
     /// a cable is known to be dead, before a table without it is computed.

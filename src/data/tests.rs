@@ -174,6 +174,17 @@ fn a_frame_arrives_as_it_was_and_its_way_back_leads_home() {
 }
 
 #[test]
+fn without_routes_nothing_is_sent() {
+    let map = map("ring:n=4,hosts=1");
+    let frame = frame(map.hosts[0].mac, map.hosts[1].mac, 1);
+    let mut sender = data_path(&map, 0);
+    assert_eq!(outbound(&mut sender, NOW, &frame).len(), 1);
+    sender.forget_routes();
+    assert!(outbound(&mut sender, NOW, &frame).is_empty());
+    assert_eq!(sender.status().dropped.no_route, 1);
+}
+
+#[test]
 fn two_hosts_on_one_cable_reach_each_other() {
     let mut map = map("ring:n=2,hosts=1");
     map.xbars.clear();

@@ -7,6 +7,7 @@
 use std::io::{self, IoSlice, Read};
 
 use mapper_proto::Mac;
+use rustix::net::sockopt;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -22,6 +23,11 @@ pub const HEADER_BYTES: usize = 14;
 pub const MAX_FRAME_BYTES: usize = 16 * 1024;
 /// The smallest number that is an EtherType and no length (IEEE 802.3, 3.2.6).
 pub const MIN_ETHERTYPE: u16 = 0x0600;
+
+/// Memory for frames that arrive before they are taken: some 2,000 of full size.
+const RECEIVE_BUFFER_BYTES: usize = 4 * 1024 * 1024;
+/// Memory for frames that the interface has not sent yet.
+const SEND_BUFFER_BYTES: usize = 1024 * 1024;
 
 /// How frames are marked on the wire. All agents and crossbars of a fabric must agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +98,7 @@ impl EthernetSocket {
         // to one EtherType is not shown outgoing frames: those go to sockets for all protocols.
         let socket = Socket::new(Domain::PACKET, Type::RAW.nonblocking(), Some(Protocol::from(0)))
             .map_err(|source| not_permitted_or(interface, source))?;
+        enlarge_buffers(&socket);
         packet_socket::bind(&socket, interface.index, marking.ethertype)
             .map_err(failed("binding a raw socket to it"))?;
         packet_socket::add_membership(&socket, interface.index, marking.destination)
@@ -180,6 +187,18 @@ impl EthernetSocket {
                 }
             }
         }
+    }
+}
+
+/// Gives the socket room for bursts: as much as wanted with `CAP_NET_ADMIN`, else as much as
+/// `net.core.rmem_max` and `wmem_max` allow. What room there is is enough to run.
+fn enlarge_buffers(socket: &Socket) {
+    // The kernel gives twice what is asked for, as its own part counts too.
+    if sockopt::set_socket_recv_buffer_size_force(socket, RECEIVE_BUFFER_BYTES / 2).is_err() {
+        let _as_much_as_allowed = sockopt::set_socket_recv_buffer_size(socket, RECEIVE_BUFFER_BYTES / 2);
+    }
+    if sockopt::set_socket_send_buffer_size_force(socket, SEND_BUFFER_BYTES / 2).is_err() {
+        let _as_much_as_allowed = sockopt::set_socket_send_buffer_size(socket, SEND_BUFFER_BYTES / 2);
     }
 }
 

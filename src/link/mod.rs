@@ -14,6 +14,7 @@ pub mod ethernet;
 pub mod interface;
 pub mod internal;
 mod mmsg;
+mod offload;
 mod packet_socket;
 pub mod port;
 mod readiness;

@@ -1,7 +1,8 @@
 //! A tap interface: Ethernet frames that the kernel would send, and that it takes in.
 
+use std::cell::{Cell, RefCell};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 
 use mapper_proto::Mac;
@@ -10,6 +11,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::interface::Interface;
+use super::offload::{Coalescer, Segments};
 use super::{LinkError, readiness, set_link, tun};
 
 const DEVICE: &str = "/dev/net/tun";
@@ -71,10 +73,19 @@ pub enum TapError {
 }
 
 /// A tap interface. It is there as long as this is, unless it was made to stay by somebody else.
+///
+/// The kernel hands TCP over in segments of up to 64 KiB with checksums to be done, and takes it so:
+/// that costs a fraction of the system calls, and of the kernel's work. They are cut and joined here,
+/// so its users see ordinary frames only.
 #[derive(Debug)]
 pub struct Tap {
     name: String,
     file: AsyncFd<File>,
+    /// What the kernel sent, cut to size.
+    segments: RefCell<Segments>,
+    /// What the kernel is to get.
+    coalescer: RefCell<Coalescer>,
+    refused: Cell<u64>,
 }
 
 impl Tap {
@@ -99,7 +110,13 @@ impl Tap {
         set_link::set_up(index, mac, mtu)
             .map_err(failed("setting its address and MTU, and setting it up"))?;
         let file = readiness::watch_file(file).map_err(failed("watching it"))?;
-        Ok(Self { name: name.to_owned(), file })
+        Ok(Self {
+            name: name.to_owned(),
+            file,
+            segments: RefCell::default(),
+            coalescer: RefCell::default(),
+            refused: Cell::new(0),
+        })
     }
 
     /// The interface's name.
@@ -108,12 +125,17 @@ impl Tap {
     }
 
     /// Waits for a frame that the kernel sends and puts it into `buffer`; returns how long it is.
-    /// One longer than the buffer is cut off.
+    /// One longer than the buffer is cut off. Nothing is lost if the future is dropped.
     ///
     /// # Errors
     /// If the interface is beyond use: somebody removed it.
     pub async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.file.async_io(Interest::READABLE, |mut file| file.read(buffer)).await
+        loop {
+            if let Some(length) = self.segments.borrow_mut().next_into(buffer) {
+                return Ok(length);
+            }
+            self.file.async_io(Interest::READABLE, |file| self.fetch(file)).await?;
+        }
     }
 
     /// Like [`Self::read`], but does not wait.
@@ -121,15 +143,41 @@ impl Tap {
     /// # Errors
     /// `WouldBlock` if no frame is there, else as [`Self::read`].
     pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.file.try_io(Interest::READABLE, |mut file| file.read(buffer))
+        loop {
+            if let Some(length) = self.segments.borrow_mut().next_into(buffer) {
+                return Ok(length);
+            }
+            self.file.try_io(Interest::READABLE, |file| self.fetch(file))?;
+        }
     }
 
-    /// Hands a frame to the kernel as if it had arrived. Never waits.
-    ///
-    /// # Errors
-    /// If the kernel does not take it: the interface is down or gone, or memory is short.
-    pub fn write(&self, frame: &[u8]) -> io::Result<()> {
-        self.file.get_ref().write(frame).map(drop)
+    fn fetch(&self, mut file: &File) -> io::Result<()> {
+        let mut segments = self.segments.borrow_mut();
+        let bytes = file.read(segments.room())?;
+        segments.begin(bytes);
+        Ok(())
+    }
+
+    /// Hands a frame to the kernel as if it had arrived. It may wait for [`Self::flush`], to be
+    /// joined with others of its flow. What the kernel does not take is lost and counted.
+    pub fn queue(&self, frame: &[u8]) {
+        self.coalescer.borrow_mut().push(frame, |header, frame| self.write(header, frame));
+    }
+
+    /// Hands over what waits.
+    pub fn flush(&self) {
+        self.coalescer.borrow_mut().flush(|header, frame| self.write(header, frame));
+    }
+
+    fn write(&self, header: &[u8], frame: &[u8]) {
+        if self.file.get_ref().write_vectored(&[IoSlice::new(header), IoSlice::new(frame)]).is_err() {
+            self.refused.set(self.refused.get() + 1);
+        }
+    }
+
+    /// How many frames the kernel did not take: the interface was down or gone, or memory short.
+    pub fn refused(&self) -> u64 {
+        self.refused.get()
     }
 }
 

@@ -6,11 +6,13 @@
 //! - [`switch`]: the ports, and what goes from one to the other.
 //! - [`counters`]: what is counted at each port.
 //! - [`status`]: what a crossbar says of itself.
+//! - [`socket`]: where it says so, and how it is asked.
 //! - [`process`]: a crossbar as a process of its own.
 
 mod bucket;
 pub mod counters;
 pub mod process;
+pub mod socket;
 pub mod status;
 pub mod switch;
 

@@ -6,19 +6,20 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
 
+use mapper_proto::Instant;
 use mapper_proto::wire::{Crossbar, CrossbarKind};
 use thiserror::Error;
 use tokio::task::LocalSet;
-use tokio::time::Interval;
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
-use super::{PortStatus, Switch};
+use super::{PortStatus, Switch, socket};
 use crate::daemon::log;
 use crate::daemon::notify::Notifier;
 use crate::daemon::options::LogOptions;
 use crate::daemon::privileges::{self, Needs, PrivilegesError};
-use crate::daemon::process::{self, Detached, PidFile, ProcessError};
+use crate::daemon::process::{self, Detached, PidFile, ProcessError, Starter};
 use crate::daemon::signals::{Signal, Signals};
+use crate::daemon::status::StatusSocketError;
 use crate::link::ethernet::Marking;
 use crate::link::interface::{Change, Interface, Monitor};
 use crate::link::port::Port;
@@ -29,6 +30,10 @@ use crate::link::{Link, LinkError};
 pub struct Config {
     /// Its name on this machine.
     pub name: String,
+    /// Directory of the status socket.
+    pub run_dir: PathBuf,
+    /// Group that may ask the status socket.
+    pub group: Option<String>,
     /// Port numbers and the interfaces behind them, in rising order.
     pub interfaces: Vec<(u8, String)>,
     /// The number of the first port.
@@ -60,10 +65,13 @@ pub enum XbarError {
     /// An interface cannot be used.
     #[error(transparent)]
     Link(#[from] LinkError),
+    /// Its status socket cannot be made.
+    #[error(transparent)]
+    Status(#[from] StatusSocketError),
     /// It cannot run in the background.
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// It would run with more privileges than it needs.
+    /// It cannot give up what it does not need.
     #[error(transparent)]
     Privileges(#[from] PrivilegesError),
     /// There is nothing to derive a tag from.
@@ -94,28 +102,36 @@ pub fn run(config: &Config) -> Result<ExitCode, XbarError> {
     let _pid_file = config.daemon_pid_file.as_deref().map(PidFile::create).transpose()?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(XbarError::Runtime)?;
-    LocalSet::new().block_on(&runtime, async {
-        let mut signals = Signals::new().map_err(XbarError::Runtime)?;
-        // The monitor first: then no change is missed between looking and listening.
-        let monitor = Monitor::new()?;
-        let switch = Rc::new(open(config)?);
-        privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })?;
-        tokio::task::spawn_local(Rc::clone(&switch).run());
-        match switch.kind() {
-            CrossbarKind::Plain => info!(ports = config.ports, "a plain crossbar runs"),
-            CrossbarKind::Tagged { tag } => {
-                info!(ports = config.ports, tag = format_args!("{tag:#018x}"), "a tagged crossbar runs");
-            }
+    LocalSet::new().block_on(&runtime, serve(config, starter))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn serve(config: &Config, starter: Option<Starter>) -> Result<(), XbarError> {
+    let mut signals = Signals::new().map_err(XbarError::Runtime)?;
+    // The monitor first: then no change is missed between looking and listening.
+    let monitor = Monitor::new()?;
+    let server = socket::bind(&config.run_dir, &config.name, config.group.as_deref())?;
+    let switch = Rc::new(open(config)?);
+    // An interface that comes back later needs a new socket.
+    privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })?;
+    tokio::task::spawn_local(Rc::clone(&switch).run());
+    tokio::task::spawn_local(socket::serve(server, Rc::clone(&switch)));
+    match switch.kind() {
+        CrossbarKind::Plain => info!(name = config.name, ports = config.ports, "a plain crossbar runs"),
+        CrossbarKind::Tagged { tag } => {
+            let tag = format_args!("{tag:#018x}");
+            info!(name = config.name, ports = config.ports, tag, "a tagged crossbar runs");
         }
-        if let Some(starter) = starter {
-            starter.ready()?;
-        }
-        let notifier = Notifier::new();
-        notifier.ready();
-        watch(&switch, &monitor, &mut signals, &notifier).await?;
-        log_traffic(&switch);
-        Ok(ExitCode::SUCCESS)
-    })
+    }
+    let mut notifier = Notifier::new();
+    notifier.ready();
+    if let Some(starter) = starter {
+        starter.ready()?;
+    }
+    watch(&switch, &monitor, &mut signals, &mut notifier).await?;
+    notifier.stopping();
+    log_traffic(&switch);
+    Ok(())
 }
 
 fn open(config: &Config) -> Result<Switch, XbarError> {
@@ -128,7 +144,11 @@ fn open(config: &Config) -> Result<Switch, XbarError> {
     let crossbar = Crossbar { kind, first_port, ports, carrier: [0; 32] };
     let mut links = Vec::new();
     for (number, interface) in &config.interfaces {
-        links.push((*number, Link::from(Port::open(interface, config.marking)?)));
+        let port = Port::open(interface, config.marking)?;
+        if !port.exists() {
+            warn!(port = number, interface, "there is no such interface yet; waiting for it");
+        }
+        links.push((*number, Link::from(port)));
     }
     Ok(Switch::new(&config.name, crossbar, links))
 }
@@ -144,9 +164,10 @@ async fn watch(
     switch: &Switch,
     monitor: &Monitor,
     signals: &mut Signals,
-    notifier: &Notifier,
+    notifier: &mut Notifier,
 ) -> Result<(), XbarError> {
-    let mut watchdog = notifier.watchdog_interval().map(tokio::time::interval);
+    let start = tokio::time::Instant::now();
+    let now = || Instant::ZERO + start.elapsed();
     // What changed before the monitor was heard for the first time.
     switch.apply(&Change::Missed);
     loop {
@@ -158,7 +179,6 @@ async fn watch(
                     return Err(error.into());
                 }
             },
-            () = tick(&mut watchdog) => notifier.feed(),
             signal = signals.next() => match signal {
                 Signal::Stop => {
                     notifier.stopping();
@@ -168,16 +188,15 @@ async fn watch(
                 Signal::Reload => {}
                 Signal::ReopenLog => log::reopen(),
             },
+            () = sleep_until(start, notifier.feed_at()) => notifier.feed_if_due(now()),
         }
     }
 }
 
-/// Waits for the next tick, for ever if there are none.
-async fn tick(interval: &mut Option<Interval>) {
-    match interval {
-        Some(interval) => {
-            interval.tick().await;
-        }
+/// Waits until `at`, for ever if there is none.
+async fn sleep_until(start: tokio::time::Instant, at: Option<Instant>) {
+    match at.and_then(|at| start.checked_add(at.since(Instant::ZERO))) {
+        Some(at) => tokio::time::sleep_until(at).await,
         None => pending().await,
     }
 }

@@ -18,6 +18,8 @@ use crate::link::ethernet::HEADER_BYTES;
 use crate::link::interface::Change;
 use crate::link::{Link, Unsent};
 
+/// Batches taken from one port before the others have their turn.
+const TURNS: usize = 4;
 /// Notices a second that go back out of one port.
 const NOTICES_PER_SECOND: u32 = 10_000;
 /// Notices that go back at once: a batch of frames, and some.
@@ -124,9 +126,17 @@ impl Switch {
         let Some(port) = &self.ports[usize::from(arrival)] else { return };
         let mut batch = Batch::new();
         loop {
+            // Whoever waits here lets other ports have their turn.
             port.link.recv_batch(&mut batch).await;
             self.forward(arrival, port, &mut batch);
-            tokio::task::yield_now().await;
+            let mut turns = 1;
+            while turns < TURNS && port.link.try_recv_batch(&mut batch) {
+                self.forward(arrival, port, &mut batch);
+                turns += 1;
+            }
+            if turns == TURNS {
+                tokio::task::yield_now().await;
+            }
         }
     }
 
@@ -255,3 +265,6 @@ impl SwitchPort {
         self.arrivals.set(arrivals);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,9 +4,17 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStderr, Stdio};
 use std::time::Duration;
 
+use mapper::link::batch::Batch;
 use mapper::link::ethernet::{EthernetSocket, Frame, HEADER_BYTES, MAX_FRAME_BYTES, Marking};
 use mapper::link::interface::Interface;
-use mapper_proto::wire::{Element, Info, Message, Probe, ProbeKind, Route, Stamp, split_route};
+use mapper::link::port::Port;
+use mapper_proto::Mac;
+use mapper_proto::wire::{
+    Data, Element, Info, Message, Probe, ProbeKind, Route, Stamp, Undeliverable, split_route,
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::namespace::Namespace;
 use crate::{MAPPER, can_make_namespaces};
@@ -17,6 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A namespace with a crossbar in it, whose port N is interface `pN`, and its cable's far end `hN`.
 struct Bench {
     namespace: Namespace,
+    run_dir: TempDir,
     xbar: Child,
     log: BufReader<ChildStderr>,
 }
@@ -29,15 +38,17 @@ impl Bench {
             namespace.ip(&format!("link set p{port} up"));
             namespace.ip(&format!("link set h{port} up"));
         }
+        let run_dir = tempfile::tempdir().unwrap();
         let mut xbar = namespace
             .command(MAPPER)
             .args(["xbar", "--port", "p1", "--port", "p2", "--ports", "8"])
             .args(options)
+            .env("MAPPER_RUN_DIR", run_dir.path())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let log = BufReader::new(xbar.stderr.take().unwrap());
-        let mut bench = Self { namespace, xbar, log };
+        let mut bench = Self { namespace, run_dir, xbar, log };
         bench.wait_for_log("crossbar runs");
         bench
     }
@@ -57,6 +68,14 @@ impl Bench {
     /// Sends a frame from one far end and returns what arrives at another, behind the Ethernet
     /// header, and without padding.
     fn exchange(&self, from: &str, route: &[Element], frame: &[u8], to: &str) -> Vec<u8> {
+        let (source, arrived) = self.exchange_with_source(from, route, frame, to);
+        let sender = self.namespace.enter(|| Interface::look_up(from).unwrap().unwrap().mac);
+        assert_eq!(source, sender, "the source stays");
+        arrived
+    }
+
+    /// As [`Self::exchange`], but the answer may be anyone's, whose address comes too.
+    fn exchange_with_source(&self, from: &str, route: &[Element], frame: &[u8], to: &str) -> (Mac, Vec<u8>) {
         self.namespace.enter(|| {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
@@ -70,10 +89,40 @@ impl Bench {
                     .expect("no frame came")
                     .unwrap();
                 let frame = Frame::parse(&buffer[..bytes]).unwrap();
-                assert_eq!(frame.source, Interface::look_up(from).unwrap().unwrap().mac, "the source stays");
-                buffer[HEADER_BYTES..bytes].to_vec()
+                (frame.source, frame.payload().to_vec())
             })
         })
+    }
+
+    /// Sends a frame along each of these routes.
+    fn send<'a>(
+        &self,
+        from: &str,
+        routes: impl IntoIterator<Item = &'a [u8], IntoIter: Send> + Send,
+        frame: &[u8],
+    ) {
+        self.namespace.enter(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let _inside = runtime.enter();
+            let sender = open(from);
+            routes.into_iter().for_each(|route| sender.send(route, frame).unwrap());
+        });
+    }
+
+    /// What `mapper xbar --status` prints.
+    fn status_output(&self, options: &[&str]) -> String {
+        let mut command = self.namespace.command(MAPPER);
+        let command = command.args(["xbar", "--status"]).args(options);
+        let output = command.env("MAPPER_RUN_DIR", self.run_dir.path()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What the crossbar says of itself.
+    fn status(&self) -> Value {
+        let mut status: Value = serde_json::from_str(&self.status_output(&["--format", "json"])).unwrap();
+        assert_eq!(status["schema"], "mapper.xbar/1");
+        status["xbars"][0].take()
     }
 
     fn stamp_seen_from(&self, from: &str) -> Stamp {
@@ -149,22 +198,129 @@ fn an_interface_may_vanish_and_return() {
 }
 
 #[test]
+fn an_interface_may_be_renamed_away_and_back() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let mut bench = Bench::new(&["--tag", "1"]);
+    bench.namespace.ip("link set p1 down");
+    bench.namespace.ip("link set p1 name elsewhere");
+    bench.wait_for_log("the interface is gone");
+    assert!(!bench.status()["ports"][0]["exists"].as_bool().unwrap());
+    bench.namespace.ip("link set elsewhere name p1");
+    bench.namespace.ip("link set p1 up");
+    bench.wait_for_log("carrier=true");
+    assert_eq!(bench.exchange("h2", &[Element::Relative(-1)], &[0; 60], "h1"), [0; 60]);
+}
+
+#[test]
+fn an_interface_may_come_after_the_crossbar() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let mut bench = Bench::new(&["--tag", "1", "--port", "5=late"]);
+    bench.namespace.ip("link add late type veth peer name far");
+    bench.namespace.ip("link set far up");
+    bench.namespace.ip("link set late up");
+    bench.wait_for_log("carrier=true");
+    assert!(bench.stamp_seen_from("h2").has_carrier(5));
+    assert_eq!(bench.exchange("h2", &[Element::Absolute(5)], &[0; 60], "far"), [0; 60]);
+    assert_eq!(bench.exchange("far", &[Element::Absolute(2)], &[0; 60], "h2"), [0; 60]);
+}
+
+#[test]
 fn what_it_does_not_understand_is_counted() {
     if !can_make_namespaces() {
         return;
     }
-    let mut bench = Bench::new(&["--kind", "plain"]);
-    bench.namespace.enter(|| {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let _inside = runtime.enter();
-        let sender = open("h1");
-        for route in [&[0xc0, 2][..], &[0xe0], &[0xa0], &[0x81 + 2], &[0xff], &[0x00]] {
-            sender.send(route, &[0; 60]).unwrap();
-        }
-    });
+    let bench = Bench::new(&["--kind", "plain"]);
+    bench.send("h1", [&[0xc0, 2][..], &[0xe0], &[0xa0], &[0x81 + 2], &[0xff], &[0x00]], &[0; 60]);
     // Behind them comes a frame that gets through: then they have been looked at.
     bench.exchange("h1", &[Element::Relative(1)], &[0; 60], "h2");
-    let pid = rustix::process::Pid::from_raw(bench.xbar.id().cast_signed()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-    bench.wait_for_log("dropped=6");
+    let port = &bench.status()["ports"][0];
+    assert_eq!((&port["received"], &port["forwarded"]), (&7.into(), &1.into()), "{port}");
+    let dropped = &port["dropped"];
+    for (reason, count) in [("no_route", 1), ("no_such_port", 1), ("not_understood", 3), ("no_interface", 1)]
+    {
+        assert_eq!(dropped[reason], count, "{dropped}");
+    }
+}
+
+#[test]
+fn who_sends_data_to_a_port_that_cannot_take_it_is_told() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let mut bench = Bench::new(&["--tag", "0xfeed"]);
+    bench.namespace.ip("link set h2 down");
+    bench.wait_for_log("carrier changed");
+    for (token, port) in [(7, 2), (8, 5)] {
+        let way_back = [Element::Relative(-1)].into_iter().collect();
+        let data = Data { token, way_back, ethernet: &[0; 60] }.encode().unwrap();
+        let (_, answer) = bench.exchange_with_source("h1", &[Element::Absolute(port)], &data, "h1");
+        assert_eq!(Undeliverable::decode(&answer), Ok(Undeliverable { token, tag: 0xfeed, port }));
+    }
+    let port = &bench.status()["ports"][0];
+    assert_eq!((&port["notices"], &port["notices_suppressed"]), (&2.into(), &0.into()), "{port}");
+    assert_eq!(port["dropped"]["no_carrier"], 1, "{port}");
+    assert_eq!(port["dropped"]["no_interface"], 1, "{port}");
+}
+
+#[test]
+fn a_frame_too_long_for_an_interface_is_counted_and_those_beside_it_get_through() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let bench = Bench::new(&["--kind", "plain"]);
+    bench.namespace.ip("link set p2 mtu 500");
+    bench.send("h1", [&[0x81][..]], &[0; 1000]);
+    bench.exchange("h1", &[Element::Relative(1)], &[0; 60], "h2");
+    let status = bench.status();
+    assert_eq!(status["ports"][0]["dropped"]["too_long"], 1, "{status}");
+    assert_eq!((&status["ports"][1]["sent"], &status["ports"][1]["unsent"]), (&1.into(), &1.into()));
+}
+
+#[test]
+fn many_frames_stay_in_order() {
+    const FRAMES: u32 = 5000;
+    if !can_make_namespaces() {
+        return;
+    }
+    let bench = Bench::new(&["--kind", "plain"]);
+    let numbers = bench.namespace.enter(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let sender = Port::open("h1", Marking::default()).unwrap();
+            let receiver = Port::open("h2", Marking::default()).unwrap();
+            let (mut batch, mut numbers) = (Batch::new(), Vec::new());
+            // No more under way than any queue holds.
+            for first in (0..FRAMES).step_by(50) {
+                (first..first + 50).for_each(|number| sender.queue(&[0x81], &number.to_be_bytes()));
+                sender.flush();
+                while numbers.len() < first as usize + 50 {
+                    tokio::time::timeout(PATIENCE, receiver.recv_batch(&mut batch)).await.unwrap();
+                    let number = |frame: &[u8]| frame[HEADER_BYTES..].first_chunk().copied().unwrap();
+                    numbers.extend(batch.frames().map(|frame| u32::from_be_bytes(number(frame))));
+                }
+            }
+            numbers
+        })
+    });
+    assert_eq!(numbers, (0..FRAMES).collect::<Vec<_>>());
+    let status = bench.status();
+    assert_eq!(
+        (&status["ports"][0]["forwarded"], &status["ports"][1]["sent"]),
+        (&FRAMES.into(), &FRAMES.into())
+    );
+}
+
+#[test]
+fn the_status_is_a_table_for_a_person() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let bench = Bench::new(&["--tag", "0xfeed", "--name", "core"]);
+    let text = bench.status_output(&[]);
+    assert!(text.starts_with("crossbar core: tagged 000000000000feed, ports 1 to 8,"), "{text}");
+    assert!(text.lines().any(|line| line.split_whitespace().take(3).eq(["2", "p2", "yes"])), "{text}");
 }

@@ -13,12 +13,14 @@
 mod agents;
 mod crossbar;
 mod identity;
+mod ip;
 mod lab;
 mod lab_commands;
 mod namespace;
 mod observe;
 mod refusals;
 mod service;
+mod tap;
 
 use std::path::Path;
 use std::process::Command;

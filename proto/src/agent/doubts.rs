@@ -51,6 +51,7 @@ impl Agent {
     /// A port that is certainly dead again and again makes the map invalid less and less often. Ports
     /// without a cable in the map mean nothing.
     pub fn cable_down(&mut self, now: Instant, at: PortRef, certain: bool, cause: &str) {
+        self.note_time(now);
         let doubted = self.doubts.cables.iter().any(|(doubted, _)| *doubted == at);
         let full = self.doubts.count() >= LIMIT;
         if !certain && (doubted || full) {

@@ -228,6 +228,9 @@ impl Agent {
         for session in released.stale {
             guard.peers.call_stale(rank.mac, session);
         }
+        for parked in &released.messages {
+            guard.peers.note(rank.mac, parked.sequence);
+        }
         Ok(Admission::HandleThen(released.messages))
     }
 

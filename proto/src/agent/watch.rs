@@ -64,6 +64,7 @@ impl Agent {
     /// Looks at the fabric now, and not only when the next glance is due: a port of this machine's own
     /// crossbar has gained carrier, say, or its own cable was plugged in.
     pub fn look_again(&mut self, now: Instant) {
+        self.note_time(now);
         if self.cycle.is_none() && self.timers[Timer::Verify as usize].is_some() {
             self.glances_left = self.glances_left.max(1);
             self.begin_cycle(now);

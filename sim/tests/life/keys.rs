@@ -221,7 +221,7 @@ fn record(kinds: Xbars) -> Arc<Vec<Vec<u8>>> {
     run_to(&mut world, ms(6000));
     assert!(world.verdict().configured);
     let frames = records.lock().unwrap().clone();
-    assert!(frames.len() > 1000, "{}", frames.len());
+    assert!(frames.len() > 500, "{}", frames.len());
     Arc::new(frames)
 }
 
@@ -253,7 +253,7 @@ fn a_stranger_that_recorded_an_earlier_run_changes_nothing() {
         assert!(verdict.configured && verdict.map_matches_fabric, "{kinds:?}: {}", verdict.why_not);
         assert_eq!(world.status(0).unwrap().hosts, 7);
         let bytes = *bytes.lock().unwrap();
-        assert!(bytes.fed > 1_000_000 && bytes.caused * 10 < bytes.fed, "{kinds:?}: {bytes:?}");
+        assert!(bytes.fed > 100_000 && bytes.caused * 10 < bytes.fed, "{kinds:?}: {bytes:?}");
     }
 }
 
@@ -283,24 +283,24 @@ fn keys_cost_little_of_the_time_to_map() {
         let cost = |keys: Option<KeyRing>| {
             let mut lab = Plan::new(spec, kinds).agents(move |agent| agent.keys = keys.clone()).start();
             lab.settle_by(ms(10_000));
-            let at = lab.world.configured_at().unwrap().as_millis_f64();
-            (at, lab.world.stats().sent, lab.world.totals())
+            (lab.world.configured_at().unwrap().as_millis_f64(), lab.world.stats().sent)
         };
         let (without, with) = (cost(None), cost(Some(ring(1, 1))));
         println!(
-            "{spec} {kinds:?}: {:.3} ms and {} messages without keys, {:.3} ms and {} with ({} hellos, {} dropped)",
-            without.0, without.1, with.0, with.1, with.2.sent.hellos, with.2.dropped
+            "{spec} {kinds:?}: {:.3} ms and {} messages without keys, {:.3} ms and {} with",
+            without.0, without.1, with.0, with.1
         );
         assert!(with.0 < 1.25 * without.0, "{spec} {kinds:?}: {} ms, {} ms with keys", without.0, with.0);
-        assert!(with.1 < 2 * without.1, "{spec} {kinds:?}: {} messages, {} with keys", without.1, with.1);
+        // Whoever begins to map hears of a higher mapper one round trip later.
+        assert!(2 * with.1 < 5 * without.1, "{spec} {kinds:?}: {} messages, {} with keys", without.1, with.1);
     }
 }
 
 #[test]
 fn agents_with_keys_survive_loss_duplicates_and_restarts() {
     for kinds in [Xbars::Tagged, Xbars::Plain] {
-        let faults = "at 0ms loss 1%\nat 0ms duplicate 5%\nat 500ms restart h1\nat 900ms restart h8\n\
-                      at 2s heal\nat 2s loss 0%\nat 2s duplicate 0%";
+        let faults = "loss 1% from 0ms until 2s\nduplicate 5% from 0ms until 2s\n\
+                      at 500ms restart h1\nat 900ms restart h8";
         let mut world = world(kinds, 4, AllBeset::default(), faults);
         run_to(&mut world, ms(9000));
         let verdict = world.verdict();

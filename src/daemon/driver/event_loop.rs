@@ -246,6 +246,9 @@ impl Driver {
                 self.drain(Some(frame.source));
             }
         }
+        if let Some(user_data) = &self.user_data {
+            user_data.flush();
+        }
     }
 
     /// Sends what the user has to send.

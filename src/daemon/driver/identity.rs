@@ -47,6 +47,9 @@ impl Driver {
     /// Routes that are still being computed will not be put to use either.
     fn forget_routes(&mut self) {
         (self.table, self.routing_failure, self.newest) = (None, None, None);
+        if let Some(user_data) = &mut self.user_data {
+            user_data.forget_routes();
+        }
     }
 
     /// Whether this is the newest map of this very agent.

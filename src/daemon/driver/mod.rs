@@ -25,6 +25,7 @@ use super::process::{self, Detached, PidFile, Starter};
 use super::signals::Signals;
 use super::status::{StatusServer, StatusSocketError};
 use crate::link::interface::Monitor;
+use crate::xbar;
 use attachment::Attachment;
 use event_loop::Driver;
 use user_data::UserData;
@@ -79,6 +80,8 @@ async fn serve(source: Source, mut config: Config, starter: Option<Starter>) -> 
     };
     if let Some(switch) = &attachment.crossbar {
         tokio::task::spawn_local(Rc::clone(switch).run());
+        let asked = xbar::socket::bind(&config.run_dir, &config.interface, config.group.as_deref())?;
+        tokio::task::spawn_local(xbar::socket::serve(asked, Rc::clone(switch)));
     }
     let mut driver = Driver::new(source, config, attachment, user_data, seed, exporter);
     info!(interface = driver.attachment.link.name(), mac = %driver.mac, unit = driver.config.unit, seed, "the agent runs");

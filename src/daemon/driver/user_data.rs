@@ -8,7 +8,7 @@ use mapper_proto::agent::{Agent, PathId};
 use mapper_proto::map::PortRef;
 use mapper_proto::wire::FrameKind;
 use mapper_proto::{Instant, Mac};
-use tracing::{debug, info};
+use tracing::info;
 
 use super::random_seed;
 use crate::daemon::DaemonError;
@@ -54,6 +54,11 @@ impl UserData {
         self.path.install(table);
     }
 
+    /// Uses no route any more, until a table is installed.
+    pub(super) fn forget_routes(&mut self) {
+        self.path.forget_routes();
+    }
+
     /// Waits for a frame of the user, and puts it into `buffer`; returns how long it is.
     pub(super) async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.tap.read(buffer).await
@@ -86,10 +91,8 @@ impl UserData {
     pub(super) fn receive(&mut self, now: Instant, link: &Link, frame: &[u8]) -> (bool, Option<DeadPort>) {
         match FrameKind::of(frame) {
             Ok(FrameKind::Data) => {
-                if let Ok(user) = self.path.inbound(frame)
-                    && let Err(error) = self.tap.write(user)
-                {
-                    debug!(%error, tap = self.tap.name(), "the kernel does not take a frame");
+                if let Ok(user) = self.path.inbound(frame) {
+                    self.tap.queue(user);
                 }
                 (true, None)
             }
@@ -99,6 +102,11 @@ impl UserData {
             }
             Ok(FrameKind::Mapper | FrameKind::Unknown(_)) | Err(_) => (false, None),
         }
+    }
+
+    /// Hands the kernel what was received. To be called when no more frames are there.
+    pub(super) fn flush(&self) {
+        self.tap.flush();
     }
 
     /// The ports by which a path leaves its xbars, on the map whose routes are in use.
@@ -117,7 +125,7 @@ impl UserData {
             return;
         }
         let paths = self.path.paths_in_use(now, limit);
-        self.watched = paths.len() as u64;
+        self.watched = self.path.routes_in_use();
         self.watch_at = (!paths.is_empty()).then(|| now + WATCH_INTERVAL);
         for path in paths {
             agent.watch_path(now, path.id, path.route, path.way_back);

@@ -78,12 +78,10 @@ fn write_fabric(text: &mut Exposition, board: &Board, known: &KnownFabric) {
     let dead = board.dead_cables.len() as u64;
     text.gauge("mapper_cables_dead", "Cables of the map that are known to be dead.", dead);
 
-    let dead: Vec<_> =
-        board.dead_cables.iter().filter_map(|cable| Some((cable.tag_number()?, cable.port))).collect();
     let help =
         "1 if the cable between two xbars is there, 0 if it was seen since the start and is gone or dead.";
     let mut cables = text.family(Kind::Gauge, "mapper_cable_up", Unit::None, help);
-    for (a, b, up) in known.cables(&dead) {
+    for (a, b, up) in known.cables(&board.dead_cables) {
         cables.sample(&[("a", &a), ("b", &b)], up.into());
     }
     let help =

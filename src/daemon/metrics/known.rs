@@ -1,11 +1,13 @@
 //! What the maps have shown since the start, so that a cable or host that is gone reads 0 and does
 //! not vanish.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use mapper_proto::Mac;
 use mapper_proto::map::{Correspondence, Map, PortRef};
+
+use crate::daemon::status::DeadCable;
 
 /// Most cables, and most hosts, that are remembered.
 const MAX_KNOWN: usize = 16_384;
@@ -109,22 +111,23 @@ impl KnownFabric {
         End { xbar: name, port: i16::from(port.port) - offset }
     }
 
-    /// The cables to show, by their ends' names, and whether each is there. The cables at the
-    /// ports in `dead`, which are tags and ports, are not.
-    pub(super) fn cables<'a>(
-        &'a self,
-        dead: &'a [(u64, u8)],
-    ) -> impl Iterator<Item = (String, String, bool)> + 'a {
-        let is_dead = |end: &End| match end.xbar {
-            XbarName::Tagged(tag) => {
-                dead.iter().any(|&(dead, port)| dead == tag && i16::from(port) == end.port)
-            }
-            XbarName::Plain(_) => false,
-        };
+    /// The cables to show, by their ends' names, and whether each is there and not `dead`.
+    pub(super) fn cables(&self, dead: &[DeadCable]) -> impl Iterator<Item = (String, String, bool)> {
+        let dead: BTreeSet<End> = dead.iter().filter_map(|cable| self.end_of_dead(cable)).collect();
         self.cables.shown().map(move |(ends, there)| {
-            let up = there && !ends.iter().any(is_dead);
+            let up = there && !ends.iter().any(|end| dead.contains(end));
             (ends[0].to_string(), ends[1].to_string(), up)
         })
+    }
+
+    fn end_of_dead(&self, cable: &DeadCable) -> Option<End> {
+        match cable.tag_number() {
+            Some(tag) => Some(End { xbar: XbarName::Tagged(tag), port: cable.port.into() }),
+            None if (cable.xbar as usize) < self.called.len() => {
+                Some(self.end(PortRef { xbar: cable.xbar, port: cable.port }))
+            }
+            None => None,
+        }
     }
 
     /// The hosts to show, and whether the last map has each.
@@ -252,10 +255,16 @@ mod tests {
 
     #[test]
     fn a_cable_that_is_known_dead_reads_down_before_any_new_map() {
-        let mut known = KnownFabric::new();
-        known.see(&ring(true, 3, 1));
-        let down: Vec<_> = known.cables(&[(10, 2)]).filter(|(_, _, up)| !up).collect();
-        assert_eq!(down, [("0x000000000000000a:2".to_owned(), "0x000000000000000b:3".to_owned(), false)]);
+        for (tag, names) in [
+            (Some("000000000000000a"), ["0x000000000000000a:2", "0x000000000000000b:3"]),
+            (None, ["plain1:2", "plain2:3"]),
+        ] {
+            let mut known = KnownFabric::new();
+            known.see(&ring(tag.is_some(), 3, 1));
+            let dead = DeadCable { tag: tag.map(str::to_owned), port: 2, ..DeadCable::default() };
+            let down: Vec<_> = known.cables(&[dead]).filter(|(_, _, up)| !up).collect();
+            assert_eq!(down, [(names[0].to_owned(), names[1].to_owned(), false)]);
+        }
     }
 
     #[test]

@@ -1,32 +1,33 @@
 //! The bytes on the status socket: bincode 2, here and nowhere else.
 
 use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use super::Board;
-
-/// Raised whenever [`Board`] changes: bincode carries no field names.
-const FORMAT: u32 = 3;
+/// Raised whenever [`Board`](super::Board) or [`XbarStatus`](crate::xbar::XbarStatus) changes:
+/// bincode carries no field names.
+const FORMAT: u32 = 4;
 /// Most bytes of a message, written or read.
 pub(super) const MAX_BYTES: usize = 1 << 20;
 
-/// Bytes that are no board, or a board that is no message.
+/// Bytes that are no status, or a status that is no message.
 #[derive(Debug, Error)]
 pub enum CodecError {
     /// Another version of the program speaks.
-    #[error("the agent speaks status format {0}, this program {FORMAT}; they must be of one version")]
+    #[error("the daemon speaks status format {0}, this program {FORMAT}; they must be of one version")]
     OtherFormat(u32),
-    /// Ends too early: the agent leaves.
-    #[error("the agent hung up before it had said all")]
+    /// Ends too early: the daemon leaves.
+    #[error("the daemon hung up before it had said all")]
     Truncated,
-    /// The board is too large to be read back.
+    /// The status is too large to be read back.
     #[error("the status takes {0} bytes, more than the {MAX_BYTES} that a client reads")]
     TooLarge(usize),
-    /// The board cannot be encoded.
+    /// The status cannot be encoded.
     #[error("the status cannot be encoded")]
     Encode(#[from] bincode::error::EncodeError),
-    /// The bytes are no board.
-    #[error("the agent's answer is no status")]
+    /// The bytes are no status.
+    #[error("the daemon's answer is no status")]
     Decode(#[from] bincode::error::DecodeError),
 }
 
@@ -34,23 +35,23 @@ const fn configuration() -> Configuration<LittleEndian, Fixint, Limit<MAX_BYTES>
     bincode::config::standard().with_fixed_int_encoding().with_limit::<MAX_BYTES>()
 }
 
-/// The bytes of a board, behind the number of the format.
-pub(super) fn encode(board: &Board) -> Result<Vec<u8>, CodecError> {
+/// The bytes of a status, behind the number of the format.
+pub(super) fn encode<T: Serialize>(status: &T) -> Result<Vec<u8>, CodecError> {
     let mut bytes = FORMAT.to_le_bytes().to_vec();
-    bincode::serde::encode_into_std_write(board, &mut bytes, configuration())?;
+    bincode::serde::encode_into_std_write(status, &mut bytes, configuration())?;
     // bincode keeps its limit only when it reads.
     if bytes.len() > MAX_BYTES { Err(CodecError::TooLarge(bytes.len())) } else { Ok(bytes) }
 }
 
-/// The board in these bytes.
-pub(super) fn decode(bytes: &[u8]) -> Result<Board, CodecError> {
+/// The status in these bytes.
+pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
     let (format, body) = bytes.split_first_chunk().ok_or(CodecError::Truncated)?;
     let format = u32::from_le_bytes(*format);
     if format != FORMAT {
         return Err(CodecError::OtherFormat(format));
     }
     match bincode::serde::decode_from_slice(body, configuration()) {
-        Ok((board, _)) => Ok(board),
+        Ok((status, _)) => Ok(status),
         Err(bincode::error::DecodeError::UnexpectedEnd { .. }) => Err(CodecError::Truncated),
         Err(error) => Err(error.into()),
     }
@@ -76,15 +77,15 @@ mod tests {
 
     #[test]
     fn there_and_back() {
-        assert_eq!(decode(&encode(&board()).unwrap()).unwrap(), board());
+        assert_eq!(decode::<Board>(&encode(&board()).unwrap()).unwrap(), board());
     }
 
     #[test]
     fn another_format_is_told_apart() {
         let mut bytes = encode(&board()).unwrap();
         bytes[0] = 9;
-        assert!(matches!(decode(&bytes), Err(CodecError::OtherFormat(9))));
-        assert!(matches!(decode(&bytes[..2]), Err(CodecError::Truncated)));
+        assert!(matches!(decode::<Board>(&bytes), Err(CodecError::OtherFormat(9))));
+        assert!(matches!(decode::<Board>(&bytes[..2]), Err(CodecError::Truncated)));
     }
 
     #[test]
@@ -92,7 +93,7 @@ mod tests {
         let mut bytes = FORMAT.to_le_bytes().to_vec();
         bytes.push(0);
         bytes.extend(u64::MAX.to_le_bytes());
-        assert!(matches!(decode(&bytes), Err(CodecError::Decode(_))));
+        assert!(matches!(decode::<Board>(&bytes), Err(CodecError::Decode(_))));
     }
 
     #[test]
@@ -111,7 +112,7 @@ mod tests {
             let mut bytes = encode(&board()).unwrap();
             let at = at.index(bytes.len());
             bytes[at] = byte;
-            let _board_or_error = decode(&bytes[..cut.index(bytes.len())]);
+            let _board_or_error = decode::<Board>(&bytes[..cut.index(bytes.len())]);
         }
     }
 }

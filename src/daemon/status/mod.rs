@@ -15,4 +15,6 @@ pub use board::{
 pub use codec::CodecError;
 pub use healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
 pub use mismatch::Mismatch;
-pub use socket::{Client, Question, StatusServer, StatusSocketError, ask, socket_path, units};
+pub use socket::{
+    Client, Question, StatusServer, StatusSocketError, ask, ask_at, socket_path, sockets, units,
+};

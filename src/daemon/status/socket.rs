@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::marker::PhantomData;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use nix::unistd::Group;
 use rustix::fs::FlockOperation;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use socket2::{Domain, SockAddr, Socket, Type};
 use thiserror::Error;
 use tokio::io::AsyncWriteExt;
@@ -60,6 +63,14 @@ pub enum StatusSocketError {
         /// Its socket.
         path: PathBuf,
     },
+    /// A crossbar of this name runs already.
+    #[error("crossbar `{name}` is already running ({} answers); stop it, or choose another --name", path.display())]
+    NameTaken {
+        /// The crossbar's name.
+        name: String,
+        /// Its socket.
+        path: PathBuf,
+    },
     /// The socket cannot be made.
     #[error("cannot make the status socket {}", path.display())]
     Bind {
@@ -75,13 +86,13 @@ pub enum StatusSocketError {
         name: String,
     },
     /// Nobody listens on the socket.
-    #[error("its agent runs no more, but left its status socket {} behind", path.display())]
+    #[error("its daemon runs no more, but left its status socket {} behind", path.display())]
     LeftBehind {
         /// The socket.
         path: PathBuf,
     },
     /// The daemon does not answer.
-    #[error("its agent does not answer on {}; is it stopped?", path.display())]
+    #[error("its daemon does not answer on {}; is it stopped?", path.display())]
     Silent {
         /// The socket.
         path: PathBuf,
@@ -109,19 +120,30 @@ pub fn socket_path(run_dir: &Path, unit: u8) -> PathBuf {
 /// # Errors
 /// If the directory cannot be read.
 pub fn units(run_dir: &Path) -> Result<Vec<u8>, StatusSocketError> {
+    let mut units: Vec<u8> = sockets(run_dir)?.iter().filter_map(|name| name.parse().ok()).collect();
+    units.sort_unstable();
+    Ok(units)
+}
+
+/// The names of the sockets in this run directory without `.sock`, in order. None if there is no
+/// such directory.
+///
+/// # Errors
+/// If the directory cannot be read.
+pub fn sockets(run_dir: &Path) -> Result<Vec<String>, StatusSocketError> {
     let failed = |source| StatusSocketError::Unreadable { path: run_dir.to_owned(), source };
     let entries = match std::fs::read_dir(run_dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(failed(error)),
     };
-    let mut units = Vec::new();
+    let mut names = Vec::new();
     for entry in entries {
         let name = entry.map_err(failed)?.file_name();
-        units.extend(name.to_str().and_then(|name| name.strip_suffix(".sock")?.parse::<u8>().ok()));
+        names.extend(name.to_str().and_then(|name| name.strip_suffix(".sock")).map(str::to_owned));
     }
-    units.sort_unstable();
-    Ok(units)
+    names.sort_unstable();
+    Ok(names)
 }
 
 /// Connects to the agent of a board, which is all the asking there is. `None` if there is no
@@ -130,7 +152,14 @@ pub fn units(run_dir: &Path) -> Result<Vec<u8>, StatusSocketError> {
 /// # Errors
 /// If nobody listens, or too many wait already.
 pub fn ask(run_dir: &Path, unit: u8) -> Result<Option<Question>, StatusSocketError> {
-    let path = socket_path(run_dir, unit);
+    ask_at(socket_path(run_dir, unit))
+}
+
+/// As [`ask`], whatever daemon the socket is of.
+///
+/// # Errors
+/// As [`ask`].
+pub fn ask_at<T>(path: PathBuf) -> Result<Option<Question<T>>, StatusSocketError> {
     let connect = || -> io::Result<Socket> {
         let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
         socket.connect(&SockAddr::unix(&path)?)?;
@@ -138,7 +167,7 @@ pub fn ask(run_dir: &Path, unit: u8) -> Result<Option<Question>, StatusSocketErr
         Ok(socket)
     };
     match connect() {
-        Ok(socket) => Ok(Some(Question { socket, path })),
+        Ok(socket) => Ok(Some(Question { socket, path, answer: PhantomData })),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             Err(StatusSocketError::LeftBehind { path })
@@ -147,20 +176,21 @@ pub fn ask(run_dir: &Path, unit: u8) -> Result<Option<Question>, StatusSocketErr
     }
 }
 
-/// An agent that has been asked for its status.
+/// A daemon that has been asked for its status.
 #[derive(Debug)]
-pub struct Question {
+pub struct Question<T = Board> {
     socket: Socket,
     path: PathBuf,
+    answer: PhantomData<fn() -> T>,
 }
 
-impl Question {
+impl<T: DeserializeOwned> Question<T> {
     /// The answer, if it comes before `deadline`.
     ///
     /// # Errors
     /// If it does not, or is no status.
-    pub fn answer(self, deadline: Instant) -> Result<Board, StatusSocketError> {
-        let Self { mut socket, path } = self;
+    pub fn answer(self, deadline: Instant) -> Result<T, StatusSocketError> {
+        let Self { mut socket, path, .. } = self;
         match read_until(&mut socket, deadline) {
             Ok(bytes) => codec::decode(&bytes).map_err(|source| StatusSocketError::Garbled { path, source }),
             Err(source) => Err(StatusSocketError::Silent { path, source }),
@@ -211,14 +241,27 @@ impl StatusServer {
     /// # Errors
     /// If the unit is taken, there is no such group, or the socket cannot be made.
     pub fn bind(run_dir: &Path, unit: u8, group: Option<&str>) -> Result<Self, StatusSocketError> {
+        let taken = |path| StatusSocketError::UnitTaken { unit, path };
+        Self::bind_at(socket_path(run_dir, unit), group, taken)
+    }
+
+    /// As [`Self::bind`], for the socket of any daemon; `taken` is the error if another serves it.
+    ///
+    /// # Errors
+    /// If it is taken, there is no such group, or it cannot be made.
+    pub fn bind_at(
+        path: PathBuf,
+        group: Option<&str>,
+        taken: impl FnOnce(PathBuf) -> StatusSocketError,
+    ) -> Result<Self, StatusSocketError> {
+        let run_dir = path.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(run_dir)
             .map_err(|source| StatusSocketError::RunDir { path: run_dir.to_owned(), source })?;
-        let path = socket_path(run_dir, unit);
         // Of two that start at once, neither takes the other's socket for one left behind.
         let _one_at_a_time = lock(run_dir)
             .map_err(|source| StatusSocketError::Unreadable { path: run_dir.to_owned(), source })?;
         if UnixStream::connect(&path).is_ok() {
-            return Err(StatusSocketError::UnitTaken { unit, path });
+            return Err(taken(path));
         }
         let failed = |source| StatusSocketError::Bind { path: path.clone(), source };
         let gid = group.map(|name| group_id(name, failed)).transpose()?;
@@ -289,9 +332,9 @@ pub struct Client {
 }
 
 impl Client {
-    /// Sends the board and hangs up. A client that does not read in time gets less.
-    pub async fn answer(mut self, board: Board) {
-        let bytes = match codec::encode(&board) {
+    /// Sends the status and hangs up. A client that does not read in time gets less.
+    pub async fn answer<T: Serialize>(mut self, status: T) {
+        let bytes = match codec::encode(&status) {
             Ok(bytes) => bytes,
             Err(error) => return debug!(%error, "the status was not sent"),
         };

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use super::window::REACH;
 use crate::wire::{Message, Route};
 use crate::{Instant, Mac};
 
@@ -10,10 +11,6 @@ use crate::{Instant, Mac};
 const SESSIONS: usize = 256;
 /// Most messages parked of one session: the latest.
 const MESSAGES: usize = 4;
-/// A parked message counts if no more frames than this were sent after it and before the proof:
-/// else it is not what its sender sends now, but an earlier recording of the same session.
-const REACH: u64 = 128;
-
 /// A message that waits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::agent) struct ParkedMessage {
@@ -96,7 +93,8 @@ impl Parked {
             if parked != session {
                 released.stale.push(parked);
             } else if let Some(entry) = entry {
-                let recent = |parked: &ParkedMessage| parked.sequence.saturating_add(REACH) >= sequence;
+                // Others are no news of its sender, but an earlier recording of the same session.
+                let recent = |parked: &ParkedMessage| parked.sequence.saturating_add(REACH) > sequence;
                 released.messages.extend(entry.messages.into_iter().filter(recent));
             }
         }

@@ -79,12 +79,12 @@ impl Peers {
                 // called stale for that.
                 peer.session = session;
                 peer.proved_by = answers;
-                peer.window = Window::after(sequence);
+                peer.window = Window::begin(sequence);
                 peer.stale.retain(|stale| *stale != session);
             }
             None => {
                 self.make_room();
-                let (window, stale) = (Window::after(sequence), VecDeque::new());
+                let (window, stale) = (Window::begin(sequence), VecDeque::new());
                 let peer = Peer { session, proved_by: answers, window, stale, last_use: 0 };
                 self.by_mac.insert(mac, peer);
             }
@@ -138,10 +138,12 @@ mod tests {
         assert_eq!(peers.standing(HOST, 1, 100), Standing::Unproved);
         assert!(peers.prove(HOST, 1, 100, 7));
         assert_eq!(peers.standing(HOST, 1, 100), Standing::Stale, "the answer itself");
-        assert_eq!(peers.standing(HOST, 1, 99), Standing::Stale, "sent before the proof");
-        assert_eq!(peers.standing(HOST, 1, 101), Standing::Fresh);
-        peers.note(HOST, 101);
-        assert_eq!(peers.standing(HOST, 1, 101), Standing::Stale);
+        assert_eq!(peers.standing(HOST, 1, 99), Standing::Fresh, "on its way at the proof");
+        assert!(peers.prove(HOST, 1, 1000, 8));
+        assert_eq!(peers.standing(HOST, 1, 99), Standing::Stale, "long before the proof");
+        assert_eq!(peers.standing(HOST, 1, 1001), Standing::Fresh);
+        peers.note(HOST, 1001);
+        assert_eq!(peers.standing(HOST, 1, 1001), Standing::Stale);
         assert_eq!(peers.standing(HOST, 2, 500), Standing::Unproved);
     }
 

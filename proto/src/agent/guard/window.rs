@@ -3,6 +3,10 @@
 /// How far behind the highest number a frame may come.
 pub(super) const WINDOW: u64 = 256;
 
+/// How far behind the frame that proved a session a frame may have been sent, and not be taken for
+/// an earlier recording of that session: what a mapper sends in a round trip.
+pub(super) const REACH: u64 = 128;
+
 const WORDS: usize = (WINDOW / 64) as usize;
 
 /// The highest number heard, and which of those just below it.
@@ -14,9 +18,16 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Nothing up to `highest` is fresh.
-    pub(super) const fn after(highest: u64) -> Self {
-        Self { highest, heard: [u64::MAX; WORDS] }
+    /// Of a session that frame `highest` has proved: what was sent just before may still come.
+    pub(super) const fn begin(highest: u64) -> Self {
+        let mut heard = [u64::MAX; WORDS];
+        let mut nth = 0;
+        while nth < (REACH / 64) as usize {
+            heard[nth] = 0;
+            nth += 1;
+        }
+        heard[0] = 1;
+        Self { highest, heard }
     }
 
     /// Whether a number was not heard yet, and is not so far behind that nobody can say.
@@ -67,12 +78,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_before_the_beginning_is_fresh() {
-        let window = Window::after(1000);
-        assert!(
-            !window.is_fresh(1000) && !window.is_fresh(999) && !window.is_fresh(1) && !window.is_fresh(0)
-        );
+    fn nothing_long_before_the_beginning_is_fresh() {
+        let window = Window::begin(1000);
         assert!(window.is_fresh(1001) && window.is_fresh(u64::MAX));
+        assert!(!window.is_fresh(1000), "the proof itself");
+        assert!(window.is_fresh(999) && window.is_fresh(1001 - REACH), "on its way at the proof");
+        assert!(!window.is_fresh(1000 - REACH) && !window.is_fresh(1) && !window.is_fresh(0));
     }
 
     proptest! {
@@ -80,12 +91,12 @@ mod tests {
         fn it_is_a_set_of_which_the_far_past_counts_as_heard(
             steps in vec((prop_oneof![0..4u64, 0..70u64, 0..600u64], any::<bool>()), 0..200),
         ) {
-            let mut window = Window::after(1000);
-            let mut heard = BTreeSet::new();
+            let mut window = Window::begin(1000);
+            let mut heard = BTreeSet::from([1000]);
             let mut highest = 1000_u64;
             for (distance, ahead) in steps {
                 let sequence = if ahead { highest + distance } else { highest - distance.min(highest) };
-                let fresh = sequence > 1000 && highest.saturating_sub(sequence) < WINDOW
+                let fresh = sequence > 1000 - REACH && highest.saturating_sub(sequence) < WINDOW
                     && !heard.contains(&sequence);
                 prop_assert_eq!(window.is_fresh(sequence), fresh, "{} of {}", sequence, highest);
                 window.note(sequence);

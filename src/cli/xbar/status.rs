@@ -1,0 +1,205 @@
+//! `mapper xbar --status`.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::cli::{CliError, Format, output};
+use crate::xbar::counters::DropCounters;
+use crate::xbar::{PortStatus, XbarStatus, socket};
+
+/// A crossbar that says nothing for so long is taken for stuck.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// `mapper.xbar/1`: `xbars`, those of this machine by name, each as
+/// [`XbarStatus`]: `name`, `kind` (`plain`, `tagged`), `tag` (hex string or null), `first_port`,
+/// `port_count`, `ports` [{`port`, `interface`, `exists`, `carrier`, `received`, `received_bytes`,
+/// `overruns`, `forwarded`, `dropped` {by reason}, `sent`, `sent_bytes`, `unsent`, `notices`,
+/// `notices_suppressed`}], `pid`, `uptime_ms`, `no_answer` (null, or why nothing else is known).
+#[derive(Serialize)]
+struct Output<'a> {
+    schema: &'static str,
+    xbars: &'a [XbarStatus],
+}
+
+/// Shows the crossbars that have a socket in the run directory.
+pub(super) fn show(run_dir: &Path, name: Option<&str>, format: Format) -> Result<ExitCode, CliError> {
+    let mut xbars = socket::ask_all(run_dir, Instant::now() + PATIENCE)?;
+    if let Some(name) = name {
+        xbars.retain(|xbar| xbar.name == name);
+    }
+    match format {
+        Format::Json => {
+            let answer = Output { schema: "mapper.xbar/1", xbars: &xbars };
+            output::print(&(serde_json::to_string_pretty(&answer)? + "\n"))?;
+        }
+        Format::Text if xbars.is_empty() => {
+            let which = name.map_or("no crossbar".to_owned(), |name| format!("no crossbar `{name}`"));
+            output::print(&format!("{which} has a status socket in {}\n", run_dir.display()))?;
+        }
+        Format::Text => output::print(&xbars.iter().map(describe).collect::<Vec<_>>().join("\n"))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a person reads: a line about the crossbar, a table of its ports, what was dropped and why.
+pub(super) fn describe(xbar: &XbarStatus) -> String {
+    let mut text = String::new();
+    // Writing to a String does not fail.
+    let _infallible = write_xbar(&mut text, xbar);
+    text
+}
+
+fn write_xbar(text: &mut String, xbar: &XbarStatus) -> std::fmt::Result {
+    let XbarStatus { name, kind, first_port, port_count, pid, .. } = xbar;
+    if let Some(why) = &xbar.no_answer {
+        writeln!(text, "crossbar {name}: down")?;
+        return writeln!(text, "  {why}");
+    }
+    let tag = xbar.tag.as_ref().map(|tag| format!(" {tag}")).unwrap_or_default();
+    let last_port = first_port.saturating_add(port_count.saturating_sub(1));
+    let up = describe_time(xbar.uptime_ms);
+    writeln!(
+        text,
+        "crossbar {name}: {kind}{tag}, ports {first_port} to {last_port}, process {pid}, up {up}"
+    )?;
+    write_table(text, &xbar.ports)?;
+    for port in &xbar.ports {
+        write_losses(text, port)?;
+    }
+    Ok(())
+}
+
+fn write_table(text: &mut String, ports: &[PortStatus]) -> std::fmt::Result {
+    let heads = ["port", "interface", "carrier", "received", "forwarded", "dropped", "sent", "unsent"];
+    let mut rows = vec![heads.map(str::to_owned)];
+    rows.extend(ports.iter().map(|port| {
+        let carrier = match (port.exists, port.carrier) {
+            (false, _) => "absent",
+            (true, false) => "no",
+            (true, true) => "yes",
+        };
+        let numbers = [port.received, port.forwarded, port.dropped.total(), port.sent, port.unsent];
+        let [received, forwarded, dropped, sent, unsent] = numbers.map(|number| number.to_string());
+        let (interface, carrier) = (port.interface.clone(), carrier.to_owned());
+        [port.port.to_string(), interface, carrier, received, forwarded, dropped, sent, unsent]
+    }));
+    for row in &rows {
+        text.push(' ');
+        for (column, cell) in row.iter().enumerate() {
+            let width = rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+            // Words to the left, numbers to the right.
+            match column {
+                1 | 2 => write!(text, " {cell:<width$}")?,
+                _ => write!(text, " {cell:>width$}")?,
+            }
+        }
+        text.push('\n');
+    }
+    Ok(())
+}
+
+/// Why frames that arrived at a port were lost, if any were.
+fn write_losses(text: &mut String, port: &PortStatus) -> std::fmt::Result {
+    // Without `..`: a new counter shall not compile before it is shown.
+    let DropCounters {
+        no_route,
+        no_such_port,
+        not_understood,
+        truncated,
+        no_stamp_area,
+        no_carrier,
+        no_interface,
+        queue_full,
+        too_long,
+        refused,
+    } = port.dropped;
+    let reasons = [
+        (no_carrier, "to a port without carrier"),
+        (no_interface, "to a port without interface"),
+        (no_such_port, "to a port that it does not have"),
+        (no_route, "whose route ends here"),
+        (not_understood, "with a route element that it does not know"),
+        (truncated, "that end inside their route"),
+        (no_stamp_area, "without room for a stamp"),
+        (queue_full, "as too many waited to leave"),
+        (too_long, "too long for the interface"),
+        (refused, "that the kernel refused"),
+        (port.overruns, "lost before it, as they came too fast"),
+    ];
+    let reasons: Vec<_> = reasons.iter().filter(|(count, _)| *count > 0).collect();
+    if !reasons.is_empty() {
+        let words: Vec<_> = reasons.iter().map(|(count, reason)| format!("{count} {reason}")).collect();
+        writeln!(text, "  lost at port {}: {}", port.port, words.join("; "))?;
+    }
+    if port.notices + port.notices_suppressed > 0 {
+        let PortStatus { port, notices, notices_suppressed, .. } = port;
+        writeln!(
+            text,
+            "  senders told through port {port}: {notices} times, {notices_suppressed} times not"
+        )?;
+    }
+    Ok(())
+}
+
+fn describe_time(ms: u64) -> String {
+    let minutes = ms / 60_000;
+    match (minutes / 1440, minutes / 60 % 24, minutes % 60) {
+        (0, 0, 0) => format!("{} s", ms / 1000),
+        (0, 0, minutes) => format!("{minutes} min"),
+        (0, hours, minutes) => format!("{hours} h {minutes} min"),
+        (days, hours, _) => format!("{days} d {hours} h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_shows_each_port_and_a_line_why_frames_were_lost() {
+        let dropped = DropCounters { no_carrier: 7, too_long: 2, ..DropCounters::default() };
+        let busy = PortStatus {
+            port: 1,
+            interface: "eth1".to_owned(),
+            exists: true,
+            carrier: true,
+            received: 1009,
+            forwarded: 1000,
+            dropped,
+            notices: 6,
+            notices_suppressed: 1,
+            ..PortStatus::default()
+        };
+        let absent = PortStatus { port: 12, interface: "enp3s0f1".to_owned(), ..PortStatus::default() };
+        let xbar = XbarStatus {
+            name: "core".to_owned(),
+            kind: "tagged".to_owned(),
+            tag: Some("000000000000feed".to_owned()),
+            first_port: 1,
+            port_count: 12,
+            ports: vec![busy, absent],
+            pid: 42,
+            uptime_ms: 100 * 60_000,
+            no_answer: None,
+        };
+        let expected = "\
+crossbar core: tagged 000000000000feed, ports 1 to 12, process 42, up 1 h 40 min
+  port interface carrier received forwarded dropped sent unsent
+     1 eth1      yes         1009      1000       9    0      0
+    12 enp3s0f1  absent         0         0       0    0      0
+  lost at port 1: 7 to a port without carrier; 2 too long for the interface
+  senders told through port 1: 6 times, 1 times not
+";
+        assert_eq!(describe(&xbar), expected);
+    }
+
+    #[test]
+    fn one_that_does_not_answer_is_shown_with_the_reason() {
+        let text = describe(&XbarStatus::silent("core", "it is stopped".to_owned()));
+        assert_eq!(text, "crossbar core: down\n  it is stopped\n");
+    }
+}

@@ -1,0 +1,105 @@
+//! The status sockets of this machine's crossbars: `xbar-{name}.sock` in the run directory.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Instant;
+
+use tracing::debug;
+
+use super::{Switch, XbarStatus};
+use crate::daemon::status::{Question, StatusServer, StatusSocketError, ask_at, sockets};
+
+/// What the names of their sockets begin with.
+const PREFIX: &str = "xbar-";
+
+/// The socket of a crossbar.
+pub fn socket_path(run_dir: &Path, name: &str) -> PathBuf {
+    run_dir.join(format!("{PREFIX}{name}.sock"))
+}
+
+/// The names of the crossbars that have a socket in this run directory, in order. None if there is
+/// no such directory.
+///
+/// # Errors
+/// If the directory cannot be read.
+pub fn names(run_dir: &Path) -> Result<Vec<String>, StatusSocketError> {
+    let sockets = sockets(run_dir)?;
+    Ok(sockets.iter().filter_map(|socket| socket.strip_prefix(PREFIX)).map(str::to_owned).collect())
+}
+
+/// Makes the socket of a crossbar, and the run directory if need be. `group` may ask.
+///
+/// # Errors
+/// If another crossbar serves it, or it cannot be made.
+pub fn bind(run_dir: &Path, name: &str, group: Option<&str>) -> Result<StatusServer, StatusSocketError> {
+    StatusServer::bind_at(socket_path(run_dir, name), group, |path| StatusSocketError::NameTaken {
+        name: name.to_owned(),
+        path,
+    })
+}
+
+/// Answers whoever asks, for ever. Needs a tokio `LocalSet`.
+pub async fn serve(server: StatusServer, switch: Rc<Switch>) {
+    loop {
+        match server.accept().await {
+            Ok(client) => drop(tokio::spawn(client.answer(switch.status()))),
+            Err(error) => debug!(%error, "cannot accept on the status socket"),
+        }
+    }
+}
+
+/// Asks all crossbars of a run directory at once, in the order of their names. One that does not
+/// answer before `deadline` is there all the same, and says why it did not.
+///
+/// # Errors
+/// If the directory cannot be read.
+pub fn ask_all(run_dir: &Path, deadline: Instant) -> Result<Vec<XbarStatus>, StatusSocketError> {
+    let mut asked = Vec::new();
+    for name in names(run_dir)? {
+        // One that has ended since the directory was read is no longer of this machine.
+        if let Some(question) = ask_at(socket_path(run_dir, &name)).transpose() {
+            asked.push((name, question));
+        }
+    }
+    let answers = asked.into_iter().map(|(name, question)| {
+        let answer = question.and_then(|question: Question<XbarStatus>| question.answer(deadline));
+        answer.unwrap_or_else(|error| XbarStatus::silent(&name, with_causes(&error)))
+    });
+    Ok(answers.collect())
+}
+
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn crossbars_are_told_from_agents_and_those_that_ended_say_so() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["0.sock", "xbar-a.sock", "xbar-b.lock"] {
+            drop(UnixListener::bind(dir.path().join(name)).unwrap());
+        }
+        assert_eq!(names(dir.path()).unwrap(), ["a"]);
+        let xbars = ask_all(dir.path(), Instant::now()).unwrap();
+        assert_eq!(xbars.len(), 1);
+        assert!(xbars[0].no_answer.as_ref().unwrap().contains("runs no more"), "{xbars:?}");
+    }
+
+    #[test]
+    fn a_name_is_taken_while_its_crossbar_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let _inside = runtime.enter();
+        let server = bind(dir.path(), "a", None).unwrap();
+        let error = bind(dir.path(), "a", None).unwrap_err().to_string();
+        assert!(error.contains("crossbar `a` is already running"), "{error}");
+        bind(dir.path(), "b", None).unwrap();
+        drop(server);
+        bind(dir.path(), "a", None).unwrap();
+    }
+}

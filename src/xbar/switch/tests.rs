@@ -1,0 +1,113 @@
+//! The switch between internal ports, against frames decided one by one.
+
+use mapper_proto::Mac;
+use mapper_proto::wire::{Data, Element, Route, Undeliverable};
+use proptest::prelude::*;
+
+use super::*;
+use crate::link::ethernet::Marking;
+use crate::link::internal::{InternalPort, pair};
+
+const HEADER: [u8; HEADER_BYTES] = [7; HEADER_BYTES];
+
+/// A crossbar with internal ports 1 to 3, of 5, and their far ends.
+fn switch(kind: CrossbarKind) -> (Switch, Vec<InternalPort>) {
+    let crossbar = Crossbar { kind, first_port: 1, ports: 5, carrier: [0xff; 32] };
+    let pairs =
+        (1..=3).map(|number| (number, pair("port", Mac::from_position(number.into()), Marking::default())));
+    let (near, far): (Vec<_>, Vec<_>) =
+        pairs.map(|(number, (near, far))| ((number, near.into()), far)).unzip();
+    (Switch::new("test", crossbar, near), far)
+}
+
+fn tagged() -> CrossbarKind {
+    CrossbarKind::Tagged { tag: 0xfeed }
+}
+
+/// Sends these payloads into port 1, together, and returns the frames that come out of each.
+fn pass(switch: &Switch, far: &[InternalPort], payloads: &[Vec<u8>]) -> Vec<Vec<Vec<u8>>> {
+    for payload in payloads {
+        far[0].forward_batch(&[[IoSlice::new(&HEADER), IoSlice::new(payload)]], |_, why| panic!("{why:?}"));
+    }
+    let mut batch = Batch::new();
+    let from = switch.ports[1].as_ref().unwrap();
+    while from.link.try_recv_batch(&mut batch) {
+        switch.forward(1, from, &mut batch);
+    }
+    let drain = |end: &InternalPort| {
+        let mut buffer = vec![0; 20_000];
+        std::iter::from_fn(|| end.try_recv(&mut buffer).map(|bytes| buffer[..bytes].to_vec())).collect()
+    };
+    far.iter().map(drain).collect()
+}
+
+fn payload() -> impl Strategy<Value = Vec<u8>> {
+    let element = prop_oneof![
+        (-2..=4i8).prop_map(|delta| Route::from_iter([Element::Relative(delta)]).as_bytes().to_vec()),
+        (0..=6u8).prop_map(|port| Route::from_iter([Element::Absolute(port)]).as_bytes().to_vec()),
+        Just(Route::from_iter([Element::Identify]).as_bytes().to_vec()),
+        Just(vec![0xff]),
+        Just(vec![]),
+    ];
+    (element, proptest::collection::vec(any::<u8>(), 0..8))
+        .prop_map(|(element, rest)| [element, rest].concat())
+}
+
+proptest! {
+    #[test]
+    fn batches_do_what_the_crossbar_decides_frame_by_frame(
+        payloads in proptest::collection::vec(payload(), 0..200),
+        plain in any::<bool>(),
+    ) {
+        let kind = if plain { CrossbarKind::Plain } else { tagged() };
+        let (switch, far) = switch(kind);
+        let crossbar = switch.crossbar.get();
+        let mut expected = vec![Vec::new(); 3];
+        for payload in &payloads {
+            if let Decision::Forward { port: port @ 1..=3, strip } = crossbar.decide(1, payload) {
+                expected[usize::from(port) - 1].push([&HEADER[..], &payload[strip..]].concat());
+            }
+        }
+        let forwarded: usize = expected.iter().map(Vec::len).sum();
+        prop_assert_eq!(pass(&switch, &far, &payloads), expected);
+        let port = &switch.status().ports[0];
+        prop_assert_eq!((port.received, port.forwarded), (payloads.len() as u64, forwarded as u64));
+        prop_assert_eq!(port.forwarded + port.dropped.total(), port.received);
+    }
+}
+
+#[test]
+fn the_sender_of_data_is_told_once_a_frame_and_bounded() {
+    let (switch, mut far) = switch(tagged());
+    drop(far.remove(1));
+    let way_back = [Element::Relative(-1)].into_iter().collect();
+    let data = Data { token: 9, way_back, ethernet: &[0; 60] }.encode().unwrap();
+    let to = |port| [Route::from_iter([Element::Absolute(port)]).as_bytes(), &data].concat();
+    // Port 2 lost its other end, port 4 never had a link, port 6 is none.
+    let out = pass(&switch, &far, &[to(2), to(4), to(6)]);
+    let notices: Vec<_> =
+        out[0].iter().map(|frame| Undeliverable::decode(&frame[HEADER_BYTES..]).unwrap()).collect();
+    let notice = |port| Undeliverable { token: 9, tag: 0xfeed, port };
+    // The crossbar learns that port 2 is dead only when it sends.
+    assert_eq!(notices, [notice(4), notice(2)]);
+    let dropped = switch.status().ports[0].dropped;
+    assert_eq!((dropped.no_carrier, dropped.no_interface, dropped.no_such_port), (1, 1, 1));
+
+    let many = vec![to(4); 900];
+    let told = pass(&switch, &far, &many)[0].len() as u64;
+    let port = &switch.status().ports[0];
+    assert_eq!((port.notices, port.notices + port.notices_suppressed), (told + 2, 902));
+}
+
+#[test]
+fn a_change_of_carrier_is_told_to_who_follows_it() {
+    let mut before = [0; 32];
+    before[0] = 0b0110;
+    let mut after = before;
+    after[0] = 0b0011;
+    after[31] = 0x80;
+    let changes: Vec<_> = carrier_changes(before, after).collect();
+    assert_eq!(changes, [(0, true), (2, false), (255, true)]);
+    let (switch, _far) = switch(CrossbarKind::Plain);
+    assert_eq!(switch.carriers().borrow()[0], 0b1110, "ports 1 to 3");
+}

@@ -1,0 +1,101 @@
+//! IP over the fabric, by the programs that everybody uses.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::can_make_namespaces;
+use crate::lab::Lab;
+
+/// What the lab calls the tap interface of a host.
+const TAP: &str = "ip0";
+
+/// Whether tap interfaces can be made here, and these programs are there.
+fn can_carry_ip(programs: &[&str]) -> bool {
+    if !can_make_namespaces() {
+        return false;
+    }
+    let absent = |program: &&&str| Command::new(program).arg("-V").output().is_err();
+    let missing = match (Path::new("/dev/net/tun").exists(), programs.iter().find(absent)) {
+        (false, _) => "/dev/net/tun",
+        (true, Some(&program)) => program,
+        (true, None) => return true,
+    };
+    assert!(std::env::var_os("MAPPER_REQUIRE_ALL").is_none_or(|value| value != "1"), "needs {missing}");
+    eprintln!("skipped: needs {missing}");
+    false
+}
+
+/// A lab whose hosts are all configured.
+fn lab(topology: &str) -> Lab {
+    let lab = Lab::up(topology, &[]);
+    lab.wait_until("all boards configured", |boards| {
+        boards.iter().all(|board| board["network_configured"] == true)
+    });
+    lab
+}
+
+fn counter(board: &Value, name: &str) -> u64 {
+    board["tap"]["counters"][name].as_u64().unwrap()
+}
+
+#[test]
+fn every_host_reaches_every_other_over_both_versions_of_ip() {
+    if !can_carry_ip(&["ping"]) {
+        return;
+    }
+    let lab = lab("clos:hosts=4,ports=4");
+    lab.run(&["ping-all"]);
+    lab.run(&["ping-all", "-6"]);
+    for board in lab.boards(&[]) {
+        assert!(counter(&board, "broadcasts") > 0, "ARP asks all: {board:#}");
+        assert!(counter(&board, "broadcast_copies") <= 3 * counter(&board, "broadcasts"));
+        assert_eq!(board["tap"]["counters"]["dropped"]["malformed"], 0);
+    }
+}
+
+#[test]
+fn a_packet_of_the_mtu_passes_whole_and_a_longer_one_is_refused() {
+    if !can_carry_ip(&["ping"]) {
+        return;
+    }
+    let lab = lab("ring:n=2,hosts=1");
+    let mtu: usize =
+        lab.run(&["exec", "h1", "cat", &format!("/sys/class/net/{TAP}/mtu")]).trim().parse().unwrap();
+    // Less the headers of IP and ICMP.
+    let ping = |payload_bytes: usize| {
+        let size = payload_bytes.to_string();
+        lab.try_run(&["exec", "h1", "ping", "-c", "1", "-w", "30", "-M", "do", "-s", &size, "10.77.0.2"])
+    };
+    let longest = mtu - 28;
+    assert!(ping(longest).status.success());
+    let refused = ping(longest + 1);
+    assert!(!refused.status.success());
+    assert!(counter(&lab.boards(&[])[0], "frames_out") > 0);
+    assert_eq!(lab.boards(&[])[0]["tap"]["counters"]["dropped"]["too_long"], 0);
+}
+
+#[test]
+fn frames_of_a_flow_arrive_in_order() {
+    if !can_carry_ip(&["iperf3"]) {
+        return;
+    }
+    let lab = lab("clos:hosts=4,ports=4");
+    let text = lab.run(&["iperf", "h1", "h4", "1", "--udp", "--bitrate", "2M", "--json"]);
+    let report: Value = serde_json::from_str(&text).unwrap();
+    let udp = &report["end"]["streams"][0]["udp"];
+    assert!(udp["packets"].as_u64().unwrap() > 0, "{report:#}");
+    assert_eq!(udp["out_of_order"], 0, "{report:#}");
+}
+
+#[test]
+fn tcp_passes_whole() {
+    if !can_carry_ip(&["iperf3"]) {
+        return;
+    }
+    let lab = lab("ring:n=3,hosts=1");
+    let text = lab.run(&["iperf", "h1", "h2", "1", "--json"]);
+    let report: Value = serde_json::from_str(&text).unwrap();
+    assert!(report["end"]["sum_received"]["bytes"].as_u64().unwrap() > 0, "{report:#}");
+}

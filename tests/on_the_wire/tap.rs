@@ -1,0 +1,56 @@
+//! The tap interface, in a namespace of its own.
+
+use std::path::Path;
+
+use mapper::link::interface::Interface;
+use mapper::link::tap::{Tap, TapError};
+use mapper_proto::Mac;
+
+use crate::can_make_namespaces;
+use crate::namespace::Namespace;
+
+const MAC: Mac = Mac::from_position(7);
+
+/// Runs `inside` with a tokio runtime in a new namespace, if that can be.
+fn in_namespace(inside: impl FnOnce() + Send) {
+    if !can_make_namespaces() {
+        return;
+    }
+    if !Path::new("/dev/net/tun").exists() {
+        assert!(
+            std::env::var_os("MAPPER_REQUIRE_ALL").is_none_or(|value| value != "1"),
+            "needs /dev/net/tun"
+        );
+        eprintln!("skipped: needs /dev/net/tun");
+        return;
+    }
+    let namespace = Namespace::new();
+    namespace.ip("link set lo up");
+    namespace.enter(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async { inside() });
+    });
+}
+
+#[test]
+fn an_interface_is_made_as_asked_for_and_gone_with_its_owner() {
+    in_namespace(|| {
+        let tap = Tap::create("t0", MAC, 1417).unwrap();
+        let interface = Interface::look_up(tap.name()).unwrap().unwrap();
+        assert_eq!((interface.mac, interface.mtu), (MAC, 1417));
+        assert!(interface.up && interface.carrier && interface.ethernet);
+        assert_eq!(tap.refused(), 0);
+        drop(tap);
+        assert_eq!(Interface::look_up("t0").unwrap(), None);
+    });
+}
+
+#[test]
+fn a_name_that_cannot_be_had_is_refused_with_why() {
+    in_namespace(|| {
+        assert!(matches!(Tap::create("lo", MAC, 1417), Err(TapError::NameTaken { .. })));
+        assert!(matches!(Tap::create("a/b", MAC, 1417), Err(TapError::BadName { .. })));
+        let _owner = Tap::create("t0", MAC, 1417).unwrap();
+        assert!(matches!(Tap::create("t0", MAC, 1417), Err(TapError::Busy { .. })));
+    });
+}
