@@ -67,7 +67,7 @@ start_xbar() {
     done < <(list_interfaces "$slug")
     # An xbar without a cable has nothing to forward.
     [[ " ${options[*]} " == *" --port "* ]] || return 0
-    run_daemon "$slug" xbar "${options[@]}"
+    run_daemon "$slug" xbar --run-dir "$dir/run/$slug" "${options[@]}"
 }
 
 start_host() {
@@ -106,7 +106,6 @@ run_daemon() {
 give_addresses() {
     local ipv4 ipv6
     [[ -e $dir/taps ]] || return 0
-    ip -n "$prefix$1" link show ip0 >/dev/null 2>&1 || return 0
     find_addresses "$1"
     printf '%s\n' "addr replace $ipv4/16 dev ip0" "addr replace $ipv6/64 dev ip0 nodad" "link set ip0 up" |
         ip -n "$prefix$1" -batch -

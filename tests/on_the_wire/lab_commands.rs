@@ -55,3 +55,37 @@ fn a_node_that_was_killed_is_missed_until_it_is_restarted() {
     lab.run(&["restart", "h1"]);
     lab.wait_until("the ring as before", |boards| complete(boards, 3, 3));
 }
+
+#[test]
+fn every_host_reaches_every_other_and_who_cannot_is_named() {
+    if !can_make_namespaces() || !has_tun() {
+        return;
+    }
+    for options in [&[][..], &["--nodes"]] {
+        let lab = Lab::up("ring:n=3,hosts=1", options);
+        lab.wait_until("the whole ring", |boards| complete(boards, 3, 3));
+        assert_eq!(lab.run(&["ping-all"]), "6 of 6 pairs of hosts reach each other over IPv4\n");
+        assert_eq!(lab.run(&["ping-all", "-6"]), "6 of 6 pairs of hosts reach each other over IPv6\n");
+        lab.run(&["kill", "h3"]);
+        let output = lab.try_run(&["ping-all"]);
+        assert_eq!(output.status.code(), Some(1));
+        let said = String::from_utf8(output.stdout).unwrap();
+        let expected = "h1 cannot reach h3 at 10.77.0.3\nh2 cannot reach h3 at 10.77.0.3\n\
+                        h3 cannot reach h1 at 10.77.0.1\nh3 cannot reach h2 at 10.77.0.2\n\
+                        2 of 6 pairs of hosts reach each other over IPv4\n";
+        assert_eq!(said, expected, "{options:?}");
+    }
+}
+
+/// Whether there are tap interfaces here.
+fn has_tun() -> bool {
+    let there = std::path::Path::new("/dev/net/tun").exists();
+    if !there {
+        assert!(
+            std::env::var_os("MAPPER_REQUIRE_ALL").is_none_or(|value| value != "1"),
+            "needs /dev/net/tun"
+        );
+        eprintln!("skipped: needs /dev/net/tun");
+    }
+    there
+}

@@ -19,6 +19,7 @@ mod lab_commands;
 mod namespace;
 mod observe;
 mod refusals;
+mod service;
 mod tap;
 
 use std::path::Path;

@@ -1,0 +1,68 @@
+//! A daemon as a service manager runs it.
+
+use std::os::unix::net::UnixDatagram;
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::namespace::Namespace;
+use crate::{MAPPER, can_make_namespaces};
+
+/// Longer than anything here takes on a busy machine; only a failing test waits for it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits for a message with this line, and returns those before it.
+fn hear(socket: &UnixDatagram, line: &str) -> Vec<String> {
+    let mut heard = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let length =
+            socket.recv(&mut buffer).unwrap_or_else(|error| panic!("no `{line}`: {error}: {heard:?}"));
+        let message = String::from_utf8(buffer[..length].to_vec()).unwrap();
+        if message.lines().any(|said| said == line) {
+            return heard;
+        }
+        heard.push(message);
+    }
+}
+
+#[test]
+fn a_daemon_says_that_it_is_ready_turns_and_stops_and_keeps_only_what_it_needs() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let run_dir = dir.path().join("run");
+    let run_dir = run_dir.to_str().unwrap();
+    let agent = ["agent", "--interface", "eth1", "--run-dir", run_dir];
+    let tapped = [&agent[..], &["--tap", "ip0"]].concat();
+    let xbar = ["xbar", "--port", "eth1", "--port", "far"];
+    for daemon in [&agent[..], &tapped, &xbar] {
+        let namespace = Namespace::new();
+        for words in ["link add eth1 type veth peer name far", "link set eth1 up", "link set far up"] {
+            namespace.ip(words);
+        }
+        let path = dir.path().join("notify");
+        let socket = UnixDatagram::bind(&path).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut command = namespace.command(MAPPER);
+        command.args(daemon).env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "200000");
+        let mut process = command.stderr(Stdio::null()).spawn().unwrap();
+
+        hear(&socket, "READY=1");
+        let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
+        for line in ["CapInh:\t0", "CapPrm:\t0000000000002000", "CapEff:\t0000000000002000", "NoNewPrivs:\t1"]
+        {
+            assert!(status.contains(line), "{daemon:?}: {line}: {status}");
+        }
+        for line in ["CapBnd:\t0000000000002000\n", "CapAmb:\t0000000000000000\n"] {
+            assert!(status.contains(line), "{daemon:?}: {line}: {status}");
+        }
+        hear(&socket, "WATCHDOG=1");
+        hear(&socket, "WATCHDOG=1");
+        let pid = rustix::process::Pid::from_child(&process);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        hear(&socket, "STOPPING=1");
+        assert!(process.wait().unwrap().success());
+        std::fs::remove_file(&path).unwrap();
+    }
+}
