@@ -89,6 +89,9 @@ fn verdict(board: &Board) -> String {
         "fetching" => "this board collects the map from its parent",
         "routing" if board.routing_failure.is_some() => "there are no routes for the map",
         "routing" => "this board computes its routes",
+        "isolated" if board.unreachable.iter().any(|host| Some(&host.mac) == board.mac.as_ref()) => {
+            "this board stays out of it, as another host has its address"
+        }
         "isolated" => "no other host was found; do their agents run, and the crossbars between?",
         _ => "this board has no routes for a valid map",
     };
