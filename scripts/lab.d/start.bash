@@ -60,14 +60,14 @@ start() {
 start_xbar() {
     local slug=$1 first ports tag options=() interface
     read -r first ports tag _ <<<"$2"
-    options=(--first-port "$first" --ports "$ports" --run-dir "$dir/run/$slug")
+    options=(--run-dir "$dir/run/$slug" --first-port "$first" --ports "$ports")
     if [[ $tag == - ]]; then options+=(--kind plain); else options+=(--kind tagged --tag "$tag"); fi
     while read -r interface; do
         options+=(--port "${interface#p}=$interface")
     done < <(list_interfaces "$slug")
     # An xbar without a cable has nothing to forward.
     [[ " ${options[*]} " == *" --port "* ]] || return 0
-    run_daemon "$slug" xbar --run-dir "$dir/run/$slug" "${options[@]}"
+    run_daemon "$slug" xbar "${options[@]}"
 }
 
 start_host() {

@@ -65,8 +65,8 @@ async fn serve(source: Source, mut config: Config, starter: Option<Starter>) -> 
     let mut signals = Signals::new().map_err(DaemonError::Runtime)?;
     // The monitor first: then no change is missed between looking and listening.
     let monitor = Monitor::new()?;
-    let server = bind_status(&mut config)?;
     let attachment = Attachment::open(&config)?;
+    let server = bind_status(&mut config)?;
     let user_data = UserData::open(&config, attachment.mac, attachment.mtu)?;
     privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })?;
     // As it will be written: without the privileges.
