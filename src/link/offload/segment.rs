@@ -145,7 +145,7 @@ impl Plan {
             return;
         }
         put_u16(ip, 2, length as u16);
-        let identification = u16_at(ip, 4).unwrap_or_default().wrapping_add(self.count - 1);
+        let identification = u16_at(ip, 4).unwrap_or_default().wrapping_add(self.count.wrapping_sub(1));
         put_u16(ip, 4, identification);
         put_u16(ip, 10, 0);
         let checksum = Sum::of(ip).checksum();
