@@ -67,7 +67,7 @@ start_xbar() {
     done < <(list_interfaces "$slug")
     # An xbar without a cable has nothing to forward.
     [[ " ${options[*]} " == *" --port "* ]] || return 0
-    run_daemon "$slug" xbar --run-dir "$dir/run/$slug" "${options[@]}"
+    run_daemon "$slug" xbar "${options[@]}"
 }
 
 start_host() {
