@@ -151,7 +151,9 @@ impl Driver {
                     Err(error) => debug!(%error, "cannot accept on the status socket"),
                 },
                 request = self.exporter.requested() => {
-                    let text = metrics::render(&self.board(), &self.known, request.dialect());
+                    let crossbar = self.attachment.crossbar.as_ref().map(|switch| switch.status());
+                    let board = self.board();
+                    let text = metrics::render_node(&board, &self.known, crossbar.as_ref(), request.dialect());
                     request.answer(text);
                 }
                 changes = monitor.changes() => {
