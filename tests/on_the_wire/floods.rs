@@ -164,17 +164,7 @@ impl Flooded {
     const NODES: [&str; 8] = ["h1", "h2", "h3", "h4", "h5", "xbar1", "xbar2", "xbar3"];
 
     fn new(options: &[&str]) -> Self {
-        // The flood takes the processors, too: on a machine with few, answers are late.
-        let patient = [
-            "--",
-            "--probe-timeout-ms",
-            "500",
-            "--silence-limit-ms",
-            "60000",
-            "--liveness-interval-ms",
-            "500",
-        ];
-        let lab = Lab::up("ring:n=3,hosts=2", &[&patient, options].concat());
+        let lab = Lab::up("ring:n=3,hosts=2", &[&["--"], options].concat());
         lab.wait_for_network("the whole ring", 6, 3);
         lab.run(&["kill", "h6"]);
         let boards = lab.wait_for_network("without the one that will flood", 5, 3);
@@ -217,7 +207,10 @@ fn the_others_stay_configured_and_reach_each_other_under_a_flood_and_need_no_mor
     let dir = tempfile::tempdir().unwrap();
     let key_file = dir.path().join("key");
     write_keys(&key_file, &[&key(KEY)]);
-    let flooded = Flooded::new(&["--key-file", key_file.to_str().unwrap()]);
+    // The flood takes the processors, too: on a machine with few, answers are late.
+    let patient =
+        ["--probe-timeout-ms", "500", "--silence-limit-ms", "60000", "--liveness-interval-ms", "500"];
+    let flooded = Flooded::new(&[&["--key-file", key_file.to_str().unwrap()], &patient[..]].concat());
     for (what, frame) in [("garbage", garbage as MakeFrame), ("forged", forged), ("data", data)] {
         flooded.flood(what, frame, || {
             flooded.lab.wait_for_pings(&format!("all reach each other under {what}"), &["h6"]);
@@ -230,8 +223,10 @@ fn the_others_stay_configured_and_reach_each_other_under_a_flood_and_need_no_mor
     }
     for board in flooded.lab.boards(&[]).iter().take(5) {
         let dropped = &board["counters"]["dropped"];
-        assert!(dropped["no_tag"].as_u64() > Some(100), "they are told from sound ones: {dropped:#}");
-        assert!(dropped["rate_limited"].as_u64() > Some(100), "they are not all looked at: {dropped:#}");
+        assert!(
+            dropped["no_tag"].as_u64() > Some(100) && dropped["bad_tag"].as_u64() > Some(100),
+            "{dropped:#}"
+        );
     }
     flooded.assert_memory_is_bounded();
 }
