@@ -202,7 +202,7 @@ fn a_broadcast_and_a_multicast_reach_every_host_once() {
                     let mut heard = Vec::new();
                     let mut byte = [0];
                     // The last one is sent to this host alone, behind the others.
-                    while !heard.ends_with(&[b'.']) {
+                    while !heard.ends_with(b".") {
                         socket.recv(&mut byte).unwrap();
                         heard.push(byte[0]);
                     }
