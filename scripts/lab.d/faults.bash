@@ -52,6 +52,12 @@ find_process() {
     [[ -n $pid && /proc/$pid/ns/net -ef /run/netns/$prefix$1 ]]
 }
 
+# Whether a process has ended, with all its threads. One that has left its namespace may still hold its files
+# and its tap interface; a zombie does not.
+has_ended() {
+    ! grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/task/"*/status
+}
+
 # Sends a signal to a node's process, and waits until it has ended: for two seconds.
 end_process() {
     local slug=$1 signal=$2 pid _
@@ -59,7 +65,7 @@ end_process() {
     # It may end by itself meanwhile.
     kill "-$signal" "$pid" 2>/dev/null || true
     for _ in {1..200}; do
-        find_process "$slug" || return 0
+        has_ended "$pid" && return
         sleep 0.01
     done
     return 1

@@ -73,7 +73,7 @@ start_xbar() {
 start_host() {
     local options=()
     read_agent_options
-    run_daemon "$1" agent --interface fab0 --run-dir "$dir/run/$1" "${options[@]}"
+    run_daemon "$1" agent --interface fab0 --run-dir "$dir/run/$1" "${options[@]}" || return
     give_addresses "$1"
 }
 
@@ -81,7 +81,7 @@ start_node() {
     local options=() ports
     read_agent_options
     ports=$(list_interfaces "$1" | sort -V | paste -sd ,)
-    run_daemon "$1" node --ports "$ports" --run-dir "$dir/run/$1" "${options[@]}"
+    run_daemon "$1" node --ports "$ports" --run-dir "$dir/run/$1" "${options[@]}" || return
     give_addresses "$1"
 }
 

@@ -60,7 +60,7 @@ fn agents_go_on_when_the_time_of_day_is_set_back() {
             .unwrap();
         let info: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         let boards = info["boards"].as_array().unwrap();
-        let right = |board: &serde_json::Value| board["network_configured"] == wanted;
+        let right = |board: &serde_json::Value| board["configured"] == wanted;
         (boards.len() == 2 && boards.iter().all(right)).then_some(())
     };
     wait_for("configured", || configured(true));

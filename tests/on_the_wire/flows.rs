@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, BufWriter, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
@@ -148,7 +148,6 @@ fn no_frame_of_a_flow_overtakes_another() {
     let (listens, listening) = channel();
     std::thread::scope(|scope| {
         let receiver = scope.spawn(|| {
-            let _ends = RaiseOnDrop(&ended);
             namespace::enter(&lab.namespace("h8"));
             let socket = UdpSocket::bind("10.77.0.8:7777").unwrap();
             socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -171,9 +170,63 @@ fn no_frame_of_a_flow_overtakes_another() {
                 }
             }
         });
+        let _ends = RaiseOnDrop(&ended);
         assert_eq!(receiver.join().unwrap(), 0);
+        wait_for("they take several routes", || {
+            (lab.boards(&[])[0]["tap"]["counters"]["routes_in_use"].as_u64() > Some(1)).then_some(())
+        });
     });
-    // They had several routes to choose from.
-    let boards = lab.boards(&[]);
-    assert!(boards[0]["tap"]["counters"]["routes_in_use"].as_u64() > Some(1), "{:#}", boards[0]["tap"]);
+}
+
+#[test]
+fn a_broadcast_and_a_multicast_reach_every_host_once() {
+    if !can_carry_ip() {
+        return;
+    }
+    const HOSTS: u8 = 4;
+    let lab = Lab::up("ring:n=4,hosts=1", &["--nodes"]);
+    lab.wait_for_network("the whole ring", 4, 4);
+    lab.wait_for_pings("all reach each other", &[]);
+    let (listens, listening) = channel();
+    std::thread::scope(|scope| {
+        let receivers: Vec<_> = (2..=HOSTS)
+            .map(|host| {
+                let (lab, listens) = (&lab, listens.clone());
+                scope.spawn(move || {
+                    namespace::enter(&lab.namespace(&format!("h{host}")));
+                    let socket = UdpSocket::bind("0.0.0.0:7777").unwrap();
+                    let group = Ipv4Addr::new(239, 7, 7, 7);
+                    socket.join_multicast_v4(&group, &Ipv4Addr::new(10, 77, 0, host)).unwrap();
+                    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+                    listens.send(()).unwrap();
+                    let mut heard = Vec::new();
+                    let mut byte = [0];
+                    // The last one is sent to this host alone, behind the others.
+                    while !heard.ends_with(b".") {
+                        socket.recv(&mut byte).unwrap();
+                        heard.push(byte[0]);
+                    }
+                    heard.sort_unstable();
+                    String::from_utf8(heard).unwrap()
+                })
+            })
+            .collect();
+        receivers.iter().for_each(|_| listening.recv().unwrap());
+        scope.spawn(|| {
+            namespace::enter(&lab.namespace("h1"));
+            let socket = UdpSocket::bind("10.77.0.1:0").unwrap();
+            socket.set_broadcast(true).unwrap();
+            for (text, to) in [("b", "10.77.255.255:7777"), ("m", "239.7.7.7:7777")] {
+                socket.send_to(text.as_bytes(), to).unwrap();
+            }
+            for host in 2..=HOSTS {
+                // Copies, if there are any, have come when hosts have heard back and forth.
+                lab.wait_for_pings("all still reach each other", &[]);
+                socket.send_to(b".", format!("10.77.0.{host}:7777")).unwrap();
+            }
+        });
+        for receiver in receivers {
+            assert_eq!(receiver.join().unwrap(), ".bm");
+        }
+    });
 }

@@ -57,6 +57,28 @@ fn two_hosts_with_one_address_are_both_named_and_left_out_until_one_has_another(
     }
 }
 
+#[test]
+fn two_nodes_with_one_address_are_both_named_and_left_out() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let lab = Lab::up("ring:n=4,hosts=1", &["--nodes"]);
+    let boards = lab.wait_for_network("the whole ring", 4, 4);
+    let shared = boards[1]["mac"].as_str().unwrap().to_owned();
+    lab.ip("h4", &format!("link set p1 address {shared}"));
+    lab.run(&["restart", "h4"]);
+    lab.wait_until("both named, neither believed", |boards| {
+        boards.iter().all(|board| {
+            let is_twin = board["mac"] == *shared;
+            let state = if is_twin { "isolated" } else { "configured" };
+            board["state"] == state
+                && (is_twin || board["hosts"] == 2)
+                && board["network_configured"] == false
+                && names_conflict(board, &shared)
+        }) && boards.iter().filter(|board| board["mac"] == *shared).count() == 2
+    });
+}
+
 /// Two agents in one namespace, their interfaces the ends of one cable.
 struct Pair {
     namespace: Namespace,
