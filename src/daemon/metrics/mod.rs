@@ -52,9 +52,6 @@ mod tests {
         let text = render_node(&board, &known, Some(&crossbar), Dialect::OpenMetrics);
         assert_eq!(text.matches("# EOF").count(), 1);
         assert!(text.ends_with("# EOF\n"));
-        assert!(
-            text.contains("mapper_agent_info") && text.contains("mapper_xbar_info"),
-            "{text}"
-        );
+        assert!(text.contains("mapper_agent_info") && text.contains("mapper_xbar_info"), "{text}");
     }
 }
