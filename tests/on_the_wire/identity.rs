@@ -32,13 +32,13 @@ fn two_hosts_with_one_address_are_both_named_and_left_out_until_one_has_another(
             boards.iter().all(|board| board["network_configured"] == true && board["hosts"] == 6)
         };
         lab.wait_until("the whole ring", whole);
-        // h2 comes back with the address of the global mapper.
         let (own, shared) = ("02:00:00:00:00:02", "02:00:00:00:00:06");
-        let come_back_as = |mac| {
+        // It becomes a twin of the global mapper. One with a tap keeps the address that it began with.
+        let begin_as = |mac: &str| {
             lab.run(&["exec", "h2", "ip", "link", "set", "fab0", "address", mac]);
             lab.run(&["restart", "h2"]);
         };
-        come_back_as(shared);
+        begin_as(shared);
         lab.wait_until("both named, neither believed", |boards| {
             boards.iter().all(|board| {
                 let is_twin = board["mac"] == shared;
@@ -52,7 +52,7 @@ fn two_hosts_with_one_address_are_both_named_and_left_out_until_one_has_another(
         let text = lab.run(&["boards"]);
         assert!(!text.contains("Network is fully configured."), "{text}");
         assert!(text.contains("two hosts have this address: at port "), "{text}");
-        come_back_as(own);
+        begin_as(own);
         lab.wait_until("the whole ring again", whole);
     }
 }

@@ -2,15 +2,37 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::process::Pid;
 use serde_json::Value;
 
 use crate::MAPPER;
 
 /// Longer than anything here takes on a busy machine; only a failing test waits for it.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until `attempt` has a result, and returns it.
+pub(crate) fn wait_for<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(result) = attempt() {
+            return result;
+        }
+        assert!(Instant::now() < deadline, "not reached: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Raises a flag when it is dropped, whatever happens, so that nobody waits for ever.
+pub(crate) struct RaiseOnDrop<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for RaiseOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
 
 /// A fabric of network namespaces, made by `scripts/lab`.
 pub(crate) struct Lab {
@@ -73,6 +95,61 @@ impl Lab {
             assert!(Instant::now() < deadline, "not reached: {what}\n{boards:#?}");
             std::thread::sleep(Duration::from_millis(50));
         }
+    }
+
+    /// Waits until so many agents answer, all of them with one complete map of so many hosts and
+    /// cables between xbars.
+    pub(crate) fn wait_for_network(&self, what: &str, hosts: u64, cables: u64) -> Vec<Value> {
+        let boards = self.wait_until(what, |boards| {
+            let live: Vec<_> = boards.iter().filter(|board| board["mac"].is_string()).collect();
+            live.len() as u64 == hosts
+                && live.iter().all(|board| {
+                    board["network_configured"] == true
+                        && (&board["hosts"], &board["cables"]) == (&hosts.into(), &cables.into())
+                        && board["map_version"] == live[0]["map_version"]
+                })
+        });
+        boards.into_iter().filter(|board| board["mac"].is_string()).collect()
+    }
+
+    /// Waits until all hosts but these reach each other over IP.
+    pub(crate) fn wait_for_pings(&self, what: &str, without: &[&str]) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let output = self.try_run(&["ping-all"]);
+            let text = String::from_utf8(output.stdout).unwrap();
+            let counts = |line: &&str| {
+                let words: Vec<_> = line.split(' ').collect();
+                words[1] == "cannot" && !without.contains(&words[0]) && !without.contains(&words[3])
+            };
+            if text.contains(" pairs of hosts ") && text.lines().find(counts).is_none() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "not reached: {what}\n{text}");
+        }
+    }
+
+    /// The network namespace of a node.
+    pub(crate) fn namespace(&self, node: &str) -> String {
+        format!("mlab-{}-{node}", self.name)
+    }
+
+    /// Runs `ip` in the namespace of a node, with these words.
+    pub(crate) fn ip(&self, node: &str, words: &str) {
+        let output =
+            Command::new("ip").args(["-n", &self.namespace(node)]).args(words.split(' ')).output().unwrap();
+        assert!(output.status.success(), "{node}: {words}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// The process of a node.
+    pub(crate) fn pid(&self, node: &str) -> Pid {
+        let text = std::fs::read_to_string(self.dir().join("pid").join(node)).unwrap();
+        Pid::from_raw(text.trim().parse().unwrap()).unwrap()
+    }
+
+    /// What a node has logged.
+    pub(crate) fn log(&self, node: &str) -> String {
+        std::fs::read_to_string(self.dir().join("log").join(node)).unwrap()
     }
 
     /// Ends the agent of a host, and waits until it has ended.

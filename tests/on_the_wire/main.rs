@@ -11,15 +11,24 @@
 )]
 
 mod agents;
+mod clock;
+mod crashes;
 mod crossbar;
+mod floods;
+mod flows;
+mod full_disk;
 mod identity;
+mod interfaces;
 mod ip;
 mod lab;
 mod lab_commands;
 mod namespace;
 mod observe;
+mod recabling;
 mod refusals;
 mod service;
+mod signals;
+mod strangers;
 mod tap;
 
 use std::path::Path;
@@ -39,6 +48,24 @@ fn can_make_namespaces() -> bool {
     } else {
         return true;
     };
+    skip(missing)
+}
+
+/// Whether hosts of a lab can carry IP, and ping each other.
+fn can_carry_ip() -> bool {
+    if !can_make_namespaces() {
+        false
+    } else if !Path::new("/dev/net/tun").exists() {
+        skip("needs /dev/net/tun")
+    } else if Command::new("ping").arg("-V").output().is_err() {
+        skip("needs ping (iputils-ping)")
+    } else {
+        true
+    }
+}
+
+/// Says why a test is skipped, or fails if none may be.
+fn skip(missing: &str) -> bool {
     assert!(std::env::var_os("MAPPER_REQUIRE_ALL").is_none_or(|value| value != "1"), "{missing}");
     eprintln!("skipped: {missing}");
     false

@@ -40,13 +40,20 @@ impl Namespace {
 
     /// Runs `inside` on a thread in the namespace.
     pub(crate) fn enter<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
-        let file = File::open(format!("/run/netns/{}", self.name)).unwrap();
-        let inside = || {
-            move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
-            inside()
-        };
-        std::thread::scope(|scope| scope.spawn(inside).join().unwrap())
+        std::thread::scope(|scope| {
+            let inside = || {
+                enter(&self.name);
+                inside()
+            };
+            scope.spawn(inside).join().unwrap()
+        })
     }
+}
+
+/// Moves this thread into the network namespace of that name, for good.
+pub(crate) fn enter(name: &str) {
+    let file = File::open(format!("/run/netns/{name}")).unwrap();
+    move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
 }
 
 impl Drop for Namespace {

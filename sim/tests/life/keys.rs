@@ -19,7 +19,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::lab::{Plan, Shortest, ms};
 
-fn ring(secret: u8, salt: u64) -> KeyRing {
+pub(crate) fn ring(secret: u8, salt: u64) -> KeyRing {
     KeyRing::new(vec![Key::new(1, [secret; SECRET_BYTES])], salt).unwrap()
 }
 

@@ -7,6 +7,7 @@ use mapper_proto::wire::AgentState;
 use mapper_sim::fabric::Xbars;
 use mapper_sim::search::Scenario;
 
+use crate::keys::ring;
 use crate::lab::{Lab, Plan, Shortest, exploration, ms};
 
 /// Four xbars in a ring (ports 1 and 2), two hosts each (3 and 4): h1 and h2 on xbar1, and so on.
@@ -53,12 +54,17 @@ fn twins_are_named_and_not_believed(lab: &mut Lab, a: &str, b: &str, at_ms: u64)
     version
 }
 
-/// `a` takes the address of `b` at 2 s, and has its own again at 20 s.
 #[track_caller]
 fn come_and_go(kinds: Xbars, incremental: bool, a: &str, b: &str, levels: fn(u32) -> u8) {
-    let faults = format!("at 2s twin {a} of {b}\nat 20s untwin {a}\n");
-    let plan = Plan::new(RING, kinds).levels(levels).faults(&faults);
-    let mut lab = plan.agents(|settings| settings.map_incrementally = incremental).start();
+    let plan = Plan::new(RING, kinds).levels(levels);
+    come_and_go_in(plan.agents(|settings| settings.map_incrementally = incremental), a, b);
+}
+
+/// `a` takes the address of `b` at 2 s, and has its own again at 20 s.
+#[track_caller]
+fn come_and_go_in(plan: Plan, a: &str, b: &str) {
+    let kinds = plan.kinds;
+    let mut lab = plan.faults(&format!("at 2s twin {a} of {b}\nat 20s untwin {a}\n")).start();
     lab.agree_at(ms(1999));
     let version = twins_are_named_and_not_believed(&mut lab, a, b, 10_000);
     let before = exploration(&lab.world.totals().sent);
@@ -108,6 +114,16 @@ fn twins_that_would_be_the_global_mapper() {
 fn a_twin_that_never_maps() {
     on_all_kinds("h3", "h8", |host| u8::from(host != 2));
     on_all_kinds("h3", "h5", |host| u8::from(host != 2 && host != 4));
+}
+
+#[test]
+fn twins_with_keys() {
+    for kinds in [Xbars::Plain, Xbars::Tagged] {
+        for (a, b) in [("h3", "h4"), ("h3", "h5"), ("h1", "h8")] {
+            let plan = Plan::new(RING, kinds).agents(|settings| settings.keys = Some(ring(0xaa, 1)));
+            come_and_go_in(plan, a, b);
+        }
+    }
 }
 
 #[test]

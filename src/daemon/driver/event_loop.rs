@@ -10,25 +10,23 @@ use mapper_proto::map::{Map, MapVersion};
 use mapper_proto::wire::{FrameError, Printer};
 use mapper_proto::{Instant, Mac};
 use tokio::sync::watch;
-use tracing::{Level, debug, enabled, error, info, trace, warn};
+use tracing::{Level, debug, enabled, info, trace, warn};
 
 use super::attachment::Attachment;
-use super::computation::{Computation, Computed, Task};
+use super::computation::Computation;
 use super::user_data::UserData;
-use super::with_causes;
 use crate::daemon::DaemonError;
 use crate::daemon::healing::Healing;
 use crate::daemon::log::{self, RateLimit};
 use crate::daemon::metrics::{self, Causes, Exporter, KnownFabric};
 use crate::daemon::notify::Notifier;
 use crate::daemon::options::{Config, Source};
-use crate::daemon::routes::{RouteOptions, RouteTable};
+use crate::daemon::routes::RouteTable;
 use crate::daemon::signals::{Signal, Signals};
 use crate::daemon::status::{Board, StatusServer, Surroundings, state_name};
 use crate::link::batch::Batch;
 use crate::link::ethernet::{Frame, MAX_FRAME_BYTES};
 use crate::link::interface::{Change, Monitor};
-use crate::routing;
 use crate::xbar::Carriers;
 
 /// Frames taken in before timers and sockets have their turn.
@@ -59,18 +57,18 @@ pub(super) struct Driver {
     /// The carriers of a node's crossbar, and those that were known last.
     pub(super) carriers: Option<(watch::Receiver<Carriers>, Carriers)>,
     pub(super) routing_failure: Option<String>,
-    computation: Computation,
+    pub(super) computation: Computation,
     /// The map in force or to come, and to whom the agent itself needs a route.
     pub(super) newest: Option<(Arc<Map>, Vec<Mac>)>,
     version_lines: RateLimit,
     key_lines: RateLimit,
     drop_lines: RateLimit,
     causes: Causes,
-    exporter: Exporter,
+    pub(super) exporter: Exporter,
     /// What all maps have shown, for the metrics.
-    known: KnownFabric,
+    pub(super) known: KnownFabric,
     /// Why the last map could not be stored, if so.
-    store_failure: Option<io::Error>,
+    pub(super) store_failure: Option<io::Error>,
     /// The last map version that was complete everywhere.
     complete: Option<MapVersion>,
     /// When to leave, as mapping is complete everywhere.
@@ -151,7 +149,9 @@ impl Driver {
                     Err(error) => debug!(%error, "cannot accept on the status socket"),
                 },
                 request = self.exporter.requested() => {
-                    let text = metrics::render(&self.board(), &self.known, request.dialect());
+                    let crossbar = self.attachment.crossbar.as_ref().map(|switch| switch.status());
+                    let board = self.board();
+                    let text = metrics::render_node(&board, &self.known, crossbar.as_ref(), request.dialect());
                     request.answer(text);
                 }
                 changes = monitor.changes() => {
@@ -337,69 +337,6 @@ impl Driver {
             | FrameError::BadTag(_) => {}
             _ if self.drop_lines.allows(self.now(), from) => debug!(%from, %error, "dropped"),
             _ => {}
-        }
-    }
-
-    /// Computes the routes for a map, beside the loop.
-    fn route(&mut self, map: Arc<Map>, neighbours: Vec<Mac>) {
-        info!(version = %map.version, hosts = map.hosts.len(), xbars = map.xbars.len(), "map installed");
-        if self.exporter.is_wanted() {
-            self.known.see(&map);
-        }
-        for conflict in map.address_conflicts() {
-            warn!(mac = %conflict.mac, "{conflict}");
-        }
-        self.newest = Some((map, neighbours));
-        self.route_again();
-    }
-
-    /// Computes the routes for the newest map, as that or the options are new.
-    pub(super) fn route_again(&mut self) {
-        let Some((map, neighbours)) = self.newest.clone() else { return };
-        let options = RouteOptions {
-            routes: routing::Options {
-                passes: self.config.num_passes,
-                max_hops: self.config.settings.max_hops as u8,
-            },
-            non_clos: self.config.non_clos,
-        };
-        let (mac, map_file) = (self.mac, self.config.map_file.clone());
-        self.computation.begin(Task { map, neighbours, mac, options, map_file });
-    }
-
-    /// Puts routes to use, all at once.
-    fn take_routes(&mut self, mut computed: Option<Computed>) {
-        if let Some(computed) = &mut computed {
-            self.store_failure = std::mem::replace(&mut computed.stored, Ok(())).err();
-            if let Some(error) = &self.store_failure {
-                error!(path = ?self.config.map_file, %error, "cannot store the map");
-            }
-        }
-        let now = self.now();
-        if computed.as_ref().is_some_and(|computed| !self.is_newest(&computed.map)) {
-            debug!("routes of a map that counts no more");
-            return;
-        }
-        match computed {
-            None => error!("the computation of routes broke off"),
-            Some(Computed { map, neighbours, table: Ok(table), .. }) => {
-                debug!(version = %map.version, routes = table.count(), "routes proved");
-                let routes =
-                    neighbours.into_iter().filter_map(|mac| Some((mac, table.first_to(mac)?))).collect();
-                if !table.unreachable().is_empty() {
-                    warn!(hosts = ?table.unreachable(), "no route leads to these hosts of the map");
-                }
-                self.use_table(Arc::new(table));
-                self.healing.map_installed(now, Arc::clone(&map));
-                self.routing_failure = None;
-                self.agent.handle_routes(now, map.version, routes);
-            }
-            Some(Computed { map, table: Err(error), .. }) => {
-                let why = with_causes(&error);
-                error!(version = %map.version, "{why}");
-                self.routing_failure = Some(why.clone());
-                self.agent.handle_routing_failure(now, map.version, why);
-            }
         }
     }
 

@@ -6,6 +6,7 @@ mod event_loop;
 mod heal;
 mod identity;
 mod reload;
+mod tables;
 mod user_data;
 
 use std::io;

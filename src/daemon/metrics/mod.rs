@@ -13,9 +13,45 @@ mod server;
 mod text;
 mod xbar;
 
+use super::status::Board;
+use crate::xbar::XbarStatus;
+
 pub use agent::render;
 pub use causes::{CauseCounters, Causes};
 pub use exporter::{Exporter, MetricsError, Request};
 pub use known::KnownFabric;
 pub use text::Dialect;
 pub use xbar::render_xbar;
+
+/// The metrics of an agent, and of the crossbar if it is a node.
+pub fn render_node(
+    board: &Board,
+    known: &KnownFabric,
+    crossbar: Option<&XbarStatus>,
+    dialect: Dialect,
+) -> String {
+    let agent = render(board, known, dialect);
+    match crossbar {
+        None => agent,
+        // Their families have different names: one text ends where the other begins.
+        Some(crossbar) => {
+            let families = agent.strip_suffix("# EOF\n").unwrap_or(&agent);
+            families.to_owned() + &render_xbar(crossbar, dialect)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_shows_agent_and_crossbar_as_one_text() {
+        let (board, known) = (Board::silent(0, String::new()), KnownFabric::new());
+        let crossbar = XbarStatus::silent("p1+p2", String::new());
+        let text = render_node(&board, &known, Some(&crossbar), Dialect::OpenMetrics);
+        assert_eq!(text.matches("# EOF").count(), 1);
+        assert!(text.ends_with("# EOF\n"));
+        assert!(text.contains("mapper_agent_info") && text.contains("mapper_xbar_info"), "{text}");
+    }
+}

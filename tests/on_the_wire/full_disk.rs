@@ -1,0 +1,95 @@
+//! A disk without room for the map file.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::can_make_namespaces;
+use crate::lab::{Lab, wait_for};
+
+/// A small file system, gone whatever happens to the test.
+struct SmallDisk {
+    dir: tempfile::TempDir,
+    /// Unmounts it when its standard input closes.
+    guard: Child,
+}
+
+impl SmallDisk {
+    fn new(size: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let clean_up = "trap '' INT TERM HUP; cat >/dev/null; exec umount -l \"$0\"";
+        let guard = Command::new("bash")
+            .args(["-c", clean_up])
+            .arg(dir.path())
+            .stdin(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let disk = Self { dir, guard };
+        let options = format!("size={size}");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &options, "mapper-test"])
+            .arg(disk.path())
+            .status();
+        assert!(mounted.unwrap().success());
+        disk
+    }
+
+    fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Writes until there is no room left; returns the file.
+    fn fill(&self) -> PathBuf {
+        let ballast = self.path().join("ballast");
+        let _fails_at_the_end = std::fs::write(&ballast, vec![0; 1 << 20]);
+        assert!(std::fs::write(self.path().join("more"), "x").is_err(), "it is full");
+        std::fs::remove_file(self.path().join("more")).unwrap();
+        ballast
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        drop(self.guard.stdin.take());
+        let _unmounted = self.guard.wait();
+    }
+}
+
+#[test]
+fn the_old_map_stays_whole_on_a_full_disk_and_the_next_is_stored_when_there_is_room() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let disk = SmallDisk::new("64k");
+    let file = disk.path().join("map.json");
+    let lab = Lab::up("ring:n=3,hosts=1", &["--", "--map-file", file.to_str().unwrap()]);
+    let stored = |boards: &[Value]| {
+        let map: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        map["version"] == boards[0]["map_version"]
+    };
+    let boards = lab.wait_for_network("the whole ring", 3, 3);
+    wait_for("the first map is stored", || stored(&boards).then_some(()));
+    let old = std::fs::read(&file).unwrap();
+
+    let ballast = disk.fill();
+    lab.run(&["cut", "xbar1:1"]);
+    // Routes come with the attempt to store, so whoever is configured has tried.
+    let boards = lab.wait_for_network("a cable less, with the disk full", 3, 2);
+    assert!(!stored(&boards));
+    assert_eq!(std::fs::read(&file).unwrap(), old, "the old file is whole");
+    let mut names: Vec<_> =
+        std::fs::read_dir(disk.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["ballast", "map.json"], "no half a map is left");
+    for host in ["h1", "h2", "h3"] {
+        let log = lab.log(host);
+        assert!(log.contains("cannot store the map") && log.contains("No space left"), "{log}");
+    }
+
+    std::fs::remove_file(ballast).unwrap();
+    lab.run(&["mend", "xbar1:1"]);
+    let boards = lab.wait_for_network("the whole ring again", 3, 3);
+    wait_for("the next map is stored", || stored(&boards).then_some(()));
+}
