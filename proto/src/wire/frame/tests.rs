@@ -97,7 +97,7 @@ fn each_defect_has_its_error() {
     };
     assert_eq!(Frame::parse(&changed(0, 0x80)), Err(FrameError::BadRoute));
     assert_eq!(Frame::parse(&changed(3, 8)), Err(FrameError::UnknownKind(8)));
-    assert_eq!(Frame::parse(&changed(4, 2)), Err(FrameError::BadCrc));
+    assert_eq!(Frame::parse(&changed(4, 3)), Err(FrameError::BadCrc));
     assert_eq!(Frame::parse(&changed(9, b'E')), Err(FrameError::BadCrc));
     assert_eq!(Frame::parse(&changed(7, 200)), Err(FrameError::Truncated));
     assert_eq!(Frame::parse(&vec![0; MAX_FRAME_BYTES + 1]), Err(FrameError::Oversized));
