@@ -124,24 +124,23 @@ impl Tap {
         &self.name
     }
 
-    /// Waits for a frame that the kernel sends and puts it into `buffer`; returns how long it is.
-    /// One longer than the buffer is cut off. Nothing is lost if the future is dropped.
+    /// Waits until the kernel sends a frame, which is then there for [`Self::try_read`]. Nothing is lost
+    /// if the future is dropped.
     ///
     /// # Errors
     /// If the interface is beyond use: somebody removed it.
-    pub async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            if let Some(length) = self.segments.borrow_mut().next_into(buffer) {
-                return Ok(length);
-            }
+    pub async fn ready(&self) -> io::Result<()> {
+        while self.segments.borrow().is_empty() {
             self.file.async_io(Interest::READABLE, |file| self.fetch(file)).await?;
         }
+        Ok(())
     }
 
-    /// Like [`Self::read`], but does not wait.
+    /// Puts the next frame that the kernel sends into `buffer`; returns how long it is. One longer
+    /// than the buffer is cut off. It will not be handed out again.
     ///
     /// # Errors
-    /// `WouldBlock` if no frame is there, else as [`Self::read`].
+    /// `WouldBlock` if no frame is there, else as [`Self::ready`].
     pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             if let Some(length) = self.segments.borrow_mut().next_into(buffer) {

@@ -99,3 +99,28 @@ fn tcp_passes_whole() {
     let report: Value = serde_json::from_str(&text).unwrap();
     assert!(report["end"]["sum_received"]["bytes"].as_u64().unwrap() > 0, "{report:#}");
 }
+
+#[test]
+fn every_frame_of_a_burst_is_sent() {
+    if !can_carry_ip(&["ping"]) {
+        return;
+    }
+    let lab = lab("ring:n=2,hosts=1");
+    lab.run(&["exec", "h1", "ping", "-c", "1", "-w", "30", "10.77.0.2"]);
+    let pid = std::fs::read_to_string(lab.dir().join("pid/h1")).unwrap();
+    let signal = |name: &str| lab.run(&["exec", "h1", "kill", name, pid.trim()]);
+    // So many wait at once that the agent turns to other work several times before all are sent.
+    signal("-STOP");
+    lab.try_run(&["exec", "h1", "ping", "-c", "300", "-l", "300", "-W", "0.1", "-q", "10.77.0.2"]);
+    signal("-CONT");
+    let handed_over = || -> u64 {
+        let path = format!("/sys/class/net/{TAP}/statistics/tx_packets");
+        lab.run(&["exec", "h1", "cat", &path]).trim().parse().unwrap()
+    };
+    lab.wait_until("all that the kernel handed over was sent", |boards| {
+        let dropped = boards[0]["tap"]["counters"]["dropped"].as_object().unwrap().values();
+        let dropped: u64 = dropped.filter_map(Value::as_u64).sum();
+        let sent = counter(&boards[0], "frames_out") + dropped;
+        sent > 300 && sent == handed_over()
+    });
+}

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::daemon::status::{Board, DeadCable, Mismatch};
+use crate::daemon::status::{Board, DeadCable, FrameCounters, Mismatch};
 use crate::xbar::XbarStatus;
 
 /// One line with the state as its last word, then what else there is to know, indented.
@@ -39,19 +39,23 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
     }
     if let Some(tap) = &board.tap {
         writeln!(text, "  IP over the fabric by {}, MTU {}", tap.name, tap.mtu)?;
+        if tap.refused > 0 {
+            writeln!(text, "  {} did not take {} frames: is it up, and memory left?", tap.name, tap.refused)?;
+        }
     }
     Ok(())
 }
 
 /// What went over the interface; it changes all the time.
 pub(super) fn describe_frames(board: &Board) -> String {
-    let frames = &board.counters.frames;
+    let FrameCounters { received, sent, unsent, overruns } = board.counters.frames;
+    let lost = match overruns {
+        0 => String::new(),
+        overruns => format!(", {overruns} lost as they came too fast"),
+    };
     match board.no_answer {
         Some(_) => String::new(),
-        None => format!(
-            "  {} frames received, {} sent, {} could not be sent\n",
-            frames.received, frames.sent, frames.unsent
-        ),
+        None => format!("  {received} frames received{lost}, {sent} sent, {unsent} could not be sent\n"),
     }
 }
 

@@ -140,7 +140,7 @@ impl Driver {
             let wake_at = self.wake_at();
             tokio::select! {
                 () = self.attachment.link.recv_batch(&mut batch) => self.take_frames(&batch),
-                read = read_user(&self.user_data, &mut buffer) => self.take_user_frames(&mut buffer, read)?,
+                ready = user_ready(&self.user_data) => self.take_user_frames(&mut buffer, ready)?,
                 () = carrier_changed(&mut self.carriers) => self.follow_carriers(),
                 () = sleep_until(self.start, wake_at) => self.agent.handle_timeout(self.now()),
                 computed = self.computation.finished() => self.take_routes(computed),
@@ -255,11 +255,11 @@ impl Driver {
     }
 
     /// Sends what the user has to send.
-    fn take_user_frames(&mut self, buffer: &mut [u8], read: io::Result<usize>) -> Result<(), DaemonError> {
+    fn take_user_frames(&mut self, buffer: &mut [u8], ready: io::Result<()>) -> Result<(), DaemonError> {
         let now = self.now();
-        let bytes = read.map_err(DaemonError::TapGone)?;
+        ready.map_err(DaemonError::TapGone)?;
         if let Some(user_data) = &mut self.user_data {
-            user_data.send_from(now, &self.attachment.link, (buffer, bytes), BURST);
+            user_data.send_burst(now, &self.attachment.link, buffer, BURST);
         }
         Ok(())
     }
@@ -359,10 +359,10 @@ impl Driver {
     }
 }
 
-/// Waits for a frame of the user, for ever if there is no tap interface.
-async fn read_user(user_data: &Option<UserData>, buffer: &mut [u8]) -> io::Result<usize> {
+/// Waits until the user has a frame to send, for ever if there is no tap interface.
+async fn user_ready(user_data: &Option<UserData>) -> io::Result<()> {
     match user_data {
-        Some(user_data) => user_data.read(buffer).await,
+        Some(user_data) => user_data.ready().await,
         None => pending().await,
     }
 }

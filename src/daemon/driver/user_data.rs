@@ -59,25 +59,17 @@ impl UserData {
         self.path.forget_routes();
     }
 
-    /// Waits for a frame of the user, and puts it into `buffer`; returns how long it is.
-    pub(super) async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.tap.read(buffer).await
+    /// Waits until the user has a frame to send.
+    pub(super) async fn ready(&self) -> io::Result<()> {
+        self.tap.ready().await
     }
 
-    /// Sends the first `bytes` of `buffer`, and more frames of the user, at most `burst` in all.
-    pub(super) fn send_from(
-        &mut self,
-        now: Instant,
-        link: &Link,
-        (buffer, mut bytes): (&mut [u8], usize),
-        burst: usize,
-    ) {
+    /// Sends what the user has to send, at most `burst` frames. `buffer` has room for one.
+    pub(super) fn send_burst(&mut self, now: Instant, link: &Link, buffer: &mut [u8], burst: usize) {
         for _ in 0..burst {
+            // Whatever is read must be sent, so it is read here only, and not before a burst ends.
+            let Ok(bytes) = self.tap.try_read(buffer) else { break };
             self.path.outbound(now, &buffer[..bytes], &mut |route, frame| link.queue(route, frame));
-            match self.tap.try_read(buffer) {
-                Ok(more) => bytes = more,
-                Err(_) => break,
-            }
         }
         link.flush();
         if self.path.routes_in_use() > self.watched {
@@ -134,6 +126,11 @@ impl UserData {
 
     /// What there is to be shown of it.
     pub(super) fn status(&self) -> status::Tap {
-        status::Tap { name: self.tap.name().to_owned(), mtu: self.mtu, counters: self.path.status() }
+        status::Tap {
+            name: self.tap.name().to_owned(),
+            mtu: self.mtu,
+            counters: self.path.status(),
+            refused: self.tap.refused(),
+        }
     }
 }

@@ -98,6 +98,8 @@ fn write_messages(text: &mut Exposition, counters: &Counters) {
     let Counters { frames, sent, dropped, mapping, causes, .. } = counters;
     let mut family = text.family(Kind::Counter, "mapper_link_frames", Unit::None, "Frames on the interface.");
     family.by("what", &[("received", frames.received), ("sent", frames.sent), ("unsent", frames.unsent)]);
+    let help = "Frames that the kernel lost, as they arrived faster than they were taken.";
+    text.counter("mapper_overruns", Unit::None, help, frames.overruns);
 
     let SentCounters {
         switch_probes,
@@ -261,6 +263,8 @@ fn write_tap(text: &mut Exposition, board: &Board) {
     ];
     let help = "Users' frames dropped, by why.";
     text.family(Kind::Counter, "mapper_tap_dropped", Unit::None, help).by("reason", &dropped);
+    let help = "Users' frames from the fabric that the kernel did not take.";
+    text.counter("mapper_tap_refused", Unit::None, help, tap.refused);
 }
 
 /// Fails unless each family is described once, its samples follow, and the text ends as it must.

@@ -109,6 +109,8 @@ pub struct FrameCounters {
     pub sent: u64,
     /// Frames that the kernel did not take.
     pub unsent: u64,
+    /// Frames that the kernel lost, as they arrived faster than they were taken.
+    pub overruns: u64,
 }
 
 /// Messages sent: see [`Sent`].
@@ -286,8 +288,8 @@ pub const fn state_name(state: AgentState) -> &'static str {
 
 impl From<Traffic> for FrameCounters {
     fn from(traffic: Traffic) -> Self {
-        let Traffic { received, sent, unsent, .. } = traffic;
-        Self { received, sent, unsent }
+        let Traffic { received, sent, unsent, overruns, .. } = traffic;
+        Self { received, sent, unsent, overruns }
     }
 }
 

@@ -64,6 +64,8 @@ pub struct Tap {
     pub mtu: u32,
     /// What went over it.
     pub counters: DataStatus,
+    /// Frames from the fabric that the kernel did not take: the interface was down, or memory short.
+    pub refused: u64,
 }
 
 impl DeadCable {

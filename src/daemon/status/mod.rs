@@ -10,7 +10,8 @@ mod mismatch;
 mod socket;
 
 pub use board::{
-    Board, Counters, DroppedCounters, MapVersionDto, Reason, SentCounters, Surroundings, state_name,
+    Board, Counters, DroppedCounters, FrameCounters, MapVersionDto, Reason, SentCounters, Surroundings,
+    state_name,
 };
 pub use codec::CodecError;
 pub use healing::{DeadCable, LivenessCounters, RepairCounters, Tap};

@@ -66,6 +66,11 @@ impl Segments {
         }
     }
 
+    /// Whether all was handed out.
+    pub(in crate::link) fn is_empty(&self) -> bool {
+        self.length <= HEADER_BYTES
+    }
+
     /// Puts the next frame into `out`; returns how long it is, or `None` if there is none. What does
     /// not fit `out` is cut off.
     pub(in crate::link) fn next_into(&mut self, out: &mut [u8]) -> Option<usize> {

@@ -17,7 +17,7 @@ fn layout_is_frozen() {
         [
             &[0, 0, 0, 9, PROTOCOL_VERSION, 0, 0, 5][..],
             b"hello",
-            &crc32fast::hash(b"\0\0\0\x09\x01\0\0\x05hello").to_be_bytes()
+            &crc32fast::hash(b"\0\0\0\x09\x02\0\0\x05hello").to_be_bytes()
         ]
         .concat()
     );
@@ -113,7 +113,7 @@ fn resealed(at: usize, value: u8) -> Vec<u8> {
 
 #[test]
 fn another_version_and_unknown_flags_are_told_from_damage() {
-    assert_eq!(Frame::parse(&resealed(field::VERSION, 2)), Err(FrameError::UnknownVersion(2)));
+    assert_eq!(Frame::parse(&resealed(field::VERSION, 3)), Err(FrameError::UnknownVersion(3)));
     assert_eq!(Frame::parse(&resealed(field::FLAGS, 0x80)), Err(FrameError::Malformed));
 }
 

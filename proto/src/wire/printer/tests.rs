@@ -150,10 +150,10 @@ fn what_is_malformed_is_shown_as_such() {
         (&[0x83, 0xc0], "3 > [the route ends inside an element] c0"),
         (&[0x80; 260], "[the route is longer than 252 bytes] > [the frame is too short] no bytes"),
         (&[0, 0, 0, 8, 1], "- > [frame type 0x00000008 is not known here] 0000000801"),
-        (&good[..12], "- > mapper [the frame is too short] 0000700f0100002603000000"),
+        (&good[..12], "- > mapper [the frame is too short] 0000700f0200002603000000"),
         (
             &damaged,
-            "- > mapper [the CRC-32 does not match] 0000700f0100002603010000010000000000000102000000.. and 26 \
+            "- > mapper [the CRC-32 does not match] 0000700f0200002603010000010000000000000102000000.. and 26 \
              bytes more",
         ),
     ] {
