@@ -9,8 +9,8 @@ use mapper::link::interface::Interface;
 use mapper_proto::Mac;
 use mapper_proto::map::{MapVersion, PortRef, Rank};
 use mapper_proto::wire::{
-    AgentState, Answer, Data, Element, Info, InfoFlags, Key, Message, Probe, ProbeKind, Reason, Reply, Route,
-    SECRET_BYTES, Scout, Seal,
+    AgentState, Answer, Data, Element, Info, InfoFlags, Key, Message, PROTOCOL_VERSION, Probe, ProbeKind,
+    Reason, Reply, Route, SECRET_BYTES, Scout, Seal,
 };
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -46,7 +46,7 @@ fn garbage(random: &mut ChaCha8Rng, _: usize) -> Vec<u8> {
     random.fill_bytes(&mut bytes);
     if random.random() {
         // This much is understood.
-        let kind = [0, 0, 0x70, 0x0f, 1, 0];
+        let kind = [0, 0, 0x70, 0x0f, PROTOCOL_VERSION, 0];
         let known = bytes.len().min(kind.len());
         bytes[..known].copy_from_slice(&kind[..known]);
     }

