@@ -35,8 +35,8 @@ pub enum DaemonError {
     #[error("no tap interface")]
     TapMtu(#[from] MtuTooSmall),
     /// The tap interface is gone.
-    #[error("the tap interface cannot be read any more; did somebody remove it?")]
-    TapGone(#[source] io::Error),
+    #[error("the tap interface is gone: somebody removed it; start again to have it made anew")]
+    TapGone,
     /// It cannot run in the background.
     #[error(transparent)]
     Process(#[from] ProcessError),

@@ -67,6 +67,8 @@ pub(super) struct Driver {
     pub(super) exporter: Exporter,
     /// What all maps have shown, for the metrics.
     pub(super) known: KnownFabric,
+    /// What was last said of interfaces.
+    pub(super) warned: Vec<String>,
     /// Why the last map could not be stored, if so.
     pub(super) store_failure: Option<io::Error>,
     /// The last map version that was complete everywhere.
@@ -108,6 +110,7 @@ impl Driver {
             causes: Causes::default(),
             exporter,
             known: KnownFabric::new(),
+            warned: Vec::new(),
             store_failure: None,
             complete: None,
             leave_at: None,
@@ -157,6 +160,7 @@ impl Driver {
                 changes = monitor.changes() => {
                     changes?.iter().for_each(|change| self.apply(change));
                     self.follow_address();
+                    self.look_around()?;
                 }
                 signal = signals.next() => match signal {
                     Signal::Stop => {
@@ -177,6 +181,9 @@ impl Driver {
 
     /// Takes in a change of any interface.
     fn apply(&mut self, change: &Change) {
+        if let Some(user_data) = &mut self.user_data {
+            user_data.apply(change);
+        }
         let changed = self.attachment.link.apply(change);
         if changed && self.attachment.link.carrier() {
             self.agent.look_again(self.now());
@@ -225,7 +232,10 @@ impl Driver {
         let hosts: Vec<_> =
             status.unreachable.iter().map(|host| format!("{}: {}", host.mac, host.why)).collect();
         let missing = if hosts.is_empty() {
-            "and the global mapper has not heard from all hosts".to_owned()
+            match status.hosts {
+                0 | 1 => "and no other host was found".to_owned(),
+                _ => "and the global mapper has not heard from all hosts".to_owned(),
+            }
         } else {
             format!("and misses {}", hosts.join("; "))
         };
@@ -257,7 +267,7 @@ impl Driver {
     /// Sends what the user has to send.
     fn take_user_frames(&mut self, buffer: &mut [u8], ready: io::Result<()>) -> Result<(), DaemonError> {
         let now = self.now();
-        ready.map_err(DaemonError::TapGone)?;
+        ready.map_err(|_| DaemonError::TapGone)?;
         if let Some(user_data) = &mut self.user_data {
             user_data.send_burst(now, &self.attachment.link, buffer, BURST);
         }
@@ -305,6 +315,10 @@ impl Driver {
     }
 
     fn network_complete(&mut self, version: MapVersion) {
+        if self.agent.status().hosts < 2 {
+            // A network of one is complete and of no use: nobody waits for that.
+            return;
+        }
         // Whether all hosts are heard of comes and goes; that it came is said once a map.
         if self.complete.replace(version) != Some(version) {
             info!(%version, "network is fully configured");
@@ -351,6 +365,8 @@ impl Driver {
             traffic: self.attachment.link.traffic(),
             causes: &self.causes,
             dead_cables: self.dead_cables(),
+            known: &self.known,
+            warnings: self.warnings(),
             repairs: self.repair_counters(),
             tap: self.user_data.as_ref().map(UserData::status),
             now: self.now(),

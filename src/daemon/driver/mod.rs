@@ -8,6 +8,7 @@ mod identity;
 mod reload;
 mod tables;
 mod user_data;
+mod warnings;
 
 use std::io;
 use std::process::ExitCode;

@@ -16,9 +16,7 @@ impl Driver {
     /// Computes the routes for a map, beside the loop.
     pub(super) fn route(&mut self, map: Arc<Map>, neighbours: Vec<Mac>) {
         info!(version = %map.version, hosts = map.hosts.len(), xbars = map.xbars.len(), "map installed");
-        if self.exporter.is_wanted() {
-            self.known.see(&map);
-        }
+        self.known.see(&map);
         for conflict in map.address_conflicts() {
             warn!(mac = %conflict.mac, "{conflict}");
         }

@@ -17,6 +17,7 @@ use crate::daemon::routes::RouteTable;
 use crate::daemon::status;
 use crate::data::{DataPath, DeadPort, tap_mtu};
 use crate::link::Link;
+use crate::link::interface::{Change, Interface};
 use crate::link::tap::Tap;
 
 /// How often the agent is told which paths are in use: well before it forgets them.
@@ -26,6 +27,9 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(400);
 pub(super) struct UserData {
     tap: Tap,
     mtu: u32,
+    mac: Mac,
+    /// The tap as the kernel described it last; `None` if it is gone.
+    seen: Option<Interface>,
     path: DataPath,
     /// When the agent is told next which paths are in use; `None` while none is.
     watch_at: Option<Instant>,
@@ -46,7 +50,63 @@ impl UserData {
         let secret = random_seed().map_err(DaemonError::Runtime)?;
         info!(tap = name, mtu, "the tap interface is up");
         let path = DataPath::new(mac, link_mtu, secret);
-        Ok(Some(Self { tap, mtu, path, watch_at: None, watched: 0 }))
+        let seen = Interface::look_up(name)?;
+        Ok(Some(Self { tap, mtu, mac, seen, path, watch_at: None, watched: 0 }))
+    }
+
+    /// Takes in a change of any interface.
+    pub(super) fn apply(&mut self, change: &Change) {
+        let Some(seen) = &self.seen else { return };
+        match change {
+            Change::Now(now) if now.index == seen.index => self.seen = Some(now.clone()),
+            Change::Gone { index } if *index == seen.index => self.seen = None,
+            Change::Now(_) | Change::Gone { .. } => {}
+            Change::Missed => {
+                if let Ok(now) = Interface::look_up(self.tap.name()) {
+                    self.seen = now;
+                }
+            }
+        }
+    }
+
+    /// Whether somebody removed the tap interface.
+    pub(super) const fn is_gone(&self) -> bool {
+        self.seen.is_none()
+    }
+
+    /// What others did to the tap interface that keeps frames from passing, in words.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let Some(seen) = &self.seen else { return Vec::new() };
+        let (name, mtu, mac) = (self.tap.name(), self.mtu, self.mac);
+        let Interface { name: now, .. } = seen;
+        let found = [
+            (now != name, format!("the tap interface {name} is called {now} now")),
+            (!seen.up, format!("the tap interface is down; `ip link set {now} up`")),
+            (
+                seen.mtu > mtu,
+                format!(
+                    "the tap interface's MTU was set to {}, but only {mtu} bytes fit into a frame of the fabric: \
+                     longer packets are lost; `ip link set {now} mtu {mtu}`",
+                    seen.mtu
+                ),
+            ),
+            (
+                seen.mac != mac,
+                format!(
+                    "the tap interface's address was changed to {}, but others reach this host by {mac}: nothing \
+                     passes; `ip link set {now} address {mac}`",
+                    seen.mac
+                ),
+            ),
+            (
+                seen.master.is_some(),
+                format!(
+                    "the tap interface is a port of a bridge or bond: frames of others behind it are dropped; \
+                     `ip link set {now} nomaster`"
+                ),
+            ),
+        ];
+        found.into_iter().filter(|(is_so, _)| *is_so).map(|(_, warning)| warning).collect()
     }
 
     /// Puts routes to use.

@@ -135,6 +135,16 @@ impl KnownFabric {
         self.hosts.shown().map(|(mac, there)| (*mac, there))
     }
 
+    /// Hosts seen since the start that the last map lacks.
+    pub fn gone_hosts(&self) -> impl Iterator<Item = Mac> + '_ {
+        self.hosts().filter(|(_, there)| !there).map(|(mac, _)| mac)
+    }
+
+    /// Cables seen since the start that the last map lacks, by the names of their ends.
+    pub fn gone_cables(&self) -> impl Iterator<Item = [String; 2]> {
+        self.cables(&[]).filter(|(_, _, up)| !up).map(|(a, b, _)| [a, b])
+    }
+
     /// Cables seen since the start that the last map lacks.
     pub(super) fn cables_gone(&self) -> u64 {
         self.cables.gone()

@@ -7,7 +7,7 @@ use mapper_proto::wire::AgentState;
 use serde::{Deserialize, Serialize};
 
 use super::healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
-use crate::daemon::metrics::{CauseCounters, Causes};
+use crate::daemon::metrics::{CauseCounters, Causes, KnownFabric};
 use crate::link::port::Traffic;
 
 /// One agent of this machine, as `mapper.board-info/1` has it.
@@ -53,6 +53,12 @@ pub struct Board {
     pub routing_failure: Option<String>,
     /// Cables of the map that are known to be dead; routes lead around them.
     pub dead_cables: Vec<DeadCable>,
+    /// Hosts that were seen since the start and that the last map lacks; at most 64 are named.
+    pub gone_hosts: Vec<String>,
+    /// Cables between xbars likewise, by both ends.
+    pub gone_cables: Vec<[String; 2]>,
+    /// What else keeps users' frames from passing on this machine, in words.
+    pub warnings: Vec<String>,
     /// The host's Ethernet interface over the fabric, if it has one.
     pub tap: Option<Tap>,
     /// Why the agent did not answer, if so: then nothing else is known of it.
@@ -185,6 +191,10 @@ pub struct Surroundings<'a> {
     pub causes: &'a Causes,
     /// Cables of the map that are known to be dead.
     pub dead_cables: Vec<DeadCable>,
+    /// What all maps have shown since the start.
+    pub known: &'a KnownFabric,
+    /// What else keeps users' frames from passing, in words.
+    pub warnings: Vec<String>,
     /// Routes changed before there was a new map.
     pub repairs: RepairCounters,
     /// The host's Ethernet interface over the fabric.
@@ -192,6 +202,9 @@ pub struct Surroundings<'a> {
     /// Now, and so how long the daemon has been running.
     pub now: Instant,
 }
+
+/// Most hosts, and most cables, that are named as gone.
+const MOST_GONE: usize = 64;
 
 impl Board {
     /// The board of a running agent.
@@ -204,8 +217,8 @@ impl Board {
             host_type: around.host_type,
             carrier: around.carrier,
             state: state_name(status.state).to_owned(),
-            configured: status.state == AgentState::Configured,
-            network_configured: status.network_complete,
+            configured: status.state == AgentState::Configured && around.carrier,
+            network_configured: status.network_complete && around.carrier,
             leader: status.leader.map(|rank| rank.mac.to_string()),
             parent: status.parent.map(|mac| mac.to_string()),
             children: status.children.iter().map(ToString::to_string).collect(),
@@ -221,6 +234,9 @@ impl Board {
                 .collect(),
             routing_failure: around.routing_failure.map(str::to_owned),
             dead_cables: around.dead_cables,
+            gone_hosts: around.known.gone_hosts().take(MOST_GONE).map(|mac| mac.to_string()).collect(),
+            gone_cables: around.known.gone_cables().take(MOST_GONE).collect(),
+            warnings: around.warnings,
             tap: around.tap,
             no_answer: None,
             counters: Counters {
@@ -259,6 +275,9 @@ impl Board {
             unreachable: Vec::new(),
             routing_failure: None,
             dead_cables: Vec::new(),
+            gone_hosts: Vec::new(),
+            gone_cables: Vec::new(),
+            warnings: Vec::new(),
             tap: None,
             no_answer: Some(why),
             counters: Counters::default(),
