@@ -105,7 +105,9 @@ impl Agent {
                 self.ask_pause(now, way);
             }
         }
-        let settings = ExploreSettings::from(&self.settings);
+        // Whoever has keys has reason not to believe what is not signed.
+        let prove_tags = self.guard.is_some() || self.failed_mappings > 0;
+        let settings = ExploreSettings { prove_tags, ..ExploreSettings::from(&self.settings) };
         let own = Host {
             mac: self.settings.mac,
             level: self.settings.level,

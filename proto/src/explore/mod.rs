@@ -22,6 +22,7 @@ mod finish;
 mod guess;
 mod knowledge;
 mod outcome;
+mod proofs;
 mod recall;
 mod request;
 mod routes;
@@ -41,11 +42,13 @@ use crate::wire::{ProbeKind, Route, Stamp};
 use crate::{Instant, Mac};
 
 pub use contested::Met;
+pub use proofs::TagConflict;
 
 use compare::Compares;
 use contested::Confirmations;
 use guess::Guess;
 use knowledge::Knowledge;
+use proofs::Proofs;
 use request::{Job, Pending};
 use schedule::Queues;
 
@@ -62,6 +65,9 @@ pub struct ExploreSettings {
     pub probe_tries: u8,
     /// Most probes under way at once.
     pub probe_window: usize,
+    /// Believe that two sights are one xbar, as they show one tag, only after a proof: tags are not
+    /// signed. It costs a probe for each cable that closes a circle.
+    pub prove_tags: bool,
 }
 
 impl ExploreSettings {
@@ -183,6 +189,7 @@ pub struct Explorer {
     studies: Vec<u32>,
     compares: Compares,
     confirmations: Confirmations,
+    proofs: Proofs,
     pending: BTreeMap<u32, Pending>,
     /// When the pending time out, soonest first: all wait equally long.
     deadlines: VecDeque<(Instant, u32)>,
@@ -224,6 +231,7 @@ impl Explorer {
             studies: Vec::new(),
             compares: Compares::default(),
             confirmations: Confirmations::default(),
+            proofs: Proofs::default(),
             pending: BTreeMap::new(),
             deadlines: VecDeque::new(),
             next_id: ChaCha8Rng::seed_from_u64(seed).next_u32() & ID_MASK,
