@@ -262,6 +262,9 @@ impl Agent {
             began: mapping.began,
             ended: now,
         });
+        for conflict in mapping.explorer.tag_conflicts() {
+            self.event(Event::TagContested { conflict });
+        }
         self.event(Event::Mapped { version: map.version });
         if self.settings.pause {
             for (_, way) in short_ways(&map, self.settings.mac) {

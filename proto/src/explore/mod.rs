@@ -13,11 +13,14 @@
 //!   time: their ports and what is behind those. Sights that even this does not tell apart are
 //!   **compared** with what they may still be: the cables of known xbars whose far end is unknown.
 //!   A sight that matches none is a new xbar.
+//! - Tags are not signed. Where strangers may be about, a known tag at another port is believed only
+//!   after a **proof**: see `proofs.rs`.
 //! - Glances go before studies, studies before compares: each known xbar closes many open cables
 //!   for nothing.
 
 mod compare;
 mod contested;
+mod cost;
 mod finish;
 mod guess;
 mod knowledge;
@@ -42,6 +45,7 @@ use crate::wire::{ProbeKind, Route, Stamp};
 use crate::{Instant, Mac};
 
 pub use contested::Met;
+pub use cost::ExploreCost;
 pub use proofs::TagConflict;
 
 use compare::Compares;
@@ -140,34 +144,6 @@ pub enum ExploreError {
 
 impl ExploreError {
     const TOO_WIDE: Self = Self::Contradiction("ports further apart than an xbar has");
-}
-
-/// What an exploration sent so far, retries counted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct ExploreCost {
-    /// Loopback probes.
-    pub loopbacks: u64,
-    /// Identify probes to learn what is there.
-    pub identifies: u64,
-    /// Scouts.
-    pub scouts: u64,
-    /// Probes that compare two ways, be they turned by a delta or by a stamp.
-    pub compares: u64,
-    /// Outcomes of requests that nothing waits for (late, duplicated, forged), or that cannot be
-    /// the outcome of what was asked. They change nothing.
-    pub unexpected: u64,
-}
-
-impl ExploreCost {
-    /// Loopback and identify probes.
-    pub const fn switch_probes(&self) -> u64 {
-        self.loopbacks + self.identifies
-    }
-
-    /// All that was sent.
-    pub const fn total(&self) -> u64 {
-        self.loopbacks + self.identifies + self.scouts + self.compares
-    }
 }
 
 /// Ids of requests have 31 bits: agents mark other ids by the bit left over.
@@ -304,10 +280,6 @@ impl Explorer {
             self.cost.unexpected += 1;
             return false;
         };
-        // Kept short at its front, so that the next deadline is found at once.
-        while self.deadlines.front().is_some_and(|(_, id)| !self.pending.contains_key(id)) {
-            self.deadlines.pop_front();
-        }
         self.queues.done(pending.class);
         let worked = self.work_in(&pending, Some(outcome));
         self.settle(worked);

@@ -11,6 +11,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
 
 use super::knowledge::{At, Far};
 use super::request::Ask;
@@ -57,6 +58,16 @@ pub struct TagConflict {
     pub tag: u64,
     /// How many claim it.
     pub claims: usize,
+}
+
+impl fmt::Display for TagConflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tag, claims } = self;
+        write!(
+            f,
+            "{claims} crossbars claim the tag {tag:016x}: one of them is believed; see what else is there"
+        )
+    }
 }
 
 /// Most xbars that may claim one tag.

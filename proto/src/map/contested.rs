@@ -98,6 +98,22 @@ mod tests {
     use crate::map::Xbar;
 
     #[test]
+    fn what_cannot_be_believed_is_told_by_its_port() {
+        let at = PortRef { xbar: 0, port: 4 };
+        let map = Map {
+            xbars: vec![Xbar { ports: 8, tag: Some(0xfeed), ports_known: true }],
+            contested: vec![Contested { mac: Mac::NOBODY, at }],
+            ..Map::default()
+        };
+        let told: Vec<_> = map.address_conflicts().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            ["no crossbar that can be believed, as it shows the tag of another, or what it says cannot be \
+              so: at port 4 of xbar 000000000000feed; it is left out of the map: see what is plugged in there"]
+        );
+    }
+
+    #[test]
     fn conflicts_name_the_address_every_place_and_what_to_do() {
         let contested =
             |mac, xbar, port| Contested { mac: Mac::from_position(mac), at: PortRef { xbar, port } };

@@ -90,7 +90,7 @@ fn survive(spec: &str, kinds: Xbars, host: u32, shown: Shown, arrival: u8, forwa
     options.agent.keys = Some(KeyRing::new(vec![Key::new(1, [0xaa; SECRET_BYTES])], 5).unwrap());
     let spawn = Box::new(OneForger { host, tag, arrival, forwards });
     let mut world = World::with_nodes(&fabric, plant, options, Vec::new(), Shortest, spawn);
-    let mut run_to = |world: &mut World<Shortest>, at: Instant| {
+    let run_to = |world: &mut World<Shortest>, at: Instant| {
         world.run(Until::After(at.since(Instant::ZERO)), at).unwrap();
     };
     run_to(&mut world, ms(2500));
