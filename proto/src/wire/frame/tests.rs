@@ -97,7 +97,7 @@ fn each_defect_has_its_error() {
     };
     assert_eq!(Frame::parse(&changed(0, 0x80)), Err(FrameError::BadRoute));
     assert_eq!(Frame::parse(&changed(3, 8)), Err(FrameError::UnknownKind(8)));
-    assert_eq!(Frame::parse(&changed(4, 2)), Err(FrameError::BadCrc));
+    assert_eq!(Frame::parse(&changed(4, PROTOCOL_VERSION + 1)), Err(FrameError::BadCrc));
     assert_eq!(Frame::parse(&changed(9, b'E')), Err(FrameError::BadCrc));
     assert_eq!(Frame::parse(&changed(7, 200)), Err(FrameError::Truncated));
     assert_eq!(Frame::parse(&vec![0; MAX_FRAME_BYTES + 1]), Err(FrameError::Oversized));
@@ -113,7 +113,10 @@ fn resealed(at: usize, value: u8) -> Vec<u8> {
 
 #[test]
 fn another_version_and_unknown_flags_are_told_from_damage() {
-    assert_eq!(Frame::parse(&resealed(field::VERSION, 3)), Err(FrameError::UnknownVersion(3)));
+    assert_eq!(
+        Frame::parse(&resealed(field::VERSION, PROTOCOL_VERSION + 1)),
+        Err(FrameError::UnknownVersion(PROTOCOL_VERSION + 1))
+    );
     assert_eq!(Frame::parse(&resealed(field::FLAGS, 0x80)), Err(FrameError::Malformed));
 }
 
