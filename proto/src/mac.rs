@@ -10,6 +10,9 @@ use thiserror::Error;
 pub struct Mac(pub [u8; 6]);
 
 impl Mac {
+    /// The address that no host has: all zeros.
+    pub const NOBODY: Self = Self([0; 6]);
+
     /// The address whose 48 bits are the low 48 bits of `value`.
     pub const fn from_u64(value: u64) -> Self {
         let b = value.to_be_bytes();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::liveness::PathId;
 use crate::Mac;
+use crate::explore::TagConflict;
 use crate::map::{Map, MapVersion, Rank};
 use crate::wire::{FrameError, Route};
 
@@ -28,6 +29,12 @@ pub enum Event {
     Mapped {
         /// The new map's version.
         version: MapVersion,
+    },
+    /// While this agent mapped, several xbars showed one tag: all but one of them are strangers, or set
+    /// up wrongly.
+    TagContested {
+        /// The tag, and how many show it.
+        conflict: TagConflict,
     },
     /// A higher mapper was met.
     BecamePassive {

@@ -43,7 +43,8 @@ use self::parked::Parked;
 use self::peers::{Peers, Standing};
 use super::machine::Agent;
 use crate::wire::{
-    AuthTrailer, Frame, FrameError, Info, KeyRing, Message, Probe, Reason, Reply, Route, Scout, Seal,
+    AgentState, AuthTrailer, Frame, FrameError, Info, KeyRing, Message, Probe, Reason, Reply, Route, Scout,
+    Seal,
 };
 use crate::{Instant, Mac};
 
@@ -268,6 +269,9 @@ impl Agent {
         let ask_again = self.settings.probe_timeout / 2;
         if guard.parked.park(now, (mac, session), parked, ask_again) {
             self.greet(now, (mac, session), message, left);
+            if info.state == AgentState::Mapping && !info.flags.contested {
+                self.hush(now, info.rank);
+            }
         }
         Ok(Admission::Hold)
     }

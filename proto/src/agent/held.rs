@@ -206,7 +206,8 @@ fn contested_ways<'a>(
     map: &'a Map,
     ways: &'a Ways,
 ) -> impl Iterator<Item = (Contested, (Route, Route))> + 'a {
-    map.contested.iter().filter_map(|&contested| Some((contested, way_to(ways, contested.at)?)))
+    let hosts = map.contested.iter().filter(|contested| contested.mac != Mac::NOBODY);
+    hosts.filter_map(|&contested| Some((contested, way_to(ways, contested.at)?)))
 }
 
 /// FNV-1a over all pieces: equal for equal maps.

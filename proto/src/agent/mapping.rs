@@ -11,7 +11,7 @@ use super::machine::{Agent, Timer};
 use super::requests::Asked;
 use super::status::MappingCost;
 use crate::explore::{ExploreError, ExploreSettings, Explorer, Met, Outcome, Request, RequestKind};
-use crate::map::{Host, Map, MapVersion, decode_pieces, encode_pieces, host_type, is_isomorphic};
+use crate::map::{Host, Map, MapVersion, Rank, decode_pieces, encode_pieces, host_type, is_isomorphic};
 use crate::wire::{AgentState, Message, Probe, ProbeKind, Reason, Reply, Route, Scout, Stamp};
 use crate::{Instant, Mac};
 
@@ -40,6 +40,10 @@ pub(super) struct Mapping {
     ways: VecDeque<(u32, Route, Route)>,
     /// Hosts that were asked to pause.
     quieted: BTreeSet<Mac>,
+    /// Until when it sends nothing, as a higher mapper seems to be there; once in a mapping.
+    hushed_until: Option<Instant>,
+    /// That is not over yet.
+    is_hushed: bool,
 }
 
 impl Mapping {
@@ -49,9 +53,10 @@ impl Mapping {
         Some((there.clone(), back.clone()))
     }
 
-    /// When the next time-out falls due.
+    /// When the next time-out falls due, or the hush is over.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.explorer.poll_timeout()
+        let hush = self.hushed_until.filter(|_| self.is_hushed);
+        self.explorer.poll_timeout().into_iter().chain(hush).min()
     }
 }
 
@@ -105,7 +110,9 @@ impl Agent {
                 self.ask_pause(now, way);
             }
         }
-        let settings = ExploreSettings::from(&self.settings);
+        // Whoever has keys has reason not to believe what is not signed.
+        let prove_tags = self.guard.is_some() || self.failed_mappings > 0;
+        let settings = ExploreSettings { prove_tags, ..ExploreSettings::from(&self.settings) };
         let own = Host {
             mac: self.settings.mac,
             level: self.settings.level,
@@ -129,6 +136,8 @@ impl Agent {
             sent_before: (self.sent.switch_probes, self.sent.scouts, self.sent.compares),
             ways: VecDeque::new(),
             quieted: BTreeSet::new(),
+            hushed_until: None,
+            is_hushed: false,
         }));
         self.event(Event::MappingStarted { cause: self.mapping_cause.clone() });
     }
@@ -154,6 +163,11 @@ impl Agent {
     /// Sends what the explorer wants to know, and ends the mapping when it knows all.
     pub(super) fn pump_mapping(&mut self, now: Instant) {
         let Some(mut mapping) = self.mapping.take() else { return };
+        mapping.is_hushed = mapping.hushed_until.is_some_and(|until| until > now);
+        if mapping.is_hushed {
+            self.mapping = Some(mapping);
+            return;
+        }
         while let Some(request) = mapping.explorer.poll_probe(now) {
             self.send_probe(&mut mapping, request);
         }
@@ -222,6 +236,17 @@ impl Agent {
         true
     }
 
+    /// Somebody who is not believed yet, but has a key, says that it ranks higher and maps: waits for
+    /// its answer, and sends no probes meanwhile that would be for nothing. Only once in a mapping, as
+    /// it may be a recording.
+    pub(super) fn hush(&mut self, now: Instant, rank: Rank) {
+        let wait = self.settings.probe_timeout / 2;
+        let own = self.settings.rank();
+        if let Some(mapping) = self.mapping.as_mut().filter(|_| rank > own) {
+            mapping.hushed_until.get_or_insert(now + wait);
+        }
+    }
+
     /// Deals with probes of exploration whose time has run out.
     pub(super) fn expire_probes(&mut self, now: Instant) {
         if let Some(mapping) = self.mapping.as_mut() {
@@ -260,6 +285,9 @@ impl Agent {
             began: mapping.began,
             ended: now,
         });
+        for conflict in mapping.explorer.tag_conflicts() {
+            self.event(Event::TagContested { conflict });
+        }
         self.event(Event::Mapped { version: map.version });
         if self.settings.pause {
             for (_, way) in short_ways(&map, self.settings.mac) {

@@ -118,6 +118,7 @@ impl From<&Settings> for ExploreSettings {
             probe_timeout: settings.probe_timeout,
             probe_tries: settings.probe_tries,
             probe_window: settings.probe_window,
+            prove_tags: false,
         }
     }
 }

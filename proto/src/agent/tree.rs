@@ -157,7 +157,7 @@ impl Agent {
         let complete = held.subtree_complete();
         if held.parent.is_none() {
             // Not all hosts are in the map.
-            let complete = complete && held.conflicts.is_empty();
+            let complete = complete && held.conflicts.iter().all(|conflict| conflict.mac == Mac::NOBODY);
             if held.network_complete != complete {
                 held.network_complete = complete;
                 self.spread_completeness(now);

@@ -1,17 +1,19 @@
 //! From what is known to a map.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::knowledge::{At, Far};
 use super::xbar::{Stage, XbarState};
 use super::{ExploreError, Explorer};
-use crate::map::{Cable, Host, Map, MapVersion, PortRef, Xbar};
+use crate::Mac;
+use crate::map::{Cable, Contested, Host, Map, MapVersion, PortRef, Xbar};
 
 impl Explorer {
     /// The map of what is known now.
     pub(super) fn map(&self) -> Result<Map, ExploreError> {
-        let numbers = self.numbering()?;
+        let disbelieved = self.disbelieved_xbars();
+        let numbers = self.numbering(&disbelieved)?;
         let place = |at: At| {
             let at = self.known.root(at);
             let &xbar = numbers.get(&at.node)?;
@@ -45,7 +47,17 @@ impl Explorer {
         }
         cables.sort_unstable();
         cables.dedup();
-        let contested = self.contested_ports(&contested, |known| known.at.and_then(place));
+        let mut contested = self.contested_ports(&contested, |known| known.at.and_then(place));
+        // Unless another way showed what is there.
+        let leads_nowhere = |at: &At| match self.known.xbar(at.node).far(at.delta) {
+            Some(Far::Host(_)) => false,
+            Some(Far::Xbar(far)) => place(far).is_none(),
+            None => true,
+        };
+        let ports = self.disbelieved_ports(&disbelieved).into_iter().filter(leads_nowhere).filter_map(place);
+        contested.extend(ports.map(|at| Contested { mac: Mac::NOBODY, at }));
+        contested.sort_unstable();
+        contested.dedup();
         let xbars = xbars.into_iter().flatten().collect();
         Ok(Map { version: MapVersion::NONE, hosts, xbars, cables, contested })
     }
@@ -68,8 +80,8 @@ impl Explorer {
         Ok(Xbar { ports, tag: None, ports_known: width == i16::from(ports) })
     }
 
-    /// The resolved xbars, numbered as a walk from our own cable meets them.
-    fn numbering(&self) -> Result<BTreeMap<u32, u32>, ExploreError> {
+    /// The resolved xbars that are believed, numbered as a walk from our own cable meets them.
+    fn numbering(&self, disbelieved: &BTreeSet<u32>) -> Result<BTreeMap<u32, u32>, ExploreError> {
         let mut numbers = BTreeMap::new();
         let mut walk = VecDeque::new();
         if let Some(at) = self.known.hosts()[0].at {
@@ -78,7 +90,9 @@ impl Explorer {
         numbers.extend(walk.front().map(|&node| (node, 0)));
         while let Some(node) = walk.pop_front() {
             for next in self.known.neighbours(node).map(|at| at.node) {
-                let is_new = self.known.xbar(next).stage == Stage::Resolved && !numbers.contains_key(&next);
+                let is_new = self.known.xbar(next).stage == Stage::Resolved
+                    && !numbers.contains_key(&next)
+                    && !disbelieved.contains(&next);
                 if is_new {
                     numbers.insert(next, numbers.len() as u32);
                     walk.push_back(next);

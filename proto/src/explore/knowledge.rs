@@ -16,10 +16,9 @@ use std::collections::BTreeMap;
 
 use super::ExploreError;
 use super::contested::Met;
-use super::xbar::{Stage, Tag, XbarState};
+use super::xbar::{Stage, XbarState};
 use crate::Mac;
 use crate::map::Host;
-use crate::wire::Stamp;
 
 /// A port: a node, and the delta from that node's entry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -77,7 +76,8 @@ pub(super) struct Knowledge {
     hosts: Vec<KnownHost>,
     /// All but the own one.
     host_index: BTreeMap<(Mac, u32), u32>,
-    tags: BTreeMap<u64, u32>,
+    /// The nodes that showed each tag, each a sight of another xbar, unless they were joined since.
+    tags: BTreeMap<u64, Vec<u32>>,
     /// Facts not yet worked in.
     facts: Vec<Fact>,
     /// Roots of which something new is known since this was last drained.
@@ -227,46 +227,6 @@ impl Knowledge {
         self.settle()
     }
 
-    /// The port of the xbar with this stamp's tag by which the stamped frame came in, if that
-    /// xbar is known already.
-    pub(super) fn stamped_port(&self, stamp: &Stamp) -> Option<At> {
-        let root = self.root(At { node: *self.tags.get(&stamp.tag)?, delta: 0 }).node;
-        let base = self.xbar(root).tag.as_ref()?.base;
-        Some(At { node: root, delta: i16::from(stamp.arrival) - base })
-    }
-
-    /// A frame that came in by the port `at` was stamped.
-    pub(super) fn learn_stamp(&mut self, at: At, stamp: &Stamp) -> Result<(), ExploreError> {
-        if let Some(known) = self.stamped_port(stamp) {
-            let tag = self.xbar_mut(known.node).tag.as_mut();
-            if tag.is_some_and(|tag| tag.ports != stamp.ports) {
-                return Err(ExploreError::Contradiction("two port counts under one tag"));
-            }
-            self.facts.push(Fact::Same(at, known));
-            self.settle()?;
-            self.xbar_mut(known.node).want_carriers(stamp);
-        } else {
-            let at = self.root(at);
-            let xbar = self.xbar_mut(at.node);
-            if xbar.tag.is_some() {
-                return Err(ExploreError::Contradiction("two tags on one xbar"));
-            }
-            let base = i16::from(stamp.arrival) - at.delta;
-            xbar.set_tag(Tag { tag: stamp.tag, ports: stamp.ports, base })?;
-            xbar.want_carriers(stamp);
-            self.tags.insert(stamp.tag, at.node);
-        }
-        let root = self.root(at).node;
-        self.touched.push(root);
-        Ok(())
-    }
-
-    /// An xbar known from an earlier map.
-    pub(super) fn recall_tag(&mut self, node: u32, tag: Tag) -> Result<(), ExploreError> {
-        self.tags.insert(tag.tag, node);
-        self.xbar_mut(node).set_tag(tag)
-    }
-
     /// The xbar that this node is a sight of is no other resolved one.
     pub(super) fn resolve(&mut self, node: u32) {
         self.xbar_mut(node).stage = Stage::Resolved;
@@ -357,5 +317,6 @@ impl Knowledge {
     }
 }
 
+mod tags;
 #[cfg(test)]
 mod tests;

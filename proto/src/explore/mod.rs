@@ -13,15 +13,19 @@
 //!   time: their ports and what is behind those. Sights that even this does not tell apart are
 //!   **compared** with what they may still be: the cables of known xbars whose far end is unknown.
 //!   A sight that matches none is a new xbar.
+//! - Tags are not signed. Where strangers may be about, a known tag at another port is believed only
+//!   after a **proof**: see `proofs.rs`.
 //! - Glances go before studies, studies before compares: each known xbar closes many open cables
 //!   for nothing.
 
 mod compare;
 mod contested;
+mod cost;
 mod finish;
 mod guess;
 mod knowledge;
 mod outcome;
+mod proofs;
 mod recall;
 mod request;
 mod routes;
@@ -41,11 +45,14 @@ use crate::wire::{ProbeKind, Route, Stamp};
 use crate::{Instant, Mac};
 
 pub use contested::Met;
+pub use cost::ExploreCost;
+pub use proofs::TagConflict;
 
 use compare::Compares;
 use contested::Confirmations;
 use guess::Guess;
 use knowledge::Knowledge;
+use proofs::Proofs;
 use request::{Job, Pending};
 use schedule::Queues;
 
@@ -62,6 +69,9 @@ pub struct ExploreSettings {
     pub probe_tries: u8,
     /// Most probes under way at once.
     pub probe_window: usize,
+    /// Believe that two sights are one xbar, as they show one tag, only after a proof: tags are not
+    /// signed. It costs a probe for each cable that closes a circle.
+    pub prove_tags: bool,
 }
 
 impl ExploreSettings {
@@ -136,34 +146,6 @@ impl ExploreError {
     const TOO_WIDE: Self = Self::Contradiction("ports further apart than an xbar has");
 }
 
-/// What an exploration sent so far, retries counted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct ExploreCost {
-    /// Loopback probes.
-    pub loopbacks: u64,
-    /// Identify probes to learn what is there.
-    pub identifies: u64,
-    /// Scouts.
-    pub scouts: u64,
-    /// Probes that compare two ways, be they turned by a delta or by a stamp.
-    pub compares: u64,
-    /// Outcomes of requests that nothing waits for (late, duplicated, forged), or that cannot be
-    /// the outcome of what was asked. They change nothing.
-    pub unexpected: u64,
-}
-
-impl ExploreCost {
-    /// Loopback and identify probes.
-    pub const fn switch_probes(&self) -> u64 {
-        self.loopbacks + self.identifies
-    }
-
-    /// All that was sent.
-    pub const fn total(&self) -> u64 {
-        self.loopbacks + self.identifies + self.scouts + self.compares
-    }
-}
-
 /// Ids of requests have 31 bits: agents mark other ids by the bit left over.
 const ID_MASK: u32 = u32::MAX >> 1;
 
@@ -183,6 +165,7 @@ pub struct Explorer {
     studies: Vec<u32>,
     compares: Compares,
     confirmations: Confirmations,
+    proofs: Proofs,
     pending: BTreeMap<u32, Pending>,
     /// When the pending time out, soonest first: all wait equally long.
     deadlines: VecDeque<(Instant, u32)>,
@@ -224,6 +207,7 @@ impl Explorer {
             studies: Vec::new(),
             compares: Compares::default(),
             confirmations: Confirmations::default(),
+            proofs: Proofs::default(),
             pending: BTreeMap::new(),
             deadlines: VecDeque::new(),
             next_id: ChaCha8Rng::seed_from_u64(seed).next_u32() & ID_MASK,
@@ -296,10 +280,6 @@ impl Explorer {
             self.cost.unexpected += 1;
             return false;
         };
-        // Kept short at its front, so that the next deadline is found at once.
-        while self.deadlines.front().is_some_and(|(_, id)| !self.pending.contains_key(id)) {
-            self.deadlines.pop_front();
-        }
         self.queues.done(pending.class);
         let worked = self.work_in(&pending, Some(outcome));
         self.settle(worked);

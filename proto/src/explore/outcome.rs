@@ -19,6 +19,7 @@ impl Explorer {
             Job::Port(at, ask) => self.port(at, ask, pending.class, outcome),
             Job::Identify(node) => self.identified(node, outcome),
             Job::Compare(compare) => self.compared(compare, outcome),
+            Job::Prove(proof) => self.proved(proof, outcome),
             Job::Confirm { host, sent } => self.confirmed(host, sent, outcome),
         }
     }
@@ -120,6 +121,9 @@ impl Explorer {
     /// A tagged xbar is behind the port.
     fn stamped(&mut self, at: At, stamp: &Stamp) -> Result<(), ExploreError> {
         self.tags_seen = true;
+        if self.settings.prove_tags {
+            return self.claimed(at, stamp, 0);
+        }
         let root = self.known.root(at);
         let arrival = match (self.known.stamped_port(stamp), self.known.xbar(root.node).far(root.delta)) {
             (Some(known), _) => {
@@ -142,7 +146,10 @@ impl Explorer {
             None => {}
             Some(Outcome::Returned { stamp: Some(stamp) }) => {
                 self.tags_seen = true;
-                self.known.learn_stamp(At { node, delta: 0 }, &stamp)?;
+                match self.known.parent(node).filter(|_| self.settings.prove_tags) {
+                    Some(from) => self.claimed(from, &stamp, 0)?,
+                    None => self.known.learn_stamp(At { node, delta: 0 }, &stamp)?,
+                }
             }
             Some(_) => self.unexpected(),
         }

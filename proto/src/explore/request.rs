@@ -1,6 +1,7 @@
 //! What is asked of the fabric, and the frame that asks it.
 
 use super::knowledge::At;
+use super::proofs::Proof;
 use super::routes::Way;
 use super::schedule::Class;
 use super::{Explorer, RequestKind};
@@ -28,6 +29,8 @@ pub(super) enum Job {
     Identify(u32),
     /// Are these two ports the ends of one cable?
     Compare(Compare),
+    /// Is the xbar behind this port the one whose tag it shows?
+    Prove(Proof),
     /// Is this host, whose address another has too, still there? Asked so often before.
     Confirm { host: u32, sent: u8 },
 }
@@ -88,6 +91,7 @@ impl Explorer {
             }
             Job::Identify(node) => Self::request_along(&Way::to(&self.known, *node)?, Ask::Identify),
             Job::Confirm { host, .. } => self.confirmation_request(*host),
+            Job::Prove(proof) => self.proof_request(proof),
             Job::Compare(compare) => {
                 let to = Way::out_of(&self.known, compare.to.node, compare.to.delta)?;
                 let from = Way::out_of(&self.known, compare.from.node, compare.from.delta)?;
@@ -118,7 +122,7 @@ impl Explorer {
     pub(super) fn count(&mut self, job: &Job, kind: &RequestKind) {
         let cost = &mut self.cost;
         *match (job, kind) {
-            (Job::Compare(_), _) => &mut cost.compares,
+            (Job::Compare(_) | Job::Prove(_), _) => &mut cost.compares,
             (_, RequestKind::Probe { kind: ProbeKind::Identify, .. }) => &mut cost.identifies,
             (_, RequestKind::Probe { .. }) => &mut cost.loopbacks,
             (_, RequestKind::Scout { .. }) => &mut cost.scouts,
@@ -128,7 +132,7 @@ impl Explorer {
     /// Notes that a frame for this job is under way.
     pub(super) fn sent(&mut self, job: &Job) {
         match *job {
-            Job::FirstCable(_) | Job::Compare(_) | Job::Confirm { .. } => {}
+            Job::FirstCable(_) | Job::Compare(_) | Job::Prove(_) | Job::Confirm { .. } => {}
             Job::Port(at, _) => {
                 let at = self.known.root(at);
                 let xbar = self.known.xbar_mut(at.node);
@@ -148,6 +152,7 @@ impl Explorer {
     /// Notes that a job cannot be asked.
     pub(super) fn give_up(&mut self, job: &Job) {
         match *job {
+            Job::Prove(proof) => self.unprovable(&proof),
             // No route leads there: it is taken for what it said.
             Job::FirstCable(_) | Job::Confirm { .. } => {}
             Job::Port(at, _) => {

@@ -67,6 +67,9 @@ impl Explorer {
         if self.known.roots().next().is_none() {
             return self.next_of_first_cable().map(|job| (job, Class::Port));
         }
+        if let Some(proof) = self.proofs.next() {
+            return Some((Job::Prove(proof), Class::Port));
+        }
         loop {
             for class in QUEUED {
                 if let Some(job) = self.next_queued(class) {
@@ -179,7 +182,8 @@ impl Explorer {
     pub(super) fn new_port(&self, xbar: &XbarState) -> Option<i16> {
         if xbar.listed_only {
             let plain_ports = i16::from(self.settings.plain_ports);
-            let is_new = |port: &super::xbar::PortState| port.far.is_none() && port.sent == 0;
+            let is_new =
+                |port: &super::xbar::PortState| port.far.is_none() && port.sent == 0 && port.waiting == 0;
             let mut new = xbar.ports().filter(|(_, port)| is_new(port)).map(|(delta, _)| delta);
             return new.find(|&delta| xbar.is_feasible(delta, plain_ports));
         }

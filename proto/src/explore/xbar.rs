@@ -43,6 +43,11 @@ impl PortState {
     /// A count of frames that no setting allows: the port will not be probed.
     const NEVER: u8 = u8::MAX;
 
+    /// Marks it as probed for good, whatever stamps show.
+    pub(super) const fn settle(&mut self) {
+        self.sent = Self::NEVER - 1;
+    }
+
     /// Marks it as not to be probed.
     pub(super) const fn never(&mut self) {
         self.sent = Self::NEVER;

@@ -11,7 +11,8 @@ use crate::Mac;
 /// A port whose host has an address that another host has too.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Contested {
-    /// The address.
+    /// The address; [`Mac::NOBODY`] for what is no host, and no xbar that can be believed: one that
+    /// shows another's tag.
     pub mac: Mac,
     /// The port that this one of the hosts is cabled to.
     pub at: PortRef,
@@ -26,7 +27,8 @@ pub struct Place {
     pub tag: Option<u64>,
 }
 
-/// An address that several hosts have, and where they are.
+/// An address that several hosts have, and where they are; or, for [`Mac::NOBODY`], the ports behind
+/// which is no xbar that can be believed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AddressConflict {
     /// The address.
@@ -49,6 +51,13 @@ impl fmt::Display for Place {
 impl fmt::Display for AddressConflict {
     /// What is wrong and what to do, less the address.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.mac == Mac::NOBODY {
+            f.write_str("no crossbar that can be believed, as it shows the tag of another, or what it says cannot be so")?;
+            for (index, place) in self.places.iter().enumerate() {
+                write!(f, "{} {place}", if index == 0 { ": at" } else { " and at" })?;
+            }
+            return f.write_str("; it is left out of the map: see what is plugged in there");
+        }
         f.write_str(match self.places.len() {
             0 | 1 => "another host has this address too",
             2 => "two hosts have this address",
@@ -87,6 +96,22 @@ impl Map {
 mod tests {
     use super::*;
     use crate::map::Xbar;
+
+    #[test]
+    fn what_cannot_be_believed_is_told_by_its_port() {
+        let at = PortRef { xbar: 0, port: 4 };
+        let map = Map {
+            xbars: vec![Xbar { ports: 8, tag: Some(0xfeed), ports_known: true }],
+            contested: vec![Contested { mac: Mac::NOBODY, at }],
+            ..Map::default()
+        };
+        let told: Vec<_> = map.address_conflicts().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            ["no crossbar that can be believed, as it shows the tag of another, or what it says cannot be \
+              so: at port 4 of xbar 000000000000feed; it is left out of the map: see what is plugged in there"]
+        );
+    }
 
     #[test]
     fn conflicts_name_the_address_every_place_and_what_to_do() {

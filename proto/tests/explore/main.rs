@@ -9,6 +9,7 @@
 
 mod fabrics;
 mod faults;
+mod forged;
 mod incremental;
 mod oracle;
 mod twins;

@@ -27,12 +27,23 @@ struct Landing {
     stamp: Option<Stamp>,
 }
 
+/// A host that answers as if it were a crossbar.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Forger {
+    /// What it stamps identify probes with.
+    pub(crate) stamp: Stamp,
+    /// It also strips relative elements, and sends the frame back where it came from.
+    pub(crate) mirrors: bool,
+}
+
 /// A fabric that answers probes.
 pub(crate) struct OracleFabric {
     pub(crate) map: Map,
     ends: BTreeMap<PortRef, End>,
     /// Hosts without an agent.
     pub(crate) mute: BTreeSet<Mac>,
+    /// By host.
+    pub(crate) forgers: BTreeMap<usize, Forger>,
     pub(crate) first_port: u8,
     /// The share of frames that get lost, there and back together.
     pub(crate) loss: f64,
@@ -58,6 +69,7 @@ impl OracleFabric {
             map: map.clone(),
             ends,
             mute: BTreeSet::new(),
+            forgers: BTreeMap::new(),
             first_port,
             loss: 0.0,
             round_trip: Duration::from_micros(100),
@@ -67,7 +79,7 @@ impl OracleFabric {
 
     /// Where a frame ends up that `host` sends; `None` if it gets lost.
     fn walk(&self, host: usize, route: &[Element]) -> Option<Landing> {
-        let mut route = route.iter().copied();
+        let mut route = route.iter().copied().peekable();
         let mut stamp = None;
         let mut end = match self.map.hosts[host].at {
             Some(at) => End::Port(at),
@@ -77,7 +89,18 @@ impl OracleFabric {
         };
         loop {
             let arrival = match end {
-                End::Host(host) => return Some(Landing { host, left: route.collect(), stamp }),
+                End::Host(host) => match (self.forgers.get(&host), route.peek()) {
+                    (Some(forger), Some(Element::Identify)) => {
+                        route.next();
+                        stamp = Some(forger.stamp);
+                        self.map.hosts[host].at?
+                    }
+                    (Some(Forger { mirrors: true, .. }), Some(Element::Relative(_))) => {
+                        route.next();
+                        self.map.hosts[host].at?
+                    }
+                    _ => return Some(Landing { host, left: route.collect(), stamp }),
+                },
                 End::Port(arrival) => arrival,
             };
             let xbar = self.map.xbars[arrival.xbar as usize];
@@ -171,6 +194,7 @@ pub(crate) fn settings(plain_ports: u8) -> ExploreSettings {
         probe_timeout: Duration::from_millis(1),
         probe_tries: 3,
         probe_window: 64,
+        prove_tags: false,
     }
 }
 

@@ -18,6 +18,7 @@ impl<C: RouteComputer> World<C> {
                 slot.mapped = Some((version, self.now));
                 ("mapped", version.to_string())
             }
+            Event::TagContested { conflict } => ("tag", conflict.to_string()),
             Event::BecamePassive { to } => {
                 slot.configured = None;
                 ("passive", format!("to {} level {}", to.mac, to.level))

@@ -292,7 +292,7 @@ fn keys_cost_little_of_the_time_to_map() {
         );
         assert!(with.0 < 1.25 * without.0, "{spec} {kinds:?}: {} ms, {} ms with keys", without.0, with.0);
         // Whoever begins to map hears of a higher mapper one round trip later.
-        assert!(2 * with.1 < 5 * without.1, "{spec} {kinds:?}: {} messages, {} with keys", without.1, with.1);
+        assert!(with.1 < 2 * without.1, "{spec} {kinds:?}: {} messages, {} with keys", without.1, with.1);
     }
 }
 

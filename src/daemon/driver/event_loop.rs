@@ -305,6 +305,7 @@ impl Driver {
             }
             Event::Configured { version } => info!(%version, "configured"),
             Event::NetworkComplete { version } => self.network_complete(version),
+            Event::TagContested { conflict } => warn!("{conflict}"),
             Event::AddressContested { why } => self.leave_network(&why),
             Event::PathDown { path, reached } => self.path_is_down(path, reached),
             Event::PathUp { path } => self.healing.path_up(path),

@@ -1,4 +1,5 @@
 use super::*;
+use crate::wire::Stamp;
 
 fn host(n: u32) -> Host {
     Host { mac: Mac::from_position(n), level: 1, host_type: 4, at: None }

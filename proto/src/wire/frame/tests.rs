@@ -113,7 +113,10 @@ fn resealed(at: usize, value: u8) -> Vec<u8> {
 
 #[test]
 fn another_version_and_unknown_flags_are_told_from_damage() {
-    assert_eq!(Frame::parse(&resealed(field::VERSION, 3)), Err(FrameError::UnknownVersion(3)));
+    assert_eq!(
+        Frame::parse(&resealed(field::VERSION, PROTOCOL_VERSION + 1)),
+        Err(FrameError::UnknownVersion(PROTOCOL_VERSION + 1))
+    );
     assert_eq!(Frame::parse(&resealed(field::FLAGS, 0x80)), Err(FrameError::Malformed));
 }
 

@@ -1,0 +1,245 @@
+//! Tags that must be proved.
+//!
+//! Xbars hold no key, so whoever is cabled to a port can stamp a probe with any tag. Where tags are
+//! not trusted ([`ExploreSettings::prove_tags`](super::ExploreSettings::prove_tags)), a stamp with a
+//! tag that is known is a *claim*: behind the port `from` is the known xbar, entered by its port `to`.
+//! Then a probe out of `to`, along the known way to that xbar, must find `from`; so nothing that the
+//! claimant does can prove the claim. If it does not, there is another xbar with that tag, and later
+//! claims are tried against both: the liar may have been met first. In the end of several xbars with
+//! one tag that with the most hosts and cables is believed. The others are left out of the map, and
+//! the ports that lead to them are marked in [`Map::contested`](crate::map::Map::contested).
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
+
+use super::knowledge::{At, Far};
+use super::request::Ask;
+use super::routes::Way;
+use super::{ExploreError, Explorer, Outcome, RequestKind};
+use crate::wire::{ProbeKind, Route, Stamp};
+
+/// A claim to be proved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Proof {
+    /// The port behind which the stamp was made.
+    from: At,
+    /// The port by which the frame came in, if it is the known xbar that stamped it.
+    to: At,
+    stamp: Stamp,
+    /// How many other xbars with this tag it was not.
+    tried: usize,
+    /// Frames sent to ask it.
+    sent: u8,
+    /// The tag and arrival port that the answer must be stamped with; `None` if coming back is proof.
+    proof: Option<(u64, u8)>,
+}
+
+/// Proofs still to ask, and what is not believed.
+#[derive(Debug, Default)]
+pub(super) struct Proofs {
+    todo: VecDeque<Proof>,
+    /// Ports behind which there is no xbar that can be believed.
+    ports: Vec<At>,
+    /// Sights of such xbars.
+    sights: Vec<u32>,
+}
+
+impl Proofs {
+    pub(super) fn next(&mut self) -> Option<Proof> {
+        self.todo.pop_front()
+    }
+}
+
+/// A tag that several xbars claim.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TagConflict {
+    /// The tag.
+    pub tag: u64,
+    /// How many claim it.
+    pub claims: usize,
+}
+
+impl fmt::Display for TagConflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tag, claims } = self;
+        write!(
+            f,
+            "{claims} crossbars claim the tag {tag:016x}: one of them is believed; see what else is there"
+        )
+    }
+}
+
+/// Most xbars that may claim one tag.
+const MOST_CLAIMS: usize = 8;
+
+impl Explorer {
+    /// A probe out of the port `from` was stamped, and not by one of the first `tried` xbars that are
+    /// known by this tag.
+    pub(super) fn claimed(&mut self, from: At, stamp: &Stamp, tried: usize) -> Result<(), ExploreError> {
+        let root = self.known.root(from);
+        let far = self.known.xbar(root.node).far(root.delta).map(|far| self.known.far_root(far));
+        let sight = match far {
+            Some(Far::Host(_)) => {
+                return Err(ExploreError::Contradiction("a host and an xbar on one port"));
+            }
+            Some(Far::Xbar(sight)) => Some(sight),
+            None => None,
+        };
+        let claimed = self.known.claimed_ports(stamp);
+        if let Some(sight) = sight {
+            if claimed.contains(&sight) {
+                return self.known.adopt_stamp(sight, stamp);
+            }
+            if self.known.xbar(sight.node).tag.is_some() {
+                // It said another tag before, and is that or nothing.
+                return Ok(());
+            }
+        }
+        match claimed.get(tried) {
+            // No port on the way there can be at the end of it.
+            Some(&to) if self.is_on_way(to, from) => self.disbelieve(from, sight),
+            Some(&to) => {
+                self.hold(from);
+                self.hold(to);
+                self.proofs.todo.push_back(Proof { from, to, stamp: *stamp, tried, sent: 0, proof: None });
+            }
+            None if tried >= MOST_CLAIMS => self.disbelieve(from, sight),
+            None => {
+                let sight = match sight {
+                    Some(sight) => sight,
+                    None => At { node: self.known.add_node(Some(from))?, delta: 0 },
+                };
+                return self.known.adopt_stamp(sight, stamp);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the way to `from` leaves by the port `to`. A sight that no tag tells apart may be of an
+    /// xbar on the way, and so does not count.
+    fn is_on_way(&self, to: At, from: At) -> bool {
+        if self.known.numbered(from).is_none() {
+            return false;
+        }
+        let mut at = self.known.parent(self.known.xbar(from.node).via);
+        while let Some(port) = at {
+            if self.known.root(port) == to {
+                return true;
+            }
+            at = self.known.parent(port.node);
+        }
+        false
+    }
+
+    /// Gives up on what is behind a port.
+    fn disbelieve(&mut self, at: At, sight: Option<At>) {
+        if let Some(sight) = sight {
+            // Nothing is left to ask of it.
+            self.known.xbar_mut(sight.node).listed_only = true;
+            self.known.resolve(sight.node);
+            self.proofs.sights.push(sight.node);
+        }
+        self.proofs.ports.push(at);
+        let at = self.known.root(at);
+        self.known.xbar_mut(at.node).port_mut(at.delta).settle();
+    }
+
+    /// Keeps a port from being probed while a proof asks what is behind it.
+    fn hold(&mut self, at: At) {
+        let at = self.known.root(at);
+        self.known.xbar_mut(at.node).port_mut(at.delta).waiting += 1;
+    }
+
+    fn release(&mut self, proof: &Proof) {
+        for at in [proof.from, proof.to] {
+            let at = self.known.root(at);
+            let port = self.known.xbar_mut(at.node).port_mut(at.delta);
+            port.waiting = port.waiting.saturating_sub(1);
+            self.wake(at.node);
+        }
+    }
+
+    /// The probe that proves a claim: out of the claimed port to the stamp of the xbar that the claim
+    /// came from; or, if that has no tag, out of one port and home by the other.
+    pub(super) fn proof_request(&self, proof: &mut Proof) -> Option<(Route, RequestKind)> {
+        let to = Way::out_of(&self.known, proof.to.node, proof.to.delta)?;
+        proof.proof = self.known.numbered(proof.from);
+        if proof.proof.is_some() {
+            return Self::request_along(&to, Ask::Identify);
+        }
+        let from = Way::out_of(&self.known, proof.from.node, proof.from.delta)?;
+        let path = from.compare(&to)?;
+        proof.proof = path.stamp;
+        let kind = if path.stamp.is_some() { ProbeKind::Identify } else { ProbeKind::Compare };
+        Some((path.route, RequestKind::Probe { kind, left: path.left }))
+    }
+
+    /// No route can express the proof, so it is not believed to be that xbar.
+    pub(super) fn unprovable(&mut self, proof: &Proof) {
+        self.release(proof);
+        let root = self.known.root(proof.from);
+        let sight = match self.known.xbar(root.node).far(root.delta).map(|far| self.known.far_root(far)) {
+            Some(Far::Xbar(sight)) => Some(sight),
+            _ => None,
+        };
+        self.disbelieve(proof.from, sight);
+    }
+
+    /// What came of a proof.
+    pub(super) fn proved(&mut self, mut proof: Proof, outcome: Option<Outcome>) -> Result<(), ExploreError> {
+        let is_proved = match outcome {
+            None if proof.sent + 1 < self.settings.probe_tries.saturating_mul(2) => {
+                proof.sent += 1;
+                self.proofs.todo.push_back(proof);
+                return Ok(());
+            }
+            Some(Outcome::Returned { stamp }) => {
+                let found = stamp.map(|stamp| (stamp.tag, stamp.arrival));
+                proof.proof.is_none() || proof.proof == found
+            }
+            _ => false,
+        };
+        self.release(&proof);
+        if is_proved {
+            self.known.learn(proof.from, Far::Xbar(proof.to))?;
+            self.known.adopt_stamp(proof.to, &proof.stamp)
+        } else {
+            self.claimed(proof.from, &proof.stamp, proof.tried + 1)
+        }
+    }
+
+    /// The xbars that are left out of the map. Of those that show one tag: all but the one with the
+    /// most hosts and cables.
+    pub(super) fn disbelieved_xbars(&self) -> BTreeSet<u32> {
+        let own = self.known.hosts()[0].at.map(|at| self.known.root(at).node);
+        let sights = self.proofs.sights.iter().map(|&node| self.known.root(At { node, delta: 0 }).node);
+        let mut disbelieved: BTreeSet<u32> = sights.filter(|&node| Some(node) != own).collect();
+        // One with nothing but what cannot be is a liar, or is of no use.
+        let doubtful = self.proofs.ports.iter().map(|&at| self.known.root(at).node);
+        let is_dead_end = |&root: &u32| Some(root) != own && self.known.xbar(root).fars().count() < 2;
+        disbelieved.extend(doubtful.filter(is_dead_end).filter(|&root| !self.known.xbar(root).hosted));
+        for (_, roots) in self.known.shared_tags() {
+            let weight = |&root: &u32| {
+                let xbar = self.known.xbar(root);
+                let hosts = xbar.fars().filter(|(_, far)| matches!(far, Far::Host(_))).count();
+                (Some(root) == own, hosts, xbar.fars().count(), Reverse(root))
+            };
+            let best = roots.iter().copied().max_by_key(weight);
+            disbelieved.extend(roots.into_iter().filter(|&root| Some(root) != best));
+        }
+        disbelieved
+    }
+
+    /// The ports that lead to what is not believed.
+    pub(super) fn disbelieved_ports(&self, xbars: &BTreeSet<u32>) -> Vec<At> {
+        let behind = xbars.iter().flat_map(|&xbar| self.known.neighbours(xbar));
+        behind.chain(self.proofs.ports.iter().map(|&at| self.known.root(at))).collect()
+    }
+
+    /// The tags that several xbars claim.
+    pub fn tag_conflicts(&self) -> Vec<TagConflict> {
+        let shared = self.known.shared_tags();
+        shared.map(|(tag, roots)| TagConflict { tag, claims: roots.len() }).collect()
+    }
+}
