@@ -1,148 +1,22 @@
 //! What must be true of the data path as a whole.
 
+mod fabric;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mapper_proto::map::{Map, PortRef};
-use mapper_proto::wire::{Crossbar, CrossbarKind, Data, Decision, FrameKind, Undeliverable};
+use mapper_proto::map::PortRef;
+use mapper_proto::wire::{Data, FrameKind, Undeliverable};
 use mapper_proto::{Instant, Mac};
-use mapper_sim::topology::generate;
 use proptest::prelude::*;
 
 use super::*;
-use crate::daemon::routes::{RouteOptions, RouteTable};
-use crate::routing;
+use fabric::{
+    Fabric, Fate, LINK_MTU, data_path, frame, map, outbound, route_of, table, undeliverable, without_cable,
+};
 
 const NOW: Instant = Instant::from_nanos(5_000_000_000);
-const LINK_MTU: u32 = 1500;
-const TAG: u64 = 0xfee0;
-
-/// The map of a generated fabric whose xbars are all tagged.
-fn map(spec: &str) -> Map {
-    let mut map = generate(spec).unwrap().map;
-    map.version.counter = 1;
-    for (xbar, tag) in map.xbars.iter_mut().zip(TAG..) {
-        xbar.tag = Some(tag);
-    }
-    map
-}
-
-fn without_cable(map: &Map, port: PortRef) -> Map {
-    let mut map = map.clone();
-    map.version.counter += 1;
-    map.cables.retain(|cable| cable.a != port && cable.b != port);
-    map
-}
-
-fn table(map: &Map, host: usize) -> Arc<RouteTable> {
-    let options = RouteOptions { routes: routing::Options::default(), non_clos: false };
-    Arc::new(RouteTable::compute(map, map.hosts[host].mac, options).unwrap())
-}
-
-fn data_path(map: &Map, host: usize) -> DataPath {
-    let mut path = DataPath::new(map.hosts[host].mac, LINK_MTU, 7);
-    path.install(table(map, host));
-    path
-}
-
-/// A UDP frame of the flow with this port.
-fn frame(from: Mac, to: Mac, flow: u16) -> Vec<u8> {
-    let mut bytes = [to.0, from.0].concat();
-    bytes.extend([8, 0, 0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
-    bytes.extend(flow.to_be_bytes());
-    bytes.extend([0, 53, 0, 0, 0, 0]);
-    bytes
-}
-
-/// What a data path sent: routes and frames.
-type Sent = Vec<(Vec<u8>, Vec<u8>)>;
-
-fn outbound(path: &mut DataPath, now: Instant, frame: &[u8]) -> Sent {
-    let mut sent = Sent::new();
-    path.outbound(now, frame, &mut |route, frame| sent.push((route.to_vec(), frame.to_vec())));
-    sent
-}
-
-fn undeliverable(path: &mut DataPath, now: Instant, notice: &[u8]) -> (Option<DeadPort>, Sent) {
-    let mut sent = Sent::new();
-    let dead =
-        path.undeliverable(now, notice, &mut |route, frame| sent.push((route.to_vec(), frame.to_vec())));
-    (dead, sent)
-}
-
-/// The one route that a flow takes now.
-fn route_of(path: &mut DataPath, now: Instant, frame: &[u8]) -> Vec<u8> {
-    let mut sent = outbound(path, now, frame);
-    assert_eq!(sent.len(), 1);
-    sent.remove(0).0
-}
-
-/// A fabric that frames really travel through.
-struct Fabric<'a> {
-    map: &'a Map,
-    far: BTreeMap<PortRef, PortRef>,
-    hosts: BTreeMap<PortRef, Mac>,
-    dead: BTreeSet<PortRef>,
-}
-
-/// What became of a frame.
-#[derive(Debug, PartialEq, Eq)]
-enum Fate {
-    Arrived { at: Mac, frame: Vec<u8> },
-    Lost,
-}
-
-impl<'a> Fabric<'a> {
-    fn new(map: &'a Map) -> Self {
-        let far = map.cables.iter().flat_map(|cable| [(cable.a, cable.b), (cable.b, cable.a)]).collect();
-        let hosts = map.hosts.iter().filter_map(|host| Some((host.at?, host.mac))).collect();
-        Self { map, far, hosts, dead: BTreeSet::new() }
-    }
-
-    fn cut(&mut self, port: PortRef) {
-        self.dead.insert(port);
-        self.dead.extend(self.far.get(&port));
-    }
-
-    fn xbar(&self, xbar: u32) -> Crossbar {
-        let tag = self.map.xbars[xbar as usize].tag.unwrap();
-        Crossbar { kind: CrossbarKind::Tagged { tag }, first_port: 0, ports: 255, carrier: [0xff; 32] }
-    }
-
-    /// Sends a payload from a host.
-    fn send(&self, from: Mac, payload: &[u8]) -> Fate {
-        let at = self.hosts.iter().find(|&(_, &mac)| mac == from).map(|(&at, _)| at).unwrap();
-        self.travel(at, payload.to_vec())
-    }
-
-    fn travel(&self, mut arrival: PortRef, mut payload: Vec<u8>) -> Fate {
-        loop {
-            let xbar = self.xbar(arrival.xbar);
-            let Decision::Forward { port, strip } = xbar.decide(arrival.port, &payload) else {
-                return Fate::Lost;
-            };
-            let out = PortRef { xbar: arrival.xbar, port };
-            if self.dead.contains(&out) {
-                let Some(notice) = xbar.undeliverable(port, &payload) else { return Fate::Lost };
-                // It leaves by the port that the frame came in by.
-                return self.follow(arrival, notice);
-            }
-            payload.drain(..strip);
-            if let Some(&at) = self.hosts.get(&out) {
-                return Fate::Arrived { at, frame: payload };
-            }
-            arrival = self.far[&out];
-        }
-    }
-
-    fn follow(&self, out: PortRef, payload: Vec<u8>) -> Fate {
-        match self.hosts.get(&out) {
-            Some(&at) => Fate::Arrived { at, frame: payload },
-            None => self.travel(self.far[&out], payload),
-        }
-    }
-}
 
 #[test]
 fn a_frame_arrives_as_it_was_and_its_way_back_leads_home() {
