@@ -124,3 +124,56 @@ fn every_frame_of_a_burst_is_sent() {
         sent > 300 && sent == handed_over()
     });
 }
+
+#[test]
+fn what_others_do_to_the_tap_is_noticed_and_its_loss_ends_the_agent() {
+    if !can_carry_ip(&["ping"]) {
+        return;
+    }
+    let lab = lab("ring:n=2,hosts=1");
+    let warned = |what: &'static str, needle: &'static str| {
+        lab.wait_until(what, |boards| {
+            boards[0]["warnings"].as_array().unwrap().iter().any(|warning| {
+                let warning = warning.as_str().unwrap();
+                warning.contains(needle)
+            })
+        });
+    };
+    for (change, needle, undo) in [
+        ("link set ip0 mtu 9000", "MTU was set to 9000", "link set ip0 mtu 1417"),
+        (
+            "link set ip0 address 02:00:00:00:77:77",
+            "reach this host by",
+            "link set ip0 address 02:00:00:00:00:01",
+        ),
+        ("link set ip0 down", "is down", "link set ip0 up"),
+        ("link set fab0 mtu 1300", "carries 1300 bytes", "link set fab0 mtu 1500"),
+    ] {
+        lab.ip("h1", change);
+        warned(change, needle);
+        lab.ip("h1", undo);
+        lab.wait_until(undo, |boards| boards[0]["warnings"].as_array().unwrap().is_empty());
+    }
+    lab.ip("h1", "link delete ip0");
+    crate::lab::wait_for("the agent has ended", || {
+        let status = lab.run(&["status"]);
+        status.lines().next().is_some_and(|line| line.ends_with(" down")).then_some(())
+    });
+    assert!(lab.log("h1").contains("the tap interface is gone"));
+}
+
+#[test]
+fn a_host_that_is_gone_is_remembered_by_the_boards() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let lab = lab("ring:n=3,hosts=1");
+    lab.run(&["kill", "h3"]);
+    lab.wait_until("the others say who is gone", |boards| {
+        boards[..2].iter().all(|board| board["gone_hosts"] == serde_json::json!(["02:00:00:00:00:03"]))
+    });
+    lab.run(&["restart", "h3"]);
+    lab.wait_until("nobody is gone", |boards| {
+        boards.iter().all(|board| board["gone_hosts"] == serde_json::json!([]))
+    });
+}

@@ -3,12 +3,13 @@
 use tracing::warn;
 
 use super::event_loop::Driver;
+use super::user_data::UserData;
 use crate::daemon::DaemonError;
 
 impl Driver {
     /// What keeps users' frames from passing on this machine, in words.
     pub(super) fn warnings(&self) -> Vec<String> {
-        let mut warnings = self.user_data.as_ref().map(|user_data| user_data.warnings()).unwrap_or_default();
+        let mut warnings = self.user_data.as_ref().map(UserData::warnings).unwrap_or_default();
         let attachment = &self.attachment;
         let mtu = match &attachment.crossbar {
             Some(switch) => switch.least_mtu(),
@@ -30,7 +31,7 @@ impl Driver {
     /// # Errors
     /// If the tap interface is gone.
     pub(super) fn look_around(&mut self) -> Result<(), DaemonError> {
-        if self.user_data.as_ref().is_some_and(|user_data| user_data.is_gone()) {
+        if self.user_data.as_ref().is_some_and(UserData::is_gone) {
             return Err(DaemonError::TapGone);
         }
         let warnings = self.warnings();
