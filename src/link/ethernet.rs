@@ -25,10 +25,9 @@ pub const MAX_FRAME_BYTES: usize = 16 * 1024;
 pub const MIN_ETHERTYPE: u16 = 0x0600;
 
 /// Memory for frames that arrive before they are taken: some 1700 of full size, which is as much as
-/// Linux lets a TCP connection have on its way (`net.ipv4.tcp_wmem`). With a quarter of it a fast
-/// connection loses one frame in fifty. With more or less, a crossbar that is flooded with small
-/// frames forwards less or more, by a fifth for a quarter: what has waited for long is no longer in the
-/// processor's cache.
+/// Linux lets a TCP connection have on its way (`net.ipv4.tcp_wmem`). With a quarter of it, fast
+/// connections lose frames; but a crossbar that is flooded with small frames forwards a quarter more
+/// then, as what has waited for long is no longer in the processor's cache.
 const RECEIVE_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 /// Memory for frames that the interface has not sent yet.
 const SEND_BUFFER_BYTES: usize = 1024 * 1024;
