@@ -75,7 +75,9 @@ impl Found {
         let mut xbars = args.all.then(Vec::new);
         if let Some(xbars) = &mut xbars {
             for run_dir in &args.run_dirs {
-                xbars.extend(xbar::socket::ask_all(run_dir, deadline)?);
+                let answers = xbar::socket::ask_all(run_dir, deadline)?;
+                xbars.extend(answers.xbars);
+                refused |= answers.denied;
             }
         }
         Ok(Self { boards, xbars, missing, refused })
