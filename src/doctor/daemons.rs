@@ -1,11 +1,17 @@
 //! The daemon that runs on an interface, and what it says.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
+
+use serde::de::DeserializeOwned;
 
 use super::Check;
 use crate::daemon::interface_lock::{Holder, holder};
 use crate::daemon::options::Config;
-use crate::daemon::status::{Board, Mismatch, ask, units};
+use crate::daemon::status::{
+    Board, Mismatch, Question, StatusSocketError, ask_at, counted, socket_path, units,
+};
+use crate::xbar::{self, XbarStatus};
 
 /// An agent that says nothing for so long is taken for stuck. A busy machine takes a second or more.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -15,32 +21,64 @@ const PATIENCE: Duration = Duration::from_secs(3);
 pub(super) enum Daemon {
     /// Nobody.
     None,
-    /// An agent of this run directory.
+    /// An agent or node of this run directory.
     Agent(Box<Board>),
+    /// A crossbar of this run directory, by name.
+    Xbar(String),
+    /// A daemon that may not be asked, or that does not answer as it should.
+    Unheard(Holder, StatusSocketError),
     /// A daemon that has no status socket in this run directory.
     Other(Holder),
     /// The kernel does not tell.
     Unknown(std::io::Error),
 }
 
+/// A socket that told nothing.
+#[derive(Debug)]
+struct Unheard {
+    /// The process that serves it, if that is known.
+    process_id: Option<i32>,
+    error: StatusSocketError,
+}
+
+impl Unheard {
+    /// Whether this may be why the holder of an interface did not speak up.
+    fn may_be(&self, holder: Holder) -> bool {
+        match (self.process_id, holder.process_id()) {
+            (Some(asked), Some(holding)) => asked == holding,
+            // One that ended serves no socket and holds no interface.
+            _ => !matches!(self.error, StatusSocketError::LeftBehind { .. }),
+        }
+    }
+}
+
 impl Daemon {
     /// That on the interface of this configuration.
     pub(super) fn on(config: &Config) -> Self {
         let deadline = Instant::now() + PATIENCE;
-        let units = units(&config.run_dir).unwrap_or_default();
-        let questions = units.into_iter().filter_map(|unit| ask(&config.run_dir, unit).ok().flatten());
-        let mut boards = questions.filter_map(|question| question.answer(deadline).ok());
-        let works_on = |board: &Board| {
-            // A node is called by all its ports.
-            board.interface.iter().flat_map(|name| name.split(',')).any(|name| name == config.interface)
-        };
-        match boards.find(works_on) {
-            Some(board) => Self::Agent(Box::new(board)),
-            None => match holder(&config.interface) {
-                Ok(None) => Self::None,
-                Ok(Some(holder)) => Self::Other(holder),
-                Err(error) => Self::Unknown(error),
+        let run_dir = &config.run_dir;
+        let units = units(run_dir).unwrap_or_default();
+        let names = xbar::socket::names(run_dir).unwrap_or_default();
+        // All are asked before the first answer is waited for.
+        let mut unheard = Vec::new();
+        let agents = ask_all(units.into_iter().map(|unit| socket_path(run_dir, unit)), &mut unheard);
+        let xbars = ask_all(names.iter().map(|name| xbar::socket::socket_path(run_dir, name)), &mut unheard);
+        let boards: Vec<Board> = hear_all(agents, deadline, &mut unheard);
+        let xbars: Vec<XbarStatus> = hear_all(xbars, deadline, &mut unheard);
+        if let Some(board) = boards.into_iter().find(|board| is_board_of(board, &config.interface)) {
+            return Self::Agent(Box::new(board));
+        }
+        let is_port = |xbar: &XbarStatus| xbar.ports.iter().any(|port| port.interface == config.interface);
+        if let Some(xbar) = xbars.into_iter().find(is_port) {
+            return Self::Xbar(xbar.name);
+        }
+        match holder(&config.interface) {
+            Ok(None) => Self::None,
+            Ok(Some(holder)) => match unheard.into_iter().find(|unheard| unheard.may_be(holder)) {
+                Some(Unheard { error, .. }) => Self::Unheard(holder, error),
+                None => Self::Other(holder),
             },
+            Err(error) => Self::Unknown(error),
         }
     }
 
@@ -51,6 +89,8 @@ impl Daemon {
             Self::Agent(board) => {
                 Check::ok(name, format!("the agent of unit {} works on it: {}", board.unit, board.state))
             }
+            Self::Xbar(xbar) => Check::ok(name, format!("it is a port of the crossbar {xbar}")),
+            Self::Unheard(holder, error) => check_unheard(*holder, error),
             Self::Other(holder) => Check::failed(
                 name,
                 format!(
@@ -65,25 +105,100 @@ impl Daemon {
     }
 }
 
+/// Whether this is the board of an interface. A node is called by all its ports.
+fn is_board_of(board: &Board, interface: &str) -> bool {
+    let is_part = |name: &str| name == interface || name.split('+').any(|part| part == interface);
+    board.interface.as_deref().is_some_and(is_part)
+}
+
+fn ask_all<T>(paths: impl Iterator<Item = PathBuf>, unheard: &mut Vec<Unheard>) -> Vec<Question<T>> {
+    let mut questions = Vec::new();
+    for path in paths {
+        match ask_at(path) {
+            Ok(question) => questions.extend(question),
+            Err(error) => unheard.push(Unheard { process_id: None, error }),
+        }
+    }
+    questions
+}
+
+fn hear_all<T: DeserializeOwned>(
+    questions: Vec<Question<T>>,
+    deadline: Instant,
+    unheard: &mut Vec<Unheard>,
+) -> Vec<T> {
+    let mut answers = Vec::new();
+    for question in questions {
+        let process_id = question.process_id();
+        match question.answer(deadline) {
+            Ok(answer) => answers.push(answer),
+            Err(error) => unheard.push(Unheard { process_id, error }),
+        }
+    }
+    answers
+}
+
+fn check_unheard(holder: Holder, error: &StatusSocketError) -> Check {
+    let name = "daemon";
+    let works = format!("{} works on it", holder.describe());
+    match error {
+        StatusSocketError::Denied { .. } => {
+            Check::failed(name, format!("{works}, but {error}"), "examine this machine as root")
+        }
+        StatusSocketError::Silent { path, .. } => {
+            let process_id = holder.process_id().map(|id| format!(": `kill -CONT {id}`")).unwrap_or_default();
+            Check::failed(
+                name,
+                format!("{works}, but hangs: it does not answer on {}", path.display()),
+                format!("restart it; if somebody stopped it, let it go on{process_id}"),
+            )
+        }
+        _ => Check::failed(
+            name,
+            format!("{works}, but {error}"),
+            "restart it, so that it is of the same version of the program",
+        ),
+    }
+}
+
 /// What a running agent says of the fabric.
 pub(super) fn check_fabric(board: &Board) -> Vec<Check> {
-    let mut checks = Vec::new();
-    let hosts: Vec<_> = board.unreachable.iter().map(|host| format!("{}: {}", host.mac, host.why)).collect();
-    checks.push(if board.network_configured && hosts.is_empty() {
-        Check::ok("network", format!("fully configured, with {} hosts", board.hosts))
-    } else {
-        let missing = if hosts.is_empty() { String::new() } else { format!("; {}", hosts.join("; ")) };
-        let what = format!("not fully configured: this agent is {}{missing}", board.state);
-        Check::warning("network", what, "`mapper board-info` on each host says what it waits for")
-    });
+    let whole = board.configured && board.network_configured;
+    let mut checks = vec![check_network(board, whole)];
     if let Some(why) = &board.routing_failure {
         checks.push(Check::failed("routes", why, "cable the fabric closer, or raise max-hops on all hosts"));
     }
     for Mismatch { name, frames, what, fix } in board.counters.dropped.mismatches() {
         let what = format!("since it began the agent has dropped {frames} {what}");
-        checks.push(Check::warning(name, what, fix));
+        // A network that is whole lacks nobody: the frames are those of a stranger, or of the past.
+        checks.push(match whole {
+            true => Check::warning(name, what, fix),
+            false => Check::failed(name, what, fix),
+        });
+    }
+    if let Some(gone) = board.gone() {
+        let fix =
+            "mend the cables and start the hosts again; if they were taken away for good, restart the agent";
+        checks.push(Check::warning("gone", gone, fix));
+    }
+    for warning in &board.warnings {
+        checks.push(Check::warning("users' frames", warning, "see to it: such frames may be lost"));
     }
     checks
+}
+
+fn check_network(board: &Board, whole: bool) -> Check {
+    let name = "network";
+    if whole && board.unreachable.is_empty() {
+        return Check::ok(name, format!("fully configured, with {}", counted(board.hosts, "host")));
+    }
+    let hosts = board.unreachable.iter().map(|host| format!("; {}: {}", host.mac, host.why));
+    let what = format!("not fully configured: this agent is {}{}", board.state, hosts.collect::<String>());
+    let fix = match board.state.as_str() {
+        "isolated" => "no other host is heard: see that their agents run, and the crossbars between",
+        _ => "`mapper board-info` on each host says what it waits for",
+    };
+    Check::warning(name, what, fix)
 }
 
 #[cfg(test)]
@@ -91,9 +206,45 @@ mod tests {
     use super::super::Outcome;
     use super::*;
 
+    fn whole() -> Board {
+        Board { configured: true, network_configured: true, hosts: 3, ..Board::silent(0, String::new()) }
+    }
+
+    #[test]
+    fn an_isolated_agent_is_not_well_and_a_key_that_keeps_it_so_is_a_failure() {
+        let mut board = Board { configured: false, hosts: 1, state: "isolated".to_owned(), ..whole() };
+        let check = &check_fabric(&board)[0];
+        assert_eq!((check.name, check.status), ("network", Outcome::Warning));
+        board.counters.dropped.unknown_key = 1;
+        let check = &check_fabric(&board)[1];
+        assert_eq!((check.name, check.status), ("key", Outcome::Failed));
+    }
+
+    #[test]
+    fn what_is_gone_or_in_the_way_is_something_to_look_at() {
+        let board = Board {
+            gone_hosts: vec!["02:00:00:00:00:09".to_owned()],
+            warnings: vec!["the tap interface is down".to_owned()],
+            ..whole()
+        };
+        let found: Vec<_> =
+            check_fabric(&board).into_iter().map(|check| (check.what, check.status)).collect();
+        assert!(found[1].0.contains("02:00:00:00:00:09"), "{found:?}");
+        assert_eq!(found[2].0, "the tap interface is down");
+        assert!(found[1..].iter().all(|(_, status)| *status == Outcome::Warning));
+    }
+
+    #[test]
+    fn a_node_works_on_each_of_its_ports() {
+        let node = Board { interface: Some("p1+p2".to_owned()), ..whole() };
+        for (interface, expected) in [("p1", true), ("p2", true), ("p", false), ("p3", false)] {
+            assert_eq!(is_board_of(&node, interface), expected, "{interface}");
+        }
+    }
+
     #[test]
     fn a_running_agent_tells_what_it_misses() {
-        let mut board = Board { network_configured: true, hosts: 3, ..Board::silent(0, String::new()) };
+        let mut board = whole();
         assert!(check_fabric(&board).iter().all(|check| check.status == Outcome::Ok));
         board.counters.dropped.unknown_version = 2;
         board.counters.dropped.bad_tag = 1;

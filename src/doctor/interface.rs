@@ -1,10 +1,12 @@
 //! The interface that is cabled to the fabric, and what is at the other end of its cable.
 
+use super::Check;
+use super::daemons::{self, Daemon};
 use super::neighbour::{self, Neighbour};
-use super::{Check, daemons};
 use crate::daemon::options::Config;
 use crate::data::tap_mtu;
 use crate::link::interface::Interface;
+use crate::link::tap::Tap;
 
 pub(super) fn check(config: &Config) -> Vec<Check> {
     let name = &config.interface;
@@ -25,11 +27,12 @@ pub(super) fn check(config: &Config) -> Vec<Check> {
     if config.tap.is_some() {
         checks.push(check_tap_mtu(&interface, config));
     }
-    let daemon = daemons::Daemon::on(config);
+    let daemon = Daemon::on(config);
     checks.push(daemon.check(config));
-    if let daemons::Daemon::Agent(board) = &daemon {
+    checks.extend(config.tap.as_deref().and_then(|tap| check_tap_name(tap, &daemon)));
+    if let Daemon::Agent(board) = &daemon {
         checks.extend(daemons::check_fabric(board));
-    } else if interface.carrier && matches!(daemon, daemons::Daemon::None) {
+    } else if interface.carrier && matches!(daemon, Daemon::None) {
         checks.push(check_neighbour(&interface, config));
     }
     checks
@@ -87,6 +90,24 @@ fn check_tap_mtu(interface: &Interface, config: &Config) -> Check {
         Ok(mtu) => Check::ok(name, format!("{mtu} bytes are left for users' packets")),
         Err(error) => Check::error(name, &error),
     }
+}
+
+/// Whether an agent can have a tap interface of this name. `None` if it cannot be told: the daemon
+/// at work, which cannot be asked, may have it itself.
+fn check_tap_name(tap: &str, daemon: &Daemon) -> Option<Check> {
+    let name = "tap name";
+    let has_it = match daemon {
+        Daemon::Agent(board) => board.tap.as_ref().is_some_and(|made| made.name == tap),
+        Daemon::None | Daemon::Xbar(_) => false,
+        Daemon::Unheard(..) | Daemon::Other(_) | Daemon::Unknown(_) => return None,
+    };
+    if has_it {
+        return Some(Check::ok(name, format!("{tap} is that of the agent")));
+    }
+    Some(match Tap::check_name(tap) {
+        Ok(()) => Check::ok(name, format!("{tap} can be made or taken over")),
+        Err(error) => Check::error(name, &error),
+    })
 }
 
 fn check_neighbour(interface: &Interface, config: &Config) -> Check {

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::daemon::options::{Config, ConfigError, Options, Source};
+use crate::daemon::options::{Config, ConfigError, Options, OptionsError, Source};
 
 /// What is to be examined.
 #[derive(Debug, Clone, Default)]
@@ -70,7 +70,11 @@ impl Check {
         let mut what = error.to_string();
         let mut source = error.source();
         while let Some(cause) = source {
-            what = format!("{what}: {cause}");
+            let cause_text = cause.to_string();
+            // Some errors say their cause themselves.
+            if !what.ends_with(&cause_text) {
+                what = format!("{what}: {cause_text}");
+            }
             source = cause.source();
         }
         Self { status: Outcome::Failed, ..Self::ok(name, what) }
@@ -109,10 +113,18 @@ impl Subject {
         let read = |interface: Option<String>| {
             Source::agent(Options { interface, ..self.options.clone() }, file.cloned()).read()
         };
+        let read_node = || Source::node(self.options.clone(), file.cloned()).read();
+        let read_named = |interface: &String| match read(Some(interface.clone())) {
+            // The file is that of a node, and the interface one of its ports, or to be one.
+            Err(ConfigError::Options(OptionsError::PortsOfAgent)) => {
+                read_node().map(|node| Config { interface: interface.clone(), ..node })
+            }
+            result => result,
+        };
         if !self.interfaces.is_empty() {
-            return self.interfaces.iter().map(|interface| read(Some(interface.clone()))).collect();
+            return self.interfaces.iter().map(read_named).collect();
         }
-        match (read(None), Source::node(self.options.clone(), file.cloned()).read()) {
+        match (read(None), read_node()) {
             (Ok(agent), _) => Ok(vec![agent]),
             (Err(_), Ok(node)) => {
                 let of_port = |port: &String| Config { interface: port.clone(), ..node.clone() };
@@ -135,6 +147,33 @@ mod tests {
         assert!(checks[0].what.contains("--interface IF"), "{checks:?}");
         let subject = Subject { file: Some("/nonexistent/mapper.toml".into()), ..Subject::default() };
         assert!(examine(&subject)[0].what.contains("/nonexistent/mapper.toml"));
+    }
+
+    #[test]
+    fn the_file_of_a_node_is_for_all_its_ports_and_for_each() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("node.toml");
+        std::fs::write(&file, "ports = [\"p1\", \"p2\"]\n").unwrap();
+        let examined = |interfaces: &[&str]| -> Vec<String> {
+            let interfaces = interfaces.iter().map(ToString::to_string).collect();
+            let subject = Subject { interfaces, file: Some(file.clone()), ..Subject::default() };
+            subject.configs().unwrap().into_iter().map(|config| config.interface).collect()
+        };
+        assert_eq!(examined(&[]), ["p1", "p2"]);
+        assert_eq!(examined(&["p2"]), ["p2"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("key");
+        std::fs::write(&file, "").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(&file, mode).unwrap();
+        let error = crate::daemon::keys::read(&file).unwrap_err();
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        let what = Check::error("configuration", &error).what;
+        assert_eq!(what.matches(&cause).count(), 1, "{what}");
     }
 
     #[test]

@@ -96,12 +96,7 @@ impl Tap {
     /// # Errors
     /// If the kernel cannot make it, the process may not, or the name is taken.
     pub fn create(name: &str, mac: Mac, mtu: u32) -> Result<Self, TapError> {
-        if !is_interface_name(name) {
-            return Err(TapError::BadName { name: name.to_owned() });
-        }
-        let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(DEVICE);
-        let file = file.map_err(|source| not_opened(name, source))?;
-        tun::attach_tap(&file, name).map_err(|source| not_attached(name, source))?;
+        let file = attach(name)?;
         let index = match Interface::look_up(name)? {
             Some(interface) => interface.index,
             None => return Err(LinkError::NoSuchInterface(name.to_owned()).into()),
@@ -117,6 +112,21 @@ impl Tap {
             coalescer: RefCell::default(),
             refused: Cell::new(0),
         })
+    }
+
+    /// Whether [`Self::create`] could have this name. Takes over an interface that is there for a
+    /// moment, and makes none.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    pub fn check_name(name: &str) -> Result<(), TapError> {
+        if !is_interface_name(name) {
+            return Err(TapError::BadName { name: name.to_owned() });
+        }
+        if Interface::look_up(name)?.is_some() {
+            attach(name)?;
+        }
+        Ok(())
     }
 
     /// The interface's name.
@@ -178,6 +188,17 @@ impl Tap {
     pub fn refused(&self) -> u64 {
         self.refused.get()
     }
+}
+
+/// The other end of the tap interface of this name.
+fn attach(name: &str) -> Result<File, TapError> {
+    if !is_interface_name(name) {
+        return Err(TapError::BadName { name: name.to_owned() });
+    }
+    let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(DEVICE);
+    let file = file.map_err(|source| not_opened(name, source))?;
+    tun::attach_tap(&file, name).map_err(|source| not_attached(name, source))?;
+    Ok(file)
 }
 
 /// Whether the kernel would take this as a name. `%` would have it make one up.

@@ -53,11 +53,13 @@ pub async fn serve(server: StatusServer, switch: Rc<Switch>) {
 ///
 /// # Errors
 /// If the directory cannot be read.
-pub fn ask_all(run_dir: &Path, deadline: Instant) -> Result<Vec<XbarStatus>, StatusSocketError> {
+pub fn ask_all(run_dir: &Path, deadline: Instant) -> Result<Answers, StatusSocketError> {
     let mut asked = Vec::new();
+    let mut denied = false;
     for name in names(run_dir)? {
         // One that has ended since the directory was read is no longer of this machine.
         if let Some(question) = ask_at(socket_path(run_dir, &name)).transpose() {
+            denied |= matches!(question, Err(StatusSocketError::Denied { .. }));
             asked.push((name, question));
         }
     }
@@ -65,7 +67,16 @@ pub fn ask_all(run_dir: &Path, deadline: Instant) -> Result<Vec<XbarStatus>, Sta
         let answer = question.and_then(|question: Question<XbarStatus>| question.answer(deadline));
         answer.unwrap_or_else(|error| XbarStatus::silent(&name, with_causes(&error)))
     });
-    Ok(answers.collect())
+    Ok(Answers { xbars: answers.collect(), denied })
+}
+
+/// What the crossbars of a run directory said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answers {
+    /// The crossbars, in the order of their names.
+    pub xbars: Vec<XbarStatus>,
+    /// Whether one of them may not be asked by this user.
+    pub denied: bool,
 }
 
 fn with_causes(error: &dyn std::error::Error) -> String {
@@ -85,7 +96,7 @@ mod tests {
             drop(UnixListener::bind(dir.path().join(name)).unwrap());
         }
         assert_eq!(names(dir.path()).unwrap(), ["a"]);
-        let xbars = ask_all(dir.path(), Instant::now()).unwrap();
+        let xbars = ask_all(dir.path(), Instant::now()).unwrap().xbars;
         assert_eq!(xbars.len(), 1);
         assert!(xbars[0].no_answer.as_ref().unwrap().contains("runs no more"), "{xbars:?}");
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::daemon::status::{Board, DeadCable, FrameCounters, Mismatch};
+use crate::daemon::status::{Board, DeadCable, FrameCounters, Mismatch, counted};
 use crate::xbar::XbarStatus;
 
 /// One line with the state as its last word, then what else there is to know, indented.
@@ -23,12 +23,20 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
     let mac = board.mac.as_deref().unwrap_or("unknown");
     writeln!(text, "unit {unit}: {interface} {mac} level {level}: {state}")?;
     writeln!(text, "  {}", verdict(board))?;
+    if let Some(gone) = board.gone() {
+        writeln!(text, "  {gone}")?;
+    }
+    for warning in &board.warnings {
+        writeln!(text, "  warning: {warning}")?;
+    }
     write_troubles(text, board, interface)?;
     if let Some(version) = &board.map_version {
-        let Board { hosts, xbars, cables, routes, .. } = board;
+        let [hosts, xbars, cables, routes] =
+            [(board.hosts, "host"), (board.xbars, "xbar"), (board.cables, "cable"), (board.routes, "route")]
+                .map(|(count, thing)| counted(count, thing));
         writeln!(
             text,
-            "  map {}/{}: {hosts} hosts, {xbars} xbars, {cables} cables between xbars; {routes} routes",
+            "  map {}/{}: {hosts}, {xbars}, {cables} between xbars; {routes}",
             version.mac, version.counter
         )?;
     }
@@ -77,6 +85,11 @@ pub(super) fn describe_xbar(xbar: &XbarStatus) -> String {
 
 /// Whether the network can be used, and if not, what is missing.
 fn verdict(board: &Board) -> String {
+    let mismatches = board.counters.dropped.mismatches().into_iter();
+    let other_keys: Vec<_> = mismatches
+        .filter(|mismatch| mismatch.name == "key")
+        .map(|mismatch| describe_mismatch(&mismatch))
+        .collect();
     let why = match board.state.as_str() {
         "configured" if !board.unreachable.is_empty() => "hosts do not answer as they should",
         "configured" if !board.network_configured => {
@@ -95,6 +108,9 @@ fn verdict(board: &Board) -> String {
         "routing" => "this board computes its routes",
         "isolated" if board.unreachable.iter().any(|host| Some(&host.mac) == board.mac.as_ref()) => {
             "this board stays out of it, as another host has its address"
+        }
+        "isolated" if !other_keys.is_empty() => {
+            return format!("Network is not fully configured: the keys differ: {}.", other_keys.join("; "));
         }
         "isolated" => "no other host was found; do their agents run, and the crossbars between?",
         _ => "this board has no routes for a valid map",
@@ -118,11 +134,18 @@ fn write_troubles(text: &mut String, board: &Board, interface: &str) -> fmt::Res
     }
     if !board.network_configured {
         for mismatch in board.counters.dropped.mismatches() {
-            let Mismatch { frames, what, fix, .. } = mismatch;
-            writeln!(text, "  dropped {frames} {what}: {fix}")?;
+            // Of one that is isolated the keys are in the verdict.
+            if board.state != "isolated" || mismatch.name != "key" {
+                writeln!(text, "  {}", describe_mismatch(&mismatch))?;
+            }
         }
     }
     Ok(())
+}
+
+fn describe_mismatch(mismatch: &Mismatch) -> String {
+    let Mismatch { frames, what, fix, .. } = mismatch;
+    format!("dropped {frames} {what}: {fix}")
 }
 
 fn describe_cable(cable: &DeadCable) -> String {
@@ -134,7 +157,7 @@ fn describe_cable(cable: &DeadCable) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::daemon::status::Reason;
+    use crate::daemon::status::{MapVersionDto, Reason};
 
     fn configured() -> Board {
         Board {
@@ -184,6 +207,41 @@ mod tests {
     fn who_is_missing_is_named_with_the_reason() {
         let text = describe_board(&Board { unreachable: vec![reason()], ..configured() });
         assert!(text.contains("02:00:00:00:00:09: runs no agent"), "{text}");
+    }
+
+    #[test]
+    fn what_is_gone_stands_below_the_verdict() {
+        let mut board = configured();
+        board.gone_hosts = vec!["02:00:00:00:00:09".to_owned()];
+        let lines = |board: &Board| describe_board(board).lines().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(lines(&board)[1], "  Network is fully configured.");
+        assert_eq!(lines(&board)[2], "  1 host seen since the start is gone: 02:00:00:00:00:09");
+        board.gone_cables = vec![["a:1".to_owned(), "b:2".to_owned()]];
+        board.warnings = vec!["the tap interface is down".to_owned()];
+        let expected = "  1 host and 1 cable seen since the start are gone: 02:00:00:00:00:09, a:1 to b:2";
+        assert_eq!(lines(&board)[2..], [expected, "  warning: the tap interface is down"]);
+    }
+
+    #[test]
+    fn one_that_is_isolated_by_its_key_says_so_once() {
+        let mut board = Board {
+            state: "isolated".to_owned(),
+            configured: false,
+            network_configured: false,
+            ..configured()
+        };
+        board.counters.dropped.unknown_key = 4;
+        let text = describe_board(&board);
+        assert!(text.contains("configured: the keys differ: dropped 4 frames signed with a key"), "{text}");
+        assert_eq!(text.matches("dropped 4").count(), 1, "{text}");
+    }
+
+    #[test]
+    fn one_is_not_called_many() {
+        let version = MapVersionDto { mac: "02:00:00:00:00:01".to_owned(), counter: 1 };
+        let board = Board { map_version: Some(version), hosts: 2, xbars: 1, routes: 1, ..configured() };
+        let text = describe_board(&board);
+        assert!(text.contains(": 2 hosts, 1 xbar, 0 cables between xbars; 1 route\n"), "{text}");
     }
 
     #[test]

@@ -31,14 +31,17 @@ pub(super) struct Found {
     boards: Vec<Board>,
     /// The crossbars, if they were asked.
     xbars: Option<Vec<XbarStatus>>,
-    /// Places asked where no agent has a socket, in words.
+    /// Run directories without any agent, in words.
     missing: Vec<String>,
+    /// Whether a board was named that is not there, or one may not be asked.
+    refused: bool,
 }
 
 impl Found {
     /// Asks all agents at once, and gives them together the time that is `left`, or less.
     pub(super) fn ask(args: &Args, left: Duration) -> Result<Self, StatusSocketError> {
         let mut missing = Vec::new();
+        let mut refused = false;
         let mut questions = Vec::new();
         for run_dir in &args.run_dirs {
             let asked = if args.units.is_empty() { units(run_dir)? } else { args.units.clone() };
@@ -46,32 +49,52 @@ impl Found {
                 missing.push(format!("no agent has a status socket in {}", run_dir.display()));
             }
             for unit in asked {
-                match ask(run_dir, unit).transpose() {
-                    Some(question) => questions.push((unit, question)),
-                    None => missing.push(format!(
-                        "no agent of unit {unit} has a status socket in {}",
-                        run_dir.display()
-                    )),
-                }
+                let question = match ask(run_dir, unit) {
+                    Ok(Some(question)) => Ok(question),
+                    // One that has ended since the directory was read is no longer of this machine.
+                    Ok(None) if args.units.is_empty() => continue,
+                    Ok(None) => {
+                        refused = true;
+                        Err(format!("no agent of unit {unit} has a status socket in {}", run_dir.display()))
+                    }
+                    Err(error) => {
+                        refused |= matches!(error, StatusSocketError::Denied { .. });
+                        Err(error_chain(&error))
+                    }
+                };
+                questions.push((unit, question));
             }
         }
         let deadline = Instant::now() + left.clamp(LEAST_PATIENCE, PATIENCE);
         let boards = questions.into_iter().map(|(unit, question)| {
-            let answer = question.and_then(|question| question.answer(deadline));
-            answer.unwrap_or_else(|error| Board::silent(unit, error_chain(&error)))
+            let answer =
+                question.and_then(|question| question.answer(deadline).map_err(|error| error_chain(&error)));
+            answer.unwrap_or_else(|why| Board::silent(unit, why))
         });
         let boards = boards.collect();
         let mut xbars = args.all.then(Vec::new);
         if let Some(xbars) = &mut xbars {
             for run_dir in &args.run_dirs {
-                xbars.extend(xbar::socket::ask_all(run_dir, deadline)?);
+                let answers = xbar::socket::ask_all(run_dir, deadline)?;
+                xbars.extend(answers.xbars);
+                refused |= answers.denied;
             }
         }
-        Ok(Self { boards, xbars, missing })
+        Ok(Self { boards, xbars, missing, refused })
     }
 
     pub(super) fn all_configured(&self) -> bool {
         self.missing.is_empty() && self.boards.iter().all(|board| board.configured)
+    }
+
+    /// Whether every board knows that its whole network is, too.
+    pub(super) fn networks_configured(&self) -> bool {
+        self.boards.iter().all(|board| board.network_configured)
+    }
+
+    /// Whether a board was named that is not there, or one may not be asked.
+    pub(super) fn refused(&self) -> bool {
+        self.refused
     }
 
     /// Without what changes all the time: counters and times.
@@ -153,8 +176,25 @@ mod tests {
     }
 
     #[test]
+    fn a_board_that_was_named_and_is_not_there_is_shown_as_that() {
+        let dir = tempfile::tempdir().unwrap();
+        let args = Args {
+            units: vec![7],
+            all: false,
+            run_dirs: vec![dir.path().to_owned()],
+            wait: None,
+            watch: false,
+        };
+        let found = Found::ask(&args, Duration::ZERO).unwrap();
+        assert!(found.refused() && !found.all_configured());
+        assert!(found.describe().contains("unit 7: down\n  no agent of unit 7 has"), "{}", found.describe());
+        let found = Found::ask(&Args { units: Vec::new(), ..args }, Duration::ZERO).unwrap();
+        assert!(!found.refused());
+    }
+
+    #[test]
     fn nothing_there_is_not_configured() {
-        let found = |boards, missing| Found { boards, xbars: None, missing };
+        let found = |boards, missing| Found { boards, xbars: None, missing, refused: false };
         assert!(!found(Vec::new(), vec!["no agent".to_owned()]).all_configured());
         assert!(found(vec![configured()], Vec::new()).all_configured());
         assert!(!found(vec![configured(), silent(1)], Vec::new()).all_configured());
@@ -164,7 +204,8 @@ mod tests {
     fn counters_and_times_are_no_change_to_a_watcher() {
         let mut later = Board { uptime_ms: 5, ..configured() };
         later.counters.frames.received = 7;
-        let found = |board| Found { boards: vec![board], xbars: None, missing: Vec::new() }.steady();
+        let found =
+            |board| Found { boards: vec![board], xbars: None, missing: Vec::new(), refused: false }.steady();
         assert_eq!(found(configured()), found(later));
         assert_ne!(found(configured()), found(silent(0)));
     }

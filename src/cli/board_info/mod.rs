@@ -62,12 +62,30 @@ pub fn run(mut args: Args, format: Format) -> Result<ExitCode, CliError> {
         thread::sleep(POLL_INTERVAL.min(left()));
         found = Found::ask(&args, left())?;
     }
+    // What all hosts have reached takes a moment to be known here, and a person would wonder.
+    while args.wait.is_some()
+        && format == Format::Text
+        && found.all_configured()
+        && !found.networks_configured()
+        && !left().is_zero()
+    {
+        thread::sleep(POLL_INTERVAL.min(left()));
+        let later = Found::ask(&args, left())?;
+        if !later.all_configured() {
+            break;
+        }
+        found = later;
+    }
     match format {
         Format::Json => output::print(&(serde_json::to_string_pretty(&found.to_json())? + "\n"))?,
         Format::Text => output::print(&found.describe())?,
     }
     let timed_out = args.wait.is_some() && !found.all_configured();
-    Ok(if timed_out { ExitCode::from(TIMED_OUT) } else { ExitCode::SUCCESS })
+    Ok(match (timed_out, found.refused()) {
+        (true, _) => ExitCode::from(TIMED_OUT),
+        (false, true) => ExitCode::FAILURE,
+        (false, false) => ExitCode::SUCCESS,
+    })
 }
 
 /// Shows the boards again whenever anything but counters and times has changed.

@@ -252,6 +252,21 @@ impl Board {
         }
     }
 
+    /// What was seen since the start and is gone, in words.
+    pub fn gone(&self) -> Option<String> {
+        let (hosts, cables) = (self.gone_hosts.len(), self.gone_cables.len());
+        let (what, are) = match (hosts, cables) {
+            (0, 0) => return None,
+            (hosts, 0) => (counted(hosts, "host"), hosts > 1),
+            (0, cables) => (counted(cables, "cable"), cables > 1),
+            (hosts, cables) => (format!("{} and {}", counted(hosts, "host"), counted(cables, "cable")), true),
+        };
+        let ends = self.gone_cables.iter().map(|[a, b]| format!("{a} to {b}"));
+        let names: Vec<_> = self.gone_hosts.iter().cloned().chain(ends).collect();
+        let are = if are { "are" } else { "is" };
+        Some(format!("{what} seen since the start {are} gone: {}", names.join(", ")))
+    }
+
     /// The board of an agent that did not answer, and why.
     pub fn silent(unit: u8, why: String) -> Self {
         Self {
@@ -284,6 +299,11 @@ impl Board {
             uptime_ms: 0,
         }
     }
+}
+
+/// A number of things, each called `thing`.
+pub fn counted(count: usize, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
 impl MapVersionDto {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::marker::PhantomData;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use nix::unistd::Group;
 use rustix::fs::FlockOperation;
+use rustix::net::sockopt::socket_peercred;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use socket2::{Domain, SockAddr, Socket, Type};
@@ -92,12 +93,20 @@ pub enum StatusSocketError {
         path: PathBuf,
     },
     /// The daemon does not answer.
-    #[error("its daemon does not answer on {}; is it stopped?", path.display())]
+    #[error("its daemon does not answer on {} ({why}); if it hangs, restart it", path.display())]
     Silent {
         /// The socket.
         path: PathBuf,
-        /// Why.
-        source: io::Error,
+        /// What went wrong.
+        why: io::Error,
+    },
+    /// The socket is not for this user.
+    #[error("you may not ask its daemon on {}; run as root{}", path.display(), or_join(group.as_deref()))]
+    Denied {
+        /// The socket.
+        path: PathBuf,
+        /// The group that may ask, by name or number, if it can be told.
+        group: Option<String>,
     },
     /// The daemon says something else.
     #[error("what listens on {} is not understood", path.display())]
@@ -107,6 +116,10 @@ pub enum StatusSocketError {
         /// What is wrong.
         source: CodecError,
     },
+}
+
+fn or_join(group: Option<&str>) -> String {
+    group.map_or_else(String::new, |group| format!(", or join the group {group}"))
 }
 
 /// The socket of a board.
@@ -172,8 +185,18 @@ pub fn ask_at<T>(path: PathBuf) -> Result<Option<Question<T>>, StatusSocketError
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             Err(StatusSocketError::LeftBehind { path })
         }
-        Err(source) => Err(StatusSocketError::Silent { path, source }),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Err(StatusSocketError::Denied { group: group_of(&path), path })
+        }
+        Err(why) => Err(StatusSocketError::Silent { path, why }),
     }
+}
+
+/// The group of a file, by name or else by number.
+fn group_of(path: &Path) -> Option<String> {
+    let gid = std::fs::metadata(path).ok()?.gid();
+    let group = Group::from_gid(gid.into()).ok().flatten();
+    Some(group.map_or_else(|| gid.to_string(), |group| group.name))
 }
 
 /// A daemon that has been asked for its status.
@@ -182,6 +205,13 @@ pub struct Question<T = Board> {
     socket: Socket,
     path: PathBuf,
     answer: PhantomData<fn() -> T>,
+}
+
+impl<T> Question<T> {
+    /// The process that was asked; `None` if the kernel does not tell.
+    pub fn process_id(&self) -> Option<i32> {
+        socket_peercred(&self.socket).ok().map(|peer| peer.pid.as_raw_nonzero().get())
+    }
 }
 
 impl<T: DeserializeOwned> Question<T> {
@@ -193,7 +223,7 @@ impl<T: DeserializeOwned> Question<T> {
         let Self { mut socket, path, .. } = self;
         match read_until(&mut socket, deadline) {
             Ok(bytes) => codec::decode(&bytes).map_err(|source| StatusSocketError::Garbled { path, source }),
-            Err(source) => Err(StatusSocketError::Silent { path, source }),
+            Err(why) => Err(StatusSocketError::Silent { path, why }),
         }
     }
 }
@@ -420,7 +450,6 @@ mod tests {
 
     #[test]
     fn the_socket_lets_in_its_group_only() {
-        use std::os::unix::fs::MetadataExt;
         let dir = tempfile::tempdir().unwrap();
         let runtime = runtime();
         let _inside = runtime.enter();
@@ -434,6 +463,22 @@ mod tests {
         assert!(matches!(group_id(&root, |source| panic!("{source}")), Ok(0)));
         let error = StatusServer::bind(dir.path(), 0, Some("no-such-group")).unwrap_err();
         assert!(matches!(error, StatusSocketError::NoGroup { .. }), "{error}");
+    }
+
+    #[test]
+    fn an_error_says_once_what_is_wrong_and_what_to_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let _stuck = std::os::unix::net::UnixListener::bind(socket_path(dir.path(), 0)).unwrap();
+        let question = ask(dir.path(), 0).unwrap().unwrap();
+        assert_eq!(question.process_id(), Some(std::process::id().cast_signed()));
+        let error = question.answer(Instant::now()).unwrap_err();
+        assert!(error.to_string().ends_with("(timed out); if it hangs, restart it"), "{error}");
+        assert!(std::error::Error::source(&error).is_none());
+        assert!(group_of(dir.path()).is_some());
+        let denied = |group| StatusSocketError::Denied { path: "/run/0.sock".into(), group }.to_string();
+        let text = "you may not ask its daemon on /run/0.sock; run as root";
+        assert_eq!(denied(None), text);
+        assert_eq!(denied(Some("fabric".to_owned())), format!("{text}, or join the group fabric"));
     }
 
     #[test]
