@@ -9,9 +9,9 @@
 //! 17 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 //! ```
 
-use std::fs::File;
+use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use mapper_proto::wire::{Key, KeyRing, KeyRingError, SECRET_BYTES};
@@ -105,12 +105,15 @@ pub fn read(path: &Path) -> Result<KeyRing, KeyFileError> {
 
 fn read_text(path: &Path) -> Result<String, KeyFileError> {
     let unreadable = |source| KeyFileError::Unreadable { path: path.to_owned(), source };
-    let file = File::open(path).map_err(unreadable)?;
+    let ordinary = |metadata: Metadata| {
+        let no_file = || KeyFileError::NoFile { path: path.to_owned() };
+        metadata.is_file().then_some(metadata).ok_or_else(no_file)
+    };
+    // Opening a device may do something, and opening a pipe waits for its writer.
+    ordinary(fs::metadata(path).map_err(unreadable)?)?;
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(unreadable)?;
     // Of the open file, not of the path: what is looked at is what is read.
-    let metadata = file.metadata().map_err(unreadable)?;
-    if !metadata.is_file() {
-        return Err(KeyFileError::NoFile { path: path.to_owned() });
-    }
+    let metadata = ordinary(file.metadata().map_err(unreadable)?)?;
     let mode = metadata.mode() & 0o7777;
     if mode & 0o077 != 0 {
         return Err(KeyFileError::Exposed { path: path.to_owned(), mode });
@@ -144,6 +147,9 @@ fn parse_key(line: &str) -> Result<Key, &'static str> {
     };
     let id = id.parse().map_err(|_| "the first word is no number below 4294967296")?;
     let secret = parse_secret(secret.as_bytes()).ok_or("the second word is not 64 hexadecimal digits")?;
+    if secret == [0; SECRET_BYTES] {
+        return Err("the secret is all zeros, which is none");
+    }
     Ok(Key::new(id, secret))
 }
 
@@ -242,6 +248,7 @@ mod tests {
             (format!("1 {SECRET}0"), "FILE:1: the second word is not 64"),
             (format!("4294967296 {SECRET}"), "FILE:1: the first word is no number"),
             (format!("-1 {SECRET}"), "FILE:1: the first word is no number"),
+            (format!("1 {SECRET}\n2 {}", "0".repeat(64)), "FILE:2: the secret is all zeros"),
             (SECRET.to_owned(), "FILE:1: there are not two words"),
             (format!("1 {SECRET} x"), "FILE:1: there are not two words"),
             (format!("1 {SECRET}\n1 {SECRET}"), "the key file FILE: two keys have the number 1"),
@@ -251,6 +258,10 @@ mod tests {
             assert!(error.starts_with(what) && !error.contains(&short[..20]), "{error}");
         }
         assert!(matches!(read(Path::new("/dev/null")), Err(KeyFileError::NoFile { .. })));
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
+        assert!(matches!(read(&pipe), Err(KeyFileError::NoFile { .. })), "nobody writes: it must not wait");
         assert!(matches!(read(Path::new("/nonexistent")), Err(KeyFileError::Unreadable { .. })));
         let long = file(&"#".repeat(MAX_BYTES as usize + 1), 0o600);
         assert!(matches!(read(long.path()), Err(KeyFileError::NoText { .. })));
