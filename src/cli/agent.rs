@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::{CliError, Format};
-use crate::daemon::driver;
+use super::{CliError, Format, output};
+use crate::daemon::driver::{self, End};
 use crate::daemon::options::{Options, Source};
 
 /// Options of `mapper agent`.
@@ -18,10 +18,48 @@ pub struct Args {
     options: Options,
 }
 
-/// Runs it.
+/// Runs it. With `--map-once` and `--format json` prints, once mapping is complete everywhere,
+/// `{"schema":"mapper.agent/1","complete":true,"hosts":N}` with the number of hosts in the map. A
+/// daemon in the background prints nothing.
 ///
 /// # Errors
 /// In words for the user.
-pub fn run(args: Args, _format: Format) -> Result<ExitCode, CliError> {
-    Ok(driver::run(Source::agent(args.options, args.config))?)
+pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
+    finish(driver::run(Source::agent(args.options, args.config))?, format)
+}
+
+/// Prints how an agent or a node ended, if there is anything to print.
+///
+/// # Errors
+/// If standard output cannot be written.
+pub(super) fn finish(end: End, format: Format) -> Result<ExitCode, CliError> {
+    if let End::Background(status) = end {
+        return Ok(status);
+    }
+    if format == Format::Json
+        && let Some(text) = report(end)
+    {
+        output::print(&text)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn report(end: End) -> Option<String> {
+    let End::Complete { hosts } = end else { return None };
+    let report = serde_json::json!({ "schema": "mapper.agent/1", "complete": true, "hosts": hosts });
+    Some(format!("{report}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_that_mapped_once_says_of_how_many_hosts() {
+        let text = report(End::Complete { hosts: 3 }).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(json, serde_json::json!({ "schema": "mapper.agent/1", "complete": true, "hosts": 3 }));
+        assert!(text.ends_with('\n'));
+        assert_eq!(report(End::Stopped), None);
+    }
 }

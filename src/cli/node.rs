@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::{CliError, Format};
+use super::{CliError, Format, agent};
 use crate::daemon::driver;
 use crate::daemon::options::{Options, Source};
 
@@ -22,11 +22,11 @@ pub struct Args {
     options: Options,
 }
 
-/// Runs it.
+/// Runs it. Prints what `mapper agent` prints.
 ///
 /// # Errors
 /// In words for the user.
-pub fn run(args: Args, _format: Format) -> Result<ExitCode, CliError> {
+pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     let line = Options { ports: args.ports, ..args.options };
-    Ok(driver::run(Source::node(line, args.config))?)
+    agent::finish(driver::run(Source::node(line, args.config))?, format)
 }

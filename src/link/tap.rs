@@ -28,6 +28,16 @@ pub enum TapError {
         /// The interface.
         name: String,
     },
+    /// The device's mode, or a container's list of devices, keeps the process out.
+    #[error(
+        "no permission to open {DEVICE} for the tap interface `{name}`: let this process read and write the \
+         device (`chmod 666 {DEVICE}`; making an interface needs CAP_NET_ADMIN besides), and give a container \
+         the device"
+    )]
+    DeviceForbidden {
+        /// The interface.
+        name: String,
+    },
     /// The process may not make interfaces.
     #[error(
         "no permission to make the tap interface `{name}`; run as root, or give the program the capability \
@@ -211,7 +221,8 @@ fn not_opened(name: &str, source: io::Error) -> TapError {
     let name = name.to_owned();
     match source.raw_os_error() {
         Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => TapError::NoDevice { name },
-        Some(libc::EACCES | libc::EPERM) => TapError::NotPermitted { name, program: program() },
+        // No capability of the network makes up for this: it is about the file.
+        Some(libc::EACCES | libc::EPERM) => TapError::DeviceForbidden { name },
         _ => TapError::Io { name, doing: "opening /dev/net/tun", source },
     }
 }
@@ -249,6 +260,8 @@ mod tests {
     fn errors_say_what_to_do() {
         let error = |errno| io::Error::from_raw_os_error(errno);
         assert!(not_opened("t0", error(libc::ENOENT)).to_string().contains("modprobe tun"));
+        let forbidden = not_opened("t0", error(libc::EACCES)).to_string();
+        assert!(forbidden.contains("chmod 666 /dev/net/tun") && !forbidden.contains("setcap"), "{forbidden}");
         assert!(not_attached("t0", error(libc::EPERM)).to_string().contains("setcap"));
         assert!(not_attached("lo", error(libc::EINVAL)).to_string().contains("another name"));
         assert!(not_attached("t0", error(libc::EBUSY)).to_string().contains("another process"));

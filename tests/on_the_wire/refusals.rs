@@ -67,6 +67,21 @@ fn an_interface_that_is_down_or_too_narrow_or_not_ours() {
 }
 
 #[test]
+fn a_port_of_a_node_that_is_too_narrow() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let namespace = Namespace::new();
+    let run_dir = tempfile::tempdir().unwrap();
+    namespace.ip("link add e1 type veth peer name e2");
+    namespace.ip("link set e1 up");
+    namespace.ip("link set e2 mtu 1280 up");
+    let node = ["node", "--ports", "e1,e2", "--run-dir", run_dir.path().to_str().unwrap()];
+    let text = refusal(&namespace.command(MAPPER).args(node).output().unwrap());
+    assert!(text.contains("`ip link set e2 mtu 1500`"), "{text}");
+}
+
+#[test]
 fn a_configuration_file_with_a_mistake() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("my.toml");

@@ -63,6 +63,7 @@ impl Attachment {
         let mut links = Vec::new();
         let mut locks = Vec::new();
         let mut mac = None;
+        let needed = config.needed_mtu();
         for (number, name) in (FIRST_PORT..).zip(&config.ports) {
             locks.push(InterfaceLock::take(name)?);
             match Interface::look_up(name)? {
@@ -71,7 +72,11 @@ impl Attachment {
                 }
                 None => warn!(interface = name, "the interface does not exist yet; waiting for it"),
             }
-            links.push((number, Link::from(Port::open(name, config.marking)?)));
+            let link = Link::from(Port::open(name, config.marking)?);
+            if let Some(mtu) = link.mtu().filter(|&mtu| mtu < needed) {
+                return Err(LinkError::MtuTooSmall { interface: name.clone(), mtu, needed }.into());
+            }
+            links.push((number, link));
         }
         let first = config.ports.first().cloned().unwrap_or_default();
         let mac = mac.ok_or(LinkError::NoSuchInterface(first))?;
@@ -83,11 +88,7 @@ impl Attachment {
         let kind = CrossbarKind::Tagged { tag: mac.to_u64() << 16 | random & 0xffff };
         let crossbar = Crossbar { kind, first_port: FIRST_PORT, ports, carrier: [0; 32] };
         let switch = Switch::new(&config.interface, crossbar, links);
-        let needed = config.needed_mtu();
         let mtu = switch.least_mtu().unwrap_or(needed);
-        if mtu < needed {
-            return Err(LinkError::MtuTooSmall { interface: config.interface.clone(), mtu, needed }.into());
-        }
         Ok(Self { link: own.into(), mac, mtu, crossbar: Some(Rc::new(switch)), locks })
     }
 }

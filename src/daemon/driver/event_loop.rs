@@ -12,6 +12,7 @@ use mapper_proto::{Instant, Mac};
 use tokio::sync::watch;
 use tracing::{Level, debug, enabled, info, trace, warn};
 
+use super::End;
 use super::attachment::Attachment;
 use super::computation::Computation;
 use super::user_data::UserData;
@@ -126,7 +127,7 @@ impl Driver {
         monitor: &Monitor,
         server: &StatusServer,
         signals: &mut Signals,
-    ) -> Result<(), DaemonError> {
+    ) -> Result<End, DaemonError> {
         // What changed before the monitor was heard for the first time.
         self.apply(&Change::Missed);
         self.follow_address();
@@ -138,7 +139,7 @@ impl Driver {
             self.notifier.feed_if_due(self.now());
             if self.must_leave()? {
                 info!("mapping is complete everywhere; leaving");
-                return Ok(());
+                return Ok(End::Complete { hosts: self.agent.status().hosts });
             }
             let wake_at = self.wake_at();
             tokio::select! {
@@ -166,7 +167,7 @@ impl Driver {
                     Signal::Stop => {
                         info!("told to stop");
                         self.notifier.stopping();
-                        return Ok(());
+                        return Ok(End::Stopped);
                     }
                     Signal::Reload => {
                         self.notifier.reloading();

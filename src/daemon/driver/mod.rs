@@ -32,16 +32,30 @@ use attachment::Attachment;
 use event_loop::Driver;
 use user_data::UserData;
 
+/// How a daemon that did not fail came to its end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum End {
+    /// It goes on in the background, or failed there and has said so: leave with this status.
+    Background(ExitCode),
+    /// It was told to stop.
+    Stopped,
+    /// With `map_once`: mapping is complete everywhere.
+    Complete {
+        /// Hosts of the map.
+        hosts: usize,
+    },
+}
+
 /// Runs the agent of one interface, or a node, until it is told to stop (SIGTERM, SIGINT), or with `map_once`
 /// until mapping is complete everywhere. SIGHUP reads the configuration again, SIGUSR1 opens the
 /// log file again.
 ///
 /// # Errors
 /// If it cannot start, or `map_once` ran out of time.
-pub fn run(source: Source) -> Result<ExitCode, DaemonError> {
+pub fn run(source: Source) -> Result<End, DaemonError> {
     let config = source.read()?;
     let starter = match config.daemon_pid_file.is_some().then(process::detach).transpose()? {
-        Some(Detached::Parent(status)) => return Ok(status),
+        Some(Detached::Parent(status)) => return Ok(End::Background(status)),
         Some(Detached::Daemon(starter)) => Some(starter),
         None => None,
     };
@@ -59,10 +73,10 @@ pub fn run(source: Source) -> Result<ExitCode, DaemonError> {
         // The command line prints it; this line is for the file.
         error!(target: log::FAILURE, "{}", with_causes(error));
     }
-    result.map(|()| ExitCode::SUCCESS)
+    result
 }
 
-async fn serve(source: Source, mut config: Config, starter: Option<Starter>) -> Result<(), DaemonError> {
+async fn serve(source: Source, mut config: Config, starter: Option<Starter>) -> Result<End, DaemonError> {
     log::attend();
     let mut signals = Signals::new().map_err(DaemonError::Runtime)?;
     // The monitor first: then no change is missed between looking and listening.

@@ -1,5 +1,6 @@
 //! From a map to routes in use.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use mapper_proto::Mac;
@@ -43,7 +44,8 @@ impl Driver {
         if let Some(computed) = &mut computed {
             self.store_failure = std::mem::replace(&mut computed.stored, Ok(())).err();
             if let Some(error) = &self.store_failure {
-                error!(path = ?self.config.map_file, %error, "cannot store the map");
+                let path = self.config.map_file.as_deref().unwrap_or(Path::new(""));
+                error!(path = %path.display(), %error, "cannot store the map");
             }
         }
         let now = self.now();

@@ -4,17 +4,19 @@
 //! a library would be the larger part of the program. A request is bounded in bytes and time, each
 //! connection serves one, and few are served at once.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 use tracing::debug;
 
@@ -23,9 +25,12 @@ use crate::daemon::options::MetricsAddress;
 
 /// Most bytes of a request's head.
 const MAX_HEAD_BYTES: usize = 4096;
-/// A client that takes longer to ask, or to read, is hung up on.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Clients served at once; others wait their turn.
+/// A client that takes longer to ask is hung up on.
+const ASK_LIMIT: Duration = Duration::from_secs(1);
+/// A client that takes longer to read is hung up on.
+const READ_LIMIT: Duration = Duration::from_secs(5);
+/// Clients served at once. One more takes the place of whoever has been silent longest; if all have
+/// asked, it waits.
 const MAX_CLIENTS: usize = 8;
 /// How long to wait after a connection could not be taken.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
@@ -101,16 +106,17 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
 }
 
 async fn serve(listener: Listener, scrapes: mpsc::Sender<Scrape>) {
-    let places = Arc::new(Semaphore::new(MAX_CLIENTS));
+    let mut clients = Clients { places: Arc::new(Semaphore::new(MAX_CLIENTS)), seated: VecDeque::new() };
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let accepted = match &listener {
-            Listener::Tcp(listener) => {
-                listener.accept().await.map(|(stream, _)| answer_beside(stream, &scrapes, place))
-            }
-            Listener::Unix(listener) => {
-                listener.accept().await.map(|(stream, _)| answer_beside(stream, &scrapes, place))
-            }
+            Listener::Tcp(listener) => match listener.accept().await {
+                Ok((stream, _)) => Ok(clients.seat(stream, &scrapes).await),
+                Err(error) => Err(error),
+            },
+            Listener::Unix(listener) => match listener.accept().await {
+                Ok((stream, _)) => Ok(clients.seat(stream, &scrapes).await),
+                Err(error) => Err(error),
+            },
         };
         if let Err(error) = accepted {
             debug!(%error, "cannot accept a client of the metrics");
@@ -120,24 +126,59 @@ async fn serve(listener: Listener, scrapes: mpsc::Sender<Scrape>) {
     }
 }
 
-fn answer_beside(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    scrapes: &mpsc::Sender<Scrape>,
-    place: OwnedSemaphorePermit,
-) {
-    let scrapes = scrapes.clone();
-    drop(tokio::spawn(async move {
-        answer(stream, scrapes).await;
-        drop(place);
-    }));
+/// Who is served, the oldest first.
+#[derive(Debug)]
+struct Clients {
+    places: Arc<Semaphore>,
+    seated: VecDeque<Client>,
 }
 
-async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin, scrapes: mpsc::Sender<Scrape>) {
-    let head = match timeout(PATIENCE, read_head(&mut stream)).await {
+#[derive(Debug)]
+struct Client {
+    serving: AbortHandle,
+    has_asked: Arc<AtomicBool>,
+}
+
+impl Clients {
+    /// Serves a client beside, once there is a place for it.
+    async fn seat(
+        &mut self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        scrapes: &mpsc::Sender<Scrape>,
+    ) {
+        self.seated.retain(|client| !client.serving.is_finished());
+        if self.places.available_permits() == 0 {
+            self.close_oldest_idle();
+        }
+        let Ok(place) = Arc::clone(&self.places).acquire_owned().await else { return };
+        let has_asked = Arc::new(AtomicBool::new(false));
+        let answered = answer(stream, scrapes.clone(), Arc::clone(&has_asked), place);
+        let serving = tokio::spawn(answered).abort_handle();
+        self.seated.push_back(Client { serving, has_asked });
+    }
+
+    fn close_oldest_idle(&mut self) {
+        let idle = self.seated.iter().position(|client| !client.has_asked.load(Ordering::Relaxed));
+        if let Some(client) = idle.and_then(|idle| self.seated.remove(idle)) {
+            debug!("a client of the metrics does not ask, and another waits for its place");
+            client.serving.abort();
+        }
+    }
+}
+
+/// Serves one client. Its place is free when this ends or is aborted.
+async fn answer(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    scrapes: mpsc::Sender<Scrape>,
+    has_asked: Arc<AtomicBool>,
+    _place: OwnedSemaphorePermit,
+) {
+    let head = match timeout(ASK_LIMIT, read_head(&mut stream)).await {
         Ok(Ok(head)) => head,
         Ok(Err(error)) => return debug!(%error, "a client of the metrics went away"),
         Err(_) => return debug!("a client of the metrics does not ask"),
     };
+    has_asked.store(true, Ordering::Relaxed);
     let response = match request_of(&head) {
         Ok(wants_body) => {
             let (reply, text) = oneshot::channel();
@@ -156,7 +197,7 @@ async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin, scrapes: mpsc::
         stream.write_all(response.as_bytes()).await?;
         stream.shutdown().await
     };
-    match timeout(PATIENCE, write).await {
+    match timeout(READ_LIMIT, write).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => debug!(%error, "the metrics were not sent"),
         Err(_) => debug!("a client of the metrics does not read"),
@@ -296,6 +337,29 @@ mod tests {
             let answer = runtime().block_on(exchange(request, "never asked for"));
             assert!(answer.starts_with(status), "{answer}");
         }
+    }
+
+    #[test]
+    fn one_client_more_takes_the_place_of_the_oldest_that_does_not_ask() {
+        runtime().block_on(async {
+            let (sender, mut scrapes) = mpsc::channel(MAX_CLIENTS);
+            let places = Arc::new(Semaphore::new(MAX_CLIENTS));
+            let mut clients = Clients { places, seated: VecDeque::new() };
+            let mut ends = Vec::new();
+            for _ in 0..=MAX_CLIENTS {
+                let (end, served) = tokio::io::duplex(MAX_HEAD_BYTES);
+                clients.seat(served, &sender).await;
+                ends.push(end);
+            }
+            assert_eq!(clients.seated.len(), MAX_CLIENTS);
+            assert_eq!(ends[0].read(&mut [0]).await.unwrap(), 0, "the oldest is hung up on");
+            let newest = &mut ends[MAX_CLIENTS];
+            newest.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").await.unwrap();
+            scrapes.recv().await.unwrap().send("# EOF\n".to_owned()).unwrap();
+            let mut answer = String::new();
+            newest.read_to_string(&mut answer).await.unwrap();
+            assert!(answer.ends_with("# EOF\n"), "{answer}");
+        });
     }
 
     #[test]

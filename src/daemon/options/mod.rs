@@ -218,6 +218,15 @@ pub enum OptionsError {
     /// An interface is one port.
     #[error("a port of the node is named twice, or has no name")]
     PortTwice,
+    /// Users' frames would go round in a circle.
+    #[error("tap names an interface that is cabled to the fabric; give the tap interface a name of its own")]
+    TapIsPort,
+    /// Nobody has that address.
+    #[error(
+        "destination 00:00:00:00:00:00 is no address: switches between the hosts drop such frames; leave it \
+         out, or give a group address"
+    )]
+    ZeroDestination,
     /// A parent would count as silent before it is asked.
     #[error(
         "silence-limit-ms ({silence_limit_ms}) is below query-interval-ms ({query_interval_ms}): a parent \
@@ -320,6 +329,12 @@ impl Options {
             (Role::Node, None, ports) => (node_name(&ports)?, ports),
             (Role::Node, Some(_), _) => return Err(OptionsError::InterfaceOfNode),
         };
+        if self.tap.as_ref().is_some_and(|tap| *tap == interface || ports.contains(tap)) {
+            return Err(OptionsError::TapIsPort);
+        }
+        if self.destination.is_some_and(|text| text.value() == Mac::default()) {
+            return Err(OptionsError::ZeroDestination);
+        }
         let settings = self.settings();
         if settings.silence_limit < settings.query_interval {
             return Err(OptionsError::SilenceBelowQuery {
@@ -396,7 +411,11 @@ impl Options {
 /// Most interfaces of a node: a crossbar has 255 ports, and the agent needs one.
 const MAX_NODE_PORTS: usize = 254;
 
-/// What a node is called instead of by an interface: by all its ports.
+/// Longest name of a node: it is part of the path of a unix socket, which has at most 107 bytes.
+const MAX_NODE_NAME_BYTES: usize = 40;
+
+/// What a node is called instead of by an interface: by all its ports, or if they are many, by the
+/// first and how many follow.
 fn node_name(ports: &[String]) -> Result<String, OptionsError> {
     if ports.is_empty() || ports.len() > MAX_NODE_PORTS {
         return Err(OptionsError::PortCount);
@@ -405,7 +424,11 @@ fn node_name(ports: &[String]) -> Result<String, OptionsError> {
     if different.len() < ports.len() || ports.iter().any(String::is_empty) {
         return Err(OptionsError::PortTwice);
     }
-    Ok(ports.join("+"))
+    let name = ports.join("+");
+    match ports.first() {
+        Some(first) if name.len() > MAX_NODE_NAME_BYTES => Ok(format!("{first}+{}-more", ports.len() - 1)),
+        _ => Ok(name),
+    }
 }
 
 /// Routes to each destination, as in GM-2.

@@ -44,6 +44,10 @@ fn a_wrong_file_is_refused_with_its_line() {
         ("level = \"high\"\n", 1, "string"),
         ("# so\nprobe-tries = 0\n", 2, "from 1 to 100"),
         ("ethertype = \"0x05ff\"\n", 1, "0x0600"),
+        ("ethertype = \"0x0800\"\n", 1, "IPv4"),
+        ("ethertype = \"0806\"\n", 1, "ARP"),
+        ("ethertype = \"0x86DD\"\n", 1, "IPv6"),
+        ("ethertype = \"0x8100\"\n", 1, "VLAN"),
         ("destination = \"01:80\"\n", 1, "MAC"),
         ("host-type = \"vax\"\n", 1, "infiniband"),
         ("level = 1\nlevel = 1\n", 2, "duplicate"),
@@ -94,4 +98,26 @@ fn a_node_has_ports_and_an_agent_an_interface() {
     assert_eq!(read("interface = \"eth1\"\n", Role::Node), Err(OptionsError::InterfaceOfNode));
     assert_eq!(read("ports = []\n", Role::Node), Err(OptionsError::PortCount));
     assert_eq!(read("ports = [\"eth1\", \"eth1\"]\n", Role::Node), Err(OptionsError::PortTwice));
+}
+
+#[test]
+fn a_node_of_many_ports_has_a_name_that_fits_a_socket() {
+    let names: Vec<_> = (0..254).map(|number| format!("fabric-port-{number}")).collect();
+    assert_eq!(node_name(&names).unwrap(), "fabric-port-0+253-more");
+    assert_eq!(node_name(&names[..2]).unwrap(), "fabric-port-0+fabric-port-1");
+}
+
+#[test]
+fn a_tap_is_none_of_the_interfaces_that_are_cabled_to_the_fabric() {
+    let read = |text: &str, role| Options::parse(text).unwrap().resolve(role);
+    assert_eq!(read("interface = \"eth1\"\ntap = \"eth1\"\n", Role::Agent), Err(OptionsError::TapIsPort));
+    let ports = "ports = [\"eth1\", \"eth2\"]\n";
+    assert_eq!(read(&format!("{ports}tap = \"eth2\"\n"), Role::Node), Err(OptionsError::TapIsPort));
+    assert!(read(&format!("{ports}tap = \"eth3\"\n"), Role::Node).is_ok());
+}
+
+#[test]
+fn frames_go_to_no_zero_address() {
+    let file = Options::parse("interface = \"eth1\"\ndestination = \"00:00:00:00:00:00\"\n").unwrap();
+    assert_eq!(file.resolve(Role::Agent), Err(OptionsError::ZeroDestination));
 }

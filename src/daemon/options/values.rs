@@ -70,6 +70,10 @@ impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
     }
 }
 
+/// What other protocols of an ordinary host would take for theirs, or the kernel would take apart.
+const FOREIGN_ETHERTYPES: [(u16, &str); 5] =
+    [(0x0800, "IPv4"), (0x0806, "ARP"), (0x86dd, "IPv6"), (0x8100, "VLAN tags"), (0x88a8, "VLAN tags")];
+
 /// An EtherType, written `0x88b5` or `88b5`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EtherType(u16);
@@ -87,7 +91,13 @@ impl FromStr for EtherType {
     fn from_str(text: &str) -> Result<Self, String> {
         let digits = text.strip_prefix("0x").unwrap_or(text);
         let number = u16::from_str_radix(digits, 16).ok().filter(|&number| number >= MIN_ETHERTYPE);
-        number.map(Self).ok_or_else(|| "expected an EtherType from 0x0600 to 0xffff".to_owned())
+        let number = number.ok_or_else(|| "expected an EtherType from 0x0600 to 0xffff".to_owned())?;
+        match FOREIGN_ETHERTYPES.iter().find(|(foreign, _)| *foreign == number) {
+            Some((_, whose)) => Err(format!(
+                "EtherType 0x{number:04x} is that of {whose}; expected one that nobody else uses"
+            )),
+            None => Ok(Self(number)),
+        }
     }
 }
 
