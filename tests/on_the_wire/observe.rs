@@ -156,6 +156,32 @@ fn the_doctor_names_what_is_missing_and_what_to_do() {
 }
 
 #[test]
+fn the_doctor_finds_nodes_and_crossbars_at_work_and_daemons_that_hang() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let namespace = cable();
+    let dir = tempfile::tempdir().unwrap();
+    let run_dir = dir.path().to_str().unwrap();
+    let daemon = |interface: &str| {
+        let (checks, _) = doctor(&namespace, &["--interface", interface, "--run-dir", run_dir]);
+        let check = check(&checks, "daemon");
+        (check["status"].as_str().unwrap().to_owned(), check["what"].as_str().unwrap().to_owned())
+    };
+    let xbar = Daemon::start(&namespace, &["xbar", "--port", "far", "--run-dir", run_dir], "crossbar runs");
+    let (status, what) = daemon("far");
+    assert_eq!((status.as_str(), what.as_str()), ("ok", "it is a port of the crossbar far"));
+    let agent = Daemon::agent(&namespace, "eth1", dir.path(), &[]);
+    assert_eq!(daemon("eth1").0, "ok");
+    for (daemon_of, interface) in [(&xbar, "far"), (&agent, "eth1")] {
+        daemon_of.signal(rustix::process::Signal::STOP);
+        let (status, what) = daemon(interface);
+        daemon_of.signal(rustix::process::Signal::CONT);
+        assert_eq!((status.as_str(), what.contains("hangs")), ("failed", true), "{what}");
+    }
+}
+
+#[test]
 fn two_agents_on_one_interface_are_refused_whatever_their_run_directories() {
     if !can_make_namespaces() {
         return;

@@ -112,7 +112,7 @@ fn verdict(board: &Board) -> String {
         "isolated" if !other_keys.is_empty() => {
             return format!("Network is not fully configured: the keys differ: {}.", other_keys.join("; "));
         }
-        "isolated" => "no other host was found; do their agents run, and the crossbars between?",
+        "isolated" => "no other host was found; see that their agents run, and the crossbars between",
         _ => "this board has no routes for a valid map",
     };
     format!("Network is not fully configured: {why}.")
