@@ -110,11 +110,17 @@ async fn serve(listener: Listener, scrapes: mpsc::Sender<Scrape>) {
     loop {
         let accepted = match &listener {
             Listener::Tcp(listener) => match listener.accept().await {
-                Ok((stream, _)) => Ok(clients.seat(stream, &scrapes).await),
+                Ok((stream, _)) => {
+                    clients.seat(stream, &scrapes).await;
+                    Ok(())
+                }
                 Err(error) => Err(error),
             },
             Listener::Unix(listener) => match listener.accept().await {
-                Ok((stream, _)) => Ok(clients.seat(stream, &scrapes).await),
+                Ok((stream, _)) => {
+                    clients.seat(stream, &scrapes).await;
+                    Ok(())
+                }
                 Err(error) => Err(error),
             },
         };
