@@ -24,7 +24,7 @@ pub fn print(text: &str) -> Result<(), CliError> {
     print_to_reader(text).map(drop)
 }
 
-/// Like [`print`]; says whether there is still a reader.
+/// Like [`print()`]; says whether there is still a reader.
 ///
 /// # Errors
 /// If standard output cannot be written.
