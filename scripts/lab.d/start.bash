@@ -118,8 +118,9 @@ tell_why() {
     for slug in "${@:-*}"; do
         # shellcheck disable=SC2231 # all of them, if none was named
         for file in "$dir"/log/$slug.start; do
-            # Most have nothing to say.
-            [[ ! -e $file ]] || sed -nE "s#^(mapper|error): #$(basename "$file" .start): #p" "$file" >&2 || true
+            # Most have nothing to say but what goes to the log, which begins with the date.
+            [[ ! -e $file ]] ||
+                sed -E "/^[0-9]{4}-/d; s#^((mapper|error): )?#$(basename "$file" .start): #" "$file" >&2 || true
         done
     done
 }
