@@ -108,6 +108,12 @@ pub enum StatusSocketError {
         /// The group that may ask, by name or number, if it can be told.
         group: Option<String>,
     },
+    /// The daemon ended while it answered.
+    #[error("its daemon hung up on {} before it had said all: it leaves", path.display())]
+    HungUp {
+        /// The socket.
+        path: PathBuf,
+    },
     /// The daemon says something else.
     #[error("what listens on {} is not understood", path.display())]
     Garbled {
@@ -225,7 +231,10 @@ impl<T: DeserializeOwned> Question<T> {
     pub fn answer(self, deadline: Instant) -> Result<T, StatusSocketError> {
         let Self { mut socket, path, .. } = self;
         match read_until(&mut socket, deadline) {
-            Ok(bytes) => codec::decode(&bytes).map_err(|source| StatusSocketError::Garbled { path, source }),
+            Ok(bytes) => codec::decode(&bytes).map_err(|source| match source {
+                CodecError::Truncated => StatusSocketError::HungUp { path },
+                source => StatusSocketError::Garbled { path, source },
+            }),
             Err(why) => Err(StatusSocketError::Silent { path, why }),
         }
     }
