@@ -54,7 +54,7 @@ fn an_interface_that_is_down_or_too_narrow_or_not_ours() {
     // A program that other users can run, wherever the build is, and where they may make a socket.
     let program = run_dir.path().join("mapper");
     std::fs::copy(MAPPER, &program).unwrap();
-    std::fs::set_permissions(run_dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    std::fs::set_permissions(run_dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let output = namespace
         .command("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
