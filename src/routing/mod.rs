@@ -10,6 +10,12 @@
 //! 5. [`repair`] routes around dead cables at once, proved to be safe beside the routes of hosts that
 //!    know of other dead cables, or of none.
 //!
+//! Forwarding tables, which InfiniBand's switches hold:
+//!
+//! 1. A [`Subnet`] is a topology, the addresses of its nodes ([`tables::Destinations`]) and their GUIDs.
+//! 2. [`engines::select`] tries engines in turn; an [`engines::Engine`] computes [`Tables`] and layers.
+//! 3. [`prove_tables`] proves them before anybody gets them.
+//!
 //! A host's route is a list of hops: the [`mapper_proto::map::PortRef`]s to leave by, one an xbar.
 
 pub mod engines;
@@ -20,13 +26,20 @@ mod orientation;
 mod proof;
 mod quality;
 mod repair;
+mod subnet;
+pub mod tables;
 #[cfg(test)]
 mod tests;
 mod topology;
 
 pub use host_routes::{HostRoutes, Options, RoutingError, turns, wire_route, wire_way_back};
 pub use orientation::{Direction, Orientation, Shape};
-pub use proof::{Cycle, Proof, UnionProof, Violation, prove_host, prove_routes, walk};
+pub use proof::{
+    Cycle, Proof, ProofRules, TableViolation, TablesProof, UnionProof, Violation, prove_host, prove_routes,
+    prove_tables, walk,
+};
 pub use quality::ChannelLoads;
 pub use repair::{LiveRoutes, OutOfReach, RepairError, repair};
+pub use subnet::{Subnet, SubnetError};
+pub use tables::Tables;
 pub use topology::{Attachment, Far, Topology, TopologyError};

@@ -1,10 +1,12 @@
 //! Proofs about routes, made without trusting how the routes were computed.
 
 mod host;
+mod tables;
 mod union;
 mod walk;
 
 pub use host::{Proof, prove_host, prove_routes};
+pub use tables::{ProofRules, TableViolation, TablesProof, prove_tables};
 pub use union::{Cycle, UnionProof};
 pub use walk::walk;
 

@@ -1,0 +1,107 @@
+//! All that a user may set of the engines.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mapper_proto::map::PortRef;
+
+use crate::routing::tables::{Layers, Tables};
+
+/// How equally short routes are chosen among.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Balance {
+    /// By the load of channels throughout the fabric.
+    #[default]
+    Fabric,
+    /// By counters local to each xbar, exactly as OpenSM does.
+    Opensm,
+}
+
+/// All that a user may set of the engines. Xbars, hosts and ports are those of the
+/// [`Subnet`](crate::routing::Subnet) that is routed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Whatever is random comes from this.
+    pub seed: u64,
+    /// How equally short routes are chosen among.
+    pub balance: Balance,
+    /// Longest route, in hops: xbars that a frame passes.
+    pub max_hops: u8,
+    /// Tables that were in force. What is still right in them stays, unless `reassign`.
+    pub previous: Option<Tables>,
+    /// Balance everything anew, whatever was in force.
+    pub reassign: bool,
+    /// Destinations that are served first, as hosts or xbars, in this order.
+    pub order_first: Vec<Node>,
+    /// Ports that do not count when loads are balanced.
+    pub uncounted_ports: BTreeSet<PortRef>,
+    /// For single xbars, the order in which ports are tried.
+    pub port_order: BTreeMap<u32, Vec<u8>>,
+    /// What a step out of a port counts, if not 1.
+    pub hop_weights: BTreeMap<PortRef, u8>,
+    /// Choose at random among the least loaded ports, by this seed.
+    pub scatter: Option<u64>,
+    /// Shift the order of ports from xbar to xbar.
+    pub port_shifting: bool,
+    /// updn, dnup, ftree: the xbars that are roots; found by the engine if not given.
+    pub roots: Option<Vec<u32>>,
+    /// updn, dnup: xbars' ids, which tell up from down between xbars of one rank; GUIDs if not given.
+    pub ids: BTreeMap<u32, u64>,
+    /// updn: let roots reach each other, down and up again, if no cycle comes of it.
+    pub connect_roots: bool,
+    /// ftree: the hosts that are compute nodes; all if not given.
+    pub compute_nodes: Option<BTreeSet<u32>>,
+    /// ftree: the hosts that are I/O nodes, which may be reached by some steps the wrong way.
+    pub io_nodes: BTreeSet<u32>,
+    /// ftree: most steps the wrong way to or from an I/O node.
+    pub max_reverse_hops: u8,
+    /// lash: the first layer, 0 to 15.
+    pub first_layer: u8,
+    /// Most layers, with those before the first one.
+    pub max_layers: u8,
+    /// Also frames to and from xbars' own addresses must be free of deadlock.
+    pub xbar_destinations: bool,
+    /// file: the tables to load.
+    pub file: Option<Tables>,
+}
+
+impl Settings {
+    /// Longest route that InfiniBand knows, in hops.
+    pub const MAX_HOPS: u8 = 64;
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            balance: Balance::Fabric,
+            max_hops: Self::MAX_HOPS,
+            previous: None,
+            reassign: false,
+            order_first: Vec::new(),
+            uncounted_ports: BTreeSet::new(),
+            port_order: BTreeMap::new(),
+            hop_weights: BTreeMap::new(),
+            scatter: None,
+            port_shifting: false,
+            roots: None,
+            ids: BTreeMap::new(),
+            connect_roots: false,
+            compute_nodes: None,
+            io_nodes: BTreeSet::new(),
+            max_reverse_hops: 0,
+            first_layer: 0,
+            max_layers: Layers::MAX,
+            xbar_destinations: false,
+            file: None,
+        }
+    }
+}
+
+/// An xbar or a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Node {
+    /// An xbar.
+    Xbar(u32),
+    /// A host.
+    Host(u32),
+}
