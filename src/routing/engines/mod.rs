@@ -8,7 +8,7 @@ pub mod dispersive;
 mod selection;
 mod settings;
 
-pub use selection::{NotRouted, Selection, Tried, select};
+pub use selection::{Answer, NotRouted, Selection, SourceSelection, Tried, answer, select};
 pub use settings::{Balance, Settings};
 
 use std::fmt;
