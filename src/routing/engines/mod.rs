@@ -5,6 +5,7 @@
 //! [`select`] tries several, and lets nothing out that is not proved.
 
 pub mod dispersive;
+mod file;
 mod selection;
 mod settings;
 
@@ -71,7 +72,7 @@ impl Engine {
     ///
     /// # Errors
     /// If the engine cannot serve this fabric, or not with these settings.
-    pub fn compute(self, _subnet: &Subnet, _settings: &Settings) -> Result<Routing, EngineError> {
+    pub fn compute(self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
         match self {
             Self::Minhop
             | Self::Updn
@@ -79,8 +80,8 @@ impl Engine {
             | Self::Ftree
             | Self::Lash
             | Self::Dor
-            | Self::File
             | Self::Dispersive => Err(EngineError::refuse(self, "it is not built yet")),
+            Self::File => file::compute(subnet, settings),
         }
     }
 }
