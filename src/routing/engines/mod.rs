@@ -5,11 +5,12 @@
 //! [`select`] tries several, and lets nothing out that is not proved.
 
 pub mod dispersive;
+mod opensm;
 mod selection;
 mod settings;
 
 pub use selection::{NotRouted, Selection, Tried, select};
-pub use settings::{Balance, Settings};
+pub use settings::{Balance, Node, Settings};
 
 use std::fmt;
 use std::str::FromStr;
@@ -71,7 +72,10 @@ impl Engine {
     ///
     /// # Errors
     /// If the engine cannot serve this fabric, or not with these settings.
-    pub fn compute(self, _subnet: &Subnet, _settings: &Settings) -> Result<Routing, EngineError> {
+    pub fn compute(self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+        if settings.balance == Balance::Opensm && opensm::serves(self) {
+            return opensm::compute(self, subnet, settings);
+        }
         match self {
             Self::Minhop
             | Self::Updn
