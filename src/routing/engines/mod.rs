@@ -9,7 +9,7 @@ mod opensm;
 mod selection;
 mod settings;
 
-pub use selection::{NotRouted, Selection, Tried, select};
+pub use selection::{Answer, NotRouted, Selection, SourceSelection, Tried, answer, select};
 pub use settings::{Balance, Node, Settings};
 
 use std::fmt;

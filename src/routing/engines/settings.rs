@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_proto::map::PortRef;
 
+use crate::routing::Options;
 use crate::routing::tables::{Layers, Tables};
 
 /// How equally short routes are chosen among.
@@ -62,6 +63,8 @@ pub struct Settings {
     pub xbar_destinations: bool,
     /// file: the tables to load.
     pub file: Option<Tables>,
+    /// dispersive: most routes to a destination.
+    pub passes: u8,
 }
 
 impl Settings {
@@ -93,6 +96,7 @@ impl Default for Settings {
             max_layers: Layers::MAX,
             xbar_destinations: false,
             file: None,
+            passes: Options::default().passes,
         }
     }
 }
