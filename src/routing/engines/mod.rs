@@ -4,6 +4,7 @@
 //! tables for a whole [`Subnet`], each in a module of its own behind [`Engine::compute`].
 //! [`select`] tries several, and lets nothing out that is not proved.
 
+mod balanced;
 pub mod dispersive;
 mod file;
 mod opensm;
