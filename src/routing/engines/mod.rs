@@ -6,11 +6,12 @@
 
 pub mod dispersive;
 mod file;
+mod opensm;
 mod selection;
 mod settings;
 
 pub use selection::{Answer, NotRouted, Selection, SourceSelection, Tried, answer, select};
-pub use settings::{Balance, Settings};
+pub use settings::{Balance, Node, Settings};
 
 use std::fmt;
 use std::str::FromStr;
@@ -73,6 +74,9 @@ impl Engine {
     /// # Errors
     /// If the engine cannot serve this fabric, or not with these settings.
     pub fn compute(self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+        if settings.balance == Balance::Opensm && opensm::serves(self) {
+            return opensm::compute(self, subnet, settings);
+        }
         match self {
             Self::Minhop
             | Self::Updn
