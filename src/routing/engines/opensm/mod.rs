@@ -38,11 +38,7 @@ pub(super) fn serves(engine: Engine) -> bool {
 ///
 /// # Errors
 /// If the engine finds no roots or no leaves, or previous tables are another fabric's.
-pub(super) fn compute(
-    engine: Engine,
-    subnet: &Subnet,
-    settings: &Settings,
-) -> Result<Routing, EngineError> {
+pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
     let refuse = |why: &str| Err(EngineError::refuse(engine, why));
     if let Some(previous) = &settings.previous
         && (previous.xbar_count() != subnet.topology.xbar_count()
