@@ -1,8 +1,10 @@
 //! `mapper route`: compute, prove and write tables.
 
 mod answer;
+mod compare;
 pub(super) mod judgement;
 mod options;
+mod quality;
 mod report;
 mod routes_dir;
 
@@ -14,10 +16,11 @@ use mapper_proto::map::Fabric;
 
 use super::fabric_argument::FabricArgument;
 use super::{CliError, Format, output};
-use crate::formats::{lfts, sls};
+use crate::formats::{lfts, plot_loads, sls};
 use crate::routing::engines::{self, Answer, Engine, NotRouted, Selection};
 use crate::routing::{Subnet, Tables};
 use answer::{changed_entries, proof_of};
+use compare::Comparison;
 use options::EngineOptions;
 pub(super) use options::{lmc_of, named};
 use report::Report;
@@ -34,8 +37,21 @@ pub struct Args {
     #[arg(value_name = "TOPOLOGY")]
     fabric: FabricArgument,
     /// The engines to try, in this order; minhop comes last unless --no-fallback is given.
-    #[arg(short, long, required = true, value_delimiter = ',', value_name = "NAME[,NAME..]")]
+    #[arg(
+        short,
+        long,
+        required_unless_present = "compare",
+        value_delimiter = ',',
+        value_name = "NAME[,NAME..]"
+    )]
     engine: Vec<Engine>,
+    /// Compute, prove and measure by each of these engines, print one table, and write nothing.
+    #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME..]",
+          conflicts_with_all = ["engine", "lfts", "sls", "routes_dir", "plot"])]
+    compare: Vec<Engine>,
+    /// Draw how many routes cross each channel, as SVG.
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
     /// Let no engine serve but those of --engine.
     #[arg(long)]
     no_fallback: bool,
@@ -100,6 +116,9 @@ pub(super) fn on_threads<T: Send>(
 }
 
 fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
+    if !args.compare.is_empty() {
+        return args.compare(format);
+    }
     let started = Instant::now();
     let mut engines = args.engine.clone();
     if !args.no_fallback && !engines.contains(&Engine::Minhop) {
@@ -130,6 +149,10 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     report.proof = proof;
     report.changed_entries = changed(&answer, &subnet, settings.previous.as_ref());
     report.quality = answer::quality(&answer, &subnet, &settings);
+    if let (Some(path), Some(quality)) = (&args.plot, &report.quality.0) {
+        let title = format!("{}: routes by {}", args.fabric, report.engine());
+        output::write_file(path, &plot_loads(&subnet.topology, &quality.loads, &title))?;
+    }
     report.notes = notes;
     report.written = args.written();
     report.total_ms = started.elapsed().as_secs_f64() * 1e3;
@@ -156,6 +179,19 @@ fn why_refused(refused: &NotRouted, subnet: &Subnet, fabric: &Fabric) -> CliErro
 }
 
 impl Args {
+    /// What each engine would make of the fabric, side by side.
+    fn compare(&self, format: Format) -> Result<ExitCode, CliError> {
+        let fabric = self.fabric.load()?;
+        let subnet = Subnet::new(&fabric, self.options.lmc(&fabric))?;
+        let (settings, notes) = self.options.settings(&fabric, &subnet)?;
+        let comparison = Comparison::of(&fabric, &subnet, &self.compare, &settings, notes);
+        output::print(&match format {
+            Format::Text => comparison.text(),
+            Format::Json => format!("{}\n", comparison.json()),
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+
     /// An error if something is wanted that source routes cannot give.
     fn refuse_tables(&self) -> Result<(), CliError> {
         let wanted = [
@@ -207,7 +243,12 @@ impl Args {
     /// What was written, and where.
     fn written(&self) -> Vec<(&'static str, String)> {
         let show = |path: &Option<PathBuf>| path.as_deref().map(|path: &Path| path.display().to_string());
-        let all = [("lfts", &self.lfts), ("sls", &self.sls), ("routes_dir", &self.routes_dir)];
+        let all = [
+            ("lfts", &self.lfts),
+            ("sls", &self.sls),
+            ("routes_dir", &self.routes_dir),
+            ("plot", &self.plot),
+        ];
         all.into_iter().filter_map(|(what, path)| Some((what, show(path)?))).collect()
     }
 }

@@ -31,6 +31,7 @@ mod ibnetdiscover;
 mod svg;
 
 pub(crate) use draft::identity;
+pub(crate) use svg::plot_loads;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -53,6 +53,11 @@ impl Report {
         }
     }
 
+    /// The engine that served.
+    pub(super) fn engine(&self) -> Engine {
+        self.engine
+    }
+
     pub(super) fn json(&self) -> Value {
         let tried: Vec<Value> = (self.tried.iter())
             .map(|tried| json!({ "engine": tried.engine.name(), "why_not": tried.why_not }))
