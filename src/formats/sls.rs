@@ -261,7 +261,9 @@ impl<'a> Reader<'a> {
             ));
         }
         if without > 0 {
-            notes.push(format!("{without} pairs of a host and an address have no line, and travel at level 0"));
+            notes.push(format!(
+                "{without} pairs of a host and an address have no line, and travel at level 0"
+            ));
         }
         Loaded { levels: self.levels, notes }
     }
@@ -341,7 +343,10 @@ mod tests {
             ("0x1 0x2 16", ":1: `0x1 0x2 16`: expected"),
             ("\n0x1 0x2 1 1", ":2: `0x1 0x2 1 1`: expected"),
             ("1 2 1", ":1: `1 2 1`: expected"),
-            ("0x1 0x2 1\n0x1 0x2 2", ":2: hosts 02:00:00:00:00:01 and 02:00:00:00:00:02 have level 1 in a line"),
+            (
+                "0x1 0x2 1\n0x1 0x2 2",
+                ":2: hosts 02:00:00:00:00:01 and 02:00:00:00:00:02 have level 1 in a line",
+            ),
         ] {
             let error = load(text, &ring).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");

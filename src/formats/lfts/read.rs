@@ -129,8 +129,16 @@ struct Parsed {
 
 enum Event {
     /// A table begins: an xbar's, or one that the fabric does not have.
-    Header { line: usize, xbar: Option<u32> },
-    Row { line: usize, slot: u32, port: u32, found: Found },
+    Header {
+        line: usize,
+        xbar: Option<u32>,
+    },
+    Row {
+        line: usize,
+        slot: u32,
+        port: u32,
+        found: Found,
+    },
 }
 
 fn parse(block: &Block, known: &Known) -> Parsed {
@@ -184,7 +192,8 @@ fn parse_line(line: usize, text: &[u8], known: &Known) -> Result<Option<Event>, 
 fn row(line: usize, text: &[u8], known: &Known) -> Result<Event, String> {
     let expected = || format!("{}: expected `0x`, a LID, a blank and a port number", quoted(text));
     let (lid, rest) = hex(text).ok_or_else(expected)?;
-    let (port, rest) = rest.strip_prefix(b" ").and_then(|rest| decimal(rest.trim_ascii_start())).ok_or_else(expected)?;
+    let (port, rest) =
+        rest.strip_prefix(b" ").and_then(|rest| decimal(rest.trim_ascii_start())).ok_or_else(expected)?;
     if !rest.is_empty() && !rest[0].is_ascii_whitespace() {
         return Err(expected());
     }
@@ -254,7 +263,8 @@ impl Reader<'_> {
         };
         self.current = Current::Xbar(xbar);
         if std::mem::replace(&mut self.seen[xbar as usize], true) {
-            (0..self.tables.slot_count() as u32).for_each(|slot| self.tables.set_port(xbar, slot, Tables::NONE));
+            (0..self.tables.slot_count() as u32)
+                .for_each(|slot| self.tables.set_port(xbar, slot, Tables::NONE));
         }
     }
 
@@ -263,12 +273,18 @@ impl Reader<'_> {
             Current::Xbar(xbar) => xbar,
             Current::Unknown => return Ok(()),
             Current::Before => {
-                return Err(Malformed::at(line, "a row before any table; expected `Unicast lids .. guid 0x..`"));
+                return Err(Malformed::at(
+                    line,
+                    "a row before any table; expected `Unicast lids .. guid 0x..`",
+                ));
             }
         };
         let port = self.numbers.read(xbar, number).map_err(|last| {
             let name = &self.fabric.xbars[xbar as usize].name;
-            Malformed::at(line, format!("xbar `{name}` has no port {number}; expected a port from 0 to {last}"))
+            Malformed::at(
+                line,
+                format!("xbar `{name}` has no port {number}; expected a port from 0 to {last}"),
+            )
         })?;
         if slot == NO_SLOT {
             self.notes.unknown_lids.add(line);
@@ -332,7 +348,10 @@ impl Notes {
             (&self.unknown_xbars, "tables of switches that the fabric does not have are passed over"),
             (&self.unknown_lids, "rows to LIDs that the fabric does not have are passed over"),
             (&self.moved, "rows are moved to the LID that their port GUID has in the fabric"),
-            (&self.unknown_guids, "rows have a port GUID that the fabric does not have, and count by their LID"),
+            (
+                &self.unknown_guids,
+                "rows have a port GUID that the fabric does not have, and count by their LID",
+            ),
             (&self.own, "rows lead a switch's own LID out of a port; they are passed over"),
         ];
         let text = |(count, what): (&Count, &str)| {

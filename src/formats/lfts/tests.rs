@@ -182,7 +182,10 @@ fn broken_files_are_refused_with_their_line() {
         ("0xg 001", ":2: `0xg 001`: expected"),
         ("0x0001 001\n0x0002 004", ":3: xbar `xbar1` has no port 4; expected a port from 0 to 3"),
         ("0x0001 4000000000", ":2: `0x0001 4000000000`: expected"),
-        ("0x0001 001 # Switch portguid 12: 'x'", ":2: `0x0001 001 # Switch portguid 12: 'x'`: expected `portguid"),
+        (
+            "0x0001 001 # Switch portguid 12: 'x'",
+            ":2: `0x0001 001 # Switch portguid 12: 'x'`: expected `portguid",
+        ),
         ("Unicast lids [0-6] of switch", ":2: `Unicast lids [0-6] of switch` names no switch"),
         ("Multicast mlids [..]", ":2: a dump of multicast tables"),
         ("{\"schema\": 1}", ":2: `{\"schema\": 1}` is no line of a table"),

@@ -4,7 +4,9 @@
 //! tables for a whole [`Subnet`], each in a module of its own behind [`Engine::compute`].
 //! [`select`] tries several, and lets nothing out that is not proved.
 
+mod balanced;
 pub mod dispersive;
+mod file;
 mod opensm;
 mod selection;
 mod settings;
@@ -84,8 +86,8 @@ impl Engine {
             | Self::Ftree
             | Self::Lash
             | Self::Dor
-            | Self::File
             | Self::Dispersive => Err(EngineError::refuse(self, "it is not built yet")),
+            Self::File => file::compute(subnet, settings),
         }
     }
 }

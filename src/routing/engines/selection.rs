@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::dispersive::{AllHosts, SourceProof};
 use super::{Engine, Routing, Settings};
 use crate::routing::proof::{ProofRules, TablesProof, prove_tables};
-use crate::routing::{Options, Subnet};
+use crate::routing::{Options, Quality, Subnet};
 
 /// An engine that was tried and did not serve.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +57,8 @@ pub struct SourceSelection<'a> {
     pub routes: AllHosts<'a>,
     /// What was proved of that. It holds, unless the caller asked for unproved routes.
     pub proof: SourceProof,
+    /// How good it is.
+    pub quality: Quality,
     /// How long the engine took for all hosts, in milliseconds.
     pub compute_ms: f64,
 }
@@ -153,12 +155,13 @@ fn source_routes<'a>(
     let max_hops = settings.max_hops.min(Options::MAX_HOPS);
     let options = Options { passes: settings.passes, max_hops };
     let routes = AllHosts::new(&subnet.topology, options, false);
-    let (proof, computing) = routes.prove().map_err(|error| error.to_string())?;
+    let measured = routes.prove_and_measure(settings.seed);
+    let (proof, quality, computing) = measured.map_err(|error| error.to_string())?;
     if !unproved && !proof.holds() {
         return Err(proof.summary());
     }
     let compute_ms = computing.as_secs_f64() * 1e3;
-    Ok(SourceSelection { engine: Engine::Dispersive, tried: Vec::new(), routes, proof, compute_ms })
+    Ok(SourceSelection { engine: Engine::Dispersive, tried: Vec::new(), routes, proof, quality, compute_ms })
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 
 use crate::routing::proof::{Cycle, UnionProof, Violation, prove_host};
+use crate::routing::quality::{Quality, SourceCensus, SourceSamples};
 use crate::routing::{Attachment, HostRoutes, Options, Orientation, RoutingError, Topology};
 
 /// The source routes of all hosts of a fabric, as their agents would compute them.
@@ -114,7 +115,7 @@ impl<'a> AllHosts<'a> {
     }
 
     /// Shows blocks of hosts' routes, by rising host, and how long each took to compute.
-    pub(super) fn for_each_block<E: From<RoutingError>>(
+    fn for_each_block<E: From<RoutingError>>(
         &self,
         mut visit: impl FnMut(&[HostRoutes], Duration) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -132,6 +133,26 @@ impl<'a> AllHosts<'a> {
             visit(&tables, started.elapsed())?;
         }
         Ok(())
+    }
+
+    /// Does what [`Self::prove`] does and measures the routes in the same go. Whatever is random comes from
+    /// `seed`.
+    ///
+    /// # Errors
+    /// As [`HostRoutes::compute`].
+    pub fn prove_and_measure(&self, seed: u64) -> Result<(SourceProof, Quality, Duration), RoutingError> {
+        let mut prover = Prover::new(self);
+        let mut census = SourceCensus::new(self.topology);
+        let mut samples = SourceSamples::new(self.topology, seed);
+        let mut computing = Duration::ZERO;
+        self.for_each_block(|tables, took| {
+            computing += took;
+            prover.add(tables);
+            census.add_tables(self.topology, tables);
+            tables.iter().for_each(|table| samples.add(table));
+            Ok::<_, RoutingError>(())
+        })?;
+        Ok((prover.finish(), samples.finish(census), computing))
     }
 
     /// Proves the routes of each host by itself, and searches the dependencies of all together for a
@@ -152,19 +173,19 @@ impl<'a> AllHosts<'a> {
 }
 
 /// Proves blocks of tables, and all together.
-pub(super) struct Prover<'a> {
+struct Prover<'a> {
     routes: &'a AllHosts<'a>,
     union: UnionProof<'a>,
     proof: SourceProof,
 }
 
 impl<'a> Prover<'a> {
-    pub(super) fn new(routes: &'a AllHosts<'a>) -> Self {
+    fn new(routes: &'a AllHosts<'a>) -> Self {
         let proof = SourceProof { reachable: true, loop_free: true, ..SourceProof::default() };
         Self { routes, union: UnionProof::new(routes.topology), proof }
     }
 
-    pub(super) fn add(&mut self, tables: &[HostRoutes]) {
+    fn add(&mut self, tables: &[HostRoutes]) {
         let topology = self.routes.topology;
         let proofs: Vec<_> =
             tables.par_iter().map(|table| prove_host(topology, &self.routes.orientation, table)).collect();
@@ -194,7 +215,7 @@ impl<'a> Prover<'a> {
         }
     }
 
-    pub(super) fn finish(mut self) -> SourceProof {
+    fn finish(mut self) -> SourceProof {
         self.proof.cycle = self.union.prove_acyclic().err();
         self.proof.deadlock_free = self.proof.cycle.is_none();
         self.proof.dependencies = self.union.dependency_count();
