@@ -222,7 +222,8 @@ impl Line<'_> {
     }
 
     fn node(&mut self) -> Result<Node, Problem> {
-        let guid = self.words.next().and_then(guid).ok_or(Problem::Expected("a GUID, as in 0x2c90200001234"))?;
+        let guid =
+            self.words.next().and_then(guid).ok_or(Problem::Expected("a GUID, as in 0x2c90200001234"))?;
         self.nodes.get(&guid).copied().ok_or(Problem::NoNode)
     }
 
@@ -249,7 +250,9 @@ impl Line<'_> {
 /// A number as C reads it, but for octal ones.
 fn number(word: &str) -> Option<u64> {
     match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
-        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) => u64::from_str_radix(digits, 16).ok(),
+        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            u64::from_str_radix(digits, 16).ok()
+        }
         None if word.bytes().all(|byte| byte.is_ascii_digit()) => word.parse().ok(),
         _ => None,
     }
@@ -306,7 +309,8 @@ struct Count {
 impl Count {
     fn add(&mut self, number: usize, line: &str, problem: &Problem) {
         if self.lines == 0 {
-            self.first = format!("line {number} (`{}`): {}", quoted(line.trim().as_bytes()), problem.describe());
+            self.first =
+                format!("line {number} (`{}`): {}", quoted(line.trim().as_bytes()), problem.describe());
         }
         self.lines += 1;
     }

@@ -158,7 +158,9 @@ impl Reader<'_> {
                 self.current = Some(known.unwrap_or(Current::Unknown));
             }
             Line::Row { line, lid, hops, guid } => match self.current {
-                None => return Err(Malformed::at(line, "a row before any switch; expected `Switch: guid 0x..`")),
+                None => {
+                    return Err(Malformed::at(line, "a row before any switch; expected `Switch: guid 0x..`"));
+                }
                 Some(Current::Unknown) => {}
                 Some(Current::Known(xbar)) => self.row(line, xbar, self.destination(lid, guid), &hops)?,
             },
@@ -241,7 +243,8 @@ mod tests {
     fn rows_look_as_opensm_has_them() {
         let subnet = subnet();
         let mut text = Vec::new();
-        write(&mut text, &subnet, &hop_matrix(Engine::Minhop, &subnet, &Settings::default()).unwrap()).unwrap();
+        write(&mut text, &subnet, &hop_matrix(Engine::Minhop, &subnet, &Settings::default()).unwrap())
+            .unwrap();
         let text = String::from_utf8(text).unwrap();
         let first: Vec<&str> = text.lines().take(3).collect();
         assert_eq!(first[0], "Switch: guid 0x0200000000000001");
@@ -262,7 +265,8 @@ mod tests {
             let error = read_text(&text, &subnet).unwrap_err().to_string();
             assert!(error.contains(problem), "{error}");
         }
-        let loaded = read_text(&format!("{switch}0x0001: 01 01\nSwitch: guid 0x5\n0x0009: 01\n"), &subnet).unwrap();
+        let loaded =
+            read_text(&format!("{switch}0x0001: 01 01\nSwitch: guid 0x5\n0x0009: 01\n"), &subnet).unwrap();
         assert_eq!(loaded.notes.len(), 2);
     }
 }

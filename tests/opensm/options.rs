@@ -87,7 +87,12 @@ const GRID: &str = "mesh:x=4,y=3,hosts=2,ports=12";
 #[test]
 fn roots_by_name() {
     compare(Engine::Updn, "hypercube:d=3,hosts=2", roots(&[5]), &More::default());
-    compare(Engine::Updn, "random:xbars=14,ports=12,hosts=40,links=26,seed=5", roots(&[3, 9]), &More::default());
+    compare(
+        Engine::Updn,
+        "random:xbars=14,ports=12,hosts=40,links=26,seed=5",
+        roots(&[3, 9]),
+        &More::default(),
+    );
 }
 
 #[test]
@@ -158,7 +163,9 @@ fn ports_that_do_not_count_and_weights() {
             File {
                 option: "-w",
                 text: format!("{first:#x} 7 3\n{second:#x} 6 2\n"),
-                set: |settings, path, subnet| settings.hop_weights = all(guid_files::hop_weights(path, subnet)),
+                set: |settings, path, subnet| {
+                    settings.hop_weights = all(guid_files::hop_weights(path, subnet))
+                },
             },
         ]
     };

@@ -47,7 +47,8 @@ fn assert_proved(simulation: &Simulation, subnet: &Subnet, selection: &Selection
     let mut levels = String::new();
     for &from in &hosts {
         for &to in hosts.iter().filter(|&&to| to != from) {
-            let (Some(source), Some(destination)) = (subnet.xbar_of_host(from), subnet.xbar_of_host(to)) else {
+            let (Some(source), Some(destination)) = (subnet.xbar_of_host(from), subnet.xbar_of_host(to))
+            else {
                 continue;
             };
             let level = selection.routing.layers.service_level(source, destination);

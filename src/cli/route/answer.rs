@@ -28,6 +28,11 @@ pub(super) fn changed_entries(subnet: &Subnet, tables: &Tables, previous: &Table
 }
 
 /// How good it is.
-pub(super) fn quality(_answer: &Answer<'_>, _subnet: &Subnet, _settings: &Settings) -> QualityReport {
-    QualityReport
+pub(super) fn quality(answer: &Answer<'_>, subnet: &Subnet, settings: &Settings) -> QualityReport {
+    match answer {
+        Answer::Tables(selection) => {
+            QualityReport::of_tables(subnet, &selection.routing.tables, settings.seed)
+        }
+        Answer::SourceRoutes(selection) => QualityReport(Some(selection.quality.clone())),
+    }
 }

@@ -7,7 +7,7 @@ use mapper_proto::map::{Fabric, PortRef};
 use serde_json::{Value, json};
 
 use crate::routing::engines::dispersive::SourceProof;
-use crate::routing::{Cycle, Subnet, Tables, TablesProof, Violation};
+use crate::routing::{Cycle, Quality, Subnet, TableRoutes, Tables, TablesProof, Violation};
 
 /// What was proved, with the names of the fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -101,21 +101,41 @@ impl ProofReport {
 
 /// How good routes are; nothing if it was not measured.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(in crate::cli) struct QualityReport;
+pub(in crate::cli) struct QualityReport(pub(in crate::cli) Option<Quality>);
 
 impl QualityReport {
     /// Of tables.
-    pub(in crate::cli) fn of_tables(_subnet: &Subnet, _tables: &Tables, _seed: u64) -> Self {
-        Self
+    pub(in crate::cli) fn of_tables(subnet: &Subnet, tables: &Tables, seed: u64) -> Self {
+        Self(Some(Quality::measure(&TableRoutes::new(subnet, tables), seed)))
     }
 
     pub(in crate::cli) fn json(&self) -> Value {
-        Value::Null
+        let Some(quality) = &self.0 else { return Value::Null };
+        json!({
+            "edge_forwarding_index": quality.edge_forwarding_index,
+            "effective_bisection": quality.effective_bisection,
+            "effective_bisection_error": quality.effective_bisection_error,
+            "congestion_a2a": quality.congestion_a2a,
+            "congestion_random_permutation": quality.congestion_random_permutation,
+            "congestion_shift": quality.congestion_shift,
+            "samples": quality.samples,
+            "shifts": quality.shifts,
+            "unroutable": quality.unroutable,
+        })
     }
 
     /// Lines for a person.
     pub(in crate::cli) fn text(&self) -> String {
-        String::new()
+        let Some(quality) = &self.0 else { return String::new() };
+        format!(
+            "quality    edge forwarding index {:.0}, effective bisection {:.3}\n\
+             congestion all-to-all {}, random permutation {:.2}, shift {}\n",
+            quality.edge_forwarding_index,
+            quality.effective_bisection,
+            quality.congestion_a2a,
+            quality.congestion_random_permutation,
+            quality.congestion_shift,
+        )
     }
 }
 

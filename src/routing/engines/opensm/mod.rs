@@ -41,11 +41,7 @@ pub(super) fn serves(engine: Engine, settings: &Settings) -> bool {
 ///
 /// # Errors
 /// If the engine finds no roots or no leaves, or previous tables or hops are another fabric's.
-pub(super) fn compute(
-    engine: Engine,
-    subnet: &Subnet,
-    settings: &Settings,
-) -> Result<Routing, EngineError> {
+pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
     let refuse = |why: &str| Err(EngineError::refuse(engine, why));
     if let Some(previous) = &settings.previous
         && (previous.xbar_count() != subnet.topology.xbar_count()
@@ -77,11 +73,7 @@ pub(super) fn compute(
 ///
 /// # Errors
 /// As the engine.
-pub fn hop_matrix(
-    engine: Engine,
-    subnet: &Subnet,
-    settings: &Settings,
-) -> Result<HopMatrix, EngineError> {
+pub fn hop_matrix(engine: Engine, subnet: &Subnet, settings: &Settings) -> Result<HopMatrix, EngineError> {
     with_search(engine, subnet, settings, |search| HopMatrix::of(search))
 }
 
