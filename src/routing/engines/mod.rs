@@ -11,6 +11,7 @@ mod opensm;
 mod selection;
 mod settings;
 
+pub use opensm::{HopMatrix, hop_matrix};
 pub use selection::{Answer, NotRouted, Selection, SourceSelection, Tried, answer, select};
 pub use settings::{Balance, Node, Settings};
 
@@ -75,7 +76,7 @@ impl Engine {
     /// # Errors
     /// If the engine cannot serve this fabric, or not with these settings.
     pub fn compute(self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
-        if settings.balance == Balance::Opensm && opensm::serves(self) {
+        if opensm::serves(self, settings) {
             return opensm::compute(self, subnet, settings);
         }
         match self {
