@@ -7,6 +7,7 @@
 mod balanced;
 pub mod dispersive;
 mod file;
+pub mod ftree;
 mod opensm;
 mod selection;
 mod settings;
@@ -80,13 +81,10 @@ impl Engine {
             return opensm::compute(self, subnet, settings);
         }
         match self {
-            Self::Minhop
-            | Self::Updn
-            | Self::Dnup
-            | Self::Ftree
-            | Self::Lash
-            | Self::Dor
-            | Self::Dispersive => Err(EngineError::refuse(self, "it is not built yet")),
+            Self::Ftree => ftree::compute(subnet, settings),
+            Self::Minhop | Self::Updn | Self::Dnup | Self::Lash | Self::Dor | Self::Dispersive => {
+                Err(EngineError::refuse(self, "it is not built yet"))
+            }
             Self::File => file::compute(subnet, settings),
         }
     }
