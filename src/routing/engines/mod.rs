@@ -72,8 +72,11 @@ impl Engine {
     ///
     /// # Errors
     /// If the engine cannot serve this fabric, or not with these settings.
-    pub fn compute(self, _subnet: &Subnet, _settings: &Settings) -> Result<Routing, EngineError> {
+    pub fn compute(self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
         match self {
+            Self::Minhop | Self::Updn | Self::Dnup | Self::Dor if settings.balance == Balance::Fabric => {
+                balanced::compute(self, subnet, settings)
+            }
             Self::Minhop
             | Self::Updn
             | Self::Dnup
