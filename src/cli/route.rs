@@ -15,7 +15,7 @@ use mapper_proto::map::Fabric;
 use super::fabric_argument::FabricArgument;
 use super::{CliError, Format, output};
 use crate::formats::{lfts, sls};
-use crate::routing::engines::{self, Answer, Engine, NotRouted, Selection};
+use crate::routing::engines::{self, Answer, Engine, NotRouted, Selection, Tried};
 use crate::routing::{Subnet, Tables};
 use answer::{changed_entries, proof_of};
 use options::EngineOptions;
@@ -126,7 +126,7 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
             }
         }
     }
-    let mut report = Report::of(&answer, &subnet);
+    let mut report = Report::of(&answer, &subnet, &fabric);
     report.proof = proof;
     report.changed_entries = changed(&answer, &subnet, settings.previous.as_ref());
     report.quality = answer::quality(&answer, &subnet, &settings);
@@ -151,8 +151,9 @@ fn changed(answer: &Answer<'_>, subnet: &Subnet, previous: Option<&Tables>) -> O
 
 /// Why no engine serves, and for proofs that fail the pair or the circle.
 fn why_refused(refused: &NotRouted, subnet: &Subnet, fabric: &Fabric) -> CliError {
-    let _ = (subnet, fabric);
-    refused.to_string().into()
+    let each = |tried: &Tried| format!("{}: {}", tried.engine, answer::why_not(tried, subnet, fabric));
+    let all: Vec<String> = refused.tried.iter().map(each).collect();
+    format!("no engine serves this fabric: {}", all.join("; ")).into()
 }
 
 impl Args {
