@@ -6,6 +6,7 @@ use mapper_proto::Mac;
 use mapper_proto::map::{Fabric, PortRef};
 use serde_json::{Value, json};
 
+use super::quality;
 use crate::routing::engines::dispersive::SourceProof;
 use crate::routing::{Cycle, Quality, Subnet, TableRoutes, Tables, TablesProof, Violation};
 
@@ -110,32 +111,12 @@ impl QualityReport {
     }
 
     pub(in crate::cli) fn json(&self) -> Value {
-        let Some(quality) = &self.0 else { return Value::Null };
-        json!({
-            "edge_forwarding_index": quality.edge_forwarding_index,
-            "effective_bisection": quality.effective_bisection,
-            "effective_bisection_error": quality.effective_bisection_error,
-            "congestion_a2a": quality.congestion_a2a,
-            "congestion_random_permutation": quality.congestion_random_permutation,
-            "congestion_shift": quality.congestion_shift,
-            "samples": quality.samples,
-            "shifts": quality.shifts,
-            "unroutable": quality.unroutable,
-        })
+        self.0.as_ref().map_or(Value::Null, quality::json)
     }
 
     /// Lines for a person.
     pub(in crate::cli) fn text(&self) -> String {
-        let Some(quality) = &self.0 else { return String::new() };
-        format!(
-            "quality    edge forwarding index {:.0}, effective bisection {:.3}\n\
-             congestion all-to-all {}, random permutation {:.2}, shift {}\n",
-            quality.edge_forwarding_index,
-            quality.effective_bisection,
-            quality.congestion_a2a,
-            quality.congestion_random_permutation,
-            quality.congestion_shift,
-        )
+        self.0.as_ref().map(quality::text).unwrap_or_default()
     }
 }
 

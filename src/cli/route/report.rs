@@ -56,6 +56,11 @@ impl Report {
         }
     }
 
+    /// The engine that served.
+    pub(super) fn engine(&self) -> Engine {
+        self.engine
+    }
+
     pub(super) fn json(&self) -> Value {
         let tried: Vec<Value> = (self.tried.iter())
             .map(|(engine, why_not)| json!({ "engine": engine.name(), "why_not": why_not }))
