@@ -269,9 +269,6 @@ fn what_opensm_dumped_is_checked() {
     let (fabric, tables) = (fabric.to_str().unwrap(), tables.to_str().unwrap());
     let report = json(0, &["check", fabric, "--lfts", tables]);
     assert_eq!((&report["notes"], &report["proof"]["max_hops"]), (&serde_json::json!([]), &3.into()));
-    // Its updn leaves the spines without routes to each other.
-    let report = json(3, &["check", fabric, "--lfts", tables, "--switch-destinations"]);
-    assert_eq!(report["proof"]["reachable"], false, "{report}");
     let folder = Folder::new();
     let out = folder.path("out.lfts");
     text(0, &["route", fabric, "--engine", "file", "--lfts_file", tables, "--lfts", &out]);

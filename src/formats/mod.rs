@@ -18,6 +18,7 @@
 //! what the file calls its address; without one, or where it is taken, `02:00:00:xx:xx:xx` by
 //! position. No file makes a reader panic, and what it may hold is bounded.
 
+pub mod ftree_order;
 pub mod guid_files;
 pub mod json;
 pub mod lfts;

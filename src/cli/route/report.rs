@@ -2,16 +2,19 @@
 
 use std::fmt::Write as _;
 
+use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 
+use super::answer::why_not;
 use super::judgement::{ProofReport, QualityReport, plural};
 use crate::routing::Subnet;
-use crate::routing::engines::{Answer, Engine, Tried};
+use crate::routing::engines::{Answer, Engine};
 
 /// What `mapper route` says.
 pub(super) struct Report {
     engine: Engine,
-    tried: Vec<Tried>,
+    /// Those that were tried before it, and why each did not serve.
+    tried: Vec<(Engine, String)>,
     xbars: usize,
     hosts: usize,
     compute_ms: f64,
@@ -29,7 +32,7 @@ pub(super) struct Report {
 
 impl Report {
     /// What follows from an answer alone.
-    pub(super) fn of(answer: &Answer<'_>, subnet: &Subnet) -> Self {
+    pub(super) fn of(answer: &Answer<'_>, subnet: &Subnet, fabric: &Fabric) -> Self {
         let (engine, tried, compute_ms, layers) = match answer {
             Answer::Tables(selection) => {
                 (selection.engine, &selection.tried, selection.compute_ms, selection.routing.layers.count)
@@ -38,7 +41,7 @@ impl Report {
         };
         Self {
             engine,
-            tried: tried.clone(),
+            tried: tried.iter().map(|tried| (tried.engine, why_not(tried, subnet, fabric))).collect(),
             xbars: subnet.topology.xbar_count(),
             hosts: subnet.topology.host_count(),
             compute_ms,
@@ -60,7 +63,7 @@ impl Report {
 
     pub(super) fn json(&self) -> Value {
         let tried: Vec<Value> = (self.tried.iter())
-            .map(|tried| json!({ "engine": tried.engine.name(), "why_not": tried.why_not }))
+            .map(|(engine, why_not)| json!({ "engine": engine.name(), "why_not": why_not }))
             .collect();
         let written: serde_json::Map<String, Value> =
             self.written.iter().map(|(what, path)| ((*what).to_owned(), json!(path))).collect();
@@ -92,8 +95,8 @@ impl Report {
             plural(self.layers.into(), "layer"),
         );
         // Writing to a string cannot fail.
-        for Tried { engine, why_not } in &self.tried {
-            let _infallible = writeln!(text, "not {engine:<6} {why_not}");
+        for (engine, why_not) in &self.tried {
+            let _infallible = writeln!(text, "not {:<6} {why_not}", engine.name());
         }
         text += &self.proof.text();
         text += &self.quality.text();
