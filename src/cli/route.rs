@@ -1,6 +1,7 @@
 //! `mapper route`: compute, prove and write tables.
 
 mod answer;
+mod cache;
 mod compare;
 pub(super) mod judgement;
 mod options;
@@ -20,6 +21,7 @@ use crate::formats::{lfts, plot_loads, sls};
 use crate::routing::engines::{self, Answer, Engine, NotRouted, Selection};
 use crate::routing::{Subnet, Tables};
 use answer::{changed_entries, proof_of};
+use cache::{CacheUse, Request};
 use compare::Comparison;
 use options::EngineOptions;
 pub(super) use options::{lmc_of, named};
@@ -47,8 +49,12 @@ pub struct Args {
     engine: Vec<Engine>,
     /// Compute, prove and measure by each of these engines, print one table, and write nothing.
     #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME..]",
-          conflicts_with_all = ["engine", "lfts", "sls", "routes_dir", "plot"])]
+          conflicts_with_all = ["engine", "lfts", "sls", "routes_dir", "plot", "cache"])]
     compare: Vec<Engine>,
+    /// Keep fabric and tables in this file. If only hosts or whole leaves are gone since, or are back, the
+    /// tables stay as they are and nothing is computed.
+    #[arg(long, alias = "ucast-cache", value_name = "FILE")]
+    cache: Option<PathBuf>,
     /// Draw how many routes cross each channel, as SVG.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -130,8 +136,20 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     let fabric = args.fabric.load()?;
     let subnet = Subnet::new(&fabric, args.options.lmc(&fabric))?;
     let (settings, mut notes) = args.options.settings(&fabric, &subnet)?;
-    let answer = engines::answer(&subnet, &engines, &settings, args.unproved)
-        .map_err(|refused| why_refused(&refused, &subnet, &fabric))?;
+    let request = Request { fabric: &fabric, subnet: &subnet, engines: &engines, settings: &settings };
+    let cached = args.cache.as_ref().map(|path| request.from_cache(path, args.unproved));
+    let (answer, cache) = match cached {
+        Some(Ok(answer)) => (answer, Some(CacheUse::Used)),
+        unused => {
+            let answer = engines::answer(&subnet, &engines, &settings, args.unproved)
+                .map_err(|refused| why_refused(&refused, &subnet, &fabric))?;
+            (answer, unused.and_then(Result::err).map(|why_not| CacheUse::Unused { why_not }))
+        }
+    };
+    // What is reused is in the file as it should be: the nodes that are gone are to come back.
+    if let (Some(path), Some(CacheUse::Unused { .. })) = (&args.cache, &cache) {
+        request.write_cache(path, &answer)?;
+    }
     let proof = proof_of(&answer, &subnet, &fabric);
     match &answer {
         Answer::Tables(selection) => {
@@ -153,6 +171,7 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
         let title = format!("{}: routes by {}", args.fabric, report.engine());
         output::write_file(path, &plot_loads(&subnet.topology, &quality.loads, &title))?;
     }
+    report.cache = cache;
     report.notes = notes;
     report.written = args.written();
     report.total_ms = started.elapsed().as_secs_f64() * 1e3;

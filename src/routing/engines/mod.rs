@@ -10,7 +10,7 @@ mod selection;
 mod settings;
 
 pub use selection::{Answer, NotRouted, Selection, SourceSelection, Tried, answer, select};
-pub use settings::{Balance, Settings};
+pub use settings::{Balance, Node, Settings};
 
 use std::fmt;
 use std::str::FromStr;
