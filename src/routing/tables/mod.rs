@@ -24,6 +24,11 @@ impl Tables {
         Self { xbars, ports: vec![Self::NONE; xbars * slots] }
     }
 
+    /// Tables from all ports, slot by slot, by xbar within.
+    pub(crate) fn from_ports(xbars: usize, ports: Vec<u8>) -> Self {
+        Self { xbars, ports }
+    }
+
     /// How many xbars have a table.
     pub fn xbar_count(&self) -> usize {
         self.xbars
