@@ -33,6 +33,7 @@ pub(super) fn lines(engines: &[Engine], settings: &Settings) -> Vec<Line> {
         uncounted_ports,
         port_order,
         hop_weights,
+        hops,
         scatter,
         port_shifting,
         roots,
@@ -55,7 +56,7 @@ pub(super) fn lines(engines: &[Engine], settings: &Settings) -> Vec<Line> {
         format!("hops {max_hops}, reverse {max_reverse_hops}, layers {first_layer} to {max_layers}"),
         format!("xbars {xbar_destinations}, connect roots {connect_roots}, passes {passes}"),
         format!("reassign {reassign}, roots {}, compute nodes {}", roots.is_some(), compute_nodes.is_some()),
-        format!("file {}", file.is_some()),
+        format!("file {}", file.is_some() || hops.is_some()),
     ]
     .into_iter()
     .map(|text| Line { node: None, text })
@@ -104,6 +105,6 @@ pub(super) fn agree(held: &[Line], now: &[Line], same: &Correspondence) -> bool 
     // Sets are told by rising index, which differs between the fabrics.
     held.sort_by(|a, b| (key(a), &a.text).cmp(&(key(b), &b.text)));
     now.sort_by(|a, b| (key(a), &a.text).cmp(&(key(b), &b.text)));
-    // Tables from a file are read anew: that computes nothing.
+    // What comes from a file of tables or hops is read anew: the file may have changed.
     held == now && !now.iter().any(|line| line.text == "file true")
 }
