@@ -105,6 +105,6 @@ pub(super) fn agree(held: &[Line], now: &[Line], same: &Correspondence) -> bool 
     // Sets are told by rising index, which differs between the fabrics.
     held.sort_by(|a, b| (key(a), &a.text).cmp(&(key(b), &b.text)));
     now.sort_by(|a, b| (key(a), &a.text).cmp(&(key(b), &b.text)));
-    // Tables from a file are read anew: that computes nothing. So are hops.
+    // What comes from a file of tables or hops is read anew: the file may have changed.
     held == now && !now.iter().any(|line| line.text == "file true")
 }
