@@ -48,16 +48,26 @@ impl Detours {
         if uncovered.iter().all(Vec::is_empty) {
             return detours;
         }
-        let mut ways = Ways { tree, reach, loads: loads(tree, spines, templates), chosen: Vec::new() };
-        ways.chosen.resize(tree.xbar_count(), None);
+        let mut loads = loads(tree, spines, templates);
+        let work: Vec<(u32, &Vec<(u32, Vec<u32>)>)> = sources.iter().copied().zip(&uncovered).collect();
         let mut filled = 0;
-        for (&to, slots) in sources.iter().zip(&uncovered) {
-            for (slot, missing) in slots {
-                let slot_index = *slot as usize;
-                detours.base[filled + 1..=slot_index].fill(detours.all.len());
-                ways.serve(to, spines.of_slot(*slot), missing, &mut detours.all);
-                detours.base[slot_index + 1] = detours.all.len();
-                filled = slot_index + 1;
+        for batch in work.chunks(BATCH) {
+            let served = batch.par_iter().map_init(
+                || Ways::new(tree, reach, loads.clone()),
+                |ways, &(to, slots)| ways.serve_all(to, spines, slots),
+            );
+            let served: Vec<Served> = served.collect();
+            for served in served {
+                for (slot, entries) in served.entries {
+                    detours.base[filled + 1..=slot as usize].fill(detours.all.len());
+                    detours.all.extend(entries);
+                    detours.base[slot as usize + 1] = detours.all.len();
+                    filled = slot as usize + 1;
+                }
+                for (channel, routes) in served.routes {
+                    let load = &mut loads[channel as usize];
+                    *load = load.saturating_add(routes);
+                }
             }
         }
         detours.base[filled + 1..].fill(detours.all.len());
@@ -119,24 +129,59 @@ impl<'a> Cover<'a> {
     }
 }
 
+/// Destination xbars that are served side by side: none sees what the others load. Fixed, so that the
+/// number of threads does not matter.
+const BATCH: usize = 16;
+
+/// What was chosen for the hosts of one xbar.
+struct Served {
+    /// By slot.
+    entries: Vec<(u32, Vec<Detour>)>,
+    /// The channels that this loads, with routes.
+    routes: Vec<(u32, u32)>,
+}
+
 /// Gives ways, one after another, by the load of all channels so far, in routes.
 struct Ways<'a> {
     tree: &'a Tree<'a>,
     reach: &'a Reach,
-    loads: Vec<u64>,
+    loads: Vec<u32>,
     /// The channel that each xbar was given for the host at hand.
     chosen: Vec<Option<u32>>,
 }
 
-impl Ways<'_> {
-    fn serve(&mut self, to: u32, spine: &Spine, missing: &[u32], detours: &mut Vec<Detour>) {
+impl<'a> Ways<'a> {
+    fn new(tree: &'a Tree<'a>, reach: &'a Reach, loads: Vec<u32>) -> Self {
+        Self { tree, reach, loads, chosen: vec![None; tree.xbar_count()] }
+    }
+
+    /// Serves the hosts of an xbar, and leaves the loads as they were.
+    fn serve_all(&mut self, to: u32, spines: &Spines, slots: &[(u32, Vec<u32>)]) -> Served {
+        let mut served = Served { entries: Vec::with_capacity(slots.len()), routes: Vec::new() };
+        for (slot, missing) in slots {
+            let entries = self.serve(to, spines.of_slot(*slot), missing, &mut served.routes);
+            served.entries.push((*slot, entries));
+        }
+        for &(channel, routes) in &served.routes {
+            self.loads[channel as usize] -= routes;
+        }
+        served
+    }
+
+    fn serve(
+        &mut self,
+        to: u32,
+        spine: &Spine,
+        missing: &[u32],
+        routes: &mut Vec<(u32, u32)>,
+    ) -> Vec<Detour> {
         let cover = Cover::new(self.tree, self.reach, to, spine);
         let topology = &self.tree.subnet.topology;
-        let first = detours.len();
+        let mut detours: Vec<Detour> = Vec::with_capacity(missing.len());
         for &source in missing {
-            let weight = u64::from(self.tree.hosts_at(source));
+            let weight = self.tree.hosts_at(source);
             let mut at = source;
-            while at != to && !cover.covers(at) {
+            while at != to && (at == source || !cover.covers(at)) {
                 let channel = match self.chosen[at as usize] {
                     Some(channel) => channel,
                     None => {
@@ -147,30 +192,36 @@ impl Ways<'_> {
                     }
                 };
                 self.loads[channel as usize] += weight;
+                routes.push((channel, weight));
                 at = topology.head(channel).xbar;
             }
         }
-        for detour in &detours[first..] {
+        for detour in &detours {
             self.chosen[detour.xbar as usize] = None;
         }
+        detours
     }
 
-    /// The least loaded first step of the shortest ways; what the best next step carries counts, too.
+    /// The least loaded first step of the shortest ways.
     fn least_loaded(&self, to: u32, at: u32) -> Option<u32> {
         let steps = self.reach.of(to);
+        let nearer = steps[at as usize].checked_sub(1)?;
         let side = if self.reach.above(self.tree, at, to) { &self.tree.down } else { &self.tree.up };
-        let nearer = side.of(at).iter().filter(|group| {
-            let far = steps[group.far as usize];
-            far != Reach::NONE && far + 1 == steps[at as usize]
-        });
-        nearer
-            .flat_map(|group| side.channels(group).iter().copied())
-            .min_by_key(|&channel| self.loads[channel as usize])
+        let (mut best, mut least) = (None, u32::MAX);
+        for group in side.of(at).iter().filter(|group| steps[group.far as usize] == nearer) {
+            for &channel in side.channels(group) {
+                let load = self.loads[channel as usize];
+                if load < least {
+                    (best, least) = (Some(channel), load);
+                }
+            }
+        }
+        best
     }
 }
 
 /// How many routes the templates put on each channel.
-fn loads(tree: &Tree<'_>, spines: &Spines, templates: &Templates) -> Vec<u64> {
+fn loads(tree: &Tree<'_>, spines: &Spines, templates: &Templates) -> Vec<u32> {
     let topology = &tree.subnet.topology;
     let mut loads = vec![0; topology.channel_count()];
     let count = tree.xbar_count();
@@ -214,5 +265,6 @@ fn loads(tree: &Tree<'_>, spines: &Spines, templates: &Templates) -> Vec<u64> {
             layer.xbars.iter().for_each(|&xbar| weights[xbar as usize] = 0);
         }
     }
-    loads
+    // Half of the range is room for detours: all routes of the largest fabric do not fill it.
+    loads.into_iter().map(|load: u64| load.min(1 << 31) as u32).collect()
 }

@@ -43,7 +43,10 @@ pub(super) fn mend(tree: &Tree<'_>, reach: &Reach, previous: &Tables) -> Tables 
         .collect();
     let mut tables = Tables::from_ports(count, ports);
     let mut lost: BTreeMap<u32, usize> = BTreeMap::new();
-    wrong.iter().flatten().for_each(|wrong| *lost.entry(wrong.xbar).or_default() += 1);
+    for (to, wrong) in (0..).zip(&wrong) {
+        let replaced = wrong.iter().filter(|wrong| reach.between(to, wrong.xbar) != Reach::NONE);
+        replaced.for_each(|wrong| *lost.entry(wrong.xbar).or_default() += 1);
+    }
     let counted = lost.iter().filter(|&(_, &lost)| lost >= COUNTED_FROM).map(|(&xbar, _)| xbar);
     let mut loads: BTreeMap<u32, Vec<u32>> = counted.map(|xbar| (xbar, port_loads(&tables, xbar))).collect();
     for (to, wrong) in (0..).zip(&wrong) {
@@ -111,27 +114,37 @@ fn choose(
 /// Where all ports up lead nearer: by destination xbar, a byte for each xbar.
 struct AllUp {
     rows: Vec<u8>,
-    /// The first port up of each xbar and how many follow it without a gap; none if there is one.
-    range: Vec<Option<(u8, u8)>>,
+    /// The first port up of each xbar, and how many follow it. If there is a gap in them, no row says that
+    /// all lead nearer.
+    low: Vec<u8>,
+    span: Vec<u8>,
+    /// For each group up, its ports at the far end, likewise.
+    far: Vec<Option<(u8, u8)>>,
 }
 
 impl AllUp {
+    /// Rows that are turned over at once.
+    const STRIP: usize = 64;
+
     fn new(tree: &Tree<'_>, reach: &Reach) -> Self {
         let topology = &tree.subnet.topology;
         let count = tree.xbar_count();
-        let range = (0..count as u32).map(|xbar| {
+        let range = |xbar: u32| {
             let channels = tree.up.of(xbar).iter().flat_map(|group| tree.up.channels(group));
             range_of(channels.map(|&channel| topology.tail(channel).port))
-        });
+        };
+        let ranges: Vec<Option<(u8, u8)>> = (0..count as u32).map(range).collect();
         let by_xbar: Vec<Vec<u8>> = (0..count as u32)
             .into_par_iter()
             .map(|xbar| {
-                let mut all = vec![1; count];
+                let mut all = vec![u8::from(ranges[xbar as usize].is_some()); count];
                 for group in tree.up.of(xbar) {
                     for ((all, &far), &own) in all.iter_mut().zip(reach.of(group.far)).zip(reach.of(xbar)) {
                         *all &= u8::from(far.wrapping_add(1) == own);
                     }
                 }
+                // From the xbar itself nothing leads nearer.
+                all[xbar as usize] = 0;
                 all
             })
             .collect();
@@ -144,11 +157,17 @@ impl AllUp {
                 }
             }
         });
-        Self { rows, range: range.collect() }
+        let far = (0..tree.up.group_count()).map(|id| {
+            let channels = tree.up.channels(tree.up.group(id));
+            range_of(channels.iter().map(|&channel| topology.head(channel).port))
+        });
+        Self {
+            rows,
+            low: ranges.iter().map(|range| range.map_or(Tables::NONE, |range| range.0)).collect(),
+            span: ranges.iter().map(|range| range.map_or(0, |range| range.1)).collect(),
+            far: far.collect(),
+        }
     }
-
-    /// Rows that are turned over at once.
-    const STRIP: usize = 64;
 }
 
 /// The lowest of some ports and how many follow it, if they are all that do.
@@ -172,34 +191,63 @@ struct Right {
 
 impl Right {
     fn new(tree: &Tree<'_>, reach: &Reach, all_up: &AllUp, to: u32) -> Self {
-        let topology = &tree.subnet.topology;
         let count = tree.xbar_count();
         let steps = reach.of(to);
-        let all = &all_up.rows[to as usize * count..][..count];
-        let mut right = Self { to, low: vec![Tables::NONE; count], span: vec![0; count], sets: Vec::new() };
-        for at in 0..count {
-            let own = steps[at];
-            if own == Reach::NONE {
-                continue;
-            }
-            let range = if all[at] == 1 { all_up.range[at] } else { None };
-            let range = match range {
-                Some(range) => Some(range),
-                None if own == 0 => Some((0, u8::MAX)),
-                None => {
-                    let (side, groups) = nearer(tree, steps, at as u32, to);
-                    let channels = groups.flat_map(|group| side.channels(group));
-                    let ports: Vec<u8> = channels.map(|&channel| topology.tail(channel).port).collect();
-                    let range = range_of(ports.iter().copied());
-                    if range.is_none() {
-                        right.sets.push((at as u32, ports));
-                    }
-                    range
-                }
+        let (low, span) = (all_up.low.clone(), all_up.span.clone());
+        let mut right = Self { to, low, span, sets: Vec::new() };
+        let mut known = all_up.rows[to as usize * count..][..count].to_vec();
+        right.above(tree, all_up, &mut known);
+        for at in (0..count).filter(|&at| known[at] == 0) {
+            (right.low[at], right.span[at]) = match steps[at] {
+                Reach::NONE => (Tables::NONE, 0),
+                0 => (0, u8::MAX),
+                _ => right.range_or_set(tree, steps, at as u32),
             };
-            (right.low[at], right.span[at]) = range.unwrap_or((0, u8::MAX));
         }
         right
+    }
+
+    /// The xbars above: those with one group down to the xbars known so far. Marks them as known.
+    fn above(&mut self, tree: &Tree<'_>, all_up: &AllUp, known: &mut [u8]) {
+        const TWICE: u8 = 2;
+        let mut last = vec![self.to];
+        while !last.is_empty() {
+            let mut next = Vec::new();
+            for id in last.iter().flat_map(|&xbar| tree.up.ids(xbar)) {
+                let far = tree.up.group(id).far;
+                let at = far as usize;
+                match (known[at], all_up.far[id]) {
+                    (0, Some(range)) => {
+                        (self.low[at], self.span[at]) = range;
+                        known[at] = 1;
+                        next.push(far);
+                    }
+                    (0, None) => {
+                        known[at] = TWICE;
+                        next.push(far);
+                    }
+                    _ => known[at] = TWICE,
+                }
+            }
+            // Several groups down: looked at one by one.
+            for &xbar in &next {
+                let known = &mut known[xbar as usize];
+                *known = u8::from(*known == 1);
+            }
+            last = next;
+        }
+    }
+
+    /// The right ports of one xbar; if they are no range, they are kept as a set, and any port is in range.
+    fn range_or_set(&mut self, tree: &Tree<'_>, steps: &[u8], at: u32) -> (u8, u8) {
+        let (side, groups) = nearer(tree, steps, at, self.to);
+        let channels = groups.flat_map(|group| side.channels(group));
+        let topology = &tree.subnet.topology;
+        let ports: Vec<u8> = channels.map(|&channel| topology.tail(channel).port).collect();
+        range_of(ports.iter().copied()).unwrap_or_else(|| {
+            self.sets.push((at, ports));
+            (0, u8::MAX)
+        })
     }
 
     /// Copies a row and lists what is wrong in it.

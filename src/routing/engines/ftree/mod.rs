@@ -56,7 +56,7 @@ pub(super) fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, E
         notes.push(format!("no full fat-tree, routed as one that is nearly one: {irregular}"));
     }
     let reach = Reach::new(&tree);
-    let reversed = reverse::ways(&tree, &reach, settings, &order).map_err(refuse)?;
+    let reversed = reverse::ways(&tree, &reach, settings).map_err(refuse)?;
     let mut tables = match previous(subnet, settings, &mut notes) {
         Some(previous) => kept::mend(&tree, &reach, previous),
         None => {

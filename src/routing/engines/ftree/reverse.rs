@@ -1,6 +1,5 @@
 //! Pairs that no way up and then down joins: refused, unless I/O nodes may be reached the wrong way.
 
-use super::order::HostOrder;
 use super::reach::Reach;
 use super::refusal::host_name;
 use super::tree::Tree;
@@ -28,12 +27,18 @@ pub(super) fn ways(
     tree: &Tree<'_>,
     reach: &Reach,
     settings: &Settings,
-    _order: &HostOrder,
 ) -> Result<Vec<Way>, String> {
     let topology = &tree.subnet.topology;
     let sources: Vec<u32> = (0..tree.xbar_count() as u32).filter(|&xbar| tree.hosts_at(xbar) > 0).collect();
+    let is_source: Vec<u8> =
+        (0..tree.xbar_count() as u32).map(|xbar| u8::from(tree.hosts_at(xbar) > 0)).collect();
     let mut ways = Vec::new();
     for &to in &sources {
+        // Most often none lacks a way: one sweep says so.
+        let none = |(&steps, &source): (&u8, &u8)| source & u8::from(steps == Reach::NONE);
+        if reach.of(to).iter().zip(&is_source).map(none).fold(0, |any, none| any | none) == 0 {
+            continue;
+        }
         let lacks = |from: &u32| {
             reach.between(to, *from) == Reach::NONE && topology.component(*from) == topology.component(to)
         };

@@ -35,8 +35,6 @@ impl Spine {
 #[derive(Debug)]
 pub(super) struct Spines {
     of_slot: Vec<Spine>,
-    /// How many hosts are reached down each channel's cable, by the channel up.
-    pub(super) loads: Vec<u32>,
 }
 
 impl Spines {
@@ -67,7 +65,7 @@ impl Spines {
                 }
             }
         }
-        Self { of_slot, loads: counters.of_channel }
+        Self { of_slot }
     }
 
     /// The spine of a host's slot.
