@@ -1,6 +1,7 @@
 //! `mapper route`: compute, prove and write tables.
 
 mod answer;
+mod cache;
 mod compare;
 mod files;
 pub(super) mod judgement;
@@ -10,6 +11,7 @@ mod quality;
 mod report;
 mod routes_dir;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -20,6 +22,7 @@ use super::{CliError, Format, output};
 use crate::routing::engines::{self, Answer, Engine, NotRouted, Tried};
 use crate::routing::{Subnet, Tables};
 use answer::{changed_entries, proof_of};
+use cache::{CacheUse, Request};
 use compare::Comparison;
 use options::EngineOptions;
 pub(super) use options::{lmc_of, named};
@@ -45,8 +48,12 @@ pub struct Args {
     engine: Vec<Engine>,
     /// Compute, prove and measure by each of these engines, print one table, and write nothing.
     #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME..]",
-          conflicts_with_all = ["engine", "lfts", "sls", "routes_dir", "plot", "dump_lid_matrix", "ftree_order"])]
+          conflicts_with_all = ["engine", "lfts", "sls", "routes_dir", "plot", "dump_lid_matrix", "ftree_order", "cache"])]
     compare: Vec<Engine>,
+    /// Keep fabric and tables in this file. If only hosts or whole leaves are gone since, or are back, the
+    /// tables stay as they are and nothing is computed.
+    #[arg(long, alias = "ucast-cache", value_name = "FILE")]
+    cache: Option<PathBuf>,
     /// Let no engine serve but those of --engine.
     #[arg(long)]
     no_fallback: bool,
@@ -118,8 +125,20 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     let fabric = args.fabric.load()?;
     let subnet = Subnet::new(&fabric, args.options.lmc(&fabric))?;
     let (settings, mut notes) = args.options.settings(&fabric, &subnet)?;
-    let answer = engines::answer(&subnet, &engines, &settings, args.unproved)
-        .map_err(|refused| why_refused(&refused, &subnet, &fabric))?;
+    let request = Request { fabric: &fabric, subnet: &subnet, engines: &engines, settings: &settings };
+    let cached = args.cache.as_ref().map(|path| request.from_cache(path, args.unproved));
+    let (answer, cache) = match cached {
+        Some(Ok(answer)) => (answer, Some(CacheUse::Used)),
+        unused => {
+            let answer = engines::answer(&subnet, &engines, &settings, args.unproved)
+                .map_err(|refused| why_refused(&refused, &subnet, &fabric))?;
+            (answer, unused.and_then(Result::err).map(|why_not| CacheUse::Unused { why_not }))
+        }
+    };
+    // What is reused is in the file as it should be: the nodes that are gone are to come back.
+    if let (Some(path), Some(CacheUse::Unused { .. })) = (&args.cache, &cache) {
+        request.write_cache(path, &answer)?;
+    }
     let proof = proof_of(&answer, &subnet, &fabric);
     match &answer {
         Answer::Tables(selection) => {
@@ -139,6 +158,7 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
         let title = format!("{}: routes by {}", args.fabric, report.engine());
         args.outputs.write_plot(&subnet, quality, &title)?;
     }
+    report.cache = cache;
     report.notes = notes;
     report.written = args.outputs.written();
     report.total_ms = started.elapsed().as_secs_f64() * 1e3;

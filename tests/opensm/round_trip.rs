@@ -33,7 +33,7 @@ fn assert_loads(simulation: &Simulation, fabric: &Fabric, subnet: &Subnet, selec
     let tables = &selection.routing.tables;
     lfts::Dump::new(fabric, subnet).unwrap().write(&mut dump, tables).unwrap();
     let file = simulation.write("ours.lfts", &String::from_utf8(dump).unwrap());
-    let log = simulation.opensm(&["-R", "file,no_fallback", "-U", text(&file)]);
+    let log = simulation.opensm(&["-R", "file", "-U", text(&file)]);
     assert!(log.contains("file tables configured on all switches"), "{log}");
     let complaints: Vec<_> = log.lines().filter(|line| line.contains(" 0x01 -> ")).collect();
     assert!(complaints.is_empty(), "{complaints:?}");
@@ -100,6 +100,13 @@ fn updn_by_a_named_root_on_a_random_fabric() {
 #[test]
 fn dnup_on_a_tree() {
     round_trip(Engine::Dnup, "clos:hosts=32,ports=8", opensm);
+}
+
+#[test]
+fn ftree_on_trees() {
+    for spec in ["clos:hosts=32,ports=8", "xgft:h=3;m=3,3,4;w=1,2,3"] {
+        round_trip(Engine::Ftree, spec, |_, _, _| Settings::default());
+    }
 }
 
 #[test]

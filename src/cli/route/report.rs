@@ -6,6 +6,7 @@ use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 
 use super::answer::why_not;
+use super::cache::CacheUse;
 use super::judgement::{ProofReport, QualityReport, plural};
 use crate::routing::Subnet;
 use crate::routing::engines::{Answer, Engine};
@@ -25,6 +26,8 @@ pub(super) struct Report {
     /// Entries that differ from those of `--previous`.
     pub(super) changed_entries: Option<u64>,
     pub(super) quality: QualityReport,
+    /// What came of `--cache`.
+    pub(super) cache: Option<CacheUse>,
     pub(super) notes: Vec<String>,
     /// What was written, and where.
     pub(super) written: Vec<(&'static str, String)>,
@@ -51,6 +54,7 @@ impl Report {
             proof: ProofReport::default(),
             changed_entries: None,
             quality: QualityReport::default(),
+            cache: None,
             notes: Vec::new(),
             written: Vec::new(),
         }
@@ -80,6 +84,7 @@ impl Report {
             "proof": self.proof.json(),
             "changed_entries": self.changed_entries,
             "quality": self.quality.json(),
+            "cache": self.cache.as_ref().map(CacheUse::json),
             "notes": self.notes,
             "written": written,
         })
@@ -104,6 +109,7 @@ impl Report {
             let entries = if changed == 1 { "entry" } else { "entries" };
             let _infallible = writeln!(text, "changed    {changed} {entries} against --previous");
         }
+        text += &self.cache.as_ref().map(CacheUse::text).unwrap_or_default();
         for note in &self.notes {
             let _infallible = writeln!(text, "note       {note}");
         }

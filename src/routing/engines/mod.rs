@@ -82,9 +82,8 @@ impl Engine {
         }
         match self {
             Self::Ftree => ftree::compute(subnet, settings),
-            Self::Minhop | Self::Updn | Self::Dnup | Self::Lash | Self::Dor | Self::Dispersive => {
-                Err(EngineError::refuse(self, "it is not built yet"))
-            }
+            Self::Minhop | Self::Updn | Self::Dnup | Self::Dor => balanced::compute(self, subnet, settings),
+            Self::Lash | Self::Dispersive => Err(EngineError::refuse(self, "it is not built yet")),
             Self::File => file::compute(subnet, settings),
         }
     }
