@@ -352,3 +352,41 @@ fn the_number_of_threads_changes_no_file() {
     }
     assert!(outputs.windows(2).all(|pair| pair[0] == pair[1]));
 }
+
+#[test]
+fn shortest_routes_round_a_ring_are_refused() {
+    let folder = Folder::new();
+    let out = folder.path("ring.lfts");
+    let engine = ["route", RING, "--engine", "minhop", "--balance", "opensm", "--lfts", &out];
+    let message = error(&engine);
+    assert!(
+        message.contains("minhop: layer 0 can deadlock: frames wait in a circle to leave xbar"),
+        "{message}"
+    );
+    assert!(!Path::new(&out).exists());
+    text(0, &[&engine[..], &["--unsafe"]].concat());
+    let found = json(3, &["check", RING, "--lfts", &out]);
+    assert_eq!(found["proof"]["deadlock_free"], false);
+}
+
+#[test]
+fn files_of_settings_are_read_and_written() {
+    let folder = Folder::new();
+    let roots = folder.write("roots", "0x0200000000000005 # spine1\n0x0200000000000006\nnonsense\n");
+    let (lfts, matrix) = (folder.path("a.lfts"), folder.path("a.matrix"));
+    let updn = ["route", CLOS, "--engine", "updn", "--no-fallback", "--balance", "opensm"];
+    let files = ["--root_guid_file", &roots, "--lfts", &lfts, "--dump-lid-matrix", &matrix];
+    let report = json(0, &[&updn[..], &files].concat());
+    let notes = report["notes"].as_array().unwrap();
+    assert!(notes.iter().any(|note| note.as_str().unwrap().starts_with(&roots)), "{notes:?}");
+    assert!(folder.read("a.matrix").starts_with("Switch: guid 0x0200000000000001\n"));
+    assert_eq!(report["written"]["lid_matrix"], matrix.as_str());
+    let again = ["route", CLOS, "--engine", "minhop", "--lid-matrix-file", &matrix];
+    assert_eq!(json(0, &again)["proof"]["deadlock_free"], true);
+    let order = folder.path("order");
+    let ftree = ["route", CLOS, "--engine", "ftree", "--no-fallback", "--ftree-order", &order];
+    assert_eq!(json(0, &ftree)["engine"], "ftree");
+    assert!(folder.read("order").starts_with("0x0001\th1\n0x0002\th2\n0x0003\th3\n"));
+    let wrong = error(&["route", CLOS, "--engine", "minhop", "--balance", "opensm", "--ftree-order", &order]);
+    assert!(wrong.starts_with("--ftree-order: minhop served"), "{wrong}");
+}
