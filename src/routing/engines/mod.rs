@@ -5,6 +5,7 @@
 //! [`select`] tries several, and lets nothing out that is not proved.
 
 pub mod dispersive;
+mod lash;
 mod selection;
 mod settings;
 
@@ -71,13 +72,13 @@ impl Engine {
     ///
     /// # Errors
     /// If the engine cannot serve this fabric, or not with these settings.
-    pub fn compute(self, _subnet: &Subnet, _settings: &Settings) -> Result<Routing, EngineError> {
+    pub fn compute(self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
         match self {
+            Self::Lash => lash::compute(subnet, settings),
             Self::Minhop
             | Self::Updn
             | Self::Dnup
             | Self::Ftree
-            | Self::Lash
             | Self::Dor
             | Self::File
             | Self::Dispersive => Err(EngineError::refuse(self, "it is not built yet")),
