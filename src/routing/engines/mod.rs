@@ -9,6 +9,7 @@ pub mod dispersive;
 mod file;
 pub mod ftree;
 mod opensm;
+mod lash;
 mod selection;
 mod settings;
 
@@ -83,8 +84,11 @@ impl Engine {
         match self {
             Self::Ftree => ftree::compute(subnet, settings),
             Self::Minhop | Self::Updn | Self::Dnup | Self::Dor => balanced::compute(self, subnet, settings),
-            Self::Lash | Self::Dispersive => Err(EngineError::refuse(self, "it is not built yet")),
+            Self::Lash => lash::compute(subnet, settings),
             Self::File => file::compute(subnet, settings),
+            Self::Dispersive => {
+                Err(EngineError::refuse(self, "it computes source routes, and no forwarding tables"))
+            }
         }
     }
 }
