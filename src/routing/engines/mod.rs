@@ -6,11 +6,15 @@
 
 mod balanced;
 pub mod dispersive;
+mod file;
+pub mod ftree;
+mod opensm;
 mod selection;
 mod settings;
 
-pub use selection::{NotRouted, Selection, Tried, select};
-pub use settings::{Balance, Settings};
+pub use opensm::{HopMatrix, hop_matrix};
+pub use selection::{Answer, NotRouted, Selection, SourceSelection, Tried, answer, select};
+pub use settings::{Balance, Node, Settings};
 
 use std::fmt;
 use std::str::FromStr;
@@ -73,18 +77,14 @@ impl Engine {
     /// # Errors
     /// If the engine cannot serve this fabric, or not with these settings.
     pub fn compute(self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+        if opensm::serves(self, settings) {
+            return opensm::compute(self, subnet, settings);
+        }
         match self {
-            Self::Minhop | Self::Updn | Self::Dnup | Self::Dor if settings.balance == Balance::Fabric => {
-                balanced::compute(self, subnet, settings)
-            }
-            Self::Minhop
-            | Self::Updn
-            | Self::Dnup
-            | Self::Ftree
-            | Self::Lash
-            | Self::Dor
-            | Self::File
-            | Self::Dispersive => Err(EngineError::refuse(self, "it is not built yet")),
+            Self::Minhop | Self::Updn | Self::Dnup | Self::Dor => balanced::compute(self, subnet, settings),
+            Self::Ftree => ftree::compute(subnet, settings),
+            Self::Lash | Self::Dispersive => Err(EngineError::refuse(self, "it is not built yet")),
+            Self::File => file::compute(subnet, settings),
         }
     }
 }

@@ -24,9 +24,8 @@ impl Tables {
         Self { xbars, ports: vec![Self::NONE; xbars * slots] }
     }
 
-    /// Tables of these ports: slot by slot, by xbar within, so many xbars.
-    pub fn from_ports(xbars: usize, ports: Vec<u8>) -> Self {
-        debug_assert!(ports.is_empty() || ports.len().is_multiple_of(xbars), "whole slots");
+    /// Tables from all ports, slot by slot, by xbar within.
+    pub(crate) fn from_ports(xbars: usize, ports: Vec<u8>) -> Self {
         Self { xbars, ports }
     }
 
@@ -105,6 +104,16 @@ impl Layers {
     pub fn of(&self, source: u32, destination: u32) -> u8 {
         let at = source as usize * self.xbars + destination as usize;
         self.by_pair.get(at).copied().unwrap_or_default()
+    }
+
+    /// Whether these are layers of a fabric of so many xbars.
+    pub fn fit(&self, xbars: usize) -> bool {
+        self.by_pair.is_empty() || self.xbars == xbars && self.by_pair.len() == xbars * xbars
+    }
+
+    /// The highest layer that any pair is in, counted from 0.
+    pub fn highest(&self) -> u8 {
+        self.by_pair.iter().copied().max().unwrap_or_default()
     }
 
     /// The layer of frames between two xbars as frames carry it.
