@@ -90,8 +90,9 @@ impl Chooser<'_> {
         let mut below = at.xbar;
         for step in 0.. {
             let Some(link) = self.next(below, step, &earlier) else { break };
-            self.by_port[link.port as usize] += u32::from(self.ports.counts(link.port as usize));
-            self.by_xbar[link.xbar as usize] += 1;
+            let counts = u32::from(self.ports.counts(link.port as usize));
+            self.by_port[link.port as usize] += counts;
+            self.by_xbar[link.xbar as usize] += counts;
             self.chains.links.push(link);
             below = link.xbar;
         }

@@ -368,6 +368,40 @@ fn uncounted_ports_attract_and_settings_without_effect_are_told() {
 }
 
 #[test]
+fn connected_roots_reach_each_other_without_a_cycle() {
+    for spec in ["xgft:h=2;m=4,8;w=1,4", "xgft:h=3;m=3,3,4;w=1,3,3"] {
+        let subnet = subnet(spec);
+        let rules = ProofRules { max_hops: 64, xbar_destinations: true };
+        let prove = |connect_roots| {
+            let settings = Settings { connect_roots, ..Settings::default() };
+            let found = tables(Engine::Updn, &subnet, &settings);
+            let kept = Settings { previous: Some(found.clone()), ..settings };
+            assert_eq!(tables(Engine::Updn, &subnet, &kept), found, "{spec}");
+            let proof = prove_tables(&subnet, &found, &crate::routing::tables::Layers::single(), &rules);
+            assert!(proof.holds(), "{spec}");
+            let roots = find_roots(&subnet, &Settings::default()).unwrap().xbars;
+            let apart = |&from: &u32, to: u32| {
+                from != to && found.port(from, subnet.destinations.slot_of_xbar(to)) == Tables::NONE
+            };
+            roots.iter().map(|&to| roots.iter().filter(|&from| apart(from, to)).count()).sum::<usize>()
+        };
+        assert!(prove(false) > 0, "{spec}");
+        assert_eq!(prove(true), 0, "{spec}");
+    }
+}
+
+#[test]
+fn a_random_fabric_is_balanced_better_than_by_counters_of_single_xbars() {
+    let subnet = subnet("random:xbars=64,ports=24,hosts=384,links=300,seed=1");
+    let ours = tables(Engine::Minhop, &subnet, &Settings::default());
+    let settings = Settings { balance: Balance::Opensm, ..Settings::default() };
+    let theirs = tables(Engine::Minhop, &subnet, &settings);
+    let (ours, theirs) = (quality(&subnet, &ours), quality(&subnet, &theirs));
+    assert!(ours.effective_bisection >= theirs.effective_bisection);
+    assert!(ours.edge_forwarding_index <= theirs.edge_forwarding_index);
+}
+
+#[test]
 fn tables_of_another_fabric_are_refused() {
     let subnet = subnet("ring:n=4,hosts=1");
     let settings = Settings { previous: Some(Tables::empty(4, 7)), ..Settings::default() };
