@@ -8,8 +8,8 @@ mod balanced;
 pub mod dispersive;
 mod file;
 pub mod ftree;
-mod opensm;
 mod lash;
+mod opensm;
 mod selection;
 mod settings;
 

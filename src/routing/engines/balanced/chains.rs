@@ -108,7 +108,7 @@ impl Chooser<'_> {
             if !self.leads_up(below, link, step) {
                 continue;
             }
-            let tie = self.random.as_mut().map_or(0, |random| random.random::<u32>());
+            let tie = self.random.as_mut().map_or(0, RngExt::random::<u32>);
             let (port, xbar) = (self.by_port[link.port as usize], self.by_xbar[link.xbar as usize]);
             let key = (self.likeness(link, step, earlier), port, xbar, tie);
             if best.is_none_or(|(least, _)| key < least) {

@@ -120,8 +120,8 @@ impl<'a> Sweeper<'a> {
         for (place, &xbar) in target.ways.order_to(target.place).iter().enumerate() {
             let at = xbar as usize;
             let mut least = if place == 0 { 0 } else { u64::MAX };
-            for word in at * words..(at + 1) * words {
-                each_bit(masks[word], |bit| least = least.min(self.way_load(word * 64 + bit)));
+            for (word, &mask) in (at * words..).zip(&masks[at * words..(at + 1) * words]) {
+                each_bit(mask, |bit| least = least.min(self.way_load(word * 64 + bit)));
             }
             self.ahead[at] = least;
         }

@@ -49,7 +49,7 @@ impl Detours {
             return detours;
         }
         let mut loads = loads(tree, spines, templates);
-        let work: Vec<(u32, &Vec<(u32, Vec<u32>)>)> = sources.iter().copied().zip(&uncovered).collect();
+        let work: Vec<_> = sources.iter().copied().zip(&uncovered).collect();
         let mut filled = 0;
         for batch in work.chunks(batch(work.len())) {
             let served = batch.par_iter().map_init(
