@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::fill::Filler;
 use super::ports::Ports;
 use super::ranks::each_bit;
@@ -13,9 +11,7 @@ use crate::routing::Tables;
 /// Entries of tables that are read as a whole to learn the loads. Of larger ones a sample is read.
 const READ_ENTRIES: usize = 8 << 20;
 /// Destinations with hosts in a sample.
-const SAMPLE: usize = 64;
-/// Destinations that are read at a time.
-const PIECE: usize = 16;
+const SAMPLE: usize = 16;
 /// If at most one of so many xbars has a wrong entry for a destination, these are chosen one by one.
 const FEW: usize = 16;
 
@@ -51,40 +47,25 @@ impl<'a> Previous<'a> {
         !self.sampled
     }
 
-    /// How many routes the right entries lead across each port; in large tables, an estimate.
-    pub(super) fn loads(&self, filler: &Filler<'_>) -> Vec<u32> {
+    /// Whether a destination's routes are counted for the loads.
+    pub(super) fn counted(&self, filler: &Filler<'_>) -> Vec<bool> {
         let leaves = filler.leaves();
-        let to: Vec<u32> = if self.sampled && leaves.len() > SAMPLE {
-            (0..SAMPLE).map(|place| leaves[place * leaves.len() / SAMPLE]).collect()
-        } else {
-            leaves.to_vec()
-        };
-        let scale = (leaves.len() / to.len().max(1)).max(1) as u32;
-        let count = |to: &[u32]| {
-            let (ways, mut sweeper) = (filler.ways(to), filler.sweeper());
-            for place in 0..to.len() {
-                for target in filler.targets(&ways, place) {
-                    let slots = target.first_slot..target.first_slot + target.lanes as u32;
-                    sweeper.recount(target, self.of_slots(slots), true);
-                }
-            }
-            sweeper.loads
-        };
-        let none = || vec![0; filler.ports.heads.len()];
-        // Adding wraps and so does not depend on the order.
-        let mut loads = to.par_chunks(PIECE).map(count).reduce(none, |mut sum, loads| {
-            sum.iter_mut().zip(&loads).for_each(|(sum, load)| *sum = sum.wrapping_add(*load));
-            sum
-        });
-        loads.iter_mut().for_each(|load| *load = load.saturating_mul(scale));
-        loads
+        let mut counted = vec![false; filler.ports.xbars];
+        let sample = if self.sampled { SAMPLE.min(leaves.len()) } else { leaves.len() };
+        (0..sample).for_each(|place| counted[leaves[place * leaves.len() / sample] as usize] = true);
+        counted
+    }
+
+    /// How many destinations each one whose routes are counted stands for.
+    pub(super) fn scale(&self, filler: &Filler<'_>) -> u32 {
+        if self.sampled { (filler.leaves().len() / SAMPLE).max(1) as u32 } else { 1 }
     }
 }
 
 /// What is wrong among the previous entries of a target.
 pub(super) struct Kept {
     /// Xbars with wrong entries, and the slots that they are for.
-    wrong: Vec<(u32, u64)>,
+    pub(super) wrong: Vec<(u32, u64)>,
 }
 
 impl Kept {
@@ -95,7 +76,7 @@ impl Kept {
         let to = target.ways.to[target.place];
         let mut wrong: Vec<u64> = Vec::new();
         for (lane, row) in entries.chunks_exact(ports.xbars).enumerate() {
-            if all_lead(ports, masks, row) {
+            if all_lead(ports, masks, row, to) {
                 continue;
             }
             wrong.resize(ports.xbars, 0);
@@ -108,6 +89,11 @@ impl Kept {
         Self { wrong: (0..).zip(wrong).filter(|&(_, lanes)| lanes != 0).collect() }
     }
 
+    /// Whether so few are wrong that they are chosen one by one.
+    pub(super) fn are_few(&self, xbars: usize) -> bool {
+        self.wrong.len() * FEW <= xbars
+    }
+
     /// Chooses what is wrong anew.
     pub(super) fn complete(
         &self,
@@ -118,11 +104,12 @@ impl Kept {
         counts_all: bool,
     ) {
         let xbars = filler.ports.xbars;
-        if self.wrong.len() * FEW <= xbars {
-            sweeper.draw(target);
+        if self.are_few(xbars) {
+            sweeper.draw(target.slots());
             for &(xbar, lanes) in &self.wrong {
                 each_bit(lanes, |lane| entries[lane * xbars + xbar as usize] = Tables::NONE);
-                each_bit(lanes, |lane| sweeper.choose_one(target, entries, xbar, lane));
+                let set = target.set(filler.ports, xbar);
+                each_bit(lanes, |lane| sweeper.choose_one(target.slots(), set, entries, xbar, lane));
             }
             return;
         }
@@ -140,14 +127,13 @@ impl Kept {
 
 /// Whether all entries but the destination's own lead on by a way. Sets of one word are most, so they are
 /// tested without a branch.
-fn all_lead(ports: &Ports, masks: &[u64], row: &[u8]) -> bool {
-    if ports.words != 1 {
-        return false;
-    }
-    let leads = |(&entry, &mask): (&u8, &u64)| {
-        let bit = entry.wrapping_sub(ports.first);
-        mask >> (bit & 63) & u64::from(bit < 64)
+pub(super) fn all_lead(ports: &Ports, masks: &[u64], row: &[u8], to: u32) -> bool {
+    let lead = |masks: &[u64], row: &[u8]| {
+        let bit = |entry: u8| entry.wrapping_sub(ports.first);
+        let within = row.iter().fold(0, |most: u8, &entry| most.max(bit(entry))) < 64;
+        let all = row.iter().zip(masks).fold(1, |all, (&entry, &mask)| all & mask >> (bit(entry) & 63));
+        within && all == 1
     };
-    let leading: u64 = row.iter().zip(masks).map(leads).map(|leads| leads & 1).sum();
-    leading as usize + 1 == ports.xbars
+    let to = to as usize;
+    ports.words == 1 && lead(&masks[..to], &row[..to]) && lead(&masks[to + 1..], &row[to + 1..])
 }
