@@ -15,6 +15,9 @@ const SAMPLE: usize = 16;
 /// If at most one of so many xbars has a wrong entry for a destination, these are chosen one by one.
 const FEW: usize = 16;
 
+/// Entries that are tested at once.
+const PIECE: usize = 64;
+
 /// Whether an entry is right: a port by which a legal shortest way leads on, or none if there is no way.
 pub(super) fn is_right(ports: &Ports, set: &[u64], entry: u8) -> bool {
     match ports.bit_of_port(entry) {
@@ -74,15 +77,19 @@ impl Kept {
         let ports = filler.ports;
         let masks = target.ways.masks_to(target.place);
         let to = target.ways.to[target.place];
+        let runs = Runs::of(ports, masks, to);
         let mut wrong: Vec<u64> = Vec::new();
         for (lane, row) in entries.chunks_exact(ports.xbars).enumerate() {
-            if all_lead(ports, masks, row, to) {
-                continue;
-            }
-            wrong.resize(ports.xbars, 0);
-            for (xbar, (set, &entry)) in (0..).zip(masks.chunks_exact(ports.words).zip(row)) {
-                if xbar != to && !is_right(ports, set, entry) {
-                    wrong[xbar as usize] |= 1 << lane;
+            for (piece, part) in row.chunks(PIECE).enumerate() {
+                if runs.hold(piece, part) {
+                    continue;
+                }
+                for (xbar, &entry) in (piece * PIECE..).zip(part) {
+                    let set = &masks[xbar * ports.words..][..ports.words];
+                    if xbar != to as usize && !is_right(ports, set, entry) {
+                        wrong.resize(ports.xbars, 0);
+                        wrong[xbar] |= 1 << lane;
+                    }
                 }
             }
         }
@@ -123,6 +130,43 @@ impl Kept {
         }
         sweeper.compute(target, entries, Some(&kept));
     }
+}
+
+/// For each xbar one run of ports that are right. Most sets are one run, and runs are tested many at once.
+struct Runs {
+    firsts: Vec<u8>,
+    /// One less than how many ports there are.
+    spans: Vec<u8>,
+}
+
+impl Runs {
+    /// The first runs of sets of one word; none otherwise. Without a way, no port is right; at the
+    /// destination itself, any.
+    fn of(ports: &Ports, masks: &[u64], to: u32) -> Self {
+        if ports.words != 1 {
+            return Self { firsts: Vec::new(), spans: Vec::new() };
+        }
+        let first = |&mask: &u64| if mask == 0 { Tables::NONE } else { ports.port_of_bit(low(mask)) };
+        let span = |&mask: &u64| if mask == 0 { 0 } else { (mask >> low(mask)).trailing_ones() as u8 - 1 };
+        let mut runs =
+            Self { firsts: masks.iter().map(first).collect(), spans: masks.iter().map(span).collect() };
+        runs.spans[to as usize] = u8::MAX;
+        runs
+    }
+
+    /// Whether all of a piece of entries are of their runs.
+    fn hold(&self, piece: usize, part: &[u8]) -> bool {
+        let at = piece * PIECE..piece * PIECE + part.len();
+        let (Some(firsts), Some(spans)) = (self.firsts.get(at.clone()), self.spans.get(at)) else {
+            return false;
+        };
+        let beyond = |((&entry, &first), &span): ((&u8, &u8), &u8)| entry.wrapping_sub(first) > span;
+        !part.iter().zip(firsts).zip(spans).fold(false, |any, entry| any | beyond(entry))
+    }
+}
+
+fn low(mask: u64) -> usize {
+    mask.trailing_zeros() as usize
 }
 
 /// Whether all entries but the destination's own lead on by a way. Sets of one word are most, so they are
