@@ -244,18 +244,25 @@ impl<'a> Search<'a> {
             let at = xbar as usize * words + word;
             let (live, climbs) = (self.ports.live[at], self.ports.climbs[at]);
             let mut rows = [0_u64; 64];
-            let mut any = 0;
+            let (mut any, mut common, mut used) = (0, u64::MAX, 0);
             let heads = &self.ports.heads[at * 64..][..64];
             each_bit(live, |bit| {
                 let head = heads[bit] as usize;
                 let row =
                     if climbs >> bit & 1 == 1 { rise & self.fresh[head] } else { fall & self.falling[head] };
-                rows[bit] = row;
-                any |= row;
+                if row != 0 {
+                    rows[bit] = row;
+                    any |= row;
+                    common &= row;
+                    used |= 1 << bit;
+                }
             });
-            if any != 0 {
+            let (xbars, masks) = (self.ways.xbars, &mut self.ways.masks);
+            if any == common {
+                // All these ports lead to all these destinations, as upwards in a tree.
+                each_bit(any, |place| masks[(place * xbars + xbar as usize) * words + word] = used);
+            } else if any != 0 {
                 transpose(&mut rows);
-                let (xbars, masks) = (self.ways.xbars, &mut self.ways.masks);
                 each_bit(any, |place| {
                     masks[(place * xbars + xbar as usize) * words + word] = rows[place];
                 });
