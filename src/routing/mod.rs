@@ -18,6 +18,7 @@
 //!
 //! A host's route is a list of hops: the [`mapper_proto::map::PortRef`]s to leave by, one an xbar.
 
+pub mod cache;
 pub mod engines;
 #[cfg(test)]
 mod fabrics;
@@ -38,7 +39,10 @@ pub use proof::{
     Cycle, DeadEnd, Proof, ProofRules, TableViolation, TablesProof, UnionProof, Violation, prove_host,
     prove_routes, prove_tables, walk,
 };
-pub use quality::ChannelLoads;
+pub use quality::{
+    Census, ChannelLoads, CountedRoutes, Heading, PairRoutes, Quality, RouteLists, SourceRoutes, TableRoutes,
+    TierLoads, group_by_tier, hosts_in_order,
+};
 pub use repair::{LiveRoutes, OutOfReach, RepairError, repair};
 pub use subnet::{Subnet, SubnetError};
 pub use tables::Tables;

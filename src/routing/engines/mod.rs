@@ -4,13 +4,18 @@
 //! tables for a whole [`Subnet`], each in a module of its own behind [`Engine::compute`].
 //! [`select`] tries several, and lets nothing out that is not proved.
 
+mod balanced;
 pub mod dispersive;
+mod file;
+pub mod ftree;
 mod lash;
+mod opensm;
 mod selection;
 mod settings;
 
-pub use selection::{NotRouted, Selection, Tried, select};
-pub use settings::{Balance, Settings};
+pub use opensm::{HopMatrix, hop_matrix};
+pub use selection::{Answer, NotRouted, Selection, SourceSelection, Tried, answer, select};
+pub use settings::{Balance, Node, Settings};
 
 use std::fmt;
 use std::str::FromStr;
@@ -73,15 +78,15 @@ impl Engine {
     /// # Errors
     /// If the engine cannot serve this fabric, or not with these settings.
     pub fn compute(self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+        if opensm::serves(self, settings) {
+            return opensm::compute(self, subnet, settings);
+        }
         match self {
+            Self::Ftree => ftree::compute(subnet, settings),
+            Self::Minhop | Self::Updn | Self::Dnup | Self::Dor => balanced::compute(self, subnet, settings),
             Self::Lash => lash::compute(subnet, settings),
-            Self::Minhop
-            | Self::Updn
-            | Self::Dnup
-            | Self::Ftree
-            | Self::Dor
-            | Self::File
-            | Self::Dispersive => Err(EngineError::refuse(self, "it is not built yet")),
+            Self::Dispersive => Err(EngineError::refuse(self, "it is not built yet")),
+            Self::File => file::compute(subnet, settings),
         }
     }
 }

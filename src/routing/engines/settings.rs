@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_proto::map::PortRef;
 
+use super::HopMatrix;
+use crate::routing::Options;
 use crate::routing::tables::{Layers, Tables};
 
 /// How equally short routes are chosen among.
@@ -38,6 +40,9 @@ pub struct Settings {
     pub port_order: BTreeMap<u32, Vec<u8>>,
     /// What a step out of a port counts, if not 1.
     pub hop_weights: BTreeMap<PortRef, u8>,
+    /// minhop, dor: the hops to reckon with, as from a lid matrix, instead of the shortest; tables are
+    /// then balanced as OpenSM does.
+    pub hops: Option<HopMatrix>,
     /// Choose at random among the least loaded ports, by this seed.
     pub scatter: Option<u64>,
     /// Shift the order of ports from xbar to xbar.
@@ -62,6 +67,8 @@ pub struct Settings {
     pub xbar_destinations: bool,
     /// file: the tables to load.
     pub file: Option<Tables>,
+    /// dispersive: most routes to a destination.
+    pub passes: u8,
 }
 
 impl Settings {
@@ -81,6 +88,7 @@ impl Default for Settings {
             uncounted_ports: BTreeSet::new(),
             port_order: BTreeMap::new(),
             hop_weights: BTreeMap::new(),
+            hops: None,
             scatter: None,
             port_shifting: false,
             roots: None,
@@ -93,6 +101,7 @@ impl Default for Settings {
             max_layers: Layers::MAX,
             xbar_destinations: false,
             file: None,
+            passes: Options::default().passes,
         }
     }
 }

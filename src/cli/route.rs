@@ -1,0 +1,209 @@
+//! `mapper route`: compute, prove and write tables.
+
+mod answer;
+mod cache;
+mod compare;
+mod files;
+pub(super) mod judgement;
+mod options;
+mod outputs;
+mod quality;
+mod report;
+mod routes_dir;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use mapper_proto::map::Fabric;
+
+use super::fabric_argument::FabricArgument;
+use super::{CliError, Format, output};
+use crate::routing::engines::{self, Answer, Engine, NotRouted, Tried};
+use crate::routing::{Subnet, Tables};
+use answer::{changed_entries, proof_of};
+use cache::{CacheUse, Request};
+use compare::Comparison;
+use options::EngineOptions;
+pub(super) use options::{lmc_of, named};
+use outputs::{Outputs, no_tables};
+use report::Report;
+pub(super) use routes_dir::walk_tables;
+
+/// Options of `mapper route`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = ENGINES)]
+pub struct Args {
+    /// The fabric: an ibnetdiscover, ibsim, GM .map or mapper.map/1 file, or a spec.
+    #[arg(value_name = "TOPOLOGY")]
+    fabric: FabricArgument,
+    /// The engines to try, in this order; minhop comes last unless --no-fallback is given.
+    #[arg(
+        short,
+        long,
+        required_unless_present = "compare",
+        value_delimiter = ',',
+        value_name = "NAME[,NAME..]"
+    )]
+    engine: Vec<Engine>,
+    /// Compute, prove and measure by each of these engines, print one table, and write nothing.
+    #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME..]",
+          conflicts_with_all = ["engine", "lfts", "sls", "routes_dir", "plot", "dump_lid_matrix", "ftree_order", "cache"])]
+    compare: Vec<Engine>,
+    /// Keep fabric and tables in this file. If only hosts or whole leaves are gone since, or are back, the
+    /// tables stay as they are and nothing is computed.
+    #[arg(long, alias = "ucast-cache", value_name = "FILE")]
+    cache: Option<PathBuf>,
+    /// Let no engine serve but those of --engine.
+    #[arg(long)]
+    no_fallback: bool,
+    /// Take and write tables that fail the proof. The report says what is wrong with them.
+    #[arg(long = "unsafe")]
+    unproved: bool,
+    /// Use so many threads [default: one a core].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    #[command(flatten)]
+    outputs: Outputs,
+    #[command(flatten)]
+    options: EngineOptions,
+}
+
+/// Help for those who choose an engine.
+const ENGINES: &str = "\
+Engines:
+  minhop      shortest routes, balanced; may have credit loops where the fabric has circles
+  updn        shortest routes up to a root and down again; no credit loops
+  dnup        its mirror image: down and then up
+  ftree       fat trees: every shift of the hosts without congestion
+  lash        shortest routes in as few layers (service levels) as keep each free of credit loops
+  dor         dimension order: the lowest port of the shortest ways, for meshes and hypercubes
+  file        the tables of --lfts-file
+  dispersive  the agents' own source routes, several a pair; no forwarding tables
+
+Nothing is written unless every pair has a route, no route is a loop or too long, and no layer can
+deadlock. An engine whose tables fail is passed over like one that cannot serve.
+
+A changed entry (changed_entries) is an out port that the tables of --previous do not have, or have
+otherwise, or have and these do not; switches' entries for themselves do not count.";
+
+/// Runs it.
+///
+/// # Errors
+/// In words for the user.
+#[expect(clippy::needless_pass_by_value, reason = "all subcommands take their options alike")]
+pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
+    on_threads(args.threads, || route(&args, format))
+}
+
+/// Runs on so many threads, or one a core.
+pub(super) fn on_threads<T: Send>(
+    threads: Option<u16>,
+    run: impl FnOnce() -> Result<T, CliError> + Send,
+) -> Result<T, CliError> {
+    match threads {
+        None => run(),
+        Some(threads) => {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build();
+            pool.map_err(|error| format!("cannot start {threads} threads: {error}"))?.install(run)
+        }
+    }
+}
+
+fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
+    if !args.compare.is_empty() {
+        return args.compare(format);
+    }
+    let started = Instant::now();
+    let mut engines = args.engine.clone();
+    if !args.no_fallback && !engines.contains(&Engine::Minhop) {
+        engines.push(Engine::Minhop);
+    }
+    if args.engine == [Engine::Dispersive] {
+        args.refuse_tables()?;
+    }
+    let fabric = args.fabric.load()?;
+    let subnet = Subnet::new(&fabric, args.options.lmc(&fabric))?;
+    let (settings, mut notes) = args.options.settings(&fabric, &subnet)?;
+    let request = Request { fabric: &fabric, subnet: &subnet, engines: &engines, settings: &settings };
+    let cached = args.cache.as_ref().map(|path| request.from_cache(path, args.unproved));
+    let (answer, cache) = match cached {
+        Some(Ok(answer)) => (answer, Some(CacheUse::Used)),
+        unused => {
+            let answer = engines::answer(&subnet, &engines, &settings, args.unproved)
+                .map_err(|refused| why_refused(&refused, &subnet, &fabric))?;
+            (answer, unused.and_then(Result::err).map(|why_not| CacheUse::Unused { why_not }))
+        }
+    };
+    // What is reused is in the file as it should be: the nodes that are gone are to come back.
+    if let (Some(path), Some(CacheUse::Unused { .. })) = (&args.cache, &cache) {
+        request.write_cache(path, &answer)?;
+    }
+    let proof = proof_of(&answer, &subnet, &fabric);
+    match &answer {
+        Answer::Tables(selection) => {
+            notes.extend(selection.routing.notes.iter().cloned());
+            args.outputs.write_tables(&fabric, &subnet, &settings, selection, &mut notes)?;
+        }
+        Answer::SourceRoutes(selection) => {
+            args.refuse_tables()?;
+            args.outputs.write_source_routes(&fabric, selection)?;
+        }
+    }
+    let mut report = Report::of(&answer, &subnet, &fabric);
+    report.proof = proof;
+    report.changed_entries = changed(&answer, &subnet, settings.previous.as_ref());
+    report.quality = answer::quality(&answer, &subnet, &settings);
+    if let Some(quality) = &report.quality.0 {
+        let title = format!("{}: routes by {}", args.fabric, report.engine());
+        args.outputs.write_plot(&subnet, quality, &title)?;
+    }
+    report.cache = cache;
+    report.notes = notes;
+    report.written = args.outputs.written();
+    report.total_ms = started.elapsed().as_secs_f64() * 1e3;
+    output::print(&match format {
+        Format::Text => report.text(),
+        Format::Json => format!("{}\n", report.json()),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn changed(answer: &Answer<'_>, subnet: &Subnet, previous: Option<&Tables>) -> Option<u64> {
+    match answer {
+        Answer::Tables(selection) => {
+            previous.map(|previous| changed_entries(subnet, &selection.routing.tables, previous))
+        }
+        Answer::SourceRoutes(_) => None,
+    }
+}
+
+/// Why no engine serves, and for proofs that fail the pair or the circle.
+fn why_refused(refused: &NotRouted, subnet: &Subnet, fabric: &Fabric) -> CliError {
+    let each = |tried: &Tried| format!("{}: {}", tried.engine, answer::why_not(tried, subnet, fabric));
+    let all: Vec<String> = refused.tried.iter().map(each).collect();
+    format!("no engine serves this fabric: {}", all.join("; ")).into()
+}
+
+impl Args {
+    /// What each engine would make of the fabric, side by side.
+    fn compare(&self, format: Format) -> Result<ExitCode, CliError> {
+        let fabric = self.fabric.load()?;
+        let subnet = Subnet::new(&fabric, self.options.lmc(&fabric))?;
+        let (settings, notes) = self.options.settings(&fabric, &subnet)?;
+        let comparison = Comparison::of(&fabric, &subnet, &self.compare, &settings, notes);
+        output::print(&match format {
+            Format::Text => comparison.text(),
+            Format::Json => format!("{}\n", comparison.json()),
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// An error if something is wanted that source routes cannot give.
+    fn refuse_tables(&self) -> Result<(), CliError> {
+        match self.options.previous {
+            Some(_) => Err(no_tables("--previous")),
+            None => self.outputs.refuse_tables(),
+        }
+    }
+}
