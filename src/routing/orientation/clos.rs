@@ -2,6 +2,8 @@
 
 use std::cmp::Reverse;
 
+use rayon::prelude::*;
+
 use super::reach::{BLOCK, UNREACHED, distances, legal_is_shortest};
 use super::{Orientation, Shape, positions};
 use crate::routing::Topology;
@@ -24,7 +26,7 @@ pub(super) fn recognise(topology: &Topology) -> Option<Orientation> {
     let position = positions(topology.xbar_count(), |xbar| Reverse(tiers[xbar as usize]));
     let orientation = Orientation::by_position(topology, Shape::Clos { tiers: count }, position);
     leaves
-        .chunks(BLOCK)
+        .par_chunks(BLOCK)
         .all(|sources| legal_is_shortest(topology, &orientation, sources, &leaves))
         .then_some(orientation)
 }

@@ -44,9 +44,11 @@ impl Chains {
             tiers: tiers(&subnet.topology),
             by_port: vec![0; ports.heads.len()],
             by_xbar: vec![0; ports.xbars],
+            ups: Vec::new(),
             random: settings.scatter.map(ChaCha8Rng::seed_from_u64),
             chains: Self { links: Vec::new(), ranges: vec![0..0; slots] },
         };
+        chooser.ups = (0..ports.xbars as u32).map(|xbar| chooser.ups_of(xbar)).collect();
         let mut served = vec![false; slots];
         let first = settings.order_first.iter().flat_map(|&node| match node {
             Node::Host(host) if (host as usize) < subnet.topology.host_count() => {
@@ -77,6 +79,8 @@ struct Chooser<'a> {
     /// How many chains use each port, and each xbar.
     by_port: Vec<u32>,
     by_xbar: Vec<u32>,
+    /// For each xbar the links into it by which chains go on.
+    ups: Vec<Vec<Link>>,
     random: Option<ChaCha8Rng>,
     chains: Chains,
 }
@@ -103,9 +107,9 @@ impl Chooser<'_> {
     /// in this place; then the least used.
     fn next(&mut self, below: u32, step: usize, earlier: &[u32]) -> Option<Link> {
         let mut best: Option<((u8, u32, u32, u32), Link)> = None;
-        for number in self.ports.numbers_of(below) {
-            let link = Link { xbar: self.ports.heads[number], port: self.ports.backs[number] };
-            if !self.leads_up(below, link, step) {
+        for at in 0..self.ups[below as usize].len() {
+            let link = self.ups[below as usize][at];
+            if step > 0 && self.tiers[link.xbar as usize] <= self.tiers[below as usize] {
                 continue;
             }
             let tie = self.random.as_mut().map_or(0, RngExt::random::<u32>);
@@ -118,15 +122,20 @@ impl Chooser<'_> {
         best.map(|(_, link)| link)
     }
 
-    /// Whether a chain may go on by a link: to the next tier, from which the way in must descend; the
-    /// first link of a fabric without tiers may be any.
-    fn leads_up(&self, below: u32, link: Link, step: usize) -> bool {
-        let (tier, next) = (self.tiers[below as usize], self.tiers[link.xbar as usize]);
-        if next != UNRANKED && next > tier {
-            let has_order = self.ports.has_order();
-            return !has_order || !self.ports.climbs_by(link.port as usize);
-        }
-        step == 0 && !self.has_higher(below)
+    /// The links by which chains may go on: to the next tier, from which the way in must descend; where
+    /// there is none, the first link of a chain may be any.
+    fn ups_of(&self, xbar: u32) -> Vec<Link> {
+        let tier = self.tiers[xbar as usize];
+        let has_higher = self.has_higher(xbar);
+        let is_up = |link: &Link| {
+            let next = self.tiers[link.xbar as usize];
+            if next != UNRANKED && next > tier {
+                return !self.ports.has_order() || !self.ports.climbs_by(link.port as usize);
+            }
+            !has_higher
+        };
+        let into = |number: usize| Link { xbar: self.ports.heads[number], port: self.ports.backs[number] };
+        self.ports.numbers_of(xbar).map(into).filter(is_up).collect()
     }
 
     fn has_higher(&self, xbar: u32) -> bool {

@@ -6,10 +6,11 @@ use rayon::prelude::*;
 
 use super::chains::Chains;
 use super::dimension::FirstPort;
-use super::kept::{Kept, Previous, is_right};
+use super::kept::{Kept, Previous, all_lead, is_right};
 use super::ports::Ports;
 use super::ranks::cabled_hosts;
-use super::sweep::{LANES, Sweeper, Target, nth};
+use super::sweep::{LANES, Slots, Sweeper, Target};
+use super::turns::nth;
 use super::ways::{BLOCK, Ways};
 use crate::routing::tables::End;
 use crate::routing::{Attachment, Subnet, Tables};
@@ -100,8 +101,16 @@ impl<'a> Filler<'a> {
         let (xbars, slots) = (self.ports.xbars, self.subnet.destinations.slot_count());
         // Not yet in memory: each page comes with the first entry that is written to it, in parallel.
         let mut entries = vec![0; xbars * slots];
+        let checked = previous.map(|previous| previous.check(self, &mut entries));
+        let mut loads = match checked {
+            Some(checked) if checked.is_little() => {
+                checked.mend(self, &mut entries);
+                return Tables::from_ports(xbars, entries);
+            }
+            Some(checked) => checked.loads,
+            None => vec![0; self.ports.heads.len()],
+        };
         let mut sweepers: Vec<Sweeper<'_>> = (0..PARTS).map(|_| self.sweeper()).collect();
-        let mut loads = previous.map_or_else(|| vec![0; self.ports.heads.len()], |known| known.loads(self));
         for sweeper in &mut sweepers {
             sweeper.loads.copy_from_slice(&loads);
         }
@@ -130,7 +139,39 @@ impl<'a> Filler<'a> {
         }
     }
 
-    fn slots(&self, xbars: Range<u32>) -> Range<u32> {
+    /// The ports to the destination itself: one after another, as nobody's traffic goes there. `keep`: those
+    /// that are right stay.
+    pub(super) fn fill_own(&self, ways: &Ways, place: usize, entries: &mut [u8], keep: bool) {
+        let ports = self.ports;
+        let (to, masks) = (ways.to[place], ways.masks_to(place));
+        if keep && all_lead(ports, masks, entries, to) {
+            return;
+        }
+        for (xbar, entry) in (0..).zip(entries.iter_mut()).filter(|&(xbar, _)| xbar != to) {
+            let set = &masks[xbar as usize * ports.words..][..ports.words];
+            if keep && is_right(ports, set, *entry) {
+                continue;
+            }
+            let bit = nth(set, (to + xbar) as usize);
+            *entry = bit.map_or(Tables::NONE, |bit| ports.port_of_bit(bit));
+        }
+    }
+
+    /// At their own xbar, hosts have their own ports.
+    pub(super) fn fill_at_home(&self, slots: Slots, entries: &mut [u8]) {
+        for lane in 0..slots.lanes {
+            let End::Host { host, .. } = self.subnet.destinations.end(slots.first + lane as u32) else {
+                continue;
+            };
+            let port = match self.subnet.topology.attachment(host) {
+                Attachment::Port(at) => at.port,
+                Attachment::Host(_) | Attachment::Nothing => Tables::NONE,
+            };
+            entries[lane * self.ports.xbars + slots.to as usize] = port;
+        }
+    }
+
+    pub(super) fn slots(&self, xbars: Range<u32>) -> Range<u32> {
         let slots = |xbar: u32| self.subnet.destinations.slots_of(xbar);
         if xbars.is_empty() { 0..0 } else { slots(xbars.start).start..slots(xbars.end - 1).end }
     }
@@ -226,7 +267,7 @@ impl Work<'_> {
             Base::Loaded => {}
         }
         let (own, mut rest) = entries.split_at_mut(xbars);
-        self.fill_own(ways, place, own);
+        self.filler.fill_own(ways, place, own, matches!(self.base, Base::Previous(_)));
         for target in self.filler.targets(ways, place) {
             let (mine, others) = std::mem::take(&mut rest).split_at_mut(target.lanes * xbars);
             rest = others;
@@ -241,37 +282,7 @@ impl Work<'_> {
                     sweeper.compute(target, mine, None);
                 }
             }
-            self.fill_at_home(target, mine);
-        }
-    }
-
-    /// The ports to the destination itself: one after another, as nobody's traffic goes there.
-    fn fill_own(&self, ways: &Ways, place: usize, entries: &mut [u8]) {
-        let ports = self.filler.ports;
-        let (to, masks) = (ways.to[place], ways.masks_to(place));
-        for (xbar, entry) in (0..).zip(entries.iter_mut()).filter(|&(xbar, _)| xbar != to) {
-            let set = &masks[xbar as usize * ports.words..][..ports.words];
-            if matches!(self.base, Base::Previous(_)) && is_right(ports, set, *entry) {
-                continue;
-            }
-            let bit = nth(set, (to + xbar) as usize);
-            *entry = bit.map_or(Tables::NONE, |bit| ports.port_of_bit(bit));
-        }
-    }
-
-    /// At their own xbar, hosts have their own ports.
-    fn fill_at_home(&self, target: Target<'_>, entries: &mut [u8]) {
-        let to = target.ways.to[target.place];
-        for lane in 0..target.lanes {
-            let End::Host { host, .. } = self.filler.subnet.destinations.end(target.first_slot + lane as u32)
-            else {
-                continue;
-            };
-            let port = match self.filler.subnet.topology.attachment(host) {
-                Attachment::Port(at) => at.port,
-                Attachment::Host(_) | Attachment::Nothing => Tables::NONE,
-            };
-            entries[lane * self.filler.ports.xbars + to as usize] = port;
+            self.filler.fill_at_home(target.slots(), mine);
         }
     }
 }

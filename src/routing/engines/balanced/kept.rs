@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::fill::Filler;
 use super::ports::Ports;
 use super::ranks::each_bit;
@@ -13,11 +11,12 @@ use crate::routing::Tables;
 /// Entries of tables that are read as a whole to learn the loads. Of larger ones a sample is read.
 const READ_ENTRIES: usize = 8 << 20;
 /// Destinations with hosts in a sample.
-const SAMPLE: usize = 64;
-/// Destinations that are read at a time.
-const PIECE: usize = 16;
+const SAMPLE: usize = 16;
 /// If at most one of so many xbars has a wrong entry for a destination, these are chosen one by one.
 const FEW: usize = 16;
+
+/// Entries that are tested at once.
+const PIECE: usize = 64;
 
 /// Whether an entry is right: a port by which a legal shortest way leads on, or none if there is no way.
 pub(super) fn is_right(ports: &Ports, set: &[u64], entry: u8) -> bool {
@@ -51,40 +50,25 @@ impl<'a> Previous<'a> {
         !self.sampled
     }
 
-    /// How many routes the right entries lead across each port; in large tables, an estimate.
-    pub(super) fn loads(&self, filler: &Filler<'_>) -> Vec<u32> {
+    /// Whether a destination's routes are counted for the loads.
+    pub(super) fn counted(&self, filler: &Filler<'_>) -> Vec<bool> {
         let leaves = filler.leaves();
-        let to: Vec<u32> = if self.sampled && leaves.len() > SAMPLE {
-            (0..SAMPLE).map(|place| leaves[place * leaves.len() / SAMPLE]).collect()
-        } else {
-            leaves.to_vec()
-        };
-        let scale = (leaves.len() / to.len().max(1)).max(1) as u32;
-        let count = |to: &[u32]| {
-            let (ways, mut sweeper) = (filler.ways(to), filler.sweeper());
-            for place in 0..to.len() {
-                for target in filler.targets(&ways, place) {
-                    let slots = target.first_slot..target.first_slot + target.lanes as u32;
-                    sweeper.recount(target, self.of_slots(slots), true);
-                }
-            }
-            sweeper.loads
-        };
-        let none = || vec![0; filler.ports.heads.len()];
-        // Adding wraps and so does not depend on the order.
-        let mut loads = to.par_chunks(PIECE).map(count).reduce(none, |mut sum, loads| {
-            sum.iter_mut().zip(&loads).for_each(|(sum, load)| *sum = sum.wrapping_add(*load));
-            sum
-        });
-        loads.iter_mut().for_each(|load| *load = load.saturating_mul(scale));
-        loads
+        let mut counted = vec![false; filler.ports.xbars];
+        let sample = if self.sampled { SAMPLE.min(leaves.len()) } else { leaves.len() };
+        (0..sample).for_each(|place| counted[leaves[place * leaves.len() / sample] as usize] = true);
+        counted
+    }
+
+    /// How many destinations each one whose routes are counted stands for.
+    pub(super) fn scale(&self, filler: &Filler<'_>) -> u32 {
+        if self.sampled { (filler.leaves().len() / SAMPLE).max(1) as u32 } else { 1 }
     }
 }
 
 /// What is wrong among the previous entries of a target.
 pub(super) struct Kept {
     /// Xbars with wrong entries, and the slots that they are for.
-    wrong: Vec<(u32, u64)>,
+    pub(super) wrong: Vec<(u32, u64)>,
 }
 
 impl Kept {
@@ -93,19 +77,28 @@ impl Kept {
         let ports = filler.ports;
         let masks = target.ways.masks_to(target.place);
         let to = target.ways.to[target.place];
+        let runs = Runs::of(ports, masks, to);
         let mut wrong: Vec<u64> = Vec::new();
         for (lane, row) in entries.chunks_exact(ports.xbars).enumerate() {
-            if all_lead(ports, masks, row) {
-                continue;
-            }
-            wrong.resize(ports.xbars, 0);
-            for (xbar, (set, &entry)) in (0..).zip(masks.chunks_exact(ports.words).zip(row)) {
-                if xbar != to && !is_right(ports, set, entry) {
-                    wrong[xbar as usize] |= 1 << lane;
+            for (piece, part) in row.chunks(PIECE).enumerate() {
+                if runs.hold(piece, part) {
+                    continue;
+                }
+                for (xbar, &entry) in (piece * PIECE..).zip(part) {
+                    let set = &masks[xbar * ports.words..][..ports.words];
+                    if xbar != to as usize && !is_right(ports, set, entry) {
+                        wrong.resize(ports.xbars, 0);
+                        wrong[xbar] |= 1 << lane;
+                    }
                 }
             }
         }
         Self { wrong: (0..).zip(wrong).filter(|&(_, lanes)| lanes != 0).collect() }
+    }
+
+    /// Whether so few are wrong that they are chosen one by one.
+    pub(super) fn are_few(&self, xbars: usize) -> bool {
+        self.wrong.len() * FEW <= xbars
     }
 
     /// Chooses what is wrong anew.
@@ -118,11 +111,12 @@ impl Kept {
         counts_all: bool,
     ) {
         let xbars = filler.ports.xbars;
-        if self.wrong.len() * FEW <= xbars {
-            sweeper.draw(target);
+        if self.are_few(xbars) {
+            sweeper.draw(target.slots());
             for &(xbar, lanes) in &self.wrong {
                 each_bit(lanes, |lane| entries[lane * xbars + xbar as usize] = Tables::NONE);
-                each_bit(lanes, |lane| sweeper.choose_one(target, entries, xbar, lane));
+                let set = target.set(filler.ports, xbar);
+                each_bit(lanes, |lane| sweeper.choose_one(target.slots(), set, entries, xbar, lane));
             }
             return;
         }
@@ -138,16 +132,52 @@ impl Kept {
     }
 }
 
+/// For each xbar one run of ports that are right. Most sets are one run, and runs are tested many at once.
+struct Runs {
+    firsts: Vec<u8>,
+    /// One less than how many ports there are.
+    spans: Vec<u8>,
+}
+
+impl Runs {
+    /// The first runs of sets of one word; none otherwise. Without a way, no port is right; at the
+    /// destination itself, any.
+    fn of(ports: &Ports, masks: &[u64], to: u32) -> Self {
+        if ports.words != 1 {
+            return Self { firsts: Vec::new(), spans: Vec::new() };
+        }
+        let first = |&mask: &u64| if mask == 0 { Tables::NONE } else { ports.port_of_bit(low(mask)) };
+        let span = |&mask: &u64| if mask == 0 { 0 } else { (mask >> low(mask)).trailing_ones() as u8 - 1 };
+        let mut runs =
+            Self { firsts: masks.iter().map(first).collect(), spans: masks.iter().map(span).collect() };
+        runs.spans[to as usize] = u8::MAX;
+        runs
+    }
+
+    /// Whether all of a piece of entries are of their runs.
+    fn hold(&self, piece: usize, part: &[u8]) -> bool {
+        let at = piece * PIECE..piece * PIECE + part.len();
+        let (Some(firsts), Some(spans)) = (self.firsts.get(at.clone()), self.spans.get(at)) else {
+            return false;
+        };
+        let beyond = |((&entry, &first), &span): ((&u8, &u8), &u8)| entry.wrapping_sub(first) > span;
+        !part.iter().zip(firsts).zip(spans).fold(false, |any, entry| any | beyond(entry))
+    }
+}
+
+fn low(mask: u64) -> usize {
+    mask.trailing_zeros() as usize
+}
+
 /// Whether all entries but the destination's own lead on by a way. Sets of one word are most, so they are
 /// tested without a branch.
-fn all_lead(ports: &Ports, masks: &[u64], row: &[u8]) -> bool {
-    if ports.words != 1 {
-        return false;
-    }
-    let leads = |(&entry, &mask): (&u8, &u64)| {
-        let bit = entry.wrapping_sub(ports.first);
-        mask >> (bit & 63) & u64::from(bit < 64)
+pub(super) fn all_lead(ports: &Ports, masks: &[u64], row: &[u8], to: u32) -> bool {
+    let lead = |masks: &[u64], row: &[u8]| {
+        let bit = |entry: u8| entry.wrapping_sub(ports.first);
+        let within = row.iter().fold(0, |most: u8, &entry| most.max(bit(entry))) < 64;
+        let all = row.iter().zip(masks).fold(1, |all, (&entry, &mask)| all & mask >> (bit(entry) & 63));
+        within && all == 1
     };
-    let leading: u64 = row.iter().zip(masks).map(leads).map(|leads| leads & 1).sum();
-    leading as usize + 1 == ports.xbars
+    let to = to as usize;
+    ports.words == 1 && lead(&masks[..to], &row[..to]) && lead(&masks[to + 1..], &row[to + 1..])
 }

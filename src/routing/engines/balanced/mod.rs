@@ -15,6 +15,7 @@ mod connect;
 mod dimension;
 mod fill;
 mod kept;
+mod mend;
 mod notes;
 mod ports;
 pub(super) mod ranks;
@@ -22,6 +23,7 @@ mod spread;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod ways;
 mod weighted;
 

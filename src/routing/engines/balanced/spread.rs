@@ -2,11 +2,11 @@
 
 use super::ports::Ports;
 use super::ranks::each_bit;
-use super::sweep::Target;
+use super::sweep::Slots;
 use crate::routing::Subnet;
 use crate::routing::tables::End;
 
-/// Which slots of a target are of the same host.
+/// Which slots are of the same host.
 pub(super) struct Spread<'a> {
     subnet: &'a Subnet,
     /// For each slot how many earlier ones are of the same host.
@@ -15,15 +15,15 @@ pub(super) struct Spread<'a> {
 
 impl<'a> Spread<'a> {
     /// Nothing if each host has one address.
-    pub(super) fn of(subnet: &'a Subnet, target: Target<'_>) -> Option<Self> {
+    pub(super) fn of(subnet: &'a Subnet, slots: Slots) -> Option<Self> {
         if subnet.destinations.lmc() == 0 {
             return None;
         }
-        let path = |lane: usize| match subnet.destinations.end(target.first_slot + lane as u32) {
+        let path = |lane: usize| match subnet.destinations.end(slots.first + lane as u32) {
             End::Host { path, .. } => usize::from(path).min(lane),
             End::Xbar(_) => 0,
         };
-        Some(Self { subnet, earlier: (0..target.lanes).map(path).collect() })
+        Some(Self { subnet, earlier: (0..slots.lanes).map(path).collect() })
     }
 
     /// How much a step is like those of earlier slots of the same host at this xbar: 0 to another system,
