@@ -139,8 +139,8 @@ fn usage_message(error: &clap::Error) -> String {
         return "a command is missing; --help lists them".to_owned();
     }
     let text = error.render().to_string();
-    let text = text.split("\n\nUsage:").next().unwrap_or_default();
-    let text = text.split("\n\nFor more information").next().unwrap_or_default();
+    // Tips and the usage follow in paragraphs of their own.
+    let text = text.split("\n\n").next().unwrap_or_default();
     let words: Vec<_> = text.trim_start_matches("error: ").split_whitespace().collect();
     words.join(" ")
 }

@@ -7,11 +7,12 @@ mod files;
 pub(super) mod judgement;
 mod options;
 mod outputs;
+mod places;
 mod quality;
 mod report;
 mod routes_dir;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -115,7 +116,13 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
         return args.compare(format);
     }
     let started = Instant::now();
-    let mut engines = args.engine.clone();
+    args.check_places()?;
+    let mut engines: Vec<Engine> = Vec::new();
+    for &engine in &args.engine {
+        if !engines.contains(&engine) {
+            engines.push(engine);
+        }
+    }
     if !args.no_fallback && !engines.contains(&Engine::Minhop) {
         engines.push(Engine::Minhop);
     }
@@ -139,6 +146,11 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     if let (Some(path), Some(CacheUse::Unused { .. })) = (&args.cache, &cache) {
         request.write_cache(path, &answer)?;
     }
+    let served = match &answer {
+        Answer::Tables(selection) => selection.engine,
+        Answer::SourceRoutes(selection) => selection.engine,
+    };
+    notes.extend(settings.of_others(served));
     let proof = proof_of(&answer, &subnet, &fabric);
     match &answer {
         Answer::Tables(selection) => {
@@ -182,10 +194,22 @@ fn changed(answer: &Answer<'_>, subnet: &Subnet, previous: Option<&Tables>) -> O
 fn why_refused(refused: &NotRouted, subnet: &Subnet, fabric: &Fabric) -> CliError {
     let each = |tried: &Tried| format!("{}: {}", tried.engine, answer::why_not(tried, subnet, fabric));
     let all: Vec<String> = refused.tried.iter().map(each).collect();
-    format!("no engine serves this fabric: {}", all.join("; ")).into()
+    let tried = |engine: Engine| refused.tried.iter().any(|tried| tried.engine == engine);
+    let hint = if tried(Engine::Lash) { "" } else { "; lash needs no roots and no shape: try it" };
+    format!("no engine serves this fabric: {}{hint}", all.join("; ")).into()
 }
 
 impl Args {
+    /// Refuses outputs that would replace what is read or each other, or cannot be written.
+    fn check_places(&self) -> Result<(), CliError> {
+        let mut outputs = self.outputs.places();
+        outputs.extend(self.cache.as_deref().map(|path| ("--cache", path)));
+        let mut inputs = self.options.places();
+        let topology = self.fabric.to_string();
+        inputs.push(("TOPOLOGY", Path::new(&topology)));
+        places::check(&outputs, &inputs)
+    }
+
     /// What each engine would make of the fabric, side by side.
     fn compare(&self, format: Format) -> Result<ExitCode, CliError> {
         let fabric = self.fabric.load()?;

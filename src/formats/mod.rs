@@ -135,7 +135,8 @@ impl Malformed {
 
     /// In a JSON value.
     fn within(value: impl Into<String>, problem: impl Into<String>) -> Self {
-        let mut problem = problem.into();
+        // What a file says may be anything; an error must not move the reader's cursor.
+        let mut problem = problem.into().replace(char::is_control, "\u{fffd}");
         if problem.len() > Self::MAX_BYTES {
             problem.truncate(problem.floor_char_boundary(Self::MAX_BYTES));
             problem.push_str("..");

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::options::named;
+use super::places::Place;
 use crate::cli::CliError;
 use crate::formats::guid_files::{self, Listed};
 use crate::formats::{FormatError, lid_matrix};
@@ -13,7 +14,7 @@ use crate::routing::engines::Settings;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Engine files")]
 pub(super) struct EngineFiles {
-    /// updn, dnup, ftree: the roots, a GUID a line [default: found by the engine].
+    /// updn, ftree: the roots, a GUID a line [default: found by the engine].
     #[arg(long, alias = "root_guid_file", value_name = "FILE")]
     root_guid_file: Option<PathBuf>,
     /// updn, dnup: switches' ids, `guid id` a line, which tell up from down within a rank.
@@ -46,6 +47,22 @@ pub(super) struct EngineFiles {
 }
 
 impl EngineFiles {
+    /// Each option that names a file.
+    pub(super) fn places(&self) -> Vec<Place<'_>> {
+        let all = [
+            ("--root-guid-file", &self.root_guid_file),
+            ("--ids-guid-file", &self.ids_guid_file),
+            ("--cn-guid-file", &self.cn_guid_file),
+            ("--io-guid-file", &self.io_guid_file),
+            ("--ignore-guids", &self.ignore_guids),
+            ("--guid-routing-order-file", &self.guid_routing_order_file),
+            ("--port-search-ordering-file", &self.port_search_ordering_file),
+            ("--hop-weights-file", &self.hop_weights_file),
+            ("--lid-matrix-file", &self.lid_matrix_file),
+        ];
+        all.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect()
+    }
+
     /// Reads the files into settings; notes tell what was passed over.
     pub(super) fn read(
         &self,

@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use mapper_proto::map::Fabric;
 
 use super::files::EngineFiles;
+use super::places::Place;
 use crate::cli::CliError;
 use crate::formats::lfts;
 use crate::routing::engines::{Balance, Settings};
@@ -30,7 +31,7 @@ pub(super) struct EngineOptions {
     /// How equally short routes are chosen among: by the loads throughout the fabric, or as OpenSM does.
     #[arg(long, value_enum, default_value_t = BalanceName::Fabric)]
     balance: BalanceName,
-    /// Longest route, in xbars.
+    /// Longest route, in xbars, 1 to 64.
     #[arg(long, alias = "max_hops", value_name = "N", default_value_t = Settings::MAX_HOPS,
           value_parser = clap::value_parser!(u8).range(1..=i64::from(Settings::MAX_HOPS)))]
     max_hops: u8,
@@ -60,7 +61,7 @@ pub(super) struct EngineOptions {
     /// file: the tables to load, as OpenSM dumps them.
     #[arg(long, alias = "lfts_file", value_name = "LFTS")]
     lfts_file: Option<PathBuf>,
-    /// dispersive: routes a destination.
+    /// dispersive: routes a destination, 1 to 64.
     #[arg(long, alias = "num-passes", value_name = "N", default_value_t = 8,
           value_parser = clap::value_parser!(u8).range(1..=i64::from(Options::MAX_PASSES)))]
     passes: u8,
@@ -81,6 +82,13 @@ impl EngineOptions {
     /// The LID mask control.
     pub(super) fn lmc(&self, fabric: &Fabric) -> Option<u8> {
         self.lmc.or_else(|| lmc_of(fabric))
+    }
+
+    /// Each option that names a file to read, but the tables in force: new ones may replace those.
+    pub(super) fn places(&self) -> Vec<Place<'_>> {
+        let mut all = self.files.places();
+        all.extend(self.lfts_file.as_deref().map(|path| ("--lfts-file", path)));
+        all
     }
 
     /// The settings, and what a user should know of the files that were read for them.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use mapper_proto::map::Fabric;
 
+use super::places::Place;
 use super::routes_dir;
 use crate::cli::{CliError, output};
 use crate::formats::{ftree_order, lfts, lid_matrix, plot_loads, sls};
@@ -114,6 +115,19 @@ impl Outputs {
             Some(path) => output::write_file(path, &plot_loads(&subnet.topology, &quality.loads, title)),
             None => Ok(()),
         }
+    }
+
+    /// Each option that names a place to write to.
+    pub(super) fn places(&self) -> Vec<Place<'_>> {
+        let all = [
+            ("--lfts", &self.lfts),
+            ("--sls", &self.sls),
+            ("--routes-dir", &self.routes_dir),
+            ("--plot", &self.plot),
+            ("--dump-lid-matrix", &self.dump_lid_matrix),
+            ("--ftree-order", &self.ftree_order),
+        ];
+        all.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect()
     }
 
     /// What was written, and where.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_proto::map::PortRef;
 
+use super::Engine;
 use super::HopMatrix;
 use crate::routing::Options;
 use crate::routing::tables::{Layers, Tables};
@@ -74,6 +75,35 @@ pub struct Settings {
 impl Settings {
     /// Longest route that InfiniBand knows, in hops.
     pub const MAX_HOPS: u8 = 64;
+}
+
+impl Settings {
+    /// What a user should know of settings that belong to other engines than this one.
+    pub fn of_others(&self, engine: Engine) -> Vec<String> {
+        let default = Self::default();
+        let ranked = matches!(engine, Engine::Updn | Engine::Dnup);
+        let foreign = [
+            (!self.ids.is_empty() && !ranked, "ids", "updn and dnup"),
+            (
+                self.passes != default.passes && engine != Engine::Dispersive,
+                "routes a destination",
+                "dispersive",
+            ),
+            (self.first_layer != default.first_layer && engine != Engine::Lash, "a first layer", "lash"),
+            (self.max_layers != default.max_layers && engine != Engine::Lash, "a limit on layers", "lash"),
+            (self.compute_nodes.is_some() && engine != Engine::Ftree, "compute nodes", "ftree"),
+            (!self.io_nodes.is_empty() && engine != Engine::Ftree, "I/O nodes", "ftree"),
+            (
+                self.max_reverse_hops != default.max_reverse_hops && engine != Engine::Ftree,
+                "reverse hops",
+                "ftree",
+            ),
+        ];
+        let said = |&(_, what, whose): &(bool, &str, &str)| {
+            format!("{what}: no effect on {engine}, only on {whose}")
+        };
+        foreign.iter().filter(|(foreign, _, _)| *foreign).map(said).collect()
+    }
 }
 
 impl Default for Settings {

@@ -28,7 +28,7 @@ pub(super) fn without_effect(engine: Engine, settings: &Settings) -> Vec<String>
     note(engine != Engine::Updn && settings.connect_roots, "connecting roots has no effect: it is for updn");
     note(
         !matches!(engine, Engine::Updn) && settings.roots.is_some(),
-        "roots have no effect: they are for updn and ftree",
+        "roots have no effect here: they are for updn and ftree",
     );
     notes
 }

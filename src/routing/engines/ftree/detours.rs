@@ -1,11 +1,16 @@
 //! Ways for the xbars that a host's spine does not cover: on damaged trees only.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::reach::Reach;
 use super::spines::{Spine, Spines};
 use super::templates::Templates;
 use super::tree::Tree;
+
+/// More than the steps of the longest way: a tree has at most 8 ranks.
+const MOST_LEVELS: usize = 16;
 
 /// An entry that departs from the templates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,26 +53,30 @@ impl Detours {
         if uncovered.iter().all(Vec::is_empty) {
             return detours;
         }
-        let mut loads = loads(tree, spines, templates);
+        let routes = loads(tree, spines, templates);
+        let steps_on = StepsOn::new(tree);
+        let loads: Vec<u32> = steps_on.channels.iter().map(|&channel| routes[channel as usize]).collect();
         let work: Vec<_> = sources.iter().copied().zip(&uncovered).collect();
+        let side_by_side = side_by_side(work.len());
+        let mut lanes: Vec<Ways<'_>> =
+            (0..side_by_side).map(|_| Ways::new(tree, reach, &steps_on, loads.clone())).collect();
         let mut filled = 0;
-        for batch in work.chunks(batch(work.len())) {
-            let served = batch.par_iter().map_init(
-                || Ways::new(tree, reach, loads.clone()),
-                |ways, &(to, slots)| ways.serve_all(to, spines, slots),
-            );
-            let served: Vec<Served> = served.collect();
-            for served in served {
-                for (slot, entries) in served.entries {
-                    detours.base[filled + 1..=slot as usize].fill(detours.all.len());
-                    detours.all.extend(entries);
-                    detours.base[slot as usize + 1] = detours.all.len();
-                    filled = slot as usize + 1;
-                }
-                for (channel, routes) in served.routes {
-                    let load = &mut loads[channel as usize];
-                    *load = load.saturating_add(routes);
-                }
+        for batch in work.chunks(side_by_side) {
+            let served: Vec<Served> = lanes
+                .par_iter_mut()
+                .zip(batch)
+                .map(|(ways, &(to, slots))| ways.serve_all(to, spines, slots))
+                .collect();
+            // Each learns what the others loaded.
+            lanes.par_iter_mut().enumerate().for_each(|(lane, ways)| {
+                let others = served.iter().enumerate().filter(|&(other, _)| other != lane);
+                others.for_each(|(_, served)| ways.add(&served.routes));
+            });
+            for (slot, entries) in served.into_iter().flat_map(|served| served.entries) {
+                detours.base[filled + 1..=slot as usize].fill(detours.all.len());
+                detours.all.extend(entries);
+                detours.base[slot as usize + 1] = detours.all.len();
+                filled = slot as usize + 1;
             }
         }
         detours.base[filled + 1..].fill(detours.all.len());
@@ -131,7 +140,7 @@ impl<'a> Cover<'a> {
 
 /// How many destination xbars of so many are served side by side, at least 1: none of them sees what the
 /// others load. The number of threads does not matter.
-fn batch(destinations: usize) -> usize {
+fn side_by_side(destinations: usize) -> usize {
     const BATCHES: usize = 256;
     (destinations / BATCHES).max(1)
 }
@@ -140,37 +149,77 @@ fn batch(destinations: usize) -> usize {
 struct Served {
     /// By slot.
     entries: Vec<(u32, Vec<Detour>)>,
-    /// The channels that this loads, with routes.
+    /// The places in [`StepsOn`] that this loads, with routes.
     routes: Vec<(u32, u32)>,
+}
+
+/// All channels of a tree, those up and then those down, by the xbar that they leave.
+///
+/// What is compared of them stands side by side: thousands of choices a host are made here.
+struct StepsOn<'a> {
+    tree: &'a Tree<'a>,
+    channels: Vec<u32>,
+    /// The xbar that each leads to.
+    far: Vec<u32>,
+    /// Where those down begin.
+    down: usize,
+}
+
+impl<'a> StepsOn<'a> {
+    fn new(tree: &'a Tree<'a>) -> Self {
+        let topology = &tree.subnet.topology;
+        let channels: Vec<u32> =
+            tree.up.all_channels().iter().chain(tree.down.all_channels()).copied().collect();
+        let far = channels.iter().map(|&channel| topology.head(channel).xbar).collect();
+        Self { tree, channels, far, down: tree.up.all_channels().len() }
+    }
+
+    fn out_of(&self, xbar: u32, up: bool) -> Range<usize> {
+        if up {
+            return self.tree.up.places(xbar);
+        }
+        let places = self.tree.down.places(xbar);
+        self.down + places.start..self.down + places.end
+    }
 }
 
 /// Gives ways, one after another, by the load of all channels so far, in routes.
 struct Ways<'a> {
     tree: &'a Tree<'a>,
     reach: &'a Reach,
+    steps_on: &'a StepsOn<'a>,
+    /// By place in `steps_on`.
     loads: Vec<u32>,
-    /// The channel that each xbar was given for the host at hand.
-    chosen: Vec<Option<u32>>,
+    /// Of the host at hand: the xbars that still need a way, by the steps from it.
+    levels: Vec<Vec<u32>>,
+    /// How many hosts send by each of these xbars.
+    weights: Vec<u32>,
 }
 
 impl<'a> Ways<'a> {
-    fn new(tree: &'a Tree<'a>, reach: &'a Reach, loads: Vec<u32>) -> Self {
-        Self { tree, reach, loads, chosen: vec![None; tree.xbar_count()] }
+    fn new(tree: &'a Tree<'a>, reach: &'a Reach, steps_on: &'a StepsOn<'a>, loads: Vec<u32>) -> Self {
+        let weights = vec![0; tree.xbar_count()];
+        Self { tree, reach, steps_on, loads, levels: vec![Vec::new(); MOST_LEVELS], weights }
     }
 
-    /// Serves the hosts of an xbar, and leaves the loads as they were.
+    fn add(&mut self, routes: &[(u32, u32)]) {
+        for &(place, routes) in routes {
+            let load = &mut self.loads[place as usize];
+            *load = load.saturating_add(routes);
+        }
+    }
+
+    /// Serves the hosts of an xbar.
     fn serve_all(&mut self, to: u32, spines: &Spines, slots: &[(u32, Vec<u32>)]) -> Served {
         let mut served = Served { entries: Vec::with_capacity(slots.len()), routes: Vec::new() };
         for (slot, missing) in slots {
             let entries = self.serve(to, spines.of_slot(*slot), missing, &mut served.routes);
             served.entries.push((*slot, entries));
         }
-        for &(channel, routes) in &served.routes {
-            self.loads[channel as usize] -= routes;
-        }
         served
     }
 
+    /// Serves one host, far xbars first: so each xbar knows how many send by it before it chooses.
     fn serve(
         &mut self,
         to: u32,
@@ -180,47 +229,49 @@ impl<'a> Ways<'a> {
     ) -> Vec<Detour> {
         let cover = Cover::new(self.tree, self.reach, to, spine);
         let topology = &self.tree.subnet.topology;
-        let mut detours: Vec<Detour> = Vec::with_capacity(missing.len());
+        let steps = self.reach.of(to);
         for &source in missing {
-            let weight = self.tree.hosts_at(source);
-            let mut at = source;
-            while at != to && (at == source || !cover.covers(at)) {
-                let channel = match self.chosen[at as usize] {
-                    Some(channel) => channel,
-                    None => {
-                        let Some(channel) = self.least_loaded(to, at) else { break };
-                        self.chosen[at as usize] = Some(channel);
-                        detours.push(Detour { xbar: at, port: topology.tail(channel).port });
-                        channel
-                    }
-                };
-                self.loads[channel as usize] += weight;
-                routes.push((channel, weight));
-                at = topology.head(channel).xbar;
-            }
+            self.weights[source as usize] = self.tree.hosts_at(source);
+            self.levels[usize::from(steps[source as usize])].push(source);
         }
-        for detour in &detours {
-            self.chosen[detour.xbar as usize] = None;
+        let mut detours: Vec<Detour> = Vec::with_capacity(missing.len() + missing.len() / 2);
+        for level in (1..MOST_LEVELS).rev() {
+            let mut xbars = std::mem::take(&mut self.levels[level]);
+            for at in xbars.drain(..) {
+                let weight = std::mem::take(&mut self.weights[at as usize]);
+                let Some(place) = self.least_loaded(to, at, steps) else { continue };
+                let channel = self.steps_on.channels[place];
+                detours.push(Detour { xbar: at, port: topology.tail(channel).port });
+                let load = &mut self.loads[place];
+                *load = load.saturating_add(weight);
+                routes.push((place as u32, weight));
+                let next = self.steps_on.far[place];
+                let waits = self.weights[next as usize] > 0;
+                if waits || next != to && !cover.covers(next) {
+                    self.weights[next as usize] += weight;
+                    if !waits {
+                        self.levels[level - 1].push(next);
+                    }
+                }
+            }
+            // The room stays for the next host.
+            self.levels[level] = xbars;
         }
         detours
     }
 
-    /// The least loaded first step of the shortest ways.
-    fn least_loaded(&self, to: u32, at: u32) -> Option<u32> {
-        let steps = self.reach.of(to);
+    /// The least loaded first step of the shortest ways; of equal ones the first.
+    fn least_loaded(&self, to: u32, at: u32, steps: &[u8]) -> Option<usize> {
         let nearer = steps[at as usize].checked_sub(1)?;
         let above = self.tree.rank(at).saturating_add(nearer + 1) == self.tree.rank(to);
-        let side = if above { &self.tree.down } else { &self.tree.up };
-        let (mut best, mut least) = (None, u32::MAX);
-        for group in side.of(at).iter().filter(|group| steps[group.far as usize] == nearer) {
-            for &channel in side.channels(group) {
-                let load = self.loads[channel as usize];
-                if load < least {
-                    (best, least) = (Some(channel), load);
-                }
-            }
-        }
-        best
+        let places = self.steps_on.out_of(at, !above);
+        let (loads, far) = (&self.loads[places.clone()], &self.steps_on.far[places.clone()]);
+        // Without branches: which load is least cannot be foretold.
+        let best = (0_u64..).zip(loads).zip(far).fold(u64::MAX, |best, ((place, &load), &far)| {
+            let farther = u64::from(steps[far as usize] != nearer).wrapping_neg();
+            best.min(u64::from(load) << u32::BITS | place | farther)
+        });
+        (best != u64::MAX).then(|| places.start + (best as u32) as usize)
     }
 }
 

@@ -28,11 +28,19 @@ struct Wrong {
 /// entries, by what it carries at all. What no way leads to any more has no port.
 pub(super) fn mend(tree: &Tree<'_>, reach: &Reach, previous: &Tables) -> Tables {
     let count = tree.xbar_count();
-    let all_up = AllUp::new(tree, reach);
+    let (all_up, heads) = (AllUp::new(tree, reach), Heads::new(tree));
     let mut ports = vec![0; previous.as_slice().len()];
     let wrong: Vec<Vec<Wrong>> = blocks(tree, &mut ports)
         .into_par_iter()
         .map(|(to, block)| {
+            if tree.hosts_at(to) == 0 {
+                return heads.copy(
+                    reach,
+                    to,
+                    previous.of_slot(tree.subnet.destinations.slot_of_xbar(to)),
+                    block,
+                );
+            }
             let right = Right::new(tree, reach, &all_up, to);
             let mut wrong = Vec::new();
             for (slot, row) in tree.subnet.destinations.slots_of(to).zip(block.chunks_exact_mut(count)) {
@@ -108,6 +116,59 @@ fn choose(
     tables.set_port(at, wrong.slot, port);
     if let Some(loads) = loads.get_mut(&at) {
         loads[usize::from(port)] += 1;
+    }
+}
+
+/// The xbar behind each port of each xbar.
+///
+/// For a destination with one slot it is quicker to look behind each entry than to find all right ports.
+struct Heads<'a> {
+    tree: &'a Tree<'a>,
+    ports: usize,
+    far: Vec<u32>,
+}
+
+impl<'a> Heads<'a> {
+    const NOTHING: u32 = u32::MAX;
+
+    fn new(tree: &'a Tree<'a>) -> Self {
+        let topology = &tree.subnet.topology;
+        let channels = || tree.up.all_channels().iter().chain(tree.down.all_channels());
+        let ports =
+            channels().map(|&channel| usize::from(topology.tail(channel).port) + 1).max().unwrap_or(0);
+        let mut far = vec![Self::NOTHING; ports * tree.xbar_count()];
+        for &channel in channels() {
+            let tail = topology.tail(channel);
+            far[tail.xbar as usize * ports + usize::from(tail.port)] = topology.head(channel).xbar;
+        }
+        Self { tree, ports, far }
+    }
+
+    /// Copies the row of an xbar's own slot and lists what is wrong in it.
+    fn copy(&self, reach: &Reach, to: u32, from: &[u8], row: &mut [u8]) -> Vec<Wrong> {
+        row.copy_from_slice(from);
+        let steps = reach.of(to);
+        let slot = self.tree.subnet.destinations.slot_of_xbar(to);
+        let wrong = (0..).zip(from).filter(|&(xbar, &port)| !self.leads(steps, to, xbar, port));
+        let wrong: Vec<Wrong> = wrong.map(|(xbar, _)| Wrong { slot, xbar }).collect();
+        wrong.iter().for_each(|wrong| row[wrong.xbar as usize] = Tables::NONE);
+        wrong
+    }
+
+    /// Whether a port begins a shortest way up and down; no port is right where there is no way.
+    fn leads(&self, steps: &[u8], to: u32, at: u32, port: u8) -> bool {
+        let own = steps[at as usize];
+        if own == 0 || own == Reach::NONE {
+            return own == 0 || port == Tables::NONE;
+        }
+        let row = &self.far[at as usize * self.ports..][..self.ports];
+        let far = row.get(usize::from(port)).copied().unwrap_or(Self::NOTHING);
+        if far == Self::NOTHING || steps[far as usize] != own - 1 {
+            return false;
+        }
+        let (rank, rank_to) = (self.tree.rank(at), self.tree.rank(to));
+        let above = rank <= rank_to && own == rank_to - rank;
+        (self.tree.rank(far) > rank) == above
     }
 }
 

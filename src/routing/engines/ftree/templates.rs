@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::reach::Reach;
 use super::spines::Spines;
-use super::tree::Tree;
+use super::tree::{Group, Tree};
 
 /// The xbars some steps below an xbar of a spine.
 #[derive(Debug, Clone, Default)]
@@ -74,18 +74,23 @@ fn layers(tree: &Tree<'_>, reach: &Reach, top: u32) -> Vec<Layer> {
             return layers;
         }
         last.clone_from(&below);
-        layers.push(layer(tree, reach, top, below));
+        let above = layers.len() as u8;
+        layers.push(layer(tree, (top, reach.of(top)), above, below));
     }
 }
 
-/// Each xbar's way up to `top`: over the parents in turn, if several lead there.
-fn layer(tree: &Tree<'_>, reach: &Reach, top: u32, xbars: Vec<u32>) -> Layer {
+/// Each xbar's way up to `top`, whose steps to all xbars are given: over the parents in turn, if several
+/// lead there. `above`: steps from `top` to the parents.
+fn layer(tree: &Tree<'_>, (top, steps): (u32, &[u8]), above: u8, xbars: Vec<u32>) -> Layer {
     let topology = &tree.subnet.topology;
+    let place = tree.place[top as usize] as usize;
     let mut groups = Vec::with_capacity(xbars.len());
+    let mut leading: Vec<&Group> = Vec::new();
     for &xbar in &xbars {
-        let leading = || tree.up.of(xbar).iter().filter(|group| reach.above(tree, top, group.far));
-        let turn = tree.place[top as usize] as usize % leading().count().max(1);
-        groups.extend(leading().nth(turn).map(|group| (group.far, tree.up.channels(group))));
+        leading.clear();
+        leading.extend(tree.up.of(xbar).iter().filter(|group| steps[group.far as usize] == above));
+        let group = leading.get(place % leading.len().max(1));
+        groups.extend(group.map(|group| (group.far, tree.up.channels(group))));
     }
     let cables = groups.iter().map(|(_, channels)| channels.len()).max().unwrap_or(1);
     let channels: Vec<u32> = (0..cables)

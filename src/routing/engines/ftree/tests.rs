@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::routing::Far;
+use crate::routing::{Far, ProofRules, prove_tables};
 
 /// Trees of two to four ranks, full.
 const FULL: [&str; 9] = [
@@ -154,6 +154,14 @@ fn check(fabric: &Fabric, settings: &Settings, tables: &Tables) -> Result<Vec<u6
     Ok(loads)
 }
 
+/// Checks what `mapper route` proves before it writes tables.
+fn prove(subnet: &Subnet, routing: &Routing) -> Result<(), TestCaseError> {
+    let rules = ProofRules { max_hops: 64, xbar_destinations: false };
+    let proof = prove_tables(subnet, &routing.tables, &routing.layers, &rules);
+    prop_assert!(proof.holds(), "{}", proof.summary());
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
@@ -173,6 +181,27 @@ proptest! {
                 prop_assert!(loads.iter().all(|&load| load <= hosts * hosts), "{:?}", loads.iter().max());
             }
             Err(error) => prop_assert!(error.why.contains("goes up and then down"), "{}", error.why),
+        }
+    }
+
+    #[test]
+    fn all_tables_pass_the_proof(
+        spec in prop::sample::select(FULL.iter().copied().filter(|spec| !spec.contains("18")).collect::<Vec<_>>()),
+        per_mille in 0_u32..200,
+        seed in any::<u64>(),
+        dead in any::<prop::sample::Index>(),
+    ) {
+        let fabric = degraded(spec, per_mille, seed);
+        let Ok((subnet, routing)) = route(&fabric, &Settings::default()) else { return Ok(()) };
+        prove(&subnet, &routing)?;
+        // One more cable is lost, and what is right of the tables stays.
+        let Some(cable) = (!fabric.map.cables.is_empty()).then(|| dead.get(&fabric.map.cables)) else {
+            return Ok(());
+        };
+        let cut = without(&subnet, cable.a);
+        let kept = Settings { previous: Some(routing.tables), ..Settings::default() };
+        if let Ok(mended) = compute(&cut, &kept) {
+            prove(&cut, &mended)?;
         }
     }
 
@@ -328,7 +357,7 @@ fn what_is_right_stays_and_only_the_rest_is_routed_anew() {
                 let port = routing.tables.port(from, slot);
                 if let Far::Channel(channel) = cut.topology.far(PortRef { xbar: from, port }) {
                     let next = cut.topology.head(channel).xbar;
-                    if reach.between(next, to) + 1 == reach.between(from, to) {
+                    if reach.between(next, to).saturating_add(1) == reach.between(from, to) {
                         assert_eq!(mended.port(from, slot), port, "a right entry stays");
                     }
                 }

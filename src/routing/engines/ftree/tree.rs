@@ -44,6 +44,18 @@ impl Side {
         self.groups.len()
     }
 
+    /// The channels of all groups of an xbar, as places among the channels of this side.
+    pub(super) fn places(&self, xbar: u32) -> Range<usize> {
+        let groups = self.of(xbar);
+        let ends = groups.first().zip(groups.last());
+        ends.map_or(0..0, |(first, last)| first.channels.start as usize..last.channels.end as usize)
+    }
+
+    /// All channels of this side, group by group.
+    pub(super) fn all_channels(&self) -> &[u32] {
+        &self.channels
+    }
+
     /// The channels out of the xbar in a group, by port.
     pub(super) fn channels(&self, group: &Group) -> &[u32] {
         &self.channels[group.channels.start as usize..group.channels.end as usize]

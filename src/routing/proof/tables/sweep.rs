@@ -262,15 +262,16 @@ impl<'a> Sweep<'a> {
         let only_itself = destinations.host_slots_of(end).len() == 1 << destinations.lmc()
             && !self.rules.xbar_destinations
             && matches!(destinations.end(slot), End::Host { .. });
-        for &from in sources.iter().filter(|&&from| from != end || !only_itself) {
+        for &from in sources {
             match scratch.ways[from as usize] {
-                way::LOOP => found.loops.add(|| self.circle(slot, from)),
                 hops @ ..=way::MAX_HOPS => {
                     longest = longest.max(hops);
                     if hops > self.rules.max_hops.into() {
                         found.too_long.add(|| TableViolation::TooLong { from, slot, hops: hops.into() });
                     }
                 }
+                _ if only_itself && from == end => {}
+                way::LOOP => found.loops.add(|| self.circle(slot, from)),
                 _ => found.no_route.add(|| self.dead_end(slot, from)),
             }
         }

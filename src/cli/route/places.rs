@@ -1,0 +1,90 @@
+//! Where results go must be known to be writable, and nobody else's, before anything is computed.
+
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+
+use crate::cli::CliError;
+
+/// An option and the path that it names.
+pub(super) type Place<'a> = (&'static str, &'a Path);
+
+/// Refuses outputs that would replace an input, share a path, or cannot be written.
+///
+/// So a failure late in a run leaves no new tables beside old levels.
+///
+/// # Errors
+/// Names the option.
+pub(super) fn check(outputs: &[Place<'_>], inputs: &[Place<'_>]) -> Result<(), CliError> {
+    for (i, &(option, path)) in outputs.iter().enumerate() {
+        if path == Path::new("-") {
+            return Err(format!("{option}: `-` is no file; name one, or /dev/stdout").into());
+        }
+        let same = |other: &&Place<'_>| is_same(path, other.1);
+        if let Some((other, _)) = inputs.iter().find(same) {
+            return Err(format!("{option}: {} is read by {other}; name another file", path.display()).into());
+        }
+        if let Some((other, _)) = outputs[..i].iter().find(same) {
+            return Err(
+                format!("{option}: {} is written by {other}, too; name another", path.display()).into()
+            );
+        }
+    }
+    // Folders are made when they are written.
+    outputs.iter().filter(|(option, _)| *option != "--routes-dir").try_for_each(|&(option, path)| {
+        probe(path).map_err(|error| format!("{option}: cannot write {}: {error}", path.display()).into())
+    })
+}
+
+/// Whether two paths name one file or folder.
+fn is_same(a: &Path, b: &Path) -> bool {
+    let is_device = |path: &Path| fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir());
+    !is_device(a) && whole(a) == whole(b)
+}
+
+/// The path without links and dots, as far as it exists.
+fn whole(path: &Path) -> PathBuf {
+    if let Ok(path) = fs::canonicalize(path) {
+        return path;
+    }
+    let folder = fs::canonicalize(folder_of(path)).unwrap_or_else(|_| folder_of(path).to_owned());
+    folder.join(path.file_name().unwrap_or_default())
+}
+
+/// The folder that a file is in.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Whether a file could be made beside the path. What is no plain file is tried when it is written.
+fn probe(path: &Path) -> std::io::Result<()> {
+    match fs::metadata(path) {
+        Ok(there) if !there.is_file() => return Ok(()),
+        _ => {}
+    }
+    let folder = fs::canonicalize(path).ok().and_then(|path| Some(path.parent()?.to_owned()));
+    let folder = folder.unwrap_or_else(|| folder_of(path).to_owned());
+    let trial = folder.join(format!(".mapper.{}.trial", std::process::id()));
+    OpenOptions::new().write(true).create_new(true).open(&trial)?;
+    fs::remove_file(&trial)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_replaces_no_input_and_no_other_output() {
+        let folder = tempfile::tempdir().unwrap();
+        let (a, b) = (folder.path().join("a.net"), folder.path().join("b.lfts"));
+        fs::write(&a, "").unwrap();
+        let roundabout = folder.path().join(".").join("a.net");
+        let said =
+            |outputs: &[Place<'_>], inputs: &[Place<'_>]| check(outputs, inputs).unwrap_err().to_string();
+        assert!(said(&[("--lfts", &roundabout)], &[("TOPOLOGY", &a)]).contains("is read by TOPOLOGY"));
+        assert!(said(&[("--lfts", &b), ("--sls", &b)], &[]).starts_with("--sls: "));
+        assert!(said(&[("--lfts", Path::new("-"))], &[]).contains("/dev/stdout"));
+        assert!(said(&[("--lfts", &folder.path().join("no/b"))], &[]).contains("cannot write"));
+        assert!(check(&[("--lfts", &b), ("--sls", Path::new("/dev/null"))], &[("TOPOLOGY", &a)]).is_ok());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing stays");
+    }
+}
