@@ -7,6 +7,7 @@
 pub mod dispersive;
 mod selection;
 mod settings;
+pub mod torus;
 
 pub use selection::{NotRouted, Selection, Tried, select};
 pub use settings::{Balance, Settings};
@@ -34,6 +35,8 @@ pub enum Engine {
     Lash,
     /// Dimension order: the first port of the shortest ones.
     Dor,
+    /// Direction order: tori and meshes that may have lost cables.
+    Torus,
     /// Tables from a file.
     File,
     /// The agents' own source routes, several a pair.
@@ -42,13 +45,14 @@ pub enum Engine {
 
 impl Engine {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Minhop,
         Self::Updn,
         Self::Dnup,
         Self::Ftree,
         Self::Lash,
         Self::Dor,
+        Self::Torus,
         Self::File,
         Self::Dispersive,
     ];
@@ -62,6 +66,7 @@ impl Engine {
             Self::Ftree => "ftree",
             Self::Lash => "lash",
             Self::Dor => "dor",
+            Self::Torus => "torus",
             Self::File => "file",
             Self::Dispersive => "dispersive",
         }
@@ -79,6 +84,7 @@ impl Engine {
             | Self::Ftree
             | Self::Lash
             | Self::Dor
+            | Self::Torus
             | Self::File
             | Self::Dispersive => Err(EngineError::refuse(self, "it is not built yet")),
         }

@@ -1,0 +1,27 @@
+//! Direction-order routing of tori and meshes that may have lost cables and xbars.
+//!
+//! 1. A [`Grid`] is a torus or mesh as coordinates: where each xbar stands, which channels lead which way.
+//! 2. [`rules`] choose a heading for each router and destination, and go round what is broken. Each
+//!    destination's [`tree`] is traced; where routes do not arrive, a [`search`] takes the rules' place.
+//! 3. [`layers`] are assigned by the datelines that a route crosses, as few as can be.
+//! 4. Headings become ports: parallel cables share the destinations.
+
+mod dependencies;
+mod engine;
+#[cfg(test)]
+mod fabrics;
+mod grid;
+mod heading;
+mod lattice;
+mod layers;
+mod ports;
+mod regions;
+mod rules;
+mod search;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod trees;
+
+pub use engine::compute;
+pub use grid::{Dimension, Grid, GridError, Way};

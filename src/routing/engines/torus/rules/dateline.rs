@@ -1,0 +1,55 @@
+//! R4's last sentence: where the datelines are.
+
+use super::super::heading::Heading;
+use super::super::lattice::Lattice;
+
+/// Places the dateline of each ring.
+///
+/// A frame that goes round a broken link by y+ or z+ must not cross a dateline there, or it could not go
+/// on along X or Y (R2). So Z's dateline is where no router lacks both its X and its y+ link (it would have
+/// to take z+), or its Y link; Y's dateline where no router lacks an X link (it would take y+). A broken
+/// link across Z's dateline could not be gone round at all: R6's y+, z+ would bar the way back along Y.
+/// Where no place is free of all these, the one with the fewest serves. The X dateline bars nothing.
+///
+/// ```text
+///   y=3  o   o   o   o
+///       ===============  the dateline: every x link of the row below is good
+///   y=2  o---o---o---o
+///   y=1  o---o # o---o   y+ from here must not cross it
+/// ```
+///
+/// Of equal places the highest coordinate serves: where coordinates wrap.
+pub(in super::super) fn place_datelines(lattice: &Lattice) -> [u8; 3] {
+    let mut datelines = lattice.datelines;
+    for dimension in 1..3 {
+        if lattice.rings[dimension] {
+            let places = (0..lattice.sizes[dimension]).rev();
+            let cost = |&at: &u8| cost(lattice, dimension, at);
+            datelines[dimension] = places.min_by_key(cost).unwrap_or(datelines[dimension]);
+        }
+    }
+    datelines
+}
+
+/// What a dateline above a coordinate would cost: routers that would have to cross it in need, and then
+/// those that might.
+fn cost(lattice: &Lattice, dimension: usize, at: u8) -> (usize, usize) {
+    let lacks = |router: u32, headings: &[Heading]| headings.iter().any(|&h| lattice.is_missing(router, h));
+    let (x, y) = (&Heading::ALL[..2], &Heading::ALL[2..4]);
+    let routers = (0..lattice.router_count() as u32)
+        .filter(|&router| lattice.coordinates(router)[dimension] == at);
+    let (mut must, mut might) = (0, 0);
+    for router in routers {
+        let around_x = lacks(router, x);
+        let boxed_in = match dimension {
+            1 => around_x,
+            _ => {
+                around_x && !lattice.has(router, Heading::Y_PLUS)
+                    || lattice.is_missing(router, Heading::Z_PLUS)
+            }
+        };
+        must += usize::from(boxed_in);
+        might += usize::from(around_x || (dimension == 2 && lacks(router, y)));
+    }
+    (must, might)
+}

@@ -1,0 +1,55 @@
+//! R6: around Z links.
+
+use super::super::heading::Heading;
+use super::super::lattice::Lattice;
+use super::{Aim, wanted};
+
+/// R6: what to do where a Z link is wanted.
+///
+/// z+ wanted and broken: y+, and R5's look-ahead there sends the frame up rather than back. Where there is
+/// no y+ (the edge of a mesh): y-.
+///
+/// ```text
+///   z    D<--o          S's z+ is broken: y+, z+, y-
+///   ^    #   ^
+///   |    S-->o
+/// ```
+///
+/// z- wanted: nothing but z- may follow it, so the whole run down to the destination is walked; if any
+/// link of it is broken, z+, the long way round.
+///
+/// ```text
+///   z
+///   3    S  -+ up, across the dateline,
+///   2    o   |
+///        #   |
+///   1    D  <+ down from nowhere: the ring closes at 0
+///   0    o
+/// ```
+pub(super) fn choose(lattice: &Lattice, router: u32, aim: &Aim) -> Option<Heading> {
+    let wish = wished(lattice, lattice.coordinates(router), router, aim)?;
+    let around = match wish {
+        Heading::Z_PLUS => [Heading::Z_PLUS, Heading::Y_PLUS, Heading::Y_MINUS].as_slice(),
+        _ => &[Heading::Z_MINUS],
+    };
+    around.iter().copied().find(|&heading| lattice.has(router, heading))
+}
+
+/// The way along Z that a frame is to take at a router whose x and y are right: the shorter one, but z+ if
+/// the run of z- is broken.
+pub(super) fn wished(lattice: &Lattice, here: [u8; 3], router: u32, aim: &Aim) -> Option<Heading> {
+    let wish = wanted(lattice, router, aim)?;
+    if wish != Heading::Z_MINUS || !lattice.has_broken_column(router) || !lattice.rings[2] {
+        return Some(wish);
+    }
+    let mut at = router;
+    let mut place = here;
+    while !aim.contains(place) {
+        let Some(below) = lattice.next(at, Heading::Z_MINUS) else {
+            return Some(Heading::Z_PLUS);
+        };
+        at = below;
+        place = lattice.coordinates(at);
+    }
+    Some(wish)
+}
