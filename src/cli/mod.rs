@@ -6,6 +6,7 @@
 
 pub mod agent;
 pub mod board_info;
+pub mod check;
 pub mod doctor;
 pub mod fabric_argument;
 pub mod generate_docs;
@@ -13,6 +14,7 @@ pub mod key;
 pub mod lab_plan;
 pub mod node;
 pub mod output;
+pub mod route;
 pub mod sim;
 pub mod topology;
 pub mod xbar;
@@ -50,6 +52,10 @@ pub enum Format {
 pub enum Command {
     /// Fabrics as files: generate, convert, show, diff.
     Topology(topology::Args),
+    /// Compute forwarding tables for a fabric, prove them free of deadlock, measure and write them.
+    Route(Box<route::Args>),
+    /// Prove and measure tables or routes that anyone made; exit status 3 if a proof fails.
+    Check(check::Args),
     /// Run every host's agent on a simulated fabric.
     Sim(sim::Args),
     /// Run the agent of one interface.
@@ -84,6 +90,8 @@ pub fn main() -> ExitCode {
     let format = cli.format;
     let result = match cli.command {
         Command::Topology(args) => topology::run(args, format),
+        Command::Route(args) => route::run(*args, format),
+        Command::Check(args) => check::run(args, format),
         Command::Sim(args) => sim::run(args, format),
         Command::Agent(args) => agent::run(args, format),
         Command::Node(args) => node::run(args, format),

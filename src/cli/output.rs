@@ -1,7 +1,7 @@
 //! Where results go: standard output, or a file that is replaced as a whole.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 
 use thiserror::Error;
@@ -43,29 +43,47 @@ pub fn print_to_reader(text: &str) -> Result<bool, CliError> {
 /// # Errors
 /// If the file or its folder cannot be written.
 pub fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
-    let write = || -> io::Result<()> {
+    stream_file(path, |out| out.write_all(text.as_bytes()))
+}
+
+/// Like [`write_file`], for what is too long to be held in memory.
+///
+/// # Errors
+/// If the file or its folder cannot be written.
+pub fn stream_file(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), CliError> {
+    let replace = || -> io::Result<()> {
         match fs::metadata(path) {
-            Ok(there) if !there.is_file() => return fs::write(path, text),
+            Ok(there) if !there.is_file() => {
+                return buffered(OpenOptions::new().write(true).open(path)?, write).map(drop);
+            }
             _ => {}
         }
         // A link stays, and what it leads to is replaced.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let name = path.file_name().ok_or(ErrorKind::IsADirectory)?.to_string_lossy();
         let beside = path.with_file_name(format!(".{name}.{}.new", std::process::id()));
-        let written = write_new(&beside, text).and_then(|()| fs::rename(&beside, &path));
+        let written = write_new(&beside, write).and_then(|()| fs::rename(&beside, &path));
         if written.is_err() {
             // What went wrong is said; that its remains stay too is not worth a second error.
             let _ = fs::remove_file(&beside);
         }
         written
     };
-    write().map_err(|source| WriteError { target: path.display().to_string(), source }.into())
+    replace().map_err(|source| WriteError { target: path.display().to_string(), source }.into())
 }
 
-fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    let mut file: File = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
+fn write_new(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
+    buffered(file, write)?.sync_all()
+}
+
+fn buffered(file: File, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<File> {
+    let mut out = BufWriter::new(file);
+    write(&mut out)?;
+    out.into_inner().map_err(io::IntoInnerError::into_error)
 }
 
 #[cfg(test)]

@@ -10,14 +10,20 @@
 //!
 //! Written only: drawings for Graphviz and as SVG.
 //!
+//! Tables of fabrics: forwarding tables ([`lfts`]), the service level of each pair ([`sls`]), and hosts'
+//! source routes ([`routes`]).
+//!
 //! A host's name is its node's id in the file. Its address is the low 48 bits of its GUID, or
 //! what the file calls its address; without one, or where it is taken, `02:00:00:xx:xx:xx` by
 //! position. No file makes a reader panic, and what it may hold is bounded.
 
 pub mod json;
+pub mod lfts;
 pub mod routes;
 pub mod shape;
+pub mod sls;
 
+mod blocks;
 mod dot;
 mod draft;
 mod gm_map;

@@ -2,10 +2,14 @@
 //!
 //! Names are those of a [`Fabric`], which must hold the map that the routes were computed from.
 
+mod read;
+
+pub use read::{ListedRoute, ListedRoutes, RouteReader};
+
 use std::fmt::Write as _;
 
 use mapper_proto::Mac;
-use mapper_proto::map::Fabric;
+use mapper_proto::map::{Fabric, PortRef};
 use mapper_proto::wire::Route;
 use serde::{Deserialize, Serialize};
 
@@ -58,25 +62,45 @@ pub fn table_to_json(
     let mut routes = Vec::new();
     for to in 0..topology.host_count() as u32 {
         for hops in table.routes_to(topology, to) {
-            let bytes = wire_route(topology, table.from(), &hops)?;
-            routes.push(RouteJson {
-                to: topology.mac(to).to_string(),
-                layer: 0,
-                hops: hops
-                    .iter()
-                    .map(|hop| (fabric.xbars[hop.xbar as usize].name.clone(), hop.port))
-                    .collect(),
-                bytes: hex(&bytes),
-            });
+            routes.push(RouteJson::new(fabric, topology, (table.from(), to), 0, &hops)?);
         }
     }
-    let version = topology.version();
-    Ok(RoutesJson {
-        schema: SCHEMA.to_owned(),
-        host: topology.mac(table.from()).to_string(),
-        map_version: VersionJson { mac: version.mac.to_string(), counter: version.counter },
-        routes,
-    })
+    Ok(RoutesJson::new(topology, table.from(), routes))
+}
+
+impl RoutesJson {
+    /// The routes of a host.
+    pub fn new(topology: &Topology, host: u32, routes: Vec<RouteJson>) -> Self {
+        let version = topology.version();
+        Self {
+            schema: SCHEMA.to_owned(),
+            host: topology.mac(host).to_string(),
+            map_version: VersionJson { mac: version.mac.to_string(), counter: version.counter },
+            routes,
+        }
+    }
+}
+
+impl RouteJson {
+    /// A route between two hosts, given as the ports to leave by.
+    ///
+    /// # Errors
+    /// As [`wire_route`].
+    pub fn new(
+        fabric: &Fabric,
+        topology: &Topology,
+        (from, to): (u32, u32),
+        layer: u8,
+        hops: &[PortRef],
+    ) -> Result<Self, RoutingError> {
+        let name = |hop: &PortRef| (fabric.xbars[hop.xbar as usize].name.clone(), hop.port);
+        Ok(Self {
+            to: topology.mac(to).to_string(),
+            layer,
+            hops: hops.iter().map(name).collect(),
+            bytes: hex(&wire_route(topology, from, hops)?),
+        })
+    }
 }
 
 fn hex(route: &Route) -> String {

@@ -236,6 +236,17 @@ impl HostRoutes {
         }
     }
 
+    /// The xbar that a host is cabled to, and the searches (a bit each) that serve the host; none if it
+    /// is cabled to no xbar, or this one's source is not.
+    pub(super) fn searches_to_host(&self, topology: &Topology, to: u32) -> Option<(u32, u64)> {
+        match (self.source, topology.attachment(to)) {
+            (Source::Xbar(_), Attachment::Port(at)) if to != self.from => {
+                Some((at.xbar, self.searches_to(topology, to, at.xbar)))
+            }
+            _ => None,
+        }
+    }
+
     /// The searches (a bit each) that serve any host at an xbar.
     pub(super) fn searches_used(&self, topology: &Topology, xbar: u32) -> u64 {
         if self.lost_to(xbar) != 0 {

@@ -35,10 +35,13 @@ mod topology;
 pub use host_routes::{HostRoutes, Options, RoutingError, turns, wire_route, wire_way_back};
 pub use orientation::{Direction, Orientation, Shape};
 pub use proof::{
-    Cycle, Proof, ProofRules, TableViolation, TablesProof, UnionProof, Violation, prove_host, prove_routes,
-    prove_tables, walk,
+    Cycle, DeadEnd, Proof, ProofRules, TableViolation, TablesProof, UnionProof, Violation, prove_host,
+    prove_routes, prove_tables, walk,
 };
-pub use quality::ChannelLoads;
+pub use quality::{
+    Census, ChannelLoads, CountedRoutes, Heading, PairRoutes, Quality, RouteLists, SourceRoutes, TableRoutes,
+    TierLoads, group_by_tier, hosts_in_order,
+};
 pub use repair::{LiveRoutes, OutOfReach, RepairError, repair};
 pub use subnet::{Subnet, SubnetError};
 pub use tables::Tables;

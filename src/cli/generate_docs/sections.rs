@@ -111,6 +111,38 @@ const DIFF: Sections = Sections {
     ..NOTHING
 };
 
+const ROUTE: Sections = Sections {
+    examples: &[
+        (
+            "Tables for an InfiniBand fabric, and OpenSM with them:",
+            "ibnetdiscover >fabric.net\n\
+             mapper route fabric.net --engine ftree,updn --lfts fabric.lfts\n\
+             opensm -R file -U fabric.lfts",
+        ),
+        (
+            "The same after a cable has failed; what is still right stays:",
+            "mapper route fabric.net --engine updn --previous fabric.lfts --lfts new.lfts",
+        ),
+        ("What a fabric would be like, before it is built:", "mapper route 'torus:x=6,y=5,z=5' --engine lash"),
+    ],
+    ..NOTHING
+};
+
+const CHECK: Sections = Sections {
+    statuses: &[("3", "A pair has no route, a route is a loop or too long, or a layer can deadlock.")],
+    examples: &[
+        (
+            "Whether the tables that OpenSM dumped can deadlock (opensm -D 0x43):",
+            "ibnetdiscover >fabric.net\nmapper check fabric.net --lfts /var/log/opensm-lfts.dump",
+        ),
+        (
+            "The routes that simulated agents computed:",
+            "mapper sim --map-file map.json --routes-dir routes\nmapper check map.json --routes-dir routes",
+        ),
+    ],
+    ..NOTHING
+};
+
 const SIM: Sections = Sections {
     examples: &[
         ("128 hosts on 24 crossbars in virtual time:", "mapper sim"),
@@ -141,6 +173,8 @@ pub(super) fn of(name: &str) -> Sections {
         "mapper-doctor" => Sections { number: "8", ..NOTHING },
         "mapper-board-info" => BOARD_INFO,
         "mapper-sim" => SIM,
+        "mapper-route" => ROUTE,
+        "mapper-check" => CHECK,
         "mapper-topology-diff" => DIFF,
         _ => NOTHING,
     }

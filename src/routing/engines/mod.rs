@@ -4,13 +4,16 @@
 //! tables for a whole [`Subnet`], each in a module of its own behind [`Engine::compute`].
 //! [`select`] tries several, and lets nothing out that is not proved.
 
+mod balanced;
 pub mod dispersive;
+mod file;
+mod opensm;
 mod selection;
 mod settings;
 pub mod torus;
 
-pub use selection::{NotRouted, Selection, Tried, select};
-pub use settings::{Balance, Settings};
+pub use selection::{Answer, NotRouted, Selection, SourceSelection, Tried, answer, select};
+pub use settings::{Balance, Node, Settings};
 
 use std::fmt;
 use std::str::FromStr;
@@ -76,7 +79,10 @@ impl Engine {
     ///
     /// # Errors
     /// If the engine cannot serve this fabric, or not with these settings.
-    pub fn compute(self, _subnet: &Subnet, _settings: &Settings) -> Result<Routing, EngineError> {
+    pub fn compute(self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+        if settings.balance == Balance::Opensm && opensm::serves(self) {
+            return opensm::compute(self, subnet, settings);
+        }
         match self {
             Self::Minhop
             | Self::Updn
@@ -85,8 +91,8 @@ impl Engine {
             | Self::Lash
             | Self::Dor
             | Self::Torus
-            | Self::File
             | Self::Dispersive => Err(EngineError::refuse(self, "it is not built yet")),
+            Self::File => file::compute(subnet, settings),
         }
     }
 }

@@ -4,9 +4,10 @@ use std::time::Instant;
 
 use thiserror::Error;
 
+use super::dispersive::{AllHosts, SourceProof};
 use super::{Engine, Routing, Settings};
-use crate::routing::Subnet;
 use crate::routing::proof::{ProofRules, TablesProof, prove_tables};
+use crate::routing::{Options, Quality, Subnet};
 
 /// An engine that was tried and did not serve.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +46,69 @@ fn list(tried: &[Tried]) -> String {
     tried.iter().map(each).collect::<Vec<_>>().join("; ")
 }
 
-/// The tables of the first engine that computes some which pass the proof.
+/// Source routes, and how they came to be.
+#[derive(Debug, Clone)]
+pub struct SourceSelection<'a> {
+    /// The engine that served.
+    pub engine: Engine,
+    /// Those that were tried before it.
+    pub tried: Vec<Tried>,
+    /// What it computed. It is computed again for whoever reads it.
+    pub routes: AllHosts<'a>,
+    /// What was proved of that. It holds, unless the caller asked for unproved routes.
+    pub proof: SourceProof,
+    /// How good it is.
+    pub quality: Quality,
+    /// How long the engine took for all hosts, in milliseconds.
+    pub compute_ms: f64,
+}
+
+/// What the engine that served computed.
+#[derive(Debug, Clone)]
+pub enum Answer<'a> {
+    /// Forwarding tables.
+    Tables(Box<Selection>),
+    /// Source routes of all hosts.
+    SourceRoutes(Box<SourceSelection<'a>>),
+}
+
+/// What the first engine computes that computes anything which passes the proof: tables, or source routes
+/// if [`Engine::Dispersive`] is the one.
+///
+/// With `unproved`, the first engine that computes anything serves; the proof says what is wrong with it.
+///
+/// # Errors
+/// If none serves.
+pub fn answer<'a>(
+    subnet: &'a Subnet,
+    engines: &[Engine],
+    settings: &Settings,
+    unproved: bool,
+) -> Result<Answer<'a>, NotRouted> {
+    let mut tried = Vec::new();
+    for &engine in engines {
+        let served = if engine == Engine::Dispersive {
+            source_routes(subnet, settings, unproved)
+                .map(|selection| Answer::SourceRoutes(Box::new(selection)))
+        } else {
+            tables(subnet, engine, settings, unproved).map(|selection| Answer::Tables(Box::new(selection)))
+        };
+        match served {
+            Ok(mut answer) => {
+                match &mut answer {
+                    Answer::Tables(selection) => selection.tried = tried,
+                    Answer::SourceRoutes(selection) => selection.tried = tried,
+                }
+                return Ok(answer);
+            }
+            Err(why_not) => tried.push(Tried { engine, why_not }),
+        }
+    }
+    Err(NotRouted { tried })
+}
+
+/// The tables of the first engine that computes some which pass the proof. [`Engine::Dispersive`] computes
+/// none: [`answer`] takes it, too.
 ///
 /// With `unproved`, the first engine that computes any serves; the proof says what is wrong with them.
 ///
@@ -59,22 +122,76 @@ pub fn select(
 ) -> Result<Selection, NotRouted> {
     let mut tried = Vec::new();
     for &engine in engines {
-        let started = Instant::now();
-        let computed = engine.compute(subnet, settings);
-        let compute_ms = started.elapsed().as_secs_f64() * 1e3;
-        let why_not = match computed {
-            Err(error) => error.why,
-            Ok(routing) => {
-                let rules =
-                    ProofRules { max_hops: settings.max_hops, xbar_destinations: settings.xbar_destinations };
-                let proof = prove_tables(subnet, &routing.tables, &routing.layers, &rules);
-                if unproved || proof.holds() {
-                    return Ok(Selection { engine, tried, routing, proof, compute_ms });
-                }
-                proof.summary()
-            }
-        };
-        tried.push(Tried { engine, why_not });
+        match tables(subnet, engine, settings, unproved) {
+            Ok(selection) => return Ok(Selection { tried, ..selection }),
+            Err(why_not) => tried.push(Tried { engine, why_not }),
+        }
     }
     Err(NotRouted { tried })
+}
+
+/// An engine's tables, or why it does not serve.
+fn tables(subnet: &Subnet, engine: Engine, settings: &Settings, unproved: bool) -> Result<Selection, String> {
+    if engine == Engine::Dispersive {
+        return Err("it computes source routes, and no forwarding tables".to_owned());
+    }
+    let started = Instant::now();
+    let routing = engine.compute(subnet, settings).map_err(|error| error.why)?;
+    let compute_ms = started.elapsed().as_secs_f64() * 1e3;
+    let rules = ProofRules { max_hops: settings.max_hops, xbar_destinations: settings.xbar_destinations };
+    let proof = prove_tables(subnet, &routing.tables, &routing.layers, &rules);
+    if !unproved && !proof.holds() {
+        return Err(proof.summary());
+    }
+    Ok(Selection { engine, tried: Vec::new(), routing, proof, compute_ms })
+}
+
+/// The source routes of all hosts, or why the engine does not serve.
+fn source_routes<'a>(
+    subnet: &'a Subnet,
+    settings: &Settings,
+    unproved: bool,
+) -> Result<SourceSelection<'a>, String> {
+    let max_hops = settings.max_hops.min(Options::MAX_HOPS);
+    let options = Options { passes: settings.passes, max_hops };
+    let routes = AllHosts::new(&subnet.topology, options, false);
+    let measured = routes.prove_and_measure(settings.seed);
+    let (proof, quality, computing) = measured.map_err(|error| error.to_string())?;
+    if !unproved && !proof.holds() {
+        return Err(proof.summary());
+    }
+    let compute_ms = computing.as_secs_f64() * 1e3;
+    Ok(SourceSelection { engine: Engine::Dispersive, tried: Vec::new(), routes, proof, quality, compute_ms })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::routing::Subnet;
+    use mapper_sim::topology::generate;
+
+    #[test]
+    fn source_routes_serve_in_their_turn() {
+        let subnet = Subnet::new(&generate("clos:hosts=16,ports=4").unwrap(), None).unwrap();
+        // No tables are given to load.
+        let engines = [Engine::File, Engine::Dispersive, Engine::Minhop];
+        let served = answer(&subnet, &engines, &Settings::default(), false).unwrap();
+        let Answer::SourceRoutes(selection) = served else { panic!("{served:?}") };
+        assert_eq!((selection.engine, selection.tried.len()), (Engine::Dispersive, 1));
+        assert_eq!(selection.tried[0].engine, Engine::File);
+        assert!(selection.proof.holds() && selection.compute_ms > 0.0);
+        let none = select(&subnet, &[Engine::Dispersive], &Settings::default(), false).unwrap_err();
+        assert_eq!(none.tried[0].engine, Engine::Dispersive);
+    }
+
+    #[test]
+    fn who_cannot_serve_says_why() {
+        let subnet = Subnet::new(&generate("ring:n=5").unwrap(), None).unwrap();
+        let settings = Settings { max_hops: 2, ..Settings::default() };
+        let error = answer(&subnet, &[Engine::Dispersive], &settings, false).unwrap_err();
+        assert!(error.to_string().contains("at most 2 are allowed"), "{error}");
+        let settings = Settings { passes: 65, ..Settings::default() };
+        let error = answer(&subnet, &[Engine::Dispersive], &settings, false).unwrap_err();
+        assert!(error.to_string().contains("give 1 to 64"), "{error}");
+    }
 }

@@ -6,7 +6,7 @@ mod union;
 mod walk;
 
 pub use host::{Proof, prove_host, prove_routes};
-pub use tables::{ProofRules, TableViolation, TablesProof, prove_tables};
+pub use tables::{DeadEnd, ProofRules, TableViolation, TablesProof, prove_tables};
 pub use union::{Cycle, UnionProof};
 pub use walk::walk;
 

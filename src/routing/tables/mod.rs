@@ -101,6 +101,16 @@ impl Layers {
         self.by_pair.get(at).copied().unwrap_or_default()
     }
 
+    /// Whether these are layers of a fabric of so many xbars.
+    pub fn fit(&self, xbars: usize) -> bool {
+        self.by_pair.is_empty() || self.xbars == xbars && self.by_pair.len() == xbars * xbars
+    }
+
+    /// The highest layer that any pair is in, counted from 0.
+    pub fn highest(&self) -> u8 {
+        self.by_pair.iter().copied().max().unwrap_or_default()
+    }
+
     /// The layer of frames between two xbars as frames carry it.
     pub fn service_level(&self, source: u32, destination: u32) -> u8 {
         self.first + self.of(source, destination)

@@ -11,6 +11,7 @@
 //! then the first in random order (`search`). As soon as an xbar with hosts has its route, the
 //! channels on it carry so many routes more (`loads`).
 
+mod all_hosts;
 mod choices;
 mod distances;
 mod loads;
@@ -23,6 +24,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::routing::host_routes::Source;
 use crate::routing::{HostRoutes, Options, Orientation, RoutingError, Topology};
+pub use all_hosts::{AllHosts, SourceProof};
 use choices::Choices;
 use distances::Distances;
 use search::Searches;

@@ -1,6 +1,6 @@
 //! How evenly routes load the channels.
 
-use super::{HostRoutes, Topology};
+use crate::routing::{HostRoutes, Topology};
 
 /// How many routes cross each channel, a route that is one of n to its destination counting 1/n.
 ///

@@ -1,0 +1,153 @@
+//! `mapper check`: prove and measure tables and routes that anyone made, from files alone.
+
+mod service_levels;
+mod source_routes;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use mapper_proto::map::Fabric;
+use serde_json::{Value, json};
+
+use super::fabric_argument::FabricArgument;
+use super::route::judgement::{ProofReport, QualityReport, plural};
+use super::route::{lmc_of, named, on_threads};
+use super::{CliError, Format, output};
+use crate::formats::{lfts, sls};
+use crate::routing::engines::Settings;
+use crate::routing::tables::{Layers, MAX_LMC};
+use crate::routing::{ProofRules, Subnet, prove_tables};
+
+/// Exit status if a proof fails.
+const EXIT_FAILED: u8 = 3;
+
+/// Options of `mapper check`.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("what").required(true).args(["lfts", "routes_dir"]))]
+pub struct Args {
+    /// The fabric: an ibnetdiscover, ibsim, GM .map or mapper.map/1 file, or a spec.
+    #[arg(value_name = "TOPOLOGY")]
+    fabric: FabricArgument,
+    /// The forwarding tables, as OpenSM dumps them. Their rows are matched by port GUID, then by LID.
+    #[arg(long, value_name = "FILE")]
+    lfts: Option<PathBuf>,
+    /// The layer (service level) of each pair of hosts; without it all are in layer 0.
+    #[arg(long, value_name = "FILE", requires = "lfts")]
+    sls: Option<PathBuf>,
+    /// Source routes instead: a folder with every host's mapper.routes/1.
+    #[arg(long, value_name = "DIR")]
+    routes_dir: Option<PathBuf>,
+    /// Decides what traffic is drawn to measure quality.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Use so many threads [default: one a core].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Longest route, in xbars.
+    #[arg(long, alias = "max_hops", value_name = "N", default_value_t = Settings::MAX_HOPS,
+          value_parser = clap::value_parser!(u8).range(1..=i64::from(Settings::MAX_HOPS)))]
+    max_hops: u8,
+    /// Hosts have 2^LMC addresses [default: what TOPOLOGY says, if it says the same of all hosts].
+    #[arg(long, value_name = "LMC", conflicts_with = "routes_dir",
+          value_parser = clap::value_parser!(u8).range(..=i64::from(MAX_LMC)))]
+    lmc: Option<u8>,
+    /// Also frames to and from xbars' own addresses must arrive, and be free of credit loops.
+    #[arg(long, alias = "switch_destinations", conflicts_with_all = ["routes_dir", "sls"])]
+    switch_destinations: bool,
+}
+
+/// What `mapper check` says.
+struct Report {
+    hosts: usize,
+    xbars: usize,
+    layers: u8,
+    /// Source routes, if these were checked.
+    routes: Option<u64>,
+    proof: ProofReport,
+    quality: QualityReport,
+    notes: Vec<String>,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// In words for the user.
+#[expect(clippy::needless_pass_by_value, reason = "all subcommands take their options alike")]
+pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
+    on_threads(args.threads, || {
+        let fabric = args.fabric.load()?;
+        let report = match (&args.lfts, &args.routes_dir) {
+            (Some(path), _) => check_tables(&args, &fabric, path)?,
+            (None, Some(dir)) => source_routes::check(&fabric, dir, args.max_hops, args.seed)?,
+            (None, None) => return Err("nothing to check; name --lfts or --routes-dir".into()),
+        };
+        output::print(&match format {
+            Format::Text => report.text(),
+            Format::Json => format!("{}\n", report.json()),
+        })?;
+        Ok(if report.proof.holds() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FAILED) })
+    })
+}
+
+fn check_tables(args: &Args, fabric: &Fabric, path: &Path) -> Result<Report, CliError> {
+    let subnet = Subnet::new(fabric, args.lmc.or_else(|| lmc_of(fabric)))?;
+    let loaded = lfts::read(path, fabric, &subnet)?;
+    let mut notes: Vec<String> = loaded.notes.iter().map(|note| named(path, note)).collect();
+    let rules = ProofRules { max_hops: args.max_hops, xbar_destinations: args.switch_destinations };
+    let (layers, proof) = match &args.sls {
+        None => (1, prove_tables(&subnet, &loaded.tables, &Layers::single(), &rules)),
+        Some(sls_path) => {
+            let levels = sls::read(sls_path, &subnet)?;
+            notes.extend(levels.notes.iter().map(|note| named(sls_path, note)));
+            let proof = match levels.levels.by_pair(&subnet) {
+                Some(layers) => prove_tables(&subnet, &loaded.tables, &layers, &rules),
+                None => service_levels::prove(&subnet, &loaded.tables, &levels.levels, &rules),
+            };
+            (levels.levels.in_use().count_ones().max(1) as u8, proof)
+        }
+    };
+    Ok(Report {
+        hosts: subnet.topology.host_count(),
+        xbars: subnet.topology.xbar_count(),
+        layers,
+        routes: None,
+        quality: QualityReport::of_tables(&subnet, &loaded.tables, args.seed),
+        proof: ProofReport::of_tables(&proof, &subnet, fabric),
+        notes,
+    })
+}
+
+impl Report {
+    fn json(&self) -> Value {
+        json!({
+            "schema": "mapper.check/1",
+            "holds": self.proof.holds(),
+            "xbars": self.xbars,
+            "hosts": self.hosts,
+            "layers": self.layers,
+            "routes": self.routes,
+            "proof": self.proof.json(),
+            "quality": self.quality.json(),
+            "notes": self.notes,
+        })
+    }
+
+    /// For a person.
+    fn text(&self) -> String {
+        let mut text = format!(
+            "fabric     {} on {}, {}{}\n",
+            plural(self.hosts as u64, "host"),
+            plural(self.xbars as u64, "xbar"),
+            plural(self.layers.into(), "layer"),
+            self.routes.map(|routes| format!(", {}", plural(routes, "source route"))).unwrap_or_default()
+        );
+        text += &self.proof.text();
+        text += &self.quality.text();
+        for note in &self.notes {
+            // Writing to a string cannot fail.
+            let _infallible = writeln!(text, "note       {note}");
+        }
+        text
+    }
+}

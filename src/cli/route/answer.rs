@@ -1,0 +1,33 @@
+//! What is to be said of what an engine computed.
+
+use mapper_proto::map::Fabric;
+use rayon::prelude::*;
+
+use super::judgement::{ProofReport, QualityReport};
+use crate::routing::engines::{Answer, Settings};
+use crate::routing::tables::End;
+use crate::routing::{Subnet, Tables};
+
+/// What was proved.
+pub(super) fn proof_of(answer: &Answer<'_>, subnet: &Subnet, fabric: &Fabric) -> ProofReport {
+    match answer {
+        Answer::Tables(selection) => ProofReport::of_tables(&selection.proof, subnet, fabric),
+        Answer::SourceRoutes(selection) => ProofReport::of_source_routes(&selection.proof, fabric),
+    }
+}
+
+/// How many entries differ between tables of a subnet, one that only one of them has counted too. Xbars'
+/// entries for themselves are not looked at: frames for an xbar have arrived there.
+pub(super) fn changed_entries(subnet: &Subnet, tables: &Tables, previous: &Tables) -> u64 {
+    let differ = |slot: u32| {
+        let own = subnet.destinations.end(slot);
+        let pairs = (0..).zip(tables.of_slot(slot).iter().zip(previous.of_slot(slot)));
+        pairs.filter(|&(xbar, (one, other))| one != other && own != End::Xbar(xbar)).count() as u64
+    };
+    (0..tables.slot_count() as u32).into_par_iter().map(differ).sum()
+}
+
+/// How good it is.
+pub(super) fn quality(_answer: &Answer<'_>, _subnet: &Subnet, _settings: &Settings) -> QualityReport {
+    QualityReport
+}

@@ -1,0 +1,130 @@
+//! What a user may set of the engines. Options have OpenSM's names, where it has them, with hyphens for
+//! underscores; as OpenSM spells them they are understood too.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use mapper_proto::map::Fabric;
+
+use crate::cli::CliError;
+use crate::formats::lfts;
+use crate::routing::engines::{Balance, Settings};
+use crate::routing::tables::{Layers, MAX_LMC};
+use crate::routing::{Options, Subnet, Tables};
+
+/// Options of engines.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Engine options")]
+pub(super) struct EngineOptions {
+    /// Decides everything that is random.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Tables in force, as OpenSM dumps them. What is still right in them stays, and only the rest is
+    /// balanced anew; the report counts what changed.
+    #[arg(long, value_name = "LFTS")]
+    pub(super) previous: Option<PathBuf>,
+    /// Balance everything anew, whatever was in force.
+    #[arg(long, alias = "reassign-lids", alias = "reassign_lids", requires = "previous")]
+    reassign: bool,
+    /// How equally short routes are chosen among: by the loads throughout the fabric, or as OpenSM does.
+    #[arg(long, value_enum, default_value_t = BalanceName::Fabric)]
+    balance: BalanceName,
+    /// Longest route, in xbars.
+    #[arg(long, alias = "max_hops", value_name = "N", default_value_t = Settings::MAX_HOPS,
+          value_parser = clap::value_parser!(u8).range(1..=i64::from(Settings::MAX_HOPS)))]
+    max_hops: u8,
+    /// Hosts have 2^LMC addresses [default: what TOPOLOGY says, if it says the same of all hosts].
+    #[arg(long, value_name = "LMC", value_parser = clap::value_parser!(u8).range(..=i64::from(MAX_LMC)))]
+    lmc: Option<u8>,
+    /// Choose at random among the least loaded ports, by this seed.
+    #[arg(long, alias = "scatter_ports", value_name = "SEED")]
+    scatter_ports: Option<u64>,
+    /// Shift the order of ports from xbar to xbar.
+    #[arg(long, alias = "port_shifting")]
+    port_shifting: bool,
+    /// updn: let roots reach each other, down and up again, if no credit loop comes of it.
+    #[arg(long, alias = "connect_roots")]
+    connect_roots: bool,
+    /// lash: the first layer.
+    #[arg(long, alias = "lash_start_vl", value_name = "LAYER", default_value_t = 0,
+          value_parser = clap::value_parser!(u8).range(..i64::from(Layers::MAX)))]
+    lash_start_vl: u8,
+    /// lash: most layers, with those before the first one.
+    #[arg(long, alias = "max_layers", value_name = "N", default_value_t = Layers::MAX,
+          value_parser = clap::value_parser!(u8).range(1..=i64::from(Layers::MAX)))]
+    max_layers: u8,
+    /// Also frames to and from xbars' own addresses must arrive, and be free of credit loops.
+    #[arg(long, alias = "switch_destinations")]
+    switch_destinations: bool,
+    /// file: the tables to load, as OpenSM dumps them.
+    #[arg(long, alias = "lfts_file", value_name = "LFTS")]
+    lfts_file: Option<PathBuf>,
+    /// dispersive: routes a destination.
+    #[arg(long, alias = "num-passes", value_name = "N", default_value_t = 8,
+          value_parser = clap::value_parser!(u8).range(1..=i64::from(Options::MAX_PASSES)))]
+    passes: u8,
+}
+
+/// How equally short routes are chosen among.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum BalanceName {
+    /// By the load of channels throughout the fabric.
+    Fabric,
+    /// By counters local to each xbar, exactly as OpenSM does.
+    Opensm,
+}
+
+impl EngineOptions {
+    /// The LID mask control.
+    pub(super) fn lmc(&self, fabric: &Fabric) -> Option<u8> {
+        self.lmc.or_else(|| lmc_of(fabric))
+    }
+
+    /// The settings, and what a user should know of the files that were read for them.
+    pub(super) fn settings(
+        &self,
+        fabric: &Fabric,
+        subnet: &Subnet,
+    ) -> Result<(Settings, Vec<String>), CliError> {
+        let mut notes = Vec::new();
+        let mut tables = |path: &Option<PathBuf>| -> Result<Option<Tables>, CliError> {
+            let Some(path) = path else { return Ok(None) };
+            let loaded = lfts::read(path, fabric, subnet)?;
+            notes.extend(loaded.notes.iter().map(|note| named(path, note)));
+            Ok(Some(loaded.tables))
+        };
+        let settings = Settings {
+            seed: self.seed,
+            balance: match self.balance {
+                BalanceName::Fabric => Balance::Fabric,
+                BalanceName::Opensm => Balance::Opensm,
+            },
+            max_hops: self.max_hops,
+            previous: tables(&self.previous)?,
+            reassign: self.reassign,
+            scatter: self.scatter_ports,
+            port_shifting: self.port_shifting,
+            connect_roots: self.connect_roots,
+            first_layer: self.lash_start_vl,
+            max_layers: self.max_layers,
+            xbar_destinations: self.switch_destinations,
+            file: tables(&self.lfts_file)?,
+            passes: self.passes,
+            ..Settings::default()
+        };
+        Ok((settings, notes))
+    }
+}
+
+/// The LID mask control that a fabric's file gives all cabled hosts alike.
+pub(in crate::cli) fn lmc_of(fabric: &Fabric) -> Option<u8> {
+    let cabled = fabric.map.hosts.iter().zip(&fabric.hosts).filter(|(host, _)| host.at.is_some());
+    let mut all = cabled.map(|(_, label)| label.lmc);
+    let first = all.next()?;
+    all.all(|lmc| lmc == first).then_some(first)
+}
+
+/// A note on a file.
+pub(in crate::cli) fn named(path: &Path, note: &str) -> String {
+    format!("{}: {note}", path.display())
+}

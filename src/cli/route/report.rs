@@ -1,0 +1,114 @@
+//! What `mapper route` says.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::judgement::{ProofReport, QualityReport, plural};
+use crate::routing::Subnet;
+use crate::routing::engines::{Answer, Engine, Tried};
+
+/// What `mapper route` says.
+pub(super) struct Report {
+    engine: Engine,
+    tried: Vec<Tried>,
+    xbars: usize,
+    hosts: usize,
+    compute_ms: f64,
+    threads: usize,
+    layers: u8,
+    pub(super) total_ms: f64,
+    pub(super) proof: ProofReport,
+    /// Entries that differ from those of `--previous`.
+    pub(super) changed_entries: Option<u64>,
+    pub(super) quality: QualityReport,
+    pub(super) notes: Vec<String>,
+    /// What was written, and where.
+    pub(super) written: Vec<(&'static str, String)>,
+}
+
+impl Report {
+    /// What follows from an answer alone.
+    pub(super) fn of(answer: &Answer<'_>, subnet: &Subnet) -> Self {
+        let (engine, tried, compute_ms, layers) = match answer {
+            Answer::Tables(selection) => {
+                (selection.engine, &selection.tried, selection.compute_ms, selection.routing.layers.count)
+            }
+            Answer::SourceRoutes(selection) => (selection.engine, &selection.tried, selection.compute_ms, 1),
+        };
+        Self {
+            engine,
+            tried: tried.clone(),
+            xbars: subnet.topology.xbar_count(),
+            hosts: subnet.topology.host_count(),
+            compute_ms,
+            threads: rayon::current_num_threads(),
+            layers,
+            total_ms: 0.0,
+            proof: ProofReport::default(),
+            changed_entries: None,
+            quality: QualityReport::default(),
+            notes: Vec::new(),
+            written: Vec::new(),
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let tried: Vec<Value> = (self.tried.iter())
+            .map(|tried| json!({ "engine": tried.engine.name(), "why_not": tried.why_not }))
+            .collect();
+        let written: serde_json::Map<String, Value> =
+            self.written.iter().map(|(what, path)| ((*what).to_owned(), json!(path))).collect();
+        json!({
+            "schema": "mapper.route/1",
+            "engine": self.engine.name(),
+            "tried": tried,
+            "xbars": self.xbars,
+            "hosts": self.hosts,
+            "compute_ms": self.compute_ms,
+            "total_ms": self.total_ms,
+            "threads": self.threads,
+            "layers": self.layers,
+            "proof": self.proof.json(),
+            "changed_entries": self.changed_entries,
+            "quality": self.quality.json(),
+            "notes": self.notes,
+            "written": written,
+        })
+    }
+
+    /// For a person.
+    pub(super) fn text(&self) -> String {
+        let mut text = format!(
+            "engine     {}, for {} on {}, {}\n",
+            self.engine,
+            plural(self.hosts as u64, "host"),
+            plural(self.xbars as u64, "xbar"),
+            plural(self.layers.into(), "layer"),
+        );
+        // Writing to a string cannot fail.
+        for Tried { engine, why_not } in &self.tried {
+            let _infallible = writeln!(text, "not {engine:<6} {why_not}");
+        }
+        text += &self.proof.text();
+        text += &self.quality.text();
+        if let Some(changed) = self.changed_entries {
+            let entries = if changed == 1 { "entry" } else { "entries" };
+            let _infallible = writeln!(text, "changed    {changed} {entries} against --previous");
+        }
+        for note in &self.notes {
+            let _infallible = writeln!(text, "note       {note}");
+        }
+        let _infallible = writeln!(
+            text,
+            "time       {:.1} ms to compute, {:.1} ms in all, {}",
+            self.compute_ms,
+            self.total_ms,
+            plural(self.threads as u64, "thread")
+        );
+        for (what, path) in &self.written {
+            let _infallible = writeln!(text, "written    {what} {path}");
+        }
+        text
+    }
+}

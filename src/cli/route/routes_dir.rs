@@ -1,0 +1,114 @@
+//! Routes of all hosts as files, whichever engine made them.
+
+use std::fs;
+use std::path::Path;
+
+use mapper_proto::map::{Fabric, PortRef};
+use rayon::prelude::*;
+
+use crate::cli::CliError;
+use crate::formats::routes::{RouteJson, RoutesJson, file_name, table_to_json};
+use crate::routing::engines::Routing;
+use crate::routing::engines::dispersive::AllHosts;
+use crate::routing::{Attachment, Far, RoutingError, Subnet, Tables, Topology};
+
+/// Hosts whose routes are in memory at once, for each thread.
+const HOSTS_A_THREAD: usize = 4;
+
+/// Writes the routes that tables give to each host, walked entry by entry. Where tables lead nowhere there
+/// is no route.
+pub(super) fn write_tables(
+    dir: &Path,
+    fabric: &Fabric,
+    subnet: &Subnet,
+    routing: &Routing,
+) -> Result<(), CliError> {
+    let topology = &subnet.topology;
+    make(dir)?;
+    let hosts: Vec<u32> =
+        (0..topology.host_count() as u32).filter(|&host| !topology.is_phantom(host)).collect();
+    hosts.par_iter().with_max_len(HOSTS_A_THREAD).try_for_each(|&host| {
+        let json = routes_of(fabric, subnet, routing, host).map_err(|error| named(fabric, host, &error))?;
+        write(dir, topology, host, &json)
+    })
+}
+
+fn routes_of(
+    fabric: &Fabric,
+    subnet: &Subnet,
+    routing: &Routing,
+    from: u32,
+) -> Result<RoutesJson, RoutingError> {
+    let topology = &subnet.topology;
+    let mut routes = Vec::new();
+    for to in (0..topology.host_count() as u32).filter(|&to| to != from) {
+        // The same way may lead to several of a host's addresses.
+        let mut ways: Vec<Vec<PortRef>> = Vec::new();
+        if topology.attachment(from) == Attachment::Host(to) {
+            ways.push(Vec::new());
+        }
+        for slot in subnet.destinations.slots_of_host(to) {
+            ways.extend(walk_tables(subnet, &routing.tables, from, slot).filter(|way| !ways.contains(way)));
+        }
+        let layer = match (subnet.xbar_of_host(from), subnet.xbar_of_host(to)) {
+            (Some(source), Some(destination)) => routing.layers.service_level(source, destination),
+            _ => 0,
+        };
+        for way in ways {
+            routes.push(RouteJson::new(fabric, topology, (from, to), layer, &way)?);
+        }
+    }
+    Ok(RoutesJson::new(topology, from, routes))
+}
+
+/// The ports that frames from a host to a slot leave by; nothing if they do not get there.
+pub(in crate::cli) fn walk_tables(
+    subnet: &Subnet,
+    tables: &Tables,
+    from: u32,
+    slot: u32,
+) -> Option<Vec<PortRef>> {
+    let mut xbar = subnet.xbar_of_host(from)?;
+    let mut hops = Vec::new();
+    // No route without a loop is longer.
+    for _ in 0..subnet.topology.xbar_count() {
+        let hop = PortRef { xbar, port: tables.port(xbar, slot) };
+        hops.push(hop);
+        match subnet.topology.far(hop) {
+            Far::Channel(channel) => xbar = subnet.topology.head(channel).xbar,
+            Far::Host(host) => {
+                return subnet.destinations.slots_of_host(host).contains(&slot).then_some(hops);
+            }
+            Far::Nothing => return None,
+        }
+    }
+    None
+}
+
+/// Writes the routes that each host computes for itself.
+pub(super) fn write_source_routes(
+    dir: &Path,
+    fabric: &Fabric,
+    routes: &AllHosts<'_>,
+) -> Result<(), CliError> {
+    make(dir)?;
+    routes.for_each(|table| {
+        let json = table_to_json(fabric, routes.topology(), table)
+            .map_err(|error| named(fabric, table.from(), &error))?;
+        write(dir, routes.topology(), table.from(), &json)
+    })
+}
+
+fn make(dir: &Path) -> Result<(), CliError> {
+    Ok(fs::create_dir_all(dir).map_err(|error| format!("cannot make {}: {error}", dir.display()))?)
+}
+
+fn write(dir: &Path, topology: &Topology, host: u32, json: &RoutesJson) -> Result<(), CliError> {
+    let path = dir.join(file_name(topology.mac(host)));
+    let text = serde_json::to_string(json)? + "\n";
+    Ok(fs::write(&path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))?)
+}
+
+fn named(fabric: &Fabric, host: u32, error: &RoutingError) -> CliError {
+    format!("the routes of {} cannot be written: {error}", fabric.hosts[host as usize].name).into()
+}

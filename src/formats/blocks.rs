@@ -1,0 +1,191 @@
+//! Long files of lines, read in blocks that are parsed on all cores.
+//!
+//! Tables of a large fabric are gigabytes of text. So no file is held in memory as a whole, and none is
+//! refused for its length: what bounds the work is the fabric that it is read for.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use super::{FormatError, Malformed};
+
+/// Bytes that are parsed at once by one core. A line must fit.
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// Whole lines of a file.
+pub(super) struct Block {
+    /// The number of the first line.
+    pub(super) first_line: usize,
+    bytes: Vec<u8>,
+}
+
+impl Block {
+    /// The lines, with their numbers and without what ends them.
+    pub(super) fn lines(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        let text = self.bytes.strip_suffix(b"\n").unwrap_or(&self.bytes);
+        let lines = (!self.bytes.is_empty()).then(|| text.split(|&byte| byte == b'\n'));
+        let bare = |line: &'_ [u8]| line.len() - usize::from(line.ends_with(b"\r"));
+        (self.first_line..).zip(lines.into_iter().flatten()).map(move |(n, line)| (n, &line[..bare(line)]))
+    }
+}
+
+/// Reads a file in blocks of whole lines. `parse` makes something of each block, on all cores; `take` gets
+/// what it made, in the order of the file, and stops the reading by an error.
+///
+/// # Errors
+/// If the file cannot be read or has a line longer than a block; and `take`'s.
+pub(super) fn read<T: Send>(
+    path: &Path,
+    parse: impl Fn(&Block) -> T + Sync,
+    mut take: impl FnMut(T) -> Result<(), Malformed>,
+) -> Result<(), FormatError> {
+    let unreadable = |source| FormatError::Unreadable { path: path.to_owned(), source };
+    let malformed = |Malformed { place, problem }| FormatError::Malformed {
+        file: path.display().to_string(),
+        place,
+        problem,
+    };
+    let mut blocks = Blocks::new(File::open(path).map_err(unreadable)?);
+    loop {
+        let mut batch = Vec::new();
+        while batch.len() < rayon::current_num_threads() {
+            match blocks.next().map_err(unreadable)? {
+                Next::Block(block) => batch.push(block),
+                Next::End => break,
+                Next::TooLong(line) => {
+                    let problem = format!("a line longer than {BLOCK_BYTES} bytes; expected a text file");
+                    return Err(malformed(Malformed::at(line, problem)));
+                }
+            }
+        }
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let parsed: Vec<T> = batch.par_iter().map(&parse).collect();
+        parsed.into_iter().try_for_each(&mut take).map_err(malformed)?;
+    }
+}
+
+/// What comes next in a file.
+enum Next {
+    Block(Block),
+    TooLong(usize),
+    End,
+}
+
+/// Cuts a file into blocks at the ends of lines.
+struct Blocks<R> {
+    file: R,
+    /// The beginning of a line whose end is in the next block.
+    rest: Vec<u8>,
+    next_line: usize,
+}
+
+impl<R: Read> Blocks<R> {
+    fn new(file: R) -> Self {
+        Self { file, rest: Vec::new(), next_line: 1 }
+    }
+
+    fn next(&mut self) -> io::Result<Next> {
+        let mut bytes = std::mem::take(&mut self.rest);
+        let wanted = (BLOCK_BYTES - bytes.len()) as u64;
+        let at_end = (self.file.by_ref().take(wanted).read_to_end(&mut bytes)? as u64) < wanted;
+        let end = match bytes.iter().rposition(|&byte| byte == b'\n') {
+            _ if at_end => bytes.len(),
+            Some(last) => last + 1,
+            None => return Ok(Next::TooLong(self.next_line)),
+        };
+        if bytes.is_empty() {
+            return Ok(Next::End);
+        }
+        self.rest = bytes.split_off(end);
+        let first_line = self.next_line;
+        self.next_line += bytes.iter().filter(|&&byte| byte == b'\n').count();
+        Ok(Next::Block(Block { first_line, bytes }))
+    }
+}
+
+/// The hexadecimal number after `0x` that a text begins with, and what follows it. At most 16 digits.
+pub(super) fn hex(text: &[u8]) -> Option<(u64, &[u8])> {
+    let digits = text.strip_prefix(b"0x")?;
+    let length = digits.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    if !(1..=16).contains(&length) {
+        return None;
+    }
+    let value = digits[..length].iter().fold(0, |value, &digit| {
+        let digit = if digit.is_ascii_digit() { digit - b'0' } else { (digit | 0x20) - b'a' + 10 };
+        value << 4 | u64::from(digit)
+    });
+    Some((value, &digits[length..]))
+}
+
+/// The decimal number that a text begins with, and what follows it. At most 9 digits.
+pub(super) fn decimal(text: &[u8]) -> Option<(u32, &[u8])> {
+    let length = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if !(1..=9).contains(&length) {
+        return None;
+    }
+    let value = text[..length].iter().fold(0, |value, &digit| value * 10 + u32::from(digit - b'0'));
+    Some((value, &text[length..]))
+}
+
+/// A line as an error repeats it: its beginning, without characters that a terminal would obey.
+pub(super) fn quoted(line: &[u8]) -> String {
+    let shown = &line[..line.len().min(60)];
+    let more = if shown.len() < line.len() { ".." } else { "" };
+    let text: String = String::from_utf8_lossy(shown)
+        .chars()
+        .map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c })
+        .collect();
+    format!("`{text}{more}`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_lines(text: &[u8]) -> Result<Vec<(usize, Vec<u8>)>, FormatError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        std::fs::write(&path, text).unwrap();
+        let mut all = Vec::new();
+        let parse = |block: &Block| block.lines().map(|(n, line)| (n, line.to_vec())).collect::<Vec<_>>();
+        read(&path, parse, |lines| {
+            all.extend(lines);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    #[test]
+    fn every_line_comes_once_with_its_number() {
+        assert!(read_lines(b"").unwrap().is_empty());
+        let expected = vec![(1, b"a".to_vec()), (2, Vec::new()), (3, b"b".to_vec())];
+        assert_eq!(read_lines(b"a\n\nb").unwrap(), expected);
+        assert_eq!(read_lines(b"a\r\n\r\nb\n").unwrap(), expected);
+        let long: Vec<u8> = (0..400_000).flat_map(|n| format!("line {n}\n").into_bytes()).collect();
+        let lines = read_lines(&long).unwrap();
+        assert_eq!(lines.len(), 400_000);
+        for (n, (number, line)) in lines.iter().enumerate() {
+            assert_eq!((*number, line), (n + 1, &format!("line {n}").into_bytes()));
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_is_refused() {
+        let mut text = b"one\n".to_vec();
+        text.resize(3 * BLOCK_BYTES, b'x');
+        let error = read_lines(&text).unwrap_err().to_string();
+        assert!(error.ends_with(":2: a line longer than 1048576 bytes; expected a text file"), "{error}");
+    }
+
+    #[test]
+    fn numbers_are_read_as_far_as_they_go() {
+        assert_eq!(hex(b"0x00fF rest"), Some((255, &b" rest"[..])));
+        assert_eq!((hex(b"0x"), hex(b"12"), hex(b"0x11111111222222223")), (None, None, None));
+        assert_eq!(decimal(b"017 #"), Some((17, &b" #"[..])));
+        assert_eq!((decimal(b"x"), decimal(b"1234567890")), (None, None));
+    }
+}

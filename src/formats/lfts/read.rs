@@ -1,0 +1,362 @@
+//! Dumps of forwarding tables, read.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use mapper_proto::map::Fabric;
+
+use super::{PortNumbers, PortZero};
+use crate::formats::blocks::{self, Block, decimal, hex, quoted};
+use crate::formats::{FormatError, Malformed};
+use crate::routing::tables::End;
+use crate::routing::{Subnet, Tables};
+
+/// Tables from a file.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The tables; without an entry where the file has none.
+    pub tables: Tables,
+    /// What a user should know: rows that were passed over, moved, or are missing.
+    pub notes: Vec<String>,
+}
+
+/// Reads the tables of a subnet, which must be of this fabric.
+///
+/// A header begins an xbar's table, and clears what an earlier one said of it. Rows of an xbar that the
+/// fabric does not have, and rows to LIDs that it does not have, are passed over, and the notes say so. A row
+/// whose port GUID is another node's than its LID leads to that node.
+///
+/// # Errors
+/// If the file cannot be read, or a line is none of a dump, or names a port that its xbar does not have; the
+/// error names the line.
+pub fn read(path: &Path, fabric: &Fabric, subnet: &Subnet) -> Result<Loaded, FormatError> {
+    let numbers = PortNumbers::of(fabric).map_err(|error: PortZero| FormatError::Malformed {
+        file: path.display().to_string(),
+        place: "1".to_owned(),
+        problem: error.to_string(),
+    })?;
+    let known = Known::of(subnet);
+    let mut reader = Reader {
+        fabric,
+        subnet,
+        numbers,
+        tables: Tables::empty(subnet.topology.xbar_count(), subnet.destinations.slot_count()),
+        current: Current::Before,
+        seen: vec![false; subnet.topology.xbar_count()],
+        notes: Notes::default(),
+    };
+    blocks::read(path, |block| parse(block, &known), |block| reader.take(block))?;
+    Ok(reader.finish())
+}
+
+/// Finds destinations and xbars by what a dump calls them.
+struct Known {
+    /// The slot of each LID; [`NO_SLOT`] for LIDs that are nobody's.
+    by_lid: Vec<u32>,
+    /// The slot of each port GUID; a host's first one.
+    by_guid: BTreeMap<u64, u32>,
+    /// The port GUID of each slot.
+    guids: Vec<u64>,
+    /// The xbar of each GUID.
+    xbars: BTreeMap<u64, u32>,
+    /// A host's addresses are so many, and aligned.
+    addresses: u32,
+}
+
+const NO_SLOT: u32 = u32::MAX;
+
+impl Known {
+    fn of(subnet: &Subnet) -> Self {
+        let destinations = &subnet.destinations;
+        let (mut by_lid, mut by_guid, mut guids) = (Vec::new(), BTreeMap::new(), Vec::new());
+        for slot in 0..destinations.slot_count() as u32 {
+            let lid = destinations.lid(slot) as usize;
+            if by_lid.len() <= lid {
+                by_lid.resize(lid + 1, NO_SLOT);
+            }
+            by_lid[lid] = slot;
+            let guid = match destinations.end(slot) {
+                End::Xbar(xbar) => subnet.xbar_guids[xbar as usize],
+                End::Host { host, .. } => subnet.host_port_guids[host as usize],
+            };
+            by_guid.entry(guid).or_insert(slot);
+            guids.push(guid);
+        }
+        let mut xbars = BTreeMap::new();
+        for (xbar, &guid) in (0..).zip(&subnet.xbar_guids) {
+            xbars.entry(guid).or_insert(xbar);
+        }
+        Self { by_lid, by_guid, guids, xbars, addresses: 1 << destinations.lmc() }
+    }
+
+    /// The slot that a row leads to, and how it was found.
+    fn slot(&self, lid: u64, guid: Option<u64>) -> (u32, Found) {
+        let lid_index = usize::try_from(lid).unwrap_or(usize::MAX);
+        let by_lid = self.by_lid.get(lid_index).copied().unwrap_or(NO_SLOT);
+        match guid {
+            Some(guid) if by_lid != NO_SLOT && self.guids[by_lid as usize] == guid => (by_lid, Found::Both),
+            Some(guid) => match self.by_guid.get(&guid) {
+                // Which of a host's addresses was meant is in the LID's last bits.
+                Some(&first) => {
+                    let path = (lid % u64::from(self.addresses)) as u32;
+                    let same = self.guids.get((first + path) as usize) == Some(&guid);
+                    (if same { first + path } else { first }, Found::Moved)
+                }
+                None => (by_lid, Found::UnknownGuid),
+            },
+            None => (by_lid, Found::Both),
+        }
+    }
+}
+
+/// How a row's destination was found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// By its LID, and its port GUID is that node's, or not given.
+    Both,
+    /// By its port GUID; the LID is another's.
+    Moved,
+    /// By its LID; the port GUID is nobody's.
+    UnknownGuid,
+}
+
+/// What a block says, in order.
+struct Parsed {
+    events: Vec<Event>,
+    /// Where it is no dump, and what is wrong; what follows was not parsed.
+    broken: Option<Malformed>,
+}
+
+enum Event {
+    /// A table begins: an xbar's, or one that the fabric does not have.
+    Header {
+        line: usize,
+        xbar: Option<u32>,
+    },
+    Row {
+        line: usize,
+        slot: u32,
+        port: u32,
+        found: Found,
+    },
+}
+
+fn parse(block: &Block, known: &Known) -> Parsed {
+    let mut parsed = Parsed { events: Vec::new(), broken: None };
+    for (line, text) in block.lines() {
+        match parse_line(line, text, known) {
+            Ok(event) => parsed.events.extend(event),
+            Err(problem) => {
+                parsed.broken = Some(Malformed::at(line, problem));
+                break;
+            }
+        }
+    }
+    parsed
+}
+
+fn parse_line(line: usize, text: &[u8], known: &Known) -> Result<Option<Event>, String> {
+    if text.starts_with(b"0x") {
+        return row(line, text, known).map(Some);
+    }
+    if text.starts_with(b"#") {
+        return Ok(None);
+    }
+    let is_header = find(text, b"Unicast lids").is_some();
+    if is_header {
+        let guid = find(text, b" guid ").and_then(|at| hex(&text[at + 6..]));
+        let (guid, _) = guid.ok_or_else(|| {
+            format!("{} names no switch; expected ` guid 0x` and up to 16 hexadecimal digits", quoted(text))
+        })?;
+        return Ok(Some(Event::Header { line, xbar: known.xbars.get(&guid).copied() }));
+    }
+    // What ibroute prints besides: column titles; and both programs' counts.
+    let words = text.trim_ascii();
+    if words.is_empty()
+        || words.ends_with(b"lids dumped")
+        || words.starts_with(b"Lid  Out")
+        || words.starts_with(b"Port     Info")
+    {
+        return Ok(None);
+    }
+    if find(text, b"Multicast").is_some() {
+        return Err("a dump of multicast tables; expected unicast ones".to_owned());
+    }
+    Err(format!(
+        "{} is no line of a table; expected `Unicast lids .. guid 0x..`, or `0x`, a LID, a blank and a port",
+        quoted(text)
+    ))
+}
+
+/// A row: `0x<lid> <port>`, and what it leads to.
+fn row(line: usize, text: &[u8], known: &Known) -> Result<Event, String> {
+    let expected = || format!("{}: expected `0x`, a LID, a blank and a port number", quoted(text));
+    let (lid, rest) = hex(text).ok_or_else(expected)?;
+    let (port, rest) =
+        rest.strip_prefix(b" ").and_then(|rest| decimal(rest.trim_ascii_start())).ok_or_else(expected)?;
+    if !rest.is_empty() && !rest[0].is_ascii_whitespace() {
+        return Err(expected());
+    }
+    let guid = match find(rest, b" portguid ").or_else(|| find(rest, b"(portguid ")) {
+        None => None,
+        Some(at) => {
+            let guid = hex(&rest[at + 10..]).map(|(guid, _)| guid);
+            Some(guid.ok_or_else(|| {
+                format!("{}: expected `portguid 0x` and up to 16 hexadecimal digits", quoted(text))
+            })?)
+        }
+    };
+    let (slot, found) = known.slot(lid, guid);
+    Ok(Event::Row { line, slot, port, found })
+}
+
+/// Where a text has another one first.
+fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
+    let mut from = 0;
+    while let Some(at) = text[from..].iter().position(|&byte| byte == wanted[0]) {
+        from += at;
+        if text[from..].starts_with(wanted) {
+            return Some(from);
+        }
+        from += 1;
+    }
+    None
+}
+
+/// Whose rows are being read.
+#[derive(Clone, Copy)]
+enum Current {
+    /// Nobody's yet.
+    Before,
+    /// An xbar's that the fabric does not have.
+    Unknown,
+    Xbar(u32),
+}
+
+/// Puts rows into tables.
+struct Reader<'a> {
+    fabric: &'a Fabric,
+    subnet: &'a Subnet,
+    numbers: PortNumbers,
+    tables: Tables,
+    current: Current,
+    seen: Vec<bool>,
+    notes: Notes,
+}
+
+impl Reader<'_> {
+    fn take(&mut self, block: Parsed) -> Result<(), Malformed> {
+        for event in block.events {
+            match event {
+                Event::Header { line, xbar } => self.begin(line, xbar),
+                Event::Row { line, slot, port, found } => self.row(line, slot, port, found)?,
+            }
+        }
+        block.broken.map_or(Ok(()), Err)
+    }
+
+    fn begin(&mut self, line: usize, xbar: Option<u32>) {
+        let Some(xbar) = xbar else {
+            self.current = Current::Unknown;
+            self.notes.unknown_xbars.add(line);
+            return;
+        };
+        self.current = Current::Xbar(xbar);
+        if std::mem::replace(&mut self.seen[xbar as usize], true) {
+            (0..self.tables.slot_count() as u32)
+                .for_each(|slot| self.tables.set_port(xbar, slot, Tables::NONE));
+        }
+    }
+
+    fn row(&mut self, line: usize, slot: u32, number: u32, found: Found) -> Result<(), Malformed> {
+        let xbar = match self.current {
+            Current::Xbar(xbar) => xbar,
+            Current::Unknown => return Ok(()),
+            Current::Before => {
+                return Err(Malformed::at(
+                    line,
+                    "a row before any table; expected `Unicast lids .. guid 0x..`",
+                ));
+            }
+        };
+        let port = self.numbers.read(xbar, number).map_err(|last| {
+            let name = &self.fabric.xbars[xbar as usize].name;
+            Malformed::at(
+                line,
+                format!("xbar `{name}` has no port {number}; expected a port from 0 to {last}"),
+            )
+        })?;
+        if slot == NO_SLOT {
+            self.notes.unknown_lids.add(line);
+            return Ok(());
+        }
+        match found {
+            Found::Both => {}
+            Found::Moved => self.notes.moved.add(line),
+            Found::UnknownGuid => self.notes.unknown_guids.add(line),
+        }
+        if self.subnet.destinations.slot_of_xbar(xbar) != slot {
+            self.tables.set_port(xbar, slot, port);
+        } else if number != 0 {
+            self.notes.own.add(line);
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Loaded {
+        let mut notes = self.notes.texts();
+        let missing: Vec<&str> = (self.seen.iter().zip(&self.fabric.xbars))
+            .filter(|(seen, _)| !**seen)
+            .map(|(_, label)| label.name.as_str())
+            .collect();
+        if let Some(first) = missing.first() {
+            notes.push(format!("the file has no table of {} xbars, {first} one of them", missing.len()));
+        }
+        Loaded { tables: self.tables, notes }
+    }
+}
+
+/// How often something was found, and where first.
+#[derive(Default)]
+struct Count {
+    count: u64,
+    first_line: usize,
+}
+
+impl Count {
+    fn add(&mut self, line: usize) {
+        if self.count == 0 {
+            self.first_line = line;
+        }
+        self.count += 1;
+    }
+}
+
+/// What was not as in the fabric.
+#[derive(Default)]
+struct Notes {
+    unknown_xbars: Count,
+    unknown_lids: Count,
+    unknown_guids: Count,
+    moved: Count,
+    own: Count,
+}
+
+impl Notes {
+    fn texts(&self) -> Vec<String> {
+        let kinds = [
+            (&self.unknown_xbars, "tables of switches that the fabric does not have are passed over"),
+            (&self.unknown_lids, "rows to LIDs that the fabric does not have are passed over"),
+            (&self.moved, "rows are moved to the LID that their port GUID has in the fabric"),
+            (
+                &self.unknown_guids,
+                "rows have a port GUID that the fabric does not have, and count by their LID",
+            ),
+            (&self.own, "rows lead a switch's own LID out of a port; they are passed over"),
+        ];
+        let text = |(count, what): (&Count, &str)| {
+            format!("{} {what} (the first at line {})", count.count, count.first_line)
+        };
+        kinds.into_iter().filter(|(count, _)| count.count > 0).map(text).collect()
+    }
+}

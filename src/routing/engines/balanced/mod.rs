@@ -1,0 +1,3 @@
+//! minhop, updn, dnup and dor, balanced over the whole fabric.
+
+pub(super) mod ranks;

@@ -1,0 +1,300 @@
+//! Legal shortest ways to destination xbars, up to 64 of them at once, a bit each.
+
+use super::ports::Ports;
+use super::ranks::each_bit;
+
+/// Destinations that one search follows.
+pub(super) const BLOCK: usize = 64;
+
+/// Steps from a destination whose ends are remembered: see [`Ways::within`].
+const NEAR: usize = 8;
+
+/// By which ports of each xbar a legal shortest way leads on to each of some destination xbars.
+///
+/// Without an order of xbars these are the shortest ways. With one, tables look at the destination only,
+/// wherever a frame comes from; so each xbar either *falls* or *rises* towards a destination: one that
+/// falls goes on to lower xbars that fall, one that rises to any higher xbar. The shorter of the two
+/// is taken, and falling if both are as short. This may leave xbars without a way, though a legal one exists: they
+/// would descend to one that rises, because its way down is longer. Then the destination is searched
+/// anew, and whatever can fall to it does.
+pub(super) struct Ways {
+    /// The destinations.
+    pub(super) to: Vec<u32>,
+    xbars: usize,
+    words: usize,
+    /// Sets of ports: `masks[(destination * xbars + xbar) * words..]`.
+    pub(super) masks: Vec<u64>,
+    /// For each destination the xbars that reach it, near ones first: `order[destination * xbars..]`.
+    order: Vec<u32>,
+    lengths: Vec<u32>,
+    /// After each number of steps, how many xbars reach each destination.
+    ends: Vec<[u32; BLOCK]>,
+}
+
+impl Ways {
+    /// Ways to at most [`BLOCK`] xbars. `hosts`: which xbars have hosts, and so must have a way if there is any.
+    pub(super) fn find(ports: &Ports, to: &[u32], parts: &[u32], hosts: &[u32]) -> Self {
+        debug_assert!(to.len() <= BLOCK, "a bit each");
+        let mut ways = Self {
+            to: to.to_vec(),
+            xbars: ports.xbars,
+            words: ports.words,
+            masks: vec![0; to.len() * ports.xbars * ports.words],
+            order: vec![0; to.len() * ports.xbars],
+            lengths: vec![0; to.len()],
+            ends: Vec::new(),
+        };
+        if !ports.weights.is_empty() {
+            super::weighted::find(ports, &mut ways);
+            return ways;
+        }
+        let all = u64::MAX >> (BLOCK - to.len().clamp(1, BLOCK));
+        let reached = Search::new(ports, &mut ways, all, None).run();
+        let missed = missed(&reached, to, all, parts, hosts);
+        if missed != 0 {
+            let falls = falls(ports, to, missed);
+            Search::new(ports, &mut ways, missed, Some(&falls)).run();
+        }
+        ways
+    }
+
+    /// The sets of ports of all xbars for one of the destinations, by its place in [`Self::to`].
+    pub(super) fn masks_to(&self, place: usize) -> &[u64] {
+        &self.masks[place * self.xbars * self.words..][..self.xbars * self.words]
+    }
+
+    /// The xbars that reach a destination, near ones first, itself the first.
+    pub(super) fn order_to(&self, place: usize) -> &[u32] {
+        &self.order[place * self.xbars..][..self.lengths[place] as usize]
+    }
+
+    /// How many xbars of [`Self::order_to`] are at most so many steps away; perhaps more.
+    pub(super) fn within(&self, place: usize, steps: usize) -> usize {
+        self.ends.get(steps).map_or(self.lengths[place], |ends| ends[place]) as usize
+    }
+
+    /// Adds an xbar that reaches a destination and is no nearer than those before it.
+    pub(super) fn push(&mut self, place: usize, xbar: u32) {
+        self.order[place * self.xbars + self.lengths[place] as usize] = xbar;
+        self.lengths[place] += 1;
+    }
+
+    fn clear(&mut self, wanted: u64) {
+        each_bit(wanted, |place| {
+            self.lengths[place] = 0;
+            self.masks[place * self.xbars * self.words..][..self.xbars * self.words].fill(0);
+        });
+        // Ends of the first search would be wrong for the second.
+        self.ends.clear();
+    }
+}
+
+/// The destinations that some xbar with hosts, in the same part of the fabric, was not found to reach.
+fn missed(reached: &[u64], to: &[u32], all: u64, parts: &[u32], hosts: &[u32]) -> u64 {
+    let mut missed = 0;
+    for &xbar in hosts {
+        each_bit(all & !reached[xbar as usize] & !missed, |place| {
+            if parts[to[place] as usize] == parts[xbar as usize] {
+                missed |= 1 << place;
+            }
+        });
+    }
+    missed
+}
+
+/// For each xbar the destinations that it can fall to.
+fn falls(ports: &Ports, to: &[u32], wanted: u64) -> Vec<u64> {
+    let mut falls = vec![0; ports.xbars];
+    let mut queue = Vec::new();
+    each_bit(wanted, |place| {
+        falls[to[place] as usize] |= 1 << place;
+        queue.push(to[place]);
+    });
+    while let Some(xbar) = queue.pop() {
+        let bits: u64 = falls[xbar as usize];
+        for &above in ports.above(xbar) {
+            if bits & !falls[above as usize] != 0 {
+                falls[above as usize] |= bits;
+                queue.push(above);
+            }
+        }
+    }
+    falls
+}
+
+/// A search by levels from up to 64 destinations.
+struct Search<'a> {
+    ports: &'a Ports,
+    ways: &'a mut Ways,
+    wanted: u64,
+    /// If given, an xbar rises only to destinations that it cannot fall to.
+    falls: Option<&'a [u64]>,
+    reached: Vec<u64>,
+    /// Destinations that each xbar was found to reach in the last step, and those of them that it falls to.
+    fresh: Vec<u64>,
+    falling: Vec<u64>,
+    /// What neighbours offer in this step: by rising, by falling.
+    rise: Vec<u64>,
+    fall: Vec<u64>,
+}
+
+impl<'a> Search<'a> {
+    fn new(ports: &'a Ports, ways: &'a mut Ways, wanted: u64, falls: Option<&'a [u64]>) -> Self {
+        let zeros = || vec![0; ports.xbars];
+        let (reached, fresh, falling, rise, fall) = (zeros(), zeros(), zeros(), zeros(), zeros());
+        Self { ports, ways, wanted, falls, reached, fresh, falling, rise, fall }
+    }
+
+    /// Searches. Returns the destinations that each xbar reaches.
+    fn run(mut self) -> Vec<u64> {
+        if self.falls.is_some() {
+            self.ways.clear(self.wanted);
+        }
+        let mut frontier = Vec::new();
+        for place in 0..self.ways.to.len() {
+            let xbar = self.ways.to[place];
+            if self.wanted >> place & 1 == 1 {
+                self.reached[xbar as usize] |= 1 << place;
+                self.fresh[xbar as usize] |= 1 << place;
+                self.falling[xbar as usize] |= 1 << place;
+                self.ways.push(place, xbar);
+                frontier.push(xbar);
+            }
+        }
+        while !frontier.is_empty() {
+            self.note_ends();
+            frontier = self.step(&frontier);
+        }
+        self.reached
+    }
+
+    fn note_ends(&mut self) {
+        if self.falls.is_none() && self.ways.ends.len() < NEAR {
+            let mut ends = [0; BLOCK];
+            ends[..self.ways.lengths.len()].copy_from_slice(&self.ways.lengths);
+            self.ways.ends.push(ends);
+        }
+    }
+
+    /// One step away from the destinations. Returns the xbars that were found to reach any.
+    fn step(&mut self, frontier: &[u32]) -> Vec<u32> {
+        let touched = self.offer(frontier);
+        let mut next: Vec<(u32, u64, u64)> = Vec::with_capacity(touched.len());
+        for xbar in touched {
+            let at = xbar as usize;
+            let fall = self.fall[at] & !self.reached[at];
+            let no_rise = self.reached[at] | fall | self.falls.map_or(0, |falls| falls[at]);
+            let rise = self.rise[at] & !no_rise;
+            (self.fall[at], self.rise[at]) = (0, 0);
+            if fall | rise != 0 {
+                self.note_ways(xbar, fall, rise);
+                next.push((xbar, fall, rise));
+            }
+        }
+        for &xbar in frontier {
+            (self.fresh[xbar as usize], self.falling[xbar as usize]) = (0, 0);
+        }
+        for &(xbar, fall, rise) in &next {
+            self.reached[xbar as usize] |= fall | rise;
+            self.fresh[xbar as usize] = fall | rise;
+            self.falling[xbar as usize] = fall;
+            each_bit(fall | rise, |place| self.ways.push(place, xbar));
+        }
+        next.into_iter().map(|(xbar, ..)| xbar).collect()
+    }
+
+    /// Offers what the last step found to neighbours. Returns those that may gain by it.
+    fn offer(&mut self, frontier: &[u32]) -> Vec<u32> {
+        let mut touched = Vec::new();
+        for &xbar in frontier {
+            let (fresh, falling) = (self.fresh[xbar as usize], self.falling[xbar as usize]);
+            for &below in self.ports.below(xbar) {
+                let at = below as usize;
+                let bits = fresh & !self.reached[at];
+                if bits != 0 {
+                    if self.rise[at] | self.fall[at] == 0 {
+                        touched.push(below);
+                    }
+                    self.rise[at] |= bits;
+                }
+            }
+            for &above in self.ports.above(xbar) {
+                let at = above as usize;
+                let bits = falling & !self.reached[at];
+                if bits != 0 {
+                    if self.rise[at] | self.fall[at] == 0 {
+                        touched.push(above);
+                    }
+                    self.fall[at] |= bits;
+                }
+            }
+        }
+        touched
+    }
+
+    /// Notes the ports by which an xbar reaches destinations that it falls or rises to.
+    fn note_ways(&mut self, xbar: u32, fall: u64, rise: u64) {
+        let words = self.ports.words;
+        for word in 0..words {
+            let at = xbar as usize * words + word;
+            let (live, climbs) = (self.ports.live[at], self.ports.climbs[at]);
+            let mut rows = [0_u64; 64];
+            let mut any = 0;
+            let heads = &self.ports.heads[at * 64..][..64];
+            each_bit(live, |bit| {
+                let head = heads[bit] as usize;
+                let row = if climbs >> bit & 1 == 1 {
+                    rise & self.fresh[head]
+                } else {
+                    fall & self.falling[head]
+                };
+                rows[bit] = row;
+                any |= row;
+            });
+            if any != 0 {
+                transpose(&mut rows);
+                let (xbars, masks) = (self.ways.xbars, &mut self.ways.masks);
+                each_bit(any, |place| {
+                    masks[(place * xbars + xbar as usize) * words + word] = rows[place];
+                });
+            }
+        }
+    }
+}
+
+/// Swaps rows and columns of 64 by 64 bits, by halves (Warren, "Hacker's Delight", 7-3).
+fn transpose(rows: &mut [u64; 64]) {
+    let (mut width, mut mask) = (32, 0x0000_0000_FFFF_FFFF_u64);
+    while width != 0 {
+        let mut row = 0;
+        while row < 64 {
+            let other = row + width;
+            let swap = (rows[row] >> width ^ rows[other]) & mask;
+            rows[other] ^= swap;
+            rows[row] ^= swap << width;
+            row = (other + 1) & !width;
+        }
+        width >>= 1;
+        mask ^= mask << width;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transposing_swaps_rows_and_columns() {
+        let mut rows = [0_u64; 64];
+        for (row, bits) in rows.iter_mut().enumerate() {
+            *bits = (row as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        }
+        let before = rows;
+        transpose(&mut rows);
+        for row in 0..64 {
+            for column in 0..64 {
+                assert_eq!(rows[row] >> column & 1, before[column] >> row & 1, "{row} {column}");
+            }
+        }
+    }
+}

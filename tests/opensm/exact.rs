@@ -1,0 +1,61 @@
+//! Tables that equal OpenSM's, entry by entry.
+
+use mapper::routing::Subnet;
+use mapper::routing::engines::{Balance, Engine, EngineError, Settings};
+
+use crate::dumps::{assert_same, entries, of_tables};
+use crate::fabrics;
+use crate::peers::{Simulation, missing};
+
+fn exact() -> Settings {
+    Settings { balance: Balance::Opensm, ..Settings::default() }
+}
+
+/// The engine that served, by OpenSM's log.
+fn served(log: &str) -> String {
+    let line = log.lines().find(|line| line.contains(" tables configured on all switches")).unwrap();
+    let (before, _) = line.split_once(" tables configured").unwrap();
+    before.rsplit(' ').next().unwrap().to_owned()
+}
+
+/// Routes all fabrics by an engine and by OpenSM's of that name. Where OpenSM's fails, ours must.
+fn compare_all(engine: Engine) {
+    if missing() {
+        return;
+    }
+    let mut compared = 0;
+    for (name, fabric) in fabrics::all() {
+        let simulation = Simulation::start(&fabric);
+        let log = simulation.opensm(&["-R", engine.name()]);
+        let subnet = Subnet::new(&simulation.found(), None).unwrap();
+        let ours = engine.compute(&subnet, &exact());
+        if served(&log) != engine.name() {
+            assert!(matches!(ours, Err(EngineError { .. })), "{name}: OpenSM's {engine} failed, ours not");
+            continue;
+        }
+        let ours = of_tables(&subnet, &ours.unwrap().tables);
+        assert_same(&ours, &entries(&simulation.read("opensm-lfts.dump")), &format!("{engine} on {name}"));
+        compared += 1;
+    }
+    assert!(compared >= 3, "{engine} served {compared} fabrics only");
+}
+
+#[test]
+fn minhop() {
+    compare_all(Engine::Minhop);
+}
+
+#[test]
+fn updn() {
+    compare_all(Engine::Updn);
+}
+
+#[test]
+fn dnup() {
+    compare_all(Engine::Dnup);
+}
+
+#[test]
+fn dor() {
+    compare_all(Engine::Dor);
+}

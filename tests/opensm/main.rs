@@ -1,0 +1,18 @@
+//! Tables beside OpenSM's own, on fabrics that ibsim simulates.
+//!
+//! [`exact`]: engines whose tables are to equal OpenSM's, entry by entry. [`round_trip`]: tables that
+//! OpenSM loads, `ibdmchk` proves and `ibtracert` walks. Needs `opensm`, `ibsim`, `ibnetdiscover`,
+//! `ibdmchk`, `ibtracert` and libumad2sim; says so and passes without them, and fails without them if
+//! `MAPPER_REQUIRE_ALL` is set.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "helpers of tests fail by panicking, and say why a test is skipped"
+)]
+
+mod dumps;
+mod exact;
+mod fabrics;
+mod peers;
