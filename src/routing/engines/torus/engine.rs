@@ -6,39 +6,145 @@ use crate::routing::Subnet;
 use crate::routing::engines::{Engine, EngineError, Routing, Settings};
 use crate::routing::tables::Layers;
 
-use super::grid::Grid;
+use super::blame;
+use super::grid::{Grid, place};
 use super::lattice::Lattice;
-use super::layers;
+use super::layers::{self, ClassLayers};
+use super::packing;
 use super::ports::Ports;
 use super::regions::Regions;
 use super::rules::place_datelines;
+use super::serve::Fabric;
 use super::trees::Trees;
+
+/// Most placements of the datelines that are tried where the rules cannot connect all pairs.
+const MOST_PLACEMENTS: usize = 16;
 
 /// Direction-order tables and layers of a grid, which must be of the subnet's topology.
 ///
 /// # Errors
 /// If the rules cannot connect a pair that cables join, or need more layers than there are.
 pub fn compute(subnet: &Subnet, settings: &Settings, grid: &Grid) -> Result<Routing, EngineError> {
-    let refuse = |why: String| EngineError::refuse(Engine::Torus, why);
-    let topology = &subnet.topology;
-    let mut lattice = Lattice::new(grid, topology);
-    lattice.datelines = place_datelines(&lattice);
-    let regions = Regions::new(&lattice, None);
-    let routers = lattice.router_count();
-    let sends: Vec<bool> = (0..routers as u32).map(|router| subnet.is_leaf(router)).collect();
-    let arrives: Vec<bool> = sends.iter().map(|&leaf| leaf || settings.xbar_destinations).collect();
-    let trees = Trees::new(&lattice, &regions, &sends, &arrives);
-    let most = Layers::MAX.min(settings.max_layers).saturating_sub(settings.first_layer);
-    let Some(by_class) = layers::by_class(&lattice, &trees.dependencies, most) else {
-        return Err(refuse(format!("its routes need more than {most} layers")));
+    let mut lattice = Lattice::new(grid, &subnet.topology);
+    let trees = best_trees(subnet, settings, &mut lattice)?;
+    let layers = assign_layers(subnet, settings, &lattice, &trees)?;
+    let tables = Ports::new(grid, subnet).tables(subnet, &trees, previous(settings));
+    Ok(Routing { tables, layers, notes: notes(&lattice, &trees) })
+}
+
+fn previous(settings: &Settings) -> Option<&crate::routing::Tables> {
+    settings.previous.as_ref().filter(|_| !settings.reassign)
+}
+
+fn fabric<'a>(subnet: &'a Subnet, settings: &Settings, lattice: &'a Lattice) -> Fabric<'a> {
+    let routers = 0..lattice.router_count() as u32;
+    let sends: Vec<bool> = routers.map(|router| subnet.is_leaf(router)).collect();
+    Fabric {
+        lattice,
+        topology: &subnet.topology,
+        regions: Regions::new(lattice, settings.regions),
+        receives: sends.iter().map(|&leaf| leaf || settings.xbar_destinations).collect(),
+        sends,
+    }
+}
+
+/// The trees of the best placement of the datelines: the first that connects all pairs.
+fn best_trees(subnet: &Subnet, settings: &Settings, lattice: &mut Lattice) -> Result<Trees, EngineError> {
+    let mut refusal = None;
+    for datelines in place_datelines(lattice, settings.datelines).into_iter().take(MOST_PLACEMENTS) {
+        lattice.datelines = datelines;
+        let fabric = fabric(subnet, settings, lattice);
+        let trees = Trees::new(&fabric);
+        if trees.lost == 0 {
+            return Ok(trees);
+        }
+        let fewer = refusal.as_ref().is_none_or(|&(lost, _)| trees.lost < lost);
+        if fewer && let Some((source, destination)) = first_lost(&fabric, &trees) {
+            refusal = Some((trees.lost, blame::explain(&fabric, source, destination)));
+        }
+    }
+    let why = match refusal {
+        Some((1, why)) => why,
+        Some((lost, why)) => format!("{why}; {lost} such pairs in all"),
+        None => "there is no place for its datelines".to_owned(),
     };
-    let tables = Ports::new(grid, subnet).tables(subnet, &trees, settings.previous.as_ref());
-    let mut by_pair = vec![0; routers * routers];
-    by_pair.par_chunks_mut(routers.max(1)).enumerate().for_each(|(source, layers)| {
+    Err(EngineError::refuse(Engine::Torus, why))
+}
+
+/// The first pair without a route that should have one.
+fn first_lost(fabric: &Fabric<'_>, trees: &Trees) -> Option<(u32, u32)> {
+    let routers = 0..fabric.lattice.router_count() as u32;
+    let mut pairs = routers.clone().flat_map(|source| routers.clone().map(move |end| (source, end)));
+    pairs.find(|&(source, end)| fabric.wants(source, end) && trees.heading(source, end).is_none())
+}
+
+/// The fewest layers: by the datelines that routes cross, or route by route, where that takes fewer.
+fn assign_layers(
+    subnet: &Subnet,
+    settings: &Settings,
+    lattice: &Lattice,
+    trees: &Trees,
+) -> Result<Layers, EngineError> {
+    let most = Layers::MAX.min(settings.max_layers).saturating_sub(settings.first_layer);
+    let routers = lattice.router_count();
+    let by_class = layers::by_class(lattice, &trees.dependencies, most);
+    if let Some(ClassLayers { count: 1, .. }) = by_class {
+        let mut one = Layers::single();
+        one.first = settings.first_layer;
+        return Ok(one);
+    }
+    let fewer = by_class.as_ref().map_or(most, |layers| layers.count - 1);
+    let fabric = fabric(subnet, settings, lattice);
+    if let Some((count, of)) = packing::by_route(&fabric, trees, fewer) {
+        return Ok(Layers::by_pair(count, settings.first_layer, of, routers));
+    }
+    let Some(by_class) = by_class else {
+        return Err(EngineError::refuse(Engine::Torus, too_many_layers(lattice, trees, most)));
+    };
+    let mut of = vec![0; routers * routers];
+    of.par_chunks_mut(routers.max(1)).enumerate().for_each(|(source, layers)| {
         for (destination, layer) in (0..).zip(layers) {
             *layer = by_class.of[usize::from(trees.class(source as u32, destination))];
         }
     });
-    let layers = Layers::by_pair(by_class.count, settings.first_layer, by_pair, routers);
-    Ok(Routing { tables, layers, notes: Vec::new() })
+    Ok(Layers::by_pair(by_class.count, settings.first_layer, of, routers))
+}
+
+/// Why no layers were found: a circle that routes of one class make, if there is one.
+fn too_many_layers(lattice: &Lattice, trees: &Trees, most: u8) -> String {
+    let all = trees.dependencies.classes();
+    let classes = (0..u16::BITS).map(|class| 1 << class).filter(|class| all & class != 0);
+    let mut circles = classes.filter_map(|class| trees.dependencies.circle(lattice, class));
+    match circles.next() {
+        None => format!("its routes need more than the {most} layers that may be used; allow more"),
+        Some(circle) => {
+            let names = circle.iter().map(|&(router, heading)| {
+                format!("{heading} of xbar {router} {}", place(&lattice.coordinates(router)))
+            });
+            let names: Vec<_> = names.collect();
+            format!("routes could wait for each other in a circle: {}", names.join(", "))
+        }
+    }
+}
+
+fn notes(lattice: &Lattice, trees: &Trees) -> Vec<String> {
+    let rings = (0..3).filter(|&dimension| lattice.rings[dimension]);
+    let datelines: Vec<String> = rings
+        .map(|dimension| {
+            let at = lattice.datelines[dimension];
+            let name = ["x", "y", "z"][dimension];
+            format!("{name} {at} to {}", (at + 1) % lattice.sizes[dimension])
+        })
+        .collect();
+    let mut notes = Vec::new();
+    if !datelines.is_empty() {
+        notes.push(format!("torus: datelines from {}", datelines.join(", ")));
+    }
+    if trees.searched > 0 {
+        notes.push(format!(
+            "torus: {} destinations are reached by searched routes, as the rules look one router ahead only",
+            trees.searched
+        ));
+    }
+    notes
 }

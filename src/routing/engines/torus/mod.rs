@@ -6,6 +6,7 @@
 //! 3. [`layers`] are assigned by the datelines that a route crosses, as few as can be.
 //! 4. Headings become ports: parallel cables share the destinations.
 
+mod blame;
 mod dependencies;
 mod engine;
 #[cfg(test)]
@@ -13,11 +14,14 @@ mod fabrics;
 mod grid;
 mod heading;
 mod lattice;
+mod layer;
 mod layers;
+mod packing;
 mod ports;
 mod regions;
 mod rules;
 mod search;
+mod serve;
 #[cfg(test)]
 mod tests;
 mod tree;

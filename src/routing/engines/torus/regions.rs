@@ -42,6 +42,11 @@ impl Regions {
         [place[0] / self.size[0], place[1] / self.size[1], place[2] / self.size[2]]
     }
 
+    /// The whole fabric.
+    pub(super) fn fabric(lattice: &Lattice) -> Aim {
+        Aim { first: [0; 3], size: lattice.sizes }
+    }
+
     /// A region as something to aim at.
     pub(super) fn aim(&self, lattice: &Lattice, region: [u8; 3]) -> Aim {
         let first = [0, 1, 2].map(|dimension| region[dimension] * self.size[dimension]);

@@ -35,3 +35,107 @@ fn routes_on_whole_grids_are_shortest_and_free_of_deadlock() {
         //assert!(figures.layers <= layers, "{dimensions:?} take {} layers", figures.layers);
     }
 }
+
+fn cables(broken: &Broken) -> usize {
+    broken.fabric.map.cables.len()
+}
+
+/// What came of many broken grids.
+#[derive(Debug, Default)]
+struct Share {
+    fabrics: usize,
+    routed: usize,
+    steps: usize,
+    shortest: usize,
+    layers: u8,
+}
+
+impl Share {
+    fn add(&mut self, broken: &Broken) {
+        self.fabrics += 1;
+        if let Ok((subnet, routing)) = broken.route(&Settings::default()) {
+            let figures = prove(&subnet, &routing);
+            self.routed += 1;
+            self.steps += figures.steps;
+            self.shortest += figures.shortest;
+            self.layers = self.layers.max(figures.layers);
+        }
+    }
+}
+
+#[test]
+fn tori_survive_each_single_fault() {
+    for dimensions in [[(4, RING), (4, RING), (4, RING)], [(5, RING), (4, RING), (3, RING)]] {
+        let whole = Broken::new(&dimensions, 1);
+        let mut share = Share::default();
+        for cable in 0..cables(&whole) {
+            let mut broken = Broken::new(&dimensions, 1);
+            broken.cut_cable(cable);
+            share.add(&broken);
+        }
+        println!("{dimensions:?} single cables {share:?}");
+        let mut share = Share::default();
+        for xbar in 0..whole.fabric.map.xbars.len() as u32 {
+            let mut broken = Broken::new(&dimensions, 1);
+            broken.cut_xbar(xbar);
+            share.add(&broken);
+        }
+        println!("{dimensions:?} single xbars {share:?}");
+    }
+}
+
+#[test]
+fn double_faults() {
+    for dimensions in [[(3, RING), (3, RING), (3, RING)], [(4, LINE), (3, RING), (3, RING)], [(3, LINE), (3, LINE), (3, LINE)]] {
+        let whole = Broken::new(&dimensions, 1);
+        let mut share = Share::default();
+        let mut reasons = std::collections::BTreeMap::<String, usize>::new();
+        for cable in 0..cables(&whole) {
+            for other in 0..cable {
+                let mut broken = Broken::new(&dimensions, 1);
+                broken.cut_cable(cable);
+                broken.cut_cable(other);
+                share.add(&broken);
+                if let Err(why) = broken.route(&Settings::default()) {
+                    *reasons.entry(why).or_default() += 1;
+                }
+            }
+        }
+        println!("{dimensions:?} double cables {share:?}");
+        for (why, count) in reasons.iter().take(5) {
+            println!("   {count} {why}");
+        }
+    }
+}
+
+#[test]
+fn regions_work() {
+    for regions in [[2, 0, 0], [3, 0, 0], [2, 2, 2], [3, 5, 1]] {
+        let broken = Broken::new(&[(6, RING), (5, RING), (5, RING)], 1);
+        let settings = Settings { regions: Some(regions), ..Settings::default() };
+        match broken.route(&settings) {
+            Ok((subnet, routing)) => println!("{regions:?} {:?}", prove(&subnet, &routing)),
+            Err(why) => println!("{regions:?} {why}"),
+        }
+    }
+}
+
+#[test]
+fn large() {
+    let broken = Broken::new(&[(16, RING), (16, RING), (16, RING)], 1);
+    let subnet = broken.subnet();
+    let grid = broken.grid(&subnet);
+    for _ in 0..3 {
+        let start = std::time::Instant::now();
+        let routing = super::compute(&subnet, &Settings::default(), &grid).unwrap();
+        println!("16x16x16: {:?}, {} layers {:?}", start.elapsed(), routing.layers.count, routing.notes);
+    }
+    let broken = broken.cut([3, 3, 3], "x+");
+    let subnet = broken.subnet();
+    let grid = broken.grid(&subnet);
+    for _ in 0..3 {
+        let start = std::time::Instant::now();
+        let routing = super::compute(&subnet, &Settings::default(), &grid).unwrap();
+        println!("16x16x16 broken: {:?}, {} layers {:?}", start.elapsed(), routing.layers.count, routing.notes);
+    }
+}

@@ -4,11 +4,8 @@ use rayon::prelude::*;
 
 use super::dependencies::Dependencies;
 use super::heading::Heading;
-use super::lattice::Lattice;
-use super::regions::Regions;
-use super::rules::{Aim, choose};
-use super::search::Search;
-use super::tree::{Class, Dodge, Tree};
+use super::serve::{Fabric, Scratch};
+use super::tree::Class;
 
 /// The heading and the class of each route: `cells[destination * routers + source]`.
 #[derive(Debug, Clone)]
@@ -17,57 +14,67 @@ pub(super) struct Trees {
     cells: Vec<u8>,
     /// What the routes between routers with hosts make depend on what.
     pub(super) dependencies: Dependencies,
-    /// Destinations that took more than the rules' own choices.
+    /// How many of the routes that there should be are missing.
+    pub(super) lost: usize,
+    /// Destinations for which the rules' own choices were not enough.
     pub(super) searched: usize,
 }
 
 /// A cell without a heading.
 const NO_HEADING: u8 = 7;
 
+/// Fewest destinations that are worth a thread's own memory.
+const MIN_DESTINATIONS: usize = 16;
+
 fn cell(heading: Option<Heading>, class: Class) -> u8 {
     class << 3 | heading.map_or(NO_HEADING, |heading| heading.index() as u8)
 }
 
-/// What a thread works with.
-struct Scratch {
-    tree: Tree,
-    search: Search,
-    dependencies: Dependencies,
-    searched: usize,
-}
-
 impl Trees {
-    /// Computes them. `sends` tells which routers have hosts.
-    pub(super) fn new(lattice: &Lattice, regions: &Regions, sends: &[bool], arrives: &[bool]) -> Self {
-        let routers = lattice.router_count();
+    /// Computes them.
+    pub(super) fn new(fabric: &Fabric<'_>) -> Self {
+        let routers = fabric.lattice.router_count();
         let mut cells = vec![NO_HEADING; routers * routers];
-        let scratch = || Scratch {
-            tree: Tree::new(routers),
-            search: Search::new(routers),
-            dependencies: Dependencies::new(routers),
-            searched: 0,
+        let found = if fabric.regions.is_whole(fabric.lattice) {
+            Self::by_destination(fabric, &mut cells)
+        } else {
+            Self::by_region(fabric, &mut cells)
         };
+        let (dependencies, lost, searched) = found.unwrap_or_else(|| (Dependencies::new(routers), 0, 0));
+        Self { routers, cells, dependencies, lost, searched }
+    }
+
+    fn by_destination(fabric: &Fabric<'_>, cells: &mut [u8]) -> Option<(Dependencies, usize, usize)> {
+        let routers = fabric.lattice.router_count();
         let each = |mut scratch: Scratch, (destination, cells): (usize, &mut [u8])| {
-            let destination = destination as u32;
-            scratch.serve(lattice, regions, destination, sends);
-            if arrives[destination as usize] {
-                scratch.dependencies.add(lattice, &scratch.tree, sends);
-            }
-            for &router in &scratch.tree.order {
-                let at = router as usize;
-                cells[at] = cell(scratch.tree.headings[at], scratch.tree.classes[at]);
-            }
+            scratch.serve(fabric, destination as u32);
+            scratch.finish(fabric, destination as u32);
+            write(&scratch, cells);
             scratch
         };
-        let done = cells
-            .par_chunks_mut(routers.max(1))
-            .enumerate()
-            .with_min_len(16)
-            .fold(scratch, each)
-            .map(|scratch| (scratch.dependencies, scratch.searched))
-            .reduce_with(|one, other| (one.0.merge(&other.0), one.1 + other.1));
-        let (dependencies, searched) = done.unwrap_or_else(|| (Dependencies::new(routers), 0));
-        Self { routers, cells, dependencies, searched }
+        let columns = cells.par_chunks_mut(routers.max(1)).enumerate().with_min_len(MIN_DESTINATIONS);
+        let done = columns.fold(|| Scratch::new(routers), each).map(Scratch::into_figures);
+        done.reduce_with(merge)
+    }
+
+    fn by_region(fabric: &Fabric<'_>, cells: &mut [u8]) -> Option<(Dependencies, usize, usize)> {
+        let routers = fabric.lattice.router_count();
+        let regions: Vec<_> = fabric.regions.all(fabric.lattice);
+        let each = |region: [u8; 3]| {
+            let mut scratch = Scratch::new(routers);
+            let mut columns = Vec::new();
+            scratch.serve_region(fabric, region, |scratch, destination| {
+                let mut cells = vec![NO_HEADING; routers];
+                write(scratch, &mut cells);
+                columns.push((destination, cells));
+            });
+            (columns, scratch.into_figures())
+        };
+        let done: Vec<_> = regions.into_par_iter().map(each).collect();
+        for (destination, column) in done.iter().flat_map(|(columns, _)| columns) {
+            cells[*destination as usize * routers..][..routers].copy_from_slice(column);
+        }
+        done.into_iter().map(|(_, figures)| figures).reduce(merge)
     }
 
     /// The heading from a router towards a destination.
@@ -81,34 +88,16 @@ impl Trees {
     }
 }
 
-impl Scratch {
-    /// Makes the tree of a destination: by the rules; by search, if not all frames arrive so; with R3's
-    /// exception, if more arrive then.
-    fn serve(&mut self, lattice: &Lattice, regions: &Regions, destination: u32, sends: &[bool]) {
-        let aim = Aim::router(lattice.coordinates(destination));
-        for (router, heading) in (0..).zip(&mut self.tree.headings) {
-            *heading = choose(lattice, regions, router, &aim);
-        }
-        let all = lattice.router_count();
-        if self.tree.trace(lattice, destination, Dodge::Barred) == all {
-            return;
-        }
-        let arrived = self.arrived(sends);
-        self.search.run(lattice, regions, destination, Dodge::Barred, &mut self.tree);
-        let mut best = self.tree.trace(lattice, destination, Dodge::Barred);
-        self.searched += usize::from(self.arrived(sends) > arrived);
-        if best < all && !lattice.rings[1] && lattice.sizes[1] > 1 {
-            self.search.run(lattice, regions, destination, Dodge::Allowed, &mut self.tree);
-            let dodged = self.tree.trace(lattice, destination, Dodge::Allowed);
-            if dodged == best {
-                self.search.run(lattice, regions, destination, Dodge::Barred, &mut self.tree);
-                best = self.tree.trace(lattice, destination, Dodge::Barred);
-            }
-        }
-        debug_assert!(best >= 1, "a destination reaches itself");
+fn write(scratch: &Scratch, cells: &mut [u8]) {
+    for &router in &scratch.tree.order {
+        let at = router as usize;
+        cells[at] = cell(scratch.tree.headings[at], scratch.tree.classes[at]);
     }
+}
 
-    fn arrived(&self, sends: &[bool]) -> usize {
-        self.tree.order.iter().filter(|&&router| sends[router as usize]).count()
-    }
+fn merge(
+    one: (Dependencies, usize, usize),
+    other: (Dependencies, usize, usize),
+) -> (Dependencies, usize, usize) {
+    (one.0.merge(&other.0), one.1 + other.1, one.2 + other.2)
 }

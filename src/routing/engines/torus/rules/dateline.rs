@@ -18,17 +18,28 @@ use super::super::lattice::Lattice;
 ///   y=1  o---o # o---o   y+ from here must not cross it
 /// ```
 ///
-/// Of equal places the highest coordinate serves: where coordinates wrap.
-pub(in super::super) fn place_datelines(lattice: &Lattice) -> [u8; 3] {
-    let mut datelines = lattice.datelines;
-    for dimension in 1..3 {
-        if lattice.rings[dimension] {
-            let places = (0..lattice.sizes[dimension]).rev();
-            let cost = |&at: &u8| cost(lattice, dimension, at);
-            datelines[dimension] = places.min_by_key(cost).unwrap_or(datelines[dimension]);
+/// Returns all places, the best first; of equal ones, those with the highest coordinates, where coordinates
+/// wrap. `stated` are datelines that are not for choice.
+pub(in super::super) fn place_datelines(lattice: &Lattice, stated: [Option<u8>; 3]) -> Vec<[u8; 3]> {
+    let choice = |dimension: usize| -> Vec<(u8, (usize, usize))> {
+        if let Some(stated) = stated[dimension].filter(|&at| at < lattice.sizes[dimension]) {
+            return vec![(stated, (0, 0))];
+        }
+        if dimension == 0 || !lattice.rings[dimension] {
+            return vec![(lattice.datelines[dimension], (0, 0))];
+        }
+        (0..lattice.sizes[dimension]).rev().map(|at| (at, cost(lattice, dimension, at))).collect()
+    };
+    let (x, y, z) = (choice(0), choice(1), choice(2));
+    let mut all = Vec::with_capacity(x.len() * y.len() * z.len());
+    for &(at_z, cost_z) in &z {
+        for &(at_y, cost_y) in &y {
+            let cost = (cost_y.0 + cost_z.0, cost_y.1 + cost_z.1);
+            all.extend(x.iter().map(|&(at_x, _)| (cost, [at_x, at_y, at_z])));
         }
     }
-    datelines
+    all.sort_by_key(|&(cost, _)| cost);
+    all.into_iter().map(|(_, datelines)| datelines).collect()
 }
 
 /// What a dateline above a coordinate would cost: routers that would have to cross it in need, and then
@@ -36,8 +47,8 @@ pub(in super::super) fn place_datelines(lattice: &Lattice) -> [u8; 3] {
 fn cost(lattice: &Lattice, dimension: usize, at: u8) -> (usize, usize) {
     let lacks = |router: u32, headings: &[Heading]| headings.iter().any(|&h| lattice.is_missing(router, h));
     let (x, y) = (&Heading::ALL[..2], &Heading::ALL[2..4]);
-    let routers = (0..lattice.router_count() as u32)
-        .filter(|&router| lattice.coordinates(router)[dimension] == at);
+    let routers =
+        (0..lattice.router_count() as u32).filter(|&router| lattice.coordinates(router)[dimension] == at);
     let (mut must, mut might) = (0, 0);
     for router in routers {
         let around_x = lacks(router, x);
