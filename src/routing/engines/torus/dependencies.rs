@@ -44,12 +44,47 @@ impl Dependencies {
         }
     }
 
+    /// Adds that routes of some classes turn so: from the channel that leaves a router on a heading to the
+    /// onward heading at its end.
+    pub(super) fn add_turn(&mut self, router: u32, heading: Heading, onward: Heading, classes: ClassSet) {
+        self.turns[6 * (6 * router as usize + heading.index()) + onward.index()] |= classes;
+    }
+
+    /// Whether routes of some classes follow each other all the way round a ring. A circle that is found
+    /// quickly.
+    pub(super) fn closes_a_ring(&self, lattice: &Lattice, classes: ClassSet) -> bool {
+        let rings = Heading::ALL.into_iter().filter(|heading| lattice.rings[heading.dimension()]);
+        let goes_on = |router: u32, heading: Heading| {
+            self.turns[6 * (6 * router as usize + heading.index()) + heading.index()] & classes != 0
+        };
+        rings.into_iter().any(|heading| {
+            let mut starts = (0..lattice.router_count() as u32)
+                .filter(|&router| lattice.coordinates(router)[heading.dimension()] == 0);
+            starts.any(|start| {
+                let mut at = start;
+                loop {
+                    match lattice.next(at, heading).filter(|_| goes_on(at, heading)) {
+                        Some(next) if next == start => return true,
+                        Some(next) => at = next,
+                        None => return false,
+                    }
+                }
+            })
+        })
+    }
+
     /// Adds what others hold.
     pub(super) fn merge(mut self, other: &Self) -> Self {
         for (turn, other) in self.turns.iter_mut().zip(&other.turns) {
             *turn |= other;
         }
         self
+    }
+
+    /// Whether it holds all that others hold.
+    #[cfg(test)]
+    pub(super) fn holds(&self, other: &Self) -> bool {
+        self.turns.iter().zip(&other.turns).all(|(own, other)| own & other == *other)
     }
 
     /// The classes that any route is of, as far as it makes a turn or goes on.

@@ -26,6 +26,9 @@ const MOST_PLACEMENTS: usize = 16;
 /// If the rules cannot connect a pair that cables join, or need more layers than there are.
 pub fn compute(subnet: &Subnet, settings: &Settings, grid: &Grid) -> Result<Routing, EngineError> {
     let mut lattice = Lattice::new(grid, &subnet.topology);
+    if let Some(why) = Regions::new(&lattice, settings.regions).refusal(&lattice) {
+        return Err(EngineError::refuse(Engine::Torus, why));
+    }
     let trees = best_trees(subnet, settings, &mut lattice)?;
     let layers = assign_layers(subnet, settings, &lattice, &trees)?;
     let tables = Ports::new(grid, subnet).tables(subnet, &trees, previous(settings));
@@ -36,7 +39,8 @@ fn previous(settings: &Settings) -> Option<&crate::routing::Tables> {
     settings.previous.as_ref().filter(|_| !settings.reassign)
 }
 
-fn fabric<'a>(subnet: &'a Subnet, settings: &Settings, lattice: &'a Lattice) -> Fabric<'a> {
+/// A lattice as it is to be routed.
+pub(super) fn fabric<'a>(subnet: &'a Subnet, settings: &Settings, lattice: &'a Lattice) -> Fabric<'a> {
     let routers = 0..lattice.router_count() as u32;
     let sends: Vec<bool> = routers.map(|router| subnet.is_leaf(router)).collect();
     Fabric {
@@ -45,6 +49,8 @@ fn fabric<'a>(subnet: &'a Subnet, settings: &Settings, lattice: &'a Lattice) -> 
         regions: Regions::new(lattice, settings.regions),
         receives: sends.iter().map(|&leaf| leaf || settings.xbar_destinations).collect(),
         sends,
+        troubled: lattice.troubled(),
+        is_quick: lattice.router_count().pow(2) > packing::MOST_STEPS,
     }
 }
 
@@ -101,13 +107,29 @@ fn assign_layers(
     let Some(by_class) = by_class else {
         return Err(EngineError::refuse(Engine::Torus, too_many_layers(lattice, trees, most)));
     };
+    let of = by_pair(trees, &by_class, routers);
+    Ok(Layers::by_pair(by_class.count, settings.first_layer, of, routers))
+}
+
+/// Rows and columns of a tile that is transposed at once.
+const TILE: usize = 64;
+
+/// The layer of each pair, by source. Cells stand by destination, so they are read tile by tile.
+fn by_pair(trees: &Trees, by_class: &ClassLayers, routers: usize) -> Vec<u8> {
     let mut of = vec![0; routers * routers];
-    of.par_chunks_mut(routers.max(1)).enumerate().for_each(|(source, layers)| {
-        for (destination, layer) in (0..).zip(layers) {
-            *layer = by_class.of[usize::from(trees.class(source as u32, destination))];
+    of.par_chunks_mut(TILE * routers.max(1)).enumerate().for_each(|(tile, rows)| {
+        let first = tile * TILE;
+        let height = rows.len() / routers;
+        for start in (0..routers).step_by(TILE) {
+            for destination in start..routers.min(start + TILE) {
+                let column = &trees.column(destination as u32)[first..first + height];
+                for (row, &cell) in column.iter().enumerate() {
+                    rows[row * routers + destination] = by_class.of[usize::from(Trees::class_of(cell))];
+                }
+            }
         }
     });
-    Ok(Layers::by_pair(by_class.count, settings.first_layer, of, routers))
+    of
 }
 
 /// Why no layers were found: a circle that routes of one class make, if there is one.

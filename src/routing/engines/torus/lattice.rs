@@ -71,6 +71,11 @@ impl Lattice {
         })
     }
 
+    /// The routers, X fastest, [`NOWHERE`] where one is missing.
+    pub(super) fn places(&self) -> &[u32] {
+        &self.places
+    }
+
     /// How many routers there are.
     pub(super) fn router_count(&self) -> usize {
         self.coordinates.len()
@@ -121,17 +126,34 @@ impl Lattice {
     pub(super) fn crosses(&self, router: u32, heading: Heading) -> bool {
         let dimension = heading.dimension();
         let coordinate = self.coordinates(router)[dimension];
-        self.rings[dimension] && self.crosses_at(coordinate, heading)
+        self.crosses_at(coordinate, heading)
     }
 
-    fn crosses_at(&self, coordinate: u8, heading: Heading) -> bool {
+    /// Whether a step from a coordinate crosses a dateline.
+    pub(super) fn crosses_at(&self, coordinate: u8, heading: Heading) -> bool {
         let dimension = heading.dimension();
+        if !self.rings[dimension] {
+            return false;
+        }
         let dateline = self.datelines[dimension];
         if heading.is_plus() {
             coordinate == dateline
         } else {
             coordinate == if dateline + 1 == self.sizes[dimension] { 0 } else { dateline + 1 }
         }
+    }
+
+    /// The routers at which the rules may choose otherwise than by default: those that miss a link, that
+    /// have such a neighbour along X or Y, or whose column is broken. The rules look no farther.
+    pub(super) fn troubled(&self) -> Vec<u32> {
+        let misses =
+            |router: u32| Heading::ALL.into_iter().any(|heading| self.is_missing(router, heading));
+        let near = |router: u32| {
+            let beside = Heading::ALL[..4].iter().filter_map(|&heading| self.next(router, heading));
+            beside.chain([router]).any(misses)
+        };
+        let all = 0..self.router_count() as u32;
+        all.filter(|&router| self.has_broken_column(router) || near(router)).collect()
     }
 
     /// Whether any z link of a router's column is missing.

@@ -25,7 +25,9 @@ pub(super) fn by_class(lattice: &Lattice, dependencies: &Dependencies, most: u8)
     let classes: Vec<usize> = (0..CLASSES).filter(|class| all >> class & 1 == 1).collect();
     let mut known = BTreeMap::new();
     let mut is_free = |set: ClassSet| -> bool {
-        *known.entry(set).or_insert_with(|| dependencies.circle(lattice, set).is_none())
+        *known.entry(set).or_insert_with(|| {
+            !dependencies.closes_a_ring(lattice, set) && dependencies.circle(lattice, set).is_none()
+        })
     };
     if is_free(all) {
         return Some(ClassLayers { count: 1, of: [0; CLASSES] });

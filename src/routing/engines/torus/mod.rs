@@ -7,6 +7,7 @@
 //! 4. Headings become ports: parallel cables share the destinations.
 
 mod blame;
+mod defaults;
 mod dependencies;
 mod engine;
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod layer;
 mod layers;
 mod packing;
 mod ports;
+mod quick;
 mod regions;
 mod rules;
 mod search;

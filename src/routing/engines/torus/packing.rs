@@ -6,7 +6,7 @@ use super::serve::Fabric;
 use super::trees::Trees;
 
 /// Most steps of all routes that are put into layers one by one.
-const MOST_STEPS: usize = 2_000_000;
+pub(super) const MOST_STEPS: usize = 2_000_000;
 
 /// Puts each route between routers with hosts into the first layer that stays free of circles with it.
 /// None if that takes more than `most` layers, or the fabric is too large for it.

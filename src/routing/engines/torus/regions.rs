@@ -32,6 +32,22 @@ impl Regions {
         Self { size: [clamp(0), clamp(1), clamp(2)] }
     }
 
+    /// Why no frame could follow these regions' tables, if so.
+    ///
+    /// What comes into a region from a higher y came by y-, and cannot go along X any more; by z-, neither X
+    /// nor Y. So where regions cut a dimension, they must be one router wide in all higher ones.
+    pub(super) fn refusal(&self, lattice: &Lattice) -> Option<String> {
+        let cut = (0..3).rev().find(|&dimension| self.size[dimension] < lattice.sizes[dimension])?;
+        let wide = (0..cut).find(|&dimension| self.size[dimension] > 1)?;
+        let name = |dimension: usize| ["x", "y", "z"][dimension];
+        let [x, y, z] = self.size;
+        Some(format!(
+            "regions of {x} x {y} x {z} cannot be routed as one: frames that come in by {}- may not go along {} \
+             any more; make regions as long as the fabric along {}, or 1 long along {}",
+            name(cut), name(wide), name(cut), name(wide)
+        ))
+    }
+
     /// Whether there is one region only.
     pub(super) fn is_whole(&self, lattice: &Lattice) -> bool {
         self.size == lattice.sizes

@@ -4,6 +4,7 @@ use crate::routing::Topology;
 
 use super::dependencies::Dependencies;
 use super::lattice::Lattice;
+use super::quick::Quick;
 use super::regions::Regions;
 use super::rules::{Aim, Phase, choose};
 use super::search::{FAR, Search, Task};
@@ -18,6 +19,10 @@ pub(super) struct Fabric<'a> {
     pub(super) sends: Vec<bool>,
     /// Which routers frames are sent to.
     pub(super) receives: Vec<bool>,
+    /// See [`Lattice::troubled`].
+    pub(super) troubled: Vec<u32>,
+    /// Whether default routes are taken as given, rather than traced: see [`Quick`].
+    pub(super) is_quick: bool,
 }
 
 impl Fabric<'_> {
@@ -46,6 +51,7 @@ pub(super) struct Scratch {
     /// The routes to the last destination that was served.
     pub(super) tree: Tree,
     search: Search,
+    quick: Quick,
     dependencies: Dependencies,
     /// Frames enter nowhere in a later phase.
     from_a: Vec<Phase>,
@@ -59,6 +65,7 @@ impl Scratch {
         Self {
             tree: Tree::new(routers),
             search: Search::new(routers),
+            quick: Quick::new(routers),
             dependencies: Dependencies::new(routers),
             from_a: vec![Phase::A; routers],
             lost: 0,
@@ -94,6 +101,11 @@ impl Scratch {
         {
             self.search(fabric, destination, Dodge::Barred);
         }
+    }
+
+    /// Writes the cells of a destination by the rules, if all routes arrive so.
+    pub(super) fn serve_quickly(&mut self, fabric: &Fabric<'_>, destination: u32, cells: &mut [u8]) -> bool {
+        self.quick.serve(fabric, destination, cells, &mut self.dependencies)
     }
 
     fn search(&mut self, fabric: &Fabric<'_>, destination: u32, dodge: Dodge) -> usize {

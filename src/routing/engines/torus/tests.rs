@@ -3,6 +3,8 @@
 use crate::routing::engines::Settings;
 
 use super::fabrics::{Broken, Figures, prove};
+use super::lattice::Lattice;
+use super::trees::Trees;
 
 const RING: bool = true;
 const LINE: bool = false;
@@ -110,7 +112,7 @@ fn double_faults() {
 
 #[test]
 fn regions_work() {
-    for regions in [[2, 0, 0], [3, 0, 0], [2, 2, 2], [3, 5, 1]] {
+    for regions in [[2, 0, 0], [3, 0, 0], [1, 2, 0], [1, 1, 2], [1, 1, 1], [2, 2, 2]] {
         let broken = Broken::new(&[(6, RING), (5, RING), (5, RING)], 1);
         let settings = Settings { regions: Some(regions), ..Settings::default() };
         match broken.route(&settings) {
@@ -137,5 +139,34 @@ fn large() {
         let start = std::time::Instant::now();
         let routing = super::compute(&subnet, &Settings::default(), &grid).unwrap();
         println!("16x16x16 broken: {:?}, {} layers {:?}", start.elapsed(), routing.layers.count, routing.notes);
+    }
+}
+
+/// The quick way must come to the same trees, and to dependencies that hold all that there are.
+#[test]
+fn the_quick_way_makes_the_same_trees() {
+    for (dimensions, cuts) in [
+        ([(5, RING), (4, RING), (4, RING)], vec![]),
+        ([(5, RING), (4, RING), (4, RING)], vec![([1, 1, 1], "x+"), ([2, 2, 2], "z+"), ([0, 3, 0], "y+")]),
+        ([(4, LINE), (4, LINE), (5, RING)], vec![([1, 1, 1], "x+"), ([2, 2, 2], "y+"), ([2, 2, 3], "z-")]),
+        ([(4, RING), (4, LINE), (4, LINE)], vec![([1, 3, 1], "x+"), ([1, 1, 2], "y+")]),
+    ] {
+        let broken = Broken::new(&dimensions, 1);
+        let broken = cuts.into_iter().fold(broken, |broken, (place, heading)| broken.cut(place, heading));
+        let subnet = broken.subnet();
+        let lattice = Lattice::new(&broken.grid(&subnet), &subnet.topology);
+        let mut fabric = super::engine::fabric(&subnet, &Settings::default(), &lattice);
+        let slow = Trees::new(&fabric);
+        fabric.is_quick = true;
+        let quick = Trees::new(&fabric);
+        assert_eq!(slow.lost, quick.lost);
+        let routers = lattice.router_count() as u32;
+        for (source, end) in (0..routers).flat_map(|one| (0..routers).map(move |other| (one, other))) {
+            assert_eq!(slow.heading(source, end), quick.heading(source, end), "{source} to {end}");
+            if slow.heading(source, end).is_some() {
+                assert_eq!(slow.class(source, end), quick.class(source, end), "{source} to {end}");
+            }
+        }
+        assert!(quick.dependencies.holds(&slow.dependencies));
     }
 }

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::defaults;
 use super::dependencies::Dependencies;
 use super::heading::Heading;
 use super::serve::{Fabric, Scratch};
@@ -21,12 +22,12 @@ pub(super) struct Trees {
 }
 
 /// A cell without a heading.
-const NO_HEADING: u8 = 7;
+pub(super) const NO_HEADING: u8 = 7;
 
 /// Fewest destinations that are worth a thread's own memory.
 const MIN_DESTINATIONS: usize = 16;
 
-fn cell(heading: Option<Heading>, class: Class) -> u8 {
+pub(super) fn cell(heading: Option<Heading>, class: Class) -> u8 {
     class << 3 | heading.map_or(NO_HEADING, |heading| heading.index() as u8)
 }
 
@@ -34,22 +35,28 @@ impl Trees {
     /// Computes them.
     pub(super) fn new(fabric: &Fabric<'_>) -> Self {
         let routers = fabric.lattice.router_count();
-        let mut cells = vec![NO_HEADING; routers * routers];
+        let mut cells = vec![0; routers * routers];
         let found = if fabric.regions.is_whole(fabric.lattice) {
             Self::by_destination(fabric, &mut cells)
         } else {
             Self::by_region(fabric, &mut cells)
         };
-        let (dependencies, lost, searched) = found.unwrap_or_else(|| (Dependencies::new(routers), 0, 0));
+        let (mut dependencies, lost, searched) = found.unwrap_or_else(|| (Dependencies::new(routers), 0, 0));
+        if fabric.is_quick {
+            dependencies = dependencies.merge(&defaults::dependencies(fabric.lattice));
+        }
         Self { routers, cells, dependencies, lost, searched }
     }
 
     fn by_destination(fabric: &Fabric<'_>, cells: &mut [u8]) -> Option<(Dependencies, usize, usize)> {
         let routers = fabric.lattice.router_count();
         let each = |mut scratch: Scratch, (destination, cells): (usize, &mut [u8])| {
-            scratch.serve(fabric, destination as u32);
-            scratch.finish(fabric, destination as u32);
-            write(&scratch, cells);
+            let destination = destination as u32;
+            if !(fabric.is_quick && scratch.serve_quickly(fabric, destination, cells)) {
+                scratch.serve(fabric, destination);
+                scratch.finish(fabric, destination);
+                write(&scratch, cells);
+            }
             scratch
         };
         let columns = cells.par_chunks_mut(routers.max(1)).enumerate().with_min_len(MIN_DESTINATIONS);
@@ -64,7 +71,7 @@ impl Trees {
             let mut scratch = Scratch::new(routers);
             let mut columns = Vec::new();
             scratch.serve_region(fabric, region, |scratch, destination| {
-                let mut cells = vec![NO_HEADING; routers];
+                let mut cells = vec![0; routers];
                 write(scratch, &mut cells);
                 columns.push((destination, cells));
             });
@@ -75,6 +82,16 @@ impl Trees {
             cells[*destination as usize * routers..][..routers].copy_from_slice(column);
         }
         done.into_iter().map(|(_, figures)| figures).reduce(merge)
+    }
+
+    /// The cells of a destination, by router. See [`Self::class_of`].
+    pub(super) fn column(&self, destination: u32) -> &[u8] {
+        &self.cells[destination as usize * self.routers..][..self.routers]
+    }
+
+    /// The class in a cell. The lower three bits are the heading's number, 7 where there is none.
+    pub(super) const fn class_of(cell: u8) -> Class {
+        cell >> 3
     }
 
     /// The heading from a router towards a destination.
@@ -89,6 +106,7 @@ impl Trees {
 }
 
 fn write(scratch: &Scratch, cells: &mut [u8]) {
+    cells.fill(NO_HEADING);
     for &router in &scratch.tree.order {
         let at = router as usize;
         cells[at] = cell(scratch.tree.headings[at], scratch.tree.classes[at]);

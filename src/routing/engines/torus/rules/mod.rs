@@ -17,7 +17,7 @@ mod z_links;
 pub(super) use dateline::place_datelines;
 pub(super) use dodge::after_dodge;
 pub(super) use phases::Phase;
-pub(super) use shorter_way::wanted;
+pub(super) use shorter_way::{along, wanted};
 
 use super::heading::Heading;
 use super::lattice::Lattice;
@@ -40,7 +40,7 @@ impl Aim {
     }
 
     /// Whether a coordinate along a dimension is one of its.
-    fn holds(&self, dimension: usize, at: u8) -> bool {
+    pub(super) fn holds(&self, dimension: usize, at: u8) -> bool {
         at >= self.first[dimension] && at - self.first[dimension] < self.size[dimension]
     }
 
