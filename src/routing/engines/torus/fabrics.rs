@@ -8,6 +8,9 @@ use crate::routing::tables::End;
 use crate::routing::{Attachment, Far, Subnet, UnionProof};
 
 use super::grid::{Dimension, Grid};
+use super::lattice::Lattice;
+use super::regions::Regions;
+use super::rules::{Aim, choose};
 
 /// A grid of the generator, and what is broken in it.
 pub(super) struct Broken {
@@ -91,6 +94,19 @@ impl Broken {
     pub(super) fn grid(&self, subnet: &Subnet) -> Grid {
         let places = (0..subnet.topology.xbar_count() as u32).map(|xbar| self.place(xbar)).collect();
         Grid::from_parts(&subnet.topology, &self.dimensions, places).unwrap()
+    }
+
+    pub(super) fn lattice(&self) -> Lattice {
+        let subnet = self.subnet();
+        Lattice::new(&self.grid(&subnet), &subnet.topology)
+    }
+
+    /// What the rules choose from one place to another, datelines being where coordinates wrap.
+    pub(super) fn choose(&self, from: [u8; 3], to: [u8; 3]) -> String {
+        let lattice = self.lattice();
+        let regions = Regions::new(&lattice, None);
+        let chosen = choose(&lattice, &regions, self.at(from), &Aim::router(to));
+        chosen.map_or_else(|| "none".to_owned(), |heading| heading.to_string())
     }
 
     /// Routes it.

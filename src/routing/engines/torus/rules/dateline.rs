@@ -64,3 +64,23 @@ fn cost(lattice: &Lattice, dimension: usize, at: u8) -> (usize, usize) {
     }
     (must, might)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::routing::engines::torus::fabrics::Broken;
+
+    use super::*;
+
+    #[test]
+    fn datelines_are_where_nothing_must_go_round_across_them() {
+        let rings = [(3, false), (3, true), (3, true)];
+        let place = |broken: Broken| place_datelines(&broken.lattice(), [None; 3])[0];
+        assert_eq!(place(Broken::new(&rings, 1)), [2, 2, 2]);
+        // From (0,2,z) frames go y+ instead of x+: not across a dateline.
+        assert_eq!(place(Broken::new(&rings, 1).cut([0, 2, 1], "x+")), [2, 1, 2]);
+        // Neither x+ nor y+: z+ it is, so Z's dateline is not above z = 2.
+        let broken = Broken::new(&rings, 1).cut([0, 2, 2], "x+").cut([0, 2, 2], "y+");
+        assert_eq!(place(broken), [2, 1, 1]);
+        assert_eq!(place_datelines(&Broken::new(&rings, 1).lattice(), [None, Some(0), None])[0], [2, 0, 2]);
+    }
+}

@@ -30,3 +30,35 @@ pub(in super::super) fn after_dodge(
     }
     phase.after(heading, lattice.crosses(router, heading))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::routing::engines::torus::fabrics::Broken;
+
+    use super::*;
+
+    #[test]
+    fn only_the_highest_row_of_a_mesh_may_dodge() {
+        let mesh = Broken::new(&[(3, false), (3, false)], 1);
+        let after = |broken: &Broken, y: u8, phase: Phase| {
+            after_dodge(&broken.lattice(), broken.at([0, y, 0]), phase, Heading::Y_MINUS)
+        };
+        assert_eq!(after(&mesh, 2, Phase::A), Some(Phase::A));
+        assert_eq!(after(&mesh, 1, Phase::A), Some(Phase::B));
+        assert_eq!(after(&mesh, 2, Phase::B), Some(Phase::B));
+        let ring = Broken::new(&[(3, false), (3, true)], 1);
+        assert_eq!(after(&ring, 2, Phase::A), Some(Phase::B));
+    }
+
+    #[test]
+    fn a_mesh_that_needs_it_is_routed() {
+        use crate::routing::engines::Settings;
+        use crate::routing::engines::torus::fabrics::prove;
+
+        // S at the left of the highest row can leave it downwards only.
+        let broken = Broken::new(&[(3, false), (2, false)], 1).cut([0, 1, 0], "x+");
+        let (subnet, routing) = broken.route(&Settings::default()).unwrap();
+        let figures = prove(&subnet, &routing);
+        assert_eq!(figures.pairs, 30);
+    }
+}

@@ -45,3 +45,27 @@ pub(in super::super) fn along(
         (None, _) => Some(minus),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::routing::engines::torus::fabrics::Broken;
+
+    #[test]
+    fn x_goes_before_y_and_y_before_z_the_shorter_way_round() {
+        let torus = Broken::new(&[(5, true), (5, true), (5, true)], 1);
+        assert_eq!(torus.choose([0, 0, 0], [2, 3, 4]), "x+");
+        assert_eq!(torus.choose([0, 0, 0], [3, 3, 4]), "x-");
+        assert_eq!(torus.choose([3, 0, 0], [3, 3, 4]), "y-");
+        assert_eq!(torus.choose([3, 3, 0], [3, 3, 4]), "z-");
+        assert_eq!(torus.choose([3, 3, 4], [3, 3, 4]), "none");
+        let mesh = Broken::new(&[(5, false)], 1);
+        assert_eq!(mesh.choose([0, 0, 0], [4, 0, 0]), "x+");
+    }
+
+    #[test]
+    fn ties_are_shared() {
+        let ring = Broken::new(&[(4, true)], 1);
+        let chosen = [0, 1, 2, 3].map(|at| ring.choose([at, 0, 0], [(at + 2) % 4, 0, 0]));
+        assert_eq!(chosen, ["x+", "x-", "x+", "x-"]);
+    }
+}

@@ -57,3 +57,40 @@ fn is_near(lattice: &Lattice, regions: &Regions, router: u32, behind: u32, aim: 
         regions.of(there) == region
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::routing::engines::torus::fabrics::Broken;
+
+    const LINES: [(u8, bool); 3] = [(2, false); 3];
+
+    #[test]
+    fn a_broken_x_link_is_gone_round_by_y_plus_else_by_z_plus() {
+        let broken = Broken::new(&LINES, 1).cut([0, 0, 0], "x+");
+        assert_eq!(broken.choose([0, 0, 0], [1, 0, 0]), "y+");
+        assert_eq!(broken.cut([0, 0, 0], "y+").choose([0, 0, 0], [1, 0, 0]), "z+");
+        // At the edge of a mesh there is no y+.
+        let broken = Broken::new(&LINES, 1).cut([0, 1, 0], "x+");
+        assert_eq!(broken.choose([0, 1, 0], [1, 0, 0]), "z+");
+        let broken = Broken::new(&LINES, 1).cut([0, 1, 1], "x+");
+        assert_eq!(broken.choose([0, 1, 1], [1, 0, 0]), "none");
+    }
+
+    #[test]
+    fn no_way_round_crosses_a_dateline() {
+        let rings = [(2, false), (3, true), (3, true)];
+        let broken = Broken::new(&rings, 1).cut([0, 2, 0], "x+").cut([0, 2, 2], "x+");
+        // Datelines are above y = 2 and above z = 2.
+        assert_eq!(broken.choose([0, 2, 0], [1, 0, 0]), "z+");
+        assert_eq!(broken.choose([0, 2, 2], [1, 0, 0]), "none");
+    }
+
+    #[test]
+    fn a_router_that_boxes_frames_in_is_avoided() {
+        // E has no y+, being at the edge, and no z+.
+        let broken = Broken::new(&[(3, false), (2, false), (2, false)], 1).cut([1, 1, 0], "z+");
+        assert_eq!(broken.choose([0, 1, 0], [2, 1, 0]), "z+");
+        assert_eq!(broken.choose([0, 1, 0], [2, 0, 0]), "x+", "another y: E can go on by y-");
+        assert_eq!(broken.choose([0, 1, 0], [1, 1, 0]), "x+", "E is the destination");
+    }
+}

@@ -54,3 +54,34 @@ fn sends_back(lattice: &Lattice, router: u32, aim: &Aim, heading: Heading) -> bo
         && !lattice.has(router, heading)
         && !is_open(lattice, router, Heading::Z_PLUS)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::routing::engines::torus::fabrics::Broken;
+
+    const LINES: [(u8, bool); 3] = [(2, false); 3];
+
+    #[test]
+    fn a_broken_y_link_is_gone_round_by_z_plus_else_the_opposite_way() {
+        let broken = Broken::new(&LINES, 1).cut([0, 0, 0], "y+");
+        assert_eq!(broken.choose([0, 0, 0], [0, 1, 0]), "z+");
+        let long = [(2, false), (3, false), (2, false)];
+        let broken = Broken::new(&long, 1).cut([0, 1, 0], "y+").cut([0, 1, 0], "z+");
+        assert_eq!(broken.choose([0, 1, 0], [0, 2, 0]), "y-");
+    }
+
+    #[test]
+    fn the_router_reached_the_opposite_way_does_not_send_frames_back() {
+        let long = [(2, false), (3, false), (2, false)];
+        let broken = Broken::new(&long, 1).cut([0, 1, 0], "y+").cut([0, 1, 0], "z+");
+        assert_eq!(broken.choose([0, 0, 0], [0, 2, 0]), "z+");
+        assert_eq!(broken.choose([0, 0, 0], [0, 1, 0]), "y+", "that router is the destination");
+    }
+
+    #[test]
+    fn a_router_that_would_want_a_broken_z_plus_is_avoided() {
+        let broken = Broken::new(&LINES, 1).cut([0, 1, 0], "z+");
+        assert_eq!(broken.choose([0, 0, 0], [0, 1, 1]), "z+");
+        assert_eq!(broken.choose([0, 0, 0], [0, 1, 0]), "y+");
+    }
+}

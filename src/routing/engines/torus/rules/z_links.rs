@@ -53,3 +53,31 @@ pub(super) fn wished(lattice: &Lattice, here: [u8; 3], router: u32, aim: &Aim) -
     }
     Some(wish)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::routing::engines::torus::fabrics::Broken;
+
+    const LINES: [(u8, bool); 3] = [(2, false); 3];
+
+    #[test]
+    fn a_broken_z_plus_is_gone_round_by_y_plus_else_by_y_minus() {
+        let broken = Broken::new(&LINES, 1).cut([0, 0, 0], "z+");
+        assert_eq!(broken.choose([0, 0, 0], [0, 0, 1]), "y+");
+        let broken = Broken::new(&LINES, 1).cut([0, 1, 0], "z+");
+        assert_eq!(broken.choose([0, 1, 0], [0, 1, 1]), "y-");
+    }
+
+    #[test]
+    fn a_broken_run_of_z_minus_is_gone_round_the_long_way() {
+        let ring = [(2, false), (2, false), (5, true)];
+        let broken = Broken::new(&ring, 1).cut([0, 0, 1], "z-");
+        assert_eq!(broken.choose([0, 0, 2], [0, 0, 0]), "z+");
+        assert_eq!(broken.choose([0, 0, 2], [0, 0, 1]), "z-", "the break is behind the destination");
+        assert_eq!(broken.choose([1, 0, 2], [1, 0, 0]), "z-", "another column");
+        // On a line there is no long way.
+        let broken = Broken::new(&[(2, false), (2, false), (3, false)], 1).cut([0, 0, 1], "z-");
+        assert_eq!(broken.choose([0, 0, 2], [0, 0, 0]), "z-");
+        assert_eq!(broken.choose([0, 0, 1], [0, 0, 0]), "none");
+    }
+}
