@@ -7,6 +7,7 @@
 pub mod dispersive;
 mod selection;
 mod settings;
+pub mod torus;
 
 pub use selection::{NotRouted, Selection, Tried, select};
 pub use settings::{Balance, Settings};
