@@ -17,6 +17,7 @@
 pub mod json;
 pub mod routes;
 pub mod shape;
+pub mod torus_file;
 
 mod dot;
 mod draft;
