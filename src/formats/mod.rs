@@ -22,6 +22,7 @@ pub mod lfts;
 pub mod routes;
 pub mod shape;
 pub mod sls;
+pub mod torus_file;
 
 mod blocks;
 mod dot;

@@ -90,8 +90,8 @@ impl Engine {
             | Self::Ftree
             | Self::Lash
             | Self::Dor
-            | Self::Torus
             | Self::Dispersive => Err(EngineError::refuse(self, "it is not built yet")),
+            Self::Torus => torus::compute(subnet, settings),
             Self::File => file::compute(subnet, settings),
         }
     }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mapper_proto::map::PortRef;
 
 use crate::routing::Options;
+use super::torus::TorusStatement;
 use crate::routing::tables::{Layers, Tables};
 
 /// How equally short routes are chosen among.
@@ -61,12 +62,8 @@ pub struct Settings {
     pub max_layers: u8,
     /// Also frames to and from xbars' own addresses must be free of deadlock.
     pub xbar_destinations: bool,
-    /// torus: the size of the regions that other regions' routers look up as one, along X, Y and Z; 0 is all
-    /// of a dimension. One region if not given.
-    pub regions: Option<[u8; 3]>,
-    /// torus: the coordinate in each ring from which a step to higher ones crosses the dateline; placed by
-    /// the engine if not given.
-    pub datelines: [Option<u8>; 3],
+    /// torus: what is stated of the fabric, its datelines and regions; the rest is found from the map.
+    pub torus: TorusStatement,
     /// file: the tables to load.
     pub file: Option<Tables>,
     /// dispersive: most routes to a destination.
@@ -101,8 +98,7 @@ impl Default for Settings {
             first_layer: 0,
             max_layers: Layers::MAX,
             xbar_destinations: false,
-            regions: None,
-            datelines: [None; 3],
+            torus: TorusStatement::default(),
             file: None,
             passes: Options::default().passes,
         }

@@ -12,6 +12,7 @@ use super::lattice::Lattice;
 use super::layers::{self, ClassLayers};
 use super::packing;
 use super::ports::Ports;
+use super::recognition::recognise;
 use super::regions::Regions;
 use super::rules::place_datelines;
 use super::serve::Fabric;
@@ -20,19 +21,44 @@ use super::trees::Trees;
 /// Most placements of the datelines that are tried where the rules cannot connect all pairs.
 const MOST_PLACEMENTS: usize = 16;
 
+/// Direction-order tables and layers of a torus or mesh, which is found in the subnet as far as it is not
+/// stated.
+///
+/// # Errors
+/// If the subnet is none; and see [`compute_on`].
+pub fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+    let grid = recognise(&subnet.topology, &settings.torus)
+        .map_err(|error| EngineError::refuse(Engine::Torus, error.to_string()))?;
+    compute_on(subnet, settings, &grid)
+}
+
 /// Direction-order tables and layers of a grid, which must be of the subnet's topology.
 ///
 /// # Errors
 /// If the rules cannot connect a pair that cables join, or need more layers than there are.
-pub fn compute(subnet: &Subnet, settings: &Settings, grid: &Grid) -> Result<Routing, EngineError> {
+pub fn compute_on(subnet: &Subnet, settings: &Settings, grid: &Grid) -> Result<Routing, EngineError> {
     let mut lattice = Lattice::new(grid, &subnet.topology);
-    if let Some(why) = Regions::new(&lattice, settings.regions).refusal(&lattice) {
+    if let Some(why) = stated_regions(settings, &lattice).refusal(&lattice) {
         return Err(EngineError::refuse(Engine::Torus, why));
     }
     let trees = best_trees(subnet, settings, &mut lattice)?;
     let layers = assign_layers(subnet, settings, &lattice, &trees)?;
     let tables = Ports::new(grid, subnet).tables(subnet, &trees, previous(settings));
     Ok(Routing { tables, layers, notes: notes(&lattice, &trees) })
+}
+
+/// The regions that are stated; one if none are.
+fn stated_regions(settings: &Settings, lattice: &Lattice) -> Regions {
+    let of = |sizes: &Vec<u8>| [0, 1, 2].map(|dimension| sizes.get(dimension).copied().unwrap_or_default());
+    Regions::new(lattice, settings.torus.regions.as_ref().map(of))
+}
+
+/// The datelines that are stated, each as the coordinate below it: a statement names the one above.
+fn stated_datelines(settings: &Settings, lattice: &Lattice) -> [Option<u8>; 3] {
+    let above = |dimension: usize| settings.torus.datelines.as_ref()?.get(dimension).copied();
+    [0, 1, 2].map(|dimension: usize| {
+        above(dimension).map(|at| at.checked_sub(1).unwrap_or(lattice.sizes[dimension] - 1))
+    })
 }
 
 fn previous(settings: &Settings) -> Option<&crate::routing::Tables> {
@@ -46,7 +72,7 @@ pub(super) fn fabric<'a>(subnet: &'a Subnet, settings: &Settings, lattice: &'a L
     Fabric {
         lattice,
         topology: &subnet.topology,
-        regions: Regions::new(lattice, settings.regions),
+        regions: stated_regions(settings, lattice),
         receives: sends.iter().map(|&leaf| leaf || settings.xbar_destinations).collect(),
         sends,
         troubled: lattice.troubled(),
@@ -57,7 +83,8 @@ pub(super) fn fabric<'a>(subnet: &'a Subnet, settings: &Settings, lattice: &'a L
 /// The trees of the best placement of the datelines: the first that connects all pairs.
 fn best_trees(subnet: &Subnet, settings: &Settings, lattice: &mut Lattice) -> Result<Trees, EngineError> {
     let mut refusal = None;
-    for datelines in place_datelines(lattice, settings.datelines).into_iter().take(MOST_PLACEMENTS) {
+    let stated = stated_datelines(settings, lattice);
+    for datelines in place_datelines(lattice, stated).into_iter().take(MOST_PLACEMENTS) {
         lattice.datelines = datelines;
         let fabric = fabric(subnet, settings, lattice);
         let trees = Trees::new(&fabric);

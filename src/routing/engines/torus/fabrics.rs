@@ -113,7 +113,7 @@ impl Broken {
     pub(super) fn route(&self, settings: &Settings) -> Result<(Subnet, Routing), String> {
         let subnet = self.subnet();
         let grid = self.grid(&subnet);
-        let routing = super::compute(&subnet, settings, &grid).map_err(|error| error.why)?;
+        let routing = super::compute_on(&subnet, settings, &grid).map_err(|error| error.why)?;
         Ok((subnet, routing))
     }
 }

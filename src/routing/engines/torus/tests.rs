@@ -11,6 +11,7 @@ use super::fabrics::{Broken, Figures, prove};
 use super::heading::Heading;
 use super::lattice::Lattice;
 use super::rules::Phase;
+use super::statement::TorusStatement;
 use super::trees::Trees;
 
 const RING: bool = true;
@@ -19,6 +20,11 @@ const LINE: bool = false;
 fn figures(broken: &Broken) -> Figures {
     let (subnet, routing) = broken.route(&Settings::default()).unwrap();
     prove(&subnet, &routing)
+}
+
+fn with_regions(regions: [u8; 3]) -> Settings {
+    let torus = TorusStatement { regions: Some(regions.to_vec()), ..TorusStatement::default() };
+    Settings { torus, ..Settings::default() }
 }
 
 #[test]
@@ -99,15 +105,15 @@ fn parallel_cables_share_the_hosts() {
 fn routers_outside_a_region_look_it_up_as_one() {
     let dimensions = [(6, RING), (5, RING), (5, RING)];
     let broken = Broken::new(&dimensions, 1);
-    for regions in [[2, 0, 0], [3, 0, 0], [1, 2, 0], [1, 1, 2], [1, 1, 1]] {
-        let settings = Settings { regions: Some(regions), ..Settings::default() };
+    for regions in [[2, 5, 5], [3, 5, 5], [1, 2, 5], [1, 1, 2], [1, 1, 1]] {
+        let settings = with_regions(regions);
         let (subnet, routing) = broken.route(&settings).unwrap();
         let figures = prove(&subnet, &routing);
         // Those that reach farther round than half a ring lose the shorter way.
         assert!(figures.steps <= figures.shortest * 103 / 100, "{regions:?}");
         let region = |xbar: u32| {
             let place = broken.place(xbar);
-            [0, 1, 2].map(|i| place[i].checked_div(regions[i]).unwrap_or(0))
+            [0, 1, 2].map(|i| place[i] / regions[i])
         };
         for (one, other) in (0..150).flat_map(|one| (0..one).map(move |other| (one, other))) {
             if region(one) != region(other) {
@@ -120,7 +126,7 @@ fn routers_outside_a_region_look_it_up_as_one() {
             }
         }
     }
-    let settings = Settings { regions: Some([2, 2, 2]), ..Settings::default() };
+    let settings = with_regions([2, 2, 2]);
     assert!(broken.route(&settings).unwrap_err().starts_with("regions of 2 x 2 x 2 cannot be routed as one"));
 }
 
