@@ -118,10 +118,7 @@ fn json_has_the_keys_that_others_rely_on() {
     let folder = Folder::new();
     let file = folder.write("a.lfts", &shortest(CLOS));
     let route = json(0, &["route", CLOS, "--engine", "file", "--lfts-file", &file, "--threads", "2"]);
-    assert_eq!(
-        (route["schema"].as_str(), route["engine"].as_str()),
-        (Some("mapper.route/1"), Some("file"))
-    );
+    assert_eq!((route["schema"].as_str(), route["engine"].as_str()), (Some("mapper.route/1"), Some("file")));
     assert_eq!((route["hosts"].as_u64(), route["xbars"].as_u64()), (Some(8), Some(6)));
     assert_eq!((route["threads"].as_u64(), route["layers"].as_u64()), (Some(2), Some(1)));
     assert!(route["compute_ms"].as_f64().unwrap() <= route["total_ms"].as_f64().unwrap());
@@ -224,9 +221,11 @@ fn changed_entries_are_counted_against_the_tables_before() {
     let folder = Folder::new();
     let tables = shortest(CLOS);
     let file = folder.write("a.lfts", &tables);
-    let other = tables
-        .replacen("0x0008 003", "0x0008 004", 1)
-        .replacen("0x0007 003 # Channel Adapter: 'h7'\n", "", 1);
+    let other = tables.replacen("0x0008 003", "0x0008 004", 1).replacen(
+        "0x0007 003 # Channel Adapter: 'h7'\n",
+        "",
+        1,
+    );
     // That an xbar's own row is gone is no change.
     let other = other.replacen("0x0009 000 # Switch portguid 0x0200000000000001: 'leaf1'\n", "", 1);
     let previous = folder.write("b.lfts", &other);
@@ -270,9 +269,6 @@ fn what_opensm_dumped_is_checked() {
     let (fabric, tables) = (fabric.to_str().unwrap(), tables.to_str().unwrap());
     let report = json(0, &["check", fabric, "--lfts", tables]);
     assert_eq!((&report["notes"], &report["proof"]["max_hops"]), (&serde_json::json!([]), &3.into()));
-    // Its updn leaves the spines without routes to each other.
-    let report = json(3, &["check", fabric, "--lfts", tables, "--switch-destinations"]);
-    assert_eq!(report["proof"]["reachable"], false, "{report}");
     let folder = Folder::new();
     let out = folder.path("out.lfts");
     text(0, &["route", fabric, "--engine", "file", "--lfts_file", tables, "--lfts", &out]);
@@ -306,7 +302,10 @@ fn broken_routes_are_named_by_file_and_entry() {
     let dir = folder.path("routes");
     text(0, &["route", RING, "--engine", "file", "--lfts-file", &file, "--unsafe", "--routes-dir", &dir]);
     let found = json(3, &["check", RING, "--routes-dir", &dir]);
-    assert_eq!((&found["proof"]["reachable"], &found["proof"]["deadlock_free"]), (&true.into(), &false.into()));
+    assert_eq!(
+        (&found["proof"]["reachable"], &found["proof"]["deadlock_free"]),
+        (&true.into(), &false.into())
+    );
     let circle = found["proof"]["violations"][0].as_str().unwrap();
     assert!(circle.starts_with("layer 0 can deadlock: ") && circle.contains("xbar4 port "), "{circle}");
 
@@ -314,7 +313,8 @@ fn broken_routes_are_named_by_file_and_entry() {
     let good = folder.read(first);
     folder.write(first, &good.replacen("\"layer\":0", "\"layer\":16", 1));
     let message = error(&["check", RING, "--routes-dir", &dir]);
-    let expected = "02-00-00-00-00-01.json:routes[0] to 02:00:00:00:00:02: layer 16; expected one from 0 to 15";
+    let expected =
+        "02-00-00-00-00-01.json:routes[0] to 02:00:00:00:00:02: layer 16; expected one from 0 to 15";
     assert!(message.contains(expected), "{message}");
     folder.write(first, "{\n\"schema\": \"x\" ]");
     let message = error(&["check", RING, "--routes-dir", &dir]);
@@ -346,10 +346,47 @@ fn the_number_of_threads_changes_no_file() {
         for key in ["compute_ms", "total_ms", "threads", "written"] {
             report[key].take();
         }
-        let routes: Vec<String> = (1..=36)
-            .map(|host| folder.read(&format!("{threads}/02-00-00-00-00-{host:02x}.json")))
-            .collect();
+        let routes: Vec<String> =
+            (1..=36).map(|host| folder.read(&format!("{threads}/02-00-00-00-00-{host:02x}.json"))).collect();
         outputs.push((folder.read("o.lfts"), folder.read("o.sls"), routes, report, check.take()));
     }
     assert!(outputs.windows(2).all(|pair| pair[0] == pair[1]));
+}
+
+#[test]
+fn shortest_routes_round_a_ring_are_refused() {
+    let folder = Folder::new();
+    let out = folder.path("ring.lfts");
+    let engine = ["route", RING, "--engine", "minhop", "--balance", "opensm", "--lfts", &out];
+    let message = error(&engine);
+    assert!(
+        message.contains("minhop: layer 0 can deadlock: frames wait in a circle to leave xbar"),
+        "{message}"
+    );
+    assert!(!Path::new(&out).exists());
+    text(0, &[&engine[..], &["--unsafe"]].concat());
+    let found = json(3, &["check", RING, "--lfts", &out]);
+    assert_eq!(found["proof"]["deadlock_free"], false);
+}
+
+#[test]
+fn files_of_settings_are_read_and_written() {
+    let folder = Folder::new();
+    let roots = folder.write("roots", "0x0200000000000005 # spine1\n0x0200000000000006\nnonsense\n");
+    let (lfts, matrix) = (folder.path("a.lfts"), folder.path("a.matrix"));
+    let updn = ["route", CLOS, "--engine", "updn", "--no-fallback", "--balance", "opensm"];
+    let files = ["--root_guid_file", &roots, "--lfts", &lfts, "--dump-lid-matrix", &matrix];
+    let report = json(0, &[&updn[..], &files].concat());
+    let notes = report["notes"].as_array().unwrap();
+    assert!(notes.iter().any(|note| note.as_str().unwrap().starts_with(&roots)), "{notes:?}");
+    assert!(folder.read("a.matrix").starts_with("Switch: guid 0x0200000000000001\n"));
+    assert_eq!(report["written"]["lid_matrix"], matrix.as_str());
+    let again = ["route", CLOS, "--engine", "minhop", "--lid-matrix-file", &matrix];
+    assert_eq!(json(0, &again)["proof"]["deadlock_free"], true);
+    let order = folder.path("order");
+    let ftree = ["route", CLOS, "--engine", "ftree", "--no-fallback", "--ftree-order", &order];
+    assert_eq!(json(0, &ftree)["engine"], "ftree");
+    assert!(folder.read("order").starts_with("0x0001\th1\n0x0002\th2\n0x0003\th3\n"));
+    let wrong = error(&["route", CLOS, "--engine", "minhop", "--balance", "opensm", "--ftree-order", &order]);
+    assert!(wrong.starts_with("--ftree-order: minhop served"), "{wrong}");
 }

@@ -1,12 +1,17 @@
 //! `mapper route`: compute, prove and write tables.
 
 mod answer;
+mod cache;
+mod compare;
+mod files;
 pub(super) mod judgement;
 mod options;
+mod outputs;
+mod quality;
 mod report;
 mod routes_dir;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -14,17 +19,16 @@ use mapper_proto::map::Fabric;
 
 use super::fabric_argument::FabricArgument;
 use super::{CliError, Format, output};
-use crate::formats::{lfts, sls};
-use crate::routing::engines::{self, Answer, Engine, NotRouted, Selection};
+use crate::routing::engines::{self, Answer, Engine, NotRouted, Tried};
 use crate::routing::{Subnet, Tables};
 use answer::{changed_entries, proof_of};
+use cache::{CacheUse, Request};
+use compare::Comparison;
 use options::EngineOptions;
 pub(super) use options::{lmc_of, named};
+use outputs::{Outputs, no_tables};
 use report::Report;
 pub(super) use routes_dir::walk_tables;
-
-/// Highest LID of a single node; those above are for multicast.
-const LAST_UNICAST_LID: u32 = 0xbfff;
 
 /// Options of `mapper route`.
 #[derive(Debug, clap::Args)]
@@ -34,26 +38,33 @@ pub struct Args {
     #[arg(value_name = "TOPOLOGY")]
     fabric: FabricArgument,
     /// The engines to try, in this order; minhop comes last unless --no-fallback is given.
-    #[arg(short, long, required = true, value_delimiter = ',', value_name = "NAME[,NAME..]")]
+    #[arg(
+        short,
+        long,
+        required_unless_present = "compare",
+        value_delimiter = ',',
+        value_name = "NAME[,NAME..]"
+    )]
     engine: Vec<Engine>,
+    /// Compute, prove and measure by each of these engines, print one table, and write nothing.
+    #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME..]",
+          conflicts_with_all = ["engine", "lfts", "sls", "routes_dir", "plot", "dump_lid_matrix", "ftree_order", "cache"])]
+    compare: Vec<Engine>,
+    /// Keep fabric and tables in this file. If only hosts or whole leaves are gone since, or are back, the
+    /// tables stay as they are and nothing is computed.
+    #[arg(long, alias = "ucast-cache", value_name = "FILE")]
+    cache: Option<PathBuf>,
     /// Let no engine serve but those of --engine.
     #[arg(long)]
     no_fallback: bool,
-    /// Write the forwarding tables as OpenSM dumps them; `opensm -R file -U FILE` loads them.
-    #[arg(long, value_name = "FILE")]
-    lfts: Option<PathBuf>,
-    /// Write the layer (service level) of each pair of hosts: source LID, destination LID, level.
-    #[arg(long, value_name = "FILE")]
-    sls: Option<PathBuf>,
-    /// Write every host's routes as mapper.routes/1, a file a host.
-    #[arg(long, value_name = "DIR")]
-    routes_dir: Option<PathBuf>,
     /// Take and write tables that fail the proof. The report says what is wrong with them.
     #[arg(long = "unsafe")]
     unproved: bool,
     /// Use so many threads [default: one a core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    #[command(flatten)]
+    outputs: Outputs,
     #[command(flatten)]
     options: EngineOptions,
 }
@@ -100,6 +111,9 @@ pub(super) fn on_threads<T: Send>(
 }
 
 fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
+    if !args.compare.is_empty() {
+        return args.compare(format);
+    }
     let started = Instant::now();
     let mut engines = args.engine.clone();
     if !args.no_fallback && !engines.contains(&Engine::Minhop) {
@@ -111,27 +125,42 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     let fabric = args.fabric.load()?;
     let subnet = Subnet::new(&fabric, args.options.lmc(&fabric))?;
     let (settings, mut notes) = args.options.settings(&fabric, &subnet)?;
-    let answer = engines::answer(&subnet, &engines, &settings, args.unproved)
-        .map_err(|refused| why_refused(&refused, &subnet, &fabric))?;
+    let request = Request { fabric: &fabric, subnet: &subnet, engines: &engines, settings: &settings };
+    let cached = args.cache.as_ref().map(|path| request.from_cache(path, args.unproved));
+    let (answer, cache) = match cached {
+        Some(Ok(answer)) => (answer, Some(CacheUse::Used)),
+        unused => {
+            let answer = engines::answer(&subnet, &engines, &settings, args.unproved)
+                .map_err(|refused| why_refused(&refused, &subnet, &fabric))?;
+            (answer, unused.and_then(Result::err).map(|why_not| CacheUse::Unused { why_not }))
+        }
+    };
+    // What is reused is in the file as it should be: the nodes that are gone are to come back.
+    if let (Some(path), Some(CacheUse::Unused { .. })) = (&args.cache, &cache) {
+        request.write_cache(path, &answer)?;
+    }
     let proof = proof_of(&answer, &subnet, &fabric);
     match &answer {
         Answer::Tables(selection) => {
             notes.extend(selection.routing.notes.iter().cloned());
-            args.write_tables(&fabric, &subnet, selection, &mut notes)?;
+            args.outputs.write_tables(&fabric, &subnet, &settings, selection, &mut notes)?;
         }
         Answer::SourceRoutes(selection) => {
             args.refuse_tables()?;
-            if let Some(dir) = &args.routes_dir {
-                routes_dir::write_source_routes(dir, &fabric, &selection.routes)?;
-            }
+            args.outputs.write_source_routes(&fabric, selection)?;
         }
     }
-    let mut report = Report::of(&answer, &subnet);
+    let mut report = Report::of(&answer, &subnet, &fabric);
     report.proof = proof;
     report.changed_entries = changed(&answer, &subnet, settings.previous.as_ref());
     report.quality = answer::quality(&answer, &subnet, &settings);
+    if let Some(quality) = &report.quality.0 {
+        let title = format!("{}: routes by {}", args.fabric, report.engine());
+        args.outputs.write_plot(&subnet, quality, &title)?;
+    }
+    report.cache = cache;
     report.notes = notes;
-    report.written = args.written();
+    report.written = args.outputs.written();
     report.total_ms = started.elapsed().as_secs_f64() * 1e3;
     output::print(&match format {
         Format::Text => report.text(),
@@ -151,63 +180,30 @@ fn changed(answer: &Answer<'_>, subnet: &Subnet, previous: Option<&Tables>) -> O
 
 /// Why no engine serves, and for proofs that fail the pair or the circle.
 fn why_refused(refused: &NotRouted, subnet: &Subnet, fabric: &Fabric) -> CliError {
-    let _ = (subnet, fabric);
-    refused.to_string().into()
+    let each = |tried: &Tried| format!("{}: {}", tried.engine, answer::why_not(tried, subnet, fabric));
+    let all: Vec<String> = refused.tried.iter().map(each).collect();
+    format!("no engine serves this fabric: {}", all.join("; ")).into()
 }
 
 impl Args {
+    /// What each engine would make of the fabric, side by side.
+    fn compare(&self, format: Format) -> Result<ExitCode, CliError> {
+        let fabric = self.fabric.load()?;
+        let subnet = Subnet::new(&fabric, self.options.lmc(&fabric))?;
+        let (settings, notes) = self.options.settings(&fabric, &subnet)?;
+        let comparison = Comparison::of(&fabric, &subnet, &self.compare, &settings, notes);
+        output::print(&match format {
+            Format::Text => comparison.text(),
+            Format::Json => format!("{}\n", comparison.json()),
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+
     /// An error if something is wanted that source routes cannot give.
     fn refuse_tables(&self) -> Result<(), CliError> {
-        let wanted = [
-            ("--lfts", self.lfts.is_some()),
-            ("--sls", self.sls.is_some()),
-            ("--previous", self.options.previous.is_some()),
-        ];
-        match wanted.iter().find(|(_, wanted)| *wanted) {
-            None => Ok(()),
-            Some((option, _)) => Err(format!(
-                "{option}: the engine dispersive has no forwarding tables, for it gives each host several \
-                 routes to a destination, and a table has one; write its routes with --routes-dir, or name \
-                 another engine"
-            )
-            .into()),
+        match self.options.previous {
+            Some(_) => Err(no_tables("--previous")),
+            None => self.outputs.refuse_tables(),
         }
-    }
-
-    fn write_tables(
-        &self,
-        fabric: &Fabric,
-        subnet: &Subnet,
-        selection: &Selection,
-        notes: &mut Vec<String>,
-    ) -> Result<(), CliError> {
-        let routing = &selection.routing;
-        if let Some(path) = &self.lfts {
-            let dump = lfts::Dump::new(fabric, subnet)?;
-            output::stream_file(path, |out| dump.write(out, &routing.tables))?;
-            let slots = 0..subnet.destinations.slot_count() as u32;
-            let last = slots.map(|slot| subnet.destinations.lid(slot)).max().unwrap_or_default();
-            if last > LAST_UNICAST_LID {
-                notes.push(format!(
-                    "LIDs go to {last:#x}, but InfiniBand's unicast LIDs end at {LAST_UNICAST_LID:#x}: OpenSM \
-                     cannot load all of {}",
-                    path.display()
-                ));
-            }
-        }
-        if let Some(path) = &self.sls {
-            output::stream_file(path, |out| sls::write(out, subnet, &routing.layers))?;
-        }
-        if let Some(dir) = &self.routes_dir {
-            routes_dir::write_tables(dir, fabric, subnet, routing)?;
-        }
-        Ok(())
-    }
-
-    /// What was written, and where.
-    fn written(&self) -> Vec<(&'static str, String)> {
-        let show = |path: &Option<PathBuf>| path.as_deref().map(|path: &Path| path.display().to_string());
-        let all = [("lfts", &self.lfts), ("sls", &self.sls), ("routes_dir", &self.routes_dir)];
-        all.into_iter().filter_map(|(what, path)| Some((what, show(path)?))).collect()
     }
 }

@@ -11,14 +11,18 @@
 //! Written only: drawings for Graphviz and as SVG.
 //!
 //! Tables of fabrics: forwarding tables ([`lfts`]), the service level of each pair ([`sls`]), and hosts'
-//! source routes ([`routes`]).
+//! source routes ([`routes`]). Hops that tables are made from: [`lid_matrix`]. What users set of engines:
+//! [`guid_files`].
 //!
 //! A host's name is its node's id in the file. Its address is the low 48 bits of its GUID, or
 //! what the file calls its address; without one, or where it is taken, `02:00:00:xx:xx:xx` by
 //! position. No file makes a reader panic, and what it may hold is bounded.
 
+pub mod ftree_order;
+pub mod guid_files;
 pub mod json;
 pub mod lfts;
+pub mod lid_matrix;
 pub mod routes;
 pub mod shape;
 pub mod sls;
@@ -32,6 +36,7 @@ mod ibnetdiscover;
 mod svg;
 
 pub(crate) use draft::identity;
+pub(crate) use svg::plot_loads;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,6 @@
 //! Written for all pairs: each source by its first LID, each destination by all of its LIDs. Read for any of
 //! a host's LIDs. Lines that begin with `#` are comments.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -123,141 +122,150 @@ pub struct Loaded {
     pub notes: Vec<String>,
 }
 
-/// Reads the levels of a subnet's pairs of hosts. Pairs without a line have level 0.
+/// Reads the levels of a subnet's pairs of hosts. Pairs without a line have level 0; a pair with several
+/// lines has all their levels.
 ///
 /// # Errors
-/// If the file cannot be read, a line is malformed, or two lines give one pair two levels; the error names
-/// the line.
+/// If the file cannot be read, or a line is malformed; the error names the line.
 pub fn read(path: &Path, subnet: &Subnet) -> Result<Loaded, FormatError> {
-    let by_lid = subnet.destinations.by_lid();
+    let mut hosts = Vec::new();
+    for (lid, slot) in subnet.destinations.by_lid() {
+        if let End::Host { host, .. } = subnet.destinations.end(slot) {
+            hosts.resize((lid as usize + 1).max(hosts.len()), None);
+            hosts[lid as usize] = Some((host, slot));
+        }
+    }
     let mut reader = Reader::new(subnet);
-    blocks::read(path, |block| parse(block, &by_lid), |block| reader.take(block))?;
+    blocks::read(path, |block| parse(block, &hosts), |block| reader.take(block))?;
     Ok(reader.finish())
 }
 
-/// A line, or what is wrong with it.
-type Parsed = Vec<(usize, Result<Pair, String>)>;
-
-/// A line of a pair; no slot where a LID is nobody's.
-struct Pair {
-    from: Option<u32>,
-    to: Option<u32>,
-    level: u8,
+/// What a block says, in order.
+struct Parsed {
+    lines: Vec<Pair>,
+    /// Lines of LIDs that no host has.
+    foreign: Count,
+    /// Where it is malformed; what follows was not parsed.
+    broken: Option<Malformed>,
 }
 
-fn parse(block: &Block, by_lid: &BTreeMap<u32, u32>) -> Parsed {
-    let mut parsed = Vec::new();
+/// A line of a pair: the source, the slot that it sends to, the level.
+type Pair = (u32, u32, u8);
+
+/// How many lines, and the first of them.
+#[derive(Default)]
+struct Count {
+    count: u64,
+    first_line: usize,
+}
+
+impl Count {
+    fn add(&mut self, count: u64, first_line: usize) {
+        if self.count == 0 {
+            self.first_line = first_line;
+        }
+        self.count += count;
+    }
+}
+
+/// The host and the slot of each LID that is a host's.
+type HostsByLid = [Option<(u32, u32)>];
+
+fn parse(block: &Block, hosts: &HostsByLid) -> Parsed {
+    let mut parsed = Parsed { lines: Vec::new(), foreign: Count::default(), broken: None };
+    let known = |lid: u64| hosts.get(usize::try_from(lid).ok()?).copied().flatten();
     for (line, text) in block.lines() {
         let words = text.trim_ascii();
         if words.is_empty() || words.starts_with(b"#") {
             continue;
         }
-        let pair = pair(words, by_lid).ok_or_else(|| {
+        let Some((from, to, level)) = pair(words) else {
             let expected = "expected `0x<source LID> 0x<destination LID> <level from 0 to 15>`";
-            format!("{}: {expected}", quoted(text))
-        });
-        let is_broken = pair.is_err();
-        parsed.push((line, pair));
-        if is_broken {
+            parsed.broken = Some(Malformed::at(line, format!("{}: {expected}", quoted(text))));
             break;
+        };
+        match (known(from), known(to)) {
+            (Some((from, _)), Some((_, slot))) => parsed.lines.push((from, slot, level)),
+            _ => parsed.foreign.add(1, line),
         }
     }
     parsed
 }
 
-fn pair(words: &[u8], by_lid: &BTreeMap<u32, u32>) -> Option<Pair> {
-    let slot = |lid: u64| u32::try_from(lid).ok().and_then(|lid| by_lid.get(&lid).copied());
+/// The LIDs and the level of a line.
+fn pair(words: &[u8]) -> Option<(u64, u64, u8)> {
     let (from, rest) = hex(words)?;
     let (to, rest) = hex(rest.strip_prefix(b" ")?.trim_ascii_start())?;
     let (level, rest) = decimal(rest.strip_prefix(b" ")?.trim_ascii_start())?;
     let level = u8::try_from(level).ok().filter(|&level| level < Layers::MAX && rest.is_empty())?;
-    Some(Pair { from: slot(from), to: slot(to), level })
+    Some((from, to, level))
 }
 
 /// Puts lines together.
 struct Reader<'a> {
     subnet: &'a Subnet,
     levels: ServiceLevels,
-    /// The level of each pair that had a line, by source host and slot; [`NO_LINE`] for others.
-    of_pair: Vec<u8>,
-    foreign: u64,
-    first_foreign: usize,
+    /// Which pairs had a line: a bit for each source host and slot.
+    listed: Vec<u64>,
+    foreign: Count,
 }
-
-const NO_LINE: u8 = u8::MAX;
 
 impl<'a> Reader<'a> {
     fn new(subnet: &'a Subnet) -> Self {
         let slots = subnet.destinations.slot_count();
         let mut place = vec![u32::MAX; subnet.topology.xbar_count()];
-        let leaves = (0..subnet.topology.xbar_count() as u32).filter(|&xbar| subnet.is_leaf(xbar));
         let mut count = 0;
-        for leaf in leaves {
-            place[leaf as usize] = count;
+        for leaf in (0..subnet.topology.xbar_count()).filter(|&xbar| subnet.is_leaf(xbar as u32)) {
+            place[leaf] = count;
             count += 1;
         }
         Self {
             subnet,
             levels: ServiceLevels { place, slots, sets: vec![0; count as usize * slots] },
-            of_pair: vec![NO_LINE; subnet.topology.host_count() * slots],
-            foreign: 0,
-            first_foreign: 0,
+            listed: vec![0; (subnet.topology.host_count() * slots).div_ceil(64)],
+            foreign: Count::default(),
         }
     }
 
     fn take(&mut self, parsed: Parsed) -> Result<(), Malformed> {
-        for (line, pair) in parsed {
-            let pair = pair.map_err(|problem| Malformed::at(line, problem))?;
-            let end = |slot: Option<u32>| match self.subnet.destinations.end(slot?) {
-                End::Host { host, .. } => Some(host),
-                End::Xbar(_) => None,
-            };
-            let (Some(from), Some(to), Some(slot)) = (end(pair.from), end(pair.to), pair.to) else {
-                if self.foreign == 0 {
-                    self.first_foreign = line;
-                }
-                self.foreign += 1;
-                continue;
-            };
-            let known = &mut self.of_pair[from as usize * self.levels.slots + slot as usize];
-            if *known != NO_LINE && *known != pair.level {
-                let problem = format!(
-                    "hosts {} and {} have level {known} in a line before, and {} here; expected one level a pair",
-                    self.subnet.topology.mac(from),
-                    self.subnet.topology.mac(to),
-                    pair.level
-                );
-                return Err(Malformed::at(line, problem));
-            }
-            *known = pair.level;
+        for (from, slot, level) in parsed.lines {
+            self.add(from, slot, level);
+            let bit = self.bit(from, slot);
+            self.listed[bit / 64] |= 1 << (bit % 64);
         }
-        Ok(())
+        self.foreign.add(parsed.foreign.count, parsed.foreign.first_line);
+        parsed.broken.map_or(Ok(()), Err)
+    }
+
+    fn bit(&self, from: u32, slot: u32) -> usize {
+        from as usize * self.levels.slots + slot as usize
+    }
+
+    fn add(&mut self, from: u32, slot: u32, level: u8) {
+        let Some(xbar) = self.subnet.xbar_of_host(from) else { return };
+        let place = self.levels.place[xbar as usize] as usize;
+        self.levels.sets[place * self.levels.slots + slot as usize] |= 1 << level;
     }
 
     fn finish(mut self) -> Loaded {
         let mut without = 0_u64;
         let hosts = self.subnet.topology.host_count() as u32;
-        for from in 0..hosts {
-            let Some(xbar) = self.subnet.xbar_of_host(from) else { continue };
+        for from in (0..hosts).filter(|&from| self.subnet.xbar_of_host(from).is_some()) {
             for to in (0..hosts).filter(|&to| to != from) {
                 for slot in self.subnet.destinations.slots_of_host(to) {
-                    let level = match self.of_pair[from as usize * self.levels.slots + slot as usize] {
-                        NO_LINE => {
-                            without += 1;
-                            0
-                        }
-                        level => level,
-                    };
-                    let place = self.levels.place[xbar as usize] as usize;
-                    self.levels.sets[place * self.levels.slots + slot as usize] |= 1 << level;
+                    let bit = self.bit(from, slot);
+                    if self.listed[bit / 64] >> (bit % 64) & 1 == 0 {
+                        self.add(from, slot, 0);
+                        without += 1;
+                    }
                 }
             }
         }
         let mut notes = Vec::new();
-        if self.foreign > 0 {
-            let (count, first) = (self.foreign, self.first_foreign);
+        if self.foreign.count > 0 {
+            let Count { count, first_line } = self.foreign;
             notes.push(format!(
-                "{count} lines name LIDs that no host has, and are passed over (the first at line {first})"
+                "{count} lines name LIDs that no host has, and are passed over (the first at line {first_line})"
             ));
         }
         if without > 0 {
@@ -343,10 +351,6 @@ mod tests {
             ("0x1 0x2 16", ":1: `0x1 0x2 16`: expected"),
             ("\n0x1 0x2 1 1", ":2: `0x1 0x2 1 1`: expected"),
             ("1 2 1", ":1: `1 2 1`: expected"),
-            (
-                "0x1 0x2 1\n0x1 0x2 2",
-                ":2: hosts 02:00:00:00:00:01 and 02:00:00:00:00:02 have level 1 in a line",
-            ),
         ] {
             let error = load(text, &ring).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");

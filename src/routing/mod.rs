@@ -18,6 +18,7 @@
 //!
 //! A host's route is a list of hops: the [`mapper_proto::map::PortRef`]s to leave by, one an xbar.
 
+pub mod cache;
 pub mod engines;
 #[cfg(test)]
 mod fabrics;

@@ -1,18 +1,19 @@
 //! Tables that equal OpenSM's, entry by entry.
 
+use mapper::formats::lid_matrix;
 use mapper::routing::Subnet;
-use mapper::routing::engines::{Balance, Engine, EngineError, Settings};
+use mapper::routing::engines::{Balance, Engine, EngineError, Settings, hop_matrix};
 
 use crate::dumps::{assert_same, entries, of_tables};
 use crate::fabrics;
 use crate::peers::{Simulation, missing};
 
-fn exact() -> Settings {
+pub(crate) fn exact() -> Settings {
     Settings { balance: Balance::Opensm, ..Settings::default() }
 }
 
 /// The engine that served, by OpenSM's log.
-fn served(log: &str) -> String {
+pub(crate) fn served(log: &str) -> String {
     let line = log.lines().find(|line| line.contains(" tables configured on all switches")).unwrap();
     let (before, _) = line.split_once(" tables configured").unwrap();
     before.rsplit(' ').next().unwrap().to_owned()
@@ -33,6 +34,9 @@ fn compare_all(engine: Engine) {
             assert!(matches!(ours, Err(EngineError { .. })), "{name}: OpenSM's {engine} failed, ours not");
             continue;
         }
+        let theirs = lid_matrix::read(&simulation.file("opensm-lid-matrix.dump"), &subnet).unwrap();
+        assert!(theirs.notes.is_empty(), "{:?}", theirs.notes);
+        assert!(hop_matrix(engine, &subnet, &exact()).unwrap() == theirs.hops, "hops by {engine} on {name}");
         let ours = of_tables(&subnet, &ours.unwrap().tables);
         assert_same(&ours, &entries(&simulation.read("opensm-lfts.dump")), &format!("{engine} on {name}"));
         compared += 1;

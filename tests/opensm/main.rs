@@ -1,6 +1,6 @@
 //! Tables beside OpenSM's own, on fabrics that ibsim simulates.
 //!
-//! [`exact`]: engines whose tables are to equal OpenSM's, entry by entry. [`round_trip`]: tables that
+//! [`exact`]: engines whose tables are to equal OpenSM's, entry by entry; [`options`]: with its options. [`round_trip`]: tables that
 //! OpenSM loads, `ibdmchk` proves and `ibtracert` walks. Needs `opensm`, `ibsim`, `ibnetdiscover`,
 //! `ibdmchk`, `ibtracert` and libumad2sim; says so and passes without them, and fails without them if
 //! `MAPPER_REQUIRE_ALL` is set.
@@ -15,4 +15,6 @@
 mod dumps;
 mod exact;
 mod fabrics;
+mod options;
 mod peers;
+mod round_trip;

@@ -116,8 +116,9 @@ impl Simulation {
     /// Lets OpenSM configure the network once, and gives its log.
     pub(crate) fn opensm(&self, arguments: &[&str]) -> String {
         // Under load the simulator answers late; nothing is lost on its way.
-        let common = ["--once", "-e", "-f", "opensm.log", "-D", "0x47", "-t", "5000"];
-        self.run("opensm", &[&common, arguments].concat());
+        let patience = ["-t", "5000", "-n", "64"];
+        let common = [&["--once", "-e", "-f", "opensm.log", "-D", "0x47"], &patience[..]].concat();
+        self.run("opensm", &[&common[..], arguments].concat());
         let log = self.read("opensm.log");
         assert!(log.contains("SUBNET UP"), "{log}");
         log
@@ -125,7 +126,7 @@ impl Simulation {
 
     /// The network as a client finds it: with its LIDs, once OpenSM gave some.
     pub(crate) fn found(&self) -> Fabric {
-        let output = self.run("ibnetdiscover", &[]);
+        let output = self.run("ibnetdiscover", &["-o", "64"]);
         formats::parse("ibnetdiscover", &String::from_utf8_lossy(&output.stdout)).unwrap()
     }
 

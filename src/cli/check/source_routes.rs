@@ -12,7 +12,7 @@ use crate::cli::route::judgement::{Names, ProofReport, QualityReport};
 use crate::formats::FormatError;
 use crate::formats::routes::{ListedRoutes, RouteReader};
 use crate::routing::tables::Layers;
-use crate::routing::{TablesProof, Topology, UnionProof, Violation};
+use crate::routing::{Quality, RouteLists, TablesProof, Topology, UnionProof, Violation};
 
 /// Files that are in memory at once, for each thread.
 const FILES_A_THREAD: usize = 8;
@@ -213,19 +213,40 @@ impl<'a> Checked<'a> {
 
 /// The routes, kept for the measures of quality as long as they are few.
 struct QualityLists<'a> {
-    topology: &'a Topology,
+    lists: Option<RouteLists<'a>>,
+    hops: usize,
 }
+
+/// Most hops that are kept: some hundred megabytes.
+const MAX_KEPT_HOPS: usize = 50_000_000;
 
 impl<'a> QualityLists<'a> {
     fn new(topology: &'a Topology) -> Self {
-        Self { topology }
+        Self { lists: Some(RouteLists::new(topology)), hops: 0 }
     }
 
-    fn add(&mut self, _read: &[ListedRoutes]) {
-        let _ = self.topology;
+    fn add(&mut self, read: &[ListedRoutes]) {
+        let Some(lists) = &mut self.lists else { return };
+        for host in read {
+            for route in &host.routes {
+                // A route takes memory even without hops.
+                self.hops += route.hops.len() + 8;
+                // Routes that lead elsewhere carry nothing; the proof tells.
+                let _told = lists.add(host.from, route.to, &route.hops);
+            }
+        }
+        if self.hops > MAX_KEPT_HOPS {
+            self.lists = None;
+        }
     }
 
-    fn measure(self, _seed: u64) -> (QualityReport, Option<String>) {
-        (QualityReport, None)
+    fn measure(self, seed: u64) -> (QualityReport, Option<String>) {
+        match self.lists {
+            Some(lists) => (QualityReport(Some(Quality::measure(&lists.counted(), seed))), None),
+            None => {
+                let why = "quality is not measured: the routes are too many to be kept in memory";
+                (QualityReport::default(), Some(why.to_owned()))
+            }
+        }
     }
 }

@@ -123,7 +123,10 @@ const ROUTE: Sections = Sections {
             "The same after a cable has failed; what is still right stays:",
             "mapper route fabric.net --engine updn --previous fabric.lfts --lfts new.lfts",
         ),
-        ("What a fabric would be like, before it is built:", "mapper route 'torus:x=6,y=5,z=5' --engine lash"),
+        (
+            "What a fabric would be like, before it is built:",
+            "mapper route 'torus:x=6,y=5,z=5' --engine lash",
+        ),
     ],
     ..NOTHING
 };

@@ -3,8 +3,8 @@
 use mapper_proto::map::Fabric;
 use rayon::prelude::*;
 
-use super::judgement::{ProofReport, QualityReport};
-use crate::routing::engines::{Answer, Settings};
+use super::judgement::{ProofReport, QualityReport, plural};
+use crate::routing::engines::{Answer, Settings, Tried};
 use crate::routing::tables::End;
 use crate::routing::{Subnet, Tables};
 
@@ -13,6 +13,17 @@ pub(super) fn proof_of(answer: &Answer<'_>, subnet: &Subnet, fabric: &Fabric) ->
     match answer {
         Answer::Tables(selection) => ProofReport::of_tables(&selection.proof, subnet, fabric),
         Answer::SourceRoutes(selection) => ProofReport::of_source_routes(&selection.proof, fabric),
+    }
+}
+
+/// Why an engine did not serve, by the names of the fabric.
+pub(super) fn why_not(tried: &Tried, subnet: &Subnet, fabric: &Fabric) -> String {
+    let failed = tried.failed.as_ref().and_then(|proof| Some((proof, proof.violations.first()?)));
+    let Some((proof, first)) = failed else { return tried.why_not.clone() };
+    let first = first.describe(subnet, fabric);
+    match proof.violation_count {
+        ..=1 => first,
+        count => format!("{first} ({})", plural(count - 1, "more violation")),
     }
 }
 
@@ -28,6 +39,11 @@ pub(super) fn changed_entries(subnet: &Subnet, tables: &Tables, previous: &Table
 }
 
 /// How good it is.
-pub(super) fn quality(_answer: &Answer<'_>, _subnet: &Subnet, _settings: &Settings) -> QualityReport {
-    QualityReport
+pub(super) fn quality(answer: &Answer<'_>, subnet: &Subnet, settings: &Settings) -> QualityReport {
+    match answer {
+        Answer::Tables(selection) => {
+            QualityReport::of_tables(subnet, &selection.routing.tables, settings.seed)
+        }
+        Answer::SourceRoutes(selection) => QualityReport(Some(selection.quality.clone())),
+    }
 }

@@ -6,8 +6,9 @@ use mapper_proto::Mac;
 use mapper_proto::map::{Fabric, PortRef};
 use serde_json::{Value, json};
 
+use super::quality;
 use crate::routing::engines::dispersive::SourceProof;
-use crate::routing::{Cycle, Subnet, Tables, TablesProof, Violation};
+use crate::routing::{Cycle, Quality, Subnet, TableRoutes, Tables, TablesProof, Violation};
 
 /// What was proved, with the names of the fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -101,21 +102,21 @@ impl ProofReport {
 
 /// How good routes are; nothing if it was not measured.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(in crate::cli) struct QualityReport;
+pub(in crate::cli) struct QualityReport(pub(in crate::cli) Option<Quality>);
 
 impl QualityReport {
     /// Of tables.
-    pub(in crate::cli) fn of_tables(_subnet: &Subnet, _tables: &Tables, _seed: u64) -> Self {
-        Self
+    pub(in crate::cli) fn of_tables(subnet: &Subnet, tables: &Tables, seed: u64) -> Self {
+        Self(Some(Quality::measure(&TableRoutes::new(subnet, tables), seed)))
     }
 
     pub(in crate::cli) fn json(&self) -> Value {
-        Value::Null
+        self.0.as_ref().map_or(Value::Null, quality::json)
     }
 
     /// Lines for a person.
     pub(in crate::cli) fn text(&self) -> String {
-        String::new()
+        self.0.as_ref().map(quality::text).unwrap_or_default()
     }
 }
 

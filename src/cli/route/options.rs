@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use mapper_proto::map::Fabric;
 
+use super::files::EngineFiles;
 use crate::cli::CliError;
 use crate::formats::lfts;
 use crate::routing::engines::{Balance, Settings};
@@ -63,6 +64,8 @@ pub(super) struct EngineOptions {
     #[arg(long, alias = "num-passes", value_name = "N", default_value_t = 8,
           value_parser = clap::value_parser!(u8).range(1..=i64::from(Options::MAX_PASSES)))]
     passes: u8,
+    #[command(flatten)]
+    files: EngineFiles,
 }
 
 /// How equally short routes are chosen among.
@@ -93,7 +96,7 @@ impl EngineOptions {
             notes.extend(loaded.notes.iter().map(|note| named(path, note)));
             Ok(Some(loaded.tables))
         };
-        let settings = Settings {
+        let mut settings = Settings {
             seed: self.seed,
             balance: match self.balance {
                 BalanceName::Fabric => Balance::Fabric,
@@ -112,6 +115,7 @@ impl EngineOptions {
             passes: self.passes,
             ..Settings::default()
         };
+        self.files.read(subnet, &mut settings, &mut notes)?;
         Ok((settings, notes))
     }
 }

@@ -2,16 +2,20 @@
 
 use std::fmt::Write as _;
 
+use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 
+use super::answer::why_not;
+use super::cache::CacheUse;
 use super::judgement::{ProofReport, QualityReport, plural};
 use crate::routing::Subnet;
-use crate::routing::engines::{Answer, Engine, Tried};
+use crate::routing::engines::{Answer, Engine};
 
 /// What `mapper route` says.
 pub(super) struct Report {
     engine: Engine,
-    tried: Vec<Tried>,
+    /// Those that were tried before it, and why each did not serve.
+    tried: Vec<(Engine, String)>,
     xbars: usize,
     hosts: usize,
     compute_ms: f64,
@@ -22,6 +26,8 @@ pub(super) struct Report {
     /// Entries that differ from those of `--previous`.
     pub(super) changed_entries: Option<u64>,
     pub(super) quality: QualityReport,
+    /// What came of `--cache`.
+    pub(super) cache: Option<CacheUse>,
     pub(super) notes: Vec<String>,
     /// What was written, and where.
     pub(super) written: Vec<(&'static str, String)>,
@@ -29,7 +35,7 @@ pub(super) struct Report {
 
 impl Report {
     /// What follows from an answer alone.
-    pub(super) fn of(answer: &Answer<'_>, subnet: &Subnet) -> Self {
+    pub(super) fn of(answer: &Answer<'_>, subnet: &Subnet, fabric: &Fabric) -> Self {
         let (engine, tried, compute_ms, layers) = match answer {
             Answer::Tables(selection) => {
                 (selection.engine, &selection.tried, selection.compute_ms, selection.routing.layers.count)
@@ -38,7 +44,7 @@ impl Report {
         };
         Self {
             engine,
-            tried: tried.clone(),
+            tried: tried.iter().map(|tried| (tried.engine, why_not(tried, subnet, fabric))).collect(),
             xbars: subnet.topology.xbar_count(),
             hosts: subnet.topology.host_count(),
             compute_ms,
@@ -48,14 +54,20 @@ impl Report {
             proof: ProofReport::default(),
             changed_entries: None,
             quality: QualityReport::default(),
+            cache: None,
             notes: Vec::new(),
             written: Vec::new(),
         }
     }
 
+    /// The engine that served.
+    pub(super) fn engine(&self) -> Engine {
+        self.engine
+    }
+
     pub(super) fn json(&self) -> Value {
         let tried: Vec<Value> = (self.tried.iter())
-            .map(|tried| json!({ "engine": tried.engine.name(), "why_not": tried.why_not }))
+            .map(|(engine, why_not)| json!({ "engine": engine.name(), "why_not": why_not }))
             .collect();
         let written: serde_json::Map<String, Value> =
             self.written.iter().map(|(what, path)| ((*what).to_owned(), json!(path))).collect();
@@ -72,6 +84,7 @@ impl Report {
             "proof": self.proof.json(),
             "changed_entries": self.changed_entries,
             "quality": self.quality.json(),
+            "cache": self.cache.as_ref().map(CacheUse::json),
             "notes": self.notes,
             "written": written,
         })
@@ -87,8 +100,8 @@ impl Report {
             plural(self.layers.into(), "layer"),
         );
         // Writing to a string cannot fail.
-        for Tried { engine, why_not } in &self.tried {
-            let _infallible = writeln!(text, "not {engine:<6} {why_not}");
+        for (engine, why_not) in &self.tried {
+            let _infallible = writeln!(text, "not {:<6} {why_not}", engine.name());
         }
         text += &self.proof.text();
         text += &self.quality.text();
@@ -96,6 +109,7 @@ impl Report {
             let entries = if changed == 1 { "entry" } else { "entries" };
             let _infallible = writeln!(text, "changed    {changed} {entries} against --previous");
         }
+        text += &self.cache.as_ref().map(CacheUse::text).unwrap_or_default();
         for note in &self.notes {
             let _infallible = writeln!(text, "note       {note}");
         }

@@ -5,8 +5,10 @@
 //! stand on a grid or a circle (`direct`).
 
 mod direct;
+mod loads;
 mod rows;
 
+pub(crate) use loads::plot_loads;
 use mapper_proto::map::{Cable, Fabric, PortRef};
 
 use super::shape::layers;

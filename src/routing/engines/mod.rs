@@ -7,11 +7,14 @@
 mod balanced;
 pub mod dispersive;
 mod file;
+pub mod ftree;
 mod opensm;
+mod lash;
 mod selection;
 mod settings;
 pub mod torus;
 
+pub use opensm::{HopMatrix, hop_matrix};
 pub use selection::{Answer, NotRouted, Selection, SourceSelection, Tried, answer, select};
 pub use settings::{Balance, Node, Settings};
 
@@ -80,19 +83,18 @@ impl Engine {
     /// # Errors
     /// If the engine cannot serve this fabric, or not with these settings.
     pub fn compute(self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
-        if settings.balance == Balance::Opensm && opensm::serves(self) {
+        if opensm::serves(self, settings) {
             return opensm::compute(self, subnet, settings);
         }
         match self {
-            Self::Minhop
-            | Self::Updn
-            | Self::Dnup
-            | Self::Ftree
-            | Self::Lash
-            | Self::Dor
-            | Self::Dispersive => Err(EngineError::refuse(self, "it is not built yet")),
+            Self::Ftree => ftree::compute(subnet, settings),
+            Self::Minhop | Self::Updn | Self::Dnup | Self::Dor => balanced::compute(self, subnet, settings),
+            Self::Lash => lash::compute(subnet, settings),
             Self::Torus => torus::compute(subnet, settings),
             Self::File => file::compute(subnet, settings),
+            Self::Dispersive => {
+                Err(EngineError::refuse(self, "it computes source routes, and no forwarding tables"))
+            }
         }
     }
 }

@@ -16,6 +16,14 @@ pub struct Tried {
     pub engine: Engine,
     /// Why it did not serve.
     pub why_not: String,
+    /// What is wrong with its tables, if it computed some: to be told by the names of the fabric.
+    pub failed: Option<Box<TablesProof>>,
+}
+
+impl Tried {
+    fn refused(engine: Engine, why_not: String) -> Self {
+        Self { engine, why_not, failed: None }
+    }
 }
 
 /// Tables, and how they came to be.
@@ -90,6 +98,7 @@ pub fn answer<'a>(
         let served = if engine == Engine::Dispersive {
             source_routes(subnet, settings, unproved)
                 .map(|selection| Answer::SourceRoutes(Box::new(selection)))
+                .map_err(|why_not| Tried::refused(engine, why_not))
         } else {
             tables(subnet, engine, settings, unproved).map(|selection| Answer::Tables(Box::new(selection)))
         };
@@ -101,7 +110,7 @@ pub fn answer<'a>(
                 }
                 return Ok(answer);
             }
-            Err(why_not) => tried.push(Tried { engine, why_not }),
+            Err(refused) => tried.push(refused),
         }
     }
     Err(NotRouted { tried })
@@ -124,24 +133,26 @@ pub fn select(
     for &engine in engines {
         match tables(subnet, engine, settings, unproved) {
             Ok(selection) => return Ok(Selection { tried, ..selection }),
-            Err(why_not) => tried.push(Tried { engine, why_not }),
+            Err(refused) => tried.push(refused),
         }
     }
     Err(NotRouted { tried })
 }
 
 /// An engine's tables, or why it does not serve.
-fn tables(subnet: &Subnet, engine: Engine, settings: &Settings, unproved: bool) -> Result<Selection, String> {
+fn tables(subnet: &Subnet, engine: Engine, settings: &Settings, unproved: bool) -> Result<Selection, Tried> {
     if engine == Engine::Dispersive {
-        return Err("it computes source routes, and no forwarding tables".to_owned());
+        let why_not = "it computes source routes, and no forwarding tables".to_owned();
+        return Err(Tried::refused(engine, why_not));
     }
     let started = Instant::now();
-    let routing = engine.compute(subnet, settings).map_err(|error| error.why)?;
+    let routing = engine.compute(subnet, settings);
+    let routing = routing.map_err(|error| Tried::refused(engine, error.why))?;
     let compute_ms = started.elapsed().as_secs_f64() * 1e3;
     let rules = ProofRules { max_hops: settings.max_hops, xbar_destinations: settings.xbar_destinations };
     let proof = prove_tables(subnet, &routing.tables, &routing.layers, &rules);
     if !unproved && !proof.holds() {
-        return Err(proof.summary());
+        return Err(Tried { engine, why_not: proof.summary(), failed: Some(Box::new(proof)) });
     }
     Ok(Selection { engine, tried: Vec::new(), routing, proof, compute_ms })
 }

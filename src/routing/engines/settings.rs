@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_proto::map::PortRef;
 
+use super::HopMatrix;
 use crate::routing::Options;
 use super::torus::TorusStatement;
 use crate::routing::tables::{Layers, Tables};
@@ -40,6 +41,9 @@ pub struct Settings {
     pub port_order: BTreeMap<u32, Vec<u8>>,
     /// What a step out of a port counts, if not 1.
     pub hop_weights: BTreeMap<PortRef, u8>,
+    /// minhop, dor: the hops to reckon with, as from a lid matrix, instead of the shortest; tables are
+    /// then balanced as OpenSM does.
+    pub hops: Option<HopMatrix>,
     /// Choose at random among the least loaded ports, by this seed.
     pub scatter: Option<u64>,
     /// Shift the order of ports from xbar to xbar.
@@ -87,6 +91,7 @@ impl Default for Settings {
             uncounted_ports: BTreeSet::new(),
             port_order: BTreeMap::new(),
             hop_weights: BTreeMap::new(),
+            hops: None,
             scatter: None,
             port_shifting: false,
             roots: None,

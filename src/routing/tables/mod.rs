@@ -24,6 +24,12 @@ impl Tables {
         Self { xbars, ports: vec![Self::NONE; xbars * slots] }
     }
 
+    /// Tables of these ports: slot by slot, by xbar within, so many xbars.
+    pub fn from_ports(xbars: usize, ports: Vec<u8>) -> Self {
+        debug_assert!(ports.is_empty() || ports.len().is_multiple_of(xbars), "whole slots");
+        Self { xbars, ports }
+    }
+
     /// How many xbars have a table.
     pub fn xbar_count(&self) -> usize {
         self.xbars

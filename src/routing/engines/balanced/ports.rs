@@ -37,6 +37,9 @@ pub(super) struct Ports {
     neighbours: Vec<u32>,
     bases: Vec<u32>,
     splits: Vec<u32>,
+    ordered: bool,
+    /// For each xbar, whether several of its cables lead to the same neighbour.
+    parallel: Vec<bool>,
 }
 
 impl Ports {
@@ -64,6 +67,8 @@ impl Ports {
             neighbours: Vec::new(),
             bases: vec![0],
             splits: Vec::new(),
+            ordered: order.is_some(),
+            parallel: Vec::with_capacity(xbars),
         };
         for channel in used {
             let (tail, head) = (topology.tail(channel), topology.head(channel));
@@ -82,38 +87,41 @@ impl Ports {
 
     fn join_neighbours(&mut self) {
         for xbar in 0..self.xbars {
-            let ends = self.heads[xbar * self.words * 64..][..self.words * 64].iter().zip(xbar * self.words * 64..);
+            let ends =
+                self.heads[xbar * self.words * 64..][..self.words * 64].iter().zip(xbar * self.words * 64..);
             let ends = ends.filter(|&(&head, _)| head != NOWHERE);
             // A step from there climbs if one to there does not, or if all do.
-            let mut from: Vec<(bool, u32)> = ends
-                .map(|(&head, number)| (!self.climbs_by(self.backs[number] as usize), head))
-                .collect();
+            let mut from: Vec<(bool, u32)> =
+                ends.map(|(&head, number)| (!self.climbs_by(self.backs[number] as usize), head)).collect();
+            let cables = from.len();
             from.sort_unstable();
             from.dedup();
-            self.splits.push((self.neighbours.len() + from.iter().filter(|(falls, _)| !falls).count()) as u32);
+            self.parallel.push(from.len() < cables);
+            self.splits
+                .push((self.neighbours.len() + from.iter().filter(|(falls, _)| !falls).count()) as u32);
             self.neighbours.extend(from.iter().map(|&(_, head)| head));
             self.bases.push(self.neighbours.len() as u32);
         }
     }
 
     fn weigh(&mut self, settings: &Settings) {
-        for &port in settings.uncounted_ports.iter().filter(|&&port| self.is_in_range(port)) {
-            let number = self.number(port);
+        for &port in &settings.uncounted_ports {
+            let Some(number) = self.known(port) else { continue };
             self.counted[number / 64] &= !(1 << (number % 64));
         }
         if settings.hop_weights.values().any(|&weight| weight > 1) {
             self.weights = vec![1; self.heads.len()];
-            for (&port, &weight) in settings.hop_weights.iter().filter(|&(&port, _)| self.is_in_range(port)) {
-                let number = self.number(port);
+            for (&port, &weight) in &settings.hop_weights {
+                let Some(number) = self.known(port) else { continue };
                 self.weights[number] = weight.max(1);
             }
         }
     }
 
-    fn is_in_range(&self, port: PortRef) -> bool {
-        (port.xbar as usize) < self.xbars
-            && port.port >= self.first
-            && usize::from(port.port - self.first) < self.words * 64
+    /// The number of a port, if sets of ports can name it.
+    fn known(&self, port: PortRef) -> Option<usize> {
+        let bit = self.bit_of_port(port.port).filter(|_| (port.xbar as usize) < self.xbars)?;
+        Some(port.xbar as usize * self.words * 64 + bit)
     }
 
     /// The number of a port, which must be one that sets of ports can name.
@@ -144,6 +152,16 @@ impl Ports {
     /// Whether a numbered port counts when loads are balanced.
     pub(super) fn counts(&self, number: usize) -> bool {
         self.counted[number / 64] >> (number % 64) & 1 == 1
+    }
+
+    /// Whether routes keep to an order of xbars.
+    pub(super) fn has_order(&self) -> bool {
+        self.ordered
+    }
+
+    /// Whether several of an xbar's cables lead to the same neighbour.
+    pub(super) fn has_parallel(&self, xbar: u32) -> bool {
+        self.parallel[xbar as usize]
     }
 
     /// The xbars from which a step to this one climbs.

@@ -63,6 +63,11 @@ impl Ways {
         &self.masks[place * self.xbars * self.words..][..self.xbars * self.words]
     }
 
+    /// Whether a way to a destination leads on by a numbered port.
+    pub(super) fn leads(&self, place: usize, number: usize) -> bool {
+        self.masks_to(place)[number / 64] >> (number % 64) & 1 == 1
+    }
+
     /// The xbars that reach a destination, near ones first, itself the first.
     pub(super) fn order_to(&self, place: usize) -> &[u32] {
         &self.order[place * self.xbars..][..self.lengths[place] as usize]
@@ -243,11 +248,8 @@ impl<'a> Search<'a> {
             let heads = &self.ports.heads[at * 64..][..64];
             each_bit(live, |bit| {
                 let head = heads[bit] as usize;
-                let row = if climbs >> bit & 1 == 1 {
-                    rise & self.fresh[head]
-                } else {
-                    fall & self.falling[head]
-                };
+                let row =
+                    if climbs >> bit & 1 == 1 { rise & self.fresh[head] } else { fall & self.falling[head] };
                 rows[bit] = row;
                 any |= row;
             });

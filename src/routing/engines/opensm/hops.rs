@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use mapper_proto::map::PortRef;
 use rayon::prelude::*;
 
+use super::matrix::HopMatrix;
 use crate::routing::Topology;
 
 /// No way: more hops than there can be.
@@ -149,6 +150,24 @@ impl LeastHops {
         })
     }
 
+    /// The same of hops that are known.
+    pub(super) fn of_matrix(topology: &Topology, matrix: &HopMatrix) -> Self {
+        let words = topology.channel_count().div_ceil(64);
+        let mut bits = vec![0; words * topology.xbar_count()];
+        bits.par_chunks_mut(words.max(1)).enumerate().for_each(|(destination, row)| {
+            for xbar in 0..topology.xbar_count() as u32 {
+                let least = matrix.least(xbar, destination as u32);
+                let alive = topology.channels_of(xbar).filter(|&channel| !topology.is_dead(channel));
+                for channel in alive.filter(|_| least != NO_PATH && xbar != destination as u32) {
+                    if matrix.by_channel(channel, destination as u32) == least {
+                        row[channel as usize / 64] |= 1 << (channel % 64);
+                    }
+                }
+            }
+        });
+        Self { words, bits }
+    }
+
     /// Whether a channel begins a shortest route to a destination xbar.
     pub(super) fn contains(&self, channel: u32, destination: u32) -> bool {
         let word = self.bits[self.words * destination as usize + channel as usize / 64];
@@ -167,47 +186,5 @@ fn mark(topology: &Topology, destination: u32, hops: &Hops, row: &mut [u64]) {
                 row[channel as usize / 64] |= 1 << (channel % 64);
             }
         }
-    }
-}
-
-/// The hops from every port to every xbar: what OpenSM calls lid matrices.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct HopMatrix {
-    channels: usize,
-    by_channel: Vec<u8>,
-    xbars: usize,
-    least: Vec<u8>,
-}
-
-impl HopMatrix {
-    /// No way leads on.
-    pub(crate) const NO_PATH: u8 = NO_PATH;
-
-    pub(super) fn of(search: &dyn Search) -> Self {
-        let topology = search.topology();
-        let (channels, xbars) = (topology.channel_count(), topology.xbar_count());
-        let found: Vec<(Vec<u8>, Vec<u8>)> = (0..xbars as u32)
-            .into_par_iter()
-            .map_init(
-                || Hops::new(topology),
-                |hops, destination| {
-                    search.fill(destination, hops);
-                    (hops.by_channel.clone(), hops.least.clone())
-                },
-            )
-            .collect();
-        let (by_channel, least): (Vec<_>, Vec<_>) = found.into_iter().unzip();
-        Self { channels, by_channel: by_channel.concat(), xbars, least: least.concat() }
-    }
-
-    /// The hops from the xbar that a channel leaves to a destination xbar, if the first step is this
-    /// channel; or [`Self::NO_PATH`].
-    pub(crate) fn by_channel(&self, channel: u32, destination: u32) -> u8 {
-        self.by_channel[destination as usize * self.channels + channel as usize]
-    }
-
-    /// The least hops between two xbars, or [`Self::NO_PATH`].
-    pub(crate) fn least(&self, from: u32, destination: u32) -> u8 {
-        self.least[destination as usize * self.xbars + from as usize]
     }
 }

@@ -13,6 +13,7 @@
 //!   generator of its own, so these tables are as random, but others.
 
 mod hops;
+mod matrix;
 mod order;
 mod paths;
 mod ranked;
@@ -21,28 +22,26 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-use super::{Engine, EngineError, Routing, Settings};
+use super::{Balance, Engine, EngineError, Routing, Settings};
 use crate::routing::Subnet;
 use hops::{LeastHops, Minhop, Search};
 use order::Order;
 use rows::Rows;
 
-pub(crate) use hops::HopMatrix;
+pub use matrix::HopMatrix;
 
-/// Whether this module computes tables of an engine.
-pub(super) fn serves(engine: Engine) -> bool {
-    matches!(engine, Engine::Minhop | Engine::Updn | Engine::Dnup | Engine::Dor)
+/// Whether this module computes an engine's tables: all of its engines' with OpenSM's balance, and
+/// those from hops that are given.
+pub(super) fn serves(engine: Engine, settings: &Settings) -> bool {
+    let is_ours = matches!(engine, Engine::Minhop | Engine::Updn | Engine::Dnup | Engine::Dor);
+    is_ours && (settings.balance == Balance::Opensm || settings.hops.is_some())
 }
 
 /// The tables of an engine that this module [`serves`], exactly as OpenSM makes them.
 ///
 /// # Errors
-/// If the engine finds no roots or no leaves, or previous tables are another fabric's.
-pub(super) fn compute(
-    engine: Engine,
-    subnet: &Subnet,
-    settings: &Settings,
-) -> Result<Routing, EngineError> {
+/// If the engine finds no roots or no leaves, or previous tables or hops are another fabric's.
+pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
     let refuse = |why: &str| Err(EngineError::refuse(engine, why));
     if let Some(previous) = &settings.previous
         && (previous.xbar_count() != subnet.topology.xbar_count()
@@ -50,7 +49,16 @@ pub(super) fn compute(
     {
         return refuse("the previous tables are of another fabric; give those of this one, or none");
     }
-    let least = with_search(engine, subnet, settings, |search| LeastHops::of(search))?;
+    let least = match &settings.hops {
+        Some(_) if !matches!(engine, Engine::Minhop | Engine::Dor) => {
+            return refuse("it finds hops by rules of its own; give a lid matrix to minhop or dor, or none");
+        }
+        Some(hops) if !hops.is_of(&subnet.topology) => {
+            return refuse("the lid matrix is of another fabric; give that of this one, or none");
+        }
+        Some(hops) => LeastHops::of_matrix(&subnet.topology, hops),
+        None => with_search(engine, subnet, settings, |search| LeastHops::of(search))?,
+    };
     let order = Order::new(subnet, settings);
     let rows = Rows::new(subnet, settings, &least, &order, engine == Engine::Dor);
     let mut routing = Routing::in_one_layer(rows.tables());
@@ -65,11 +73,7 @@ pub(super) fn compute(
 ///
 /// # Errors
 /// As the engine.
-pub(crate) fn hop_matrix(
-    engine: Engine,
-    subnet: &Subnet,
-    settings: &Settings,
-) -> Result<HopMatrix, EngineError> {
+pub fn hop_matrix(engine: Engine, subnet: &Subnet, settings: &Settings) -> Result<HopMatrix, EngineError> {
     with_search(engine, subnet, settings, |search| HopMatrix::of(search))
 }
 

@@ -135,7 +135,8 @@ impl Paths {
     fn shifted(&self, spread: bool) -> Best {
         let mut best = Best::none();
         let count = self.candidates.len();
-        let total = self.candidates.iter().fold(0_u32, |sum, (candidate, _)| sum.wrapping_add(candidate.count));
+        let total =
+            self.candidates.iter().fold(0_u32, |sum, (candidate, _)| sum.wrapping_add(candidate.count));
         for i in 0..count {
             let (candidate, seen) = self.candidates[(total as usize / count + i) % count];
             if spread {

@@ -88,9 +88,8 @@ pub(super) fn dnup<'a>(
     minhop: &'a Minhop<'a>,
 ) -> Result<Ranked<'a>, String> {
     let topology = &subnet.topology;
-    let has_host = |xbar: &u32| {
-        topology.hosts_of(*xbar).iter().any(|&host| subnet.xbar_of_host(host).is_some())
-    };
+    let has_host =
+        |xbar: &u32| topology.hosts_of(*xbar).iter().any(|&host| subnet.xbar_of_host(host).is_some());
     let leaves: Vec<u32> = (0..topology.xbar_count() as u32).filter(has_host).collect();
     if leaves.is_empty() {
         return Err("no xbar has a host, so there is no lowest rank to start from".to_owned());

@@ -1,0 +1,85 @@
+//! `mapper route --cache`: the unicast cache as a file.
+
+use std::path::Path;
+use std::time::Instant;
+
+use mapper_proto::map::Fabric;
+use serde_json::{Value, json};
+
+use crate::cli::{CliError, output};
+use crate::routing::cache::{CacheFileError, UnicastCache};
+use crate::routing::engines::{Answer, Engine, Selection, Settings};
+use crate::routing::{ProofRules, Subnet, prove_tables};
+
+/// What came of the cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum CacheUse {
+    /// The tables are from it.
+    Used,
+    /// They were computed.
+    Unused {
+        /// Why they are not from it.
+        why_not: String,
+    },
+}
+
+/// What is asked for, of a fabric.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Request<'a> {
+    pub(super) fabric: &'a Fabric,
+    pub(super) subnet: &'a Subnet,
+    pub(super) engines: &'a [Engine],
+    pub(super) settings: &'a Settings,
+}
+
+impl CacheUse {
+    pub(super) fn json(&self) -> Value {
+        match self {
+            Self::Used => json!({ "used": true, "why_not": null }),
+            Self::Unused { why_not } => json!({ "used": false, "why_not": why_not }),
+        }
+    }
+
+    /// A line for a person.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Used => "cache      used: nothing was computed\n".to_owned(),
+            Self::Unused { why_not } => format!("cache      not used: {why_not}\n"),
+        }
+    }
+}
+
+impl<'a> Request<'a> {
+    /// The tables of the cache in this file if its rules let them stay and they pass the proof; otherwise
+    /// why not. A file that is no good is no failure: it is written anew.
+    pub(super) fn from_cache(self, path: &Path, unproved: bool) -> Result<Answer<'a>, String> {
+        let cache = match UnicastCache::read(path) {
+            Ok(Some(cache)) => cache,
+            Ok(None) => return Err("there is no file yet".to_owned()),
+            Err(CacheFileError::Unreadable(error)) => return Err(format!("it cannot be read: {error}")),
+            Err(error) => return Err(error.to_string()),
+        };
+        let started = Instant::now();
+        let reused = cache.reuse(self.fabric, self.subnet, self.engines, self.settings);
+        let reused = reused.map_err(|why_not| why_not.to_string())?;
+        let compute_ms = started.elapsed().as_secs_f64() * 1e3;
+        let Settings { max_hops, xbar_destinations, .. } = *self.settings;
+        let rules = ProofRules { max_hops, xbar_destinations };
+        let routing = reused.routing;
+        let proof = prove_tables(self.subnet, &routing.tables, &routing.layers, &rules);
+        if !unproved && !proof.holds() {
+            return Err(format!("its tables fail the proof: {}", proof.summary()));
+        }
+        let engine = reused.engine;
+        Ok(Answer::Tables(Box::new(Selection { engine, tried: Vec::new(), routing, proof, compute_ms })))
+    }
+
+    /// Writes what was computed to the cache's file. Source routes are not cached.
+    pub(super) fn write_cache(self, path: &Path, answer: &Answer<'_>) -> Result<(), CliError> {
+        let Answer::Tables(selection) = answer else { return Ok(()) };
+        let Selection { engine, routing, .. } = &**selection;
+        let Self { fabric, subnet, engines, settings } = self;
+        let cache = UnicastCache::new(fabric, subnet, engines, settings, *engine, routing);
+        output::stream_file(path, |out| cache.write_to(out))
+    }
+}

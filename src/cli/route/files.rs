@@ -1,0 +1,96 @@
+//! The small files of OpenSM's settings, as options.
+
+use std::path::{Path, PathBuf};
+
+use super::options::named;
+use crate::cli::CliError;
+use crate::formats::guid_files::{self, Listed};
+use crate::formats::{FormatError, lid_matrix};
+use crate::routing::Subnet;
+use crate::routing::engines::Settings;
+
+/// Files that say something of single nodes or ports.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Engine files")]
+pub(super) struct EngineFiles {
+    /// updn, dnup, ftree: the roots, a GUID a line [default: found by the engine].
+    #[arg(long, alias = "root_guid_file", value_name = "FILE")]
+    root_guid_file: Option<PathBuf>,
+    /// updn, dnup: switches' ids, `guid id` a line, which tell up from down within a rank.
+    #[arg(long, alias = "ids_guid_file", value_name = "FILE")]
+    ids_guid_file: Option<PathBuf>,
+    /// ftree: the compute nodes, a GUID a line [default: all hosts but the I/O nodes].
+    #[arg(long, alias = "cn_guid_file", value_name = "FILE")]
+    cn_guid_file: Option<PathBuf>,
+    /// ftree: the I/O nodes, a GUID a line.
+    #[arg(long, alias = "io_guid_file", value_name = "FILE")]
+    io_guid_file: Option<PathBuf>,
+    /// ftree: most steps the wrong way to or from an I/O node.
+    #[arg(long, alias = "max_reverse_hops", value_name = "N", default_value_t = 0)]
+    max_reverse_hops: u8,
+    /// Ports that do not count when loads are balanced, `guid port` or a host's GUID a line.
+    #[arg(long, alias = "ignore_guids", value_name = "FILE")]
+    ignore_guids: Option<PathBuf>,
+    /// Destinations that are served first, a GUID a line.
+    #[arg(long, alias = "guid_routing_order_file", value_name = "FILE")]
+    guid_routing_order_file: Option<PathBuf>,
+    /// The order in which single switches' ports are tried, `guid port port ..` a line.
+    #[arg(long, alias = "port_search_ordering_file", value_name = "FILE")]
+    port_search_ordering_file: Option<PathBuf>,
+    /// What a step out of single ports counts, `guid port weight` a line.
+    #[arg(long, alias = "hop_weights_file", value_name = "FILE")]
+    hop_weights_file: Option<PathBuf>,
+    /// minhop, dor: the hops to reckon with, as OpenSM dumps its lid matrix.
+    #[arg(long, alias = "lid_matrix_file", value_name = "FILE")]
+    lid_matrix_file: Option<PathBuf>,
+}
+
+impl EngineFiles {
+    /// Reads the files into settings; notes tell what was passed over.
+    pub(super) fn read(
+        &self,
+        subnet: &Subnet,
+        settings: &mut Settings,
+        notes: &mut Vec<String>,
+    ) -> Result<(), CliError> {
+        let mut files = Files { subnet, notes };
+        settings.max_reverse_hops = self.max_reverse_hops;
+        settings.roots = files.read(self.root_guid_file.as_deref(), guid_files::roots)?;
+        settings.compute_nodes = files.read(self.cn_guid_file.as_deref(), guid_files::hosts)?;
+        settings.ids = files.read(self.ids_guid_file.as_deref(), guid_files::ids)?.unwrap_or_default();
+        settings.io_nodes = files.read(self.io_guid_file.as_deref(), guid_files::hosts)?.unwrap_or_default();
+        let uncounted = files.read(self.ignore_guids.as_deref(), guid_files::uncounted_ports)?;
+        settings.uncounted_ports = uncounted.unwrap_or_default();
+        let order = files.read(self.guid_routing_order_file.as_deref(), guid_files::routing_order)?;
+        settings.order_first = order.unwrap_or_default();
+        let order = files.read(self.port_search_ordering_file.as_deref(), guid_files::port_order)?;
+        settings.port_order = order.unwrap_or_default();
+        let weights = files.read(self.hop_weights_file.as_deref(), guid_files::hop_weights)?;
+        settings.hop_weights = weights.unwrap_or_default();
+        if let Some(path) = &self.lid_matrix_file {
+            let loaded = lid_matrix::read(path, subnet)?;
+            files.notes.extend(loaded.notes.iter().map(|note| named(path, note)));
+            settings.hops = Some(loaded.hops);
+        }
+        Ok(())
+    }
+}
+
+/// Reads files of one subnet, and gathers what is to be said of them.
+struct Files<'a> {
+    subnet: &'a Subnet,
+    notes: &'a mut Vec<String>,
+}
+
+impl Files<'_> {
+    fn read<T>(
+        &mut self,
+        path: Option<&Path>,
+        read: impl FnOnce(&Path, &Subnet) -> Result<Listed<T>, FormatError>,
+    ) -> Result<Option<T>, CliError> {
+        let Some(path) = path else { return Ok(None) };
+        let listed = read(path, self.subnet)?;
+        self.notes.extend(listed.notes.iter().map(|note| named(path, note)));
+        Ok(Some(listed.found))
+    }
+}

@@ -1,0 +1,153 @@
+//! The files that `mapper route` writes.
+
+use std::path::{Path, PathBuf};
+
+use mapper_proto::map::Fabric;
+
+use super::routes_dir;
+use crate::cli::{CliError, output};
+use crate::formats::{ftree_order, lfts, lid_matrix, plot_loads, sls};
+use crate::routing::engines::ftree::HostOrder;
+use crate::routing::engines::{Engine, Selection, Settings, SourceSelection, hop_matrix};
+use crate::routing::{Quality, Subnet};
+
+/// Highest LID of a single node; those above are for multicast.
+const LAST_UNICAST_LID: u32 = 0xbfff;
+
+/// Where results are written.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Files to write")]
+pub(super) struct Outputs {
+    /// Write the forwarding tables as OpenSM dumps them; `opensm -R file -U FILE` loads them.
+    #[arg(long, value_name = "FILE")]
+    lfts: Option<PathBuf>,
+    /// Write the layer (service level) of each pair of hosts: source LID, destination LID, level.
+    #[arg(long, value_name = "FILE")]
+    sls: Option<PathBuf>,
+    /// Write every host's routes as mapper.routes/1, a file a host.
+    #[arg(long, value_name = "DIR")]
+    routes_dir: Option<PathBuf>,
+    /// Draw how many routes cross each channel, as SVG.
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// Write the hops from each port to each switch, as OpenSM dumps its lid matrix.
+    #[arg(long, alias = "dump_lid_matrix", value_name = "FILE")]
+    dump_lid_matrix: Option<PathBuf>,
+    /// Write the order of hosts whose shifts ftree serves, as OpenSM's opensm-ftree-ca-order.dump.
+    #[arg(long, alias = "ftree_order", value_name = "FILE")]
+    ftree_order: Option<PathBuf>,
+}
+
+impl Outputs {
+    /// An error if something is wanted that source routes cannot give.
+    pub(super) fn refuse_tables(&self) -> Result<(), CliError> {
+        let wanted = [
+            ("--lfts", &self.lfts),
+            ("--sls", &self.sls),
+            ("--dump-lid-matrix", &self.dump_lid_matrix),
+            ("--ftree-order", &self.ftree_order),
+        ];
+        match wanted.iter().find(|(_, path)| path.is_some()) {
+            None => Ok(()),
+            Some((option, _)) => Err(no_tables(option)),
+        }
+    }
+
+    /// Writes what is wanted of tables. What cannot be written is found out before anything is.
+    pub(super) fn write_tables(
+        &self,
+        fabric: &Fabric,
+        subnet: &Subnet,
+        settings: &Settings,
+        selection: &Selection,
+        notes: &mut Vec<String>,
+    ) -> Result<(), CliError> {
+        let routing = &selection.routing;
+        if self.ftree_order.is_some() && selection.engine != Engine::Ftree {
+            let why = format!("--ftree-order: {} served, and only ftree has such an order", selection.engine);
+            return Err(why.into());
+        }
+        let matrix = match &self.dump_lid_matrix {
+            None => None,
+            Some(path) => {
+                let hops = hop_matrix(selection.engine, subnet, settings);
+                Some((path, hops.map_err(|error| format!("--dump-lid-matrix: {error}"))?))
+            }
+        };
+        if let Some(path) = &self.lfts {
+            let dump = lfts::Dump::new(fabric, subnet)?;
+            output::stream_file(path, |out| dump.write(out, &routing.tables))?;
+            notes.extend(past_unicast(subnet));
+        }
+        if let Some(path) = &self.sls {
+            output::stream_file(path, |out| sls::write(out, subnet, &routing.layers))?;
+        }
+        if let Some((path, hops)) = &matrix {
+            output::stream_file(path, |out| lid_matrix::write(out, subnet, hops))?;
+        }
+        if let Some(path) = &self.ftree_order {
+            let order = HostOrder::new(subnet, settings);
+            output::stream_file(path, |out| ftree_order::write(out, fabric, subnet, &order))?;
+        }
+        if let Some(dir) = &self.routes_dir {
+            routes_dir::write_tables(dir, fabric, subnet, routing)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is wanted of source routes.
+    pub(super) fn write_source_routes(
+        &self,
+        fabric: &Fabric,
+        selection: &SourceSelection<'_>,
+    ) -> Result<(), CliError> {
+        self.refuse_tables()?;
+        match &self.routes_dir {
+            Some(dir) => routes_dir::write_source_routes(dir, fabric, &selection.routes),
+            None => Ok(()),
+        }
+    }
+
+    /// Draws the loads, if that is wanted.
+    pub(super) fn write_plot(&self, subnet: &Subnet, quality: &Quality, title: &str) -> Result<(), CliError> {
+        match &self.plot {
+            Some(path) => output::write_file(path, &plot_loads(&subnet.topology, &quality.loads, title)),
+            None => Ok(()),
+        }
+    }
+
+    /// What was written, and where.
+    pub(super) fn written(&self) -> Vec<(&'static str, String)> {
+        let show = |path: &Option<PathBuf>| path.as_deref().map(|path: &Path| path.display().to_string());
+        let all = [
+            ("lfts", &self.lfts),
+            ("sls", &self.sls),
+            ("routes_dir", &self.routes_dir),
+            ("plot", &self.plot),
+            ("lid_matrix", &self.dump_lid_matrix),
+            ("ftree_order", &self.ftree_order),
+        ];
+        all.into_iter().filter_map(|(what, path)| Some((what, show(path)?))).collect()
+    }
+}
+
+/// Why an option is refused where the engine is dispersive.
+pub(super) fn no_tables(option: &str) -> CliError {
+    format!(
+        "{option}: the engine dispersive has no forwarding tables, for it gives each host several routes to a \
+         destination, and a table has one; write its routes with --routes-dir, or name another engine"
+    )
+    .into()
+}
+
+/// A note if LIDs are in use that InfiniBand has for multicast.
+fn past_unicast(subnet: &Subnet) -> Option<String> {
+    let slots = 0..subnet.destinations.slot_count() as u32;
+    let last = slots.map(|slot| subnet.destinations.lid(slot)).max()?;
+    (last > LAST_UNICAST_LID).then(|| {
+        format!(
+            "LIDs go to {last:#x}, but InfiniBand's unicast LIDs end at {LAST_UNICAST_LID:#x}: OpenSM cannot \
+             load all tables"
+        )
+    })
+}

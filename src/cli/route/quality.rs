@@ -1,0 +1,74 @@
+//! How good routes are, as JSON and in words.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use crate::routing::{Quality, TierLoads};
+
+/// The measures of `mapper.route/1`, and how they were taken.
+pub(in crate::cli) fn json(quality: &Quality) -> Value {
+    let tiers: Vec<Value> = quality.tiers.iter().map(tier_json).collect();
+    json!({
+        "edge_forwarding_index": quality.edge_forwarding_index,
+        "effective_bisection": quality.effective_bisection,
+        "effective_bisection_error": quality.effective_bisection_error,
+        "congestion_a2a": quality.congestion_a2a,
+        "congestion_random_permutation": quality.congestion_random_permutation,
+        "congestion_shift": quality.congestion_shift,
+        "samples": quality.samples,
+        "shifts": quality.shifts,
+        "all_shifts": quality.all_shifts,
+        "unroutable": quality.unroutable,
+        "tiers": tiers,
+    })
+}
+
+fn tier_json(tier: &TierLoads) -> Value {
+    json!({
+        "from": tier.from_tier,
+        "to": tier.to_tier,
+        "direction": tier.heading().name(),
+        "channels": tier.channels,
+        "min": tier.min,
+        "mean": tier.mean,
+        "max": tier.max,
+        "histogram": tier.histogram,
+    })
+}
+
+/// Lines for a person.
+pub(in crate::cli) fn text(quality: &Quality) -> String {
+    let mut text = format!(
+        "quality    {} routes over the busiest channel; effective bisection {:.3} +- {:.3}\n           \
+         flows on a channel at worst: all-to-all {}, random permutations {:.1} in the mean, shifts {}{}\n",
+        number(quality.edge_forwarding_index),
+        quality.effective_bisection,
+        quality.effective_bisection_error,
+        quality.congestion_a2a,
+        quality.congestion_random_permutation,
+        quality.congestion_shift,
+        looked_at(quality),
+    );
+    if quality.unroutable > 0 {
+        // Writing to a string cannot fail.
+        let _infallible = writeln!(text, "           {} pairs without a route left out", quality.unroutable);
+    }
+    for tier in &quality.tiers {
+        let _infallible = writeln!(text, "           {tier}");
+    }
+    text
+}
+
+/// How many shifts were looked at, if not all.
+fn looked_at(quality: &Quality) -> String {
+    if quality.shifts == quality.all_shifts {
+        return String::new();
+    }
+    format!(" (of {}, {} looked at)", quality.all_shifts, quality.shifts)
+}
+
+/// A load: without a fraction unless it has one.
+pub(super) fn number(load: f64) -> String {
+    if load.fract() == 0.0 { format!("{load:.0}") } else { format!("{load:.1}") }
+}

@@ -1,0 +1,1 @@
+//! All engines of this module against what is right by definition.

@@ -1,0 +1,127 @@
+//! Each xbar's rank: how many steps below the roots it is.
+
+use std::collections::VecDeque;
+
+use super::order::HostOrder;
+use super::refusal::{host_name, xbar_name};
+use super::{Settings, Subnet};
+
+/// Most ranks of a tree.
+const MOST_RANKS: usize = 8;
+
+/// Fewest ranks of a tree.
+const FEWEST_RANKS: usize = 2;
+
+/// Each xbar's rank; 0 at the roots of each connected part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Ranks {
+    /// By xbar.
+    pub(super) of: Vec<u8>,
+    /// The xbars of each rank, by index.
+    pub(super) xbars: Vec<Vec<u32>>,
+}
+
+impl Ranks {
+    /// Ranks by the distance from the given roots. Without roots, and in parts of the fabric that have
+    /// none of them, by the distance from the xbars with compute nodes, the farthest being the roots; in
+    /// parts without compute nodes, from the first xbar.
+    ///
+    /// # Errors
+    /// If a cable joins two xbars of a rank, compute nodes are on different ranks, or ranks are too many
+    /// or too few.
+    pub(super) fn new(subnet: &Subnet, settings: &Settings, order: &HostOrder) -> Result<Self, String> {
+        let topology = &subnet.topology;
+        let count = topology.xbar_count();
+        let roots = settings.roots.as_deref().unwrap_or_default();
+        let mut distances = vec![u32::MAX; count];
+        search(subnet, roots.iter().copied(), &mut distances);
+        let ranked: Vec<bool> = distances.iter().map(|&distance| distance != u32::MAX).collect();
+        let leaves = order.leaves.iter().map(|leaf| leaf.xbar).filter(|&leaf| !ranked[leaf as usize]);
+        search(subnet, leaves, &mut distances);
+        for xbar in 0..count as u32 {
+            // A part that only xbars are in: nothing is routed there but their own addresses.
+            if distances[xbar as usize] == u32::MAX {
+                search(subnet, std::iter::once(xbar), &mut distances);
+            }
+        }
+        // Parts ranked from below are turned over.
+        let mut tallest = vec![0; count];
+        for xbar in (0..count).filter(|&xbar| !ranked[xbar]) {
+            let part = &mut tallest[topology.component(xbar as u32) as usize];
+            *part = distances[xbar].max(*part);
+        }
+        for xbar in (0..count).filter(|&xbar| !ranked[xbar]) {
+            distances[xbar] = tallest[topology.component(xbar as u32) as usize] - distances[xbar];
+        }
+        check(subnet, settings, order, &distances)?;
+        let of: Vec<u8> = distances.iter().map(|&rank| rank as u8).collect();
+        let mut xbars = vec![Vec::new(); of.iter().max().map_or(0, |&rank| usize::from(rank) + 1)];
+        (0..).zip(&of).for_each(|(xbar, &rank)| xbars[usize::from(rank)].push(xbar));
+        Ok(Self { of, xbars })
+    }
+}
+
+/// Breadth first from the given xbars over those without a distance.
+fn search(subnet: &Subnet, from: impl Iterator<Item = u32>, distances: &mut [u32]) {
+    let topology = &subnet.topology;
+    let mut queue = VecDeque::new();
+    for xbar in from {
+        if distances[xbar as usize] == u32::MAX {
+            distances[xbar as usize] = 0;
+            queue.push_back(xbar);
+        }
+    }
+    while let Some(xbar) = queue.pop_front() {
+        for channel in topology.channels_of(xbar).filter(|&channel| !topology.is_dead(channel)) {
+            let next = topology.head(channel).xbar as usize;
+            if distances[next] == u32::MAX {
+                distances[next] = distances[xbar as usize] + 1;
+                queue.push_back(next as u32);
+            }
+        }
+    }
+}
+
+fn check(subnet: &Subnet, settings: &Settings, order: &HostOrder, ranks: &[u32]) -> Result<(), String> {
+    let topology = &subnet.topology;
+    for channel in (0..topology.channel_count() as u32).filter(|&channel| !topology.is_dead(channel)) {
+        let (a, b) = (topology.tail(channel), topology.head(channel));
+        if a.xbar != b.xbar && ranks[a.xbar as usize].abs_diff(ranks[b.xbar as usize]) != 1 {
+            let (x, y) = (xbar_name(subnet, a.xbar), xbar_name(subnet, b.xbar));
+            return Err(format!(
+                "the cable from {x} port {} to {y} port {} joins ranks {} and {}, and a tree's cables join \
+                 neighbouring ranks; {}",
+                a.port,
+                b.port,
+                ranks[a.xbar as usize],
+                ranks[b.xbar as usize],
+                if settings.roots.is_some() { "name other roots" } else { "name the roots, or use updn" },
+            ));
+        }
+    }
+    let deepest = (0..).zip(ranks).max_by_key(|&(xbar, &rank)| (rank, std::cmp::Reverse(xbar)));
+    if let Some((xbar, &rank)) = deepest
+        && !(FEWEST_RANKS..=MOST_RANKS).contains(&(rank as usize + 1))
+    {
+        return Err(format!(
+            "the tree has {} ranks ({} is the lowest), and ftree serves {FEWEST_RANKS} to {MOST_RANKS}; use updn",
+            rank + 1,
+            xbar_name(subnet, xbar)
+        ));
+    }
+    for (above, leaf) in order.leaves.iter().enumerate() {
+        let same_part =
+            |other: &&super::LeafOrder| topology.component(other.xbar) == topology.component(leaf.xbar);
+        let Some(first) = order.leaves[..above].iter().find(same_part) else { continue };
+        let (rank, other) = (ranks[leaf.xbar as usize], ranks[first.xbar as usize]);
+        if rank != other {
+            return Err(format!(
+                "compute nodes are on different ranks: {} on rank {rank}, {} on rank {other}; name the compute \
+                 nodes, or make one of them an I/O node",
+                host_name(subnet, leaf.hosts[0]),
+                host_name(subnet, first.hosts[0]),
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! The shortest ways up and then down.
+
+use rayon::prelude::*;
+
+use super::tree::Tree;
+
+/// Steps between xbars on the shortest way that goes up and then down; alike in both directions.
+#[derive(Debug)]
+pub(super) struct Reach {
+    rows: Vec<Vec<u8>>,
+}
+
+impl Reach {
+    /// No way.
+    pub(super) const NONE: u8 = u8::MAX;
+
+    /// From every xbar to every other: first down only, from the lowest rank up, then over the parents,
+    /// from the roots down.
+    pub(super) fn new(tree: &Tree<'_>) -> Self {
+        let count = tree.xbar_count();
+        let mut rows: Vec<Vec<u8>> = vec![Vec::new(); count];
+        let step = |rows: &mut Vec<Vec<u8>>, rank: &[u32], up: bool| {
+            let side = if up { &tree.up } else { &tree.down };
+            let fresh: Vec<Vec<u8>> = rank
+                .par_iter()
+                .map(|&xbar| {
+                    let mut row = if up { rows[xbar as usize].clone() } else { vec![Self::NONE; count] };
+                    for group in side.of(xbar) {
+                        lower(&mut row, &rows[group.far as usize]);
+                    }
+                    row[xbar as usize] = 0;
+                    row
+                })
+                .collect();
+            rank.iter().zip(fresh).for_each(|(&xbar, row)| rows[xbar as usize] = row);
+        };
+        tree.ranks.xbars.iter().rev().for_each(|rank| step(&mut rows, rank, false));
+        tree.ranks.xbars.iter().skip(1).for_each(|rank| step(&mut rows, rank, true));
+        Self { rows }
+    }
+
+    /// From one xbar to all, or from all to it.
+    pub(super) fn of(&self, xbar: u32) -> &[u8] {
+        &self.rows[xbar as usize]
+    }
+
+    /// Between two xbars.
+    pub(super) fn between(&self, x: u32, y: u32) -> u8 {
+        self.rows[x as usize][y as usize]
+    }
+
+    /// Whether the shortest way from `high` to `low` only goes down.
+    pub(super) fn above(&self, tree: &Tree<'_>, high: u32, low: u32) -> bool {
+        let (high_rank, low_rank) = (tree.rank(high), tree.rank(low));
+        high_rank <= low_rank && self.between(high, low) == low_rank - high_rank
+    }
+}
+
+/// Lowers each number to the other row's plus 1.
+fn lower(row: &mut [u8], other: &[u8]) {
+    for (steps, far) in row.iter_mut().zip(other) {
+        *steps = (*steps).min(far.saturating_add(1));
+    }
+}

@@ -1,0 +1,122 @@
+//! Pairs that no way up and then down joins: refused, unless I/O nodes may be reached the wrong way.
+
+use super::reach::Reach;
+use super::refusal::host_name;
+use super::tree::Tree;
+use super::{Settings, host_of_slot};
+
+/// An entry on a way with steps down before the last step up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Way {
+    /// The xbar.
+    pub(super) xbar: u32,
+    /// The destination.
+    pub(super) slot: u32,
+    /// The port that leads on.
+    pub(super) port: u8,
+}
+
+/// Steps the wrong way, and all steps, of the best way; the channel that it begins with.
+type Label = (u32, u32, u32);
+
+/// The entries for all xbars that no way up and down leads from, as far as I/O nodes allow them.
+///
+/// # Errors
+/// If a pair of hosts has no way: the pair is named.
+pub(super) fn ways(
+    tree: &Tree<'_>,
+    reach: &Reach,
+    settings: &Settings,
+) -> Result<Vec<Way>, String> {
+    let topology = &tree.subnet.topology;
+    let sources: Vec<u32> = (0..tree.xbar_count() as u32).filter(|&xbar| tree.hosts_at(xbar) > 0).collect();
+    let is_source: Vec<u8> =
+        (0..tree.xbar_count() as u32).map(|xbar| u8::from(tree.hosts_at(xbar) > 0)).collect();
+    let mut ways = Vec::new();
+    for &to in &sources {
+        // Most often none lacks a way: one sweep says so.
+        let none = |(&steps, &source): (&u8, &u8)| source & u8::from(steps == Reach::NONE);
+        if reach.of(to).iter().zip(&is_source).map(none).fold(0, |any, none| any | none) == 0 {
+            continue;
+        }
+        let lacks = |from: &u32| {
+            reach.between(to, *from) == Reach::NONE && topology.component(*from) == topology.component(to)
+        };
+        let lacking: Vec<u32> = sources.iter().copied().filter(lacks).collect();
+        if lacking.is_empty() {
+            continue;
+        }
+        let labels = search(tree, reach, to, u32::from(settings.max_reverse_hops));
+        for &from in &lacking {
+            refuse_pair(tree, settings, (from, to), labels[from as usize])?;
+        }
+        for (xbar, label) in (0..).zip(labels) {
+            let Some((_, _, channel)) = label.filter(|_| reach.between(to, xbar) == Reach::NONE) else {
+                continue;
+            };
+            let port = topology.tail(channel).port;
+            ways.extend(tree.subnet.destinations.slots_of(to).map(|slot| Way { xbar, slot, port }));
+        }
+    }
+    Ok(ways)
+}
+
+/// Says which two hosts a way the wrong way round would be needed for, if neither may be an end of one.
+fn refuse_pair(
+    tree: &Tree<'_>,
+    settings: &Settings,
+    (from, to): (u32, u32),
+    label: Option<Label>,
+) -> Result<(), String> {
+    let subnet = tree.subnet;
+    let first = |xbar: u32, io: bool| {
+        let hosts = subnet.destinations.host_slots_of(xbar).filter_map(|slot| host_of_slot(subnet, slot));
+        let mut hosts = hosts.filter(|host| io || !settings.io_nodes.contains(host));
+        hosts.next()
+    };
+    let plain = first(from, false).zip(first(to, false));
+    let (pair, why) = match (plain, label) {
+        (None, Some(_)) => return Ok(()),
+        (None, None) => (
+            first(from, true).zip(first(to, true)),
+            format!(
+                "nor do {} steps the wrong way, which I/O nodes may take; allow more, or",
+                settings.max_reverse_hops
+            ),
+        ),
+        (Some(pair), _) => {
+            (Some(pair), "name I/O nodes and how many steps the wrong way they may take, or".into())
+        }
+    };
+    let (a, b) = pair.unwrap_or_default();
+    let (a, b) = (host_name(subnet, a), host_name(subnet, b));
+    Err(format!("no way that goes up and then down leads from {a} to {b}; {why} use updn or minhop"))
+}
+
+/// The best way to an xbar from all that no way up and down leads from: fewest steps the wrong way, then
+/// fewest steps.
+fn search(tree: &Tree<'_>, reach: &Reach, to: u32, most: u32) -> Vec<Option<Label>> {
+    let steps = reach.of(to);
+    let known = |&steps: &u8| (steps != Reach::NONE).then_some((0, u32::from(steps), u32::MAX));
+    let mut labels: Vec<Option<Label>> = steps.iter().map(known).collect();
+    loop {
+        let mut better = labels.clone();
+        let lacking = (0..tree.xbar_count() as u32).filter(|&xbar| steps[xbar as usize] == Reach::NONE);
+        for xbar in lacking {
+            for (side, wrong) in [(&tree.up, 0), (&tree.down, 1)] {
+                for group in side.of(xbar) {
+                    let Some((reversed, far, _)) = labels[group.far as usize] else { continue };
+                    let Some(&channel) = side.channels(group).first() else { continue };
+                    let label = (reversed + wrong, far + 1, channel);
+                    if label.0 <= most && better[xbar as usize].is_none_or(|best| label < best) {
+                        better[xbar as usize] = Some(label);
+                    }
+                }
+            }
+        }
+        if better == labels {
+            return labels;
+        }
+        labels = better;
+    }
+}

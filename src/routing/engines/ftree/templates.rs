@@ -1,0 +1,101 @@
+//! Which ports lead up to an xbar of a spine from below it.
+
+use rayon::prelude::*;
+
+use super::reach::Reach;
+use super::spines::Spines;
+use super::tree::Tree;
+
+/// The xbars some steps below an xbar of a spine.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Layer {
+    /// The xbars.
+    pub(super) xbars: Vec<u32>,
+    /// The xbar above each, on the way up.
+    pub(super) parents: Vec<u32>,
+    cables: usize,
+    channels: Vec<u32>,
+    ports: Vec<u8>,
+}
+
+impl Layer {
+    /// The ports that lead up from the xbars, when a spine takes this cable of its group.
+    pub(super) fn ports(&self, cable: u8) -> &[u8] {
+        let first = usize::from(cable) % self.cables * self.xbars.len();
+        &self.ports[first..first + self.xbars.len()]
+    }
+
+    /// The channels behind these ports.
+    pub(super) fn channels(&self, cable: u8) -> &[u32] {
+        let first = usize::from(cable) % self.cables * self.xbars.len();
+        &self.channels[first..first + self.xbars.len()]
+    }
+}
+
+/// A template for each xbar that is on a spine. By the number of steps below it, less 1.
+#[derive(Debug)]
+pub(super) struct Templates {
+    of_xbar: Vec<Vec<Layer>>,
+}
+
+impl Templates {
+    pub(super) fn new(tree: &Tree<'_>, reach: &Reach, spines: &Spines) -> Self {
+        let topology = &tree.subnet.topology;
+        let mut used = vec![false; tree.xbar_count()];
+        for xbar in 0..tree.xbar_count() as u32 {
+            for slot in tree.subnet.destinations.host_slots_of(xbar) {
+                used[xbar as usize] = true;
+                for &channel in spines.of_slot(slot).channels() {
+                    used[topology.head(channel).xbar as usize] = true;
+                }
+            }
+        }
+        let layers = (0..tree.xbar_count() as u32)
+            .into_par_iter()
+            .map(|xbar| if used[xbar as usize] { layers(tree, reach, xbar) } else { Vec::new() });
+        Self { of_xbar: layers.collect() }
+    }
+
+    /// What is below an xbar of a spine.
+    pub(super) fn of(&self, xbar: u32) -> &[Layer] {
+        &self.of_xbar[xbar as usize]
+    }
+}
+
+fn layers(tree: &Tree<'_>, reach: &Reach, top: u32) -> Vec<Layer> {
+    let mut layers: Vec<Layer> = Vec::new();
+    let mut last = vec![top];
+    loop {
+        let mut below: Vec<u32> =
+            last.iter().flat_map(|&xbar| tree.down.of(xbar).iter().map(|group| group.far)).collect();
+        below.sort_unstable();
+        below.dedup();
+        if below.is_empty() {
+            return layers;
+        }
+        last.clone_from(&below);
+        layers.push(layer(tree, reach, top, below));
+    }
+}
+
+/// Each xbar's way up to `top`: over the parents in turn, if several lead there.
+fn layer(tree: &Tree<'_>, reach: &Reach, top: u32, xbars: Vec<u32>) -> Layer {
+    let topology = &tree.subnet.topology;
+    let mut groups = Vec::with_capacity(xbars.len());
+    for &xbar in &xbars {
+        let leading = || tree.up.of(xbar).iter().filter(|group| reach.above(tree, top, group.far));
+        let turn = tree.place[top as usize] as usize % leading().count().max(1);
+        groups.extend(leading().nth(turn).map(|group| (group.far, tree.up.channels(group))));
+    }
+    let cables = groups.iter().map(|(_, channels)| channels.len()).max().unwrap_or(1);
+    let channels: Vec<u32> = (0..cables)
+        .flat_map(|cable| groups.iter().map(move |(_, channels)| channels[cable % channels.len()]))
+        .collect();
+    Layer {
+        parents: groups.iter().map(|&(far, _)| far).collect(),
+        ports: channels.iter().map(|&channel| topology.tail(channel).port).collect(),
+        xbars,
+        cables,
+        channels,
+    }
+}

@@ -1,0 +1,124 @@
+//! Tables that OpenSM loads, and what others say of them then.
+
+use std::fmt::Write as _;
+
+use mapper::formats::{self, lfts};
+use mapper::routing::Subnet;
+use mapper::routing::engines::{Balance, Engine, Selection, Settings, select};
+use mapper_proto::map::Fabric;
+
+use crate::dumps::{assert_same, entries, of_tables};
+use crate::peers::{Simulation, missing, text};
+
+/// Computes tables of a fabric, and has OpenSM load and others prove and walk them.
+fn round_trip(engine: Engine, spec: &str, settings: impl Fn(&Fabric, &Subnet, &Simulation) -> Settings) {
+    if missing() {
+        return;
+    }
+    let simulation = Simulation::start(&formats::resolve(spec).unwrap());
+    // Any tables will do to give all ports LIDs.
+    simulation.opensm(&["-R", "minhop"]);
+    let fabric = simulation.found();
+    let subnet = Subnet::new(&fabric, None).unwrap();
+    let settings = settings(&fabric, &subnet, &simulation);
+    let selection = select(&subnet, &[engine], &settings, false).unwrap();
+    assert_loads(&simulation, &fabric, &subnet, &selection);
+    assert_proved(&simulation, &subnet, &selection);
+    assert_walked(&simulation, &subnet);
+}
+
+/// OpenSM loads the tables without a complaint, and then dumps the same.
+fn assert_loads(simulation: &Simulation, fabric: &Fabric, subnet: &Subnet, selection: &Selection) {
+    let mut dump = Vec::new();
+    let tables = &selection.routing.tables;
+    lfts::Dump::new(fabric, subnet).unwrap().write(&mut dump, tables).unwrap();
+    let file = simulation.write("ours.lfts", &String::from_utf8(dump).unwrap());
+    let log = simulation.opensm(&["-R", "file", "-U", text(&file)]);
+    assert!(log.contains("file tables configured on all switches"), "{log}");
+    let complaints: Vec<_> = log.lines().filter(|line| line.contains(" 0x01 -> ")).collect();
+    assert!(complaints.is_empty(), "{complaints:?}");
+    let loaded = entries(&simulation.read("opensm-lfts.dump"));
+    assert_same(&of_tables(subnet, tables), &loaded, "what OpenSM loaded");
+}
+
+/// `ibdmchk` finds all paths and no credit loop.
+fn assert_proved(simulation: &Simulation, subnet: &Subnet, selection: &Selection) {
+    let hosts: Vec<u32> = (0..subnet.topology.host_count() as u32).collect();
+    let mut levels = String::new();
+    for &from in &hosts {
+        for &to in hosts.iter().filter(|&&to| to != from) {
+            let (Some(source), Some(destination)) = (subnet.xbar_of_host(from), subnet.xbar_of_host(to))
+            else {
+                continue;
+            };
+            let level = selection.routing.layers.service_level(source, destination);
+            let lid = subnet.destinations.lid(subnet.destinations.slots_of_host(to).start);
+            writeln!(levels, "{:#018x} {lid} {level}", subnet.host_guids[from as usize]).unwrap();
+        }
+    }
+    let file = simulation.write("levels", &levels);
+    let said = simulation.ibdmchk(&["-c", text(&file)]);
+    let paths = format!("-I- Scanned:{} CA to CA paths", hosts.len() * (hosts.len() - 1));
+    assert!(said.contains(&paths), "expected `{paths}`:\n{said}");
+    assert!(said.contains("-I- no credit loops found"), "{said}");
+    assert!(!said.contains("-E-"), "{said}");
+}
+
+/// `ibtracert` gets from some hosts to others.
+fn assert_walked(simulation: &Simulation, subnet: &Subnet) {
+    let lid = |host: u32| subnet.destinations.lid(subnet.destinations.slots_of_host(host).start);
+    let last = subnet.topology.host_count() as u32 - 1;
+    for (from, to) in [(0, last), (last, 0), (last / 2, 1)] {
+        assert!(simulation.trace(lid(from), lid(to)), "ibtracert from host {from} to host {to}");
+    }
+}
+
+/// By OpenSM's own counters.
+fn opensm(_: &Fabric, _: &Subnet, _: &Simulation) -> Settings {
+    Settings { balance: Balance::Opensm, ..Settings::default() }
+}
+
+#[test]
+fn minhop_on_a_tree() {
+    round_trip(Engine::Minhop, "xgft:h=2;m=4,6;w=1,4", opensm);
+}
+
+#[test]
+fn updn_on_a_tree() {
+    round_trip(Engine::Updn, "clos:hosts=32,ports=8", opensm);
+}
+
+#[test]
+fn updn_by_a_named_root_on_a_random_fabric() {
+    round_trip(Engine::Updn, "random:xbars=10,ports=12,hosts=24,links=20,seed=3", |_, _, _| Settings {
+        balance: Balance::Opensm,
+        roots: Some(vec![0]),
+        ..Settings::default()
+    });
+}
+
+#[test]
+fn dnup_on_a_tree() {
+    round_trip(Engine::Dnup, "clos:hosts=32,ports=8", opensm);
+}
+
+#[test]
+fn ftree_on_trees() {
+    for spec in ["clos:hosts=32,ports=8", "xgft:h=3;m=3,3,4;w=1,2,3"] {
+        round_trip(Engine::Ftree, spec, |_, _, _| Settings::default());
+    }
+}
+
+#[test]
+fn dor_on_a_mesh() {
+    round_trip(Engine::Dor, "mesh:x=4,y=3", opensm);
+}
+
+#[test]
+fn file_loads_what_opensm_dumped() {
+    round_trip(Engine::File, "clos:hosts=16,ports=8", |fabric, subnet, simulation| {
+        let loaded = lfts::read(&simulation.file("opensm-lfts.dump"), fabric, subnet).unwrap();
+        assert!(loaded.notes.is_empty(), "{:?}", loaded.notes);
+        Settings { file: Some(loaded.tables), ..Settings::default() }
+    });
+}
