@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use mapper_proto::map::PortRef;
 
 use super::HopMatrix;
-use crate::routing::Options;
 use super::torus::TorusStatement;
+use crate::routing::Options;
 use crate::routing::tables::{Layers, Tables};
 
 /// How equally short routes are chosen among.

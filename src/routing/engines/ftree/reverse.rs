@@ -23,11 +23,7 @@ type Label = (u32, u32, u32);
 ///
 /// # Errors
 /// If a pair of hosts has no way: the pair is named.
-pub(super) fn ways(
-    tree: &Tree<'_>,
-    reach: &Reach,
-    settings: &Settings,
-) -> Result<Vec<Way>, String> {
+pub(super) fn ways(tree: &Tree<'_>, reach: &Reach, settings: &Settings) -> Result<Vec<Way>, String> {
     let topology = &tree.subnet.topology;
     let sources: Vec<u32> = (0..tree.xbar_count() as u32).filter(|&xbar| tree.hosts_at(xbar) > 0).collect();
     let is_source: Vec<u8> =

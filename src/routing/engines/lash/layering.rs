@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
-use rand::{RngExt, SeedableRng};
 use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::acyclic::{Acyclic, Dependency, Numbers};

@@ -146,8 +146,7 @@ impl Lattice {
     /// The routers at which the rules may choose otherwise than by default: those that miss a link, that
     /// have such a neighbour along X or Y, or whose column is broken. The rules look no farther.
     pub(super) fn troubled(&self) -> Vec<u32> {
-        let misses =
-            |router: u32| Heading::ALL.into_iter().any(|heading| self.is_missing(router, heading));
+        let misses = |router: u32| Heading::ALL.into_iter().any(|heading| self.is_missing(router, heading));
         let near = |router: u32| {
             let beside = Heading::ALL[..4].iter().filter_map(|&heading| self.next(router, heading));
             beside.chain([router]).any(misses)

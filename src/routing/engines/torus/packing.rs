@@ -43,7 +43,8 @@ impl Routes {
             return None;
         }
         let mut routes = Self { pairs: Vec::new(), first: vec![0], channels: Vec::new() };
-        for (source, destination) in (0..routers).flat_map(|one| (0..routers).map(move |other| (one, other))) {
+        for (source, destination) in (0..routers).flat_map(|one| (0..routers).map(move |other| (one, other)))
+        {
             if !fabric.wants(source, destination) {
                 continue;
             }

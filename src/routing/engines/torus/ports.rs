@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use crate::routing::{Attachment, Subnet};
 use crate::routing::tables::{End, Tables};
+use crate::routing::{Attachment, Subnet};
 
 use super::grid::{Grid, Way};
 use super::heading::Heading;
@@ -26,7 +26,11 @@ impl Ports {
     pub(super) fn new(grid: &Grid, subnet: &Subnet) -> Self {
         let topology = &subnet.topology;
         let routers = topology.xbar_count() as u32;
-        let mut all = Self { first: Vec::with_capacity(6 * routers as usize + 1), ports: Vec::new(), has_parallel: false };
+        let mut all = Self {
+            first: Vec::with_capacity(6 * routers as usize + 1),
+            ports: Vec::new(),
+            has_parallel: false,
+        };
         let dimensions = grid.dimensions().len();
         for router in 0..routers {
             for heading in Heading::ALL {

@@ -44,7 +44,10 @@ impl Regions {
         Some(format!(
             "regions of {x} x {y} x {z} cannot be routed as one: frames that come in by {}- may not go along {} \
              any more; make regions as long as the fabric along {}, or 1 long along {}",
-            name(cut), name(wide), name(cut), name(wide)
+            name(cut),
+            name(wide),
+            name(cut),
+            name(wide)
         ))
     }
 

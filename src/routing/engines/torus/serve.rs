@@ -172,12 +172,7 @@ impl Scratch {
     }
 
     /// For each state inside a region, the sum of the distances to its destinations.
-    fn measure_inside(
-        &mut self,
-        fabric: &Fabric<'_>,
-        aim: &Aim,
-        members: &[u32],
-    ) -> Vec<(u32, Phase, u32)> {
+    fn measure_inside(&mut self, fabric: &Fabric<'_>, aim: &Aim, members: &[u32]) -> Vec<(u32, Phase, u32)> {
         let states = members.iter().flat_map(|&member| Phase::ALL.map(|phase| (member, phase, 0_u32)));
         let mut ends: Vec<_> = states.collect();
         for &destination in members.iter().filter(|&&member| fabric.receives[member as usize]) {

@@ -127,9 +127,7 @@ impl Tree {
     /// Judges a router after the next one was judged.
     fn settle(&mut self, lattice: &Lattice, router: u32, dodge: Dodge) -> bool {
         let Some((heading, next)) = self.next(lattice, router) else { return false };
-        if self.states[next as usize] != State::Good
-            || self.headings[next as usize] == Some(heading.back())
-        {
+        if self.states[next as usize] != State::Good || self.headings[next as usize] == Some(heading.back()) {
             return false;
         }
         let limit = self.latest[next as usize];

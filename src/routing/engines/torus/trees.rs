@@ -48,7 +48,7 @@ impl Trees {
         Self { routers, cells, dependencies, lost, searched }
     }
 
-    fn by_destination(fabric: &Fabric<'_>, cells: &mut [u8]) -> Option<(Dependencies, usize, usize)> {
+    fn by_destination(fabric: &Fabric<'_>, cells: &mut [u8]) -> Option<Figures> {
         let routers = fabric.lattice.router_count();
         let each = |mut scratch: Scratch, (destination, cells): (usize, &mut [u8])| {
             let destination = destination as u32;
@@ -64,7 +64,7 @@ impl Trees {
         done.reduce_with(merge)
     }
 
-    fn by_region(fabric: &Fabric<'_>, cells: &mut [u8]) -> Option<(Dependencies, usize, usize)> {
+    fn by_region(fabric: &Fabric<'_>, cells: &mut [u8]) -> Option<Figures> {
         let routers = fabric.lattice.router_count();
         let regions: Vec<_> = fabric.regions.all(fabric.lattice);
         let each = |region: [u8; 3]| {
@@ -113,9 +113,10 @@ fn write(scratch: &Scratch, cells: &mut [u8]) {
     }
 }
 
-fn merge(
-    one: (Dependencies, usize, usize),
-    other: (Dependencies, usize, usize),
-) -> (Dependencies, usize, usize) {
+/// Dependencies, missing routes, destinations that were searched.
+type Figures = (Dependencies, usize, usize);
+
+#[expect(clippy::needless_pass_by_value, reason = "reductions hand over both")]
+fn merge(one: Figures, other: Figures) -> Figures {
     (one.0.merge(&other.0), one.1 + other.1, one.2 + other.2)
 }

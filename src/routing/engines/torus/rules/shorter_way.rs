@@ -23,12 +23,7 @@ pub(in super::super) fn wanted(lattice: &Lattice, router: u32, aim: &Aim) -> Opt
 }
 
 /// The shorter way along a dimension. None if the coordinate is right.
-pub(in super::super) fn along(
-    lattice: &Lattice,
-    dimension: usize,
-    at: u8,
-    aim: &Aim,
-) -> Option<Heading> {
+pub(in super::super) fn along(lattice: &Lattice, dimension: usize, at: u8, aim: &Aim) -> Option<Heading> {
     if aim.holds(dimension, at) {
         return None;
     }

@@ -51,11 +51,7 @@ pub(super) fn choose(
 fn is_near(lattice: &Lattice, regions: &Regions, router: u32, behind: u32, aim: &Aim) -> bool {
     let (here, there) = (lattice.coordinates(router), lattice.coordinates(behind));
     let region = regions.of(aim.first);
-    if regions.of(here) == region {
-        here[1] == aim.first[1]
-    } else {
-        regions.of(there) == region
-    }
+    if regions.of(here) == region { here[1] == aim.first[1] } else { regions.of(there) == region }
 }
 
 #[cfg(test)]
