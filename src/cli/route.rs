@@ -126,7 +126,7 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     let subnet = Subnet::new(&fabric, args.options.lmc(&fabric))?;
     let (settings, mut notes) = args.options.settings(&fabric, &subnet)?;
     let request = Request { fabric: &fabric, subnet: &subnet, engines: &engines, settings: &settings };
-    let cached = args.cache.as_ref().map(|path| request.from_cache(path, args.unproved));
+    let cached = args.cache.as_ref().map(|path| request.reuse(path, args.unproved));
     let (answer, cache) = match cached {
         Some(Ok(answer)) => (answer, Some(CacheUse::Used)),
         unused => {

@@ -310,7 +310,7 @@ impl Count {
     fn add(&mut self, number: usize, line: &str, problem: &Problem) {
         if self.lines == 0 {
             self.first =
-                format!("line {number} (`{}`): {}", quoted(line.trim().as_bytes()), problem.describe());
+                format!("line {number} ({}): {}", quoted(line.trim().as_bytes()), problem.describe());
         }
         self.lines += 1;
     }

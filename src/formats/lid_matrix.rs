@@ -111,7 +111,7 @@ fn parse(block: &Block) -> Result<Vec<Line>, Malformed> {
         let parsed = switch(line).map(Line::Switch).or_else(|| row(number, line));
         lines.push(parsed.ok_or_else(|| {
             let expected = "expected `Switch: guid 0x..` or a row `0x<lid>: <hops> <hops by port 1> ..`";
-            Malformed::at(number, format!("`{}` is no line of a lid matrix; {expected}", quoted(line)))
+            Malformed::at(number, format!("{} is no line of a lid matrix; {expected}", quoted(line)))
         })?);
     }
     Ok(lines)

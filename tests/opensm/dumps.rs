@@ -45,7 +45,7 @@ pub(crate) fn assert_same(ours: &Entries, theirs: &Entries, what: &str) {
     let show = |key: &&(u64, u32)| {
         format!("{:#x} to LID {}: {:?}, theirs {:?}", key.0, key.1, ours.get(*key), theirs.get(*key))
     };
-    let first: Vec<_> = differ.iter().take(8).map(|key| show(key)).collect();
+    let first: Vec<_> = differ.iter().take(8).map(show).collect();
     assert!(!theirs.is_empty(), "{what}: OpenSM dumped nothing");
     assert!(differ.is_empty(), "{what}: {} of {} differ:\n{}", differ.len(), theirs.len(), first.join("\n"));
 }

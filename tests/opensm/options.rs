@@ -164,7 +164,7 @@ fn ports_that_do_not_count_and_weights() {
                 option: "-w",
                 text: format!("{first:#x} 7 3\n{second:#x} 6 2\n"),
                 set: |settings, path, subnet| {
-                    settings.hop_weights = all(guid_files::hop_weights(path, subnet))
+                    settings.hop_weights = all(guid_files::hop_weights(path, subnet));
                 },
             },
         ]

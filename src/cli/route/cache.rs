@@ -52,7 +52,7 @@ impl CacheUse {
 impl<'a> Request<'a> {
     /// The tables of the cache in this file if its rules let them stay and they pass the proof; otherwise
     /// why not. A file that is no good is no failure: it is written anew.
-    pub(super) fn from_cache(self, path: &Path, unproved: bool) -> Result<Answer<'a>, String> {
+    pub(super) fn reuse(self, path: &Path, unproved: bool) -> Result<Answer<'a>, String> {
         let cache = match UnicastCache::read(path) {
             Ok(Some(cache)) => cache,
             Ok(None) => return Err("there is no file yet".to_owned()),

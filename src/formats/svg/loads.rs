@@ -136,13 +136,16 @@ fn draw(panel: &Panel, scale: &Scale, left: i64, top: i64) -> String {
 fn area(loads: &[f64], scale: &Scale, left: i64, bottom: i64) -> String {
     let points = loads.len().min(MOST_POINTS);
     let mut path = format!("M {left} {bottom}");
+    let mut last = bottom;
     for point in 0..points {
         // The loads fall, so the first of those that share a point is the largest.
-        let load = loads[point * loads.len() / points];
-        let end = left + PLOT.0 * (point as i64 + 1) / points as i64;
-        let _ = write!(path, " V {} H {end}", bottom - scale.height(load));
+        let y = bottom - scale.height(loads[point * loads.len() / points]);
+        if y != last {
+            let _ = write!(path, " H {} V {y}", left + PLOT.0 * point as i64 / points as i64);
+            last = y;
+        }
     }
-    path + &format!(" V {bottom} Z")
+    path + &format!(" H {} V {bottom} Z", left + PLOT.0)
 }
 
 /// A vertical scale in round steps.

@@ -87,8 +87,8 @@ impl Engine {
             return opensm::compute(self, subnet, settings);
         }
         match self {
-            Self::Ftree => ftree::compute(subnet, settings),
             Self::Minhop | Self::Updn | Self::Dnup | Self::Dor => balanced::compute(self, subnet, settings),
+            Self::Ftree => ftree::compute(subnet, settings),
             Self::Lash => lash::compute(subnet, settings),
             Self::Torus => torus::compute(subnet, settings),
             Self::File => file::compute(subnet, settings),

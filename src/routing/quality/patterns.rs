@@ -108,7 +108,7 @@ fn shifts(hosts: usize, flows: usize, rng: &mut ChaCha8Rng) -> Vec<u32> {
     let bound = |range: usize| 1 + (range * all / count) as u64;
     let one = |range| {
         let (first, next) = (bound(range), bound(range + 1));
-        (first + (u64::from(rng.next_u32()) * (next - first) >> 32)) as u32
+        (first + ((u64::from(rng.next_u32()) * (next - first)) >> 32)) as u32
     };
     (0..count).map(one).collect()
 }

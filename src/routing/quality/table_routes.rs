@@ -90,7 +90,7 @@ impl<'a> TableRoutes<'a> {
         let hosts: Vec<u32> = leaves.iter().map(|&leaf| cabled(topology, leaf)).collect();
         let counter = || Counter::new(self, &leaves, &hosts, &crossed);
         let total = if sized {
-            leaves.par_iter().fold(counter, Counter::add_leaf).reduce(counter, Counter::merge)
+            leaves.par_iter().fold(counter, Counter::add_leaf).reduce(counter, |one, other| one.merge(&other))
         } else {
             counter()
         };
@@ -268,7 +268,7 @@ impl<'a> Counter<'a> {
         known == self.mark + 1
     }
 
-    fn merge(mut self, other: Self) -> Self {
+    fn merge(mut self, other: &Self) -> Self {
         self.loads.iter_mut().zip(&other.loads).for_each(|(sum, load)| *sum += load);
         self.destinations.iter_mut().zip(&other.destinations).for_each(|(sum, count)| *sum += count);
         self.longest = self.longest.max(other.longest);

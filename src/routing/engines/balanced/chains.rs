@@ -90,8 +90,9 @@ impl Chooser<'_> {
         let mut below = at.xbar;
         for step in 0.. {
             let Some(link) = self.next(below, step, &earlier) else { break };
-            self.by_port[link.port as usize] += u32::from(self.ports.counts(link.port as usize));
-            self.by_xbar[link.xbar as usize] += 1;
+            let counts = u32::from(self.ports.counts(link.port as usize));
+            self.by_port[link.port as usize] += counts;
+            self.by_xbar[link.xbar as usize] += counts;
             self.chains.links.push(link);
             below = link.xbar;
         }
@@ -107,7 +108,7 @@ impl Chooser<'_> {
             if !self.leads_up(below, link, step) {
                 continue;
             }
-            let tie = self.random.as_mut().map_or(0, |random| random.random::<u32>());
+            let tie = self.random.as_mut().map_or(0, RngExt::random::<u32>);
             let (port, xbar) = (self.by_port[link.port as usize], self.by_xbar[link.xbar as usize]);
             let key = (self.likeness(link, step, earlier), port, xbar, tie);
             if best.is_none_or(|(least, _)| key < least) {

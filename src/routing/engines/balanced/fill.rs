@@ -22,6 +22,9 @@ const ROUNDS: usize = 24;
 const MOST_A_ROUND: usize = 64;
 /// Parts of a round, computed in parallel. Part of the result: loads are not known from part to part.
 const PARTS: usize = 4;
+/// Tables of at most so many entries are improved, if loads decided anything, so many times.
+const IMPROVED_ENTRIES: usize = 8 << 20;
+const IMPROVEMENTS: usize = 2;
 /// Loads that are joined at a time.
 const PIECE: usize = 4096;
 
@@ -102,17 +105,29 @@ impl<'a> Filler<'a> {
         for sweeper in &mut sweepers {
             sweeper.loads.copy_from_slice(&loads);
         }
-        let mut rest = entries.as_mut_slice();
+        let base = previous.map_or(Base::Nothing, Base::Previous);
+        self.fill(base, &mut entries, &mut sweepers, &mut loads);
+        let by_load = sweepers.iter().any(|sweeper| sweeper.by_load);
+        if previous.is_none() && by_load && entries.len() <= IMPROVED_ENTRIES {
+            for _ in 0..IMPROVEMENTS {
+                self.fill(Base::Loaded, &mut entries, &mut sweepers, &mut loads);
+            }
+        }
+        Tables::from_ports(xbars, entries)
+    }
+
+    /// Fills all entries, window by window.
+    fn fill(&self, base: Base<'_>, entries: &mut [u8], sweepers: &mut [Sweeper<'_>], loads: &mut [u32]) {
+        let mut rest = entries;
         for window in self.windows() {
             let to: Vec<u32> = window.clone().collect();
             let ways: Vec<Ways> = to.par_chunks(BLOCK).map(|block| self.ways(block)).collect();
             let slots = self.slots(window.clone());
-            let (mine, others) = rest.split_at_mut(slots.len() * xbars);
+            let (mine, others) = std::mem::take(&mut rest).split_at_mut(slots.len() * self.ports.xbars);
             rest = others;
-            let work = Work { filler: self, ways: &ways, first: window.start, previous };
-            work.fill(window, mine, &mut sweepers, &mut loads);
+            let work = Work { filler: self, ways: &ways, first: window.start, base };
+            work.fill(window, mine, sweepers, loads);
         }
-        Tables::from_ports(xbars, entries)
     }
 
     fn slots(&self, xbars: Range<u32>) -> Range<u32> {
@@ -152,7 +167,17 @@ struct Work<'a> {
     filler: &'a Filler<'a>,
     ways: &'a [Ways],
     first: u32,
-    previous: Option<&'a Previous<'a>>,
+    base: Base<'a>,
+}
+
+/// What is known of entries before they are filled.
+#[derive(Clone, Copy)]
+enum Base<'a> {
+    Nothing,
+    /// What is right in these stays.
+    Previous(&'a Previous<'a>),
+    /// They are there, and their routes are among the loads.
+    Loaded,
 }
 
 impl Work<'_> {
@@ -192,22 +217,29 @@ impl Work<'_> {
         let at = (to - self.first) as usize;
         let (ways, place) = (&self.ways[at / BLOCK], at % BLOCK);
         let xbars = self.filler.ports.xbars;
-        if let Some(previous) = self.previous {
-            let slots = self.filler.subnet.destinations.slots_of(to);
-            entries.copy_from_slice(previous.of_slots(slots));
-        } else {
-            entries.fill(Tables::NONE);
+        match self.base {
+            Base::Nothing => entries.fill(Tables::NONE),
+            Base::Previous(previous) => {
+                let slots = self.filler.subnet.destinations.slots_of(to);
+                entries.copy_from_slice(previous.of_slots(slots));
+            }
+            Base::Loaded => {}
         }
         let (own, mut rest) = entries.split_at_mut(xbars);
         self.fill_own(ways, place, own);
         for target in self.filler.targets(ways, place) {
             let (mine, others) = std::mem::take(&mut rest).split_at_mut(target.lanes * xbars);
             rest = others;
-            if let Some(previous) = self.previous {
-                let kept = Kept::find(self.filler, target, mine);
-                kept.complete(self.filler, target, mine, sweeper, previous.counts_all());
-            } else {
-                sweeper.compute(target, mine, None);
+            match self.base {
+                Base::Nothing => sweeper.compute(target, mine, None),
+                Base::Previous(previous) => {
+                    let kept = Kept::find(self.filler, target, mine);
+                    kept.complete(self.filler, target, mine, sweeper, previous.counts_all());
+                }
+                Base::Loaded => {
+                    sweeper.recount(target, mine, false);
+                    sweeper.compute(target, mine, None);
+                }
             }
             self.fill_at_home(target, mine);
         }
@@ -219,7 +251,7 @@ impl Work<'_> {
         let (to, masks) = (ways.to[place], ways.masks_to(place));
         for (xbar, entry) in (0..).zip(entries.iter_mut()).filter(|&(xbar, _)| xbar != to) {
             let set = &masks[xbar as usize * ports.words..][..ports.words];
-            if self.previous.is_some() && is_right(ports, set, *entry) {
+            if matches!(self.base, Base::Previous(_)) && is_right(ports, set, *entry) {
                 continue;
             }
             let bit = nth(set, (to + xbar) as usize);
@@ -256,6 +288,19 @@ fn join_to(mut runs: Vec<Range<u32>>, most: usize) -> Vec<Range<u32>> {
 
 /// Adds to the loads what the first sweepers counted since they were last told, and tells all of them.
 fn join_loads(loads: &mut [u32], sweepers: &mut [Sweeper<'_>], used: usize) {
+    if sweepers[..used].iter().all(|sweeper| sweeper.only_singly) {
+        let counted: Vec<Vec<(usize, u32)>> =
+            sweepers.iter_mut().map(|sweeper| std::mem::take(&mut sweeper.singly)).collect();
+        for (of, &(number, routes)) in
+            counted.iter().enumerate().flat_map(|(of, list)| list.iter().map(move |counted| (of, counted)))
+        {
+            loads[number] = loads[number].wrapping_add(routes);
+            for (_, sweeper) in sweepers.iter_mut().enumerate().filter(|&(other, _)| other != of) {
+                sweeper.loads[number] = sweeper.loads[number].wrapping_add(routes);
+            }
+        }
+        return;
+    }
     let counted: Vec<&[u32]> = sweepers[..used].iter().map(|sweeper| sweeper.loads.as_slice()).collect();
     loads.par_chunks_mut(PIECE).enumerate().for_each(|(piece, loads)| {
         let known = loads.to_vec();
@@ -265,5 +310,9 @@ fn join_loads(loads: &mut [u32], sweepers: &mut [Sweeper<'_>], used: usize) {
             }
         }
     });
-    sweepers.par_iter_mut().for_each(|sweeper| sweeper.loads.copy_from_slice(loads));
+    sweepers.par_iter_mut().for_each(|sweeper| {
+        sweeper.loads.copy_from_slice(loads);
+        sweeper.singly.clear();
+        sweeper.only_singly = true;
+    });
 }

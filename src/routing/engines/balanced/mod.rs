@@ -5,11 +5,13 @@
 //! 2. [`chains`]: by which xbars each host's routes come in, so that channels serve as few hosts as they can.
 //! 3. [`sweep`]: each destination's entries, near to far along its chains, then far to near by the loads.
 //! 4. [`fill`]: all destinations in rounds, parts of a round in parallel.
+//!    Where loads decided, all is chosen once more, now that the loads are known.
 //! 5. [`kept`]: what is right in tables that were in force stays.
 //!
 //! The shape of rounds depends on the fabric only, so the tables do not depend on the number of threads.
 
 mod chains;
+mod connect;
 mod dimension;
 mod fill;
 mod kept;
@@ -39,11 +41,13 @@ use ranks::{Order, cabled_hosts, find_roots, ranks_from};
 pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
     let topology = &subnet.topology;
     let mut notes = notes::without_effect(engine, settings);
+    let mut roots = Vec::new();
     let order = match engine {
         Engine::Updn => {
-            let roots = find_roots(subnet, settings).map_err(|why| EngineError::refuse(engine, why))?;
-            notes.extend(roots.note);
-            Some(Order::updn(subnet, settings, &ranks_from(topology, &roots.xbars)))
+            let found = find_roots(subnet, settings).map_err(|why| EngineError::refuse(engine, why))?;
+            notes.extend(found.note);
+            roots = found.xbars;
+            Some(Order::updn(subnet, settings, &ranks_from(topology, &roots)))
         }
         Engine::Dnup => {
             let leaves: Vec<u32> =
@@ -57,7 +61,13 @@ pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> R
     let first_port = (engine == Engine::Dor).then(|| FirstPort::new(&ports, settings));
     let chains = Chains::choose(subnet, settings, &ports);
     let filler = Filler::new(subnet, &ports, &chains, first_port.as_ref(), settings.scatter);
-    let tables = filler.tables(previous.as_ref());
+    let mut tables = filler.tables(previous.as_ref());
+    if let Some(order) = order.as_ref().filter(|_| settings.connect_roots) {
+        let apart = connect::connect(subnet, order, &roots, &mut tables);
+        if apart > 0 {
+            notes.push(format!("{apart} pairs of roots cannot be connected without a risk of deadlock"));
+        }
+    }
     Ok(Routing { notes, ..Routing::in_one_layer(tables) })
 }
 

@@ -206,6 +206,11 @@ impl Order {
         Self { place: places(subnet, settings, ranks).into_iter().map(|place| last - place).collect() }
     }
 
+    /// Where an xbar stands, counted from the beginning.
+    pub(super) fn place(&self, xbar: u32) -> u32 {
+        self.place[xbar as usize]
+    }
+
     /// Whether a step between two xbars leads towards the beginning.
     pub(in crate::routing::engines) fn climbs(&self, from: u32, to: u32) -> bool {
         self.place[to as usize] < self.place[from as usize]

@@ -47,6 +47,14 @@ pub(super) struct Sweeper<'a> {
     active: Vec<u64>,
     routes: Vec<u32>,
     tops: Vec<(u32, u64)>,
+    /// The load of the least loaded way on from each xbar, where loads decide at all.
+    ahead: Vec<u64>,
+    /// Whether loads decided anything so far, and for this target.
+    pub(super) by_load: bool,
+    decides: bool,
+    /// What was counted singly since the loads were joined, and whether that is all.
+    pub(super) singly: Vec<(usize, u32)>,
+    pub(super) only_singly: bool,
     /// Seed of random choices among the least loaded, and what comes of it for this target.
     scatter: Option<u64>,
     random: Option<ChaCha8Rng>,
@@ -73,6 +81,11 @@ impl<'a> Sweeper<'a> {
             active: zeros(),
             routes: vec![0; ports.xbars * LANES],
             tops: Vec::new(),
+            ahead: vec![0; ports.xbars],
+            by_load: false,
+            decides: false,
+            singly: Vec::new(),
+            only_singly: true,
             scatter,
             random: None,
         }
@@ -85,6 +98,8 @@ impl<'a> Sweeper<'a> {
             return;
         }
         self.draw(target);
+        self.only_singly = false;
+        self.decides = false;
         self.mark_chains(target);
         if let Some(spread) = Spread::of(self.subnet, target) {
             // Several addresses a host: what one of them may use depends on the others.
@@ -92,7 +107,29 @@ impl<'a> Sweeper<'a> {
         } else {
             self.near_to_far(target, entries, kept);
         }
+        if self.decides {
+            self.by_load = true;
+            self.look_ahead(target);
+        }
         self.far_to_near(target, entries);
+    }
+
+    /// Finds the load of the least loaded way on from each xbar.
+    fn look_ahead(&mut self, target: Target<'_>) {
+        let (words, masks) = (self.ports.words, target.ways.masks_to(target.place));
+        for (place, &xbar) in target.ways.order_to(target.place).iter().enumerate() {
+            let at = xbar as usize;
+            let mut least = if place == 0 { 0 } else { u64::MAX };
+            for (word, &mask) in (at * words..).zip(&masks[at * words..(at + 1) * words]) {
+                each_bit(mask, |bit| least = least.min(self.way_load(word * 64 + bit)));
+            }
+            self.ahead[at] = least;
+        }
+    }
+
+    /// The load of the least loaded way that begins with a port.
+    fn way_load(&self, number: usize) -> u64 {
+        u64::from(self.loads[number]) + self.ahead[self.ports.heads[number] as usize]
     }
 
     /// Each target has random numbers of its own, so it does not matter which sweeper computes it.
@@ -138,6 +175,7 @@ impl<'a> Sweeper<'a> {
 
     /// Chooses a single entry by the loads that are known, and counts it as the routes of the xbar's hosts.
     pub(super) fn choose_one(&mut self, target: Target<'_>, entries: &mut [u8], xbar: u32, lane: usize) {
+        self.decides = false;
         let place = lane * self.ports.xbars + xbar as usize;
         let number = match Spread::of(self.subnet, target) {
             Some(spread) => {
@@ -151,7 +189,11 @@ impl<'a> Sweeper<'a> {
             None => self.least_loaded(target, xbar, lane),
         };
         entries[place] = number.map_or(Tables::NONE, |number| {
-            self.count(number, self.sources[xbar as usize].max(1));
+            let routes = self.sources[xbar as usize].max(1);
+            self.count(number, routes);
+            if self.ports.counts(number) {
+                self.singly.push((number, routes));
+            }
             self.ports.port_of_bit(number - xbar as usize * self.ports.words * 64)
         });
     }
@@ -197,6 +239,7 @@ impl<'a> Sweeper<'a> {
                 open = self.join_below_top(target, entries, xbar, open);
             }
             self.open[at] = open;
+            self.decides |= open != 0 && self.sources[at] > 0;
         }
     }
 
@@ -348,6 +391,7 @@ impl<'a> Sweeper<'a> {
     pub(super) fn recount(&mut self, target: Target<'_>, entries: &[u8], add: bool) {
         let lanes = target.lanes;
         let order = target.ways.order_to(target.place);
+        self.only_singly = false;
         for &xbar in order {
             self.routes[xbar as usize * lanes..][..lanes].fill(self.sources[xbar as usize]);
         }
@@ -400,10 +444,10 @@ impl<'a> Sweeper<'a> {
         let turn = self.turn(target.ways.to[target.place] as usize + lane);
         let mut turns = Turns::new(set, turn);
         let count: u32 = set.iter().map(|word| word.count_ones()).sum();
-        let mut best: Option<(u32, usize)> = None;
+        let mut best: Option<(u64, usize)> = None;
         for _ in 0..count {
             let Some(bit) = turns.next() else { break };
-            let load = self.loads[base + bit];
+            let load = if self.decides { self.way_load(base + bit) } else { self.loads[base + bit].into() };
             if best.is_none_or(|(least, _)| load < least) {
                 best = Some((load, base + bit));
             }

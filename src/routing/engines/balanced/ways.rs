@@ -293,9 +293,9 @@ mod tests {
         }
         let before = rows;
         transpose(&mut rows);
-        for row in 0..64 {
-            for column in 0..64 {
-                assert_eq!(rows[row] >> column & 1, before[column] >> row & 1, "{row} {column}");
+        for (row, bits) in rows.iter().enumerate() {
+            for (column, before) in before.iter().enumerate() {
+                assert_eq!(bits >> column & 1, before >> row & 1, "{row} {column}");
             }
         }
     }

@@ -49,9 +49,9 @@ impl Detours {
             return detours;
         }
         let mut loads = loads(tree, spines, templates);
-        let work: Vec<(u32, &Vec<(u32, Vec<u32>)>)> = sources.iter().copied().zip(&uncovered).collect();
+        let work: Vec<_> = sources.iter().copied().zip(&uncovered).collect();
         let mut filled = 0;
-        for batch in work.chunks(BATCH) {
+        for batch in work.chunks(batch(work.len())) {
             let served = batch.par_iter().map_init(
                 || Ways::new(tree, reach, loads.clone()),
                 |ways, &(to, slots)| ways.serve_all(to, spines, slots),
@@ -129,9 +129,12 @@ impl<'a> Cover<'a> {
     }
 }
 
-/// Destination xbars that are served side by side: none sees what the others load. Fixed, so that the
-/// number of threads does not matter.
-const BATCH: usize = 16;
+/// How many destination xbars of so many are served side by side, at least 1: none of them sees what the
+/// others load. The number of threads does not matter.
+fn batch(destinations: usize) -> usize {
+    const BATCHES: usize = 256;
+    (destinations / BATCHES).max(1)
+}
 
 /// What was chosen for the hosts of one xbar.
 struct Served {
@@ -206,7 +209,8 @@ impl<'a> Ways<'a> {
     fn least_loaded(&self, to: u32, at: u32) -> Option<u32> {
         let steps = self.reach.of(to);
         let nearer = steps[at as usize].checked_sub(1)?;
-        let side = if self.reach.above(self.tree, at, to) { &self.tree.down } else { &self.tree.up };
+        let above = self.tree.rank(at).saturating_add(nearer + 1) == self.tree.rank(to);
+        let side = if above { &self.tree.down } else { &self.tree.up };
         let (mut best, mut least) = (None, u32::MAX);
         for group in side.of(at).iter().filter(|group| steps[group.far as usize] == nearer) {
             for &channel in side.channels(group) {

@@ -1,6 +1,6 @@
 //! Each xbar's rank: how many steps below the roots it is.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::order::HostOrder;
 use super::refusal::{host_name, xbar_name};
@@ -84,9 +84,14 @@ fn search(subnet: &Subnet, from: impl Iterator<Item = u32>, distances: &mut [u32
 
 fn check(subnet: &Subnet, settings: &Settings, order: &HostOrder, ranks: &[u32]) -> Result<(), String> {
     let topology = &subnet.topology;
+    let mut has_hosts = vec![false; topology.xbar_count()];
+    for xbar in (0..topology.xbar_count() as u32).filter(|&xbar| subnet.is_leaf(xbar)) {
+        has_hosts[topology.component(xbar) as usize] = true;
+    }
     for channel in (0..topology.channel_count() as u32).filter(|&channel| !topology.is_dead(channel)) {
         let (a, b) = (topology.tail(channel), topology.head(channel));
-        if a.xbar != b.xbar && ranks[a.xbar as usize].abs_diff(ranks[b.xbar as usize]) != 1 {
+        let routed = has_hosts[topology.component(a.xbar) as usize];
+        if routed && a.xbar != b.xbar && ranks[a.xbar as usize].abs_diff(ranks[b.xbar as usize]) != 1 {
             let (x, y) = (xbar_name(subnet, a.xbar), xbar_name(subnet, b.xbar));
             return Err(format!(
                 "the cable from {x} port {} to {y} port {} joins ranks {} and {}, and a tree's cables join \
@@ -109,10 +114,9 @@ fn check(subnet: &Subnet, settings: &Settings, order: &HostOrder, ranks: &[u32])
             xbar_name(subnet, xbar)
         ));
     }
-    for (above, leaf) in order.leaves.iter().enumerate() {
-        let same_part =
-            |other: &&super::LeafOrder| topology.component(other.xbar) == topology.component(leaf.xbar);
-        let Some(first) = order.leaves[..above].iter().find(same_part) else { continue };
+    let mut first_of_part: BTreeMap<u32, &super::LeafOrder> = BTreeMap::new();
+    for leaf in &order.leaves {
+        let first = *first_of_part.entry(topology.component(leaf.xbar)).or_insert(leaf);
         let (rank, other) = (ranks[leaf.xbar as usize], ranks[first.xbar as usize]);
         if rank != other {
             return Err(format!(

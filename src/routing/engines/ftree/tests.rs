@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::routing::{Attachment, Far};
+use crate::routing::Far;
 
 /// Trees of two to four ranks, full.
 const FULL: [&str; 9] = [
@@ -185,4 +185,163 @@ proptest! {
         };
         prop_assert_eq!(on(1), on(2));
     }
+}
+
+/// Why a fabric is refused.
+fn why(fabric: &Fabric, settings: &Settings) -> String {
+    route(fabric, settings).unwrap_err().why
+}
+
+fn built(build: impl FnOnce(&mut crate::routing::fabrics::Builder), xbars: usize) -> Fabric {
+    let mut builder = crate::routing::fabrics::Builder::new(xbars);
+    build(&mut builder);
+    Fabric { map: builder.build(), ..Fabric::default() }
+}
+
+#[test]
+fn what_is_no_tree_is_refused_with_a_reason() {
+    let settings = Settings::default();
+    let tree = generate("clos:hosts=32,ports=8").unwrap();
+    let two_paths = Subnet::new(&tree, Some(1)).unwrap();
+    assert!(compute(&two_paths, &settings).unwrap_err().why.contains("LMC of 1"));
+    let one = built(|fabric| (0..3).for_each(|_| fabric.host(0)), 1);
+    assert!(why(&one, &settings).contains("at least 2 xbars"), "{}", why(&one, &settings));
+    let one_leaf = built(
+        |fabric| {
+            (0..2).for_each(|_| fabric.host(0));
+            fabric.cable(0, 1);
+        },
+        2,
+    );
+    assert!(why(&one_leaf, &settings).contains("at least 2 xbars with compute nodes"));
+    let pair = built(|fabric| (0..2).for_each(|_| fabric.host_at(None)), 2);
+    assert!(why(&pair, &settings).contains("is cabled to another host"), "{}", why(&pair, &settings));
+    let ring = generate("ring:n=5,hosts=1").unwrap();
+    assert!(why(&ring, &settings).contains("joins ranks 0 and 0"), "{}", why(&ring, &settings));
+    let beside = Settings { roots: Some(vec![0, 99]), ..Settings::default() };
+    assert!(why(&tree, &beside).contains("root 99 is no xbar"));
+    // A host at a spine: on another rank, once the roots are known; elsewhere its cables are within a rank.
+    let mut at_spine = tree.clone();
+    let port = PortRef { xbar: 11, port: 9 };
+    at_spine.map.hosts[31].at = Some(port);
+    let roots = Settings { roots: Some(vec![8, 9, 10, 11]), ..Settings::default() };
+    assert!(why(&at_spine, &roots).contains("on different ranks"), "{}", why(&at_spine, &roots));
+    let io = Settings { io_nodes: [31].into(), ..roots };
+    assert!(route(&at_spine, &io).is_ok());
+}
+
+#[test]
+fn pairs_without_a_common_ancestor_are_refused_unless_one_is_an_io_node() {
+    // Two trees of two leaves, joined at one leaf that has cables to both roots.
+    let fabric = built(
+        |fabric| {
+            (0..3).for_each(|leaf| fabric.host(leaf));
+            for (leaf, root) in [(0, 3), (1, 3), (1, 4), (2, 4)] {
+                fabric.cable(leaf, root);
+            }
+        },
+        5,
+    );
+    let refused = why(&fabric, &Settings::default());
+    assert!(refused.contains("host 2") && refused.contains("host 0"), "{refused}");
+    let io = Settings { io_nodes: [2].into(), ..Settings::default() };
+    let refused = why(&fabric, &Settings { roots: Some(vec![3, 4]), ..io.clone() });
+    assert!(refused.contains("0 steps the wrong way"), "{refused}");
+    let allowed = Settings { max_reverse_hops: 1, roots: Some(vec![3, 4]), ..io };
+    let (subnet, routing) = route(&fabric, &allowed).unwrap();
+    for (from, to) in [(0, 2), (2, 0), (0, 1), (1, 2)] {
+        let slot = subnet.destinations.slots_of_host(to).start;
+        assert!(walk(&subnet, &routing.tables, from, slot).is_some(), "{from} {to}");
+    }
+}
+
+#[test]
+fn the_first_irregular_group_is_named_also_if_it_is_not_the_first_xbars() {
+    let mut fabric = generate("xgft:h=3;m=4,4,4;w=1,4,4").unwrap();
+    fabric.map.cables.retain(|cable| cable.a.xbar != 21 || cable.b.xbar < 32);
+    let notes = route(&fabric, &Settings::default()).unwrap().1.notes;
+    assert!(notes.len() == 1 && notes[0].contains("groups of cables"), "{notes:?}");
+    let roots = Settings { roots: Some((32..48).collect()), ..Settings::default() };
+    assert_eq!(route(&fabric, &roots).unwrap().1.notes, [""; 0]);
+}
+
+#[test]
+fn parts_are_routed_each_for_itself() {
+    let mut fabric = generate("xgft:h=3;m=4,4,4;w=1,4,4").unwrap();
+    // The first pod loses all cables to the roots, and one leaf of the second all of its own.
+    fabric.map.cables.retain(|cable| {
+        let (low, high) = (cable.a.xbar.min(cable.b.xbar), cable.a.xbar.max(cable.b.xbar));
+        !((16..20).contains(&low) && high >= 32) && low != 5
+    });
+    for roots in [None, Some((32..48).collect())] {
+        let settings = Settings { roots, ..Settings::default() };
+        let (_, routing) = route(&fabric, &settings).unwrap();
+        check(&fabric, &settings, &routing.tables).unwrap();
+    }
+}
+
+#[test]
+fn compute_nodes_come_first() {
+    let fabric = generate("clos:hosts=32,ports=8").unwrap();
+    let settings = Settings { compute_nodes: Some((0..32).step_by(2).collect()), ..Settings::default() };
+    let subnet = subnet(&fabric);
+    let order = HostOrder::new(&subnet, &settings);
+    assert_eq!((order.leaves[0].hosts.as_slice(), order.padded), ([0, 2].as_slice(), 2));
+    assert_eq!(order.others.len(), 16);
+    let routing = compute(&subnet, &settings).unwrap();
+    check(&fabric, &settings, &routing.tables).unwrap();
+    let all = compute(&subnet, &Settings::default()).unwrap();
+    assert_ne!(routing.tables, all.tables);
+}
+
+/// The fabric less one cable, as the subnet that agents know: numbered as before.
+fn without(subnet: &Subnet, port: PortRef) -> Subnet {
+    Subnet { topology: subnet.topology.without(&BTreeSet::from([port])), ..subnet.clone() }
+}
+
+#[test]
+fn what_is_right_stays_and_only_the_rest_is_routed_anew() {
+    let fabric = generate("xgft:h=3;m=4,4,4;w=1,4,4").unwrap();
+    let (subnet, routing) = route(&fabric, &Settings::default()).unwrap();
+    let kept = Settings { previous: Some(routing.tables.clone()), ..Settings::default() };
+    assert_eq!(compute(&subnet, &kept).unwrap().tables, routing.tables);
+    for dead in [PortRef { xbar: 3, port: 6 }, PortRef { xbar: 18, port: 7 }] {
+        let cut = without(&subnet, dead);
+        let mended = compute(&cut, &kept).unwrap().tables;
+        let tree_settings = Settings::default();
+        let order = HostOrder::new(&cut, &tree_settings);
+        let tree = Tree::new(&cut, Ranks::new(&cut, &tree_settings, &order).unwrap());
+        let reach = Reach::new(&tree);
+        for slot in 0..cut.destinations.slot_count() as u32 {
+            for from in 0..tree.xbar_count() as u32 {
+                let Some(to) = host_of_slot(&cut, slot).and_then(|host| cut.xbar_of_host(host)) else {
+                    continue;
+                };
+                if reach.between(from, to) == Reach::NONE {
+                    assert_eq!(mended.port(from, slot), Tables::NONE);
+                    continue;
+                }
+                assert!(
+                    walk(&cut, &mended, from, slot)
+                        .is_some_and(|way| way.len() == usize::from(reach.between(from, to)))
+                );
+                let port = routing.tables.port(from, slot);
+                if let Far::Channel(channel) = cut.topology.far(PortRef { xbar: from, port }) {
+                    let next = cut.topology.head(channel).xbar;
+                    if reach.between(next, to) + 1 == reach.between(from, to) {
+                        assert_eq!(mended.port(from, slot), port, "a right entry stays");
+                    }
+                }
+            }
+        }
+        let again = Settings { reassign: true, ..kept.clone() };
+        assert_eq!(
+            compute(&cut, &again).unwrap().tables,
+            compute(&cut, &Settings::default()).unwrap().tables
+        );
+    }
+    let small = Settings { previous: Some(Tables::empty(1, 1)), ..Settings::default() };
+    let anew = compute(&subnet, &small).unwrap();
+    assert_eq!(anew.tables, routing.tables);
+    assert!(anew.notes[0].contains("routed anew"), "{:?}", anew.notes);
 }

@@ -132,7 +132,7 @@ impl<'a> Row<'a> {
         let mut candidates_for = None;
         for path in 0..1 << self.rows.subnet.destinations.lmc() {
             for &target in &self.rows.order.0 {
-                if target.is_xbar && path > 0 || target.is_xbar && target.xbar == self.xbar {
+                if target.is_xbar && (path > 0 || target.xbar == self.xbar) {
                     continue;
                 }
                 let slot = target.slot + path;
