@@ -225,3 +225,39 @@ fn wait_until_ready(ibsim: &mut std::process::Child) {
     // It goes on printing; a closed pipe would end it.
     std::thread::spawn(move || lines.for_each(drop));
 }
+
+/// A torus that has lost two cables and an xbar, in the generator's ports and names.
+fn broken_torus() -> Fabric {
+    let mut fabric = formats::resolve("torus:x=4,y=3,z=2,hosts=1").unwrap();
+    let joins =
+        |a: u32, b: u32| move |cable: &mapper_proto::map::Cable| (cable.a.xbar, cable.b.xbar) == (a, b);
+    let lost = [joins(1, 2), joins(4, 16)];
+    let gone = 23;
+    fabric.map.cables.retain(|cable| !lost.iter().any(|is_lost| is_lost(cable)) && cable.b.xbar != gone);
+    fabric.map.xbars.pop();
+    fabric.xbars.pop();
+    fabric.map.hosts.pop();
+    fabric.hosts.pop();
+    fabric
+}
+
+#[test]
+fn a_torus_is_drawn_plane_by_plane() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("torus.json");
+    std::fs::write(&path, formats::write(&broken_torus(), FileFormat::Json)).unwrap();
+    let path = path.to_str().unwrap();
+    let text = stdout(&mapper(&["show", path]));
+    let planes = text.find("\ntorus").map(|at| &text[at + 1..]).unwrap_or(&text);
+    assert_golden("torus4x3x2.planes", planes);
+    let json = json(&["show", path]);
+    assert_eq!(json["torus"]["sizes"], serde_json::json!([4, 3, 2]));
+    assert_eq!(json["torus"]["rings"], serde_json::json!([true, true, false]));
+    assert_eq!(json["torus"]["missing_xbars"], serde_json::json!([[3, 2, 1]]));
+    let cable = |at: usize| json["torus"]["missing_cables"][at].clone();
+    assert_eq!((&cable(0)["a"], &cable(0)["b"]), (&"n1-0-0".into(), &"n2-0-0".into()));
+    assert_eq!((&cable(1)["a"], &cable(1)["dimension"]), (&"n0-1-0".into(), &"z".into()));
+    assert_eq!(json["torus"]["coordinates"][22], serde_json::json!({ "id": "n2-2-1", "at": [2, 2, 1] }));
+    let clos = self::json(&["show", "clos:hosts=8,ports=4"]);
+    assert!(clos["torus"].is_null());
+}

@@ -79,6 +79,7 @@ Engines:
   ftree       fat trees: every shift of the hosts without congestion
   lash        shortest routes in as few layers (service levels) as keep each free of credit loops
   dor         dimension order: the lowest port of the shortest ways, for meshes and hypercubes
+  torus       direction order in tori and meshes, round broken cables too, in the fewest layers
   file        the tables of --lfts-file
   dispersive  the agents' own source routes, several a pair; no forwarding tables
 

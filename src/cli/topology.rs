@@ -2,6 +2,7 @@
 
 mod difference;
 mod numbering;
+mod planes;
 mod summary;
 
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use std::process::ExitCode;
 
 use mapper_proto::map::Fabric;
 use mapper_sim::topology;
+use planes::Planes;
 
 use super::fabric_argument::FabricArgument;
 use super::{CliError, Format, output};
@@ -123,9 +125,13 @@ impl Target {
 fn show(argument: &FabricArgument, format: Format) -> Result<(), CliError> {
     let fabric = argument.load()?;
     output::print(&match format {
-        Format::Text => summary::text(&argument.to_string(), &fabric),
+        Format::Text => {
+            let planes = Planes::of(&fabric).map(|planes| planes.text());
+            summary::text(&argument.to_string(), &fabric) + &planes.unwrap_or_default()
+        }
         Format::Json => {
             let mut json = summary::json(&argument.to_string(), &fabric);
+            json["torus"] = Planes::of(&fabric).map_or(serde_json::Value::Null, |planes| planes.json());
             json["map"] = serde_json::to_value(formats::json::fabric_to_json(&fabric))?;
             format!("{json}\n")
         }

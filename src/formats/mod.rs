@@ -26,6 +26,7 @@ pub mod lid_matrix;
 pub mod routes;
 pub mod shape;
 pub mod sls;
+pub mod torus_file;
 
 mod blocks;
 mod dot;

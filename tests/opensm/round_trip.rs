@@ -125,6 +125,11 @@ fn dor() {
 }
 
 #[test]
+fn torus() {
+    round_trip(Engine::Torus, "torus:x=4,y=3,z=3,hosts=1", ours);
+}
+
+#[test]
 fn file_loads_what_opensm_dumped() {
     round_trip(Engine::File, "clos:hosts=16,ports=8", |fabric, subnet, simulation| {
         let loaded = lfts::read(&simulation.file("opensm-lfts.dump"), fabric, subnet).unwrap();

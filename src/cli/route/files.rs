@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use mapper_proto::map::Fabric;
+
 use super::options::named;
 use super::places::Place;
 use crate::cli::CliError;
 use crate::formats::guid_files::{self, Listed};
-use crate::formats::{FormatError, lid_matrix};
+use crate::formats::{FormatError, lid_matrix, torus_file};
 use crate::routing::Subnet;
 use crate::routing::engines::Settings;
 
@@ -44,6 +46,9 @@ pub(super) struct EngineFiles {
     /// minhop, dor: the hops to reckon with, as OpenSM dumps its lid matrix.
     #[arg(long, alias = "lid_matrix_file", value_name = "FILE")]
     lid_matrix_file: Option<PathBuf>,
+    /// torus: its sizes, origin, datelines, regions and ports, as TOML [default: found from TOPOLOGY].
+    #[arg(long, alias = "torus-config", alias = "torus_config", value_name = "FILE")]
+    torus_file: Option<PathBuf>,
 }
 
 impl EngineFiles {
@@ -66,6 +71,7 @@ impl EngineFiles {
     /// Reads the files into settings; notes tell what was passed over.
     pub(super) fn read(
         &self,
+        fabric: &Fabric,
         subnet: &Subnet,
         settings: &mut Settings,
         notes: &mut Vec<String>,
@@ -88,6 +94,9 @@ impl EngineFiles {
             let loaded = lid_matrix::read(path, subnet)?;
             files.notes.extend(loaded.notes.iter().map(|note| named(path, note)));
             settings.hops = Some(loaded.hops);
+        }
+        if let Some(path) = &self.torus_file {
+            settings.torus = torus_file::read(path, fabric)?;
         }
         Ok(())
     }

@@ -123,7 +123,7 @@ impl EngineOptions {
             passes: self.passes,
             ..Settings::default()
         };
-        self.files.read(subnet, &mut settings, &mut notes)?;
+        self.files.read(fabric, subnet, &mut settings, &mut notes)?;
         Ok((settings, notes))
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::formats::shape;
 
 /// How wide a table may be, in characters.
-const WIDTH: usize = 110;
+pub(super) const WIDTH: usize = 110;
 
 /// Hosts, xbars and cables, as a phrase.
 pub(super) fn counts(fabric: &Fabric) -> String {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::compare::Correspondence;
+use crate::routing::engines::torus::TorusStatement;
 use crate::routing::engines::{Engine, Node, Settings};
 
 /// A setting, perhaps of a node. A node that is gone has no say while it is.
@@ -47,6 +48,7 @@ pub(super) fn lines(engines: &[Engine], settings: &Settings) -> Vec<Line> {
         xbar_destinations,
         file,
         passes,
+        torus,
     } = settings;
     let xbar = |xbar: u32, text: String| Line { node: Some(NodeIndex::Xbar(xbar)), text };
     let host = |host: u32, text: &str| Line { node: Some(NodeIndex::Host(host)), text: text.to_owned() };
@@ -57,6 +59,7 @@ pub(super) fn lines(engines: &[Engine], settings: &Settings) -> Vec<Line> {
         format!("xbars {xbar_destinations}, connect roots {connect_roots}, passes {passes}"),
         format!("reassign {reassign}, roots {}, compute nodes {}", roots.is_some(), compute_nodes.is_some()),
         format!("file {}", file.is_some() || hops.is_some()),
+        format!("torus {:?}", TorusStatement { origin: None, ..torus.clone() }),
     ]
     .into_iter()
     .map(|text| Line { node: None, text })
@@ -70,6 +73,7 @@ pub(super) fn lines(engines: &[Engine], settings: &Settings) -> Vec<Line> {
     lines
         .extend(hop_weights.iter().map(|(at, weight)| xbar(at.xbar, format!("weight {} {weight}", at.port))));
     lines.extend(roots.iter().flatten().map(|&at| xbar(at, "root".to_owned())));
+    lines.extend(torus.origin.map(|at| xbar(at, "torus origin".to_owned())));
     lines.extend(ids.iter().map(|(&at, id)| xbar(at, format!("id {id}"))));
     lines.extend(compute_nodes.iter().flatten().map(|&at| host(at, "compute node")));
     lines.extend(io_nodes.iter().map(|&at| host(at, "I/O node")));

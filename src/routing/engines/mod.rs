@@ -12,6 +12,7 @@ mod lash;
 mod opensm;
 mod selection;
 mod settings;
+pub mod torus;
 
 pub use opensm::{HopMatrix, hop_matrix};
 pub use selection::{Answer, NotRouted, Selection, SourceSelection, Tried, answer, select};
@@ -40,6 +41,8 @@ pub enum Engine {
     Lash,
     /// Dimension order: the first port of the shortest ones.
     Dor,
+    /// Direction order: tori and meshes that may have lost cables.
+    Torus,
     /// Tables from a file.
     File,
     /// The agents' own source routes, several a pair.
@@ -48,13 +51,14 @@ pub enum Engine {
 
 impl Engine {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Minhop,
         Self::Updn,
         Self::Dnup,
         Self::Ftree,
         Self::Lash,
         Self::Dor,
+        Self::Torus,
         Self::File,
         Self::Dispersive,
     ];
@@ -68,6 +72,7 @@ impl Engine {
             Self::Ftree => "ftree",
             Self::Lash => "lash",
             Self::Dor => "dor",
+            Self::Torus => "torus",
             Self::File => "file",
             Self::Dispersive => "dispersive",
         }
@@ -85,6 +90,7 @@ impl Engine {
             Self::Minhop | Self::Updn | Self::Dnup | Self::Dor => balanced::compute(self, subnet, settings),
             Self::Ftree => ftree::compute(subnet, settings),
             Self::Lash => lash::compute(subnet, settings),
+            Self::Torus => torus::compute(subnet, settings),
             Self::File => file::compute(subnet, settings),
             Self::Dispersive => {
                 Err(EngineError::refuse(self, "it computes source routes, and no forwarding tables"))

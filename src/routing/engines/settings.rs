@@ -6,6 +6,7 @@ use mapper_proto::map::PortRef;
 
 use super::Engine;
 use super::HopMatrix;
+use super::torus::TorusStatement;
 use crate::routing::Options;
 use crate::routing::tables::{Layers, Tables};
 
@@ -66,6 +67,8 @@ pub struct Settings {
     pub max_layers: u8,
     /// Also frames to and from xbars' own addresses must be free of deadlock.
     pub xbar_destinations: bool,
+    /// torus: what is stated of the fabric, its datelines and regions; the rest is found from the map.
+    pub torus: TorusStatement,
     /// file: the tables to load.
     pub file: Option<Tables>,
     /// dispersive: most routes to a destination.
@@ -130,6 +133,7 @@ impl Default for Settings {
             first_layer: 0,
             max_layers: Layers::MAX,
             xbar_destinations: false,
+            torus: TorusStatement::default(),
             file: None,
             passes: Options::default().passes,
         }

@@ -1,0 +1,280 @@
+//! A torus or mesh, drawn plane by plane.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use mapper_proto::map::Fabric;
+use serde_json::{Value, json};
+
+use super::summary::WIDTH;
+use crate::routing::Topology;
+use crate::routing::engines::torus::{Grid, TorusStatement, Way, recognise};
+
+/// The names of dimensions.
+const NAMES: [&str; 3] = ["x", "y", "z"];
+
+/// What stands for an xbar that is missing.
+const HOLE: &str = "*";
+
+/// What the signs of a drawing mean.
+const SIGNS: &str =
+    "--- | cable   x cable missing   -x- some of several missing   ~ on to the other edge   * xbar missing";
+
+/// A torus or mesh as its users know it.
+pub(super) struct Planes<'a> {
+    fabric: &'a Fabric,
+    grid: Grid,
+    /// Cables present and expected at steps that lack some, by the lower xbar and dimension.
+    short: BTreeMap<(u32, usize), (usize, usize)>,
+}
+
+impl<'a> Planes<'a> {
+    /// The torus or mesh that a fabric is, if it is one.
+    pub(super) fn of(fabric: &'a Fabric) -> Option<Self> {
+        let topology = Topology::from_map(&fabric.map).ok()?;
+        let grid = recognise(&topology, &TorusStatement::default()).ok()?;
+        let missing = grid.missing_cables();
+        let short =
+            missing.iter().map(|cable| ((cable.xbars[0], cable.dimension), (cable.present, cable.expected)));
+        let planes = Self { fabric, short: short.collect(), grid };
+        (!planes.grid.dimensions().is_empty()).then_some(planes)
+    }
+
+    /// As part of `mapper.topology/1`.
+    pub(super) fn json(&self) -> Value {
+        let grid = &self.grid;
+        let count = grid.dimensions().len();
+        let place = |at: [u8; 3]| json!(at[..count]);
+        let cables = grid.missing_cables();
+        let cables = cables.iter().map(|cable| {
+            let [a, b] = cable.xbars.map(|xbar| self.name(xbar));
+            json!({
+                "a": a,
+                "b": b,
+                "dimension": NAMES[cable.dimension],
+                "present": cable.present,
+                "expected": cable.expected,
+            })
+        });
+        let coordinates = (0..self.fabric.xbars.len() as u32)
+            .map(|xbar| json!({ "id": self.name(xbar), "at": place(grid.coordinates(xbar)) }));
+        json!({
+            "sizes": grid.dimensions().iter().map(|d| d.size).collect::<Vec<_>>(),
+            "rings": grid.dimensions().iter().map(|d| d.is_ring).collect::<Vec<_>>(),
+            "missing_cables": cables.collect::<Vec<_>>(),
+            "missing_xbars": grid.missing_xbars().into_iter().map(place).collect::<Vec<_>>(),
+            "coordinates": coordinates.collect::<Vec<_>>(),
+        })
+    }
+
+    /// All planes, as text.
+    pub(super) fn text(&self) -> String {
+        let mut text = self.headline();
+        let layout = self.layout();
+        if layout.by_number {
+            text += "xbars are drawn as their numbers, counted from 0\n";
+        }
+        let _ = writeln!(text, "{SIGNS}");
+        let last = self.grid.size(2) - 1;
+        for z in 0..=last {
+            for first in (0..self.grid.size(0)).step_by(layout.columns) {
+                let end = self.grid.size(0).min(first.saturating_add(layout.columns as u8));
+                text.push('\n');
+                text += &self.plane_title(z, first, end);
+                text += &self.plane(z, first..end, &layout);
+            }
+            text += &self.steps_up(z);
+        }
+        text
+    }
+
+    fn name(&self, xbar: u32) -> &str {
+        &self.fabric.xbars[xbar as usize].name
+    }
+
+    fn headline(&self) -> String {
+        let dimensions = self.grid.dimensions();
+        let all = |is_ring| dimensions.iter().all(|dimension| dimension.is_ring == is_ring);
+        let kind = match (dimensions.len(), all(true), all(false)) {
+            (1, true, _) => "ring",
+            (1, ..) => "line",
+            (_, true, _) => "torus",
+            (_, _, true) => "mesh",
+            _ => "torus that is open in some dimensions",
+        };
+        let words = dimensions.iter().zip(NAMES).map(|(dimension, name)| {
+            format!("{name} {} ({})", dimension.size, if dimension.is_ring { "ring" } else { "line" })
+        });
+        let sizes: Vec<_> = words.collect();
+        let missing = self.short.values().map(|(present, expected)| expected - present).sum::<usize>();
+        let lost = match (missing, self.grid.missing_xbars().len()) {
+            (0, 0) => "whole".to_owned(),
+            (cables, xbars) => {
+                let plural = |count: usize| if count == 1 { "" } else { "s" };
+                format!("{cables} cable{} and {xbars} xbar{} missing", plural(cables), plural(xbars))
+            }
+        };
+        format!("\n{kind} of {}: {lost}\n", sizes.join(", "))
+    }
+
+    /// How planes are drawn so that they are no wider than a table.
+    fn layout(&self) -> Layout {
+        let columns = usize::from(self.grid.size(0));
+        let names = self.fabric.xbars.iter().map(|label| label.name.chars().count()).max().unwrap_or(1);
+        let numbers = (self.fabric.xbars.len() - 1).to_string().len();
+        let width = |cell: usize| EDGE + columns * (cell + GAP);
+        let by_number = width(names) > WIDTH && numbers < names;
+        let cell = if by_number { numbers } else { names };
+        Layout { cell, by_number, columns: ((WIDTH - EDGE) / (cell + GAP)).clamp(1, columns) }
+    }
+
+    fn plane_title(&self, z: u8, first: u8, end: u8) -> String {
+        let mut parts = Vec::new();
+        if self.grid.dimensions().len() > 2 {
+            parts.push(format!("z={z}"));
+        }
+        if end - first < self.grid.size(0) {
+            parts.push(format!("x={first} to {}", end - 1));
+        }
+        if parts.is_empty() { String::new() } else { format!("plane {}\n", parts.join(", ")) }
+    }
+
+    /// A plane, or as many columns of it as there is room for.
+    fn plane(&self, z: u8, columns: std::ops::Range<u8>, layout: &Layout) -> String {
+        let rows = self.grid.size(1);
+        let has_y = self.grid.dimensions().len() > 1;
+        let mut text = String::new();
+        let mut line = |label: String, cells: String| {
+            let line = format!("{label:<LABEL$}{cells}");
+            text += line.trim_end();
+            text.push('\n');
+        };
+        let heads = columns.clone().map(|x| centred(&format!("x={x}"), layout.cell) + "   ");
+        line(String::new(), "  ".to_owned() + &heads.collect::<String>());
+        let wraps = self.grid.dimensions().get(1).is_some_and(|dimension| dimension.is_ring);
+        if wraps {
+            line(String::new(), self.steps_down([columns.start, rows - 1, z], columns.end, "~", layout));
+        }
+        for y in 0..rows {
+            let label = if has_y { format!("y={y}") } else { String::new() };
+            line(label, self.row([columns.start, y, z], columns.end, layout));
+            if y + 1 < rows || wraps {
+                let sign = if y + 1 < rows { "|" } else { "~" };
+                line(String::new(), self.steps_down([columns.start, y, z], columns.end, sign, layout));
+            }
+        }
+        text
+    }
+
+    /// A row of xbars and the cables between them.
+    fn row(&self, [first, y, z]: [u8; 3], end: u8, layout: &Layout) -> String {
+        let edge = |x: u8| match self.step([x, y, z], 0) {
+            Step::None => " ",
+            Step::Missing => "x",
+            Step::Whole | Step::Short => "~",
+        };
+        let size = self.grid.size(0);
+        let is_ring = self.grid.dimensions()[0].is_ring;
+        let mut text = match first {
+            0 if is_ring => edge(size - 1).to_owned(),
+            0 => " ".to_owned(),
+            _ => "-".to_owned(),
+        };
+        text.push(' ');
+        for x in first..end {
+            let name = self.grid.xbar_at([x, y, z]).map_or(HOLE.to_owned(), |xbar| match layout.by_number {
+                true => xbar.to_string(),
+                false => self.name(xbar).to_owned(),
+            });
+            text += &centred(&name, layout.cell);
+            text += &match (x + 1 == size, self.step([x, y, z], 0)) {
+                (true, _) if is_ring => format!(" {}", edge(x)),
+                (true, _) | (_, Step::None) => "   ".to_owned(),
+                (_, Step::Missing) => " x ".to_owned(),
+                (_, Step::Short) => "-x-".to_owned(),
+                (_, Step::Whole) => "---".to_owned(),
+            };
+        }
+        text
+    }
+
+    /// The cables from a row to the next.
+    fn steps_down(&self, [first, y, z]: [u8; 3], end: u8, whole: &str, layout: &Layout) -> String {
+        let sign = |x: u8| match self.step([x, y, z], 1) {
+            Step::None => " ".to_owned(),
+            Step::Missing => "x".to_owned(),
+            Step::Short => format!("{whole}x"),
+            Step::Whole => whole.to_owned(),
+        };
+        let signs = (first..end).map(|x| centred(&sign(x), layout.cell) + "   ");
+        "  ".to_owned() + &signs.collect::<String>()
+    }
+
+    /// The cables from a plane to the next, in words.
+    fn steps_up(&self, z: u8) -> String {
+        let Some(next) = self.grid.step([0, 0, z], 2, Way::Plus) else { return String::new() };
+        let places = self.grid.places().filter(|place| place[2] == z);
+        let steps: Vec<_> = places.map(|place| (place, self.step(place, 2))).collect();
+        let lost = steps.iter().filter(|(_, step)| matches!(step, Step::Missing | Step::Short));
+        let lost: Vec<_> = lost
+            .filter_map(|&(place, step)| {
+                let to = self.grid.xbar_at(self.grid.step(place, 2, Way::Plus)?)?;
+                let sign = if step == Step::Missing { "x" } else { "-x-" };
+                Some(format!("{} {sign} {}", self.name(self.grid.xbar_at(place)?), self.name(to)))
+            })
+            .collect();
+        let whole = steps.iter().filter(|(_, step)| *step == Step::Whole).count();
+        let mut text = format!("z={z} to z={}: {whole} whole", next[2]);
+        if !lost.is_empty() {
+            let _ = write!(text, ", missing {}", lost.join(", "));
+        }
+        text + "\n"
+    }
+
+    /// What is one step up from a place.
+    fn step(&self, place: [u8; 3], dimension: usize) -> Step {
+        let to = self.grid.step(place, dimension, Way::Plus).and_then(|next| self.grid.xbar_at(next));
+        let (Some(from), Some(_)) = (self.grid.xbar_at(place), to) else { return Step::None };
+        match self.short.get(&(from, dimension)) {
+            None => Step::Whole,
+            Some((0, _)) => Step::Missing,
+            Some(_) => Step::Short,
+        }
+    }
+}
+
+/// Width of the rows' labels.
+const LABEL: usize = 7;
+
+/// Width of all but the cells of a row.
+const EDGE: usize = LABEL + 4;
+
+/// Width between cells.
+const GAP: usize = 3;
+
+/// How planes are drawn.
+struct Layout {
+    /// Width of an xbar.
+    cell: usize,
+    /// Whether xbars' names are too long.
+    by_number: bool,
+    /// How many columns stand side by side.
+    columns: usize,
+}
+
+/// What leads one step up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// There are not two xbars to join.
+    None,
+    /// No cable.
+    Missing,
+    /// Fewer cables than usual.
+    Short,
+    /// As many as usual.
+    Whole,
+}
+
+fn centred(text: &str, width: usize) -> String {
+    format!("{text:^width$}")
+}

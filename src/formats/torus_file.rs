@@ -1,0 +1,153 @@
+//! Files that state a torus: its sizes, origin, datelines, and which ports lead where.
+//!
+//! ```toml
+//! sizes = [6, 5, 5]              # X first
+//! rings = [true, true, false]
+//! origin = "n0-0-0"              # the xbar at 0 in each dimension
+//! datelines = [0, 0, 2]          # each just below this coordinate
+//! regions = [3, 5, 5]            # coordinates a region
+//! ports = { x-plus = [1], x-minus = [2], y-plus = [3], y-minus = [4] }
+//! ```
+//!
+//! All may be left out: what is, is found from the map. Xbars are told by name, ports as the fabric
+//! numbers them.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::Path;
+
+use mapper_proto::map::Fabric;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{FormatError, Malformed, read_bounded};
+use crate::routing::engines::torus::TorusStatement;
+
+/// The file as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    sizes: Option<Spanned<Vec<u8>>>,
+    rings: Option<Spanned<Vec<bool>>>,
+    origin: Option<Spanned<String>>,
+    datelines: Option<Spanned<Vec<u8>>>,
+    regions: Option<Spanned<Vec<u8>>>,
+    ports: Option<Spanned<Ports>>,
+}
+
+/// Ports by direction.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+struct Ports {
+    x_plus: BTreeSet<u8>,
+    x_minus: BTreeSet<u8>,
+    y_plus: BTreeSet<u8>,
+    y_minus: BTreeSet<u8>,
+    z_plus: BTreeSet<u8>,
+    z_minus: BTreeSet<u8>,
+}
+
+/// Reads a file that states the torus that a fabric is.
+///
+/// # Errors
+/// If it cannot be read, is too long, or is malformed; the error names the file and the line.
+pub fn read(path: &Path, fabric: &Fabric) -> Result<TorusStatement, FormatError> {
+    let bytes = read_bounded(path)?;
+    parse(&path.display().to_string(), &String::from_utf8_lossy(&bytes), fabric)
+}
+
+/// The torus that a text states a fabric to be. `name` is what errors call the text.
+///
+/// # Errors
+/// If it is malformed; the error names the line.
+pub fn parse(name: &str, text: &str, fabric: &Fabric) -> Result<TorusStatement, FormatError> {
+    statement(text, fabric).map_err(|Malformed { place, problem }| FormatError::Malformed {
+        file: name.to_owned(),
+        place,
+        problem,
+    })
+}
+
+fn statement(text: &str, fabric: &Fabric) -> Result<TorusStatement, Malformed> {
+    let at = |span: Range<usize>| 1 + text.bytes().take(span.start).filter(|&byte| byte == b'\n').count();
+    let file: File = toml::from_str(text).map_err(|error| {
+        let line = at(error.span().unwrap_or(text.len()..text.len()));
+        Malformed::at(line, error.message().trim_end().replace('\n', ", "))
+    })?;
+    let lines = [
+        ("sizes", file.sizes.as_ref().map(Spanned::span)),
+        ("rings", file.rings.as_ref().map(Spanned::span)),
+        ("datelines", file.datelines.as_ref().map(Spanned::span)),
+        ("regions", file.regions.as_ref().map(Spanned::span)),
+        ("ports", file.ports.as_ref().map(Spanned::span)),
+    ];
+    let origin = file.origin.map(|origin| {
+        let name = origin.get_ref();
+        let place = fabric.xbars.iter().position(|label| label.name == *name);
+        place.map(|place| place as u32).ok_or_else(|| {
+            Malformed::at(at(origin.span()), format!("`origin`: there is no xbar `{name}` in the fabric"))
+        })
+    });
+    let ports = file.ports.map(Spanned::into_inner).unwrap_or_default();
+    let statement = TorusStatement {
+        sizes: file.sizes.map(Spanned::into_inner),
+        rings: file.rings.map(Spanned::into_inner),
+        origin: origin.transpose()?,
+        datelines: file.datelines.map(Spanned::into_inner),
+        regions: file.regions.map(Spanned::into_inner),
+        ports: [ports.x_plus, ports.x_minus, ports.y_plus, ports.y_minus, ports.z_plus, ports.z_minus],
+    };
+    statement.check().map_err(|bad| {
+        let span = lines.into_iter().find(|(key, _)| *key == bad.key).and_then(|(_, span)| span);
+        Malformed::at(span.map_or(1, at), bad.to_string())
+    })?;
+    Ok(statement)
+}
+
+#[cfg(test)]
+mod tests {
+    use mapper_sim::topology::generate;
+
+    use super::*;
+
+    fn parsed(text: &str) -> Result<TorusStatement, String> {
+        let fabric = generate("torus:x=6,y=5,z=5").unwrap();
+        parse("t.toml", text, &fabric).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn all_that_can_be_stated_is_read() {
+        let text = "# a torus\nsizes = [6, 5, 5]\nrings = [true, true, false]\norigin = \"n1-0-0\"\n\
+                    datelines = [0, 0, 2]\nregions = [3, 5, 5]\nports = { x-plus = [1, 7], z-minus = [6] }\n";
+        let none = BTreeSet::new;
+        let expected = TorusStatement {
+            sizes: Some(vec![6, 5, 5]),
+            rings: Some(vec![true, true, false]),
+            origin: Some(1),
+            datelines: Some(vec![0, 0, 2]),
+            regions: Some(vec![3, 5, 5]),
+            ports: [[1, 7].into(), none(), none(), none(), none(), [6].into()],
+        };
+        assert_eq!(parsed(text), Ok(expected));
+        assert_eq!(parsed(""), Ok(TorusStatement::default()));
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        for (text, expected) in [
+            ("\nsize = [6]", "t.toml:2: unknown field `size`"),
+            ("sizes = [6, 5]\nrings = [true]", "t.toml:2: `rings`: it has 1 entries, but `sizes` has 2"),
+            ("\n\norigin = \"n9\"", "t.toml:3: `origin`: there is no xbar `n9` in the fabric"),
+            ("sizes = [6\n", "t.toml:"),
+            ("sizes = [600]", "t.toml:1: invalid value: integer `600`"),
+            (
+                "\nports = { x-plus = [1], y-plus = [1] }",
+                "t.toml:2: `ports`: port 1 is both x-plus and y-plus",
+            ),
+            ("[ports]\nup = [1]", "t.toml:2: unknown field `up`"),
+        ] {
+            let error = parsed(text).unwrap_err();
+            assert!(error.starts_with(expected), "{text:?}: {error}");
+        }
+    }
+}

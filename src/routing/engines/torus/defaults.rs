@@ -1,0 +1,178 @@
+//! The default routes, R1, all at once: what depends on what along them, and a table of one destination's.
+
+use super::dependencies::{ClassSet, Dependencies};
+use super::heading::Heading;
+use super::lattice::{Lattice, NOWHERE};
+use super::rules::{Aim, along};
+use super::tree::Class;
+
+/// What runs along a dimension may do: the set of "does not cross the dateline" (1) and "crosses it" (2).
+type Crossings = u8;
+
+/// The run of no step.
+const NO_RUN: Crossings = 1;
+
+/// All runs along one dimension, of routes that go the shorter way round.
+#[derive(Debug, Clone)]
+struct Runs {
+    /// By the coordinate where they begin; also the run of no step.
+    starting: Vec<Crossings>,
+    /// By the coordinate where they end; also the run of no step.
+    ending: Vec<Crossings>,
+    /// By heading and by the coordinate that their first step leaves.
+    first: [Vec<Crossings>; 2],
+    /// By heading and by the coordinate that their last step leaves.
+    last: [Vec<Crossings>; 2],
+    /// By heading and by a coordinate that they leave by a step that is not the last.
+    going_on: [Vec<Crossings>; 2],
+}
+
+impl Runs {
+    fn new(lattice: &Lattice, dimension: usize) -> Self {
+        let size = usize::from(lattice.sizes[dimension]);
+        let none = || [vec![0; size], vec![0; size]];
+        let mut runs = Self {
+            starting: vec![NO_RUN; size],
+            ending: vec![NO_RUN; size],
+            first: none(),
+            last: none(),
+            going_on: none(),
+        };
+        for from in 0..lattice.sizes[dimension] {
+            for to in (0..lattice.sizes[dimension]).filter(|&to| to != from) {
+                let ways = [true, false].map(|plus| {
+                    let heading = Heading::along(dimension, plus);
+                    (heading, lattice.distance(from, to, heading))
+                });
+                let shortest = ways.iter().filter_map(|way| way.1).min();
+                for (heading, length) in ways {
+                    // Where both ways are as short, some take each.
+                    if length == shortest {
+                        runs.add(lattice, from, to, heading);
+                    }
+                }
+            }
+        }
+        runs
+    }
+
+    fn add(&mut self, lattice: &Lattice, from: u8, to: u8, heading: Heading) {
+        let way = usize::from(!heading.is_plus());
+        let mut left = Vec::new();
+        let mut at = from;
+        let mut crossings = NO_RUN;
+        while at != to {
+            left.push(usize::from(at));
+            if lattice.crosses_at(at, heading) {
+                crossings = 2;
+            }
+            let Some(next) = lattice.step(at, heading) else { return };
+            at = next;
+        }
+        self.starting[usize::from(from)] |= crossings;
+        self.ending[usize::from(to)] |= crossings;
+        let Some((&last, before)) = left.split_last() else { return };
+        self.first[way][left[0]] |= crossings;
+        self.last[way][last] |= crossings;
+        for &at in before {
+            self.going_on[way][at] |= crossings;
+        }
+    }
+}
+
+/// The classes whose run along each dimension is one of these.
+fn classes(x: Crossings, y: Crossings, z: Crossings) -> ClassSet {
+    let bits = [x, y, z];
+    let has = |class: usize| (0..3).all(|dimension| bits[dimension] >> (class >> dimension & 1) & 1 == 1);
+    (0..8).filter(|&class| has(class)).fold(0, |set, class| set | 1 << class)
+}
+
+/// All dependencies of default routes, between any two places of the grid. Where routers lack hosts or
+/// links are missing there are fewer in truth.
+pub(super) fn dependencies(lattice: &Lattice) -> Dependencies {
+    let mut all = Dependencies::new(lattice.router_count());
+    let runs = [0, 1, 2].map(|dimension| Runs::new(lattice, dimension));
+    for router in 0..lattice.router_count() as u32 {
+        let at = lattice.coordinates(router).map(usize::from);
+        for heading in Heading::ALL {
+            let (dimension, way) = (heading.dimension(), usize::from(!heading.is_plus()));
+            let last = runs[dimension].last[way][at[dimension]];
+            let going_on = runs[dimension].going_on[way][at[dimension]];
+            // Dimensions before this one are done, those behind it are to come.
+            let around = |own: Crossings, onward: Option<Heading>| {
+                let mut each = [NO_RUN; 3];
+                for other in 0..3 {
+                    each[other] = match other.cmp(&dimension) {
+                        std::cmp::Ordering::Less => runs[other].ending[at[other]],
+                        std::cmp::Ordering::Equal => own,
+                        std::cmp::Ordering::Greater => match onward {
+                            Some(onward) if onward.dimension() == other => {
+                                runs[other].first[usize::from(!onward.is_plus())][at[other]]
+                            }
+                            Some(onward) if onward.dimension() > other => NO_RUN,
+                            _ => runs[other].starting[at[other]],
+                        },
+                    };
+                }
+                classes(each[0], each[1], each[2])
+            };
+            all.add_turn(router, heading, heading, around(going_on, None));
+            for &onward in &Heading::ALL[2 * dimension + 2..] {
+                all.add_turn(router, heading, onward, around(last, Some(onward)));
+            }
+        }
+    }
+    all
+}
+
+/// A table of the default heading and class of each router's route to one destination. Memory for many
+/// destinations in turn.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Defaults {
+    /// By dimension and coordinate, the heading's number (7 if the coordinate is right) and the class bit
+    /// of crossing the dateline.
+    along: [Vec<(u8, Class)>; 3],
+}
+
+impl Defaults {
+    /// For this aim.
+    pub(super) fn set(&mut self, lattice: &Lattice, aim: &Aim) {
+        for dimension in 0..3 {
+            let runs = &mut self.along[dimension];
+            runs.clear();
+            for from in 0..lattice.sizes[dimension] {
+                let heading = along(lattice, dimension, from, aim);
+                let mut crosses = false;
+                let mut at = from;
+                while let Some(heading) = heading
+                    && !aim.holds(dimension, at)
+                {
+                    crosses |= lattice.crosses_at(at, heading);
+                    let Some(next) = lattice.step(at, heading) else { break };
+                    at = next;
+                }
+                let number = heading.map_or(7, |heading| heading.index() as u8);
+                runs.push((number, Class::from(crosses) << dimension));
+            }
+        }
+    }
+
+    /// Writes a cell for each router: its class times 8, and the number of its heading.
+    pub(super) fn fill(&self, lattice: &Lattice, cells: &mut [u8]) {
+        let mut places = lattice.places();
+        for &(heading_z, class_z) in &self.along[2] {
+            for &(heading_y, class_y) in &self.along[1] {
+                let heading = if heading_y < 7 { heading_y } else { heading_z };
+                let class = class_y | class_z;
+                let (row, rest) = places.split_at(self.along[0].len());
+                places = rest;
+                for (&router, &(heading_x, class_x)) in row.iter().zip(&self.along[0]) {
+                    let heading = if heading_x < 7 { heading_x } else { heading };
+                    if router != NOWHERE {
+                        cells[router as usize] = (class | class_x) << 3 | heading;
+                    }
+                }
+            }
+        }
+    }
+}

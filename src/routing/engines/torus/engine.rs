@@ -1,0 +1,199 @@
+//! The engine: from a grid to tables and layers.
+
+use rayon::prelude::*;
+
+use crate::routing::Subnet;
+use crate::routing::engines::{Engine, EngineError, Routing, Settings};
+use crate::routing::tables::Layers;
+
+use super::blame;
+use super::grid::{Grid, place};
+use super::lattice::Lattice;
+use super::layers::{self, ClassLayers};
+use super::packing;
+use super::ports::Ports;
+use super::recognition::recognise;
+use super::regions::Regions;
+use super::rules::place_datelines;
+use super::serve::Fabric;
+use super::trees::Trees;
+
+/// Most placements of the datelines that are tried where the rules cannot connect all pairs.
+const MOST_PLACEMENTS: usize = 16;
+
+/// Direction-order tables and layers of a torus or mesh, which is found in the subnet as far as it is not
+/// stated.
+///
+/// # Errors
+/// If the subnet is none; and see [`compute_on`].
+pub fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+    let grid = recognise(&subnet.topology, &settings.torus)
+        .map_err(|error| EngineError::refuse(Engine::Torus, error.to_string()))?;
+    compute_on(subnet, settings, &grid)
+}
+
+/// Direction-order tables and layers of a grid, which must be of the subnet's topology.
+///
+/// # Errors
+/// If the rules cannot connect a pair that cables join, or need more layers than there are.
+pub fn compute_on(subnet: &Subnet, settings: &Settings, grid: &Grid) -> Result<Routing, EngineError> {
+    let mut lattice = Lattice::new(grid, &subnet.topology);
+    if let Some(why) = stated_regions(settings, &lattice).refusal(&lattice) {
+        return Err(EngineError::refuse(Engine::Torus, why));
+    }
+    let trees = best_trees(subnet, settings, &mut lattice)?;
+    let layers = assign_layers(subnet, settings, &lattice, &trees)?;
+    let tables = Ports::new(grid, subnet).tables(subnet, &trees, previous(settings));
+    Ok(Routing { tables, layers, notes: notes(&lattice, &trees) })
+}
+
+/// The regions that are stated; one if none are.
+fn stated_regions(settings: &Settings, lattice: &Lattice) -> Regions {
+    let of = |sizes: &Vec<u8>| [0, 1, 2].map(|dimension| sizes.get(dimension).copied().unwrap_or_default());
+    Regions::new(lattice, settings.torus.regions.as_ref().map(of))
+}
+
+/// The datelines that are stated, each as the coordinate below it: a statement names the one above.
+fn stated_datelines(settings: &Settings, lattice: &Lattice) -> [Option<u8>; 3] {
+    let above = |dimension: usize| settings.torus.datelines.as_ref()?.get(dimension).copied();
+    [0, 1, 2].map(|dimension: usize| {
+        above(dimension).map(|at| at.checked_sub(1).unwrap_or(lattice.sizes[dimension] - 1))
+    })
+}
+
+fn previous(settings: &Settings) -> Option<&crate::routing::Tables> {
+    settings.previous.as_ref().filter(|_| !settings.reassign)
+}
+
+/// A lattice as it is to be routed.
+pub(super) fn fabric<'a>(subnet: &'a Subnet, settings: &Settings, lattice: &'a Lattice) -> Fabric<'a> {
+    let routers = 0..lattice.router_count() as u32;
+    let sends: Vec<bool> = routers.map(|router| subnet.is_leaf(router)).collect();
+    Fabric {
+        lattice,
+        topology: &subnet.topology,
+        regions: stated_regions(settings, lattice),
+        receives: sends.iter().map(|&leaf| leaf || settings.xbar_destinations).collect(),
+        sends,
+        troubled: lattice.troubled(),
+        is_quick: lattice.router_count().pow(2) > packing::MOST_STEPS,
+    }
+}
+
+/// The trees of the best placement of the datelines: the first that connects all pairs.
+fn best_trees(subnet: &Subnet, settings: &Settings, lattice: &mut Lattice) -> Result<Trees, EngineError> {
+    let mut refusal = None;
+    let stated = stated_datelines(settings, lattice);
+    for datelines in place_datelines(lattice, stated).into_iter().take(MOST_PLACEMENTS) {
+        lattice.datelines = datelines;
+        let fabric = fabric(subnet, settings, lattice);
+        let trees = Trees::new(&fabric);
+        if trees.lost == 0 {
+            return Ok(trees);
+        }
+        let fewer = refusal.as_ref().is_none_or(|&(lost, _)| trees.lost < lost);
+        if fewer && let Some((source, destination)) = first_lost(&fabric, &trees) {
+            refusal = Some((trees.lost, blame::explain(&fabric, source, destination)));
+        }
+    }
+    let why = match refusal {
+        Some((1, why)) => why,
+        Some((lost, why)) => format!("{why}; {lost} such pairs in all"),
+        None => "there is no place for its datelines".to_owned(),
+    };
+    Err(EngineError::refuse(Engine::Torus, why))
+}
+
+/// The first pair without a route that should have one.
+fn first_lost(fabric: &Fabric<'_>, trees: &Trees) -> Option<(u32, u32)> {
+    let routers = 0..fabric.lattice.router_count() as u32;
+    let mut pairs = routers.clone().flat_map(|source| routers.clone().map(move |end| (source, end)));
+    pairs.find(|&(source, end)| fabric.wants(source, end) && trees.heading(source, end).is_none())
+}
+
+/// The fewest layers: by the datelines that routes cross, or route by route, where that takes fewer.
+fn assign_layers(
+    subnet: &Subnet,
+    settings: &Settings,
+    lattice: &Lattice,
+    trees: &Trees,
+) -> Result<Layers, EngineError> {
+    let most = Layers::MAX.min(settings.max_layers).saturating_sub(settings.first_layer);
+    let routers = lattice.router_count();
+    let by_class = layers::by_class(lattice, &trees.dependencies, most);
+    if let Some(ClassLayers { count: 1, .. }) = by_class {
+        let mut one = Layers::single();
+        one.first = settings.first_layer;
+        return Ok(one);
+    }
+    let fewer = by_class.as_ref().map_or(most, |layers| layers.count - 1);
+    let fabric = fabric(subnet, settings, lattice);
+    if let Some((count, of)) = packing::by_route(&fabric, trees, fewer) {
+        return Ok(Layers::by_pair(count, settings.first_layer, of, routers));
+    }
+    let Some(by_class) = by_class else {
+        return Err(EngineError::refuse(Engine::Torus, too_many_layers(lattice, trees, most)));
+    };
+    let of = by_pair(trees, &by_class, routers);
+    Ok(Layers::by_pair(by_class.count, settings.first_layer, of, routers))
+}
+
+/// Rows and columns of a tile that is transposed at once.
+const TILE: usize = 64;
+
+/// The layer of each pair, by source. Cells stand by destination, so they are read tile by tile.
+fn by_pair(trees: &Trees, by_class: &ClassLayers, routers: usize) -> Vec<u8> {
+    let mut of = vec![0; routers * routers];
+    of.par_chunks_mut(TILE * routers.max(1)).enumerate().for_each(|(tile, rows)| {
+        let first = tile * TILE;
+        let height = rows.len() / routers;
+        for start in (0..routers).step_by(TILE) {
+            for destination in start..routers.min(start + TILE) {
+                let column = &trees.column(destination as u32)[first..first + height];
+                for (row, &cell) in column.iter().enumerate() {
+                    rows[row * routers + destination] = by_class.of[usize::from(Trees::class_of(cell))];
+                }
+            }
+        }
+    });
+    of
+}
+
+/// Why no layers were found: a circle that routes of one class make, if there is one.
+fn too_many_layers(lattice: &Lattice, trees: &Trees, most: u8) -> String {
+    let all = trees.dependencies.classes();
+    let classes = (0..u16::BITS).map(|class| 1 << class).filter(|class| all & class != 0);
+    let mut circles = classes.filter_map(|class| trees.dependencies.circle(lattice, class));
+    match circles.next() {
+        None => format!("its routes need more than the {most} layers that may be used; allow more"),
+        Some(circle) => {
+            let names = circle.iter().map(|&(router, heading)| {
+                format!("{heading} of xbar {router} {}", place(&lattice.coordinates(router)))
+            });
+            let names: Vec<_> = names.collect();
+            format!("routes could wait for each other in a circle: {}", names.join(", "))
+        }
+    }
+}
+
+fn notes(lattice: &Lattice, trees: &Trees) -> Vec<String> {
+    let rings = (0..3).filter(|&dimension| lattice.rings[dimension]);
+    let datelines: Vec<String> = rings
+        .map(|dimension| {
+            let at = lattice.datelines[dimension];
+            let name = ["x", "y", "z"][dimension];
+            format!("{name} {at} to {}", (at + 1) % lattice.sizes[dimension])
+        })
+        .collect();
+    let mut notes = Vec::new();
+    if !datelines.is_empty() {
+        notes.push(format!("torus: datelines from {}", datelines.join(", ")));
+    }
+    if trees.searched > 0 {
+        notes.push(format!(
+            "torus: {} destinations are reached by searched routes, as the rules look one router ahead only",
+            trees.searched
+        ));
+    }
+    notes
+}

@@ -1,0 +1,215 @@
+//! Whole and broken grids, routed and proved.
+
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+
+use crate::routing::engines::Settings;
+
+use super::engine::fabric;
+use super::fabrics::{Broken, Figures, prove};
+use super::heading::Heading;
+use super::lattice::Lattice;
+use super::rules::Phase;
+use super::statement::TorusStatement;
+use super::trees::Trees;
+
+const RING: bool = true;
+const LINE: bool = false;
+
+fn figures(broken: &Broken) -> Figures {
+    let (subnet, routing) = broken.route(&Settings::default()).unwrap();
+    prove(&subnet, &routing)
+}
+
+fn with_regions(regions: [u8; 3]) -> Settings {
+    let torus = TorusStatement { regions: Some(regions.to_vec()), ..TorusStatement::default() };
+    Settings { torus, ..Settings::default() }
+}
+
+#[test]
+fn routes_on_whole_grids_are_shortest_and_free_of_deadlock() {
+    let grids: [(&[(u8, bool)], u8); 12] = [
+        (&[(4, RING)], 1),
+        (&[(7, RING)], 2),
+        (&[(9, LINE)], 1),
+        (&[(4, RING), (5, RING)], 2),
+        (&[(4, LINE), (5, RING)], 2),
+        (&[(4, RING), (4, RING), (4, RING)], 2),
+        (&[(5, RING), (4, RING), (3, RING)], 2),
+        (&[(5, LINE), (4, LINE), (3, LINE)], 1),
+        (&[(5, LINE), (4, RING), (3, RING)], 2),
+        (&[(3, RING), (3, RING), (3, RING)], 1),
+        (&[(2, LINE), (2, LINE), (2, LINE)], 1),
+        (&[(6, RING), (5, RING), (5, RING)], 3),
+    ];
+    for (dimensions, layers) in grids {
+        let figures = figures(&Broken::new(dimensions, 1));
+        assert_eq!(figures.steps, figures.shortest, "{dimensions:?}");
+        assert!(figures.layers <= layers, "{dimensions:?} takes {} layers", figures.layers);
+    }
+}
+
+/// 6x5x5 with 16 hosts a router: the routes over the busiest channel are within one part in 200 of what
+/// shortest routes must put on the average X channel, 28,800.
+#[test]
+fn the_busiest_channel_is_hardly_busier_than_it_must_be() {
+    let figures = figures(&Broken::new(&[(6, RING), (5, RING), (5, RING)], 16));
+    assert!(figures.busiest <= 28_928, "{}", figures.busiest);
+    assert!(figures.layers <= 3);
+}
+
+#[test]
+fn tori_survive_each_single_fault() {
+    for dimensions in [[(4, RING), (4, RING), (4, RING)], [(5, RING), (4, RING), (3, RING)]] {
+        let whole = Broken::new(&dimensions, 1);
+        for cable in (0..whole.fabric.map.cables.len()).step_by(5) {
+            let mut broken = Broken::new(&dimensions, 1);
+            broken.cut_cable(cable);
+            figures(&broken);
+        }
+        for xbar in (0..whole.fabric.map.xbars.len() as u32).step_by(7) {
+            let mut broken = Broken::new(&dimensions, 1);
+            broken.cut_xbar(xbar);
+            figures(&broken);
+        }
+    }
+}
+
+#[test]
+fn a_pair_that_cannot_be_connected_is_named_with_the_links_to_blame() {
+    let broken = Broken::new(&[(2, LINE), (2, LINE), (3, LINE)], 1).cut([0, 0, 1], "z-");
+    assert_eq!(
+        broken.route(&Settings::default()).unwrap_err(),
+        "the rules know no way from xbar 4 (0,0,1) to xbar 0 (0,0,0); missing there: z- of xbar 4 (0,0,1); \
+         8 such pairs in all"
+    );
+}
+
+#[test]
+fn parallel_cables_share_the_hosts() {
+    let mut broken = Broken::new(&[(3, LINE)], 8);
+    for cable in broken.fabric.map.cables.clone() {
+        let beside = |at: mapper_proto::map::PortRef| mapper_proto::map::PortRef { port: at.port + 20, ..at };
+        let cable = mapper_proto::map::Cable { a: beside(cable.a), b: beside(cable.b) };
+        broken.fabric.map.cables.push(cable);
+    }
+    for xbar in &mut broken.fabric.map.xbars {
+        xbar.ports = 40;
+    }
+    let figures = figures(&broken);
+    assert_eq!(figures.busiest, 8 * 16 / 2);
+}
+
+#[test]
+fn routers_outside_a_region_look_it_up_as_one() {
+    let dimensions = [(6, RING), (5, RING), (5, RING)];
+    let broken = Broken::new(&dimensions, 1);
+    for regions in [[2, 5, 5], [3, 5, 5], [1, 2, 5], [1, 1, 2], [1, 1, 1]] {
+        let settings = with_regions(regions);
+        let (subnet, routing) = broken.route(&settings).unwrap();
+        let figures = prove(&subnet, &routing);
+        // Those that reach farther round than half a ring lose the shorter way.
+        assert!(figures.steps <= figures.shortest * 103 / 100, "{regions:?}");
+        let region = |xbar: u32| {
+            let place = broken.place(xbar);
+            [0, 1, 2].map(|i| place[i] / regions[i])
+        };
+        for (one, other) in (0..150).flat_map(|one| (0..one).map(move |other| (one, other))) {
+            if region(one) != region(other) {
+                continue;
+            }
+            let slots = [one, other].map(|xbar| subnet.destinations.slot_of_xbar(xbar));
+            for router in (0..150).filter(|&router| region(router) != region(one)) {
+                let ports = slots.map(|slot| routing.tables.port(router, slot));
+                assert_eq!(ports[0], ports[1], "{regions:?}: router {router} to {one} and {other}");
+            }
+        }
+    }
+    let settings = with_regions([2, 2, 2]);
+    assert!(broken.route(&settings).unwrap_err().starts_with("regions of 2 x 2 x 2 cannot be routed as one"));
+}
+
+/// The quick way must come to the same trees, and to dependencies that hold all that there are.
+#[test]
+fn the_quick_way_makes_the_same_trees() {
+    for (dimensions, cuts) in [
+        ([(5, RING), (4, RING), (4, RING)], vec![]),
+        ([(5, RING), (4, RING), (4, RING)], vec![([1, 1, 1], "x+"), ([2, 2, 2], "z+"), ([0, 3, 0], "y+")]),
+        ([(4, LINE), (4, LINE), (5, RING)], vec![([1, 1, 1], "x+"), ([2, 2, 2], "y+"), ([2, 2, 3], "z-")]),
+        ([(4, RING), (4, LINE), (4, LINE)], vec![([1, 3, 1], "x+"), ([1, 1, 2], "y+")]),
+    ] {
+        let broken = Broken::new(&dimensions, 1);
+        let broken = cuts.into_iter().fold(broken, |broken, (place, heading)| broken.cut(place, heading));
+        let subnet = broken.subnet();
+        let lattice = Lattice::new(&broken.grid(&subnet), &subnet.topology);
+        let mut fabric = fabric(&subnet, &Settings::default(), &lattice);
+        let slow = Trees::new(&fabric);
+        fabric.is_quick = true;
+        let quick = Trees::new(&fabric);
+        assert_eq!(slow.lost, quick.lost);
+        let routers = lattice.router_count() as u32;
+        for (source, end) in (0..routers).flat_map(|one| (0..routers).map(move |other| (one, other))) {
+            assert_eq!(slow.heading(source, end), quick.heading(source, end), "{source} to {end}");
+            if slow.heading(source, end).is_some() {
+                assert_eq!(slow.class(source, end), quick.class(source, end), "{source} to {end}");
+            }
+        }
+        assert!(quick.dependencies.holds(&slow.dependencies));
+    }
+}
+
+/// Which routers a frame can get to from one, by any route of R0 and R2: forwards, state by state.
+fn within_reach(lattice: &Lattice, source: u32) -> Vec<bool> {
+    let mut seen = vec![false; 3 * lattice.router_count()];
+    let mut queue = VecDeque::from([(source, Phase::A)]);
+    while let Some((router, phase)) = queue.pop_front() {
+        if std::mem::replace(&mut seen[3 * router as usize + phase as usize], true) {
+            continue;
+        }
+        for heading in Heading::ALL {
+            if let Some(next) = lattice.next(router, heading)
+                && let Some(after) = phase.after(heading, lattice.crosses(router, heading))
+            {
+                queue.push_back((next, after));
+            }
+        }
+    }
+    seen.chunks(3).map(|states| states.contains(&true)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Whatever is broken: each pair that R0 and R2 can connect is connected, and all that is let out is
+    /// free of loops and circles.
+    #[test]
+    fn every_pair_that_the_rules_can_connect_is_connected(
+        sizes in prop::array::uniform3((2_u8..5, any::<bool>())),
+        cables in prop::collection::vec(any::<prop::sample::Index>(), 0..9),
+        xbars in prop::collection::vec(any::<prop::sample::Index>(), 0..3),
+    ) {
+        let mut broken = Broken::new(&sizes, 1);
+        for cable in cables {
+            if !broken.fabric.map.cables.is_empty() {
+                broken.cut_cable(cable.index(broken.fabric.map.cables.len()));
+            }
+        }
+        for xbar in xbars {
+            broken.cut_xbar(xbar.index(broken.fabric.map.xbars.len()) as u32);
+        }
+        let subnet = broken.subnet();
+        let lattice = Lattice::new(&broken.grid(&subnet), &subnet.topology);
+        let fabric = fabric(&subnet, &Settings::default(), &lattice);
+        let trees = Trees::new(&fabric);
+        for source in 0..lattice.router_count() as u32 {
+            let reach = within_reach(&lattice, source);
+            for end in (0..lattice.router_count() as u32).filter(|&end| fabric.wants(source, end)) {
+                prop_assert!(!reach[end as usize] || trees.heading(source, end).is_some());
+            }
+        }
+        if let Ok((subnet, routing)) = broken.route(&Settings::default()) {
+            prove(&subnet, &routing);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The headings to every destination, and what depends on what along them.
+
+use rayon::prelude::*;
+
+use super::defaults;
+use super::dependencies::Dependencies;
+use super::heading::Heading;
+use super::serve::{Fabric, Scratch};
+use super::tree::Class;
+
+/// The heading and the class of each route: `cells[destination * routers + source]`.
+#[derive(Debug, Clone)]
+pub(super) struct Trees {
+    routers: usize,
+    cells: Vec<u8>,
+    /// What the routes between routers with hosts make depend on what.
+    pub(super) dependencies: Dependencies,
+    /// How many of the routes that there should be are missing.
+    pub(super) lost: usize,
+    /// Destinations for which the rules' own choices were not enough.
+    pub(super) searched: usize,
+}
+
+/// A cell without a heading.
+pub(super) const NO_HEADING: u8 = 7;
+
+/// Fewest destinations that are worth a thread's own memory.
+const MIN_DESTINATIONS: usize = 16;
+
+pub(super) fn cell(heading: Option<Heading>, class: Class) -> u8 {
+    class << 3 | heading.map_or(NO_HEADING, |heading| heading.index() as u8)
+}
+
+impl Trees {
+    /// Computes them.
+    pub(super) fn new(fabric: &Fabric<'_>) -> Self {
+        let routers = fabric.lattice.router_count();
+        let mut cells = vec![0; routers * routers];
+        let found = if fabric.regions.is_whole(fabric.lattice) {
+            Self::by_destination(fabric, &mut cells)
+        } else {
+            Self::by_region(fabric, &mut cells)
+        };
+        let (mut dependencies, lost, searched) = found.unwrap_or_else(|| (Dependencies::new(routers), 0, 0));
+        if fabric.is_quick {
+            dependencies = dependencies.merge(&defaults::dependencies(fabric.lattice));
+        }
+        Self { routers, cells, dependencies, lost, searched }
+    }
+
+    fn by_destination(fabric: &Fabric<'_>, cells: &mut [u8]) -> Option<Figures> {
+        let routers = fabric.lattice.router_count();
+        let each = |mut scratch: Scratch, (destination, cells): (usize, &mut [u8])| {
+            let destination = destination as u32;
+            if !(fabric.is_quick && scratch.serve_quickly(fabric, destination, cells)) {
+                scratch.serve(fabric, destination);
+                scratch.finish(fabric, destination);
+                write(&scratch, cells);
+            }
+            scratch
+        };
+        let columns = cells.par_chunks_mut(routers.max(1)).enumerate().with_min_len(MIN_DESTINATIONS);
+        let done = columns.fold(|| Scratch::new(routers), each).map(Scratch::into_figures);
+        done.reduce_with(merge)
+    }
+
+    fn by_region(fabric: &Fabric<'_>, cells: &mut [u8]) -> Option<Figures> {
+        let routers = fabric.lattice.router_count();
+        let regions: Vec<_> = fabric.regions.all(fabric.lattice);
+        let each = |region: [u8; 3]| {
+            let mut scratch = Scratch::new(routers);
+            let mut columns = Vec::new();
+            scratch.serve_region(fabric, region, |scratch, destination| {
+                let mut cells = vec![0; routers];
+                write(scratch, &mut cells);
+                columns.push((destination, cells));
+            });
+            (columns, scratch.into_figures())
+        };
+        let done: Vec<_> = regions.into_par_iter().map(each).collect();
+        for (destination, column) in done.iter().flat_map(|(columns, _)| columns) {
+            cells[*destination as usize * routers..][..routers].copy_from_slice(column);
+        }
+        done.into_iter().map(|(_, figures)| figures).reduce(merge)
+    }
+
+    /// The cells of a destination, by router. See [`Self::class_of`].
+    pub(super) fn column(&self, destination: u32) -> &[u8] {
+        &self.cells[destination as usize * self.routers..][..self.routers]
+    }
+
+    /// The class in a cell. The lower three bits are the heading's number, 7 where there is none.
+    pub(super) const fn class_of(cell: u8) -> Class {
+        cell >> 3
+    }
+
+    /// The heading from a router towards a destination.
+    pub(super) fn heading(&self, router: u32, destination: u32) -> Option<Heading> {
+        Heading::from_index(self.cells[destination as usize * self.routers + router as usize] & 7)
+    }
+
+    /// The class of the route from a router to a destination.
+    pub(super) fn class(&self, source: u32, destination: u32) -> Class {
+        self.cells[destination as usize * self.routers + source as usize] >> 3
+    }
+}
+
+fn write(scratch: &Scratch, cells: &mut [u8]) {
+    cells.fill(NO_HEADING);
+    for &router in &scratch.tree.order {
+        let at = router as usize;
+        cells[at] = cell(scratch.tree.headings[at], scratch.tree.classes[at]);
+    }
+}
+
+/// Dependencies, missing routes, destinations that were searched.
+type Figures = (Dependencies, usize, usize);
+
+#[expect(clippy::needless_pass_by_value, reason = "reductions hand over both")]
+fn merge(one: Figures, other: Figures) -> Figures {
+    (one.0.merge(&other.0), one.1 + other.1, one.2 + other.2)
+}
