@@ -56,7 +56,7 @@ pub fn recognise(topology: &Topology, statement: &TorusStatement) -> Result<Grid
     });
     let placed = match search(topology, &links, statement, BUDGET, by_ports) {
         Ok(placed) => frame::settle(topology, placed, statement),
-        Err(failure) => return Err(refusal::of(topology, &links, statement, failure)),
+        Err(failure) => return Err(refusal::of(topology, &links, statement, &failure)),
     };
     refusal::check_origin(&placed, statement)?;
     Ok(Grid::from_parts(topology, &placed.0, placed.1)?)

@@ -154,7 +154,7 @@ pub(super) fn of(
     topology: &Topology,
     links: &Links,
     statement: &TorusStatement,
-    failure: Failure,
+    failure: &Failure,
 ) -> NoTorus {
     if !links.are_restricted()
         && let Some(chord) = chord(topology, links, statement)

@@ -91,7 +91,7 @@ impl Space {
         let Dimension { size, is_ring } = self.dimensions[i];
         let (size, at) = (u16::from(size), from[i]);
         let (least, greatest) = self.used[i];
-        let next = match (direction % 2 == 0, is_ring) {
+        let next = match (direction.is_multiple_of(2), is_ring) {
             (true, true) => (at + 1) % size,
             (false, true) => (at + size - 1) % size,
             (true, false) if at + 1 < least + size => at + 1,
