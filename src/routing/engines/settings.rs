@@ -85,15 +85,17 @@ impl Settings {
     pub fn of_others(&self, engine: Engine) -> Vec<String> {
         let default = Self::default();
         let ranked = matches!(engine, Engine::Updn | Engine::Dnup);
+        let layered = matches!(engine, Engine::Lash | Engine::Torus);
         let foreign = [
+            (self.torus != default.torus && engine != Engine::Torus, "a stated torus", "torus"),
             (!self.ids.is_empty() && !ranked, "ids", "updn and dnup"),
             (
                 self.passes != default.passes && engine != Engine::Dispersive,
                 "routes a destination",
                 "dispersive",
             ),
-            (self.first_layer != default.first_layer && engine != Engine::Lash, "a first layer", "lash"),
-            (self.max_layers != default.max_layers && engine != Engine::Lash, "a limit on layers", "lash"),
+            (self.first_layer != default.first_layer && !layered, "a first layer", "lash and torus"),
+            (self.max_layers != default.max_layers && !layered, "a limit on layers", "lash and torus"),
             (self.compute_nodes.is_some() && engine != Engine::Ftree, "compute nodes", "ftree"),
             (!self.io_nodes.is_empty() && engine != Engine::Ftree, "I/O nodes", "ftree"),
             (
