@@ -4,15 +4,15 @@
 //! The rules are those of OpenSM's fat-tree engine (Zahavi, Johnson, Kerbyson, Lang, "Optimized InfiniBand
 //! fat-tree routing for shift all-to-all communication patterns", 2010):
 //!
-//! 1. [`ranks`]: each xbar's rank, from given roots or from the compute nodes' xbars.
-//! 2. [`tree`]: the cables of each xbar in groups, up and down; what is irregular in them.
-//! 3. [`reach`]: the length of the shortest way up and then down between any two xbars.
-//! 4. [`spines`]: each host's way up, chosen by counters in the order of [`order`].
-//! 5. [`templates`]: which ports lead up to each xbar of a spine from below it; one for many hosts.
-//! 6. [`detours`]: on damaged trees, ways for the xbars that a host's spine does not cover.
-//! 7. [`fill`]: the tables, a destination xbar at a time.
+//! 1. `ranks`: each xbar's rank, from given roots or from the compute nodes' xbars.
+//! 2. `tree`: the cables of each xbar in groups, up and down; what is irregular in them.
+//! 3. `reach`: the length of the shortest way up and then down between any two xbars.
+//! 4. `spines`: each host's way up, chosen by counters in the order of `order`.
+//! 5. `templates`: which ports lead up to each xbar of a spine from below it; one for many hosts.
+//! 6. `detours`: on damaged trees, ways for the xbars that a host's spine does not cover.
+//! 7. `fill`: the tables, a destination xbar at a time.
 //!
-//! [`kept`] mends tables that were in force instead of 4 to 7.
+//! `kept` mends tables that were in force instead of 4 to 7.
 
 mod detours;
 mod fill;
