@@ -1,6 +1,6 @@
 //! The files that `mapper route` writes.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use mapper_proto::map::Fabric;
 
@@ -130,18 +130,12 @@ impl Outputs {
         all.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect()
     }
 
-    /// What was written, and where.
-    pub(super) fn written(&self) -> Vec<(&'static str, String)> {
-        let show = |path: &Option<PathBuf>| path.as_deref().map(|path: &Path| path.display().to_string());
-        let all = [
-            ("lfts", &self.lfts),
-            ("sls", &self.sls),
-            ("routes_dir", &self.routes_dir),
-            ("plot", &self.plot),
-            ("lid_matrix", &self.dump_lid_matrix),
-            ("ftree_order", &self.ftree_order),
-        ];
-        all.into_iter().filter_map(|(what, path)| Some((what, show(path)?))).collect()
+    /// What was written, by its option's name in JSON, and where.
+    pub(super) fn written(&self) -> Vec<(String, String)> {
+        let name =
+            |option: &str| option.trim_start_matches("--").trim_start_matches("dump-").replace('-', "_");
+        let all = self.places().into_iter();
+        all.map(|(option, path)| (name(option), path.display().to_string())).collect()
     }
 }
 

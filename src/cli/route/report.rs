@@ -30,7 +30,7 @@ pub(super) struct Report {
     pub(super) cache: Option<CacheUse>,
     pub(super) notes: Vec<String>,
     /// What was written, and where.
-    pub(super) written: Vec<(&'static str, String)>,
+    pub(super) written: Vec<(String, String)>,
 }
 
 impl Report {
@@ -70,7 +70,7 @@ impl Report {
             .map(|(engine, why_not)| json!({ "engine": engine.name(), "why_not": why_not }))
             .collect();
         let written: serde_json::Map<String, Value> =
-            self.written.iter().map(|(what, path)| ((*what).to_owned(), json!(path))).collect();
+            self.written.iter().map(|(what, path)| (what.clone(), json!(path))).collect();
         json!({
             "schema": "mapper.route/1",
             "engine": self.engine.name(),

@@ -86,7 +86,19 @@ impl Settings {
         let default = Self::default();
         let ranked = matches!(engine, Engine::Updn | Engine::Dnup);
         let layered = matches!(engine, Engine::Lash | Engine::Torus);
+        // The other engines tell of these themselves, as some have an effect there.
+        let unbalanced = matches!(engine, Engine::Torus | Engine::File | Engine::Dispersive);
+        let rootless = unbalanced || engine == Engine::Lash;
+        let counted = "minhop, updn, dnup and dor";
         let foreign = [
+            (!self.order_first.is_empty() && unbalanced, "a routing order", counted),
+            (!self.uncounted_ports.is_empty() && unbalanced, "ports that do not count", counted),
+            (!self.port_order.is_empty() && unbalanced, "a port search order", counted),
+            (!self.hop_weights.is_empty() && unbalanced, "hop weights", counted),
+            (self.scatter.is_some() && unbalanced, "scatter", counted),
+            (self.port_shifting && unbalanced, "port shifting", counted),
+            (self.roots.is_some() && rootless, "roots", "updn and ftree"),
+            (self.connect_roots && rootless, "connecting roots", "updn"),
             (self.torus != default.torus && engine != Engine::Torus, "a stated torus", "torus"),
             (!self.ids.is_empty() && !ranked, "ids", "updn and dnup"),
             (
@@ -149,4 +161,21 @@ pub enum Node {
     Xbar(u32),
     /// A host.
     Host(u32),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_belongs_to_other_engines_is_said() {
+        for engine in Engine::ALL {
+            assert!(Settings::default().of_others(engine).is_empty(), "{engine}");
+        }
+        let settings = Settings { passes: 3, max_layers: 2, roots: Some(Vec::new()), ..Settings::default() };
+        let said = settings.of_others(Engine::Torus);
+        assert_eq!(said[0], "roots: no effect on torus, only on updn and ftree");
+        assert_eq!(said.len(), 2, "layers have an effect: {said:?}");
+        assert_eq!(settings.of_others(Engine::Dispersive).len(), 2);
+    }
 }

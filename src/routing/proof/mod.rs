@@ -7,6 +7,7 @@ mod walk;
 
 pub use host::{Proof, prove_host, prove_routes};
 pub use tables::{DeadEnd, ProofRules, TableViolation, TablesProof, prove_tables};
+pub(in crate::routing) use union::dependency_base;
 pub use union::{Cycle, UnionProof};
 pub use walk::walk;
 

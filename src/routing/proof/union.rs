@@ -47,20 +47,27 @@ pub struct UnionProof<'a> {
     searches: u32,
 }
 
+/// Numbers for all dependencies: those of channel c begin at `base[c]`, one a channel out of its head.
+pub(in crate::routing) fn dependency_base(topology: &Topology) -> Vec<u32> {
+    let mut base = Vec::with_capacity(topology.channel_count() + 1);
+    let mut total = 0;
+    for channel in 0..topology.channel_count() as u32 {
+        base.push(total);
+        total += topology.channels_of(topology.head(channel).xbar).len() as u32;
+    }
+    base.push(total);
+    base
+}
+
 impl<'a> UnionProof<'a> {
     /// The union of no routes.
     pub fn new(topology: &'a Topology) -> Self {
-        let mut base = Vec::with_capacity(topology.channel_count() + 1);
-        let mut total = 0;
-        for channel in 0..topology.channel_count() as u32 {
-            base.push(total);
-            total += topology.channels_of(topology.head(channel).xbar).len() as u32;
-        }
-        base.push(total);
+        let base = dependency_base(topology);
+        let total = base.last().copied().unwrap_or_default() as usize;
         Self {
             topology,
             base,
-            dependencies: vec![0; (total as usize).div_ceil(64)],
+            dependencies: vec![0; total.div_ceil(64)],
             passed: vec![0; 2 * topology.xbar_count()],
             searches: 0,
         }

@@ -1,6 +1,7 @@
 //! One layer: the dependencies of the routes in it, kept free of cycles while routes come and go.
 
 use crate::routing::Topology;
+use crate::routing::proof::dependency_base;
 
 /// Numbers each dependency of a channel on one that begins where it ends.
 pub(super) struct Numbers<'a> {
@@ -19,14 +20,7 @@ pub(super) struct Dependency {
 
 impl<'a> Numbers<'a> {
     pub(super) fn new(topology: &'a Topology) -> Self {
-        let mut base = Vec::with_capacity(topology.channel_count() + 1);
-        let mut total = 0;
-        for channel in 0..topology.channel_count() as u32 {
-            base.push(total);
-            total += topology.channels_of(topology.head(channel).xbar).len() as u32;
-        }
-        base.push(total);
-        Self { topology, base }
+        Self { topology, base: dependency_base(topology) }
     }
 
     #[inline]
