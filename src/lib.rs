@@ -17,3 +17,5 @@ pub mod formats;
 pub mod link;
 pub mod routing;
 pub mod xbar;
+
+mod wording;

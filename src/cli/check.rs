@@ -11,13 +11,14 @@ use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 
 use super::fabric_argument::FabricArgument;
-use super::route::judgement::{ProofReport, QualityReport, plural};
+use super::route::judgement::{ProofReport, QualityReport, nothing_to_prove};
 use super::route::{lmc_of, named, on_threads};
 use super::{CliError, Format, output};
 use crate::formats::{lfts, sls};
 use crate::routing::engines::Settings;
 use crate::routing::tables::{Layers, MAX_LMC};
 use crate::routing::{ProofRules, Subnet, prove_tables};
+use crate::wording::plural;
 
 /// Exit status if a proof fails.
 const EXIT_FAILED: u8 = 3;
@@ -93,7 +94,8 @@ pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
 fn check_tables(args: &Args, fabric: &Fabric, path: &Path) -> Result<Report, CliError> {
     let subnet = Subnet::new(fabric, args.lmc.or_else(|| lmc_of(fabric)))?;
     let loaded = lfts::read(path, fabric, &subnet)?;
-    let mut notes: Vec<String> = loaded.notes.iter().map(|note| named(path, note)).collect();
+    let mut notes: Vec<String> = nothing_to_prove(&subnet.topology).into_iter().collect();
+    notes.extend(loaded.notes.iter().map(|note| named(path, note)));
     let rules = ProofRules { max_hops: args.max_hops, xbar_destinations: args.switch_destinations };
     let (layers, proof) = match &args.sls {
         None => (1, prove_tables(&subnet, &loaded.tables, &Layers::single(), &rules)),
@@ -137,9 +139,9 @@ impl Report {
     fn text(&self) -> String {
         let mut text = format!(
             "fabric     {} on {}, {}{}\n",
-            plural(self.hosts as u64, "host"),
-            plural(self.xbars as u64, "xbar"),
-            plural(self.layers.into(), "layer"),
+            plural(self.hosts, "host"),
+            plural(self.xbars, "xbar"),
+            plural(self.layers, "layer"),
             self.routes.map(|routes| format!(", {}", plural(routes, "source route"))).unwrap_or_default()
         );
         text += &self.proof.text();

@@ -1,8 +1,14 @@
 //! Where results go: standard output, or a file that is replaced as a whole.
 
+mod staged;
+
+pub use staged::Staged;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::path::Path;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -37,8 +43,17 @@ pub fn print_to_reader(text: &str) -> Result<bool, CliError> {
     }
 }
 
+/// Prints to standard error: what is said of results that go to standard output themselves.
+///
+/// # Errors
+/// If standard error cannot be written.
+pub fn print_aside(text: &str) -> Result<(), CliError> {
+    let written = io::stderr().lock().write_all(text.as_bytes());
+    written.map_err(|source| WriteError { target: "standard error".to_owned(), source }.into())
+}
+
 /// Writes a file: first beside it, then in its place, so that a failure loses nothing. What is
-/// not a plain file (`/dev/stdout`, a pipe) is written as it is.
+/// not a plain file (`/dev/stdout`, a pipe) is written as it is; `-` is standard output.
 ///
 /// # Errors
 /// If the file or its folder cannot be written.
@@ -54,25 +69,64 @@ pub fn stream_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), CliError> {
-    let replace = || -> io::Result<()> {
-        match fs::metadata(path) {
-            Ok(there) if !there.is_file() => {
-                return buffered(OpenOptions::new().write(true).open(path)?, write).map(drop);
-            }
-            _ => {}
-        }
-        // A link stays, and what it leads to is replaced.
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let name = path.file_name().ok_or(ErrorKind::IsADirectory)?.to_string_lossy();
-        let beside = path.with_file_name(format!(".{name}.{}.new", std::process::id()));
-        let written = write_new(&beside, write).and_then(|()| fs::rename(&beside, &path));
-        if written.is_err() {
-            // What went wrong is said; that its remains stay too is not worth a second error.
-            let _ = fs::remove_file(&beside);
-        }
-        written
+    let mut staged = Staged::default();
+    staged.file(path, write)?;
+    staged.commit()
+}
+
+/// Whether a path means this program's standard output: `-`, its names in `/dev` and `/proc`, or the file
+/// that it leads to.
+pub fn is_standard_output(path: &Path) -> bool {
+    const NAMES: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+    let is_its_file = || -> io::Result<bool> {
+        let out = File::from(io::stdout().as_fd().try_clone_to_owned()?).metadata()?;
+        let there = fs::metadata(path)?;
+        Ok(there.is_file() && (there.dev(), there.ino()) == (out.dev(), out.ino()))
     };
-    replace().map_err(|source| WriteError { target: path.display().to_string(), source }.into())
+    NAMES.iter().any(|&name| path == Path::new(name)) || is_its_file().unwrap_or_default()
+}
+
+/// How what a path names is written.
+enum Place {
+    StandardOutput,
+    /// A pipe or a device.
+    AsItIs,
+    /// First `beside` the place, then there.
+    File {
+        place: PathBuf,
+        beside: PathBuf,
+    },
+}
+
+fn place_of(path: &Path) -> Place {
+    if is_standard_output(path) {
+        return Place::StandardOutput;
+    }
+    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        return Place::AsItIs;
+    }
+    // A link stays, and what it leads to is replaced.
+    let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let beside = place.with_file_name(format!(".{name}.{}.new", std::process::id()));
+    Place::File { place, beside }
+}
+
+fn unwritable(path: &Path, source: io::Error) -> CliError {
+    WriteError { target: path.display().to_string(), source }.into()
+}
+
+/// A reader that has seen enough is no error here either.
+fn stream_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+fn write_as_it_is(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    buffered(OpenOptions::new().write(true).open(path)?, write).map(drop)
 }
 
 fn write_new(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {

@@ -19,12 +19,14 @@ use std::time::Instant;
 use mapper_proto::map::Fabric;
 
 use super::fabric_argument::FabricArgument;
-use super::{CliError, Format, output};
+use super::output::{self, Staged};
+use super::{CliError, Format};
 use crate::routing::engines::{self, Answer, Engine, NotRouted, Tried};
 use crate::routing::{Subnet, Tables};
 use answer::{changed_entries, proof_of};
 use cache::{CacheUse, Request};
 use compare::Comparison;
+use judgement::nothing_to_prove;
 use options::EngineOptions;
 pub(super) use options::{lmc_of, named};
 use outputs::{Outputs, no_tables};
@@ -152,15 +154,17 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
         Answer::SourceRoutes(selection) => selection.engine,
     };
     notes.extend(settings.of_others(served));
+    notes.extend(nothing_to_prove(&subnet.topology));
     let proof = proof_of(&answer, &subnet, &fabric);
+    let mut staged = Staged::default();
     match &answer {
         Answer::Tables(selection) => {
             notes.extend(selection.routing.notes.iter().cloned());
-            args.outputs.write_tables(&fabric, &subnet, &settings, selection, &mut notes)?;
+            args.outputs.write_tables(&mut staged, &fabric, &subnet, &settings, selection, &mut notes)?;
         }
         Answer::SourceRoutes(selection) => {
             args.refuse_tables()?;
-            args.outputs.write_source_routes(&fabric, selection)?;
+            args.outputs.write_source_routes(&mut staged, &fabric, selection, &mut notes)?;
         }
     }
     let mut report = Report::of(&answer, &subnet, &fabric);
@@ -169,16 +173,19 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     report.quality = answer::quality(&answer, &subnet, &settings);
     if let Some(quality) = &report.quality.0 {
         let title = format!("{}: routes by {}", args.fabric, report.engine());
-        args.outputs.write_plot(&subnet, quality, &title)?;
+        args.outputs.write_plot(&mut staged, &subnet, quality, &title)?;
     }
+    staged.commit()?;
     report.cache = cache;
     report.notes = notes;
     report.written = args.outputs.written();
     report.total_ms = started.elapsed().as_secs_f64() * 1e3;
-    output::print(&match format {
+    let said = match format {
         Format::Text => report.text(),
         Format::Json => format!("{}\n", report.json()),
-    })?;
+    };
+    // Tables and report are not to mix.
+    if args.outputs.use_standard_output() { output::print_aside(&said) } else { output::print(&said) }?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -25,6 +25,7 @@ use super::{FormatError, Malformed};
 use crate::routing::engines::HopMatrix;
 use crate::routing::tables::End;
 use crate::routing::{Far, Subnet};
+use crate::wording::{counted, plural};
 
 /// A lid matrix from a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,7 +187,7 @@ impl Reader<'_> {
         };
         let ports = self.subnet.xbar_ports[xbar as usize];
         if hops.len() > usize::from(ports) + 1 {
-            let problem = format!("hops for {} ports; expected at most {ports}", hops.len() - 1);
+            let problem = format!("hops for {}; expected at most {ports}", plural(hops.len() - 1, "port"));
             return Err(Malformed::at(line, problem));
         }
         let least = hops.iter().copied().min().unwrap_or(HopMatrix::NO_PATH);
@@ -202,10 +203,13 @@ impl Reader<'_> {
     fn finish(self) -> Loaded {
         let mut notes = Vec::new();
         if self.unknown_xbars > 0 {
-            notes.push(format!("{} switches in it are not in this fabric", self.unknown_xbars));
+            let what = ("switch in it is not in this fabric", "switches in it are not in this fabric");
+            notes.push(counted(self.unknown_xbars, what.0, what.1));
         }
         if self.unknown_rows > 0 {
-            notes.push(format!("{} rows in it lead to what is no switch here", self.unknown_rows));
+            let what =
+                ("row in it leads to what is no switch here", "rows in it lead to what is no switch here");
+            notes.push(counted(self.unknown_rows, what.0, what.1));
         }
         Loaded { hops: self.hops, notes }
     }

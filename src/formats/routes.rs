@@ -4,7 +4,7 @@
 
 mod read;
 
-pub use read::{ListedRoute, ListedRoutes, RouteReader};
+pub use read::{FaultKind, ListedRoute, ListedRoutes, RouteFault, RouteReader};
 
 use std::fmt::Write as _;
 
@@ -48,6 +48,12 @@ pub struct RouteJson {
 /// The name of a host's file in a directory of `mapper.routes/1`: `aa-bb-cc-dd-ee-ff.json`.
 pub fn file_name(host: Mac) -> String {
     format!("{}.json", host.to_string().replace(':', "-"))
+}
+
+/// Whether a file in such a directory is a host's, by its name.
+pub fn is_file_name(name: &str) -> bool {
+    let mac = name.strip_suffix(".json").and_then(|mac| mac.replace('-', ":").parse().ok());
+    mac.is_some_and(|mac| file_name(mac) == name)
 }
 
 /// A host's table as JSON.
@@ -198,6 +204,8 @@ mod tests {
 
     #[test]
     fn files_are_named_by_address() {
-        assert_eq!(file_name(Mac::from_position(1)), "02-00-00-00-00-01.json");
+        let name = file_name(Mac::from_position(1));
+        assert_eq!(name, "02-00-00-00-00-01.json");
+        assert!(is_file_name(&name) && !is_file_name("twin.json") && !is_file_name("02-00-00-00-00-01"));
     }
 }

@@ -12,6 +12,7 @@ use super::blocks::{self, Block, decimal, hex, quoted};
 use super::{FormatError, Malformed};
 use crate::routing::Subnet;
 use crate::routing::tables::{End, Layers};
+use crate::wording::counted;
 
 /// Bytes of text that are made at once, unless one host a core needs more.
 const BATCH_BYTES: usize = 64 << 20;
@@ -264,13 +265,19 @@ impl<'a> Reader<'a> {
         let mut notes = Vec::new();
         if self.foreign.count > 0 {
             let Count { count, first_line } = self.foreign;
-            notes.push(format!(
-                "{count} lines name LIDs that no host has, and are passed over (the first at line {first_line})"
-            ));
+            notes.push(match count {
+                1 => format!("line {first_line} names a LID that no host has, and is passed over"),
+                _ => format!(
+                    "{count} lines name LIDs that no host has, and are passed over (the first at line \
+                     {first_line})"
+                ),
+            });
         }
         if without > 0 {
-            notes.push(format!(
-                "{without} pairs of a host and an address have no line, and travel at level 0"
+            notes.push(counted(
+                without,
+                "pair of a host and an address has no line, and travels at level 0",
+                "pairs of a host and an address have no line, and travel at level 0",
             ));
         }
         Loaded { levels: self.levels, notes }
@@ -336,7 +343,7 @@ mod tests {
         assert_eq!(
             loaded.notes,
             [
-                "1 lines name LIDs that no host has, and are passed over (the first at line 3)",
+                "line 3 names a LID that no host has, and is passed over",
                 "5 pairs of a host and an address have no line, and travel at level 0",
             ]
         );

@@ -1,6 +1,7 @@
 //! A fabric as flat arrays, for search and for proof.
 
 mod cut;
+mod parts;
 
 use std::ops::Range;
 

@@ -8,11 +8,12 @@ use rayon::prelude::*;
 
 use super::Report;
 use crate::cli::CliError;
-use crate::cli::route::judgement::{Names, ProofReport, QualityReport};
+use crate::cli::route::judgement::{Names, ProofReport, QualityReport, host_names, nothing_to_prove};
 use crate::formats::FormatError;
-use crate::formats::routes::{ListedRoutes, RouteReader};
+use crate::formats::routes::{FaultKind, ListedRoutes, RouteFault, RouteReader};
 use crate::routing::tables::Layers;
 use crate::routing::{Quality, RouteLists, TablesProof, Topology, UnionProof, Violation};
+use crate::wording::counted;
 
 /// Files that are in memory at once, for each thread.
 const FILES_A_THREAD: usize = 8;
@@ -23,13 +24,16 @@ pub(super) fn check(fabric: &Fabric, dir: &Path, max_hops: u8, seed: u64) -> Res
     let reader = RouteReader::new(fabric, &topology);
     let mut checked = Checked::new(fabric, &topology, max_hops);
     for batch in files(dir)?.chunks(FILES_A_THREAD * rayon::current_num_threads()) {
-        let read: Vec<Result<ListedRoutes, FormatError>> =
+        let read: Vec<Result<Option<ListedRoutes>, FormatError>> =
             batch.par_iter().map(|path| reader.read(path)).collect();
         let read = read.into_iter().collect::<Result<Vec<_>, _>>()?;
         for (path, routes) in batch.iter().zip(&read) {
-            checked.one_file_a_host(path, routes.from)?;
+            match routes {
+                Some(routes) => checked.one_file_a_host(path, routes.from)?,
+                None => checked.stranger(path),
+            }
         }
-        checked.add(&read);
+        checked.add(&read.into_iter().flatten().collect::<Vec<_>>());
     }
     checked.finish(seed)
 }
@@ -62,6 +66,10 @@ struct Checked<'a> {
     layers: Vec<Option<UnionProof<'a>>>,
     proof: Part,
     routes: u64,
+    /// Files of hosts that the fabric does not have, and the first of them.
+    strangers: (u64, Option<PathBuf>),
+    /// Routes to hosts that the fabric does not have.
+    to_strangers: u64,
     quality: QualityLists<'a>,
 }
 
@@ -72,18 +80,47 @@ struct Part {
     loops: u64,
     other: u64,
     longest: usize,
-    violations: Vec<Violation>,
+    violations: Vec<Wrong>,
+}
+
+/// What is wrong with a route.
+enum Wrong {
+    /// Its hops, or that there is none.
+    Hops(Violation),
+    /// How it is written, and the host that it begins at.
+    Written(u32, RouteFault),
+}
+
+impl Wrong {
+    /// With the names of a fabric.
+    fn describe(&self, names: &Names<'_>) -> String {
+        match self {
+            Self::Hops(violation) => names.violation(violation),
+            Self::Written(from, fault) => {
+                let mac = |host: u32| names.topology.mac(host);
+                let pair = names.pair(mac(*from), mac(fault.to));
+                match &fault.why {
+                    FaultKind::UnknownXbar(xbar) => {
+                        format!("a route {pair} passes {xbar}, an xbar that the fabric does not have")
+                    }
+                    FaultKind::OtherBytes(bytes) => {
+                        format!("a route {pair} has bytes {bytes} that lead another way than its hops")
+                    }
+                }
+            }
+        }
+    }
 }
 
 impl Part {
-    fn add(&mut self, violation: Violation) {
-        match violation {
-            Violation::NoRoute { .. } => self.unreachable += 1,
-            Violation::Loop { .. } => self.loops += 1,
-            _ => self.other += 1,
+    fn add(&mut self, wrong: Wrong) {
+        match wrong {
+            Wrong::Hops(Violation::NoRoute { .. }) => self.unreachable += 1,
+            Wrong::Hops(Violation::Loop { .. }) => self.loops += 1,
+            Wrong::Hops(_) | Wrong::Written(..) => self.other += 1,
         }
         if self.violations.len() < TablesProof::MAX_LISTED {
-            self.violations.push(violation);
+            self.violations.push(wrong);
         }
     }
 
@@ -107,6 +144,8 @@ impl<'a> Checked<'a> {
             layers: vec![None; Layers::MAX.into()],
             proof: Part::default(),
             routes: 0,
+            strangers: (0, None),
+            to_strangers: 0,
             quality: QualityLists::new(topology),
         }
     }
@@ -119,11 +158,18 @@ impl<'a> Checked<'a> {
         Ok(())
     }
 
+    /// Counts a file of a host that the fabric does not have.
+    fn stranger(&mut self, path: &Path) {
+        self.strangers.0 += 1;
+        self.strangers.1.get_or_insert_with(|| path.to_owned());
+    }
+
     /// Adds the routes of some hosts.
     fn add(&mut self, read: &[ListedRoutes]) {
         let parts: Vec<Part> = read.par_iter().map(|routes| self.prove(routes)).collect();
         parts.into_iter().for_each(|part| self.proof.join(part));
-        self.routes += read.iter().map(|routes| routes.routes.len() as u64).sum::<u64>();
+        self.routes += read.iter().map(|host| (host.routes.len() + host.faults.len()) as u64).sum::<u64>();
+        self.to_strangers += read.iter().map(|host| host.strangers).sum::<u64>();
         let topology = self.topology;
         self.layers.par_iter_mut().enumerate().for_each(|(layer, union)| {
             for host in read {
@@ -141,6 +187,9 @@ impl<'a> Checked<'a> {
     fn prove(&self, host: &ListedRoutes) -> Part {
         let mut part = Part::default();
         let mut reached = vec![false; self.topology.host_count()];
+        for fault in &host.faults {
+            part.add(Wrong::Written(host.from, fault.clone()));
+        }
         for route in &host.routes {
             let max_hops = self.max_hops.into();
             match crate::routing::walk(self.topology, host.from, route.to, &route.hops, max_hops) {
@@ -148,7 +197,7 @@ impl<'a> Checked<'a> {
                     reached[route.to as usize] = true;
                     part.longest = part.longest.max(route.hops.len());
                 }
-                Err(violation) => part.add(violation),
+                Err(violation) => part.add(Wrong::Hops(violation)),
             }
         }
         self.missed(host.from, &reached, &mut part);
@@ -159,13 +208,36 @@ impl<'a> Checked<'a> {
     fn missed(&self, from: u32, reached: &[bool], part: &mut Part) {
         for (to, reached) in (0..).zip(reached) {
             if !reached && to != from && self.topology.connected(from, to) {
-                part.add(Violation::NoRoute { from: self.topology.mac(from), to: self.topology.mac(to) });
+                let (from, to) = (self.topology.mac(from), self.topology.mac(to));
+                part.add(Wrong::Hops(Violation::NoRoute { from, to }));
             }
         }
     }
 
-    fn finish(mut self, seed: u64) -> Result<Report, CliError> {
+    /// What was not looked at, because it is of hosts that the fabric does not have.
+    fn passed_over(&self) -> Vec<String> {
         let mut notes = Vec::new();
+        if let (count, Some(first)) = &self.strangers {
+            let files = counted(
+                *count,
+                "file is of a host that the fabric does not have, and is passed over",
+                "files are of hosts that the fabric does not have, and are passed over",
+            );
+            let first_one = if *count == 1 { "" } else { "the first is " };
+            notes.push(format!("{files}: {first_one}{}", first.display()));
+        }
+        if self.to_strangers > 0 {
+            notes.push(counted(
+                self.to_strangers,
+                "route leads to a host that the fabric does not have, and is passed over",
+                "routes lead to hosts that the fabric does not have, and are passed over",
+            ));
+        }
+        notes
+    }
+
+    fn finish(mut self, seed: u64) -> Result<Report, CliError> {
+        let mut notes: Vec<String> = nothing_to_prove(self.topology).into_iter().collect();
         let hosts = 0..self.topology.host_count() as u32;
         let without: Vec<u32> =
             hosts.filter(|&host| !self.seen[host as usize] && !self.topology.is_phantom(host)).collect();
@@ -176,11 +248,15 @@ impl<'a> Checked<'a> {
         }
         if let Some(&first) = without.first() {
             let name = &self.fabric.hosts[first as usize].name;
-            notes.push(format!("{} hosts have no file of routes, {name} one of them", without.len()));
+            notes.push(match without.len() {
+                1 => format!("host {name} has no file of routes"),
+                count => format!("{count} hosts have no file of routes, {name} one of them"),
+            });
         }
-        let names = Names { fabric: self.fabric };
+        notes.extend(self.passed_over());
+        let names = Names { fabric: self.fabric, topology: self.topology };
         let mut violations: Vec<String> =
-            self.proof.violations.iter().map(|violation| names.violation(violation)).collect();
+            self.proof.violations.iter().map(|wrong| wrong.describe(&names)).collect();
         let circles: Vec<_> = (self.layers.par_iter())
             .map(|union| union.as_ref().and_then(|union| union.prove_acyclic().err()))
             .collect();
@@ -203,7 +279,7 @@ impl<'a> Checked<'a> {
                 max_hops: longest,
                 violation_count: unreachable + loops + other + cycles as u64,
                 violations,
-                cut_off: Vec::new(),
+                cut_off: host_names(&self.topology.cut_off(), self.fabric),
             },
             quality,
             notes,

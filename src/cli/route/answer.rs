@@ -3,16 +3,19 @@
 use mapper_proto::map::Fabric;
 use rayon::prelude::*;
 
-use super::judgement::{ProofReport, QualityReport, plural};
+use super::judgement::{ProofReport, QualityReport};
 use crate::routing::engines::{Answer, Settings, Tried};
 use crate::routing::tables::End;
 use crate::routing::{Subnet, Tables};
+use crate::wording::plural;
 
 /// What was proved.
 pub(super) fn proof_of(answer: &Answer<'_>, subnet: &Subnet, fabric: &Fabric) -> ProofReport {
     match answer {
         Answer::Tables(selection) => ProofReport::of_tables(&selection.proof, subnet, fabric),
-        Answer::SourceRoutes(selection) => ProofReport::of_source_routes(&selection.proof, fabric),
+        Answer::SourceRoutes(selection) => {
+            ProofReport::of_source_routes(&selection.proof, &subnet.topology, fabric)
+        }
     }
 }
 

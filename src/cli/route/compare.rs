@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 
-use super::judgement::ProofReport;
+use super::judgement::{ProofReport, nothing_to_prove};
 use super::quality;
 use crate::routing::engines::{self, Answer, Engine, Settings};
 use crate::routing::{Quality, Subnet, TableRoutes};
+use crate::wording::plural;
 
 /// The name of the schema.
 const SCHEMA: &str = "mapper.compare/1";
@@ -50,8 +51,9 @@ impl Comparison {
         subnet: &Subnet,
         engines: &[Engine],
         settings: &Settings,
-        notes: Vec<String>,
+        mut notes: Vec<String>,
     ) -> Self {
+        notes.extend(nothing_to_prove(&subnet.topology));
         let row = |&engine: &Engine| Row::of(fabric, subnet, engine, settings);
         Self {
             xbars: subnet.topology.xbar_count(),
@@ -185,7 +187,7 @@ impl Computed {
             Answer::SourceRoutes(selection) => Self {
                 layers: 1,
                 compute_ms: selection.compute_ms,
-                proof: ProofReport::of_source_routes(&selection.proof, fabric),
+                proof: ProofReport::of_source_routes(&selection.proof, &subnet.topology, fabric),
                 quality: selection.quality.clone(),
                 notes: Vec::new(),
             },
@@ -197,7 +199,7 @@ impl Computed {
 fn failed(proof: &ProofReport) -> String {
     match (proof.violations.first(), proof.violation_count) {
         (Some(first), 1) => first.clone(),
-        (Some(first), count) => format!("{first}, and {} more violations", count - 1),
+        (Some(first), count) => format!("{first}, and {}", plural(count - 1, "more violation")),
         (None, _) => "the proof fails".to_owned(),
     }
 }

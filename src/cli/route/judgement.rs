@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::quality;
 use crate::routing::engines::dispersive::SourceProof;
-use crate::routing::{Cycle, Quality, Subnet, TableRoutes, Tables, TablesProof, Violation};
+use crate::routing::{Cycle, Far, Quality, Subnet, TableRoutes, Tables, TablesProof, Topology, Violation};
+use crate::wording::{self, plural};
 
 /// What was proved, with the names of the fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -41,8 +42,12 @@ impl ProofReport {
     }
 
     /// What was proved of all hosts' own routes.
-    pub(in crate::cli) fn of_source_routes(proof: &SourceProof, fabric: &Fabric) -> Self {
-        let names = Names { fabric };
+    pub(in crate::cli) fn of_source_routes(
+        proof: &SourceProof,
+        topology: &Topology,
+        fabric: &Fabric,
+    ) -> Self {
+        let names = Names { fabric, topology };
         let mut violations: Vec<String> =
             proof.violations.iter().map(|found| names.violation(found)).collect();
         violations.extend(proof.cycle.iter().map(|cycle| names.deadlock(0, cycle)));
@@ -82,7 +87,7 @@ impl ProofReport {
             say(self.reachable, "every pair has a route", "PAIRS WITHOUT A ROUTE"),
             say(self.loop_free, "no loop", "LOOPS"),
             say(self.deadlock_free, "no deadlock", "DEADLOCK"),
-            plural(self.max_hops as u64, "hop"),
+            plural(self.max_hops, "hop"),
         );
         for violation in &self.violations {
             let _infallible = writeln!(text, "           {violation}");
@@ -91,10 +96,15 @@ impl ProofReport {
         if more > 0 {
             let _infallible = writeln!(text, "           and {}", plural(more, "more violation"));
         }
-        if let [first, ..] = &self.cut_off[..] {
-            let count = plural(self.cut_off.len() as u64, "host");
-            let _infallible =
-                writeln!(text, "cut off    {count} that no cable joins with the rest: {first}..");
+        if !self.cut_off.is_empty() {
+            let count = plural(self.cut_off.len(), "host");
+            let shown = &self.cut_off[..self.cut_off.len().min(SHOWN_CUT_OFF)];
+            let more = if shown.len() < self.cut_off.len() { ".." } else { "" };
+            let _infallible = writeln!(
+                text,
+                "cut off    {count} that no cable joins with the rest: {}{more}",
+                shown.join(", ")
+            );
         }
         text
     }
@@ -120,12 +130,17 @@ impl QualityReport {
     }
 }
 
-/// A number and what it counts.
-pub(in crate::cli) fn plural(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+/// Most hosts that are cut off and shown to a person.
+const SHOWN_CUT_OFF: usize = 8;
+
+/// What a proof is worth where there is no pair.
+pub(in crate::cli) fn nothing_to_prove(topology: &Topology) -> Option<String> {
+    let why = "no two hosts are joined by cables, so there was no pair to prove";
+    (!topology.joins_hosts()).then(|| why.to_owned())
 }
 
-fn host_names(hosts: &[u32], fabric: &Fabric) -> Vec<String> {
+/// The names of hosts.
+pub(in crate::cli) fn host_names(hosts: &[u32], fabric: &Fabric) -> Vec<String> {
     hosts.iter().map(|&host| fabric.hosts[host as usize].name.clone()).collect()
 }
 
@@ -133,17 +148,24 @@ fn host_names(hosts: &[u32], fabric: &Fabric) -> Vec<String> {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::cli) struct Names<'a> {
     pub(in crate::cli) fabric: &'a Fabric,
+    pub(in crate::cli) topology: &'a Topology,
 }
 
 impl Names<'_> {
     fn host(&self, mac: Mac) -> String {
         let host = self.fabric.map.hosts.iter().position(|host| host.mac == mac);
-        host.map_or_else(|| mac.to_string(), |host| self.fabric.hosts[host].name.clone())
+        let label = host.and_then(|host| self.fabric.hosts.get(host));
+        label.map_or_else(|| mac.to_string(), |label| wording::node(&label.name, &label.description))
+    }
+
+    /// Where a route leads.
+    pub(in crate::cli) fn pair(&self, from: Mac, to: Mac) -> String {
+        format!("from {} to {}", self.host(from), self.host(to))
     }
 
     fn xbar(&self, xbar: u32) -> String {
         let label = self.fabric.xbars.get(xbar as usize);
-        label.map_or_else(|| format!("xbar {xbar}"), |label| label.name.clone())
+        label.map_or_else(|| format!("xbar {xbar}"), |label| wording::node(&label.name, &label.description))
     }
 
     /// A port as a person finds it.
@@ -151,9 +173,19 @@ impl Names<'_> {
         format!("{} port {}", self.xbar(at.xbar), at.port)
     }
 
+    /// A port, and where its cable ends.
+    fn cable(&self, at: PortRef) -> String {
+        match self.topology.far(at) {
+            Far::Channel(channel) => {
+                format!("{} (to {})", self.port(at), self.port(self.topology.head(channel)))
+            }
+            Far::Host(_) | Far::Nothing => self.port(at),
+        }
+    }
+
     /// A circle of channels that frames wait for.
     pub(in crate::cli) fn deadlock(&self, layer: u8, cycle: &Cycle) -> String {
-        let ports = cycle.ports.iter().chain(cycle.ports.first()).map(|&at| self.port(at));
+        let ports = cycle.ports.iter().chain(cycle.ports.first()).map(|&at| self.cable(at));
         format!(
             "layer {layer} can deadlock: frames wait in a circle to leave {}",
             ports.collect::<Vec<_>>().join(", then ")
@@ -162,7 +194,7 @@ impl Names<'_> {
 
     /// What is wrong with source routes.
     pub(in crate::cli) fn violation(&self, violation: &Violation) -> String {
-        let pair = |from: &Mac, to: &Mac| format!("from {} to {}", self.host(*from), self.host(*to));
+        let pair = |from: &Mac, to: &Mac| self.pair(*from, *to);
         match violation {
             Violation::OtherTopology => violation.to_string(),
             Violation::Misoriented { tail, head } => format!(
@@ -180,6 +212,11 @@ impl Names<'_> {
                     self.port(*hop)
                 )
             }
+            Violation::Astray { from, to, hop } => format!(
+                "a route {} leaves {}, though it does not come to that xbar",
+                pair(from, to),
+                self.port(*hop)
+            ),
             Violation::WrongEnd { from, to } => format!("a route {} does not end there", pair(from, to)),
             Violation::Loop { from, to, xbar } => {
                 format!("a route {} passes {} twice", pair(from, to), self.xbar(*xbar))

@@ -59,7 +59,7 @@ pub(super) struct EngineOptions {
     #[arg(long, alias = "switch_destinations")]
     switch_destinations: bool,
     /// file: the tables to load, as OpenSM dumps them.
-    #[arg(long, alias = "lfts_file", value_name = "LFTS")]
+    #[arg(long, alias = "lfts_file", value_name = "LFTS", required_if_eq("engine", "file"))]
     lfts_file: Option<PathBuf>,
     /// dispersive: routes a destination, 1 to 64.
     #[arg(long, alias = "num-passes", value_name = "N", default_value_t = 8,

@@ -6,7 +6,8 @@ use mapper_proto::map::Fabric;
 
 use super::places::Place;
 use super::routes_dir;
-use crate::cli::{CliError, output};
+use crate::cli::CliError;
+use crate::cli::output::{self, Staged};
 use crate::formats::{ftree_order, lfts, lid_matrix, plot_loads, sls};
 use crate::routing::engines::ftree::HostOrder;
 use crate::routing::engines::{Engine, Selection, Settings, SourceSelection, hop_matrix};
@@ -17,7 +18,9 @@ const LAST_UNICAST_LID: u32 = 0xbfff;
 
 /// Where results are written.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Files to write")]
+#[command(
+    next_help_heading = "Files to write (`-` is standard output, and the report goes to standard error)"
+)]
 pub(super) struct Outputs {
     /// Write the forwarding tables as OpenSM dumps them; `opensm -R file -U FILE` loads them.
     #[arg(long, value_name = "FILE")]
@@ -57,6 +60,7 @@ impl Outputs {
     /// Writes what is wanted of tables. What cannot be written is found out before anything is.
     pub(super) fn write_tables(
         &self,
+        staged: &mut Staged,
         fabric: &Fabric,
         subnet: &Subnet,
         settings: &Settings,
@@ -77,21 +81,23 @@ impl Outputs {
         };
         if let Some(path) = &self.lfts {
             let dump = lfts::Dump::new(fabric, subnet)?;
-            output::stream_file(path, |out| dump.write(out, &routing.tables))?;
+            staged.file(path, |out| dump.write(out, &routing.tables))?;
             notes.extend(past_unicast(subnet));
         }
         if let Some(path) = &self.sls {
-            output::stream_file(path, |out| sls::write(out, subnet, &routing.layers))?;
+            staged.file(path, |out| sls::write(out, subnet, &routing.layers))?;
         }
         if let Some((path, hops)) = &matrix {
-            output::stream_file(path, |out| lid_matrix::write(out, subnet, hops))?;
+            staged.file(path, |out| lid_matrix::write(out, subnet, hops))?;
         }
         if let Some(path) = &self.ftree_order {
             let order = HostOrder::new(subnet, settings);
-            output::stream_file(path, |out| ftree_order::write(out, fabric, subnet, &order))?;
+            staged.file(path, |out| ftree_order::write(out, fabric, subnet, &order))?;
         }
         if let Some(dir) = &self.routes_dir {
-            routes_dir::write_tables(dir, fabric, subnet, routing)?;
+            let new = staged.folder(dir)?;
+            routes_dir::write_tables(&new, fabric, subnet, routing)?;
+            notes.extend(routes_dir::others(dir, &subnet.topology));
         }
         Ok(())
     }
@@ -99,22 +105,36 @@ impl Outputs {
     /// Writes what is wanted of source routes.
     pub(super) fn write_source_routes(
         &self,
+        staged: &mut Staged,
         fabric: &Fabric,
         selection: &SourceSelection<'_>,
+        notes: &mut Vec<String>,
     ) -> Result<(), CliError> {
         self.refuse_tables()?;
-        match &self.routes_dir {
-            Some(dir) => routes_dir::write_source_routes(dir, fabric, &selection.routes),
-            None => Ok(()),
+        if let Some(dir) = &self.routes_dir {
+            let new = staged.folder(dir)?;
+            routes_dir::write_source_routes(&new, fabric, &selection.routes)?;
+            notes.extend(routes_dir::others(dir, selection.routes.topology()));
         }
+        Ok(())
     }
 
     /// Draws the loads, if that is wanted.
-    pub(super) fn write_plot(&self, subnet: &Subnet, quality: &Quality, title: &str) -> Result<(), CliError> {
-        match &self.plot {
-            Some(path) => output::write_file(path, &plot_loads(&subnet.topology, &quality.loads, title)),
-            None => Ok(()),
-        }
+    pub(super) fn write_plot(
+        &self,
+        staged: &mut Staged,
+        subnet: &Subnet,
+        quality: &Quality,
+        title: &str,
+    ) -> Result<(), CliError> {
+        let Some(path) = &self.plot else { return Ok(()) };
+        let drawn = plot_loads(&subnet.topology, &quality.loads, title);
+        staged.file(path, |out| out.write_all(drawn.as_bytes()))
+    }
+
+    /// Whether any of these is standard output, so that the report must go elsewhere.
+    pub(super) fn use_standard_output(&self) -> bool {
+        self.places().iter().any(|(_, path)| output::is_standard_output(path))
     }
 
     /// Each option that names a place to write to.

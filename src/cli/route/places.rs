@@ -4,9 +4,13 @@ use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use crate::cli::CliError;
+use crate::cli::output::is_standard_output;
 
 /// An option and the path that it names.
 pub(super) type Place<'a> = (&'static str, &'a Path);
+
+/// What is read again later, and so cannot be standard output.
+const READ_AGAIN: [&str; 2] = ["--cache", "--routes-dir"];
 
 /// Refuses outputs that would replace an input, share a path, or cannot be written.
 ///
@@ -16,8 +20,8 @@ pub(super) type Place<'a> = (&'static str, &'a Path);
 /// Names the option.
 pub(super) fn check(outputs: &[Place<'_>], inputs: &[Place<'_>]) -> Result<(), CliError> {
     for (i, &(option, path)) in outputs.iter().enumerate() {
-        if path == Path::new("-") {
-            return Err(format!("{option}: `-` is no file; name one, or /dev/stdout").into());
+        if is_standard_output(path) && READ_AGAIN.contains(&option) {
+            return Err(format!("{option}: {} is standard output; name another", path.display()).into());
         }
         let same = |other: &&Place<'_>| is_same(path, other.1);
         if let Some((other, _)) = inputs.iter().find(same) {
@@ -38,7 +42,8 @@ pub(super) fn check(outputs: &[Place<'_>], inputs: &[Place<'_>]) -> Result<(), C
 /// Whether two paths name one file or folder.
 fn is_same(a: &Path, b: &Path) -> bool {
     let is_device = |path: &Path| fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir());
-    !is_device(a) && whole(a) == whole(b)
+    let is_output = is_standard_output(a) && is_standard_output(b);
+    is_output || !is_device(a) && whole(a) == whole(b)
 }
 
 /// The path without links and dots, as far as it exists.
@@ -57,9 +62,8 @@ fn folder_of(path: &Path) -> &Path {
 
 /// Whether a file could be made beside the path. What is no plain file is tried when it is written.
 fn probe(path: &Path) -> std::io::Result<()> {
-    match fs::metadata(path) {
-        Ok(there) if !there.is_file() => return Ok(()),
-        _ => {}
+    if is_standard_output(path) || fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        return Ok(());
     }
     let folder = fs::canonicalize(path).ok().and_then(|path| Some(path.parent()?.to_owned()));
     let folder = folder.unwrap_or_else(|| folder_of(path).to_owned());
@@ -82,7 +86,9 @@ mod tests {
             |outputs: &[Place<'_>], inputs: &[Place<'_>]| check(outputs, inputs).unwrap_err().to_string();
         assert!(said(&[("--lfts", &roundabout)], &[("TOPOLOGY", &a)]).contains("is read by TOPOLOGY"));
         assert!(said(&[("--lfts", &b), ("--sls", &b)], &[]).starts_with("--sls: "));
-        assert!(said(&[("--lfts", Path::new("-"))], &[]).contains("/dev/stdout"));
+        let out = [("--lfts", Path::new("-")), ("--sls", Path::new("/dev/stdout"))];
+        assert!(said(&out, &[]).contains("is written by --lfts, too"));
+        assert!(said(&[("--cache", Path::new("-"))], &[]).contains("is standard output"));
         assert!(said(&[("--lfts", &folder.path().join("no/b"))], &[]).contains("cannot write"));
         assert!(check(&[("--lfts", &b), ("--sls", Path::new("/dev/null"))], &[("TOPOLOGY", &a)]).is_ok());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing stays");

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::routing::{Quality, TierLoads};
+use crate::wording::plural;
 
 /// The measures of `mapper.route/1`, and how they were taken.
 pub(in crate::cli) fn json(quality: &Quality) -> Value {
@@ -40,9 +41,9 @@ fn tier_json(tier: &TierLoads) -> Value {
 /// Lines for a person.
 pub(in crate::cli) fn text(quality: &Quality) -> String {
     let mut text = format!(
-        "quality    {} routes over the busiest channel; effective bisection {:.3} +- {:.3}\n           \
+        "quality    {} over the busiest channel; effective bisection {:.3} +- {:.3}\n           \
          flows on a channel at worst: all-to-all {}, random permutations {:.1} in the mean, shifts {}{}\n",
-        number(quality.edge_forwarding_index),
+        routes(quality.edge_forwarding_index),
         quality.effective_bisection,
         quality.effective_bisection_error,
         quality.congestion_a2a,
@@ -52,7 +53,8 @@ pub(in crate::cli) fn text(quality: &Quality) -> String {
     );
     if quality.unroutable > 0 {
         // Writing to a string cannot fail.
-        let _infallible = writeln!(text, "           {} pairs without a route left out", quality.unroutable);
+        let left_out = plural(quality.unroutable, "pair");
+        let _infallible = writeln!(text, "           {left_out} without a route left out");
     }
     for tier in &quality.tiers {
         let _infallible = writeln!(text, "           {tier}");
@@ -66,6 +68,11 @@ fn looked_at(quality: &Quality) -> String {
         return String::new();
     }
     format!(" (of {}, {} looked at)", quality.all_shifts, quality.shifts)
+}
+
+/// A load and its unit.
+fn routes(load: f64) -> String {
+    format!("{} route{}", number(load), if load == 1.0 { "" } else { "s" })
 }
 
 /// A load: without a fraction unless it has one.

@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 
 use super::answer::why_not;
 use super::cache::CacheUse;
-use super::judgement::{ProofReport, QualityReport, plural};
+use super::judgement::{ProofReport, QualityReport};
 use crate::routing::Subnet;
 use crate::routing::engines::{Answer, Engine};
+use crate::wording::{counted, plural};
 
 /// What `mapper route` says.
 pub(super) struct Report {
@@ -95,9 +96,9 @@ impl Report {
         let mut text = format!(
             "engine     {}, for {} on {}, {}\n",
             self.engine,
-            plural(self.hosts as u64, "host"),
-            plural(self.xbars as u64, "xbar"),
-            plural(self.layers.into(), "layer"),
+            plural(self.hosts, "host"),
+            plural(self.xbars, "xbar"),
+            plural(self.layers, "layer"),
         );
         // Writing to a string cannot fail.
         for (engine, why_not) in &self.tried {
@@ -106,8 +107,8 @@ impl Report {
         text += &self.proof.text();
         text += &self.quality.text();
         if let Some(changed) = self.changed_entries {
-            let entries = if changed == 1 { "entry" } else { "entries" };
-            let _infallible = writeln!(text, "changed    {changed} {entries} against --previous");
+            let entries = counted(changed, "entry", "entries");
+            let _infallible = writeln!(text, "changed    {entries} against --previous");
         }
         text += &self.cache.as_ref().map(CacheUse::text).unwrap_or_default();
         for note in &self.notes {
@@ -118,7 +119,7 @@ impl Report {
             "time       {:.1} ms to compute, {:.1} ms in all, {}",
             self.compute_ms,
             self.total_ms,
-            plural(self.threads as u64, "thread")
+            plural(self.threads, "thread")
         );
         for (what, path) in &self.written {
             let _infallible = writeln!(text, "written    {what} {path}");

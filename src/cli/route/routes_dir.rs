@@ -1,5 +1,6 @@
 //! Routes of all hosts as files, whichever engine made them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -7,10 +8,11 @@ use mapper_proto::map::{Fabric, PortRef};
 use rayon::prelude::*;
 
 use crate::cli::CliError;
-use crate::formats::routes::{RouteJson, RoutesJson, file_name, table_to_json};
+use crate::formats::routes::{RouteJson, RoutesJson, file_name, is_file_name, table_to_json};
 use crate::routing::engines::Routing;
 use crate::routing::engines::dispersive::AllHosts;
 use crate::routing::{Attachment, Far, RoutingError, Subnet, Tables, Topology};
+use crate::wording::counted;
 
 /// Hosts whose routes are in memory at once, for each thread.
 const HOSTS_A_THREAD: usize = 4;
@@ -24,7 +26,6 @@ pub(super) fn write_tables(
     routing: &Routing,
 ) -> Result<(), CliError> {
     let topology = &subnet.topology;
-    make(dir)?;
     let hosts: Vec<u32> =
         (0..topology.host_count() as u32).filter(|&host| !topology.is_phantom(host)).collect();
     hosts.par_iter().with_max_len(HOSTS_A_THREAD).try_for_each(|&host| {
@@ -91,7 +92,6 @@ pub(super) fn write_source_routes(
     fabric: &Fabric,
     routes: &AllHosts<'_>,
 ) -> Result<(), CliError> {
-    make(dir)?;
     routes.for_each(|table| {
         let json = table_to_json(fabric, routes.topology(), table)
             .map_err(|error| named(fabric, table.from(), &error))?;
@@ -99,8 +99,18 @@ pub(super) fn write_source_routes(
     })
 }
 
-fn make(dir: &Path) -> Result<(), CliError> {
-    Ok(fs::create_dir_all(dir).map_err(|error| format!("cannot make {}: {error}", dir.display()))?)
+/// A note if a folder has files of hosts that this fabric does not have: they stay.
+pub(super) fn others(dir: &Path, topology: &Topology) -> Option<String> {
+    let hosts = (0..topology.host_count() as u32).map(|host| file_name(topology.mac(host)));
+    let known: BTreeSet<String> = hosts.collect();
+    let names = fs::read_dir(dir).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let others = names.filter(|name| is_file_name(name) && !known.contains(name)).count();
+    let what = counted(
+        others,
+        "file of a host that this fabric does not have stays",
+        "files of hosts that this fabric does not have stay",
+    );
+    (others > 0).then(|| format!("{}: {what} there", dir.display()))
 }
 
 fn write(dir: &Path, topology: &Topology, host: u32, json: &RoutesJson) -> Result<(), CliError> {

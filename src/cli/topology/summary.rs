@@ -7,6 +7,7 @@ use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 
 use crate::formats::shape;
+use crate::wording::plural;
 
 /// How wide a table may be, in characters.
 pub(super) const WIDTH: usize = 110;
@@ -21,10 +22,6 @@ pub(super) fn counts(fabric: &Fabric) -> String {
         plural(map.cables.len(), "cable"),
         map.cables.len() + host_cables(fabric)
     )
-}
-
-fn plural(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn host_cables(fabric: &Fabric) -> usize {
@@ -103,7 +100,7 @@ fn sizes(fabric: &Fabric, layer: &[usize]) -> String {
     let ports = || layer.iter().map(|&xbar| fabric.map.xbars[xbar].ports);
     match (ports().min(), ports().max()) {
         (Some(low), Some(high)) if low != high => format!("{low} to {high} ports each"),
-        (low, _) => format!("{} each", plural(usize::from(low.unwrap_or(0)), "port")),
+        (low, _) => format!("{} each", plural(low.unwrap_or(0), "port")),
     }
 }
 
@@ -128,7 +125,7 @@ fn port_table(fabric: &Fabric) -> Vec<BTreeMap<u8, String>> {
 /// An xbar and its ports, in as many columns as there is room for.
 fn xbar_table(fabric: &Fabric, index: usize, ends: &BTreeMap<u8, String>) -> String {
     let (xbar, label) = (&fabric.map.xbars[index], &fabric.xbars[index]);
-    let mut text = format!("\n{}  {}", label.name, plural(usize::from(xbar.ports), "port"));
+    let mut text = format!("\n{}  {}", label.name, plural(xbar.ports, "port"));
     if let Some(tag) = xbar.tag {
         let _ = write!(text, ", tag {tag:#018x}");
     }

@@ -10,6 +10,7 @@ use crate::formats::blocks::{self, Block, decimal, hex, quoted};
 use crate::formats::{FormatError, Malformed};
 use crate::routing::tables::End;
 use crate::routing::{Subnet, Tables};
+use crate::wording::counted;
 
 /// Tables from a file.
 #[derive(Debug, Clone)]
@@ -310,7 +311,10 @@ impl Reader<'_> {
             .map(|(_, label)| label.name.as_str())
             .collect();
         if let Some(first) = missing.first() {
-            notes.push(format!("the file has no table of {} xbars, {first} one of them", missing.len()));
+            notes.push(match missing.len() {
+                1 => format!("the file has no table of xbar {first}"),
+                count => format!("the file has no table of {count} xbars, {first} one of them"),
+            });
         }
         Loaded { tables: self.tables, notes }
     }
@@ -345,18 +349,36 @@ struct Notes {
 impl Notes {
     fn texts(&self) -> Vec<String> {
         let kinds = [
-            (&self.unknown_xbars, "tables of switches that the fabric does not have are passed over"),
-            (&self.unknown_lids, "rows to LIDs that the fabric does not have are passed over"),
-            (&self.moved, "rows are moved to the LID that their port GUID has in the fabric"),
+            (
+                &self.unknown_xbars,
+                "table of a switch that the fabric does not have is passed over",
+                "tables of switches that the fabric does not have are passed over",
+            ),
+            (
+                &self.unknown_lids,
+                "row to a LID that the fabric does not have is passed over",
+                "rows to LIDs that the fabric does not have are passed over",
+            ),
+            (
+                &self.moved,
+                "row is moved to the LID that its port GUID has in the fabric",
+                "rows are moved to the LID that their port GUID has in the fabric",
+            ),
             (
                 &self.unknown_guids,
+                "row has a port GUID that the fabric does not have, and counts by its LID",
                 "rows have a port GUID that the fabric does not have, and count by their LID",
             ),
-            (&self.own, "rows lead a switch's own LID out of a port; they are passed over"),
+            (
+                &self.own,
+                "row leads a switch's own LID out of a port; it is passed over",
+                "rows lead a switch's own LID out of a port; they are passed over",
+            ),
         ];
-        let text = |(count, what): (&Count, &str)| {
-            format!("{} {what} (the first at line {})", count.count, count.first_line)
+        let text = |(Count { count, first_line }, one, many): (&Count, &str, &str)| {
+            let first = if *count == 1 { "at line" } else { "the first at line" };
+            format!("{} ({first} {first_line})", counted(*count, one, many))
         };
-        kinds.into_iter().filter(|(count, _)| count.count > 0).map(text).collect()
+        kinds.into_iter().filter(|(count, ..)| count.count > 0).map(text).collect()
     }
 }

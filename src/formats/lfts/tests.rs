@@ -157,9 +157,9 @@ fn what_the_fabric_does_not_have_is_passed_over_and_told() {
     assert_eq!(
         loaded.notes,
         [
-            "1 tables of switches that the fabric does not have are passed over (the first at line 3)",
-            "1 rows to LIDs that the fabric does not have are passed over (the first at line 10)",
-            "1 rows lead a switch's own LID out of a port; they are passed over (the first at line 11)",
+            "1 table of a switch that the fabric does not have is passed over (at line 3)",
+            "1 row to a LID that the fabric does not have is passed over (at line 10)",
+            "1 row leads a switch's own LID out of a port; it is passed over (at line 11)",
             "the file has no table of 2 xbars, xbar2 one of them",
         ]
     );

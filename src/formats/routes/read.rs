@@ -8,6 +8,7 @@ use mapper_proto::map::{Fabric, PortRef};
 use mapper_proto::wire::{Element, Route};
 
 use super::{RouteJson, RoutesJson, SCHEMA};
+use crate::formats::blocks::quoted;
 use crate::formats::{FormatError, Malformed, read_bounded};
 use crate::routing::tables::Layers;
 use crate::routing::{Topology, turns};
@@ -19,6 +20,10 @@ pub struct ListedRoutes {
     pub from: u32,
     /// Its routes, in the order of the file.
     pub routes: Vec<ListedRoute>,
+    /// Routes that no frame can take as they are written. They are not among the others.
+    pub faults: Vec<RouteFault>,
+    /// How many routes lead to hosts that the fabric does not have. They are passed over.
+    pub strangers: u64,
 }
 
 /// A route.
@@ -30,6 +35,32 @@ pub struct ListedRoute {
     pub layer: u8,
     /// The ports to leave by.
     pub hops: Vec<PortRef>,
+}
+
+/// A route that is well written, and that no frame can take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouteFault {
+    /// Where it is said to lead.
+    pub to: u32,
+    /// What is wrong with it.
+    pub why: FaultKind,
+}
+
+/// Why no frame can take a route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FaultKind {
+    /// It passes an xbar that the fabric does not have: its name, in quotes.
+    UnknownXbar(String),
+    /// Its bytes, in quotes, lead another way than its hops.
+    OtherBytes(String),
+}
+
+/// What an entry comes to.
+enum Entry {
+    Route(ListedRoute),
+    Fault(RouteFault),
+    /// It leads to a host that the fabric does not have.
+    Stranger,
 }
 
 /// Reads routes of one fabric.
@@ -50,13 +81,14 @@ impl<'a> RouteReader<'a> {
         }
     }
 
-    /// Reads a host's file. Whether the routes lead anywhere is not looked at; but where they follow
-    /// cables, the bytes that travel must say the same as the ports.
+    /// Reads a host's file; nothing if the fabric does not have that host. Whether the routes lead anywhere
+    /// is not looked at; but they must name xbars of the fabric, and where they follow cables, the bytes
+    /// that travel must say the same as the ports.
     ///
     /// # Errors
-    /// If the file cannot be read, is malformed, or names hosts, xbars or layers that are not there; the
-    /// error names the entry.
-    pub fn read(&self, path: &Path) -> Result<ListedRoutes, FormatError> {
+    /// If the file cannot be read, is malformed, or names layers that are not there; the error names the
+    /// entry.
+    pub fn read(&self, path: &Path) -> Result<Option<ListedRoutes>, FormatError> {
         let bytes = read_bounded(path)?;
         self.parse(&bytes).map_err(|Malformed { place, problem }| FormatError::Malformed {
             file: path.display().to_string(),
@@ -65,7 +97,7 @@ impl<'a> RouteReader<'a> {
         })
     }
 
-    fn parse(&self, bytes: &[u8]) -> Result<ListedRoutes, Malformed> {
+    fn parse(&self, bytes: &[u8]) -> Result<Option<ListedRoutes>, Malformed> {
         let json: RoutesJson = serde_json::from_slice(bytes)
             .map_err(|error| Malformed::at(error.line(), format!("{error}; expected a {SCHEMA} object")))?;
         if json.schema != SCHEMA {
@@ -73,36 +105,48 @@ impl<'a> RouteReader<'a> {
             return Err(Malformed::within("schema", problem));
         }
         let from = self.host(&json.host).map_err(|problem| Malformed::within("host", problem))?;
-        let read = |(nth, route): (usize, &RouteJson)| {
-            self.route(from, route)
-                .map_err(|problem| Malformed::within(format!("routes[{nth}] to {}", route.to), problem))
-        };
-        let routes = json.routes.iter().enumerate().map(read).collect::<Result<_, _>>()?;
-        Ok(ListedRoutes { from, routes })
+        let Some(from) = from else { return Ok(None) };
+        let mut listed = ListedRoutes { from, routes: Vec::new(), faults: Vec::new(), strangers: 0 };
+        for (nth, route) in json.routes.iter().enumerate() {
+            let entry = self.route(from, route);
+            match entry
+                .map_err(|problem| Malformed::within(format!("routes[{nth}] to {}", route.to), problem))?
+            {
+                Entry::Route(route) => listed.routes.push(route),
+                Entry::Fault(fault) => listed.faults.push(fault),
+                Entry::Stranger => listed.strangers += 1,
+            }
+        }
+        Ok(Some(listed))
     }
 
-    fn host(&self, text: &str) -> Result<u32, String> {
+    /// The host with this address, if the fabric has it.
+    fn host(&self, text: &str) -> Result<Option<u32>, String> {
         let mac: Mac = text.parse().map_err(|_| format!("`{text}` is no address of a host"))?;
-        self.hosts.get(&mac).copied().ok_or_else(|| format!("the fabric has no host {mac}"))
+        Ok(self.hosts.get(&mac).copied())
     }
 
-    fn route(&self, from: u32, json: &RouteJson) -> Result<ListedRoute, String> {
+    fn route(&self, from: u32, json: &RouteJson) -> Result<Entry, String> {
         let to = self.host(&json.to)?;
         if json.layer >= Layers::MAX {
             return Err(format!("layer {}; expected one from 0 to {}", json.layer, Layers::MAX - 1));
         }
-        let hop = |(name, port): &(String, u8)| {
-            let xbar = self.xbars.get(name.as_str()).copied();
-            xbar.map(|xbar| PortRef { xbar, port: *port })
-                .ok_or_else(|| format!("the fabric has no xbar `{name}`"))
-        };
-        let hops = json.hops.iter().map(hop).collect::<Result<Vec<_>, _>>()?;
         let bytes =
             unhex(&json.bytes).ok_or_else(|| format!("`{}` are no bytes in hexadecimal", json.bytes))?;
         let (route, length) = Route::parse(&bytes).map_err(|error| error.to_string())?;
         if length != bytes.len() {
             return Err(format!("byte {length} of `{}` begins no route element", json.bytes));
         }
+        let Some(to) = to else { return Ok(Entry::Stranger) };
+        let fault = |why: FaultKind| Ok(Entry::Fault(RouteFault { to, why }));
+        let hop = |(name, port): &(String, u8)| {
+            let xbar = self.xbars.get(name.as_str()).copied();
+            xbar.map(|xbar| PortRef { xbar, port: *port }).ok_or_else(|| quoted(name.as_bytes()))
+        };
+        let hops = match json.hops.iter().map(hop).collect::<Result<Vec<_>, _>>() {
+            Ok(hops) => hops,
+            Err(unknown) => return fault(FaultKind::UnknownXbar(unknown)),
+        };
         // Hops that follow no cable are the proof's to tell.
         if let Ok(turns) = turns(self.topology, from, &hops) {
             let says = |element: Element, (arrival, out): (PortRef, u8)| match element {
@@ -113,10 +157,10 @@ impl<'a> RouteReader<'a> {
             let elements: Vec<Element> = route.elements().collect();
             let same = elements.len() == turns.len();
             if !same || !elements.into_iter().zip(turns).all(|(element, turn)| says(element, turn)) {
-                return Err(format!("bytes `{}` lead another way than the hops", json.bytes));
+                return fault(FaultKind::OtherBytes(quoted(json.bytes.as_bytes())));
             }
         }
-        Ok(ListedRoute { to, layer: json.layer, hops })
+        Ok(Entry::Route(ListedRoute { to, layer: json.layer, hops }))
     }
 }
 
@@ -147,8 +191,9 @@ mod tests {
             let parsed = reader.parse(&serde_json::to_vec(json).unwrap());
             parsed.map_err(|Malformed { place, problem }| format!("{place}: {problem}"))
         };
-        let listed = ListedRoute { to: 1, layer: 2, hops: hops.to_vec() };
-        assert_eq!(parse(&json), Ok(ListedRoutes { from: 0, routes: vec![listed] }));
+        let routes = vec![ListedRoute { to: 1, layer: 2, hops: hops.to_vec() }];
+        let listed = ListedRoutes { from: 0, routes, faults: Vec::new(), strangers: 0 };
+        assert_eq!(parse(&json), Ok(Some(listed)));
 
         let broken = |change: &dyn Fn(&mut RoutesJson)| {
             let mut json = json.clone();
@@ -162,19 +207,29 @@ mod tests {
             broken(&|json| json.routes[0].layer = 16),
             format!("{entry}layer 16; expected one from 0 to 15")
         );
-        assert_eq!(
-            broken(&|json| json.routes[0].hops[1].0 = "x".to_owned()),
-            format!("{entry}the fabric has no xbar `x`")
-        );
-        let error = broken(&|json| json.routes[0].hops[1].1 = 2);
-        assert!(error.starts_with(entry) && error.ends_with("lead another way than the hops"), "{error}");
         for bytes in ["8", "zz", "00", "f0", "8182ff"] {
             let error = broken(&|json| json.routes[0].bytes = bytes.to_owned());
             assert!(error.starts_with(entry), "{error}");
         }
-        let error = broken(&|json| json.routes[0].to = "02:00:00:00:00:09".to_owned());
-        assert!(error.ends_with("the fabric has no host 02:00:00:00:00:09"), "{error}");
         let error = reader.parse(b"{\"schema\": \"mapper.routes/1\",\n 1}").unwrap_err();
         assert_eq!(error.place, "2");
+
+        let changed = |change: &dyn Fn(&mut RoutesJson)| {
+            let mut json = json.clone();
+            change(&mut json);
+            parse(&json).unwrap()
+        };
+        let fault = |why| vec![RouteFault { to: 1, why }];
+        let listed = changed(&|json| json.routes[0].hops[1].0 = "x".to_owned()).unwrap();
+        assert_eq!(
+            (listed.faults, listed.routes.len()),
+            (fault(FaultKind::UnknownXbar("`x`".to_owned())), 0)
+        );
+        let listed = changed(&|json| json.routes[0].hops[1].1 = 2).unwrap();
+        let bytes = format!("`{}`", json.routes[0].bytes);
+        assert_eq!((listed.faults, listed.routes.len()), (fault(FaultKind::OtherBytes(bytes)), 0));
+        let listed = changed(&|json| json.routes[0].to = "02:00:00:00:00:09".to_owned()).unwrap();
+        assert_eq!((listed.strangers, listed.routes.len()), (1, 0));
+        assert_eq!(changed(&|json| json.host = "02:00:00:00:00:09".to_owned()), None);
     }
 }

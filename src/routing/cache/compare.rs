@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mapper_proto::map::Fabric;
 use thiserror::Error;
 
-use super::held::{Cable, Held, Identity, cables};
+use super::held::{Cable, Held, Identity, cables, lid_of_host, lid_of_xbar};
 use super::place;
 use crate::routing::Subnet;
 use crate::routing::tables::End;
@@ -53,14 +53,14 @@ pub enum WhyNot {
         port: String,
     },
     /// An address changed.
-    #[error("{name} had LID {was} and has {is}")]
+    #[error("{name} had {} and has {}", lid(.was), lid(.is))]
     ChangedLid {
         /// The node.
         name: String,
-        /// Held.
-        was: u32,
+        /// Held, if its file said one.
+        was: Option<u16>,
         /// Now.
-        is: u32,
+        is: Option<u16>,
     },
     /// An xbar without hosts is gone.
     #[error("{name} is gone, which is no leaf")]
@@ -80,6 +80,10 @@ pub enum WhyNot {
         /// One end.
         port: String,
     },
+}
+
+fn lid(lid: &Option<u16>) -> String {
+    lid.map_or_else(|| "no LID".to_owned(), |lid| format!("LID {lid}"))
 }
 
 /// Which held node each node is, if the rules let the tables stay.
@@ -165,7 +169,6 @@ impl Rules<'_> {
 
     /// Xbars have the ports and LIDs that they had, and only leaves are gone.
     fn check_xbars(&self, same: &Correspondence) -> Result<(), WhyNot> {
-        let destinations = &self.subnet.destinations;
         for (xbar, &held) in (0..).zip(&same.xbars) {
             let held = &self.held.xbars[held as usize];
             let name = || held.identity.name.clone();
@@ -173,9 +176,9 @@ impl Rules<'_> {
             if ports != held.ports {
                 return Err(WhyNot::OtherPorts { name: name(), was: held.ports, is: ports });
             }
-            let lid = destinations.lid(destinations.slot_of_xbar(xbar));
-            if lid != held.lid {
-                return Err(WhyNot::ChangedLid { name: name(), was: held.lid, is: lid });
+            let (was, is) = (held.lid, lid_of_xbar(self.fabric, xbar));
+            if was != is {
+                return Err(WhyNot::ChangedLid { name: name(), was, is });
             }
         }
         let leaves = self.held.leaves();
@@ -187,18 +190,17 @@ impl Rules<'_> {
 
     /// Hosts are where they were, with the LIDs that they had; or they are gone.
     fn check_hosts(&self, same: &Correspondence) -> Result<(), WhyNot> {
-        let destinations = &self.subnet.destinations;
         for (host, &held) in (0..).zip(&same.hosts) {
             let Some((xbar, port)) = place(self.subnet, host) else { continue };
             let at = |xbar: u32| self.port_name(same.xbars[xbar as usize], port);
             let held = &self.held.hosts[held as usize];
-            let Some(was) = held.at else { return Err(WhyNot::NewCable { port: at(xbar) }) };
-            if (was.xbar, was.port) != (same.xbars[xbar as usize], port) {
+            let Some(place) = held.at else { return Err(WhyNot::NewCable { port: at(xbar) }) };
+            if (place.xbar, place.port) != (same.xbars[xbar as usize], port) {
                 return Err(WhyNot::MovedCable { port: at(xbar) });
             }
-            let lid = destinations.lid(destinations.slots_of_host(host).start);
-            if lid != was.lid {
-                return Err(WhyNot::ChangedLid { name: held.identity.name.clone(), was: was.lid, is: lid });
+            let (was, is) = (held.lid, lid_of_host(self.fabric, host));
+            if was != is {
+                return Err(WhyNot::ChangedLid { name: held.identity.name.clone(), was, is });
             }
         }
         Ok(())

@@ -40,7 +40,8 @@ pub(super) struct Identity {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct HeldXbar {
     pub(super) identity: Identity,
-    pub(super) lid: u32,
+    /// The LID that its file gives it, if any: those that are counted move when a node goes.
+    pub(super) lid: Option<u16>,
     pub(super) ports: u8,
     /// Its own slot.
     pub(super) slot: u32,
@@ -49,8 +50,10 @@ pub(super) struct HeldXbar {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct HeldHost {
     pub(super) identity: Identity,
-    /// The xbar and the port that it is cabled to, with the slot and LID of its first address.
+    /// The xbar and the port that it is cabled to, with the slot of its first address.
     pub(super) at: Option<HeldPlace>,
+    /// The LID that its file gives it, if any.
+    pub(super) lid: Option<u16>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -58,7 +61,6 @@ pub(super) struct HeldPlace {
     pub(super) xbar: u32,
     pub(super) port: u8,
     pub(super) slot: u32,
-    pub(super) lid: u32,
 }
 
 impl Held {
@@ -73,16 +75,18 @@ impl Held {
         let (topology, destinations) = (&subnet.topology, &subnet.destinations);
         let xbar = |xbar: u32| HeldXbar {
             identity: Identity::of_xbar(fabric, xbar),
-            lid: destinations.lid(destinations.slot_of_xbar(xbar)),
+            lid: lid_of_xbar(fabric, xbar),
             ports: subnet.xbar_ports[xbar as usize],
             slot: destinations.slot_of_xbar(xbar),
         };
         let host = |host: u32| HeldHost {
             identity: Identity::of_host(fabric, host),
-            at: place(subnet, host).map(|(xbar, port)| {
-                let slot = destinations.slots_of_host(host).start;
-                HeldPlace { xbar, port, slot, lid: destinations.lid(slot) }
+            at: place(subnet, host).map(|(xbar, port)| HeldPlace {
+                xbar,
+                port,
+                slot: destinations.slots_of_host(host).start,
             }),
+            lid: lid_of_host(fabric, host),
         };
         Self {
             engine: engine.name().to_owned(),
@@ -141,6 +145,16 @@ impl Identity {
             guid: label.and_then(|label| label.port_guid.or(label.guid)),
         }
     }
+}
+
+/// The LID that a file gives an xbar.
+pub(super) fn lid_of_xbar(fabric: &Fabric, xbar: u32) -> Option<u16> {
+    fabric.xbars.get(xbar as usize).and_then(|label| label.lid)
+}
+
+/// The LID that a file gives a host.
+pub(super) fn lid_of_host(fabric: &Fabric, host: u32) -> Option<u16> {
+    fabric.hosts.get(host as usize).and_then(|label| label.lid)
 }
 
 /// The cables between xbars, each once, sorted.

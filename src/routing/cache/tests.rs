@@ -194,11 +194,15 @@ fn changed_lids_ports_and_masks_drop_it() {
     let cache = cached(&fabric);
     let mut other = fabric.clone();
     other.hosts[1].lid = Some(999);
-    let (name, was) = (fabric.hosts[1].name.clone(), u32::from(fabric.hosts[1].lid.unwrap()));
-    assert_eq!(reuse(&cache, &other), Err(WhyNot::ChangedLid { name, was, is: 999 }));
+    let (name, was) = (fabric.hosts[1].name.clone(), fabric.hosts[1].lid);
+    assert_eq!(reuse(&cache, &other), Err(WhyNot::ChangedLid { name, was, is: Some(999) }));
     let mut other = fabric.clone();
     other.xbars[1].lid = Some(999);
-    assert!(matches!(reuse(&cache, &other), Err(WhyNot::ChangedLid { is: 999, .. })));
+    assert!(matches!(reuse(&cache, &other), Err(WhyNot::ChangedLid { is: Some(999), .. })));
+    let mut other = fabric.clone();
+    other.hosts[3].lid = None;
+    let why = reuse(&cache, &other).unwrap_err().to_string();
+    assert!(why.ends_with("had LID 10 and has no LID"), "{why}");
     let mut other = fabric.clone();
     other.map.xbars[1].ports += 1;
     assert!(matches!(reuse(&cache, &other), Err(WhyNot::OtherPorts { .. })));

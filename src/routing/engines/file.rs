@@ -4,6 +4,7 @@
 
 use super::{Engine, EngineError, Routing, Settings};
 use crate::routing::Subnet;
+use crate::wording::plural;
 
 /// The tables of [`Settings::file`].
 ///
@@ -17,9 +18,9 @@ pub(super) fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, E
     let (xbars, slots) = (subnet.topology.xbar_count(), subnet.destinations.slot_count());
     if tables.xbar_count() != xbars || (xbars > 0 && tables.slot_count() != slots) {
         return refuse(format!(
-            "the tables are of {} xbars and {} destinations, but the fabric has {xbars} and {slots}",
-            tables.xbar_count(),
-            tables.slot_count()
+            "the tables are of {} and {}, but the fabric has {xbars} and {slots}",
+            plural(tables.xbar_count(), "xbar"),
+            plural(tables.slot_count(), "destination")
         ));
     }
     Ok(Routing::in_one_layer(tables.clone()))

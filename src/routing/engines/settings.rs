@@ -97,6 +97,7 @@ impl Settings {
             (!self.hop_weights.is_empty() && unbalanced, "hop weights", counted),
             (self.scatter.is_some() && unbalanced, "scatter", counted),
             (self.port_shifting && unbalanced, "port shifting", counted),
+            (self.file.is_some() && engine != Engine::File, "tables to load", "file"),
             (self.roots.is_some() && rootless, "roots", "updn and ftree"),
             (self.connect_roots && rootless, "connecting roots", "updn"),
             (self.torus != default.torus && engine != Engine::Torus, "a stated torus", "torus"),

@@ -40,7 +40,7 @@ pub enum Violation {
         /// The destination.
         to: Mac,
     },
-    /// A route that leaves by a port where it is not, or where nothing is.
+    /// A route that leaves by a port where nothing is.
     #[error("a route from {from} to {to} cannot leave xbar {} by port {}: no cable leads on from there", .hop.xbar, .hop.port)]
     Broken {
         /// The source.
@@ -48,6 +48,16 @@ pub enum Violation {
         /// The destination.
         to: Mac,
         /// The hop that fails.
+        hop: PortRef,
+    },
+    /// A route that leaves an xbar which it does not come to.
+    #[error("a route from {from} to {to} leaves xbar {} by port {}, though it does not come to that xbar", .hop.xbar, .hop.port)]
+    Astray {
+        /// The source.
+        from: Mac,
+        /// The destination.
+        to: Mac,
+        /// The hop that does not follow the one before.
         hop: PortRef,
     },
     /// A route that ends elsewhere.

@@ -13,8 +13,9 @@ use rayon::prelude::*;
 
 use self::sweep::{Found, Sweep};
 use super::Cycle;
+use crate::routing::Subnet;
 use crate::routing::tables::{Layers, Tables};
-use crate::routing::{Attachment, Subnet, Topology};
+use crate::wording::plural;
 
 /// What tables must keep to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,9 +140,12 @@ impl TablesProof {
 impl fmt::Display for TablesProof {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.violations.first(), self.violation_count) {
-            (None, _) => write!(f, "every pair has a route, of {} hops at most; no deadlock", self.max_hops),
+            (None, _) => {
+                let longest = plural(self.max_hops, "hop");
+                write!(f, "every pair has a route, of {longest} at most; no deadlock")
+            }
             (Some(first), ..=1) => write!(f, "{first}"),
-            (Some(first), count) => write!(f, "{first} ({} more violations)", count - 1),
+            (Some(first), count) => write!(f, "{first} ({})", plural(count - 1, "more violation")),
         }
     }
 }
@@ -161,7 +165,7 @@ impl fmt::Display for TablesProof {
 pub fn prove_tables(subnet: &Subnet, tables: &Tables, layers: &Layers, rules: &ProofRules) -> TablesProof {
     let topology = &subnet.topology;
     let (xbars, slots) = (topology.xbar_count(), subnet.destinations.slot_count());
-    let cut_off = cut_off(topology);
+    let cut_off = topology.cut_off();
     if tables.xbar_count() != xbars || (xbars > 0 && tables.slot_count() != slots) || !layers.fit(xbars) {
         let violation =
             TableViolation::OtherFabric { xbars: tables.xbar_count(), slots: tables.slot_count() };
@@ -195,23 +199,4 @@ pub fn prove_tables(subnet: &Subnet, tables: &Tables, layers: &Layers, rules: &P
         }),
     );
     proof
-}
-
-/// Hosts without a cable, and those outside the part that has most hosts (of equals, the one with the
-/// smallest xbar). Phantoms are no hosts, and two hosts cabled to each other are joined.
-fn cut_off(topology: &Topology) -> Vec<u32> {
-    let hosts = 0..topology.host_count() as u32;
-    let part = |host: u32| match topology.attachment(host) {
-        Attachment::Port(at) => Some(topology.component(at.xbar)),
-        Attachment::Host(_) | Attachment::Nothing => None,
-    };
-    let mut sizes = vec![0_u32; topology.xbar_count()];
-    hosts.clone().filter_map(part).for_each(|part| sizes[part as usize] += 1);
-    let largest = (0..sizes.len() as u32).max_by_key(|&part| (sizes[part as usize], u32::MAX - part));
-    let joined = |host: u32| match topology.attachment(host) {
-        Attachment::Port(_) => part(host) == largest,
-        Attachment::Host(_) => true,
-        Attachment::Nothing => topology.is_phantom(host),
-    };
-    hosts.filter(|&host| !joined(host)).collect()
 }

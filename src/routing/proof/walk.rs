@@ -37,7 +37,7 @@ pub fn walk(
     let mut visited: Vec<u32> = Vec::with_capacity(hops.len());
     for &hop in hops {
         if at != Place::Xbar(hop.xbar) {
-            return Err(Violation::Broken { from: from_mac, to: to_mac, hop });
+            return Err(Violation::Astray { from: from_mac, to: to_mac, hop });
         }
         if visited.contains(&hop.xbar) {
             return Err(Violation::Loop { from: from_mac, to: to_mac, xbar: hop.xbar });

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::routing::proof::{Cycle, UnionProof, Violation, prove_host};
 use crate::routing::quality::{Quality, SourceCensus, SourceSamples};
-use crate::routing::{Attachment, HostRoutes, Options, Orientation, RoutingError, Topology};
+use crate::routing::{HostRoutes, Options, Orientation, RoutingError, Topology};
 
 /// The source routes of all hosts of a fabric, as their agents would compute them.
 ///
@@ -219,27 +219,9 @@ impl<'a> Prover<'a> {
         self.proof.cycle = self.union.prove_acyclic().err();
         self.proof.deadlock_free = self.proof.cycle.is_none();
         self.proof.dependencies = self.union.dependency_count();
-        self.proof.cut_off = cut_off(self.routes.topology);
+        self.proof.cut_off = self.routes.topology.cut_off();
         self.proof
     }
-}
-
-/// Hosts that are cabled to no xbar, or outside the part of the fabric that has most hosts.
-fn cut_off(topology: &Topology) -> Vec<u32> {
-    let part = |host: u32| match topology.attachment(host) {
-        Attachment::Port(at) => Some(topology.component(at.xbar)),
-        Attachment::Host(_) | Attachment::Nothing => None,
-    };
-    let hosts = || (0..topology.host_count() as u32).filter(|&host| !topology.is_phantom(host));
-    let mut counts = vec![0_u32; topology.xbar_count()];
-    hosts().filter_map(part).for_each(|part| counts[part as usize] += 1);
-    let largest =
-        (0..counts.len() as u32).max_by_key(|&part| (counts[part as usize], std::cmp::Reverse(part)));
-    let joined = |host: u32| {
-        matches!(topology.attachment(host), Attachment::Host(_))
-            || (part(host).is_some() && part(host) == largest)
-    };
-    hosts().filter(|&host| !joined(host)).collect()
 }
 
 #[cfg(test)]

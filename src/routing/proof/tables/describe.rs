@@ -5,8 +5,9 @@ use std::fmt;
 use mapper_proto::map::{Fabric, PortRef};
 
 use super::{Cycle, DeadEnd, TableViolation};
-use crate::routing::Subnet;
 use crate::routing::tables::End;
+use crate::routing::{Far, Subnet};
+use crate::wording::{self, plural};
 
 /// What people call things.
 trait Names {
@@ -18,6 +19,8 @@ trait Names {
     fn end(&self, slot: u32) -> String;
     /// A slot as a table names it.
     fn address(&self, slot: u32) -> String;
+    /// Where a port's cable ends, if that is at an xbar.
+    fn far(&self, port: PortRef) -> Option<PortRef>;
     /// Where a slot leads, and how a table names it.
     fn addressed(&self, slot: u32) -> String {
         format!("{} ({})", self.end(slot), self.address(slot))
@@ -51,6 +54,10 @@ impl Names for Numbers {
     fn addressed(&self, slot: u32) -> String {
         format!("slot {slot}")
     }
+
+    fn far(&self, _port: PortRef) -> Option<PortRef> {
+        None
+    }
 }
 
 /// Names by the labels of a fabric.
@@ -61,13 +68,13 @@ struct Labels<'a> {
 
 impl Names for Labels<'_> {
     fn xbar(&self, xbar: u32) -> String {
-        let label = self.fabric.xbars.get(xbar as usize).map(|label| label.name.clone());
-        label.filter(|name| !name.is_empty()).unwrap_or_else(|| Numbers.xbar(xbar))
+        let label = self.fabric.xbars.get(xbar as usize).filter(|label| !label.name.is_empty());
+        label.map_or_else(|| Numbers.xbar(xbar), |label| wording::node(&label.name, &label.description))
     }
 
     fn host(&self, host: u32) -> String {
-        let label = self.fabric.hosts.get(host as usize).map(|label| label.name.clone());
-        label.filter(|name| !name.is_empty()).unwrap_or_else(|| Numbers.host(host))
+        let label = self.fabric.hosts.get(host as usize).filter(|label| !label.name.is_empty());
+        label.map_or_else(|| Numbers.host(host), |label| wording::node(&label.name, &label.description))
     }
 
     fn source(&self, xbar: u32, slot: u32) -> String {
@@ -90,10 +97,13 @@ impl Names for Labels<'_> {
     fn address(&self, slot: u32) -> String {
         format!("LID {:#06x}", self.subnet.destinations.lid(slot))
     }
-}
 
-fn plural(count: usize, one: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+    fn far(&self, port: PortRef) -> Option<PortRef> {
+        match self.subnet.topology.far(port) {
+            Far::Channel(channel) => Some(self.subnet.topology.head(channel)),
+            Far::Host(_) | Far::Nothing => None,
+        }
+    }
 }
 
 impl TableViolation {
@@ -151,9 +161,14 @@ impl TableViolation {
     }
 }
 
+/// The ports of a circle, each with the one at the other end of its cable.
 fn ports(cycle: &Cycle, names: &dyn Names) -> String {
-    let port = |at: &PortRef| format!("{} port {}", names.xbar(at.xbar), at.port);
-    cycle.ports.iter().chain(cycle.ports.first()).map(port).collect::<Vec<_>>().join(", then ")
+    let port = |at: PortRef| format!("{} port {}", names.xbar(at.xbar), at.port);
+    let cable = |&at: &PortRef| match names.far(at) {
+        Some(far) => format!("{} (to {})", port(at), port(far)),
+        None => port(at),
+    };
+    cycle.ports.iter().chain(cycle.ports.first()).map(cable).collect::<Vec<_>>().join(", then ")
 }
 
 impl fmt::Display for TableViolation {

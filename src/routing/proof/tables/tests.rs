@@ -5,6 +5,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
+use crate::routing::Attachment;
 use crate::routing::fabrics::random;
 use crate::routing::tables::End;
 use crate::routing::{Far, UnionProof};

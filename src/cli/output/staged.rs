@@ -1,0 +1,136 @@
+//! Files that take their places together.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::{Place, place_of, stream_stdout, unwritable, write_as_it_is, write_new};
+use crate::cli::CliError;
+
+/// Files that are written beside their places, and put there together once all are complete.
+///
+/// Until [`Self::commit`] all is as it was, and it stays so if that is never called. What is no plain file
+/// (a pipe, a device, standard output) is written at once.
+#[derive(Debug, Default)]
+pub struct Staged {
+    /// Each file, and its place.
+    moves: Vec<(PathBuf, PathBuf)>,
+    /// Folders for new files, each in the folder that they are for.
+    beside: Vec<PathBuf>,
+    /// Folders that were not there before; outer ones first.
+    made: Vec<PathBuf>,
+}
+
+impl Staged {
+    /// Writes a file.
+    ///
+    /// # Errors
+    /// If it or its folder cannot be written.
+    pub fn file(
+        &mut self,
+        path: &Path,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), CliError> {
+        let written = match place_of(path) {
+            Place::StandardOutput => stream_stdout(write),
+            Place::AsItIs => write_as_it_is(path, write),
+            Place::File { place, beside } => {
+                self.moves.push((beside.clone(), place));
+                write_new(&beside, write)
+            }
+        };
+        written.map_err(|error| unwritable(path, error))
+    }
+
+    /// Makes a folder if there is none, and in it one for new files: all that is in that goes to the folder.
+    ///
+    /// # Errors
+    /// If the folders cannot be made.
+    pub fn folder(&mut self, folder: &Path) -> Result<PathBuf, CliError> {
+        let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
+        self.made.extend(missing.iter().rev().map(|&folder| folder.to_owned()));
+        let beside = folder.join(format!(".mapper.{}.new", std::process::id()));
+        self.beside.push(beside.clone());
+        fs::create_dir_all(&beside).map_err(|error| unwritable(folder, error))?;
+        Ok(beside)
+    }
+
+    /// Puts all files where they belong.
+    ///
+    /// # Errors
+    /// If one cannot be put there.
+    pub fn commit(mut self) -> Result<(), CliError> {
+        for beside in &self.beside {
+            let folder = beside.parent().unwrap_or(beside);
+            let names = fs::read_dir(beside).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+            let names = names.map_err(|error| unwritable(folder, error))?;
+            self.moves.extend(names.iter().map(|new| (new.path(), folder.join(new.file_name()))));
+        }
+        // That a place is taken by a folder is found out before anything is moved.
+        if let Some((_, place)) = self.moves.iter().find(|(_, place)| place.is_dir()) {
+            return Err(unwritable(place, io::ErrorKind::IsADirectory.into()));
+        }
+        for (new, place) in &self.moves {
+            fs::rename(new, place).map_err(|error| unwritable(place, error))?;
+        }
+        self.moves.clear();
+        self.made.clear();
+        Ok(())
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        // What went wrong was said; that its remains stay too is not worth a second error.
+        for (new, _) in &self.moves {
+            let _ = fs::remove_file(new);
+        }
+        for beside in &self.beside {
+            let _ = fs::remove_dir_all(beside);
+        }
+        for folder in self.made.iter().rev() {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes a file, and two into a folder.
+    fn stage(folder: &Path, text: &str) -> Staged {
+        let mut staged = Staged::default();
+        staged.file(&folder.join("a"), |out| out.write_all(text.as_bytes())).unwrap();
+        let new = staged.folder(&folder.join("deep/routes")).unwrap();
+        fs::write(new.join("1"), text).unwrap();
+        fs::write(new.join("2"), text).unwrap();
+        staged
+    }
+
+    fn read(folder: &Path) -> [String; 3] {
+        ["a", "deep/routes/1", "deep/routes/2"].map(|name| fs::read_to_string(folder.join(name)).unwrap())
+    }
+
+    #[test]
+    fn all_files_are_replaced_or_none() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(stage(folder.path(), "never"));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing stays");
+        stage(folder.path(), "old").commit().unwrap();
+        let mut failed = stage(folder.path(), "new");
+        failed.file(&folder.path().join("b"), |_| Err(io::ErrorKind::StorageFull.into())).unwrap_err();
+        drop(failed);
+        assert_eq!(read(folder.path()), ["old"; 3]);
+        stage(folder.path(), "new").commit().unwrap();
+        assert_eq!(read(folder.path()), ["new"; 3]);
+        // A folder in the place of a file: the others stay as they were.
+        fs::remove_file(folder.path().join("deep/routes/2")).unwrap();
+        fs::create_dir(folder.path().join("deep/routes/2")).unwrap();
+        let error = stage(folder.path(), "newer").commit().unwrap_err();
+        assert!(error.to_string().ends_with("deep/routes/2"), "{error}");
+        assert_eq!(fs::read_to_string(folder.path().join("a")).unwrap(), "new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing stays beside them");
+        assert_eq!(fs::read_dir(folder.path().join("deep/routes")).unwrap().count(), 2);
+    }
+}

@@ -1,0 +1,107 @@
+//! What is refused, and how that is said.
+
+use std::path::Path;
+
+use crate::command::{CLOS, Folder, RING, error, json, shortest, text};
+
+#[test]
+fn a_wrong_command_line_is_told_from_failure() {
+    for arguments in [
+        &["route", CLOS][..],
+        &["route", CLOS, "--engine", "nonsense"],
+        &["route", CLOS, "--engine", "file"],
+        &["route", CLOS, "--engine", "updn,file", "--lfts", "a"],
+        &["route", CLOS, "--engine", "minhop", "--threads", "0"],
+        &["route", CLOS, "--engine", "minhop", "--reassign"],
+        &["route", CLOS, "--engine", "minhop", "--lmc", "8"],
+        &["check", CLOS],
+        &["check", CLOS, "--lfts", "a", "--routes-dir", "b"],
+        &["check", CLOS, "--sls", "a"],
+    ] {
+        let message = json(2, arguments);
+        assert_eq!(message["schema"], "mapper.error/1", "{arguments:?}");
+    }
+    let message = error(&["check", CLOS, "--lfts", "no/such/file"]);
+    assert!(message.starts_with("cannot read no/such/file: "), "{message}");
+}
+
+#[test]
+fn tables_with_a_credit_loop_are_refused_and_checked() {
+    let folder = Folder::new();
+    let file = folder.write("ring.lfts", &shortest(RING));
+    let out = folder.path("out.lfts");
+    let engine = ["route", RING, "--engine", "file", "--no-fallback", "--lfts-file", &file, "--lfts", &out];
+    let message = error(&engine);
+    assert!(message.starts_with("no engine serves this fabric: file: "), "{message}");
+    for port in ["xbar1 port ", "xbar2 port ", "xbar3 port ", "xbar4 port ", "xbar5 port "] {
+        assert!(message.contains(port), "{port}: {message}");
+    }
+    assert!(!Path::new(&out).exists(), "what is not proved is not written");
+
+    let report = json(0, &[&engine[..], &["--unsafe"]].concat());
+    let proof = &report["proof"];
+    assert_eq!((&proof["deadlock_free"], &proof["reachable"]), (&false.into(), &true.into()));
+    assert!(proof["violations"][0].as_str().unwrap().starts_with("layer 0 can deadlock"), "{proof}");
+    let found = json(3, &["check", RING, "--lfts", &out]);
+    assert_eq!((&found["proof"], &found["holds"]), (proof, &false.into()));
+    let shown = text(3, &["check", RING, "--lfts", &out]);
+    assert!(shown.contains("DEADLOCK") && shown.contains("then xbar3 port "), "{shown}");
+    // Both ends of each cable: whoever stands before the rack finds it.
+    assert!(shown.contains("xbar1 port 1 (to xbar2 port 2), then xbar2 port 1 (to xbar3 port 2)"), "{shown}");
+}
+
+#[test]
+fn a_missing_entry_is_found_and_named() {
+    let folder = Folder::new();
+    let tables = shortest(CLOS);
+    let row = "0x0008 003 # Channel Adapter: 'h8'\n";
+    assert!(tables.contains(row));
+    // The first table is leaf1's.
+    let file = folder.write("a.lfts", &tables.replacen(row, "", 1));
+    let found = json(3, &["check", CLOS, "--lfts", &file]);
+    assert_eq!(found["proof"]["reachable"], false);
+    let violation = found["proof"]["violations"][0].as_str().unwrap();
+    assert!(violation.contains("h1 cannot reach h8: leaf1 has no entry for LID 0x0008"), "{violation}");
+}
+
+#[test]
+fn broken_files_are_refused_with_their_line() {
+    let folder = Folder::new();
+    let tables = shortest(CLOS);
+    let past = tables.replacen("0x0002 002", "0x0002 005", 1);
+    let lines = [
+        (past, "bad:3: xbar `leaf1` has no port 5; expected a port from 0 to 4"),
+        (tables.replacen("0x0001 001", "0x0001 one", 1), "bad:2: `0x0001 one"),
+        ("{}\n".to_owned(), "bad:1: `{}` is no line of a table"),
+    ];
+    for (bad, expected) in lines {
+        let bad = folder.write("bad", &bad);
+        for message in [
+            error(&["check", CLOS, "--lfts", &bad]),
+            error(&["route", CLOS, "--engine", "file", "--lfts-file", &bad]),
+            error(&["route", CLOS, "--engine", "minhop", "--previous", &bad]),
+        ] {
+            assert!(message.contains(expected), "{message}");
+        }
+    }
+    let good = folder.write("good", &tables);
+    let bad = folder.write("bad", "0x0001 0x0002 0\n0x0001 0x0003 16\n");
+    let message = error(&["check", CLOS, "--lfts", &good, "--sls", &bad]);
+    assert!(message.contains("bad:2: `0x0001 0x0003 16`: expected"), "{message}");
+}
+
+#[test]
+fn shortest_routes_round_a_ring_are_refused() {
+    let folder = Folder::new();
+    let out = folder.path("ring.lfts");
+    let engine = ["route", RING, "--engine", "minhop", "--balance", "opensm", "--lfts", &out];
+    let message = error(&engine);
+    assert!(
+        message.contains("minhop: layer 0 can deadlock: frames wait in a circle to leave xbar"),
+        "{message}"
+    );
+    assert!(!Path::new(&out).exists());
+    text(0, &[&engine[..], &["--unsafe"]].concat());
+    let found = json(3, &["check", RING, "--lfts", &out]);
+    assert_eq!(found["proof"]["deadlock_free"], false);
+}
