@@ -51,7 +51,7 @@ pub struct Args {
     engine: Vec<Engine>,
     /// Compute, prove and measure by each of these engines, print one table, and write nothing.
     #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME..]",
-          conflicts_with_all = ["engine", "lfts", "sls", "routes_dir", "plot", "dump_lid_matrix", "ftree_order", "cache"])]
+          conflicts_with_all = ["engine", "no_fallback", "unproved", "lfts", "sls", "routes_dir", "plot", "dump_lid_matrix", "ftree_order", "cache"])]
     compare: Vec<Engine>,
     /// Keep fabric and tables in this file. If only hosts or whole leaves are gone since, or are back, the
     /// tables stay as they are and nothing is computed.
@@ -165,6 +165,9 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
         Answer::SourceRoutes(selection) => {
             args.refuse_tables()?;
             args.outputs.write_source_routes(&mut staged, &fabric, selection, &mut notes)?;
+            notes.extend(
+                args.cache.is_some().then(|| "--cache: it keeps tables, and no source routes".to_owned()),
+            );
         }
     }
     let mut report = Report::of(&answer, &subnet, &fabric);
@@ -201,10 +204,11 @@ fn changed(answer: &Answer<'_>, subnet: &Subnet, previous: Option<&Tables>) -> O
 /// Why no engine serves, and for proofs that fail the pair or the circle.
 fn why_refused(refused: &NotRouted, subnet: &Subnet, fabric: &Fabric) -> CliError {
     let each = |tried: &Tried| format!("{}: {}", tried.engine, answer::why_not(tried, subnet, fabric));
-    let all: Vec<String> = refused.tried.iter().map(each).collect();
-    let tried = |engine: Engine| refused.tried.iter().any(|tried| tried.engine == engine);
-    let hint = if tried(Engine::Lash) { "" } else { "; lash needs no roots and no shape: try it" };
-    format!("no engine serves this fabric: {}{hint}", all.join("; ")).into()
+    let mut all: Vec<String> = refused.tried.iter().map(each).collect();
+    if !refused.tried.iter().any(|tried| tried.engine == Engine::Lash) {
+        all.push("lash needs no roots and no shape: try it".to_owned());
+    }
+    format!("no engine serves this fabric: {}", all.join("\n  ")).into()
 }
 
 impl Args {

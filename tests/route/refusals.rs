@@ -105,3 +105,34 @@ fn shortest_routes_round_a_ring_are_refused() {
     let found = json(3, &["check", RING, "--lfts", &out]);
     assert_eq!(found["proof"]["deadlock_free"], false);
 }
+
+#[test]
+fn each_engine_that_does_not_serve_has_a_line() {
+    let message = error(&["route", RING, "--engine", "ftree,updn", "--balance", "opensm"]);
+    let lines: Vec<_> = message.lines().collect();
+    let starts =
+        ["no engine serves this fabric: ftree: ", "  updn: ", "  minhop: layer 0 ", "  lash needs no roots"];
+    assert_eq!(lines.len(), starts.len(), "{message}");
+    assert!(lines.iter().zip(starts).all(|(line, start)| line.starts_with(start)), "{message}");
+}
+
+#[test]
+fn what_would_have_no_effect_is_refused_or_told() {
+    let folder = Folder::new();
+    json(2, &["route", CLOS, "--compare", "minhop", "--no-fallback"]);
+    let file = folder.write("a.lfts", &shortest(CLOS));
+    let unused = json(0, &["route", CLOS, "--engine", "updn", "--lfts-file", &file]);
+    assert!(
+        unused["notes"].to_string().contains("tables to load: no effect on updn, only on file"),
+        "{unused}"
+    );
+    let cache = folder.path("cache");
+    let routes = json(0, &["route", CLOS, "--engine", "dispersive", "--cache", &cache]);
+    assert!(
+        routes["notes"].to_string().contains("--cache: it keeps tables, and no source routes"),
+        "{routes}"
+    );
+    let torus = folder.write("t.toml", "sizes = [5]\n");
+    let over = error(&["route", RING, "--engine", "torus", "--torus-file", &torus, "--lfts", &torus]);
+    assert!(over.ends_with("is read by --torus-file; name another file"), "{over}");
+}

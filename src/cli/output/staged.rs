@@ -47,7 +47,8 @@ impl Staged {
     /// # Errors
     /// If the folders cannot be made.
     pub fn folder(&mut self, folder: &Path) -> Result<PathBuf, CliError> {
-        let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
+        let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+        let missing: Vec<&Path> = folder.ancestors().take_while(is_missing).collect();
         self.made.extend(missing.iter().rev().map(|&folder| folder.to_owned()));
         let beside = folder.join(format!(".mapper.{}.new", std::process::id()));
         self.beside.push(beside.clone());

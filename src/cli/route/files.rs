@@ -64,6 +64,7 @@ impl EngineFiles {
             ("--port-search-ordering-file", &self.port_search_ordering_file),
             ("--hop-weights-file", &self.hop_weights_file),
             ("--lid-matrix-file", &self.lid_matrix_file),
+            ("--torus-file", &self.torus_file),
         ];
         all.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect()
     }

@@ -1,6 +1,7 @@
 //! Where results go must be known to be writable, and nobody else's, before anything is computed.
 
 use std::fs::{self, OpenOptions};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::cli::CliError;
@@ -62,8 +63,11 @@ fn folder_of(path: &Path) -> &Path {
 
 /// Whether a file could be made beside the path. What is no plain file is tried when it is written.
 fn probe(path: &Path) -> std::io::Result<()> {
-    if is_standard_output(path) || fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-        return Ok(());
+    match fs::metadata(path) {
+        Ok(there) if there.is_dir() => return Err(ErrorKind::IsADirectory.into()),
+        Ok(there) if !there.is_file() => return Ok(()),
+        _ if is_standard_output(path) => return Ok(()),
+        _ => {}
     }
     let folder = fs::canonicalize(path).ok().and_then(|path| Some(path.parent()?.to_owned()));
     let folder = folder.unwrap_or_else(|| folder_of(path).to_owned());
@@ -89,6 +93,8 @@ mod tests {
         let out = [("--lfts", Path::new("-")), ("--sls", Path::new("/dev/stdout"))];
         assert!(said(&out, &[]).contains("is written by --lfts, too"));
         assert!(said(&[("--cache", Path::new("-"))], &[]).contains("is standard output"));
+        let said_of_folder = said(&[("--cache", folder.path())], &[]);
+        assert!(said_of_folder.starts_with("--cache: cannot write "), "{said_of_folder}");
         assert!(said(&[("--lfts", &folder.path().join("no/b"))], &[]).contains("cannot write"));
         assert!(check(&[("--lfts", &b), ("--sls", Path::new("/dev/null"))], &[("TOPOLOGY", &a)]).is_ok());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing stays");

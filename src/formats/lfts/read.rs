@@ -5,12 +5,12 @@ use std::path::Path;
 
 use mapper_proto::map::Fabric;
 
+use super::notes::Notes;
 use super::{PortNumbers, PortZero};
 use crate::formats::blocks::{self, Block, decimal, hex, quoted};
 use crate::formats::{FormatError, Malformed};
 use crate::routing::tables::End;
 use crate::routing::{Subnet, Tables};
-use crate::wording::counted;
 
 /// Tables from a file.
 #[derive(Debug, Clone)]
@@ -44,6 +44,8 @@ pub fn read(path: &Path, fabric: &Fabric, subnet: &Subnet) -> Result<Loaded, For
         tables: Tables::empty(subnet.topology.xbar_count(), subnet.destinations.slot_count()),
         current: Current::Before,
         seen: vec![false; subnet.topology.xbar_count()],
+        in_table: false,
+        ends: 0,
         notes: Notes::default(),
     };
     blocks::read(path, |block| parse(block, &known), |block| reader.take(block))?;
@@ -140,6 +142,8 @@ enum Event {
         port: u32,
         found: Found,
     },
+    /// A table ends.
+    End,
 }
 
 fn parse(block: &Block, known: &Known) -> Parsed {
@@ -173,11 +177,10 @@ fn parse_line(line: usize, text: &[u8], known: &Known) -> Result<Option<Event>, 
     }
     // What ibroute prints besides: column titles; and both programs' counts.
     let words = text.trim_ascii();
-    if words.is_empty()
-        || words.ends_with(b"lids dumped")
-        || words.starts_with(b"Lid  Out")
-        || words.starts_with(b"Port     Info")
-    {
+    if words.ends_with(b"lids dumped") {
+        return Ok(Some(Event::End));
+    }
+    if words.is_empty() || words.starts_with(b"Lid  Out") || words.starts_with(b"Port     Info") {
         return Ok(None);
     }
     if find(text, b"Multicast").is_some() {
@@ -242,13 +245,19 @@ struct Reader<'a> {
     tables: Tables,
     current: Current,
     seen: Vec<bool>,
+    /// Whether rows may follow: the last table was not ended.
+    in_table: bool,
+    /// Tables that were ended.
+    ends: u64,
     notes: Notes,
 }
 
 impl Reader<'_> {
     fn take(&mut self, block: Parsed) -> Result<(), Malformed> {
         for event in block.events {
+            self.in_table = !matches!(event, Event::End);
             match event {
+                Event::End => self.ends += 1,
                 Event::Header { line, xbar } => self.begin(line, xbar),
                 Event::Row { line, slot, port, found } => self.row(line, slot, port, found)?,
             }
@@ -306,6 +315,11 @@ impl Reader<'_> {
 
     fn finish(self) -> Loaded {
         let mut notes = self.notes.texts();
+        // Who writes tables by hand need not end any.
+        if self.in_table && self.ends > 0 {
+            notes
+                .push("the last table has no end (`lids dumped`): the file may have been cut off".to_owned());
+        }
         let missing: Vec<&str> = (self.seen.iter().zip(&self.fabric.xbars))
             .filter(|(seen, _)| !**seen)
             .map(|(_, label)| label.name.as_str())
@@ -317,68 +331,5 @@ impl Reader<'_> {
             });
         }
         Loaded { tables: self.tables, notes }
-    }
-}
-
-/// How often something was found, and where first.
-#[derive(Default)]
-struct Count {
-    count: u64,
-    first_line: usize,
-}
-
-impl Count {
-    fn add(&mut self, line: usize) {
-        if self.count == 0 {
-            self.first_line = line;
-        }
-        self.count += 1;
-    }
-}
-
-/// What was not as in the fabric.
-#[derive(Default)]
-struct Notes {
-    unknown_xbars: Count,
-    unknown_lids: Count,
-    unknown_guids: Count,
-    moved: Count,
-    own: Count,
-}
-
-impl Notes {
-    fn texts(&self) -> Vec<String> {
-        let kinds = [
-            (
-                &self.unknown_xbars,
-                "table of a switch that the fabric does not have is passed over",
-                "tables of switches that the fabric does not have are passed over",
-            ),
-            (
-                &self.unknown_lids,
-                "row to a LID that the fabric does not have is passed over",
-                "rows to LIDs that the fabric does not have are passed over",
-            ),
-            (
-                &self.moved,
-                "row is moved to the LID that its port GUID has in the fabric",
-                "rows are moved to the LID that their port GUID has in the fabric",
-            ),
-            (
-                &self.unknown_guids,
-                "row has a port GUID that the fabric does not have, and counts by its LID",
-                "rows have a port GUID that the fabric does not have, and count by their LID",
-            ),
-            (
-                &self.own,
-                "row leads a switch's own LID out of a port; it is passed over",
-                "rows lead a switch's own LID out of a port; they are passed over",
-            ),
-        ];
-        let text = |(Count { count, first_line }, one, many): (&Count, &str, &str)| {
-            let first = if *count == 1 { "at line" } else { "the first at line" };
-            format!("{} ({first} {first_line})", counted(*count, one, many))
-        };
-        kinds.into_iter().filter(|(count, ..)| count.count > 0).map(text).collect()
     }
 }

@@ -163,6 +163,10 @@ fn what_the_fabric_does_not_have_is_passed_over_and_told() {
             "the file has no table of 2 xbars, xbar2 one of them",
         ]
     );
+    // Cut off in the last table.
+    let cut = text.strip_suffix("4 valid lids dumped\n").unwrap();
+    let notes = load(cut.as_bytes(), &fabric, &subnet).unwrap().notes;
+    assert!(notes.iter().any(|note| note.starts_with("the last table has no end")), "{notes:?}");
     // A second header clears the table.
     let twice = format!("{text}Unicast lids [0-1] of switch Lid 4 guid 0x{guid:x} ('x'):\n0x0002 2\n");
     let loaded = load(twice.as_bytes(), &fabric, &subnet).unwrap();

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 use crate::routing::Topology;
+use crate::wording::plural;
 
 /// Which way channels lead, seen from the hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,11 +86,11 @@ impl fmt::Display for TierLoads {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "tier {} to {} ({}): {} channels, {:.0} to {:.0} routes each, mean {:.1}; in tenths of the most:",
+            "tier {} to {} ({}): {}, {:.0} to {:.0} routes each, mean {:.1}; in tenths of the most:",
             self.from_tier,
             self.to_tier,
             self.heading().name(),
-            self.channels,
+            plural(self.channels, "channel"),
             self.min,
             self.max,
             self.mean

@@ -41,7 +41,11 @@ pub(in crate::routing::engines) fn find_roots(subnet: &Subnet, settings: &Settin
     }
     let xbars = top_tier(topology);
     if !xbars.is_empty() {
-        let note = format!("the roots are the {} xbars of the top tier of this folded Clos", xbars.len());
+        let note = if let [_] = xbars[..] {
+            "the root is the xbar of the top tier of this folded Clos".to_owned()
+        } else {
+            format!("the roots are the {} xbars of the top tier of this folded Clos", xbars.len())
+        };
         return Ok(Roots { xbars, note: Some(note) });
     }
     let found = detect_roots(topology);
@@ -55,7 +59,11 @@ pub(in crate::routing::engines) fn find_roots(subnet: &Subnet, settings: &Settin
                 .to_owned(),
         );
     }
-    let note = format!("the roots are the {} xbars that are as far from nearly all hosts", xbars.len());
+    let note = if let [_] = xbars[..] {
+        "the root is the xbar that is as far from nearly all hosts".to_owned()
+    } else {
+        format!("the roots are the {} xbars that are as far from nearly all hosts", xbars.len())
+    };
     Ok(Roots { xbars, note: Some(note) })
 }
 
