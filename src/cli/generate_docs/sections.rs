@@ -128,16 +128,16 @@ const ROUTE: Sections = Sections {
             "What a fabric would be like, before it is built:",
             "mapper route 'torus:x=6,y=5,z=5' --engine lash",
         ),
-        (
-            "Which engine serves it best:",
-            "mapper route 'torus:x=6,y=5,z=5' --compare minhop,updn,lash,torus",
-        ),
+        ("Which engine serves it best:", "mapper route 'torus:x=6,y=5,z=5' --compare minhop,updn,lash,torus"),
     ],
     ..NOTHING
 };
 
 const CHECK: Sections = Sections {
-    statuses: &[("3", "A pair has no route, a route leads elsewhere, is a loop or too long, or a layer can deadlock.")],
+    statuses: &[(
+        "3",
+        "A pair has no route, a route leads elsewhere, is a loop or too long, or a layer can deadlock.",
+    )],
     examples: &[
         (
             "Whether the tables that OpenSM dumped can deadlock (opensm -D 0x43):",

@@ -1,0 +1,73 @@
+//! I/O nodes under ftree: steps the wrong way, as many as OpenSM needs.
+
+use mapper::formats::{self, lfts};
+use mapper::routing::engines::{Engine, Settings, select};
+use mapper::routing::tables::Layers;
+use mapper::routing::{ProofRules, Subnet, prove_tables};
+use mapper_proto::Mac;
+use mapper_proto::map::{Fabric, PortRef};
+
+use crate::exact::served;
+use crate::peers::{Simulation, missing, text};
+
+/// The roots of [`tree`].
+const ROOTS: std::ops::Range<usize> = 15..19;
+/// Where its I/O nodes are: three roots, which no way up and then down joins, and an xbar between.
+const IO_AT: [u32; 4] = [15, 16, 17, 9];
+
+/// A tree of three ranks with I/O nodes above its leaves: they stand behind the other hosts.
+fn tree() -> Fabric {
+    let mut fabric = formats::resolve("xgft:h=3;m=3,3,3;w=1,2,2;ports=12").unwrap();
+    for (xbar, place) in IO_AT.into_iter().zip(0..) {
+        let (mut host, mut label) = (fabric.map.hosts[0], fabric.hosts[0].clone());
+        // ibsim counts a host's ports up from its GUID.
+        let guid = 0x200_0000_0100 + 4 * place;
+        host.mac = Mac::from_u64(guid);
+        host.at = Some(PortRef { xbar, port: 12 });
+        label.name = format!("io{}", place + 1);
+        (label.guid, label.port_guid) = (Some(guid), Some(guid));
+        fabric.map.hosts.push(host);
+        fabric.hosts.push(label);
+    }
+    fabric
+}
+
+#[test]
+fn as_many_steps_the_wrong_way_serve_as_with_opensm() {
+    if missing() {
+        return;
+    }
+    let fabric = tree();
+    let simulation = Simulation::start(&fabric);
+    let roots = Subnet::new(&fabric, None).unwrap().xbar_guids[ROOTS].to_vec();
+    let hosts = fabric.hosts[fabric.hosts.len() - IO_AT.len()..].iter();
+    let io_ports: Vec<u64> = hosts.map(|label| label.guid.unwrap() + 1).collect();
+    let lines = |guids: &[u64]| guids.iter().map(|guid| format!("{guid:#x}\n")).collect::<String>();
+    let root_file = simulation.write("roots", &lines(&roots));
+    let io_file = simulation.write("io", &lines(&io_ports));
+    let mut served_with = Vec::new();
+    for max_reverse_hops in 0..=3 {
+        let most = max_reverse_hops.to_string();
+        let files = ["-R", "ftree", "-a", text(&root_file), "-G", text(&io_file), "-H", &most];
+        assert_eq!(served(&simulation.opensm(&files)), "ftree");
+        let found = simulation.found();
+        let subnet = Subnet::new(&found, None).unwrap();
+        let theirs = lfts::read(&simulation.file("opensm-lfts.dump"), &found, &subnet).unwrap().tables;
+        let rules = ProofRules { max_hops: Settings::MAX_HOPS, xbar_destinations: false };
+        let theirs = prove_tables(&subnet, &theirs, &Layers::single(), &rules);
+        let settings = Settings {
+            roots: Some(roots.iter().map(|&guid| subnet.xbar_by_guid(guid).unwrap()).collect()),
+            io_nodes: io_ports.iter().map(|&guid| subnet.host_by_guid(guid).unwrap()).collect(),
+            max_reverse_hops,
+            ..Settings::default()
+        };
+        let ours = select(&subnet, &[Engine::Ftree], &settings, false);
+        assert_eq!(ours.is_ok(), theirs.reachable, "{most} steps: {theirs}; {ours:?}");
+        if let Ok(ours) = ours {
+            // OpenSM's turns the wrong way close circles here; ours are proved to close none.
+            assert_eq!(ours.proof.max_hops, theirs.max_hops, "{most} steps");
+            served_with.push(max_reverse_hops);
+        }
+    }
+    assert_eq!(served_with, [2, 3]);
+}
