@@ -250,8 +250,8 @@ fn diamond() -> Map {
 fn a_top_that_lost_its_way_up_goes_out_through_an_xbar_below() {
     let map = diamond();
     let topology = Topology::from_map(&map).unwrap();
-    let position = |xbar| Orientation::new(&topology, true).position(xbar);
-    assert!(position(0) < position(1) && position(1) < position(2) && position(2) < position(3));
+    let orientation = Orientation::new(&topology, true);
+    assert!((0..3).all(|xbar| orientation.is_above(xbar, xbar + 1)));
     let whole = Whole { orientation: Orientation::new(&topology, true), ..Whole::new(&map) };
     let between = |x: u32, y: u32| -> Dead {
         let joins = |cable: &&mapper_proto::map::Cable| (cable.a.xbar, cable.b.xbar) == (x, y);
