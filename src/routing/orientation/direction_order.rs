@@ -42,7 +42,8 @@ pub(super) fn orient(topology: &Topology) -> Option<Orientation> {
     }
     (0..MOST_PLACEMENTS).find_map(|shift| {
         let passages = passages(topology, &grid, &Datelines::new(topology, &grid, shift));
-        let allows = |first: u32, second: u32| passages[first as usize].leads_on_to(passages[second as usize]);
+        let allows =
+            |first: u32, second: u32| passages[first as usize].leads_on_to(passages[second as usize]);
         let numbers = numbers::rising(topology, allows)?;
         if !joins_all(topology, &numbers, allows) {
             return None;
@@ -134,7 +135,10 @@ impl Missing {
 
     /// Along Z, at the plane of this z.
     fn in_plane(&self, z: u8) -> u32 {
-        (0..self.sizes[1]).flat_map(|y| (0..self.sizes[0]).map(move |x| [x, y, z])).map(|at| self.at(at, 2)).sum()
+        (0..self.sizes[1])
+            .flat_map(|y| (0..self.sizes[0]).map(move |x| [x, y, z]))
+            .map(|at| self.at(at, 2))
+            .sum()
     }
 }
 
@@ -195,7 +199,9 @@ fn joins_all(topology: &Topology, numbers: &[u32], allows: impl Fn(u32, u32) -> 
         };
         for &channel in &order {
             let mut row = own(topology.head(channel).xbar);
-            for next in crate::routing::repair::onward(topology, channel).filter(|&next| allows(channel, next)) {
+            for next in
+                crate::routing::repair::onward(topology, channel).filter(|&next| allows(channel, next))
+            {
                 join(&mut row, &leads_to[next as usize]);
             }
             leads_to[channel as usize] = row;
@@ -214,3 +220,6 @@ fn joins_all(topology: &Topology, numbers: &[u32], allows: impl Fn(u32, u32) -> 
 fn join(into: &mut [u64; BLOCK / 64], from: &[u64; BLOCK / 64]) {
     into.iter_mut().zip(from).for_each(|(a, b)| *a |= b);
 }
+
+#[cfg(test)]
+mod tests;

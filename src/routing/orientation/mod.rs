@@ -3,7 +3,9 @@
 mod clos;
 mod direction_order;
 mod numbers;
+mod passage;
 mod reach;
+mod shape;
 mod updown;
 
 use std::sync::Arc;
@@ -11,6 +13,8 @@ use std::sync::Arc;
 use super::Topology;
 use super::proof::Violation;
 use super::repair::onward;
+pub(super) use passage::Passage;
+pub use shape::Shape;
 
 /// Which way a channel leads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,60 +25,6 @@ pub enum Direction {
     Down,
     /// Back into its own xbar. No route may use it.
     Barred,
-}
-
-/// What an orientation was made from.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Shape {
-    /// A folded Clos, so every shortest route is legal.
-    Clos {
-        /// How many tiers of xbars it has.
-        tiers: u32,
-    },
-    /// A torus or mesh of at least two dimensions, by direction order.
-    Grid {
-        /// How many coordinates each dimension has, X first.
-        sizes: Vec<u8>,
-    },
-    /// Anything else, by up*/down*.
-    UpDown {
-        /// The root of each connected part, by rising part.
-        roots: Vec<u32>,
-    },
-}
-
-/// When a route may take a channel.
-///
-/// A route begins in phase 0 and never returns to an earlier phase.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Passage {
-    /// The last phase in which routes may take it.
-    until: u8,
-    /// The phase that they are in afterwards, unless they were in a later one.
-    then: u8,
-}
-
-impl Passage {
-    const UP: Self = Self { until: 0, then: 0 };
-    const DOWN: Self = Self { until: 1, then: 1 };
-    /// There is no phase to be in afterwards.
-    const BARRED: Self = Self { until: 0, then: u8::MAX };
-
-    /// The last phase before the channel, for a route that is in `after` or an earlier one behind it; none if no
-    /// such route takes it.
-    pub(super) fn before(self, after: u8) -> Option<u8> {
-        (self.then <= after).then(|| self.until.min(after))
-    }
-
-    /// Whether a route may take another channel right after this one.
-    fn leads_on_to(self, next: Self) -> bool {
-        !self.is_barred() && !next.is_barred() && self.then <= next.until
-    }
-
-    /// Whether no route takes the channel.
-    fn is_barred(self) -> bool {
-        self == Self::BARRED
-    }
 }
 
 /// What shows that no circle of legal steps closes.
@@ -266,7 +216,10 @@ impl Orientation {
             let rises = |&next: &u32| numbers[first as usize] < numbers[next as usize];
             let legal = |&next: &u32| self.allows(first, next);
             if let Some(next) = onward(topology, first).filter(legal).find(|next| !rises(next)) {
-                return Err(Violation::StepBack { arrival: topology.head(first), out: topology.tail(next).port });
+                return Err(Violation::StepBack {
+                    arrival: topology.head(first),
+                    out: topology.tail(next).port,
+                });
             }
         }
         Ok(())

@@ -64,13 +64,7 @@ impl<'a> UnionProof<'a> {
     pub fn new(topology: &'a Topology) -> Self {
         let base = dependency_base(topology);
         let total = base.last().copied().unwrap_or_default() as usize;
-        Self {
-            topology,
-            base,
-            dependencies: vec![0; total.div_ceil(64)],
-            passed: Vec::new(),
-            searches: 0,
-        }
+        Self { topology, base, dependencies: vec![0; total.div_ceil(64)], passed: Vec::new(), searches: 0 }
     }
 
     /// Adds a host's table, which must be of this topology.

@@ -53,7 +53,9 @@ fn exit(cut: &Topology, whole: &Orientation, top: u32) -> Option<u32> {
     }
     let higher = |channel: u32| !cut.is_dead(channel) && whole.is_above(cut.head(channel).xbar, top);
     let below = channels().map(|channel| cut.head(channel).xbar).filter(|&below| below != top);
-    below.filter(|&below| cut.channels_of(below).any(higher)).reduce(|first, below| if whole.is_above(below, first) { below } else { first })
+    below
+        .filter(|&below| cut.channels_of(below).any(higher))
+        .reduce(|first, below| if whole.is_above(below, first) { below } else { first })
 }
 
 /// The strongly connected parts of the live channels, any way on from a channel being a step
