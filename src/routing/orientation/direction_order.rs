@@ -21,8 +21,9 @@
 //! its own, and each row an X dateline. They are where links are missing, and else spread over the rows, as the
 //! long ways round a dateline are. It is not trusted: the steps are numbered before anything uses them.
 
+use crate::routing::Topology;
 use crate::routing::engines::torus::{Grid, TorusStatement, Way, recognise};
-use crate::routing::{Attachment, Topology};
+use crate::routing::repair::onward;
 
 use super::{Order, Orientation, Passage, Shape, numbers};
 
@@ -45,7 +46,7 @@ pub(super) fn orient(topology: &Topology) -> Option<Orientation> {
         let allows =
             |first: u32, second: u32| passages[first as usize].leads_on_to(passages[second as usize]);
         let numbers = numbers::rising(topology, allows)?;
-        if !joins_all(topology, &numbers, allows) {
+        if !joins_all(topology, &numbers, &passages) {
             return None;
         }
         let shape = Shape::Grid { sizes: sizes.clone() };
@@ -171,44 +172,20 @@ fn passage(dimension: u8, way: Way, crosses_dateline: bool) -> Passage {
 /// Destinations that are followed at once, a bit each.
 const BLOCK: usize = 512;
 
+/// The xbars that something leads to, a bit each.
+type Row = [u64; BLOCK / 64];
+
 /// Whether legal routes lead from each xbar with hosts to every other one that cables lead to.
-///
-/// Channels are looked at from the last of their order backwards: what a channel leads to is its head, and what
-/// the channels that may follow it lead to.
-fn joins_all(topology: &Topology, numbers: &[u32], allows: impl Fn(u32, u32) -> bool) -> bool {
-    let hosts = (0..topology.host_count() as u32).filter_map(|host| match topology.attachment(host) {
-        Attachment::Port(at) => Some(at.xbar),
-        Attachment::Host(_) | Attachment::Nothing => None,
-    });
-    let mut ends: Vec<u32> = hosts.collect();
-    ends.sort_unstable();
-    ends.dedup();
+fn joins_all(topology: &Topology, numbers: &[u32], passages: &[Passage]) -> bool {
+    let is_end = |&xbar: &u32| !topology.hosts_of(xbar).is_empty();
+    let ends: Vec<u32> = (0..topology.xbar_count() as u32).filter(is_end).collect();
     let mut order: Vec<u32> = (0..topology.channel_count() as u32).collect();
     order.sort_unstable_by_key(|&channel| std::cmp::Reverse(numbers[channel as usize]));
-    let mut leads_to = vec![[0_u64; BLOCK / 64]; topology.channel_count()];
-    let mut bit_of = vec![usize::MAX; topology.xbar_count()];
+    let mut reach = Reach { topology, passages, order, bit_of: Vec::new(), rows: Vec::new() };
     ends.chunks(BLOCK).all(|block| {
-        bit_of.fill(usize::MAX);
-        block.iter().enumerate().for_each(|(bit, &end)| bit_of[end as usize] = bit);
-        let own = |xbar: u32| {
-            let mut row = [0; BLOCK / 64];
-            if let Some(word) = row.get_mut(bit_of[xbar as usize] / 64) {
-                *word = 1 << (bit_of[xbar as usize] % 64);
-            }
-            row
-        };
-        for &channel in &order {
-            let mut row = own(topology.head(channel).xbar);
-            for next in
-                crate::routing::repair::onward(topology, channel).filter(|&next| allows(channel, next))
-            {
-                join(&mut row, &leads_to[next as usize]);
-            }
-            leads_to[channel as usize] = row;
-        }
+        reach.follow(block);
         ends.iter().all(|&from| {
-            let mut row = own(from);
-            topology.channels_of(from).for_each(|channel| join(&mut row, &leads_to[channel as usize]));
+            let row = reach.from(from);
             let is_missed = |(bit, &end): (usize, &u32)| {
                 topology.component(end) == topology.component(from) && row[bit / 64] >> (bit % 64) & 1 == 0
             };
@@ -217,8 +194,57 @@ fn joins_all(topology: &Topology, numbers: &[u32], allows: impl Fn(u32, u32) -> 
     })
 }
 
-fn join(into: &mut [u64; BLOCK / 64], from: &[u64; BLOCK / 64]) {
-    into.iter_mut().zip(from).for_each(|(a, b)| *a |= b);
+/// What channels lead to, of a block of destinations.
+struct Reach<'a> {
+    topology: &'a Topology,
+    passages: &'a [Passage],
+    /// The channels, those first that lead on to none that comes later.
+    order: Vec<u32>,
+    /// By xbar, its bit in a row; none has a bit outside the block.
+    bit_of: Vec<usize>,
+    /// By channel and phase after it.
+    rows: Vec<Row>,
+}
+
+impl Reach<'_> {
+    /// Finds for each channel, and each phase that a route can be in behind it, what it leads to: its head, and
+    /// what the channels that may follow lead to.
+    fn follow(&mut self, block: &[u32]) {
+        self.bit_of = vec![usize::MAX; self.topology.xbar_count()];
+        block.iter().enumerate().for_each(|(bit, &end)| self.bit_of[end as usize] = bit);
+        self.rows.resize(usize::from(PHASES) * self.topology.channel_count(), [0; BLOCK / 64]);
+        for &channel in &self.order {
+            for phase in self.passages[channel as usize].then..PHASES {
+                let mut row = self.own(self.topology.head(channel).xbar);
+                onward(self.topology, channel).for_each(|next| self.join(&mut row, phase, next));
+                self.rows[usize::from(PHASES) * channel as usize + usize::from(phase)] = row;
+            }
+        }
+    }
+
+    /// What routes from an xbar lead to.
+    fn from(&self, xbar: u32) -> Row {
+        let mut row = self.own(xbar);
+        self.topology.channels_of(xbar).for_each(|channel| self.join(&mut row, 0, channel));
+        row
+    }
+
+    fn own(&self, xbar: u32) -> Row {
+        let mut row = [0; BLOCK / 64];
+        let bit = self.bit_of[xbar as usize];
+        if let Some(word) = row.get_mut(bit / 64) {
+            *word = 1 << (bit % 64);
+        }
+        row
+    }
+
+    /// Adds what a channel leads to that is taken in a phase, if it may be.
+    fn join(&self, row: &mut Row, phase: u8, channel: u32) {
+        if let Some(after) = self.passages[channel as usize].after(phase) {
+            let place = usize::from(PHASES) * channel as usize + usize::from(after);
+            row.iter_mut().zip(&self.rows[place]).for_each(|(a, b)| *a |= b);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -52,6 +52,8 @@ pub struct Orientation {
     phases: u8,
     /// By channel.
     passages: Vec<Passage>,
+    /// By channel: the passages of their ways back. Searches go backwards, too.
+    ways_back: Vec<Passage>,
     /// By channel: the last phase in which routes may take its way back.
     backwards: Arc<[u8]>,
     order: Order,
@@ -97,16 +99,17 @@ impl Orientation {
         passages: Vec<Passage>,
         order: Order,
     ) -> Self {
-        let channels = 0..topology.channel_count() as u32;
-        let backwards = channels.map(|channel| passages[topology.reverse(channel) as usize].until).collect();
-        Self { shape, phases, passages, backwards, order }
+        let ways_back = turned(topology, &passages);
+        let backwards = ways_back.iter().map(|passage| passage.until).collect();
+        Self { shape, phases, passages, ways_back, backwards, order }
     }
 
     /// The same order on a topology that lost cables: see [`Topology::without`]. Their
     /// channels are barred; all others lead as before.
     pub fn carried_to(&self, cut: &Topology) -> Self {
         let barred = |(channel, &passage)| if cut.is_dead(channel) { Passage::BARRED } else { passage };
-        Self { passages: (0..).zip(&self.passages).map(barred).collect(), ..self.clone() }
+        let passages: Vec<Passage> = (0..).zip(&self.passages).map(barred).collect();
+        Self { ways_back: turned(cut, &passages), passages, ..self.clone() }
     }
 
     /// Whether an xbar stands before another in the order of xbars, towards the top. Never where
@@ -133,6 +136,11 @@ impl Orientation {
         self.passages[channel as usize]
     }
 
+    /// When routes may take a channel's way back.
+    pub(super) fn passage_back(&self, channel: u32) -> Passage {
+        self.ways_back[channel as usize]
+    }
+
     /// By channel: the last phase in which routes may take its way back.
     pub(super) fn backwards(&self) -> &Arc<[u8]> {
         &self.backwards
@@ -147,7 +155,8 @@ impl Orientation {
         }
     }
 
-    /// Whether a route may go on from one channel to the next.
+    /// Whether some route may go on from one channel to the next. A route whose steps are all allowed one by
+    /// one is safe beside legal ones, though it may return to an earlier phase in the end.
     pub fn allows(&self, first: u32, second: u32) -> bool {
         self.passages[first as usize].leads_on_to(self.passages[second as usize])
     }
@@ -224,6 +233,12 @@ impl Orientation {
         }
         Ok(())
     }
+}
+
+/// By channel, the passages of their ways back.
+fn turned(topology: &Topology, passages: &[Passage]) -> Vec<Passage> {
+    let channels = 0..topology.channel_count() as u32;
+    channels.map(|channel| passages[topology.reverse(channel) as usize]).collect()
 }
 
 /// Each xbar's place when they are sorted by a key, ties by number.

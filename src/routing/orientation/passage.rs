@@ -23,6 +23,11 @@ impl Passage {
         (self.then <= after).then(|| self.until.min(after))
     }
 
+    /// The phase after the channel, for a route that takes it in a phase; none if it may not.
+    pub(super) fn after(self, phase: u8) -> Option<u8> {
+        (phase <= self.until && !self.is_barred()).then(|| self.then.max(phase))
+    }
+
     /// Whether a route may take another channel right after this one.
     pub(super) fn leads_on_to(self, next: Self) -> bool {
         !self.is_barred() && !next.is_barred() && self.then <= next.until

@@ -179,7 +179,7 @@ impl<'a> Trees<'a> {
         }
         // The routes read the phase before from a table of their own: it must be the orientation's.
         let before = self.routes.phase_before(phase, back);
-        match self.orientation.passage(self.topology.reverse(back)).before(phase) {
+        match self.orientation.passage_back(back).before(phase) {
             Some(legal) if legal == before => Ok((entered.xbar, before)),
             _ => {
                 let arrival = self.topology.tail(back);

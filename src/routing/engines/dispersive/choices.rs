@@ -75,7 +75,7 @@ impl Choices {
         let before = distances.steps[state as usize] - 1;
         for channel in topology.channels_of(xbar) {
             // The way here is the way back of the channel out of here.
-            let passage = orientation.passage(topology.reverse(channel));
+            let passage = orientation.passage_back(channel);
             let Some(earlier) = passage.before(phase) else { continue };
             let from = distances.state(topology.head(channel).xbar, earlier);
             if distances.steps[from as usize] == before {

@@ -7,7 +7,7 @@ use mapper_sim::topology::generate;
 use proptest::prelude::*;
 
 use super::*;
-use crate::routing::{HostRoutes, Options, prove_host};
+use crate::routing::{Attachment, HostRoutes, Options, prove_host};
 
 fn topology(spec: &str, cut: &[usize]) -> Topology {
     let mut map = generate(spec).unwrap().map;
@@ -35,9 +35,9 @@ fn reached(topology: &Topology, passages: &[Passage], from: u32) -> BTreeSet<u32
     let mut queue = VecDeque::from([(from, 0)]);
     while let Some((xbar, phase)) = queue.pop_front() {
         for channel in topology.channels_of(xbar) {
-            let passage = passages[channel as usize];
-            let next = (topology.head(channel).xbar, phase.max(passage.then));
-            if phase <= passage.until && passage.then < PHASES && seen.insert(next) {
+            let Passage { until, then } = passages[channel as usize];
+            let next = (topology.head(channel).xbar, phase.max(then));
+            if phase <= until && then < PHASES && seen.insert(next) {
                 queue.push_back(next);
             }
         }
@@ -64,7 +64,7 @@ proptest! {
     #[test]
     fn all_are_joined_exactly_if_a_plain_search_finds_all(
         spec in specs(),
-        cut in proptest::collection::vec(any::<usize>(), 0..5),
+        cut in proptest::collection::vec(any::<usize>(), 0..9),
         shift in 0..4_u8,
     ) {
         let topology = topology(&spec, &cut);
@@ -77,7 +77,7 @@ proptest! {
             let reached = reached(&topology, &passages, from);
             xbars.clone().all(|to| topology.component(to) != topology.component(from) || reached.contains(&to))
         });
-        prop_assert_eq!(joins_all(&topology, &numbers, allows), plain);
+        prop_assert_eq!(joins_all(&topology, &numbers, &passages), plain);
     }
 }
 
