@@ -1,4 +1,4 @@
-#![expect(clippy::unwrap_used, reason = "a helper of tests stops at what it did not expect")]
+//! What must be true of direction order without virtual channels.
 
 use std::collections::{BTreeSet, VecDeque};
 
