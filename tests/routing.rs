@@ -39,13 +39,27 @@ fn clos_networks_are_recognised() {
 fn other_networks_are_routed_up_and_down() {
     for spec in [
         "ring:n=7,hosts=2",
-        "torus:x=4,y=3,z=3,hosts=2",
-        "mesh:x=4,y=3,hosts=2",
-        "hypercube:d=5,hosts=2",
+        "mesh:x=4,y=2,hosts=2",
+        "hypercube:d=3,hosts=2",
         "dragonfly:a=4,p=2,h=2",
         "random:xbars=24,ports=12,hosts=60,links=50,seed=3",
     ] {
         assert!(matches!(route_all(spec, false), Shape::UpDown { .. }), "{spec}");
     }
     route_all("now:subclusters=3", false);
+}
+
+#[test]
+fn tori_and_meshes_are_routed_by_direction_order() {
+    for (spec, sizes) in [
+        ("torus:x=4,y=3,z=3,hosts=2", vec![4, 3, 3]),
+        ("torus:x=6,y=5,hosts=1", vec![6, 5]),
+        ("mesh:x=4,y=3,hosts=2", vec![4, 3]),
+        ("mesh:x=3,y=3,z=3,hosts=1", vec![3, 3, 3]),
+        // Two dimensions of a cube are a ring of four.
+        ("hypercube:d=4,hosts=2", vec![4, 4]),
+    ] {
+        assert_eq!(route_all(spec, false), Shape::Grid { sizes }, "{spec}");
+        assert!(matches!(route_all(spec, true), Shape::UpDown { .. }), "{spec}");
+    }
 }

@@ -64,6 +64,30 @@ fn every_kind_of_xbar_is_mapped() {
     }
 }
 
+/// Plain xbars, too: the ports that the map tells of them are shifted.
+#[test]
+fn the_agents_of_a_torus_route_by_direction_order_after_each_map() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (map, routes) = (folder.path().join("map"), folder.path().join("routes"));
+    let faults = folder.path().join("faults");
+    std::fs::write(&faults, "at 500ms cut n0-0-0:1\nat 900ms cut n1-1-1:3\n").expect("written");
+    for kind in ["plain", "tagged", "mixed"] {
+        let torus = ["torus:x=4,y=3,z=3,hosts=1", "--xbars", kind];
+        let whole = ["--map-file", text(&map), "--routes-dir", text(&routes)];
+        for more in [&whole[..], &[&whole[..], &["--faults", text(&faults)]].concat()] {
+            let report = sim(&[&torus[..], more].concat());
+            assert_eq!(report["map_matches_fabric"], true, "{kind}");
+            assert_eq!(report["routing"], "direction order on a grid of 4 x 3 x 3", "{kind}");
+            let check = mapper(&["check", text(&map), "--routes-dir", text(&routes), "--format", "json"]);
+            let check: Value = serde_json::from_slice(&check.stdout).expect("one JSON object");
+            assert_eq!(check["proof"]["deadlock_free"], true, "{kind}: {check}");
+            assert_eq!(check["proof"]["reachable"], true, "{kind}: {check}");
+        }
+        let report = sim(&[&torus[..], &["--non-clos"]].concat());
+        assert!(report["routing"].as_str().is_some_and(|how| how.starts_with("up*/down*")), "{kind}");
+    }
+}
+
 #[test]
 fn a_seed_decides_a_run() {
     let digest = |seed| sim(&["clos:hosts=16,ports=8", "--loss", "1%", "--seed", seed])["digest"].clone();

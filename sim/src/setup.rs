@@ -56,7 +56,7 @@ pub struct AgentSetup {
 pub struct RouteSetup {
     /// Routes a destination.
     pub passes: u8,
-    /// Use up*/down* routes on a Clos too.
+    /// Use up*/down* routes on a Clos or a torus, too.
     pub non_clos: bool,
 }
 

@@ -104,7 +104,7 @@ pub struct Args {
     /// Longest route, in xbars.
     #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u8).range(1..=23))]
     max_hops: u8,
-    /// Use up*/down* routes even if the fabric looks like a Clos.
+    /// Use up*/down* routes even if the fabric looks like a Clos or a torus.
     #[arg(long)]
     non_clos: bool,
     /// Agents probe only what changed when they map again.

@@ -9,7 +9,7 @@ use mapper_proto::wire::Route;
 use thiserror::Error;
 
 use crate::routing::{
-    self, Far, HostRoutes, LiveRoutes, Orientation, OutOfReach, RepairError, RoutingError, Topology,
+    self, Far, HostRoutes, LiveRoutes, Orientation, OutOfReach, RepairError, RoutingError, Shape, Topology,
     TopologyError, Violation, prove_host, repair, wire_route, wire_way_back,
 };
 
@@ -117,6 +117,11 @@ impl RouteTable {
     /// The map that these routes are for.
     pub fn version(&self) -> MapVersion {
         self.topology.version()
+    }
+
+    /// How routes go, alike at all hosts of the map.
+    pub fn shape(&self) -> &Shape {
+        self.whole.orientation.shape()
     }
 
     /// How many routes there are, several a destination.

@@ -1,5 +1,7 @@
 //! One host's routes, kept as trees and written out on demand.
 
+use std::sync::Arc;
+
 use mapper_proto::Mac;
 use mapper_proto::map::PortRef;
 use mapper_proto::wire::{Element, Route};
@@ -108,10 +110,11 @@ impl Source {
 
 /// One host's routes to all others: up to [`Options::passes`] different ones a destination.
 ///
-/// They are kept as a few shortest-path trees out of the host's xbar, one a search and two bytes an
-/// xbar, and written out on demand. A tree has up to two states an xbar: *rising*, reached by up
-/// channels alone, and *falling*, reached anyhow. A state is entered by one channel, so a route is
-/// read backwards from its destination's falling state. Each search whose route to an xbar is like
+/// They are kept as a few shortest-path trees out of the host's xbar, one a search and a byte a state,
+/// and written out on demand. A tree has a state an xbar and phase of the orientation: the xbar reached in
+/// this phase or an earlier one (of up*/down*: by up channels alone, and anyhow). A state is entered by one
+/// channel, which tells the phase before, so a route is read backwards from its destination's state of
+/// the last phase. Each search whose route to an xbar is like
 /// no earlier one's has its bit set there; the hosts of an xbar take turns over these bits, so
 /// routes to neighbours spread too.
 ///
@@ -122,12 +125,14 @@ pub struct HostRoutes {
     pub(super) source: Source,
     pub(super) options: Options,
     pub(super) xbars: usize,
-    /// The channel by which search f enters falling xbar x: `entries[(2 f) xbars + x]`, and rising
-    /// xbar x: `entries[(2 f + 1) xbars + x]`. It is named by its way back's place among the
+    /// How many phases the orientation has.
+    pub(super) phases: u8,
+    /// The channel by which search f enters xbar x in phase p or an earlier one:
+    /// `entries[(phases f + phases - 1 - p) xbars + x]`. It is named by its way back's place among the
     /// channels out of x.
     pub(super) entries: Vec<u8>,
-    /// For each xbar, the searches (a bit each) that enter its falling state from a rising one.
-    pub(super) risen: Vec<u64>,
+    /// For each channel, the last phase in which routes may take its way back: the orientation's own.
+    pub(super) backwards: Arc<[u8]>,
     /// For each xbar, the searches (a bit each) whose route there is like no earlier one's.
     pub(super) distinct: Vec<u64>,
     /// For each xbar, the searches (a bit each) whose route there crosses a dead cable; empty if
@@ -215,11 +220,11 @@ impl HostRoutes {
             .filter(|&to| to != self.from && !topology.is_phantom(to) && self.count_to(topology, to) == 0)
     }
 
-    /// Bytes of memory that the table takes.
+    /// Bytes of memory that the table takes, without what all hosts share.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Self>()
             + self.entries.capacity()
-            + (self.risen.capacity() + self.distinct.capacity() + self.lost.capacity()) * size_of::<u64>()
+            + (self.distinct.capacity() + self.lost.capacity()) * size_of::<u64>()
     }
 
     /// The searches (a bit each) that serve a host at an xbar.
@@ -275,6 +280,7 @@ impl HostRoutes {
     /// Whether the table can be of this topology.
     pub(super) fn fits(&self, topology: &Topology) -> bool {
         self.xbars == topology.xbar_count()
+            && self.backwards.len() == topology.channel_count()
             && (self.from as usize) < topology.host_count()
             && self.source == Source::of(topology, self.from)
     }
@@ -301,19 +307,25 @@ impl HostRoutes {
     }
 
     /// The way back of the channel by which a search enters a state, if that state has one.
-    pub(super) fn entry(&self, topology: &Topology, search: usize, rising: bool, xbar: u32) -> Option<u32> {
+    pub(super) fn entry(&self, topology: &Topology, search: usize, phase: u8, xbar: u32) -> Option<u32> {
         if self.starts_at(xbar) {
             return None;
         }
         let channels = topology.channels_of(xbar);
-        let place = self.entries[(2 * search + usize::from(rising)) * self.xbars + xbar as usize];
+        let row = search * usize::from(self.phases) + usize::from(self.last_phase() - phase);
+        let place = self.entries[row * self.xbars + xbar as usize];
         let channel = channels.start + u32::from(place);
         (channel < channels.end).then_some(channel)
     }
 
-    /// Whether a search enters an xbar's falling state from a rising one.
-    pub(super) fn rose(&self, search: usize, xbar: u32) -> bool {
-        self.risen[xbar as usize] >> search & 1 == 1
+    /// The phase of the state before one that is entered by a channel, which is named by its way back.
+    pub(super) fn phase_before(&self, phase: u8, back: u32) -> u8 {
+        self.backwards[back as usize].min(phase)
+    }
+
+    /// The phase of the states that routes end in.
+    pub(super) fn last_phase(&self) -> u8 {
+        self.phases - 1
     }
 
     /// The way back from an xbar to the source, as the ways back of the channels of its route.
@@ -323,11 +335,11 @@ impl HostRoutes {
         search: usize,
         xbar: u32,
     ) -> impl Iterator<Item = u32> + 'a {
-        let (mut xbar, mut rising) = (xbar, false);
+        let (mut xbar, mut phase) = (xbar, self.last_phase());
         // No route is longer than the limit, which bounds a table that went bad, too.
         std::iter::from_fn(move || {
-            let channel = self.entry(topology, search, rising, xbar)?;
-            rising |= self.rose(search, xbar);
+            let channel = self.entry(topology, search, phase, xbar)?;
+            phase = self.phase_before(phase, channel);
             xbar = topology.head(channel).xbar;
             Some(channel)
         })

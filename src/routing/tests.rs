@@ -352,11 +352,13 @@ fn the_proof_finds_spoiled_tables() {
                 found += usize::from(sound_or_found(&topology, &orientation, &spoiled));
             }
         }
-        for place in 0..table.risen.len() {
+        for place in 0..table.backwards.len() {
             let mut spoiled = table.clone();
-            spoiled.risen[place] ^= 1;
+            std::sync::Arc::make_mut(&mut spoiled.backwards)[place] ^= 1;
             found += usize::from(sound_or_found(&topology, &orientation, &spoiled));
-            spoiled = table.clone();
+        }
+        for place in 0..table.distinct.len() {
+            let mut spoiled = table.clone();
             spoiled.distinct[place] = 0;
             found += usize::from(sound_or_found(&topology, &orientation, &spoiled));
         }

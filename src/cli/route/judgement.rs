@@ -202,6 +202,12 @@ impl Names<'_> {
                 self.port(*tail),
                 self.port(*head)
             ),
+            Violation::StepBack { arrival, out } => {
+                format!(
+                    "routes may go from {} to port {out}, against the order of channels",
+                    self.port(*arrival)
+                )
+            }
             Violation::NoRoute { from, to } => {
                 format!("{} has no route to {}, though cables lead there", self.host(*from), self.host(*to))
             }

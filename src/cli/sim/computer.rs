@@ -9,7 +9,7 @@ use mapper_sim::setup::Setup;
 use mapper_sim::world::{RouteComputer, RouteJob};
 use rayon::prelude::*;
 
-use crate::routing::{HostRoutes, Options, Orientation, Topology, UnionProof, prove_host};
+use crate::routing::{HostRoutes, Options, Orientation, Shape, Topology, UnionProof, prove_host};
 
 /// Computes and proves routes on all cores.
 #[derive(Debug)]
@@ -45,6 +45,11 @@ impl Table {
     /// The map that they were computed from.
     pub fn map(&self) -> &Arc<Map> {
         &self.derived.map
+    }
+
+    /// How routes go that all hosts of the map share.
+    pub fn shape(&self) -> &Shape {
+        self.derived.orientation.shape()
     }
 
     /// The topology that they were computed from.

@@ -30,6 +30,8 @@ pub(super) struct Report {
 struct LeaderReport {
     name: String,
     status: mapper_proto::agent::Status,
+    /// How its routes go, in words, once it has some.
+    routing: Option<String>,
     mapped_ms: Option<f64>,
 }
 
@@ -88,6 +90,7 @@ impl Report {
                 "mac": leader.status.version.mac.to_string(),
                 "counter": leader.status.version.counter,
             })),
+            "routing": leader.and_then(|leader| leader.routing.clone()),
             "virtual_ms": {
                 "mapped": leader.and_then(|leader| leader.mapped_ms),
                 "configured": self.configured_ms,
@@ -137,6 +140,7 @@ impl Report {
             let (hosts, xbars, cables) = (status.hosts, status.xbars, status.cables);
             lines.push(("map", format!("{hosts} hosts, {xbars} xbars, {cables} cables; {}", status.version)));
             lines.push(("leader", format!("{name}, {} level {}", status.rank.mac, status.rank.level)));
+            lines.extend(self.leader.iter().filter_map(|leader| Some(("routes", leader.routing.clone()?))));
             if self.parts > 1 {
                 lines.push(("parts", format!("{}; the above is the largest", self.parts)));
             }
@@ -204,6 +208,7 @@ impl LeaderReport {
         Some(Self {
             name: world.plant().name(Node::Host(leader.host)).to_owned(),
             status: world.status(leader.host)?,
+            routing: world.installed(leader.host).map(|(_, table)| table.shape().to_string()),
             mapped_ms: leader.mapped_at.map(mapper_proto::Instant::as_millis_f64),
         })
     }

@@ -56,7 +56,7 @@ impl Driver {
         match computed {
             None => error!("the computation of routes broke off"),
             Some(Computed { map, neighbours, table: Ok(table), .. }) => {
-                debug!(version = %map.version, routes = table.count(), "routes proved");
+                debug!(version = %map.version, routes = table.count(), order = %table.shape(), "routes proved");
                 let routes =
                     neighbours.into_iter().filter_map(|mac| Some((mac, table.first_to(mac)?))).collect();
                 if !table.unreachable().is_empty() {

@@ -73,7 +73,7 @@ pub struct Options {
     /// Store each new map in this file, as mapper.map/1 JSON.
     #[arg(long, value_name = "PATH")]
     pub map_file: Option<PathBuf>,
-    /// Route any fabric as one that is not a Clos: by up*/down*.
+    /// Route any fabric by up*/down*, also a Clos or a torus. The same at all hosts.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub non_clos: Option<bool>,
     /// Skip the check of the cables between xbars in verification.

@@ -1,11 +1,20 @@
-//! Which way is up: a direction for every channel that all agents of a map derive alike.
+//! Which channel may follow which: one order of all channels that all agents of a map derive alike.
 
 mod clos;
+mod direction_order;
+mod numbers;
+mod passage;
 mod reach;
+mod shape;
 mod updown;
+
+use std::sync::Arc;
 
 use super::Topology;
 use super::proof::Violation;
+use super::repair::onward;
+pub(super) use passage::Passage;
+pub use shape::Shape;
 
 /// Which way a channel leads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,40 +27,41 @@ pub enum Direction {
     Barred,
 }
 
-/// What an orientation was made from.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Shape {
-    /// A folded Clos, so every shortest route is legal.
-    Clos {
-        /// How many tiers of xbars it has.
-        tiers: u32,
-    },
-    /// Anything else, by up*/down*.
-    UpDown {
-        /// The root of each connected part, by rising part.
-        roots: Vec<u32>,
-    },
+/// What shows that no circle of legal steps closes.
+#[derive(Clone, Debug)]
+enum Order {
+    /// Where each xbar stands, the top first: up is towards the beginning.
+    Xbars(Vec<u32>),
+    /// A number for each channel that rises along every legal step.
+    Channels(Vec<u32>),
 }
 
-/// An up and a down end for every cable.
+/// The phases of a route in which it may take each channel.
 ///
-/// A route is *legal* if no up channel follows a down channel. The xbars stand in one order, and up
-/// is towards its beginning, so legal routes can never wait for each other in a circle:
-/// [`Self::number`] rises along every step from one channel to the next. (Schroeder et al.,
-/// "Autonet", 1991.)
+/// A route is *legal* if it never needs to return to an earlier phase. With two phases, up and then down,
+/// this is up*/down*: the xbars stand in one order, and up is towards its beginning. Direction order on a
+/// torus has four. Legal routes can never wait for each other in a circle: [`Self::number`] rises along
+/// every step from one channel to the next. (Schroeder et al., "Autonet", 1991, for up*/down*.)
 ///
 /// It is a function of the topology alone, so agents that hold the same map agree on it without a
 /// word.
 #[derive(Clone, Debug)]
 pub struct Orientation {
     shape: Shape,
-    /// Where each xbar stands in the order, the top first.
-    position: Vec<u32>,
-    directions: Vec<Direction>,
+    /// How many phases there are.
+    phases: u8,
+    /// By channel.
+    passages: Vec<Passage>,
+    /// By channel: the passages of their ways back. Searches go backwards, too.
+    ways_back: Vec<Passage>,
+    /// By channel: the last phase in which routes may take its way back.
+    backwards: Arc<[u8]>,
+    order: Order,
 }
 
 impl Orientation {
-    /// Orients a topology: by tiers if it is a Clos, unless `non_clos` forces up*/down*.
+    /// Orients a topology: by tiers if it is a Clos, by direction order if it is a torus or mesh on which
+    /// that joins every two hosts that cables join; unless `non_clos` forces up*/down*.
     ///
     /// A Clos is recognised by tiers, counted from the xbars that have hosts: every cable joins
     /// neighbouring tiers, and between any two xbars with hosts some route up and then down is as
@@ -59,7 +69,8 @@ impl Orientation {
     /// holds. An xbar without hosts in the lowest place (a leaf whose hosts are all off) counts as
     /// one of the top and does no harm there. A fabric with hosts on its spines is no Clos.
     pub fn new(topology: &Topology, non_clos: bool) -> Self {
-        if !non_clos && let Some(orientation) = clos::recognise(topology) {
+        let found = || clos::recognise(topology).or_else(|| direction_order::orient(topology));
+        if !non_clos && let Some(orientation) = found() {
             return orientation;
         }
         updown::orient(topology)
@@ -67,30 +78,47 @@ impl Orientation {
 
     /// The orientation with up towards the beginning of an order.
     fn by_position(topology: &Topology, shape: Shape, position: Vec<u32>) -> Self {
-        let directions = (0..topology.channel_count() as u32)
+        let passages = (0..topology.channel_count() as u32)
             .map(|channel| {
                 let tail = position[topology.tail(channel).xbar as usize];
                 let head = position[topology.head(channel).xbar as usize];
                 match head.cmp(&tail) {
-                    std::cmp::Ordering::Less => Direction::Up,
-                    std::cmp::Ordering::Greater => Direction::Down,
-                    std::cmp::Ordering::Equal => Direction::Barred,
+                    std::cmp::Ordering::Less => Passage::UP,
+                    std::cmp::Ordering::Greater => Passage::DOWN,
+                    std::cmp::Ordering::Equal => Passage::BARRED,
                 }
             })
             .collect();
-        Self { shape, position, directions }
+        Self::from_passages(topology, shape, 2, passages, Order::Xbars(position))
     }
 
-    /// The same order of xbars on a topology that lost cables: see [`Topology::without`]. Their
+    fn from_passages(
+        topology: &Topology,
+        shape: Shape,
+        phases: u8,
+        passages: Vec<Passage>,
+        order: Order,
+    ) -> Self {
+        let ways_back = turned(topology, &passages);
+        let backwards = ways_back.iter().map(|passage| passage.until).collect();
+        Self { shape, phases, passages, ways_back, backwards, order }
+    }
+
+    /// The same order on a topology that lost cables: see [`Topology::without`]. Their
     /// channels are barred; all others lead as before.
     pub fn carried_to(&self, cut: &Topology) -> Self {
-        let barred = |(channel, &direction)| if cut.is_dead(channel) { Direction::Barred } else { direction };
-        Self { directions: (0..).zip(&self.directions).map(barred).collect(), ..self.clone() }
+        let barred = |(channel, &passage)| if cut.is_dead(channel) { Passage::BARRED } else { passage };
+        let passages: Vec<Passage> = (0..).zip(&self.passages).map(barred).collect();
+        Self { ways_back: turned(cut, &passages), passages, ..self.clone() }
     }
 
-    /// Where an xbar stands in the order, the top first.
-    pub fn position(&self, xbar: u32) -> u32 {
-        self.position[xbar as usize]
+    /// Whether an xbar stands before another in the order of xbars, towards the top. Never where
+    /// directions are in order and not xbars.
+    pub fn is_above(&self, xbar: u32, than: u32) -> bool {
+        match &self.order {
+            Order::Xbars(position) => position[xbar as usize] < position[than as usize],
+            Order::Channels(_) => false,
+        }
     }
 
     /// What it was made from.
@@ -98,52 +126,92 @@ impl Orientation {
         &self.shape
     }
 
-    /// Which way a channel leads.
-    pub fn direction(&self, channel: u32) -> Direction {
-        self.directions[channel as usize]
+    /// How many phases a route has, at least 1.
+    pub fn phases(&self) -> u8 {
+        self.phases
     }
 
-    /// Whether a route may go on from one channel to the next.
-    pub fn allows(&self, first: u32, second: u32) -> bool {
-        match (self.direction(first), self.direction(second)) {
-            (Direction::Barred, _) | (_, Direction::Barred) => false,
-            (Direction::Down, Direction::Up) => false,
-            (Direction::Up, _) | (Direction::Down, Direction::Down) => true,
+    /// When routes may take a channel.
+    pub(super) fn passage(&self, channel: u32) -> Passage {
+        self.passages[channel as usize]
+    }
+
+    /// When routes may take a channel's way back.
+    pub(super) fn passage_back(&self, channel: u32) -> Passage {
+        self.ways_back[channel as usize]
+    }
+
+    /// By channel: the last phase in which routes may take its way back.
+    pub(super) fn backwards(&self) -> &Arc<[u8]> {
+        &self.backwards
+    }
+
+    /// Which way a channel leads in the order of xbars; [`Direction::Barred`] also where there is none.
+    pub fn direction(&self, channel: u32) -> Direction {
+        match (self.passages[channel as usize], &self.order) {
+            (Passage::UP, Order::Xbars(_)) => Direction::Up,
+            (Passage::DOWN, Order::Xbars(_)) => Direction::Down,
+            _ => Direction::Barred,
         }
+    }
+
+    /// Whether some route may go on from one channel to the next. A route whose steps are all allowed one by
+    /// one is safe beside legal ones, though it may return to an earlier phase in the end.
+    pub fn allows(&self, first: u32, second: u32) -> bool {
+        self.passages[first as usize].leads_on_to(self.passages[second as usize])
     }
 
     /// A number for each channel that rises along every legal step.
     ///
-    /// The up channels come first, the lowest tail first; then the down channels, the highest head
-    /// first.
+    /// In an order of xbars the up channels come first, the lowest tail first; then the down channels, the
+    /// highest head first.
     pub fn number(&self, topology: &Topology, channel: u32) -> u32 {
-        let top = self.position.len() as u32;
-        match self.direction(channel) {
-            Direction::Up => top - self.position[topology.tail(channel).xbar as usize],
-            Direction::Down | Direction::Barred => top + self.position[topology.head(channel).xbar as usize],
+        match &self.order {
+            Order::Channels(numbers) => numbers[channel as usize],
+            Order::Xbars(position) => {
+                let top = position.len() as u32;
+                match self.direction(channel) {
+                    Direction::Up => top - position[topology.tail(channel).xbar as usize],
+                    Direction::Down | Direction::Barred => {
+                        top + position[topology.head(channel).xbar as usize]
+                    }
+                }
+            }
         }
     }
 
     /// Proves that legal steps cannot form a circle.
     ///
-    /// Checked channel by channel: an up channel leads to an xbar strictly earlier in the order, a
-    /// down channel to one strictly later. Then [`Self::number`] rises along up-up (the next tail
+    /// In an order of xbars, it is checked channel by channel that an up channel leads to an xbar strictly
+    /// earlier, a down channel to one strictly later. Then [`Self::number`] rises along up-up (the next tail
     /// is earlier), up-down (up numbers are at most, down numbers more than, the number of xbars)
-    /// and down-down (the next head is later), and these are all the legal steps.
+    /// and down-down (the next head is later), and these are all the legal steps. Otherwise it is checked
+    /// step by step that the number rises.
     ///
     /// # Errors
-    /// Names a channel that leads the wrong way.
+    /// Names a channel that leads the wrong way, or a step.
     pub fn prove(&self, topology: &Topology) -> Result<(), Violation> {
-        if self.directions.len() != topology.channel_count() || self.position.len() != topology.xbar_count() {
+        let known = match &self.order {
+            Order::Xbars(position) => position.len() == topology.xbar_count(),
+            Order::Channels(numbers) => numbers.len() == topology.channel_count(),
+        };
+        if self.passages.len() != topology.channel_count() || !known {
             return Err(Violation::OtherTopology);
         }
-        for (channel, &direction) in self.directions.iter().enumerate() {
-            let (tail, head) = (topology.tail(channel as u32), topology.head(channel as u32));
-            let (from, to) = (self.position[tail.xbar as usize], self.position[head.xbar as usize]);
-            let sound = match direction {
-                Direction::Up => to < from,
-                Direction::Down => to > from,
-                Direction::Barred => true,
+        match &self.order {
+            Order::Xbars(position) => self.prove_directions(topology, position),
+            Order::Channels(numbers) => self.prove_steps(topology, numbers),
+        }
+    }
+
+    fn prove_directions(&self, topology: &Topology, position: &[u32]) -> Result<(), Violation> {
+        for channel in 0..topology.channel_count() as u32 {
+            let (tail, head) = (topology.tail(channel), topology.head(channel));
+            let (from, to) = (position[tail.xbar as usize], position[head.xbar as usize]);
+            let sound = match self.passages[channel as usize] {
+                Passage::UP => to < from,
+                Passage::DOWN => to > from,
+                passage => passage.is_barred(),
             };
             if !sound {
                 return Err(Violation::Misoriented { tail, head });
@@ -151,6 +219,26 @@ impl Orientation {
         }
         Ok(())
     }
+
+    fn prove_steps(&self, topology: &Topology, numbers: &[u32]) -> Result<(), Violation> {
+        for first in 0..topology.channel_count() as u32 {
+            let rises = |&next: &u32| numbers[first as usize] < numbers[next as usize];
+            let legal = |&next: &u32| self.allows(first, next);
+            if let Some(next) = onward(topology, first).filter(legal).find(|next| !rises(next)) {
+                return Err(Violation::StepBack {
+                    arrival: topology.head(first),
+                    out: topology.tail(next).port,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// By channel, the passages of their ways back.
+fn turned(topology: &Topology, passages: &[Passage]) -> Vec<Passage> {
+    let channels = 0..topology.channel_count() as u32;
+    channels.map(|channel| passages[topology.reverse(channel) as usize]).collect()
 }
 
 /// Each xbar's place when they are sorted by a key, ties by number.

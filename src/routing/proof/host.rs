@@ -2,7 +2,7 @@
 
 use super::Violation;
 use crate::routing::host_routes::bits;
-use crate::routing::{Attachment, Direction, Far, HostRoutes, Orientation, Topology};
+use crate::routing::{Attachment, Far, HostRoutes, Orientation, Topology};
 
 /// What was proved of a host's table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -28,13 +28,12 @@ pub struct Proof {
 /// walking back from its destination's state, and every state's walk back begins with one step that
 /// does not depend on where the walk came from. So it is enough that from each state which a route
 /// passes
-/// - the step back is along a cable, to a rising state if the channel leads up, and to a falling one
-///   if it leads down; and a rising state is entered by up channels only (so a route is up channels
-///   and then down channels: all its steps are legal);
+/// - the step back is along a cable that the orientation lets pass no later than in the state's phase, to
+///   the state of the last phase before it (so all steps of a route are legal);
 /// - the state before is one step nearer to the source, found by counting from the source (so the
 ///   walk ends there, and its length is what was counted);
-/// - if an xbar has both states, the falling one is no farther than the rising one. A walk back only
-///   ever goes from falling to rising, and nearer: so it cannot pass both.
+/// - if an xbar has several states, those of later phases are no farther. A walk back never
+///   goes to a later phase, and nearer: so it cannot pass two of them.
 ///
 /// # Errors
 /// The first violation found.
@@ -61,7 +60,7 @@ pub fn prove_routes(
     routes: &HostRoutes,
 ) -> Result<Proof, Violation> {
     orientation.prove(topology)?;
-    if !routes.fits(topology) {
+    if !routes.fits(topology) || routes.phases != orientation.phases() {
         return Err(Violation::OtherTopology);
     }
     let longest_hops = Trees::new(topology, orientation, routes).prove()?;
@@ -90,10 +89,10 @@ struct Trees<'a> {
     topology: &'a Topology,
     orientation: &'a Orientation,
     routes: &'a HostRoutes,
-    /// Steps to xbar `x` falling at `2 x`, rising at `2 x + 1`; [`UNCOUNTED`] until it is passed.
+    /// Steps to xbar `x` in phase `p` at `phases x + p`; [`UNCOUNTED`] until it is passed.
     steps: Vec<u8>,
-    /// The states on the current walk back that are not counted yet.
-    walk: Vec<(u32, bool)>,
+    /// The places in `steps` of the states on the current walk back that are not counted yet.
+    walk: Vec<usize>,
 }
 
 const UNCOUNTED: u8 = u8::MAX;
@@ -107,6 +106,7 @@ impl<'a> Trees<'a> {
     fn prove(mut self) -> Result<usize, Violation> {
         let mut longest = 0;
         let xbars = self.topology.xbar_count() as u32;
+        let phases = usize::from(self.orientation.phases());
         let ends: Vec<(u32, u64)> = (0..xbars)
             .filter(|&xbar| !self.topology.hosts_of(xbar).is_empty())
             .map(|xbar| (xbar, self.routes.searches_used(self.topology, xbar)))
@@ -115,7 +115,7 @@ impl<'a> Trees<'a> {
         let searches = ends.iter().fold(0, |all, (_, searches)| all | searches);
         for search in bits(searches) {
             self.steps.clear();
-            self.steps.resize(2 * xbars as usize, UNCOUNTED);
+            self.steps.resize(phases * xbars as usize, UNCOUNTED);
             for &(xbar, _) in ends.iter().filter(|(_, searches)| searches >> search & 1 == 1) {
                 let hops = usize::from(self.count(search, xbar)?) + 1;
                 longest = longest.max(hops);
@@ -125,8 +125,9 @@ impl<'a> Trees<'a> {
                     return Err(Violation::TooLong { from, to, hops, max_hops });
                 }
             }
-            for (xbar, steps) in self.steps.chunks_exact(2).enumerate() {
-                if steps[0] != UNCOUNTED && steps[1] != UNCOUNTED && steps[0] > steps[1] {
+            for (xbar, steps) in self.steps.chunks_exact(phases).enumerate() {
+                let counted = steps.iter().filter(|&&steps| steps != UNCOUNTED);
+                if !counted.is_sorted_by(|earlier, later| earlier >= later) {
                     let (from, to) = self.names(xbar as u32);
                     return Err(Violation::Loop { from, to, xbar: xbar as u32 });
                 }
@@ -138,45 +139,48 @@ impl<'a> Trees<'a> {
     /// Walks back from an xbar to the source or to a state already counted, and counts the states
     /// passed.
     fn count(&mut self, search: usize, end: u32) -> Result<u8, Violation> {
-        let (mut xbar, mut rising) = (end, false);
+        let phases = self.orientation.phases();
+        let (mut xbar, mut phase) = (end, phases - 1);
         self.walk.clear();
         let mut steps = loop {
-            let counted = self.steps[2 * xbar as usize + usize::from(rising)];
+            let place = usize::from(phases) * xbar as usize + usize::from(phase);
+            let counted = self.steps[place];
             if counted != UNCOUNTED {
                 break counted;
             }
             if self.routes.starts_at(xbar) {
                 break 0;
             }
-            self.walk.push((xbar, rising));
+            self.walk.push(place);
             if self.walk.len() > self.routes.options().max_hops.into() {
                 let (from, to) = self.names(end);
                 let (hops, max_hops) = (self.walk.len() + 1, self.routes.options().max_hops.into());
                 return Err(Violation::TooLong { from, to, hops, max_hops });
             }
-            (xbar, rising) = self.step_back(search, end, xbar, rising)?;
+            (xbar, phase) = self.step_back(search, end, xbar, phase)?;
         };
-        for &(xbar, rising) in self.walk.iter().rev() {
+        for &place in self.walk.iter().rev() {
             steps += 1;
-            self.steps[2 * xbar as usize + usize::from(rising)] = steps;
+            self.steps[place] = steps;
         }
         Ok(steps)
     }
 
     /// The state before a state, if the step between them is legal.
-    fn step_back(&self, search: usize, end: u32, xbar: u32, rising: bool) -> Result<(u32, bool), Violation> {
+    fn step_back(&self, search: usize, end: u32, xbar: u32, phase: u8) -> Result<(u32, u8), Violation> {
         let (from, to) = self.names(end);
-        let Some(back) = self.routes.entry(self.topology, search, rising, xbar) else {
+        let Some(back) = self.routes.entry(self.topology, search, phase, xbar) else {
             return Err(Violation::NoRoute { from, to });
         };
         let entered = self.topology.head(back);
-        let from_rising = rising || self.routes.rose(search, xbar);
         // The port number leads from the state before to this one.
         if self.topology.far(entered) != Far::Channel(self.topology.reverse(back)) {
             return Err(Violation::Broken { from, to, hop: entered });
         }
-        match (self.orientation.direction(self.topology.reverse(back)), from_rising) {
-            (Direction::Up, true) | (Direction::Down, false) => Ok((entered.xbar, from_rising)),
+        // The routes read the phase before from a table of their own: it must be the orientation's.
+        let before = self.routes.phase_before(phase, back);
+        match self.orientation.passage_back(back).before(phase) {
+            Some(legal) if legal == before => Ok((entered.xbar, before)),
             _ => {
                 let arrival = self.topology.tail(back);
                 Err(Violation::IllegalTurn { from, to, arrival: entered, out: arrival.port })

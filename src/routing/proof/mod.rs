@@ -32,6 +32,14 @@ pub enum Violation {
         /// Where it ends.
         head: PortRef,
     },
+    /// A legal step that goes back in the order of channels, so that it could close a circle.
+    #[error("routes may pass xbar {} from port {} to port {out}, against the order of channels", .arrival.xbar, .arrival.port)]
+    StepBack {
+        /// Where they come in.
+        arrival: PortRef,
+        /// The port that they leave by.
+        out: u8,
+    },
     /// Cables lead to a host, but no route does.
     #[error("{from} has no route to {to}, though cables lead there")]
     NoRoute {

@@ -42,7 +42,7 @@ pub struct UnionProof<'a> {
     /// The dependencies of channel c are bits from `base[c]` on, one a channel out of its head.
     base: Vec<u32>,
     dependencies: Vec<u64>,
-    /// States that the table being added has passed: the number of its last search that did.
+    /// States that the table being added has passed, by phase and xbar: the number of its last search that did.
     passed: Vec<u32>,
     searches: u32,
 }
@@ -64,13 +64,7 @@ impl<'a> UnionProof<'a> {
     pub fn new(topology: &'a Topology) -> Self {
         let base = dependency_base(topology);
         let total = base.last().copied().unwrap_or_default() as usize;
-        Self {
-            topology,
-            base,
-            dependencies: vec![0; total.div_ceil(64)],
-            passed: vec![0; 2 * topology.xbar_count()],
-            searches: 0,
-        }
+        Self { topology, base, dependencies: vec![0; total.div_ceil(64)], passed: Vec::new(), searches: 0 }
     }
 
     /// Adds a host's table, which must be of this topology.
@@ -82,6 +76,10 @@ impl<'a> UnionProof<'a> {
             return Err(Violation::OtherTopology);
         }
         let xbars = self.topology.xbar_count() as u32;
+        let states = usize::from(routes.phases) * self.topology.xbar_count();
+        if self.passed.len() < states {
+            self.passed.resize(states, 0);
+        }
         let first = self.searches;
         self.searches += u64::BITS;
         for xbar in (0..xbars).filter(|&xbar| !self.topology.hosts_of(xbar).is_empty()) {
@@ -94,19 +92,19 @@ impl<'a> UnionProof<'a> {
 
     /// Adds the route of a search to an xbar, as far as other routes of the search did not pass.
     fn add_branch(&mut self, routes: &HostRoutes, search: usize, mark: u32, end: u32) {
-        let (mut xbar, mut rising) = (end, false);
+        let (mut xbar, mut phase) = (end, routes.last_phase());
         let mut later = None;
-        while let Some(back) = routes.entry(self.topology, search, rising, xbar) {
+        while let Some(back) = routes.entry(self.topology, search, phase, xbar) {
             let channel = self.topology.reverse(back);
             if let Some(later) = later {
                 self.add_dependency(channel, later);
             }
-            let state = &mut self.passed[2 * xbar as usize + usize::from(rising)];
+            let state = &mut self.passed[usize::from(phase) * self.topology.xbar_count() + xbar as usize];
             if std::mem::replace(state, mark) == mark {
                 break;
             }
             later = Some(channel);
-            rising |= routes.rose(search, xbar);
+            phase = routes.phase_before(phase, back);
             xbar = self.topology.head(back).xbar;
         }
     }

@@ -26,9 +26,8 @@ impl Openings {
         if whole.allows(first, second) || self.circle[first as usize] != self.circle[second as usize] {
             return true;
         }
-        let above = |above: u32, than: u32| whole.position(above) < whole.position(than);
         let through = |top: u32| self.exit[top as usize] == Some(middle);
-        through(tail) && above(head, tail) || through(head) && above(tail, head)
+        through(tail) && whole.is_above(head, tail) || through(head) && whole.is_above(tail, head)
     }
 }
 
@@ -52,10 +51,11 @@ fn exit(cut: &Topology, whole: &Orientation, top: u32) -> Option<u32> {
     if channels().any(leads_up) || !cut.channels_of(top).any(leads_up) {
         return None;
     }
-    let higher =
-        |channel: u32| !cut.is_dead(channel) && whole.position(cut.head(channel).xbar) < whole.position(top);
+    let higher = |channel: u32| !cut.is_dead(channel) && whole.is_above(cut.head(channel).xbar, top);
     let below = channels().map(|channel| cut.head(channel).xbar).filter(|&below| below != top);
-    below.filter(|&below| cut.channels_of(below).any(higher)).min_by_key(|&below| whole.position(below))
+    below
+        .filter(|&below| cut.channels_of(below).any(higher))
+        .reduce(|first, below| if whole.is_above(below, first) { below } else { first })
 }
 
 /// The strongly connected parts of the live channels, any way on from a channel being a step

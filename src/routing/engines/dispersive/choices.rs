@@ -4,7 +4,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::below;
 use super::distances::Distances;
-use crate::routing::{Direction, Orientation, Topology};
+use crate::routing::{Orientation, Topology};
 
 /// A way for a shortest legal route to enter a state.
 #[derive(Clone, Copy)]
@@ -17,7 +17,7 @@ pub(super) struct Entry {
 
 /// A state that routes to hosts pass.
 pub(super) struct State {
-    /// The xbar falling, or `xbars +` the xbar rising.
+    /// Its number: see [`Distances`].
     pub(super) state: u32,
     /// Steps from the source.
     pub(super) steps: u32,
@@ -44,9 +44,9 @@ impl Choices {
     ) -> Self {
         let xbars = topology.xbar_count();
         let mut choices = Self { states: Vec::new(), entries: Vec::new() };
-        let mut inner = vec![false; 2 * xbars];
-        // Rising states come last: they lead to falling ones, but not the other way round.
-        for &state in distances.falling.iter().rev().chain(distances.rising.iter().rev()) {
+        let mut inner = vec![false; distances.steps.len()];
+        // Early phases come last: they lead to later ones, but not the other way round.
+        for &state in distances.by_phase.iter().rev().flat_map(|states| states.iter().rev()) {
             let at = state as usize;
             let ends_here = at < xbars && !topology.hosts_of(state).is_empty();
             if inner[at] || ends_here {
@@ -71,17 +71,13 @@ impl Choices {
         distances: &Distances,
         state: u32,
     ) {
-        let xbars = topology.xbar_count() as u32;
-        let (xbar, rising) = if state < xbars { (state, false) } else { (state - xbars, true) };
+        let (xbar, phase) = distances.xbar_and_phase(state);
         let before = distances.steps[state as usize] - 1;
         for channel in topology.channels_of(xbar) {
-            let tail = topology.head(channel).xbar;
-            let from = match orientation.direction(channel) {
-                // Its way back leads up, here.
-                Direction::Down => xbars + tail,
-                Direction::Up if !rising => tail,
-                Direction::Up | Direction::Barred => continue,
-            };
+            // The way here is the way back of the channel out of here.
+            let passage = orientation.passage_back(channel);
+            let Some(earlier) = passage.before(phase) else { continue };
+            let from = distances.state(topology.head(channel).xbar, earlier);
             if distances.steps[from as usize] == before {
                 self.entries.push(Entry { from, channel });
             }

@@ -1,61 +1,76 @@
 //! How far each state is from the source.
 
-use crate::routing::{Direction, Orientation, RoutingError, Topology};
+use crate::routing::{Orientation, RoutingError, Topology};
 
 /// The distance of a state that no legal route reaches.
 const UNREACHED: u16 = u16::MAX;
 
-/// Least steps from the source's xbar to each state: xbar `x` falling is state `x`, and rising is
-/// state `xbars + x`. A rising state counts as falling, too: it may go on either way.
+/// Least steps from the source's xbar to each state: an xbar reached in a phase or an earlier one.
+///
+/// States are numbered phase by phase, the last first: the last phase of xbar `x` is state `x`.
 pub(super) struct Distances {
     pub(super) steps: Vec<u16>,
-    /// Falling states other than the source's, by rising distance.
-    pub(super) falling: Vec<u32>,
-    /// Rising states other than the source's, by rising distance.
-    pub(super) rising: Vec<u32>,
+    /// The states of each phase other than the source's, by rising distance.
+    pub(super) by_phase: Vec<Vec<u32>>,
+    xbars: u32,
 }
 
 impl Distances {
     /// Breadth-first search along legal routes, level by level, at most `most_steps` levels.
     pub(super) fn from(topology: &Topology, orientation: &Orientation, source: u32, most_steps: u16) -> Self {
         let xbars = topology.xbar_count();
-        let mut found = Self { steps: vec![UNREACHED; 2 * xbars], falling: Vec::new(), rising: Vec::new() };
-        let mut falling = vec![source];
-        let mut rising = vec![source];
-        found.steps[source as usize] = 0;
-        found.steps[xbars + source as usize] = 0;
+        let phases = orientation.phases();
+        let mut found = Self {
+            steps: vec![UNREACHED; usize::from(phases) * xbars],
+            by_phase: vec![Vec::new(); phases.into()],
+            xbars: xbars as u32,
+        };
+        for phase in 0..phases {
+            let state = found.state(source, phase);
+            found.steps[state as usize] = 0;
+        }
+        let mut level = vec![vec![source]; phases.into()];
         let mut steps = 0;
-        while steps < most_steps && !(falling.is_empty() && rising.is_empty()) {
+        while steps < most_steps && level.iter().any(|xbars| !xbars.is_empty()) {
             steps += 1;
-            let (first_falling, first_rising) = (found.falling.len(), found.rising.len());
-            for &xbar in &rising {
-                for channel in topology.channels_of(xbar) {
-                    if orientation.direction(channel) == Direction::Up {
-                        let head = topology.head(channel).xbar as usize;
-                        found.reach(xbars, head, true, steps);
-                        found.reach(xbars, head, false, steps);
-                    }
+            let first: Vec<usize> = found.by_phase.iter().map(Vec::len).collect();
+            for (phase, xbars) in (0..).zip(&level) {
+                for &xbar in xbars {
+                    found.step(topology, orientation, xbar, phase, steps);
                 }
             }
-            for &xbar in &falling {
-                for channel in topology.channels_of(xbar) {
-                    if orientation.direction(channel) == Direction::Down {
-                        found.reach(xbars, topology.head(channel).xbar as usize, false, steps);
-                    }
-                }
+            for ((xbars, states), &first) in level.iter_mut().zip(&found.by_phase).zip(&first) {
+                xbars.clear();
+                xbars.extend(states[first..].iter().map(|state| state % found.xbars));
             }
-            falling = found.falling[first_falling..].to_vec();
-            rising = found.rising[first_rising..].iter().map(|state| state - xbars as u32).collect();
         }
         found
     }
 
-    fn reach(&mut self, xbars: usize, xbar: usize, rising: bool, steps: u16) {
-        let state = if rising { xbars + xbar } else { xbar };
-        if self.steps[state] == UNREACHED {
-            self.steps[state] = steps;
-            if rising { &mut self.rising } else { &mut self.falling }.push(state as u32);
+    /// Reaches what is one step from a state.
+    fn step(&mut self, topology: &Topology, orientation: &Orientation, xbar: u32, phase: u8, steps: u16) {
+        for channel in topology.channels_of(xbar) {
+            let passage = orientation.passage(channel);
+            let head = topology.head(channel).xbar;
+            let leads_to = |&after: &u8| passage.before(after) == Some(phase);
+            for after in (phase..self.by_phase.len() as u8).filter(leads_to) {
+                let state = self.state(head, after);
+                if self.steps[state as usize] == UNREACHED {
+                    self.steps[state as usize] = steps;
+                    self.by_phase[usize::from(after)].push(state);
+                }
+            }
         }
+    }
+
+    /// The number of a state.
+    pub(super) fn state(&self, xbar: u32, phase: u8) -> u32 {
+        (self.by_phase.len() as u32 - 1 - u32::from(phase)) * self.xbars + xbar
+    }
+
+    /// The xbar and the phase of a state.
+    pub(super) fn xbar_and_phase(&self, state: u32) -> (u32, u8) {
+        (state % self.xbars, self.by_phase.len() as u8 - 1 - (state / self.xbars) as u8)
     }
 
     /// Refuses a fabric that is wider than routes may be long.
@@ -65,7 +80,7 @@ impl Distances {
         from: u32,
         max_hops: u8,
     ) -> Result<(), RoutingError> {
-        for &xbar in self.falling.iter().rev() {
+        for &xbar in self.by_phase.iter().next_back().into_iter().flatten().rev() {
             // The route to an xbar `n` steps away is obeyed by `n + 1` xbars.
             let hops = usize::from(self.steps[xbar as usize]) + 1;
             if hops <= max_hops.into() {

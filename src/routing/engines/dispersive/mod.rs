@@ -65,8 +65,9 @@ pub fn compute(
         source,
         options: *options,
         xbars: topology.xbar_count(),
+        phases: orientation.phases(),
         entries: Vec::new(),
-        risen: Vec::new(),
+        backwards: orientation.backwards().clone(),
         distinct: Vec::new(),
         lost: Vec::new(),
     };
@@ -80,7 +81,6 @@ pub fn compute(
         distances.check_limit(topology, from, options.max_hops)?;
         let mut rng = seeded(topology.version(), topology.mac(from));
         let choices = Choices::of(topology, orientation, &distances, &mut rng);
-        routes.risen = vec![0; topology.xbar_count()];
         routes.distinct = vec![0; topology.xbar_count()];
         // To hosts at its own xbar there is one route, and no search is needed for it.
         routes.distinct[xbar as usize] = 1;

@@ -15,7 +15,7 @@ pub(super) struct Searches<'a> {
     topology: &'a Topology,
     choices: &'a Choices,
     routes: &'a mut HostRoutes,
-    /// Two an xbar.
+    /// A phase an xbar.
     states: usize,
     loads: Loads,
     /// For each search and state, the first search that had the same route.
@@ -27,7 +27,7 @@ pub(super) struct Searches<'a> {
 
 impl<'a> Searches<'a> {
     pub(super) fn new(topology: &'a Topology, choices: &'a Choices, routes: &'a mut HostRoutes) -> Self {
-        let states = 2 * topology.xbar_count();
+        let states = usize::from(routes.phases) * topology.xbar_count();
         Self {
             topology,
             choices,
@@ -47,7 +47,6 @@ impl<'a> Searches<'a> {
             self.likeness.resize((search + 1) * self.states, 0);
             if !self.search(search, rng) {
                 self.routes.entries.truncate(search * self.states);
-                self.routes.risen.iter_mut().for_each(|searches| *searches &= !(1 << search));
                 break;
             }
         }
@@ -75,8 +74,8 @@ impl<'a> Searches<'a> {
             used[choice] |= 1 << before;
             self.record(search, state.state, entry, new);
             let hosts = self.topology.hosts_of(state.state % self.topology.xbar_count() as u32);
-            let falling = (state.state as usize) < self.topology.xbar_count();
-            if new && falling && !hosts.is_empty() {
+            let ends_here = (state.state as usize) < self.topology.xbar_count() && !hosts.is_empty();
+            if new && ends_here {
                 any_new = true;
                 self.routes.distinct[state.state as usize] |= 1 << search;
                 self.loads.assign(state, hosts.len() as u32);
@@ -92,9 +91,6 @@ impl<'a> Searches<'a> {
         let place = (entry.channel - self.topology.channels_of(state % xbars).start) as u8;
         let row = search * self.states;
         self.routes.entries[row + at] = place;
-        if state < xbars && entry.from >= xbars {
-            self.routes.risen[at] |= 1 << search;
-        }
         let same = |&earlier: &usize| {
             let earlier = earlier * self.states;
             self.routes.entries[earlier + at] == place
