@@ -427,7 +427,7 @@ fn a_torus_is_stated_by_a_file() {
     assert!(notes.iter().any(|note| note == "torus: datelines from x 1 to 2, y 2 to 0"), "{notes:?}");
     let bad = folder.write("bad.toml", "sizes = [4, 3]\nrings = [true]\n");
     let message = error(&[&engine[..], &[&bad]].concat());
-    assert!(message.contains("bad.toml:2: `rings`: it has 1 entries"), "{message}");
+    assert!(message.contains("bad.toml:2: `rings`: it has 1 entry"), "{message}");
 }
 
 #[test]

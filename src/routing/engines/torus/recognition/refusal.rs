@@ -109,6 +109,19 @@ pub enum NoTorus {
     Grid(#[from] GridError),
 }
 
+impl NoTorus {
+    /// The key of a statement that a fabric fails at, if it does: for who wrote it.
+    pub(in super::super) fn key(&self) -> Option<&'static str> {
+        match self {
+            Self::Misfit { is_stated: true, .. } | Self::NoShape { is_stated: true, .. } => Some("sizes"),
+            Self::Directions { .. } => Some("ports"),
+            Self::NoOrigin { .. } | Self::OriginInLine { .. } => Some("origin"),
+            // A statement that cannot be says itself where it is.
+            _ => None,
+        }
+    }
+}
+
 fn shapes(is_stated: &bool) -> &'static str {
     if *is_stated { "torus or mesh as stated" } else { "torus or mesh of one to three dimensions" }
 }
