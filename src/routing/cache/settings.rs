@@ -61,10 +61,7 @@ pub(super) fn lines(engines: &[Engine], settings: &Settings) -> Vec<Line> {
         format!("xbars {xbar_destinations}, connect roots {connect_roots}, passes {passes}"),
         format!("reassign {reassign}, roots {}, compute nodes {}", roots.is_some(), compute_nodes.is_some()),
         format!("file {}", file.is_some() || hops.is_some()),
-        format!(
-            "torus {:?}",
-            TorusStatement { origin: None, written_at: BTreeMap::new(), ..torus.clone() }
-        ),
+        format!("torus {:?}", TorusStatement { origin: None, written_at: BTreeMap::new(), ..torus.clone() }),
     ]
     .into_iter()
     .map(|text| Line { node: None, text })
