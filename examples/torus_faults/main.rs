@@ -1,6 +1,6 @@
 //! Breaks tori and meshes in every way and prints what direction order makes of them, beside updn and lash.
 //!
-//! usage: `torus_faults [--all]`
+//! usage: `torus_faults [--all] [GRID]`, where GRID is part of a grid's name, such as `mesh`
 //!
 //! Every single fault and every two faults are tried on small grids, and random many on larger ones. A fault is
 //! a cable or a router. Each engine's tables are proved: every pair, loops, circles of channel
@@ -66,17 +66,20 @@ const LASH_SHARE: usize = 32;
 const LASH_SHARE_LARGE: usize = 12;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let all = match std::env::args().nth(1).as_deref() {
-        None => false,
-        Some("--all") => true,
-        Some(other) => return Err(format!("unknown argument `{other}`; expected --all or nothing").into()),
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (all, wanted) = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => (false, ""),
+        ["--all"] => (true, ""),
+        ["--all", wanted] => (true, wanted),
+        [wanted] => (false, wanted),
+        _ => return Err("expected [--all] [GRID]".into()),
     };
     let started = Instant::now();
     println!(
         "{:<17}{:<22}{:>8} {:<6}{:>9}{:>9}{:>8}{:>8}{:>8}",
         "grid", "faults", "fabrics", "engine", "routed %", "pairs %", "path", "worst", "layers"
     );
-    for (name, grid) in SMALL {
+    for (name, grid) in SMALL.into_iter().filter(|(name, _)| name.contains(wanted)) {
         let whole = grid.fabric()?;
         report(name, "one", grid, &whole, &cases::singles(&whole), 1)?;
         let doubles = match all {
@@ -89,7 +92,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let doubles: Vec<Case> = doubles.into_iter().step_by(share).collect();
         report(name, "two", grid, &whole, &doubles, LASH_SHARE)?;
     }
-    for (name, grid) in LARGE {
+    for (name, grid) in LARGE.into_iter().filter(|(name, _)| name.contains(wanted)) {
         let whole = grid.fabric()?;
         for (cables, routers) in MANY {
             let faults = format!("{cables} cables, {routers} routers");
