@@ -92,8 +92,9 @@ impl Model {
         let dimension = heading / 2;
         let size = self.grid.0[dimension].0;
         // A dateline is crossed upwards from the coordinate below it, and downwards from the one above.
-        let crossed = datelines[dimension]
-            .is_some_and(|below| at[dimension] == if heading % 2 == 0 { below } else { (below + 1) % size });
+        let crossed = datelines[dimension].is_some_and(|below| {
+            at[dimension] == if heading.is_multiple_of(2) { below } else { (below + 1) % size }
+        });
         // R2: no higher dimension after a dateline.
         let least = if crossed { dimension } else { 0 };
         let mut phases: Vec<usize> =
