@@ -4,7 +4,7 @@
 //! sizes = [6, 5, 5]              # X first
 //! rings = [true, true, false]
 //! origin = "n0-0-0"              # the xbar at 0 in each dimension
-//! datelines = [0, 0, 2]          # each just below this coordinate
+//! datelines = [0, 3, 0]          # each just below this coordinate; 0 for a line, which has none
 //! regions = [3, 5, 5]            # coordinates a region
 //! ports = { x-plus = [1], x-minus = [2], y-plus = [3], y-minus = [4] }
 //! ```
@@ -12,7 +12,7 @@
 //! All may be left out: what is, is found from the map. Xbars are told by name, ports as the fabric
 //! numbers them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 
@@ -61,14 +61,14 @@ pub fn read(path: &Path, fabric: &Fabric) -> Result<TorusStatement, FormatError>
 /// # Errors
 /// If it is malformed; the error names the line.
 pub fn parse(name: &str, text: &str, fabric: &Fabric) -> Result<TorusStatement, FormatError> {
-    statement(text, fabric).map_err(|Malformed { place, problem }| FormatError::Malformed {
+    statement(name, text, fabric).map_err(|Malformed { place, problem }| FormatError::Malformed {
         file: name.to_owned(),
         place,
         problem,
     })
 }
 
-fn statement(text: &str, fabric: &Fabric) -> Result<TorusStatement, Malformed> {
+fn statement(name: &str, text: &str, fabric: &Fabric) -> Result<TorusStatement, Malformed> {
     let at = |span: Range<usize>| 1 + text.bytes().take(span.start).filter(|&byte| byte == b'\n').count();
     let file: File = toml::from_str(text).map_err(|error| {
         let line = at(error.span().unwrap_or(text.len()..text.len()));
@@ -80,13 +80,17 @@ fn statement(text: &str, fabric: &Fabric) -> Result<TorusStatement, Malformed> {
         ("datelines", file.datelines.as_ref().map(Spanned::span)),
         ("regions", file.regions.as_ref().map(Spanned::span)),
         ("ports", file.ports.as_ref().map(Spanned::span)),
+        ("origin", file.origin.as_ref().map(Spanned::span)),
     ];
+    let lines = lines.into_iter().filter_map(|(key, span)| Some((key, at(span?))));
+    let lines: BTreeMap<&'static str, usize> = lines.collect();
+    let bad = |key: &str, why: String| {
+        Malformed::at(lines.get(key).copied().unwrap_or(1), format!("`{key}`: {why}"))
+    };
     let origin = file.origin.map(|origin| {
-        let name = origin.get_ref();
-        let place = fabric.xbars.iter().position(|label| label.name == *name);
-        place.map(|place| place as u32).ok_or_else(|| {
-            Malformed::at(at(origin.span()), format!("`origin`: there is no xbar `{name}` in the fabric"))
-        })
+        let place = fabric.xbars.iter().position(|label| label.name == *origin.get_ref());
+        let missing = || bad("origin", format!("there is no xbar `{}` in the fabric", origin.get_ref()));
+        place.map(|place| place as u32).ok_or_else(missing)
     });
     let ports = file.ports.map(Spanned::into_inner).unwrap_or_default();
     let statement = TorusStatement {
@@ -96,12 +100,23 @@ fn statement(text: &str, fabric: &Fabric) -> Result<TorusStatement, Malformed> {
         datelines: file.datelines.map(Spanned::into_inner),
         regions: file.regions.map(Spanned::into_inner),
         ports: [ports.x_plus, ports.x_minus, ports.y_plus, ports.y_minus, ports.z_plus, ports.z_minus],
+        written_at: lines.iter().map(|(&key, line)| (key, format!("{name}:{line}"))).collect(),
     };
-    statement.check().map_err(|bad| {
-        let span = lines.into_iter().find(|(key, _)| *key == bad.key).and_then(|(_, span)| span);
-        Malformed::at(span.map_or(1, at), bad.to_string())
-    })?;
+    statement.check().map_err(|problem| bad(problem.key, problem.why))?;
+    check_ports(&statement, fabric).map_err(|why| bad("ports", why))?;
     Ok(statement)
+}
+
+/// That each port that is named is a port of some xbar.
+fn check_ports(statement: &TorusStatement, fabric: &Fabric) -> Result<(), String> {
+    let map = &fabric.map;
+    let has = |port: u8| {
+        let ends = map.cables.iter().flat_map(|cable| [cable.a, cable.b]);
+        let numbered = map.xbars.iter().any(|xbar| (1..=xbar.ports).contains(&port));
+        numbered || ends.into_iter().any(|end| end.port == port)
+    };
+    let missing = statement.ports.iter().flatten().find(|&&port| !has(port));
+    missing.map_or(Ok(()), |port| Err(format!("no xbar of the fabric has a port {port}")))
 }
 
 #[cfg(test)]
@@ -127,6 +142,11 @@ mod tests {
             datelines: Some(vec![0, 0, 2]),
             regions: Some(vec![3, 5, 5]),
             ports: [[1, 7].into(), none(), none(), none(), none(), [6].into()],
+            written_at: ["sizes", "rings", "origin", "datelines", "regions", "ports"]
+                .into_iter()
+                .zip(2..)
+                .map(|(key, line)| (key, format!("t.toml:{line}")))
+                .collect(),
         };
         assert_eq!(parsed(text), Ok(expected));
         assert_eq!(parsed(""), Ok(TorusStatement::default()));
@@ -136,7 +156,7 @@ mod tests {
     fn errors_name_the_line() {
         for (text, expected) in [
             ("\nsize = [6]", "t.toml:2: unknown field `size`"),
-            ("sizes = [6, 5]\nrings = [true]", "t.toml:2: `rings`: it has 1 entries, but `sizes` has 2"),
+            ("sizes = [6, 5]\nrings = [true]", "t.toml:2: `rings`: it has 1 entry, but `sizes` has 2"),
             ("\n\norigin = \"n9\"", "t.toml:3: `origin`: there is no xbar `n9` in the fabric"),
             ("sizes = [6\n", "t.toml:"),
             ("sizes = [600]", "t.toml:1: invalid value: integer `600`"),

@@ -1,5 +1,7 @@
 //! Tori, by the engine of that name.
 
+use std::path::Path;
+
 use mapper::formats;
 
 use crate::command::{Folder, error, json, text};
@@ -40,7 +42,77 @@ fn a_torus_is_stated_by_a_file() {
     assert!(notes.iter().any(|note| note == "torus: datelines from x 1 to 2, y 2 to 0"), "{notes:?}");
     let bad = folder.write("bad.toml", "sizes = [4, 3]\nrings = [true]\n");
     let message = error(&[&engine[..], &[&bad]].concat());
-    assert!(message.contains("bad.toml:2: `rings`: it has 1 entries"), "{message}");
+    assert!(message.contains("bad.toml:2: `rings`: it has 1 entry"), "{message}");
+}
+
+/// Source-routed crossbars have no layers, so whoever writes routes that need several is told.
+#[test]
+fn source_routes_of_a_torus_name_their_layers() {
+    let folder = Folder::new();
+    for (spec, layers) in [("torus:x=5,y=4,z=3,hosts=1", 2..=4), ("mesh:x=4,y=3,z=2,hosts=1", 1..=1)] {
+        let dir = folder.path(&format!("routes-{}", layers.end()));
+        let engine = ["route", spec, "--engine", "torus", "--no-fallback", "--routes-dir", &dir];
+        let report = json(0, &engine);
+        assert!(layers.contains(&report["layers"].as_u64().unwrap()), "{report}");
+        let notes = report["notes"].to_string();
+        assert_eq!(notes.contains("have no layers"), *layers.end() > 1, "{notes}");
+        // The files say which route is in which layer, and so they prove.
+        let check = json(0, &["check", spec, "--routes-dir", &dir]);
+        assert_eq!((&check["holds"], &check["layers"]), (&true.into(), &report["layers"]));
+        if *layers.end() > 1 {
+            // All in one layer, as frames without any would be, they can deadlock.
+            for entry in std::fs::read_dir(&dir).unwrap() {
+                let path = entry.unwrap().path();
+                let mut routes: serde_json::Value =
+                    serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+                for route in routes["routes"].as_array_mut().unwrap() {
+                    route["layer"] = 0.into();
+                }
+                std::fs::write(&path, routes.to_string()).unwrap();
+            }
+            let check = json(3, &["check", spec, "--routes-dir", &dir]);
+            assert_eq!(check["proof"]["deadlock_free"], false);
+        }
+    }
+}
+
+/// Regions of a file: outside one, all of its destinations are looked up as one.
+#[test]
+fn regions_are_stated_by_a_file() {
+    let folder = Folder::new();
+    let engine = ["route", "torus:x=6,y=4,hosts=1", "--engine", "torus", "--no-fallback", "--torus-file"];
+    let lfts = folder.path("a.lfts");
+    let stated = folder.write("t.toml", "sizes = [6, 4]\nregions = [2, 4]\n");
+    let report = json(0, &[&engine[..], &[&stated, "--lfts", &lfts]].concat());
+    assert_eq!(report["proof"]["deadlock_free"], true);
+    // The first xbar is at 0,0; xbars at x = 2 and 3 are one region, to which it has one port.
+    let fabric = formats::resolve("torus:x=6,y=4,hosts=1").unwrap();
+    let subnet = mapper::routing::Subnet::new(&fabric, None).unwrap();
+    let loaded = formats::lfts::read(Path::new(&lfts), &fabric, &subnet).unwrap();
+    let region = (0..24_u32).filter(|xbar| (2..4).contains(&(xbar % 6)));
+    let ports = region.map(|xbar| {
+        let slot = subnet.destinations.slots_of_host(xbar).start;
+        loaded.tables.port(0, slot)
+    });
+    let ports: std::collections::BTreeSet<u8> = ports.collect();
+    assert_eq!(ports.len(), 1, "{ports:?}");
+    let bad = folder.write("bad.toml", "sizes = [6, 4]\nregions = [2, 2]\n");
+    let message = error(&[&engine[..], &[&bad]].concat());
+    assert!(message.contains("regions of 2 x 2 x 1 cannot be routed as one"), "{message}");
+}
+
+/// A dateline of a line is refused with the file and the line that state it, though the shape is found
+/// only in the fabric.
+#[test]
+fn a_dateline_of_a_line_is_refused_where_it_is_stated() {
+    let folder = Folder::new();
+    let stated = folder.write("t.toml", "# a mesh\ndatelines = [0, 1]\n");
+    let engine = ["route", "mesh:x=4,y=3,hosts=1", "--engine", "torus", "--no-fallback", "--torus-file"];
+    let message = error(&[&engine[..], &[&stated]].concat());
+    assert!(message.contains("t.toml:2: `datelines`: 1 is stated for y, but y is a line"), "{message}");
+    let small = folder.write("small.toml", "sizes = [3, 3]\n");
+    let message = error(&[&engine[..], &[&small]].concat());
+    assert!(message.contains("small.toml:1: the sizes that are stated make 9 places"), "{message}");
 }
 
 #[test]

@@ -98,6 +98,7 @@ impl Outputs {
             let new = staged.folder(dir)?;
             routes_dir::write_tables(&new, fabric, subnet, routing)?;
             notes.extend(routes_dir::others(dir, &subnet.topology));
+            notes.extend(layers_of_routes(routing.layers.count));
         }
         Ok(())
     }
@@ -166,6 +167,18 @@ pub(super) fn no_tables(option: &str) -> CliError {
          destination, and a table has one; write its routes with --routes-dir, or name another engine"
     )
     .into()
+}
+
+/// A note if source routes are free of deadlock only as long as each keeps to its layer: frames of a
+/// source-routed fabric have none.
+fn layers_of_routes(layers: u8) -> Option<String> {
+    (layers > 1).then(|| {
+        format!(
+            "the routes of --routes-dir are free of deadlock only where frames travel in the layer that each \
+             names, one of {layers}; source-routed crossbars have no layers: there, let the engine dispersive \
+             make the routes"
+        )
+    })
 }
 
 /// A note if LIDs are in use that InfiniBand has for multicast.

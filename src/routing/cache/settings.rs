@@ -1,5 +1,7 @@
 //! What tables were computed by, so that tables which were asked for otherwise are not taken for these.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::compare::Correspondence;
@@ -59,7 +61,7 @@ pub(super) fn lines(engines: &[Engine], settings: &Settings) -> Vec<Line> {
         format!("xbars {xbar_destinations}, connect roots {connect_roots}, passes {passes}"),
         format!("reassign {reassign}, roots {}, compute nodes {}", roots.is_some(), compute_nodes.is_some()),
         format!("file {}", file.is_some() || hops.is_some()),
-        format!("torus {:?}", TorusStatement { origin: None, ..torus.clone() }),
+        format!("torus {:?}", TorusStatement { origin: None, written_at: BTreeMap::new(), ..torus.clone() }),
     ]
     .into_iter()
     .map(|text| Line { node: None, text })

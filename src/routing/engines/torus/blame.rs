@@ -3,17 +3,20 @@
 use super::grid::place;
 use super::heading::Heading;
 use super::lattice::Lattice;
+use super::placements::Unconnected;
 use super::rules::{Aim, choose, wanted};
 use super::serve::Fabric;
 
 /// Most links that are named.
 const MOST_LINKS: usize = 8;
 
-/// A pair that the rules cannot connect, in words: its routers, and the missing links that frames meet.
+/// A pair that the rules do not connect, in words: its routers, and the missing links that frames meet where
+/// the fabric's datelines are.
 ///
 /// A frame is sent by the rules until they know no way or it comes back, and every missing link next to
 /// its way along which it would go by default, or around, is to blame.
-pub(super) fn explain(fabric: &Fabric<'_>, source: u32, destination: u32) -> String {
+pub(super) fn explain(fabric: &Fabric<'_>, unconnected: Unconnected) -> String {
+    let Unconnected { source, destination, anywhere, lost } = unconnected;
     let lattice = fabric.lattice;
     let name = |router: u32| format!("xbar {router} {}", place(&lattice.coordinates(router)));
     let links: Vec<String> = missing_on_the_way(fabric, source, destination)
@@ -26,7 +29,31 @@ pub(super) fn explain(fabric: &Fabric<'_>, source: u32, destination: u32) -> Str
         (shown, 0) => format!("missing there: {}", shown.join(", ")),
         (shown, more) => format!("missing there: {} and {more} more", shown.join(", ")),
     };
-    format!("the rules know no way from {} to {}; {blamed}", name(source), name(destination))
+    let pair = format!("from {} to {}", name(source), name(destination));
+    let ways = match (anywhere, datelines(lattice)) {
+        (_, None) => format!("the rules know no way {pair}"),
+        (true, Some(_)) => format!("the rules know no way {pair}, wherever the datelines are"),
+        (false, Some(at)) => format!(
+            "the rules cannot connect all pairs, wherever the datelines are; with those from {at} they know \
+             no way {pair}"
+        ),
+    };
+    let all = if lost > 1 { format!("; {lost} such pairs in all") } else { String::new() };
+    format!("{ways}; {blamed}{all}")
+}
+
+/// Where the datelines are, in words: between which coordinates of each ring of Y and Z. That of X bars
+/// nothing.
+fn datelines(lattice: &Lattice) -> Option<String> {
+    let rings = (1..3).filter(|&dimension| lattice.rings[dimension]);
+    let words: Vec<String> = rings.map(|dimension| dateline(lattice, dimension)).collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// Between which coordinates a ring's dateline is.
+pub(super) fn dateline(lattice: &Lattice, dimension: usize) -> String {
+    let at = lattice.datelines[dimension];
+    format!("{} {at} to {}", ["x", "y", "z"][dimension], (at + 1) % lattice.sizes[dimension])
 }
 
 /// The missing links that frames meet, in the order in which they do.

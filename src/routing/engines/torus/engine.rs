@@ -11,15 +11,12 @@ use super::grid::{Grid, place};
 use super::lattice::Lattice;
 use super::layers::{self, ClassLayers};
 use super::packing;
+use super::placements::best_trees;
 use super::ports::Ports;
 use super::recognition::recognise;
 use super::regions::Regions;
-use super::rules::place_datelines;
 use super::serve::Fabric;
 use super::trees::Trees;
-
-/// Most placements of the datelines that are tried where the rules cannot connect all pairs.
-const MOST_PLACEMENTS: usize = 16;
 
 /// Direction-order tables and layers of a torus or mesh, which is found in the subnet as far as it is not
 /// stated.
@@ -27,8 +24,11 @@ const MOST_PLACEMENTS: usize = 16;
 /// # Errors
 /// If the subnet is none; and see [`compute_on`].
 pub fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
-    let grid = recognise(&subnet.topology, &settings.torus)
-        .map_err(|error| EngineError::refuse(Engine::Torus, error.to_string()))?;
+    let grid = recognise(&subnet.topology, &settings.torus).map_err(|error| {
+        let written_at = error.key().and_then(|key| settings.torus.written_at.get(key));
+        let why = written_at.map_or_else(|| error.to_string(), |at| format!("{at}: {error}"));
+        EngineError::refuse(Engine::Torus, why)
+    })?;
     compute_on(subnet, settings, &grid)
 }
 
@@ -41,7 +41,11 @@ pub fn compute_on(subnet: &Subnet, settings: &Settings, grid: &Grid) -> Result<R
     if let Some(why) = stated_regions(settings, &lattice).refusal(&lattice) {
         return Err(EngineError::refuse(Engine::Torus, why));
     }
-    let trees = best_trees(subnet, settings, &mut lattice)?;
+    let stated = stated_datelines(settings, &lattice);
+    let trees = best_trees(subnet, settings, &mut lattice, stated).map_err(|unconnected| {
+        let why = blame::explain(&fabric(subnet, settings, &lattice), unconnected);
+        EngineError::refuse(Engine::Torus, why)
+    })?;
     let layers = assign_layers(subnet, settings, &lattice, &trees)?;
     let tables = Ports::new(grid, subnet).tables(subnet, &trees, previous(settings));
     Ok(Routing { tables, layers, notes: notes(&lattice, &trees) })
@@ -78,37 +82,6 @@ pub(super) fn fabric<'a>(subnet: &'a Subnet, settings: &Settings, lattice: &'a L
         troubled: lattice.troubled(),
         is_quick: lattice.router_count().pow(2) > packing::MOST_STEPS,
     }
-}
-
-/// The trees of the best placement of the datelines: the first that connects all pairs.
-fn best_trees(subnet: &Subnet, settings: &Settings, lattice: &mut Lattice) -> Result<Trees, EngineError> {
-    let mut refusal = None;
-    let stated = stated_datelines(settings, lattice);
-    for datelines in place_datelines(lattice, stated).into_iter().take(MOST_PLACEMENTS) {
-        lattice.datelines = datelines;
-        let fabric = fabric(subnet, settings, lattice);
-        let trees = Trees::new(&fabric);
-        if trees.lost == 0 {
-            return Ok(trees);
-        }
-        let fewer = refusal.as_ref().is_none_or(|&(lost, _)| trees.lost < lost);
-        if fewer && let Some((source, destination)) = first_lost(&fabric, &trees) {
-            refusal = Some((trees.lost, blame::explain(&fabric, source, destination)));
-        }
-    }
-    let why = match refusal {
-        Some((1, why)) => why,
-        Some((lost, why)) => format!("{why}; {lost} such pairs in all"),
-        None => "there is no place for its datelines".to_owned(),
-    };
-    Err(EngineError::refuse(Engine::Torus, why))
-}
-
-/// The first pair without a route that should have one.
-fn first_lost(fabric: &Fabric<'_>, trees: &Trees) -> Option<(u32, u32)> {
-    let routers = 0..fabric.lattice.router_count() as u32;
-    let mut pairs = routers.clone().flat_map(|source| routers.clone().map(move |end| (source, end)));
-    pairs.find(|&(source, end)| fabric.wants(source, end) && trees.heading(source, end).is_none())
 }
 
 /// The fewest layers: by the datelines that routes cross, or route by route, where that takes fewer.
@@ -178,13 +151,7 @@ fn too_many_layers(lattice: &Lattice, trees: &Trees, most: u8) -> String {
 
 fn notes(lattice: &Lattice, trees: &Trees) -> Vec<String> {
     let rings = (0..3).filter(|&dimension| lattice.rings[dimension]);
-    let datelines: Vec<String> = rings
-        .map(|dimension| {
-            let at = lattice.datelines[dimension];
-            let name = ["x", "y", "z"][dimension];
-            format!("{name} {at} to {}", (at + 1) % lattice.sizes[dimension])
-        })
-        .collect();
+    let datelines: Vec<String> = rings.map(|dimension| blame::dateline(lattice, dimension)).collect();
     let mut notes = Vec::new();
     if !datelines.is_empty() {
         notes.push(format!("torus: datelines from {}", datelines.join(", ")));

@@ -3,7 +3,8 @@
 //! 1. A [`Grid`] is a torus or mesh as coordinates: where each xbar stands, which channels lead which way.
 //!    [`recognise`] finds it in a map, [`TorusStatement`] states what the map leaves open.
 //! 2. `rules` choose a heading for each router and destination, and go round what is broken. Each
-//!    destination's `tree` is traced; where routes do not arrive, a `search` takes the rules' place.
+//!    destination's `tree` is traced; where routes do not arrive, a `search` takes the rules' place. All
+//!    `placements` of the datelines are tried until one connects all pairs.
 //! 3. `layers` are assigned by the datelines that a route crosses, or route by route; as few as can be.
 //! 4. Headings become `ports`: parallel cables share the destinations.
 
@@ -20,8 +21,10 @@ mod layer;
 mod layers;
 mod missing;
 mod packing;
+mod placements;
 mod ports;
 mod quick;
+mod reach;
 mod recognition;
 mod regions;
 mod rules;

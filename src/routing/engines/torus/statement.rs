@@ -1,11 +1,11 @@
 //! What a user states of a torus, where the map alone does not tell, or tells otherwise.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_proto::map::PortRef;
 use thiserror::Error;
 
-use super::grid::Dimension;
+use super::grid::{Dimension, Grid, shape};
 
 /// Every direction of three dimensions.
 pub(super) const ALL_DIRECTIONS: u8 = 0b11_1111;
@@ -19,13 +19,19 @@ pub struct TorusStatement {
     pub rings: Option<Vec<bool>>,
     /// The xbar at 0 in each dimension; in a line it must be at an end.
     pub origin: Option<u32>,
-    /// For each ring, the coordinate that the dateline is just below: 0 is between the last one and 0.
+    /// For each dimension, the coordinate that the dateline is just below: 0 is between the last one and 0.
+    /// A line has none, and 0 keeps its place in the list.
     pub datelines: Option<Vec<u8>>,
     /// How many coordinates a region has in each dimension.
     pub regions: Option<Vec<u8>>,
     /// The ports that lead x-plus, x-minus, y-plus, y-minus, z-plus, z-minus, alike at each xbar.
     pub ports: [BTreeSet<u8>; 6],
+    /// Where keys were written, such as `t.toml:3`, for errors. Those of a file's keys, by name.
+    pub written_at: BTreeMap<&'static str, String>,
 }
+
+/// Most places that sizes may make: more than this no map can fill.
+const MOST_PLACES: u64 = 65_535;
 
 impl TorusStatement {
     /// The directions as files name them, in the order of `ports`.
@@ -75,29 +81,26 @@ impl TorusStatement {
         for (key, length) in lists {
             let Some(length) = length else { continue };
             if !(1..=3).contains(&length) {
-                return Err(BadStatement {
-                    key,
-                    why: format!("it has {length} entries; a torus has one to three dimensions"),
-                });
+                let why = format!("it has {}; a torus has one to three dimensions", entries(length));
+                return Err(self.bad(key, why));
             }
             if let Some(sizes) = &self.sizes
                 && length != sizes.len()
             {
-                return Err(BadStatement {
-                    key,
-                    why: format!("it has {length} entries, but `sizes` has {}", sizes.len()),
-                });
+                let why = format!("it has {}, but `sizes` has {}", entries(length), sizes.len());
+                return Err(self.bad(key, why));
             }
         }
         if self.rings.is_some() && self.sizes.is_none() {
-            return Err(BadStatement { key: "rings", why: "`sizes` must be given as well".to_owned() });
+            return Err(self.bad("rings", "`sizes` must be given as well".to_owned()));
         }
         for (key, list, least) in [("sizes", &self.sizes, 2), ("regions", &self.regions, 1)] {
             if let Some(number) = list.iter().flatten().find(|&&number| number < least) {
                 let why = format!("{number} is no size here; expected {least} to 255");
-                return Err(BadStatement { key, why });
+                return Err(self.bad(key, why));
             }
         }
+        self.check_places()?;
         self.check_datelines()?;
         let twice = (0..6).flat_map(|i| (0..i).map(move |j| (i, j))).find_map(|(i, j)| {
             self.ports[i]
@@ -106,34 +109,85 @@ impl TorusStatement {
                 .map(|port| (port, Self::DIRECTIONS[j], Self::DIRECTIONS[i]))
         });
         twice.map_or(Ok(()), |(port, a, b)| {
-            Err(BadStatement {
-                key: "ports",
-                why: format!("port {port} is both {a} and {b}; it can be one of them"),
-            })
+            Err(self.bad("ports", format!("port {port} is both {a} and {b}; it can be one of them")))
         })
+    }
+
+    fn check_places(&self) -> Result<(), BadStatement> {
+        let Some(sizes) = &self.sizes else { return Ok(()) };
+        let places = sizes.iter().map(|&size| u64::from(size)).product::<u64>();
+        if places <= MOST_PLACES {
+            return Ok(());
+        }
+        Err(self.bad("sizes", format!("these are {places} places; a fabric has {MOST_PLACES} xbars at most")))
+    }
+
+    /// Checks what can be checked only with the dimensions that were found.
+    ///
+    /// # Errors
+    /// If there are not as many as are stated, or a dateline is stated where there can be none.
+    pub(super) fn check_against(&self, grid: &Grid) -> Result<(), BadStatement> {
+        let dimensions = grid.dimensions();
+        for (key, list) in [("datelines", &self.datelines), ("regions", &self.regions)] {
+            if let Some(list) = list.as_ref().filter(|list| list.len() != dimensions.len()) {
+                let why = format!(
+                    "it has {}, but the fabric is {}: one for each dimension",
+                    entries(list.len()),
+                    shape(dimensions)
+                );
+                return Err(self.bad(key, why));
+            }
+        }
+        let datelines = self.datelines.iter().flatten().zip(dimensions).zip(["x", "y", "z"]);
+        for ((&dateline, dimension), name) in datelines {
+            if dateline > 0 && !dimension.is_ring {
+                let why = format!(
+                    "{dateline} is stated for {name}, but {name} is a line, and a line has no dateline; give 0 \
+                     there"
+                );
+                return Err(self.bad("datelines", why));
+            }
+            self.check_dateline(dateline, dimension.size)?;
+        }
+        Ok(())
     }
 
     fn check_datelines(&self) -> Result<(), BadStatement> {
         let (Some(datelines), Some(sizes)) = (&self.datelines, &self.sizes) else { return Ok(()) };
-        let outside = datelines.iter().zip(sizes).find(|(dateline, size)| dateline >= size);
-        outside.map_or(Ok(()), |(dateline, size)| {
-            let why = format!(
-                "there is no coordinate {dateline} where the size is {size}; expected 0 to {}",
-                size - 1
-            );
-            Err(BadStatement { key: "datelines", why })
-        })
+        datelines.iter().zip(sizes).try_for_each(|(&dateline, &size)| self.check_dateline(dateline, size))
     }
+
+    fn check_dateline(&self, dateline: u8, size: u8) -> Result<(), BadStatement> {
+        if dateline < size {
+            return Ok(());
+        }
+        let why = format!(
+            "there is no coordinate {dateline} where the size is {size}; expected 0 to {}",
+            size.saturating_sub(1)
+        );
+        Err(self.bad("datelines", why))
+    }
+
+    fn bad(&self, key: &'static str, why: String) -> BadStatement {
+        BadStatement { key, why, written_at: self.written_at.get(key).cloned() }
+    }
+}
+
+/// How many entries a list has, in words.
+fn entries(count: usize) -> String {
+    if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
 }
 
 /// A statement that cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{key}`: {why}")]
+#[error("{}`{key}`: {why}", .written_at.as_ref().map(|at| format!("{at}: ")).unwrap_or_default())]
 pub struct BadStatement {
     /// What of it is wrong.
     pub key: &'static str,
     /// Why, and what was expected.
     pub why: String,
+    /// Where it was written, if in a file.
+    pub written_at: Option<String>,
 }
 
 #[cfg(test)]
@@ -153,7 +207,7 @@ mod tests {
             problem(|s| s.sizes = Some(vec![])),
             "`sizes`: it has 0 entries; a torus has one to three dimensions"
         );
-        assert_eq!(problem(|s| s.rings = Some(vec![true])), "`rings`: it has 1 entries, but `sizes` has 3");
+        assert_eq!(problem(|s| s.rings = Some(vec![true])), "`rings`: it has 1 entry, but `sizes` has 3");
         assert_eq!(
             problem(|s| (s.sizes, s.rings) = (None, Some(vec![true]))),
             "`rings`: `sizes` must be given as well"
@@ -165,6 +219,17 @@ mod tests {
         assert_eq!(
             problem(|s| s.datelines = Some(vec![5, 5, 0])),
             "`datelines`: there is no coordinate 5 where the size is 5; expected 0 to 4"
+        );
+        assert_eq!(
+            problem(|s| s.sizes = Some(vec![255, 255, 2])),
+            "`sizes`: these are 130050 places; a fabric has 65535 xbars at most"
+        );
+        assert_eq!(
+            problem(|s| {
+                s.sizes = Some(vec![1]);
+                s.written_at = [("sizes", "t.toml:3".to_owned())].into();
+            }),
+            "t.toml:3: `sizes`: 1 is no size here; expected 2 to 255"
         );
         assert_eq!(
             problem(|s| (s.ports[0], s.ports[5]) = ([1, 2].into(), [2].into())),

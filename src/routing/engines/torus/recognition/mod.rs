@@ -46,7 +46,9 @@ pub fn recognise(topology: &Topology, statement: &TorusStatement) -> Result<Grid
         return Err(NoTorus::NoXbars);
     }
     if xbars == 1 && statement.sizes.is_none() {
-        return Ok(Grid::from_parts(topology, &[], vec![[0; 3]])?);
+        let grid = Grid::from_parts(topology, &[], vec![[0; 3]])?;
+        statement.check_against(&grid)?;
+        return Ok(grid);
     }
     let links = refusal::restricted_links(topology, statement)?;
     let is_open = !statement.has_ports() && statement.sizes.is_none();
@@ -59,7 +61,9 @@ pub fn recognise(topology: &Topology, statement: &TorusStatement) -> Result<Grid
         Err(failure) => return Err(refusal::of(topology, &links, statement, &failure)),
     };
     refusal::check_origin(&placed, statement)?;
-    Ok(Grid::from_parts(topology, &placed.0, placed.1)?)
+    let grid = Grid::from_parts(topology, &placed.0, placed.1)?;
+    statement.check_against(&grid)?;
+    Ok(grid)
 }
 
 /// Most neighbours of an xbar: two in each dimension.

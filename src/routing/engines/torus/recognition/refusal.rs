@@ -5,8 +5,11 @@ use thiserror::Error;
 
 use super::super::grid::{Dimension, GridError, shape};
 use super::super::statement::{BadStatement, TorusStatement};
+use super::embedding::{Outcome, embed, entries};
 use super::frame::Placed;
 use super::links::Links;
+use super::shapes::link_count;
+use super::space::Space;
 use super::{Failure, MOST_NEIGHBOURS, SMALL_BUDGET, search};
 use crate::routing::Topology;
 
@@ -62,8 +65,29 @@ pub enum NoTorus {
         /// Whether the shape is stated.
         is_stated: bool,
     },
+    /// Its cables fit places of a mesh, but far too few of the mesh's are there.
+    #[error(
+        "its cables fit a mesh of {}, but {missing} of its {links} links would be missing: too many to call \
+         it one; state its sizes if it is one", shape(.dimensions)
+    )]
+    Sparse {
+        /// A mesh that takes the fabric.
+        dimensions: Vec<Dimension>,
+        /// How many of its links are missing.
+        missing: u64,
+        /// How many links it has.
+        links: u64,
+    },
+    /// Fewer places than xbars.
+    #[error("the sizes that are stated make {places} places, and there are {xbars} xbars; each needs one")]
+    Places {
+        /// How many places the stated sizes make.
+        places: u64,
+        /// How many xbars there are.
+        xbars: usize,
+    },
     /// No shape is near.
-    #[error("no {} takes these {xbars} xbars: too many links would be missing, or there are too few places", shapes(.is_stated))]
+    #[error("no {} takes these {xbars} xbars: too many links would be missing", shapes(.is_stated))]
     NoShape {
         /// How many xbars there are.
         xbars: usize,
@@ -107,6 +131,21 @@ pub enum NoTorus {
     /// Coordinates that do not fit after all.
     #[error(transparent)]
     Grid(#[from] GridError),
+}
+
+impl NoTorus {
+    /// The key of a statement that a fabric fails at, if it does: for who wrote it.
+    pub(in super::super) fn key(&self) -> Option<&'static str> {
+        match self {
+            Self::Misfit { is_stated: true, .. }
+            | Self::NoShape { is_stated: true, .. }
+            | Self::Places { .. } => Some("sizes"),
+            Self::Directions { .. } => Some("ports"),
+            Self::NoOrigin { .. } | Self::OriginInLine { .. } => Some("origin"),
+            // A statement that cannot be says itself where it is.
+            _ => None,
+        }
+    }
 }
 
 fn shapes(is_stated: &bool) -> &'static str {
@@ -166,10 +205,42 @@ pub(super) fn of(
         return NoTorus::Neighbours { neighbours: links.of_xbar(ends[0].xbar).len(), ends };
     }
     let (xbars, is_stated) = (links.xbars(), statement.sizes.is_some());
-    match failure.link.and_then(|link| cable(topology, link)) {
-        Some(ends) => NoTorus::Misfit { placed: failure.deepest, xbars, ends, is_stated },
+    if let Some(sizes) = &statement.sizes {
+        let places = sizes.iter().map(|&size| u64::from(size)).product::<u64>();
+        if places < xbars as u64 {
+            return NoTorus::Places { places, xbars };
+        }
+    }
+    let (placed, link) = match failure.link {
+        Some(link) => (failure.deepest, Some(link)),
+        None if is_stated => (0, None),
+        None => match in_any_mesh(links) {
+            Outcome::Found { dimensions, .. } => {
+                let dimensions: Vec<_> = dimensions.into_iter().filter(|d| d.size > 1).collect();
+                let all = link_count(&dimensions);
+                let missing = all.saturating_sub(links.count() as u64);
+                return NoTorus::Sparse { dimensions, missing, links: all };
+            }
+            Outcome::Failed { deepest, link } => (deepest, link),
+        },
+    };
+    match link.and_then(|link| cable(topology, link)) {
+        Some(ends) => NoTorus::Misfit { placed, xbars, ends, is_stated },
         None => NoTorus::NoShape { xbars, is_stated },
     }
+}
+
+/// Longest line of the mesh that a fabric is tried in which no shape is near: room for most that are sparse.
+const ANY_MESH: usize = 16;
+
+/// Tries to put a fabric into a mesh with room to spare, however many links are missing then: what has no
+/// place there fits no torus either, or only one that is sparser still.
+fn in_any_mesh(links: &Links) -> Outcome {
+    let size = links.xbars().clamp(2, ANY_MESH) as u8;
+    let mesh = [Dimension { size, is_ring: false }; 3];
+    let (for_each_xbar, more) = SMALL_BUDGET.for_all_shapes;
+    let mut steps = for_each_xbar * links.xbars() as u64 + more;
+    embed(links, &entries(links), Space::new(&mesh), &mut steps)
 }
 
 /// The ports of the first cable from one xbar to another.

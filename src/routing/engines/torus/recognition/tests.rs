@@ -310,6 +310,10 @@ fn what_is_no_torus_is_refused() {
         "clos:hosts=8,ports=4",
         "random:xbars=128,ports=36,hosts=1024,links=600,seed=1",
         "random:xbars=24,ports=8,hosts=24,links=40,seed=2",
+        // Too few links for any shape; but these close circles that no mesh has.
+        "random:xbars=24,ports=4,hosts=12,links=26,seed=2",
+        "random:xbars=40,ports=6,hosts=20,links=60,seed=5",
+        "xgft:h=2;m=4,6;w=1,4",
         "dragonfly:a=4,p=2,h=2",
         "hypercube:d=7",
     ] {
@@ -317,6 +321,51 @@ fn what_is_no_torus_is_refused() {
         assert!(error.contains("port") && error.contains("cable"), "{spec}: {error}");
     }
     assert_eq!(recognised(&Map::default()), Err(NoTorus::NoXbars));
+}
+
+#[test]
+fn a_tree_is_too_sparse_for_a_mesh() {
+    let mut tree = map("mesh:x=5,y=5,z=5");
+    // A spine with ribs: all along x, the first row along y, the first column along z.
+    let at = |xbar: u32| [xbar % 5, xbar / 5 % 5, xbar / 25];
+    tree.cables.retain(|cable| {
+        let (a, b) = (at(cable.a.xbar), at(cable.b.xbar));
+        a[0] != b[0] || (a[0] == 0 && (a[1] != b[1] || a[1] == 0))
+    });
+    let error = recognised(&tree).unwrap_err();
+    assert!(matches!(error, NoTorus::Sparse { .. }), "{error}");
+    assert!(error.to_string().starts_with("its cables fit a mesh of "), "{error}");
+}
+
+#[test]
+fn what_is_stated_must_fit_what_is_found() {
+    let problem = |spec: &str, statement: TorusStatement| {
+        recognise(&topology(&map(spec)), &statement)
+            .map_or_else(|error| error.to_string(), |_| "good".to_owned())
+    };
+    let datelines = |list: &[u8]| TorusStatement { datelines: Some(list.to_vec()), ..Default::default() };
+    assert_eq!(problem("torus:x=4,y=3", datelines(&[3, 0])), "good");
+    assert_eq!(problem("mesh:x=4,y=3", datelines(&[0, 0])), "good", "0 keeps the place of a line");
+    let written_at = [("datelines", "t.toml:3".to_owned())].into();
+    assert_eq!(
+        problem("mesh:x=4,y=3", TorusStatement { written_at, ..datelines(&[0, 1]) }),
+        "t.toml:3: `datelines`: 1 is stated for y, but y is a line, and a line has no dateline; give 0 there"
+    );
+    assert_eq!(
+        problem("torus:x=4,y=3", datelines(&[4, 0])),
+        "`datelines`: there is no coordinate 4 where the size is 4; expected 0 to 3"
+    );
+    assert_eq!(
+        problem("torus:x=4,y=3", datelines(&[1, 1, 1])),
+        "`datelines`: it has 3 entries, but the fabric is 4 (ring) x 3 (ring): one for each dimension"
+    );
+    let regions = TorusStatement { regions: Some(vec![2]), ..Default::default() };
+    assert!(problem("torus:x=4,y=3", regions).starts_with("`regions`: it has 1 entry"));
+    let small = TorusStatement { sizes: Some(vec![3, 3]), ..Default::default() };
+    assert_eq!(
+        problem("torus:x=4,y=3", small),
+        "the sizes that are stated make 9 places, and there are 12 xbars; each needs one"
+    );
 }
 
 #[test]
@@ -349,7 +398,7 @@ fn a_statement_wins() {
     assert_eq!(stated(sizes(&[4])).unwrap().dimensions(), [RING(4)]);
     let grid = stated(TorusStatement { origin: Some(2), ..sizes(&[4]) }).unwrap();
     assert_eq!(grid.coordinates(2), [0; 3]);
-    assert!(stated(sizes(&[3])).unwrap_err().to_string().starts_with("no torus or mesh as stated takes"));
+    assert_eq!(stated(sizes(&[3])), Err(NoTorus::Places { places: 3, xbars: 4 }));
     let line = TorusStatement { rings: Some(vec![false]), ..sizes(&[4]) };
     assert!(matches!(stated(line), Err(NoTorus::Chord { .. })), "a ring has a cable too many for a line");
     let far = TorusStatement { origin: Some(9), ..TorusStatement::default() };
