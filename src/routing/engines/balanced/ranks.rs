@@ -204,14 +204,23 @@ impl Order {
     /// The order of `updn`, by [`ranks_from`] the roots. UP is towards the lower rank; between equal
     /// ranks, towards the smaller id.
     pub(in crate::routing::engines) fn updn(subnet: &Subnet, settings: &Settings, ranks: &[u32]) -> Self {
-        Self { place: places(subnet, settings, ranks) }
+        Self { place: places(subnet, settings, |xbar| ranks[xbar as usize]) }
     }
 
     /// The order of `dnup`, by [`ranks_from`] the xbars that have hosts. UP is towards the lower rank;
-    /// between equal ranks, towards the smaller id.
+    /// between equal ranks, towards the smaller id if ids are given. Else it is away from the [`lowest`]
+    /// xbars, then towards the smaller GUID: so where all xbars have hosts, ways down from everywhere
+    /// lead to one xbar, and all pairs can meet.
     pub(in crate::routing::engines) fn dnup(subnet: &Subnet, settings: &Settings, ranks: &[u32]) -> Self {
+        let topology = &subnet.topology;
+        let away = if settings.ids.is_empty() {
+            ranks_from(topology, &lowest(subnet, ranks))
+        } else {
+            vec![0; ranks.len()]
+        };
         let last = (ranks.len() as u32).saturating_sub(1);
-        Self { place: places(subnet, settings, ranks).into_iter().map(|place| last - place).collect() }
+        let key = |xbar: u32| (ranks[xbar as usize], std::cmp::Reverse(away[xbar as usize]));
+        Self { place: places(subnet, settings, key).into_iter().map(|place| last - place).collect() }
     }
 
     /// Where an xbar stands, counted from the beginning.
@@ -225,12 +234,36 @@ impl Order {
     }
 }
 
-/// Each xbar's place by rank, then id, then number.
-fn places(subnet: &Subnet, settings: &Settings, ranks: &[u32]) -> Vec<u32> {
+/// In each connected part the xbars of the highest rank. If all have hosts, one of them: that with the most
+/// cables, of equal ones the one with the smallest GUID.
+fn lowest(subnet: &Subnet, ranks: &[u32]) -> Vec<u32> {
+    let topology = &subnet.topology;
+    let mut highest = vec![0; ranks.len()];
+    for (xbar, &rank) in (0..).zip(ranks) {
+        let highest = &mut highest[topology.component(xbar) as usize];
+        *highest = rank.max(*highest);
+    }
+    let highest = |xbar: u32| highest[topology.component(xbar) as usize];
+    let cables = |xbar: u32| topology.channels_of(xbar).filter(|&channel| !topology.is_dead(channel)).count();
+    let key = |xbar: u32| (cables(xbar), std::cmp::Reverse(subnet.xbar_guids[xbar as usize]));
+    let mut middle = vec![None; ranks.len()];
+    for xbar in (0..ranks.len() as u32).filter(|&xbar| highest(xbar) == 0) {
+        let middle: &mut Option<u32> = &mut middle[topology.component(xbar) as usize];
+        if middle.is_none_or(|best| key(xbar) > key(best)) {
+            *middle = Some(xbar);
+        }
+    }
+    let low = |&xbar: &u32| highest(xbar) > 0 && ranks[xbar as usize] == highest(xbar);
+    (0..ranks.len() as u32).filter(low).chain(middle.into_iter().flatten()).collect()
+}
+
+/// Each xbar's place by a key, then id, then number.
+fn places<K: Ord>(subnet: &Subnet, settings: &Settings, key: impl Fn(u32) -> K) -> Vec<u32> {
+    let count = subnet.topology.xbar_count();
     let id = |xbar: u32| settings.ids.get(&xbar).copied().unwrap_or(subnet.xbar_guids[xbar as usize]);
-    let mut order: Vec<u32> = (0..ranks.len() as u32).collect();
-    order.sort_by_key(|&xbar| (ranks[xbar as usize], id(xbar), xbar));
-    let mut places = vec![0; ranks.len()];
+    let mut order: Vec<u32> = (0..count as u32).collect();
+    order.sort_by_key(|&xbar| (key(xbar), id(xbar), xbar));
+    let mut places = vec![0; count];
     for (place, &xbar) in (0..).zip(&order) {
         places[xbar as usize] = place;
     }
@@ -277,6 +310,20 @@ mod tests {
         assert_eq!(find_roots(&subnet, &settings).unwrap().xbars, [1, 3]);
         let settings = Settings { roots: Some(vec![77]), ..Settings::default() };
         assert!(find_roots(&subnet, &settings).is_err());
+    }
+
+    #[test]
+    fn dnup_joins_all_pairs_where_all_xbars_have_hosts() {
+        let subnet = subnet("random:xbars=24,ports=16,hosts=96,links=60,seed=3");
+        let topology = &subnet.topology;
+        let leaves: Vec<u32> = (0..24).filter(|&xbar| subnet.is_leaf(xbar)).collect();
+        assert_eq!(leaves.len(), 24);
+        let order = Order::dnup(&subnet, &Settings::default(), &ranks_from(topology, &leaves));
+        let leads_down = |&xbar: &u32| {
+            topology.channels_of(xbar).any(|channel| order.climbs(xbar, topology.head(channel).xbar))
+        };
+        let ends: Vec<u32> = (0..24).filter(|xbar| !leads_down(xbar)).collect();
+        assert_eq!(ends.len(), 1, "{ends:?}");
     }
 
     #[test]

@@ -1,3 +1,5 @@
+mod detours;
+
 use std::collections::BTreeSet;
 
 use mapper_proto::map::{Fabric, PortRef};

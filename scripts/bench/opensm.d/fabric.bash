@@ -1,0 +1,71 @@
+# Shared by the benches that run OpenSM on a fabric that ibsim simulates. They set `out`, a folder that
+# `stop_and_clean` empties in the end, and `bench`, their name. `found` is the fabric with OpenSM's LIDs.
+# shellcheck shell=bash disable=SC2154
+
+PATH=$PATH:/usr/sbin
+simulator=
+host=
+
+die() { echo "$bench: $*" >&2 && exit 1; }
+
+# need_opensm: finds the programs and the library that lets them take ibsim for the network.
+need_opensm() {
+    local program
+    for library in /usr/lib/*/umad2sim/libumad2sim.so /usr/{lib,lib64,local/lib}/umad2sim/libumad2sim.so; do
+        if [[ -e $library ]]; then break; fi
+    done
+    [[ -e $library ]] || die 'libumad2sim is missing: install libumad2sim0'
+    for program in opensm ibsim ibnetdiscover; do
+        command -v "$program" >/dev/null || die "$program is missing"
+    done
+}
+
+stop() {
+    if [[ -n $simulator ]]; then kill "$simulator" 2>/dev/null || true; fi
+    simulator=
+}
+
+stop_and_clean() {
+    stop
+    rm -rf "$out"
+}
+
+# start NET: simulates a fabric, lets OpenSM give LIDs, which stay, and writes what it found to $out/found.net.
+start() {
+    host=$(sed -En '/^Ca\t/ { s/^Ca\t[0-9]+ "([^"]+)".*/\1/p; q }' "$1")
+    export IBSIM_SOCKNAME=bench-$bench-$$
+    ibsim -s -n -N 100000 -S 20000 -P 1000000 "$1" >"$out/ibsim" 2>&1 < <(exec sleep infinity) &
+    simulator=$!
+    until grep -q 'simulator ready' "$out/ibsim"; do
+        kill -0 "$simulator" 2>/dev/null || die "ibsim did not start: $(tail -1 "$out/ibsim")"
+        read -rt 0.1 <> <(:) || true
+    done
+    configure 600 -R minhop || die "OpenSM does not configure the fabric: $(tail -1 "$out/log")"
+    in_fabric ibnetdiscover -o 64 >"$out/found.net"
+}
+
+# in_fabric COMMAND..: runs a program that takes the simulator for the network, on its first host. The library
+# writes into the current folder.
+in_fabric() {
+    (cd "$out" && LD_PRELOAD=$library SIM_HOST=$host OSM_TMP_DIR=$out OSM_CACHE_DIR=$out exec "$@")
+}
+
+# configure SECONDS ARGUMENTS..: lets OpenSM configure the network once.
+configure() {
+    local seconds=$1
+    shift
+    rm -f "$out/opensm-lfts.dump"
+    in_fabric timeout "$seconds" opensm --once -e -f "$out/log" -D 0x47 -n 64 -t 5000 "$@" >/dev/null 2>&1
+}
+
+# judge: what `mapper check` says of OpenSM's tables, as JSON. It exits with 3 if a proof fails, and says
+# how good they are all the same.
+judge() {
+    "$MAPPER" check "$out/found.net" --lfts "$out/opensm-lfts.dump" --format json "$@" >"$out/json" 2>/dev/null ||
+        true
+}
+
+# value KEY: the number behind a key in the JSON of the last run.
+value() {
+    sed -En "s/.*\"$1\":(null|[0-9.eE+-]+).*/\1/p" "$out/json"
+}
