@@ -89,6 +89,11 @@ impl Trees {
         &self.cells[destination as usize * self.routers..][..self.routers]
     }
 
+    /// All cells, destination by destination, by source within.
+    pub(super) fn cells(&self) -> &[u8] {
+        &self.cells
+    }
+
     /// The class in a cell. The lower three bits are the heading's number, 7 where there is none.
     pub(super) const fn class_of(cell: u8) -> Class {
         cell >> 3
