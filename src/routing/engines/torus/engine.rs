@@ -7,6 +7,7 @@ use crate::routing::engines::{Engine, EngineError, Routing, Settings};
 use crate::routing::tables::Layers;
 
 use super::blame;
+use super::corners::by_corner;
 use super::grid::{Grid, place};
 use super::lattice::Lattice;
 use super::layers::{self, ClassLayers};
@@ -111,7 +112,7 @@ fn first_lost(fabric: &Fabric<'_>, trees: &Trees) -> Option<(u32, u32)> {
     pairs.find(|&(source, end)| fabric.wants(source, end) && trees.heading(source, end).is_none())
 }
 
-/// The fewest layers: by the datelines that routes cross, or route by route, where that takes fewer.
+/// The fewest layers: by the datelines that routes cross, by their corners, or route by route.
 fn assign_layers(
     subnet: &Subnet,
     settings: &Settings,
@@ -126,9 +127,11 @@ fn assign_layers(
         one.first = settings.first_layer;
         return Ok(one);
     }
-    let fewer = by_class.as_ref().map_or(most, |layers| layers.count - 1);
     let fabric = fabric(subnet, settings, lattice);
-    if let Some((count, of)) = packing::by_route(&fabric, trees, fewer) {
+    let fewer = by_class.as_ref().map_or(most, |layers| layers.count - 1);
+    let by_corner = if fabric.regions.is_whole(lattice) { by_corner(&fabric, trees, fewer) } else { None };
+    let fewer = by_corner.as_ref().map_or(fewer, |&(count, _)| count - 1);
+    if let Some((count, of)) = packing::by_route(&fabric, trees, fewer).or(by_corner) {
         return Ok(Layers::by_destination(count, settings.first_layer, of, routers));
     }
     let Some(by_class) = by_class else {
