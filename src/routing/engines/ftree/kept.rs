@@ -55,7 +55,7 @@ pub(super) fn mend(tree: &Tree<'_>, reach: &Reach, previous: &Tables) -> Tables 
         }
     }
     let counted = lost.into_iter().filter(|&(_, lost)| lost >= COUNTED_FROM).map(|(xbar, _)| xbar);
-    let mut loads = port_loads(&tables, counted.collect());
+    let mut loads = port_loads(&tables, &counted.collect::<Vec<u32>>());
     for (to, wrong) in (0..).zip(&wrong) {
         for &wrong in wrong {
             choose(tree, reach, (to, wrong), &mut loads, &mut tables);
@@ -65,11 +65,11 @@ pub(super) fn mend(tree: &Tree<'_>, reach: &Reach, previous: &Tables) -> Tables 
 }
 
 /// How many destinations each port of some xbars carries.
-fn port_loads(tables: &Tables, xbars: Vec<u32>) -> BTreeMap<u32, Vec<u32>> {
+fn port_loads(tables: &Tables, xbars: &[u32]) -> BTreeMap<u32, Vec<u32>> {
     const PORTS: usize = 1 << u8::BITS;
     let count = |mut loads: Vec<u32>, slot: u32| {
         let row = tables.of_slot(slot);
-        for (loads, &xbar) in loads.chunks_exact_mut(PORTS).zip(&xbars) {
+        for (loads, &xbar) in loads.chunks_exact_mut(PORTS).zip(xbars) {
             loads[usize::from(row[xbar as usize])] += 1;
         }
         loads
