@@ -98,19 +98,19 @@ impl ServiceLevels {
         }
         let first = in_use.trailing_zeros() as u8;
         let count = (u16::BITS - in_use.leading_zeros()) as u8 - first;
-        let mut by_pair = vec![0; xbars * xbars];
+        let mut layers = vec![0; xbars * xbars];
         for source in 0..xbars as u32 {
             for to in 0..xbars as u32 {
                 let slots = subnet.destinations.host_slots_of(to);
                 let set = slots.fold(0, |all, slot| all | self.of(source, slot));
                 match set.count_ones() {
                     0 => {}
-                    1 => by_pair[source as usize * xbars + to as usize] = set.trailing_zeros() as u8 - first,
+                    1 => layers[to as usize * xbars + source as usize] = set.trailing_zeros() as u8 - first,
                     _ => return None,
                 }
             }
         }
-        Some(Layers::by_pair(count, first, by_pair, xbars))
+        Some(Layers::by_destination(count, first, layers, xbars))
     }
 }
 
@@ -315,8 +315,8 @@ mod tests {
             "0x0001 0x0002 0\n0x0001 0x0003 0\n0x0002 0x0001 0\n0x0002 0x0003 0\n0x0003 0x0001 0\n0x0003 0x0002 0\n"
         );
         let torus = subnet("torus:x=3,y=2,hosts=3", 1);
-        let by_pair: Vec<u8> = (0..36).map(|pair| pair % 5 + pair / 7).collect();
-        let layers = Layers::by_pair(10, 6, by_pair, 6);
+        let of: Vec<u8> = (0..36).map(|pair| pair % 5 + pair / 7).collect();
+        let layers = Layers::by_destination(10, 6, of, 6);
         let text = written(&torus, &layers);
         assert_eq!(text.lines().count(), 18 * 17 * 2);
         let loaded = load(&text, &torus).unwrap();

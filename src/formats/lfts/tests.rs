@@ -152,7 +152,7 @@ fn what_the_fabric_does_not_have_is_passed_over_and_told() {
         subnet.host_port_guids[0]
     );
     let loaded = load(text.as_bytes(), &fabric, &subnet).unwrap();
-    let entries = loaded.tables.as_slice().iter().filter(|&&port| port != Tables::NONE).count();
+    let entries = loaded.tables.to_ports().into_iter().filter(|&port| port != Tables::NONE).count();
     assert_eq!((entries, loaded.tables.port(0, subnet.destinations.slots_of_host(0).start)), (1, 1));
     assert_eq!(
         loaded.notes,

@@ -25,7 +25,7 @@ use super::{Attachment, Subnet};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UnicastCache {
     held: Held,
-    /// As [`Tables::as_slice`], with the xbars and slots of the fabric held.
+    /// As [`Tables::to_ports`], with the xbars and slots of the fabric held.
     ports: Vec<u8>,
     /// A layer for each pair of xbars, unless all is in layer 0.
     layers: Vec<u8>,
@@ -59,7 +59,7 @@ impl UnicastCache {
         } else {
             Vec::new()
         };
-        Self { held, ports: routing.tables.as_slice().to_vec(), layers }
+        Self { held, ports: routing.tables.to_ports(), layers }
     }
 
     /// The tables for a fabric that is the one held, but for hosts and whole leaves that are gone. Nothing
@@ -107,9 +107,9 @@ impl UnicastCache {
             return Layers::single();
         }
         let held_xbars = self.held.xbars.len();
-        let pairs = same.xbars.iter().flat_map(|&from| same.xbars.iter().map(move |&to| (from, to)));
-        let by_pair = pairs.map(|(from, to)| self.layers[from as usize * held_xbars + to as usize]).collect();
-        Layers::by_pair(self.held.layer_count, self.held.first_layer, by_pair, same.xbars.len())
+        let pairs = same.xbars.iter().flat_map(|&to| same.xbars.iter().map(move |&from| (from, to)));
+        let of = pairs.map(|(from, to)| self.layers[from as usize * held_xbars + to as usize]).collect();
+        Layers::by_destination(self.held.layer_count, self.held.first_layer, of, same.xbars.len())
     }
 }
 

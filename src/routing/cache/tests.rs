@@ -267,8 +267,8 @@ fn layers_come_back_too() {
     let fabric = with_lids(TREE);
     let subnet = Subnet::new(&fabric, None).unwrap();
     let xbars = subnet.topology.xbar_count();
-    let by_pair: Vec<u8> = (0..xbars * xbars).map(|pair| (pair % 3) as u8).collect();
-    let layers = Layers::by_pair(3, 1, by_pair, xbars);
+    let of: Vec<u8> = (0..xbars * xbars).map(|pair| (pair % 3) as u8).collect();
+    let layers = Layers::by_destination(3, 1, of, xbars);
     let routing = Routing { layers: layers.clone(), ..Routing::in_one_layer(tables(&subnet)) };
     let settings = Settings::default();
     let cache = UnicastCache::new(&fabric, &subnet, &ENGINES, &settings, Engine::Lash, &routing);

@@ -7,6 +7,7 @@
 //! routing and node ordering providing contention free traffic for MPI global collectives", 2012).
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -28,15 +29,37 @@ pub(super) struct Link {
 
 /// For each host's slot a *chain*: the xbars by which its routes come in, from the one next to its own
 /// up to the top tier. In a fabric without tiers a chain is one xbar.
-pub(super) struct Chains {
+///
+/// They are chosen when one is first asked for: tables in which little is to be mended may need none.
+pub(super) struct Chains<'a> {
+    subnet: &'a Subnet,
+    settings: &'a Settings,
+    ports: &'a Ports,
+    chosen: OnceLock<Chosen>,
+}
+
+/// The chains of all slots.
+struct Chosen {
     links: Vec<Link>,
     /// By slot: where its links are. Empty for xbars' own slots.
     ranges: Vec<Range<u32>>,
 }
 
-impl Chains {
+impl<'a> Chains<'a> {
+    /// The chains of a fabric with these ports.
+    pub(super) fn new(subnet: &'a Subnet, settings: &'a Settings, ports: &'a Ports) -> Self {
+        Self { subnet, settings, ports, chosen: OnceLock::new() }
+    }
+
+    /// The chain of a slot, the link next to the host's xbar first.
+    pub(super) fn of_slot(&self, slot: u32) -> &[Link] {
+        self.chosen.get_or_init(|| Chosen::new(self.subnet, self.settings, self.ports)).of_slot(slot)
+    }
+}
+
+impl Chosen {
     /// Chooses chains, slot by slot, hosts that are to be served first before all others.
-    pub(super) fn choose(subnet: &Subnet, settings: &Settings, ports: &Ports) -> Self {
+    fn new(subnet: &Subnet, settings: &Settings, ports: &Ports) -> Self {
         let slots = subnet.destinations.slot_count();
         let mut chooser = Chooser {
             subnet,
@@ -65,8 +88,7 @@ impl Chains {
         chooser.chains
     }
 
-    /// The chain of a slot, the link next to the host's xbar first.
-    pub(super) fn of_slot(&self, slot: u32) -> &[Link] {
+    fn of_slot(&self, slot: u32) -> &[Link] {
         let range = &self.ranges[slot as usize];
         &self.links[range.start as usize..range.end as usize]
     }
@@ -82,7 +104,7 @@ struct Chooser<'a> {
     /// For each xbar the links into it by which chains go on.
     ups: Vec<Vec<Link>>,
     random: Option<ChaCha8Rng>,
-    chains: Chains,
+    chains: Chosen,
 }
 
 impl Chooser<'_> {

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::chains::Chains;
 use super::dimension::FirstPort;
-use super::kept::{Kept, Previous, all_lead, is_right};
+use super::kept::{Kept, Previous, is_right};
 use super::ports::Ports;
 use super::ranks::cabled_hosts;
 use super::sweep::{LANES, Slots, Sweeper, Target};
@@ -33,7 +33,7 @@ const PIECE: usize = 4096;
 pub(super) struct Filler<'a> {
     pub(super) subnet: &'a Subnet,
     pub(super) ports: &'a Ports,
-    pub(super) chains: &'a Chains,
+    chains: &'a Chains<'a>,
     /// The connected part of each xbar.
     parts: Vec<u32>,
     /// The xbars that have hosts, and how many each xbar has.
@@ -49,7 +49,7 @@ impl<'a> Filler<'a> {
     pub(super) fn new(
         subnet: &'a Subnet,
         ports: &'a Ports,
-        chains: &'a Chains,
+        chains: &'a Chains<'a>,
         first_port: Option<&'a FirstPort>,
         scatter: Option<u64>,
     ) -> Self {
@@ -70,7 +70,16 @@ impl<'a> Filler<'a> {
 
     /// Ways to some xbars.
     pub(super) fn ways(&self, to: &[u32]) -> Ways {
-        let mut ways = Ways::find(self.ports, to, &self.parts, &self.leaves);
+        self.find_ways(to, true)
+    }
+
+    /// Ways to some xbars. Which of those that reach them are near is not noted.
+    pub(super) fn unordered_ways(&self, to: &[u32]) -> Ways {
+        self.find_ways(to, false)
+    }
+
+    fn find_ways(&self, to: &[u32], ordered: bool) -> Ways {
+        let mut ways = Ways::find(self.ports, to, &self.parts, &self.leaves, ordered);
         if let Some(first_port) = self.first_port {
             first_port.reduce(self.ports, &mut ways);
         }
@@ -99,17 +108,18 @@ impl<'a> Filler<'a> {
     /// All tables. `previous`: what is right in them stays.
     pub(super) fn tables(&self, previous: Option<&Previous<'_>>) -> Tables {
         let (xbars, slots) = (self.ports.xbars, self.subnet.destinations.slot_count());
+        let mut loads = vec![0; self.ports.heads.len()];
+        if let Some(previous) = previous {
+            let wrong = previous.check(self);
+            if wrong.is_to_choose() {
+                loads = previous.loads(self);
+            }
+            if wrong.is_little() {
+                return wrong.mend(self, previous, loads);
+            }
+        }
         // Not yet in memory: each page comes with the first entry that is written to it, in parallel.
         let mut entries = vec![0; xbars * slots];
-        let checked = previous.map(|previous| previous.check(self, &mut entries));
-        let mut loads = match checked {
-            Some(checked) if checked.is_little() => {
-                checked.mend(self, &mut entries);
-                return Tables::from_ports(xbars, entries);
-            }
-            Some(checked) => checked.loads,
-            None => vec![0; self.ports.heads.len()],
-        };
         let mut sweepers: Vec<Sweeper<'_>> = (0..PARTS).map(|_| self.sweeper()).collect();
         for sweeper in &mut sweepers {
             sweeper.loads.copy_from_slice(&loads);
@@ -139,35 +149,31 @@ impl<'a> Filler<'a> {
         }
     }
 
-    /// The ports to the destination itself: one after another, as nobody's traffic goes there. `keep`: those
-    /// that are right stay.
-    pub(super) fn fill_own(&self, ways: &Ways, place: usize, entries: &mut [u8], keep: bool) {
+    /// The ports to the destination itself. `keep`: those that are right stay.
+    fn fill_own(&self, ways: &Ways, place: usize, entries: &mut [u8], keep: bool) {
         let ports = self.ports;
         let (to, masks) = (ways.to[place], ways.masks_to(place));
-        if keep && all_lead(ports, masks, entries, to) {
-            return;
-        }
         for (xbar, entry) in (0..).zip(entries.iter_mut()).filter(|&(xbar, _)| xbar != to) {
             let set = &masks[xbar as usize * ports.words..][..ports.words];
-            if keep && is_right(ports, set, *entry) {
-                continue;
+            if !(keep && is_right(ports, set, *entry)) {
+                *entry = own_port(ports, set, to, xbar);
             }
-            let bit = nth(set, (to + xbar) as usize);
-            *entry = bit.map_or(Tables::NONE, |bit| ports.port_of_bit(bit));
         }
     }
 
     /// At their own xbar, hosts have their own ports.
     pub(super) fn fill_at_home(&self, slots: Slots, entries: &mut [u8]) {
-        for lane in 0..slots.lanes {
-            let End::Host { host, .. } = self.subnet.destinations.end(slots.first + lane as u32) else {
-                continue;
-            };
-            let port = match self.subnet.topology.attachment(host) {
-                Attachment::Port(at) => at.port,
-                Attachment::Host(_) | Attachment::Nothing => Tables::NONE,
-            };
-            entries[lane * self.ports.xbars + slots.to as usize] = port;
+        for (slot, row) in slots.range().zip(entries.chunks_exact_mut(self.ports.xbars)) {
+            row[slots.to as usize] = self.port_at_home(slot);
+        }
+    }
+
+    /// The port of the host that a slot leads to.
+    pub(super) fn port_at_home(&self, slot: u32) -> u8 {
+        let End::Host { host, .. } = self.subnet.destinations.end(slot) else { return Tables::NONE };
+        match self.subnet.topology.attachment(host) {
+            Attachment::Port(at) => at.port,
+            Attachment::Host(_) | Attachment::Nothing => Tables::NONE,
         }
     }
 
@@ -201,6 +207,11 @@ impl<'a> Filler<'a> {
         runs.retain(|run| !run.is_empty());
         runs
     }
+}
+
+/// The port from an xbar to another's own slot: one after another, as nobody's traffic goes there.
+pub(super) fn own_port(ports: &Ports, set: &[u64], to: u32, xbar: u32) -> u8 {
+    nth(set, (to + xbar) as usize).map_or(Tables::NONE, |bit| ports.port_of_bit(bit))
 }
 
 /// The work on a window of destinations whose ways are known.
@@ -262,7 +273,8 @@ impl Work<'_> {
             Base::Nothing => entries.fill(Tables::NONE),
             Base::Previous(previous) => {
                 let slots = self.filler.subnet.destinations.slots_of(to);
-                entries.copy_from_slice(previous.of_slots(slots));
+                let rows = entries.chunks_exact_mut(xbars).zip(previous.rows(slots));
+                rows.for_each(|(row, previous)| row.copy_from_slice(previous));
             }
             Base::Loaded => {}
         }
@@ -274,7 +286,7 @@ impl Work<'_> {
             match self.base {
                 Base::Nothing => sweeper.compute(target, mine, None),
                 Base::Previous(previous) => {
-                    let kept = Kept::find(self.filler, target, mine);
+                    let kept = Kept::find(self.filler, target, mine.chunks_exact(xbars));
                     kept.complete(self.filler, target, mine, sweeper, previous.counts_all());
                 }
                 Base::Loaded => {

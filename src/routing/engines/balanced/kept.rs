@@ -2,10 +2,13 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use super::fill::Filler;
 use super::ports::Ports;
 use super::ranks::each_bit;
 use super::sweep::{Sweeper, Target};
+use super::ways::BLOCK;
 use crate::routing::Tables;
 
 /// Entries of tables that are read as a whole to learn the loads. Of larger ones a sample is read.
@@ -29,20 +32,19 @@ pub(super) fn is_right(ports: &Ports, set: &[u64], entry: u8) -> bool {
 
 /// Tables that were in force.
 pub(super) struct Previous<'a> {
-    tables: &'a Tables,
+    pub(super) tables: &'a Tables,
     /// Whether the loads are those of a sample.
     sampled: bool,
 }
 
 impl<'a> Previous<'a> {
     pub(super) fn new(tables: &'a Tables) -> Self {
-        Self { tables, sampled: tables.as_slice().len() > READ_ENTRIES }
+        Self { tables, sampled: tables.entry_count() > READ_ENTRIES }
     }
 
-    /// The entries of some slots.
-    pub(super) fn of_slots(&self, slots: Range<u32>) -> &'a [u8] {
-        let xbars = self.tables.xbar_count();
-        &self.tables.as_slice()[slots.start as usize * xbars..slots.end as usize * xbars]
+    /// The rows of some slots.
+    pub(super) fn rows(&self, slots: Range<u32>) -> impl Iterator<Item = &'a [u8]> {
+        slots.map(|slot| self.tables.of_slot(slot))
     }
 
     /// Whether each destination's routes are among the loads.
@@ -50,18 +52,32 @@ impl<'a> Previous<'a> {
         !self.sampled
     }
 
-    /// Whether a destination's routes are counted for the loads.
-    pub(super) fn counted(&self, filler: &Filler<'_>) -> Vec<bool> {
+    /// How many routes the right entries lead across each port; of large tables, an estimate.
+    pub(super) fn loads<'f>(&self, filler: &'f Filler<'_>) -> Vec<u32> {
         let leaves = filler.leaves();
-        let mut counted = vec![false; filler.ports.xbars];
         let sample = if self.sampled { SAMPLE.min(leaves.len()) } else { leaves.len() };
-        (0..sample).for_each(|place| counted[leaves[place * leaves.len() / sample] as usize] = true);
-        counted
-    }
-
-    /// How many destinations each one whose routes are counted stands for.
-    pub(super) fn scale(&self, filler: &Filler<'_>) -> u32 {
-        if self.sampled { (filler.leaves().len() / SAMPLE).max(1) as u32 } else { 1 }
+        let counted: Vec<u32> =
+            (0..sample).map(|place| leaves[place * leaves.len() / sample.max(1)]).collect();
+        let each = |mut sweeper: Sweeper<'f>, block: &[u32]| {
+            let ways = filler.ways(block);
+            for target in (0..block.len()).flat_map(|place| filler.targets(&ways, place)) {
+                let slots = target.first_slot..target.first_slot + target.lanes as u32;
+                let entries: Vec<u8> = self.rows(slots).flatten().copied().collect();
+                sweeper.recount(target, &entries, true);
+            }
+            sweeper
+        };
+        // Adding wraps, so its order does not matter.
+        let add = |mut loads: Vec<u32>, more: Vec<u32>| {
+            loads.iter_mut().zip(more).for_each(|(load, more)| *load = load.wrapping_add(more));
+            loads
+        };
+        let counted = counted.par_chunks(BLOCK).fold(|| filler.sweeper(), each).map(|sweeper| sweeper.loads);
+        let mut loads = counted.reduce_with(add).unwrap_or_else(|| vec![0; filler.ports.heads.len()]);
+        // Each destination that was counted stands for so many.
+        let scale = if self.sampled { (leaves.len() / SAMPLE).max(1) as u32 } else { 1 };
+        loads.iter_mut().for_each(|load| *load = load.saturating_mul(scale));
+        loads
     }
 }
 
@@ -73,13 +89,17 @@ pub(super) struct Kept {
 
 impl Kept {
     /// Finds the wrong ones among a target's entries.
-    pub(super) fn find(filler: &Filler<'_>, target: Target<'_>, entries: &[u8]) -> Self {
+    pub(super) fn find<'r>(
+        filler: &Filler<'_>,
+        target: Target<'_>,
+        rows: impl Iterator<Item = &'r [u8]>,
+    ) -> Self {
         let ports = filler.ports;
         let masks = target.ways.masks_to(target.place);
         let to = target.ways.to[target.place];
         let runs = Runs::of(ports, masks, to);
         let mut wrong: Vec<u64> = Vec::new();
-        for (lane, row) in entries.chunks_exact(ports.xbars).enumerate() {
+        for (lane, row) in rows.enumerate() {
             for (piece, part) in row.chunks(PIECE).enumerate() {
                 if runs.hold(piece, part) {
                     continue;
@@ -114,9 +134,11 @@ impl Kept {
         if self.are_few(xbars) {
             sweeper.draw(target.slots());
             for &(xbar, lanes) in &self.wrong {
-                each_bit(lanes, |lane| entries[lane * xbars + xbar as usize] = Tables::NONE);
+                let mut column: Vec<u8> =
+                    entries.iter().skip(xbar as usize).step_by(xbars).copied().collect();
                 let set = target.set(filler.ports, xbar);
-                each_bit(lanes, |lane| sweeper.choose_one(target.slots(), set, entries, xbar, lane));
+                sweeper.choose_singly(target.slots(), set, &mut column, (xbar, lanes));
+                each_bit(lanes, |lane| entries[lane * xbars + xbar as usize] = column[lane]);
             }
             return;
         }

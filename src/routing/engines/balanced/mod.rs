@@ -61,7 +61,7 @@ pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> R
     let previous = previous(engine, subnet, settings)?;
     let ports = Ports::new(topology, settings, order.as_ref());
     let first_port = (engine == Engine::Dor).then(|| FirstPort::new(&ports, settings));
-    let chains = Chains::choose(subnet, settings, &ports);
+    let chains = Chains::new(subnet, settings, &ports);
     let filler = Filler::new(subnet, &ports, &chains, first_port.as_ref(), settings.scatter);
     let mut tables = filler.tables(previous.as_ref());
     if let Some(order) = order.as_ref().filter(|_| settings.connect_roots) {
@@ -81,7 +81,7 @@ fn previous<'a>(
 ) -> Result<Option<Previous<'a>>, EngineError> {
     let Some(tables) = settings.previous.as_ref().filter(|_| !settings.reassign) else { return Ok(None) };
     let (xbars, slots) = (subnet.topology.xbar_count(), subnet.destinations.slot_count());
-    if tables.as_slice().len() != xbars * slots || tables.xbar_count() != xbars {
+    if tables.entry_count() != xbars * slots || tables.xbar_count() != xbars {
         let why = format!(
             "the previous tables are of {} xbars and {} destinations, the fabric has {xbars} and {slots}; \
              reassign, or give tables of this fabric",

@@ -27,19 +27,19 @@ impl<'a> Spread<'a> {
     }
 
     /// How much a step is like those of earlier slots of the same host at this xbar: 0 to another system,
-    /// 1 to another xbar of the same, 2 to the same by another port, 3 by the same port.
+    /// 1 to another xbar of the same, 2 to the same by another port, 3 by the same port. `entry`: the entry
+    /// of each slot there.
     pub(super) fn likeness(
         &self,
         ports: &Ports,
-        entries: &[u8],
-        xbar: u32,
+        entry: impl Fn(usize) -> u8,
         lane: usize,
         number: usize,
     ) -> u8 {
-        let base = xbar as usize * ports.words * 64;
+        let base = ports.xbar_of(number) as usize * ports.words * 64;
         let systems = &self.subnet.xbar_systems;
         let like = |earlier: usize| {
-            let other = base + ports.bit_of_port(entries[earlier * ports.xbars + xbar as usize])?;
+            let other = base + ports.bit_of_port(entry(earlier))?;
             let (head, other_head) = (ports.heads[number], ports.heads[other]);
             Some(if other == number {
                 3

@@ -3,6 +3,8 @@
 mod far;
 mod near;
 
+use std::ops::Range;
+
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -48,10 +50,16 @@ pub(super) struct Slots {
     pub(super) lanes: usize,
 }
 
+impl Slots {
+    pub(super) fn range(self) -> Range<u32> {
+        self.first..self.first + self.lanes as u32
+    }
+}
+
 /// Works on one destination after another, and keeps the loads of channels up to date.
 pub(super) struct Sweeper<'a> {
     ports: &'a Ports,
-    chains: &'a Chains,
+    chains: &'a Chains<'a>,
     subnet: &'a Subnet,
     /// How many hosts each xbar has.
     sources: &'a [u32],
@@ -83,7 +91,7 @@ impl<'a> Sweeper<'a> {
     pub(super) fn new(
         subnet: &'a Subnet,
         ports: &'a Ports,
-        chains: &'a Chains,
+        chains: &'a Chains<'a>,
         sources: &'a [u32],
         scatter: Option<u64>,
     ) -> Self {

@@ -194,12 +194,15 @@ proptest! {
         let subnet = subnet_of(fabrics::random(seed), None);
         let settings = with_roots(&subnet, &roots);
         for order in [None, Some(order(Engine::Updn, &subnet, &settings))] {
+            let masks = |ports: &Ports| {
+                let chains = Chains::new(&subnet, &settings, ports);
+                let to: Vec<u32> = (0..subnet.topology.xbar_count() as u32).collect();
+                Filler::new(&subnet, ports, &chains, None, None).ways(&to).masks
+            };
             let mut ports = Ports::new(&subnet.topology, &settings, order.as_ref());
-            let chains = Chains::choose(&subnet, &settings, &ports);
-            let to: Vec<u32> = (0..subnet.topology.xbar_count() as u32).collect();
-            let plain = Filler::new(&subnet, &ports, &chains, None, None).ways(&to).masks;
+            let plain = masks(&ports);
             ports.weights = vec![1; ports.heads.len()];
-            let weighted = Filler::new(&subnet, &ports, &chains, None, None).ways(&to).masks;
+            let weighted = masks(&ports);
             if order.is_none() {
                 prop_assert_eq!(plain, weighted);
             }
@@ -245,7 +248,7 @@ proptest! {
 fn check_kept(engine: Engine, subnet: &Subnet, settings: &Settings, old: &Tables, new: &Tables) {
     let order = matches!(engine, Engine::Updn | Engine::Dnup).then(|| order(engine, subnet, settings));
     let ports = Ports::new(&subnet.topology, settings, order.as_ref());
-    let chains = Chains::choose(subnet, settings, &ports);
+    let chains = Chains::new(subnet, settings, &ports);
     let first_port = (engine == Engine::Dor).then(|| FirstPort::new(&ports, settings));
     let filler = Filler::new(subnet, &ports, &chains, first_port.as_ref(), None);
     for to in 0..subnet.topology.xbar_count() as u32 {

@@ -33,14 +33,15 @@ pub(super) struct Ways {
 
 impl Ways {
     /// Ways to at most [`BLOCK`] xbars. `hosts`: which xbars have hosts, and so must have a way if there is any.
-    pub(super) fn find(ports: &Ports, to: &[u32], parts: &[u32], hosts: &[u32]) -> Self {
+    /// Without `ordered`, [`Self::order_to`] is left empty.
+    pub(super) fn find(ports: &Ports, to: &[u32], parts: &[u32], hosts: &[u32], ordered: bool) -> Self {
         debug_assert!(to.len() <= BLOCK, "a bit each");
         let mut ways = Self {
             to: to.to_vec(),
             xbars: ports.xbars,
             words: ports.words,
             masks: vec![0; to.len() * ports.xbars * ports.words],
-            order: vec![0; to.len() * ports.xbars],
+            order: vec![0; if ordered { to.len() * ports.xbars } else { 0 }],
             lengths: vec![0; to.len()],
             ends: Vec::new(),
         };
@@ -70,7 +71,8 @@ impl Ways {
 
     /// The xbars that reach a destination, near ones first, itself the first.
     pub(super) fn order_to(&self, place: usize) -> &[u32] {
-        &self.order[place * self.xbars..][..self.lengths[place] as usize]
+        let start = place * self.xbars;
+        self.order.get(start..start + self.lengths[place] as usize).unwrap_or_default()
     }
 
     /// How many xbars of [`Self::order_to`] are at most so many steps away; perhaps more.
@@ -80,6 +82,9 @@ impl Ways {
 
     /// Adds an xbar that reaches a destination and is no nearer than those before it.
     pub(super) fn push(&mut self, place: usize, xbar: u32) {
+        if self.order.is_empty() {
+            return;
+        }
         self.order[place * self.xbars + self.lengths[place] as usize] = xbar;
         self.lengths[place] += 1;
     }
@@ -203,7 +208,9 @@ impl<'a> Search<'a> {
             self.reached[xbar as usize] |= fall | rise;
             self.fresh[xbar as usize] = fall | rise;
             self.falling[xbar as usize] = fall;
-            each_bit(fall | rise, |place| self.ways.push(place, xbar));
+            if !self.ways.order.is_empty() {
+                each_bit(fall | rise, |place| self.ways.push(place, xbar));
+            }
         }
         next.into_iter().map(|(xbar, ..)| xbar).collect()
     }
@@ -244,14 +251,16 @@ impl<'a> Search<'a> {
             let at = xbar as usize * words + word;
             let (live, climbs) = (self.ports.live[at], self.ports.climbs[at]);
             let mut rows = [0_u64; 64];
-            let (mut any, mut common, mut used) = (0, u64::MAX, 0);
+            let (mut any, mut several, mut common, mut used) = (0, 0, u64::MAX, 0);
             let heads = &self.ports.heads[at * 64..][..64];
-            each_bit(live, |bit| {
+            let either = if rise != 0 { climbs } else { 0 } | if fall != 0 { !climbs } else { 0 };
+            each_bit(live & either, |bit| {
                 let head = heads[bit] as usize;
                 let row =
                     if climbs >> bit & 1 == 1 { rise & self.fresh[head] } else { fall & self.falling[head] };
                 if row != 0 {
                     rows[bit] = row;
+                    several |= any & row;
                     any |= row;
                     common &= row;
                     used |= 1 << bit;
@@ -261,7 +270,14 @@ impl<'a> Search<'a> {
             if any == common {
                 // All these ports lead to all these destinations, as upwards in a tree.
                 each_bit(any, |place| masks[(place * xbars + xbar as usize) * words + word] = used);
-            } else if any != 0 {
+            } else if several == 0 {
+                // One port leads to each, as downwards in a tree.
+                each_bit(used, |bit| {
+                    each_bit(rows[bit], |place| {
+                        masks[(place * xbars + xbar as usize) * words + word] = 1 << bit;
+                    });
+                });
+            } else {
                 transpose(&mut rows);
                 each_bit(any, |place| {
                     masks[(place * xbars + xbar as usize) * words + word] = rows[place];

@@ -39,7 +39,7 @@ pub(super) fn tables(
 }
 
 /// Cuts ports into the rows of each destination xbar.
-pub(super) fn blocks<'a>(tree: &Tree<'_>, ports: &'a mut [u8]) -> Vec<(u32, &'a mut [u8])> {
+fn blocks<'a>(tree: &Tree<'_>, ports: &'a mut [u8]) -> Vec<(u32, &'a mut [u8])> {
     let mut rest = ports;
     let mut blocks = Vec::with_capacity(tree.xbar_count());
     for xbar in 0..tree.xbar_count() as u32 {
@@ -52,7 +52,7 @@ pub(super) fn blocks<'a>(tree: &Tree<'_>, ports: &'a mut [u8]) -> Vec<(u32, &'a 
 }
 
 /// A shortest way to an xbar from all others: over the nearer groups in turn, by the place of the xbar.
-pub(super) fn base_row(tree: &Tree<'_>, reach: &Reach, to: u32) -> Vec<u8> {
+fn base_row(tree: &Tree<'_>, reach: &Reach, to: u32) -> Vec<u8> {
     let topology = &tree.subnet.topology;
     let steps = reach.of(to);
     let turn = tree.place[to as usize];

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::fill::blocks;
 use super::host_port;
 use super::reach::Reach;
 use super::tree::{Group, Side, Tree};
@@ -27,36 +26,36 @@ struct Wrong {
 /// port of their xbar: by what it carries to hosts of the same xbar, and, where an xbar has lost many
 /// entries, by what it carries at all. What no way leads to any more has no port.
 pub(super) fn mend(tree: &Tree<'_>, reach: &Reach, previous: &Tables) -> Tables {
-    let count = tree.xbar_count();
     let (all_up, heads) = (AllUp::new(tree, reach), Heads::new(tree));
-    let mut ports = vec![0; previous.as_slice().len()];
-    let wrong: Vec<Vec<Wrong>> = blocks(tree, &mut ports)
+    let destinations = &tree.subnet.destinations;
+    let wrong: Vec<Vec<Wrong>> = (0..tree.xbar_count() as u32)
         .into_par_iter()
-        .map(|(to, block)| {
+        .map(|to| {
+            let mut wrong = Vec::new();
             if tree.hosts_at(to) == 0 {
-                return heads.copy(
-                    reach,
-                    to,
-                    previous.of_slot(tree.subnet.destinations.slot_of_xbar(to)),
-                    block,
-                );
+                heads.check(reach, to, previous.of_slot(destinations.slot_of_xbar(to)), &mut wrong);
+                return wrong;
             }
             let right = Right::new(tree, reach, &all_up, to);
-            let mut wrong = Vec::new();
-            for (slot, row) in tree.subnet.destinations.slots_of(to).zip(block.chunks_exact_mut(count)) {
-                right.copy(tree, slot, previous.of_slot(slot), row, &mut wrong);
+            for slot in destinations.slots_of(to) {
+                right.check(tree, slot, previous.of_slot(slot), &mut wrong);
             }
             wrong
         })
         .collect();
-    let mut tables = Tables::from_ports(count, ports);
+    let mut tables = previous.clone();
     let mut lost: BTreeMap<u32, usize> = BTreeMap::new();
     for (to, wrong) in (0..).zip(&wrong) {
-        let replaced = wrong.iter().filter(|wrong| reach.between(to, wrong.xbar) != Reach::NONE);
-        replaced.for_each(|wrong| *lost.entry(wrong.xbar).or_default() += 1);
+        for wrong in wrong {
+            // A wrong entry counts for no port while others are chosen.
+            tables.set_port(wrong.xbar, wrong.slot, Tables::NONE);
+            if reach.between(to, wrong.xbar) != Reach::NONE {
+                *lost.entry(wrong.xbar).or_default() += 1;
+            }
+        }
     }
-    let counted = lost.iter().filter(|&(_, &lost)| lost >= COUNTED_FROM).map(|(&xbar, _)| xbar);
-    let mut loads: BTreeMap<u32, Vec<u32>> = counted.map(|xbar| (xbar, port_loads(&tables, xbar))).collect();
+    let counted = lost.into_iter().filter(|&(_, lost)| lost >= COUNTED_FROM).map(|(xbar, _)| xbar);
+    let mut loads = port_loads(&tables, &counted.collect::<Vec<u32>>());
     for (to, wrong) in (0..).zip(&wrong) {
         for &wrong in wrong {
             choose(tree, reach, (to, wrong), &mut loads, &mut tables);
@@ -65,11 +64,27 @@ pub(super) fn mend(tree: &Tree<'_>, reach: &Reach, previous: &Tables) -> Tables 
     tables
 }
 
-/// How many destinations each port of an xbar carries.
-fn port_loads(tables: &Tables, xbar: u32) -> Vec<u32> {
-    let mut loads = vec![0; 1 << u8::BITS];
-    (0..tables.slot_count() as u32).for_each(|slot| loads[usize::from(tables.port(xbar, slot))] += 1);
-    loads
+/// How many destinations each port of some xbars carries.
+fn port_loads(tables: &Tables, xbars: &[u32]) -> BTreeMap<u32, Vec<u32>> {
+    const PORTS: usize = 1 << u8::BITS;
+    let count = |mut loads: Vec<u32>, slot: u32| {
+        let row = tables.of_slot(slot);
+        for (loads, &xbar) in loads.chunks_exact_mut(PORTS).zip(xbars) {
+            loads[usize::from(row[xbar as usize])] += 1;
+        }
+        loads
+    };
+    let add = |mut loads: Vec<u32>, more: Vec<u32>| {
+        loads.iter_mut().zip(more).for_each(|(load, more)| *load += more);
+        loads
+    };
+    let none = || vec![0; PORTS * xbars.len()];
+    let loads = if xbars.is_empty() {
+        Vec::new()
+    } else {
+        (0..tables.slot_count() as u32).into_par_iter().fold(none, count).reduce(none, add)
+    };
+    xbars.iter().copied().zip(loads.chunks_exact(PORTS).map(<[u32]>::to_vec)).collect()
 }
 
 /// The groups that lead nearer to an xbar, and the side that they are on.
@@ -144,15 +159,12 @@ impl<'a> Heads<'a> {
         Self { tree, ports, far }
     }
 
-    /// Copies the row of an xbar's own slot and lists what is wrong in it.
-    fn copy(&self, reach: &Reach, to: u32, from: &[u8], row: &mut [u8]) -> Vec<Wrong> {
-        row.copy_from_slice(from);
+    /// Lists what is wrong in the row of an xbar's own slot.
+    fn check(&self, reach: &Reach, to: u32, row: &[u8], wrong: &mut Vec<Wrong>) {
         let steps = reach.of(to);
         let slot = self.tree.subnet.destinations.slot_of_xbar(to);
-        let wrong = (0..).zip(from).filter(|&(xbar, &port)| !self.leads(steps, to, xbar, port));
-        let wrong: Vec<Wrong> = wrong.map(|(xbar, _)| Wrong { slot, xbar }).collect();
-        wrong.iter().for_each(|wrong| row[wrong.xbar as usize] = Tables::NONE);
-        wrong
+        let out = (0..).zip(row).filter(|&(xbar, &port)| !self.leads(steps, to, xbar, port));
+        wrong.extend(out.map(|(xbar, _)| Wrong { slot, xbar }));
     }
 
     /// Whether a port begins a shortest way up and down; no port is right where there is no way.
@@ -311,25 +323,21 @@ impl Right {
         })
     }
 
-    /// Copies a row and lists what is wrong in it.
-    fn copy(&self, tree: &Tree<'_>, slot: u32, from: &[u8], row: &mut [u8], wrong: &mut Vec<Wrong>) {
-        row.copy_from_slice(from);
+    /// Lists what is wrong in a row.
+    fn check(&self, tree: &Tree<'_>, slot: u32, row: &[u8], wrong: &mut Vec<Wrong>) {
         let mut any = 0;
-        for ((&port, &low), &span) in from.iter().zip(&self.low).zip(&self.span) {
+        for ((&port, &low), &span) in row.iter().zip(&self.low).zip(&self.span) {
             any |= u8::from(port.wrapping_sub(low) > span);
         }
-        let first = wrong.len();
         if any != 0 {
-            let out = |at: &usize| from[*at].wrapping_sub(self.low[*at]) > self.span[*at];
-            wrong.extend((0..from.len()).filter(out).map(|at| Wrong { slot, xbar: at as u32 }));
+            let out = |at: &usize| row[*at].wrapping_sub(self.low[*at]) > self.span[*at];
+            wrong.extend((0..row.len()).filter(out).map(|at| Wrong { slot, xbar: at as u32 }));
         }
-        let in_no_set = self.sets.iter().filter(|(at, ports)| !ports.contains(&from[*at as usize]));
+        let in_no_set = self.sets.iter().filter(|(at, ports)| !ports.contains(&row[*at as usize]));
         wrong.extend(in_no_set.map(|&(xbar, _)| Wrong { slot, xbar }));
         let own = slot == tree.subnet.destinations.slot_of_xbar(self.to);
-        if !own && from[self.to as usize] != host_port(tree.subnet, slot) {
+        if !own && row[self.to as usize] != host_port(tree.subnet, slot) {
             wrong.push(Wrong { slot, xbar: self.to });
         }
-        // A wrong entry counts for no port while others are chosen.
-        wrong[first..].iter().for_each(|wrong| row[wrong.xbar as usize] = Tables::NONE);
     }
 }

@@ -78,7 +78,8 @@ pub(super) fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, E
             "it needs {needed} layers, but there are {most} from layer {first} on; allow more, or try updn"
         )));
     }
-    let layers = Layers::by_pair(layering.count as u8, settings.first_layer, layering.by_pair(xbars), xbars);
+    let of = layering.by_pair(xbars);
+    let layers = Layers::by_destination(layering.count as u8, settings.first_layer, of, xbars);
     Ok(Routing { tables: fill_tables(subnet, &trees), layers, notes })
 }
 

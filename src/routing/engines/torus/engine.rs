@@ -7,6 +7,7 @@ use crate::routing::engines::{Engine, EngineError, Routing, Settings};
 use crate::routing::tables::Layers;
 
 use super::blame;
+use super::corners::by_corner;
 use super::grid::{Grid, place};
 use super::lattice::Lattice;
 use super::layers::{self, ClassLayers};
@@ -84,7 +85,7 @@ pub(super) fn fabric<'a>(subnet: &'a Subnet, settings: &Settings, lattice: &'a L
     }
 }
 
-/// The fewest layers: by the datelines that routes cross, or route by route, where that takes fewer.
+/// The fewest layers: by the datelines that routes cross, by their corners, or route by route.
 fn assign_layers(
     subnet: &Subnet,
     settings: &Settings,
@@ -99,37 +100,18 @@ fn assign_layers(
         one.first = settings.first_layer;
         return Ok(one);
     }
-    let fewer = by_class.as_ref().map_or(most, |layers| layers.count - 1);
     let fabric = fabric(subnet, settings, lattice);
-    if let Some((count, of)) = packing::by_route(&fabric, trees, fewer) {
-        return Ok(Layers::by_pair(count, settings.first_layer, of, routers));
+    let fewer = by_class.as_ref().map_or(most, |layers| layers.count - 1);
+    let by_corner = if fabric.regions.is_whole(lattice) { by_corner(&fabric, trees, fewer) } else { None };
+    let fewer = by_corner.as_ref().map_or(fewer, |&(count, _)| count - 1);
+    if let Some((count, of)) = packing::by_route(&fabric, trees, fewer).or(by_corner) {
+        return Ok(Layers::by_destination(count, settings.first_layer, of, routers));
     }
     let Some(by_class) = by_class else {
         return Err(EngineError::refuse(Engine::Torus, too_many_layers(lattice, trees, most)));
     };
-    let of = by_pair(trees, &by_class, routers);
-    Ok(Layers::by_pair(by_class.count, settings.first_layer, of, routers))
-}
-
-/// Rows and columns of a tile that is transposed at once.
-const TILE: usize = 64;
-
-/// The layer of each pair, by source. Cells stand by destination, so they are read tile by tile.
-fn by_pair(trees: &Trees, by_class: &ClassLayers, routers: usize) -> Vec<u8> {
-    let mut of = vec![0; routers * routers];
-    of.par_chunks_mut(TILE * routers.max(1)).enumerate().for_each(|(tile, rows)| {
-        let first = tile * TILE;
-        let height = rows.len() / routers;
-        for start in (0..routers).step_by(TILE) {
-            for destination in start..routers.min(start + TILE) {
-                let column = &trees.column(destination as u32)[first..first + height];
-                for (row, &cell) in column.iter().enumerate() {
-                    rows[row * routers + destination] = by_class.of[usize::from(Trees::class_of(cell))];
-                }
-            }
-        }
-    });
-    of
+    let of = trees.cells().par_iter().map(|&cell| by_class.of[usize::from(Trees::class_of(cell))]).collect();
+    Ok(Layers::by_destination(by_class.count, settings.first_layer, of, routers))
 }
 
 /// Why no layers were found: a circle that routes of one class make, if there is one.

@@ -13,6 +13,7 @@ use super::regions::Regions;
 use super::rules::{Aim, choose};
 
 /// A grid of the generator, and what is broken in it.
+#[derive(Clone)]
 pub(super) struct Broken {
     pub(super) fabric: Fabric,
     dimensions: Vec<Dimension>,

@@ -35,6 +35,15 @@ impl<'a> Layer<'a> {
         }
     }
 
+    /// With these headings after each channel, a bit each. `ranks` rise from each channel to all that follow.
+    pub(super) fn with(lattice: &'a Lattice, onward: Vec<u8>, ranks: &[u32]) -> Self {
+        let mut order: Vec<u32> = (0..onward.len() as u32).collect();
+        order.sort_unstable_by_key(|&channel| (ranks[channel as usize], channel));
+        let mut places = vec![0; order.len()];
+        (0..).zip(order).for_each(|(place, channel)| places[channel as usize] = place);
+        Self { onward, places, ..Self::new(lattice) }
+    }
+
     /// Adds a route, as the channels that it passes. False if a circle would come of it: then nothing is
     /// added.
     pub(super) fn add(&mut self, channels: &[u32]) -> bool {

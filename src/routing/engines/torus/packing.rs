@@ -13,7 +13,8 @@ pub(super) const MOST_STEPS: usize = 2_000_000;
 ///
 /// That is how LASH does it (Skeie, Lysne, Theiss: "Layered Shortest Path Routing in Irregular System Area
 /// Networks", 2002). The routes come by class, and by falling length in each: those that cross no
-/// dateline fill the first layer, and what the others leave free is used up by the rest.
+/// dateline fill the first layer, and what the others leave free is used up by the rest. Layers stand by
+/// destination, by source within.
 pub(super) fn by_route(fabric: &Fabric<'_>, trees: &Trees, most: u8) -> Option<(u8, Vec<u8>)> {
     let lattice = fabric.lattice;
     let routes = Routes::new(fabric, trees)?;
@@ -98,7 +99,7 @@ impl Routes {
                 }
             }
             let (source, destination) = self.pairs[route as usize];
-            of[source as usize * routers + destination as usize] = found? as u8;
+            of[destination as usize * routers + source as usize] = found? as u8;
         }
         Some((layers.len().max(1) as u8, of))
     }

@@ -79,6 +79,10 @@ impl Ports {
             for ((port, &cell), first) in own.iter_mut().zip(column).zip(first_ports.chunks_exact(8)) {
                 *port = first[usize::from(cell & 7)];
             }
+            if let Some(previous) = previous.filter(|_| self.has_parallel) {
+                let before = previous.of_slot(destinations.slot_of_xbar(destination));
+                self.share(column, 0, Some(before), own);
+            }
             for (slot, ports) in destinations.host_slots_of(destination).zip(of_hosts.chunks_mut(routers)) {
                 ports.copy_from_slice(own);
                 if self.has_parallel {

@@ -29,6 +29,11 @@ impl Quick {
         }
     }
 
+    /// The routers whose routes to the last destination are not the default ones.
+    pub(super) fn changed(&self) -> &[u32] {
+        &self.changed
+    }
+
     /// Writes the cells of a destination by the rules. False if not all routes arrive: then a search must
     /// take the rules' place.
     ///

@@ -2,6 +2,8 @@
 
 use crate::routing::Topology;
 
+use super::corners::MOST_DETOURS;
+use super::defaults::Defaults;
 use super::dependencies::Dependencies;
 use super::lattice::Lattice;
 use super::quick::Quick;
@@ -46,6 +48,46 @@ impl Fabric<'_> {
     }
 }
 
+/// The cell of a router whose route is not the default one.
+const OFF: u8 = u8::MAX;
+
+/// Adds routes that are no default ones, unless there are too many to make use of.
+fn note_detours(all: &mut Vec<(u32, u32)>, sources: impl Iterator<Item = u32>, destination: u32) {
+    let room = (MOST_DETOURS + 1).saturating_sub(all.len());
+    all.extend(sources.take(room).map(|source| (source, destination)));
+}
+
+/// What was found of some destinations.
+#[derive(Debug, Clone)]
+pub(super) struct Figures {
+    /// What their routes make depend on what.
+    pub(super) dependencies: Dependencies,
+    /// How many routes are missing.
+    pub(super) lost: usize,
+    /// How many destinations were searched.
+    pub(super) searched: usize,
+    /// Routes that are no default ones, as source and destination.
+    pub(super) detours: Vec<(u32, u32)>,
+}
+
+impl Figures {
+    /// Nothing yet, between so many routers.
+    pub(super) fn nothing(routers: usize) -> Self {
+        Self { dependencies: Dependencies::new(routers), lost: 0, searched: 0, detours: Vec::new() }
+    }
+
+    /// With those of later destinations.
+    pub(super) fn and(mut self, later: Self) -> Self {
+        self.detours.extend(later.detours);
+        Self {
+            dependencies: self.dependencies.merge(&later.dependencies),
+            lost: self.lost + later.lost,
+            searched: self.searched + later.searched,
+            detours: self.detours,
+        }
+    }
+}
+
 /// What a thread works with, and what it found.
 pub(super) struct Scratch {
     /// The routes to the last destination that was served.
@@ -57,6 +99,10 @@ pub(super) struct Scratch {
     from_a: Vec<Phase>,
     lost: usize,
     searched: usize,
+    /// See [`Trees::detours`](super::trees::Trees::detours).
+    detours: Vec<(u32, u32)>,
+    defaults: Defaults,
+    default_cells: Vec<u8>,
 }
 
 impl Scratch {
@@ -70,13 +116,16 @@ impl Scratch {
             from_a: vec![Phase::A; routers],
             lost: 0,
             searched: 0,
+            detours: Vec::new(),
+            defaults: Defaults::default(),
+            default_cells: vec![0; routers],
         }
     }
 
-    /// The dependencies of all that was served, how many routes are missing, and how many destinations
-    /// were searched.
-    pub(super) fn into_figures(self) -> (Dependencies, usize, usize) {
-        (self.dependencies, self.lost, self.searched)
+    /// What was found of all that was served.
+    pub(super) fn into_figures(self) -> Figures {
+        let Self { dependencies, lost, searched, detours, .. } = self;
+        Figures { dependencies, lost, searched, detours }
     }
 
     /// Makes the tree of a destination: by the rules; by search, if not all frames arrive so; with R3's
@@ -105,7 +154,11 @@ impl Scratch {
 
     /// Writes the cells of a destination by the rules, if all routes arrive so.
     pub(super) fn serve_quickly(&mut self, fabric: &Fabric<'_>, destination: u32, cells: &mut [u8]) -> bool {
-        self.quick.serve(fabric, destination, cells, &mut self.dependencies)
+        let served = self.quick.serve(fabric, destination, cells, &mut self.dependencies);
+        if served {
+            note_detours(&mut self.detours, self.quick.changed().iter().copied(), destination);
+        }
+        served
     }
 
     fn search(&mut self, fabric: &Fabric<'_>, destination: u32, dodge: Dodge) -> usize {
@@ -132,6 +185,25 @@ impl Scratch {
             self.lost += self.lost(fabric, destination);
         }
         self.dependencies.add(fabric.lattice, &self.tree, &fabric.sends);
+        self.find_detours(fabric.lattice, destination);
+    }
+
+    /// Notes which routes of the tree are not the default ones.
+    fn find_detours(&mut self, lattice: &Lattice, destination: u32) {
+        self.defaults.set(lattice, &Aim::router(lattice.coordinates(destination)));
+        self.defaults.fill(lattice, &mut self.default_cells);
+        let (tree, cells) = (&self.tree, &mut self.default_cells);
+        // Each router after the one that it sends to: one off the default way takes all behind it off, too.
+        let detours = tree.order.iter().skip(1).copied().filter(|&router| {
+            let is_default = tree.next(lattice, router).is_some_and(|(heading, next)| {
+                cells[router as usize] & 7 == heading.index() as u8 && cells[next as usize] != OFF
+            });
+            if !is_default {
+                cells[router as usize] = OFF;
+            }
+            !is_default
+        });
+        note_detours(&mut self.detours, detours, destination);
     }
 
     /// Makes the trees of a region's destinations, and shows each.

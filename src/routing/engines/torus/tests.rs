@@ -2,9 +2,11 @@
 
 use std::collections::VecDeque;
 
+use mapper_proto::map::PortRef;
 use proptest::prelude::*;
 
-use crate::routing::engines::Settings;
+use crate::routing::Subnet;
+use crate::routing::engines::{Routing, Settings};
 
 use super::engine::fabric;
 use super::fabrics::{Broken, Figures, prove};
@@ -86,17 +88,22 @@ fn a_pair_that_cannot_be_connected_is_named_with_the_links_to_blame() {
     );
 }
 
-#[test]
-fn parallel_cables_share_the_hosts() {
-    let mut broken = Broken::new(&[(3, LINE)], 8);
+/// Puts a second cable beside each.
+fn double(broken: &mut Broken) {
     for cable in broken.fabric.map.cables.clone() {
-        let beside = |at: mapper_proto::map::PortRef| mapper_proto::map::PortRef { port: at.port + 20, ..at };
+        let beside = |at: PortRef| PortRef { port: at.port + 20, ..at };
         let cable = mapper_proto::map::Cable { a: beside(cable.a), b: beside(cable.b) };
         broken.fabric.map.cables.push(cable);
     }
     for xbar in &mut broken.fabric.map.xbars {
         xbar.ports = 40;
     }
+}
+
+#[test]
+fn parallel_cables_share_the_hosts() {
+    let mut broken = Broken::new(&[(3, LINE)], 8);
+    double(&mut broken);
     let figures = figures(&broken);
     assert_eq!(figures.busiest, 8 * 16 / 2);
 }
@@ -178,8 +185,83 @@ fn within_reach(lattice: &Lattice, source: u32) -> Vec<bool> {
     seen.chunks(3).map(|states| states.contains(&true)).collect()
 }
 
+/// The tables of a grid, and those after a cable failed while they were in force.
+fn before_and_after(whole: &Broken, cable: usize) -> Option<[(Subnet, Routing); 2]> {
+    let before = whole.route(&Settings::default()).ok()?;
+    let settings = Settings { previous: Some(before.1.tables.clone()), ..Settings::default() };
+    let mut broken = whole.clone();
+    broken.cut_cable(cable);
+    let after = broken.route(&settings).ok()?;
+    prove(&after.0, &after.1);
+    // What was in force does not matter where the rules leave no choice.
+    let reassigned = broken.route(&Settings { reassign: true, ..settings }).ok()?;
+    let anew = broken.route(&Settings::default()).ok()?;
+    assert_eq!((reassigned.1.tables, &reassigned.1.layers), (anew.1.tables, &after.1.layers));
+    Some([before, after])
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Where a cable of several fails, only entries that name it change.
+    #[test]
+    fn entries_by_other_cables_stay(
+        sizes in prop::array::uniform3((2_u8..5, any::<bool>())),
+        cable in any::<prop::sample::Index>(),
+    ) {
+        let mut whole = Broken::new(&sizes, 2);
+        double(&mut whole);
+        let cable = cable.index(whole.fabric.map.cables.len());
+        let dead = whole.fabric.map.cables[cable];
+        let Some([(subnet, before), (_, after)]) = before_and_after(&whole, cable) else {
+            return Err(TestCaseError::fail("a grid without broken links is refused"));
+        };
+        for xbar in 0..subnet.topology.xbar_count() as u32 {
+            for slot in 0..subnet.destinations.slot_count() as u32 {
+                let (was, is) = (before.tables.port(xbar, slot), after.tables.port(xbar, slot));
+                let died = [dead.a, dead.b].contains(&PortRef { xbar, port: was });
+                prop_assert_eq!(was != is, died, "xbar {}, slot {}: {} and {}", xbar, slot, was, is);
+            }
+        }
+    }
+
+    /// Where a link fails, only routers that the rules have look at it change entries, unless a
+    /// destination's routes are searched.
+    #[test]
+    fn entries_stay_where_the_rules_see_no_broken_link(
+        sizes in prop::array::uniform3((2_u8..6, any::<bool>())),
+        cable in any::<prop::sample::Index>(),
+    ) {
+        let whole = Broken::new(&sizes, 1);
+        let cable = cable.index(whole.fabric.map.cables.len());
+        let Some([(_, before), (subnet, after)]) = before_and_after(&whole, cable) else { return Ok(()) };
+        if after.notes.iter().any(|note| note.contains("searched routes")) {
+            return Ok(());
+        }
+        let mut broken = whole.clone();
+        broken.cut_cable(cable);
+        let troubled = broken.lattice().troubled();
+        for xbar in (0..subnet.topology.xbar_count() as u32).filter(|xbar| !troubled.contains(xbar)) {
+            for slot in 0..subnet.destinations.slot_count() as u32 {
+                prop_assert_eq!(before.tables.port(xbar, slot), after.tables.port(xbar, slot));
+            }
+        }
+    }
+
+    #[test]
+    fn threads_change_nothing(
+        sizes in prop::array::uniform3((2_u8..5, any::<bool>())),
+        cable in any::<prop::sample::Index>(),
+    ) {
+        let mut broken = Broken::new(&sizes, 1);
+        broken.cut_cable(cable.index(broken.fabric.map.cables.len()));
+        let on = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let routed = pool.install(|| broken.route(&Settings::default()));
+            routed.map(|(_, routing)| (routing.tables, routing.layers))
+        };
+        prop_assert_eq!(on(1), on(2));
+    }
 
     /// Whatever is broken: each pair that R0 and R2 can connect is connected, and all that is let out is
     /// free of loops and circles.

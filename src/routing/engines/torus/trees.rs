@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::defaults;
 use super::dependencies::Dependencies;
 use super::heading::Heading;
-use super::serve::{Fabric, Scratch};
+use super::serve::{Fabric, Figures, Scratch};
 use super::tree::Class;
 
 /// The heading and the class of each route: `cells[destination * routers + source]`.
@@ -19,6 +19,9 @@ pub(super) struct Trees {
     pub(super) lost: usize,
     /// Destinations for which the rules' own choices were not enough.
     pub(super) searched: usize,
+    /// Routes that are no default ones, as source and destination, by destination; cut short beyond
+    /// [`MOST_DETOURS`](super::corners::MOST_DETOURS).
+    pub(super) detours: Vec<(u32, u32)>,
 }
 
 /// A cell without a heading.
@@ -41,11 +44,12 @@ impl Trees {
         } else {
             Self::by_region(fabric, &mut cells)
         };
-        let (mut dependencies, lost, searched) = found.unwrap_or_else(|| (Dependencies::new(routers), 0, 0));
+        let found = found.unwrap_or_else(|| Figures::nothing(routers));
+        let Figures { mut dependencies, lost, searched, detours } = found;
         if fabric.is_quick {
             dependencies = dependencies.merge(&defaults::dependencies(fabric.lattice));
         }
-        Self { routers, cells, dependencies, lost, searched }
+        Self { routers, cells, dependencies, lost, searched, detours }
     }
 
     fn by_destination(fabric: &Fabric<'_>, cells: &mut [u8]) -> Option<Figures> {
@@ -61,7 +65,7 @@ impl Trees {
         };
         let columns = cells.par_chunks_mut(routers.max(1)).enumerate().with_min_len(MIN_DESTINATIONS);
         let done = columns.fold(|| Scratch::new(routers), each).map(Scratch::into_figures);
-        done.reduce_with(merge)
+        done.reduce_with(Figures::and)
     }
 
     fn by_region(fabric: &Fabric<'_>, cells: &mut [u8]) -> Option<Figures> {
@@ -81,12 +85,17 @@ impl Trees {
         for (destination, column) in done.iter().flat_map(|(columns, _)| columns) {
             cells[*destination as usize * routers..][..routers].copy_from_slice(column);
         }
-        done.into_iter().map(|(_, figures)| figures).reduce(merge)
+        done.into_iter().map(|(_, figures)| figures).reduce(Figures::and)
     }
 
     /// The cells of a destination, by router. See [`Self::class_of`].
     pub(super) fn column(&self, destination: u32) -> &[u8] {
         &self.cells[destination as usize * self.routers..][..self.routers]
+    }
+
+    /// All cells, destination by destination, by source within.
+    pub(super) fn cells(&self) -> &[u8] {
+        &self.cells
     }
 
     /// The class in a cell. The lower three bits are the heading's number, 7 where there is none.
@@ -111,12 +120,4 @@ fn write(scratch: &Scratch, cells: &mut [u8]) {
         let at = router as usize;
         cells[at] = cell(scratch.tree.headings[at], scratch.tree.classes[at]);
     }
-}
-
-/// Dependencies, missing routes, destinations that were searched.
-type Figures = (Dependencies, usize, usize);
-
-#[expect(clippy::needless_pass_by_value, reason = "reductions hand over both")]
-fn merge(one: Figures, other: Figures) -> Figures {
-    (one.0.merge(&other.0), one.1 + other.1, one.2 + other.2)
 }

@@ -177,8 +177,8 @@ proptest! {
             tables.set_port(xbar, slot, choices[rng.random_range(0..choices.len())]);
         }
         let layers = if layer_count == 1 { Layers::single() } else {
-            let by_pair = (0..xbars * xbars).map(|_| rng.random_range(0..layer_count)).collect();
-            Layers::by_pair(layer_count, 0, by_pair, xbars)
+            let of = (0..xbars * xbars).map(|_| rng.random_range(0..layer_count)).collect();
+            Layers::by_destination(layer_count, 0, of, xbars)
         };
         let rules = ProofRules { max_hops, xbar_destinations };
         let proof = prove_tables(&subnet, &tables, &layers, &rules);
@@ -259,13 +259,13 @@ fn a_pair_in_its_own_layer_opens_the_circle() {
     let (_, subnet, tables) = ring();
     // Frames that cross from xbar 3 to xbar 0 travel in layer 1, those that come from xbar 1 in layer 2.
     let crosses = |from: usize, to: usize| u8::from(to < from) + u8::from(to == 0 && from == 1);
-    let by_pair = (0..16).map(|pair| crosses(pair / 4, pair % 4)).collect();
-    let proof = prove_tables(&subnet, &tables, &Layers::by_pair(3, 3, by_pair, 4), &RULES);
+    let of = (0..16).map(|pair| crosses(pair % 4, pair / 4)).collect();
+    let proof = prove_tables(&subnet, &tables, &Layers::by_destination(3, 3, of, 4), &RULES);
     assert!(proof.holds(), "{proof}");
     assert_eq!(proof.to_string(), "every pair has a route, of 4 hops at most; no deadlock");
-    let all_in_1 = prove_tables(&subnet, &tables, &Layers::by_pair(2, 3, vec![1; 16], 4), &RULES);
+    let all_in_1 = prove_tables(&subnet, &tables, &Layers::by_destination(2, 3, vec![1; 16], 4), &RULES);
     assert!(matches!(all_in_1.violations[..], [TableViolation::Deadlock { layer: 4, .. }]));
-    let too_high = prove_tables(&subnet, &tables, &Layers::by_pair(2, 15, vec![1; 16], 4), &RULES);
+    let too_high = prove_tables(&subnet, &tables, &Layers::by_destination(2, 15, vec![1; 16], 4), &RULES);
     assert!(matches!(too_high.violations[0], TableViolation::NoSuchLayer { from: 0, to: 0, layer: 16 }));
 }
 
@@ -275,7 +275,7 @@ fn tables_of_another_fabric_are_told_apart() {
     let other = prove_tables(&subnet, &Tables::empty(5, 10), &Layers::single(), &RULES);
     assert!(!other.holds() && !other.reachable);
     assert!(other.violations[0].describe(&subnet, &fabric).starts_with("the tables are another fabric's"));
-    let layers = Layers::by_pair(2, 0, vec![0; 9], 3);
+    let layers = Layers::by_destination(2, 0, vec![0; 9], 3);
     assert!(!prove_tables(&subnet, &tables, &layers, &RULES).holds());
 }
 

@@ -49,6 +49,19 @@ impl Sweeper<'_> {
         self.loads[number] = self.loads[number].wrapping_add(routes * counts as u32);
     }
 
+    /// Chooses an xbar's entries for some slots one by one: see [`Self::choose_one`].
+    pub(in super::super) fn choose_singly(
+        &mut self,
+        slots: Slots,
+        set: &[u64],
+        column: &mut [u8],
+        (xbar, lanes): (u32, u64),
+    ) {
+        // What is wrong counts for nothing while others are chosen.
+        each_bit(lanes, |lane| column[lane] = Tables::NONE);
+        each_bit(lanes, |lane| self.choose_one(slots, set, column, xbar, lane));
+    }
+
     /// Counts the routes of entries that are there: adds them to the loads, or takes them away.
     pub(in super::super) fn recount(&mut self, target: Target<'_>, entries: &[u8], add: bool) {
         let lanes = target.lanes;
@@ -92,24 +105,17 @@ impl Sweeper<'_> {
     }
 
     /// Chooses a single entry by the loads that are known, and counts it as the routes of the xbar's hosts.
-    /// `set`: the ports by which ways lead on.
-    pub(in super::super) fn choose_one(
-        &mut self,
-        slots: Slots,
-        set: &[u64],
-        entries: &mut [u8],
-        xbar: u32,
-        lane: usize,
-    ) {
+    /// `set`: the ports by which ways lead on; `column`: the xbar's entries, by slot.
+    fn choose_one(&mut self, slots: Slots, set: &[u64], column: &mut [u8], xbar: u32, lane: usize) {
         self.decides = false;
         let base = xbar as usize * self.ports.words * 64;
         let number = match Spread::of(self.subnet, slots) {
             Some(spread) => Spread::numbers(set, base).min_by_key(|&number| {
-                (spread.likeness(self.ports, entries, xbar, lane, number), self.loads[number])
+                (spread.likeness(self.ports, |lane| column[lane], lane, number), self.loads[number])
             }),
             None => self.least_loaded(set, base, slots.to as usize + lane),
         };
-        entries[lane * self.ports.xbars + xbar as usize] = number.map_or(Tables::NONE, |number| {
+        column[lane] = number.map_or(Tables::NONE, |number| {
             let routes = self.sources[xbar as usize].max(1);
             self.count(number, routes);
             if self.ports.counts(number) {

@@ -139,7 +139,8 @@ impl Sweeper<'_> {
                 let numbers = Spread::numbers(&masks[at * words..][..words], at * words * 64);
                 let best = numbers.min_by_key(|&number| {
                     let head = self.ports.heads[number] as usize;
-                    let like = spread.likeness(self.ports, entries, xbar, lane, number);
+                    let entry = |lane: usize| entries[lane * self.ports.xbars + at];
+                    let like = spread.likeness(self.ports, entry, lane, number);
                     let chain = self.chain(target, lane).iter().any(|link| link.port as usize == number);
                     let top = self.by_top[head] >> lane & 1 == 1;
                     let joins = self.in_chain[head] >> lane & 1 == 1;

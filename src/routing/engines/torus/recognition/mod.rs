@@ -20,6 +20,8 @@ mod walks;
 
 pub use refusal::NoTorus;
 
+use std::cell::OnceCell;
+
 use embedding::{Outcome, embed, entries};
 use links::Links;
 use shapes::{Candidate, link_count, place_count};
@@ -52,11 +54,12 @@ pub fn recognise(topology: &Topology, statement: &TorusStatement) -> Result<Grid
     }
     let links = refusal::restricted_links(topology, statement)?;
     let is_open = !statement.has_ports() && statement.sizes.is_none();
+    let shapes = Shapes::new();
     let by_ports = hint::of(topology).filter(|_| is_open).and_then(|hint| {
         let links = refusal::restricted_links(topology, &hint).ok()?;
-        search(topology, &links, statement, BUDGET, None).ok()
+        search(topology, &links, statement, &shapes, BUDGET, None).ok()
     });
-    let placed = match search(topology, &links, statement, BUDGET, by_ports) {
+    let placed = match search(topology, &links, statement, &shapes, BUDGET, by_ports) {
         Ok(placed) => frame::settle(topology, placed, statement),
         Err(failure) => return Err(refusal::of(topology, &links, statement, &failure)),
     };
@@ -91,23 +94,27 @@ const BUDGET: Budget = Budget { for_each_shape: (20, 5_000), for_all_shapes: (10
 /// For the fabric without one of its links, to tell which does not fit.
 const SMALL_BUDGET: Budget = Budget { for_each_shape: (5, 500), for_all_shapes: (10, 5_000) };
 
+/// The shapes of a fabric, once they are asked for. What ports suggest does not matter to them.
+type Shapes = OnceCell<Vec<Candidate>>;
+
 /// The places of the shape with the fewest missing links; those that ports suggest, if none is better.
 fn search(
     topology: &Topology,
     links: &Links,
     statement: &TorusStatement,
+    shapes: &Shapes,
     budget: Budget,
     by_ports: Option<frame::Placed>,
 ) -> Result<frame::Placed, Failure> {
     if links.degree() > MOST_NEIGHBOURS {
         return Err(Failure::default());
     }
-    let order = entries(links);
+    let mut order = None;
     let steps = |(for_each_xbar, more): (u64, u64)| for_each_xbar * links.xbars() as u64 + more;
     let (for_each, mut for_all) = (steps(budget.for_each_shape), steps(budget.for_all_shapes));
     let mut failure = Failure::default();
     let mut best = by_ports.map(|placed| (Rank::of(topology, &placed), placed));
-    for Candidate { links: whole, dimensions } in candidates(links, statement) {
+    for Candidate { links: whole, dimensions } in candidates(links, statement, shapes) {
         // Those that go by ports are the first choice among equals.
         let is_no_better = |(rank, _): &(Rank, _)| rank.links + u64::from(rank.is_against_ports) <= whole;
         if best.as_ref().is_some_and(is_no_better) || for_all == 0 {
@@ -115,7 +122,8 @@ fn search(
         }
         let budget = for_each.min(for_all);
         let mut steps = budget;
-        let outcome = embed(links, &order, Space::new(&dimensions), &mut steps);
+        let order = order.get_or_insert_with(|| entries(links));
+        let outcome = embed(links, order, Space::new(&dimensions), &mut steps);
         for_all -= budget - steps;
         match outcome {
             Outcome::Found { dimensions, coordinates } => {
@@ -140,7 +148,7 @@ fn search(
 }
 
 /// The shapes to try, in the order of X, Y, Z where that matters.
-fn candidates(links: &Links, statement: &TorusStatement) -> Vec<Candidate> {
+fn candidates(links: &Links, statement: &TorusStatement, shapes: &Shapes) -> Vec<Candidate> {
     if let Some(shapes) = statement.shapes() {
         let fits = |shape: &Vec<Dimension>| place_count(shape) >= links.xbars() as u64;
         let stated = shapes.into_iter().filter(fits);
@@ -149,12 +157,12 @@ fn candidates(links: &Links, statement: &TorusStatement) -> Vec<Candidate> {
         stated.sort_unstable();
         return stated;
     }
-    let all = shapes::candidates(links);
+    let all = shapes.get_or_init(|| shapes::candidates(links));
     if !links.are_restricted() {
-        return all;
+        return all.clone();
     }
-    let ordered = all.into_iter().flat_map(|Candidate { links, dimensions }| {
-        orders(&dimensions).into_iter().map(move |dimensions| Candidate { links, dimensions })
+    let ordered = all.iter().flat_map(|&Candidate { links, ref dimensions }| {
+        orders(dimensions).into_iter().map(move |dimensions| Candidate { links, dimensions })
     });
     ordered.collect()
 }

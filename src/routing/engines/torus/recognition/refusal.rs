@@ -10,7 +10,7 @@ use super::frame::Placed;
 use super::links::Links;
 use super::shapes::link_count;
 use super::space::Space;
-use super::{Failure, MOST_NEIGHBOURS, SMALL_BUDGET, search};
+use super::{Failure, MOST_NEIGHBOURS, SMALL_BUDGET, Shapes, search};
 use crate::routing::Topology;
 
 /// Most links that are left out one by one to see whether the rest is a torus.
@@ -276,7 +276,8 @@ fn chord(topology: &Topology, links: &Links, statement: &TorusStatement) -> Opti
     suspects.sort_unstable();
     let most = if links.count() > MANY_LINKS { SUSPECTS / 6 } else { SUSPECTS };
     suspects.into_iter().take(most).find_map(|(_, (a, b))| {
-        let (dimensions, _) = search(topology, &links.without(a, b), statement, SMALL_BUDGET, None).ok()?;
+        let (dimensions, _) =
+            search(topology, &links.without(a, b), statement, &Shapes::new(), SMALL_BUDGET, None).ok()?;
         Some(NoTorus::Chord { ends: cable(topology, (a, b))?, dimensions })
     })
 }

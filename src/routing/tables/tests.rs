@@ -1,0 +1,49 @@
+//! Rows that clones share.
+
+use super::Tables;
+
+fn ports(tables: &Tables) -> Vec<u8> {
+    tables.to_ports()
+}
+
+#[test]
+fn what_is_written_to_a_clone_is_its_own() {
+    let before = Tables::from_ports(3, (0..12).collect());
+    let mut after = before.clone();
+    after.set_port(1, 2, 77);
+    after.set_port(2, 2, 78);
+    after.set_port(0, 0, 79);
+    assert_eq!(ports(&before), (0..12).collect::<Vec<u8>>());
+    assert_eq!(ports(&after), [79, 1, 2, 3, 4, 5, 6, 77, 78, 9, 10, 11]);
+    assert_eq!((after.port(1, 2), after.port(0, 3), after.of_slot(0)), (77, 9, [79, 1, 2].as_slice()));
+    assert_eq!(after.changed_entries(&before), 3);
+    assert_ne!(before, after);
+    // A clone of a clone, too.
+    let mut again = after.clone();
+    again.set_port(1, 2, 7);
+    again.set_port(2, 2, 8);
+    again.set_port(0, 0, 0);
+    assert_eq!(again, before);
+    assert_eq!(after.port(1, 2), 77);
+}
+
+#[test]
+fn all_ports_can_be_written_at_once() {
+    let before = Tables::from_ports(2, vec![1, 2, 3, 4]);
+    let mut after = before.clone();
+    after.set_port(0, 1, 9);
+    after.as_mut_slice()[0] = 8;
+    assert_eq!(ports(&after), [8, 2, 9, 4]);
+    assert_eq!(ports(&before), [1, 2, 3, 4]);
+    let mut shared = before.clone();
+    shared.as_mut_slice().fill(Tables::NONE);
+    assert_eq!((shared, before.port(0, 0)), (Tables::empty(2, 2), 1));
+}
+
+#[test]
+fn tables_of_other_sizes_differ() {
+    let tables = Tables::from_ports(2, vec![1, 2, 3, 4]);
+    assert_ne!(tables, Tables::from_ports(4, vec![1, 2, 3, 4]));
+    assert_ne!(tables, Tables::from_ports(2, vec![1, 2]));
+    assert_eq!(Tables::empty(0, 0), Tables::from_ports(0, Vec::new()));
+}
