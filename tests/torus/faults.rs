@@ -70,13 +70,12 @@ fn named_pair(why: &str) -> Option<(u32, u32)> {
 }
 
 #[test]
-fn rings_of_every_dimension_survive_any_single_fault() {
+fn tori_and_meshes_survive_any_single_fault() {
     for grid in grids() {
         let whole = grid.fabric().unwrap();
         for fault in all_faults(&whole) {
             let routed = is_routed(grid, &broken(&whole, &[fault])).unwrap();
-            // In a column that is a line nothing leads down past a fault.
-            assert!(routed || !grid.0[2].1, "{grid:?} without {fault:?}");
+            assert!(routed, "{grid:?} without {fault:?}");
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::routing::Subnet;
 use crate::routing::engines::{Engine, EngineError, Routing, Settings};
 use crate::routing::tables::Layers;
 
+use super::axes::Axes;
 use super::blame;
 use super::corners::by_corner;
 use super::grid::{Grid, place};
@@ -35,9 +36,37 @@ pub fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineEr
 
 /// Direction-order tables and layers of a grid, which must be of the subnet's topology.
 ///
+/// Where the rules cannot connect all pairs, other names for the axes are tried, unless any are stated. A note
+/// tells which serve.
+///
 /// # Errors
 /// If the rules cannot connect a pair that cables join, or need more layers than there are.
 pub fn compute_on(subnet: &Subnet, settings: &Settings, grid: &Grid) -> Result<Routing, EngineError> {
+    let refusal = match compute_as_named(subnet, settings, grid) {
+        Ok(routing) => return Ok(routing),
+        Err(refusal) if settings.torus.names_axes() => return Err(refusal),
+        Err(refusal) => refusal,
+    };
+    let others = Axes::others(grid);
+    for axes in &others {
+        let Ok(renamed) = axes.rename(grid, &subnet.topology) else { continue };
+        if let Ok(mut routing) = compute_as_named(subnet, settings, &renamed) {
+            routing.notes.insert(0, format!("torus: all pairs are connected with the axes {axes}"));
+            return Ok(routing);
+        }
+    }
+    if others.is_empty() {
+        return Err(refusal);
+    }
+    Err(EngineError { why: format!("{}; other names for the axes do not help", refusal.why), ..refusal })
+}
+
+/// The same with the axes as they are.
+pub(super) fn compute_as_named(
+    subnet: &Subnet,
+    settings: &Settings,
+    grid: &Grid,
+) -> Result<Routing, EngineError> {
     let mut lattice = Lattice::new(grid, &subnet.topology);
     if let Some(why) = stated_regions(settings, &lattice).refusal(&lattice) {
         return Err(EngineError::refuse(Engine::Torus, why));

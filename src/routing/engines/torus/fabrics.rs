@@ -110,11 +110,11 @@ impl Broken {
         chosen.map_or_else(|| "none".to_owned(), |heading| heading.to_string())
     }
 
-    /// Routes it.
+    /// Routes it with the axes as they are.
     pub(super) fn route(&self, settings: &Settings) -> Result<(Subnet, Routing), String> {
         let subnet = self.subnet();
         let grid = self.grid(&subnet);
-        let routing = super::compute_on(&subnet, settings, &grid).map_err(|error| error.why)?;
+        let routing = super::engine::compute_as_named(&subnet, settings, &grid).map_err(|error| error.why)?;
         Ok((subnet, routing))
     }
 }

@@ -37,6 +37,16 @@ impl TorusStatement {
     /// The directions as files name them, in the order of `ports`.
     pub const DIRECTIONS: [&'static str; 6] = ["x-plus", "x-minus", "y-plus", "y-minus", "z-plus", "z-minus"];
 
+    /// Whether anything is stated that depends on which dimension is X, Y or Z, or on where 0 is.
+    pub(super) fn names_axes(&self) -> bool {
+        self.sizes.is_some()
+            || self.origin.is_some()
+            || self.rings.is_some()
+            || self.datelines.is_some()
+            || self.regions.is_some()
+            || self.has_ports()
+    }
+
     /// The shapes that are stated, or none if no sizes are.
     pub(super) fn shapes(&self) -> Option<Vec<Vec<Dimension>>> {
         let sizes = self.sizes.as_ref()?;

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use crate::routing::Subnet;
 use crate::routing::engines::{Routing, Settings};
 
-use super::engine::fabric;
+use super::engine::{compute_on, fabric};
 use super::fabrics::{Broken, Figures, prove};
 use super::heading::Heading;
 use super::lattice::Lattice;
@@ -86,6 +86,20 @@ fn a_pair_that_cannot_be_connected_is_named_with_the_links_to_blame() {
         "the rules know no way from xbar 4 (0,0,1) to xbar 0 (0,0,0); missing there: z- of xbar 4 (0,0,1); \
          8 such pairs in all"
     );
+}
+
+#[test]
+fn other_names_for_the_axes_are_found_and_told() {
+    let broken = Broken::new(&[(2, LINE), (2, LINE), (3, LINE)], 1).cut([0, 0, 1], "z-");
+    let subnet = broken.subnet();
+    let grid = broken.grid(&subnet);
+    let routing = compute_on(&subnet, &Settings::default(), &grid).unwrap();
+    prove(&subnet, &routing);
+    assert_eq!(routing.notes[0], "torus: all pairs are connected with the axes x, y, z for x, z, y");
+    // Who says which is which is taken at his word.
+    let torus = TorusStatement { sizes: Some(vec![2, 2, 3]), ..TorusStatement::default() };
+    let error = compute_on(&subnet, &Settings { torus, ..Settings::default() }, &grid).unwrap_err();
+    assert!(error.why.starts_with("the rules know no way"), "{}", error.why);
 }
 
 /// Puts a second cable beside each.
