@@ -22,7 +22,7 @@
 //! long ways round a dateline are. It is not trusted: the steps are numbered before anything uses them.
 
 use crate::routing::Topology;
-use crate::routing::engines::torus::{Grid, TorusStatement, Way, recognise};
+use crate::routing::engines::torus::{Grid, TorusStatement, Way, recognise, under_other_names};
 use crate::routing::repair::onward;
 
 use super::{Order, Orientation, Passage, Shape, numbers};
@@ -30,8 +30,8 @@ use super::{Order, Orientation, Passage, Shape, numbers};
 /// How many phases a route has.
 const PHASES: u8 = 4;
 
-/// Most placements of the datelines that are tried.
-const MOST_PLACEMENTS: u8 = 16;
+/// Most placements of the datelines that are tried with the axes as the map suggests them.
+const MOST_PLACEMENTS: u8 = 4;
 
 /// Orients a torus or mesh with at least two dimensions of at least three xbars: in smaller ones up*/down* finds
 /// routes as short. None also if direction order cannot join all hosts that cables join.
@@ -41,17 +41,20 @@ pub(super) fn orient(topology: &Topology) -> Option<Orientation> {
     if sizes.iter().filter(|&&size| size > 2).count() < 2 {
         return None;
     }
-    (0..MOST_PLACEMENTS).find_map(|shift| {
-        let passages = passages(topology, &grid, &Datelines::new(topology, &grid, shift));
-        let allows =
-            |first: u32, second: u32| passages[first as usize].leads_on_to(passages[second as usize]);
-        let numbers = numbers::rising(topology, allows)?;
-        if !joins_all(topology, &numbers, &passages) {
-            return None;
-        }
-        let shape = Shape::Grid { sizes: sizes.clone() };
-        Some(Orientation::from_passages(topology, shape, PHASES, passages, Order::Channels(numbers)))
-    })
+    let as_found = (0..MOST_PLACEMENTS).find_map(|shift| on(topology, &grid, shift));
+    let found =
+        as_found.or_else(|| under_other_names(&grid, topology).find_map(|renamed| on(topology, &renamed, 0)));
+    let (passages, numbers) = found?;
+    let (shape, order) = (Shape::Grid { sizes }, Order::Channels(numbers));
+    Some(Orientation::from_passages(topology, shape, PHASES, passages, order))
+}
+
+/// The passages of a grid and the numbers of its channels, if legal routes join all hosts.
+fn on(topology: &Topology, grid: &Grid, shift: u8) -> Option<(Vec<Passage>, Vec<u32>)> {
+    let passages = passages(topology, grid, &Datelines::new(topology, grid, shift));
+    let allows = |first: u32, second: u32| passages[first as usize].leads_on_to(passages[second as usize]);
+    let numbers = numbers::rising(topology, allows)?;
+    joins_all(topology, &numbers, &passages).then_some((passages, numbers))
 }
 
 /// Where datelines are: each at the coordinate from which a step towards higher ones crosses it.

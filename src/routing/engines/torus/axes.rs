@@ -67,6 +67,11 @@ impl Axes {
     }
 }
 
+/// A grid under all other names for its axes that are worth a try, the likeliest first.
+pub fn under_other_names(grid: &Grid, topology: &Topology) -> impl Iterator<Item = Grid> {
+    Axes::others(grid).into_iter().filter_map(move |axes| axes.rename(grid, topology).ok())
+}
+
 impl fmt::Display for Axes {
     /// Such as `x, y, z for y, -z, x`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -40,6 +40,7 @@ mod tests;
 mod tree;
 mod trees;
 
+pub use axes::under_other_names;
 pub use engine::{compute, compute_on};
 pub use grid::{Dimension, Grid, GridError, Way};
 pub use missing::MissingCable;
