@@ -38,7 +38,7 @@ const KINDS: [Kind; 2] = [
 ];
 
 fn timed(c: &mut Criterion) {
-    let smoke = std::env::args().any(|argument| argument == "--test");
+    let smoke = is_smoke_run();
     for kind in &KINDS {
         let fabrics = if smoke { std::slice::from_ref(&kind.smoke) } else { kind.fabrics };
         for spec in fabrics {
@@ -75,6 +75,13 @@ fn time_engines(c: &mut Criterion, spec: &str, engines: &[Engine]) {
         }
     }
     group.finish();
+}
+
+/// Whether each bench is to run once only: `cargo bench -- --test`, and `cargo test`, which does not say that it
+/// benches.
+fn is_smoke_run() -> bool {
+    let asks = |wanted: &str| std::env::args().any(|argument| argument == wanted);
+    asks("--test") || !asks("--bench")
 }
 
 criterion_group!(benches, timed);

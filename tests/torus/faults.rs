@@ -38,6 +38,13 @@ fn is_routed(grid: Grid, fabric: &Fabric) -> Result<bool, String> {
     }
 }
 
+/// Whichever dimension is Z, such a router parts a column, and nothing leads down past it.
+fn is_inner_router_of_a_mesh(grid: Grid, fault: Fault) -> bool {
+    let Fault::Router(router) = fault else { return false };
+    let mut axes = grid.0.into_iter().zip(grid.place(router));
+    axes.all(|((size, is_ring), at)| !is_ring && at > 0 && at + 1 < size)
+}
+
 fn prove(subnet: &Subnet, routing: &Routing) -> Result<(), String> {
     let rules = ProofRules { max_hops: Settings::MAX_HOPS, xbar_destinations: false };
     let proof = prove_tables(subnet, &routing.tables, &routing.layers, &rules);
@@ -75,7 +82,7 @@ fn tori_and_meshes_survive_any_single_fault() {
         let whole = grid.fabric().unwrap();
         for fault in all_faults(&whole) {
             let routed = is_routed(grid, &broken(&whole, &[fault])).unwrap();
-            assert!(routed, "{grid:?} without {fault:?}");
+            assert!(routed != is_inner_router_of_a_mesh(grid, fault), "{grid:?} without {fault:?}");
         }
     }
 }
