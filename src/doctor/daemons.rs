@@ -8,9 +8,8 @@ use serde::de::DeserializeOwned;
 use super::Check;
 use crate::daemon::interface_lock::{Holder, holder};
 use crate::daemon::options::Config;
-use crate::daemon::status::{
-    Board, Mismatch, Question, StatusSocketError, ask_at, counted, socket_path, units,
-};
+use crate::daemon::status::{Board, Mismatch, Question, StatusSocketError, ask_at, socket_path, units};
+use crate::wording::plural;
 use crate::xbar::{self, XbarStatus};
 
 /// An agent that says nothing for so long is taken for stuck. A busy machine takes a second or more.
@@ -190,7 +189,7 @@ pub(super) fn check_fabric(board: &Board) -> Vec<Check> {
 fn check_network(board: &Board, whole: bool) -> Check {
     let name = "network";
     if whole && board.unreachable.is_empty() {
-        return Check::ok(name, format!("fully configured, with {}", counted(board.hosts, "host")));
+        return Check::ok(name, format!("fully configured, with {}", plural(board.hosts, "host")));
     }
     let hosts = board.unreachable.iter().map(|host| format!("; {}: {}", host.mac, host.why));
     let what = format!("not fully configured: this agent is {}{}", board.state, hosts.collect::<String>());

@@ -34,7 +34,8 @@ stop_and_clean() {
 start() {
     host=$(sed -En '/^Ca\t/ { s/^Ca\t[0-9]+ "([^"]+)".*/\1/p; q }' "$1")
     export IBSIM_SOCKNAME=bench-$bench-$$
-    ibsim -s -n -N 100000 -S 20000 -P 1000000 "$1" >"$out/ibsim" 2>&1 < <(exec sleep infinity) &
+    # Its input never ends, and nobody has to be killed for it: a pipe that it holds at both ends.
+    ibsim -s -n -N 100000 -S 20000 -P 1000000 "$1" >"$out/ibsim" 2>&1 <> <(:) &
     simulator=$!
     until grep -q 'simulator ready' "$out/ibsim"; do
         kill -0 "$simulator" 2>/dev/null || die "ibsim did not start: $(tail -1 "$out/ibsim")"

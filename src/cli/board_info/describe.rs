@@ -2,7 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::daemon::status::{Board, DeadCable, FrameCounters, Mismatch, counted};
+use crate::daemon::status::{Board, DeadCable, FrameCounters, Mismatch};
+use crate::wording::plural;
 use crate::xbar::XbarStatus;
 
 /// One line with the state as its last word, then what else there is to know, indented.
@@ -33,7 +34,7 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
     if let Some(version) = &board.map_version {
         let [hosts, xbars, cables, routes] =
             [(board.hosts, "host"), (board.xbars, "xbar"), (board.cables, "cable"), (board.routes, "route")]
-                .map(|(count, thing)| counted(count, thing));
+                .map(|(count, thing)| plural(count, thing));
         writeln!(
             text,
             "  map {}/{}: {hosts}, {xbars}, {cables} between xbars; {routes}",

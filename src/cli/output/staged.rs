@@ -52,14 +52,23 @@ impl Staged {
         self.made.extend(missing.iter().rev().map(|&folder| folder.to_owned()));
         let beside = folder.join(format!(".mapper.{}.new", std::process::id()));
         self.beside.push(beside.clone());
-        fs::create_dir_all(&beside).map_err(|error| unwritable(folder, error))?;
+        let made = fs::create_dir_all(folder).and_then(|()| match fs::create_dir(&beside) {
+            // A run of the same number was killed before it was done: what it left is nobody's.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                fs::remove_dir_all(&beside)?;
+                fs::create_dir(&beside)
+            }
+            made => made,
+        });
+        made.map_err(|error| unwritable(folder, error))?;
         Ok(beside)
     }
 
     /// Puts all files where they belong.
     ///
     /// # Errors
-    /// If one cannot be put there.
+    /// If one cannot be put there. What else can be found out before anything is moved is; if a move itself
+    /// fails, those before it stay done.
     pub fn commit(mut self) -> Result<(), CliError> {
         for beside in &self.beside {
             let folder = beside.parent().unwrap_or(beside);
@@ -98,6 +107,21 @@ impl Drop for Staged {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_killed_run_left_is_not_taken_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let left = dir.path().join(format!(".mapper.{}.new", std::process::id()));
+        fs::create_dir(&left).unwrap();
+        fs::write(left.join("stale"), "of another fabric").unwrap();
+        let mut staged = Staged::default();
+        let new = staged.folder(dir.path()).unwrap();
+        fs::write(new.join("fresh"), "").unwrap();
+        staged.commit().unwrap();
+        let names: Vec<_> =
+            fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["fresh"]);
+    }
 
     /// Writes a file, and two into a folder.
     fn stage(folder: &Path, text: &str) -> Staged {

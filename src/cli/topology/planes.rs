@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::summary::WIDTH;
 use crate::routing::Topology;
 use crate::routing::engines::torus::{Grid, TorusStatement, Way, recognise};
+use crate::wording::plural;
 
 /// The names of dimensions.
 const NAMES: [&str; 3] = ["x", "y", "z"];
@@ -110,8 +111,7 @@ impl<'a> Planes<'a> {
         let lost = match (missing, self.grid.missing_xbars().len()) {
             (0, 0) => "whole".to_owned(),
             (cables, xbars) => {
-                let plural = |count: usize| if count == 1 { "" } else { "s" };
-                format!("{cables} cable{} and {xbars} xbar{} missing", plural(cables), plural(xbars))
+                format!("{} and {} missing", plural(cables, "cable"), plural(xbars, "xbar"))
             }
         };
         format!("\n{kind} of {}: {lost}\n", sizes.join(", "))

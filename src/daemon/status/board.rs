@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
 use crate::daemon::metrics::{CauseCounters, Causes, KnownFabric};
 use crate::link::port::Traffic;
+use crate::wording::plural;
 
 /// One agent of this machine, as `mapper.board-info/1` has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -257,9 +258,9 @@ impl Board {
         let (hosts, cables) = (self.gone_hosts.len(), self.gone_cables.len());
         let (what, are) = match (hosts, cables) {
             (0, 0) => return None,
-            (hosts, 0) => (counted(hosts, "host"), hosts > 1),
-            (0, cables) => (counted(cables, "cable"), cables > 1),
-            (hosts, cables) => (format!("{} and {}", counted(hosts, "host"), counted(cables, "cable")), true),
+            (hosts, 0) => (plural(hosts, "host"), hosts > 1),
+            (0, cables) => (plural(cables, "cable"), cables > 1),
+            (hosts, cables) => (format!("{} and {}", plural(hosts, "host"), plural(cables, "cable")), true),
         };
         let ends = self.gone_cables.iter().map(|[a, b]| format!("{a} to {b}"));
         let names: Vec<_> = self.gone_hosts.iter().cloned().chain(ends).collect();
@@ -299,11 +300,6 @@ impl Board {
             uptime_ms: 0,
         }
     }
-}
-
-/// A number of things, each called `thing`.
-pub fn counted(count: usize, thing: &str) -> String {
-    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
 impl MapVersionDto {

@@ -11,7 +11,7 @@ mod socket;
 
 pub use board::{
     Board, Counters, DroppedCounters, FrameCounters, MapVersionDto, Reason, SentCounters, Surroundings,
-    counted, state_name,
+    state_name,
 };
 pub use codec::CodecError;
 pub use healing::{DeadCable, LivenessCounters, RepairCounters, Tap};

@@ -23,7 +23,7 @@ pub enum Direction {
     Up,
     /// Away from it.
     Down,
-    /// Back into its own xbar. No route may use it.
+    /// Neither: back into its own xbar, or dead; or the order is one of channels, which has no up.
     Barred,
 }
 

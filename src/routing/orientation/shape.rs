@@ -2,6 +2,11 @@
 
 use std::fmt;
 
+use crate::wording::plural;
+
+/// Most roots that are named.
+const MOST_ROOTS: usize = 3;
+
 /// What an orientation was made from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Shape {
@@ -12,7 +17,8 @@ pub enum Shape {
     },
     /// A torus or mesh of at least two dimensions, by direction order.
     Grid {
-        /// How many coordinates each dimension has, X first.
+        /// How many coordinates each dimension has, as the map suggests the order; the routes' X may be
+        /// another.
         sizes: Vec<u8>,
     },
     /// Anything else, by up*/down*.
@@ -26,14 +32,20 @@ impl fmt::Display for Shape {
     /// How routes go, in words.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Clos { tiers } => write!(f, "up and down a folded Clos of {tiers} tiers"),
+            Self::Clos { tiers } => write!(f, "up and down a folded Clos of {}", plural(*tiers, "tier")),
             Self::Grid { sizes } => {
                 let sizes: Vec<String> = sizes.iter().map(u8::to_string).collect();
                 write!(f, "direction order on a grid of {}", sizes.join(" x "))
             }
             Self::UpDown { roots } => {
-                let roots: Vec<String> = roots.iter().take(3).map(u32::to_string).collect();
-                write!(f, "up*/down* from xbar {}", roots.join(", "))
+                let shown: Vec<String> = roots.iter().take(MOST_ROOTS).map(u32::to_string).collect();
+                match roots.len() {
+                    0 => f.write_str("up*/down*"),
+                    1..=MOST_ROOTS => write!(f, "up*/down* from xbar {}", shown.join(", ")),
+                    all => {
+                        write!(f, "up*/down* from xbar {} and {} more", shown.join(", "), all - MOST_ROOTS)
+                    }
+                }
             }
         }
     }

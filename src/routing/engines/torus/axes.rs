@@ -14,8 +14,8 @@ use super::grid::{Grid, GridError};
 /// looked at under [`FEWEST_NAMES`].
 const MOST_PAIRS: usize = 1 << 26;
 
-/// How many other names are tried in any case: all orders of three dimensions.
-const FEWEST_NAMES: usize = 6;
+/// How many other names are tried in any case: all other orders of three dimensions.
+const FEWEST_NAMES: usize = 5;
 
 /// Which dimension of a grid each new one is, and whether it is mirrored. X first.
 #[derive(Debug, Clone, PartialEq, Eq)]

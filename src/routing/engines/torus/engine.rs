@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use crate::routing::Subnet;
 use crate::routing::engines::{Engine, EngineError, Routing, Settings};
 use crate::routing::tables::Layers;
+use crate::wording::plural;
 
 use super::axes::Axes;
 use super::blame;
@@ -36,8 +37,8 @@ pub fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineEr
 
 /// Direction-order tables and layers of a grid, which must be of the subnet's topology.
 ///
-/// Where the rules cannot connect all pairs, other names for the axes are tried, unless any are stated. A note
-/// tells which serve.
+/// Where they cannot be found, other names for the axes are tried, unless any are stated. A note tells which
+/// serve.
 ///
 /// # Errors
 /// If the rules cannot connect a pair that cables join, or need more layers than there are.
@@ -51,14 +52,15 @@ pub fn compute_on(subnet: &Subnet, settings: &Settings, grid: &Grid) -> Result<R
     for axes in &others {
         let Ok(renamed) = axes.rename(grid, &subnet.topology) else { continue };
         if let Ok(mut routing) = compute_as_named(subnet, settings, &renamed) {
-            routing.notes.insert(0, format!("torus: all pairs are connected with the axes {axes}"));
+            routing.notes.insert(0, format!("torus: served with the axes {axes}"));
             return Ok(routing);
         }
     }
     if others.is_empty() {
         return Err(refusal);
     }
-    Err(EngineError { why: format!("{}; other names for the axes do not help", refusal.why), ..refusal })
+    let tried = plural(others.len(), "other name");
+    Err(EngineError { why: format!("{}; nor would {tried} for the axes do", refusal.why), ..refusal })
 }
 
 /// The same with the axes as they are.

@@ -5,7 +5,7 @@
 //! 2. `rules` choose a heading for each router and destination, and go round what is broken. Each
 //!    destination's `tree` is traced; where routes do not arrive, a `search` takes the rules' place. All
 //!    `placements` of the datelines are tried until one connects all pairs, and then other names for the
-//!    `axes`.
+//!    `axes` (in large grids the likeliest only).
 //! 3. `layers` are assigned by the datelines that a route crosses, by its `corners`, or route by route
 //!    (`packing`): whichever takes fewest.
 //! 4. Headings become `ports`: parallel cables share the destinations.

@@ -6,6 +6,7 @@ use mapper_proto::map::PortRef;
 use thiserror::Error;
 
 use super::grid::{Dimension, Grid, shape};
+use crate::wording::counted;
 
 /// Every direction of three dimensions.
 pub(super) const ALL_DIRECTIONS: u8 = 0b11_1111;
@@ -91,13 +92,20 @@ impl TorusStatement {
         for (key, length) in lists {
             let Some(length) = length else { continue };
             if !(1..=3).contains(&length) {
-                let why = format!("it has {}; a torus has one to three dimensions", entries(length));
+                let why = format!(
+                    "it has {}; a torus has one to three dimensions",
+                    counted(length, "entry", "entries")
+                );
                 return Err(self.bad(key, why));
             }
             if let Some(sizes) = &self.sizes
                 && length != sizes.len()
             {
-                let why = format!("it has {}, but `sizes` has {}", entries(length), sizes.len());
+                let why = format!(
+                    "it has {}, but `sizes` has {}",
+                    counted(length, "entry", "entries"),
+                    sizes.len()
+                );
                 return Err(self.bad(key, why));
             }
         }
@@ -142,7 +150,7 @@ impl TorusStatement {
             if let Some(list) = list.as_ref().filter(|list| list.len() != dimensions.len()) {
                 let why = format!(
                     "it has {}, but the fabric is {}: one for each dimension",
-                    entries(list.len()),
+                    counted(list.len(), "entry", "entries"),
                     shape(dimensions)
                 );
                 return Err(self.bad(key, why));
@@ -181,11 +189,6 @@ impl TorusStatement {
     fn bad(&self, key: &'static str, why: String) -> BadStatement {
         BadStatement { key, why, written_at: self.written_at.get(key).cloned() }
     }
-}
-
-/// How many entries a list has, in words.
-fn entries(count: usize) -> String {
-    if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
 }
 
 /// A statement that cannot be.

@@ -95,7 +95,7 @@ fn other_names_for_the_axes_are_found_and_told() {
     let grid = broken.grid(&subnet);
     let routing = compute_on(&subnet, &Settings::default(), &grid).unwrap();
     prove(&subnet, &routing);
-    assert_eq!(routing.notes[0], "torus: all pairs are connected with the axes x, y, z for x, z, y");
+    assert_eq!(routing.notes[0], "torus: served with the axes x, y, z for x, z, y");
     // Who says which is which is taken at his word.
     let torus = TorusStatement { sizes: Some(vec![2, 2, 3]), ..TorusStatement::default() };
     let error = compute_on(&subnet, &Settings { torus, ..Settings::default() }, &grid).unwrap_err();
