@@ -1,9 +1,11 @@
 //! Forwarding tables by engine and size of fabric, anew and after one failed cable, and their proof.
 //!
-//! Tables alone, from a built subnet; the proof by itself. A smoke run (`--test`) takes the smallest fabrics
-//! only.
+//! Tables alone, from a built subnet; the proof by itself. A smoke run (no `--bench`, or `--test`) takes the
+//! smallest fabrics only.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark stops at what it did not expect")]
+
+mod smoke;
 
 use std::hint::black_box;
 
@@ -38,7 +40,7 @@ const KINDS: [Kind; 2] = [
 ];
 
 fn timed(c: &mut Criterion) {
-    let smoke = is_smoke_run();
+    let smoke = smoke::is_smoke_run();
     for kind in &KINDS {
         let fabrics = if smoke { std::slice::from_ref(&kind.smoke) } else { kind.fabrics };
         for spec in fabrics {
@@ -75,13 +77,6 @@ fn time_engines(c: &mut Criterion, spec: &str, engines: &[Engine]) {
         }
     }
     group.finish();
-}
-
-/// Whether each bench is to run once only: `cargo bench -- --test`, and `cargo test`, which does not say that it
-/// benches.
-fn is_smoke_run() -> bool {
-    let asks = |wanted: &str| std::env::args().any(|argument| argument == wanted);
-    asks("--test") || !asks("--bench")
 }
 
 criterion_group!(benches, timed);

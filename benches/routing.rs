@@ -5,6 +5,8 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops at what it did not expect")]
 
+mod smoke;
+
 use std::collections::BTreeSet;
 use std::hint::black_box;
 use std::time::Instant;
@@ -60,7 +62,7 @@ fn quality(_: &mut Criterion) {
     println!("| fabric | bytes a table | edge forwarding index | mean load | dependencies | all hosts, s |");
     println!("|---|---|---|---|---|---|");
     // A smoke run shows that it works; the tables of all 10,000 hosts take half a minute a fabric.
-    let smoke = is_smoke_run();
+    let smoke = smoke::is_smoke_run();
     let fabrics = if smoke { &FABRICS[..2] } else { &FABRICS[..] };
     for &spec in fabrics.iter().chain(&["random:xbars=32,ports=16,hosts=128,links=128,seed=1"]) {
         let topology = Topology::from_map(&generate(spec).unwrap().map).unwrap();
@@ -84,13 +86,6 @@ fn quality(_: &mut Criterion) {
             started.elapsed().as_secs_f64()
         );
     }
-}
-
-/// Whether each bench is to run once only: `cargo bench -- --test`, and `cargo test`, which does not say that it
-/// benches.
-fn is_smoke_run() -> bool {
-    let asks = |wanted: &str| std::env::args().any(|argument| argument == wanted);
-    asks("--test") || !asks("--bench")
 }
 
 criterion_group!(benches, quality, timed);

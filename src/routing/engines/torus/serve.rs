@@ -79,6 +79,8 @@ impl Figures {
     /// With those of later destinations.
     pub(super) fn and(mut self, later: Self) -> Self {
         self.detours.extend(later.detours);
+        // One more than can be used shows that there are too many.
+        self.detours.truncate(MOST_DETOURS + 1);
         Self {
             dependencies: self.dependencies.merge(&later.dependencies),
             lost: self.lost + later.lost,
