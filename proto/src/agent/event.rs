@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::liveness::PathId;
 use crate::Mac;
-use crate::explore::TagConflict;
+use crate::explore::{PartLeftOut, TagConflict};
 use crate::map::{Map, MapVersion, Rank};
 use crate::wire::{FrameError, Route};
 
@@ -35,6 +35,12 @@ pub enum Event {
     TagContested {
         /// The tag, and how many show it.
         conflict: TagConflict,
+    },
+    /// While this agent mapped, something answered to more questions than a part of the fabric without hosts is
+    /// worth: the map leaves it out.
+    PartLeftOut {
+        /// Where, and how much it was.
+        part: PartLeftOut,
     },
     /// A higher mapper was met.
     BecamePassive {

@@ -288,6 +288,9 @@ impl Agent {
         for conflict in mapping.explorer.tag_conflicts() {
             self.event(Event::TagContested { conflict });
         }
+        for part in mapping.explorer.parts_left_out() {
+            self.event(Event::PartLeftOut { part });
+        }
         self.event(Event::Mapped { version: map.version });
         if self.settings.pause {
             for (_, way) in short_ways(&map, self.settings.mac) {

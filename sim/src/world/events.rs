@@ -19,6 +19,7 @@ impl<C: RouteComputer> World<C> {
                 ("mapped", version.to_string())
             }
             Event::TagContested { conflict } => ("tag", conflict.to_string()),
+            Event::PartLeftOut { part } => ("left out", part.to_string()),
             Event::BecamePassive { to } => {
                 slot.configured = None;
                 ("passive", format!("to {} level {}", to.mac, to.level))

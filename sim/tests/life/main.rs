@@ -5,6 +5,7 @@
 mod changes;
 mod distribution;
 mod election;
+mod endless;
 mod forged_tags;
 mod hostile;
 mod keys;

@@ -307,6 +307,7 @@ impl Driver {
             Event::Configured { version } => info!(%version, "configured"),
             Event::NetworkComplete { version } => self.network_complete(version),
             Event::TagContested { conflict } => warn!("{conflict}"),
+            Event::PartLeftOut { part } => warn!("{part}"),
             Event::AddressContested { why } => self.leave_network(&why),
             Event::PathDown { path, reached } => self.path_is_down(path, reached),
             Event::PathUp { path } => self.healing.path_up(path),
