@@ -271,7 +271,7 @@ impl Explorer {
                 if !self.pending.is_empty() {
                     return None;
                 }
-                if !self.unstick() {
+                if !self.parts.ended_just_now() && !self.unstick() {
                     self.finish();
                 }
                 continue;
@@ -291,7 +291,7 @@ impl Explorer {
         };
         self.note_done(&pending);
         let worked = self.work_in(&pending, Some(outcome));
-        self.settle(worked);
+        self.settle(worked, pending.late);
         self.look_at_parts(now);
         self.drop_answered();
         true
@@ -313,7 +313,7 @@ impl Explorer {
             if let Some(pending) = self.pending.remove(&id) {
                 self.note_done(&pending);
                 let worked = self.work_in(&pending, None);
-                self.settle(worked);
+                self.settle(worked, pending.late);
                 self.look_at_parts(now);
             }
             self.drop_answered();
@@ -350,8 +350,9 @@ impl Explorer {
     }
 
     /// Draws the line under an outcome: wakes what it concerns, or ends with an error.
-    fn settle(&mut self, worked: Result<(), ExploreError>) {
-        self.dirty = true;
+    fn settle(&mut self, worked: Result<(), ExploreError>, late: bool) {
+        // As long as late questions follow each other, the whole graph need not be looked over after each.
+        self.dirty |= !late || !self.parts.has_late();
         match worked {
             Ok(()) => self.wake_touched(),
             Err(error) => self.end(Err(error)),

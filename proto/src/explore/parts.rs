@@ -65,6 +65,8 @@ pub(super) struct Parts {
     left_out: u32,
     /// The ports that lead to these, and of how many xbars they were.
     told: Vec<(At, usize)>,
+    /// Late questions have just ended, so the whole graph is to be looked over once more.
+    ended: bool,
     /// Xbars that are asked whether they are still there.
     pub(super) checks: VecDeque<u32>,
     /// Those that are not.
@@ -169,6 +171,16 @@ impl Parts {
         self.until_look = 0;
     }
 
+    /// Whether an xbar may have something to ask, late.
+    pub(super) fn has_late(&self) -> bool {
+        !self.late.is_empty()
+    }
+
+    /// Whether late questions have ended since this was last asked.
+    pub(super) fn ended_just_now(&mut self) -> bool {
+        std::mem::take(&mut self.ended)
+    }
+
     /// Whether late questions alone went on for too long.
     fn is_out_of_patience(&self, now: Instant) -> bool {
         let alone = self.asked_at.map_or(Duration::ZERO, |at| now.since(at));
@@ -205,6 +217,7 @@ impl Explorer {
         if !self.has_room_for_late() {
             return None;
         }
+        let had_late = self.parts.has_late();
         while let Some(&(oldest, _)) = self.parts.late.first()
             && let Some(&(depth, node)) = self.parts.late.range(..(oldest + LEVELS, 0)).next_back()
         {
@@ -224,6 +237,9 @@ impl Explorer {
         if let Some(proof) = self.next_late_proof() {
             return Some((Job::Prove(proof), Class::Port));
         }
+        if had_late {
+            (self.dirty, self.parts.ended) = (true, true);
+        }
         self.next_of_studies(true).map(|job| (job, Class::Study))
     }
 
@@ -237,6 +253,7 @@ impl Explorer {
         if self.parts.until_look > 0 && !self.parts.is_out_of_patience(now) {
             return;
         }
+        self.dirty = true;
         loop {
             let tree = self.branches();
             let nodes = tree.branches.len() as u32;
@@ -368,7 +385,8 @@ impl Explorer {
     /// `told` unless it is not there any more.
     fn leave_out(&mut self, tree: &Branches, branch: usize, told: bool) {
         let within = tree.within(branch);
-        let is_within = |known: &super::Knowledge, node: u32| within.contains(&known.root(At { node, delta: 0 }).node);
+        let is_within =
+            |known: &super::Knowledge, node: u32| within.contains(&known.root(At { node, delta: 0 }).node);
         let entry = self.known.parent(self.known.xbar(tree.branches[branch].root).via);
         let stopped: Vec<u32> = self
             .pending
@@ -397,7 +415,9 @@ impl Explorer {
         let beside: Vec<At> = within
             .iter()
             .flat_map(|&root| self.known.neighbours(root))
-            .filter(|&at| !is_within(&self.known, at.node) && entry.map(|entry| self.known.root(entry)) != Some(at))
+            .filter(|&at| {
+                !is_within(&self.known, at.node) && entry.map(|entry| self.known.root(entry)) != Some(at)
+            })
             .collect();
         for at in beside {
             self.known.xbar_mut(at.node).forget_port(at.delta);
@@ -411,7 +431,8 @@ impl Explorer {
         if !told {
             return;
         }
-        self.known.xbar_mut(tree.branches[branch].root).branches_left_out = tree.branches[branch].left_out + 1;
+        self.known.xbar_mut(tree.branches[branch].root).branches_left_out =
+            tree.branches[branch].left_out + 1;
         self.parts.left_out += 1;
         // What was told of a branch of it goes without saying.
         let known = &self.known;
@@ -464,9 +485,9 @@ impl Explorer {
         let Ok(numbers) = self.numbering(&self.disbelieved_xbars()) else { return Vec::new() };
         let told = self.parts.told.iter().filter_map(|&(at, xbars)| {
             let at = self.known.root(at);
-            let found_otherwise = self.known.xbar(at.node).far(at.delta).is_some_and(|far| {
-                matches!(self.known.far_root(far), Far::Xbar(far) if numbers.contains_key(&far.node))
-            });
+            let found_otherwise = self.known.xbar(at.node).far(at.delta).is_some_and(
+                |far| matches!(self.known.far_root(far), Far::Xbar(far) if numbers.contains_key(&far.node)),
+            );
             let at_port = self.place(&numbers, at).filter(|_| !found_otherwise)?;
             let tag = self.known.xbar(at.node).tag.map(|tag| tag.tag);
             Some(PartLeftOut { place: Place { at: at_port, tag }, xbars })
@@ -475,11 +496,7 @@ impl Explorer {
     }
 
     /// A port by its number in the map to be.
-    pub(super) fn place(
-        &self,
-        numbers: &BTreeMap<u32, u32>,
-        at: At,
-    ) -> Option<PortRef> {
+    pub(super) fn place(&self, numbers: &BTreeMap<u32, u32>, at: At) -> Option<PortRef> {
         let at = self.known.root(at);
         let &xbar = numbers.get(&at.node)?;
         let port = u8::try_from(at.delta - self.first_port(self.known.xbar(at.node))).ok()?;

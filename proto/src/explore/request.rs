@@ -154,11 +154,7 @@ impl Explorer {
     /// Notes that a frame for this job is under way.
     pub(super) fn sent(&mut self, job: &Job) {
         match *job {
-            Job::FirstCable(_)
-            | Job::Compare(_)
-            | Job::Prove(_)
-            | Job::Recheck(_)
-            | Job::Confirm { .. } => {}
+            Job::FirstCable(_) | Job::Compare(_) | Job::Prove(_) | Job::Recheck(_) | Job::Confirm { .. } => {}
             Job::Port(at, _) => {
                 let at = self.known.root(at);
                 let xbar = self.known.xbar_mut(at.node);

@@ -39,10 +39,7 @@ fn maps_the_rest(map: &Map, endless: Endless, settings: &ExploreSettings, why: &
     run
 }
 
-const SHAPES: [(Option<u8>, &str); 2] = [
-    (Some(254), "254 tagged ports"),
-    (Some(3), "3 tagged ports"),
-];
+const SHAPES: [(Option<u8>, &str); 2] = [(Some(254), "254 tagged ports"), (Some(3), "3 tagged ports")];
 
 #[test]
 fn what_answers_without_end_is_left_out() {
@@ -104,7 +101,8 @@ fn a_stranger_beside_parts_without_hosts_does_not_hide_them() {
         let run = explore(&mut fabric, 0, &proving());
         let found = run.map.unwrap();
         let counts = (found.hosts.len(), found.xbars.len(), found.cables.len());
-        is_isomorphic(&found, &fabric.knowable(0)).unwrap_or_else(|why| panic!("{why}: {counts:?}, {:?}", run.left_out));
+        is_isomorphic(&found, &fabric.knowable(0))
+            .unwrap_or_else(|why| panic!("{why}: {counts:?}, {:?}", run.left_out));
         assert_eq!(run.left_out.len(), 1);
     }
 }
