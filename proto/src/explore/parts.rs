@@ -31,7 +31,7 @@ use crate::Instant;
 use crate::map::{Place, PortRef};
 
 /// What a part may cost before it is asked late.
-const LATE: u64 = 1 << 12;
+const LATE: u64 = 1 << 14;
 /// What a part may cost in all, beside as much as all that leads to hosts did: thousands of xbars.
 const MOST: u64 = 1 << 18;
 /// What one more sight of an xbar costs, in questions: it takes memory.
