@@ -35,7 +35,6 @@ fn maps_the_rest(map: &Map, endless: Endless, settings: &ExploreSettings, why: &
     let found = run.map.as_ref().unwrap_or_else(|error| panic!("{why}: {error}"));
     found.check().unwrap_or_else(|defect| panic!("{why}: {defect}"));
     is_isomorphic(found, &fabric.knowable(0)).unwrap_or_else(|defect| panic!("{why}: {defect}"));
-    println!("{why}: {:?}, {} frames, {} entries", run.took, run.cost.total(), run.most_load);
     run
 }
 
@@ -128,7 +127,6 @@ fn honest_parts_without_hosts_are_mapped_whole() {
             let run = explore(&mut fabric, 0, &settings);
             let found = run.map.unwrap();
             assert!(run.left_out.is_empty(), "{name}: {:?}", run.left_out);
-            println!("{name}, proofs: {prove_tags}: {:?}, {} frames", run.took, run.cost.total());
             assert_eq!((found.xbars.len(), found.hosts.len()), (map.xbars.len(), map.hosts.len()), "{name}");
             assert_eq!(found.cables.len(), map.cables.len(), "{name}");
         }
