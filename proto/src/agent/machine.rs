@@ -13,6 +13,7 @@ use super::guard::{Guard, Limits};
 use super::held::Held;
 use super::liveness::Liveness;
 use super::mapping::Mapping;
+use super::refuted::Refuted;
 use super::requests::{Asked, Expired, Request, Requests};
 use super::settings::Settings;
 use super::status::{Dropped, MappingCost, Sent};
@@ -48,10 +49,14 @@ pub(super) enum Timer {
     PauseEnd,
     /// Look whether another host still has this agent's address.
     Twin,
+    /// No longer wait for a piece of the map, or for routes.
+    Patience,
 }
 
 impl Timer {
-    const COUNT: usize = 5;
+    const COUNT: usize = Self::ALL.len();
+    /// In the order in which those due at one moment fire.
+    const ALL: [Self; 6] = [Self::PauseEnd, Self::Map, Self::Query, Self::Verify, Self::Twin, Self::Patience];
 }
 
 /// One agent: a deterministic state machine.
@@ -79,8 +84,10 @@ pub struct Agent {
     pub(super) timers: [Option<Instant>; Timer::COUNT],
     /// Where the invalid map is known not to hold.
     pub(super) suspects: Vec<PortRef>,
-    /// The map under which a parent was last lost, and how often that happened.
-    pub(super) parent_losses: (MapVersion, u32),
+    /// Maps that are known not to hold.
+    pub(super) refuted: Refuted,
+    /// The map under which a parent was last lost.
+    pub(super) parent_lost_under: MapVersion,
     /// Who was heard while there was no map to look them up in, and the way to them.
     pub(super) heard: Vec<(Mac, Route)>,
     pub(super) mapping_cause: String,
@@ -141,7 +148,8 @@ impl Agent {
             liveness,
             timers: [None; Timer::COUNT],
             suspects: Vec::new(),
-            parent_losses: (MapVersion::NONE, 0),
+            refuted: Refuted::default(),
+            parent_lost_under: MapVersion::NONE,
             heard: Vec::new(),
             mapping_cause: String::new(),
             backoff: Backoff::default(),
@@ -242,7 +250,7 @@ impl Agent {
                 self.dropped.unexpected += 1;
             }
         } else if reply.id & Requests::ID_BIT != 0 {
-            match self.requests.take_answered(reply.id, &reply.answer) {
+            match self.requests.take_answered(reply.id, reply.info.rank.mac, &reply.answer) {
                 Some(request) => self.answered(now, request.asked, reply),
                 None => self.dropped.unexpected += 1,
             }
@@ -258,29 +266,30 @@ impl Agent {
     fn answered(&mut self, now: Instant, asked: Asked, reply: Reply) {
         let info = reply.info;
         match asked {
-            Asked::ParentVersion => self.hear_parent_version(now, &info),
-            Asked::ParentNotice | Asked::ChildNotice(_) | Asked::Twin | Asked::Courtesy => {}
+            Asked::ParentVersion(_) => self.hear_parent_version(now, &info),
+            Asked::ParentNotice(_) | Asked::ChildNotice(_) => {}
+            Asked::Refutation(_) | Asked::Twin | Asked::Courtesy => {}
             Asked::Contested(index) => self.hear_contested(now, index, &info),
             Asked::VerifyParent => self.hear_parent_verified(now, &info),
             Asked::VerifyChild(mac) => self.hear_child_verified(now, mac, &info),
             Asked::VerifyHost(check) => self.hear_host_verified(now, check, &info),
             Asked::DoubtedHost(at) => self.hear_doubted_host(now, at, &info),
-            Asked::Piece => self.hear_piece(now, &info, reply.answer),
+            Asked::Piece(_) => self.hear_piece(now, &info, reply.answer),
         }
     }
 
     /// A scout of this agent had all its tries.
     fn unanswered(&mut self, now: Instant, request: &Request) {
         match request.asked {
-            Asked::ParentVersion => self.parent_silent(now),
-            Asked::ParentNotice | Asked::Twin | Asked::Courtesy => {}
+            Asked::ParentVersion(_) => self.parent_silent(now),
+            Asked::ParentNotice(_) | Asked::Refutation(_) | Asked::Twin | Asked::Courtesy => {}
             Asked::Contested(index) => self.contested_silent(now, index),
             Asked::ChildNotice(mac) => self.child_silent(mac),
             Asked::VerifyParent => self.parent_lost(now),
             Asked::VerifyChild(mac) => self.child_lost(now, mac),
             Asked::VerifyHost(check) => self.host_lost(now, check),
             Asked::DoubtedHost(at) => self.doubted_host_lost(now, at),
-            Asked::Piece => self.fetch_failed(now, "its parent does not deliver the map"),
+            Asked::Piece(_) => self.fetch_failed(now, "its parent does not deliver the map"),
         }
     }
 
@@ -296,7 +305,7 @@ impl Agent {
                 Expired::GivenUp(request) => self.unanswered(now, &request),
             }
         }
-        for timer in [Timer::PauseEnd, Timer::Map, Timer::Query, Timer::Verify, Timer::Twin] {
+        for timer in Timer::ALL {
             if self.timers[timer as usize].is_some_and(|due| due <= now) {
                 self.timers[timer as usize] = None;
                 self.fire(now, timer);
@@ -317,6 +326,7 @@ impl Agent {
             Timer::Map => self.begin_mapping(now),
             Timer::PauseEnd => self.paused = false,
             Timer::Twin => self.look_for_twin(now),
+            Timer::Patience => self.lose_patience(now),
         }
     }
 

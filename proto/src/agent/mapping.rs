@@ -295,9 +295,15 @@ impl Agent {
             }
         }
         let pieces = encode_pieces(&map, self.settings.piece_bytes);
-        if let Some(held) = Held::new(&map, pieces, self.settings.mac, self.settings.xbar_check) {
-            self.count_futile(now, &held);
-            self.install(now, held, map);
+        match Held::new(&map, pieces, self.settings.mac, self.settings.xbar_check) {
+            Some(held) => {
+                self.count_futile(now, &held);
+                self.install(now, held, map);
+            }
+            None => {
+                self.failed_mappings += 1;
+                self.map_again(now, "the last exploration did not find this host itself");
+            }
         }
     }
 

@@ -22,7 +22,7 @@
 //! believed), `machine` (the agent itself), `probed`, `contact` (election), `mapping`,
 //! `fetch` (distribution), `tree` and `held` (the map in force), `watch`, `verify` and `checks`
 //! (verification), `liveness` (checks of paths in use), `doubts` (cables that are said to be dead),
-//! `twin` (two hosts with one address), `requests` (scouts that wait for a reply), `send` (what leaves
+//! `refuted` (maps that are known not to hold), `twin` (two hosts with one address), `requests` (scouts that wait for a reply), `send` (what leaves
 //! the agent).
 
 mod accept;
@@ -38,10 +38,13 @@ mod liveness;
 mod machine;
 mod mapping;
 mod probed;
+mod refuted;
 mod requests;
 mod send;
 mod settings;
 mod status;
+#[cfg(test)]
+mod transitions;
 mod tree;
 mod twin;
 mod verify;

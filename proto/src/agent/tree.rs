@@ -21,6 +21,7 @@ impl Agent {
         self.held = Some(Box::new(held));
         self.state = AgentState::Routing;
         self.stop_timer(Timer::Query);
+        self.set_timer(Timer::Patience, now + self.settings.silence_limit);
         // Nobody below can ask before this agent is done; from here on the tree looks after it.
         self.rest_before_cycle(now);
         let map = Arc::new(map);
@@ -41,9 +42,10 @@ impl Agent {
         }
         held.routed = true;
         held.routing_failure = None;
-        let alone = held.parent.is_none() && held.children.is_empty();
+        let alone = held.is_alone();
         let children: Vec<_> = held.children.iter().map(|child| child.mac).collect();
         self.state = if alone { AgentState::Isolated } else { AgentState::Configured };
+        self.stop_timer(Timer::Patience);
         self.event(Event::Configured { version });
         for child in children {
             self.tell_child(now, child);
@@ -58,9 +60,27 @@ impl Agent {
             return;
         };
         held.routing_failure = Some(why);
+        if held.is_alone() {
+            // There is nobody to have a route to.
+            self.state = AgentState::Isolated;
+        }
         let children: Vec<_> = held.children.iter().map(|child| child.mac).collect();
         for child in children {
             self.tell_child(now, child);
+        }
+    }
+
+    /// What this agent waits for has not come: pieces of a map, or routes. Without routes yet it goes
+    /// on as without any, so that nobody below waits for them; they are taken when they come.
+    pub(super) fn lose_patience(&mut self, now: Instant) {
+        match (self.state, &self.held) {
+            (AgentState::Fetching, _) => self.fetch_failed(now, "no more of the map came from its parent"),
+            (AgentState::Routing, Some(held)) => {
+                let (version, limit) = (held.version, self.settings.silence_limit);
+                let why = format!("routes to all hosts are not computed yet after {limit:?}");
+                self.take_routing_failure(now, version, why);
+            }
+            _ => {}
         }
     }
 
@@ -112,24 +132,10 @@ impl Agent {
         if self.fetching() == Some(version) || outranked {
             return;
         }
-        if self.lost_parents_under(version) {
-            let (route, way_back) = way;
-            let rank = info.rank;
-            self.follow(
-                now,
-                Parent { rank, route, way_back, provisional: false, last_heard: now, since: now },
-            );
-            return self.report_to_parent(now);
+        if self.is_refuted(version) {
+            return self.refuse(now, info, way, version);
         }
         self.begin_fetch(now, info, way, Some(level));
-    }
-
-    /// Whether this agent gave a map up more than once because its parent did not answer. Once may
-    /// be bad luck. But a parent that is alive, and still does not answer over the map's route to
-    /// it, shows that the map does not hold: to take the same map again would go on for ever.
-    fn lost_parents_under(&self, version: MapVersion) -> bool {
-        let given_up = self.held.as_ref().is_some_and(|held| !held.valid && held.version == version);
-        given_up && self.parent_losses.0 == version && self.parent_losses.1 > 1
     }
 
     /// The parent in the tree has said something of itself.
@@ -142,9 +148,11 @@ impl Agent {
             // It may have restarted, and be given this very map again: nothing to report.
             self.give_up_map(now, "the parent has no valid map");
         } else if info.version != held.version {
-            if let Some(way) = held.routes.get(&info.rank.mac).cloned() {
-                self.begin_fetch(now, info, way, None);
+            let Some(way) = held.routes.get(&info.rank.mac).cloned() else { return };
+            if self.is_refuted(info.version) {
+                return self.tell_refuted(now, info.rank.mac, way, info.version);
             }
+            self.begin_fetch(now, info, way, None);
         } else if held.network_complete != info.flags.network_complete {
             held.network_complete = info.flags.network_complete;
             self.spread_completeness(now);
@@ -165,10 +173,11 @@ impl Agent {
         } else if held.reported_complete != complete {
             held.reported_complete = complete;
             let reason = Reason::QueryMapVersion { seen: MapVersion::NONE, suspects: Vec::new() };
-            let way = held.parent.and_then(|parent| held.routes.get(&parent.mac)).cloned();
-            if let Some(way) = way {
-                self.requests.forget(|asked| asked == Asked::ParentNotice);
-                self.ask(now, Asked::ParentNotice, way, reason, self.settings.probe_tries);
+            let parent = held.parent.map(|parent| parent.mac);
+            let way = parent.and_then(|mac| Some((mac, held.routes.get(&mac).cloned()?)));
+            if let Some((mac, way)) = way {
+                self.requests.forget(|asked| matches!(asked, Asked::ParentNotice(_)));
+                self.ask(now, Asked::ParentNotice(mac), way, reason, self.settings.probe_tries);
             }
         }
     }
@@ -193,8 +202,9 @@ impl Agent {
     /// parent and wait. The children learn it at once.
     pub(super) fn invalidate(&mut self, now: Instant, cause: &str, suspects: &[PortRef]) {
         let Some(held) = self.held.as_mut().filter(|held| held.valid) else { return };
-        held.refuted = true;
         held.avoid(suspects, self.settings.mac);
+        let version = held.version;
+        self.refute(version);
         self.note_suspects(suspects);
         self.give_up_map(now, cause);
     }
@@ -217,8 +227,8 @@ impl Agent {
         self.fetch = None;
         self.cycle = None;
         self.doubts = Doubts::none();
-        self.requests.forget(|asked| asked != Asked::Courtesy);
-        for timer in [Timer::Map, Timer::Verify, Timer::Query] {
+        self.requests.forget(|asked| !matches!(asked, Asked::Courtesy | Asked::Refutation(_)));
+        for timer in [Timer::Map, Timer::Verify, Timer::Query, Timer::Patience] {
             self.stop_timer(timer);
         }
         let Some(held) = self.held.as_mut().filter(|held| held.valid) else { return };

@@ -186,8 +186,10 @@ impl Agent {
     pub(super) fn hear_parent_verified(&mut self, now: Instant, info: &Info) {
         let parent = self.held.as_ref().filter(|held| held.valid).and_then(|held| held.parent);
         if parent.is_some_and(|parent| parent.mac != info.rank.mac) {
-            // Another host answers in its place.
-            return self.parent_lost(now);
+            // The map does not hold, whoever offers it once more.
+            let version = self.held.as_ref().map_or(MapVersion::NONE, |held| held.version);
+            self.refute(version);
+            return self.map_again(now, "another host answers in its parent's place");
         }
         self.judge_parent(now, info);
     }
@@ -196,10 +198,16 @@ impl Agent {
     pub(super) fn hear_child_verified(&mut self, now: Instant, mac: Mac, info: &Info) {
         if info.rank.mac != mac {
             let cause = format!("host {} answers where {mac} was", info.rank.mac);
-            let suspect = self.child_port(mac);
-            return self.invalidate(now, &cause, suspect.as_slice());
+            // Any cable on the way may be the one that was moved.
+            let suspects = self.ports_to(mac);
+            return self.invalidate(now, &cause, &suspects);
         }
-        if self.judge_child(now, mac, info) || self.heard_contested(now, info, None) {
+        if self.judge_child(now, mac, info) {
+            let child = self.held.as_mut().and_then(|held| held.child_mut(mac));
+            child.into_iter().for_each(|child| child.stale_cycles = 0);
+            return;
+        }
+        if self.heard_contested(now, info, None) {
             return;
         }
         self.tell_child(now, mac);
@@ -242,8 +250,12 @@ impl Agent {
     /// The parent is gone: nobody above can be told, so this agent maps from scratch.
     pub(super) fn parent_lost(&mut self, now: Instant) {
         let version = self.held.as_ref().map_or(MapVersion::NONE, |held| held.version);
-        let (lost_under, losses) = self.parent_losses;
-        self.parent_losses = (version, if lost_under == version { losses.saturating_add(1) } else { 1 });
+        // Once may be bad luck. But a parent that was alive to give the same map once more, and still
+        // does not answer over its route, shows that it does not hold.
+        if self.parent_lost_under == version {
+            self.refute(version);
+        }
+        self.parent_lost_under = version;
         self.map_again(now, "its parent is gone");
     }
 
@@ -270,9 +282,5 @@ impl Agent {
         if let Some(Check::Host { mac, suspect, .. }) = lost {
             self.invalidate(now, &format!("host {mac} no longer answers"), suspect.as_slice());
         }
-    }
-
-    fn child_port(&mut self, mac: Mac) -> Option<PortRef> {
-        self.held.as_mut().and_then(|held| held.child_mut(mac)).and_then(|child| child.at)
     }
 }

@@ -9,6 +9,7 @@ mod forged_tags;
 mod hostile;
 mod keys;
 mod lab;
+mod moved;
 mod options;
 mod paths;
 mod quiet;
