@@ -9,16 +9,20 @@
 
 use std::collections::VecDeque;
 
+use super::backoff::Backoff;
 use super::machine::Agent;
 use super::requests::Asked;
 use crate::map::{MapVersion, PortRef, decode_pieces};
 use crate::wire::{AgentState, Info, Reason, Route};
 use crate::{Instant, Mac};
 
-/// The versions of maps that are known not to hold, the latest last.
+/// Maps that are known not to hold.
 #[derive(Debug, Default)]
 pub(super) struct Refuted {
+    /// Their versions, the latest last.
     versions: VecDeque<MapVersion>,
+    /// Of hosts that are no children and report a change.
+    reporters: Backoff<Mac>,
 }
 
 impl Refuted {
@@ -91,7 +95,7 @@ impl Agent {
         let Some(held) = self.held.as_ref().filter(|held| held.version == seen && held.valid) else { return };
         let Ok(map) = decode_pieces(held.version, &held.pieces) else { return };
         let is_known = map.hosts.iter().any(|host| host.mac == mac);
-        if is_known && self.backoff.counts(now, mac) {
+        if is_known && self.refuted.reporters.counts(now, mac) {
             self.invalidate(now, &format!("host {mac} reports a change"), suspects);
         }
     }

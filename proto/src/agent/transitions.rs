@@ -268,6 +268,12 @@ impl Bench {
             if let Some(scout) = self.take(wanted) {
                 return Some(scout);
             }
+            // All others answer: some are verified only after these.
+            if let Some(other) = self.take(|scout| scout.reason == Reason::Verify) {
+                let answers = [CHILD, OTHER, LEADER].into_iter().find(|host| way(*host).0 == other.way_there);
+                answers.into_iter().for_each(|host| self.answer(other.id, host, 1, Answer::Verify));
+                continue;
+            }
             if self.agent.poll_timeout().is_none_or(|due| due > end) {
                 return None;
             }
@@ -291,7 +297,7 @@ impl Bench {
             Input::Verify(host, counter) => self.scout(host, counter, configured, Reason::Verify),
             Input::Pause(host) => self.scout(host, 0, mapping, Reason::Pause { max_ms: 5000 }),
             Input::Twin => {
-                let places = vec![Place::default(); 2];
+                let places = vec![Place { at: port(OWN), tag: None }, Place { at: port(HIGHEST), tag: None }];
                 self.scout(LEADER, 1, configured, Reason::AddressConflict { places });
             }
             Input::Pieces => while self.answer_piece(LEADER, true) {},
