@@ -41,8 +41,8 @@
 //! believed), `machine` (the agent itself), `probed`, `contact` (election), `mapping`,
 //! `fetch` (distribution), `tree` and `held` (the map in force), `watch`, `verify` and `checks`
 //! (verification), `liveness` (checks of paths in use), `doubts` (cables that are said to be dead),
-//! `refuted` (maps that are known not to hold), `twin` (two hosts with one address), `requests` (scouts that wait for a reply), `send` (what leaves
-//! the agent).
+//! `refuted` (maps that are known not to hold), `twin` (two hosts with one address), `requests` (scouts
+//! that wait for a reply), `send` (what leaves the agent).
 
 mod accept;
 mod backoff;

@@ -92,10 +92,13 @@ impl Agent {
         suspects: &[PortRef],
     ) {
         let mac = info.rank.mac;
-        let Some(held) = self.held.as_ref().filter(|held| held.version == seen && held.valid) else { return };
+        let Some(held) = self.held.as_ref().filter(|held| held.version == seen) else { return };
+        if self.is_refuted(seen) || info.flags.contested || !self.refuted.reporters.counts(now, mac) {
+            return;
+        }
         let Ok(map) = decode_pieces(held.version, &held.pieces) else { return };
-        let is_known = map.hosts.iter().any(|host| host.mac == mac);
-        if is_known && self.refuted.reporters.counts(now, mac) {
+        if map.hosts.iter().any(|host| host.mac == mac) {
+            self.refute(seen);
             self.invalidate(now, &format!("host {mac} reports a change"), suspects);
         }
     }

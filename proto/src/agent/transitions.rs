@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 
+use super::machine::Timer;
 use super::{Agent, Event, Settings};
 use crate::map::{Host, Map, MapVersion, Place, PortRef, Rank, Xbar, encode_pieces, host_type};
 use crate::wire::{AgentState, Answer, Frame, Info, Message, Reason, Reply, Route, Scout};
@@ -377,6 +378,7 @@ const TABLE: &[(At, Input, At)] = {
         (GivenUp, Offer(LEADER, 1), Fetching),
         (GivenUp, Offer(LEADER, 2), Fetching),
         (GivenUp, Report(CHILD, 1), Refuted),
+        (GivenUp, Report(OTHER, 1), Refuted),
         (Refuted, Silence, Mapping),
         (Refuted, Offer(LEADER, 1), Refuted),
         (Refuted, Offer(OTHER, 1), Refuted),
@@ -450,6 +452,20 @@ fn an_agent_of_level_0_waits_to_be_found() {
     assert_eq!(bench.place(), At::Fetching);
     bench.put(Input::Silence);
     assert_eq!(bench.place(), At::Starting);
+}
+
+#[test]
+fn why_there_are_no_routes_is_not_forgotten() {
+    let mut bench = Bench::at(At::Unroutable);
+    assert!(bench.agent.timers[Timer::Patience as usize].is_none());
+    bench.agent.lose_patience(bench.now);
+    assert!(bench.agent.status().unreachable.iter().any(|missing| missing.why == "too far"));
+    // Without a word of the driver, that is said; routes that come later are taken.
+    let mut bench = Bench::at(At::Routing);
+    bench.agent.lose_patience(bench.now);
+    assert!(bench.agent.status().unreachable.iter().any(|missing| missing.why.contains("not computed yet")));
+    bench.put(Input::Routes);
+    assert_eq!(bench.place(), At::Configured);
 }
 
 #[test]

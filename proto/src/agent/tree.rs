@@ -60,6 +60,7 @@ impl Agent {
             return;
         };
         held.routing_failure = Some(why);
+        self.timers[Timer::Patience as usize] = None;
         if held.is_alone() {
             // There is nobody to have a route to.
             self.state = AgentState::Isolated;
@@ -75,7 +76,7 @@ impl Agent {
     pub(super) fn lose_patience(&mut self, now: Instant) {
         match (self.state, &self.held) {
             (AgentState::Fetching, _) => self.fetch_failed(now, "no more of the map came from its parent"),
-            (AgentState::Routing, Some(held)) => {
+            (AgentState::Routing, Some(held)) if !held.is_done() => {
                 let (version, limit) = (held.version, self.settings.silence_limit);
                 let why = format!("routes to all hosts are not computed yet after {limit:?}");
                 self.take_routing_failure(now, version, why);
