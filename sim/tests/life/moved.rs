@@ -28,7 +28,7 @@ fn moves(fabric: &Fabric) -> Vec<(String, String)> {
     let first = if map.cables.iter().any(|c| c.a.port == 0 || c.b.port == 0) { 0 } else { 1 };
     let all = (0..)
         .zip(&map.xbars)
-        .flat_map(|(xbar, x)| (first..first + x.ports as u8).map(move |port| PortRef { xbar, port }));
+        .flat_map(|(xbar, x)| (first..first + x.ports).map(move |port| PortRef { xbar, port }));
     let free: Vec<_> = all.filter(|at| !used(*at)).collect();
     let ends = map.cables.iter().flat_map(|cable| [cable.a, cable.b]);
     ends.flat_map(|end| free.iter().map(move |to| (end, *to)))
