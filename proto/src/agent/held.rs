@@ -85,7 +85,7 @@ impl Held {
             pieces,
             parent,
             children,
-            share: checks::share(map, index, ways.as_ref(), xbar_check),
+            share: checks::share(map, index, xbar_check),
             routes: BTreeMap::new(),
             routed: false,
             routing_failure: None,

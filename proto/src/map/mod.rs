@@ -8,6 +8,7 @@ mod contested;
 mod correspondence;
 mod difference;
 mod fabric;
+pub mod forest;
 mod isomorphism;
 mod order;
 mod part;

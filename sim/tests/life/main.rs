@@ -12,6 +12,7 @@ mod lab;
 mod options;
 mod paths;
 mod quiet;
+mod recabling;
 mod search;
 mod speed;
 mod stale;
