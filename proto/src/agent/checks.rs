@@ -15,10 +15,11 @@
 //!    for one offset. A host that nothing else in its share must answer asks the xbar at its own cable
 //!    to send a frame straight back.
 //! 2. A cable is crossed from the one end's way to the other end's, the whole of it: home, if both ends
-//!    are in one tree of the forest; else to a host at the root of the other tree, which answers. A
-//!    frame that is sent back along the reverse of a way arrives only if it began at that way's end, as
-//!    a way backwards is as definite as forwards. So this cable joins just these two ports. Behind a
-//!    cable of the forest is by definition the end of the way: a frame turns there and comes home.
+//!    are in one tree of the forest; else to a host at the root of the other tree, which answers; or only
+//!    to the last tagged xbar on the other way, which stamps it. A frame that is sent back along the
+//!    reverse of a way arrives only if it began at that way's end, as a way backwards is as definite as
+//!    forwards. So this cable joins just these two ports. Behind a cable of the forest is by definition
+//!    the end of the way: a frame turns there and comes home.
 //! 3. A tagged xbar tells its name and the port by which the way enters it.
 //! 4. All other ports of a plain xbar stay silent.
 //!
@@ -28,10 +29,12 @@
 //! of the fabric, whatever was plugged and unplugged since. The price is one frame a cable, and a reply
 //! for one that joins two trees.
 
+mod cables;
+
 use crate::Mac;
 use crate::map::forest::Forest;
 use crate::map::ways::{Way, Ways, turn};
-use crate::map::{Cable, Map, PortRef, host_type};
+use crate::map::{Map, PortRef, host_type};
 use crate::wire::{Element, ProbeKind, Route};
 
 /// Something that must hold, and the frame that shows whether it does.
@@ -220,63 +223,6 @@ impl<'a> Planner<'a> {
             checks.push(own_cable(self.at));
         }
         checks
-    }
-
-    /// The ends of a cable, that from which it is checked first: the nearer one if the forest leads
-    /// over it, else one whose other end tells its name, else one with hosts.
-    fn ends(&self, cable: &Cable) -> (PortRef, PortRef) {
-        let is_tagged = |end: PortRef| self.map.xbars[end.xbar as usize].tag.is_some();
-        let (a, b) = (cable.a, cable.b);
-        let from_b = if self.forest.crosses(a, b) || self.forest.crosses(b, a) {
-            self.forest.crosses(b, a)
-        } else if is_tagged(a) != is_tagged(b) {
-            is_tagged(a)
-        } else {
-            self.on(a.xbar).is_empty()
-        };
-        if from_b { (b, a) } else { (a, b) }
-    }
-
-    /// The cable between two ports: a frame that crosses it and comes home by the far xbar's own
-    /// way, or is answered at the root of that; or the far xbar's stamp.
-    fn cable(&self, near: PortRef, far: PortRef) -> Option<Check> {
-        let way = self.way(near.xbar)?;
-        let mut route = way.forward();
-        route.push(turn(way.entry.port, near.port));
-        if let Some(tag) = self.map.xbars[far.xbar as usize].tag {
-            let probe = self.identify(&way, route, near);
-            return Some(Check::Stamped { probe, tag, arrival: far.port, in_use: None });
-        }
-        let Some(home) = self.way(far.xbar) else { return self.joint(near, far, &way, route) };
-        route.push(turn(far.port, home.entry.port));
-        let back = home.back();
-        let left = back.hops() as u8 + 1;
-        route.extend(back.elements());
-        let probe = ProbeCheck { route, left, kind: ProbeKind::Compare, suspect: Some(near) };
-        Some(Check::Returns(probe))
-    }
-
-    /// A cable that joins two trees: a host at the root of the other one answers. `way` leads to the
-    /// near xbar, `route` out of it.
-    fn joint(&self, near: PortRef, far: PortRef, way: &Way, mut route: Route) -> Option<Check> {
-        let host = &self.map.hosts[self.owner(far.xbar, far.port)?];
-        let theirs = self.forest.way(host.at?, far.xbar)?;
-        route.push(turn(far.port, theirs.entry.port));
-        route.extend(theirs.back().elements());
-        let mut way_back = theirs.forward();
-        way_back.extend([turn(theirs.entry.port, far.port), turn(near.port, way.entry.port)]);
-        way_back.extend(way.back().elements());
-        Some(Check::Host { mac: host.mac, route, way_back, suspect: host.at })
-    }
-
-    /// An identify probe that turns behind port `near`, to which `route` leads.
-    fn identify(&self, way: &Way, mut route: Route, near: PortRef) -> ProbeCheck {
-        let back: Vec<_> =
-            std::iter::once(turn(near.port, way.entry.port)).chain(way.back().elements()).collect();
-        route.push(Element::Identify);
-        let left = back.len() as u8 + 1;
-        route.extend(back);
-        ProbeCheck { route, left, kind: ProbeKind::Identify, suspect: Some(near) }
     }
 
     /// A plain xbar tells no identity. One that does has taken its place, or was taken for plain
