@@ -25,6 +25,13 @@ const NOTICES_PER_SECOND: u32 = 10_000;
 /// Notices that go back at once: a batch of frames, and some.
 const NOTICE_BURST: u32 = 256;
 
+/// Frames a second with a route longer than there and back over 62 crossbars that are taken in by one
+/// port: some ten agents that compare cables at the far end of the deepest fabric. Who forges such frames
+/// has each go round a circle of cables a hundred times.
+const LONG_ROUTES_PER_SECOND: u32 = 2_000;
+/// Such frames at once: a few windows of probes.
+const LONG_ROUTE_BURST: u32 = 512;
+
 /// Which ports have carrier: bit `p % 8` of byte `p / 8` for port p, as in a stamp.
 pub type Carriers = [u8; 32];
 
@@ -57,6 +64,7 @@ struct SwitchPort {
     link: Link,
     arrivals: Cell<ArrivalCounters>,
     notices: TokenBucket,
+    long_routes: TokenBucket,
 }
 
 /// How a frame of a batch leaves.
@@ -81,7 +89,9 @@ impl Switch {
         for (number, link) in links {
             crossbar.set_carrier(number, link.carrier());
             let notices = TokenBucket::new(NOTICES_PER_SECOND, NOTICE_BURST, now);
-            ports[usize::from(number)] = Some(SwitchPort { link, arrivals: Cell::default(), notices });
+            let long_routes = TokenBucket::new(LONG_ROUTES_PER_SECOND, LONG_ROUTE_BURST, now);
+            let arrivals = Cell::default();
+            ports[usize::from(number)] = Some(SwitchPort { link, arrivals, notices, long_routes });
         }
         let carriers = watch::Sender::new(crossbar.carrier);
         Self { name: name.to_owned(), started_at: now, crossbar: Cell::new(crossbar), ports, carriers }
@@ -184,6 +194,10 @@ impl Switch {
                 (arrival, strip)
             }
         };
+        if Crossbar::has_long_route(payload) && !from.long_routes.take(Instant::now()) {
+            from.count(|arrivals| arrivals.dropped.long_routes += 1);
+            return None;
+        }
         if cut_off {
             from.count(|arrivals| arrivals.dropped.too_long += 1);
             return None;

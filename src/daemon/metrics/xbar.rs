@@ -96,7 +96,7 @@ fn write_ports(text: &mut Exposition, ports: &[PortStatus]) {
     }
 }
 
-fn drops(dropped: &DropCounters) -> [(&'static str, u64); 10] {
+fn drops(dropped: &DropCounters) -> [(&'static str, u64); 12] {
     // Without `..`: a new counter shall not compile before it is shown.
     let DropCounters {
         no_route,
@@ -104,6 +104,8 @@ fn drops(dropped: &DropCounters) -> [(&'static str, u64); 10] {
         not_understood,
         truncated,
         no_stamp_area,
+        turns_again,
+        long_routes,
         no_carrier,
         no_interface,
         queue_full,
@@ -116,6 +118,8 @@ fn drops(dropped: &DropCounters) -> [(&'static str, u64); 10] {
         ("not_understood", not_understood),
         ("truncated", truncated),
         ("no_stamp_area", no_stamp_area),
+        ("turns_again", turns_again),
+        ("long_routes", long_routes),
         ("no_carrier", no_carrier),
         ("no_interface", no_interface),
         ("queue_full", queue_full),

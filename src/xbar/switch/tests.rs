@@ -100,6 +100,30 @@ fn the_sender_of_data_is_told_once_a_frame_and_bounded() {
 }
 
 #[test]
+fn frames_that_go_to_and_fro_are_dropped_and_very_long_routes_are_bounded() {
+    let (switch, far) = switch(tagged());
+    let route = |elements: &[Element]| Route::from_iter(elements.iter().copied()).as_bytes().to_vec();
+    let out =
+        pass(&switch, &far, &[route(&[Element::Relative(0); 250]), route(&[Element::Absolute(1); 126])]);
+    assert!(out.iter().all(Vec::is_empty));
+    assert_eq!(switch.status().ports[0].dropped.turns_again, 2);
+
+    // Round and round: as many as any way needs pass, however many; longer ones for a moment.
+    let round =
+        |hops: usize| [1, -1].map(Element::Relative).into_iter().cycle().take(hops).collect::<Vec<_>>();
+    let many = |hops| vec![route(&round(hops)); 900];
+    assert_eq!(pass(&switch, &far, &many(Crossbar::MOST_ELEMENTS))[1].len(), 900);
+    let passed: usize = (0..10).map(|_| pass(&switch, &far, &many(250))[1].len()).sum();
+    let passed = passed as u64;
+    let port = &switch.status().ports[0];
+    assert!(port.dropped.long_routes > 0 && passed >= u64::from(LONG_ROUTE_BURST), "{passed} passed");
+    assert_eq!(
+        (passed + port.dropped.long_routes, port.dropped.total()),
+        (900, port.dropped.long_routes + 2)
+    );
+}
+
+#[test]
 fn a_change_of_carrier_is_told_to_who_follows_it() {
     let mut before = [0; 32];
     before[0] = 0b0110;
