@@ -19,6 +19,8 @@ pub(super) struct Child {
     pub(super) mac: Mac,
     /// The port it hangs on, to be named when it is lost.
     pub(super) at: Option<PortRef>,
+    /// It was told of this map and has answered.
+    pub(super) aware: bool,
     /// It and all below it are configured with this map.
     pub(super) complete: bool,
     /// Cycles of verification in which it held another map or none.
@@ -45,7 +47,8 @@ pub(super) struct Held {
     pub(super) children: Vec<Child>,
     /// This agent's share of verification.
     pub(super) share: Vec<Check>,
-    /// Proved routes to parent and children, there and back; empty until they are computed.
+    /// Ways to parent and children, there and back: the shortest, until proved routes are there whose
+    /// way back can be told.
     pub(super) routes: BTreeMap<Mac, (Route, Route)>,
     /// Whether routes to all hosts are in place.
     pub(super) routed: bool,
@@ -148,7 +151,7 @@ impl Held {
 
 impl Child {
     fn new(host: &Host) -> Self {
-        Self { mac: host.mac, at: host.at, complete: false, stale_cycles: 0, trouble: None }
+        Self { mac: host.mac, at: host.at, aware: false, complete: false, stale_cycles: 0, trouble: None }
     }
 
     /// Takes in what the child says of itself. True if it holds this very map.

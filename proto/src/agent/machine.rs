@@ -259,7 +259,8 @@ impl Agent {
         let info = reply.info;
         match asked {
             Asked::ParentVersion => self.hear_parent_version(now, &info),
-            Asked::ParentNotice | Asked::ChildNotice(_) | Asked::Twin | Asked::Courtesy => {}
+            Asked::ParentNotice | Asked::Twin | Asked::Courtesy => {}
+            Asked::ChildNotice(mac) => self.child_notified(mac, info.rank.mac),
             Asked::Contested(index) => self.hear_contested(now, index, &info),
             Asked::VerifyParent => self.hear_parent_verified(now, &info),
             Asked::VerifyChild(mac) => self.hear_child_verified(now, mac, &info),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::doubts::Doubts;
 use super::event::Event;
-use super::held::Held;
+use super::held::{Child, Held};
 use super::machine::{Agent, Parent, Timer};
 use super::requests::Asked;
 use crate::map::{Map, MapVersion, PortRef, Rank};
@@ -13,7 +13,8 @@ use crate::wire::{AgentState, Element, Info, Reason, Route};
 use crate::{Instant, Mac};
 
 impl Agent {
-    /// Puts a map in force and asks the driver for routes.
+    /// Puts a map in force, asks the driver for routes, and tells the children that there is a map to
+    /// collect: they need not wait for routes that only this host needs.
     pub(super) fn install(&mut self, now: Instant, held: Held, map: Map) {
         let neighbours = held.neighbours();
         self.parent = None;
@@ -21,12 +22,12 @@ impl Agent {
         self.held = Some(Box::new(held));
         self.state = AgentState::Routing;
         self.stop_timer(Timer::Query);
-        // Nobody below can ask before this agent is done; from here on the tree looks after it.
         self.rest_before_cycle(now);
         let map = Arc::new(map);
         self.event(Event::MapInstalled { map: map.clone(), neighbours });
         self.look_at_heard(now, &map);
         self.watch_contested(now);
+        self.tell_children(now, |_| true);
     }
 
     /// The driver has routes to all hosts in place.
@@ -42,12 +43,9 @@ impl Agent {
         held.routed = true;
         held.routing_failure = None;
         let alone = held.parent.is_none() && held.children.is_empty();
-        let children: Vec<_> = held.children.iter().map(|child| child.mac).collect();
         self.state = if alone { AgentState::Isolated } else { AgentState::Configured };
         self.event(Event::Configured { version });
-        for child in children {
-            self.tell_child(now, child);
-        }
+        self.tell_the_unaware(now);
         self.completeness_changed(now);
     }
 
@@ -58,15 +56,35 @@ impl Agent {
             return;
         };
         held.routing_failure = Some(why);
-        let children: Vec<_> = held.children.iter().map(|child| child.mac).collect();
-        for child in children {
-            self.tell_child(now, child);
+        self.tell_the_unaware(now);
+    }
+
+    /// Tells those children that took no note of the map while there were only the shortest ways to
+    /// them: there may be others now.
+    fn tell_the_unaware(&mut self, now: Instant) {
+        self.requests.forget(|asked| matches!(asked, Asked::ChildNotice(_)));
+        self.tell_children(now, |child| !child.aware);
+    }
+
+    fn tell_children(&mut self, now: Instant, wanted: impl Fn(&Child) -> bool) {
+        let children = self.held.iter().flat_map(|held| &held.children);
+        let macs: Vec<_> = children.filter(|child| wanted(child)).map(|child| child.mac).collect();
+        for mac in macs {
+            self.tell_child(now, mac);
+        }
+    }
+
+    /// A child has taken note, or another host where it was; verification deals with that one.
+    pub(super) fn child_notified(&mut self, mac: Mac, by: Mac) {
+        let child = self.held.as_mut().and_then(|held| held.child_mut(mac));
+        if let Some(child) = child.filter(|child| child.mac == by) {
+            child.aware = true;
         }
     }
 
     /// Tells a child to collect the map, or that the network is complete.
     pub(super) fn tell_child(&mut self, now: Instant, mac: Mac) {
-        let Some(held) = self.held.as_ref().filter(|held| held.valid && held.is_done()) else { return };
+        let Some(held) = self.held.as_ref().filter(|held| held.valid) else { return };
         let reason = Reason::Tree { version: held.version, level: held.leader.level };
         let Some(way) = held.routes.get(&mac).cloned() else { return };
         if !self.requests.waits_for(Asked::ChildNotice(mac)) {
@@ -180,13 +198,10 @@ impl Agent {
         if !held.network_complete {
             return;
         }
-        let children: Vec<_> = held.children.iter().map(|child| child.mac).collect();
         self.event(Event::NetworkComplete { version });
         // The notice carries the flag; one that is still under way does not.
         self.requests.forget(|asked| matches!(asked, Asked::ChildNotice(_)));
-        for child in children {
-            self.tell_child(now, child);
-        }
+        self.tell_children(now, |_| true);
     }
 
     /// The map in force no longer holds. The global mapper maps again; all others report to their
