@@ -88,6 +88,36 @@ fn the_agents_of_a_torus_route_by_direction_order_after_each_map() {
     }
 }
 
+/// A run to a moment says since when all have been configured, if they are.
+#[test]
+fn a_run_to_a_moment_does_not_contradict_itself() {
+    let run = |until: &str, more: &[&str]| {
+        let args = [&["clos:hosts=16,ports=8", "--until", until][..], more].concat();
+        let report = sim(&args);
+        let text = mapper(&[&["sim"], &args[..]].concat());
+        (report, String::from_utf8(text.stdout).expect("text"))
+    };
+    let whole = sim(&["clos:hosts=16,ports=8"])["virtual_ms"]["configured"].as_f64();
+    let (report, text) = run("3000", &[]);
+    assert_eq!(
+        (report["configured"].as_bool(), report["virtual_ms"]["configured"].as_f64()),
+        (Some(true), whole)
+    );
+    assert!(text.contains("yes, all 16") && text.contains(", configured at "), "{text}");
+    let (report, text) = run("12", &[]);
+    assert_eq!(report["configured"], false);
+    assert!(
+        report["virtual_ms"]["configured"].is_null() && text.contains("configured not by the end"),
+        "{text}"
+    );
+    // After a fault it is the end of the healing that counts, and in mid-healing nothing does.
+    let folder = tempfile::tempdir().expect("a folder");
+    let faults = folder.path().join("faults");
+    std::fs::write(&faults, "at 1s kill h3\n").expect("written");
+    let (report, _) = run("5000", &["--faults", faults.to_str().expect("a path in UTF-8")]);
+    assert!(report["virtual_ms"]["configured"].as_f64() > Some(1000.0), "{report}");
+}
+
 #[test]
 fn a_seed_decides_a_run() {
     let digest = |seed| sim(&["clos:hosts=16,ports=8", "--loss", "1%", "--seed", seed])["digest"].clone();
