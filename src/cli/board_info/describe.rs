@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::daemon::status::{Board, DeadCable, FrameCounters, Mismatch};
+use crate::daemon::status::{Board, DeadCable, FrameCounters, HostsOfType, Mismatch};
 use crate::wording::plural;
 use crate::xbar::XbarStatus;
 
@@ -41,6 +41,7 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
             version.mac, version.counter
         )?;
     }
+    write_host_types(text, board)?;
     if let Some(leader) = &board.leader {
         let children = if board.children.is_empty() { "none".to_owned() } else { board.children.join(" ") };
         let parent = board.parent.as_deref().unwrap_or("none");
@@ -53,6 +54,20 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
         }
     }
     Ok(())
+}
+
+/// What the hosts run, if not all the same; those that run something rarer are named.
+fn write_host_types(text: &mut String, board: &Board) -> fmt::Result {
+    let [most, others @ ..] = &board.host_types[..] else { return Ok(()) };
+    if others.is_empty() && most.host_type == board.host_type {
+        return Ok(());
+    }
+    write!(text, "  hosts run: {} {}", most.count, most.name)?;
+    for HostsOfType { name, count, hosts, .. } in others {
+        let more = if *count > hosts.len() { " and more" } else { "" };
+        write!(text, "; {count} {name}: {}{more}", hosts.join(", "))?;
+    }
+    writeln!(text)
 }
 
 /// What went over the interface; it changes all the time.
@@ -235,6 +250,22 @@ mod tests {
         let text = describe_board(&board);
         assert!(text.contains("configured: the keys differ: dropped 4 frames signed with a key"), "{text}");
         assert_eq!(text.matches("dropped 4").count(), 1, "{text}");
+    }
+
+    #[test]
+    fn what_hosts_run_is_told_if_they_differ() {
+        let of_type = |host_type, name: &str, hosts: &[&str]| HostsOfType {
+            host_type,
+            name: name.to_owned(),
+            count: hosts.len(),
+            hosts: hosts.iter().map(|&mac| mac.to_owned()).collect(),
+        };
+        let alike = vec![of_type(4, "ethernet", &["a", "b"])];
+        let mut board = Board { host_type: 4, host_types: alike, ..configured() };
+        assert!(!describe_board(&board).contains("run:"));
+        board.host_types.push(of_type(1, "gm", &["02:00:00:00:00:09"]));
+        let text = describe_board(&board);
+        assert!(text.contains("\n  hosts run: 2 ethernet; 1 gm: 02:00:00:00:00:09\n"), "{text}");
     }
 
     #[test]

@@ -317,7 +317,7 @@ impl Driver {
     }
 
     fn network_complete(&mut self, version: MapVersion) {
-        if self.agent.status().hosts < 2 {
+        if self.table.as_ref().is_none_or(|table| table.hosts().is_empty()) {
             // A network of one is complete and of no use: nobody waits for that.
             return;
         }
@@ -367,6 +367,7 @@ impl Driver {
             traffic: self.attachment.link.traffic(),
             causes: &self.causes,
             dead_cables: self.dead_cables(),
+            map: self.newest.as_ref().map(|(map, _)| &**map),
             known: &self.known,
             warnings: self.warnings(),
             repairs: self.repair_counters(),

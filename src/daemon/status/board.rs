@@ -2,11 +2,12 @@
 
 use mapper_proto::Instant;
 use mapper_proto::agent::{Dropped, MappingCost, Sent, Status};
-use mapper_proto::map::MapVersion;
+use mapper_proto::map::{Map, MapVersion};
 use mapper_proto::wire::AgentState;
 use serde::{Deserialize, Serialize};
 
 use super::healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
+use super::host_types::HostsOfType;
 use crate::daemon::metrics::{CauseCounters, Causes, KnownFabric};
 use crate::link::port::Traffic;
 use crate::wording::plural;
@@ -42,6 +43,8 @@ pub struct Board {
     pub map_version: Option<MapVersionDto>,
     /// Hosts in the map.
     pub hosts: usize,
+    /// What these hosts run, the most common type first; empty without a valid map.
+    pub host_types: Vec<HostsOfType>,
     /// Xbars in the map.
     pub xbars: usize,
     /// Cables between xbars in the map.
@@ -192,6 +195,8 @@ pub struct Surroundings<'a> {
     pub causes: &'a Causes,
     /// Cables of the map that are known to be dead.
     pub dead_cables: Vec<DeadCable>,
+    /// The newest map.
+    pub map: Option<&'a Map>,
     /// What all maps have shown since the start.
     pub known: &'a KnownFabric,
     /// What else keeps users' frames from passing, in words.
@@ -225,6 +230,11 @@ impl Board {
             children: status.children.iter().map(ToString::to_string).collect(),
             map_version: MapVersionDto::new(status.version),
             hosts: status.hosts,
+            host_types: around
+                .map
+                .filter(|map| map.version == status.version)
+                .map(HostsOfType::of)
+                .unwrap_or_default(),
             xbars: status.xbars,
             cables: status.cables,
             routes: around.routes,
@@ -285,6 +295,7 @@ impl Board {
             children: Vec::new(),
             map_version: None,
             hosts: 0,
+            host_types: Vec::new(),
             xbars: 0,
             cables: 0,
             routes: 0,

@@ -6,6 +6,7 @@
 mod board;
 mod codec;
 mod healing;
+mod host_types;
 mod mismatch;
 mod socket;
 
@@ -15,6 +16,7 @@ pub use board::{
 };
 pub use codec::CodecError;
 pub use healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
+pub use host_types::HostsOfType;
 pub use mismatch::Mismatch;
 pub use socket::{
     Client, Question, StatusServer, StatusSocketError, ask, ask_at, socket_path, sockets, units,
