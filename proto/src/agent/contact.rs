@@ -5,9 +5,10 @@
 //! when the winner falls silent. An agent never becomes passive to a lower one, whoever that one
 //! follows: so the provisional tree has no circle.
 
+use rand::RngExt;
+
 use super::event::Event;
 use super::machine::{Agent, Parent, Timer};
-use super::mapping::LONGEST_PAUSE_MS;
 use super::requests::Asked;
 use crate::map::ways::follow;
 use crate::map::{Map, MapVersion, PortRef, Rank, decode_pieces};
@@ -24,6 +25,7 @@ impl Agent {
         if self.twin.is_some() || self.avoid_contested(now, info) {
             return;
         }
+        self.note_printeur(info);
         let maps = info.state == AgentState::Mapping;
         if self.held.as_ref().is_none_or(|held| !held.valid) {
             self.note_heard(theirs.mac, &way.0);
@@ -37,6 +39,7 @@ impl Agent {
                     parent.last_heard = now;
                 }
             }
+            AgentState::Starting if maps => self.wake_early(now),
             AgentState::Mapping | AgentState::Starting => {}
             AgentState::Fetching | AgentState::Routing | AgentState::Configured | AgentState::Isolated => {
                 if maps && self.leader().is_none_or(|leader| theirs > leader) {
@@ -110,10 +113,33 @@ impl Agent {
         self.set_timer(Timer::Query, now + self.settings.query_interval);
     }
 
-    /// Has the parent print what happens here, if it accepts network printfs.
+    /// A lower one maps: it will hear of this agent and wait for its map, so this one need not sleep on.
+    /// Others around have heard it too, and shall not all map at once: so it draws anew.
+    fn wake_early(&mut self, now: Instant) {
+        let Some(due) = self.timers[Timer::Map as usize] else { return };
+        if let Some(earliest) = self.asleep_until.take() {
+            let apart = self.settings.start_delay.mul_f64(self.rng.random_range(0.0..=0.5));
+            self.set_timer(Timer::Map, due.min(now.max(earliest) + apart));
+        }
+    }
+
+    /// Keeps in mind whether the parent, of whichever tree, accepts network printfs.
+    pub(super) fn note_printeur(&mut self, info: &Info) {
+        if self.is_parent(info.rank.mac) {
+            self.printeur = info.flags.printeur;
+        }
+    }
+
+    /// Has the parent, of whichever tree, print what happens here, if it accepts network printfs.
     pub(super) fn print_at_parent_if_wanted(&mut self, now: Instant, what: &str) {
-        if let Some(parent) = self.parent.as_ref().filter(|_| self.printeur) {
-            let way = (parent.route.clone(), parent.way_back.clone());
+        if !self.printeur {
+            return;
+        }
+        let held = self.held.as_ref().filter(|held| held.valid);
+        let in_tree = held.and_then(|held| held.routes.get(&held.parent?.mac).cloned());
+        let in_waiting =
+            || self.parent.as_ref().map(|parent| (parent.route.clone(), parent.way_back.clone()));
+        if let Some(way) = in_tree.or_else(in_waiting) {
             let text = format!("{}: {what}", self.settings.mac);
             self.ask(now, Asked::Courtesy, way, Reason::Printf { text }, 1);
         }
@@ -199,24 +225,6 @@ impl Agent {
             self.tell_child(now, mac);
         } else if now_complete != was_complete {
             self.completeness_changed(now);
-        }
-    }
-
-    /// A mapper wants quiet.
-    pub(super) fn hear_pause(&mut self, now: Instant, info: &Info, max_ms: u16) {
-        // Only a higher one may ask for it, and only for a while.
-        if info.rank > self.rank() {
-            let most_ms = max_ms.min(LONGEST_PAUSE_MS);
-            self.paused = true;
-            self.set_timer(Timer::PauseEnd, now + std::time::Duration::from_millis(u64::from(most_ms)));
-        }
-    }
-
-    /// The mapper is done.
-    pub(super) fn hear_resume(&mut self, info: &Info) {
-        if info.rank > self.rank() {
-            self.paused = false;
-            self.stop_timer(Timer::PauseEnd);
         }
     }
 

@@ -54,6 +54,7 @@ impl Agent {
             misfits: 0,
         }));
         self.state = AgentState::Fetching;
+        self.printeur = from.flags.printeur;
         // A small question first: whoever named this parent must not have it flooded.
         self.ask_for_piece(now, 0);
     }

@@ -13,6 +13,7 @@ use super::guard::{Guard, Limits};
 use super::held::Held;
 use super::liveness::Liveness;
 use super::mapping::Mapping;
+use super::pause::{Pause, Quiet};
 use super::requests::{Asked, Expired, Request, Requests};
 use super::settings::Settings;
 use super::status::{Dropped, MappingCost, Sent};
@@ -95,9 +96,12 @@ pub struct Agent {
     pub(super) futile_mappings: u32,
     pub(super) last_change: Instant,
     pub(super) next_probe: u32,
-    /// A mapper has asked for quiet.
-    pub(super) paused: bool,
-    /// The parent accepts network printfs.
+    /// The quiet that this agent keeps, and that it wants of others as a mapper.
+    pub(super) pause: Pause,
+    pub(super) quiet: Quiet,
+    /// Before when a sleeping agent does not map, whoever does; `None` once one does.
+    pub(super) asleep_until: Option<Instant>,
+    /// Whether the parent accepts network printfs, as it last said.
     pub(super) printeur: bool,
     pub(super) last_mapping: Option<MappingCost>,
     /// The sessions of the hosts in it, if it may map incrementally.
@@ -113,7 +117,7 @@ pub struct Agent {
 
 impl Agent {
     /// An agent that begins its life at `now`. Level 0 waits to be found; all others map after a
-    /// short sleep.
+    /// short sleep, unless a higher one has come forward by then.
     pub fn new(settings: Settings, seed: u64, now: Instant) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed ^ settings.mac.to_u64().rotate_left(16));
         let session = rng.next_u32();
@@ -125,6 +129,8 @@ impl Agent {
         let mut jitter = rng.clone();
         jitter.set_stream(1);
         let liveness = Liveness::new(jitter);
+        let sleep = settings.start_delay.mul_f64(rng.random_range(1.0..=1.5));
+        let asleep_until = Some(now + settings.start_delay);
         let mut agent = Self {
             settings,
             rng,
@@ -152,7 +158,9 @@ impl Agent {
             futile_mappings: 0,
             last_change: now,
             next_probe,
-            paused: false,
+            pause: Pause::none(now),
+            quiet: Quiet::default(),
+            asleep_until,
             printeur: false,
             last_mapping: None,
             sessions: BTreeMap::new(),
@@ -166,7 +174,7 @@ impl Agent {
         let keys = agent.settings.keys.take();
         agent.set_keys(keys);
         if agent.settings.level > 0 {
-            agent.set_timer(Timer::Map, now + agent.settings.start_delay);
+            agent.set_timer(Timer::Map, now + sleep);
         }
         agent
     }
@@ -209,12 +217,12 @@ impl Agent {
             }
             Reason::MapRequest { version, piece, room_bytes } => self.serve(version, piece, room_bytes),
             Reason::Pause { max_ms } => {
-                self.hear_pause(now, &scout.info, max_ms);
+                self.hear_pause(now, scout.info.rank.mac, max_ms);
                 Answer::Pause
             }
             Reason::Alive => Answer::Alive,
             Reason::Resume => {
-                self.hear_resume(&scout.info);
+                self.hear_resume(now, scout.info.rank.mac);
                 Answer::Resume
             }
             Reason::AddressConflict { places } => {
@@ -257,9 +265,10 @@ impl Agent {
     /// A scout of this agent was answered.
     fn answered(&mut self, now: Instant, asked: Asked, reply: Reply) {
         let info = reply.info;
+        self.note_printeur(&info);
         match asked {
             Asked::ParentVersion => self.hear_parent_version(now, &info),
-            Asked::ParentNotice | Asked::Twin | Asked::Courtesy => {}
+            Asked::ParentNotice | Asked::Twin | Asked::Pause | Asked::Resume | Asked::Courtesy => {}
             Asked::ChildNotice(mac) => self.child_notified(mac, info.rank.mac),
             Asked::Contested(index) => self.hear_contested(now, index, &info),
             Asked::VerifyParent => self.hear_parent_verified(now, &info),
@@ -274,7 +283,7 @@ impl Agent {
     fn unanswered(&mut self, now: Instant, request: &Request) {
         match request.asked {
             Asked::ParentVersion => self.parent_silent(now),
-            Asked::ParentNotice | Asked::Twin | Asked::Courtesy => {}
+            Asked::ParentNotice | Asked::Twin | Asked::Pause | Asked::Resume | Asked::Courtesy => {}
             Asked::Contested(index) => self.contested_silent(now, index),
             Asked::ChildNotice(mac) => self.child_silent(mac),
             Asked::VerifyParent => self.parent_lost(now),
@@ -316,7 +325,7 @@ impl Agent {
             Timer::Verify => self.begin_cycle(now),
             Timer::Map if self.state == AgentState::Starting => self.map_again(now, "start"),
             Timer::Map => self.begin_mapping(now),
-            Timer::PauseEnd => self.paused = false,
+            Timer::PauseEnd => self.end_pause(now),
             Timer::Twin => self.look_for_twin(now),
         }
     }
@@ -349,8 +358,8 @@ impl Agent {
 
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called; `None` for never.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let paused = self.paused;
-        let probes = self.mapping.as_ref().filter(|_| !paused).and_then(|mapping| mapping.deadline());
+        let probes =
+            self.mapping.as_ref().filter(|_| !self.pause.is_on()).and_then(|mapping| mapping.deadline());
         let checks =
             self.cycle.as_ref().and_then(Cycle::deadline).into_iter().chain(self.doubts.probes.deadline());
         let timers = self.timers.iter().copied().flatten();
@@ -372,7 +381,8 @@ impl Agent {
 
     /// Sends what exploration and verification have room for.
     pub(super) fn pump(&mut self, now: Instant) {
-        if self.paused {
+        self.pump_quiet(now);
+        if self.pause.is_on() {
             return;
         }
         self.pump_mapping(now);

@@ -22,7 +22,7 @@
 //! believed), `machine` (the agent itself), `probed`, `contact` (election), `mapping`,
 //! `fetch` (distribution), `tree` and `held` (the map in force), `watch`, `verify` and `checks`
 //! (verification), `liveness` (checks of paths in use), `doubts` (cables that are said to be dead),
-//! `twin` (two hosts with one address), `requests` (scouts that wait for a reply), `send` (what leaves
+//! `pause` (quiet while one maps), `twin` (two hosts with one address), `requests` (scouts that wait for a reply), `send` (what leaves
 //! the agent).
 
 mod accept;
@@ -37,6 +37,7 @@ mod held;
 mod liveness;
 mod machine;
 mod mapping;
+mod pause;
 mod probed;
 mod requests;
 mod send;

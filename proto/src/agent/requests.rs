@@ -30,7 +30,11 @@ pub(super) enum Asked {
     Twin,
     /// Whether the host at this contested port of the map is as it was.
     Contested(usize),
-    /// Nothing: pause, resume, printf.
+    /// That a host is quiet while this agent maps.
+    Pause,
+    /// That a host knows that it may go on.
+    Resume,
+    /// Nothing: printf, word of an invalid map.
     Courtesy,
 }
 

@@ -27,6 +27,7 @@ impl Agent {
                 network_complete: held.is_some_and(|h| h.network_complete),
                 printeur: self.settings.printeur,
                 contested: self.twin.is_some(),
+                non_clos: self.settings.non_clos,
             },
         }
     }

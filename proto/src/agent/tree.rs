@@ -47,6 +47,7 @@ impl Agent {
         self.event(Event::Configured { version });
         self.tell_the_unaware(now);
         self.completeness_changed(now);
+        self.print_at_parent_if_wanted(now, "configured");
     }
 
     /// The driver cannot route by this map. This agent stays without routes and says why; it still
@@ -55,8 +56,10 @@ impl Agent {
         let Some(held) = self.held.as_mut().filter(|held| held.version == version && held.valid) else {
             return;
         };
+        let line = format!("no routes: {why}");
         held.routing_failure = Some(why);
         self.tell_the_unaware(now);
+        self.print_at_parent_if_wanted(now, &line);
     }
 
     /// Tells those children that took no note of the map while there were only the shortest ways to
@@ -133,6 +136,7 @@ impl Agent {
         if self.lost_parents_under(version) {
             let (route, way_back) = way;
             let rank = info.rank;
+            self.printeur = info.flags.printeur;
             self.follow(
                 now,
                 Parent { rank, route, way_back, provisional: false, last_heard: now, since: now },
@@ -232,7 +236,8 @@ impl Agent {
         self.fetch = None;
         self.cycle = None;
         self.doubts = Doubts::none();
-        self.requests.forget(|asked| asked != Asked::Courtesy);
+        self.requests.forget(|asked| !matches!(asked, Asked::Resume | Asked::Courtesy));
+        self.end_quiet(now, None);
         for timer in [Timer::Map, Timer::Verify, Timer::Query] {
             self.stop_timer(timer);
         }

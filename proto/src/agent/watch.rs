@@ -19,7 +19,7 @@ impl Agent {
     /// Begins a cycle of verification.
     pub(super) fn begin_cycle(&mut self, now: Instant) {
         let Some(held) = self.held.as_ref().filter(|held| held.valid) else { return };
-        if self.paused || !held.is_done() {
+        if self.pause.is_on() || !held.is_done() {
             return self.rest_before_cycle(now);
         }
         if self.glances_left > 0 {

@@ -7,7 +7,7 @@ use super::knowledge::{At, Far};
 use super::xbar::{Stage, XbarState};
 use super::{ExploreError, Explorer};
 use crate::Mac;
-use crate::map::{Cable, Contested, Host, Map, MapVersion, PortRef, Xbar};
+use crate::map::{Cable, Contested, Host, Map, PortRef, Xbar};
 
 impl Explorer {
     /// The map of what is known now.
@@ -59,7 +59,7 @@ impl Explorer {
         contested.sort_unstable();
         contested.dedup();
         let xbars = xbars.into_iter().flatten().collect();
-        Ok(Map { version: MapVersion::NONE, hosts, xbars, cables, contested })
+        Ok(Map { hosts, xbars, cables, contested, ..Map::default() })
     }
 
     /// The delta of the port that a map numbers 0: a plain xbar's first port in use.

@@ -209,12 +209,13 @@ impl fmt::Display for Shown<'_> {
         if *pieces > 0 {
             write!(f, " pieces {pieces}")?;
         }
-        let InfoFlags { subtree_complete, network_complete, printeur, contested } = flags;
+        let InfoFlags { subtree_complete, network_complete, printeur, contested, non_clos } = flags;
         let flags = [
             (subtree_complete, " subtree-complete"),
             (network_complete, " network-complete"),
             (printeur, " printeur"),
             (contested, " contested"),
+            (non_clos, " non-clos"),
         ];
         flags.into_iter().filter(|(set, _)| **set).try_for_each(|(_, name)| f.write_str(name))
     }

@@ -81,6 +81,7 @@ impl Hostile {
                 network_complete: true,
                 printeur: true,
                 contested: false,
+                non_clos: false,
             },
         }
     }

@@ -67,7 +67,6 @@ impl Driver {
         log::set_level(self.config.log.level);
         self.apply_settings(&old.settings);
         let routes_differ = old.num_passes != self.config.num_passes
-            || old.non_clos != self.config.non_clos
             || old.settings.max_hops != self.config.settings.max_hops;
         if routes_differ {
             self.route_again();
@@ -80,6 +79,7 @@ impl Driver {
         let settings = Settings { mac: self.mac, ..self.config.settings.clone() };
         if (settings.level, settings.host_type) == (old.level, old.host_type) {
             self.agent.set_settings(&settings);
+            self.agent.follow_settings(self.now());
             self.agent.set_keys(settings.keys);
             return;
         }

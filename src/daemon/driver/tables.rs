@@ -22,6 +22,7 @@ impl Driver {
             warn!(mac = %conflict.mac, "{conflict}");
         }
         self.newest = Some((map, neighbours));
+        self.warn_of_changes();
         self.route_again();
     }
 
@@ -33,7 +34,6 @@ impl Driver {
                 passes: self.config.num_passes,
                 max_hops: self.config.settings.max_hops as u8,
             },
-            non_clos: self.config.non_clos,
         };
         let (mac, map_file) = (self.mac, self.config.map_file.clone());
         self.computation.begin(Task { map, neighbours, mac, options, map_file });

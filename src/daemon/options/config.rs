@@ -26,8 +26,6 @@ pub struct Config {
     pub seed: Option<u64>,
     /// Routes to each destination.
     pub num_passes: u8,
-    /// Whether to route by up*/down* whatever the fabric looks like.
-    pub non_clos: bool,
     /// Board number.
     pub unit: u8,
     /// Whether that number was asked for: without, any that is free will do.

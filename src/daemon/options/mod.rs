@@ -73,7 +73,8 @@ pub struct Options {
     /// Store each new map in this file, as mapper.map/1 JSON.
     #[arg(long, value_name = "PATH")]
     pub map_file: Option<PathBuf>,
-    /// Route any fabric by up*/down*, also a Clos or a torus. The same at all hosts.
+    /// Route any fabric by up*/down*, also a Clos or a torus. The global mapper's setting counts for all
+    /// hosts; a board names those that are set otherwise.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub non_clos: Option<bool>,
     /// Skip the check of the cables between xbars in verification.
@@ -107,7 +108,8 @@ pub struct Options {
     /// Longest route, in xbars; a host that needs a longer one gets none, and says so.
     #[arg(long, value_name = "N")]
     pub max_hops: Option<Bounded<1, 23>>,
-    /// How long an agent sleeps before its first mapping, in milliseconds. Asleep it answers.
+    /// How long an agent sleeps at least before its first mapping, in milliseconds; up to half as long again.
+    /// Asleep it answers.
     #[arg(long, value_name = "MS")]
     pub start_delay_ms: Option<Bounded<0, 60_000>>,
     /// How long to wait for the answer to a probe or scout, in milliseconds.
@@ -354,7 +356,6 @@ impl Options {
             settings,
             seed: self.seed.map(|n| u64::from(n.get())),
             num_passes: self.num_passes.map_or(DEFAULT_NUM_PASSES, |n| n.get() as u8),
-            non_clos: self.non_clos.unwrap_or(false),
             unit: self.unit.unwrap_or(0),
             unit_given: self.unit.is_some(),
             run_dir: self.run_dir.unwrap_or_else(default_run_dir),
@@ -400,6 +401,7 @@ impl Options {
             thrash: self.thrash.unwrap_or(defaults.thrash),
             extra_hosts: self.extra_hosts.map_or(defaults.extra_hosts, values::Bounded::get),
             pause: self.pause.unwrap_or(defaults.pause),
+            non_clos: self.non_clos.unwrap_or(defaults.non_clos),
             map_incrementally: self.map_incrementally.unwrap_or(defaults.map_incrementally),
             xbar_check: self.no_xbar_check.map_or(defaults.xbar_check, |skip| !skip),
             // Read with the rest of what is read: see `Source`.

@@ -33,7 +33,7 @@ pub(super) fn without_cable(map: &Map, port: PortRef) -> Map {
 }
 
 pub(super) fn table(map: &Map, host: usize) -> Arc<RouteTable> {
-    let options = RouteOptions { routes: routing::Options::default(), non_clos: false };
+    let options = RouteOptions { routes: routing::Options::default() };
     Arc::new(RouteTable::compute(map, map.hosts[host].mac, options).unwrap())
 }
 

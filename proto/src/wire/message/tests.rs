@@ -30,9 +30,10 @@ fn state() -> impl Strategy<Value = AgentState> {
 }
 
 fn info() -> impl Strategy<Value = Info> {
-    let flags = any::<[bool; 4]>().prop_map(|[subtree_complete, network_complete, printeur, contested]| {
-        InfoFlags { subtree_complete, network_complete, printeur, contested }
-    });
+    let flags =
+        any::<[bool; 5]>().prop_map(|[subtree_complete, network_complete, printeur, contested, non_clos]| {
+            InfoFlags { subtree_complete, network_complete, printeur, contested, non_clos }
+        });
     (any::<u8>(), mac(), any::<u8>(), any::<u32>(), state(), version(), any::<u16>(), flags).prop_map(
         |(level, mac, host_type, session, state, version, pieces, flags)| Info {
             rank: Rank { level, mac },
@@ -137,6 +138,7 @@ fn sample_info() -> Info {
             network_complete: false,
             printeur: true,
             contested: false,
+            non_clos: false,
         },
     }
 }
@@ -274,7 +276,7 @@ fn fields_that_make_no_sense_are_refused() {
     assert!(Message::decode(&framed(&good)).is_ok());
     let last = good.len() - 1;
     // Message, state, flags, answer; then a version without counter.
-    for (at, value) in [(0, 0), (0, 4), (11 + 12, 7), (11 + 25, 16), (last, 99)] {
+    for (at, value) in [(0, 0), (0, 4), (11 + 12, 7), (11 + 25, 32), (last, 99)] {
         let mut bad = good.clone();
         bad[at] = value;
         assert_eq!(Message::decode(&framed(&bad)), Err(FrameError::Malformed), "byte {at}");
