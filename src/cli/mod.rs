@@ -20,11 +20,12 @@ pub mod topology;
 pub mod xbar;
 
 use std::ffi::OsString;
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::daemon::log;
 
 /// Maps source-routed fabrics and gives every host deadlock-free routes, without a central server.
 #[derive(Debug, Parser)]
@@ -63,7 +64,7 @@ pub enum Command {
     /// Run crossbar and agent of a machine that is cabled to others directly, without a switch.
     Node(node::Args),
     /// Run a software crossbar.
-    Xbar(xbar::Args),
+    Xbar(Box<xbar::Args>),
     /// Show the state of this machine's agents.
     BoardInfo(board_info::Args),
     /// Find out what keeps an agent from working on this machine, and what to do.
@@ -95,22 +96,24 @@ pub fn main() -> ExitCode {
         Command::Sim(args) => sim::run(args, format),
         Command::Agent(args) => agent::run(args, format),
         Command::Node(args) => node::run(args, format),
-        Command::Xbar(args) => xbar::run(args, format),
+        Command::Xbar(args) => xbar::run(*args, format),
         Command::BoardInfo(args) => board_info::run(args, format),
         Command::Doctor(args) => doctor::run(args, format),
         Command::Key(args) => key::run(&args, format),
         Command::LabPlan(args) => lab_plan::run(&args, format),
         Command::GenerateDocs(args) => generate_docs::run(&args, format),
     };
-    result.unwrap_or_else(|error| {
+    let status = result.unwrap_or_else(|error| {
         let message = error_chain(error.as_ref());
         if format == Format::Json {
             print_json_error(&message);
         }
         // Where nobody can be told there is still the exit status.
-        let _unheard = writeln!(io::stderr(), "mapper: {message}");
+        let _unheard = log::say(&format!("mapper: {message}\n"));
         ExitCode::from(1)
-    })
+    });
+    log::finish();
+    status
 }
 
 /// Prints what is wrong with the command line, or the help or version that it asked for.
@@ -182,7 +185,7 @@ mod tests {
     fn what_is_wrong_is_said_in_a_line() {
         let message = |line: &str| usage_message(&Cli::try_parse_from(line.split(' ')).unwrap_err());
         assert_eq!(message("mapper xbar --nonsense"), "unexpected argument '--nonsense' found");
-        assert!(message("mapper xbar").ends_with("were not provided: --port <[N=]IF>"));
+        assert!(message("mapper xbar").ends_with("were not provided: --ports <[N=]IF,..>"));
         assert_eq!(message("mapper"), "a command is missing; --help lists them");
     }
 }

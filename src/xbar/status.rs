@@ -4,6 +4,7 @@ use mapper_proto::wire::{Crossbar, CrossbarKind};
 use serde::{Deserialize, Serialize};
 
 use super::counters::{ArrivalCounters, DropCounters};
+use crate::daemon::log;
 use crate::link::Link;
 
 /// One crossbar of this machine, as `mapper.xbar/1` has it.
@@ -25,6 +26,8 @@ pub struct XbarStatus {
     pub pid: u32,
     /// How long it has been running, in milliseconds.
     pub uptime_ms: u64,
+    /// Lines of its process's log that were lost, as nobody read them or they could not be written.
+    pub log_lines_lost: u64,
     /// Why it did not answer, if so: then nothing but its name is known of it.
     pub no_answer: Option<String>,
 }
@@ -77,6 +80,7 @@ impl XbarStatus {
             ports,
             pid: std::process::id(),
             uptime_ms,
+            log_lines_lost: log::lines_lost(),
             no_answer: None,
         }
     }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::cli::{CliError, Format, output};
+use crate::wording::plural;
 use crate::xbar::counters::DropCounters;
 use crate::xbar::{PortStatus, XbarStatus, socket};
 
@@ -16,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// `mapper.xbar/1`: `xbars`, those of this machine by name, each as
 /// [`XbarStatus`]: `name`, `kind` (`plain`, `tagged`), `tag` (hex string or null), `first_port`,
-/// `port_count`, `ports` [{`port`, `interface`, `exists`, `carrier`, `received`, `received_bytes`,
+/// `port_count`, `log_lines_lost`, `ports` [{`port`, `interface`, `exists`, `carrier`, `received`, `received_bytes`,
 /// `overruns`, `forwarded`, `dropped` {by reason}, `sent`, `sent_bytes`, `unsent`, `notices`,
 /// `notices_suppressed`}], `pid`, `uptime_ms`, `no_answer` (null, or why nothing else is known).
 #[derive(Serialize)]
@@ -67,6 +68,10 @@ fn write_xbar(text: &mut String, xbar: &XbarStatus) -> std::fmt::Result {
         text,
         "crossbar {name}: {kind}{tag}, ports {first_port} to {last_port}, process {pid}, up {up}"
     )?;
+    if xbar.log_lines_lost > 0 {
+        let lines = plural(xbar.log_lines_lost, "line");
+        writeln!(text, "  {lines} of its log lost: not read, or not written")?;
+    }
     write_table(text, &xbar.ports)?;
     for port in &xbar.ports {
         write_losses(text, port)?;
@@ -185,6 +190,7 @@ mod tests {
             ports: vec![busy, absent],
             pid: 42,
             uptime_ms: 100 * 60_000,
+            log_lines_lost: 0,
             no_answer: None,
         };
         let expected = "\

@@ -370,6 +370,7 @@ impl Driver {
             known: &self.known,
             warnings: self.warnings(),
             repairs: self.repair_counters(),
+            log_lines_lost: log::lines_lost(),
             tap: self.user_data.as_ref().map(UserData::status),
             now: self.now(),
         };

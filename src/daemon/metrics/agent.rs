@@ -40,6 +40,8 @@ fn write_agent(text: &mut Exposition, board: &Board) {
         .sample_float(&[], board.uptime_ms as f64 / 1e3);
     text.family(Kind::StateSet, "mapper_agent_state", Unit::None, "Where the agent is in its life.")
         .states(&STATES.map(state_name), &board.state);
+    let help = "Lines of the log that were lost, as nobody read them or they could not be written.";
+    text.counter("mapper_agent_log_lines_lost", Unit::None, help, board.counters.log_lines_lost);
     text.gauge(
         "mapper_agent_configured",
         "1 if the agent holds a valid map and proved routes for it.",

@@ -105,6 +105,8 @@ pub struct Counters {
     pub liveness: LivenessCounters,
     /// Routes changed before there was a new map.
     pub repairs: RepairCounters,
+    /// Lines of the daemon's log that were lost, as nobody read them or they could not be written.
+    pub log_lines_lost: u64,
 }
 
 /// Frames on the interface.
@@ -198,6 +200,8 @@ pub struct Surroundings<'a> {
     pub warnings: Vec<String>,
     /// Routes changed before there was a new map.
     pub repairs: RepairCounters,
+    /// Lines of the log that were lost.
+    pub log_lines_lost: u64,
     /// The host's Ethernet interface over the fabric.
     pub tap: Option<Tap>,
     /// Now, and so how long the daemon has been running.
@@ -248,6 +252,7 @@ impl Board {
                 causes: around.causes.counters(),
                 liveness: LivenessCounters::from(status.liveness),
                 repairs: around.repairs,
+                log_lines_lost: around.log_lines_lost,
             },
             uptime_ms: around.now.as_nanos() / 1_000_000,
         }
