@@ -58,16 +58,16 @@ start() {
 }
 
 start_xbar() {
-    local slug=$1 first ports tag options=() interface
+    local slug=$1 first ports tag options=() interface named=()
     read -r first ports tag _ <<<"$2"
-    options=(--run-dir "$dir/run/$slug" --first-port "$first" --ports "$ports")
+    options=(--run-dir "$dir/run/$slug" --first-port "$first" --port-count "$ports")
     if [[ $tag == - ]]; then options+=(--kind plain); else options+=(--kind tagged --tag "$tag"); fi
     while read -r interface; do
-        options+=(--port "${interface#p}=$interface")
+        named+=("${interface#p}=$interface")
     done < <(list_interfaces "$slug")
     # An xbar without a cable has nothing to forward.
-    [[ " ${options[*]} " == *" --port "* ]] || return 0
-    run_daemon "$slug" xbar "${options[@]}"
+    ((${#named[@]})) || return 0
+    run_daemon "$slug" xbar --ports "$(IFS=, && echo "${named[*]}")" "${options[@]}"
 }
 
 start_host() {

@@ -16,10 +16,12 @@ use tokio::io::unix::AsyncFd;
 use super::{LinkError, readiness};
 
 const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
 const RTM_NEWLINK: u16 = 16;
 const RTM_DELLINK: u16 = 17;
 const RTM_GETLINK: u16 = 18;
 const NLM_F_REQUEST: u16 = 1;
+const NLM_F_DUMP: u16 = 0x300;
 const RTMGRP_LINK: u32 = 1;
 
 const IFLA_ADDRESS: u16 = 1;
@@ -67,6 +69,14 @@ impl Interface {
     /// If the kernel does not answer.
     pub fn look_up(name: &str) -> Result<Option<Self>, LinkError> {
         look_up(name).map_err(LinkError::Netlink)
+    }
+
+    /// All interfaces of this network namespace, in the order in which they came.
+    ///
+    /// # Errors
+    /// If the kernel does not answer.
+    pub fn all() -> Result<Vec<Self>, LinkError> {
+        list().map_err(LinkError::Netlink)
     }
 }
 
@@ -149,6 +159,35 @@ fn look_up(name: &str) -> io::Result<Option<Interface>> {
     });
     // An alternative name finds the interface too, but everything else here goes by the name.
     Ok(found.filter(|interface| interface.name == name))
+}
+
+fn list() -> io::Result<Vec<Interface>> {
+    let total = HEADER_BYTES + INFO_BYTES;
+    let mut request = Vec::with_capacity(total);
+    request.extend_from_slice(&(total as u32).to_ne_bytes());
+    request.extend_from_slice(&RTM_GETLINK.to_ne_bytes());
+    request.extend_from_slice(&(NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
+    request.resize(total, 0);
+    let socket = open_netlink(SocketFlags::empty(), 0)?;
+    rustix::net::send(&socket, &request, SendFlags::empty())?;
+    let mut buffer = vec![0; BUFFER_BYTES];
+    let mut found = Vec::new();
+    loop {
+        let (bytes, _) = rustix::net::recv(&socket, &mut buffer[..], RecvFlags::empty())?;
+        let answer = &buffer[..bytes];
+        match u16_at(answer, 4) {
+            Some(NLMSG_DONE) => return Ok(found),
+            Some(NLMSG_ERROR) => {
+                let code = u32_at(answer, HEADER_BYTES).unwrap_or(0).cast_signed();
+                return Err(io::Error::from_raw_os_error(-code));
+            }
+            Some(_) => found.extend(parse_messages(answer).filter_map(|change| match change {
+                Change::Now(interface) => Some(interface),
+                Change::Gone { .. } | Change::Missed => None,
+            })),
+            None => return Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
 }
 
 /// `RTM_GETLINK` for one name; `None` if no interface can have that name.
@@ -248,6 +287,12 @@ mod tests {
         assert_eq!(lo.index, 1);
         assert!(!lo.ethernet);
         assert!(lo.mtu >= 1500);
+    }
+
+    #[test]
+    fn the_list_of_all_has_the_loopback_interface_as_it_is_looked_up() {
+        let lo = Interface::look_up("lo").unwrap().unwrap();
+        assert!(Interface::all().unwrap().contains(&lo));
     }
 
     #[test]

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use mapper_proto::Mac;
 use mapper_proto::agent::Settings;
+use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use crate::link::ethernet::Marking;
@@ -246,24 +247,7 @@ impl Options {
     /// # Errors
     /// If it cannot be read, or has an unknown key or wrong value; names the line.
     pub fn read(path: &Path) -> Result<Self, ConfigFileError> {
-        let bytes = std::fs::read(path)
-            .map_err(|source| ConfigFileError::Unreadable { path: path.to_owned(), source })?;
-        let parsed = match std::str::from_utf8(&bytes) {
-            Ok(text) => Self::parse(text),
-            Err(error) => {
-                let before = bytes.iter().take(error.valid_up_to());
-                Err((1 + before.filter(|&&byte| byte == b'\n').count(), "not UTF-8 text".to_owned()))
-            }
-        };
-        parsed.map_err(|(line, message)| ConfigFileError::Wrong { path: path.to_owned(), line, message })
-    }
-
-    fn parse(text: &str) -> Result<Self, (usize, String)> {
-        toml::from_str(text).map_err(|error: toml::de::Error| {
-            let at = error.span().map_or(text.len(), |span| span.start);
-            let line = 1 + text.bytes().take(at).filter(|&byte| byte == b'\n').count();
-            (line, error.message().trim_end().replace('\n', ", "))
-        })
+        read_toml(path)
     }
 
     /// These options, and where they are not set, those of `file`.
@@ -406,6 +390,32 @@ impl Options {
             keys: None,
         }
     }
+}
+
+/// Reads a file of options, which are keys of TOML.
+///
+/// # Errors
+/// If it cannot be read, or has an unknown key or wrong value; names the line.
+pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigFileError> {
+    let bytes = std::fs::read(path)
+        .map_err(|source| ConfigFileError::Unreadable { path: path.to_owned(), source })?;
+    let parsed = match std::str::from_utf8(&bytes) {
+        Ok(text) => parse_toml(text),
+        Err(error) => {
+            let before = bytes.iter().take(error.valid_up_to());
+            Err((1 + before.filter(|&&byte| byte == b'\n').count(), "not UTF-8 text".to_owned()))
+        }
+    };
+    parsed.map_err(|(line, message)| ConfigFileError::Wrong { path: path.to_owned(), line, message })
+}
+
+/// What a text says, or the line that is wrong and why.
+fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T, (usize, String)> {
+    toml::from_str(text).map_err(|error: toml::de::Error| {
+        let at = error.span().map_or(text.len(), |span| span.start);
+        let line = 1 + text.bytes().take(at).filter(|&byte| byte == b'\n').count();
+        (line, error.message().trim_end().replace('\n', ", "))
+    })
 }
 
 /// Most interfaces of a node: a crossbar has 255 ports, and the agent needs one.
