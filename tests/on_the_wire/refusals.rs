@@ -117,7 +117,7 @@ fn a_wrong_option_is_a_wrong_command_line() {
 }
 
 #[test]
-fn nobody_there_is_no_board_and_waiting_for_it_times_out() {
+fn nobody_there_is_no_board_and_a_failure_and_waiting_for_it_times_out() {
     let board_info = |options: &[&str]| {
         Command::new(MAPPER)
             .args(["board-info", "--format", "json", "--run-dir", "/nonexistent/mapper"])
@@ -125,7 +125,7 @@ fn nobody_there_is_no_board_and_waiting_for_it_times_out() {
             .output()
             .unwrap()
     };
-    for (options, status) in [(&[][..], 0), (&["--wait", "0"], 4)] {
+    for (options, status) in [(&[][..], 1), (&["--all"], 1), (&["--wait", "0"], 4)] {
         let output = board_info(options);
         assert_eq!(output.status.code(), Some(status));
         let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -32,12 +32,18 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
     }
     write_troubles(text, board, interface)?;
     if let Some(version) = &board.map_version {
+        // Without an xbar a host hears another only over a cable of their own.
+        let pair = if (board.hosts, board.xbars) == (2, 0) {
+            ", the two hosts are cabled to each other"
+        } else {
+            ""
+        };
         let [hosts, xbars, cables, routes] =
             [(board.hosts, "host"), (board.xbars, "xbar"), (board.cables, "cable"), (board.routes, "route")]
                 .map(|(count, thing)| plural(count, thing));
         writeln!(
             text,
-            "  map {}/{}: {hosts}, {xbars}, {cables} between xbars; {routes}",
+            "  map {}/{}: {hosts}, {xbars}, {cables} between xbars{pair}; {routes}",
             version.mac, version.counter
         )?;
     }
@@ -62,9 +68,15 @@ pub(super) fn describe_frames(board: &Board) -> String {
         0 => String::new(),
         overruns => format!(", {overruns} lost as they came too fast"),
     };
+    let lines_lost = match board.counters.log_lines_lost {
+        0 => String::new(),
+        lines => format!("  {} of its log lost: not read, or not written\n", plural(lines, "line")),
+    };
     match board.no_answer {
         Some(_) => String::new(),
-        None => format!("  {received} frames received{lost}, {sent} sent, {unsent} could not be sent\n"),
+        None => format!(
+            "  {received} frames received{lost}, {sent} sent, {unsent} could not be sent\n{lines_lost}"
+        ),
     }
 }
 
@@ -243,6 +255,17 @@ mod tests {
         let board = Board { map_version: Some(version), hosts: 2, xbars: 1, routes: 1, ..configured() };
         let text = describe_board(&board);
         assert!(text.contains(": 2 hosts, 1 xbar, 0 cables between xbars; 1 route\n"), "{text}");
+    }
+
+    #[test]
+    fn two_hosts_face_to_face_are_told_from_hosts_without_a_cable() {
+        let version = MapVersionDto { mac: "02:00:00:00:00:01".to_owned(), counter: 1 };
+        let board = Board { map_version: Some(version), hosts: 2, routes: 1, ..configured() };
+        let told = "0 cables between xbars, the two hosts are cabled to each other; 1 route\n";
+        assert!(describe_board(&board).contains(told), "{}", describe_board(&board));
+        let alone = Board { hosts: 1, carrier: false, state: "isolated".to_owned(), ..board };
+        let text = describe_board(&alone);
+        assert!(!text.contains("cabled to each other") && text.contains("has no carrier"), "{text}");
     }
 
     #[test]

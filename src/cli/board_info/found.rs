@@ -46,7 +46,11 @@ impl Found {
         for run_dir in &args.run_dirs {
             let asked = if args.units.is_empty() { units(run_dir)? } else { args.units.clone() };
             if asked.is_empty() {
-                missing.push(format!("no agent has a status socket in {}", run_dir.display()));
+                missing.push(format!(
+                    "no agent has a status socket in {}: start one with `mapper agent` or `mapper node`; \
+                     `mapper doctor` says what keeps it from running, --run-dir names another directory",
+                    run_dir.display()
+                ));
             }
             for unit in asked {
                 let question = match ask(run_dir, unit) {
@@ -85,6 +89,11 @@ impl Found {
 
     pub(super) fn all_configured(&self) -> bool {
         self.missing.is_empty() && self.boards.iter().all(|board| board.configured)
+    }
+
+    /// Whether there is nothing to be shown: no board, and no crossbar if those were asked for.
+    pub(super) fn nobody_there(&self) -> bool {
+        self.boards.is_empty() && self.xbars.as_ref().is_none_or(Vec::is_empty)
     }
 
     /// Whether every board knows that its whole network is, too.
@@ -189,7 +198,8 @@ mod tests {
         assert!(found.refused() && !found.all_configured());
         assert!(found.describe().contains("unit 7: down\n  no agent of unit 7 has"), "{}", found.describe());
         let found = Found::ask(&Args { units: Vec::new(), ..args }, Duration::ZERO).unwrap();
-        assert!(!found.refused());
+        assert!(!found.refused() && found.nobody_there());
+        assert!(found.describe().contains("mapper doctor"), "{}", found.describe());
     }
 
     #[test]

@@ -42,7 +42,8 @@ pub struct Args {
     watch: bool,
 }
 
-/// Runs it.
+/// Runs it. The exit status is 1 if there is no board to be shown, or one that was asked for is not
+/// there or may not be asked.
 ///
 /// # Errors
 /// In words for the user.
@@ -81,7 +82,7 @@ pub fn run(mut args: Args, format: Format) -> Result<ExitCode, CliError> {
         Format::Text => output::print(&found.describe())?,
     }
     let timed_out = args.wait.is_some() && !found.all_configured();
-    Ok(match (timed_out, found.refused()) {
+    Ok(match (timed_out, found.refused() || found.nobody_there()) {
         (true, _) => ExitCode::from(TIMED_OUT),
         (false, true) => ExitCode::FAILURE,
         (false, false) => ExitCode::SUCCESS,
