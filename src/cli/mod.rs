@@ -65,7 +65,7 @@ pub enum Command {
     Node(node::Args),
     /// Run a software crossbar.
     Xbar(Box<xbar::Args>),
-    /// Show the state of this machine's agents.
+    /// Show the state of this machine's agents; exit status 1 if there is none.
     BoardInfo(board_info::Args),
     /// Find out what keeps an agent from working on this machine, and what to do.
     Doctor(doctor::Args),

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use super::{CliError, Format};
 use crate::daemon::options::{Text, default_run_dir};
 use crate::xbar;
-use crate::xbar::options::{XbarOptions, XbarSource};
+use crate::xbar::options::{Name, XbarOptions, XbarSource};
 
 /// Options of `mapper xbar`.
 #[derive(Debug, clap::Args)]
@@ -35,7 +35,7 @@ pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     if status {
         let run_dir = options.run_dir.unwrap_or_else(default_run_dir);
         let name = options.name.map(Text::value);
-        return status::show(&run_dir, name.as_ref().map(|name| name.as_str()), format);
+        return status::show(&run_dir, name.as_ref().map(Name::as_str), format);
     }
     Ok(xbar::run(&XbarSource::new(options, config))?)
 }

@@ -27,7 +27,7 @@ pub(super) fn interfaces(directory: &Path) -> Interfaces {
         match name.rsplit_once('.') {
             Some(("mapper" | "node", "toml")) => {}
             Some((stem, "toml")) if stem == "xbar" || stem.starts_with("xbar-") => {
-                found.crossbars.extend(listed_ports(&text()))
+                found.crossbars.extend(listed_ports(&text()));
             }
             Some((interface, "toml")) => drop(found.agents.insert(interface.to_owned())),
             Some((_, "xbar")) => found.crossbars.extend(ports_of_line(&text())),

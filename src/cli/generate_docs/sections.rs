@@ -22,8 +22,10 @@ const NOTHING: Sections = Sections { number: "1", statuses: &[], signals: &[], f
 
 const STOP: Item = ("SIGTERM, SIGINT", "Leave cleanly.");
 const REOPEN: Item = ("SIGUSR1", "Open the file of --verbose-file again, after it was rotated.");
-const RELOAD_PORTS: Item =
-    ("SIGHUP", "Read the configuration again: ports come and go, and the others go on; also the level of the log.");
+const RELOAD_PORTS: Item = (
+    "SIGHUP",
+    "Read the configuration again: ports come and go, and the others go on; also the level of the log.",
+);
 const RUN_DIR: Item = (
     "/run/mapper",
     "The status sockets, and what keeps two agents from one interface. MAPPER_RUN_DIR overrides it.",
@@ -61,7 +63,10 @@ const XBAR: Sections = Sections {
             "/etc/mapper/xbar-NAME.toml",
             "The ports and options of mapper-xbar@NAME.service: ports = [\"eth1\", \"eth2\"], and each option as a key.",
         ),
-        ("/etc/mapper/mapper.toml", "What it shares with the agents: ethertype, destination, group, log-level."),
+        (
+            "/etc/mapper/mapper.toml",
+            "What it shares with the agents: ethertype, destination, group, log-level.",
+        ),
     ],
     examples: &[
         ("A crossbar of three interfaces:", "mapper xbar --ports eth1,eth2,eth3"),
