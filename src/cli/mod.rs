@@ -112,7 +112,7 @@ pub fn main() -> ExitCode {
         let _unheard = log::say(&format!("mapper: {message}\n"));
         ExitCode::from(1)
     });
-    log::finish();
+    log::flush();
     status
 }
 

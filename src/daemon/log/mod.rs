@@ -36,7 +36,7 @@ use super::options::{LogFormat, LogLevel, LogOptions};
 pub const FAILURE: &str = "mapper::failure";
 /// Target of the lines that say how many were not written.
 const SUPPRESSED: &str = "mapper::suppressed";
-/// How long a program that ends waits for those who read its last lines.
+/// How long to wait for those who read the last lines.
 const LAST_LINES_LIMIT: Duration = Duration::from_secs(1);
 
 type Handle = reload::Handle<Targets, Registry>;
@@ -147,12 +147,13 @@ pub fn say(text: &str) -> io::Result<()> {
     }
 }
 
-/// Gives those who read the log a moment for its last lines. The last thing that a program does.
-pub fn finish() {
+/// Waits until all lines so far are written, but not for long if nobody reads them: before the program
+/// ends, or lets go of its standard error.
+pub fn flush() {
     let Some(log) = LOG.get() else { return };
     let deadline = Instant::now() + LAST_LINES_LIMIT;
     for queue in std::iter::once(&log.stderr).chain(&log.file) {
-        // Lines that nobody takes are lost with the program.
+        // Whoever reads that late has lost them.
         let _written = queue.flush(deadline);
     }
 }
