@@ -13,7 +13,7 @@ use socket2::Socket;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::{LinkError, readiness};
+use super::{LinkError, readiness, set_link};
 
 const NLMSG_ERROR: u16 = 2;
 const RTM_NEWLINK: u16 = 16;
@@ -38,6 +38,8 @@ const HEADER_BYTES: usize = 16;
 const INFO_BYTES: usize = 16;
 /// More than any one answer about an interface takes.
 const BUFFER_BYTES: usize = 64 * 1024;
+/// Most messages that are forgotten at once: on a machine whose interfaces never rest it must end, too.
+const MOST_PAST: usize = 4096;
 
 /// A network interface as the kernel described it at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +69,14 @@ impl Interface {
     /// If the kernel does not answer.
     pub fn look_up(name: &str) -> Result<Option<Self>, LinkError> {
         look_up(name).map_err(LinkError::Netlink)
+    }
+
+    /// Sets it up. Needs `CAP_NET_ADMIN`.
+    ///
+    /// # Errors
+    /// If the process may not, or the kernel refuses.
+    pub fn set_up(&self) -> io::Result<()> {
+        set_link::set_up_only(self.index)
     }
 }
 
@@ -101,6 +111,23 @@ impl Monitor {
             Ok(Self { socket: readiness::watch(socket.into())? })
         };
         open().map_err(LinkError::Netlink)
+    }
+
+    /// Forgets all changes up to now. For whoever has made interfaces after [`Self::new`], and looks
+    /// everything up next: the kernel tells of every step in which an interface was made, and the first
+    /// ones are true no more.
+    pub fn forget_past(&self) {
+        let mut socket = self.socket.get_ref();
+        let mut buffer = vec![0; BUFFER_BYTES];
+        for _ in 0..MOST_PAST {
+            match socket.read(&mut buffer) {
+                Ok(_) => {}
+                // Some overflowed: they are part of what is forgotten.
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {}
+                // Nothing is left; or an error that is met again when next waiting.
+                Err(_) => return,
+            }
+        }
     }
 
     /// Waits for the next changes.

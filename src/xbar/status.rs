@@ -38,8 +38,13 @@ pub struct PortStatus {
     pub interface: String,
     /// Whether there is such an interface.
     pub exists: bool,
+    /// Whether it is administratively up.
+    pub up: bool,
     /// Whether it has carrier.
     pub carrier: bool,
+    /// Most bytes behind its Ethernet header; `None` without such a limit, as inside a process, or without
+    /// interface.
+    pub mtu: Option<u32>,
     /// Frames that arrived: those forwarded and those dropped.
     pub received: u64,
     /// Bytes that arrived, with the Ethernet headers.
@@ -95,7 +100,9 @@ impl PortStatus {
             port,
             interface: link.name().to_owned(),
             exists: link.exists(),
+            up: link.up(),
             carrier: link.carrier(),
+            mtu: link.mtu(),
             received: traffic.received,
             received_bytes: traffic.received_bytes,
             overruns: traffic.overruns,

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::daemon::status::{Board, DeadCable, FrameCounters, Mismatch};
+use crate::daemon::status::{Board, BoardPort, DeadCable, FrameCounters, Mismatch, dead_ports};
 use crate::wording::plural;
 use crate::xbar::XbarStatus;
 
@@ -47,7 +47,8 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
         writeln!(text, "  global mapper {leader}, parent {parent}, children {children}")?;
     }
     if let Some(tap) = &board.tap {
-        writeln!(text, "  IP over the fabric by {}, MTU {}", tap.name, tap.mtu)?;
+        let addresses: String = board.addresses.iter().map(|address| format!(", {address}")).collect();
+        writeln!(text, "  IP over the fabric by {}{addresses}, MTU {}", tap.name, tap.mtu)?;
         if tap.refused > 0 {
             writeln!(text, "  {} did not take {} frames: is it up, and memory left?", tap.name, tap.refused)?;
         }
@@ -78,7 +79,11 @@ pub(super) fn describe_xbar(xbar: &XbarStatus) -> String {
     let up = ports.iter().filter(|port| port.carrier).count();
     let mut text = format!("crossbar {name}: {kind}{tag}: {up} of {} ports have carrier\n", ports.len());
     for port in ports.iter().filter(|port| !port.carrier) {
-        let why = if port.exists { "no carrier" } else { "there is no such interface" };
+        let why = match (port.exists, port.up) {
+            (false, _) => "there is no such interface",
+            (true, false) => "it is down",
+            (true, true) => "no carrier",
+        };
         text.push_str(&format!("  port {} ({}): {why}\n", port.port, port.interface));
     }
     text
@@ -113,16 +118,31 @@ fn verdict(board: &Board) -> String {
         "isolated" if !other_keys.is_empty() => {
             return format!("Network is not fully configured: the keys differ: {}.", other_keys.join("; "));
         }
-        "isolated" => "no other host was found; see that their agents run, and the crossbars between",
+        "isolated" => return format!("Network is not fully configured: {}.", nobody_found(&board.ports)),
         _ => "this board has no routes for a valid map",
     };
     format!("Network is not fully configured: {why}.")
+}
+
+/// Why no other host was found, as far as this machine can tell.
+fn nobody_found(ports: &[BoardPort]) -> String {
+    let others = "see that their agents run, and the crossbars between";
+    match dead_ports(ports) {
+        Some(dead) if ports.iter().all(|port| !port.carrier) => {
+            format!("no other host can be reached: {dead}")
+        }
+        Some(dead) => format!("no other host was found: {dead}; behind the other ports {others}"),
+        None => format!("no other host was found; {others}"),
+    }
 }
 
 /// Who is missing and why, and what may be the cause.
 fn write_troubles(text: &mut String, board: &Board, interface: &str) -> fmt::Result {
     if !board.carrier {
         writeln!(text, "  interface {interface} has no carrier: is it up, and the cable plugged in?")?;
+    }
+    for trouble in board.ports.iter().filter_map(BoardPort::trouble) {
+        writeln!(text, "  {trouble}")?;
     }
     if let Some(why) = &board.routing_failure {
         writeln!(text, "  routing failed: {why}")?;
@@ -238,6 +258,35 @@ mod tests {
     }
 
     #[test]
+    fn one_that_finds_nobody_names_its_ports_that_nothing_passes() {
+        let port = |number, up, carrier| BoardPort {
+            port: number,
+            interface: format!("eth{number}"),
+            exists: true,
+            up,
+            carrier,
+            mtu: Some(1500),
+        };
+        let board = |ports| {
+            let state = "isolated".to_owned();
+            describe_board(&Board {
+                ports,
+                state,
+                configured: false,
+                network_configured: false,
+                ..configured()
+            })
+        };
+        let text = board(vec![port(1, false, false), port(2, true, false)]);
+        assert!(text.contains("can be reached: eth1 is down, eth2 has no carrier."), "{text}");
+        assert!(text.contains("  port 1 (eth1) is down; `ip link set eth1 up`\n"), "{text}");
+        let text = board(vec![port(1, true, true), port(2, true, false)]);
+        assert!(text.contains("no other host was found: eth2 has no carrier; behind"), "{text}");
+        assert!(!text.contains("port 1"), "{text}");
+        assert!(board(Vec::new()).contains("no other host was found; see that their agents run"));
+    }
+
+    #[test]
     fn one_is_not_called_many() {
         let version = MapVersionDto { mac: "02:00:00:00:00:01".to_owned(), counter: 1 };
         let board = Board { map_version: Some(version), hosts: 2, xbars: 1, routes: 1, ..configured() };
@@ -259,6 +308,7 @@ mod tests {
             port,
             interface: format!("eth{port}"),
             exists,
+            up: exists,
             carrier,
             ..Default::default()
         };

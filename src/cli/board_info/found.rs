@@ -109,8 +109,9 @@ impl Found {
         for xbar in self.xbars.iter_mut().flatten() {
             xbar.uptime_ms = 0;
             for port in &mut xbar.ports {
-                let PortStatus { port: number, interface, exists, carrier, .. } = std::mem::take(port);
-                *port = PortStatus { port: number, interface, exists, carrier, ..PortStatus::default() };
+                let PortStatus { port: number, interface, exists, up, carrier, mtu, .. } = std::mem::take(port);
+                let zero = PortStatus::default();
+                *port = PortStatus { port: number, interface, exists, up, carrier, mtu, ..zero };
             }
         }
         self

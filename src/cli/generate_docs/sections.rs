@@ -82,7 +82,7 @@ const NODE: Sections = Sections {
     examples: &[
         (
             "A server cabled to two others by eth1 and eth2, with interface fabric0 over them:",
-            "mapper node --ports eth1,eth2 --tap fabric0\nip address add 10.0.0.1/24 dev fabric0",
+            "mapper node --ports eth1,eth2 --tap fabric0 --address 10.1.0.1/24",
         ),
         (
             "The same at every boot:",

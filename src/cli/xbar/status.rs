@@ -16,8 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// `mapper.xbar/1`: `xbars`, those of this machine by name, each as
 /// [`XbarStatus`]: `name`, `kind` (`plain`, `tagged`), `tag` (hex string or null), `first_port`,
-/// `port_count`, `ports` [{`port`, `interface`, `exists`, `carrier`, `received`, `received_bytes`,
-/// `overruns`, `forwarded`, `dropped` {by reason}, `sent`, `sent_bytes`, `unsent`, `notices`,
+/// `port_count`, `ports` [{`port`, `interface`, `exists`, `up`, `carrier`, `mtu`, `received`,
+/// `received_bytes`, `overruns`, `forwarded`, `dropped` {by reason}, `sent`, `sent_bytes`, `unsent`, `notices`,
 /// `notices_suppressed`}], `pid`, `uptime_ms`, `no_answer` (null, or why nothing else is known).
 #[derive(Serialize)]
 struct Output<'a> {

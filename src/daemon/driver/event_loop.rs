@@ -24,7 +24,7 @@ use crate::daemon::notify::Notifier;
 use crate::daemon::options::{Config, Source};
 use crate::daemon::routes::RouteTable;
 use crate::daemon::signals::{Signal, Signals};
-use crate::daemon::status::{Board, StatusServer, Surroundings, state_name};
+use crate::daemon::status::{Board, StatusServer, Surroundings, dead_ports, state_name};
 use crate::link::batch::Batch;
 use crate::link::ethernet::{Frame, MAX_FRAME_BYTES};
 use crate::link::interface::{Change, Monitor};
@@ -128,9 +128,12 @@ impl Driver {
         server: &StatusServer,
         signals: &mut Signals,
     ) -> Result<End, DaemonError> {
-        // What changed before the monitor was heard for the first time.
+        // What changed before the monitor was heard for the first time: how it is now is what counts. This very
+        // process has made the tap interface meanwhile, step by step.
+        monitor.forget_past();
         self.apply(&Change::Missed);
         self.follow_address();
+        self.look_around()?;
         let mut batch = Batch::new();
         let mut buffer = vec![0; MAX_FRAME_BYTES];
         loop {
@@ -234,7 +237,10 @@ impl Driver {
             status.unreachable.iter().map(|host| format!("{}: {}", host.mac, host.why)).collect();
         let missing = if hosts.is_empty() {
             match status.hosts {
-                0 | 1 => "and no other host was found".to_owned(),
+                0 | 1 => match dead_ports(&self.attachment.outer_ports()) {
+                    Some(ports) => format!("and no other host was found: {ports}"),
+                    None => "and no other host was found".to_owned(),
+                },
                 _ => "and the global mapper has not heard from all hosts".to_owned(),
             }
         } else {
@@ -362,6 +368,7 @@ impl Driver {
             interface: self.attachment.link.name(),
             host_type: self.config.settings.host_type,
             carrier: self.attachment.link.carrier(),
+            ports: self.attachment.outer_ports(),
             routes: self.table.as_ref().map_or(0, |table| table.count()),
             routing_failure: self.routing_failure.as_deref(),
             traffic: self.attachment.link.traffic(),
@@ -371,6 +378,7 @@ impl Driver {
             warnings: self.warnings(),
             repairs: self.repair_counters(),
             tap: self.user_data.as_ref().map(UserData::status),
+            addresses: self.config.addresses.iter().map(ToString::to_string).collect(),
             now: self.now(),
         };
         Board::new(&self.agent.status(), around)

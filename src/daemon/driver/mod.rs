@@ -2,6 +2,7 @@
 
 mod attachment;
 mod computation;
+mod crossbar_tag;
 mod event_loop;
 mod heal;
 mod identity;

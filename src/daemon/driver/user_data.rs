@@ -47,6 +47,10 @@ impl UserData {
         let Some(name) = &config.tap else { return Ok(None) };
         let mtu = tap_mtu(link_mtu, config.settings.max_hops as u8)?;
         let tap = Tap::create(name, mac, mtu)?;
+        for address in &config.addresses {
+            tap.add_address(*address)?;
+            info!(tap = name, %address, "the tap interface has its address");
+        }
         let secret = random_seed().map_err(DaemonError::Runtime)?;
         info!(tap = name, mtu, "the tap interface is up");
         let path = DataPath::new(mac, link_mtu, secret);

@@ -21,6 +21,7 @@ use mapper_proto::Mac;
 use mapper_proto::agent::Settings;
 use thiserror::Error;
 
+use crate::link::address::InterfaceAddress;
 use crate::link::ethernet::Marking;
 
 /// Where status sockets are, unless the user says otherwise.
@@ -58,6 +59,10 @@ pub struct Options {
     /// Give this host an Ethernet interface of this name over the fabric.
     #[arg(long, value_name = "NAME")]
     pub tap: Option<String>,
+    /// Give that interface this address of IP. May be repeated, or several with commas between them.
+    #[arg(long, value_name = "ADDRESS/PREFIX", value_delimiter = ',')]
+    #[serde(deserialize_with = "values::one_or_more")]
+    pub address: Option<Vec<Text<InterfaceAddress>>>,
     /// Keys that sign and check all messages of the mapper; see `mapper key`.
     #[arg(long, value_name = "PATH")]
     pub key_file: Option<PathBuf>,
@@ -221,6 +226,9 @@ pub enum OptionsError {
     /// Users' frames would go round in a circle.
     #[error("tap names an interface that is cabled to the fabric; give the tap interface a name of its own")]
     TapIsPort,
+    /// There is nothing to give the address to.
+    #[error("an address is that of the interface over the fabric: name that, too, with --tap NAME or `tap = \"NAME\"`")]
+    AddressWithoutTap,
     /// Nobody has that address.
     #[error(
         "destination 00:00:00:00:00:00 is no address: switches between the hosts drop such frames; leave it \
@@ -276,6 +284,7 @@ impl Options {
             run_dir: self.run_dir.or(file.run_dir),
             group: self.group.or(file.group),
             tap: self.tap.or(file.tap),
+            address: self.address.or(file.address),
             key_file: self.key_file.or(file.key_file),
             level: self.level.or(file.level),
             host_type: self.host_type.or(file.host_type),
@@ -332,6 +341,10 @@ impl Options {
         if self.tap.as_ref().is_some_and(|tap| *tap == interface || ports.contains(tap)) {
             return Err(OptionsError::TapIsPort);
         }
+        let addresses: Vec<_> = self.address.iter().flatten().map(|text| text.value()).collect();
+        if self.tap.is_none() && !addresses.is_empty() {
+            return Err(OptionsError::AddressWithoutTap);
+        }
         if self.destination.is_some_and(|text| text.value() == Mac::default()) {
             return Err(OptionsError::ZeroDestination);
         }
@@ -361,6 +374,7 @@ impl Options {
             daemon_pid_file: self.daemon_pid_file,
             group: self.group,
             tap: self.tap,
+            addresses,
             key_file: self.key_file,
             metrics_listen: self.metrics_listen.map(Text::value),
             metrics_file: self.metrics_file,

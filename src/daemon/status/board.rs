@@ -7,6 +7,7 @@ use mapper_proto::wire::AgentState;
 use serde::{Deserialize, Serialize};
 
 use super::healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
+use super::ports::BoardPort;
 use crate::daemon::metrics::{CauseCounters, Causes, KnownFabric};
 use crate::link::port::Traffic;
 use crate::wording::plural;
@@ -26,6 +27,8 @@ pub struct Board {
     pub host_type: u8,
     /// Whether the interface has carrier.
     pub carrier: bool,
+    /// The interfaces that a node is cabled to others by; none for an agent alone.
+    pub ports: Vec<BoardPort>,
     /// Where the agent is in its life; `starting` if it did not answer.
     pub state: String,
     /// Whether it holds a map and proved routes for it.
@@ -62,6 +65,8 @@ pub struct Board {
     pub warnings: Vec<String>,
     /// The host's Ethernet interface over the fabric, if it has one.
     pub tap: Option<Tap>,
+    /// The addresses of IP that the agent gave that interface, as `10.1.0.1/24`.
+    pub addresses: Vec<String>,
     /// Why the agent did not answer, if so: then nothing else is known of it.
     pub no_answer: Option<String>,
     /// What was sent, received, dropped.
@@ -182,6 +187,8 @@ pub struct Surroundings<'a> {
     pub host_type: u8,
     /// Whether the interface has carrier.
     pub carrier: bool,
+    /// The ports of a node that lead out of the machine.
+    pub ports: Vec<BoardPort>,
     /// Routes in use.
     pub routes: usize,
     /// Why the last map could not be routed.
@@ -200,6 +207,8 @@ pub struct Surroundings<'a> {
     pub repairs: RepairCounters,
     /// The host's Ethernet interface over the fabric.
     pub tap: Option<Tap>,
+    /// The addresses of IP that the agent gave it.
+    pub addresses: Vec<String>,
     /// Now, and so how long the daemon has been running.
     pub now: Instant,
 }
@@ -217,6 +226,7 @@ impl Board {
             level: status.rank.level,
             host_type: around.host_type,
             carrier: around.carrier,
+            ports: around.ports,
             state: state_name(status.state).to_owned(),
             configured: status.state == AgentState::Configured && around.carrier,
             network_configured: status.network_complete && around.carrier,
@@ -239,6 +249,7 @@ impl Board {
             gone_cables: around.known.gone_cables().take(MOST_GONE).collect(),
             warnings: around.warnings,
             tap: around.tap,
+            addresses: around.addresses,
             no_answer: None,
             counters: Counters {
                 frames: FrameCounters::from(around.traffic),
@@ -277,6 +288,7 @@ impl Board {
             level: 0,
             host_type: 0,
             carrier: false,
+            ports: Vec::new(),
             state: state_name(AgentState::Starting).to_owned(),
             configured: false,
             network_configured: false,
@@ -295,6 +307,7 @@ impl Board {
             gone_cables: Vec::new(),
             warnings: Vec::new(),
             tap: None,
+            addresses: Vec::new(),
             no_answer: Some(why),
             counters: Counters::default(),
             uptime_ms: 0,

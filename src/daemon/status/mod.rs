@@ -7,6 +7,7 @@ mod board;
 mod codec;
 mod healing;
 mod mismatch;
+mod ports;
 mod socket;
 
 pub use board::{
@@ -16,6 +17,7 @@ pub use board::{
 pub use codec::CodecError;
 pub use healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
 pub use mismatch::Mismatch;
+pub use ports::{BoardPort, dead_ports};
 pub use socket::{
     Client, Question, StatusServer, StatusSocketError, ask, ask_at, socket_path, sockets, units,
 };
