@@ -14,7 +14,7 @@ use super::{DataDrop, DataStatus, PathId, ethernet, flow};
 use crate::daemon::routes::RouteTable;
 
 /// A path is in use for so long after its last frame.
-const IN_USE: Duration = Duration::from_secs(1);
+pub(super) const IN_USE: Duration = Duration::from_secs(1);
 /// How often a frame is sent again at most.
 const MAX_TRIES: u8 = 2;
 
@@ -48,7 +48,7 @@ pub struct DeadPort {
 pub struct DataPath {
     own: Mac,
     link_mtu: usize,
-    destinations: Option<Destinations>,
+    pub(super) destinations: Option<Destinations>,
     /// Paths that carried frames of one destination lately.
     in_use: BTreeMap<PathId, Mac>,
     sent: SentFrames,
@@ -184,6 +184,7 @@ impl DataPath {
             .ok_or(DataDrop::TooLong)?;
         send(route, data);
         path.used = now;
+        path.frames += 1;
         let group = ethernet::addresses(frame).is_none_or(|(to, _)| ethernet::is_group(to));
         let unlisted = !group && !std::mem::replace(&mut path.listed, true);
         Ok(unlisted.then_some(path.id))

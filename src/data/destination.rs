@@ -23,6 +23,8 @@ pub(super) struct Path {
     pub(super) alive: bool,
     /// When a frame took it last; [`Instant::ZERO`] for never.
     pub(super) used: Instant,
+    /// Frames that took it.
+    pub(super) frames: u64,
     /// Whether it is on the list of paths in use.
     pub(super) listed: bool,
 }

@@ -23,9 +23,11 @@ mod mtu;
 mod sent;
 #[cfg(test)]
 mod tests;
+mod uses;
 
 use mapper_proto::agent::PathId;
 
 pub use counters::{DataDrop, DataDrops, DataStatus};
 pub use data_path::{DataPath, DeadPort, PathInUse};
 pub use mtu::{MtuTooSmall, tap_mtu};
+pub use uses::PathUse;

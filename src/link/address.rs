@@ -56,7 +56,9 @@ impl InterfaceAddress {
     /// The address by which an IPv4 network of more than two hosts reaches all.
     fn broadcast(&self) -> Option<[u8; 4]> {
         match self.ip {
-            IpAddr::V4(ip) if self.prefix < 31 => Some((ip.to_bits() | u32::MAX >> self.prefix).to_be_bytes()),
+            IpAddr::V4(ip) if self.prefix < 31 => {
+                Some((ip.to_bits() | u32::MAX >> self.prefix).to_be_bytes())
+            }
             IpAddr::V4(_) | IpAddr::V6(_) => None,
         }
     }
@@ -81,7 +83,8 @@ impl FromStr for InterfaceAddress {
         let ip: IpAddr = ip.parse().map_err(|_| format!("`{ip}` is no address of IP; {wanted}"))?;
         let bits = if ip.is_ipv4() { 32 } else { 128 };
         let prefix = prefix.parse().ok().filter(|prefix| (1..=bits).contains(prefix));
-        let prefix = prefix.ok_or_else(|| format!("the prefix of `{text}` is not from 1 to {bits}; {wanted}"))?;
+        let prefix =
+            prefix.ok_or_else(|| format!("the prefix of `{text}` is not from 1 to {bits}; {wanted}"))?;
         let address = Self { ip, prefix };
         if ip.is_unspecified() || ip.is_multicast() || ip.is_loopback() || address.is_of_no_host() {
             return Err(format!("`{text}` cannot be a host's address on a network; {wanted}"));

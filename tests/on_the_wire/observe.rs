@@ -26,7 +26,7 @@ fn cable() -> Namespace {
 }
 
 /// A daemon that is ended, as a user would end it, when the test ends.
-struct Daemon {
+pub(crate) struct Daemon {
     child: Child,
     /// Kept open, so that the daemon can go on writing.
     log: BufReader<ChildStderr>,
@@ -34,7 +34,7 @@ struct Daemon {
 
 impl Daemon {
     /// Starts it, and waits until it says `ready`.
-    fn start(namespace: &Namespace, arguments: &[&str], ready: &str) -> Self {
+    pub(crate) fn start(namespace: &Namespace, arguments: &[&str], ready: &str) -> Self {
         let mut command = namespace.command(MAPPER);
         let mut child = command.args(arguments).stderr(Stdio::piped()).spawn().unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap());
@@ -44,6 +44,14 @@ impl Daemon {
             assert_ne!(log.read_line(&mut line).unwrap(), 0, "it ended: {arguments:?}");
         }
         Self { child, log }
+    }
+
+    /// Ends it, and returns what it wrote since it was ready.
+    pub(crate) fn end(mut self) -> String {
+        self.signal(rustix::process::Signal::TERM);
+        let mut rest = String::new();
+        self.log.read_to_string(&mut rest).unwrap();
+        rest
     }
 
     fn agent(namespace: &Namespace, interface: &str, run_dir: &Path, options: &[&str]) -> Self {

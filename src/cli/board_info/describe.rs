@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::daemon::status::{Board, BoardPort, DeadCable, FrameCounters, Mismatch, dead_ports};
+use crate::daemon::status::{Board, BoardPort, DeadCable, FrameCounters, Mismatch, dead_ports, unequal_mtus};
 use crate::wording::plural;
 use crate::xbar::XbarStatus;
 
@@ -103,6 +103,9 @@ fn verdict(board: &Board) -> String {
         }
         "configured" if !board.dead_cables.is_empty() => {
             "cables of the map are dead, and routes lead around them"
+        }
+        "configured" if unequal_mtus(&board.ports).is_some() => {
+            "the ports of this node carry frames of different length"
         }
         "configured" => return "Network is fully configured.".to_owned(),
         "starting" if board.level == 0 => "this board never maps (level 0), and no mapper has come forward",

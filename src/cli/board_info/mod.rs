@@ -2,6 +2,7 @@
 
 mod describe;
 mod found;
+mod routes;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -40,6 +41,15 @@ pub struct Args {
     /// Keep asking, and show each change until interrupted; with --format json one object a line.
     #[arg(long, conflicts_with = "wait")]
     watch: bool,
+    /// Show also the routes in force: by which ports each leads, and what it is used for.
+    #[arg(long, conflicts_with = "watch")]
+    routes: bool,
+    /// With --routes: write each board's into this folder, as mapper.routes/1, for `mapper check`.
+    #[arg(long, value_name = "DIR", requires = "routes")]
+    routes_dir: Option<PathBuf>,
+    /// With --routes: write the map that they belong to into this file, as mapper.map/1.
+    #[arg(long, value_name = "FILE", requires = "routes")]
+    map_file: Option<PathBuf>,
 }
 
 /// Runs it.
@@ -75,6 +85,15 @@ pub fn run(mut args: Args, format: Format) -> Result<ExitCode, CliError> {
             break;
         }
         found = later;
+    }
+    if args.routes {
+        found.ask_routes()?;
+        if let Some(dir) = &args.routes_dir {
+            routes::write_dir(dir, found.routes())?;
+        }
+        if let Some(file) = &args.map_file {
+            routes::write_map(file, found.routes())?;
+        }
     }
     match format {
         Format::Json => output::print(&(serde_json::to_string_pretty(&found.to_json())? + "\n"))?,

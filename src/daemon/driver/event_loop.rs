@@ -125,7 +125,7 @@ impl Driver {
     pub(super) async fn drive(
         &mut self,
         monitor: &Monitor,
-        server: &StatusServer,
+        [server, routes_server]: [&StatusServer; 2],
         signals: &mut Signals,
     ) -> Result<End, DaemonError> {
         // What changed before the monitor was heard for the first time: how it is now is what counts. This very
@@ -154,6 +154,10 @@ impl Driver {
                 client = server.accept() => match client {
                     Ok(client) => drop(tokio::spawn(client.answer(self.board()))),
                     Err(error) => debug!(%error, "cannot accept on the status socket"),
+                },
+                client = routes_server.accept() => match client {
+                    Ok(client) => drop(tokio::spawn(client.answer_routes(self.routes_asked()))),
+                    Err(error) => debug!(%error, "cannot accept on the socket of routes"),
                 },
                 request = self.exporter.requested() => {
                     let crossbar = self.attachment.crossbar.as_ref().map(|switch| switch.status());

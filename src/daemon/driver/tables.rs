@@ -11,6 +11,7 @@ use super::computation::{Computed, Task};
 use super::event_loop::Driver;
 use super::with_causes;
 use crate::daemon::routes::RouteOptions;
+use crate::daemon::status::RoutesAsked;
 use crate::routing;
 
 impl Driver {
@@ -37,6 +38,18 @@ impl Driver {
         };
         let (mac, map_file) = (self.mac, self.config.map_file.clone());
         self.computation.begin(Task { map, neighbours, mac, options, map_file });
+    }
+
+    /// What there is to tell of the routes in use.
+    pub(super) fn routes_asked(&self) -> RoutesAsked {
+        let (map, neighbours) = self.newest.clone().unzip();
+        RoutesAsked {
+            host: self.mac,
+            table: self.table.clone(),
+            map,
+            neighbours: neighbours.unwrap_or_default(),
+            uses: self.user_data.as_ref().map_or_else(Vec::new, |user_data| user_data.uses(self.now())),
+        }
     }
 
     /// Puts routes to use, all at once.

@@ -15,7 +15,7 @@ use crate::daemon::DaemonError;
 use crate::daemon::options::Config;
 use crate::daemon::routes::RouteTable;
 use crate::daemon::status;
-use crate::data::{DataPath, DeadPort, tap_mtu};
+use crate::data::{DataPath, DeadPort, PathUse, tap_mtu};
 use crate::link::Link;
 use crate::link::interface::{Change, Interface};
 use crate::link::tap::Tap;
@@ -186,6 +186,11 @@ impl UserData {
         for path in paths {
             agent.watch_path(now, path.id, path.route, path.way_back);
         }
+    }
+
+    /// What the routes in force are used for.
+    pub(super) fn uses(&self, now: Instant) -> Vec<PathUse> {
+        self.path.uses(now)
     }
 
     /// What there is to be shown of it.

@@ -5,6 +5,7 @@ use tracing::warn;
 use super::event_loop::Driver;
 use super::user_data::UserData;
 use crate::daemon::DaemonError;
+use crate::daemon::status::unequal_mtus;
 
 impl Driver {
     /// What keeps users' frames from passing on this machine, in words.
@@ -23,6 +24,7 @@ impl Driver {
                 attachment.mtu
             ));
         }
+        warnings.extend(unequal_mtus(&attachment.outer_ports()));
         warnings
     }
 

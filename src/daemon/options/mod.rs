@@ -227,7 +227,9 @@ pub enum OptionsError {
     #[error("tap names an interface that is cabled to the fabric; give the tap interface a name of its own")]
     TapIsPort,
     /// There is nothing to give the address to.
-    #[error("an address is that of the interface over the fabric: name that, too, with --tap NAME or `tap = \"NAME\"`")]
+    #[error(
+        "an address is that of the interface over the fabric: name that, too, with --tap NAME or `tap = \"NAME\"`"
+    )]
     AddressWithoutTap,
     /// Nobody has that address.
     #[error(

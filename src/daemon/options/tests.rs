@@ -117,6 +117,29 @@ fn a_tap_is_none_of_the_interfaces_that_are_cabled_to_the_fabric() {
 }
 
 #[test]
+fn types_of_hosts_are_named_as_they_are_read() {
+    for number in 1..=u8::MAX {
+        assert_eq!(HostType::name(number).parse::<HostType>().unwrap().number(), number);
+    }
+}
+
+#[test]
+fn addresses_are_one_or_several_and_need_a_tap() {
+    let read = |text: &str| Options::parse(text).unwrap().resolve(Role::Agent);
+    let agent = "interface = \"eth1\"\n";
+    let shown = |config: Config| config.addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let one = read(&format!("{agent}tap = \"t0\"\naddress = \"10.1.0.1/24\"\n")).unwrap();
+    assert_eq!(shown(one), ["10.1.0.1/24"]);
+    let two = read(&format!("{agent}tap = \"t0\"\naddress = [\"10.1.0.1/24\", \"fd00::1/64\"]\n")).unwrap();
+    assert_eq!(shown(two), ["10.1.0.1/24", "fd00::1/64"]);
+    let without = read(&format!("{agent}address = \"10.1.0.1/24\"\n"));
+    assert_eq!(without, Err(OptionsError::AddressWithoutTap));
+    let (line, message) = Options::parse("level = 1\naddress = \"10.1.0.1\"\nunit = 2\n").unwrap_err();
+    assert_eq!(line, 2, "{message}");
+    assert!(message.contains("`10.1.0.1` has no prefix; expected ADDRESS/PREFIX"), "{message}");
+}
+
+#[test]
 fn frames_go_to_no_zero_address() {
     let file = Options::parse("interface = \"eth1\"\ndestination = \"00:00:00:00:00:00\"\n").unwrap();
     assert_eq!(file.resolve(Role::Agent), Err(OptionsError::ZeroDestination));

@@ -132,6 +132,19 @@ impl HostType {
     pub const fn number(self) -> u8 {
         self.0
     }
+
+    /// What this number stands for: a name that can be read back, or the number.
+    pub fn name(number: u8) -> String {
+        let name = match number {
+            host_type::GM => "gm",
+            host_type::XM => "xm",
+            host_type::MX => "mx",
+            host_type::ETHERNET => "ethernet",
+            host_type::INFINIBAND => "infiniband",
+            number => return number.to_string(),
+        };
+        name.to_owned()
+    }
 }
 
 impl FromStr for HostType {

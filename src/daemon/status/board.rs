@@ -316,7 +316,7 @@ impl Board {
 }
 
 impl MapVersionDto {
-    fn new(version: MapVersion) -> Option<Self> {
+    pub(super) fn new(version: MapVersion) -> Option<Self> {
         version.is_some().then(|| Self { mac: version.mac.to_string(), counter: version.counter })
     }
 }

@@ -57,9 +57,35 @@ pub fn dead_ports(ports: &[BoardPort]) -> Option<String> {
     (!dead.is_empty()).then(|| dead.join(", "))
 }
 
+/// That some ports carry shorter frames than others, in words; `None` if all carry the same. Frames of other
+/// hosts that fit the larger ones are lost at the smaller ones, whichever way their routes lead.
+pub fn unequal_mtus(ports: &[BoardPort]) -> Option<String> {
+    let known = || ports.iter().filter_map(|port| Some((port.mtu?, port.interface.as_str())));
+    let (most, _) = known().max()?;
+    let small: Vec<_> =
+        known().filter(|&(mtu, _)| mtu < most).map(|(mtu, name)| format!("{name} {mtu}")).collect();
+    (!small.is_empty()).then(|| {
+        format!(
+            "ports carry frames of different length: {}, where another carries {most}: longer frames of other \
+             hosts are lost there; set the MTU alike at both ends of all cables of the fabric",
+            small.join(", ")
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ports_that_carry_less_than_another_are_named() {
+        let port =
+            |interface: &str, mtu| BoardPort { interface: interface.to_owned(), mtu, ..BoardPort::default() };
+        let equal = [port("eth1", Some(9000)), port("eth2", Some(9000)), port("eth3", None)];
+        assert_eq!(unequal_mtus(&equal), None);
+        let text = unequal_mtus(&[port("eth1", Some(9000)), port("eth2", Some(1500))]).unwrap();
+        assert!(text.contains("eth2 1500, where another carries 9000"), "{text}");
+    }
 
     #[test]
     fn a_port_that_nothing_passes_says_why_and_what_to_do() {
