@@ -100,9 +100,7 @@ fn watch(args: &Args, format: Format) -> Result<ExitCode, CliError> {
                 Format::Json => serde_json::to_string(&found.to_json())? + "\n",
                 Format::Text => format!("{clear}{}\n", found.describe_without_frames()),
             };
-            if !output::print_to_reader(&text)? {
-                return Ok(ExitCode::SUCCESS);
-            }
+            output::print(&text)?;
             shown = Some(steady);
         }
         thread::sleep(WATCH_INTERVAL);
