@@ -14,11 +14,13 @@ use source::Role;
 pub use source::{ConfigError, Source};
 pub use values::{Bounded, EtherType, HostType, LogFormat, LogLevel, MetricsAddress, Text};
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mapper_proto::Mac;
 use mapper_proto::agent::Settings;
+use mapper_proto::quote;
 use thiserror::Error;
 
 use crate::link::ethernet::Marking;
@@ -184,6 +186,12 @@ pub enum ConfigFileError {
         /// Why.
         source: std::io::Error,
     },
+    /// It is too long.
+    #[error("{} is longer than {MAX_CONFIG_BYTES} bytes, which no configuration needs", path.display())]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+    },
     /// It says something wrong.
     #[error("{}:{line}: {message}", path.display())]
     Wrong {
@@ -246,8 +254,13 @@ impl Options {
     /// # Errors
     /// If it cannot be read, or has an unknown key or wrong value; names the line.
     pub fn read(path: &Path) -> Result<Self, ConfigFileError> {
-        let bytes = std::fs::read(path)
-            .map_err(|source| ConfigFileError::Unreadable { path: path.to_owned(), source })?;
+        let unreadable = |source| ConfigFileError::Unreadable { path: path.to_owned(), source };
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(path).map_err(unreadable)?;
+        file.take(MAX_CONFIG_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+        if bytes.len() as u64 > MAX_CONFIG_BYTES {
+            return Err(ConfigFileError::TooLong { path: path.to_owned() });
+        }
         let parsed = match std::str::from_utf8(&bytes) {
             Ok(text) => Self::parse(text),
             Err(error) => {
@@ -262,7 +275,8 @@ impl Options {
         toml::from_str(text).map_err(|error: toml::de::Error| {
             let at = error.span().map_or(text.len(), |span| span.start);
             let line = 1 + text.bytes().take(at).filter(|&byte| byte == b'\n').count();
-            (line, error.message().trim_end().replace('\n', ", "))
+            let message = error.message().trim_end().replace('\n', ", ");
+            (line, quote::harmless(&message, quote::MAX_MESSAGE_BYTES))
         })
     }
 
@@ -407,6 +421,9 @@ impl Options {
         }
     }
 }
+
+/// Longest configuration file that is read. All keys with their longest values take less than a tenth of it.
+const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
 /// Most interfaces of a node: a crossbar has 255 ports, and the agent needs one.
 const MAX_NODE_PORTS: usize = 254;

@@ -121,3 +121,13 @@ fn frames_go_to_no_zero_address() {
     let file = Options::parse("interface = \"eth1\"\ndestination = \"00:00:00:00:00:00\"\n").unwrap();
     assert_eq!(file.resolve(Role::Agent), Err(OptionsError::ZeroDestination));
 }
+
+#[test]
+fn a_file_without_end_is_refused_and_long_words_are_not_repeated() {
+    let error = Options::read(Path::new("/dev/zero")).unwrap_err().to_string();
+    assert_eq!(error, "/dev/zero is longer than 1048576 bytes, which no configuration needs");
+    let (line, message) = Options::parse(&format!("level = 1\n{} = 1\n", "x".repeat(10_000))).unwrap_err();
+    assert!(line == 2 && message.len() < 400, "{line}: {message}");
+    let (_, message) = Options::parse("\"\\u001b[2J\" = 1\n").unwrap_err();
+    assert!(!message.contains('\u{1b}'), "{message:?}");
+}
