@@ -7,6 +7,7 @@
 //! - [`xbar`]: the software crossbar.
 //! - [`link`]: sends and receives frames for an agent.
 //! - [`formats`]: fabrics, routes and tables as files.
+//! - [`names`]: what people call nodes.
 //! - [`routing`]: routes and tables, proved free of deadlock.
 
 pub mod cli;
@@ -15,6 +16,7 @@ pub mod data;
 pub mod doctor;
 pub mod formats;
 pub mod link;
+pub mod names;
 pub mod routing;
 pub mod xbar;
 

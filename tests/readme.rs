@@ -83,3 +83,17 @@ fn the_picture_is_what_the_command_draws() {
     let shown = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/clos.svg")).unwrap();
     assert_eq!(drawn, shown);
 }
+
+#[test]
+fn every_bench_says_what_it_measures_and_needs_without_running() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/bench");
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let benches: Vec<_> = entries.filter(|path| path.is_file() && path.extension().is_none()).collect();
+    assert!(benches.len() > 6);
+    for bench in benches {
+        let output = Command::new(&bench).arg("--help").output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let tells = ["usage: scripts/bench/", "Needs "].iter().all(|part| text.contains(part));
+        assert!(output.status.success() && tells, "{}: {text}", bench.display());
+    }
+}

@@ -37,7 +37,7 @@ fn the_report_has_what_the_contract_names() {
     assert_eq!(report["schema"], "mapper.sim/1");
     assert_eq!(report["configured"], true);
     assert_eq!(report["map_matches_fabric"], true);
-    assert_eq!((report["hosts"].as_u64(), report["xbars"].as_u64()), (Some(16), Some(8)));
+    assert_eq!((report["hosts"].as_u64(), report["xbars"].as_u64()), (Some(16), Some(6)));
     assert_eq!(report["cables"], 16);
     assert_eq!(report["seed"], 7);
     assert_eq!(report["leader"], report["map_version"]["mac"]);
@@ -86,6 +86,36 @@ fn the_agents_of_a_torus_route_by_direction_order_after_each_map() {
         let report = sim(&[&torus[..], &["--non-clos"]].concat());
         assert!(report["routing"].as_str().is_some_and(|how| how.starts_with("up*/down*")), "{kind}");
     }
+}
+
+/// A run to a moment says since when all have been configured, if they are.
+#[test]
+fn a_run_to_a_moment_does_not_contradict_itself() {
+    let run = |until: &str, more: &[&str]| {
+        let args = [&["clos:hosts=16,ports=8", "--until", until][..], more].concat();
+        let report = sim(&args);
+        let text = mapper(&[&["sim"], &args[..]].concat());
+        (report, String::from_utf8(text.stdout).expect("text"))
+    };
+    let whole = sim(&["clos:hosts=16,ports=8"])["virtual_ms"]["configured"].as_f64();
+    let (report, text) = run("3000", &[]);
+    assert_eq!(
+        (report["configured"].as_bool(), report["virtual_ms"]["configured"].as_f64()),
+        (Some(true), whole)
+    );
+    assert!(text.contains("yes, all 16") && text.contains(", configured at "), "{text}");
+    let (report, text) = run("12", &[]);
+    assert_eq!(report["configured"], false);
+    assert!(
+        report["virtual_ms"]["configured"].is_null() && text.contains("configured not by the end"),
+        "{text}"
+    );
+    // After a fault it is the end of the healing that counts, and in mid-healing nothing does.
+    let folder = tempfile::tempdir().expect("a folder");
+    let faults = folder.path().join("faults");
+    std::fs::write(&faults, "at 1s kill h3\n").expect("written");
+    let (report, _) = run("5000", &["--faults", faults.to_str().expect("a path in UTF-8")]);
+    assert!(report["virtual_ms"]["configured"].as_f64() > Some(1000.0), "{report}");
 }
 
 #[test]
@@ -242,7 +272,107 @@ fn full_and_closed_standard_output_do_not_panic() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write standard output"));
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
-    assert_eq!(run(writer.into()).status.code(), Some(0));
+    // As of a program that the signal ended, and without a word.
+    let output = run(writer.into());
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(141), ""));
+}
+
+#[test]
+fn nothing_is_written_to_a_closed_standard_output_and_that_is_said() {
+    let run = |line: &str| {
+        let command = format!("exec \"$0\" {line} >&-");
+        Command::new("sh").args(["-c", &command, env!("CARGO_BIN_EXE_mapper")]).output().expect("a shell")
+    };
+    for line in [
+        "sim ring:n=2",
+        "sim ring:n=2 --format json",
+        "--help",
+        "--version",
+        "topology generate ring:n=3 -o -",
+    ] {
+        let output = run(line);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{line}: {stderr}");
+        assert!(stderr.contains("cannot write standard output: Bad file descriptor"), "{line}: {stderr}");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let line = format!("topology generate ring:n=3 -o {}/ring.json", folder.path().display());
+    assert_eq!(run(&line).status.code(), Some(1), "what was written is not told");
+}
+
+/// A text that moves the cursor, rings, and never ends.
+fn hostile() -> String {
+    format!("\u{1b}[2J\u{7}{}", "x".repeat(100_000))
+}
+
+/// Runs `mapper sim` to its failure, and gives what a person sees.
+fn refusal(args: &[&str]) -> String {
+    let output = mapper(&[&["sim"], args].concat());
+    assert_eq!(output.status.code(), Some(1), "{args:?}");
+    let stderr = String::from_utf8(output.stderr).expect("text");
+    assert!(stderr.len() < 1000, "{} bytes", stderr.len());
+    assert!(!stderr.contains(|c: char| c.is_control() && c != '\n'), "{stderr:?}");
+    stderr
+}
+
+#[test]
+fn refusals_of_faults_are_short_and_harmless() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("faults");
+    let bad = hostile();
+    for line in [
+        bad.clone(),
+        format!("at {bad} kill h1"),
+        format!("at 1ms {bad}"),
+        format!("at 1ms kill {bad}"),
+        format!("at 1ms off {bad}"),
+        format!("at 1ms cut {bad}"),
+        format!("at 1ms cut {bad}:1"),
+        format!("at 1ms cut xbar1:{bad}"),
+        format!("at 1ms kill h1 {bad}"),
+        format!("loss {bad}"),
+        format!("random {bad} cut between 1ms and 2ms"),
+    ] {
+        std::fs::write(&file, format!("# fine\n{line}\n")).expect("written");
+        let said = refusal(&["ring:n=3", "--faults", text(&file)]);
+        assert!(said.contains("faults:2: "), "{said}");
+    }
+}
+
+#[test]
+fn refusals_of_traces_are_short_and_harmless_and_name_the_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("trace");
+    sim(&["ring:n=2", "--trace", text(&file)]);
+    let good = std::fs::read_to_string(&file).expect("a trace");
+    let bad = hostile();
+    let refused = |content: &[u8]| {
+        std::fs::write(&file, content).expect("written");
+        refusal(&["--replay", text(&file)])
+    };
+    let (head, rest) = good.split_once('\n').expect("a head");
+    for (content, place) in [
+        (bad.clone().into_bytes(), "trace:1: expected the head of a trace"),
+        (format!("{{\"{bad}\": 1}}").into_bytes(), "trace:1: expected the head of a trace"),
+        (
+            good.replacen("mapper.trace/1", &bad.replace(['\u{1b}', '\u{7}'], "\\u001b"), 1).into_bytes(),
+            "trace:1: ",
+        ),
+        (format!("{head}\n{bad}\n{rest}").into_bytes(), "trace:2: the runs part here"),
+        (b"\xff\xfe{\0".to_vec(), "trace:1: this is not UTF-8"),
+        ([head.as_bytes(), b"\n\xe9t\xe9\n"].concat(), "trace:2: this is not UTF-8"),
+        (
+            good.replacen("ring:n=2", &format!("ring:{}=2", "x".repeat(100_000)), 1).into_bytes(),
+            "ring: there is no key",
+        ),
+    ] {
+        let said = refused(&content);
+        assert!(said.contains(place), "{place}: {said}");
+    }
+    // Where both lines begin alike for long, what differs is shown.
+    let long = "\"detail\":\"".to_owned() + &"y".repeat(5000);
+    let said = refused(good.replacen("\"detail\":\"", &long, 1).as_bytes());
+    assert!(said.contains("the runs part here: recorded ") && said.contains(", now "), "{said}");
 }
 
 #[test]

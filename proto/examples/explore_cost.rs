@@ -29,7 +29,7 @@ fn row(name: &str, map: &Map, plain_ports: u8) {
     let least = map.hosts.len() + map.cables.len();
     let cost = run.cost;
     println!(
-        "{name:<34} {:>6} {:>6} {:>6} {:>7} {:>7} {:>6} {:>6} {:>6.2} {:>6} {:>9.1} {:>6}  {verdict}",
+        "{name:<34} {:>6} {:>6} {:>6} {:>7} {:>7} {:>6} {:>6} {:>6.2} {:>6} {:>9.1} {:>6} {:>7} {:>4}  {verdict}",
         map.hosts.len(),
         map.xbars.len(),
         map.cables.len(),
@@ -41,12 +41,14 @@ fn row(name: &str, map: &Map, plain_ports: u8) {
         least,
         run.took.as_secs_f64() * 1e3,
         wall_ms,
+        run.most_load,
+        run.left_out.len(),
     );
 }
 
 fn main() {
     println!(
-        "{:<34} {:>6} {:>6} {:>6} {:>7} {:>7} {:>6} {:>6} {:>6} {:>6} {:>9} {:>6}",
+        "{:<34} {:>6} {:>6} {:>6} {:>7} {:>7} {:>6} {:>6} {:>6} {:>6} {:>9} {:>6} {:>7} {:>4}",
         "fabric",
         "hosts",
         "xbars",
@@ -58,7 +60,9 @@ fn main() {
         "/port",
         "least",
         "virt ms",
-        "ms"
+        "ms",
+        "entries",
+        "out"
     );
     row("now, plain", &fabrics::now(), 8);
     row("now, plain, up to 16 ports", &fabrics::now(), 16);

@@ -7,6 +7,7 @@
 //! - [`wire`]: what travels: route elements, frames, messages.
 //! - [`map`]: what is known of a fabric: hosts, xbars, cables; pieces, difference, isomorphism.
 //! - [`explore`]: how a fabric becomes known: what to probe next, which xbar is which.
+//! - [`quote`]: what others wrote, as messages repeat it.
 //! - [`agent`]: the life of one agent: election, trees, distribution, verify.
 
 #![forbid(unsafe_code)]
@@ -15,6 +16,7 @@ pub mod agent;
 pub mod explore;
 pub mod mac;
 pub mod map;
+pub mod quote;
 pub mod time;
 pub mod wire;
 

@@ -40,8 +40,11 @@ fn good_frames() -> Vec<Vec<u8>> {
         reply(Answer::MapRequest { version, piece: 1, pieces: 2, needs_bytes: 40, bytes: vec![7; 40] }),
     ];
     let way_back = Route::from_iter([Element::Relative(-3), Element::Absolute(2), Element::Relative(1)]);
+    let alive = scout(Reason::Alive { answer_bytes: 90 }).encode();
+    let macs = (Mac::from_position(1), Mac::from_position(2));
+    let check = Data::carry(5, &way_back, macs, &alive, 200);
     let data = Data { token: 5, way_back, ethernet: &[6; 60] }.encode();
-    let others = data.into_iter().chain([Undeliverable { token: 5, tag: 6, port: 7 }.encode()]);
+    let others = data.into_iter().chain(check).chain([Undeliverable { token: 5, tag: 6, port: 7 }.encode()]);
     let frames = messages.iter().map(Message::encode).chain(others);
     let route = Route::from_iter([Element::Identify, Element::Relative(2), Element::Absolute(3)]);
     frames.flat_map(|frame| [[route.as_bytes(), &frame].concat(), frame]).collect()

@@ -243,7 +243,7 @@ fn request() -> impl Strategy<Value = (Message, Route)> {
     let reason = prop_oneof![
         Just(Reason::Mapping),
         Just(Reason::Verify),
-        Just(Reason::Alive),
+        (0..1400u16).prop_map(|answer_bytes| Reason::Alive { answer_bytes }),
         Just(Reason::Hello),
         Just(Reason::Resume),
         (0..9000u16).prop_map(|max_ms| Reason::Pause { max_ms }),

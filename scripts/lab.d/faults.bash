@@ -71,6 +71,18 @@ end_process() {
     return 1
 }
 
+# Has the cables of a node that were cut stay so, though its daemon sets its own interfaces up as it starts: it
+# is the far end then that is down.
+keep_cut() {
+    local interface flags near near_if far far_if
+    while read -r interface; do
+        find_cable "$1" "$interface" || continue
+        # Somebody may have removed it.
+        flags=$(ip -n "$prefix$1" -o link show "$interface" 2>/dev/null) || continue
+        [[ $flags =~ [\<,]UP[,\>] ]] || ip -n "$prefix$far" link set "$far_if" down
+    done < <(list_interfaces "$1")
+}
+
 kill_node() {
     need_lab
     find_node "$1"
@@ -84,6 +96,7 @@ restart_node() {
     find_node "$1"
     find_mapper
     end_process "$slug" TERM || end_process "$slug" KILL || die "'$1' does not end"
+    [[ $kind == xbar ]] || keep_cut "$slug"
     local wanted=$slug kind slug rest
     while read -r kind slug rest; do
         [[ $slug == "$wanted" && $kind != within ]] || continue

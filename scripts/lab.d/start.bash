@@ -26,12 +26,15 @@ build() {
 
 # Sets the interfaces of a node up, those of its own machine too.
 set_up() {
-    local kind=$1 slug=$2 interface
+    local kind=$1 slug=$2 interface first
     {
         echo "link set lo up"
         if [[ $kind == host ]]; then
             echo "link set fab0 address ${3%% *} up"
         else
+            # A node's address is that of its first port.
+            first=$(list_interfaces "$slug" | sort -V | head -n 1)
+            [[ $kind != node ]] || echo "link set $first address ${3%% *}"
             while read -r interface; do echo "link set $interface up"; done < <(list_interfaces "$slug")
         fi
     } | ip -n "$prefix$slug" -batch -
@@ -58,39 +61,40 @@ start() {
 }
 
 start_xbar() {
-    local slug=$1 first ports tag options=() interface
+    local slug=$1 first ports tag options=() interface named=()
     read -r first ports tag _ <<<"$2"
-    options=(--run-dir "$dir/run/$slug" --first-port "$first" --ports "$ports")
+    options=(--run-dir "$dir/run/$slug" --first-port "$first" --port-count "$ports")
     if [[ $tag == - ]]; then options+=(--kind plain); else options+=(--kind tagged --tag "$tag"); fi
     while read -r interface; do
-        options+=(--port "${interface#p}=$interface")
+        named+=("${interface#p}=$interface")
     done < <(list_interfaces "$slug")
     # An xbar without a cable has nothing to forward.
-    [[ " ${options[*]} " == *" --port "* ]] || return 0
-    run_daemon "$slug" xbar "${options[@]}"
+    ((${#named[@]})) || return 0
+    run_daemon "$slug" xbar --ports "$(IFS=, && echo "${named[*]}")" "${options[@]}"
 }
 
 start_host() {
     local options=()
-    read_agent_options
-    run_daemon "$1" agent --interface fab0 --run-dir "$dir/run/$1" "${options[@]}" || return
-    give_addresses "$1"
+    read_agent_options "$1"
+    run_daemon "$1" agent --interface fab0 --run-dir "$dir/run/$1" "${options[@]}"
 }
 
 start_node() {
     local options=() ports
-    read_agent_options
+    read_agent_options "$1"
     ports=$(list_interfaces "$1" | sort -V | paste -sd ,)
-    run_daemon "$1" node --ports "$ports" --run-dir "$dir/run/$1" "${options[@]}" || return
-    give_addresses "$1"
+    run_daemon "$1" node --ports "$ports" --run-dir "$dir/run/$1" "${options[@]}"
 }
 
-# Adds those of every agent to the array options.
+# Adds those of every agent, and the addresses of this one's tap, to the array options.
 read_agent_options() {
-    local plain_ports given
+    local plain_ports given ipv4 ipv6
     plain_ports=$(awk '$1 == "xbar" && $5 == "-" && $4 > most { most = $4 } END { print most + 0 }' "$dir/plan")
     ((plain_ports < 2)) || options+=(--plain-ports "$plain_ports")
-    [[ ! -e $dir/taps ]] || options+=(--tap ip0)
+    if [[ -e $dir/taps ]]; then
+        find_addresses "$1"
+        options+=(--tap ip0 --address "$ipv4/16" --address "$ipv6/64")
+    fi
     mapfile -d '' -t given <"$dir/options"
     options+=("${given[@]}")
 }
@@ -100,15 +104,6 @@ run_daemon() {
     shift
     ip netns exec "$prefix$slug" "$MAPPER" "$@" \
         --daemon-pid-file "$dir/pid/$slug" --verbose-file "$dir/log/$slug" 2>"$dir/log/$slug.start"
-}
-
-# Gives the tap of a host its addresses.
-give_addresses() {
-    local ipv4 ipv6
-    [[ -e $dir/taps ]] || return 0
-    find_addresses "$1"
-    printf '%s\n' "addr replace $ipv4/16 dev ip0" "addr replace $ipv6/64 dev ip0 nodad" "link set ip0 up" |
-        ip -n "$prefix$1" -batch -
 }
 
 # Says why nodes could not be started: those named, or all.

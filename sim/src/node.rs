@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mapper_proto::agent::{Agent, Event, PathId, Settings, Status, Transmit};
+use mapper_proto::agent::{Agent, Event, PathId, PathUse, Settings, Status, Transmit};
 use mapper_proto::map::{Map, MapVersion, PortRef};
 use mapper_proto::wire::Route;
 use mapper_proto::{Instant, Mac};
@@ -19,7 +19,7 @@ pub trait Node: Send {
     /// No routes could be had for the map of this version.
     fn handle_routing_failure(&mut self, _now: Instant, _version: MapVersion, _why: String) {}
     /// A path carries data: see [`Agent::watch_path`].
-    fn watch_path(&mut self, _now: Instant, _path: PathId, _route: Route, _way_back: Route) {}
+    fn watch_path(&mut self, _now: Instant, _path: PathId, _used: PathUse) {}
     /// A cable is said to be dead: see [`Agent::cable_down`].
     fn cable_down(&mut self, _now: Instant, _at: PortRef, _certain: bool, _cause: &str) {}
     /// The next frame to send.
@@ -73,8 +73,8 @@ impl Node for Agent {
         Self::handle_routing_failure(self, now, version, why);
     }
 
-    fn watch_path(&mut self, now: Instant, path: PathId, route: Route, way_back: Route) {
-        Self::watch_path(self, now, path, route, way_back);
+    fn watch_path(&mut self, now: Instant, path: PathId, used: PathUse) {
+        Self::watch_path(self, now, path, used);
     }
 
     fn cable_down(&mut self, now: Instant, at: PortRef, certain: bool, cause: &str) {

@@ -50,13 +50,13 @@ pub struct AgentSetup {
     pub xbar_check: bool,
 }
 
-/// How hosts compute their routes; for the caller's [`RouteComputer`].
+/// How hosts compute their routes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RouteSetup {
-    /// Routes a destination.
+    /// Routes a destination; for the caller's [`RouteComputer`].
     pub passes: u8,
-    /// Use up*/down* routes on a Clos or a torus, too.
+    /// Use up*/down* routes on a Clos or a torus, too; what all agents are set to, and their maps say.
     pub non_clos: bool,
 }
 
@@ -145,6 +145,7 @@ impl Setup {
         options.agent.max_hops = max_hops;
         options.agent.map_incrementally = map_incrementally;
         options.agent.xbar_check = xbar_check;
+        options.agent.non_clos = self.routes.non_clos;
         options
     }
 }

@@ -109,6 +109,13 @@ fn check_tables(args: &Args, fabric: &Fabric, path: &Path) -> Result<Report, Cli
             (levels.levels.in_use().count_ones().max(1) as u8, proof)
         }
     };
+    if args.sls.is_none() && !proof.deadlock_free {
+        notes.push(
+            "all routes are taken for one layer: if the tables go with service levels, as those of lash and \
+             torus do, name their file with --sls"
+                .to_owned(),
+        );
+    }
     Ok(Report {
         hosts: subnet.topology.host_count(),
         xbars: subnet.topology.xbar_count(),
@@ -135,21 +142,32 @@ impl Report {
         })
     }
 
+    fn quality_text(&self) -> String {
+        match self.quality.0 {
+            None if !self.proof.reachable => {
+                "quality    not measured: no two hosts have a route\n".to_owned()
+            }
+            _ => self.quality.text(),
+        }
+    }
+
     /// For a person.
     fn text(&self) -> String {
-        let mut text = format!(
+        let text = format!(
             "fabric     {} on {}, {}{}\n",
             plural(self.hosts, "host"),
             plural(self.xbars, "xbar"),
             plural(self.layers, "layer"),
             self.routes.map(|routes| format!(", {}", plural(routes, "source route"))).unwrap_or_default()
         );
-        text += &self.proof.text();
-        text += &self.quality.text();
-        for note in &self.notes {
-            // Writing to a string cannot fail.
+        // Writing to a string cannot fail.
+        let notes = self.notes.iter().fold(String::new(), |mut text, note| {
             let _infallible = writeln!(text, "note       {note}");
-        }
-        text
+            text
+        });
+        let (proof, quality) = (self.proof.text(), self.quality_text());
+        // What is wrong with the files is why the proof fails, so it comes first then.
+        let parts = if self.proof.holds() { [proof, quality, notes] } else { [notes, proof, quality] };
+        text + &parts.concat()
     }
 }

@@ -1,6 +1,6 @@
 //! `mapper doctor`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde::Serialize;
@@ -12,11 +12,15 @@ use crate::doctor::{self, Check, Outcome, Subject};
 /// Options of `mapper doctor`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// An interface that is cabled to the fabric. May be repeated. [default: that of the configuration file]
+    /// An interface that is cabled to the fabric. May be repeated. [default: those that the
+    /// configuration names, and those that a daemon works on]
     #[arg(long = "interface", value_name = "IF")]
     interfaces: Vec<String>,
-    /// The configuration file of the agent.
-    #[arg(long, value_name = "FILE")]
+    /// The interfaces of a node or crossbar.
+    #[arg(long, alias = "port", value_name = "IF,..", value_delimiter = ',')]
+    ports: Vec<String>,
+    /// The configuration file, or the directory of such files. [default: /etc/mapper, if it is there]
+    #[arg(long, value_name = "PATH")]
     config: Option<PathBuf>,
     /// The key file of the agent.
     #[arg(long, value_name = "PATH")]
@@ -29,6 +33,9 @@ pub struct Args {
     run_dir: Option<PathBuf>,
 }
 
+/// What the installed daemons read.
+const CONFIG_DIR: &str = "/etc/mapper";
+
 #[derive(Serialize)]
 struct Output<'a> {
     schema: &'static str,
@@ -40,9 +47,11 @@ struct Output<'a> {
 /// # Errors
 /// In words for the user.
 pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
-    let Args { interfaces, config, key_file, tap, run_dir } = args;
+    let Args { interfaces, ports, config, key_file, tap, run_dir } = args;
+    let installed = || Some(PathBuf::from(CONFIG_DIR)).filter(|path| Path::is_dir(path));
+    let config = config.or_else(installed);
     let options = Options { key_file, tap, run_dir, ..Options::default() };
-    let checks = doctor::examine(&Subject { interfaces, options, file: config });
+    let checks = doctor::examine(&Subject { interfaces, ports, options, file: config });
     match format {
         Format::Json => {
             let answer = Output { schema: "mapper.doctor/1", checks: &checks };

@@ -1,8 +1,8 @@
 //! The command line: one file a subcommand.
 //!
 //! Every subcommand takes `--format text|json`. Results go to standard output, logs to standard
-//! error. Failure is exit status 1 (with `mapper.error/1` on standard output under
-//! `--format json`), a wrong command line 2.
+//! error. Failure, of writing too, is exit status 1 (with `mapper.error/1` on standard output under
+//! `--format json`), a wrong command line 2. A reader that leaves (`| head`) ends a command with 141.
 
 pub mod agent;
 pub mod board_info;
@@ -20,11 +20,13 @@ pub mod topology;
 pub mod xbar;
 
 use std::ffi::OsString;
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
+use mapper_proto::quote;
+
+use crate::daemon::log;
 
 /// Maps source-routed fabrics and gives every host deadlock-free routes, without a central server.
 #[derive(Debug, Parser)]
@@ -63,8 +65,8 @@ pub enum Command {
     /// Run crossbar and agent of a machine that is cabled to others directly, without a switch.
     Node(node::Args),
     /// Run a software crossbar.
-    Xbar(xbar::Args),
-    /// Show the state of this machine's agents.
+    Xbar(Box<xbar::Args>),
+    /// Show the state of this machine's agents; exit status 1 if there is none.
     BoardInfo(board_info::Args),
     /// Find out what keeps an agent from working on this machine, and what to do.
     Doctor(doctor::Args),
@@ -95,22 +97,32 @@ pub fn main() -> ExitCode {
         Command::Sim(args) => sim::run(args, format),
         Command::Agent(args) => agent::run(args, format),
         Command::Node(args) => node::run(args, format),
-        Command::Xbar(args) => xbar::run(args, format),
+        Command::Xbar(args) => xbar::run(*args, format),
         Command::BoardInfo(args) => board_info::run(args, format),
         Command::Doctor(args) => doctor::run(args, format),
         Command::Key(args) => key::run(&args, format),
         Command::LabPlan(args) => lab_plan::run(&args, format),
         Command::GenerateDocs(args) => generate_docs::run(&args, format),
     };
-    result.unwrap_or_else(|error| {
-        let message = error_chain(error.as_ref());
-        if format == Format::Json {
-            print_json_error(&message);
-        }
-        // Where nobody can be told there is still the exit status.
-        let _unheard = writeln!(io::stderr(), "mapper: {message}");
-        ExitCode::from(1)
-    })
+    let status = result.unwrap_or_else(|error| fail(&error, format));
+    log::flush();
+    status
+}
+
+/// Says what failed, and how the process ends.
+fn fail(error: &CliError, format: Format) -> ExitCode {
+    if error.is::<output::ReaderGone>() {
+        return ExitCode::from(output::ReaderGone::EXIT_STATUS);
+    }
+    // Names of files may come from anywhere, and each cause may repeat one.
+    let lines: Vec<String> = error_chain(error.as_ref()).split('\n').map(quote::visible).collect();
+    let message = lines.join("\n");
+    if format == Format::Json {
+        print_json_error(&message);
+    }
+    // Where nobody can be told there is still the exit status.
+    let _unheard = log::say(&format!("mapper: {message}\n"));
+    ExitCode::from(1)
 }
 
 /// Prints what is wrong with the command line, or the help or version that it asked for.
@@ -118,7 +130,12 @@ fn refuse_usage(error: &clap::Error) -> ExitCode {
     if error.use_stderr() && json_is_asked_for(std::env::args_os()) {
         print_json_error(&usage_message(error));
     }
-    // As above; and `--help | head` is no failure.
+    if !error.use_stderr() {
+        // The help or the version, with colours where a terminal shows them.
+        return output::print_help(error)
+            .map_or_else(|failed| fail(&failed, Format::Text), |()| ExitCode::SUCCESS);
+    }
+    // As above.
     let _unheard = error.print();
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
@@ -182,7 +199,7 @@ mod tests {
     fn what_is_wrong_is_said_in_a_line() {
         let message = |line: &str| usage_message(&Cli::try_parse_from(line.split(' ')).unwrap_err());
         assert_eq!(message("mapper xbar --nonsense"), "unexpected argument '--nonsense' found");
-        assert!(message("mapper xbar").ends_with("were not provided: --port <[N=]IF>"));
+        assert!(message("mapper xbar").ends_with("were not provided: --ports <[N=]IF,..>"));
         assert_eq!(message("mapper"), "a command is missing; --help lists them");
     }
 }

@@ -12,7 +12,13 @@ use crate::daemon::options::{Options, Source};
 pub struct Args {
     /// The network interfaces that are cabled to other nodes, crossbars or hosts, as ports 1, 2, ..
     /// of this machine's own crossbar. The agent is at the port behind the last of them.
-    #[arg(long, value_name = "IF,..", value_delimiter = ',', required_unless_present = "config")]
+    #[arg(
+        long,
+        alias = "port",
+        value_name = "IF,..",
+        value_delimiter = ',',
+        required_unless_present = "config"
+    )]
     ports: Option<Vec<String>>,
     /// Read options from this file, in the manner of mapper.toml. Of a directory, read mapper.toml and
     /// over it node.toml, if they are there. The command line wins.

@@ -1,5 +1,6 @@
 //! Where results go: standard output, or a file that is replaced as a whole.
 
+mod closed;
 mod staged;
 
 pub use staged::Staged;
@@ -22,25 +23,44 @@ struct WriteError {
     source: io::Error,
 }
 
-/// Prints to standard output. A reader that has seen enough (`| head`) is no error.
-///
-/// # Errors
-/// If standard output cannot be written.
-pub fn print(text: &str) -> Result<(), CliError> {
-    print_to_reader(text).map(drop)
+/// Nobody reads standard output any more (`| head`). No more is to be said of it: who left knows.
+#[derive(Debug, Error)]
+#[error("nobody reads standard output any more")]
+pub struct ReaderGone;
+
+impl ReaderGone {
+    /// The exit status: as of a program that the signal SIGPIPE ended, as which a shell reports most programs
+    /// then. It is not 0, for not all was written.
+    pub const EXIT_STATUS: u8 = 128 + 13;
 }
 
-/// Like [`print()`]; says whether there is still a reader.
+/// Prints to standard output.
 ///
 /// # Errors
-/// If standard output cannot be written.
-pub fn print_to_reader(text: &str) -> Result<bool, CliError> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(WriteError { target: "standard output".to_owned(), source: error }.into()),
+/// If standard output cannot be written: [`ReaderGone`] if its reader has seen enough.
+pub fn print(text: &str) -> Result<(), CliError> {
+    on_stdout(|out| out.write_all(text.as_bytes()))
+}
+
+/// Prints the help or the version that a command line asked for, in colours if a terminal shows them.
+///
+/// # Errors
+/// As [`print()`].
+pub fn print_help(asked: &clap::Error) -> Result<(), CliError> {
+    on_stdout(|_| asked.print())
+}
+
+/// Writes to standard output, to its end.
+fn on_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CliError> {
+    let failed = |source: io::Error| match source.kind() {
+        ErrorKind::BrokenPipe => CliError::from(ReaderGone),
+        _ => WriteError { target: "standard output".to_owned(), source }.into(),
+    };
+    if closed::was_closed() {
+        return Err(failed(io::Error::from_raw_os_error(libc::EBADF)));
     }
+    let mut out = BufWriter::new(io::stdout().lock());
+    write(&mut out).and_then(|()| out.flush()).map_err(failed)
 }
 
 /// Prints to standard error: what is said of results that go to standard output themselves.
@@ -114,15 +134,6 @@ fn place_of(path: &Path) -> Place {
 
 fn unwritable(path: &Path, source: io::Error) -> CliError {
     WriteError { target: path.display().to_string(), source }.into()
-}
-
-/// A reader that has seen enough is no error here either.
-fn stream_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let mut out = BufWriter::new(io::stdout().lock());
-    match write(&mut out).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        written => written,
-    }
 }
 
 fn write_as_it_is(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {

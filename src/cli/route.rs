@@ -16,13 +16,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use mapper_proto::map::Fabric;
-
 use super::fabric_argument::FabricArgument;
 use super::output::{self, Staged};
 use super::{CliError, Format};
 use crate::routing::engines::{self, Answer, Engine, NotRouted, Tried};
-use crate::routing::{Subnet, Tables};
+use crate::routing::{Subnet, TableViolation, Tables};
 use answer::{changed_entries, proof_of};
 use cache::{CacheUse, Request};
 use compare::Comparison;
@@ -141,7 +139,7 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
         Some(Ok(answer)) => (answer, Some(CacheUse::Used)),
         unused => {
             let answer = engines::answer(&subnet, &engines, &settings, args.unproved)
-                .map_err(|refused| why_refused(&refused, &subnet, &fabric))?;
+                .map_err(|refused| why_refused(&refused, &subnet))?;
             (answer, unused.and_then(Result::err).map(|why_not| CacheUse::Unused { why_not }))
         }
     };
@@ -170,7 +168,7 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
             );
         }
     }
-    let mut report = Report::of(&answer, &subnet, &fabric);
+    let mut report = Report::of(&answer, &subnet);
     report.proof = proof;
     report.changed_entries = changed(&answer, &subnet, settings.previous.as_ref());
     report.quality = answer::quality(&answer, &subnet, &settings);
@@ -202,10 +200,15 @@ fn changed(answer: &Answer<'_>, subnet: &Subnet, previous: Option<&Tables>) -> O
 }
 
 /// Why no engine serves, and for proofs that fail the pair or the circle.
-fn why_refused(refused: &NotRouted, subnet: &Subnet, fabric: &Fabric) -> CliError {
-    let each = |tried: &Tried| format!("{}: {}", tried.engine, answer::why_not(tried, subnet, fabric));
+fn why_refused(refused: &NotRouted, subnet: &Subnet) -> CliError {
+    let each = |tried: &Tried| format!("{}: {}", tried.engine, answer::why_not(tried, subnet));
     let mut all: Vec<String> = refused.tried.iter().map(each).collect();
-    if !refused.tried.iter().any(|tried| tried.engine == Engine::Lash) {
+    let too_far = |tried: &Tried| {
+        let violations = tried.failed.iter().flat_map(|proof| &proof.violations);
+        violations.into_iter().any(|found| matches!(found, TableViolation::TooFar { .. }))
+    };
+    // What is too far apart is so for any engine.
+    if !refused.tried.iter().any(|tried| tried.engine == Engine::Lash || too_far(tried)) {
         all.push("lash needs no roots and no shape: try it".to_owned());
     }
     format!("no engine serves this fabric: {}", all.join("\n  ")).into()

@@ -1,5 +1,6 @@
 //! `mapper topology`: fabrics as files.
 
+mod alike;
 mod difference;
 mod numbering;
 mod planes;
@@ -51,6 +52,9 @@ enum Command {
         fabric: FabricArgument,
     },
     /// Name each cable that is missing in B, added, or moved; exit status 3 if any.
+    ///
+    /// Nodes are matched by id, address and tag. Where most of these are in one fabric only, as in a plan and
+    /// what was built, they are matched by description, and where that tells few, by structure.
     Diff {
         /// The fabric that should be.
         a: FabricArgument,
@@ -73,7 +77,7 @@ struct Target {
 /// Help for those who write specs.
 const SPECS: &str = "\
 Specs (keys in brackets may be left out):
-  clos:hosts=128,ports=16               folded Clos with as few levels as hold the hosts
+  clos:hosts=128,ports=16               smallest folded Clos, with as few levels as hold the hosts
   xgft:h=3;m=12,12,24;w=1,12,12[;ports=] extended generalised fat tree
   torus:x=6,y=5,z=5[,hosts=16][,ports=] one to three dimensions, hosts an xbar
   mesh:x=6,y=5[,hosts=1][,ports=]       a torus that does not close

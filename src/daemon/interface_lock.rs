@@ -4,6 +4,10 @@
 //! Whoever has an interface holds an abstract unix socket named after it. Such names belong to the
 //! network namespace, as interfaces do, so the lock holds between daemons whatever their run
 //! directories, and between no others; the kernel lets it go when the process ends, however it ends.
+//!
+//! Anybody may hold such a name. So a holder that is neither root nor of this daemon's user counts
+//! only if its user has a raw socket on the interface, which takes a privilege: a daemon of the user
+//! of a service is believed by one that root starts by hand, and whoever just holds the name is not.
 
 use std::io;
 use std::os::linux::net::SocketAddrExt;
@@ -13,6 +17,8 @@ use rustix::net::sockopt::socket_peercred;
 use socket2::{Domain, SockAddr, Socket, Type};
 use thiserror::Error;
 use tracing::warn;
+
+use crate::link::interface::Interface;
 
 /// Most characters shown of the holder's command line.
 const MAX_COMMAND_CHARS: usize = 100;
@@ -46,8 +52,8 @@ pub struct InterfaceLock {
 }
 
 impl InterfaceLock {
-    /// Takes the interface. A user who is neither root nor this daemon's cannot keep it from the
-    /// daemon by holding the name: that is logged.
+    /// Takes the interface. A user who may not open raw sockets cannot keep it from the daemon by
+    /// holding the name: that is logged.
     ///
     /// # Errors
     /// If another daemon has it, or the kernel refuses.
@@ -62,7 +68,7 @@ impl InterfaceLock {
         match holder(interface).map_err(failed)? {
             // It ended between the two questions.
             None => UnixListener::bind_addr(&address).map(|held| Self { _held: Some(held) }).map_err(failed),
-            Some(holder) if holder.is_trusted() => {
+            Some(holder) if holder.is_trusted(interface) => {
                 Err(InterfaceLockError::Taken { interface: interface.to_owned(), holder: holder.describe() })
             }
             Some(holder) => {
@@ -111,8 +117,9 @@ impl Holder {
         self.credentials.map(|(pid, _)| pid)
     }
 
-    fn is_trusted(&self) -> bool {
-        self.credentials.is_none_or(|(_, uid)| uid == 0 || uid == rustix::process::geteuid().as_raw())
+    fn is_trusted(&self, interface: &str) -> bool {
+        let Some((_, uid)) = self.credentials else { return true };
+        uid == 0 || uid == rustix::process::geteuid().as_raw() || has_raw_socket(uid, interface)
     }
 
     /// The process, and what it was started as if that can be read.
@@ -128,6 +135,26 @@ impl Holder {
         let shown: String = command.chars().filter(|c| !c.is_control()).take(MAX_COMMAND_CHARS).collect();
         format!("process {pid} ({shown})")
     }
+}
+
+/// Whether a user has a raw socket on an interface. While there is no such interface nobody has.
+fn has_raw_socket(uid: u32, interface: &str) -> bool {
+    let Ok(Some(interface)) = Interface::look_up(interface) else { return false };
+    // Of this thread's network namespace.
+    let sockets = std::fs::read_to_string("/proc/thread-self/net/packet").unwrap_or_default();
+    lists_raw_socket(&sockets, uid, interface.index)
+}
+
+/// Whether `/proc/net/packet` lists a socket of this user that is bound to this interface.
+fn lists_raw_socket(sockets: &str, uid: u32, index: u32) -> bool {
+    // sk RefCnt Type Proto Iface R Rmem User Inode
+    let bound = sockets.lines().filter_map(|line| {
+        let mut columns = line.split_whitespace().skip(4);
+        let at = columns.next()?.parse::<u32>().ok()?;
+        let user = columns.nth(2)?.parse::<u32>().ok()?;
+        Some((user, at))
+    });
+    bound.into_iter().any(|found| found == (uid, index))
 }
 
 fn abstract_name(interface: &str) -> String {
@@ -150,6 +177,16 @@ mod tests {
         let _other = InterfaceLock::take(&format!("{name}-2")).unwrap();
         drop(held);
         InterfaceLock::take(&name).unwrap();
+    }
+
+    #[test]
+    fn a_raw_socket_is_found_by_user_and_interface() {
+        let sockets = "sk               RefCnt Type Proto  Iface R Rmem   User   Inode\n\
+                       ffff8881052d8000 3      3    88b5   5     1 0      106    34105\n";
+        assert!(lists_raw_socket(sockets, 106, 5));
+        assert!(!lists_raw_socket(sockets, 107, 5));
+        assert!(!lists_raw_socket(sockets, 106, 6));
+        assert!(!lists_raw_socket("nonsense\n1 2 3 4 x\n", 0, 0));
     }
 
     #[test]

@@ -97,13 +97,21 @@ pub enum KeyFileError {
 /// # Errors
 /// If it cannot be read, somebody else may read or change it, or it holds no keys.
 pub fn read(path: &Path) -> Result<KeyRing, KeyFileError> {
-    let text = read_text(path)?;
+    read_of(path, rustix::process::geteuid().as_raw())
+}
+
+/// As [`read`], for a daemon of the user with this number.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_of(path: &Path, user: u32) -> Result<KeyRing, KeyFileError> {
+    let text = read_text(path, user)?;
     let keys = parse(path, &text)?;
     let salt = u64::from_ne_bytes(random_bytes().map_err(KeyFileError::NoRandomness)?);
     KeyRing::new(keys, salt).map_err(|source| KeyFileError::BadRing { path: path.to_owned(), source })
 }
 
-fn read_text(path: &Path) -> Result<String, KeyFileError> {
+fn read_text(path: &Path, user: u32) -> Result<String, KeyFileError> {
     let unreadable = |source| KeyFileError::Unreadable { path: path.to_owned(), source };
     let ordinary = |metadata: Metadata| {
         let no_file = || KeyFileError::NoFile { path: path.to_owned() };
@@ -119,7 +127,7 @@ fn read_text(path: &Path) -> Result<String, KeyFileError> {
         return Err(KeyFileError::Exposed { path: path.to_owned(), mode });
     }
     let owner = metadata.uid();
-    if owner != 0 && owner != rustix::process::geteuid().as_raw() {
+    if owner != 0 && owner != user {
         return Err(KeyFileError::Foreign { path: path.to_owned(), owner });
     }
     let mut bytes = Vec::new();

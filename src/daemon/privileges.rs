@@ -27,7 +27,7 @@ pub struct Needs {
 #[derive(Debug, Error)]
 pub enum PrivilegesError {
     /// Privileges are those of a thread: others would keep theirs.
-    #[error("privileges must be given up before there are other threads, and there are {0} already")]
+    #[error("privileges must be given up before there are other threads: there are {0} that hold some")]
     Threads(usize),
     /// The kernel refused.
     #[error("cannot give up privileges: {doing}")]
@@ -49,17 +49,61 @@ impl Needs {
 }
 
 /// Gives up every privilege of this process but those that it needs, for itself and whatever it
-/// might start. Call it while the process has one thread.
+/// might start. Call it while the process has one thread, or others have none.
 ///
 /// # Errors
-/// If the process has other threads, or the kernel refuses.
+/// If other threads have privileges, or the kernel refuses.
 pub fn give_up_all_but(needs: Needs) -> Result<(), PrivilegesError> {
-    let refused = |doing| move |source: io::Error| PrivilegesError::Refused { doing, source };
-    let threads = std::fs::read_dir("/proc/self/task").map_err(refused("counting threads in /proc"))?.count();
-    if threads != 1 {
+    let threads = privileged_threads().map_err(refused("counting threads in /proc"))?;
+    if threads != 0 {
         return Err(PrivilegesError::Threads(threads));
     }
-    let kept = needs.capabilities();
+    keep_only(needs.capabilities())
+}
+
+/// Gives up every privilege of the calling thread.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn give_up_of_this_thread() -> Result<(), PrivilegesError> {
+    keep_only(CapabilitySet::empty())
+}
+
+fn refused(doing: &'static str) -> impl FnOnce(io::Error) -> PrivilegesError {
+    move |source| PrivilegesError::Refused { doing, source }
+}
+
+/// Other threads of this process that have not given up their privileges.
+fn privileged_threads() -> io::Result<usize> {
+    let own = rustix::thread::gettid().as_raw_nonzero().to_string();
+    let mut count = 0;
+    for thread in std::fs::read_dir("/proc/self/task")? {
+        let thread = thread?;
+        if thread.file_name().to_str() == Some(&own) {
+            continue;
+        }
+        match std::fs::read_to_string(thread.path().join("status")) {
+            Ok(status) => count += usize::from(!has_no_privileges(&status)),
+            // One that has ended since.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(count)
+}
+
+/// Whether a thread of this status (proc(5)) has none and can get none.
+fn has_no_privileges(status: &str) -> bool {
+    let value = |key: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
+        line.map(str::trim)
+    };
+    let is_empty = |key| value(key).is_some_and(|set| set.bytes().all(|digit| digit == b'0'));
+    is_empty("CapPrm") && is_empty("CapInh") && is_empty("CapAmb") && value("NoNewPrivs") == Some("1")
+}
+
+fn keep_only(kept: CapabilitySet) -> Result<(), PrivilegesError> {
     set_no_new_privs(true).map_err(|e| refused("setting no_new_privs")(e.into()))?;
     clear_ambient_capability_set().map_err(|e| refused("clearing the ambient set")(e.into()))?;
     let held = capabilities(None).map_err(|e| refused("reading its capabilities")(e.into()))?;
@@ -104,8 +148,22 @@ mod tests {
     fn a_process_with_threads_is_refused_as_they_would_keep_their_privileges() {
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let other = std::thread::spawn(move || ended.recv().is_err());
-        assert!(matches!(give_up_all_but(Needs::default()), Err(PrivilegesError::Threads(2..))));
+        assert!(matches!(give_up_all_but(Needs::default()), Err(PrivilegesError::Threads(1..))));
         drop(end);
         assert!(other.join().unwrap());
+    }
+
+    #[test]
+    fn a_thread_without_privileges_is_told_from_others() {
+        let none = "Name:\tlog\nCapInh:\t0000\nCapPrm:\t0000\nCapAmb:\t0000\nNoNewPrivs:\t1\n";
+        assert!(has_no_privileges(none));
+        assert!(!has_no_privileges(&none.replace("CapPrm:\t0000", "CapPrm:\t2000")));
+        assert!(!has_no_privileges(&none.replace("NoNewPrivs:\t1", "NoNewPrivs:\t0")));
+        assert!(!has_no_privileges(""));
+        let given_up = std::thread::spawn(|| {
+            give_up_of_this_thread().unwrap();
+            std::fs::read_to_string("/proc/thread-self/status").unwrap()
+        });
+        assert!(has_no_privileges(&given_up.join().unwrap()));
     }
 }

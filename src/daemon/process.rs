@@ -14,6 +14,7 @@ use rustix::pipe::PipeFlags;
 use thiserror::Error;
 
 use super::fork::{Side, fork};
+use super::log;
 
 /// How long a process that was killed may take to let go of its pid file.
 const RELEASE_LIMIT: Duration = Duration::from_secs(1);
@@ -108,6 +109,8 @@ impl Starter {
     pub fn ready(self) -> Result<(), ProcessError> {
         let failed = |source| ProcessError::Detach { doing: "closing the standard streams", source };
         let null = OpenOptions::new().read(true).write(true).open("/dev/null").map_err(failed)?;
+        // What was logged so far is for whoever started this.
+        log::flush();
         rustix::stdio::dup2_stdin(&null).map_err(|e| failed(e.into()))?;
         rustix::stdio::dup2_stdout(&null).map_err(|e| failed(e.into()))?;
         rustix::stdio::dup2_stderr(&null).map_err(|e| failed(e.into()))?;

@@ -13,13 +13,12 @@ use crate::routing::{
     TopologyError, Violation, prove_host, repair, wire_route, wire_way_back,
 };
 
-/// What a user may set of the routes.
+/// What a user may set of the routes of one host. What must be alike at all hosts stands in the map: see
+/// [`Rules`](mapper_proto::map::Rules).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouteOptions {
     /// Routes to a destination, and the limit on their length.
     pub routes: routing::Options,
-    /// Whether to route by up*/down* whatever the fabric looks like.
-    pub non_clos: bool,
 }
 
 /// A map that cannot be routed.
@@ -80,7 +79,7 @@ impl RouteTable {
     /// If the map does not list the host, or there are no safe routes within the limits.
     pub fn compute(map: &Map, mac: Mac, options: RouteOptions) -> Result<Self, RouteTableError> {
         let topology = Topology::from_map(map)?;
-        let orientation = Orientation::new(&topology, options.non_clos);
+        let orientation = Orientation::new(&topology, map.rules.non_clos);
         let from = host_index(&topology, mac).ok_or(RouteTableError::NotListed(mac))?;
         let routes = HostRoutes::compute(&topology, &orientation, from, &options.routes)?;
         prove_host(&topology, &orientation, &routes)?;

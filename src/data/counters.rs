@@ -24,6 +24,12 @@ pub enum DataDrop {
     /// What arrived is for another host, or comes from this one.
     #[error("the frame is not for this host")]
     NotForMe,
+    /// What arrived comes from no host of the map.
+    #[error("the frame comes from no host of the fabric")]
+    UnknownSource,
+    /// What arrived is an ARP or neighbour message that gives another address than its own.
+    #[error("an ARP or neighbour message gives another address than the one that it comes from")]
+    ForgedNeighbour,
 }
 
 /// User's frames dropped, by reason.
@@ -41,6 +47,10 @@ pub struct DataDrops {
     pub malformed: u64,
     /// [`DataDrop::NotForMe`].
     pub not_for_me: u64,
+    /// [`DataDrop::UnknownSource`].
+    pub unknown_source: u64,
+    /// [`DataDrop::ForgedNeighbour`].
+    pub forged_neighbour: u64,
 }
 
 impl DataDrops {
@@ -53,6 +63,8 @@ impl DataDrops {
             DataDrop::TooLong => &mut self.too_long,
             DataDrop::Malformed => &mut self.malformed,
             DataDrop::NotForMe => &mut self.not_for_me,
+            DataDrop::UnknownSource => &mut self.unknown_source,
+            DataDrop::ForgedNeighbour => &mut self.forged_neighbour,
         } += 1;
     }
 }

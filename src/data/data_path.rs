@@ -4,17 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mapper_proto::map::PortRef;
+use mapper_proto::map::{Map, PortRef};
 use mapper_proto::wire::{Data, Route, Undeliverable};
 use mapper_proto::{Instant, Mac};
 
 use super::destinations::Destinations;
 use super::sent::SentFrames;
+use super::sources::{Sources, points_elsewhere};
+use super::waiting::Waiting;
 use super::{DataDrop, DataStatus, PathId, ethernet, flow};
 use crate::daemon::routes::RouteTable;
 
 /// A path is in use for so long after its last frame.
-const IN_USE: Duration = Duration::from_secs(1);
+pub(super) const IN_USE: Duration = Duration::from_secs(1);
 /// How often a frame is sent again at most.
 const MAX_TRIES: u8 = 2;
 
@@ -27,6 +29,10 @@ pub struct PathInUse {
     pub route: Route,
     /// The way back.
     pub way_back: Route,
+    /// The host at its end.
+    pub to: Mac,
+    /// The longest frame that took it since this was last asked and it was used, route and all, in bytes.
+    pub longest_bytes: usize,
 }
 
 /// A port that a crossbar could not send a frame out of.
@@ -48,10 +54,14 @@ pub struct DeadPort {
 pub struct DataPath {
     own: Mac,
     link_mtu: usize,
-    destinations: Option<Destinations>,
+    pub(super) destinations: Option<Destinations>,
+    /// Whose frames are delivered.
+    sources: Sources,
     /// Paths that carried frames of one destination lately.
     in_use: BTreeMap<PathId, Mac>,
     sent: SentFrames,
+    /// Frames that came back, until there is a table with a route for them.
+    waiting: Waiting,
     /// The user's frame that is sent again. Kept for its memory.
     again: Vec<u8>,
     counters: DataStatus,
@@ -65,8 +75,10 @@ impl DataPath {
             own,
             link_mtu: link_mtu as usize,
             destinations: None,
+            sources: Sources::none(),
             in_use: BTreeMap::new(),
             sent: SentFrames::new(secret),
+            waiting: Waiting::default(),
             again: Vec::new(),
             counters: DataStatus::default(),
         }
@@ -82,8 +94,16 @@ impl DataPath {
         }
     }
 
-    /// Uses no route any more, until a table is installed.
+    /// A map came: from now on frames of its hosts are delivered, and of no others; those of the map
+    /// before for a second more. To be called as soon as the map is there, before routes are
+    /// computed: other hosts may use theirs already.
+    pub fn take_map(&mut self, now: Instant, map: &Map) {
+        self.sources.take_map(now, map);
+    }
+
+    /// Uses no route any more, until a table is installed, and delivers nothing until a map comes.
     pub fn forget_routes(&mut self) {
+        self.sources = Sources::none();
         self.destinations = None;
         self.in_use.clear();
     }
@@ -174,7 +194,8 @@ impl DataPath {
             return Err(DataDrop::NoRoute);
         }
         let frame_bytes = Data::len_bytes(&path.way_back, frame);
-        if path.route.as_bytes().len() + frame_bytes > self.link_mtu {
+        let link_bytes = path.route.as_bytes().len() + frame_bytes;
+        if link_bytes > self.link_mtu {
             return Err(DataDrop::TooLong);
         }
         let write = |token, room: &mut [u8]| Data::write(token, &path.way_back, frame, room).ok();
@@ -184,18 +205,20 @@ impl DataPath {
             .ok_or(DataDrop::TooLong)?;
         send(route, data);
         path.used = now;
+        path.longest.0 = path.longest.0.max(link_bytes);
+        path.frames += 1;
         let group = ethernet::addresses(frame).is_none_or(|(to, _)| ethernet::is_group(to));
         let unlisted = !group && !std::mem::replace(&mut path.listed, true);
         Ok(unlisted.then_some(path.id))
     }
 
     /// Takes a data frame off the fabric, from its type on. Returns the user's frame that is in
-    /// it. What is not for this host is dropped and counted.
+    /// it. What is not for this host, or from no host of the map, is dropped and counted.
     ///
     /// # Errors
     /// Why it was dropped.
-    pub fn inbound<'a>(&mut self, frame: &'a [u8]) -> Result<&'a [u8], DataDrop> {
-        let result = self.try_inbound(frame);
+    pub fn inbound<'a>(&mut self, now: Instant, frame: &'a [u8]) -> Result<&'a [u8], DataDrop> {
+        let result = self.try_inbound(now, frame);
         match result {
             Ok(frame) => {
                 self.counters.frames_in += 1;
@@ -206,7 +229,7 @@ impl DataPath {
         result
     }
 
-    fn try_inbound<'a>(&self, frame: &'a [u8]) -> Result<&'a [u8], DataDrop> {
+    fn try_inbound<'a>(&self, now: Instant, frame: &'a [u8]) -> Result<&'a [u8], DataDrop> {
         let frame = Data::ethernet_of(frame).map_err(|_| DataDrop::Malformed)?;
         let (to, from) = ethernet::addresses(frame).ok_or(DataDrop::Malformed)?;
         if ethernet::is_group(from) {
@@ -214,6 +237,12 @@ impl DataPath {
         }
         if from == self.own || !(to == self.own || ethernet::is_group(to)) {
             return Err(DataDrop::NotForMe);
+        }
+        if !self.sources.knows(now, from) {
+            return Err(DataDrop::UnknownSource);
+        }
+        if points_elsewhere(frame, from) {
+            return Err(DataDrop::ForgedNeighbour);
         }
         Ok(frame)
     }
@@ -237,11 +266,25 @@ impl DataPath {
         if let Some(dead) = dead {
             self.avoid(now, dead.at);
         }
-        match self.send_again(now, to, tries, send) {
-            true => self.counters.resent += 1,
-            false => self.counters.given_up += 1,
+        if self.send_again(now, to, tries, send) {
+            self.counters.resent += 1;
+        } else if dead.is_none() || tries >= MAX_TRIES || !self.waiting.push(now, to, tries, &self.again) {
+            self.counters.given_up += 1;
         }
         dead
+    }
+
+    /// Sends what came back and found no other route, as there is a new table now. What finds none in
+    /// this either is given up.
+    pub fn send_waiting(&mut self, now: Instant, send: &mut impl FnMut(&[u8], &[u8])) {
+        self.counters.given_up += self.waiting.expire(now);
+        for waiting in self.waiting.take() {
+            self.again = waiting.frame;
+            match self.send_again(now, waiting.to, waiting.tries, send) {
+                true => self.counters.resent += 1,
+                false => self.counters.given_up += 1,
+            }
+        }
     }
 
     /// Looks up which frame a notice is about, and puts that into `again`. Returns where it went,
@@ -281,6 +324,7 @@ impl DataPath {
     /// The paths that carried frames for one host lately, at most `limit` of them, the one used last
     /// first. To be called every few hundred milliseconds while there are any.
     pub fn paths_in_use(&mut self, now: Instant, limit: usize) -> Vec<PathInUse> {
+        self.counters.given_up += self.waiting.expire(now);
         let Some(destinations) = &mut self.destinations else { return Vec::new() };
         destinations.forgive(now);
         let mut paths = Vec::new();
@@ -289,7 +333,8 @@ impl DataPath {
             path.listed = now.since(path.used) < IN_USE;
             if path.listed {
                 let (route, way_back) = (path.route.clone(), path.way_back.clone());
-                paths.push((path.used, PathInUse { id, route, way_back }));
+                let longest_bytes = path.take_longest();
+                paths.push((path.used, PathInUse { id, route, way_back, to: mac, longest_bytes }));
             }
             path.listed
         });

@@ -23,8 +23,23 @@ pub(super) struct Path {
     pub(super) alive: bool,
     /// When a frame took it last; [`Instant::ZERO`] for never.
     pub(super) used: Instant,
+    /// Frames that took it.
+    pub(super) frames: u64,
     /// Whether it is on the list of paths in use.
     pub(super) listed: bool,
+    /// The longest frame that took it since that was last asked, route and all, in bytes, and what was
+    /// said then.
+    pub(super) longest: (usize, usize),
+}
+
+impl Path {
+    /// The longest frame that took it since this was last asked, or before if none has since.
+    pub(super) fn take_longest(&mut self) -> usize {
+        if self.longest.0 > 0 {
+            self.longest = (0, self.longest.0);
+        }
+        self.longest.1
+    }
 }
 
 /// A host that frames are sent to.

@@ -93,6 +93,11 @@ impl Destinations {
         Some(&mut **destination).filter(|destination| !destination.paths.is_empty())
     }
 
+    /// The destinations that frames were sent to.
+    pub(super) fn used(&self) -> impl Iterator<Item = &Destination> {
+        self.by_host.iter().flatten().map(|destination| &**destination)
+    }
+
     /// A path by its id, looked up anew if need be. `None` if it is in the table no more.
     pub(super) fn path(&mut self, now: Instant, mac: Mac, id: PathId) -> Option<&mut Path> {
         let host = self.table.host(mac)?;
@@ -126,7 +131,8 @@ fn carry_over(
         None => {
             let id = *next;
             *next = PathId(id.0.wrapping_add(1));
-            Path { id, route, way_back, alive, used: Instant::ZERO, listed: false }
+            let used = Instant::ZERO;
+            Path { id, route, way_back, alive, used, frames: 0, listed: false, longest: (0, 0) }
         }
     }
 }

@@ -9,6 +9,14 @@ pub(super) const VLAN_TAG_BYTES: usize = 4;
 /// Where the EtherType lies.
 pub(super) const ETHERTYPE_AT: usize = 12;
 
+/// Tags of IEEE 802.1Q, 802.1ad, and what was used for the latter before.
+pub(super) const VLAN_TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
+
+/// The number at a place of a frame, if it is there whole.
+pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
 /// Destination and source of a frame; `None` if it has no whole header.
 pub(super) fn addresses(frame: &[u8]) -> Option<(Mac, Mac)> {
     let header: &[u8; HEADER_BYTES] = frame.first_chunk()?;

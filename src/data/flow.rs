@@ -6,12 +6,10 @@
 //! have no ports, so all fragments go by their addresses. What is not IP goes by MACs and
 //! EtherType.
 
-use super::ethernet;
+use super::ethernet::{self, VLAN_TAGS, u16_at};
 
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
-/// Tags of IEEE 802.1Q, 802.1ad, and what was used for the latter before.
-const VLAN_TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 const MAX_VLAN_TAGS: usize = 2;
 /// The twelve bits of a tag that name a VLAN. The others may differ within a flow.
 const VLAN_ID_MASK: u16 = 0x0fff;
@@ -89,10 +87,6 @@ fn ipv6(packet: &[u8], mut mix: Mix) -> Option<Mix> {
     }
     mix.add_transport(next, rest);
     Some(mix)
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 /// Mixes words, each of which changes all bits that follow (the finalizer of SplitMix64).

@@ -11,7 +11,8 @@
 //! route is gone or dead, or when the bucket was silent for a second, it takes another.
 //!
 //! The frames sent last are kept for 50 ms. When a crossbar sends a notice that a port has no
-//! carrier, the flows over that cable move at once, and the frame is sent again.
+//! carrier, the flows over that cable move at once, and the frame is sent again; where the table has
+//! no other route, as soon as there is a table around the cable.
 
 mod counters;
 mod data_path;
@@ -21,11 +22,15 @@ mod ethernet;
 mod flow;
 mod mtu;
 mod sent;
+mod sources;
 #[cfg(test)]
 mod tests;
+mod uses;
+mod waiting;
 
 use mapper_proto::agent::PathId;
 
 pub use counters::{DataDrop, DataDrops, DataStatus};
 pub use data_path::{DataPath, DeadPort, PathInUse};
 pub use mtu::{MtuTooSmall, tap_mtu};
+pub use uses::PathTraffic;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use mapper_proto::wire::Data;
 use mapper_proto::{Instant, Mac};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -37,7 +38,7 @@ pub(super) struct Sent {
 
 /// A ring of frames sent lately, bounded in bytes, number and age.
 ///
-/// A token is 49 bits that nobody can guess who did not see the frame (of a stream cipher, by a key
+/// A token is 48 bits that nobody can guess who did not see the frame (of a stream cipher, by a key
 /// that only this process has) and 15 bits of its sequence number, which find the frame.
 pub(super) struct SentFrames {
     bytes: Box<[u8]>,
@@ -81,7 +82,7 @@ impl SentFrames {
         let start = self.make_room(now, length)?;
         let sequence = self.first + self.frames.len() as u64;
         let mask = (1 << SEQUENCE_BITS) - 1;
-        let token = self.secrets.next_u64() & !mask | sequence & mask;
+        let token = Data::user_token(self.secrets.next_u64() & !mask | sequence & mask);
         let (route_room, frame_room) = self.bytes[start..start + length].split_at_mut(route.len());
         route_room.copy_from_slice(route);
         write(token, frame_room)?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mapper_proto::map::PortRef;
-use mapper_proto::wire::{Data, FrameKind, Undeliverable};
+use mapper_proto::wire::{Data, FrameKind, Route, Undeliverable};
 use mapper_proto::{Instant, Mac};
 use proptest::prelude::*;
 
@@ -34,7 +34,7 @@ fn a_frame_arrives_as_it_was_and_its_way_back_leads_home() {
                     panic!("lost")
                 };
                 assert_eq!(at, to.mac);
-                assert_eq!(receiver.inbound(&data), Ok(&frame[..]));
+                assert_eq!(receiver.inbound(NOW, &data), Ok(&frame[..]));
                 let way_back = Data::decode(&data).unwrap().way_back;
                 let answer = [way_back.as_bytes(), &data].concat();
                 assert!(matches!(fabric.send(to.mac, &answer), Fate::Arrived { at, .. } if at == own));
@@ -67,7 +67,7 @@ fn two_hosts_on_one_cable_reach_each_other() {
     let (a, b) = (map.hosts[0].mac, map.hosts[1].mac);
     let sent = outbound(&mut data_path(&map, 0), NOW, &frame(a, b, 1)).remove(0);
     assert_eq!(sent.0, [0; 0]);
-    assert_eq!(data_path(&map, 1).inbound(&sent.1), Ok(&frame(a, b, 1)[..]));
+    assert_eq!(data_path(&map, 1).inbound(NOW, &sent.1), Ok(&frame(a, b, 1)[..]));
 }
 
 #[test]
@@ -84,8 +84,9 @@ fn a_broadcast_goes_to_every_host_once_and_not_back() {
                 panic!("lost")
             };
             assert!(reached.insert(at), "twice");
-            assert_eq!(DataPath::new(at, LINK_MTU, 1).inbound(&data), Ok(&frame[..]));
-            assert_eq!(sender.inbound(&data), Err(DataDrop::NotForMe), "what comes back is no news");
+            let mut receiver = data_path(&map, map.hosts.iter().position(|host| host.mac == at).unwrap());
+            assert_eq!(receiver.inbound(NOW, &data), Ok(&frame[..]));
+            assert_eq!(sender.inbound(NOW, &data), Err(DataDrop::NotForMe), "what comes back is no news");
         }
         let others = map.hosts.iter().map(|host| host.mac).filter(|&mac| mac != own);
         assert_eq!(reached, others.collect());
@@ -109,20 +110,48 @@ fn what_cannot_be_sent_is_dropped_and_counted_by_reason() {
     assert_eq!(outbound(&mut path, NOW, &[2; 13]), []);
     let long = [frame(own, other, 1), vec![0; 1500]].concat();
     assert_eq!(outbound(&mut path, NOW, &long), []);
-    assert_eq!(path.inbound(&[0; 40]), Err(DataDrop::Malformed));
+    assert_eq!(path.inbound(NOW, &[0; 40]), Err(DataDrop::Malformed));
     let for_another = outbound(&mut path, NOW, &frame(own, other, 1)).remove(0).1;
     let third = map.hosts[2].mac;
-    assert_eq!(DataPath::new(third, LINK_MTU, 1).inbound(&for_another), Err(DataDrop::NotForMe));
+    assert_eq!(DataPath::new(third, LINK_MTU, 1).inbound(NOW, &for_another), Err(DataDrop::NotForMe));
     let expected = DataDrops {
         no_route: 2,
         unknown_destination: 2,
         foreign_source: 1,
         too_long: 1,
         malformed: 2,
-        not_for_me: 0,
+        ..DataDrops::default()
     };
     assert_eq!(path.status().dropped, expected);
     assert_eq!(path.status().frames_out, 1);
+}
+
+#[test]
+fn what_comes_from_no_host_of_the_map_or_points_at_another_is_dropped_and_counted() {
+    let map = map("ring:n=4,hosts=1");
+    let (own, other) = (map.hosts[0].mac, map.hosts[1].mac);
+    let mut path = data_path(&map, 0);
+    let carried = |ethernet: &[u8]| Data { token: 1, way_back: Route::new(), ethernet }.encode().unwrap();
+    let stranger = Mac::from_u64(0x0299);
+    for to in [own, Mac([0xff; 6])] {
+        let forged = carried(&frame(stranger, to, 1));
+        assert_eq!(path.inbound(NOW, &forged), Err(DataDrop::UnknownSource));
+        assert!(path.inbound(NOW, &carried(&frame(other, to, 1))).is_ok());
+    }
+    let arp = |sender: Mac| {
+        let said = [&[8, 6, 0, 1, 8, 0, 6, 4, 0, 2][..], &sender.0, &[10, 0, 0, 9], &own.0, &[10, 0, 0, 1]];
+        carried(&[&own.0[..], &other.0, &said.concat()].concat())
+    };
+    assert!(path.inbound(NOW, &arp(other)).is_ok());
+    assert_eq!(path.inbound(NOW, &arp(stranger)), Err(DataDrop::ForgedNeighbour));
+    let DataDrops { unknown_source, forged_neighbour, .. } = path.status().dropped;
+    assert_eq!((unknown_source, forged_neighbour, path.status().frames_in), (2, 1, 3));
+    path.forget_routes();
+    assert_eq!(
+        path.inbound(NOW, &arp(other)),
+        Err(DataDrop::UnknownSource),
+        "without a map all are strangers"
+    );
 }
 
 #[test]
@@ -190,7 +219,7 @@ fn a_notice_moves_all_flows_off_the_cable_and_its_frame_is_sent_again() {
             (at, data) = (then, again);
         }
         assert_eq!(at, other, "nothing is lost");
-        assert_eq!(receiver.inbound(&data), Ok(&user[..]));
+        assert_eq!(receiver.inbound(NOW, &data), Ok(&user[..]));
     }
     assert_eq!(notices, 1, "the first moves all flows at once");
     let status = path.status();
@@ -242,8 +271,61 @@ fn a_frame_is_given_up_when_no_other_route_is_left() {
     assert_eq!((at, FrameKind::of(&notice)), (own, Ok(FrameKind::Undeliverable)));
     let (dead, sent) = undeliverable(&mut path, NOW, &notice);
     assert_eq!((dead.map(|dead| dead.at), sent.len()), (map.hosts[7].at, 0));
-    assert_eq!(path.status().given_up, 1);
+    assert_eq!(path.status().given_up, 0, "there may be a table with a route at once");
+    path.send_waiting(NOW, &mut |_, _| panic!("there is none"));
+    assert_eq!((path.status().given_up, path.status().resent), (1, 0));
     assert_eq!(outbound(&mut path, NOW, &frame(own, other, 1)).len(), 1, "it may be back any moment");
+}
+
+#[test]
+fn what_came_back_from_the_only_route_is_sent_again_by_the_table_around_the_cable() {
+    let map = map("ring:n=4,hosts=1");
+    let mut fabric = Fabric::new(&map);
+    let (own, other) = (map.hosts[0].mac, map.hosts[1].mac);
+    let whole = table(&map, 0);
+    let mut path = data_path(&map, 0);
+    let only: Vec<_> = whole.paths_to(1).collect();
+    assert_eq!(only.len(), 1, "one shortest route");
+    fabric.cut(only[0].hops[0]);
+    let users: Vec<_> = (0..3).map(|flow| frame(own, other, flow)).collect();
+    let sent: Vec<_> = users.iter().flat_map(|user| outbound(&mut path, NOW, user)).collect();
+    for (route, data) in sent {
+        let Fate::Arrived { at, frame: notice } = fabric.send(own, &[route, data].concat()) else {
+            panic!("lost")
+        };
+        assert_eq!(at, own);
+        let (told, again) = undeliverable(&mut path, NOW, &notice);
+        assert_eq!((told.map(|dead| dead.at), again), (Some(only[0].hops[0]), vec![]));
+    }
+    path.install(Arc::new(whole.repair(&BTreeSet::from([only[0].hops[0]])).unwrap()));
+    let mut again = Vec::new();
+    path.send_waiting(NOW, &mut |route, data| again.push([route, data].concat()));
+    let mut receiver = data_path(&map, 1);
+    for (user, payload) in users.iter().zip(&again) {
+        let Fate::Arrived { at, frame: data } = fabric.send(own, payload) else { panic!("lost") };
+        assert_eq!((at, receiver.inbound(NOW, &data)), (other, Ok(&user[..])), "whole, and in order");
+    }
+    let status = path.status();
+    assert_eq!((again.len(), status.notices, status.resent, status.given_up), (3, 3, 3, 0));
+}
+
+#[test]
+fn what_waits_for_a_route_is_bounded_and_given_up_in_time() {
+    let map = map("ring:n=4,hosts=1");
+    let (own, other) = (map.hosts[0].mac, map.hosts[1].mac);
+    let mut path = data_path(&map, 0);
+    let at = table(&map, 0).paths_to(1).next().unwrap().hops[0];
+    let tag = map.xbars[at.xbar as usize].tag.unwrap();
+    let long = [frame(own, other, 1), vec![0; 1300]].concat();
+    for _ in 0..1000 {
+        let (_, data) = outbound(&mut path, NOW, &long).remove(0);
+        let token = Data::decode(&data).unwrap().token;
+        undeliverable(&mut path, NOW, &Undeliverable { token, tag, port: at.port }.encode());
+    }
+    let refused = path.status().given_up;
+    assert!((100..400).contains(&refused), "a mebibyte waits: {refused}");
+    path.paths_in_use(NOW + Duration::from_millis(51), 64);
+    assert_eq!((path.status().given_up, path.status().resent), (1000, 0));
 }
 
 #[test]
@@ -299,6 +381,9 @@ fn paths_are_in_use_while_they_carry_frames_and_keep_their_id_over_a_swap() {
     outbound(&mut path, later, &frame(own, map.hosts[6].mac, 1));
     let both = path.paths_in_use(later, 64);
     assert_eq!(both.len(), 2);
+    assert_eq!((both[0].to, both[1].to), (map.hosts[6].mac, map.hosts[7].mac));
+    let (route, data) = outbound(&mut data_path(&map, 0), NOW, &frame(own, map.hosts[7].mac, 1)).remove(0);
+    assert_eq!(both[1].longest_bytes, route.len() + data.len());
     assert_eq!(path.paths_in_use(later, 1), both[..1], "the one used last first");
     let (to, hops) = path.path_hops(both[1].id).unwrap();
     assert_eq!(to, map.hosts[7].mac);
@@ -362,7 +447,7 @@ proptest! {
     fn any_bytes_from_the_fabric_are_no_trouble(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
         let map = map("ring:n=3,hosts=1");
         let mut path = data_path(&map, 0);
-        let _frame = path.inbound(&bytes);
+        let _frame = path.inbound(NOW, &bytes);
         prop_assert_eq!(undeliverable(&mut path, NOW, &bytes), (None, vec![]));
     }
 }

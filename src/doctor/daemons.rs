@@ -1,6 +1,6 @@
 //! The daemon that runs on an interface, and what it says.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
@@ -15,17 +15,26 @@ use crate::xbar::{self, XbarStatus};
 /// An agent that says nothing for so long is taken for stuck. A busy machine takes a second or more.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// What the daemons of a run directory said. They are asked once, as one that hangs takes time.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    run_dir: PathBuf,
+    boards: Vec<Board>,
+    xbars: Vec<XbarStatus>,
+    unheard: Vec<Unheard>,
+}
+
 /// Who works on an interface.
 #[derive(Debug)]
-pub(super) enum Daemon {
+pub(super) enum Daemon<'a> {
     /// Nobody.
     None,
     /// An agent or node of this run directory.
-    Agent(Box<Board>),
+    Agent(&'a Board),
     /// A crossbar of this run directory, by name.
     Xbar(String),
     /// A daemon that may not be asked, or that does not answer as it should.
-    Unheard(Holder, StatusSocketError),
+    Unheard(Holder, &'a StatusSocketError),
     /// A daemon that has no status socket in this run directory.
     Other(Holder),
     /// The kernel does not tell.
@@ -51,11 +60,10 @@ impl Unheard {
     }
 }
 
-impl Daemon {
-    /// That on the interface of this configuration.
-    pub(super) fn on(config: &Config) -> Self {
+impl Heard {
+    /// Asks all daemons of a run directory.
+    pub(super) fn in_dir(run_dir: &Path) -> Self {
         let deadline = Instant::now() + PATIENCE;
-        let run_dir = &config.run_dir;
         let units = units(run_dir).unwrap_or_default();
         let names = xbar::socket::names(run_dir).unwrap_or_default();
         // All are asked before the first answer is waited for.
@@ -64,16 +72,37 @@ impl Daemon {
         let xbars = ask_all(names.iter().map(|name| xbar::socket::socket_path(run_dir, name)), &mut unheard);
         let boards: Vec<Board> = hear_all(agents, deadline, &mut unheard);
         let xbars: Vec<XbarStatus> = hear_all(xbars, deadline, &mut unheard);
-        if let Some(board) = boards.into_iter().find(|board| is_board_of(board, &config.interface)) {
-            return Self::Agent(Box::new(board));
+        Self { run_dir: run_dir.to_owned(), boards, xbars, unheard }
+    }
+
+    pub(super) fn run_dir(&self) -> &Path {
+        &self.run_dir
+    }
+
+    /// The interfaces that agents, nodes and crossbars of this run directory work on.
+    pub(super) fn interfaces(&self) -> impl Iterator<Item = &str> {
+        let agents = self.boards.iter().filter_map(|board| board.interface.as_deref());
+        // The crossbar of a node names each port; its board may name but the first.
+        let agents = agents.filter(|name| !name.contains('+'));
+        let xbars = self.xbars.iter().flat_map(|xbar| &xbar.ports);
+        agents.chain(xbars.map(|port| port.interface.as_str()).filter(|name| !name.contains('+')))
+    }
+}
+
+impl<'a> Daemon<'a> {
+    /// That on the interface of this configuration.
+    pub(super) fn on(config: &Config, heard: &'a Heard) -> Self {
+        let Heard { boards, xbars, unheard, .. } = heard;
+        if let Some(board) = boards.iter().find(|board| is_board_of(board, &config.interface)) {
+            return Self::Agent(board);
         }
-        let is_port = |xbar: &XbarStatus| xbar.ports.iter().any(|port| port.interface == config.interface);
-        if let Some(xbar) = xbars.into_iter().find(is_port) {
-            return Self::Xbar(xbar.name);
+        let is_port = |xbar: &&XbarStatus| xbar.ports.iter().any(|port| port.interface == config.interface);
+        if let Some(xbar) = xbars.iter().find(is_port) {
+            return Self::Xbar(xbar.name.clone());
         }
         match holder(&config.interface) {
             Ok(None) => Self::None,
-            Ok(Some(holder)) => match unheard.into_iter().find(|unheard| unheard.may_be(holder)) {
+            Ok(Some(holder)) => match unheard.iter().find(|unheard| unheard.may_be(holder)) {
                 Some(Unheard { error, .. }) => Self::Unheard(holder, error),
                 None => Self::Other(holder),
             },

@@ -1,14 +1,14 @@
 //! The interface that is cabled to the fabric, and what is at the other end of its cable.
 
 use super::Check;
-use super::daemons::{self, Daemon};
+use super::daemons::{self, Daemon, Heard};
 use super::neighbour::{self, Neighbour};
 use crate::daemon::options::Config;
 use crate::data::tap_mtu;
 use crate::link::interface::Interface;
 use crate::link::tap::Tap;
 
-pub(super) fn check(config: &Config) -> Vec<Check> {
+pub(super) fn check(config: &Config, heard: &Heard) -> Vec<Check> {
     let name = &config.interface;
     let interface = match Interface::look_up(name) {
         Ok(Some(interface)) => interface,
@@ -27,7 +27,7 @@ pub(super) fn check(config: &Config) -> Vec<Check> {
     if config.tap.is_some() {
         checks.push(check_tap_mtu(&interface, config));
     }
-    let daemon = Daemon::on(config);
+    let daemon = Daemon::on(config, heard);
     checks.push(daemon.check(config));
     checks.extend(config.tap.as_deref().and_then(|tap| check_tap_name(tap, &daemon)));
     if let Daemon::Agent(board) = &daemon {
@@ -94,7 +94,7 @@ fn check_tap_mtu(interface: &Interface, config: &Config) -> Check {
 
 /// Whether an agent can have a tap interface of this name. `None` if it cannot be told: the daemon
 /// at work, which cannot be asked, may have it itself.
-fn check_tap_name(tap: &str, daemon: &Daemon) -> Option<Check> {
+fn check_tap_name(tap: &str, daemon: &Daemon<'_>) -> Option<Check> {
     let name = "tap name";
     let has_it = match daemon {
         Daemon::Agent(board) => board.tap.as_ref().is_some_and(|made| made.name == tap),

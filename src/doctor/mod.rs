@@ -4,24 +4,28 @@
 //! checks only that of the neighbour sends frames, and only where no agent runs.
 
 mod daemons;
+mod installation;
 mod interface;
 mod machine;
 mod neighbour;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::daemon::options::{Config, ConfigError, Options, OptionsError, Source};
+use self::daemons::Heard;
+use crate::daemon::options::{Config, ConfigError, Options, OptionsError, Source, default_run_dir};
 
 /// What is to be examined.
 #[derive(Debug, Clone, Default)]
 pub struct Subject {
-    /// Interfaces cabled to the fabric; none for that of the configuration file.
+    /// Interfaces cabled to the fabric; none for those that the configuration names.
     pub interfaces: Vec<String>,
+    /// The interfaces of a node; none for those that the configuration names.
+    pub ports: Vec<String>,
     /// Options as an agent would be given them.
     pub options: Options,
-    /// The configuration file.
+    /// The configuration file, or the directory of such files.
     pub file: Option<PathBuf>,
 }
 
@@ -87,7 +91,9 @@ impl Check {
 
 /// Examines this machine. Takes about a second an interface.
 pub fn examine(subject: &Subject) -> Vec<Check> {
-    let configs = match subject.configs() {
+    let run_dir = |options: &Options| options.run_dir.clone().unwrap_or_else(default_run_dir);
+    let mut heard = Heard::in_dir(&run_dir(&subject.options));
+    let configs = match subject.configs(&heard) {
         Ok(configs) => configs,
         Err(error) => return vec![Check::error("configuration", &error)],
     };
@@ -96,10 +102,20 @@ pub fn examine(subject: &Subject) -> Vec<Check> {
         None => "the options go together".to_owned(),
     };
     let mut checks = vec![Check::ok("configuration", what)];
-    let Some(first) = configs.first() else { return checks };
+    let Some(first) = configs.first() else {
+        checks.push(Check::warning(
+            "interfaces",
+            "no interface is named: nothing runs before it is said what is cabled to the fabric",
+            "name it with --interface or --ports; or enable mapper@IF.service, or write `ports` into node.toml",
+        ));
+        return checks;
+    };
     checks.extend(machine::check(first));
     for config in &configs {
-        let found = interface::check(config);
+        if heard.run_dir() != config.run_dir {
+            heard = Heard::in_dir(&config.run_dir);
+        }
+        let found = interface::check(config, &heard);
         checks.extend(found.into_iter().map(|check| check.of(&config.interface)));
     }
     checks
@@ -108,12 +124,20 @@ pub fn examine(subject: &Subject) -> Vec<Check> {
 impl Subject {
     /// What an agent of each interface would be configured with. The interfaces of a node are its
     /// ports.
-    fn configs(&self) -> Result<Vec<Config>, ConfigError> {
+    fn configs(&self, heard: &Heard) -> Result<Vec<Config>, ConfigError> {
         let file = self.file.as_ref();
         let read = |interface: Option<String>| {
-            Source::agent(Options { interface, ..self.options.clone() }, file.cloned()).read()
+            Source::agent(Options { interface, ..self.options.clone() }, file.cloned()).read_for_any_user()
         };
-        let read_node = || Source::node(self.options.clone(), file.cloned()).read();
+        let ports = (!self.ports.is_empty()).then(|| self.ports.clone());
+        let read_node = || {
+            Source::node(Options { ports: ports.clone(), ..self.options.clone() }, file.cloned())
+                .read_for_any_user()
+        };
+        let of_ports = |node: &Config| -> Vec<Config> {
+            let of_port = |port: &String| Config { interface: port.clone(), ..node.clone() };
+            node.ports.iter().map(of_port).collect()
+        };
         let read_named = |interface: &String| match read(Some(interface.clone())) {
             // The file is that of a node, and the interface one of its ports, or to be one.
             Err(ConfigError::Options(OptionsError::PortsOfAgent)) => {
@@ -121,17 +145,44 @@ impl Subject {
             }
             result => result,
         };
-        if !self.interfaces.is_empty() {
-            return self.interfaces.iter().map(read_named).collect();
+        if !self.interfaces.is_empty() || !self.ports.is_empty() {
+            let node = ports.as_ref().map(|_| read_node()).transpose()?;
+            let named = self.interfaces.iter().map(read_named).collect::<Result<Vec<_>, _>>()?;
+            return Ok(node.iter().flat_map(of_ports).chain(named).collect());
+        }
+        if let Some(directory) = self.file.as_deref().filter(|path| path.is_dir()) {
+            return self.installed(directory, heard);
         }
         match (read(None), read_node()) {
             (Ok(agent), _) => Ok(vec![agent]),
-            (Err(_), Ok(node)) => {
-                let of_port = |port: &String| Config { interface: port.clone(), ..node.clone() };
-                Ok(node.ports.iter().map(of_port).collect())
-            }
+            (Err(_), Ok(node)) => Ok(of_ports(&node)),
             (Err(error), Err(_)) => Err(error),
         }
+    }
+
+    /// What all that is configured in a directory, or runs, would be configured with.
+    fn installed(&self, directory: &Path, heard: &Heard) -> Result<Vec<Config>, ConfigError> {
+        let file = || Some(directory.to_owned());
+        let mut configs = Vec::new();
+        if directory.join("node.toml").exists() {
+            let node = Source::node(self.options.clone(), file()).read_for_any_user()?;
+            configs.extend(node.ports.iter().map(|port| Config { interface: port.clone(), ..node.clone() }));
+        }
+        let installed = installation::interfaces(directory);
+        let crossbars = installed.crossbars.iter().map(|name| (name, false));
+        let running = heard.interfaces().map(str::to_owned).collect::<Vec<_>>();
+        let agents = installed.agents.iter().chain(&running).map(|name| (name, true));
+        for (interface, is_agent) in crossbars.chain(agents) {
+            if configs.iter().any(|config: &Config| config.interface == *interface) {
+                continue;
+            }
+            let options = Options { interface: Some(interface.clone()), ..self.options.clone() };
+            let mut config = Source::agent(options, file()).read_for_any_user()?;
+            // A crossbar has no interface over the fabric, whatever its machine's agents share.
+            config.tap = config.tap.filter(|_| is_agent);
+            configs.push(config);
+        }
+        Ok(configs)
     }
 }
 
@@ -157,10 +208,39 @@ mod tests {
         let examined = |interfaces: &[&str]| -> Vec<String> {
             let interfaces = interfaces.iter().map(ToString::to_string).collect();
             let subject = Subject { interfaces, file: Some(file.clone()), ..Subject::default() };
-            subject.configs().unwrap().into_iter().map(|config| config.interface).collect()
+            subject.configs(&Heard::default()).unwrap().into_iter().map(|config| config.interface).collect()
         };
         assert_eq!(examined(&[]), ["p1", "p2"]);
         assert_eq!(examined(&["p2"]), ["p2"]);
+    }
+
+    #[test]
+    fn ports_on_the_line_are_those_of_a_node() {
+        let ports = vec!["p3".to_owned(), "p4".to_owned()];
+        let subject = Subject { ports, ..Subject::default() };
+        let configs = subject.configs(&Heard::default()).unwrap();
+        let interfaces: Vec<_> = configs.iter().map(|config| config.interface.as_str()).collect();
+        assert_eq!(interfaces, ["p3", "p4"]);
+    }
+
+    #[test]
+    fn a_directory_is_examined_for_all_that_it_configures() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+        let subject = Subject { file: Some(dir.path().to_owned()), ..Subject::default() };
+        let interfaces = || -> Vec<_> {
+            let configs = subject.configs(&Heard::default()).unwrap();
+            configs.into_iter().map(|config| (config.interface, config.tap.is_some())).collect()
+        };
+        write("mapper.toml", "level = 2\ntap = \"fabric0\"\n");
+        assert_eq!(interfaces(), []);
+        let checks = examine(&subject);
+        assert!(checks.iter().all(|check| check.status != Outcome::Failed), "{checks:?}");
+        write("node.toml", "ports = [\"p1\", \"p2\"]\n");
+        write("eth7.toml", "");
+        write("rack1.xbar", "MAPPER_PORTS=--port x1 --port 7=x2\n");
+        let found = ["p1", "p2", "x1", "x2", "eth7"].map(|name| (name.to_owned(), !name.starts_with('x')));
+        assert_eq!(interfaces(), found);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+pub(super) use mapper_proto::quote::quoted;
 use rayon::prelude::*;
 
 use super::{FormatError, Malformed};
@@ -129,17 +130,6 @@ pub(super) fn decimal(text: &[u8]) -> Option<(u32, &[u8])> {
     }
     let value = text[..length].iter().fold(0, |value, &digit| value * 10 + u32::from(digit - b'0'));
     Some((value, &text[length..]))
-}
-
-/// A line as an error repeats it: its beginning, without characters that a terminal would obey.
-pub(super) fn quoted(line: &[u8]) -> String {
-    let shown = &line[..line.len().min(60)];
-    let more = if shown.len() < line.len() { ".." } else { "" };
-    let text: String = String::from_utf8_lossy(shown)
-        .chars()
-        .map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c })
-        .collect();
-    format!("`{text}{more}`")
 }
 
 #[cfg(test)]

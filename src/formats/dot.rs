@@ -5,21 +5,23 @@ use std::fmt::Write;
 use mapper_proto::map::{Cable, Fabric};
 
 use super::shape::layers;
+use crate::names::Names;
 
 /// The fabric as an undirected graph: xbars are boxes, hosts plain text, and cables carry the
 /// numbers of their ports. Xbars as far from hosts stand side by side, unless all are.
 pub(super) fn write(fabric: &Fabric) -> String {
     let map = &fabric.map;
+    let names = Names::of(fabric);
     let mut text = String::from(
         "graph fabric {\n  graph [rankdir=BT, ranksep=1.5];\n  node [fontname=Helvetica];\n  \
          edge [fontname=Helvetica, fontsize=8];\n",
     );
-    for (index, (xbar, label)) in map.xbars.iter().zip(&fabric.xbars).enumerate() {
-        let (name, ports) = (escaped(&label.name), xbar.ports);
+    for (index, (xbar, name)) in map.xbars.iter().zip(&names.xbars).enumerate() {
+        let (name, ports) = (escaped(name), xbar.ports);
         let _ = writeln!(text, "  x{index} [shape=box, label=\"{name}\", tooltip=\"{ports} ports\"];");
     }
-    for (index, (host, label)) in map.hosts.iter().zip(&fabric.hosts).enumerate() {
-        let (name, mac) = (escaped(&label.name), host.mac);
+    for (index, (host, name)) in map.hosts.iter().zip(&names.hosts).enumerate() {
+        let (name, mac) = (escaped(name), host.mac);
         let _ = writeln!(text, "  h{index} [shape=plaintext, label=\"{name}\", tooltip=\"{mac}\"];");
     }
     let layers = layers(map);

@@ -9,7 +9,8 @@
 //! | port search order | `guid port port ..` |
 //! | hop weights | `guid port weight` |
 //!
-//! GUIDs are hexadecimal after `0x`, or 16 hexadecimal digits, or decimal. What follows a `#` is a comment.
+//! GUIDs are hexadecimal after `0x`, or 16 hexadecimal digits, or decimal. The name of a node, its id or its
+//! description, may stand for its GUID; one with blanks in double quotes. What follows a `#` is a comment.
 //! Lines with an invalid format are discarded, and those whose GUID is of no node here are passed over; the
 //! notes count both. (OpenSM reads nothing after the first such line.)
 
@@ -20,6 +21,7 @@ use mapper_proto::map::PortRef;
 
 use super::blocks::quoted;
 use super::{FormatError, read_bounded};
+use crate::names::Named;
 use crate::routing::engines::Node;
 use crate::routing::{Attachment, Subnet};
 
@@ -208,8 +210,8 @@ impl Problem {
 
 /// A line, read word by word.
 struct Line<'a> {
-    words: std::iter::Peekable<std::str::SplitAsciiWhitespace<'a>>,
-    nodes: &'a BTreeMap<u64, Node>,
+    words: std::iter::Peekable<std::vec::IntoIter<&'a str>>,
+    nodes: &'a Nodes<'a>,
 }
 
 impl Line<'_> {
@@ -222,9 +224,16 @@ impl Line<'_> {
     }
 
     fn node(&mut self) -> Result<Node, Problem> {
-        let guid =
-            self.words.next().and_then(guid).ok_or(Problem::Expected("a GUID, as in 0x2c90200001234"))?;
-        self.nodes.get(&guid).copied().ok_or(Problem::NoNode)
+        let word = self.words.next().unwrap_or_default();
+        let by_guid = guid(word).and_then(|guid| self.nodes.by_guid.get(&guid));
+        if let Some(&node) = by_guid.or_else(|| self.nodes.by_name.get(word)) {
+            return Ok(node);
+        }
+        Err(if guid(word).is_some() {
+            Problem::NoNode
+        } else {
+            Problem::Expected("a GUID, as in 0x2c90200001234, or the name of a node here")
+        })
     }
 
     fn xbar(&mut self) -> Result<u32, Problem> {
@@ -263,15 +272,42 @@ fn guid(word: &str) -> Option<u64> {
     if is_bare { u64::from_str_radix(word, 16).ok() } else { number(word) }
 }
 
-/// The nodes of a subnet by GUID: xbars, then hosts' ports, then hosts' nodes, if two have the same.
-fn nodes(subnet: &Subnet) -> BTreeMap<u64, Node> {
+/// The nodes of a subnet.
+struct Nodes<'a> {
+    /// Xbars, then hosts' ports, then hosts' nodes, if two have the same GUID.
+    by_guid: BTreeMap<u64, Node>,
+    by_name: BTreeMap<&'a str, Node>,
+}
+
+fn nodes(subnet: &Subnet) -> Nodes<'_> {
     let mut nodes = BTreeMap::new();
     let xbars = (0..).zip(&subnet.xbar_guids).map(|(xbar, &guid)| (guid, Node::Xbar(xbar)));
     let hosts = |guids| (0..).zip(guids).map(|(host, &guid): (u32, &u64)| (guid, Node::Host(host)));
     for (guid, node) in xbars.chain(hosts(&subnet.host_port_guids)).chain(hosts(&subnet.host_guids)) {
         nodes.entry(guid).or_insert(node);
     }
-    nodes
+    let named = |named: Named| match named {
+        Named::Host(host) => Node::Host(host),
+        Named::Xbar(xbar) => Node::Xbar(xbar),
+    };
+    let by_name = subnet.names.nodes().into_iter().map(|(name, node)| (name, named(node))).collect();
+    Nodes { by_guid: nodes, by_name }
+}
+
+/// The words of a line, less its comment. A name in double quotes is one word.
+fn words(line: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = line.trim_ascii_start();
+    while !rest.is_empty() && !rest.starts_with('#') {
+        let quoted = rest.strip_prefix('"').and_then(|rest| rest.split_once('"'));
+        let (word, behind) = quoted.unwrap_or_else(|| {
+            let end = rest.find(|c: char| c.is_ascii_whitespace() || c == '#').unwrap_or(rest.len());
+            rest.split_at(end)
+        });
+        words.push(word);
+        rest = behind.trim_ascii_start();
+    }
+    words
 }
 
 /// Reads a file line by line; the notes say how many lines say nothing, and what is wrong with the first.
@@ -285,15 +321,14 @@ fn read(
     let (mut discarded, mut passed_over) = (Count::default(), Count::default());
     for (number, line) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
         let text = String::from_utf8_lossy(line);
-        let text = text.split('#').next().unwrap_or_default();
-        let mut line = Line { words: text.split_ascii_whitespace().peekable(), nodes: &nodes };
+        let mut line = Line { words: words(&text).into_iter().peekable(), nodes: &nodes };
         if line.is_empty() {
             continue;
         }
         match take(&mut line) {
             Ok(()) => {}
-            Err(problem @ Problem::NoNode) => passed_over.add(number, text, &problem),
-            Err(problem) => discarded.add(number, text, &problem),
+            Err(problem @ Problem::NoNode) => passed_over.add(number, &text, &problem),
+            Err(problem) => discarded.add(number, &text, &problem),
         }
     }
     Ok([discarded.note("discarded"), passed_over.note("passed over")].into_iter().flatten().collect())
@@ -360,7 +395,7 @@ mod tests {
         assert_eq!(
             listed.notes,
             [
-                "3 lines discarded, the first is line 1 (`0xno`): expected a GUID, as in 0x2c90200001234",
+                "3 lines discarded, the first is line 1 (`0xno`): expected a GUID, as in 0x2c90200001234, or the name of a node here",
                 "passed over: line 4 (`0x77`): no node here has this GUID",
             ]
         );
@@ -396,5 +431,20 @@ mod tests {
         let file = file(&format!("{xbar:#x} 17\n{host:#x} 3\n"));
         let listed = ids(file.path(), &subnet).unwrap();
         assert_eq!((listed.found, listed.notes.len()), (BTreeMap::from([(5, 17)]), 1));
+    }
+    #[test]
+    fn names_stand_for_guids() {
+        let mut fabric = generate("clos:hosts=8,ports=4").unwrap();
+        fabric.xbars[4].description = "rack 4 # top".to_owned();
+        let subnet = Subnet::new(&fabric, None).unwrap();
+        let named = file("\"rack 4 # top\" # by description\nspine2\nh8 # by a host\nspine1\n");
+        let listed = roots(named.path(), &subnet).unwrap();
+        assert_eq!(listed, Listed { found: vec![4, 5, 3], notes: Vec::new() });
+        let named = file("leaf2 3 7\nleaf2:3 1\n");
+        let listed = hop_weights(named.path(), &subnet).unwrap();
+        assert_eq!(
+            (listed.found, listed.notes.len()),
+            (BTreeMap::from([(PortRef { xbar: 1, port: 3 }, 7)]), 1)
+        );
     }
 }

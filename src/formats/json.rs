@@ -10,6 +10,7 @@ use mapper_sim::topology::{MAX_HOSTS, MAX_XBARS};
 use serde::{Deserialize, Serialize};
 
 use super::{Malformed, is_name};
+use crate::routing::tables::MAX_LMC;
 
 /// The name of the schema.
 pub const SCHEMA: &str = "mapper.map/1";
@@ -368,6 +369,11 @@ impl Reader {
         let (level, host_type) = (json.level, json.host_type);
         self.fabric.map.hosts.push(Host { mac, level, host_type, at });
         let label = &json.label;
+        let lmc = label.lmc.unwrap_or(0);
+        if lmc > MAX_LMC {
+            let problem = format!("an LMC of {lmc}; expected 0 to {MAX_LMC}, for 2^LMC addresses");
+            return Err(Malformed::within(format!("{place}.lmc"), problem));
+        }
         self.fabric.hosts.push(HostLabel {
             name,
             description: label.description.clone(),
@@ -377,7 +383,7 @@ impl Reader {
             node_port: label.node_port.unwrap_or(1),
             node_ports: label.node_ports.unwrap_or(1),
             lid: label.lid,
-            lmc: label.lmc.unwrap_or(0),
+            lmc,
         });
         Ok(())
     }

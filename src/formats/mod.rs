@@ -42,6 +42,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use mapper_proto::map::Fabric;
+use mapper_proto::quote;
 use mapper_sim::topology::{self, SpecError};
 use thiserror::Error;
 
@@ -126,9 +127,6 @@ struct Malformed {
 }
 
 impl Malformed {
-    /// Longest text: names in a file may be long, and errors repeat them.
-    const MAX_BYTES: usize = 300;
-
     /// At a line.
     fn at(line: usize, problem: impl Into<String>) -> Self {
         Self::within(line.to_string(), problem)
@@ -136,13 +134,9 @@ impl Malformed {
 
     /// In a JSON value.
     fn within(value: impl Into<String>, problem: impl Into<String>) -> Self {
-        // What a file says may be anything; an error must not move the reader's cursor.
-        let mut problem = problem.into().replace(char::is_control, "\u{fffd}");
-        if problem.len() > Self::MAX_BYTES {
-            problem.truncate(problem.floor_char_boundary(Self::MAX_BYTES));
-            problem.push_str("..");
-        }
-        Self { place: value.into(), problem }
+        // What a file says may be anything and of any length, in the place too: it may name an entry.
+        let place = quote::harmless(&value.into(), quote::MAX_MESSAGE_BYTES);
+        Self { place, problem: quote::harmless(&problem.into(), quote::MAX_MESSAGE_BYTES) }
     }
 }
 

@@ -251,7 +251,7 @@ fn netlists_may_be_terse() {
     assert_eq!(fabric.xbars[1].description, "plain words");
     assert_eq!(fabric.xbars[1].lid, Some(3));
     // An xbar cabled to itself is drawn as a loop.
-    assert!(write(&fabric, FileFormat::Svg).contains("s2:7 - s2:8"));
+    assert!(write(&fabric, FileFormat::Svg).contains("plain words:7 - plain words:8"));
     let tags: Vec<_> = fabric.map.xbars.iter().map(|xbar| xbar.tag).collect();
     assert_eq!(tags, [Some(0x0600_0000_0000_0001), Some(0x0600_0000_0000_0002)]);
 }

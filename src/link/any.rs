@@ -53,6 +53,14 @@ impl Link {
         either!(self, port => port.carrier())
     }
 
+    /// Whether the interface exists and is administratively up.
+    pub fn up(&self) -> bool {
+        match self {
+            Self::Interface(port) => port.up(),
+            Self::Internal(_) => true,
+        }
+    }
+
     /// Whether there is an interface, with or without carrier.
     pub fn exists(&self) -> bool {
         match self {

@@ -13,13 +13,15 @@ use socket2::Socket;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::{LinkError, readiness};
+use super::{LinkError, readiness, set_link};
 
 const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
 const RTM_NEWLINK: u16 = 16;
 const RTM_DELLINK: u16 = 17;
 const RTM_GETLINK: u16 = 18;
 const NLM_F_REQUEST: u16 = 1;
+const NLM_F_DUMP: u16 = 0x300;
 const RTMGRP_LINK: u32 = 1;
 
 const IFLA_ADDRESS: u16 = 1;
@@ -38,6 +40,8 @@ const HEADER_BYTES: usize = 16;
 const INFO_BYTES: usize = 16;
 /// More than any one answer about an interface takes.
 const BUFFER_BYTES: usize = 64 * 1024;
+/// Most messages that are forgotten at once: on a machine whose interfaces never rest it must end, too.
+const MOST_PAST: usize = 4096;
 
 /// A network interface as the kernel described it at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +71,22 @@ impl Interface {
     /// If the kernel does not answer.
     pub fn look_up(name: &str) -> Result<Option<Self>, LinkError> {
         look_up(name).map_err(LinkError::Netlink)
+    }
+
+    /// All interfaces of this network namespace, in the order in which they came.
+    ///
+    /// # Errors
+    /// If the kernel does not answer.
+    pub fn all() -> Result<Vec<Self>, LinkError> {
+        list().map_err(LinkError::Netlink)
+    }
+
+    /// Sets it up. Needs `CAP_NET_ADMIN`.
+    ///
+    /// # Errors
+    /// If the process may not, or the kernel refuses.
+    pub fn set_up(&self) -> io::Result<()> {
+        set_link::set_up_only(self.index)
     }
 }
 
@@ -101,6 +121,23 @@ impl Monitor {
             Ok(Self { socket: readiness::watch(socket.into())? })
         };
         open().map_err(LinkError::Netlink)
+    }
+
+    /// Forgets all changes up to now. For whoever has made interfaces after [`Self::new`], and looks
+    /// everything up next: the kernel tells of every step in which an interface was made, and the first
+    /// ones are true no more.
+    pub fn forget_past(&self) {
+        let mut socket = self.socket.get_ref();
+        let mut buffer = vec![0; BUFFER_BYTES];
+        for _ in 0..MOST_PAST {
+            match socket.read(&mut buffer) {
+                Ok(_) => {}
+                // Some overflowed: they are part of what is forgotten.
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {}
+                // Nothing is left; or an error that is met again when next waiting.
+                Err(_) => return,
+            }
+        }
     }
 
     /// Waits for the next changes.
@@ -149,6 +186,35 @@ fn look_up(name: &str) -> io::Result<Option<Interface>> {
     });
     // An alternative name finds the interface too, but everything else here goes by the name.
     Ok(found.filter(|interface| interface.name == name))
+}
+
+fn list() -> io::Result<Vec<Interface>> {
+    let total = HEADER_BYTES + INFO_BYTES;
+    let mut request = Vec::with_capacity(total);
+    request.extend_from_slice(&(total as u32).to_ne_bytes());
+    request.extend_from_slice(&RTM_GETLINK.to_ne_bytes());
+    request.extend_from_slice(&(NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
+    request.resize(total, 0);
+    let socket = open_netlink(SocketFlags::empty(), 0)?;
+    rustix::net::send(&socket, &request, SendFlags::empty())?;
+    let mut buffer = vec![0; BUFFER_BYTES];
+    let mut found = Vec::new();
+    loop {
+        let (bytes, _) = rustix::net::recv(&socket, &mut buffer[..], RecvFlags::empty())?;
+        let answer = &buffer[..bytes];
+        match u16_at(answer, 4) {
+            Some(NLMSG_DONE) => return Ok(found),
+            Some(NLMSG_ERROR) => {
+                let code = u32_at(answer, HEADER_BYTES).unwrap_or(0).cast_signed();
+                return Err(io::Error::from_raw_os_error(-code));
+            }
+            Some(_) => found.extend(parse_messages(answer).filter_map(|change| match change {
+                Change::Now(interface) => Some(interface),
+                Change::Gone { .. } | Change::Missed => None,
+            })),
+            None => return Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
 }
 
 /// `RTM_GETLINK` for one name; `None` if no interface can have that name.
@@ -248,6 +314,12 @@ mod tests {
         assert_eq!(lo.index, 1);
         assert!(!lo.ethernet);
         assert!(lo.mtu >= 1500);
+    }
+
+    #[test]
+    fn the_list_of_all_has_the_loopback_interface_as_it_is_looked_up() {
+        let lo = Interface::look_up("lo").unwrap().unwrap();
+        assert!(Interface::all().unwrap().contains(&lo));
     }
 
     #[test]

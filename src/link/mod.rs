@@ -3,11 +3,13 @@
 //! - [`interface`]: what the kernel knows of a network interface, and what changes (rtnetlink).
 //! - [`ethernet`]: raw Ethernet frames of one EtherType over one interface (`AF_PACKET`).
 //! - [`port`]: an interface that may vanish and return, with the socket on it.
+//! - [`address`]: addresses of IP on an interface.
 //! - [`tap`]: an interface whose frames the kernel hands to this process.
 //! - [`internal`]: a cable inside the process.
 //! - [`Link`]: either of the two.
 //! - [`batch`]: many frames at one go.
 
+pub mod address;
 mod any;
 pub mod batch;
 pub mod ethernet;

@@ -59,6 +59,7 @@ pub struct Port {
     mac: Cell<Mac>,
     socket: RefCell<Option<Rc<EthernetSocket>>>,
     socket_changed: Notify,
+    up: Cell<bool>,
     carrier: Cell<bool>,
     mtu: Cell<u32>,
     traffic: Cell<Traffic>,
@@ -78,6 +79,7 @@ impl Port {
             mac: Cell::default(),
             socket: RefCell::new(None),
             socket_changed: Notify::new(),
+            up: Cell::new(false),
             carrier: Cell::new(false),
             mtu: Cell::new(0),
             traffic: Cell::default(),
@@ -118,6 +120,11 @@ impl Port {
     /// Whether the interface exists, is up and its cable carries a signal.
     pub fn carrier(&self) -> bool {
         self.carrier.get()
+    }
+
+    /// Whether the interface exists and is administratively up.
+    pub fn up(&self) -> bool {
+        self.up.get()
     }
 
     /// Whether the interface exists.
@@ -296,6 +303,7 @@ impl Port {
             self.mac.set(interface.mac);
             self.socket_changed.notify_one();
         }
+        self.up.set(interface.up);
         self.carrier.set(interface.carrier);
         self.mtu.set(interface.mtu);
         Ok(())
@@ -306,6 +314,7 @@ impl Port {
         self.index.set(None);
         *self.socket.borrow_mut() = None;
         self.socket_changed.notify_one();
+        self.up.set(false);
         self.carrier.set(false);
     }
 

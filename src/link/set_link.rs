@@ -18,8 +18,18 @@ const HEADER_BYTES: usize = 16;
 
 /// Gives an interface an address and an MTU, and sets it up.
 pub(super) fn set_up(index: u32, mac: Mac, mtu: u32) -> io::Result<()> {
+    acknowledged(&request(index, &[(IFLA_ADDRESS, &mac.0[..]), (IFLA_MTU, &mtu.to_ne_bytes())]))
+}
+
+/// Sets an interface up, and leaves all else as it is.
+pub(super) fn set_up_only(index: u32) -> io::Result<()> {
+    acknowledged(&request(index, &[]))
+}
+
+/// Sends a request, and waits for the kernel to say that it is done.
+pub(super) fn acknowledged(request: &[u8]) -> io::Result<()> {
     let socket = open_netlink(SocketFlags::empty(), 0)?;
-    rustix::net::send(&socket, &request(index, mac, mtu), SendFlags::empty())?;
+    rustix::net::send(&socket, request, SendFlags::empty())?;
     let mut answer = [0; 1024];
     let (bytes, _) = rustix::net::recv(&socket, &mut answer[..], RecvFlags::empty())?;
     let answer = &answer[..bytes];
@@ -33,21 +43,27 @@ pub(super) fn set_up(index: u32, mac: Mac, mtu: u32) -> io::Result<()> {
     }
 }
 
-fn request(index: u32, mac: Mac, mtu: u32) -> Vec<u8> {
+fn request(index: u32, attributes: &[(u16, &[u8])]) -> Vec<u8> {
+    // ifinfomsg: family and type unspecified, index, flags, which of them to change.
+    let mut info = vec![0; 4];
+    info.extend(index.to_ne_bytes());
+    info.extend(IFF_UP.to_ne_bytes());
+    info.extend(IFF_UP.to_ne_bytes());
+    message(RTM_NEWLINK, 0, &info, attributes)
+}
+
+/// A request to be acknowledged: its type, more flags, the fixed part, attributes.
+pub(super) fn message(kind: u16, flags: u16, fixed: &[u8], attributes: &[(u16, &[u8])]) -> Vec<u8> {
     let mut request = Vec::with_capacity(64);
     request.extend([0; 4]);
-    request.extend(RTM_NEWLINK.to_ne_bytes());
-    request.extend((NLM_F_REQUEST | NLM_F_ACK).to_ne_bytes());
+    request.extend(kind.to_ne_bytes());
+    request.extend((NLM_F_REQUEST | NLM_F_ACK | flags).to_ne_bytes());
     request.extend([0; 8]);
-    // ifinfomsg: family and type unspecified, index, flags, which of them to change.
-    request.extend([0; 4]);
-    request.extend(index.to_ne_bytes());
-    request.extend(IFF_UP.to_ne_bytes());
-    request.extend(IFF_UP.to_ne_bytes());
-    for (kind, value) in [(IFLA_ADDRESS, &mac.0[..]), (IFLA_MTU, &mtu.to_ne_bytes())] {
+    request.extend(fixed);
+    for (kind, value) in attributes {
         request.extend((4 + value.len() as u16).to_ne_bytes());
         request.extend(kind.to_ne_bytes());
-        request.extend(value);
+        request.extend(*value);
         request.resize(request.len().next_multiple_of(4), 0);
     }
     let total = request.len() as u32;
@@ -61,7 +77,8 @@ mod tests {
 
     #[test]
     fn a_request_is_as_long_as_it_says_and_its_parts_are_aligned() {
-        let request = request(7, Mac::from_position(1), 1417);
+        let mac = Mac::from_position(1);
+        let request = request(7, &[(IFLA_ADDRESS, &mac.0), (IFLA_MTU, &1417u32.to_ne_bytes())]);
         assert_eq!(request.len(), 16 + 16 + 12 + 8);
         assert_eq!(request[..4], 52u32.to_ne_bytes());
         assert_eq!(request[20..24], 7u32.to_ne_bytes());

@@ -10,6 +10,7 @@ use thiserror::Error;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use super::address::InterfaceAddress;
 use super::interface::Interface;
 use super::offload::{Coalescer, Segments};
 use super::{LinkError, readiness, set_link, tun};
@@ -67,6 +68,21 @@ pub enum TapError {
         /// The interface.
         name: String,
     },
+    /// The kernel would not give it an address of IP.
+    #[error(
+        "the tap interface `{name}` cannot have the address {address}{}",
+        if *.disabled { format!(": IPv6 is disabled; `sysctl net.ipv6.conf.{name}.disable_ipv6=0`") } else { String::new() }
+    )]
+    Address {
+        /// The interface.
+        name: String,
+        /// The address.
+        address: InterfaceAddress,
+        /// Whether IPv6 is disabled there.
+        disabled: bool,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// The kernel refused something else.
     #[error("tap interface `{name}`: {doing}")]
     Io {
@@ -90,6 +106,7 @@ pub enum TapError {
 #[derive(Debug)]
 pub struct Tap {
     name: String,
+    index: u32,
     file: AsyncFd<File>,
     /// What the kernel sent, cut to size.
     segments: RefCell<Segments>,
@@ -117,6 +134,7 @@ impl Tap {
         let file = readiness::watch_file(file).map_err(failed("watching it"))?;
         Ok(Self {
             name: name.to_owned(),
+            index,
             file,
             segments: RefCell::default(),
             coalescer: RefCell::default(),
@@ -137,6 +155,19 @@ impl Tap {
             attach(name)?;
         }
         Ok(())
+    }
+
+    /// Gives the interface an address of IP. Needs `CAP_NET_ADMIN`.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn add_address(&self, address: InterfaceAddress) -> Result<(), TapError> {
+        address.add_to(self.index).map_err(|source| TapError::Address {
+            name: self.name.clone(),
+            address,
+            disabled: source.raw_os_error() == Some(libc::EACCES),
+            source,
+        })
     }
 
     /// The interface's name.

@@ -46,4 +46,4 @@ pub use quality::{
 pub use repair::{LiveRoutes, OutOfReach, RepairError, repair};
 pub use subnet::{Subnet, SubnetError};
 pub use tables::Tables;
-pub use topology::{Attachment, Far, Topology, TopologyError};
+pub use topology::{Attachment, Far, HostPart, Topology, TopologyError};

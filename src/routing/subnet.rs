@@ -5,6 +5,7 @@ use thiserror::Error;
 
 use super::tables::{Destinations, LidError};
 use super::{Attachment, Topology, TopologyError};
+use crate::names::Names;
 
 /// Why a fabric cannot be routed at all.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -28,6 +29,8 @@ pub enum SubnetError {
 pub struct Subnet {
     /// Xbars, hosts, channels.
     pub topology: Topology,
+    /// What people call its nodes.
+    pub names: Names,
     /// What tables lead to.
     pub destinations: Destinations,
     /// Each xbar's GUID.
@@ -90,6 +93,7 @@ impl Subnet {
             host_systems: (0..topology.host_count())
                 .map(|host| label(host).and_then(|label| label.system_guid).unwrap_or(host_guids[host]))
                 .collect(),
+            names: Names::of(fabric),
             xbar_guids,
             host_guids,
             topology,

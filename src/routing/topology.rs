@@ -3,6 +3,8 @@
 mod cut;
 mod parts;
 
+pub use parts::HostPart;
+
 use std::ops::Range;
 
 use mapper_proto::Mac;

@@ -32,6 +32,10 @@ pub struct DropCounters {
     pub truncated: u64,
     /// It asks for a stamp and has no room for one.
     pub no_stamp_area: u64,
+    /// It turns back more than once.
+    pub turns_again: u64,
+    /// Too many frames with a route longer than there and back over 62 crossbars came in.
+    pub long_routes: u64,
     /// To a port whose interface has no carrier.
     pub no_carrier: u64,
     /// To a port without interface.
@@ -54,14 +58,16 @@ impl DropCounters {
             not_understood,
             truncated,
             no_stamp_area,
+            turns_again,
+            long_routes,
             no_carrier,
             no_interface,
             queue_full,
             too_long,
             refused,
         } = *self;
-        let by_decision = no_route + no_such_port + not_understood + truncated + no_stamp_area;
-        by_decision + no_carrier + no_interface + queue_full + too_long + refused
+        let by_decision = no_route + no_such_port + not_understood + truncated + no_stamp_area + turns_again;
+        by_decision + long_routes + no_carrier + no_interface + queue_full + too_long + refused
     }
 
     pub(super) const fn count_decision(&mut self, reason: DropReason) {
@@ -71,6 +77,7 @@ impl DropCounters {
             DropReason::NotUnderstood => &mut self.not_understood,
             DropReason::Truncated => &mut self.truncated,
             DropReason::NoStampArea => &mut self.no_stamp_area,
+            DropReason::TurnsAgain => &mut self.turns_again,
         } += 1;
     }
 

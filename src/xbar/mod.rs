@@ -8,9 +8,14 @@
 //! - [`status`]: what a crossbar says of itself.
 //! - [`socket`]: where it says so, and how it is asked.
 //! - [`process`]: a crossbar as a process of its own.
+//! - [`options`]: what the user may set of it.
+//! - [`ports`]: which interface is behind which port.
 
 mod bucket;
 pub mod counters;
+pub mod options;
+mod port_table;
+pub mod ports;
 pub mod process;
 pub mod socket;
 pub mod status;

@@ -7,13 +7,16 @@ use std::process::ExitCode;
 use std::rc::Rc;
 
 use mapper_proto::Instant;
-use mapper_proto::wire::{Crossbar, CrossbarKind};
+use mapper_proto::wire::CrossbarKind;
 use thiserror::Error;
 use tokio::task::LocalSet;
-use tracing::{error, info, warn};
+use tracing::{error, info};
 
+use super::options::{XbarConfigError, XbarSource};
+use super::port_table::PortTable;
+use super::ports::Numbered;
 use super::{PortStatus, Switch, socket};
-use crate::daemon::interface_lock::{InterfaceLock, InterfaceLockError};
+use crate::daemon::interface_lock::InterfaceLockError;
 use crate::daemon::log;
 use crate::daemon::metrics::{self, Exporter, MetricsError};
 use crate::daemon::notify::Notifier;
@@ -22,10 +25,9 @@ use crate::daemon::privileges::{self, Needs, PrivilegesError};
 use crate::daemon::process::{self, Detached, PidFile, ProcessError, Starter};
 use crate::daemon::signals::{Signal, Signals};
 use crate::daemon::status::StatusSocketError;
+use crate::link::LinkError;
 use crate::link::ethernet::Marking;
-use crate::link::interface::{Change, Interface, Monitor};
-use crate::link::port::Port;
-use crate::link::{Link, LinkError};
+use crate::link::interface::{Change, Monitor};
 
 /// What a crossbar is to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,11 +39,15 @@ pub struct Config {
     /// Group that may ask the status socket.
     pub group: Option<String>,
     /// Port numbers and the interfaces behind them, in rising order.
-    pub interfaces: Vec<(u8, String)>,
+    pub interfaces: Numbered,
+    /// Interfaces that match one of these are ports, too, as they come.
+    pub patterns: Vec<String>,
     /// The number of the first port.
     pub first_port: u8,
     /// How many ports it has, with an interface or without.
     pub ports: u8,
+    /// Whether it may have more as they come.
+    pub grows: bool,
     /// What it understands.
     pub kind: Kind,
     /// How frames are marked.
@@ -91,6 +97,9 @@ pub enum XbarError {
         "a tagged crossbar takes its identity from interface `{0}`, which does not exist; name one: --tag HEX"
     )]
     NoTag(String),
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] XbarConfigError),
     /// The log file cannot be opened.
     #[error("cannot open the log file")]
     Log(#[source] io::Error),
@@ -99,12 +108,13 @@ pub enum XbarError {
     Runtime(#[source] io::Error),
 }
 
-/// Runs a crossbar until it is told to stop (SIGTERM, SIGINT). SIGUSR1 opens the
-/// log file again.
+/// Runs a crossbar until it is told to stop (SIGTERM, SIGINT). SIGHUP reads the configuration again:
+/// ports come and go. SIGUSR1 opens the log file again.
 ///
 /// # Errors
 /// If it cannot start, or the kernel no longer tells about interfaces.
-pub fn run(config: &Config) -> Result<ExitCode, XbarError> {
+pub fn run(source: &XbarSource) -> Result<ExitCode, XbarError> {
+    let config = source.read(&[])?;
     let starter = match config.daemon_pid_file.is_some().then(process::detach).transpose()? {
         Some(Detached::Parent(status)) => return Ok(status),
         Some(Detached::Daemon(starter)) => Some(starter),
@@ -114,19 +124,18 @@ pub fn run(config: &Config) -> Result<ExitCode, XbarError> {
     let _pid_file = config.daemon_pid_file.as_deref().map(PidFile::create).transpose()?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(XbarError::Runtime)?;
-    LocalSet::new().block_on(&runtime, serve(config, starter))?;
+    LocalSet::new().block_on(&runtime, serve(source, &config, starter))?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn serve(config: &Config, starter: Option<Starter>) -> Result<(), XbarError> {
+async fn serve(source: &XbarSource, config: &Config, starter: Option<Starter>) -> Result<(), XbarError> {
     log::attend();
     let mut signals = Signals::new().map_err(XbarError::Runtime)?;
     // The monitor first: then no change is missed between looking and listening.
     let monitor = Monitor::new()?;
     let server = socket::bind(&config.run_dir, &config.name, config.group.as_deref())?;
-    let locks = config.interfaces.iter().map(|(_, interface)| InterfaceLock::take(interface));
-    let _locks = locks.collect::<Result<Vec<_>, _>>()?;
-    let switch = Rc::new(open(config)?);
+    let mut ports = PortTable::open(config)?;
+    let switch = Rc::clone(ports.switch());
     // An interface that comes back later needs a new socket.
     privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })?;
     // As it will be written: without the privileges.
@@ -145,39 +154,15 @@ async fn serve(config: &Config, starter: Option<Starter>) -> Result<(), XbarErro
     if let Some(starter) = starter {
         starter.ready()?;
     }
-    watch(&switch, &monitor, &mut signals, &mut notifier, &mut exporter).await?;
+    watch(source, &mut ports, &monitor, &mut signals, &mut notifier, &mut exporter).await?;
     log_traffic(&switch);
     Ok(())
 }
 
-fn open(config: &Config) -> Result<Switch, XbarError> {
-    let kind = match config.kind {
-        Kind::Plain => CrossbarKind::Plain,
-        Kind::Tagged(Some(tag)) => CrossbarKind::Tagged { tag },
-        Kind::Tagged(None) => CrossbarKind::Tagged { tag: derive_tag(config)? },
-    };
-    let (first_port, ports) = (config.first_port, config.ports);
-    let crossbar = Crossbar { kind, first_port, ports, carrier: [0; 32] };
-    let mut links = Vec::new();
-    for (number, interface) in &config.interfaces {
-        let port = Port::open(interface, config.marking)?;
-        if !port.exists() {
-            warn!(port = number, interface, "there is no such interface yet; waiting for it");
-        }
-        links.push((*number, Link::from(port)));
-    }
-    Ok(Switch::new(&config.name, crossbar, links))
-}
-
-fn derive_tag(config: &Config) -> Result<u64, XbarError> {
-    let name = config.interfaces.first().map_or("", |(_, name)| name.as_str());
-    let interface = Interface::look_up(name)?;
-    interface.map(|interface| interface.mac.to_u64()).ok_or_else(|| XbarError::NoTag(name.to_owned()))
-}
-
 /// Follows interfaces and signals until told to stop.
 async fn watch(
-    switch: &Switch,
+    source: &XbarSource,
+    ports: &mut PortTable,
     monitor: &Monitor,
     signals: &mut Signals,
     notifier: &mut Notifier,
@@ -186,11 +171,11 @@ async fn watch(
     let start = tokio::time::Instant::now();
     let now = || Instant::ZERO + start.elapsed();
     // What changed before the monitor was heard for the first time.
-    switch.apply(&Change::Missed);
+    ports.apply(&Change::Missed);
     loop {
         tokio::select! {
             changes = monitor.changes() => match changes {
-                Ok(changes) => changes.iter().for_each(|change| switch.apply(change)),
+                Ok(changes) => changes.iter().for_each(|change| ports.apply(change)),
                 Err(error) => {
                     error!(target: log::FAILURE, error = &error as &dyn std::error::Error, "cannot follow the interfaces any more");
                     return Err(error.into());
@@ -201,12 +186,15 @@ async fn watch(
                     notifier.stopping();
                     return Ok(());
                 }
-                // There is no configuration file to be read again.
-                Signal::Reload => {}
+                Signal::Reload => {
+                    notifier.reloading();
+                    ports.reload(source);
+                    notifier.ready();
+                }
                 Signal::ReopenLog => log::reopen(),
             },
             request = exporter.requested() => {
-                let text = metrics::render_xbar(&switch.status(), request.dialect());
+                let text = metrics::render_xbar(&ports.switch().status(), request.dialect());
                 request.answer(text);
             }
             () = sleep_until(start, notifier.feed_at()) => notifier.feed_if_due(now()),

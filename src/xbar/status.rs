@@ -4,6 +4,7 @@ use mapper_proto::wire::{Crossbar, CrossbarKind};
 use serde::{Deserialize, Serialize};
 
 use super::counters::{ArrivalCounters, DropCounters};
+use crate::daemon::log;
 use crate::link::Link;
 
 /// One crossbar of this machine, as `mapper.xbar/1` has it.
@@ -25,6 +26,8 @@ pub struct XbarStatus {
     pub pid: u32,
     /// How long it has been running, in milliseconds.
     pub uptime_ms: u64,
+    /// Lines of its process's log that were lost, as nobody read them or they could not be written.
+    pub log_lines_lost: u64,
     /// Why it did not answer, if so: then nothing but its name is known of it.
     pub no_answer: Option<String>,
 }
@@ -38,8 +41,13 @@ pub struct PortStatus {
     pub interface: String,
     /// Whether there is such an interface.
     pub exists: bool,
+    /// Whether it is administratively up.
+    pub up: bool,
     /// Whether it has carrier.
     pub carrier: bool,
+    /// Most bytes behind its Ethernet header; `None` without such a limit, as inside a process, or without
+    /// interface.
+    pub mtu: Option<u32>,
     /// Frames that arrived: those forwarded and those dropped.
     pub received: u64,
     /// Bytes that arrived, with the Ethernet headers.
@@ -77,6 +85,7 @@ impl XbarStatus {
             ports,
             pid: std::process::id(),
             uptime_ms,
+            log_lines_lost: log::lines_lost(),
             no_answer: None,
         }
     }
@@ -95,7 +104,9 @@ impl PortStatus {
             port,
             interface: link.name().to_owned(),
             exists: link.exists(),
+            up: link.up(),
             carrier: link.carrier(),
+            mtu: link.mtu(),
             received: traffic.received,
             received_bytes: traffic.received_bytes,
             overruns: traffic.overruns,

@@ -1,13 +1,12 @@
 //! The ports of a crossbar and what goes from one to the other.
 
-use std::cell::Cell;
-use std::future::pending;
+use std::cell::{Cell, RefCell};
 use std::io::IoSlice;
 use std::rc::Rc;
 
 use mapper_proto::wire::{Crossbar, CrossbarKind, Decision, DropReason};
-use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::sync::{Notify, watch};
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
 use super::bucket::TokenBucket;
@@ -24,6 +23,13 @@ const TURNS: usize = 4;
 const NOTICES_PER_SECOND: u32 = 10_000;
 /// Notices that go back at once: a batch of frames, and some.
 const NOTICE_BURST: u32 = 256;
+
+/// Frames a second with a route longer than there and back over 62 crossbars that are taken in by one
+/// port: some ten agents that compare cables at the far end of the deepest fabric. Who forges such frames
+/// has each go round a circle of cables a hundred times.
+const LONG_ROUTES_PER_SECOND: u32 = 2_000;
+/// Such frames at once: a few windows of probes.
+const LONG_ROUTE_BURST: u32 = 512;
 
 /// Which ports have carrier: bit `p % 8` of byte `p / 8` for port p, as in a stamp.
 pub type Carriers = [u8; 32];
@@ -47,7 +53,9 @@ pub struct Switch {
     /// What decides. Its carriers follow the links.
     crossbar: Cell<Crossbar>,
     /// By port number; `None` where no link is.
-    ports: Vec<Option<SwitchPort>>,
+    ports: RefCell<Vec<Option<Rc<SwitchPort>>>>,
+    /// A port came that nobody listens at yet.
+    added: Notify,
     /// The crossbar's carriers, for others to follow.
     carriers: watch::Sender<Carriers>,
 }
@@ -57,6 +65,9 @@ struct SwitchPort {
     link: Link,
     arrivals: Cell<ArrivalCounters>,
     notices: TokenBucket,
+    long_routes: TokenBucket,
+    /// What sends on what arrives here, once it does.
+    listener: RefCell<Option<AbortHandle>>,
 }
 
 /// How a frame of a batch leaves.
@@ -75,24 +86,57 @@ impl Switch {
     /// those of the links.
     pub fn new(name: &str, mut crossbar: Crossbar, links: impl IntoIterator<Item = (u8, Link)>) -> Self {
         crossbar.carrier = [0; 32];
-        let mut ports = Vec::new();
-        ports.resize_with(256, || None);
+        let switch = Self {
+            name: name.to_owned(),
+            started_at: Instant::now(),
+            crossbar: Cell::new(crossbar),
+            ports: RefCell::new(vec![None; 256]),
+            added: Notify::new(),
+            carriers: watch::Sender::new(crossbar.carrier),
+        };
+        links.into_iter().for_each(|(number, link)| switch.add(number, link));
+        switch
+    }
+
+    /// Puts a link behind a port, in place of any that is there. A port behind the last makes the
+    /// crossbar so much larger.
+    pub fn add(&self, number: u8, link: Link) {
+        self.remove(number);
+        let mut crossbar = self.crossbar.get();
+        let ports = number.saturating_sub(crossbar.first_port).saturating_add(1);
+        crossbar.ports = crossbar.ports.max(ports);
+        crossbar.set_carrier(number, link.carrier());
         let now = Instant::now();
-        for (number, link) in links {
-            crossbar.set_carrier(number, link.carrier());
-            let notices = TokenBucket::new(NOTICES_PER_SECOND, NOTICE_BURST, now);
-            ports[usize::from(number)] = Some(SwitchPort { link, arrivals: Cell::default(), notices });
+        let port = SwitchPort {
+            link,
+            arrivals: Cell::default(),
+            notices: TokenBucket::new(NOTICES_PER_SECOND, NOTICE_BURST, now),
+            long_routes: TokenBucket::new(LONG_ROUTES_PER_SECOND, LONG_ROUTE_BURST, now),
+            listener: RefCell::default(),
+        };
+        self.ports.borrow_mut()[usize::from(number)] = Some(Rc::new(port));
+        self.added.notify_one();
+        self.publish(crossbar);
+    }
+
+    /// Takes away the link behind a port, if there is one. The port stays, without carrier.
+    pub fn remove(&self, number: u8) {
+        let Some(port) = self.ports.borrow_mut()[usize::from(number)].take() else { return };
+        if let Some(listener) = port.listener.take() {
+            listener.abort();
         }
-        let carriers = watch::Sender::new(crossbar.carrier);
-        Self { name: name.to_owned(), started_at: now, crossbar: Cell::new(crossbar), ports, carriers }
+        let mut crossbar = self.crossbar.get();
+        crossbar.set_carrier(number, false);
+        self.publish(crossbar);
     }
 
     /// What it has to say of itself.
     pub fn status(&self) -> XbarStatus {
-        let port =
-            |(number, port): (u8, &SwitchPort)| PortStatus::new(number, &port.link, port.arrivals.get());
+        let numbered = self.numbered();
+        let ports =
+            numbered.iter().map(|(number, port)| PortStatus::new(*number, &port.link, port.arrivals.get()));
         let uptime_ms = self.started_at.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
-        XbarStatus::new(&self.name, &self.crossbar.get(), self.numbered().map(port).collect(), uptime_ms)
+        XbarStatus::new(&self.name, &self.crossbar.get(), ports.collect(), uptime_ms)
     }
 
     /// What the crossbar understands.
@@ -108,30 +152,36 @@ impl Switch {
     /// The least that any of its interfaces carries behind the Ethernet header, in bytes; `None`
     /// without interface.
     pub fn least_mtu(&self) -> Option<u32> {
-        self.numbered().filter_map(|(_, port)| port.link.mtu()).min()
+        self.numbered().iter().filter_map(|(_, port)| port.link.mtu()).min()
     }
 
     /// Sends on what arrives at any port, for ever. Needs a tokio `LocalSet`; feed it changes of
     /// interfaces by [`Self::apply`] meanwhile.
     pub async fn run(self: Rc<Self>) {
         let mut tasks = JoinSet::new();
-        for (number, _) in self.numbered() {
-            tasks.spawn_local(Rc::clone(&self).forward_from(number));
+        loop {
+            for (number, port) in self.numbered() {
+                let mut listener = port.listener.borrow_mut();
+                if listener.is_none() {
+                    *listener =
+                        Some(tasks.spawn_local(Rc::clone(&self).forward_from(number, Rc::clone(&port))));
+                }
+            }
+            self.added.notified().await;
+            // Those of ports that were taken away have ended.
+            while tasks.try_join_next().is_some() {}
         }
-        while tasks.join_next().await.is_some() {}
-        pending::<()>().await;
     }
 
-    async fn forward_from(self: Rc<Self>, arrival: u8) {
-        let Some(port) = &self.ports[usize::from(arrival)] else { return };
+    async fn forward_from(self: Rc<Self>, arrival: u8, port: Rc<SwitchPort>) {
         let mut batch = Batch::new();
         loop {
             // Whoever waits here lets other ports have their turn.
             port.link.recv_batch(&mut batch).await;
-            self.forward(arrival, port, &mut batch);
+            self.forward(arrival, &port, &mut batch);
             let mut turns = 1;
             while turns < TURNS && port.link.try_recv_batch(&mut batch) {
-                self.forward(arrival, port, &mut batch);
+                self.forward(arrival, &port, &mut batch);
                 turns += 1;
             }
             if turns == TURNS {
@@ -184,6 +234,10 @@ impl Switch {
                 (arrival, strip)
             }
         };
+        if Crossbar::has_long_route(payload) && !from.long_routes.take(Instant::now()) {
+            from.count(|arrivals| arrivals.dropped.long_routes += 1);
+            return None;
+        }
         if cut_off {
             from.count(|arrivals| arrivals.dropped.too_long += 1);
             return None;
@@ -197,9 +251,7 @@ impl Switch {
 
     /// Sends frames out of the one port that they all leave by.
     fn send(&self, crossbar: &Crossbar, from: &SwitchPort, batch: &Batch, exits: &[Exit]) {
-        let Some((to, port)) =
-            exits.first().and_then(|exit| Some((self.ports[usize::from(exit.port)].as_ref()?, exit.port)))
-        else {
+        let Some((to, port)) = exits.first().and_then(|exit| Some((self.port(exit.port)?, exit.port))) else {
             return;
         };
         let mut frames = [[IoSlice::new(&[]); 2]; BATCH_FRAMES];
@@ -223,7 +275,7 @@ impl Switch {
     /// Drops a frame, as nothing can leave by `port`, and tells whoever sent it if that can be.
     /// `payload` is all of it, as it arrived.
     fn lose(&self, crossbar: &Crossbar, from: &SwitchPort, port: u8, payload: &[u8]) {
-        let exists = self.ports[usize::from(port)].as_ref().is_some_and(|port| port.link.exists());
+        let exists = self.port(port).is_some_and(|port| port.link.exists());
         from.count(|arrivals| {
             let dropped = &mut arrivals.dropped;
             *if exists { &mut dropped.no_carrier } else { &mut dropped.no_interface } += 1;
@@ -245,6 +297,11 @@ impl Switch {
                 crossbar.set_carrier(number, port.link.carrier());
             }
         }
+        self.publish(crossbar);
+    }
+
+    /// Decides by this from now on, and tells of changed carriers.
+    fn publish(&self, crossbar: Crossbar) {
         self.crossbar.set(crossbar);
         self.carriers.send_if_modified(|carriers| {
             let changed = *carriers != crossbar.carrier;
@@ -253,8 +310,14 @@ impl Switch {
         });
     }
 
-    fn numbered(&self) -> impl Iterator<Item = (u8, &SwitchPort)> {
-        (0..=u8::MAX).zip(&self.ports).filter_map(|(number, port)| Some((number, port.as_ref()?)))
+    fn port(&self, number: u8) -> Option<Rc<SwitchPort>> {
+        self.ports.borrow()[usize::from(number)].clone()
+    }
+
+    /// The ports that have a link, by rising number.
+    fn numbered(&self) -> Vec<(u8, Rc<SwitchPort>)> {
+        let ports = self.ports.borrow();
+        (0..=u8::MAX).zip(&*ports).filter_map(|(number, port)| Some((number, port.clone()?))).collect()
     }
 }
 

@@ -227,6 +227,8 @@ fn the_others_stay_configured_and_reach_each_other_under_a_flood_and_need_no_mor
             dropped["no_tag"].as_u64() > Some(100) && dropped["bad_tag"].as_u64() > Some(100),
             "{dropped:#}"
         );
+        let users = &board["tap"]["counters"]["dropped"];
+        assert!(users["unknown_source"].as_u64() > Some(100), "none of them is delivered: {users:#}");
     }
     flooded.assert_memory_is_bounded();
 }

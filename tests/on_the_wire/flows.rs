@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
@@ -229,4 +230,113 @@ fn a_broadcast_and_a_multicast_reach_every_host_once() {
             assert_eq!(receiver.join().unwrap(), ".bm");
         }
     });
+}
+
+/// A program for tc that takes users' frames and lets all others pass: those with the type of data
+/// frames behind a route of up to eight bytes. Those that are not longer pass, too.
+fn taking_data(longer_than: usize) -> String {
+    const ROUTE_BYTES: usize = 8;
+    const ETHERNET_HEADER_BYTES: usize = 14;
+    let count = 2 + 2 * (ROUTE_BYTES + 1) + 2;
+    // Load the length; go on if it is greater, else to the end that lets pass.
+    let mut program = vec!["128 0 0 0".to_owned(), format!("37 0 {} {longer_than}", count - 4)];
+    for byte in 0..=ROUTE_BYTES {
+        let left = count - program.len() - 3;
+        // Load a word; if it is the type of data frames, go to the end that takes.
+        program.push(format!("32 0 0 {}", ETHERNET_HEADER_BYTES + byte));
+        program.push(format!("21 {left} 0 9"));
+    }
+    program.extend(["6 0 0 0".to_owned(), "6 0 0 4".to_owned()]);
+    format!("{count},{},", program.join(","))
+}
+
+/// Has the ends of a cable at an interface of a node run a program over what passes, or none.
+fn set_filter(lab: &Lab, (node, interface): (&str, &str), program: Option<&str>) {
+    let tc = |words: &[&str]| {
+        let output = Command::new("tc").args(["-n", &lab.namespace(node)]).args(words).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    match program {
+        None => tc(&["qdisc", "del", "dev", interface, "clsact"]),
+        Some(program) => {
+            tc(&["qdisc", "replace", "dev", interface, "clsact"]);
+            for way in ["ingress", "egress"] {
+                let filter = ["filter", "add", "dev", interface, way, "protocol", "all", "prio", "1"];
+                tc(&[&filter[..], &["bpf", "bytecode", program, "direct-action"]].concat());
+            }
+        }
+    }
+}
+
+/// The boards with a dead cable of which they say this.
+fn boards_that_say(lab: &Lab, why: &str) -> usize {
+    let says = |board: &serde_json::Value| {
+        let cables = board["dead_cables"].as_array().unwrap();
+        cables.iter().any(|cable| cable["why"].as_str().unwrap().contains(why))
+    };
+    lab.boards(&[]).iter().filter(|board| says(board)).count()
+}
+
+#[test]
+fn a_cable_that_carries_the_mappers_frames_and_not_users_is_left_and_named() {
+    if !can_carry_ip() {
+        return;
+    }
+    const WHY: &str = "not users'";
+    let lab = Lab::up("ring:n=4,hosts=1", &["--nodes"]);
+    lab.wait_for_network("the whole ring", 4, 4);
+    lab.wait_for_pings("all reach each other", &[]);
+    // Both neighbours of h1, one of which is behind the cable.
+    let ping = |count: &str, bytes: &str| {
+        ["10.77.0.2", "10.77.0.4"].map(|to| {
+            let words = ["exec", "h1", "ping", "-q", "-c", count, "-i", "0.02", "-W", "1", "-s", bytes, to];
+            String::from_utf8(lab.try_run(&words).stdout).unwrap()
+        })
+    };
+    // All of users' frames, then long ones only.
+    for (longer_than, bytes) in [(0, "56"), (800, "1200")] {
+        set_filter(&lab, ("h1", "p1"), Some(&taking_data(longer_than)));
+        wait_for("boards name the cable", || {
+            ping("20", bytes);
+            (boards_that_say(&lab, WHY) > 0).then_some(())
+        });
+        for report in ping("100", bytes) {
+            let words: Vec<_> =
+                report.lines().find(|line| line.contains(" received")).unwrap().split(' ').collect();
+            assert!(words[3].parse::<u32>().unwrap() >= 95, "{report}");
+        }
+        let boards = lab.wait_for_network("the map still lists the cable", 4, 4);
+        assert_eq!(boards.len(), 4);
+        set_filter(&lab, ("h1", "p1"), None);
+        wait_for("the cable is in use again", || (boards_that_say(&lab, WHY) == 0).then_some(()));
+    }
+}
+
+#[test]
+fn what_a_crossbar_could_not_send_on_is_sent_again_where_the_only_other_way_is_around_the_cable() {
+    if !can_carry_ip() {
+        return;
+    }
+    let lab = Lab::up("ring:n=4,hosts=1", &[]);
+    lab.wait_for_network("the whole ring", 4, 4);
+    lab.wait_for_pings("all reach each other", &[]);
+    let counter = |name: &str| lab.boards(&[])[0]["tap"]["counters"][name].as_u64().unwrap();
+    // One shortest route leads to each neighbour, and one of the two crosses the cable. A cut that no
+    // frame meets before the next map shows nothing.
+    wait_for("a frame comes back", || {
+        let before = counter("frames_out");
+        std::thread::scope(|scope| {
+            for to in ["10.77.0.2", "10.77.0.4"] {
+                let lab = &lab;
+                let ping = ["exec", "h1", "ping", "-q", "-i", "0.002", "-c", "500", "-W", "1", to];
+                scope.spawn(move || lab.try_run(&ping));
+            }
+            wait_for("frames are under way", || (counter("frames_out") > before + 50).then_some(()));
+            lab.run(&["cut", "xbar1:1"]);
+        });
+        lab.run(&["mend", "xbar1:1"]);
+        lab.wait_for_network("the whole ring again", 4, 4);
+        (counter("notices") > 0).then_some(())
+    });
+    assert_eq!((counter("resent"), counter("given_up")), (counter("notices"), 0));
 }

@@ -23,6 +23,7 @@ mod ip;
 mod lab;
 mod lab_commands;
 mod namespace;
+mod node;
 mod observe;
 mod recabling;
 mod refusals;

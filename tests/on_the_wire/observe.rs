@@ -1,11 +1,14 @@
 //! What an operator sees: doctor, metrics, logs, boards.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use mapper::link::ethernet::{EthernetSocket, Marking};
+use mapper::link::interface::Interface;
 use serde_json::Value;
 
 use crate::namespace::Namespace;
@@ -26,7 +29,7 @@ fn cable() -> Namespace {
 }
 
 /// A daemon that is ended, as a user would end it, when the test ends.
-struct Daemon {
+pub(crate) struct Daemon {
     child: Child,
     /// Kept open, so that the daemon can go on writing.
     log: BufReader<ChildStderr>,
@@ -34,7 +37,7 @@ struct Daemon {
 
 impl Daemon {
     /// Starts it, and waits until it says `ready`.
-    fn start(namespace: &Namespace, arguments: &[&str], ready: &str) -> Self {
+    pub(crate) fn start(namespace: &Namespace, arguments: &[&str], ready: &str) -> Self {
         let mut command = namespace.command(MAPPER);
         let mut child = command.args(arguments).stderr(Stdio::piped()).spawn().unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap());
@@ -44,6 +47,14 @@ impl Daemon {
             assert_ne!(log.read_line(&mut line).unwrap(), 0, "it ended: {arguments:?}");
         }
         Self { child, log }
+    }
+
+    /// Ends it, and returns what it wrote since it was ready.
+    pub(crate) fn end(mut self) -> String {
+        self.signal(rustix::process::Signal::TERM);
+        let mut rest = String::new();
+        self.log.read_to_string(&mut rest).unwrap();
+        rest
     }
 
     fn agent(namespace: &Namespace, interface: &str, run_dir: &Path, options: &[&str]) -> Self {
@@ -203,6 +214,107 @@ fn two_agents_on_one_interface_are_refused_whatever_their_run_directories() {
     let _next = Daemon::agent(&namespace, "eth1", dirs[1].path(), &[]);
 }
 
+#[test]
+fn an_agent_that_a_service_runs_is_known_to_one_that_root_starts_by_hand() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let namespace = cable();
+    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    // A program that other users can run, wherever the build is, and where they may make a socket.
+    let program = dirs[0].path().join("mapper");
+    std::fs::copy(MAPPER, &program).unwrap();
+    std::fs::set_permissions(dirs[0].path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    let mut command = namespace.command("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+    command.args(["--inh-caps=+net_raw", "--ambient-caps=+net_raw"]).arg(&program);
+    command.args(["agent", "--interface", "eth1", "--run-dir"]).arg(dirs[0].path().join("run"));
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("the agent runs") {
+        line.clear();
+        assert_ne!(log.read_line(&mut line).unwrap(), 0, "it ended");
+    }
+    let _service = Daemon { child, log };
+    let second = namespace
+        .command(MAPPER)
+        .args(["agent", "--interface", "eth1", "--run-dir"])
+        .arg(dirs[1].path())
+        .output()
+        .unwrap();
+    let errors = String::from_utf8(second.stderr).unwrap();
+    assert_eq!(second.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("`eth1` already has an agent"), "{errors}");
+}
+
+/// A pipe that is full, as its reader does not read: what reads it, and what a process writes to.
+fn full_pipe() -> (File, Stdio) {
+    let (reader, writer) = rustix::pipe::pipe().unwrap();
+    rustix::io::ioctl_fionbio(&writer, true).unwrap();
+    while rustix::io::write(&writer, &[b'#'; 4096]).is_ok() {}
+    while rustix::io::write(&writer, b"#").is_ok() {}
+    rustix::io::ioctl_fionbio(&writer, false).unwrap();
+    (File::from(reader), writer.into())
+}
+
+/// What a command of ours prints as JSON.
+fn json_of(namespace: &Namespace, arguments: &[&str]) -> Value {
+    let output = namespace.command(MAPPER).args(arguments).args(["--format", "json"]).output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_log_that_nobody_reads_holds_up_neither_agent_nor_crossbar_and_lost_lines_are_told() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let namespace = cable();
+    let dir = tempfile::tempdir().unwrap();
+    let run_dir = dir.path().to_str().unwrap();
+    let start = |arguments: &[&str]| {
+        let (reader, stderr) = full_pipe();
+        let mut command = namespace.command(MAPPER);
+        command.args(arguments).args(["--run-dir", run_dir]).env("RUST_LOG", "trace").stderr(stderr);
+        (command.spawn().unwrap(), reader)
+    };
+    let (mut xbar, _unread) = start(&["xbar", "--ports", "far"]);
+    wait_for("the crossbar works", || {
+        let status = json_of(&namespace, &["xbar", "--status", "--run-dir", run_dir]);
+        (status["xbars"][0]["uptime_ms"].as_u64() > Some(0)).then_some(())
+    });
+    let (mut agent, log) = start(&["agent", "--interface", "eth1"]);
+    let lost = || {
+        let info = json_of(&namespace, &["board-info", "--run-dir", run_dir]);
+        info["boards"][0]["counters"]["log_lines_lost"].as_u64()
+    };
+    wait_for("the agent works", lost);
+    // Each frame is a line, and it writes all the same.
+    wait_for("more lines than are kept", || {
+        namespace.enter(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let _inside = runtime.enter();
+            let far = Interface::look_up("far").unwrap().unwrap();
+            let sender = EthernetSocket::open(&far, Marking::default()).unwrap();
+            (0..2000).for_each(|_| drop(sender.send(&[], &[0; 1000])));
+        });
+        lost().filter(|&lines| lines > 0)
+    });
+    // Whoever reads again hears of it.
+    let mut log = BufReader::new(log);
+    let mut line = Vec::new();
+    while !String::from_utf8_lossy(&line).contains("log lines are lost") {
+        line.clear();
+        assert_ne!(log.read_until(b'\n', &mut line).unwrap(), 0, "it ended");
+    }
+    // One whose log is not read ends all the same when it is told to.
+    for (daemon, child) in [("crossbar", &mut xbar), ("agent", &mut agent)] {
+        let pid = rustix::process::Pid::from_child(child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        assert!(child.wait().unwrap().success(), "{daemon}");
+    }
+}
+
 /// The metrics of the agent that serves them in this namespace.
 fn scrape(namespace: &Namespace) -> String {
     namespace.enter(|| {
@@ -313,8 +425,10 @@ fn boards_are_read_truly_while_their_agents_start_and_stop() {
             while !done.load(std::sync::atomic::Ordering::Relaxed) {
                 let arguments = ["board-info", "--run-dir", run_dir];
                 let output = Command::new(MAPPER).args(arguments).output().unwrap();
-                assert!(output.status.success(), "{output:?}");
                 let text = String::from_utf8(output.stdout).unwrap();
+                // A failure only while there is none.
+                let nobody = text.starts_with("no agent has a status socket");
+                assert_eq!(output.status.code(), Some(i32::from(nobody)), "{text}");
                 assert!(!text.contains("is fully configured") && !text.contains("not understood"), "{text}");
                 readings += 1;
             }

@@ -44,8 +44,11 @@ fn an_interface_that_is_down_or_too_narrow_or_not_ours() {
     let run_dir = tempfile::tempdir().unwrap();
     namespace.ip("link add eth1 type veth peer name eth2");
     let agent = ["agent", "--interface", "eth1", "--run-dir", run_dir.path().to_str().unwrap()];
+    // Whoever may sets it up.
+    let may_not = ["--inh-caps=-net_admin", "--bounding-set=-net_admin", MAPPER];
+    let down = refusal(&namespace.command("setpriv").args(may_not).args(agent).output().unwrap());
+    assert!(down.contains("`ip link set eth1 up`"), "{down}");
     let refused = || refusal(&namespace.command(MAPPER).args(agent).output().unwrap());
-    assert!(refused().contains("`ip link set eth1 up`"), "{}", refused());
 
     namespace.ip("link set eth1 mtu 1280 up");
     assert!(refused().contains("`ip link set eth1 mtu 1500`"), "{}", refused());
@@ -117,7 +120,7 @@ fn a_wrong_option_is_a_wrong_command_line() {
 }
 
 #[test]
-fn nobody_there_is_no_board_and_waiting_for_it_times_out() {
+fn nobody_there_is_no_board_and_a_failure_and_waiting_for_it_times_out() {
     let board_info = |options: &[&str]| {
         Command::new(MAPPER)
             .args(["board-info", "--format", "json", "--run-dir", "/nonexistent/mapper"])
@@ -125,7 +128,7 @@ fn nobody_there_is_no_board_and_waiting_for_it_times_out() {
             .output()
             .unwrap()
     };
-    for (options, status) in [(&[][..], 0), (&["--wait", "0"], 4)] {
+    for (options, status) in [(&[][..], 1), (&["--all"], 1), (&["--wait", "0"], 4)] {
         let output = board_info(options);
         assert_eq!(output.status.code(), Some(status));
         let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

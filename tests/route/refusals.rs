@@ -61,7 +61,7 @@ fn a_missing_entry_is_found_and_named() {
     let found = json(3, &["check", CLOS, "--lfts", &file]);
     assert_eq!(found["proof"]["reachable"], false);
     let violation = found["proof"]["violations"][0].as_str().unwrap();
-    assert!(violation.contains("h1 cannot reach h8: leaf1 has no entry for LID 0x0008"), "{violation}");
+    assert!(violation.contains("leaf1 has no entry for LID 0x0008: h1 cannot reach h8"), "{violation}");
 }
 
 #[test]
@@ -135,4 +135,65 @@ fn what_would_have_no_effect_is_refused_or_told() {
     let torus = folder.write("t.toml", "sizes = [5]\n");
     let over = error(&["route", RING, "--engine", "torus", "--torus-file", &torus, "--lfts", &torus]);
     assert!(over.ends_with("is read by --torus-file; name another file"), "{over}");
+}
+
+#[test]
+fn what_is_too_far_for_any_route_is_refused_before_tables_are_made() {
+    // The tables of this ring would take more than 8 GB.
+    let message = error(&["route", "ring:n=65535", "--engine", "updn"]);
+    assert!(message.contains("updn: h32769 and h2 are too far apart"), "{message}");
+    assert!(!message.contains("try it"), "{message}");
+    assert!(message.contains("passes 32768 xbars, and at most 64 are allowed (--max-hops)"), "{message}");
+    // As far as may be is served.
+    json(0, &["route", "mesh:x=64", "--engine", "dor", "--no-fallback"]);
+    let message = error(&["route", "mesh:x=65", "--engine", "dor", "--no-fallback"]);
+    assert!(message.contains("h65") && message.contains("passes 65 xbars"), "{message}");
+    let message =
+        error(&["route", "mesh:x=30", "--engine", "dispersive", "--no-fallback", "--max-hops", "20"]);
+    assert!(message.contains("passes 30 xbars, and at most 20 are allowed"), "{message}");
+}
+
+#[test]
+fn refusals_name_the_option_that_helps() {
+    let message = error(&["route", RING, "--engine", "updn,ftree", "--no-fallback"]);
+    assert_eq!(message.matches("--root-guid-file").count(), 2, "{message}");
+}
+
+#[test]
+fn an_lmc_that_no_port_has_is_refused_where_it_stands() {
+    let folder = Folder::new();
+    let mut map: serde_json::Value = json(0, &["topology", "show", RING])["map"].take();
+    map["hosts"][2]["lmc"] = 8.into();
+    let file = folder.write("map.json", &map.to_string());
+    let message = error(&["check", &file, "--routes-dir", "."]);
+    assert!(
+        message.ends_with("hosts[2].lmc: an LMC of 8; expected 0 to 7, for 2^LMC addresses"),
+        "{message}"
+    );
+}
+
+#[test]
+fn refusals_of_routes_are_short_and_harmless() {
+    let folder = Folder::new();
+    let dir = folder.path("routes");
+    json(0, &["route", RING, "--engine", "dispersive", "--routes-dir", &dir]);
+    let name = "routes/02-00-00-00-00-01.json";
+    let good = folder.read(name);
+    let bad = format!("\\u001b[2J{}", "x".repeat(100_000));
+    for place in
+        ["\"to\":\"02:00:00:00:00:02\"", "\"host\":\"02:00:00:00:00:01\"", "mapper.routes/1", "\"layer\":0"]
+    {
+        let (before, after) = good.split_once(place).unwrap_or_else(|| panic!("{place}: {good}"));
+        let key = place.split(':').next().unwrap_or_default();
+        let broken = match place {
+            "mapper.routes/1" => format!("{before}{bad}{after}"),
+            "\"layer\":0" => format!("{before}\"{bad}\":0{after}"),
+            _ => format!("{before}{key}:\"{bad}\"{after}"),
+        };
+        folder.write(name, &broken);
+        let output = crate::command::mapper(&["check", RING, "--routes-dir", &dir]);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{place}");
+        assert!(stderr.len() < 1000 && !stderr.contains('\u{1b}'), "{place}: {stderr:?}");
+    }
 }

@@ -93,3 +93,66 @@ fn the_number_of_threads_changes_no_file() {
     }
     assert!(outputs.windows(2).all(|pair| pair[0] == pair[1]));
 }
+
+#[test]
+fn a_split_fabric_is_judged_part_by_part() {
+    let folder = Folder::new();
+    let mut fabric = mapper::formats::resolve("ring:n=6,hosts=2").unwrap();
+    fabric.map.cables.retain(|cable| (cable.a.xbar < 2) == (cable.b.xbar < 2));
+    let split =
+        folder.write("split.json", &mapper::formats::write(&fabric, mapper::formats::FileFormat::Json));
+    let shown = text(0, &["route", &split, "--engine", "minhop"]);
+    assert!(shown.contains("proof      every pair within a part has a route"), "{shown}");
+    assert!(
+        shown
+            .contains("parts      2 without a cable between them, so 32 pairs of hosts can have no route:\n"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("           8 hosts on 4 xbars, 28 pairs: h5, h6, h7, h8, h9, h10, h11, h12\n"),
+        "{shown}"
+    );
+    assert!(shown.contains("           4 hosts on 2 xbars, 6 pairs: h1, h2, h3, h4\n"), "{shown}");
+    let proof = json(0, &["route", &split, "--engine", "minhop"])["proof"].take();
+    assert_eq!((&proof["reachable"], &proof["pairs_apart"]), (&true.into(), &32.into()));
+    let part = serde_json::json!({ "hosts": 4, "xbars": 2, "pairs": 6, "first_host": "h1" });
+    assert_eq!(proof["parts"][1], part);
+    let whole = json(0, &["route", CLOS, "--engine", "minhop"])["proof"].take();
+    assert_eq!((whole["parts"].as_array().unwrap().len(), &whole["pairs_apart"]), (1, &0.into()));
+}
+
+#[test]
+fn a_dump_that_was_cut_off_is_told_by_its_causes() {
+    let folder = Folder::new();
+    let tables = shortest(CLOS);
+    // Two of six tables, and a part of the third.
+    let cut: usize = tables.match_indices("Unicast lids").nth(2).unwrap().0 + 120;
+    let file = folder.write("cut.lfts", &tables[..cut]);
+    let shown = text(3, &["check", CLOS, "--lfts", &file]);
+    let place = |what: &str| shown.find(what).unwrap_or_else(|| panic!("{what}: {shown}"));
+    assert!(place("the file has no table of 3 xbars") < place("PAIRS WITHOUT A ROUTE"), "{shown}");
+    // One violation for each xbar whose entries are missing, the worst first, and none twice.
+    let wrong: Vec<&str> = shown.lines().filter(|line| line.contains(" has no entry for LID ")).collect();
+    assert!(
+        wrong.len() <= 4 && wrong.iter().any(|line| line.contains("more wrong entries of it")),
+        "{shown}"
+    );
+    assert!(!shown.contains("more violation"), "{shown}");
+    let none = folder.write("none.lfts", &tables[..tables.find('\n').unwrap() + 1]);
+    let shown = text(3, &["check", CLOS, "--lfts", &none]);
+    assert!(shown.contains("quality    not measured: no two hosts have a route\n"), "{shown}");
+    assert_eq!(json(3, &["check", CLOS, "--lfts", &none])["quality"], Value::Null);
+}
+
+#[test]
+fn a_missing_file_of_levels_is_said() {
+    let folder = Folder::new();
+    let (lfts, sls) = (folder.path("a.lfts"), folder.path("a.sls"));
+    let ring = "ring:n=5,hosts=2";
+    let lash = ["route", ring, "--engine", "lash", "--no-fallback", "--lfts", &lfts, "--sls", &sls];
+    assert!(json(0, &lash)["layers"].as_u64() > Some(1));
+    text(0, &["check", ring, "--lfts", &lfts, "--sls", &sls]);
+    let shown = text(3, &["check", ring, "--lfts", &lfts]);
+    let (why, what) = (shown.find("name their file with --sls"), shown.find("DEADLOCK"));
+    assert!(why.is_some() && why < what, "{shown}");
+}

@@ -5,15 +5,24 @@ use super::guard::Admission;
 use super::machine::Agent;
 use super::probed::turns_here;
 use crate::Instant;
-use crate::wire::{Answer, Frame, FrameError, Message, Reply, Route, Stamp, split_route};
+use crate::wire::{
+    Answer, Data, Frame, FrameError, FrameKind, Message, Reason, Reply, Route, Scout, Stamp, split_route,
+};
 
 impl Agent {
     /// Takes a frame: all behind the link's own header.
     pub(super) fn accept(&mut self, now: Instant, payload: &[u8]) -> Result<(), FrameError> {
         let (left, bytes) = split_route(payload)?;
-        let frame = Frame::parse(bytes)?;
+        let outer = Frame::parse(bytes)?;
+        let frame = match outer.kind() {
+            FrameKind::Data => Frame::parse(Data::carried_in(&outer)?)?,
+            _ => outer,
+        };
         let auth = self.check_trailer(&frame)?;
         let (message, stamp) = Message::read_frame(&frame)?;
+        if asks_too_much(&message, payload.len()) {
+            return Err(FrameError::Malformed);
+        }
         if self.is_astray(&message, &left) {
             self.dropped.unstripped_route += 1;
             return Ok(());
@@ -75,4 +84,10 @@ impl Agent {
         *counter += 1;
         self.event(Event::Dropped { error });
     }
+}
+
+/// Whether a check wants a longer answer than it is itself: nobody can have others flood a third.
+fn asks_too_much(message: &Message, arrived_bytes: usize) -> bool {
+    matches!(message, Message::Scout(Scout { reason: Reason::Alive { answer_bytes }, .. })
+        if usize::from(*answer_bytes) > arrived_bytes)
 }

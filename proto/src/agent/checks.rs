@@ -2,9 +2,37 @@
 //!
 //! The shares of all agents together cover the fabric once a cycle, so a cycle costs O(fabric),
 //! not O(hosts x fabric). What is near is checked by who is near: an xbar and its ports by the
-//! hosts on it in turn, a hostless one by any host.
+//! hosts on it in turn, a hostless one by the hosts of the nearest xbar that has some, which reach it
+//! by the same way ([`Forest`]).
+//!
+//! # Why no change goes unnoticed
+//!
+//! A plain xbar has no name. Agents that come in by different cables, each counting ports from its own,
+//! may all be content with different xbars, or with one that each sees shifted. So all that is said of
+//! an xbar is said of what is at the end of *one* way, that of the forest, and checks tie these together:
+//!
+//! 1. The hosts on one xbar ask each other in a circle, port to port: they hang where the map says, but
+//!    for one offset. A host that nothing else in its share must answer asks the xbar at its own cable
+//!    to send a frame straight back.
+//! 2. A cable is crossed from the one end's way to the other end's, the whole of it: home, if both ends
+//!    are in one tree of the forest; else to a host at the root of the other tree, which answers; or only
+//!    to the last tagged xbar on the other way, which stamps it. A frame that is sent back along the
+//!    reverse of a way arrives only if it began at that way's end, as a way backwards is as definite as
+//!    forwards. So this cable joins just these two ports. Behind a cable of the forest is by definition
+//!    the end of the way: a frame turns there and comes home.
+//! 3. A tagged xbar tells its name and the port by which the way enters it.
+//! 4. All other ports of a plain xbar stay silent.
+//!
+//! If all of that holds, then taking each xbar of the map for what is at the end of its way preserves
+//! ports in use, empty ports and cables: it is a covering of the fabric by the map. A covering is
+//! equally many-sheeted everywhere, and a host, which has an address, has one sheet. So the map is that
+//! of the fabric, whatever was plugged and unplugged since. The price is one frame a cable, and a reply
+//! for one that joins two trees.
+
+mod cables;
 
 use crate::Mac;
+use crate::map::forest::Forest;
 use crate::map::ways::{Way, Ways, turn};
 use crate::map::{Map, PortRef, host_type};
 use crate::wire::{Element, ProbeKind, Route};
@@ -42,6 +70,11 @@ pub(super) enum Check {
 }
 
 impl Check {
+    /// Whether the fabric must do something for it to pass.
+    const fn must_be_answered(&self) -> bool {
+        !matches!(self, Self::Silent(_))
+    }
+
     /// Whether it shows much at once, and so is done more often than the others: the carriers of a
     /// whole xbar, or whether a cable that leads nowhere leads somewhere now.
     pub(super) fn is_glance(&self) -> bool {
@@ -69,11 +102,11 @@ pub(super) struct ProbeCheck {
 /// A port of [`PortRef`] that stands for any empty port of a plain xbar whose numbers are not known.
 pub(super) const SOME_EMPTY_PORT: u8 = u8::MAX;
 
-/// Works out the share of the agent at `own`, an index into the map's hosts, with the ways from
-/// there (`None` without an xbar). `cables` says whether xbar-to-xbar cables are checked at all.
-pub(super) fn share(map: &Map, own: usize, ways: Option<&Ways>, cables: bool) -> Vec<Check> {
-    match ways {
-        Some(ways) => Planner::new(map, own, ways).plan(cables),
+/// Works out the share of the agent at `own`, an index into the map's hosts. `cables` says whether
+/// xbar-to-xbar cables are checked at all.
+pub(super) fn share(map: &Map, own: usize, cables: bool) -> Vec<Check> {
+    match map.hosts.get(own).and_then(|host| host.at) {
+        Some(at) => Planner::new(map, own, at).plan(cables),
         None => share_without_xbar(map, own),
     }
 }
@@ -97,18 +130,18 @@ fn share_without_xbar(map: &Map, own: usize) -> Vec<Check> {
 struct Planner<'a> {
     map: &'a Map,
     own: usize,
-    ways: &'a Ways,
+    /// The own port.
+    at: PortRef,
+    forest: Forest,
     /// Hosts by xbar, and where each xbar's begin in there; one more at the end.
     by_xbar: Vec<u32>,
     starts: Vec<u32>,
-    /// How many hosts have an agent.
-    agents: usize,
     /// Ports in use on each xbar.
     used: Vec<[u8; 32]>,
 }
 
 impl<'a> Planner<'a> {
-    fn new(map: &'a Map, own: usize, ways: &'a Ways) -> Self {
+    fn new(map: &'a Map, own: usize, at: PortRef) -> Self {
         let mut starts = vec![0_u32; map.xbars.len() + 1];
         let mut used = vec![[0; 32]; map.xbars.len()];
         for at in map.hosts.iter().filter_map(|host| host.at) {
@@ -134,9 +167,7 @@ impl<'a> Planner<'a> {
         for contested in &map.contested {
             set_bit(&mut used[contested.at.xbar as usize], contested.at.port);
         }
-        // Phantoms rank last.
-        let agents = map.hosts.partition_point(|h| h.host_type != host_type::PHANTOM).max(1);
-        Self { map, own, ways, by_xbar, starts, agents, used }
+        Self { map, own, at, forest: Forest::new(map), by_xbar, starts, used }
     }
 
     /// The hosts on an xbar.
@@ -145,80 +176,53 @@ impl<'a> Planner<'a> {
         &self.by_xbar[self.starts[xbar] as usize..self.starts[xbar + 1] as usize]
     }
 
-    /// Who looks after a port of an xbar: a host on it, else any.
-    fn owner(&self, xbar: u32, port: u8) -> usize {
-        let near = self.on(xbar);
-        if near.is_empty() {
-            (xbar as usize).wrapping_mul(31).wrapping_add(usize::from(port)) % self.agents
-        } else {
-            near[usize::from(port) % near.len()] as usize
-        }
+    /// The host that looks after a port of an xbar: one of those at the root of its tree, which all
+    /// reach it by the same way.
+    fn owner(&self, xbar: u32, port: u8) -> Option<usize> {
+        let near = self.on(self.forest.root(xbar)?);
+        let turn = (xbar as usize).wrapping_mul(31).wrapping_add(usize::from(port));
+        near.get(turn % near.len().max(1)).map(|&host| host as usize)
+    }
+
+    fn is_own(&self, xbar: u32, port: u8) -> bool {
+        self.owner(xbar, port) == Some(self.own)
+    }
+
+    /// The way of this host to an xbar, if that is in the tree of its own.
+    fn way(&self, xbar: u32) -> Option<Way> {
+        self.forest.way(self.at, xbar)
     }
 
     fn plan(&self, cables: bool) -> Vec<Check> {
         let mut checks = Vec::new();
         if cables {
             for cable in &self.map.cables {
-                let hostless = self.on(cable.a.xbar).is_empty();
-                let (near, far) = if hostless { (cable.b, cable.a) } else { (cable.a, cable.b) };
-                if self.owner(near.xbar, near.port) == self.own {
+                let (near, far) = self.ends(cable);
+                if self.is_own(near.xbar, near.port) {
                     checks.extend(self.cable(near, far));
                 }
             }
         }
-        for (index, xbar) in self.map.xbars.iter().enumerate() {
-            let index = index as u32;
-            if !self.may_own(index) {
+        for (index, xbar) in (0..).zip(&self.map.xbars) {
+            if self.forest.root(index) != Some(self.at.xbar) {
                 continue;
             }
             match xbar.tag {
-                Some(tag) if self.owner(index, 0) == self.own => checks.extend(self.xbar(index, tag)),
+                Some(tag) if self.is_own(index, 0) => checks.extend(self.xbar(index, tag)),
                 Some(_) => {}
                 None => {
-                    if self.owner(index, 0) == self.own {
+                    if self.is_own(index, 0) {
                         checks.extend(self.no_identity(index));
                     }
                     self.empty_ports(index, &mut checks);
                 }
             }
         }
-        self.hosts(&mut checks);
-        checks
-    }
-
-    /// Whether any port of this xbar can be in this agent's share.
-    fn may_own(&self, xbar: u32) -> bool {
-        let near = self.on(xbar);
-        near.is_empty() || near.contains(&(self.own as u32))
-    }
-
-    /// The cable between two ports: a frame that crosses it and comes home by the far xbar's own
-    /// way, or the far xbar's stamp.
-    fn cable(&self, near: PortRef, far: PortRef) -> Option<Check> {
-        let way = self.ways.to(near.xbar)?;
-        let mut route = way.forward();
-        route.push(turn(way.entry.port, near.port));
-        if let Some(tag) = self.map.xbars[far.xbar as usize].tag {
-            let probe = self.identify(&way, route, near);
-            return Some(Check::Stamped { probe, tag, arrival: far.port, in_use: None });
+        self.next_host(&mut checks);
+        if !checks.iter().any(Check::must_be_answered) {
+            checks.push(own_cable(self.at));
         }
-        let home = self.ways.to(far.xbar)?;
-        route.push(turn(far.port, home.entry.port));
-        let back = home.back();
-        let left = back.hops() as u8 + 1;
-        route.extend(back.elements());
-        let probe = ProbeCheck { route, left, kind: ProbeKind::Compare, suspect: Some(near) };
-        Some(Check::Returns(probe))
-    }
-
-    /// An identify probe that turns behind port `near`, to which `route` leads.
-    fn identify(&self, way: &Way, mut route: Route, near: PortRef) -> ProbeCheck {
-        let back: Vec<_> =
-            std::iter::once(turn(near.port, way.entry.port)).chain(way.back().elements()).collect();
-        route.push(Element::Identify);
-        let left = back.len() as u8 + 1;
-        route.extend(back);
-        ProbeCheck { route, left, kind: ProbeKind::Identify, suspect: Some(near) }
+        checks
     }
 
     /// A plain xbar tells no identity. One that does has taken its place, or was taken for plain
@@ -238,7 +242,7 @@ impl<'a> Planner<'a> {
 
     /// An identify probe to an xbar, and the port by which it comes in.
     fn ask_identity(&self, xbar: u32) -> Option<(ProbeCheck, u8)> {
-        let way = self.ways.to(xbar)?;
+        let way = self.way(xbar)?;
         let mut route = way.forward();
         route.push(Element::Identify);
         let back = way.back();
@@ -250,7 +254,7 @@ impl<'a> Planner<'a> {
 
     /// The empty ports of a plain xbar that are in this share: each must stay silent.
     fn empty_ports(&self, xbar: u32, checks: &mut Vec<Check>) {
-        let Some(way) = self.ways.to(xbar) else { return };
+        let Some(way) = self.way(xbar) else { return };
         let used = &self.used[xbar as usize];
         let ports = i16::from(self.map.xbars[xbar as usize].ports);
         let in_use = || (0..=255u8).filter(|&p| bit(used, p)).map(i16::from);
@@ -263,7 +267,7 @@ impl<'a> Planner<'a> {
             }
             let delta = port - i16::from(way.entry.port);
             let Some(delta) = i8::try_from(delta).ok().filter(|d| (-31..=31).contains(d)) else { continue };
-            if self.owner(xbar, port.rem_euclid(256) as u8) == self.own {
+            if self.is_own(xbar, port.rem_euclid(256) as u8) {
                 let suspect = PortRef { xbar, port: number.unwrap_or(SOME_EMPTY_PORT) };
                 checks.push(Check::Silent(loopback(&way, delta, suspect)));
             }
@@ -272,8 +276,8 @@ impl<'a> Planner<'a> {
 
     /// The next host on the same xbar, in a circle; a host that is alone on its xbar is checked
     /// by its parent and children in the tree.
-    fn hosts(&self, checks: &mut Vec<Check>) {
-        let Some(at) = self.map.hosts[self.own].at else { return };
+    fn next_host(&self, checks: &mut Vec<Check>) {
+        let at = self.at;
         let near = self.on(at.xbar);
         let Some(position) = near.iter().position(|&h| h as usize == self.own) else { return };
         let next = near[(position + 1) % near.len()] as usize;
@@ -289,13 +293,17 @@ impl<'a> Planner<'a> {
     }
 }
 
+/// The check that shows whether there is an xbar at the own cable: it sends a frame straight back.
+fn own_cable(at: PortRef) -> Check {
+    let route = Route::from_iter([Element::Relative(0)]);
+    Check::Returns(ProbeCheck { route, left: 1, kind: ProbeKind::Loopback, suspect: Some(at) })
+}
+
 /// The check that shows whether the cable at a port is dead, along a way that does not cross it.
 /// `home` is this host's own port. `None` without such a way.
 pub(super) fn doubted(map: &Map, ways: &Ways, home: PortRef, at: PortRef) -> Option<Check> {
     if at == home {
-        let route = Route::from_iter([Element::Relative(0)]);
-        let probe = ProbeCheck { route, left: 1, kind: ProbeKind::Loopback, suspect: Some(at) };
-        return Some(Check::Returns(probe));
+        return Some(own_cable(at));
     }
     if let Some(host) = map.hosts.iter().find(|host| host.at == Some(at)) {
         let way = ways.to(at.xbar)?;

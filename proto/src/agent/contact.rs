@@ -5,9 +5,12 @@
 //! when the winner falls silent. An agent never becomes passive to a lower one, whoever that one
 //! follows: so the provisional tree has no circle.
 
+use std::time::Duration;
+
+use rand::RngExt;
+
 use super::event::Event;
 use super::machine::{Agent, Parent, Timer};
-use super::mapping::LONGEST_PAUSE_MS;
 use super::requests::Asked;
 use crate::map::ways::follow;
 use crate::map::{Map, MapVersion, PortRef, Rank, decode_pieces};
@@ -18,12 +21,18 @@ use crate::{Instant, Mac};
 const PATIENCE: u32 = 4;
 
 impl Agent {
+    /// How long an agent waits for a map in all.
+    pub(super) fn patience(&self) -> Duration {
+        self.settings.silence_limit * PATIENCE
+    }
+
     /// An agent has sent something of its own accord. `way` leads there and back.
     pub(super) fn contact(&mut self, now: Instant, info: &Info, way: &(Route, Route)) {
         let theirs = info.rank;
         if self.twin.is_some() || self.avoid_contested(now, info) {
             return;
         }
+        self.note_printeur(info);
         let maps = info.state == AgentState::Mapping;
         if self.held.as_ref().is_none_or(|held| !held.valid) {
             self.note_heard(theirs.mac, &way.0);
@@ -37,6 +46,7 @@ impl Agent {
                     parent.last_heard = now;
                 }
             }
+            AgentState::Starting if maps => self.wake_early(now),
             AgentState::Mapping | AgentState::Starting => {}
             AgentState::Fetching | AgentState::Routing | AgentState::Configured | AgentState::Isolated => {
                 if maps && self.leader().is_none_or(|leader| theirs > leader) {
@@ -92,13 +102,17 @@ impl Agent {
     }
 
     /// A higher mapper was met.
-    pub(super) fn become_passive(&mut self, now: Instant, to: &Info, (route, way_back): (Route, Route)) {
+    pub(super) fn become_passive(&mut self, now: Instant, to: &Info, way: (Route, Route)) {
+        let (route, way_back) = way.clone();
         self.leave_tree(now, &format!("{} is a higher mapper", to.rank.mac));
         self.follow(
             now,
             Parent { rank: to.rank, route, way_back, provisional: true, last_heard: now, since: now },
         );
         self.event(Event::BecamePassive { to: to.rank });
+        if self.is_refuted(to.version) {
+            self.tell_refuted(now, to.rank.mac, way, to.version);
+        }
         self.printeur = to.flags.printeur;
         self.print_at_parent_if_wanted(now, "becomes passive");
     }
@@ -110,10 +124,33 @@ impl Agent {
         self.set_timer(Timer::Query, now + self.settings.query_interval);
     }
 
-    /// Has the parent print what happens here, if it accepts network printfs.
+    /// A lower one maps: it will hear of this agent and wait for its map, so this one need not sleep on.
+    /// Others around have heard it too, and shall not all map at once: so it draws anew.
+    fn wake_early(&mut self, now: Instant) {
+        let Some(due) = self.timers[Timer::Map as usize] else { return };
+        if let Some(earliest) = self.asleep_until.take() {
+            let apart = self.settings.start_delay.mul_f64(self.rng.random_range(0.0..=0.5));
+            self.set_timer(Timer::Map, due.min(now.max(earliest) + apart));
+        }
+    }
+
+    /// Keeps in mind whether the parent, of whichever tree, accepts network printfs.
+    pub(super) fn note_printeur(&mut self, info: &Info) {
+        if self.is_parent(info.rank.mac) {
+            self.printeur = info.flags.printeur;
+        }
+    }
+
+    /// Has the parent, of whichever tree, print what happens here, if it accepts network printfs.
     pub(super) fn print_at_parent_if_wanted(&mut self, now: Instant, what: &str) {
-        if let Some(parent) = self.parent.as_ref().filter(|_| self.printeur) {
-            let way = (parent.route.clone(), parent.way_back.clone());
+        if !self.printeur {
+            return;
+        }
+        let held = self.held.as_ref().filter(|held| held.valid);
+        let in_tree = held.and_then(|held| held.routes.get(&held.parent?.mac).cloned());
+        let in_waiting =
+            || self.parent.as_ref().map(|parent| (parent.route.clone(), parent.way_back.clone()));
+        if let Some(way) = in_tree.or_else(in_waiting) {
             let text = format!("{}: {what}", self.settings.mac);
             self.ask(now, Asked::Courtesy, way, Reason::Printf { text }, 1);
         }
@@ -125,31 +162,22 @@ impl Agent {
         if now.since(parent.last_heard) >= self.settings.silence_limit {
             return self.map_again(now, "its higher mapper fell silent");
         }
-        if now.since(parent.since) >= self.settings.silence_limit * PATIENCE {
+        if now.since(parent.since) >= self.patience() {
             return self.map_again(now, "no map came");
         }
-        let way = (parent.route.clone(), parent.way_back.clone());
-        let reason = self.report(parent.provisional);
-        self.requests.forget(|asked| asked == Asked::ParentVersion);
-        self.ask(now, Asked::ParentVersion, way, reason, self.settings.probe_tries);
+        self.requests.forget(|asked| matches!(asked, Asked::ParentVersion(_)));
+        self.report_to_parent(now);
         self.set_timer(Timer::Query, now + self.settings.query_interval);
     }
 
-    /// The query that also reports where this agent's map no longer holds.
-    fn report(&self, provisional: bool) -> Reason {
-        let refuted = self.held.as_ref().filter(|held| !held.valid && held.refuted && !provisional);
-        let seen = refuted.map_or(MapVersion::NONE, |held| held.version);
-        let suspects = if seen.is_some() { self.suspects.clone() } else { Vec::new() };
-        Reason::QueryMapVersion { seen, suspects }
-    }
-
-    /// Reports an invalid map to the parent at once.
+    /// Asks the parent for its map version, and reports to it if the last map is known not to hold.
     pub(super) fn report_to_parent(&mut self, now: Instant) {
-        if let Some(parent) = &self.parent {
-            let way = (parent.route.clone(), parent.way_back.clone());
-            let reason = self.report(parent.provisional);
-            self.ask(now, Asked::ParentVersion, way, reason, self.settings.probe_tries);
-        }
+        let Some(parent) = &self.parent else { return };
+        let last = self.held.as_ref().filter(|held| !held.valid && !parent.provisional);
+        let refuted = last.map(|held| held.version).filter(|version| self.is_refuted(*version));
+        let reason = self.refutation(refuted.unwrap_or(MapVersion::NONE));
+        let way = (parent.route.clone(), parent.way_back.clone());
+        self.ask(now, Asked::ParentVersion(parent.rank.mac), way, reason, self.settings.probe_tries);
     }
 
     /// The parent that a passive agent waits for has told its map version.
@@ -164,8 +192,11 @@ impl Agent {
         // A child of the provisional tree first waits for its real parent.
         let waited = now.since(parent.since) >= self.settings.query_interval * 3;
         let told = self.held.as_ref().map_or(MapVersion::NONE, |held| held.version);
-        if info.version.is_some() && info.version != told && (waited || !parent.provisional) {
-            let way = (parent.route.clone(), parent.way_back.clone());
+        let is_ready = waited || !parent.provisional;
+        let way = (parent.route.clone(), parent.way_back.clone());
+        if self.is_refuted(info.version) {
+            self.tell_refuted(now, info.rank.mac, way, info.version);
+        } else if info.version.is_some() && info.version != told && is_ready {
             self.begin_fetch(now, info, way, None);
         }
     }
@@ -185,13 +216,16 @@ impl Agent {
         let Some(held) = self.held.as_mut() else { return };
         let version = held.version;
         let (valid, xbars) = (held.valid, held.xbars);
-        let Some(child) = held.child_mut(mac) else { return };
+        let suspects: Vec<_> = suspects.iter().copied().filter(|s| (s.xbar as usize) < xbars).collect();
+        let Some(child) = held.child_mut(mac) else {
+            return self.hear_refutation(now, info, seen, &suspects);
+        };
         let was_complete = child.complete;
         let same = child.hear(info, version);
         let now_complete = child.complete;
         if seen == version {
-            let suspects: Vec<_> = suspects.iter().copied().filter(|s| (s.xbar as usize) < xbars).collect();
             self.note_suspects(&suspects);
+            self.refute(version);
             if valid {
                 self.invalidate(now, &format!("host {mac} reports a change"), &suspects);
             }
@@ -199,24 +233,6 @@ impl Agent {
             self.tell_child(now, mac);
         } else if now_complete != was_complete {
             self.completeness_changed(now);
-        }
-    }
-
-    /// A mapper wants quiet.
-    pub(super) fn hear_pause(&mut self, now: Instant, info: &Info, max_ms: u16) {
-        // Only a higher one may ask for it, and only for a while.
-        if info.rank > self.rank() {
-            let most_ms = max_ms.min(LONGEST_PAUSE_MS);
-            self.paused = true;
-            self.set_timer(Timer::PauseEnd, now + std::time::Duration::from_millis(u64::from(most_ms)));
-        }
-    }
-
-    /// The mapper is done.
-    pub(super) fn hear_resume(&mut self, info: &Info) {
-        if info.rank > self.rank() {
-            self.paused = false;
-            self.stop_timer(Timer::PauseEnd);
         }
     }
 

@@ -4,12 +4,13 @@
 //! cable is checked at once, with the usual tries, and the map is invalid if it does not answer.
 
 use super::checks::{Check, doubted};
+use super::event::Event;
 use super::machine::Agent;
 use super::requests::Asked;
 use super::verify::{Cycle, Step};
 use crate::Instant;
 use crate::map::ways::Ways;
-use crate::map::{Map, PortRef, decode_pieces};
+use crate::map::{Map, MapVersion, PortRef, decode_pieces};
 use crate::wire::{Info, Reason, Stamp};
 
 /// Most cables in doubt at once; what else is wrong is found by verification.
@@ -159,6 +160,8 @@ impl Agent {
     fn clear_doubt(&mut self, at: PortRef) {
         if self.doubts.settle(at).is_some() {
             self.liveness.cleared += 1;
+            let version = self.held.as_ref().map_or(MapVersion::NONE, |held| held.version);
+            self.event(Event::CableCleared { version, at });
         }
     }
 }

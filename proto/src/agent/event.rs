@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::liveness::PathId;
 use crate::Mac;
-use crate::explore::TagConflict;
-use crate::map::{Map, MapVersion, Rank};
+use crate::explore::{PartLeftOut, TagConflict};
+use crate::map::{Map, MapVersion, PortRef, Rank};
 use crate::wire::{FrameError, Route};
 
 /// A frame to send: the link puts its own header, then the route, then the frame.
@@ -35,6 +35,12 @@ pub enum Event {
     TagContested {
         /// The tag, and how many show it.
         conflict: TagConflict,
+    },
+    /// While this agent mapped, something answered to more questions than a part of the fabric without hosts is
+    /// worth: the map leaves it out.
+    PartLeftOut {
+        /// Where, and how much it was.
+        part: PartLeftOut,
     },
     /// A higher mapper was met.
     BecamePassive {
@@ -86,11 +92,30 @@ pub enum Event {
         /// How many xbars of its route, from the first, still answer: the cable behind the last
         /// of these is the likely one. With all of them, that to the host, or the host itself.
         reached: usize,
+        /// How long the checks were that were not answered, route and all, in bytes; 0 for as short
+        /// as can be.
+        frame_bytes: usize,
     },
     /// A watched path that was down answers again.
     PathUp {
         /// Which.
         path: PathId,
+    },
+    /// A cable that was held for dead carries frames again:
+    /// see [`Agent::test_cable`](super::Agent::test_cable).
+    CableUp {
+        /// The map that the port is of.
+        version: MapVersion,
+        /// A port that holds it.
+        at: PortRef,
+    },
+    /// The mapper's frames pass a cable that this agent was told to be silent:
+    /// see [`Agent::cable_down`](super::Agent::cable_down).
+    CableCleared {
+        /// The map that the port is of.
+        version: MapVersion,
+        /// A port that holds it.
+        at: PortRef,
     },
     /// A frame was dropped; it has been counted.
     Dropped {

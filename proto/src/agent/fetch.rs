@@ -1,5 +1,7 @@
 //! Distribution: the child asks its parent for the map, piece by piece.
 
+use std::time::Duration;
+
 use super::held::Held;
 use super::machine::{Agent, Parent, Timer};
 use super::requests::Asked;
@@ -23,6 +25,8 @@ pub(super) struct Fetch {
     room_bytes: Option<u16>,
     /// Pieces that did not fit the room that was given.
     misfits: u16,
+    /// By then the whole map is here, or it is given up.
+    give_up_at: Instant,
 }
 
 impl Agent {
@@ -33,7 +37,8 @@ impl Agent {
             return;
         };
         self.leave_tree(now, "a new map is to be had");
-        self.stop_timer(Timer::Query);
+        // Who is offered one map after another, and is given none, has waited since the first.
+        let since = self.parent.as_ref().map_or(now, |parent| parent.since);
         let leader = Rank { level: level.unwrap_or(from.rank.level), mac: from.version.mac };
         self.parent = Some(Parent {
             rank: from.rank,
@@ -41,7 +46,7 @@ impl Agent {
             way_back: way.1.clone(),
             provisional: false,
             last_heard: now,
-            since: now,
+            since,
         });
         self.fetch = Some(Box::new(Fetch {
             version: from.version,
@@ -52,8 +57,11 @@ impl Agent {
             next: 0,
             room_bytes: None,
             misfits: 0,
+            give_up_at: now + self.longest_fetch(from.pieces),
         }));
         self.state = AgentState::Fetching;
+        self.await_piece(now);
+        self.printeur = from.flags.printeur;
         // A small question first: whoever named this parent must not have it flooded.
         self.ask_for_piece(now, 0);
     }
@@ -64,7 +72,7 @@ impl Agent {
     }
 
     fn ask_for_pieces(&mut self, now: Instant) {
-        let mut under_way = self.requests.count(|asked| asked == Asked::Piece);
+        let mut under_way = self.requests.count(|asked| matches!(asked, Asked::Piece(_)));
         while under_way < self.settings.piece_window {
             let Some(fetch) = self.fetch.as_mut().filter(|fetch| fetch.next < fetch.from.pieces) else {
                 return;
@@ -81,9 +89,32 @@ impl Agent {
         let room_bytes = fetch.room_bytes.unwrap_or(0);
         let reason = Reason::MapRequest { version: fetch.version, piece, room_bytes };
         let way = fetch.way.clone();
-        // A piece is worth more patience than a probe: giving up costs a whole mapping.
-        let tries = self.settings.probe_tries.saturating_mul(3);
-        self.ask(now, Asked::Piece, way, reason, tries);
+        let asked = Asked::Piece(fetch.from.rank.mac);
+        self.ask(now, asked, way, reason, self.piece_tries());
+    }
+
+    /// A piece is worth more patience than a probe: giving up costs a whole mapping.
+    const fn piece_tries(&self) -> u8 {
+        self.settings.probe_tries.saturating_mul(3)
+    }
+
+    /// How long one request for a piece may take, with all its tries.
+    fn longest_request(&self) -> Duration {
+        self.settings.probe_timeout * u32::from(self.piece_tries())
+    }
+
+    /// How long a map of so many pieces may take if every one comes at the last try, and the
+    /// first ones did not fit.
+    fn longest_fetch(&self, pieces: u16) -> Duration {
+        self.patience() + self.longest_request() * (u32::from(pieces) + 1)
+    }
+
+    /// Gives up unless one more piece is here in time. Each request has its own tries; this is for
+    /// one that could not be sent, or whose answer said nothing.
+    fn await_piece(&mut self, now: Instant) {
+        let Some(fetch) = &self.fetch else { return };
+        let next = now + self.settings.silence_limit.max(self.longest_request() * 2);
+        self.set_timer(Timer::Patience, next.min(fetch.give_up_at));
     }
 
     /// A piece has come, or word that it cannot be had.
@@ -109,6 +140,7 @@ impl Agent {
         if fetch.assembly.is_complete() {
             self.finish_fetch(now);
         } else {
+            self.await_piece(now);
             self.ask_for_pieces(now);
         }
     }
@@ -147,7 +179,8 @@ impl Agent {
     }
 
     fn end_fetch(&mut self) -> Option<Box<Fetch>> {
-        self.requests.forget(|asked| asked == Asked::Piece);
+        self.stop_timer(Timer::Patience);
+        self.requests.forget(|asked| matches!(asked, Asked::Piece(_)));
         self.fetch.take()
     }
 

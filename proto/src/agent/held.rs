@@ -17,11 +17,12 @@ use crate::wire::{AgentState, Info, Route};
 #[derive(Clone, Debug)]
 pub(super) struct Child {
     pub(super) mac: Mac,
-    /// The port it hangs on, to be named when it is lost.
-    pub(super) at: Option<PortRef>,
+    /// It was told of this map and has answered.
+    pub(super) aware: bool,
     /// It and all below it are configured with this map.
     pub(super) complete: bool,
-    /// Cycles of verification in which it held another map or none.
+    /// Cycles of verification in a row in which it held another map or none when it was asked,
+    /// whatever it said in between.
     pub(super) stale_cycles: u8,
     /// What is wrong with it, in words.
     pub(super) trouble: Option<String>,
@@ -36,8 +37,6 @@ pub(super) struct Held {
     pub(super) leader: Rank,
     /// Whether it still holds, as far as this agent knows.
     pub(super) valid: bool,
-    /// Whether this agent, or one below it, has seen that it does not hold.
-    pub(super) refuted: bool,
     /// The map as it travels; to be handed to the children.
     pub(super) pieces: Vec<Vec<u8>>,
     pub(super) digest: u64,
@@ -45,7 +44,8 @@ pub(super) struct Held {
     pub(super) children: Vec<Child>,
     /// This agent's share of verification.
     pub(super) share: Vec<Check>,
-    /// Proved routes to parent and children, there and back; empty until they are computed.
+    /// Ways to parent and children, there and back: the shortest, until proved routes are there whose
+    /// way back can be told.
     pub(super) routes: BTreeMap<Mac, (Route, Route)>,
     /// Whether routes to all hosts are in place.
     pub(super) routed: bool,
@@ -61,6 +61,8 @@ pub(super) struct Held {
     pub(super) conflicts: Vec<AddressConflict>,
     /// The contested ports, with the ways there and back, if this agent is the global mapper.
     pub(super) contested: Vec<(Contested, (Route, Route))>,
+    /// Whether the map has all route by up*/down*.
+    pub(super) non_clos: bool,
     pub(super) hosts: usize,
     pub(super) xbars: usize,
     pub(super) cables: usize,
@@ -80,12 +82,11 @@ impl Held {
             version: map.version,
             leader: map.hosts.first()?.rank(),
             valid: true,
-            refuted: false,
             digest: digest(&pieces),
             pieces,
             parent,
             children,
-            share: checks::share(map, index, ways.as_ref(), xbar_check),
+            share: checks::share(map, index, xbar_check),
             routes: BTreeMap::new(),
             routed: false,
             routing_failure: None,
@@ -94,6 +95,7 @@ impl Held {
             at: map.hosts[index].at,
             conflicts: map.address_conflicts(),
             contested,
+            non_clos: map.rules.non_clos,
             hosts: map.hosts.len(),
             xbars: map.xbars.len(),
             cables: map.cables.len(),
@@ -135,6 +137,11 @@ impl Held {
         self.children.iter_mut().find(|c| c.mac == mac)
     }
 
+    /// Whether no other agent is in it.
+    pub(super) const fn is_alone(&self) -> bool {
+        self.parent.is_none() && self.children.is_empty()
+    }
+
     /// Whether routes are in place, or it is known that there are none.
     pub(super) const fn is_done(&self) -> bool {
         self.routed || self.routing_failure.is_some()
@@ -148,7 +155,7 @@ impl Held {
 
 impl Child {
     fn new(host: &Host) -> Self {
-        Self { mac: host.mac, at: host.at, complete: false, stale_cycles: 0, trouble: None }
+        Self { mac: host.mac, aware: false, complete: false, stale_cycles: 0, trouble: None }
     }
 
     /// Takes in what the child says of itself. True if it holds this very map.
@@ -156,7 +163,6 @@ impl Child {
         let same = info.version == version;
         self.complete = same && info.flags.subtree_complete;
         if same {
-            self.stale_cycles = 0;
             self.trouble =
                 (info.state == AgentState::Routing).then(|| "has no routes, or not yet".to_owned());
         } else {

@@ -13,6 +13,8 @@ use super::guard::{Guard, Limits};
 use super::held::Held;
 use super::liveness::Liveness;
 use super::mapping::Mapping;
+use super::pause::{Pause, Quiet};
+use super::refuted::Refuted;
 use super::requests::{Asked, Expired, Request, Requests};
 use super::settings::Settings;
 use super::status::{Dropped, MappingCost, Sent};
@@ -48,10 +50,14 @@ pub(super) enum Timer {
     PauseEnd,
     /// Look whether another host still has this agent's address.
     Twin,
+    /// No longer wait for a piece of the map, or for routes.
+    Patience,
 }
 
 impl Timer {
-    const COUNT: usize = 5;
+    const COUNT: usize = Self::ALL.len();
+    /// In the order in which those due at one moment fire.
+    const ALL: [Self; 6] = [Self::PauseEnd, Self::Map, Self::Query, Self::Verify, Self::Twin, Self::Patience];
 }
 
 /// One agent: a deterministic state machine.
@@ -79,8 +85,10 @@ pub struct Agent {
     pub(super) timers: [Option<Instant>; Timer::COUNT],
     /// Where the invalid map is known not to hold.
     pub(super) suspects: Vec<PortRef>,
-    /// The map under which a parent was last lost, and how often that happened.
-    pub(super) parent_losses: (MapVersion, u32),
+    /// Maps that are known not to hold.
+    pub(super) refuted: Refuted,
+    /// The map under which a parent was last lost.
+    pub(super) parent_lost_under: MapVersion,
     /// Who was heard while there was no map to look them up in, and the way to them.
     pub(super) heard: Vec<(Mac, Route)>,
     pub(super) mapping_cause: String,
@@ -95,9 +103,12 @@ pub struct Agent {
     pub(super) futile_mappings: u32,
     pub(super) last_change: Instant,
     pub(super) next_probe: u32,
-    /// A mapper has asked for quiet.
-    pub(super) paused: bool,
-    /// The parent accepts network printfs.
+    /// The quiet that this agent keeps, and that it wants of others as a mapper.
+    pub(super) pause: Pause,
+    pub(super) quiet: Quiet,
+    /// Before when a sleeping agent does not map, whoever does; `None` once one does.
+    pub(super) asleep_until: Option<Instant>,
+    /// Whether the parent accepts network printfs, as it last said.
     pub(super) printeur: bool,
     pub(super) last_mapping: Option<MappingCost>,
     /// The sessions of the hosts in it, if it may map incrementally.
@@ -113,7 +124,7 @@ pub struct Agent {
 
 impl Agent {
     /// An agent that begins its life at `now`. Level 0 waits to be found; all others map after a
-    /// short sleep.
+    /// short sleep, unless a higher one has come forward by then.
     pub fn new(settings: Settings, seed: u64, now: Instant) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed ^ settings.mac.to_u64().rotate_left(16));
         let session = rng.next_u32();
@@ -125,6 +136,8 @@ impl Agent {
         let mut jitter = rng.clone();
         jitter.set_stream(1);
         let liveness = Liveness::new(jitter);
+        let sleep = settings.start_delay.mul_f64(rng.random_range(1.0..=1.5));
+        let asleep_until = Some(now + settings.start_delay);
         let mut agent = Self {
             settings,
             rng,
@@ -141,7 +154,8 @@ impl Agent {
             liveness,
             timers: [None; Timer::COUNT],
             suspects: Vec::new(),
-            parent_losses: (MapVersion::NONE, 0),
+            refuted: Refuted::default(),
+            parent_lost_under: MapVersion::NONE,
             heard: Vec::new(),
             mapping_cause: String::new(),
             backoff: Backoff::default(),
@@ -152,7 +166,9 @@ impl Agent {
             futile_mappings: 0,
             last_change: now,
             next_probe,
-            paused: false,
+            pause: Pause::none(now),
+            quiet: Quiet::default(),
+            asleep_until,
             printeur: false,
             last_mapping: None,
             sessions: BTreeMap::new(),
@@ -166,7 +182,7 @@ impl Agent {
         let keys = agent.settings.keys.take();
         agent.set_keys(keys);
         if agent.settings.level > 0 {
-            agent.set_timer(Timer::Map, now + agent.settings.start_delay);
+            agent.set_timer(Timer::Map, now + sleep);
         }
         agent
     }
@@ -189,7 +205,7 @@ impl Agent {
             return self.scout_of_own_address(now, scout);
         }
         let way = (scout.way_back.clone(), scout.way_there.clone());
-        if scout.reason != Reason::Alive {
+        if !matches!(scout.reason, Reason::Alive { .. }) {
             // Checks of paths come by the hundred a second: they are answered, and that is all.
             self.contact(now, &scout.info, &way);
         }
@@ -209,12 +225,12 @@ impl Agent {
             }
             Reason::MapRequest { version, piece, room_bytes } => self.serve(version, piece, room_bytes),
             Reason::Pause { max_ms } => {
-                self.hear_pause(now, &scout.info, max_ms);
+                self.hear_pause(now, scout.info.rank.mac, max_ms);
                 Answer::Pause
             }
-            Reason::Alive => Answer::Alive,
+            Reason::Alive { answer_bytes } => return self.answer_alive(scout, answer_bytes),
             Reason::Resume => {
-                self.hear_resume(&scout.info);
+                self.hear_resume(now, scout.info.rank.mac);
                 Answer::Resume
             }
             Reason::AddressConflict { places } => {
@@ -242,14 +258,17 @@ impl Agent {
                 self.dropped.unexpected += 1;
             }
         } else if reply.id & Requests::ID_BIT != 0 {
-            match self.requests.take_answered(reply.id, &reply.answer) {
+            match self.requests.take_answered(reply.id, reply.info.rank.mac, &reply.answer) {
                 Some(request) => self.answered(now, request.asked, reply),
                 None => self.dropped.unexpected += 1,
             }
         } else if self.cycle.as_ref().is_some_and(|cycle| cycle.waits_for(reply.id)) {
             let step = self.cycle.as_mut().and_then(|cycle| cycle.handle_host(reply.id));
             self.take_step(now, step);
-        } else if !self.doubt_hit_host(now, reply.id) && !self.mapping_found_host(now, &reply) {
+        } else if !self.doubt_hit_host(now, reply.id)
+            && !self.cable_test_answered(reply.id)
+            && !self.mapping_found_host(now, &reply)
+        {
             self.dropped.unexpected += 1;
         }
     }
@@ -257,30 +276,34 @@ impl Agent {
     /// A scout of this agent was answered.
     fn answered(&mut self, now: Instant, asked: Asked, reply: Reply) {
         let info = reply.info;
+        self.note_printeur(&info);
         match asked {
-            Asked::ParentVersion => self.hear_parent_version(now, &info),
-            Asked::ParentNotice | Asked::ChildNotice(_) | Asked::Twin | Asked::Courtesy => {}
+            Asked::ParentVersion(_) => self.hear_parent_version(now, &info),
+            Asked::ParentNotice(_) | Asked::Refutation(_) | Asked::Twin => {}
+            Asked::Pause | Asked::Resume | Asked::Courtesy => {}
+            Asked::ChildNotice(mac) => self.child_notified(mac, info.rank.mac),
             Asked::Contested(index) => self.hear_contested(now, index, &info),
             Asked::VerifyParent => self.hear_parent_verified(now, &info),
             Asked::VerifyChild(mac) => self.hear_child_verified(now, mac, &info),
             Asked::VerifyHost(check) => self.hear_host_verified(now, check, &info),
             Asked::DoubtedHost(at) => self.hear_doubted_host(now, at, &info),
-            Asked::Piece => self.hear_piece(now, &info, reply.answer),
+            Asked::Piece(_) => self.hear_piece(now, &info, reply.answer),
         }
     }
 
     /// A scout of this agent had all its tries.
     fn unanswered(&mut self, now: Instant, request: &Request) {
         match request.asked {
-            Asked::ParentVersion => self.parent_silent(now),
-            Asked::ParentNotice | Asked::Twin | Asked::Courtesy => {}
+            Asked::ParentVersion(_) => self.parent_silent(now),
+            Asked::ParentNotice(_) | Asked::Refutation(_) | Asked::Twin => {}
+            Asked::Pause | Asked::Resume | Asked::Courtesy => {}
             Asked::Contested(index) => self.contested_silent(now, index),
             Asked::ChildNotice(mac) => self.child_silent(mac),
             Asked::VerifyParent => self.parent_lost(now),
             Asked::VerifyChild(mac) => self.child_lost(now, mac),
             Asked::VerifyHost(check) => self.host_lost(now, check),
             Asked::DoubtedHost(at) => self.doubted_host_lost(now, at),
-            Asked::Piece => self.fetch_failed(now, "its parent does not deliver the map"),
+            Asked::Piece(_) => self.fetch_failed(now, "its parent does not deliver the map"),
         }
     }
 
@@ -296,7 +319,7 @@ impl Agent {
                 Expired::GivenUp(request) => self.unanswered(now, &request),
             }
         }
-        for timer in [Timer::PauseEnd, Timer::Map, Timer::Query, Timer::Verify, Timer::Twin] {
+        for timer in Timer::ALL {
             if self.timers[timer as usize].is_some_and(|due| due <= now) {
                 self.timers[timer as usize] = None;
                 self.fire(now, timer);
@@ -315,8 +338,9 @@ impl Agent {
             Timer::Verify => self.begin_cycle(now),
             Timer::Map if self.state == AgentState::Starting => self.map_again(now, "start"),
             Timer::Map => self.begin_mapping(now),
-            Timer::PauseEnd => self.paused = false,
+            Timer::PauseEnd => self.end_pause(now),
             Timer::Twin => self.look_for_twin(now),
+            Timer::Patience => self.lose_patience(now),
         }
     }
 
@@ -348,8 +372,8 @@ impl Agent {
 
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called; `None` for never.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let paused = self.paused;
-        let probes = self.mapping.as_ref().filter(|_| !paused).and_then(|mapping| mapping.deadline());
+        let probes =
+            self.mapping.as_ref().filter(|_| !self.pause.is_on()).and_then(|mapping| mapping.deadline());
         let checks =
             self.cycle.as_ref().and_then(Cycle::deadline).into_iter().chain(self.doubts.probes.deadline());
         let timers = self.timers.iter().copied().flatten();
@@ -371,7 +395,8 @@ impl Agent {
 
     /// Sends what exploration and verification have room for.
     pub(super) fn pump(&mut self, now: Instant) {
-        if self.paused {
+        self.pump_quiet(now);
+        if self.pause.is_on() {
             return;
         }
         self.pump_mapping(now);

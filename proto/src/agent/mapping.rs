@@ -6,17 +6,16 @@ use std::time::Duration;
 use rand::Rng;
 
 use super::event::Event;
-use super::held::{Held, short_ways};
+use super::held::Held;
 use super::machine::{Agent, Timer};
-use super::requests::Asked;
 use super::status::MappingCost;
 use crate::explore::{ExploreError, ExploreSettings, Explorer, Met, Outcome, Request, RequestKind};
-use crate::map::{Host, Map, MapVersion, Rank, decode_pieces, encode_pieces, host_type, is_isomorphic};
+use crate::map::{
+    Host, Map, MapVersion, Rank, Rules, decode_pieces, encode_pieces, host_type, is_isomorphic,
+};
 use crate::wire::{AgentState, Message, Probe, ProbeKind, Reason, Reply, Route, Scout, Stamp};
 use crate::{Instant, Mac};
 
-/// Longest pause that a mapper imposes on others; it asks anew with each mapping.
-pub(super) const LONGEST_PAUSE_MS: u16 = 5000;
 /// Longest wait before a failed exploration is begun anew.
 const LONGEST_RETRY: Duration = Duration::from_secs(1);
 
@@ -38,8 +37,10 @@ pub(super) struct Mapping {
     sent_before: (u64, u64, u64),
     /// Ways of the latest requests, so that a host that answers can be reached again.
     ways: VecDeque<(u32, Route, Route)>,
-    /// Hosts that were asked to pause.
-    quieted: BTreeSet<Mac>,
+    /// Whether it waits for those that were asked for quiet before it began.
+    waits_for_quiet: bool,
+    /// Hosts that are set to `non-clos`.
+    non_clos: BTreeSet<Mac>,
     /// Until when it sends nothing, as a higher mapper seems to be there; once in a mapping.
     hushed_until: Option<Instant>,
     /// That is not over yet.
@@ -106,9 +107,7 @@ impl Agent {
         }
         let previous = self.previous_map();
         if let Some(map) = previous.as_ref().filter(|_| self.settings.pause) {
-            for (_, way) in short_ways(map, self.settings.mac) {
-                self.ask_pause(now, way);
-            }
+            self.ask_all_for_quiet(now, map);
         }
         // Whoever has keys has reason not to believe what is not signed.
         let prove_tags = self.guard.is_some() || self.failed_mappings > 0;
@@ -127,6 +126,12 @@ impl Agent {
             Some(map) => Explorer::incremental(&settings, own, seed, map, &self.sessions, &self.suspects),
             None => Explorer::new(&settings, own, seed),
         };
+        // Hosts that are not asked again are set as they were.
+        let set_otherwise = |map: &Map| {
+            let set = map.hosts.iter().map(|host| host.mac).filter(|mac| map.rules.own_setting(*mac));
+            set.collect()
+        };
+        let non_clos = previous.as_ref().map(set_otherwise).unwrap_or_default();
         self.suspects.clear();
         self.heard.clear();
         self.mapping = Some(Box::new(Mapping {
@@ -135,7 +140,8 @@ impl Agent {
             began: now,
             sent_before: (self.sent.switch_probes, self.sent.scouts, self.sent.compares),
             ways: VecDeque::new(),
-            quieted: BTreeSet::new(),
+            waits_for_quiet: self.settings.pause,
+            non_clos,
             hushed_until: None,
             is_hushed: false,
         }));
@@ -163,6 +169,11 @@ impl Agent {
     /// Sends what the explorer wants to know, and ends the mapping when it knows all.
     pub(super) fn pump_mapping(&mut self, now: Instant) {
         let Some(mut mapping) = self.mapping.take() else { return };
+        mapping.waits_for_quiet &= self.waits_for_quiet();
+        if mapping.waits_for_quiet {
+            self.mapping = Some(mapping);
+            return;
+        }
         mapping.is_hushed = mapping.hushed_until.is_some_and(|until| until > now);
         if mapping.is_hushed {
             self.mapping = Some(mapping);
@@ -227,11 +238,16 @@ impl Agent {
             return false;
         }
         let Some(mapping) = self.mapping.as_mut() else { return true };
+        if info.flags.non_clos {
+            mapping.non_clos.insert(info.rank.mac);
+        } else {
+            mapping.non_clos.remove(&info.rank.mac);
+        }
         let Some((there, back)) = mapping.way_of(reply.id) else { return true };
         if info.rank > self.settings.rank() && !info.flags.contested {
             self.become_passive(now, info, (there, back));
-        } else if self.settings.pause && mapping.quieted.insert(info.rank.mac) {
-            self.ask_pause(now, (there, back));
+        } else if self.settings.pause {
+            self.ask_for_quiet(now, info.rank.mac, (there, back));
         }
         true
     }
@@ -269,6 +285,7 @@ impl Agent {
             self.sessions = mapping.explorer.sessions();
         }
         map.version = self.next_version();
+        map.rules = self.rules(&map, &mapping.non_clos);
         let phantoms = (0..u64::from(self.settings.extra_hosts)).map(|i| Host {
             mac: Mac::from_u64(i + 1),
             level: 0,
@@ -288,16 +305,21 @@ impl Agent {
         for conflict in mapping.explorer.tag_conflicts() {
             self.event(Event::TagContested { conflict });
         }
-        self.event(Event::Mapped { version: map.version });
-        if self.settings.pause {
-            for (_, way) in short_ways(&map, self.settings.mac) {
-                self.ask(now, Asked::Courtesy, way, Reason::Resume, 1);
-            }
+        for part in mapping.explorer.parts_left_out() {
+            self.event(Event::PartLeftOut { part });
         }
+        self.event(Event::Mapped { version: map.version });
+        self.end_quiet(now, Some(&map));
         let pieces = encode_pieces(&map, self.settings.piece_bytes);
-        if let Some(held) = Held::new(&map, pieces, self.settings.mac, self.settings.xbar_check) {
-            self.count_futile(now, &held);
-            self.install(now, held, map);
+        match Held::new(&map, pieces, self.settings.mac, self.settings.xbar_check) {
+            Some(held) => {
+                self.count_futile(now, &held);
+                self.install(now, held, map);
+            }
+            None => {
+                self.failed_mappings += 1;
+                self.map_again(now, "the last exploration did not find this host itself");
+            }
         }
     }
 
@@ -322,8 +344,13 @@ impl Agent {
         MapVersion { mac: self.settings.mac, counter: self.counter }
     }
 
-    fn ask_pause(&mut self, now: Instant, way: (Route, Route)) {
-        self.ask(now, Asked::Courtesy, way, Reason::Pause { max_ms: LONGEST_PAUSE_MS }, 1);
+    /// What all hosts of this map are to obey: this agent's own setting, whatever others are set to.
+    fn rules(&self, map: &Map, with_non_clos: &BTreeSet<Mac>) -> Rules {
+        let (own, non_clos) = (self.settings.mac, self.settings.non_clos);
+        let others = map.hosts.iter().map(|host| host.mac).filter(|mac| *mac != own);
+        let mut differ: Vec<_> = others.filter(|mac| with_non_clos.contains(mac) != non_clos).collect();
+        differ.sort_unstable();
+        Rules { non_clos, differ }
     }
 }
 

@@ -10,9 +10,28 @@
 //!   a higher mapper met|   |parent silent     |all pieces here               |
 //!                      v   |                  |                              | map invalid
 //!                     Passive --- told to --> Fetching                       v
-//!                        ^        collect                  the global mapper: Mapping
-//!                        +-------------------------------- all others: Passive
+//!                        ^        collect      |                 the global mapper: Mapping
+//!                        |                     |                 parent gone: Mapping
+//!                        |<--- none to be had -+                 all others: Passive
+//!                        +---------------------------------------------------+
 //! ```
+//!
+//! Nothing waits for ever. Each state that waits has a deadline, and a way out when it passes:
+//!
+//! | state | ends after | then |
+//! |---|---|---|
+//! | Starting | `start_delay`; level 0 stays | Mapping |
+//! | Mapping | all tries of all probes; a pause ends after 5 s, a hush after half a `probe_timeout` | Routing, or Mapping again |
+//! | Passive | `silence_limit` without a word of the parent, four of them without a map | Mapping |
+//! | Fetching | `silence_limit` without one more piece, and a limit for all pieces | Mapping |
+//! | Routing | `silence_limit` without routes: goes on as if there were none, and takes them when they come | verifies, as Configured does; Isolated if alone |
+//! | Configured | verifies: silence of a neighbour in the tree ends it | Mapping or Passive |
+//! | Isolated | verifies; with a twin: `silence_limit` without a word of it | Mapping |
+//!
+//! Where it says Mapping, level 0 is Starting again.
+//!
+//! An agent that has seen its map refuted never takes that version again (see `refuted`).
+//! `transitions` tests each edge.
 //!
 //! A mapper that finds no other host is Isolated instead of Configured, and so is an agent whose address
 //! another host has too: it takes no part until it is alone with it. Level 0 stays Starting
@@ -22,8 +41,8 @@
 //! believed), `machine` (the agent itself), `probed`, `contact` (election), `mapping`,
 //! `fetch` (distribution), `tree` and `held` (the map in force), `watch`, `verify` and `checks`
 //! (verification), `liveness` (checks of paths in use), `doubts` (cables that are said to be dead),
-//! `twin` (two hosts with one address), `requests` (scouts that wait for a reply), `send` (what leaves
-//! the agent).
+//! `refuted` (maps that are known not to hold), `pause` (quiet while one maps), `twin` (two hosts with one
+//! address), `requests` (scouts that wait for a reply), `send` (what leaves the agent).
 
 mod accept;
 mod backoff;
@@ -37,18 +56,22 @@ mod held;
 mod liveness;
 mod machine;
 mod mapping;
+mod pause;
 mod probed;
+mod refuted;
 mod requests;
 mod send;
 mod settings;
 mod status;
+#[cfg(test)]
+mod transitions;
 mod tree;
 mod twin;
 mod verify;
 mod watch;
 
 pub use event::{Event, Transmit};
-pub use liveness::{LivenessStatus, PathId};
+pub use liveness::{CableTest, LivenessStatus, PathId, PathUse};
 pub use machine::Agent;
 pub use settings::Settings;
 pub use status::{Dropped, MappingCost, Sent, Status, Unreachable};

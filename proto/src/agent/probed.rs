@@ -25,6 +25,7 @@ impl Agent {
             self.take_step(now, step);
         } else {
             let expected = self.path_probe_returned(id)
+                || self.cable_test_answered(id)
                 || self.doubt_returned(now, id, stamp)
                 || self.mapping_returned(now, id, stamp);
             self.dropped.unexpected += u64::from(!expected);

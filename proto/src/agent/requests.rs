@@ -10,10 +10,12 @@ use crate::{Instant, Mac};
 /// What the agent wants to learn by a scout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Asked {
-    /// The parent's map version, while this agent has no valid map.
-    ParentVersion,
-    /// That the parent takes note: the map is invalid, or this subtree is complete.
-    ParentNotice,
+    /// The map version of this parent, while this agent has no valid map.
+    ParentVersion(Mac),
+    /// That this parent takes note: this subtree is complete, or is no longer.
+    ParentNotice(Mac),
+    /// That this host takes note: its map is known not to hold.
+    Refutation(Mac),
     /// That a child takes note: collect the map, or the map is invalid.
     ChildNotice(Mac),
     /// Whether the parent is as it should be.
@@ -24,14 +26,41 @@ pub(super) enum Asked {
     VerifyHost(usize),
     /// Whether the host at this port, whose cable is said to be dead, answers.
     DoubtedHost(PortRef),
-    /// A piece of the map.
-    Piece,
+    /// A piece of the map that this host holds.
+    Piece(Mac),
     /// Whether another host with this agent's own address is there.
     Twin,
     /// Whether the host at this contested port of the map is as it was.
     Contested(usize),
-    /// Nothing: pause, resume, printf.
+    /// That a host is quiet while this agent maps.
+    Pause,
+    /// That a host knows that it may go on.
+    Resume,
+    /// Nothing: printf, word of an invalid map.
     Courtesy,
+}
+
+impl Asked {
+    /// The only host whose answer counts. Where it is `None`, it tells something too if another
+    /// host answers.
+    const fn of_whom(self) -> Option<Mac> {
+        match self {
+            Self::ParentVersion(mac)
+            | Self::ParentNotice(mac)
+            | Self::Refutation(mac)
+            | Self::ChildNotice(mac)
+            | Self::Piece(mac) => Some(mac),
+            Self::VerifyParent
+            | Self::VerifyChild(_)
+            | Self::VerifyHost(_)
+            | Self::DoubtedHost(_)
+            | Self::Twin
+            | Self::Contested(_)
+            | Self::Pause
+            | Self::Resume
+            | Self::Courtesy => None,
+        }
+    }
 }
 
 /// A scout under way.
@@ -111,8 +140,19 @@ impl Requests {
         Some(id)
     }
 
-    /// Ends the scout with this id if this answers it; a reply that does not fit changes nothing.
-    pub(super) fn take_answered(&mut self, id: u32, answer: &Answer) -> Option<Request> {
+    /// Ends the scout with this id if this is the answer of a host that was asked. A reply that does
+    /// not fit changes nothing: that of another host, which stands where the way now leads, must not
+    /// end the wait for the one that was asked.
+    pub(super) fn take_answered(&mut self, id: u32, from: Mac, answer: &Answer) -> Option<Request> {
+        let asked = self.by_id.get(&id)?.asked;
+        if asked.of_whom().is_some_and(|mac| mac != from) {
+            return None;
+        }
+        self.take_answered_by_any(id, answer)
+    }
+
+    /// The same, whichever host answers.
+    pub(super) fn take_answered_by_any(&mut self, id: u32, answer: &Answer) -> Option<Request> {
         if !self.by_id.get(&id)?.is_answered_by(answer) {
             return None;
         }
@@ -182,13 +222,15 @@ mod tests {
         let version = MapVersion { mac: Mac::from_position(1), counter: 1 };
         let reason = Reason::MapRequest { version, piece: 3, room_bytes: 5 };
         let way = (Route::new(), Route::new());
-        let id = requests.begin(Asked::Piece, way, reason, 1, Instant::ZERO).unwrap();
+        let parent = Mac::from_position(2);
+        let id = requests.begin(Asked::Piece(parent), way, reason, 1, Instant::ZERO).unwrap();
         let piece = |piece| Answer::MapRequest { version, piece, pieces: 9, needs_bytes: 1, bytes: vec![1] };
-        assert!(requests.take_answered(id, &Answer::Verify).is_none());
-        assert!(requests.take_answered(id, &piece(2)).is_none(), "another piece");
-        assert!(requests.take_answered(id ^ 1, &piece(3)).is_none());
-        assert!(requests.take_answered(id, &piece(3)).is_some());
-        assert!(requests.take_answered(id, &piece(3)).is_none(), "a duplicate");
+        assert!(requests.take_answered(id, parent, &Answer::Verify).is_none());
+        assert!(requests.take_answered(id, parent, &piece(2)).is_none(), "another piece");
+        assert!(requests.take_answered(id ^ 1, parent, &piece(3)).is_none());
+        assert!(requests.take_answered(id, Mac::from_position(3), &piece(3)).is_none(), "another host");
+        assert!(requests.take_answered(id, parent, &piece(3)).is_some());
+        assert!(requests.take_answered(id, parent, &piece(3)).is_none(), "a duplicate");
         assert_eq!(requests.deadline(), None);
     }
 }

@@ -5,8 +5,9 @@ use super::held::Held;
 use super::machine::Agent;
 use super::requests::{Asked, Requests};
 use crate::Instant;
+use crate::Mac;
 use crate::map::MapVersion;
-use crate::wire::{Answer, Info, InfoFlags, Message, Reason, Reply, Route, Scout};
+use crate::wire::{Answer, Data, Info, InfoFlags, Message, Reason, Reply, Route, Scout};
 
 /// Most frames that wait to be sent. Windows keep them far below; a flood from outside is cut here.
 const OUTBOX_LIMIT: usize = 4096;
@@ -27,6 +28,7 @@ impl Agent {
                 network_complete: held.is_some_and(|h| h.network_complete),
                 printeur: self.settings.printeur,
                 contested: self.twin.is_some(),
+                non_clos: self.settings.non_clos,
             },
         }
     }
@@ -48,7 +50,7 @@ impl Agent {
             Reason::Tree { .. } | Reason::Pause { .. } | Reason::Resume | Reason::Printf { .. } => {
                 &mut self.sent.tree
             }
-            Reason::Verify | Reason::Alive | Reason::AddressConflict { .. } => &mut self.sent.verify,
+            Reason::Verify | Reason::Alive { .. } | Reason::AddressConflict { .. } => &mut self.sent.verify,
             Reason::MapRequest { .. } => &mut self.sent.pieces,
             Reason::Hello => &mut self.sent.hellos,
         };
@@ -60,15 +62,48 @@ impl Agent {
     /// Puts a message in the outbox, signed if there are keys; it is dropped and counted if that is
     /// full.
     pub(super) fn transmit(&mut self, route: Route, message: &Message) {
-        if self.outbox.len() >= OUTBOX_LIMIT {
-            self.dropped.overload += 1;
+        if self.has_room() {
+            let frame = self.seal(message);
+            self.outbox.push_back(Transmit { route, frame });
+        }
+    }
+
+    /// As [`Self::transmit`], in a data frame to this host, made up to so many bytes, the route and all.
+    pub(super) fn transmit_as_data(
+        &mut self,
+        (route, way_back): (Route, &Route),
+        to: Mac,
+        message: &Message,
+        wanted_bytes: usize,
+    ) {
+        if !self.has_room() {
             return;
         }
-        let frame = match &mut self.guard {
+        let (token, mapper_frame) = (self.liveness.check_token(), self.seal(message));
+        let wanted_bytes = wanted_bytes.saturating_sub(route.as_bytes().len());
+        match Data::carry(token, way_back, (to, self.settings.mac), &mapper_frame, wanted_bytes) {
+            Ok(frame) => self.outbox.push_back(Transmit { route, frame }),
+            Err(_) => self.dropped.overload += 1,
+        }
+    }
+
+    /// How long the data frame is that carries a message and nothing to make up its length.
+    pub(super) fn data_bytes(&self, message: &Message, way_back: &Route) -> usize {
+        let seal_bytes = if self.guard.is_some() { Message::SEAL_BYTES } else { 0 };
+        Data::carrying_bytes(way_back, message.encode().len() + seal_bytes)
+    }
+
+    fn has_room(&mut self) -> bool {
+        let room = self.outbox.len() < OUTBOX_LIMIT;
+        self.dropped.overload += u64::from(!room);
+        room
+    }
+
+    fn seal(&mut self, message: &Message) -> Vec<u8> {
+        match &mut self.guard {
             Some(guard) => guard.seal(message),
             None => message.encode(),
-        };
-        self.outbox.push_back(Transmit { route, frame });
+        }
     }
 
     /// Tells the driver.
@@ -84,6 +119,20 @@ impl Agent {
     pub(super) const fn new_probe_id(&mut self) -> u32 {
         self.next_probe = self.next_probe.wrapping_add(1);
         self.next_probe & !Requests::ID_BIT
+    }
+
+    /// Answers a check of a path as users' frames would go, in a frame as long as it asks for; if it leaves
+    /// no room for that, in a shorter one of the mapper's: no answer is longer than what asked for it.
+    pub(super) fn answer_alive(&mut self, scout: Scout, answer_bytes: u16) {
+        let Scout { id, info, way_back, way_there, .. } = scout;
+        self.sent.replies += 1;
+        let to = info.rank.mac;
+        let reply = Message::Reply(Reply { id, to, info: self.info(), answer: Answer::Alive });
+        let least = self.data_bytes(&reply, &way_there) + way_back.as_bytes().len();
+        match usize::from(answer_bytes) {
+            bytes if bytes >= least => self.transmit_as_data((way_back, &way_there), to, &reply, bytes),
+            _ => self.transmit(way_back, &reply),
+        }
     }
 
     /// Answers a scout or probe along the way back that it gave.

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::machine::Agent;
-use crate::Mac;
 use crate::explore::ExploreSettings;
 use crate::map::{Rank, host_type};
 use crate::wire::KeyRing;
+use crate::{Instant, Mac};
 
 /// What the user may set of an agent. All times are the agent's own, not the fabric's.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,8 +17,9 @@ pub struct Settings {
     pub level: u8,
     /// What the host runs: see [`host_type`].
     pub host_type: u8,
-    /// How long an agent sleeps before its first mapping. Asleep it answers scouts, so agents that
-    /// start together all find each other, and most never need to map.
+    /// How long an agent sleeps at least before its first mapping; up to half as long again, as each
+    /// draws. Asleep it answers scouts, so agents that start together all find each other, and of many most
+    /// have heard of a higher mapper before their own time comes.
     pub start_delay: Duration,
     /// Most ports that a plain xbar can have (a plain xbar cannot be asked).
     pub plain_ports: u8,
@@ -49,6 +50,9 @@ pub struct Settings {
     pub extra_hosts: u32,
     /// Pause all other mappers while this one maps (`--pause`).
     pub pause: bool,
+    /// Have all hosts of a map that this agent makes route by up*/down*, whatever the fabric looks like
+    /// (`--non-clos`). In the map of another this agent obeys that one's setting.
+    pub non_clos: bool,
     /// Probe only what changed when remapping (`--map-incrementally`).
     pub map_incrementally: bool,
     /// Time between two checks of a path in use; zero for no checks.
@@ -90,6 +94,7 @@ impl Settings {
             thrash: false,
             extra_hosts: 0,
             pause: false,
+            non_clos: false,
             map_incrementally: false,
             liveness_interval: Duration::from_millis(20),
             liveness_misses: 3,
@@ -107,6 +112,17 @@ impl Agent {
     pub fn set_settings(&mut self, settings: &Settings) {
         let Settings { mac, level, host_type, .. } = self.settings;
         self.settings = Settings { mac, level, host_type, keys: None, ..settings.clone() };
+    }
+
+    /// Makes a new map if the one in force is this agent's own and shows other rules than it is set to
+    /// now: all hosts obey the map.
+    pub fn follow_settings(&mut self, now: Instant) {
+        self.note_time(now);
+        let own = self.held.as_ref().filter(|held| held.valid && held.version.mac == self.settings.mac);
+        if own.is_some_and(|held| held.non_clos != self.settings.non_clos) {
+            self.map_again(now, "its non-clos was changed");
+            self.pump(now);
+        }
     }
 }
 

@@ -207,7 +207,7 @@ impl Agent {
     pub fn load(&self) -> usize {
         let queues = self.outbox.len() + self.events.len() + self.requests.count(|_| true);
         let verification = self.cycle.as_ref().map_or(0, Cycle::load) + self.doubts.count();
-        let memory = self.heard.len() + self.suspects.len();
+        let memory = self.heard.len() + self.suspects.len() + self.refuted.count() + self.quiet.load();
         queues + verification + memory + self.liveness.load() + self.guard_load()
     }
 

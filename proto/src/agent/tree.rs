@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::doubts::Doubts;
 use super::event::Event;
-use super::held::Held;
+use super::held::{Child, Held};
 use super::machine::{Agent, Parent, Timer};
 use super::requests::Asked;
 use crate::map::{Map, MapVersion, PortRef, Rank};
@@ -13,7 +13,8 @@ use crate::wire::{AgentState, Element, Info, Reason, Route};
 use crate::{Instant, Mac};
 
 impl Agent {
-    /// Puts a map in force and asks the driver for routes.
+    /// Puts a map in force, asks the driver for routes, and tells the children that there is a map to
+    /// collect: they need not wait for routes that only this host needs.
     pub(super) fn install(&mut self, now: Instant, held: Held, map: Map) {
         let neighbours = held.neighbours();
         self.parent = None;
@@ -21,12 +22,13 @@ impl Agent {
         self.held = Some(Box::new(held));
         self.state = AgentState::Routing;
         self.stop_timer(Timer::Query);
-        // Nobody below can ask before this agent is done; from here on the tree looks after it.
+        self.set_timer(Timer::Patience, now + self.settings.silence_limit);
         self.rest_before_cycle(now);
         let map = Arc::new(map);
         self.event(Event::MapInstalled { map: map.clone(), neighbours });
         self.look_at_heard(now, &map);
         self.watch_contested(now);
+        self.tell_children(now, |_| true);
     }
 
     /// The driver has routes to all hosts in place.
@@ -41,14 +43,13 @@ impl Agent {
         }
         held.routed = true;
         held.routing_failure = None;
-        let alone = held.parent.is_none() && held.children.is_empty();
-        let children: Vec<_> = held.children.iter().map(|child| child.mac).collect();
+        let alone = held.is_alone();
         self.state = if alone { AgentState::Isolated } else { AgentState::Configured };
+        self.stop_timer(Timer::Patience);
         self.event(Event::Configured { version });
-        for child in children {
-            self.tell_child(now, child);
-        }
+        self.tell_the_unaware(now);
         self.completeness_changed(now);
+        self.print_at_parent_if_wanted(now, "configured");
     }
 
     /// The driver cannot route by this map. This agent stays without routes and says why; it still
@@ -57,16 +58,57 @@ impl Agent {
         let Some(held) = self.held.as_mut().filter(|held| held.version == version && held.valid) else {
             return;
         };
+        let line = format!("no routes: {why}");
         held.routing_failure = Some(why);
-        let children: Vec<_> = held.children.iter().map(|child| child.mac).collect();
-        for child in children {
-            self.tell_child(now, child);
+        self.timers[Timer::Patience as usize] = None;
+        if held.is_alone() {
+            // There is nobody to have a route to.
+            self.state = AgentState::Isolated;
+        }
+        self.tell_the_unaware(now);
+        self.print_at_parent_if_wanted(now, &line);
+    }
+
+    /// Tells those children that took no note of the map while there were only the shortest ways to
+    /// them: there may be others now.
+    fn tell_the_unaware(&mut self, now: Instant) {
+        self.requests.forget(|asked| matches!(asked, Asked::ChildNotice(_)));
+        self.tell_children(now, |child| !child.aware);
+    }
+
+    fn tell_children(&mut self, now: Instant, wanted: impl Fn(&Child) -> bool) {
+        let children = self.held.iter().flat_map(|held| &held.children);
+        let macs: Vec<_> = children.filter(|child| wanted(child)).map(|child| child.mac).collect();
+        for mac in macs {
+            self.tell_child(now, mac);
+        }
+    }
+
+    /// A child has taken note, or another host where it was; verification deals with that one.
+    pub(super) fn child_notified(&mut self, mac: Mac, by: Mac) {
+        let child = self.held.as_mut().and_then(|held| held.child_mut(mac));
+        if let Some(child) = child.filter(|child| child.mac == by) {
+            child.aware = true;
+        }
+    }
+
+    /// What this agent waits for has not come: pieces of a map, or routes. Without routes yet it goes
+    /// on as without any, so that nobody below waits for them; they are taken when they come.
+    pub(super) fn lose_patience(&mut self, now: Instant) {
+        match (self.state, &self.held) {
+            (AgentState::Fetching, _) => self.fetch_failed(now, "no more of the map came from its parent"),
+            (AgentState::Routing, Some(held)) if !held.is_done() => {
+                let (version, limit) = (held.version, self.settings.silence_limit);
+                let why = format!("routes to all hosts are not computed yet after {limit:?}");
+                self.take_routing_failure(now, version, why);
+            }
+            _ => {}
         }
     }
 
     /// Tells a child to collect the map, or that the network is complete.
     pub(super) fn tell_child(&mut self, now: Instant, mac: Mac) {
-        let Some(held) = self.held.as_ref().filter(|held| held.valid && held.is_done()) else { return };
+        let Some(held) = self.held.as_ref().filter(|held| held.valid) else { return };
         let reason = Reason::Tree { version: held.version, level: held.leader.level };
         let Some(way) = held.routes.get(&mac).cloned() else { return };
         if !self.requests.waits_for(Asked::ChildNotice(mac)) {
@@ -112,24 +154,10 @@ impl Agent {
         if self.fetching() == Some(version) || outranked {
             return;
         }
-        if self.lost_parents_under(version) {
-            let (route, way_back) = way;
-            let rank = info.rank;
-            self.follow(
-                now,
-                Parent { rank, route, way_back, provisional: false, last_heard: now, since: now },
-            );
-            return self.report_to_parent(now);
+        if self.is_refuted(version) {
+            return self.refuse(now, info, way, version);
         }
         self.begin_fetch(now, info, way, Some(level));
-    }
-
-    /// Whether this agent gave a map up more than once because its parent did not answer. Once may
-    /// be bad luck. But a parent that is alive, and still does not answer over the map's route to
-    /// it, shows that the map does not hold: to take the same map again would go on for ever.
-    fn lost_parents_under(&self, version: MapVersion) -> bool {
-        let given_up = self.held.as_ref().is_some_and(|held| !held.valid && held.version == version);
-        given_up && self.parent_losses.0 == version && self.parent_losses.1 > 1
     }
 
     /// The parent in the tree has said something of itself.
@@ -142,9 +170,11 @@ impl Agent {
             // It may have restarted, and be given this very map again: nothing to report.
             self.give_up_map(now, "the parent has no valid map");
         } else if info.version != held.version {
-            if let Some(way) = held.routes.get(&info.rank.mac).cloned() {
-                self.begin_fetch(now, info, way, None);
+            let Some(way) = held.routes.get(&info.rank.mac).cloned() else { return };
+            if self.is_refuted(info.version) {
+                return self.tell_refuted(now, info.rank.mac, way, info.version);
             }
+            self.begin_fetch(now, info, way, None);
         } else if held.network_complete != info.flags.network_complete {
             held.network_complete = info.flags.network_complete;
             self.spread_completeness(now);
@@ -165,10 +195,11 @@ impl Agent {
         } else if held.reported_complete != complete {
             held.reported_complete = complete;
             let reason = Reason::QueryMapVersion { seen: MapVersion::NONE, suspects: Vec::new() };
-            let way = held.parent.and_then(|parent| held.routes.get(&parent.mac)).cloned();
-            if let Some(way) = way {
-                self.requests.forget(|asked| asked == Asked::ParentNotice);
-                self.ask(now, Asked::ParentNotice, way, reason, self.settings.probe_tries);
+            let parent = held.parent.map(|parent| parent.mac);
+            let way = parent.and_then(|mac| Some((mac, held.routes.get(&mac).cloned()?)));
+            if let Some((mac, way)) = way {
+                self.requests.forget(|asked| matches!(asked, Asked::ParentNotice(_)));
+                self.ask(now, Asked::ParentNotice(mac), way, reason, self.settings.probe_tries);
             }
         }
     }
@@ -180,21 +211,19 @@ impl Agent {
         if !held.network_complete {
             return;
         }
-        let children: Vec<_> = held.children.iter().map(|child| child.mac).collect();
         self.event(Event::NetworkComplete { version });
         // The notice carries the flag; one that is still under way does not.
         self.requests.forget(|asked| matches!(asked, Asked::ChildNotice(_)));
-        for child in children {
-            self.tell_child(now, child);
-        }
+        self.tell_children(now, |_| true);
     }
 
     /// The map in force no longer holds. The global mapper maps again; all others report to their
     /// parent and wait. The children learn it at once.
     pub(super) fn invalidate(&mut self, now: Instant, cause: &str, suspects: &[PortRef]) {
         let Some(held) = self.held.as_mut().filter(|held| held.valid) else { return };
-        held.refuted = true;
         held.avoid(suspects, self.settings.mac);
+        let version = held.version;
+        self.refute(version);
         self.note_suspects(suspects);
         self.give_up_map(now, cause);
     }
@@ -217,8 +246,10 @@ impl Agent {
         self.fetch = None;
         self.cycle = None;
         self.doubts = Doubts::none();
-        self.requests.forget(|asked| asked != Asked::Courtesy);
-        for timer in [Timer::Map, Timer::Verify, Timer::Query] {
+        self.requests
+            .forget(|asked| !matches!(asked, Asked::Resume | Asked::Courtesy | Asked::Refutation(_)));
+        self.end_quiet(now, None);
+        for timer in [Timer::Map, Timer::Verify, Timer::Query, Timer::Patience] {
             self.stop_timer(timer);
         }
         let Some(held) = self.held.as_mut().filter(|held| held.valid) else { return };

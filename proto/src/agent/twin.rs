@@ -100,7 +100,7 @@ impl Agent {
         let way = if reply.id & Requests::ID_BIT == 0 {
             self.mapping.as_ref().and_then(|mapping| mapping.way_of(reply.id))
         } else {
-            let request = self.requests.take_answered(reply.id, &reply.answer);
+            let request = self.requests.take_answered_by_any(reply.id, &reply.answer);
             request.map(|request| (request.route, request.way_back))
         };
         match (way, &mut self.twin) {

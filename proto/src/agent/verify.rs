@@ -34,6 +34,8 @@ pub(super) enum Phase {
 pub(super) struct Cycle {
     pub(super) phase: Phase,
     queue: VecDeque<Check>,
+    /// Hosts to ask by scouts, by their place in the share.
+    hosts: VecDeque<usize>,
     /// Probes under way, by id.
     running: BTreeMap<u32, Running>,
 }
@@ -57,7 +59,7 @@ pub(super) enum Step {
 impl Cycle {
     /// A cycle at its beginning.
     pub(super) const fn new() -> Self {
-        Self { phase: Phase::Tree, queue: VecDeque::new(), running: BTreeMap::new() }
+        Self { phase: Phase::Tree, queue: VecDeque::new(), hosts: VecDeque::new(), running: BTreeMap::new() }
     }
 
     /// Goes on to a phase with its part of the share; hosts are asked by scouts, not here.
@@ -70,6 +72,15 @@ impl Cycle {
             Check::Stamped { .. } => phase == Phase::Links || (phase == Phase::Glance && check.is_glance()),
         };
         self.queue.extend(share.iter().filter(of_phase).cloned());
+        if phase == Phase::Links {
+            let hosts = share.iter().enumerate().filter(|(_, check)| matches!(check, Check::Host { .. }));
+            self.hosts.extend(hosts.map(|(index, _)| index));
+        }
+    }
+
+    /// The next host to ask, by its place in the share.
+    pub(super) fn next_host(&mut self) -> Option<usize> {
+        self.hosts.pop_front()
     }
 
     /// One more check that is not of any phase.
@@ -84,7 +95,7 @@ impl Cycle {
 
     /// Checks that wait or are under way.
     pub(super) fn load(&self) -> usize {
-        self.queue.len() + self.running.len()
+        self.queue.len() + self.hosts.len() + self.running.len()
     }
 
     /// The port that the probe with this id is about, if it is under way.
@@ -92,9 +103,9 @@ impl Cycle {
         probe_of(&self.running.get(&id)?.check)?.suspect
     }
 
-    /// Whether all probes of the phase are done.
+    /// Whether all probes of the phase are done, and all its hosts asked.
     pub(super) fn is_idle(&self) -> bool {
-        self.queue.is_empty() && self.running.is_empty()
+        self.queue.is_empty() && self.hosts.is_empty() && self.running.is_empty()
     }
 
     /// The next probe to send, if the window has room.

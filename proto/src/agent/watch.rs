@@ -7,7 +7,7 @@ use super::requests::Asked;
 use super::verify::{Cycle, Phase, Step};
 use crate::map::ways::follow;
 use crate::map::{MapVersion, PortRef, decode_pieces};
-use crate::wire::{Info, Message, Probe, Reason};
+use crate::wire::{Info, Message, Probe, Reason, Route};
 use crate::{Instant, Mac};
 
 /// A child that holds another map, or none, for so many cycles makes the map invalid.
@@ -19,7 +19,7 @@ impl Agent {
     /// Begins a cycle of verification.
     pub(super) fn begin_cycle(&mut self, now: Instant) {
         let Some(held) = self.held.as_ref().filter(|held| held.valid) else { return };
-        if self.paused || !held.is_done() {
+        if self.pause.is_on() || !held.is_done() {
             return self.rest_before_cycle(now);
         }
         if self.glances_left > 0 {
@@ -86,17 +86,17 @@ impl Agent {
                 if self.requests.count(of_tree) > 0 {
                     return;
                 }
-                self.enter(now, Phase::Links);
+                self.enter(Phase::Links);
                 continue;
             }
             self.send_checks(now);
-            let hosts = self.requests.count(|asked| matches!(asked, Asked::VerifyHost(_)));
+            let hosts = self.ask_hosts(now);
             let idle = self.cycle.as_ref().is_some_and(Cycle::is_idle);
             if hosts > 0 || !idle {
                 return;
             }
             match phase {
-                Phase::Tree | Phase::Links => self.enter(now, Phase::NoConnects),
+                Phase::Tree | Phase::Links => self.enter(Phase::NoConnects),
                 Phase::NoConnects => {
                     self.cycle = None;
                     self.rest_before_cycle(now);
@@ -109,24 +109,24 @@ impl Agent {
         }
     }
 
-    fn enter(&mut self, now: Instant, phase: Phase) {
+    fn enter(&mut self, phase: Phase) {
         let (Some(cycle), Some(held)) = (self.cycle.as_mut(), self.held.as_ref()) else { return };
         cycle.enter(phase, &held.share);
-        if phase != Phase::Links {
-            return;
-        }
-        let hosts: Vec<_> = held
-            .share
-            .iter()
-            .enumerate()
-            .filter_map(|(index, check)| match check {
-                Check::Host { route, way_back, .. } => Some((index, (route.clone(), way_back.clone()))),
-                _ => None,
-            })
-            .collect();
-        for (index, way) in hosts {
+    }
+
+    /// Asks the hosts of this agent's share, as many at once as the window has room for. How many
+    /// have not answered yet.
+    fn ask_hosts(&mut self, now: Instant) -> usize {
+        let mut waiting = self.requests.count(|asked| matches!(asked, Asked::VerifyHost(_)));
+        while waiting < self.settings.probe_window.max(1) {
+            let Some(index) = self.cycle.as_mut().and_then(Cycle::next_host) else { break };
+            let check = self.held.as_ref().and_then(|held| held.share.get(index));
+            let Some(Check::Host { route, way_back, .. }) = check else { continue };
+            let way = (route.clone(), way_back.clone());
             self.ask(now, Asked::VerifyHost(index), way, Reason::Verify, self.verify_tries());
+            waiting += 1;
         }
+        waiting
     }
 
     fn send_checks(&mut self, now: Instant) {
@@ -186,8 +186,10 @@ impl Agent {
     pub(super) fn hear_parent_verified(&mut self, now: Instant, info: &Info) {
         let parent = self.held.as_ref().filter(|held| held.valid).and_then(|held| held.parent);
         if parent.is_some_and(|parent| parent.mac != info.rank.mac) {
-            // Another host answers in its place.
-            return self.parent_lost(now);
+            // The map does not hold, whoever offers it once more.
+            let version = self.held.as_ref().map_or(MapVersion::NONE, |held| held.version);
+            self.refute(version);
+            return self.map_again(now, "another host answers in its parent's place");
         }
         self.judge_parent(now, info);
     }
@@ -196,10 +198,16 @@ impl Agent {
     pub(super) fn hear_child_verified(&mut self, now: Instant, mac: Mac, info: &Info) {
         if info.rank.mac != mac {
             let cause = format!("host {} answers where {mac} was", info.rank.mac);
-            let suspect = self.child_port(mac);
-            return self.invalidate(now, &cause, suspect.as_slice());
+            // Any cable on the way may be the one that was moved.
+            let suspects = self.ports_to(mac);
+            return self.invalidate(now, &cause, &suspects);
         }
-        if self.judge_child(now, mac, info) || self.heard_contested(now, info, None) {
+        if self.judge_child(now, mac, info) {
+            let child = self.held.as_mut().and_then(|held| held.child_mut(mac));
+            child.into_iter().for_each(|child| child.stale_cycles = 0);
+            return;
+        }
+        if self.heard_contested(now, info, None) {
             return;
         }
         self.tell_child(now, mac);
@@ -225,15 +233,12 @@ impl Agent {
 
     /// A host of this agent's share has answered.
     pub(super) fn hear_host_verified(&mut self, now: Instant, check: usize, info: &Info) {
-        let Some(Check::Host { mac, suspect, .. }) =
-            self.held.as_ref().and_then(|held| held.share.get(check))
-        else {
-            return;
-        };
+        let asked = self.held.as_ref().and_then(|held| held.share.get(check));
+        let Some(Check::Host { mac, suspect, route, .. }) = asked else { return };
         if *mac != info.rank.mac {
             let cause = format!("host {} answers where {mac} was", info.rank.mac);
-            let suspect = *suspect;
-            return self.invalidate(now, &cause, suspect.as_slice());
+            let suspects = self.ports_along(route);
+            return self.invalidate(now, &cause, &suspects);
         }
         let suspect = *suspect;
         self.heard_contested(now, info, suspect);
@@ -242,8 +247,12 @@ impl Agent {
     /// The parent is gone: nobody above can be told, so this agent maps from scratch.
     pub(super) fn parent_lost(&mut self, now: Instant) {
         let version = self.held.as_ref().map_or(MapVersion::NONE, |held| held.version);
-        let (lost_under, losses) = self.parent_losses;
-        self.parent_losses = (version, if lost_under == version { losses.saturating_add(1) } else { 1 });
+        // Once may be bad luck. But a parent that was alive to give the same map once more, and still
+        // does not answer over its route, shows that it does not hold.
+        if self.parent_lost_under == version {
+            self.refute(version);
+        }
+        self.parent_lost_under = version;
         self.map_again(now, "its parent is gone");
     }
 
@@ -253,12 +262,18 @@ impl Agent {
         self.invalidate(now, &format!("host {mac} no longer answers"), &suspects);
     }
 
-    /// All ports by which the way to a neighbour in the tree leaves an xbar: if it is silent, any
-    /// cable on the way may be the one that is broken.
+    /// All ports by which the way to a neighbour in the tree leaves an xbar.
     fn ports_to(&self, mac: Mac) -> Vec<PortRef> {
-        let held = self.held.as_ref();
-        let way = held.and_then(|held| Some((held, held.at?, &held.routes.get(&mac)?.0)));
-        let Some((held, at, route)) = way else { return Vec::new() };
+        let way = self.held.as_ref().and_then(|held| held.routes.get(&mac));
+        way.map(|(route, _)| self.ports_along(route)).unwrap_or_default()
+    }
+
+    /// All ports by which a route leaves an xbar: if it leads to silence, any cable on the way may be
+    /// the one that is broken.
+    fn ports_along(&self, route: &Route) -> Vec<PortRef> {
+        let Some((held, at)) = self.held.as_ref().and_then(|held| Some((held, held.at?))) else {
+            return Vec::new();
+        };
         let Ok(map) = decode_pieces(held.version, &held.pieces) else { return Vec::new() };
         let first = |hops| route.elements().take(hops).collect();
         (1..=route.hops()).filter_map(|hops| follow(&map, at, &first(hops))).collect()
@@ -266,13 +281,10 @@ impl Agent {
 
     /// A host of this agent's share is gone.
     pub(super) fn host_lost(&mut self, now: Instant, check: usize) {
-        let lost = self.held.as_ref().and_then(|held| held.share.get(check)).cloned();
-        if let Some(Check::Host { mac, suspect, .. }) = lost {
-            self.invalidate(now, &format!("host {mac} no longer answers"), suspect.as_slice());
+        let lost = self.held.as_ref().and_then(|held| held.share.get(check));
+        if let Some(Check::Host { mac, route, .. }) = lost {
+            let (cause, suspects) = (format!("host {mac} no longer answers"), self.ports_along(route));
+            self.invalidate(now, &cause, &suspects);
         }
-    }
-
-    fn child_port(&mut self, mac: Mac) -> Option<PortRef> {
-        self.held.as_mut().and_then(|held| held.child_mut(mac)).and_then(|child| child.at)
     }
 }

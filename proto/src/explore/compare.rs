@@ -43,6 +43,13 @@ impl Compares {
         self.queued += 1;
     }
 
+    /// Asks no more of those that `keep` refuses; they leave room for half as many as there may be.
+    pub(super) fn retain(&mut self, keep: impl FnMut(&Compare) -> bool) {
+        self.todo.retain(keep);
+        self.queued = self.queued.min(Self::MOST / 2);
+        self.overflowed = false;
+    }
+
     /// The two ports are not the ends of one cable.
     pub(super) fn refute(&mut self, compare: &Compare) {
         self.refuted.push((compare.from, compare.to));

@@ -7,19 +7,14 @@ use super::knowledge::{At, Far};
 use super::xbar::{Stage, XbarState};
 use super::{ExploreError, Explorer};
 use crate::Mac;
-use crate::map::{Cable, Contested, Host, Map, MapVersion, PortRef, Xbar};
+use crate::map::{Cable, Contested, Host, Map, Xbar};
 
 impl Explorer {
     /// The map of what is known now.
     pub(super) fn map(&self) -> Result<Map, ExploreError> {
         let disbelieved = self.disbelieved_xbars();
         let numbers = self.numbering(&disbelieved)?;
-        let place = |at: At| {
-            let at = self.known.root(at);
-            let &xbar = numbers.get(&at.node)?;
-            let port = u8::try_from(at.delta - self.first_port(self.known.xbar(at.node))).ok()?;
-            Some(PortRef { xbar, port })
-        };
+        let place = |at: At| self.place(&numbers, at);
         let contested = self.contested_hosts();
         let mut hosts = Vec::new();
         for (index, known) in self.known.hosts().iter().enumerate() {
@@ -59,11 +54,11 @@ impl Explorer {
         contested.sort_unstable();
         contested.dedup();
         let xbars = xbars.into_iter().flatten().collect();
-        Ok(Map { version: MapVersion::NONE, hosts, xbars, cables, contested })
+        Ok(Map { hosts, xbars, cables, contested, ..Map::default() })
     }
 
     /// The delta of the port that a map numbers 0: a plain xbar's first port in use.
-    fn first_port(&self, xbar: &XbarState) -> i16 {
+    pub(super) fn first_port(&self, xbar: &XbarState) -> i16 {
         xbar.tag.map_or_else(|| xbar.span().0, |tag| -tag.base)
     }
 
@@ -81,7 +76,7 @@ impl Explorer {
     }
 
     /// The resolved xbars that are believed, numbered as a walk from our own cable meets them.
-    fn numbering(&self, disbelieved: &BTreeSet<u32>) -> Result<BTreeMap<u32, u32>, ExploreError> {
+    pub(super) fn numbering(&self, disbelieved: &BTreeSet<u32>) -> Result<BTreeMap<u32, u32>, ExploreError> {
         let mut numbers = BTreeMap::new();
         let mut walk = VecDeque::new();
         if let Some(at) = self.known.hosts()[0].at {

@@ -154,6 +154,17 @@ impl Knowledge {
         }
     }
 
+    /// How many sights there are.
+    pub(super) const fn nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// How many sights there are, and ports of which something is known.
+    pub(super) fn load(&self) -> usize {
+        let ports = self.nodes.iter().filter_map(|node| node.xbar.as_ref());
+        self.nodes.len() + ports.map(|xbar| xbar.ports().count()).sum::<usize>()
+    }
+
     /// All roots, oldest first.
     pub(super) fn roots(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.nodes.len() as u32).filter(|&node| self.is_root(node))
@@ -197,8 +208,10 @@ impl Knowledge {
         }
         let node = self.nodes.len() as u32;
         let depth = parent.map_or(1, |at| self.node_depth(at.node) + 1);
-        let xbar = Some(Box::new(XbarState::new(node)));
-        self.nodes.push(Node { joined: node, shift: 0, parent, depth, xbar });
+        let late = parent.is_some_and(|at| self.xbar(at.node).late);
+        let mut xbar = Box::new(XbarState::new(node));
+        xbar.late = late;
+        self.nodes.push(Node { joined: node, shift: 0, parent, depth, xbar: Some(xbar) });
         self.touched.push(node);
         let far = parent.map_or(Far::Host(0), Far::Xbar);
         self.learn(At { node, delta: 0 }, far)?;

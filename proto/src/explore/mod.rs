@@ -15,6 +15,7 @@
 //!   A sight that matches none is a new xbar.
 //! - Tags are not signed. Where strangers may be about, a known tag at another port is believed only
 //!   after a **proof**: see `proofs.rs`.
+//! - Hosts prove what leads to them. What does not may be a stranger's invention: see `parts.rs`.
 //! - Glances go before studies, studies before compares: each known xbar closes many open cables
 //!   for nothing.
 
@@ -25,11 +26,13 @@ mod finish;
 mod guess;
 mod knowledge;
 mod outcome;
+mod parts;
 mod proofs;
 mod recall;
 mod request;
 mod routes;
 mod schedule;
+mod silence;
 mod study;
 mod xbar;
 
@@ -46,12 +49,14 @@ use crate::{Instant, Mac};
 
 pub use contested::Met;
 pub use cost::ExploreCost;
+pub use parts::PartLeftOut;
 pub use proofs::TagConflict;
 
 use compare::Compares;
 use contested::Confirmations;
 use guess::Guess;
 use knowledge::Knowledge;
+use parts::Parts;
 use proofs::Proofs;
 use request::{Job, Pending};
 use schedule::Queues;
@@ -166,6 +171,7 @@ pub struct Explorer {
     compares: Compares,
     confirmations: Confirmations,
     proofs: Proofs,
+    parts: Parts,
     pending: BTreeMap<u32, Pending>,
     /// When the pending time out, soonest first: all wait equally long.
     deadlines: VecDeque<(Instant, u32)>,
@@ -208,6 +214,7 @@ impl Explorer {
             compares: Compares::default(),
             confirmations: Confirmations::default(),
             proofs: Proofs::default(),
+            parts: Parts::default(),
             pending: BTreeMap::new(),
             deadlines: VecDeque::new(),
             next_id: ChaCha8Rng::seed_from_u64(seed).next_u32() & ID_MASK,
@@ -256,13 +263,15 @@ impl Explorer {
         while !self.finished && self.pending.len() < self.settings.probe_window {
             let Some((job, class)) = self.choose() else {
                 if self.compares.overflowed {
-                    self.end(Err(ExploreError::TooAlike));
+                    if !self.leave_out_heaviest() {
+                        self.end(Err(ExploreError::TooAlike));
+                    }
                     continue;
                 }
                 if !self.pending.is_empty() {
                     return None;
                 }
-                if !self.unstick() {
+                if !self.parts.ended_just_now() && !self.unstick() {
                     self.finish();
                 }
                 continue;
@@ -275,16 +284,26 @@ impl Explorer {
     }
 
     /// What came of the request `id`. Whether anything waited for it; if not, nothing changes.
-    pub fn handle_outcome(&mut self, _now: Instant, id: u32, outcome: Outcome) -> bool {
+    pub fn handle_outcome(&mut self, now: Instant, id: u32, outcome: Outcome) -> bool {
         let Some(pending) = self.pending.remove(&id) else {
             self.cost.unexpected += 1;
             return false;
         };
-        self.queues.done(pending.class);
+        self.note_done(&pending);
         let worked = self.work_in(&pending, Some(outcome));
-        self.settle(worked);
+        self.settle(worked, pending.late);
+        self.look_at_parts(now);
         self.drop_answered();
         true
+    }
+
+    /// A question is no longer under way.
+    fn note_done(&mut self, pending: &Pending) {
+        if pending.late {
+            self.parts.done();
+        } else {
+            self.queues.done(pending.class);
+        }
     }
 
     /// Gives up on requests that have waited too long.
@@ -292,9 +311,10 @@ impl Explorer {
         while let Some(&(_, id)) = self.deadlines.front().filter(|(deadline, _)| *deadline <= now) {
             self.deadlines.pop_front();
             if let Some(pending) = self.pending.remove(&id) {
-                self.queues.done(pending.class);
+                self.note_done(&pending);
                 let worked = self.work_in(&pending, None);
-                self.settle(worked);
+                self.settle(worked, pending.late);
+                self.look_at_parts(now);
             }
             self.drop_answered();
         }
@@ -312,6 +332,11 @@ impl Explorer {
         self.outcome.take()
     }
 
+    /// Entries in its tables: sights of xbars, and their ports.
+    pub fn load(&self) -> usize {
+        self.known.load()
+    }
+
     /// What was sent so far.
     pub const fn cost(&self) -> ExploreCost {
         self.cost
@@ -325,8 +350,9 @@ impl Explorer {
     }
 
     /// Draws the line under an outcome: wakes what it concerns, or ends with an error.
-    fn settle(&mut self, worked: Result<(), ExploreError>) {
-        self.dirty = true;
+    fn settle(&mut self, worked: Result<(), ExploreError>, late: bool) {
+        // As long as late questions follow each other, the whole graph need not be looked over after each.
+        self.dirty |= !late || !self.parts.has_late();
         match worked {
             Ok(()) => self.wake_touched(),
             Err(error) => self.end(Err(error)),
@@ -343,6 +369,7 @@ impl Explorer {
         if self.begin_confirmations() {
             return;
         }
+        self.leave_out_rests();
         let map = self.map();
         self.end(map);
     }
@@ -370,9 +397,19 @@ impl Explorer {
         self.count(&job, &kind);
         self.sent(&job);
         let deadline = now + self.settings.probe_timeout;
-        self.pending.insert(id, Pending { job, class });
+        let xbar = self.xbar_of_job(&job).map(|node| self.known.xbar_mut(node));
+        let late = xbar.is_some_and(|xbar| {
+            xbar.spent = xbar.spent.saturating_add(1);
+            xbar.late
+        });
+        if late {
+            self.parts.began();
+        } else {
+            self.parts.asked(now);
+            self.queues.began(class);
+        }
+        self.pending.insert(id, Pending { job, class, late });
         self.deadlines.push_back((deadline, id));
-        self.queues.began(class);
         Some(Request { id, route, kind })
     }
 }

@@ -20,6 +20,7 @@ impl Explorer {
             Job::Identify(node) => self.identified(node, outcome),
             Job::Compare(compare) => self.compared(compare, outcome),
             Job::Prove(proof) => self.proved(proof, outcome),
+            Job::Recheck(node) => self.rechecked(node, outcome),
             Job::Confirm { host, sent } => self.confirmed(host, sent, outcome),
         }
     }
@@ -72,9 +73,13 @@ impl Explorer {
         if xbar.tag.is_none() && self.known.parent(at.node).is_some() {
             self.guess.probed(behind_hosts, at.delta, matches!(outcome, Some(Outcome::Host(_))));
         }
+        self.note_port_answer(root.node, outcome.is_some());
         match outcome {
             None => {}
             Some(Outcome::Host(met)) => {
+                if self.known.xbar(at.node).late {
+                    self.parts.look_soon();
+                }
                 let index = self.known.meet(met)?;
                 self.known.learn(at, Far::Host(index))?;
             }

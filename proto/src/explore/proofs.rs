@@ -39,6 +39,8 @@ pub(super) struct Proof {
 #[derive(Debug, Default)]
 pub(super) struct Proofs {
     todo: VecDeque<Proof>,
+    /// The same, for claims from large parts without hosts.
+    late: VecDeque<Proof>,
     /// Ports behind which there is no xbar that can be believed.
     ports: Vec<At>,
     /// Sights of such xbars.
@@ -46,8 +48,30 @@ pub(super) struct Proofs {
 }
 
 impl Proofs {
-    pub(super) fn next(&mut self) -> Option<Proof> {
-        self.todo.pop_front()
+    pub(super) fn push(&mut self, proof: Proof) {
+        self.todo.push_back(proof);
+    }
+
+    /// All that are to be asked.
+    pub(super) fn take_all(&mut self) -> Vec<Proof> {
+        self.todo.drain(..).chain(self.late.drain(..)).collect()
+    }
+
+    /// Whatever is behind a port, it cannot be believed.
+    pub(super) fn disbelieve_port(&mut self, at: At) {
+        self.ports.push(at);
+    }
+}
+
+impl Proof {
+    /// The sight whose port leads to what makes the claim.
+    pub(super) const fn claimant(&self) -> u32 {
+        self.from.node
+    }
+
+    /// The sights whose ports it is about.
+    pub(super) const fn nodes(&self) -> [u32; 2] {
+        [self.from.node, self.to.node]
     }
 }
 
@@ -74,6 +98,22 @@ impl fmt::Display for TagConflict {
 const MOST_CLAIMS: usize = 8;
 
 impl Explorer {
+    /// The next proof to ask that is not late.
+    pub(super) fn next_proof(&mut self) -> Option<Proof> {
+        while let Some(proof) = self.proofs.todo.pop_front() {
+            if !self.known.xbar(proof.from.node).late {
+                return Some(proof);
+            }
+            self.proofs.late.push_back(proof);
+        }
+        None
+    }
+
+    /// The next proof of a claim from a large part without hosts.
+    pub(super) fn next_late_proof(&mut self) -> Option<Proof> {
+        self.proofs.late.pop_front()
+    }
+
     /// A probe out of the port `from` was stamped, and not by one of the first `tried` xbars that are
     /// known by this tag.
     pub(super) fn claimed(&mut self, from: At, stamp: &Stamp, tried: usize) -> Result<(), ExploreError> {
@@ -151,7 +191,7 @@ impl Explorer {
         self.known.xbar_mut(at.node).port_mut(at.delta).waiting += 1;
     }
 
-    fn release(&mut self, proof: &Proof) {
+    pub(super) fn release(&mut self, proof: &Proof) {
         for at in [proof.from, proof.to] {
             let at = self.known.root(at);
             let port = self.known.xbar_mut(at.node).port_mut(at.delta);
@@ -215,6 +255,16 @@ impl Explorer {
         let own = self.known.hosts()[0].at.map(|at| self.known.root(at).node);
         let sights = self.proofs.sights.iter().map(|&node| self.known.root(At { node, delta: 0 }).node);
         let mut disbelieved: BTreeSet<u32> = sights.filter(|&node| Some(node) != own).collect();
+        disbelieved.extend(self.known.roots().filter(|&root| self.known.xbar(root).left_out));
+        let is_impossible = |&root: &u32| {
+            let xbar = self.known.xbar(root);
+            let (first, last) = xbar.span();
+            self.settings.prove_tags
+                && !xbar.hosted
+                && xbar.tag.is_none()
+                && last - first >= i16::from(self.settings.plain_ports)
+        };
+        disbelieved.extend(self.known.roots().filter(is_impossible));
         // One with nothing but what cannot be is a liar, or is of no use.
         let doubtful = self.proofs.ports.iter().map(|&at| self.known.root(at).node);
         let is_dead_end = |&root: &u32| Some(root) != own && self.known.xbar(root).fars().count() < 2;

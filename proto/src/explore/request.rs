@@ -31,6 +31,8 @@ pub(super) enum Job {
     Compare(Compare),
     /// Is the xbar behind this port the one whose tag it shows?
     Prove(Proof),
+    /// Is this xbar still there?
+    Recheck(u32),
     /// Is this host, whose address another has too, still there? Asked so often before.
     Confirm { host: u32, sent: u8 },
 }
@@ -55,6 +57,25 @@ pub(super) struct Compare {
 pub(super) struct Pending {
     pub(super) job: Job,
     pub(super) class: Class,
+    /// Whether it was asked late.
+    pub(super) late: bool,
+}
+
+impl Job {
+    /// The sights that the question is about.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = u32> + use<> {
+        let nodes = match *self {
+            Self::FirstCable(_) | Self::Confirm { .. } => [None; 3],
+            Self::Port(at, _) => [Some(at.node), None, None],
+            Self::Identify(node) | Self::Recheck(node) => [Some(node), None, None],
+            Self::Compare(Compare { sight, from, to, .. }) => [Some(sight), Some(from.node), Some(to.node)],
+            Self::Prove(proof) => {
+                let [from, to] = proof.nodes();
+                [Some(from), Some(to), None]
+            }
+        };
+        nodes.into_iter().flatten()
+    }
 }
 
 impl Explorer {
@@ -91,6 +112,7 @@ impl Explorer {
             }
             Job::Identify(node) => Self::request_along(&Way::to(&self.known, *node)?, Ask::Identify),
             Job::Confirm { host, .. } => self.confirmation_request(*host),
+            Job::Recheck(node) => self.recheck_request(*node),
             Job::Prove(proof) => self.proof_request(proof),
             Job::Compare(compare) => {
                 let to = Way::out_of(&self.known, compare.to.node, compare.to.delta)?;
@@ -132,7 +154,7 @@ impl Explorer {
     /// Notes that a frame for this job is under way.
     pub(super) fn sent(&mut self, job: &Job) {
         match *job {
-            Job::FirstCable(_) | Job::Compare(_) | Job::Prove(_) | Job::Confirm { .. } => {}
+            Job::FirstCable(_) | Job::Compare(_) | Job::Prove(_) | Job::Recheck(_) | Job::Confirm { .. } => {}
             Job::Port(at, _) => {
                 let at = self.known.root(at);
                 let xbar = self.known.xbar_mut(at.node);
@@ -155,6 +177,7 @@ impl Explorer {
             Job::Prove(proof) => self.unprovable(&proof),
             // No route leads there: it is taken for what it said.
             Job::FirstCable(_) | Job::Confirm { .. } => {}
+            Job::Recheck(node) => self.known.xbar_mut(node).checks_sent = 0,
             Job::Port(at, _) => {
                 let at = self.known.root(at);
                 self.known.xbar_mut(at.node).port_mut(at.delta).never();

@@ -67,8 +67,11 @@ impl Explorer {
         if self.known.roots().next().is_none() {
             return self.next_of_first_cable().map(|job| (job, Class::Port));
         }
-        if let Some(proof) = self.proofs.next() {
+        if let Some(proof) = self.next_proof() {
             return Some((Job::Prove(proof), Class::Port));
+        }
+        if let Some(job) = self.next_recheck() {
+            return Some((job, Class::Port));
         }
         loop {
             for class in QUEUED {
@@ -76,14 +79,14 @@ impl Explorer {
                     return Some((job, class));
                 }
             }
-            if let Some(job) = self.next_of_studies() {
+            if let Some(job) = self.next_of_studies(false) {
                 return Some((job, Class::Study));
             }
             if let Some(compare) = self.compares.next() {
                 return Some((Job::Compare(compare), Class::Compare));
             }
             if !self.advance() {
-                return self.next_confirmation();
+                return self.next_late().or_else(|| self.next_confirmation());
             }
         }
     }
@@ -110,7 +113,10 @@ impl Explorer {
 
     fn next_queued(&mut self, class: Class) -> Option<Job> {
         while let Some(&node) = self.queues.queues[class as usize].front() {
-            if self.known.is_root(node) {
+            if self.known.is_root(node) && self.known.xbar(node).late {
+                self.known.xbar_mut(node).queued &= !(1 << class as u8);
+                self.wake(node);
+            } else if self.known.is_root(node) {
                 let job = match class {
                     Class::Port => self.next_port(node),
                     Class::Glance => self.next_glance(node),
@@ -129,7 +135,12 @@ impl Explorer {
     /// Queues an xbar for all that it may have to ask.
     pub(super) fn wake(&mut self, node: u32) {
         let node = self.known.root(At { node, delta: 0 }).node;
+        let depth = self.known.depth(node);
         let xbar = self.known.xbar_mut(node);
+        if xbar.late {
+            self.parts.queue(depth, node);
+            return;
+        }
         let classes: &[Class] = match xbar.stage {
             Stage::Seen => &[Class::Glance],
             Stage::Studied | Stage::Compared => &[],
@@ -221,7 +232,7 @@ impl Explorer {
         xbar.tag.is_none() && !xbar.identify_waiting && xbar.identify_sent < tries
     }
 
-    fn next_port(&self, node: u32) -> Option<Job> {
+    pub(super) fn next_port(&self, node: u32) -> Option<Job> {
         let xbar = self.known.xbar(node);
         if xbar.stage != Stage::Resolved {
             return None;
@@ -236,7 +247,7 @@ impl Explorer {
         self.port_job(node, self.new_port(xbar)?)
     }
 
-    fn next_retry(&self, node: u32) -> Option<Job> {
+    pub(super) fn next_retry(&self, node: u32) -> Option<Job> {
         let xbar = self.known.xbar(node);
         if xbar.stage != Stage::Resolved {
             return None;

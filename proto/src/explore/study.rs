@@ -70,7 +70,8 @@ impl Explorer {
         xbar.waiting == 0 && !xbar.identify_waiting && self.next_glance(node).is_none()
     }
 
-    pub(super) fn next_of_studies(&mut self) -> Option<Job> {
+    /// The next question of the studies that are late, or of those that are not.
+    pub(super) fn next_of_studies(&mut self, late: bool) -> Option<Job> {
         let mut at = 0;
         while at < self.studies.len() {
             let root = self.known.root(At { node: self.studies[at], delta: 0 }).node;
@@ -81,6 +82,10 @@ impl Explorer {
                 continue;
             }
             self.studies[at] = root;
+            if self.known.xbar(root).late != late {
+                at += 1;
+                continue;
+            }
             if let Some(job) = self.next_of_study(root) {
                 return Some(job);
             }
@@ -147,17 +152,21 @@ impl Explorer {
         if room == 0 {
             return false;
         }
-        let mut sights: Vec<(usize, u32)> = Vec::new();
+        let is_late = |&sight: &u32| self.known.xbar(sight).late;
+        let late_room = (STUDIES / 2).saturating_sub(self.studies.iter().filter(|s| is_late(s)).count());
+        let mut sights: Vec<(bool, usize, u32)> = Vec::new();
         for root in self.known.roots().filter(|&root| self.known.xbar(root).stage == Stage::Resolved) {
             let seen = self.known.neighbours(root).map(|at| at.node);
             let seen = seen.filter(|&node| self.known.xbar(node).stage == Stage::Seen);
             let seen = seen.filter(|&node| self.is_within_reach(node));
-            sights.extend(seen.map(|node| (self.known.depth(node), node)));
+            sights.extend(seen.map(|node| (is_late(&node), self.known.depth(node), node)));
         }
         sights.sort_unstable();
         sights.dedup();
-        sights.truncate(room);
-        for &(_, node) in &sights {
+        // Others must not wait for what is late, which stands last.
+        let in_time = sights.partition_point(|&(late, ..)| !late);
+        sights.truncate(room.min(in_time + late_room));
+        for &(.., node) in &sights {
             self.known.xbar_mut(node).stage = Stage::Studied;
             self.studies.push(node);
             self.wake_neighbours(node);

@@ -54,6 +54,9 @@ impl PortState {
     }
 }
 
+/// Silence in a row before an xbar is first asked whether it is still there.
+const SILENCE_ALLOWED: u16 = 8;
+
 /// What is known of one xbar. Ports are named by deltas in the frame of the root node.
 #[derive(Clone, Debug)]
 pub(super) struct XbarState {
@@ -82,6 +85,20 @@ pub(super) struct XbarState {
     pub(super) waiting: u16,
     /// In which queues it stands, a bit each.
     pub(super) queued: u8,
+    /// Questions asked in its cause.
+    pub(super) spent: u32,
+    /// It is asked when nothing else can be: it belongs to a large part without hosts.
+    pub(super) late: bool,
+    /// Nothing is known of it any more: the map leaves it out.
+    pub(super) left_out: bool,
+    /// How many branches of a part were left out with it.
+    pub(super) branches_left_out: u32,
+    /// Questions in a row that nothing behind it answered.
+    pub(super) silent_in_a_row: u16,
+    /// After so many of them it is asked whether it is still there.
+    pub(super) silence_allowed: u16,
+    /// How often it was asked so; 0 if it is not in question.
+    pub(super) checks_sent: u8,
     /// Sorted by delta.
     ports: Vec<(i16, PortState)>,
 }
@@ -102,6 +119,13 @@ impl XbarState {
             hosted: false,
             waiting: 0,
             queued: 0,
+            spent: 0,
+            late: false,
+            left_out: false,
+            branches_left_out: 0,
+            silent_in_a_row: 0,
+            silence_allowed: SILENCE_ALLOWED,
+            checks_sent: 0,
             ports: Vec::new(),
         }
     }
@@ -210,8 +234,42 @@ impl XbarState {
         }
     }
 
+    /// Nothing is known any more of what the port at `delta` leads to.
+    pub(super) fn forget_port(&mut self, delta: i16) {
+        let port = self.port_mut(delta);
+        *port = PortState { waiting: port.waiting, ..PortState::default() };
+    }
+
+    /// What it has cost, where one more sight of it costs `sight`.
+    pub(super) fn cost(&self, sight: u64) -> u64 {
+        u64::from(self.sights) * sight + self.ports.len() as u64 + u64::from(self.spent)
+    }
+
+    /// Forgets what is known of it: nothing is left to ask.
+    pub(super) fn leave_out(&mut self) {
+        *self = Self {
+            stage: Stage::Resolved,
+            listed_only: true,
+            identify_sent: u8::MAX,
+            left_out: true,
+            sights: self.sights,
+            ..Self::new(self.via)
+        };
+    }
+
     /// Takes over what was known of another sight of this xbar, but for what its ports lead to.
     pub(super) fn absorb(&mut self, other: Self, shift: i16) -> Result<(), ExploreError> {
+        if other.left_out {
+            self.sights += other.sights;
+            return Ok(());
+        }
+        if self.left_out {
+            // Another way led to it. What is known of it now is what was found by that.
+            *self = Self { sights: self.sights, ..Self::new(self.via) };
+        }
+        self.spent += other.spent;
+        self.late &= other.late;
+        self.checks_sent = self.checks_sent.max(other.checks_sent);
         self.stage = self.stage.max(other.stage);
         self.listed_only |= other.listed_only;
         self.sights += other.sights;

@@ -38,6 +38,10 @@ pub enum MapDefect {
     /// A host whose address is contested.
     #[error("host {0} is in the map although another has its address")]
     ContestedHost(Mac),
+    /// A host with other settings that is not in the map, is the global mapper, or does not stand in
+    /// rising order.
+    #[error("host {0} is said to be set otherwise than the global mapper, and stands out of place")]
+    DiffersOutOfPlace(Mac),
     /// Ports in use further apart than the xbar has ports.
     #[error("crossbar {xbar} has {ports} ports and cables from port {first} to port {last}")]
     SpanTooWide {
@@ -74,6 +78,7 @@ impl Map {
             return Err(MapDefect::CablesUnsorted(cable.a));
         }
         self.check_contested()?;
+        self.check_rules()?;
         if let Some(end) = self.ends().find(|end| end.xbar as usize >= self.xbars.len()) {
             return Err(MapDefect::NoSuchXbar(end));
         }
@@ -103,6 +108,16 @@ impl Map {
         let is_contested = |mac: Mac| self.contested.binary_search_by_key(&mac, |c| c.mac).is_ok();
         let believed = self.hosts.iter().find(|host| is_contested(host.mac));
         believed.map_or(Ok(()), |host| Err(MapDefect::ContestedHost(host.mac)))
+    }
+
+    fn check_rules(&self) -> Result<(), MapDefect> {
+        let differ = &self.rules.differ;
+        let Some(last) = differ.last() else { return Ok(()) };
+        if let Some(pair) = differ.windows(2).find(|pair| pair[0] >= pair[1]) {
+            return Err(MapDefect::DiffersOutOfPlace(pair[1]));
+        }
+        let listed = self.hosts.iter().skip(1).filter(|host| differ.binary_search(&host.mac).is_ok()).count();
+        if listed == differ.len() { Ok(()) } else { Err(MapDefect::DiffersOutOfPlace(*last)) }
     }
 
     /// An address that stands twice. Hosts of one level stand by falling address, so with one level

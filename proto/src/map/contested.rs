@@ -12,7 +12,7 @@ use crate::Mac;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Contested {
     /// The address; [`Mac::NOBODY`] for what is no host, and no xbar that can be believed: one that
-    /// shows another's tag.
+    /// shows another's tag, or is as many xbars as there are questions.
     pub mac: Mac,
     /// The port that this one of the hosts is cabled to.
     pub at: PortRef,
@@ -52,7 +52,7 @@ impl fmt::Display for AddressConflict {
     /// What is wrong and what to do, less the address.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.mac == Mac::NOBODY {
-            f.write_str("no crossbar that can be believed, as it shows the tag of another, or what it says cannot be so")?;
+            f.write_str("no crossbar that can be believed, as it shows the tag of another, answers without end, or what it says cannot be so")?;
             for (index, place) in self.places.iter().enumerate() {
                 write!(f, "{} {place}", if index == 0 { ": at" } else { " and at" })?;
             }
@@ -108,8 +108,8 @@ mod tests {
         let told: Vec<_> = map.address_conflicts().iter().map(ToString::to_string).collect();
         assert_eq!(
             told,
-            ["no crossbar that can be believed, as it shows the tag of another, or what it says cannot be \
-              so: at port 4 of xbar 000000000000feed; it is left out of the map: see what is plugged in there"]
+            ["no crossbar that can be believed, as it shows the tag of another, answers without end, or \
+              what it says cannot be so: at port 4 of xbar 000000000000feed; it is left out of the map: see what is plugged in there"]
         );
     }
 

@@ -8,6 +8,7 @@ mod contested;
 mod correspondence;
 mod difference;
 mod fabric;
+pub mod forest;
 mod isomorphism;
 mod order;
 mod part;
@@ -15,6 +16,7 @@ mod pieces;
 mod ports;
 #[cfg(test)]
 mod random;
+mod rules;
 pub mod ways;
 
 pub use check::MapDefect;
@@ -27,6 +29,7 @@ pub use order::HostIndex;
 pub use part::Part;
 pub use pieces::{Assembly, PieceError, decode_pieces, encode_pieces};
 pub use ports::{Attached, End, Ports};
+pub use rules::Rules;
 
 use std::fmt;
 
@@ -161,4 +164,6 @@ pub struct Map {
     /// Ports whose hosts are left out of the map, as another host has the same address. In rising
     /// order.
     pub contested: Vec<Contested>,
+    /// What the global mapper is set to and all hosts obey.
+    pub rules: Rules,
 }

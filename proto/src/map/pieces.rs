@@ -1,20 +1,23 @@
 //! A map cut into pieces that fit a message, and put together again.
 //!
 //! A piece is its kind (u8), how many entries it has (u16), and the entries. Pieces stand in the
-//! order hosts, xbars, cables, contested ports; the entries of all pieces of a kind, one after the other, are that
+//! order hosts, xbars, cables, contested ports, rules; the entries of all pieces of a kind, one after the other, are that
 //! part of the map. A map without hosts has one empty piece of hosts.
 //!
 //! - a host, 11 bytes: MAC, level, host type, xbar (u16, 0xffff without a place), port;
 //! - an xbar, 2 or 10 bytes: ports, flags (tagged, port numbers known), the tag if it has one;
 //! - a run of cables, 3 + 4n bytes: xbar (u16), how many (u8), then for each: its port, the other
 //!   end's xbar (u16) and port;
-//! - a contested port, 9 bytes: MAC, xbar (u16), port.
+//! - a contested port, 9 bytes: MAC, xbar (u16), port;
+//! - a rule, 6 bytes: the MAC of a host with `non-clos`, if the global mapper has it not; if it has,
+//!   pieces of another kind list it, and then the hosts without.
 //!
 //! One map has one encoding for a piece size.
 
 use thiserror::Error;
 
 use super::{Cable, Contested, Host, Map, MapDefect, MapVersion, PortRef, Xbar};
+use crate::Mac;
 use crate::wire::Answer;
 use crate::wire::cursor::{Reader, Unreadable, Write};
 
@@ -24,6 +27,8 @@ mod kind {
     pub(super) const XBARS: u8 = 2;
     pub(super) const CABLES: u8 = 3;
     pub(super) const CONTESTED: u8 = 4;
+    pub(super) const WITH_NON_CLOS: u8 = 5;
+    pub(super) const ALL_BUT_NON_CLOS: u8 = 6;
 }
 
 /// Kind and count.
@@ -96,9 +101,15 @@ pub fn encode_pieces(map: &Map, piece_bytes: usize) -> Vec<Vec<u8>> {
     for contested in &map.contested {
         cutter.entry(CONTESTED_BYTES, |out| write_contested(contested, out));
     }
+    cutter.next_kind(if map.rules.non_clos { kind::ALL_BUT_NON_CLOS } else { kind::WITH_NON_CLOS });
+    let leader = map.hosts.first().filter(|_| map.rules.non_clos).map(|host| host.mac);
+    for mac in leader.iter().chain(&map.rules.differ) {
+        cutter.entry(RULE_BYTES, |out| out.put_mac(*mac));
+    }
     cutter.finish()
 }
 
+const RULE_BYTES: usize = 6;
 const RUN_HEADER_BYTES: usize = 3;
 const CABLE_BYTES: usize = 4;
 const CONTESTED_BYTES: usize = 9;
@@ -145,7 +156,7 @@ impl Cutter {
 
     fn finish(mut self) -> Vec<Vec<u8>> {
         if self.entries > 0 {
-            self.next_piece(kind::CONTESTED);
+            self.next_piece(kind::ALL_BUT_NON_CLOS);
         }
         self.done
     }
@@ -228,6 +239,19 @@ fn write_contested(Contested { mac, at }: &Contested, out: &mut Vec<u8>) {
 fn read_contested(reader: &mut Reader<'_>) -> Result<Contested, Unreadable> {
     let mac = reader.mac()?;
     Ok(Contested { mac, at: PortRef { xbar: u32::from(reader.u16()?), port: reader.u8()? } })
+}
+
+/// Reads a rule of a map whose global mapper has `non-clos`; the first names that one.
+fn read_rule(mac: Mac, map: &mut Map) -> Result<(), Unreadable> {
+    if map.rules.non_clos {
+        map.rules.differ.push(mac);
+        return Ok(());
+    }
+    if !map.rules.differ.is_empty() || map.hosts.first().is_none_or(|host| host.mac != mac) {
+        return Err(Unreadable);
+    }
+    map.rules.non_clos = true;
+    Ok(())
 }
 
 /// The pieces of one map on their way in.
@@ -355,6 +379,8 @@ fn read_piece(piece: &[u8], map: &mut Map) -> Result<(u8, u16), Unreadable> {
             kind::XBARS => map.xbars.push(read_xbar(&mut reader)?),
             kind::CABLES => read_run(&mut reader, &mut map.cables)?,
             kind::CONTESTED => map.contested.push(read_contested(&mut reader)?),
+            kind::WITH_NON_CLOS => map.rules.differ.push(reader.mac()?),
+            kind::ALL_BUT_NON_CLOS => read_rule(reader.mac()?, map)?,
             _ => return Err(Unreadable),
         }
     }

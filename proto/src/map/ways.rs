@@ -94,13 +94,13 @@ impl Ways {
 }
 
 /// The cables of each xbar, in the map's order: one flat array.
-struct Neighbours {
+pub(super) struct Neighbours {
     starts: Vec<u32>,
     ends: Vec<(PortRef, PortRef)>,
 }
 
 impl Neighbours {
-    fn new(map: &Map) -> Self {
+    pub(super) fn new(map: &Map) -> Self {
         let ends_of = || {
             let between_two = map.cables.iter().filter(|cable| cable.a.xbar != cable.b.xbar);
             between_two.flat_map(|cable| [(cable.a, cable.b), (cable.b, cable.a)])
@@ -123,7 +123,8 @@ impl Neighbours {
         Self { starts, ends }
     }
 
-    fn of(&self, xbar: u32) -> &[(PortRef, PortRef)] {
+    /// The near and far ends of an xbar's cables to other xbars.
+    pub(super) fn of(&self, xbar: u32) -> &[(PortRef, PortRef)] {
         &self.ends[self.starts[xbar as usize] as usize..self.starts[xbar as usize + 1] as usize]
     }
 }

@@ -71,14 +71,29 @@ pub enum DropReason {
     /// It asks for a stamp, but its further route or its header cannot be followed to a stamp area.
     #[error("the frame asks for a stamp and has no room for one")]
     NoStampArea,
+    /// It is to be sent back out of the port it came in by, and again later, or by a port's number.
+    #[error("the route turns back more than once")]
+    TurnsAgain,
 }
 
 impl Crossbar {
+    /// Most route elements of a frame that is not one of the rarest: there and back over 62 xbars, which
+    /// is as far as exploration goes, are 125, and users' routes are shorter. Only a stamped comparison
+    /// of two cables can take more, where such ways are long.
+    pub const MOST_ELEMENTS: usize = Route::MAX_BYTES / 2;
+
     /// What to do with the frame that came in by port `arrival`. `payload` is all behind the
     /// link's header.
     ///
-    /// Looks at the first route element alone, but for a stamp: to find the stamp area it walks
-    /// over the rest of the route.
+    /// Looks at the first route element alone, but for a frame that turns back or wants a stamp: then
+    /// it walks over the rest of the route.
+    ///
+    /// A frame turns back at most once, by delta 0 or to identify. A frame that turned back again and
+    /// again would cross one cable as often as its route has elements, and who has no key could so have
+    /// each frame sent 250 times. No frame of an agent does: a probe turns once, where it asks (what comes
+    /// home by another way, not at all); scouts, answers, data and notices never do. Nor does an agent
+    /// name the arrival port by its number, as delta 0 is shorter; on a fabric that has changed such a
+    /// frame has lost its way.
     pub fn decide(&self, arrival: u8, payload: &[u8]) -> Decision {
         match self.try_decide(arrival, payload) {
             Ok(decision) => decision,
@@ -91,23 +106,43 @@ impl Crossbar {
         match first_element(payload)? {
             element @ Element::Relative(delta) => {
                 let port = i16::from(arrival) + i16::from(delta);
-                self.forward(u8::try_from(port).map_err(|_| DropReason::NoSuchPort)?, element)
+                let port = u8::try_from(port).map_err(|_| DropReason::NoSuchPort)?;
+                self.forward(arrival, port, element, payload)
             }
-            element @ Element::Absolute(port) if tagged => self.forward(port, element),
+            element @ Element::Absolute(port) if tagged => self.forward(arrival, port, element, payload),
             Element::Identify if tagged => {
                 let strip = Element::Identify.len_bytes();
                 let stamp_at = find_stamp_area(payload, strip).ok_or(DropReason::NoStampArea)?;
+                if turns_later(payload, strip) {
+                    return Err(DropReason::TurnsAgain);
+                }
                 Ok(Decision::Identify { strip, stamp_at })
             }
             Element::Absolute(_) | Element::Identify => Err(DropReason::NotUnderstood),
         }
     }
 
-    fn forward(&self, port: u8, element: Element) -> Result<Decision, DropReason> {
+    fn forward(
+        &self,
+        arrival: u8,
+        port: u8,
+        element: Element,
+        payload: &[u8],
+    ) -> Result<Decision, DropReason> {
         if !self.has_port(port) {
             return Err(DropReason::NoSuchPort);
         }
-        Ok(Decision::Forward { port, strip: element.len_bytes() })
+        let strip = element.len_bytes();
+        if port == arrival && (element != Element::Relative(0) || turns_later(payload, strip)) {
+            return Err(DropReason::TurnsAgain);
+        }
+        Ok(Decision::Forward { port, strip })
+    }
+
+    /// Whether a frame has more route elements left than [`Self::MOST_ELEMENTS`]: it can go round a
+    /// circle of cables that often, so whoever forwards such frames bounds how many.
+    pub fn has_long_route(payload: &[u8]) -> bool {
+        payload.len() > Self::MOST_ELEMENTS && elements(payload, 0).nth(Self::MOST_ELEMENTS).is_some()
     }
 
     /// Whether it has a port of this number.
@@ -168,6 +203,20 @@ fn first_element(payload: &[u8]) -> Result<Element, DropReason> {
         Err(RouteError::UnknownElement(_)) => Err(DropReason::NotUnderstood),
         Err(RouteError::Truncated | RouteError::TooLong) => Err(DropReason::Truncated),
     }
+}
+
+/// The route elements from `at` on, up to the first that cannot be read.
+fn elements(payload: &[u8], mut at: usize) -> impl Iterator<Item = Element> + '_ {
+    std::iter::from_fn(move || {
+        let element = Element::first(payload.get(at..)?).ok().flatten()?;
+        at += element.len_bytes();
+        Some(element)
+    })
+}
+
+/// Whether the route from `at` on sends the frame back once more.
+fn turns_later(payload: &[u8], at: usize) -> bool {
+    elements(payload, at).any(|element| matches!(element, Element::Relative(0) | Element::Identify))
 }
 
 /// Where the stamp area of the frame behind the route lies, the route's rest beginning at `at`.
@@ -328,18 +377,40 @@ mod tests {
     }
 
     #[test]
-    fn a_second_stamp_replaces_the_first() {
-        let mut frame = payload(&[Element::Identify, Element::Identify], &identify_probe().encode());
-        for (tag, arrival) in [(1, 3), (2, 5)] {
-            let xbar = xbar(CrossbarKind::Tagged { tag });
-            let Decision::Identify { strip, stamp_at } = xbar.decide(arrival, &frame) else {
-                panic!("not identified")
-            };
-            xbar.write_stamp(arrival, stamp_at, &mut frame);
-            frame.drain(..strip);
+    fn a_frame_turns_back_at_most_once() {
+        let again = Decision::Drop(DropReason::TurnsAgain);
+        let probe = identify_probe().encode();
+        let (turn, ask) = (Element::Relative(0), Element::Identify);
+        for xbar in [plain(), tagged()] {
+            let decide = |route: &[Element]| xbar.decide(3, &payload(route, &probe));
+            assert_eq!(decide(&[turn; 250]), again);
+            assert_eq!(decide(&[turn, Element::Relative(1), turn]), again);
+            assert_eq!(decide(&[turn, ask]), again);
+            // It has not turned yet, and may later.
+            assert_eq!(
+                decide(&[Element::Relative(1), turn, Element::Relative(-1)]),
+                Decision::Forward { port: 4, strip: 1 }
+            );
+            assert_eq!(
+                decide(&[turn, Element::Relative(1), Element::Absolute(3)]),
+                Decision::Forward { port: 3, strip: 1 }
+            );
         }
-        let stamp = Message::decode(&frame).unwrap().1.unwrap();
-        assert_eq!((stamp.tag, stamp.arrival), (2, 5));
+        let decide = |route: &[Element]| tagged().decide(3, &payload(route, &probe));
+        assert_eq!(decide(&[ask, ask]), again);
+        assert_eq!(decide(&[ask, Element::Absolute(2), turn]), again);
+        assert_eq!(decide(&[Element::Absolute(3)]), again, "delta 0 says that");
+        assert!(matches!(decide(&[ask, Element::Absolute(2)]), Decision::Identify { .. }));
+        // What is behind the route does not count.
+        let frame = [&payload(&[turn], &probe)[..], &[0x80; 9]].concat();
+        assert_eq!(tagged().decide(3, &frame), Decision::Forward { port: 3, strip: 1 });
+    }
+
+    #[test]
+    fn a_way_there_and_back_over_62_xbars_is_not_long() {
+        let long = |route: &[Element]| Crossbar::has_long_route(&payload(route, &data(&[])));
+        assert!(!long(&[]) && !long(&[Element::Absolute(3); 126]) && !long(&[Element::Relative(0); 126]));
+        assert!(long(&[Element::Relative(0); 127]));
     }
 
     #[test]

@@ -14,10 +14,23 @@
 //!
 //! Elements that were obeyed are gone from a frame, so a data frame carries the whole way back: the
 //! xbar that cannot send it on uses its last part.
+//!
+//! Checks of paths travel as data frames, too, so that whatever keeps users' frames from passing keeps
+//! them: a mapper frame stands behind an Ethernet header as a user's packet does, zeros behind it make
+//! up the length, and the first bit of the token is set, which in a user's frame is clear.
 
 use super::cursor::{Reader, Unreadable, Write};
 use super::frame::{self, Frame, FrameError, FrameKind, MAX_BODY_BYTES};
 use super::{Element, PROTOCOL_VERSION, Route};
+use crate::Mac;
+
+/// The first bit of the token of a check; see [`Data::carry`].
+const CHECK_BIT: u64 = 1 << 63;
+/// Bytes of an Ethernet header.
+const ETHERNET_HEADER_BYTES: usize = 14;
+/// The EtherType of what a check carries: one of the two for experiments (IEEE 802). What a frame
+/// carries is told by its token, not by this.
+const CARRIED_ETHERTYPE: u16 = 0x88b5;
 
 /// A user's Ethernet frame on its way.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -101,16 +114,80 @@ impl<'a> Data<'a> {
     /// is skipped, not checked.
     ///
     /// # Errors
-    /// As [`Self::decode`].
+    /// As [`Self::decode`]; [`FrameError::Malformed`] if it is a check.
     pub fn ethernet_of(frame: &'a [u8]) -> Result<&'a [u8], FrameError> {
         let frame = Frame::parse(frame)?;
         if frame.kind() != FrameKind::Data {
             return Err(FrameError::UnknownKind(frame.kind().number()));
         }
         let mut reader = Reader::new(frame.body());
-        reader.u64()?;
+        if Self::is_check_token(reader.u64()?) {
+            return Err(FrameError::Malformed);
+        }
         let way_back_bytes = reader.u8()?;
         reader.bytes(way_back_bytes.into())?;
+        Ok(reader.rest())
+    }
+
+    /// The data frame that carries a mapper frame from one host to the other as if a user had sent it,
+    /// made up to `wanted_bytes` with zeros. Only the 63 low bits of the token travel.
+    ///
+    /// # Errors
+    /// [`FrameError::Oversized`] if it is too long for a frame.
+    pub fn carry(
+        token: u64,
+        way_back: &Route,
+        (to, from): (Mac, Mac),
+        mapper_frame: &[u8],
+        wanted_bytes: usize,
+    ) -> Result<Vec<u8>, FrameError> {
+        let room = wanted_bytes.min(frame::MAX_FRAME_BYTES).saturating_sub(Self::carrying_bytes(way_back, 0));
+        let mut ethernet = Vec::with_capacity(ETHERNET_HEADER_BYTES + room.max(mapper_frame.len()));
+        ethernet.put_mac(to);
+        ethernet.put_mac(from);
+        ethernet.put_u16(CARRIED_ETHERTYPE);
+        ethernet.extend_from_slice(mapper_frame);
+        ethernet.put_zeros(room.saturating_sub(mapper_frame.len()));
+        let most = Self::MAX_PAYLOAD_BYTES - way_back.as_bytes().len();
+        ethernet.truncate(most.max(ETHERNET_HEADER_BYTES + mapper_frame.len()));
+        Data { token: token | CHECK_BIT, way_back: way_back.clone(), ethernet: &ethernet }.encode()
+    }
+
+    /// How long the data frame is that carries a mapper frame of so many bytes, not made up.
+    pub fn carrying_bytes(way_back: &Route, mapper_bytes: usize) -> usize {
+        Self::OVERHEAD_BYTES + way_back.as_bytes().len() + ETHERNET_HEADER_BYTES + mapper_bytes
+    }
+
+    /// The token of a user's frame with these bits.
+    pub const fn user_token(bits: u64) -> u64 {
+        bits & !CHECK_BIT
+    }
+
+    /// Whether a notice or data frame with this token is about a check, or is one.
+    pub const fn is_check_token(token: u64) -> bool {
+        token & CHECK_BIT != 0
+    }
+
+    /// Whether the frame that begins with these bytes is a data frame that carries a mapper frame.
+    /// Nothing is checked but that.
+    pub fn is_check(frame: &[u8]) -> bool {
+        FrameKind::of(frame) == Ok(FrameKind::Data)
+            && frame.get(frame::HEADER_BYTES).is_some_and(|first| first & 0x80 != 0)
+    }
+
+    /// The mapper frame that a data frame carries, from its type on; zeros may follow.
+    ///
+    /// # Errors
+    /// [`FrameError::UnknownKind`] if it carries a user's frame, [`FrameError::Malformed`] if it makes no
+    /// sense.
+    pub fn carried_in(frame: &Frame<'a>) -> Result<&'a [u8], FrameError> {
+        let mut reader = Reader::new(frame.body());
+        if frame.kind() != FrameKind::Data || !Self::is_check_token(reader.u64()?) {
+            return Err(FrameError::UnknownKind(frame.kind().number()));
+        }
+        let way_back_bytes = reader.u8()?;
+        reader.bytes(way_back_bytes.into())?;
+        reader.bytes(ETHERNET_HEADER_BYTES)?;
         Ok(reader.rest())
     }
 
@@ -220,10 +297,33 @@ mod tests {
         assert!(matches!(Data::decode(&bytes), Err(FrameError::UnknownKind(_))));
     }
 
+    #[test]
+    fn a_check_looks_like_a_users_frame_and_is_told_by_its_token() {
+        let (to, from) = (Mac::from_position(1), Mac::from_position(2));
+        let (back, message) = (route(&[-3, 1]), Undeliverable { token: 7, tag: 8, port: 9 }.encode());
+        for wanted in [0, 100, 600, 9000, MAX_BODY_BYTES, 100_000] {
+            let check = Data::carry(5, &back, (to, from), &message, wanted).unwrap();
+            let least = Data::len_bytes(&back, &[0; 14]) + message.len();
+            assert!(check.len() >= wanted.min(9000).max(least) && check.len() <= wanted.max(least));
+            assert!(Data::is_check(&check));
+            assert_eq!(Data::ethernet_of(&check), Err(FrameError::Malformed), "never delivered");
+            let carried = Data::carried_in(&Frame::parse(&check).unwrap()).unwrap();
+            assert!(carried.starts_with(&message) && carried[message.len()..].iter().all(|&byte| byte == 0));
+            let data = Data::decode(&check).unwrap();
+            assert_eq!((&data.ethernet[..6], &data.ethernet[6..12]), (&to.0[..], &from.0[..]));
+            assert_eq!(data.way_back, back);
+            let user = Data { token: Data::user_token(data.token), ..data }.encode().unwrap();
+            assert!(!Data::is_check(&user) && Data::ethernet_of(&user).is_ok());
+            assert!(Data::carried_in(&Frame::parse(&user).unwrap()).is_err());
+            assert_eq!(user.len(), check.len());
+        }
+        assert!(Data::carry(5, &back, (to, from), &[0; 10_000], 0).is_err());
+    }
+
     proptest! {
         #[test]
         fn data_comes_back(
-            token in any::<u64>(),
+            token in (0..=u64::MAX >> 1),
             deltas in proptest::collection::vec(-31..=31i8, 0..20),
             ethernet in proptest::collection::vec(any::<u8>(), 0..2000),
             padding in 0..64usize,
@@ -248,6 +348,8 @@ mod tests {
         #[test]
         fn any_bytes_are_no_trouble(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
             let _some_or_none = token_and_way_home(&bytes);
+            let _is_or_not = Data::is_check(&bytes);
+            let _carried = Frame::parse(&bytes).map(|frame| Data::carried_in(&frame).is_ok());
         }
     }
 }

@@ -44,7 +44,7 @@ pub(super) mod field {
 /// Bytes of the header.
 pub(super) const HEADER_BYTES: usize = 8;
 /// Bytes of the authentication trailer.
-const AUTH_BYTES: usize = 4 + 8 + 8 + TAG_BYTES;
+pub(super) const AUTH_BYTES: usize = 4 + 8 + 8 + TAG_BYTES;
 /// Bytes of the CRC-32.
 pub(super) const CRC_BYTES: usize = 4;
 

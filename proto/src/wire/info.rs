@@ -62,6 +62,8 @@ pub struct InfoFlags {
     pub printeur: bool,
     /// Another host has its address: it takes no part until it is alone with it.
     pub contested: bool,
+    /// It is set to `--non-clos`; what it obeys is what its map says.
+    pub non_clos: bool,
 }
 
 impl fmt::Display for AgentState {
@@ -111,15 +113,18 @@ impl InfoFlags {
     const NETWORK_COMPLETE: u8 = 0x02;
     const PRINTEUR: u8 = 0x04;
     const CONTESTED: u8 = 0x08;
-    const ALL: u8 = Self::SUBTREE_COMPLETE | Self::NETWORK_COMPLETE | Self::PRINTEUR | Self::CONTESTED;
+    const NON_CLOS: u8 = 0x10;
+    const ALL: u8 =
+        Self::SUBTREE_COMPLETE | Self::NETWORK_COMPLETE | Self::PRINTEUR | Self::CONTESTED | Self::NON_CLOS;
 
     fn bits(self) -> u8 {
-        let Self { subtree_complete, network_complete, printeur, contested } = self;
+        let Self { subtree_complete, network_complete, printeur, contested, non_clos } = self;
         let bit = |set, bit| if set { bit } else { 0 };
         bit(subtree_complete, Self::SUBTREE_COMPLETE)
             | bit(network_complete, Self::NETWORK_COMPLETE)
             | bit(printeur, Self::PRINTEUR)
             | bit(contested, Self::CONTESTED)
+            | bit(non_clos, Self::NON_CLOS)
     }
 
     const fn from_bits(bits: u8) -> Result<Self, Unreadable> {
@@ -131,6 +136,7 @@ impl InfoFlags {
             network_complete: bits & Self::NETWORK_COMPLETE != 0,
             printeur: bits & Self::PRINTEUR != 0,
             contested: bits & Self::CONTESTED != 0,
+            non_clos: bits & Self::NON_CLOS != 0,
         })
     }
 }

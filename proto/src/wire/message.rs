@@ -23,6 +23,9 @@ mod code {
 }
 
 impl Message {
+    /// How many bytes longer a frame is for its authentication trailer.
+    pub const SEAL_BYTES: usize = frame::AUTH_BYTES;
+
     /// The frame that carries this message, from its type on. The frame of an identify probe has
     /// an empty stamp area.
     ///

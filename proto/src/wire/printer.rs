@@ -102,9 +102,16 @@ fn write_unreadable(f: &mut fmt::Formatter<'_>, rest: &[u8], error: FrameError) 
 /// The first bytes of a user's Ethernet frame: who, to whom, what.
 fn write_data(f: &mut fmt::Formatter<'_>, Data { token, way_back, ethernet }: &Data<'_>) -> fmt::Result {
     write!(f, "data {token:016x} back {way_back} ")?;
-    let Some((header, _)) = ethernet.split_first_chunk::<14>() else {
+    let Some((header, carried)) = ethernet.split_first_chunk::<14>() else {
         return write!(f, "[no Ethernet header] {}", Hex(ethernet));
     };
+    if Data::is_check_token(*token) {
+        // A mapper frame, and no further one in it: lines stay short.
+        return match Frame::parse(carried).and_then(|frame| Message::read_body(frame.body())) {
+            Ok(message) => write_message(f, &message),
+            Err(error) => write!(f, "check [{error}] {}", Hex(carried)),
+        };
+    }
     let mac = |at: usize| crate::Mac(std::array::from_fn(|nth| header[at + nth]));
     let ether_type = u16::from_be_bytes([header[12], header[13]]);
     write!(f, "{} > {} type {ether_type:#06x} length {}", mac(6), mac(0), ethernet.len())
@@ -151,7 +158,7 @@ fn write_reason(f: &mut fmt::Formatter<'_>, reason: &Reason) -> fmt::Result {
         }
         Reason::Pause { max_ms } => write!(f, "pause {max_ms} ms"),
         Reason::Resume => f.write_str("resume"),
-        Reason::Alive => f.write_str("alive"),
+        Reason::Alive { answer_bytes } => write!(f, "alive answer {answer_bytes}"),
         Reason::Printf { text } => write!(f, "printf {text:?}"),
         Reason::AddressConflict { places } => {
             f.write_str("address-conflict")?;
@@ -209,12 +216,13 @@ impl fmt::Display for Shown<'_> {
         if *pieces > 0 {
             write!(f, " pieces {pieces}")?;
         }
-        let InfoFlags { subtree_complete, network_complete, printeur, contested } = flags;
+        let InfoFlags { subtree_complete, network_complete, printeur, contested, non_clos } = flags;
         let flags = [
             (subtree_complete, " subtree-complete"),
             (network_complete, " network-complete"),
             (printeur, " printeur"),
             (contested, " contested"),
+            (non_clos, " non-clos"),
         ];
         flags.into_iter().filter(|(set, _)| **set).try_for_each(|(_, name)| f.write_str(name))
     }

@@ -55,8 +55,13 @@ pub enum Reason {
         /// Where they are, as far as the sender knows.
         places: Vec<Place>,
     },
-    /// Does this path carry frames? Whoever is at its end answers at once.
-    Alive,
+    /// Does this path carry users' frames? Whoever is at its end answers at once.
+    Alive {
+        /// How long the answer shall be, its route and all: it comes as a data frame of this length.
+        /// Not longer than what asks is when it arrives. If this leaves no room for a data frame,
+        /// the answer comes as a mapper frame.
+        answer_bytes: u16,
+    },
     /// Are you there, and are you who you say? Answered by every agent, in every state.
     Hello,
 }
@@ -137,7 +142,10 @@ impl Reason {
                 out.put_u16(*max_ms);
             }
             Self::Resume => out.put_u8(code::RESUME),
-            Self::Alive => out.put_u8(code::ALIVE),
+            Self::Alive { answer_bytes } => {
+                out.put_u8(code::ALIVE);
+                out.put_u16(*answer_bytes);
+            }
             Self::Printf { text } => {
                 let text = &text[..text.floor_char_boundary(Self::MAX_PRINTF_BYTES)];
                 out.put_u8(code::PRINTF);
@@ -169,7 +177,7 @@ impl Reason {
             },
             code::PAUSE => Self::Pause { max_ms: reader.u16()? },
             code::RESUME => Self::Resume,
-            code::ALIVE => Self::Alive,
+            code::ALIVE => Self::Alive { answer_bytes: reader.u16()? },
             code::PRINTF => Self::Printf { text: read_text(reader)? },
             code::ADDRESS_CONFLICT => Self::AddressConflict { places: read_places(reader)? },
             code::HELLO => Self::Hello,

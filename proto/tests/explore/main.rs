@@ -7,6 +7,7 @@
     reason = "a test fails by panicking, also in what it shares with others"
 )]
 
+mod endless;
 mod fabrics;
 mod faults;
 mod forged;

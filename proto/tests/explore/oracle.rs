@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use mapper_proto::explore::{
-    ExploreCost, ExploreError, ExploreSettings, Explorer, Met, Outcome, Request, RequestKind,
+    ExploreCost, ExploreError, ExploreSettings, Explorer, Met, Outcome, PartLeftOut, Request, RequestKind,
 };
 use mapper_proto::map::{Contested, Host, Map, PortRef};
 use mapper_proto::wire::{Element, ProbeKind, Route, Stamp};
@@ -36,6 +36,51 @@ pub(crate) struct Forger {
     pub(crate) mirrors: bool,
 }
 
+/// A host that answers as a tree of crossbars without end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Endless {
+    /// The ports of each that lead on; `None` for plain ones, all of whose ports do.
+    pub(crate) ports: Option<u8>,
+    /// How much longer its answers take than those of others.
+    pub(crate) slow_by: Duration,
+    /// When it falls silent.
+    pub(crate) until: Duration,
+}
+
+impl Endless {
+    /// What is left of a route when it has left the tree again, and the stamp.
+    fn turn<'r>(&self, left: &'r [Element]) -> Option<(&'r [Element], Option<Stamp>)> {
+        let turn = left.iter().position(|e| matches!(e, Element::Relative(0) | Element::Identify))?;
+        let leads_on = |e: &Element| match (self.ports, *e) {
+            (Some(ports), Element::Absolute(port)) => (1..=ports).contains(&port),
+            (Some(ports), Element::Relative(port)) => (1..=ports as i8).contains(&port),
+            (None, Element::Relative(_)) => true,
+            _ => false,
+        };
+        if !left[..turn].iter().all(leads_on) {
+            return None;
+        }
+        let stamp = match (left[turn], self.ports) {
+            (Element::Identify, None) => return None,
+            (Element::Identify, Some(ports)) => {
+                let tag = left[..turn].iter().fold(0xe4d1_e550_u64, |tag, &element| {
+                    let port = match element {
+                        Element::Absolute(port) => u64::from(port),
+                        Element::Relative(port) => port as u64,
+                        Element::Identify => 0,
+                    };
+                    (tag ^ port).wrapping_mul(0x0100_0000_01b3).rotate_left(23)
+                });
+                let mut carrier = [0; 32];
+                (0..=ports).for_each(|port| carrier[usize::from(port / 8)] |= 1 << (port % 8));
+                Some(Stamp { tag, ports: ports.saturating_add(1), arrival: 0, carrier })
+            }
+            _ => None,
+        };
+        Some((left.get(2 * turn + 1..)?, stamp))
+    }
+}
+
 /// A fabric that answers probes.
 pub(crate) struct OracleFabric {
     pub(crate) map: Map,
@@ -44,6 +89,10 @@ pub(crate) struct OracleFabric {
     pub(crate) mute: BTreeSet<Mac>,
     /// By host.
     pub(crate) forgers: BTreeMap<usize, Forger>,
+    /// By host.
+    pub(crate) endless: BTreeMap<usize, Endless>,
+    /// The time.
+    pub(crate) now: Instant,
     pub(crate) first_port: u8,
     /// The share of frames that get lost, there and back together.
     pub(crate) loss: f64,
@@ -70,6 +119,8 @@ impl OracleFabric {
             ends,
             mute: BTreeSet::new(),
             forgers: BTreeMap::new(),
+            endless: BTreeMap::new(),
+            now: Instant::ZERO,
             first_port,
             loss: 0.0,
             round_trip: Duration::from_micros(100),
@@ -79,6 +130,23 @@ impl OracleFabric {
 
     /// Where a frame ends up that `host` sends; `None` if it gets lost.
     fn walk(&self, host: usize, route: &[Element]) -> Option<Landing> {
+        let landing = self.walk_once(host, route)?;
+        let Some(endless) = self.endless.get(&landing.host) else { return Some(landing) };
+        let is_awake = self.now.since(Instant::ZERO) < endless.until;
+        let (rest, stamp) = is_awake.then(|| endless.turn(&landing.left)).flatten()?;
+        Some(Landing { stamp, ..self.walk_once(landing.host, rest)? })
+    }
+
+    /// How much longer than others the answer to this route takes.
+    fn slow_by(&self, host: usize, route: &Route) -> Duration {
+        let route: Vec<Element> = route.elements().collect();
+        let first = (!self.endless.is_empty()).then(|| self.walk_once(host, &route)).flatten();
+        let endless = first.and_then(|landing| self.endless.get(&landing.host));
+        endless.map_or(Duration::ZERO, |endless| endless.slow_by)
+    }
+
+    /// The same, but for what a stranger does to it.
+    fn walk_once(&self, host: usize, route: &[Element]) -> Option<Landing> {
         let mut route = route.iter().copied().peekable();
         let mut stamp = None;
         let mut end = match self.map.hosts[host].at {
@@ -204,6 +272,9 @@ pub(crate) struct Run {
     pub(crate) map: Result<Map, ExploreError>,
     pub(crate) cost: ExploreCost,
     pub(crate) took: Duration,
+    pub(crate) left_out: Vec<PartLeftOut>,
+    /// Most entries in the explorer's tables.
+    pub(crate) most_load: usize,
 }
 
 pub(crate) fn own_host(fabric: &OracleFabric, own: usize) -> Host {
@@ -237,19 +308,27 @@ pub(crate) fn drive_with(
     let mut now = Instant::ZERO;
     let mut events: BTreeMap<(Instant, u64), (u32, Outcome)> = BTreeMap::new();
     let mut sent = 0;
+    let mut most_load = 0;
     loop {
+        fabric.now = now;
         while let Some(request) = explorer.poll_probe(now) {
             sent += 1;
+            if sent % 1024 == 0 {
+                most_load = most_load.max(explorer.load());
+            }
             assert!(sent < 20_000_000, "exploration does not end");
             assert!(request.route.as_bytes().len() <= Route::MAX_BYTES);
             let outcome = fabric.answer(own, &request);
             if let Some(outcome) = meddle(&request, outcome) {
-                events.insert((now + fabric.round_trip, sent), (request.id, outcome));
+                let after = fabric.round_trip + fabric.slow_by(own, &request.route);
+                events.insert((now + after, sent), (request.id, outcome));
             }
         }
         if let Some(map) = explorer.result() {
             assert_eq!(explorer.cost().total(), sent, "every request is counted");
-            return Run { map, cost: explorer.cost(), took: now.since(Instant::ZERO) };
+            let left_out = explorer.parts_left_out();
+            let took = now.since(Instant::ZERO);
+            return Run { map, cost: explorer.cost(), took, left_out, most_load };
         }
         let event = events.first_key_value().map(|(&(at, _), _)| at);
         let timeout = explorer.poll_timeout().expect("waits for something");

@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use mapper_proto::Instant;
+use mapper_proto::quote::{self, quoted};
 use thiserror::Error;
 
 use super::{Fault, FaultPlan, RandomFaults, RandomKind, Timed};
 use crate::fabric::{End, Node, Plant};
+
+/// Most bytes of a file's name in an error.
+const MAX_FILE_NAME_BYTES: usize = 1024;
 
 /// A fault file that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -45,7 +49,12 @@ impl FaultPlan {
                     Self::MAX_FAULTS
                 ))
             });
-            parsed.map_err(|why| FaultError { file: file.to_owned(), line: index + 1, why })?;
+            // A trace names the file that its faults were in: that name is from outside, too.
+            parsed.map_err(|why| FaultError {
+                file: quote::harmless(file, MAX_FILE_NAME_BYTES),
+                line: index + 1,
+                why: quote::harmless(&why, quote::MAX_MESSAGE_BYTES),
+            })?;
         }
         Ok(plan)
     }
@@ -82,7 +91,8 @@ fn instruction(words: &mut Words<'_>, line: usize, plan: &mut FaultPlan) -> Resu
         }
         other => {
             return Err(format!(
-                "expected `at`, `random`, `loss`, `corrupt`, `duplicate` or `jitter`, found `{other}`"
+                "expected `at`, `random`, `loss`, `corrupt`, `duplicate` or `jitter`, found {}",
+                quoted(other)
             ));
         }
     }
@@ -133,12 +143,12 @@ impl<'a> Words<'a> {
     fn keyword(&mut self, keyword: &str) -> Result<(), String> {
         match self.expect(&format!("`{keyword}`"))? {
             word if word == keyword => Ok(()),
-            other => Err(format!("expected `{keyword}`, found `{other}`")),
+            other => Err(format!("expected `{keyword}`, found {}", quoted(other))),
         }
     }
 
     fn end(&self) -> Result<(), String> {
-        self.words.first().map_or(Ok(()), |word| Err(format!("`{word}` is one word too many")))
+        self.words.first().map_or(Ok(()), |word| Err(format!("{} is one word too many", quoted(word))))
     }
 
     fn fault(&mut self) -> Result<Fault, String> {
@@ -169,7 +179,7 @@ impl<'a> Words<'a> {
             "swap" => Fault::Swap(self.xbar()?),
             "heal" => Fault::Heal,
             "loss" | "corrupt" | "duplicate" | "jitter" => self.noise(word)?.0,
-            other => return Err(format!("`{other}` is no fault")),
+            other => return Err(format!("{} is no fault", quoted(other))),
         })
     }
 
@@ -188,12 +198,12 @@ impl<'a> Words<'a> {
 
     fn random(&mut self) -> Result<RandomFaults, String> {
         let count = self.expect("a number of faults")?;
-        let count = count.parse().map_err(|_| format!("`{count}` is no number of faults"))?;
+        let count = count.parse().map_err(|_| format!("{} is no number of faults", quoted(count)))?;
         let word = self.expect("a fault")?;
         let kind = RandomKind::ALL
             .into_iter()
             .find(|kind| kind.word() == word)
-            .ok_or_else(|| format!("`{word}` is no fault that can be drawn"))?;
+            .ok_or_else(|| format!("{} is no fault that can be drawn", quoted(word)))?;
         self.keyword("between")?;
         let from = self.moment()?;
         self.keyword("and")?;
@@ -204,7 +214,7 @@ impl<'a> Words<'a> {
         let mend_after = match self.next() {
             None => None,
             Some("mend-after") => Some(self.duration()?),
-            Some(other) => return Err(format!("expected `mend-after`, found `{other}`")),
+            Some(other) => return Err(format!("expected `mend-after`, found {}", quoted(other))),
         };
         Ok(RandomFaults { count, kind, from, until, mend_after })
     }
@@ -215,7 +225,7 @@ impl<'a> Words<'a> {
             match word {
                 "from" => from = self.moment()?,
                 "until" => until = Some(self.moment()?),
-                other => return Err(format!("expected `from` or `until`, found `{other}`")),
+                other => return Err(format!("expected `from` or `until`, found {}", quoted(other))),
             }
         }
         if until.is_some_and(|until| until < from) {
@@ -231,21 +241,21 @@ impl<'a> Words<'a> {
     fn duration(&mut self) -> Result<Duration, String> {
         let word = self.expect("a time like 500ms")?;
         duration(word).ok_or_else(|| {
-            format!("`{word}` is no time; expected one like 500ms, 1.5s or 20us, up to 1000000s")
+            format!("{} is no time; expected one like 500ms, 1.5s or 20us, up to 1000000s", quoted(word))
         })
     }
 
     fn rate(&mut self) -> Result<f64, String> {
         let word = self.expect("a rate like 1%")?;
-        rate(word).ok_or_else(|| format!("`{word}` is no rate; expected one from 0% to 100%"))
+        rate(word).ok_or_else(|| format!("{} is no rate; expected one from 0% to 100%", quoted(word)))
     }
 
     fn host(&mut self) -> Result<u32, String> {
         let name = self.expect("a host's name")?;
         match self.plant.node(name) {
             Some(Node::Host(host)) => Ok(host),
-            Some(Node::Xbar(_)) => Err(format!("`{name}` is an xbar; expected a host")),
-            None => Err(format!("the fabric has no host `{name}`")),
+            Some(Node::Xbar(_)) => Err(format!("{} is an xbar; expected a host", quoted(name))),
+            None => Err(format!("the fabric has no host {}", quoted(name))),
         }
     }
 
@@ -253,8 +263,8 @@ impl<'a> Words<'a> {
         let name = self.expect("an xbar's name")?;
         match self.plant.node(name) {
             Some(Node::Xbar(xbar)) => Ok(xbar),
-            Some(Node::Host(_)) => Err(format!("`{name}` is a host; expected an xbar")),
-            None => Err(format!("the fabric has no xbar `{name}`")),
+            Some(Node::Host(_)) => Err(format!("{} is a host; expected an xbar", quoted(name))),
+            None => Err(format!("the fabric has no xbar {}", quoted(name))),
         }
     }
 
@@ -263,17 +273,18 @@ impl<'a> Words<'a> {
         if let Some(node @ Node::Host(_)) = self.plant.node(name) {
             return Ok(End { node, port: 0 });
         }
-        let (node, port) =
-            name.rsplit_once(':').ok_or_else(|| format!("`{name}` is neither a host nor XBAR:PORT"))?;
-        let port: u8 = port.parse().map_err(|_| format!("`{port}` is no port number"))?;
+        let (node, port) = name
+            .rsplit_once(':')
+            .ok_or_else(|| format!("{} is neither a host nor XBAR:PORT", quoted(name)))?;
+        let port: u8 = port.parse().map_err(|_| format!("{} is no port number", quoted(port)))?;
         match self.plant.node(node) {
-            None => Err(format!("the fabric has no node `{node}`")),
+            None => Err(format!("the fabric has no node {}", quoted(node))),
             // A host has one interface, so its port needs no checking.
             Some(node @ Node::Host(_)) => Ok(End { node, port: 0 }),
             Some(node) => {
                 let end = End { node, port };
                 let known = self.plant.ends().any(|other| other == end);
-                known.then_some(end).ok_or_else(|| format!("`{name}`: that xbar has no port {port}"))
+                known.then_some(end).ok_or_else(|| format!("{}: that xbar has no port {port}", quoted(name)))
             }
         }
     }

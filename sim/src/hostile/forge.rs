@@ -81,6 +81,7 @@ impl Hostile {
                 network_complete: true,
                 printeur: true,
                 contested: false,
+                non_clos: false,
             },
         }
     }
@@ -121,7 +122,7 @@ impl Hostile {
             },
             6 => Reason::Pause { max_ms: u16::MAX },
             7 => Reason::Resume,
-            8 => Reason::Alive,
+            8 => Reason::Alive { answer_bytes: self.rng.random_range(0..1400) },
             _ => Reason::Printf { text: "x".repeat(self.rng.random_range(0..=Reason::MAX_PRINTF_BYTES)) },
         }
     }

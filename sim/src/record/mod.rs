@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 
 use mapper_proto::Instant;
+use mapper_proto::quote::{self, quoted};
 use serde::{Deserialize, Serialize};
 
 use crate::setup::Setup;
@@ -137,23 +138,29 @@ impl Replayer {
         let header: Header = serde_json::from_str(&first)
             .map_err(|error| replayer.malformed(format!("expected the head of a trace: {error}")))?;
         if header.schema != Header::SCHEMA {
-            let why = format!("expected the schema {}, found {}", Header::SCHEMA, header.schema);
+            let why = format!("expected the schema {}, found {}", Header::SCHEMA, quoted(&header.schema));
             return Err(replayer.malformed(why));
         }
         Ok((replayer, header))
     }
 
-    fn malformed(&self, why: String) -> TraceError {
+    fn malformed(&self, why: impl Into<String>) -> TraceError {
+        let why = quote::harmless(&why.into(), quote::MAX_MESSAGE_BYTES);
         TraceError::Malformed { file: self.file.clone(), line: self.line, why }
     }
 
     fn next_line(&mut self) -> Result<String, TraceError> {
-        let mut text = String::new();
+        let mut bytes = Vec::new();
         self.line += 1;
         let mut limited = std::io::Read::take(&mut self.input, Self::MAX_LINE_BYTES);
-        limited.read_line(&mut text).map_err(|source| TraceError::Io { file: self.file.clone(), source })?;
-        text.truncate(text.trim_end().len());
-        Ok(text)
+        let length = limited
+            .read_until(b'\n', &mut bytes)
+            .map_err(|source| TraceError::Io { file: self.file.clone(), source })?;
+        if length as u64 == Self::MAX_LINE_BYTES {
+            return Err(self.malformed(format!("a line longer than {length} bytes; expected a trace")));
+        }
+        bytes.truncate(bytes.trim_ascii_end().len());
+        String::from_utf8(bytes).map_err(|_| self.malformed("this is not UTF-8, so it is no trace"))
     }
 
     fn compare(&mut self, line: &Line<'_>) -> Result<(), TraceError> {
@@ -162,9 +169,22 @@ impl Replayer {
         if recorded == now {
             return Ok(());
         }
-        let recorded = if recorded.is_empty() { "nothing (the trace ends)".to_owned() } else { recorded };
+        let (recorded, now) = match recorded.is_empty() {
+            true => ("nothing (the trace ends)".to_owned(), quote::harmless(&now, quote::MAX_MESSAGE_BYTES)),
+            false => (where_they_part(&recorded, &now), where_they_part(&now, &recorded)),
+        };
         Err(TraceError::Diverged { file: self.file.clone(), line: self.line, recorded, now })
     }
+}
+
+/// A line as far as a message repeats it: from its beginning, or if it is the same as the other for long,
+/// from a little before the first difference.
+fn where_they_part(line: &str, other: &str) -> String {
+    const BEFORE: usize = 60;
+    let same = line.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
+    let from = if same < quote::MAX_MESSAGE_BYTES / 2 { 0 } else { line.floor_char_boundary(same - BEFORE) };
+    let dots = if from > 0 { ".." } else { "" };
+    format!("{dots}{}", quote::harmless(&line[from..], quote::MAX_MESSAGE_BYTES))
 }
 
 impl TraceSink for Replayer {
@@ -181,7 +201,7 @@ impl TraceSink for Replayer {
         let rest = self.input.fill_buf().map(|rest| !rest.is_empty());
         if rest.map_err(|source| TraceError::Io { file: self.file.clone(), source })? {
             self.line += 1;
-            return Err(self.malformed("expected nothing behind the end of the trace".to_owned()));
+            return Err(self.malformed("expected nothing behind the end of the trace"));
         }
         Ok(())
     }

@@ -10,6 +10,7 @@
 //! `Mac::from_position(1)`, and so on. All xbars are tagged, with a tag by position.
 
 mod builder;
+mod clos;
 mod dragonfly;
 mod grid;
 mod now;
@@ -38,7 +39,7 @@ type Generator = fn(&Spec<'_>) -> Result<Fabric, SpecError>;
 
 /// Every kind of fabric and what makes it.
 const KINDS: [(&str, Generator); 9] = [
-    ("clos", tree::clos),
+    ("clos", clos::clos),
     ("xgft", tree::xgft),
     ("torus", grid::torus),
     ("mesh", grid::mesh),

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use mapper_proto::quote::quoted;
 use thiserror::Error;
 
 use super::{MAX_HOSTS, MAX_PORTS, MAX_XBARS};
@@ -10,7 +11,7 @@ use super::{MAX_HOSTS, MAX_PORTS, MAX_XBARS};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SpecError {
     /// A kind that nobody knows.
-    #[error("there is no kind of fabric `{kind}`; expected one of {known}")]
+    #[error("there is no kind of fabric {}; expected one of {known}", quoted(.kind))]
     UnknownKind {
         /// What was asked for.
         kind: String,
@@ -18,7 +19,7 @@ pub enum SpecError {
         known: String,
     },
     /// A key that the kind does not take.
-    #[error("{kind}: there is no key `{key}`; expected {known}")]
+    #[error("{kind}: there is no key {}; expected {known}", quoted(.key))]
     UnknownKey {
         /// The kind of fabric.
         kind: &'static str,
@@ -28,7 +29,7 @@ pub enum SpecError {
         known: String,
     },
     /// A key given twice.
-    #[error("{kind}: key `{key}` is given twice")]
+    #[error("{kind}: key {} is given twice", quoted(.key))]
     RepeatedKey {
         /// The kind of fabric.
         kind: &'static str,
@@ -46,7 +47,7 @@ pub enum SpecError {
         expected: String,
     },
     /// A value that cannot be.
-    #[error("{kind}: key `{key}` is `{value}`; expected {expected}")]
+    #[error("{kind}: key {} is {}; expected {expected}", quoted(.key), quoted(.value))]
     BadValue {
         /// The kind of fabric.
         kind: &'static str,

@@ -77,7 +77,12 @@ fn clos_has_the_counts_of_the_textbook() {
     // Three levels of 128, 128 and 64.
     assert_eq!(counts("clos:hosts=1024,ports=16"), (1024, 320, 2048));
     // Not filled: 13 leaves, the last with 4 hosts.
-    assert_eq!(counts("clos:hosts=100,ports=16"), (100, 21, 104));
+    assert_eq!(counts("clos:hosts=100,ports=16"), (100, 20, 104));
+    // Half as many spines as leaves, each with two cables to each leaf.
+    assert_eq!(counts("clos:hosts=16,ports=8"), (16, 6, 16));
+    // 57 leaves in four pods, as many xbars in the middle, half as many at the top.
+    assert_eq!(counts("clos:hosts=1024,ports=36"), (1024, 143, 2 * 57 * 18));
+    assert_eq!(diameter(&fabric("clos:hosts=1024,ports=36")), 4);
     assert_eq!(diameter(&fabric("clos:hosts=128,ports=16")), 2);
     assert_eq!(diameter(&fabric("clos:hosts=1024,ports=16")), 4);
     assert_eq!(fabric("clos:hosts=10000,ports=36").map.hosts.len(), 10_000);
@@ -213,6 +218,44 @@ proptest! {
     #[test]
     fn clos_fabrics_are_sound_and_connected(hosts in 1_u64..300, ports in 4_u64..20) {
         diameter(&fabric(&format!("clos:hosts={hosts},ports={ports}")));
+    }
+
+    /// No level is narrower than the leaves, and from each xbar at the top all leaves are below.
+    #[test]
+    fn clos_fabrics_reach_all_leaves_from_each_spine(hosts in 1_u64..600, ports in 4_u64..20) {
+        let map = fabric(&format!("clos:hosts={hosts},ports={ports}")).map;
+        let mut level: Vec<usize> = vec![usize::MAX; map.xbars.len()];
+        map.hosts.iter().for_each(|host| level[host.at.unwrap().xbar as usize] = 0);
+        let mut cabled = vec![Vec::new(); map.xbars.len()];
+        for cable in &map.cables {
+            cabled[cable.a.xbar as usize].push(cable.b.xbar as usize);
+            cabled[cable.b.xbar as usize].push(cable.a.xbar as usize);
+        }
+        let neighbours = |xbar: usize| cabled[xbar].iter().copied();
+        let mut row: Vec<usize> = (0..level.len()).filter(|&xbar| level[xbar] == 0).collect();
+        let leaves = row.len();
+        let mut height = 0;
+        loop {
+            let above: BTreeSet<usize> =
+                row.iter().flat_map(|&xbar| neighbours(xbar)).filter(|&xbar| level[xbar] == usize::MAX).collect();
+            if above.is_empty() {
+                break;
+            }
+            height += 1;
+            above.iter().for_each(|&xbar| level[xbar] = height);
+            row = above.into_iter().collect();
+            prop_assert!(2 * row.len() >= leaves);
+        }
+        for top in row {
+            let mut below = BTreeSet::from([top]);
+            for _ in 0..height {
+                below = below.iter().flat_map(|&xbar| {
+                    let level = &level;
+                    neighbours(xbar).filter(move |&next| level[next] + 1 == level[xbar])
+                }).collect();
+            }
+            prop_assert_eq!(below.len(), leaves);
+        }
     }
 
     #[test]

@@ -1,39 +1,13 @@
-//! Extended generalised fat trees, and Clos networks as a special case of them.
+//! Extended generalised fat trees.
 
 use mapper_proto::map::Fabric;
 
 use super::builder::Builder;
 use super::spec::{Spec, SpecError};
-use super::{MAX_HOSTS, MAX_PORTS, MAX_XBARS};
+use super::{MAX_PORTS, MAX_XBARS};
 
 /// Most levels of xbars.
 const MAX_LEVELS: u64 = 16;
-
-/// `clos:hosts=H,ports=P`: the folded Clos of P-port xbars with as few levels as hold H hosts.
-///
-/// With d = P/2, L levels hold 2·d^L hosts: each xbar has d cables down and d up, those at the
-/// top 2d down. One level is a single xbar, two are leaves and spines. Hosts fill the leaves in
-/// order; xbars with no host below are left out.
-pub(super) fn clos(spec: &Spec<'_>) -> Result<Fabric, SpecError> {
-    spec.only(&["hosts", "ports"])?;
-    let hosts = spec.number("hosts", 1..=MAX_HOSTS)?;
-    let ports = spec.number("ports", 2..=MAX_PORTS)?;
-    if hosts <= ports {
-        return Tree { m: vec![hosts], w: vec![1], ports: ports as u8, hosts }.build(spec);
-    }
-    let half = ports / 2;
-    let mut held = 2 * half;
-    let mut m = vec![2 * half];
-    while held < hosts {
-        if half < 2 {
-            return Err(spec.bad("ports", &ports.to_string(), format!("at least 4 for {hosts} hosts")));
-        }
-        held *= half;
-        m.insert(0, half);
-    }
-    let w = (0..m.len()).map(|level| if level == 0 { 1 } else { half }).collect();
-    Tree { m, w, ports: ports as u8, hosts }.build(spec)
-}
 
 /// `xgft:h=H;m=..;w=..`: the extended generalised fat tree XGFT(H; m1..mH; w1..wH) of Öhring,
 /// Ibel, Das and Kumar, "On Generalized Fat Trees" (IPPS 1995).
@@ -100,7 +74,7 @@ impl Tree {
         let mut builder = Builder::default();
         for (height, level) in levels.iter().enumerate() {
             for number in 1..=level.subtrees * level.width {
-                builder.xbar(self.name(height, number), self.ports);
+                builder.xbar(name(height, self.m.len(), number), self.ports);
             }
         }
         for host in 0..self.hosts {
@@ -126,14 +100,15 @@ impl Tree {
             }
         }
     }
+}
 
-    fn name(&self, height: usize, number: u64) -> String {
-        match (height, self.m.len()) {
-            (0, 1) => format!("xbar{number}"),
-            (0, _) => format!("leaf{number}"),
-            (height, levels) if height + 1 == levels => format!("spine{number}"),
-            (_, 3) => format!("mid{number}"),
-            (height, _) => format!("mid{height}-{number}"),
-        }
+/// What the `number`-th xbar of a level is called, in a tree of so many levels.
+pub(super) fn name(height: usize, levels: usize, number: u64) -> String {
+    match (height, levels) {
+        (0, 1) => format!("xbar{number}"),
+        (0, _) => format!("leaf{number}"),
+        (height, levels) if height + 1 == levels => format!("spine{number}"),
+        (_, 3) => format!("mid{number}"),
+        (height, _) => format!("mid{height}-{number}"),
     }
 }

@@ -67,11 +67,9 @@ impl<C: RouteComputer> World<C> {
 
     /// Whether [`Until::Configured`](super::Until::Configured) is reached.
     pub(super) fn is_done(&mut self) -> bool {
-        if self.faults_left > 0 || !(self.worth_checking || self.now >= self.matches.next_look) {
+        if self.faults_left > 0 || !self.is_time_to_look() {
             return false;
         }
-        self.worth_checking = false;
-        self.matches.next_look = self.now + Self::LOOK_EVERY;
         if !self.all_report_configured() {
             return false;
         }
@@ -83,6 +81,27 @@ impl<C: RouteComputer> World<C> {
         done
     }
 
+    /// In a run that ends at a moment: notes since when all have been configured, if they are.
+    pub(super) fn note_configured(&mut self) {
+        if !self.is_time_to_look() {
+            return;
+        }
+        if self.all_report_configured() && self.find_unconfigured().is_none() {
+            self.configured_at.get_or_insert(self.now);
+        } else {
+            self.configured_at = None;
+        }
+    }
+
+    /// Whether anything may have changed since the last look.
+    fn is_time_to_look(&mut self) -> bool {
+        let worth_it = std::mem::take(&mut self.worth_checking) || self.now >= self.matches.next_look;
+        if worth_it {
+            self.matches.next_look = self.now + Self::LOOK_EVERY;
+        }
+        worth_it
+    }
+
     /// Whether agents may agree on a map that is wrong and will be replaced: before they notice a
     /// fault, or where noise swallowed the probes that would have found more.
     fn is_disturbed(&self) -> bool {
@@ -91,7 +110,8 @@ impl<C: RouteComputer> World<C> {
             || self.options.timing.jitter != std::time::Duration::ZERO
     }
 
-    /// When [`Until::Configured`](super::Until::Configured) was first reached.
+    /// When [`Until::Configured`](super::Until::Configured) was first reached. In a run to a moment: since
+    /// when all have been configured, `None` if they are not.
     pub fn configured_at(&self) -> Option<Instant> {
         self.configured_at
     }

@@ -19,6 +19,7 @@ impl<C: RouteComputer> World<C> {
                 ("mapped", version.to_string())
             }
             Event::TagContested { conflict } => ("tag", conflict.to_string()),
+            Event::PartLeftOut { part } => ("left out", part.to_string()),
             Event::BecamePassive { to } => {
                 slot.configured = None;
                 ("passive", format!("to {} level {}", to.mac, to.level))
@@ -38,10 +39,14 @@ impl<C: RouteComputer> World<C> {
                 ("configured", version.to_string())
             }
             Event::NetworkComplete { version } => ("complete", version.to_string()),
-            Event::PathDown { path, reached } => {
+            Event::PathDown { path, reached, .. } => {
                 ("path down", format!("{} beyond xbar {reached} of its route", path.0))
             }
             Event::PathUp { path } => ("path up", path.0.to_string()),
+            Event::CableUp { at, .. } => ("cable up", format!("port {} of xbar {}", at.port, at.xbar)),
+            Event::CableCleared { at, .. } => {
+                ("cable cleared", format!("port {} of xbar {}", at.port, at.xbar))
+            }
             Event::AddressContested { why } => {
                 (slot.configured, slot.pending, slot.installed) = (None, None, None);
                 ("contested", why)

@@ -22,9 +22,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mapper_proto::agent::{PathId, Sent, Settings, Status};
+use mapper_proto::agent::{PathId, PathUse, Sent, Settings, Status};
 use mapper_proto::map::{Fabric, Map, MapVersion, PortRef};
-use mapper_proto::wire::Route;
 use mapper_proto::{Instant, Mac};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -200,7 +199,7 @@ pub struct World<C: RouteComputer> {
     worth_checking: bool,
     matches: check::MatchCache,
     trace: trace::Recorder,
-    /// The moment at which all was found configured.
+    /// The moment from which on all have been configured; see [`World::configured_at`].
     configured_at: Option<Instant>,
 }
 
@@ -294,12 +293,21 @@ impl<C: RouteComputer> World<C> {
             self.step()?;
             // Only between moments is everything settled.
             let moment_over = self.queue.next_at() != Some(at);
-            if until == Until::Configured && moment_over && self.is_done() {
-                return Ok(Stopped::Reached);
+            match until {
+                Until::Configured if moment_over && self.is_done() => return Ok(Stopped::Reached),
+                Until::After(_) if moment_over => self.note_configured(),
+                _ => {}
             }
         }
         self.now = self.now.max(end);
-        Ok(if asked.is_some_and(|asked| asked <= limit) { Stopped::Reached } else { Stopped::Limit })
+        let reached = asked.is_some_and(|asked| asked <= limit);
+        if reached {
+            self.worth_checking = true;
+            self.note_configured();
+        }
+        // Whoever runs on, until all are configured, shall not wait for an event to learn that they are.
+        self.worth_checking |= asked.is_some();
+        Ok(if reached { Stopped::Reached } else { Stopped::Limit })
     }
 
     fn step(&mut self) -> Result<(), WorldError> {
@@ -373,9 +381,9 @@ impl<C: RouteComputer> World<C> {
     }
 
     /// The driver of a host says that a path is in use: see [`Node::watch_path`].
-    pub fn watch_path(&mut self, host: u32, path: PathId, route: Route, way_back: Route) {
+    pub fn watch_path(&mut self, host: u32, path: PathId, used: PathUse) {
         if let Some(node) = &mut self.hosts[host as usize].node {
-            node.watch_path(self.now, path, route, way_back);
+            node.watch_path(self.now, path, used);
         }
         self.drain(host);
     }

@@ -184,6 +184,7 @@ fn fabric() -> Fabric {
             xbars: vec![xbar(0xa), xbar(0xb)],
             cables: vec![cable],
             contested: Vec::new(),
+            ..Map::default()
         },
         hosts: (0..3).map(|i| HostLabel { name: format!("h{i}"), ..HostLabel::default() }).collect(),
         xbars: vec![label("x0"), label("x1")],

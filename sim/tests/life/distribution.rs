@@ -32,14 +32,14 @@ fn slow_pieces() -> Plan {
     })
 }
 
-/// When the first child (h30, the second child of h32) begins to collect the map from its parent:
-/// a run without faults is the same up to a fault.
+/// When h31, the first child of h32, has just told its children to collect the map from it: a run without
+/// faults is the same up to a fault.
 fn first_fetch() -> Instant {
     let mut lab = slow_pieces().start();
     lab.agree_at(ms(3000));
     let happened = lab.happenings();
-    let parent = happened.iter().find(|h| h.place == "h31" && h.what == "configured").unwrap();
-    parent.at + millis(1)
+    let parent = happened.iter().find(|h| h.place == "h31" && h.what == "map").unwrap();
+    parent.at + millis(1) / 2
 }
 
 /// Something befalls the parent while its children h29 and h28 collect the map from it.
@@ -74,6 +74,42 @@ fn a_map_travels_in_many_pieces() {
     // h1 has no children: it sent requests only, one a piece.
     let pieces = lab.status("h1").sent.pieces;
     assert!((10..100).contains(&pieces), "{pieces}");
+}
+
+/// Routes take seconds here: all hosts have the map long before the first has routes.
+#[test]
+fn nobody_waits_for_the_map_until_others_have_routes() {
+    for kinds in [Xbars::Plain, Xbars::Tagged] {
+        let mut plan = Plan::new(CLOS, kinds);
+        plan.options.timing.compute = millis(5000);
+        let mut lab = plan.start();
+        lab.run_to(ms(2000));
+        assert_eq!(lab.in_state(AgentState::Routing), 32, "{kinds:?}");
+        assert!(lab.statuses().iter().all(|status| !status.network_complete));
+        lab.agree_at(ms(8000));
+        assert!(lab.statuses().iter().all(|status| status.network_complete));
+        // Who took note was not told again.
+        let tree: u64 = lab.statuses().iter().map(|status| status.sent.tree).sum();
+        assert!(tree < 3 * 32, "{tree}");
+    }
+}
+
+/// The word does not get through before there are routes; it is not left to verification then.
+#[test]
+fn a_child_that_took_no_note_is_told_again_when_there_are_routes() {
+    let mut plan = Plan::new(CLOS, Xbars::Tagged);
+    plan.options.timing.compute = millis(100);
+    let told_at = {
+        let mut lab = Plan { tune: Box::new(|_, _| ()), ..plan }.start();
+        lab.agree_at(ms(3000));
+        lab.happenings().into_iter().find(|h| h.place == "h32" && h.what == "map").unwrap().at
+    };
+    let us = told_at.as_nanos() / 1000 - 50;
+    let mut plan = Plan::new(CLOS, Xbars::Tagged)
+        .faults(&format!("at {us}us silence h31\nat {}us mend h31\n", us + 60_000));
+    plan.options.timing.compute = millis(100);
+    let mut lab = plan.start();
+    lab.settle_by(told_at + millis(350));
 }
 
 #[test]

@@ -8,6 +8,33 @@ use crate::lab::{Plan, exploration, millis, ms};
 
 const RING: &str = "ring:n=4,hosts=2,ports=8";
 
+/// How many agents ever begin to map, of all.
+fn mappers(spec: &str, kinds: Xbars, spread_ms: u64, seed: u64) -> (usize, usize) {
+    let mut plan = Plan::new(spec, kinds);
+    (plan.options.power_on_spread, plan.options.seed) = (millis(spread_ms), seed);
+    let mut lab = plan.start();
+    lab.agree_at(ms(2000));
+    let statuses = lab.statuses();
+    (statuses.iter().filter(|status| exploration(&status.sent) > 0).count(), statuses.len())
+}
+
+/// What ARCHITECTURE.md says of agents that start together. With n hosts at a crossbar it comes to
+/// 1 + 1/2 + ... + 1/n of them: so many are higher than all that began before.
+#[test]
+fn of_many_agents_that_start_together_most_never_need_to_map() {
+    let fabrics = [("clos:hosts=32,ports=8", 60), ("now:subclusters=3", 50), ("clos:hosts=128,ports=16", 50)];
+    for (spec, most_percent) in fabrics {
+        for kinds in [Xbars::Plain, Xbars::Tagged] {
+            for spread_ms in [0, 1, 10] {
+                let runs = (1..=8).map(|seed| mappers(spec, kinds, spread_ms, seed));
+                let (map, all) = runs.fold((0, 0), |(map, all), (m, a)| (map + m, all + a));
+                println!("{spec} {kinds:?} {spread_ms} ms: {map} of {all}");
+                assert!(100 * map < most_percent * all, "{spec} {kinds:?} {spread_ms} ms: {map} of {all}");
+            }
+        }
+    }
+}
+
 #[test]
 fn level_beats_address() {
     for kinds in [Xbars::Plain, Xbars::Tagged] {

@@ -105,7 +105,7 @@ impl Beset {
             Reason::Verify,
             Reason::Tree { version, level: 9 },
             Reason::Hello,
-            Reason::Alive,
+            Reason::Alive { answer_bytes: 0 },
         ];
         let reason = reasons[self.rng.random_range(0..reasons.len())].clone();
         let id = self.rng.next_u32();

@@ -5,13 +5,16 @@
 mod changes;
 mod distribution;
 mod election;
+mod endless;
 mod forged_tags;
 mod hostile;
 mod keys;
 mod lab;
+mod moved;
 mod options;
 mod paths;
 mod quiet;
+mod recabling;
 mod search;
 mod speed;
 mod stale;

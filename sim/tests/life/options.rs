@@ -47,6 +47,39 @@ fn pause_keeps_the_others_quiet_while_the_leader_maps() {
     assert!(of_others(&lab, "h32") > before + 100, "they go on");
 }
 
+/// Looks at all others while the leader explores, with and without lost frames. Returns how many probes of
+/// theirs were seen in how many looks.
+fn probes_while_the_leader_maps(loss: &str) -> (u64, u32) {
+    let plan = Plan::new(CLOS, Xbars::Tagged);
+    let end = first_cable(&plan);
+    let plan = plan.faults(&format!("at 2s cut {end}\n{loss}"));
+    let mut lab = plan.tune(|host, settings| settings.pause = host == 31).start();
+    lab.agree_at(ms(1999));
+    let explored = |lab: &Lab| exploration(&lab.status("h32").sent);
+    let (step, mut before, mut probes, mut looks) = (millis(1) / 50, explored(&lab), 0, 0);
+    let mut others = of_others(&lab, "h32");
+    while lab.world.now() < ms(3000) {
+        lab.run_to(lab.world.now() + step);
+        let (now, of_others) = (explored(&lab), of_others(&lab, "h32"));
+        let maps = lab.status("h32").state == AgentState::Mapping && now > before;
+        if maps {
+            looks += 1;
+            probes += of_others - others;
+        }
+        (before, others) = (now, of_others);
+    }
+    (probes, looks)
+}
+
+#[test]
+fn all_are_quiet_from_the_first_probe_on_although_pauses_are_lost() {
+    // A host may lose all that is said to it: then its probe goes out, and no more than that one's.
+    for (loss, most) in [("", 0), ("at 1999ms loss 5%\n", 1)] {
+        let (probes, looks) = probes_while_the_leader_maps(loss);
+        assert!(looks > 3 && probes <= most, "{loss}: {probes} probes in {looks} looks");
+    }
+}
+
 #[test]
 fn a_thrashing_mapper_maps_for_ever() {
     let mut lab = Plan::new(CLOS, Xbars::Tagged).tune(|host, settings| settings.thrash = host == 31).start();
@@ -69,6 +102,24 @@ fn a_printeur_prints_what_its_children_say() {
         assert_eq!(lab.count("printed", ms(0)) > 0, accepts);
         let leader = lab.happenings().iter().filter(|h| h.what == "printed" && h.place == "h32").count();
         assert_eq!(leader > 0, accepts, "those that become passive tell the winner");
+    }
+}
+
+#[test]
+fn a_printeur_hears_from_its_children_in_the_tree_whomever_it_beat() {
+    // h28 is the fifth in the tree: h23 and h22 are its children, and they print that they are configured.
+    let plan = Plan::new(CLOS, Xbars::Tagged).tune(|host, settings| settings.printeur = host == 27);
+    let mut lab = plan.faults("at 2s cut h1").start();
+    let children = lab.host("h28");
+    lab.agree_at(ms(7000));
+    let children = lab.world.status(children).unwrap().children;
+    let printed: Vec<_> = lab.happenings().into_iter().filter(|h| h.what == "printed").collect();
+    for child in children {
+        let configured = |h: &&crate::lab::Happening| {
+            h.place == "h28" && h.detail == format!("{child}: {child}: configured")
+        };
+        // Under the first map and under the one after the cut.
+        assert_eq!(printed.iter().filter(configured).count(), 2, "{child}: {printed:?}");
     }
 }
 

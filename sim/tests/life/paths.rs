@@ -1,7 +1,7 @@
 //! Paths in use are watched, and cables that are said to be dead are checked.
 
 use mapper_proto::Instant;
-use mapper_proto::agent::{LivenessStatus, PathId};
+use mapper_proto::agent::{LivenessStatus, PathId, PathUse};
 use mapper_proto::wire::{Element, Route};
 use mapper_sim::fabric::{End, Xbars};
 use mapper_sim::world::RouteComputer;
@@ -39,7 +39,9 @@ fn watch(lab: &mut Lab, from: u32, to: u32) {
         })
         .collect();
     back.reverse();
-    lab.world.watch_path(from, PathId(to), route, back.into_iter().collect::<Route>());
+    let way_back = back.into_iter().collect::<Route>();
+    let used = PathUse { route, way_back, to: lab.world.mac(to), longest_bytes: 1000 };
+    lab.world.watch_path(from, PathId(to), used);
 }
 
 /// Runs until `end` with traffic between these pairs.

@@ -2,7 +2,9 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::daemon::status::{Board, DeadCable, FrameCounters, Mismatch};
+use crate::daemon::status::{
+    Board, BoardPort, DeadCable, FrameCounters, HostsOfType, Mismatch, dead_ports, unequal_mtus,
+};
 use crate::wording::plural;
 use crate::xbar::XbarStatus;
 
@@ -32,27 +34,49 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
     }
     write_troubles(text, board, interface)?;
     if let Some(version) = &board.map_version {
+        // Without an xbar a host hears another only over a cable of their own.
+        let pair = if (board.hosts, board.xbars) == (2, 0) {
+            ", the two hosts are cabled to each other"
+        } else {
+            ""
+        };
         let [hosts, xbars, cables, routes] =
             [(board.hosts, "host"), (board.xbars, "xbar"), (board.cables, "cable"), (board.routes, "route")]
                 .map(|(count, thing)| plural(count, thing));
         writeln!(
             text,
-            "  map {}/{}: {hosts}, {xbars}, {cables} between xbars; {routes}",
+            "  map {}/{}: {hosts}, {xbars}, {cables} between xbars{pair}; {routes}",
             version.mac, version.counter
         )?;
     }
+    write_host_types(text, board)?;
     if let Some(leader) = &board.leader {
         let children = if board.children.is_empty() { "none".to_owned() } else { board.children.join(" ") };
         let parent = board.parent.as_deref().unwrap_or("none");
         writeln!(text, "  global mapper {leader}, parent {parent}, children {children}")?;
     }
     if let Some(tap) = &board.tap {
-        writeln!(text, "  IP over the fabric by {}, MTU {}", tap.name, tap.mtu)?;
+        let addresses: String = board.addresses.iter().map(|address| format!(", {address}")).collect();
+        writeln!(text, "  IP over the fabric by {}{addresses}, MTU {}", tap.name, tap.mtu)?;
         if tap.refused > 0 {
             writeln!(text, "  {} did not take {} frames: is it up, and memory left?", tap.name, tap.refused)?;
         }
     }
     Ok(())
+}
+
+/// What the hosts run, if not all the same; those that run something rarer are named.
+fn write_host_types(text: &mut String, board: &Board) -> fmt::Result {
+    let [most, others @ ..] = &board.host_types[..] else { return Ok(()) };
+    if others.is_empty() && most.host_type == board.host_type {
+        return Ok(());
+    }
+    write!(text, "  hosts run: {} {}", most.count, most.name)?;
+    for HostsOfType { name, count, hosts, .. } in others {
+        let more = if *count > hosts.len() { " and more" } else { "" };
+        write!(text, "; {count} {name}: {}{more}", hosts.join(", "))?;
+    }
+    writeln!(text)
 }
 
 /// What went over the interface; it changes all the time.
@@ -62,9 +86,15 @@ pub(super) fn describe_frames(board: &Board) -> String {
         0 => String::new(),
         overruns => format!(", {overruns} lost as they came too fast"),
     };
+    let lines_lost = match board.counters.log_lines_lost {
+        0 => String::new(),
+        lines => format!("  {} of its log lost: not read, or not written\n", plural(lines, "line")),
+    };
     match board.no_answer {
         Some(_) => String::new(),
-        None => format!("  {received} frames received{lost}, {sent} sent, {unsent} could not be sent\n"),
+        None => format!(
+            "  {received} frames received{lost}, {sent} sent, {unsent} could not be sent\n{lines_lost}"
+        ),
     }
 }
 
@@ -78,7 +108,11 @@ pub(super) fn describe_xbar(xbar: &XbarStatus) -> String {
     let up = ports.iter().filter(|port| port.carrier).count();
     let mut text = format!("crossbar {name}: {kind}{tag}: {up} of {} ports have carrier\n", ports.len());
     for port in ports.iter().filter(|port| !port.carrier) {
-        let why = if port.exists { "no carrier" } else { "there is no such interface" };
+        let why = match (port.exists, port.up) {
+            (false, _) => "there is no such interface",
+            (true, false) => "it is down",
+            (true, true) => "no carrier",
+        };
         text.push_str(&format!("  port {} ({}): {why}\n", port.port, port.interface));
     }
     text
@@ -99,6 +133,9 @@ fn verdict(board: &Board) -> String {
         "configured" if !board.dead_cables.is_empty() => {
             "cables of the map are dead, and routes lead around them"
         }
+        "configured" if unequal_mtus(&board.ports).is_some() => {
+            "the ports of this node carry frames of different length"
+        }
         "configured" => return "Network is fully configured.".to_owned(),
         "starting" if board.level == 0 => "this board never maps (level 0), and no mapper has come forward",
         "starting" => "this board has just begun",
@@ -113,16 +150,31 @@ fn verdict(board: &Board) -> String {
         "isolated" if !other_keys.is_empty() => {
             return format!("Network is not fully configured: the keys differ: {}.", other_keys.join("; "));
         }
-        "isolated" => "no other host was found; see that their agents run, and the crossbars between",
+        "isolated" => return format!("Network is not fully configured: {}.", nobody_found(&board.ports)),
         _ => "this board has no routes for a valid map",
     };
     format!("Network is not fully configured: {why}.")
+}
+
+/// Why no other host was found, as far as this machine can tell.
+fn nobody_found(ports: &[BoardPort]) -> String {
+    let others = "see that their agents run, and the crossbars between";
+    match dead_ports(ports) {
+        Some(dead) if ports.iter().all(|port| !port.carrier) => {
+            format!("no other host can be reached: {dead}")
+        }
+        Some(dead) => format!("no other host was found: {dead}; behind the other ports {others}"),
+        None => format!("no other host was found; {others}"),
+    }
 }
 
 /// Who is missing and why, and what may be the cause.
 fn write_troubles(text: &mut String, board: &Board, interface: &str) -> fmt::Result {
     if !board.carrier {
         writeln!(text, "  interface {interface} has no carrier: is it up, and the cable plugged in?")?;
+    }
+    for trouble in board.ports.iter().filter_map(BoardPort::trouble) {
+        writeln!(text, "  {trouble}")?;
     }
     if let Some(why) = &board.routing_failure {
         writeln!(text, "  routing failed: {why}")?;
@@ -238,11 +290,67 @@ mod tests {
     }
 
     #[test]
+    fn what_hosts_run_is_told_if_they_differ() {
+        let of_type = |host_type, name: &str, hosts: &[&str]| HostsOfType {
+            host_type,
+            name: name.to_owned(),
+            count: hosts.len(),
+            hosts: hosts.iter().map(|&mac| mac.to_owned()).collect(),
+        };
+        let alike = vec![of_type(4, "ethernet", &["a", "b"])];
+        let mut board = Board { host_type: 4, host_types: alike, ..configured() };
+        assert!(!describe_board(&board).contains("run:"));
+        board.host_types.push(of_type(1, "gm", &["02:00:00:00:00:09"]));
+        let text = describe_board(&board);
+        assert!(text.contains("\n  hosts run: 2 ethernet; 1 gm: 02:00:00:00:00:09\n"), "{text}");
+    }
+
+    #[test]
+    fn one_that_finds_nobody_names_its_ports_that_nothing_passes() {
+        let port = |number, up, carrier| BoardPort {
+            port: number,
+            interface: format!("eth{number}"),
+            exists: true,
+            up,
+            carrier,
+            mtu: Some(1500),
+        };
+        let board = |ports| {
+            let state = "isolated".to_owned();
+            describe_board(&Board {
+                ports,
+                state,
+                configured: false,
+                network_configured: false,
+                ..configured()
+            })
+        };
+        let text = board(vec![port(1, false, false), port(2, true, false)]);
+        assert!(text.contains("can be reached: eth1 is down, eth2 has no carrier."), "{text}");
+        assert!(text.contains("  port 1 (eth1) is down; `ip link set eth1 up`\n"), "{text}");
+        let text = board(vec![port(1, true, true), port(2, true, false)]);
+        assert!(text.contains("no other host was found: eth2 has no carrier; behind"), "{text}");
+        assert!(!text.contains("port 1"), "{text}");
+        assert!(board(Vec::new()).contains("no other host was found; see that their agents run"));
+    }
+
+    #[test]
     fn one_is_not_called_many() {
         let version = MapVersionDto { mac: "02:00:00:00:00:01".to_owned(), counter: 1 };
         let board = Board { map_version: Some(version), hosts: 2, xbars: 1, routes: 1, ..configured() };
         let text = describe_board(&board);
         assert!(text.contains(": 2 hosts, 1 xbar, 0 cables between xbars; 1 route\n"), "{text}");
+    }
+
+    #[test]
+    fn two_hosts_face_to_face_are_told_from_hosts_without_a_cable() {
+        let version = MapVersionDto { mac: "02:00:00:00:00:01".to_owned(), counter: 1 };
+        let board = Board { map_version: Some(version), hosts: 2, routes: 1, ..configured() };
+        let told = "0 cables between xbars, the two hosts are cabled to each other; 1 route\n";
+        assert!(describe_board(&board).contains(told), "{}", describe_board(&board));
+        let alone = Board { hosts: 1, carrier: false, state: "isolated".to_owned(), ..board };
+        let text = describe_board(&alone);
+        assert!(!text.contains("cabled to each other") && text.contains("has no carrier"), "{text}");
     }
 
     #[test]
@@ -259,6 +367,7 @@ mod tests {
             port,
             interface: format!("eth{port}"),
             exists,
+            up: exists,
             carrier,
             ..Default::default()
         };

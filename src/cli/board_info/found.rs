@@ -1,13 +1,14 @@
 //! What the status sockets said.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::Args;
 use super::describe::{describe_board, describe_frames, describe_xbar};
+use super::{Args, routes};
 use crate::cli::error_chain;
-use crate::daemon::status::{Board, Counters, StatusSocketError, ask, units};
+use crate::daemon::status::{Board, Counters, RouteInForce, RoutesInForce, StatusSocketError, ask, units};
 use crate::xbar::{self, PortStatus, XbarStatus};
 
 /// An agent that says nothing for so long is taken for stuck. A busy machine takes a second or more.
@@ -19,16 +20,29 @@ const LEAST_PATIENCE: Duration = Duration::from_millis(500);
 #[derive(Serialize)]
 pub(super) struct Output<'a> {
     schema: &'static str,
-    boards: &'a [Board],
+    boards: Vec<BoardOutput<'a>>,
     /// With `--all`.
     #[serde(skip_serializing_if = "Option::is_none")]
     xbars: Option<&'a [XbarStatus]>,
+}
+
+/// A board, with its routes in force if they were asked for.
+#[derive(Serialize)]
+struct BoardOutput<'a> {
+    #[serde(flatten)]
+    board: &'a Board,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    routes_in_force: Option<&'a [RouteInForce]>,
 }
 
 /// What the status sockets said.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Found {
     boards: Vec<Board>,
+    /// Where each board was asked: its run directory and unit.
+    places: Vec<(PathBuf, u8)>,
+    /// The routes of each board, if they were asked for; `None` for one that did not tell.
+    routes: Option<Vec<Option<RoutesInForce>>>,
     /// The crossbars, if they were asked.
     xbars: Option<Vec<XbarStatus>>,
     /// Run directories without any agent, in words.
@@ -42,11 +56,15 @@ impl Found {
     pub(super) fn ask(args: &Args, left: Duration) -> Result<Self, StatusSocketError> {
         let mut missing = Vec::new();
         let mut refused = false;
-        let mut questions = Vec::new();
+        let (mut questions, mut places) = (Vec::new(), Vec::new());
         for run_dir in &args.run_dirs {
             let asked = if args.units.is_empty() { units(run_dir)? } else { args.units.clone() };
             if asked.is_empty() {
-                missing.push(format!("no agent has a status socket in {}", run_dir.display()));
+                missing.push(format!(
+                    "no agent has a status socket in {}: start one with `mapper agent` or `mapper node`; \
+                     `mapper doctor` says what keeps it from running, --run-dir names another directory",
+                    run_dir.display()
+                ));
             }
             for unit in asked {
                 let question = match ask(run_dir, unit) {
@@ -63,6 +81,7 @@ impl Found {
                     }
                 };
                 questions.push((unit, question));
+                places.push((run_dir.clone(), unit));
             }
         }
         let deadline = Instant::now() + left.clamp(LEAST_PATIENCE, PATIENCE);
@@ -80,11 +99,27 @@ impl Found {
                 refused |= answers.denied;
             }
         }
-        Ok(Self { boards, xbars, missing, refused })
+        Ok(Self { boards, places, routes: None, xbars, missing, refused })
+    }
+
+    /// Asks the boards for their routes in force, too.
+    pub(super) fn ask_routes(&mut self) -> Result<(), StatusSocketError> {
+        self.routes = Some(routes::ask(&self.places)?);
+        Ok(())
+    }
+
+    /// The routes of the boards that told them.
+    pub(super) fn routes(&self) -> impl Iterator<Item = &RoutesInForce> {
+        self.routes.iter().flatten().flatten()
     }
 
     pub(super) fn all_configured(&self) -> bool {
         self.missing.is_empty() && self.boards.iter().all(|board| board.configured)
+    }
+
+    /// Whether there is nothing to be shown: no board, and no crossbar if those were asked for.
+    pub(super) fn nobody_there(&self) -> bool {
+        self.boards.is_empty() && self.xbars.as_ref().is_none_or(Vec::is_empty)
     }
 
     /// Whether every board knows that its whole network is, too.
@@ -109,15 +144,22 @@ impl Found {
         for xbar in self.xbars.iter_mut().flatten() {
             xbar.uptime_ms = 0;
             for port in &mut xbar.ports {
-                let PortStatus { port: number, interface, exists, carrier, .. } = std::mem::take(port);
-                *port = PortStatus { port: number, interface, exists, carrier, ..PortStatus::default() };
+                let PortStatus { port: number, interface, exists, up, carrier, mtu, .. } =
+                    std::mem::take(port);
+                let zero = PortStatus::default();
+                *port = PortStatus { port: number, interface, exists, up, carrier, mtu, ..zero };
             }
         }
         self
     }
 
     pub(super) fn to_json(&self) -> Output<'_> {
-        Output { schema: "mapper.board-info/1", boards: &self.boards, xbars: self.xbars.as_deref() }
+        let told = |nth: usize| self.routes.as_ref().map(|routes| routes.get(nth).and_then(Option::as_ref));
+        let boards = self.boards.iter().enumerate().map(|(nth, board)| BoardOutput {
+            board,
+            routes_in_force: told(nth).map(|told| told.map_or(&[][..], |told| &told.routes)),
+        });
+        Output { schema: "mapper.board-info/1", boards: boards.collect(), xbars: self.xbars.as_deref() }
     }
 
     pub(super) fn describe(&self) -> String {
@@ -130,7 +172,13 @@ impl Found {
     }
 
     fn describe_with(&self, describe: impl Fn(&Board) -> String) -> String {
-        let mut text: String = self.boards.iter().map(describe).collect();
+        let mut text = String::new();
+        for (nth, board) in self.boards.iter().enumerate() {
+            text.push_str(&describe(board));
+            if let Some(Some(told)) = self.routes.as_ref().and_then(|routes| routes.get(nth)) {
+                text.push_str(&routes::describe(told));
+            }
+        }
         text.extend(self.xbars.iter().flatten().map(describe_xbar));
         for place in &self.missing {
             text.push_str(place);
@@ -144,6 +192,28 @@ impl Found {
 mod tests {
     use super::*;
     use std::os::unix::net::UnixListener;
+
+    const NOTHING_ELSE: Args = Args {
+        units: Vec::new(),
+        all: false,
+        run_dirs: Vec::new(),
+        wait: None,
+        watch: false,
+        routes: false,
+        routes_dir: None,
+        map_file: None,
+    };
+
+    fn nothing() -> Found {
+        Found {
+            boards: Vec::new(),
+            places: Vec::new(),
+            routes: None,
+            xbars: None,
+            missing: Vec::new(),
+            refused: false,
+        }
+    }
 
     fn silent(unit: u8) -> Board {
         Board::silent(unit, "it is stopped".to_owned())
@@ -164,6 +234,7 @@ mod tests {
             run_dirs: vec![dir.path().to_owned()],
             wait: None,
             watch: false,
+            ..NOTHING_ELSE
         };
         let found = Found::ask(&args, Duration::ZERO).unwrap();
         assert!(!found.all_configured());
@@ -184,17 +255,19 @@ mod tests {
             run_dirs: vec![dir.path().to_owned()],
             wait: None,
             watch: false,
+            ..NOTHING_ELSE
         };
         let found = Found::ask(&args, Duration::ZERO).unwrap();
         assert!(found.refused() && !found.all_configured());
         assert!(found.describe().contains("unit 7: down\n  no agent of unit 7 has"), "{}", found.describe());
         let found = Found::ask(&Args { units: Vec::new(), ..args }, Duration::ZERO).unwrap();
-        assert!(!found.refused());
+        assert!(!found.refused() && found.nobody_there());
+        assert!(found.describe().contains("mapper doctor"), "{}", found.describe());
     }
 
     #[test]
     fn nothing_there_is_not_configured() {
-        let found = |boards, missing| Found { boards, xbars: None, missing, refused: false };
+        let found = |boards, missing| Found { boards, missing, ..nothing() };
         assert!(!found(Vec::new(), vec!["no agent".to_owned()]).all_configured());
         assert!(found(vec![configured()], Vec::new()).all_configured());
         assert!(!found(vec![configured(), silent(1)], Vec::new()).all_configured());
@@ -204,8 +277,7 @@ mod tests {
     fn counters_and_times_are_no_change_to_a_watcher() {
         let mut later = Board { uptime_ms: 5, ..configured() };
         later.counters.frames.received = 7;
-        let found =
-            |board| Found { boards: vec![board], xbars: None, missing: Vec::new(), refused: false }.steady();
+        let found = |board| Found { boards: vec![board], ..nothing() }.steady();
         assert_eq!(found(configured()), found(later));
         assert_ne!(found(configured()), found(silent(0)));
     }

@@ -2,6 +2,7 @@
 
 mod describe;
 mod found;
+mod routes;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -40,9 +41,19 @@ pub struct Args {
     /// Keep asking, and show each change until interrupted; with --format json one object a line.
     #[arg(long, conflicts_with = "wait")]
     watch: bool,
+    /// Show also the routes in force: by which ports each leads, and what it is used for.
+    #[arg(long, conflicts_with = "watch")]
+    routes: bool,
+    /// With --routes: write each board's into this folder, as mapper.routes/1, for `mapper check`.
+    #[arg(long, value_name = "DIR", requires = "routes")]
+    routes_dir: Option<PathBuf>,
+    /// With --routes: write the map that they belong to into this file, as mapper.map/1.
+    #[arg(long, value_name = "FILE", requires = "routes")]
+    map_file: Option<PathBuf>,
 }
 
-/// Runs it.
+/// Runs it. The exit status is 1 if there is no board to be shown, or one that was asked for is not
+/// there or may not be asked.
 ///
 /// # Errors
 /// In words for the user.
@@ -76,12 +87,21 @@ pub fn run(mut args: Args, format: Format) -> Result<ExitCode, CliError> {
         }
         found = later;
     }
+    if args.routes {
+        found.ask_routes()?;
+        if let Some(dir) = &args.routes_dir {
+            routes::write_dir(dir, found.routes())?;
+        }
+        if let Some(file) = &args.map_file {
+            routes::write_map(file, found.routes())?;
+        }
+    }
     match format {
         Format::Json => output::print(&(serde_json::to_string_pretty(&found.to_json())? + "\n"))?,
         Format::Text => output::print(&found.describe())?,
     }
     let timed_out = args.wait.is_some() && !found.all_configured();
-    Ok(match (timed_out, found.refused()) {
+    Ok(match (timed_out, found.refused() || found.nobody_there()) {
         (true, _) => ExitCode::from(TIMED_OUT),
         (false, true) => ExitCode::FAILURE,
         (false, false) => ExitCode::SUCCESS,
@@ -100,9 +120,7 @@ fn watch(args: &Args, format: Format) -> Result<ExitCode, CliError> {
                 Format::Json => serde_json::to_string(&found.to_json())? + "\n",
                 Format::Text => format!("{clear}{}\n", found.describe_without_frames()),
             };
-            if !output::print_to_reader(&text)? {
-                return Ok(ExitCode::SUCCESS);
-            }
+            output::print(&text)?;
             shown = Some(steady);
         }
         thread::sleep(WATCH_INTERVAL);

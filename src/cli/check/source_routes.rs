@@ -4,11 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mapper_proto::map::Fabric;
+use mapper_proto::quote;
 use rayon::prelude::*;
 
 use super::Report;
 use crate::cli::CliError;
-use crate::cli::route::judgement::{Names, ProofReport, QualityReport, host_names, nothing_to_prove};
+use crate::cli::route::judgement::{
+    Names, PartReport, ProofReport, QualityReport, host_names, nothing_to_prove, shown_hosts,
+};
 use crate::formats::FormatError;
 use crate::formats::routes::{FaultKind, ListedRoutes, RouteFault, RouteReader};
 use crate::routing::tables::Layers;
@@ -224,7 +227,7 @@ impl<'a> Checked<'a> {
                 "files are of hosts that the fabric does not have, and are passed over",
             );
             let first_one = if *count == 1 { "" } else { "the first is " };
-            notes.push(format!("{files}: {first_one}{}", first.display()));
+            notes.push(format!("{files}: {first_one}{}", quote::visible(&first.display().to_string())));
         }
         if self.to_strangers > 0 {
             notes.push(counted(
@@ -237,6 +240,7 @@ impl<'a> Checked<'a> {
     }
 
     fn finish(mut self, seed: u64) -> Result<Report, CliError> {
+        let shown = crate::names::Names::of(self.fabric);
         let mut notes: Vec<String> = nothing_to_prove(self.topology).into_iter().collect();
         let hosts = 0..self.topology.host_count() as u32;
         let without: Vec<u32> =
@@ -247,14 +251,14 @@ impl<'a> Checked<'a> {
             self.proof.join(part);
         }
         if let Some(&first) = without.first() {
-            let name = &self.fabric.hosts[first as usize].name;
+            let name = shown.host(first);
             notes.push(match without.len() {
                 1 => format!("host {name} has no file of routes"),
                 count => format!("{count} hosts have no file of routes, {name} one of them"),
             });
         }
         notes.extend(self.passed_over());
-        let names = Names { fabric: self.fabric, topology: self.topology };
+        let names = Names { fabric: self.fabric, topology: self.topology, shown: &shown };
         let mut violations: Vec<String> =
             self.proof.violations.iter().map(|wrong| wrong.describe(&names)).collect();
         let circles: Vec<_> = (self.layers.par_iter())
@@ -265,6 +269,7 @@ impl<'a> Checked<'a> {
             violations.extend(cycle.iter().map(|cycle| names.deadlock(layer, cycle)));
         }
         let Part { unreachable, loops, other, longest, .. } = self.proof;
+        let cut_off = self.topology.cut_off();
         let (quality, note) = self.quality.measure(seed);
         notes.extend(note);
         Ok(Report {
@@ -278,8 +283,11 @@ impl<'a> Checked<'a> {
                 deadlock_free: cycles == 0,
                 max_hops: longest,
                 violation_count: unreachable + loops + other + cycles as u64,
+                told: violations.len() as u64,
                 violations,
-                cut_off: host_names(&self.topology.cut_off(), self.fabric),
+                cut_off_shown: shown_hosts(&cut_off, &shown),
+                cut_off: host_names(&cut_off, self.fabric),
+                parts: PartReport::all(self.topology, self.fabric, &shown),
             },
             quality,
             notes,
@@ -318,7 +326,7 @@ impl<'a> QualityLists<'a> {
 
     fn measure(self, seed: u64) -> (QualityReport, Option<String>) {
         match self.lists {
-            Some(lists) => (QualityReport(Some(Quality::measure(&lists.counted(), seed))), None),
+            Some(lists) => (QualityReport::of(Quality::measure(&lists.counted(), seed)), None),
             None => {
                 let why = "quality is not measured: the routes are too many to be kept in memory";
                 (QualityReport::default(), Some(why.to_owned()))

@@ -22,6 +22,10 @@ const NOTHING: Sections = Sections { number: "1", statuses: &[], signals: &[], f
 
 const STOP: Item = ("SIGTERM, SIGINT", "Leave cleanly.");
 const REOPEN: Item = ("SIGUSR1", "Open the file of --verbose-file again, after it was rotated.");
+const RELOAD_PORTS: Item = (
+    "SIGHUP",
+    "Read the configuration again: ports come and go, and the others go on; also the level of the log.",
+);
 const RUN_DIR: Item = (
     "/run/mapper",
     "The status sockets, and what keeps two agents from one interface. MAPPER_RUN_DIR overrides it.",
@@ -53,16 +57,23 @@ const AGENT: Sections = Sections {
 
 const XBAR: Sections = Sections {
     number: "8",
-    signals: &[STOP, REOPEN],
-    files: &[(
-        "/etc/mapper/NAME.xbar",
-        "The ports of mapper-xbar@NAME.service: MAPPER_PORTS=--port eth1 --port eth2.",
-    )],
+    signals: &[STOP, RELOAD_PORTS, REOPEN],
+    files: &[
+        (
+            "/etc/mapper/xbar-NAME.toml",
+            "The ports and options of mapper-xbar@NAME.service: ports = [\"eth1\", \"eth2\"], and each option as a key.",
+        ),
+        (
+            "/etc/mapper/mapper.toml",
+            "What it shares with the agents: ethertype, destination, group, log-level.",
+        ),
+    ],
     examples: &[
-        ("A crossbar of three interfaces:", "mapper xbar --port eth1 --port eth2 --port eth3"),
+        ("A crossbar of three interfaces:", "mapper xbar --ports eth1,eth2,eth3"),
+        ("One of all interfaces of a kind, also of those that come later:", "mapper xbar --ports 'eth*'"),
         (
             "The same at every boot:",
-            "echo 'MAPPER_PORTS=--port eth1 --port eth2 --port eth3' >/etc/mapper/rack1.xbar\n\
+            "echo 'ports = [\"eth1\", \"eth2\", \"eth3\"]' >/etc/mapper/xbar-rack1.toml\n\
              systemctl enable --now mapper-xbar@rack1",
         ),
     ],
@@ -82,7 +93,7 @@ const NODE: Sections = Sections {
     examples: &[
         (
             "A server cabled to two others by eth1 and eth2, with interface fabric0 over them:",
-            "mapper node --ports eth1,eth2 --tap fabric0\nip address add 10.0.0.1/24 dev fabric0",
+            "mapper node --ports eth1,eth2 --tap fabric0 --address 10.1.0.1/24",
         ),
         (
             "The same at every boot:",
@@ -165,7 +176,7 @@ const SIM: Sections = Sections {
 const MAPPER: Sections = Sections {
     examples: &[(
         "One agent an interface, one crossbar wherever frames must be switched:",
-        "mapper xbar --port eth1 --port eth2 --port eth3\nmapper agent --interface eth0\nmapper board-info --wait 10",
+        "mapper xbar --ports eth1,eth2,eth3\nmapper agent --interface eth0\nmapper board-info --wait 10",
     )],
     files: &[CONFIGURATION, RUN_DIR],
     ..NOTHING

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Place, place_of, stream_stdout, unwritable, write_as_it_is, write_new};
+use super::{Place, on_stdout, place_of, unwritable, write_as_it_is, write_new};
 use crate::cli::CliError;
 
 /// Files that are written beside their places, and put there together once all are complete.
@@ -32,7 +32,7 @@ impl Staged {
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), CliError> {
         let written = match place_of(path) {
-            Place::StandardOutput => stream_stdout(write),
+            Place::StandardOutput => return on_stdout(write),
             Place::AsItIs => write_as_it_is(path, write),
             Place::File { place, beside } => {
                 self.moves.push((beside.clone(), place));

@@ -20,13 +20,13 @@ pub(super) fn proof_of(answer: &Answer<'_>, subnet: &Subnet, fabric: &Fabric) ->
 }
 
 /// Why an engine did not serve, by the names of the fabric.
-pub(super) fn why_not(tried: &Tried, subnet: &Subnet, fabric: &Fabric) -> String {
+pub(super) fn why_not(tried: &Tried, subnet: &Subnet) -> String {
     let failed = tried.failed.as_ref().and_then(|proof| Some((proof, proof.violations.first()?)));
     let Some((proof, first)) = failed else { return tried.why_not.clone() };
-    let first = first.describe(subnet, fabric);
-    match proof.violation_count {
-        ..=1 => first,
-        count => format!("{first} ({})", plural(count - 1, "more violation")),
+    let (told, first) = (first.count(), first.describe(subnet));
+    match proof.violation_count.saturating_sub(told) {
+        0 => first,
+        more => format!("{first} ({})", plural(more, "more violation")),
     }
 }
 

@@ -16,16 +16,16 @@ use crate::routing::engines::Settings;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Engine files")]
 pub(super) struct EngineFiles {
-    /// updn, ftree: the roots, a GUID a line [default: found by the engine].
+    /// updn, ftree: the roots, a GUID or name a line [default: found by the engine].
     #[arg(long, alias = "root_guid_file", value_name = "FILE")]
     root_guid_file: Option<PathBuf>,
     /// updn, dnup: switches' ids, `guid id` a line, which tell up from down within a rank.
     #[arg(long, alias = "ids_guid_file", value_name = "FILE")]
     ids_guid_file: Option<PathBuf>,
-    /// ftree: the compute nodes, a GUID a line [default: all hosts but the I/O nodes].
+    /// ftree: the compute nodes, a GUID or name a line [default: all hosts but the I/O nodes].
     #[arg(long, alias = "cn_guid_file", value_name = "FILE")]
     cn_guid_file: Option<PathBuf>,
-    /// ftree: the I/O nodes, a GUID a line.
+    /// ftree: the I/O nodes, a GUID or name a line.
     #[arg(long, alias = "io_guid_file", value_name = "FILE")]
     io_guid_file: Option<PathBuf>,
     /// ftree: most steps the wrong way to or from an I/O node.
@@ -34,7 +34,7 @@ pub(super) struct EngineFiles {
     /// Ports that do not count when loads are balanced, `guid port` or a host's GUID a line.
     #[arg(long, alias = "ignore_guids", value_name = "FILE")]
     ignore_guids: Option<PathBuf>,
-    /// Destinations that are served first, a GUID a line.
+    /// Destinations that are served first, a GUID or name a line.
     #[arg(long, alias = "guid_routing_order_file", value_name = "FILE")]
     guid_routing_order_file: Option<PathBuf>,
     /// The order in which single switches' ports are tried, `guid port port ..` a line.

@@ -7,9 +7,13 @@ use mapper_proto::map::{Fabric, PortRef};
 use serde_json::{Value, json};
 
 use super::quality;
+use crate::names;
 use crate::routing::engines::dispersive::SourceProof;
-use crate::routing::{Cycle, Far, Quality, Subnet, TableRoutes, Tables, TablesProof, Topology, Violation};
-use crate::wording::{self, plural};
+use crate::routing::{
+    Cycle, Far, HostPart, Quality, Subnet, TableRoutes, TableViolation, Tables, TablesProof, Topology,
+    Violation,
+};
+use crate::wording::plural;
 
 /// What was proved, with the names of the fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -21,10 +25,64 @@ pub(in crate::cli) struct ProofReport {
     pub(in crate::cli) max_hops: usize,
     /// What is wrong; the first ones if there is much.
     pub(in crate::cli) violations: Vec<String>,
+    /// How many violations these tell of.
+    pub(in crate::cli) told: u64,
     /// How many violations there are in all.
     pub(in crate::cli) violation_count: u64,
-    /// Hosts that no cables join with most of the fabric.
+    /// Hosts that no cables join with most of the fabric, by their ids.
     pub(in crate::cli) cut_off: Vec<String>,
+    /// The names of the first of these.
+    pub(in crate::cli) cut_off_shown: Vec<String>,
+    /// The parts of the fabric that have hosts.
+    pub(in crate::cli) parts: Vec<PartReport>,
+}
+
+/// A part of the fabric that no cable joins with the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::cli) struct PartReport {
+    hosts: usize,
+    xbars: usize,
+    /// Pairs of its hosts.
+    pairs: u64,
+    /// The id of its first host.
+    first_host: String,
+    /// The names of its first hosts.
+    shown: Vec<String>,
+}
+
+impl PartReport {
+    /// All parts of a fabric that have hosts.
+    pub(in crate::cli) fn all(topology: &Topology, fabric: &Fabric, names: &names::Names) -> Vec<Self> {
+        let report = |part: HostPart| Self {
+            hosts: part.hosts.len(),
+            xbars: part.xbars,
+            pairs: part.pairs(),
+            first_host: host_names(&part.hosts[..1], fabric).concat(),
+            shown: shown_hosts(&part.hosts, names),
+        };
+        topology.host_parts().into_iter().map(report).collect()
+    }
+
+    fn json(&self) -> Value {
+        let Self { hosts, xbars, pairs, first_host, .. } = self;
+        json!({ "hosts": hosts, "xbars": xbars, "pairs": pairs, "first_host": first_host })
+    }
+
+    fn text(&self) -> String {
+        format!(
+            "{} on {}, {}: {}",
+            plural(self.hosts, "host"),
+            plural(self.xbars, "xbar"),
+            plural(self.pairs, "pair"),
+            first_of(&self.shown, self.hosts)
+        )
+    }
+}
+
+/// The first of some names, and whether there are more.
+fn first_of(shown: &[String], count: usize) -> String {
+    let more = if shown.len() < count { ", .." } else { "" };
+    format!("{}{more}", shown.join(", "))
 }
 
 impl ProofReport {
@@ -35,9 +93,12 @@ impl ProofReport {
             loop_free: proof.loop_free,
             deadlock_free: proof.deadlock_free,
             max_hops: proof.max_hops,
-            violations: proof.violations.iter().map(|found| found.describe(subnet, fabric)).collect(),
+            violations: proof.violations.iter().map(|found| found.describe(subnet)).collect(),
+            told: proof.violations.iter().map(TableViolation::count).sum(),
             violation_count: proof.violation_count,
             cut_off: host_names(&proof.cut_off, fabric),
+            cut_off_shown: shown_hosts(&proof.cut_off, &subnet.names),
+            parts: PartReport::all(&subnet.topology, fabric, &subnet.names),
         }
     }
 
@@ -47,7 +108,8 @@ impl ProofReport {
         topology: &Topology,
         fabric: &Fabric,
     ) -> Self {
-        let names = Names { fabric, topology };
+        let shown = names::Names::of(fabric);
+        let names = Names { fabric, topology, shown: &shown };
         let mut violations: Vec<String> =
             proof.violations.iter().map(|found| names.violation(found)).collect();
         violations.extend(proof.cycle.iter().map(|cycle| names.deadlock(0, cycle)));
@@ -56,9 +118,12 @@ impl ProofReport {
             loop_free: proof.loop_free,
             deadlock_free: proof.deadlock_free,
             max_hops: proof.max_hops,
+            told: violations.len() as u64,
             violations,
             violation_count: proof.violation_count + u64::from(proof.cycle.is_some()),
             cut_off: host_names(&proof.cut_off, fabric),
+            cut_off_shown: shown_hosts(&proof.cut_off, &shown),
+            parts: PartReport::all(topology, fabric, &shown),
         }
     }
 
@@ -76,15 +141,48 @@ impl ProofReport {
             "violations": self.violations,
             "violation_count": self.violation_count,
             "cut_off": self.cut_off,
+            "parts": self.parts.iter().map(PartReport::json).collect::<Vec<_>>(),
+            "pairs_apart": self.pairs_apart(),
         })
+    }
+
+    /// How many pairs of hosts are in different parts, so that no table can join them.
+    fn pairs_apart(&self) -> u64 {
+        let hosts: u64 = self.parts.iter().map(|part| part.hosts as u64).sum();
+        let within: u64 = self.parts.iter().map(|part| part.pairs).sum();
+        (hosts * hosts.saturating_sub(1) / 2).saturating_sub(within)
+    }
+
+    /// The parts, if there are several.
+    fn parts_text(&self) -> String {
+        if self.parts.len() < 2 {
+            return String::new();
+        }
+        let mut text = format!(
+            "parts      {} without a cable between them, so {} of hosts can have no route:\n",
+            self.parts.len(),
+            plural(self.pairs_apart(), "pair")
+        );
+        for part in self.parts.iter().take(SHOWN_PARTS) {
+            let _infallible = writeln!(text, "           {}", part.text());
+        }
+        if let more @ 1.. = self.parts.len().saturating_sub(SHOWN_PARTS) {
+            let _infallible = writeln!(text, "           and {}", plural(more, "more part"));
+        }
+        text
     }
 
     /// Lines for a person.
     pub(in crate::cli) fn text(&self) -> String {
+        let all = if self.parts.len() < 2 {
+            "every pair has a route"
+        } else {
+            "every pair within a part has a route"
+        };
         let say = |holds: bool, yes: &'static str, no: &'static str| if holds { yes } else { no };
         let mut text = format!(
             "proof      {}, {}, {}; longest route {}\n",
-            say(self.reachable, "every pair has a route", "PAIRS WITHOUT A ROUTE"),
+            say(self.reachable, all, "PAIRS WITHOUT A ROUTE"),
             say(self.loop_free, "no loop", "LOOPS"),
             say(self.deadlock_free, "no deadlock", "DEADLOCK"),
             plural(self.max_hops, "hop"),
@@ -92,21 +190,16 @@ impl ProofReport {
         for violation in &self.violations {
             let _infallible = writeln!(text, "           {violation}");
         }
-        let more = self.violation_count.saturating_sub(self.violations.len() as u64);
+        let more = self.violation_count.saturating_sub(self.told);
         if more > 0 {
             let _infallible = writeln!(text, "           and {}", plural(more, "more violation"));
         }
         if !self.cut_off.is_empty() {
             let count = plural(self.cut_off.len(), "host");
-            let shown = &self.cut_off[..self.cut_off.len().min(SHOWN_CUT_OFF)];
-            let more = if shown.len() < self.cut_off.len() { ".." } else { "" };
-            let _infallible = writeln!(
-                text,
-                "cut off    {count} that no cable joins with the rest: {}{more}",
-                shown.join(", ")
-            );
+            let shown = first_of(&self.cut_off_shown, self.cut_off.len());
+            let _infallible = writeln!(text, "cut off    {count} that no cable joins with the rest: {shown}");
         }
-        text
+        text + &self.parts_text()
     }
 }
 
@@ -115,9 +208,15 @@ impl ProofReport {
 pub(in crate::cli) struct QualityReport(pub(in crate::cli) Option<Quality>);
 
 impl QualityReport {
-    /// Of tables.
+    /// Of tables; nothing if they lead no host to another.
     pub(in crate::cli) fn of_tables(subnet: &Subnet, tables: &Tables, seed: u64) -> Self {
-        Self(Some(Quality::measure(&TableRoutes::new(subnet, tables), seed)))
+        Self::of(Quality::measure(&TableRoutes::new(subnet, tables), seed))
+    }
+
+    /// What was measured; nothing if it was measured over no routes although there should be some.
+    pub(in crate::cli) fn of(quality: Quality) -> Self {
+        let pairs = quality.hosts as u64 * (quality.hosts as u64).saturating_sub(1);
+        Self((pairs == 0 || quality.unroutable < pairs).then_some(quality))
     }
 
     pub(in crate::cli) fn json(&self) -> Value {
@@ -130,8 +229,9 @@ impl QualityReport {
     }
 }
 
-/// Most hosts that are cut off and shown to a person.
-const SHOWN_CUT_OFF: usize = 8;
+/// Most parts, and most hosts of a part, that are shown to a person.
+const SHOWN_PARTS: usize = 8;
+const SHOWN_HOSTS: usize = 8;
 
 /// What a proof is worth where there is no pair.
 pub(in crate::cli) fn nothing_to_prove(topology: &Topology) -> Option<String> {
@@ -139,9 +239,14 @@ pub(in crate::cli) fn nothing_to_prove(topology: &Topology) -> Option<String> {
     (!topology.joins_hosts()).then(|| why.to_owned())
 }
 
-/// The names of hosts.
+/// The ids of hosts, as programs match them.
 pub(in crate::cli) fn host_names(hosts: &[u32], fabric: &Fabric) -> Vec<String> {
     hosts.iter().map(|&host| fabric.hosts[host as usize].name.clone()).collect()
+}
+
+/// The names of the first of some hosts.
+pub(in crate::cli) fn shown_hosts(hosts: &[u32], names: &names::Names) -> Vec<String> {
+    hosts.iter().take(SHOWN_HOSTS).map(|&host| names.host(host)).collect()
 }
 
 /// What people call the parts of a fabric.
@@ -149,13 +254,13 @@ pub(in crate::cli) fn host_names(hosts: &[u32], fabric: &Fabric) -> Vec<String> 
 pub(in crate::cli) struct Names<'a> {
     pub(in crate::cli) fabric: &'a Fabric,
     pub(in crate::cli) topology: &'a Topology,
+    pub(in crate::cli) shown: &'a names::Names,
 }
 
 impl Names<'_> {
     fn host(&self, mac: Mac) -> String {
         let host = self.fabric.map.hosts.iter().position(|host| host.mac == mac);
-        let label = host.and_then(|host| self.fabric.hosts.get(host));
-        label.map_or_else(|| mac.to_string(), |label| wording::node(&label.name, &label.description))
+        host.map_or_else(|| mac.to_string(), |host| self.shown.host(host as u32))
     }
 
     /// Where a route leads.
@@ -164,8 +269,7 @@ impl Names<'_> {
     }
 
     fn xbar(&self, xbar: u32) -> String {
-        let label = self.fabric.xbars.get(xbar as usize);
-        label.map_or_else(|| format!("xbar {xbar}"), |label| wording::node(&label.name, &label.description))
+        self.shown.xbar(xbar)
     }
 
     /// A port as a person finds it.

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 
 use super::answer::why_not;
@@ -36,7 +35,7 @@ pub(super) struct Report {
 
 impl Report {
     /// What follows from an answer alone.
-    pub(super) fn of(answer: &Answer<'_>, subnet: &Subnet, fabric: &Fabric) -> Self {
+    pub(super) fn of(answer: &Answer<'_>, subnet: &Subnet) -> Self {
         let (engine, tried, compute_ms, layers) = match answer {
             Answer::Tables(selection) => {
                 (selection.engine, &selection.tried, selection.compute_ms, selection.routing.layers.count)
@@ -45,7 +44,7 @@ impl Report {
         };
         Self {
             engine,
-            tried: tried.iter().map(|tried| (tried.engine, why_not(tried, subnet, fabric))).collect(),
+            tried: tried.iter().map(|tried| (tried.engine, why_not(tried, subnet))).collect(),
             xbars: subnet.topology.xbar_count(),
             hosts: subnet.topology.host_count(),
             compute_ms,

@@ -15,7 +15,6 @@ use crate::routing::{HostRoutes, Options, Orientation, Shape, Topology, UnionPro
 #[derive(Debug)]
 pub struct Computer {
     options: Options,
-    non_clos: bool,
     /// What was derived from the last maps, newest last.
     derived: Mutex<Vec<Arc<Derived>>>,
 }
@@ -65,11 +64,7 @@ impl Computer {
     /// For hosts that are set up like this.
     pub fn new(setup: &Setup) -> Self {
         let max_hops = u8::try_from(setup.agents.max_hops).unwrap_or(u8::MAX);
-        Self {
-            options: Options { passes: setup.routes.passes, max_hops },
-            non_clos: setup.routes.non_clos,
-            derived: Mutex::default(),
-        }
+        Self { options: Options { passes: setup.routes.passes, max_hops }, derived: Mutex::default() }
     }
 
     /// What follows from a map, derived once for all hosts that share it.
@@ -79,7 +74,7 @@ impl Computer {
             return Ok(Arc::clone(found));
         }
         let topology = Topology::from_map(map).map_err(|error| error.to_string())?;
-        let orientation = Orientation::new(&topology, self.non_clos);
+        let orientation = Orientation::new(&topology, map.rules.non_clos);
         let derived = Derived { map: Arc::clone(map), hosts: HostIndex::new(map), topology, orientation };
         let derived = Arc::new(derived);
         if known.len() == Self::MAX_DERIVED {

@@ -191,7 +191,8 @@ impl Report {
     fn times_words(&self) -> String {
         let ms = |ms: Option<f64>| ms.map_or_else(|| "never".to_owned(), |ms| format!("at {ms:.3} ms"));
         let mapped = ms(self.leader.as_ref().and_then(|leader| leader.mapped_ms));
-        let (configured, wall) = (ms(self.configured_ms), self.wall_ms / 1e3);
+        let configured = self.configured_ms.map_or_else(|| "not by the end".to_owned(), |at| ms(Some(at)));
+        let wall = self.wall_ms / 1e3;
         format!("mapped {mapped}, configured {configured} of virtual time; {wall:.2} s of wall time")
     }
 

@@ -7,6 +7,7 @@ use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 
 use super::summary::WIDTH;
+use crate::names::Names;
 use crate::routing::Topology;
 use crate::routing::engines::torus::{Grid, TorusStatement, Way, recognise};
 use crate::wording::plural;
@@ -24,6 +25,7 @@ const SIGNS: &str =
 /// A torus or mesh as its users know it.
 pub(super) struct Planes<'a> {
     fabric: &'a Fabric,
+    names: Names,
     grid: Grid,
     /// Cables present and expected at steps that lack some, by the lower xbar and dimension.
     short: BTreeMap<(u32, usize), (usize, usize)>,
@@ -37,7 +39,7 @@ impl<'a> Planes<'a> {
         let missing = grid.missing_cables();
         let short =
             missing.iter().map(|cable| ((cable.xbars[0], cable.dimension), (cable.present, cable.expected)));
-        let planes = Self { fabric, short: short.collect(), grid };
+        let planes = Self { fabric, names: Names::of(fabric), short: short.collect(), grid };
         (!planes.grid.dimensions().is_empty()).then_some(planes)
     }
 
@@ -48,7 +50,7 @@ impl<'a> Planes<'a> {
         let place = |at: [u8; 3]| json!(at[..count]);
         let cables = grid.missing_cables();
         let cables = cables.iter().map(|cable| {
-            let [a, b] = cable.xbars.map(|xbar| self.name(xbar));
+            let [a, b] = cable.xbars.map(|xbar| self.id(xbar));
             json!({
                 "a": a,
                 "b": b,
@@ -58,7 +60,7 @@ impl<'a> Planes<'a> {
             })
         });
         let coordinates = (0..self.fabric.xbars.len() as u32)
-            .map(|xbar| json!({ "id": self.name(xbar), "at": place(grid.coordinates(xbar)) }));
+            .map(|xbar| json!({ "id": self.id(xbar), "at": place(grid.coordinates(xbar)) }));
         json!({
             "sizes": grid.dimensions().iter().map(|d| d.size).collect::<Vec<_>>(),
             "rings": grid.dimensions().iter().map(|d| d.is_ring).collect::<Vec<_>>(),
@@ -89,8 +91,14 @@ impl<'a> Planes<'a> {
         text
     }
 
-    fn name(&self, xbar: u32) -> &str {
+    /// As programs match it.
+    fn id(&self, xbar: u32) -> &str {
         &self.fabric.xbars[xbar as usize].name
+    }
+
+    /// As people call it.
+    fn name(&self, xbar: u32) -> &str {
+        &self.names.xbars[xbar as usize]
     }
 
     fn headline(&self) -> String {
@@ -120,7 +128,7 @@ impl<'a> Planes<'a> {
     /// How planes are drawn so that they are no wider than a table.
     fn layout(&self) -> Layout {
         let columns = usize::from(self.grid.size(0));
-        let names = self.fabric.xbars.iter().map(|label| label.name.chars().count()).max().unwrap_or(1);
+        let names = self.names.xbars.iter().map(|name| name.chars().count()).max().unwrap_or(1);
         let numbers = (self.fabric.xbars.len() - 1).to_string().len();
         let width = |cell: usize| EDGE + columns * (cell + GAP);
         let by_number = width(names) > WIDTH && numbers < names;

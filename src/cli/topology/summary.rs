@@ -7,6 +7,7 @@ use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 
 use crate::formats::shape;
+use crate::names::Names;
 use crate::wording::plural;
 
 /// How wide a table may be, in characters.
@@ -83,12 +84,13 @@ pub(super) fn text(name: &str, fabric: &Fabric) -> String {
         0 | 1 => {}
         parts => drop(writeln!(text, "not connected: {parts} parts without a cable between them")),
     }
-    let ends = port_table(fabric);
+    let names = Names::of(fabric);
+    let ends = port_table(fabric, &names);
     for xbar in layers.concat() {
-        text += &xbar_table(fabric, xbar, &ends[xbar]);
+        text += &xbar_table(fabric, &names, xbar, &ends[xbar]);
     }
-    let loose = map.hosts.iter().zip(&fabric.hosts).filter(|(host, _)| host.at.is_none());
-    let loose: Vec<_> = loose.map(|(_, label)| label.name.as_str()).collect();
+    let loose = map.hosts.iter().zip(&names.hosts).filter(|(host, _)| host.at.is_none());
+    let loose: Vec<_> = loose.map(|(_, name)| name.as_str()).collect();
     if !loose.is_empty() {
         let _ = writeln!(text, "\nhosts not cabled to an xbar: {}", loose.join(", "));
     }
@@ -105,35 +107,35 @@ fn sizes(fabric: &Fabric, layer: &[usize]) -> String {
 }
 
 /// What each port of each xbar leads to.
-fn port_table(fabric: &Fabric) -> Vec<BTreeMap<u8, String>> {
+fn port_table(fabric: &Fabric, names: &Names) -> Vec<BTreeMap<u8, String>> {
     let map = &fabric.map;
     let mut ends = vec![BTreeMap::new(); map.xbars.len()];
     for cable in &map.cables {
         for (from, to) in [(cable.a, cable.b), (cable.b, cable.a)] {
-            let name = &fabric.xbars[to.xbar as usize].name;
+            let name = &names.xbars[to.xbar as usize];
             ends[from.xbar as usize].insert(from.port, format!("{name}:{}", to.port));
         }
     }
-    for (host, label) in map.hosts.iter().zip(&fabric.hosts) {
+    for (host, name) in map.hosts.iter().zip(&names.hosts) {
         if let Some(at) = host.at {
-            ends[at.xbar as usize].insert(at.port, label.name.clone());
+            ends[at.xbar as usize].insert(at.port, name.clone());
         }
     }
     ends
 }
 
 /// An xbar and its ports, in as many columns as there is room for.
-fn xbar_table(fabric: &Fabric, index: usize, ends: &BTreeMap<u8, String>) -> String {
+fn xbar_table(fabric: &Fabric, names: &Names, index: usize, ends: &BTreeMap<u8, String>) -> String {
     let (xbar, label) = (&fabric.map.xbars[index], &fabric.xbars[index]);
-    let mut text = format!("\n{}  {}", label.name, plural(xbar.ports, "port"));
+    let mut text = format!("\n{}  {}", names.xbars[index], plural(xbar.ports, "port"));
     if let Some(tag) = xbar.tag {
         let _ = write!(text, ", tag {tag:#018x}");
     }
     if !xbar.ports_known {
         text += ", ports known up to an offset";
     }
-    if !label.description.is_empty() && label.description != label.name {
-        let _ = write!(text, ", {}", label.description);
+    if !names.xbars[index].contains(&label.name) {
+        let _ = write!(text, ", id {}", label.name);
     }
     let cells: Vec<String> = ends.iter().map(|(port, end)| format!("{port:>3} {end}")).collect();
     let width = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0) + 2;

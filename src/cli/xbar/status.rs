@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::cli::{CliError, Format, output};
+use crate::wording::plural;
 use crate::xbar::counters::DropCounters;
 use crate::xbar::{PortStatus, XbarStatus, socket};
 
@@ -16,8 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// `mapper.xbar/1`: `xbars`, those of this machine by name, each as
 /// [`XbarStatus`]: `name`, `kind` (`plain`, `tagged`), `tag` (hex string or null), `first_port`,
-/// `port_count`, `ports` [{`port`, `interface`, `exists`, `carrier`, `received`, `received_bytes`,
-/// `overruns`, `forwarded`, `dropped` {by reason}, `sent`, `sent_bytes`, `unsent`, `notices`,
+/// `port_count`, `log_lines_lost`, `ports` [{`port`, `interface`, `exists`, `up`, `carrier`, `mtu`, `received`,
+/// `received_bytes`, `overruns`, `forwarded`, `dropped` {by reason}, `sent`, `sent_bytes`, `unsent`, `notices`,
 /// `notices_suppressed`}], `pid`, `uptime_ms`, `no_answer` (null, or why nothing else is known).
 #[derive(Serialize)]
 struct Output<'a> {
@@ -67,6 +68,10 @@ fn write_xbar(text: &mut String, xbar: &XbarStatus) -> std::fmt::Result {
         text,
         "crossbar {name}: {kind}{tag}, ports {first_port} to {last_port}, process {pid}, up {up}"
     )?;
+    if xbar.log_lines_lost > 0 {
+        let lines = plural(xbar.log_lines_lost, "line");
+        writeln!(text, "  {lines} of its log lost: not read, or not written")?;
+    }
     write_table(text, &xbar.ports)?;
     for port in &xbar.ports {
         write_losses(text, port)?;
@@ -112,6 +117,8 @@ fn write_losses(text: &mut String, port: &PortStatus) -> std::fmt::Result {
         not_understood,
         truncated,
         no_stamp_area,
+        turns_again,
+        long_routes,
         no_carrier,
         no_interface,
         queue_full,
@@ -126,6 +133,8 @@ fn write_losses(text: &mut String, port: &PortStatus) -> std::fmt::Result {
         (not_understood, "with a route element that it does not know"),
         (truncated, "that end inside their route"),
         (no_stamp_area, "without room for a stamp"),
+        (turns_again, "that turn back more than once"),
+        (long_routes, "as too many had very long routes"),
         (queue_full, "as too many waited to leave"),
         (too_long, "too long for the interface"),
         (refused, "that the kernel refused"),
@@ -185,6 +194,7 @@ mod tests {
             ports: vec![busy, absent],
             pid: 42,
             uptime_ms: 100 * 60_000,
+            log_lines_lost: 0,
             no_answer: None,
         };
         let expected = "\

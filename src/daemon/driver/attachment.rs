@@ -4,12 +4,13 @@ use std::rc::Rc;
 
 use mapper_proto::Mac;
 use mapper_proto::wire::{Crossbar, CrossbarKind};
-use tracing::warn;
+use tracing::{info, warn};
 
-use super::random_seed;
+use super::crossbar_tag;
 use crate::daemon::DaemonError;
 use crate::daemon::interface_lock::InterfaceLock;
 use crate::daemon::options::Config;
+use crate::daemon::status::BoardPort;
 use crate::link::interface::Interface;
 use crate::link::port::Port;
 use crate::link::{Link, LinkError, internal};
@@ -49,7 +50,15 @@ impl Attachment {
         std::array::from_fn(|byte| bits(byte as u8).fold(0, |all, bit| all | 1 << bit))
     }
 
+    /// The ports of a node that lead out of the machine; none of an agent alone.
+    pub(super) fn outer_ports(&self) -> Vec<BoardPort> {
+        let Some(switch) = &self.crossbar else { return Vec::new() };
+        // The last port leads to the agent.
+        switch.status().ports.iter().take(self.locks.len()).map(BoardPort::from).collect()
+    }
+
     fn interface(config: &Config) -> Result<Self, DaemonError> {
+        set_up(&config.interface)?;
         let (port, mac) = Port::open_usable(&config.interface, config.marking, config.needed_mtu())?;
         let lock = InterfaceLock::take(&config.interface)?;
         let mtu = port.mtu().unwrap_or_else(|| config.needed_mtu());
@@ -58,18 +67,16 @@ impl Attachment {
 
     /// A crossbar over all ports, and a cable inside the process from its last port to the agent.
     /// The agent's address is that of the first port that exists; the crossbar's identity begins with
-    /// it, and differs from start to start.
+    /// it.
     fn node(config: &Config) -> Result<Self, DaemonError> {
         let mut links = Vec::new();
         let mut locks = Vec::new();
-        let mut mac = None;
+        let mut macs = Vec::new();
         let needed = config.needed_mtu();
         for (number, name) in (FIRST_PORT..).zip(&config.ports) {
             locks.push(InterfaceLock::take(name)?);
-            match Interface::look_up(name)? {
-                Some(interface) => {
-                    mac.get_or_insert(interface.mac);
-                }
+            match set_up(name)? {
+                Some(interface) => macs.push(interface.mac),
                 None => warn!(interface = name, "the interface does not exist yet; waiting for it"),
             }
             let link = Link::from(Port::open(name, config.marking)?);
@@ -79,16 +86,30 @@ impl Attachment {
             links.push((number, link));
         }
         let first = config.ports.first().cloned().unwrap_or_default();
-        let mac = mac.ok_or(LinkError::NoSuchInterface(first))?;
+        let mac = *macs.first().ok_or(LinkError::NoSuchInterface(first))?;
         let ports = links.len() as u8 + 1;
         let (own, crossbars) = internal::pair(&config.interface, mac, config.marking);
         links.push((FIRST_PORT + ports - 1, crossbars.into()));
-        let random = random_seed().map_err(DaemonError::Runtime)?;
-        // A machine that was cloned may have the same address: that must not make two crossbars one.
-        let kind = CrossbarKind::Tagged { tag: mac.to_u64() << 16 | random & 0xffff };
+        let kind = CrossbarKind::Tagged { tag: crossbar_tag::derive(&crossbar_tag::machine_id(), &macs) };
         let crossbar = Crossbar { kind, first_port: FIRST_PORT, ports, carrier: [0; 32] };
         let switch = Switch::new(&config.interface, crossbar, links);
         let mtu = switch.least_mtu().unwrap_or(needed);
         Ok(Self { link: own.into(), mac, mtu, crossbar: Some(Rc::new(switch)), locks })
     }
+}
+
+/// Sets an interface up that is down, as nothing passes otherwise; returns it as it was found, or `None` if
+/// it is not there. Whoever may not is told, and so is the board.
+///
+/// # Errors
+/// If the kernel does not tell about it.
+fn set_up(name: &str) -> Result<Option<Interface>, LinkError> {
+    let found = Interface::look_up(name)?;
+    if let Some(interface) = found.as_ref().filter(|interface| interface.ethernet && !interface.up) {
+        match interface.set_up() {
+            Ok(()) => info!(interface = name, "the interface was down: set it up"),
+            Err(error) => warn!(interface = name, %error, "the interface is down, and cannot be set up"),
+        }
+    }
+    Ok(found)
 }

@@ -24,7 +24,7 @@ use crate::daemon::notify::Notifier;
 use crate::daemon::options::{Config, Source};
 use crate::daemon::routes::RouteTable;
 use crate::daemon::signals::{Signal, Signals};
-use crate::daemon::status::{Board, StatusServer, Surroundings, state_name};
+use crate::daemon::status::{Board, StatusServer, Surroundings, dead_ports, state_name};
 use crate::link::batch::Batch;
 use crate::link::ethernet::{Frame, MAX_FRAME_BYTES};
 use crate::link::interface::{Change, Monitor};
@@ -125,12 +125,15 @@ impl Driver {
     pub(super) async fn drive(
         &mut self,
         monitor: &Monitor,
-        server: &StatusServer,
+        [server, routes_server]: [&StatusServer; 2],
         signals: &mut Signals,
     ) -> Result<End, DaemonError> {
-        // What changed before the monitor was heard for the first time.
+        // What changed before the monitor was heard for the first time: how it is now is what counts. This very
+        // process has made the tap interface meanwhile, step by step.
+        monitor.forget_past();
         self.apply(&Change::Missed);
         self.follow_address();
+        self.look_around()?;
         let mut batch = Batch::new();
         let mut buffer = vec![0; MAX_FRAME_BYTES];
         loop {
@@ -151,6 +154,10 @@ impl Driver {
                 client = server.accept() => match client {
                     Ok(client) => drop(tokio::spawn(client.answer(self.board()))),
                     Err(error) => debug!(%error, "cannot accept on the status socket"),
+                },
+                client = routes_server.accept() => match client {
+                    Ok(client) => drop(tokio::spawn(client.answer_routes(self.routes_asked()))),
+                    Err(error) => debug!(%error, "cannot accept on the socket of routes"),
                 },
                 request = self.exporter.requested() => {
                     let crossbar = self.attachment.crossbar.as_ref().map(|switch| switch.status());
@@ -234,7 +241,10 @@ impl Driver {
             status.unreachable.iter().map(|host| format!("{}: {}", host.mac, host.why)).collect();
         let missing = if hosts.is_empty() {
             match status.hosts {
-                0 | 1 => "and no other host was found".to_owned(),
+                0 | 1 => match dead_ports(&self.attachment.outer_ports()) {
+                    Some(ports) => format!("and no other host was found: {ports}"),
+                    None => "and no other host was found".to_owned(),
+                },
                 _ => "and the global mapper has not heard from all hosts".to_owned(),
             }
         } else {
@@ -307,9 +317,12 @@ impl Driver {
             Event::Configured { version } => info!(%version, "configured"),
             Event::NetworkComplete { version } => self.network_complete(version),
             Event::TagContested { conflict } => warn!("{conflict}"),
+            Event::PartLeftOut { part } => warn!("{part}"),
             Event::AddressContested { why } => self.leave_network(&why),
-            Event::PathDown { path, reached } => self.path_is_down(path, reached),
+            Event::PathDown { path, reached, frame_bytes } => self.path_is_down(path, reached, frame_bytes),
             Event::PathUp { path } => self.healing.path_up(path),
+            Event::CableUp { version, at } => self.healing.cable_up(version, at),
+            Event::CableCleared { version, at } => self.healing.cable_cleared(version, at),
             // Whatever it says: as a quoted string it cannot pass for a line of ours.
             Event::Printed { from, text } => info!(%from, ?text, "printf"),
             Event::Dropped { error } => self.log_dropped(error, source),
@@ -317,7 +330,7 @@ impl Driver {
     }
 
     fn network_complete(&mut self, version: MapVersion) {
-        if self.agent.status().hosts < 2 {
+        if self.table.as_ref().is_none_or(|table| table.hosts().is_empty()) {
             // A network of one is complete and of no use: nobody waits for that.
             return;
         }
@@ -362,15 +375,19 @@ impl Driver {
             interface: self.attachment.link.name(),
             host_type: self.config.settings.host_type,
             carrier: self.attachment.link.carrier(),
+            ports: self.attachment.outer_ports(),
             routes: self.table.as_ref().map_or(0, |table| table.count()),
             routing_failure: self.routing_failure.as_deref(),
             traffic: self.attachment.link.traffic(),
             causes: &self.causes,
             dead_cables: self.dead_cables(),
+            map: self.newest.as_ref().map(|(map, _)| &**map),
             known: &self.known,
             warnings: self.warnings(),
             repairs: self.repair_counters(),
+            log_lines_lost: log::lines_lost(),
             tap: self.user_data.as_ref().map(UserData::status),
+            addresses: self.config.addresses.iter().map(ToString::to_string).collect(),
             now: self.now(),
         };
         Board::new(&self.agent.status(), around)

@@ -39,11 +39,11 @@ impl Driver {
     }
 
     /// A path in use no longer answers, or only as far as its first `reached` xbars.
-    pub(super) fn path_is_down(&mut self, path: PathId, reached: usize) {
-        debug!(path = path.0, reached, "a path is down");
+    pub(super) fn path_is_down(&mut self, path: PathId, reached: usize, frame_bytes: usize) {
+        debug!(path = path.0, reached, frame_bytes, "a path is down");
         let now = self.now();
         if let Some(hops) = self.user_data.as_ref().and_then(|user_data| user_data.hops(path)) {
-            self.healing.path_down(now, path, &hops, reached);
+            self.healing.path_down(now, path, &hops, (reached, frame_bytes));
         }
     }
 
@@ -62,6 +62,7 @@ impl Driver {
                     self.agent.cable_down(now, at, cause.is_certain(), &cause.to_string());
                 }
                 Action::TellAgent { .. } => {}
+                Action::Test { version, at, test } => self.agent.test_cable(now, version, at, test),
             }
         }
     }
@@ -79,8 +80,9 @@ impl Driver {
 
     /// Puts routes to use, all at once.
     pub(super) fn use_table(&mut self, table: Arc<RouteTable>) {
+        let now = self.now();
         if let Some(user_data) = &mut self.user_data {
-            user_data.install(Arc::clone(&table));
+            user_data.install(now, &self.attachment.link, Arc::clone(&table));
         }
         self.table = Some(table);
     }

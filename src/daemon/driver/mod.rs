@@ -2,6 +2,7 @@
 
 mod attachment;
 mod computation;
+mod crossbar_tag;
 mod event_loop;
 mod heal;
 mod identity;
@@ -25,7 +26,7 @@ use super::options::{Config, Source};
 use super::privileges::{self, Needs};
 use super::process::{self, Detached, PidFile, Starter};
 use super::signals::Signals;
-use super::status::{StatusServer, StatusSocketError};
+use super::status::{StatusServer, StatusSocketError, routes_socket_path};
 use crate::link::interface::Monitor;
 use crate::xbar;
 use attachment::Attachment;
@@ -83,6 +84,9 @@ async fn serve(source: Source, mut config: Config, starter: Option<Starter>) -> 
     let monitor = Monitor::new()?;
     let attachment = Attachment::open(&config)?;
     let server = bind_status(&mut config)?;
+    let routes_path = routes_socket_path(&config.run_dir, config.unit);
+    let taken = |path| StatusSocketError::UnitTaken { unit: config.unit, path };
+    let routes_server = StatusServer::bind_at(routes_path, config.group.as_deref(), taken)?;
     let user_data = UserData::open(&config, attachment.mac, attachment.mtu)?;
     privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })?;
     // As it will be written: without the privileges.
@@ -108,7 +112,7 @@ async fn serve(source: Source, mut config: Config, starter: Option<Starter>) -> 
         starter.ready()?;
     }
     driver.notifier.ready();
-    driver.drive(&monitor, &server, &mut signals).await
+    driver.drive(&monitor, [&server, &routes_server], &mut signals).await
 }
 
 /// Serves the status socket of the unit that was asked for, or of the first that is free.

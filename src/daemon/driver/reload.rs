@@ -19,6 +19,7 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
         ("group", old.group != new.group),
         ("daemon-pid-file", old.daemon_pid_file != new.daemon_pid_file),
         ("tap", old.tap != new.tap),
+        ("address", old.addresses != new.addresses),
         ("map-once", old.map_once != new.map_once),
         ("metrics-listen", old.metrics_listen != new.metrics_listen),
         ("metrics-file", old.metrics_file != new.metrics_file),
@@ -42,6 +43,7 @@ fn without_restart(old: &Config, new: Config) -> Config {
         group: old.group,
         daemon_pid_file: old.daemon_pid_file,
         tap: old.tap,
+        addresses: old.addresses,
         map_once: old.map_once,
         metrics_listen: old.metrics_listen,
         metrics_file: old.metrics_file,
@@ -67,7 +69,6 @@ impl Driver {
         log::set_level(self.config.log.level);
         self.apply_settings(&old.settings);
         let routes_differ = old.num_passes != self.config.num_passes
-            || old.non_clos != self.config.non_clos
             || old.settings.max_hops != self.config.settings.max_hops;
         if routes_differ {
             self.route_again();
@@ -80,6 +81,7 @@ impl Driver {
         let settings = Settings { mac: self.mac, ..self.config.settings.clone() };
         if (settings.level, settings.host_type) == (old.level, old.host_type) {
             self.agent.set_settings(&settings);
+            self.agent.follow_settings(self.now());
             self.agent.set_keys(settings.keys);
             return;
         }

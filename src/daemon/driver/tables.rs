@@ -11,6 +11,7 @@ use super::computation::{Computed, Task};
 use super::event_loop::Driver;
 use super::with_causes;
 use crate::daemon::routes::RouteOptions;
+use crate::daemon::status::RoutesAsked;
 use crate::routing;
 
 impl Driver {
@@ -18,10 +19,15 @@ impl Driver {
     pub(super) fn route(&mut self, map: Arc<Map>, neighbours: Vec<Mac>) {
         info!(version = %map.version, hosts = map.hosts.len(), xbars = map.xbars.len(), "map installed");
         self.known.see(&map);
+        let now = self.now();
+        if let Some(user_data) = &mut self.user_data {
+            user_data.take_map(now, &map);
+        }
         for conflict in map.address_conflicts() {
             warn!(mac = %conflict.mac, "{conflict}");
         }
         self.newest = Some((map, neighbours));
+        self.warn_of_changes();
         self.route_again();
     }
 
@@ -33,10 +39,21 @@ impl Driver {
                 passes: self.config.num_passes,
                 max_hops: self.config.settings.max_hops as u8,
             },
-            non_clos: self.config.non_clos,
         };
         let (mac, map_file) = (self.mac, self.config.map_file.clone());
         self.computation.begin(Task { map, neighbours, mac, options, map_file });
+    }
+
+    /// What there is to tell of the routes in use.
+    pub(super) fn routes_asked(&self) -> RoutesAsked {
+        let (map, neighbours) = self.newest.clone().unzip();
+        RoutesAsked {
+            host: self.mac,
+            table: self.table.clone(),
+            map,
+            neighbours: neighbours.unwrap_or_default(),
+            uses: self.user_data.as_ref().map_or_else(Vec::new, |user_data| user_data.uses(self.now())),
+        }
     }
 
     /// Puts routes to use, all at once.
@@ -63,7 +80,7 @@ impl Driver {
                     warn!(hosts = ?table.unreachable(), "no route leads to these hosts of the map");
                 }
                 self.use_table(Arc::new(table));
-                self.healing.map_installed(now, Arc::clone(&map));
+                self.healing.map_installed(now, Arc::clone(&map), self.mac);
                 self.routing_failure = None;
                 self.agent.handle_routes(now, map.version, routes);
             }

@@ -4,9 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mapper_proto::agent::{Agent, PathId};
-use mapper_proto::map::PortRef;
-use mapper_proto::wire::FrameKind;
+use mapper_proto::agent::{Agent, PathId, PathUse};
+use mapper_proto::map::{Map, PortRef};
+use mapper_proto::wire::{Data, FrameKind, Undeliverable};
 use mapper_proto::{Instant, Mac};
 use tracing::info;
 
@@ -15,7 +15,7 @@ use crate::daemon::DaemonError;
 use crate::daemon::options::Config;
 use crate::daemon::routes::RouteTable;
 use crate::daemon::status;
-use crate::data::{DataPath, DeadPort, tap_mtu};
+use crate::data::{DataPath, DeadPort, PathInUse, PathTraffic, tap_mtu};
 use crate::link::Link;
 use crate::link::interface::{Change, Interface};
 use crate::link::tap::Tap;
@@ -47,6 +47,10 @@ impl UserData {
         let Some(name) = &config.tap else { return Ok(None) };
         let mtu = tap_mtu(link_mtu, config.settings.max_hops as u8)?;
         let tap = Tap::create(name, mac, mtu)?;
+        for address in &config.addresses {
+            tap.add_address(*address)?;
+            info!(tap = name, %address, "the tap interface has its address");
+        }
         let secret = random_seed().map_err(DaemonError::Runtime)?;
         info!(tap = name, mtu, "the tap interface is up");
         let path = DataPath::new(mac, link_mtu, secret);
@@ -109,9 +113,15 @@ impl UserData {
         found.into_iter().filter(|(is_so, _)| *is_so).map(|(_, warning)| warning).collect()
     }
 
-    /// Puts routes to use.
-    pub(super) fn install(&mut self, table: Arc<RouteTable>) {
+    /// Puts routes to use, and sends by them what has waited for them.
+    pub(super) fn install(&mut self, now: Instant, link: &Link, table: Arc<RouteTable>) {
         self.path.install(table);
+        self.path.send_waiting(now, &mut |route, frame| link.send(route, frame));
+    }
+
+    /// A map came, and routes will: see [`DataPath::take_map`].
+    pub(super) fn take_map(&mut self, now: Instant, map: &Map) {
+        self.path.take_map(now, map);
     }
 
     /// Uses no route any more, until a table is installed.
@@ -142,12 +152,16 @@ impl UserData {
     /// was, and the dead port that it tells of.
     pub(super) fn receive(&mut self, now: Instant, link: &Link, frame: &[u8]) -> (bool, Option<DeadPort>) {
         match FrameKind::of(frame) {
+            // A check of a path is the agent's.
+            Ok(FrameKind::Data) if Data::is_check(frame) => (false, None),
             Ok(FrameKind::Data) => {
-                if let Ok(user) = self.path.inbound(frame) {
+                if let Ok(user) = self.path.inbound(now, frame) {
                     self.tap.queue(user);
                 }
                 (true, None)
             }
+            // The sender of a check learns the same by silence.
+            Ok(FrameKind::Undeliverable) if is_about_check(frame) => (true, None),
             Ok(FrameKind::Undeliverable) => {
                 let dead = self.path.undeliverable(now, frame, &mut |route, frame| link.send(route, frame));
                 (true, dead)
@@ -180,8 +194,14 @@ impl UserData {
         self.watched = self.path.routes_in_use();
         self.watch_at = (!paths.is_empty()).then(|| now + WATCH_INTERVAL);
         for path in paths {
-            agent.watch_path(now, path.id, path.route, path.way_back);
+            let PathInUse { id, route, way_back, to, longest_bytes } = path;
+            agent.watch_path(now, id, PathUse { route, way_back, to, longest_bytes });
         }
+    }
+
+    /// What the routes in force are used for.
+    pub(super) fn uses(&self, now: Instant) -> Vec<PathTraffic> {
+        self.path.uses(now)
     }
 
     /// What there is to be shown of it.
@@ -193,4 +213,9 @@ impl UserData {
             refused: self.tap.refused(),
         }
     }
+}
+
+/// Whether a notice is about a check of a path, and not about a user's frame.
+fn is_about_check(frame: &[u8]) -> bool {
+    Undeliverable::decode(frame).is_ok_and(|notice| Data::is_check_token(notice.token))
 }

@@ -1,10 +1,13 @@
 //! What others did to the interfaces that keeps users' frames from passing.
 
+use mapper_proto::Mac;
+use mapper_proto::map::Map;
 use tracing::warn;
 
 use super::event_loop::Driver;
 use super::user_data::UserData;
 use crate::daemon::DaemonError;
+use crate::daemon::status::unequal_mtus;
 
 impl Driver {
     /// What keeps users' frames from passing on this machine, in words.
@@ -23,6 +26,10 @@ impl Driver {
                 attachment.mtu
             ));
         }
+        if let Some((map, _)) = &self.newest {
+            warnings.extend(describe_differing(map, self.mac, self.config.settings.non_clos));
+        }
+        warnings.extend(unequal_mtus(&attachment.outer_ports()));
         warnings
     }
 
@@ -34,11 +41,68 @@ impl Driver {
         if self.user_data.as_ref().is_some_and(UserData::is_gone) {
             return Err(DaemonError::TapGone);
         }
+        self.warn_of_changes();
+        Ok(())
+    }
+
+    /// Logs warnings that have not stood there before.
+    pub(super) fn warn_of_changes(&mut self) {
         let warnings = self.warnings();
         for warning in warnings.iter().filter(|warning| !self.warned.contains(warning)) {
             warn!("{warning}");
         }
         self.warned = warnings;
-        Ok(())
+    }
+}
+
+/// Which hosts are not set to what the map has all obey, in words; `own` is this host, as it is set now.
+fn describe_differing(map: &Map, own: Mac, own_non_clos: bool) -> Option<String> {
+    /// Most hosts that are named.
+    const MOST: usize = 16;
+    let leader = map.hosts.first()?.mac;
+    let rules = &map.rules;
+    let others = rules.differ.iter().copied().filter(|mac| *mac != own);
+    let this = (own != leader && own_non_clos != rules.non_clos).then_some(own);
+    let differ: Vec<Mac> = this.into_iter().chain(others).collect();
+    if differ.is_empty() {
+        return None;
+    }
+    let name = |mac: &Mac| if *mac == own { "this host".to_owned() } else { mac.to_string() };
+    let mut names: Vec<_> = differ.iter().take(MOST).map(name).collect();
+    if differ.len() > MOST {
+        names.push(format!("{} more", differ.len() - MOST));
+    }
+    let (theirs, all) = (!rules.non_clos, rules.non_clos);
+    Some(format!(
+        "non-clos is {theirs} at {}, but all hosts route by that of the global mapper {leader}, which is {all}: \
+         set it alike at all hosts",
+        names.join(", ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use mapper_proto::map::{Host, Rules};
+
+    use super::*;
+
+    #[test]
+    fn hosts_that_are_set_otherwise_are_named() {
+        let mac = Mac::from_position;
+        let host = |n| Host { mac: mac(n), level: 1, host_type: 4, at: None };
+        let map = |non_clos, differ: &[u32]| Map {
+            hosts: vec![host(9), host(5), host(2)],
+            rules: Rules { non_clos, differ: differ.iter().map(|&n| mac(n)).collect() },
+            ..Map::default()
+        };
+        assert_eq!(describe_differing(&map(false, &[]), mac(5), false), None);
+        // Set anew since the map was made.
+        assert_eq!(describe_differing(&map(false, &[5]), mac(5), false), None);
+        let words = describe_differing(&map(false, &[2, 5]), mac(5), true).unwrap();
+        let expected = "non-clos is true at this host, 02:00:00:00:00:02, but all hosts route by that of the \
+                        global mapper 02:00:00:00:00:09, which is false: set it alike at all hosts";
+        assert_eq!(words, expected);
+        let words = describe_differing(&map(true, &[2]), mac(9), true).unwrap();
+        assert!(words.starts_with("non-clos is false at 02:00:00:00:00:02, but"), "{words}");
     }
 }

@@ -1,9 +1,13 @@
 //! Which cable a port of the map holds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use mapper_proto::Mac;
+use mapper_proto::agent::CableTest;
+use mapper_proto::map::ways::{Ways, turn};
 use mapper_proto::map::{Attached, Map, MapVersion, PortRef, Ports};
+use mapper_proto::wire::{Element, Route};
 
 /// A cable, named by the end that stands first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,12 +24,19 @@ pub(super) struct Cables {
     map: Arc<Map>,
     ports: Ports,
     by_tag: BTreeMap<u64, u32>,
+    own: Mac,
+    /// This host's own port, if it is at an xbar.
+    home: Option<PortRef>,
+    /// Ways from there over cables that live, and the dead ones that they do not take.
+    ways: Option<(BTreeSet<PortRef>, Ways)>,
 }
 
 impl Cables {
-    pub(super) fn new(map: Arc<Map>) -> Self {
+    /// Those of a map, seen from the host with this address.
+    pub(super) fn new(map: Arc<Map>, own: Mac) -> Self {
+        let home = map.hosts.iter().find(|host| host.mac == own).and_then(|host| host.at);
         let tags = (0..).zip(&map.xbars).filter_map(|(xbar, listed)| Some((listed.tag?, xbar)));
-        Self { ports: Ports::new(&map), by_tag: tags.collect(), map }
+        Self { ports: Ports::new(&map), by_tag: tags.collect(), own, home, ways: None, map }
     }
 
     pub(super) fn version(&self) -> MapVersion {
@@ -54,5 +65,43 @@ impl Cables {
         };
         let tagged = |end: PortRef| Some((self.map.xbars.get(end.xbar as usize)?.tag?, end.port));
         [Some(at), other].into_iter().flatten().filter_map(tagged)
+    }
+
+    /// The test of a dead cable: to an end of it over cables that live, across, and back. `None` if there is
+    /// no such way.
+    pub(super) fn test_of(
+        &mut self,
+        at: PortRef,
+        dead: &BTreeSet<PortRef>,
+        (frame_bytes, answers): (usize, u32),
+    ) -> Option<CableTest> {
+        let home = self.home?;
+        if self.ways.as_ref().is_none_or(|(without, _)| without != dead) {
+            self.ways = Some((dead.clone(), self.ways_without(home, dead)));
+        }
+        let (_, ways) = self.ways.as_ref()?;
+        let (ends, to) = match self.ports.at(at)? {
+            Attached::Xbar(other) => ([Some(at), Some(other)], self.own),
+            Attached::Host(host) => ([Some(at), None], self.map.hosts.get(host as usize)?.mac),
+        };
+        let ways = ends.into_iter().flatten().filter_map(|end| Some((end, ways.to(end.xbar)?)));
+        let (near, way) = ways.min_by_key(|(_, way)| way.crossings.len())?;
+        let mut route: Route = way.forward();
+        route.extend([
+            turn(way.entry.port, near.port),
+            Element::Relative(0),
+            turn(near.port, way.entry.port),
+        ]);
+        let back = way.back();
+        // Those of the way back, this turn, and the one behind the cable.
+        let left = u8::try_from(back.hops() + 2).ok()?;
+        route.extend(back.elements());
+        Some(CableTest { route, left, to, frame_bytes, answers })
+    }
+
+    fn ways_without(&self, home: PortRef, dead: &BTreeSet<PortRef>) -> Ways {
+        let is_dead = |end: PortRef| self.at(end).is_some_and(|cable| dead.contains(&cable.at));
+        let cables = self.map.cables.iter().filter(|cable| !is_dead(cable.a)).copied().collect();
+        Ways::new(&Map { xbars: self.map.xbars.clone(), cables, ..Map::default() }, home)
     }
 }

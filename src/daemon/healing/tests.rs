@@ -2,10 +2,14 @@
 
 use mapper_proto::Mac;
 use mapper_proto::map::{Cable, Host, Xbar, host_type};
+use mapper_proto::wire::{Element, Route};
 
 use super::*;
 
 const VERSION: MapVersion = MapVersion { mac: Mac([2, 0, 0, 0, 0, 1]), counter: 7 };
+
+/// The host at xbar 0.
+const OWN: Mac = Mac([2, 0, 0, 0, 0, 0]);
 
 fn port(xbar: u32, port: u8) -> PortRef {
     PortRef { xbar, port }
@@ -37,18 +41,21 @@ fn ring() -> Arc<Map> {
 struct Story {
     healing: Healing,
     now: Instant,
+    /// What was to be tested when it was last polled.
+    tests: Vec<(PortRef, CableTest)>,
 }
 
 impl Story {
     fn new() -> Self {
         let mut healing = Healing::new();
-        healing.map_installed(Instant::ZERO, ring());
-        Self { healing, now: Instant::ZERO }
+        healing.map_installed(Instant::ZERO, ring(), OWN);
+        Self { healing, now: Instant::ZERO, tests: Vec::new() }
     }
 
     /// All that is to be done: whether to repair, and what to tell the agent.
     fn poll(&mut self) -> (bool, Vec<(PortRef, Cause)>) {
         let (mut repair, mut told) = (false, Vec::new());
+        self.tests.clear();
         while let Some(action) = self.healing.poll(self.now) {
             match action {
                 Action::Repair { version } => {
@@ -57,6 +64,10 @@ impl Story {
                     assert!(!std::mem::replace(&mut repair, true), "twice at once");
                 }
                 Action::TellAgent { at, cause, .. } => told.push((at, cause)),
+                Action::Test { version, at, test } => {
+                    assert_eq!(version, VERSION);
+                    self.tests.push((at, test));
+                }
             }
         }
         (repair, told)
@@ -91,21 +102,66 @@ fn lost_carrier_is_healed_at_once_told_once_and_over_when_it_is_back() {
 }
 
 #[test]
-fn a_notice_holds_for_three_seconds_after_the_last() {
+fn what_is_dead_stays_so_however_long_no_map_comes_and_is_tested_until_it_answers() {
     let mut story = Story::new();
     story.healing.notice(story.now, 12, 2);
-    assert_eq!(story.poll(), (true, vec![(port(2, 2), Cause::Notice)]));
-    story.pass_ms(2_000);
-    story.healing.notice(story.now, 13, 3);
-    assert_eq!(story.poll(), (false, vec![]), "the same cable from its other end");
-    assert_eq!(story.healing.poll_timeout(), Some(at_ms(5_000)));
-    story.pass_ms(2_999);
-    assert_eq!(story.poll(), (false, vec![]));
-    story.pass_ms(1);
+    let hops = [port(0, 2), port(1, 1)];
+    story.healing.path_down(story.now, PathId(1), &hops, (1, 900));
+    let told = vec![(port(2, 2), Cause::Notice), (port(0, 2), Cause::Silence)];
+    assert_eq!(story.poll(), (true, told));
+    for _ in 0..9_000 {
+        let tested: Vec<_> =
+            story.tests.iter().map(|(at, test)| (*at, test.frame_bytes, test.answers)).collect();
+        assert_eq!(tested, [(port(0, 2), 900, 3), (port(2, 2), 0, 3)]);
+        story.now = story.healing.poll_timeout().unwrap();
+        assert_eq!(story.poll(), (false, vec![]), "an hour of silence changes nothing");
+    }
+    assert!(story.now > at_ms(3_500_000));
+    story.healing.cable_up(MapVersion { counter: 8, ..VERSION }, port(0, 2));
+    assert_eq!(story.poll(), (false, vec![]), "a port of another map");
+    story.healing.cable_up(VERSION, port(0, 2));
     assert_eq!(story.poll(), (true, vec![]));
-    assert_eq!((story.dead(), story.healing.status().expired), (vec![], 1));
+    // By its other end.
+    story.healing.cable_up(VERSION, port(3, 3));
+    assert_eq!(story.poll(), (true, vec![]));
+    assert_eq!((story.dead(), story.healing.poll_timeout()), (vec![], None));
+    assert_eq!(story.healing.status().came_back, 2);
+}
+
+#[test]
+fn a_test_crosses_the_cable_over_live_ones_and_turns_behind_it() {
+    let mut story = Story::new();
+    story.healing.notice(story.now, 10, 2);
+    story.poll();
+    let forward = |delta| Element::Relative(delta);
+    // In by port 1 of xbar 0, out by port 2, turn, and back.
+    let expected = Route::from_iter([forward(1), forward(0), forward(-1)]);
+    assert_eq!((&story.tests[0].1.route, story.tests[0].1.left), (&expected, 2));
+    // The cable behind it is reached the other way round: out by port 3, to port 2 of xbar 3, and so on.
+    story.healing.notice(story.now, 11, 2);
+    story.poll();
+    let elements = [2, 1, 1, 0, -1, -1, -2];
+    let expected: Route = elements.into_iter().map(forward).collect();
+    assert_eq!((&story.tests[1].1.route, story.tests[1].1.left), (&expected, 4));
+    // A third one cuts off what is between.
     story.healing.notice(story.now, 12, 2);
-    assert_eq!(story.healing.poll_timeout(), Some(at_ms(8_000)), "as long as the first time");
+    story.poll();
+    let tested: Vec<_> = story.tests.iter().map(|(at, _)| *at).collect();
+    assert_eq!(tested, [port(0, 2), port(2, 2)]);
+}
+
+#[test]
+fn a_cable_that_only_the_mappers_frames_pass_is_named_and_outlives_a_map_that_lists_it() {
+    let mut story = Story::new();
+    let hops = [port(0, 2), port(1, 1)];
+    story.healing.path_down(story.now, PathId(1), &hops, (1, 900));
+    story.healing.cable_cleared(VERSION, port(0, 2));
+    let why = |story: &Story| story.healing.dead_cables().map(|cable| cable.cause).collect::<Vec<_>>();
+    assert_eq!(why(&story), [Cause::UsersOnly]);
+    story.healing.map_installed(story.now, ring(), OWN);
+    assert_eq!(story.poll(), (true, vec![]));
+    assert_eq!((story.dead(), why(&story)), (vec![port(0, 2)], vec![Cause::UsersOnly]));
+    assert_eq!(story.tests[0].1.frame_bytes, 900);
 }
 
 #[test]
@@ -121,8 +177,8 @@ fn carrier_at_the_own_end_ends_a_notice_of_the_other() {
 fn a_silent_path_blames_the_cable_behind_the_last_xbar_that_answers() {
     let mut story = Story::new();
     let hops = [port(0, 2), port(1, 2), port(2, 1)];
-    story.healing.path_down(story.now, PathId(1), &hops, 2);
-    story.healing.path_down(story.now, PathId(2), &hops, 2);
+    story.healing.path_down(story.now, PathId(1), &hops, (2, 0));
+    story.healing.path_down(story.now, PathId(2), &hops, (2, 0));
     assert_eq!(story.poll(), (true, vec![(port(1, 2), Cause::Silence)]));
     story.healing.path_up(PathId(1));
     assert_eq!(story.poll(), (false, vec![]), "the other is still silent");
@@ -132,29 +188,31 @@ fn a_silent_path_blames_the_cable_behind_the_last_xbar_that_answers() {
 }
 
 #[test]
-fn a_cable_that_stays_silent_is_tried_less_and_less_often() {
+fn a_cable_that_fails_silently_again_and_again_must_answer_more_and_more_tests() {
     let mut story = Story::new();
     let hops = [port(0, 2), port(1, 1)];
-    let mut held_ms = Vec::new();
+    let mut answers = Vec::new();
     for _ in 0..7 {
-        story.healing.path_down(story.now, PathId(1), &hops, 1);
+        story.healing.path_down(story.now, PathId(1), &hops, (1, 0));
         assert_eq!(story.poll(), (true, vec![(port(0, 2), Cause::Silence)]));
-        let until = story.healing.poll_timeout().unwrap();
-        held_ms.push(until.since(story.now).as_millis());
-        story.now = until;
+        answers.push(story.tests[0].1.answers);
+        story.healing.cable_up(VERSION, port(0, 2));
         assert_eq!(story.poll(), (true, vec![]));
     }
-    assert_eq!(held_ms, [5_000, 10_000, 20_000, 40_000, 80_000, 80_000, 80_000]);
-    story.healing.map_installed(story.now, ring());
-    story.healing.path_down(story.now, PathId(1), &hops, 1);
-    assert_eq!(story.healing.poll_timeout(), Some(story.now + Duration::from_secs(5)));
+    assert_eq!(answers, [3, 6, 12, 24, 48, 48, 48]);
+    story.healing.map_installed(story.now, ring(), OWN);
+    story.healing.path_down(story.now, PathId(1), &hops, (1, 0));
+    story.poll();
+    assert_eq!(story.tests[0].1.answers, 3);
 }
 
 #[test]
-fn a_silent_host_is_told_but_no_dead_cable() {
+fn a_silent_host_is_told_and_shown_and_tested_but_not_routed_around() {
     let mut story = Story::new();
-    story.healing.path_down(story.now, PathId(1), &[port(0, 2), port(1, 1)], 2);
+    story.healing.path_down(story.now, PathId(1), &[port(0, 2), port(1, 1)], (2, 0));
     assert_eq!(story.poll(), (false, vec![(port(1, 1), Cause::Silence)]));
+    assert_eq!((story.dead(), story.healing.dead_cables().count()), (vec![], 1));
+    assert_eq!((story.tests[0].0, story.tests[0].1.to), (port(1, 1), Mac::from_position(1)));
     // If its crossbar says that there is no carrier, it is dead, as nothing else can be said of it.
     story.healing.notice(story.now, 11, 1);
     assert_eq!(story.poll(), (true, vec![(port(1, 1), Cause::Notice)]));
@@ -163,7 +221,7 @@ fn a_silent_host_is_told_but_no_dead_cable() {
 #[test]
 fn what_becomes_certain_is_told_again() {
     let mut story = Story::new();
-    story.healing.path_down(story.now, PathId(1), &[port(0, 2), port(1, 1)], 1);
+    story.healing.path_down(story.now, PathId(1), &[port(0, 2), port(1, 1)], (1, 0));
     assert_eq!(story.poll(), (true, vec![(port(0, 2), Cause::Silence)]));
     story.healing.notice(story.now, 10, 2);
     assert_eq!(story.poll(), (false, vec![(port(0, 2), Cause::Notice)]));
@@ -180,16 +238,16 @@ fn a_new_map_ends_all_but_lost_carrier_of_cables_that_it_lists() {
     let mut story = Story::new();
     story.healing.carrier(story.now, 10, 2, false);
     story.healing.notice(story.now, 11, 2);
-    story.healing.path_down(story.now, PathId(1), &[port(2, 2), port(3, 1)], 1);
+    story.healing.path_down(story.now, PathId(1), &[port(2, 2), port(3, 1)], (1, 0));
     story.poll();
     assert_eq!(story.dead(), [port(0, 2), port(1, 2), port(2, 2)]);
     // It was made before the carrier was lost.
-    story.healing.map_installed(story.now, ring());
+    story.healing.map_installed(story.now, ring(), OWN);
     assert_eq!(story.poll(), (true, vec![(port(0, 2), Cause::Carrier)]));
     assert_eq!(story.dead(), [port(0, 2)]);
     let mut map = Map::clone(&ring());
     map.cables.retain(|cable| cable.a != port(0, 2));
-    story.healing.map_installed(story.now, Arc::new(map));
+    story.healing.map_installed(story.now, Arc::new(map), OWN);
     assert_eq!(story.poll(), (false, vec![]));
     assert_eq!(story.dead(), []);
 }
@@ -215,9 +273,9 @@ fn what_is_no_cable_of_the_map_is_ignored_and_counted() {
     let mut story = Story::new();
     story.healing.notice(story.now, 99, 2);
     story.healing.notice(story.now, 10, 4);
-    story.healing.path_down(story.now, PathId(1), &[port(0, 2)], 0);
-    story.healing.path_down(story.now, PathId(1), &[port(0, 2)], 2);
-    story.healing.path_down(story.now, PathId(1), &[port(9, 2)], 1);
+    story.healing.path_down(story.now, PathId(1), &[port(0, 2)], (0, 0));
+    story.healing.path_down(story.now, PathId(1), &[port(0, 2)], (2, 0));
+    story.healing.path_down(story.now, PathId(1), &[port(9, 2)], (1, 0));
     story.healing.path_up(PathId(77));
     assert_eq!(story.poll(), (false, vec![]));
     assert_eq!(story.healing.status(), HealingStatus { ignored: 5, ..HealingStatus::default() });
@@ -229,7 +287,7 @@ fn nothing_is_done_before_there_is_a_map_but_carrier_is_remembered() {
     healing.notice(Instant::ZERO, 10, 2);
     healing.carrier(Instant::ZERO, 10, 2, false);
     assert_eq!(healing.poll(Instant::ZERO), None);
-    healing.map_installed(at_ms(1), ring());
+    healing.map_installed(at_ms(1), ring(), OWN);
     assert_eq!(healing.poll(at_ms(1)), Some(Action::Repair { version: VERSION }));
 }
 
@@ -241,7 +299,7 @@ fn a_flood_of_notices_stays_bounded() {
         cables: (0..999).map(|xbar| Cable::new(port(xbar, 1), port(xbar + 1, 2))).collect(),
         ..Map::default()
     };
-    healing.map_installed(Instant::ZERO, Arc::new(map));
+    healing.map_installed(Instant::ZERO, Arc::new(map), OWN);
     for tag in 0..999 {
         healing.notice(Instant::ZERO, tag, 1);
         healing.carrier(Instant::ZERO, tag, 1, false);

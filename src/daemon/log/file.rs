@@ -1,32 +1,28 @@
-//! A log file that can be opened anew while lines are written.
+//! Where the lines of a log end up: a file that can be opened anew, and standard error.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::queue::Output;
+
+/// How long to wait for room where the kernel does not wait for us.
+const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
 /// A file that lines are appended to.
 #[derive(Debug)]
 pub(super) struct LogFile {
     path: PathBuf,
-    file: Mutex<File>,
+    file: File,
+    /// The last line was not written to its end.
+    torn: bool,
 }
 
 impl LogFile {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { path: path.to_owned(), file: Mutex::new(open(path)?) })
-    }
-
-    /// Opens the file that has the name now. If that fails the old one stays in use.
-    pub(super) fn reopen(&self) -> io::Result<()> {
-        let file = open(&self.path)?;
-        *self.lock() = file;
-        Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, File> {
-        // A line that was half written when a thread broke off does no harm to the next.
-        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+        Ok(Self { path: path.to_owned(), file: open(path)?, torn: false })
     }
 }
 
@@ -34,17 +30,44 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).open(path)
 }
 
-impl Write for &LogFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.lock().write(bytes)
+impl Output for LogFile {
+    fn write_line(&mut self, line: &[u8]) -> io::Result<()> {
+        if self.torn {
+            // What follows half a line shall be a line.
+            self.file.write_all(b"\n")?;
+        }
+        let written = self.file.write_all(line);
+        self.torn = written.is_err();
+        written
     }
 
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.lock().write_all(bytes)
+    fn reopen(&mut self) -> io::Result<()> {
+        self.file = open(&self.path)?;
+        self.torn = false;
+        Ok(())
     }
+}
 
-    fn flush(&mut self) -> io::Result<()> {
-        self.lock().flush()
+/// Standard error. Not that of the standard library, whose lock a write that hangs would hold: whoever
+/// says why the program ends needs it.
+#[derive(Debug)]
+pub(super) struct StandardError;
+
+impl Output for StandardError {
+    fn write_line(&mut self, line: &[u8]) -> io::Result<()> {
+        let stderr = rustix::stdio::stderr();
+        let mut rest = line;
+        while !rest.is_empty() {
+            match rustix::io::write(stderr, rest) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => rest = &rest[written..],
+                Err(rustix::io::Errno::INTR) => {}
+                // Somebody who shares it made it non-blocking.
+                Err(rustix::io::Errno::AGAIN) => thread::sleep(RETRY_PAUSE),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -56,12 +79,12 @@ mod tests {
     fn lines_go_to_the_file_that_has_the_name_after_it_was_opened_anew() {
         let dir = tempfile::tempdir().unwrap();
         let (path, rotated) = (dir.path().join("log"), dir.path().join("log.1"));
-        let file = LogFile::open(&path).unwrap();
-        (&file).write_all(b"one\n").unwrap();
+        let mut file = LogFile::open(&path).unwrap();
+        file.write_line(b"one\n").unwrap();
         std::fs::rename(&path, &rotated).unwrap();
-        (&file).write_all(b"two\n").unwrap();
+        file.write_line(b"two\n").unwrap();
         file.reopen().unwrap();
-        (&file).write_all(b"three\n").unwrap();
+        file.write_line(b"three\n").unwrap();
         assert_eq!(std::fs::read_to_string(&rotated).unwrap(), "one\ntwo\n");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "three\n");
     }
@@ -70,11 +93,11 @@ mod tests {
     fn the_old_file_stays_in_use_if_the_new_one_cannot_be_opened() {
         let dir = tempfile::tempdir().unwrap();
         let (path, rotated) = (dir.path().join("log"), dir.path().join("log.1"));
-        let file = LogFile::open(&path).unwrap();
+        let mut file = LogFile::open(&path).unwrap();
         std::fs::rename(&path, &rotated).unwrap();
         std::fs::create_dir(&path).unwrap();
         assert!(file.reopen().is_err());
-        (&file).write_all(b"kept\n").unwrap();
+        file.write_line(b"kept\n").unwrap();
         assert_eq!(std::fs::read_to_string(&rotated).unwrap(), "kept\n");
     }
 }

@@ -1,29 +1,34 @@
 //! Where log lines go, and how often.
 //!
 //! A kind of line is a place in the program. Of each kind only so many lines a minute are written;
-//! then one line says how many were not. Lines of level `trace` are all written: who asks for them
+//! then one line says how many were not. Lines of level `trace` are not counted: who asks for them
 //! wants every frame.
+//!
+//! Threads of their own write the lines, so whoever does not read them holds up nobody: what cannot
+//! be written is lost, counted, and told once lines flow again.
 
 mod file;
 mod limit;
 mod peers;
+mod queue;
 
 pub use peers::RateLimit;
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::level_filters::LevelFilter;
-use tracing::{error, info, warn};
+use tracing::{error, warn};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::{Layer, Registry, fmt, reload};
 
-use self::file::LogFile;
+use self::file::{LogFile, StandardError};
 use self::limit::{Limited, Limiter, WINDOW};
+use self::queue::LineQueue;
 use super::options::{LogFormat, LogLevel, LogOptions};
 
 /// Target of the line with which a daemon that fails ends its file. Standard error does not show it:
@@ -31,6 +36,8 @@ use super::options::{LogFormat, LogLevel, LogOptions};
 pub const FAILURE: &str = "mapper::failure";
 /// Target of the lines that say how many were not written.
 const SUPPRESSED: &str = "mapper::suppressed";
+/// How long to wait for those who read the last lines.
+const LAST_LINES_LIMIT: Duration = Duration::from_secs(1);
 
 type Handle = reload::Handle<Targets, Registry>;
 
@@ -39,7 +46,8 @@ static LOG: OnceLock<Log> = OnceLock::new();
 
 #[derive(Debug)]
 struct Log {
-    file: Option<Arc<LogFile>>,
+    stderr: Arc<LineQueue>,
+    file: Option<Arc<LineQueue>>,
     to_stderr: Handle,
     to_file: Option<Handle>,
     /// That of the log with the most lines.
@@ -52,7 +60,7 @@ struct Log {
 /// end. The environment variable `RUST_LOG` overrides what is logged: `trace` shows every frame.
 ///
 /// # Errors
-/// If the file cannot be opened, or `RUST_LOG` is not understood.
+/// If the file cannot be opened, `RUST_LOG` is not understood, or there can be no thread.
 pub fn start(options: &LogOptions) -> io::Result<()> {
     let wanted = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty());
     let wanted = wanted.map(|text| text.parse::<Targets>()).transpose();
@@ -64,10 +72,12 @@ pub fn start(options: &LogOptions) -> io::Result<()> {
 
     let mut limiter = Arc::new(Limiter::default());
     let (filter, to_stderr) = reload::Layer::new(stderr_filter);
-    let sink = sink(options.format, io::stderr().is_terminal(), io::stderr, &limiter);
+    let stderr = Arc::new(LineQueue::start("standard error", StandardError)?);
+    let sink = sink(options.format, io::stderr().is_terminal(), Arc::clone(&stderr), &limiter);
     let mut sinks = vec![sink.with_filter(filter).boxed()];
     let mut to_file = None;
-    let file = options.file.as_deref().map(LogFile::open).transpose()?.map(Arc::new);
+    let file = options.file.as_deref().map(LogFile::open).transpose()?;
+    let file = file.map(|file| LineQueue::start("the log file", file)).transpose()?.map(Arc::new);
     if let Some(file) = &file {
         limiter = Arc::new(Limiter::default());
         let (filter, handle) = reload::Layer::new(file_filter);
@@ -77,7 +87,7 @@ pub fn start(options: &LogOptions) -> io::Result<()> {
     }
     tracing_subscriber::registry().with(sinks).init();
     // A second start fails above, as tracing has its subscriber.
-    let _first = LOG.set(Log { file, to_stderr, to_file, limiter, fixed: wanted.is_some() });
+    let _first = LOG.set(Log { stderr, file, to_stderr, to_file, limiter, fixed: wanted.is_some() });
     Ok(())
 }
 
@@ -116,10 +126,35 @@ where
 /// Opens the log file anew, under its name, as it was moved away. If it cannot be opened the old one
 /// stays in use, and says so.
 pub fn reopen() {
-    let Some(file) = LOG.get().and_then(|log| log.file.as_ref()) else { return };
-    match file.reopen() {
-        Ok(()) => info!("the log file is opened anew"),
-        Err(error) => error!(%error, "cannot open the log file anew; the old one stays in use"),
+    if let Some(file) = LOG.get().and_then(|log| log.file.as_ref()) {
+        file.reopen();
+    }
+}
+
+/// Lines of this process lost since its start, as nobody read them or they could not be written.
+pub fn lines_lost() -> u64 {
+    LOG.get().map_or(0, |log| log.stderr.lost() + log.file.as_ref().map_or(0, |file| file.lost()))
+}
+
+/// Says something on standard error that is no log line: behind the log's, if there is a log.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn say(text: &str) -> io::Result<()> {
+    match LOG.get() {
+        Some(log) => (&*log.stderr).write_all(text.as_bytes()),
+        None => io::stderr().write_all(text.as_bytes()),
+    }
+}
+
+/// Waits until all lines so far are written, but not for long if nobody reads them: before the program
+/// ends, or lets go of its standard error.
+pub fn flush() {
+    let Some(log) = LOG.get() else { return };
+    let deadline = Instant::now() + LAST_LINES_LIMIT;
+    for queue in std::iter::once(&log.stderr).chain(&log.file) {
+        // Whoever reads that late has lost them.
+        let _written = queue.flush(deadline);
     }
 }
 

@@ -40,6 +40,8 @@ fn write_agent(text: &mut Exposition, board: &Board) {
         .sample_float(&[], board.uptime_ms as f64 / 1e3);
     text.family(Kind::StateSet, "mapper_agent_state", Unit::None, "Where the agent is in its life.")
         .states(&STATES.map(state_name), &board.state);
+    let help = "Lines of the log that were lost, as nobody read them or they could not be written.";
+    text.counter("mapper_agent_log_lines_lost", Unit::None, help, board.counters.log_lines_lost);
     text.gauge(
         "mapper_agent_configured",
         "1 if the agent holds a valid map and proved routes for it.",
@@ -251,8 +253,16 @@ fn write_tap(text: &mut Exposition, board: &Board) {
     text.counter("mapper_flows_moved", Unit::None, "Flows that changed to another route.", flows_moved);
     text.counter("mapper_route_swaps", Unit::None, "Tables of routes put to use.", route_swaps);
     text.gauge("mapper_routes_in_use", "Routes that carried frames during the last second.", routes_in_use);
-    let DataDrops { no_route, unknown_destination, foreign_source, too_long, malformed, not_for_me } =
-        dropped;
+    let DataDrops {
+        no_route,
+        unknown_destination,
+        foreign_source,
+        too_long,
+        malformed,
+        not_for_me,
+        unknown_source,
+        forged_neighbour,
+    } = dropped;
     let dropped = [
         ("no_route", no_route),
         ("unknown_destination", unknown_destination),
@@ -260,6 +270,8 @@ fn write_tap(text: &mut Exposition, board: &Board) {
         ("too_long", too_long),
         ("malformed", malformed),
         ("not_for_me", not_for_me),
+        ("unknown_source", unknown_source),
+        ("forged_neighbour", forged_neighbour),
     ];
     let help = "Users' frames dropped, by why.";
     text.family(Kind::Counter, "mapper_tap_dropped", Unit::None, help).by("reason", &dropped);

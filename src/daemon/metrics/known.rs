@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use mapper_proto::Mac;
-use mapper_proto::map::{Correspondence, Map, PortRef};
+use mapper_proto::map::{Correspondence, Map, PortRef, host_type};
 
 use crate::daemon::status::DeadCable;
 
@@ -74,7 +74,9 @@ impl KnownFabric {
         };
         let cables: Vec<_> = map.cables.iter().map(ends).collect();
         self.cables.update(cables.into_iter());
-        self.hosts.update(map.hosts.iter().map(|host| host.mac));
+        // Phantoms only inflate a map: they cannot be lost.
+        let real = map.hosts.iter().filter(|host| host.host_type != host_type::PHANTOM);
+        self.hosts.update(real.map(|host| host.mac));
         self.last = map.clone();
     }
 
@@ -285,6 +287,18 @@ mod tests {
         less.hosts.truncate(2);
         known.see(&less);
         assert_eq!(known.hosts().map(|(_, there)| there).collect::<Vec<_>>(), [true, true, false]);
+    }
+
+    #[test]
+    fn phantoms_are_never_lost() {
+        let mut known = KnownFabric::new();
+        let mut inflated = ring(true, 3, 1);
+        let phantom = |n| Host { mac: Mac::from_u64(n), level: 0, host_type: host_type::PHANTOM, at: None };
+        inflated.hosts.extend((1..=100).map(phantom));
+        known.see(&inflated);
+        assert_eq!((known.hosts().count(), known.hosts_gone()), (3, 0));
+        known.see(&ring(true, 3, 1));
+        assert_eq!((known.gone_hosts().count(), known.hosts_gone()), (0, 0));
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub fn render_xbar(status: &XbarStatus, dialect: Dialect) -> String {
     text.family(Kind::Info, "mapper_xbar", Unit::None, "The crossbar and its program.").sample(&labels, 1);
     text.family(Kind::Gauge, "mapper_xbar_uptime", Unit::Seconds, "How long the crossbar has been running.")
         .sample_float(&[], status.uptime_ms as f64 / 1e3);
+    let help = "Lines of the log that were lost, as nobody read them or they could not be written.";
+    text.counter("mapper_xbar_log_lines_lost", Unit::None, help, status.log_lines_lost);
     write_ports(&mut text, &status.ports);
     let help = "Frames that arrived at the port and did not leave by any, by why.";
     let mut family = text.family(Kind::Counter, "mapper_xbar_dropped", Unit::None, help);
@@ -96,7 +98,7 @@ fn write_ports(text: &mut Exposition, ports: &[PortStatus]) {
     }
 }
 
-fn drops(dropped: &DropCounters) -> [(&'static str, u64); 10] {
+fn drops(dropped: &DropCounters) -> [(&'static str, u64); 12] {
     // Without `..`: a new counter shall not compile before it is shown.
     let DropCounters {
         no_route,
@@ -104,6 +106,8 @@ fn drops(dropped: &DropCounters) -> [(&'static str, u64); 10] {
         not_understood,
         truncated,
         no_stamp_area,
+        turns_again,
+        long_routes,
         no_carrier,
         no_interface,
         queue_full,
@@ -116,6 +120,8 @@ fn drops(dropped: &DropCounters) -> [(&'static str, u64); 10] {
         ("not_understood", not_understood),
         ("truncated", truncated),
         ("no_stamp_area", no_stamp_area),
+        ("turns_again", turns_again),
+        ("long_routes", long_routes),
         ("no_carrier", no_carrier),
         ("no_interface", no_interface),
         ("queue_full", queue_full),

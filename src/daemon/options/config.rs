@@ -6,6 +6,7 @@ use std::time::Duration;
 use mapper_proto::agent::Settings;
 
 use super::{LogFormat, LogLevel, MetricsAddress};
+use crate::link::address::InterfaceAddress;
 use crate::link::ethernet::Marking;
 
 /// What a message takes beside the piece of a map in it: route, headers, addresses, trailer, CRC-32.
@@ -26,8 +27,6 @@ pub struct Config {
     pub seed: Option<u64>,
     /// Routes to each destination.
     pub num_passes: u8,
-    /// Whether to route by up*/down* whatever the fabric looks like.
-    pub non_clos: bool,
     /// Board number.
     pub unit: u8,
     /// Whether that number was asked for: without, any that is free will do.
@@ -44,6 +43,8 @@ pub struct Config {
     pub group: Option<String>,
     /// The host's Ethernet interface over the fabric.
     pub tap: Option<String>,
+    /// The addresses of IP that it gets.
+    pub addresses: Vec<InterfaceAddress>,
     /// Keys of the mapper's messages.
     pub key_file: Option<PathBuf>,
     /// Where metrics are served.

@@ -14,13 +14,17 @@ use source::Role;
 pub use source::{ConfigError, Source};
 pub use values::{Bounded, EtherType, HostType, LogFormat, LogLevel, MetricsAddress, Text};
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mapper_proto::Mac;
 use mapper_proto::agent::Settings;
+use mapper_proto::quote;
+use serde::de::DeserializeOwned;
 use thiserror::Error;
 
+use crate::link::address::InterfaceAddress;
 use crate::link::ethernet::Marking;
 
 /// Where status sockets are, unless the user says otherwise.
@@ -58,6 +62,10 @@ pub struct Options {
     /// Give this host an Ethernet interface of this name over the fabric.
     #[arg(long, value_name = "NAME")]
     pub tap: Option<String>,
+    /// Give that interface this address of IP. May be repeated, or several with commas between them.
+    #[arg(long, value_name = "ADDRESS/PREFIX", value_delimiter = ',')]
+    #[serde(deserialize_with = "values::one_or_more")]
+    pub address: Option<Vec<Text<InterfaceAddress>>>,
     /// Keys that sign and check all messages of the mapper; see `mapper key`.
     #[arg(long, value_name = "PATH")]
     pub key_file: Option<PathBuf>,
@@ -73,7 +81,8 @@ pub struct Options {
     /// Store each new map in this file, as mapper.map/1 JSON.
     #[arg(long, value_name = "PATH")]
     pub map_file: Option<PathBuf>,
-    /// Route any fabric by up*/down*, also a Clos or a torus. The same at all hosts.
+    /// Route any fabric by up*/down*, also a Clos or a torus. The global mapper's setting counts for all
+    /// hosts; a board names those that are set otherwise.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub non_clos: Option<bool>,
     /// Skip the check of the cables between xbars in verification.
@@ -107,7 +116,8 @@ pub struct Options {
     /// Longest route, in xbars; a host that needs a longer one gets none, and says so.
     #[arg(long, value_name = "N")]
     pub max_hops: Option<Bounded<1, 23>>,
-    /// How long an agent sleeps before its first mapping, in milliseconds. Asleep it answers.
+    /// How long an agent sleeps at least before its first mapping, in milliseconds; up to half as long again.
+    /// Asleep it answers.
     #[arg(long, value_name = "MS")]
     pub start_delay_ms: Option<Bounded<0, 60_000>>,
     /// How long to wait for the answer to a probe or scout, in milliseconds.
@@ -184,6 +194,12 @@ pub enum ConfigFileError {
         /// Why.
         source: std::io::Error,
     },
+    /// It is too long.
+    #[error("{} is longer than {MAX_CONFIG_BYTES} bytes, which no configuration needs", path.display())]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+    },
     /// It says something wrong.
     #[error("{}:{line}: {message}", path.display())]
     Wrong {
@@ -221,6 +237,11 @@ pub enum OptionsError {
     /// Users' frames would go round in a circle.
     #[error("tap names an interface that is cabled to the fabric; give the tap interface a name of its own")]
     TapIsPort,
+    /// There is nothing to give the address to.
+    #[error(
+        "an address is that of the interface over the fabric: name that, too, with --tap NAME or `tap = \"NAME\"`"
+    )]
+    AddressWithoutTap,
     /// Nobody has that address.
     #[error(
         "destination 00:00:00:00:00:00 is no address: switches between the hosts drop such frames; leave it \
@@ -246,24 +267,7 @@ impl Options {
     /// # Errors
     /// If it cannot be read, or has an unknown key or wrong value; names the line.
     pub fn read(path: &Path) -> Result<Self, ConfigFileError> {
-        let bytes = std::fs::read(path)
-            .map_err(|source| ConfigFileError::Unreadable { path: path.to_owned(), source })?;
-        let parsed = match std::str::from_utf8(&bytes) {
-            Ok(text) => Self::parse(text),
-            Err(error) => {
-                let before = bytes.iter().take(error.valid_up_to());
-                Err((1 + before.filter(|&&byte| byte == b'\n').count(), "not UTF-8 text".to_owned()))
-            }
-        };
-        parsed.map_err(|(line, message)| ConfigFileError::Wrong { path: path.to_owned(), line, message })
-    }
-
-    fn parse(text: &str) -> Result<Self, (usize, String)> {
-        toml::from_str(text).map_err(|error: toml::de::Error| {
-            let at = error.span().map_or(text.len(), |span| span.start);
-            let line = 1 + text.bytes().take(at).filter(|&byte| byte == b'\n').count();
-            (line, error.message().trim_end().replace('\n', ", "))
-        })
+        read_toml(path)
     }
 
     /// These options, and where they are not set, those of `file`.
@@ -276,6 +280,7 @@ impl Options {
             run_dir: self.run_dir.or(file.run_dir),
             group: self.group.or(file.group),
             tap: self.tap.or(file.tap),
+            address: self.address.or(file.address),
             key_file: self.key_file.or(file.key_file),
             level: self.level.or(file.level),
             host_type: self.host_type.or(file.host_type),
@@ -332,6 +337,10 @@ impl Options {
         if self.tap.as_ref().is_some_and(|tap| *tap == interface || ports.contains(tap)) {
             return Err(OptionsError::TapIsPort);
         }
+        let addresses: Vec<_> = self.address.iter().flatten().map(|text| text.value()).collect();
+        if self.tap.is_none() && !addresses.is_empty() {
+            return Err(OptionsError::AddressWithoutTap);
+        }
         if self.destination.is_some_and(|text| text.value() == Mac::default()) {
             return Err(OptionsError::ZeroDestination);
         }
@@ -354,13 +363,13 @@ impl Options {
             settings,
             seed: self.seed.map(|n| u64::from(n.get())),
             num_passes: self.num_passes.map_or(DEFAULT_NUM_PASSES, |n| n.get() as u8),
-            non_clos: self.non_clos.unwrap_or(false),
             unit: self.unit.unwrap_or(0),
             unit_given: self.unit.is_some(),
             run_dir: self.run_dir.unwrap_or_else(default_run_dir),
             daemon_pid_file: self.daemon_pid_file,
             group: self.group,
             tap: self.tap,
+            addresses,
             key_file: self.key_file,
             metrics_listen: self.metrics_listen.map(Text::value),
             metrics_file: self.metrics_file,
@@ -400,6 +409,7 @@ impl Options {
             thrash: self.thrash.unwrap_or(defaults.thrash),
             extra_hosts: self.extra_hosts.map_or(defaults.extra_hosts, values::Bounded::get),
             pause: self.pause.unwrap_or(defaults.pause),
+            non_clos: self.non_clos.unwrap_or(defaults.non_clos),
             map_incrementally: self.map_incrementally.unwrap_or(defaults.map_incrementally),
             xbar_check: self.no_xbar_check.map_or(defaults.xbar_check, |skip| !skip),
             // Read with the rest of what is read: see `Source`.
@@ -407,6 +417,40 @@ impl Options {
         }
     }
 }
+
+/// Reads a file of options, which are keys of TOML.
+///
+/// # Errors
+/// If it cannot be read, or has an unknown key or wrong value; names the line.
+pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigFileError> {
+    let unreadable = |source| ConfigFileError::Unreadable { path: path.to_owned(), source };
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    file.take(MAX_CONFIG_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_CONFIG_BYTES {
+        return Err(ConfigFileError::TooLong { path: path.to_owned() });
+    }
+    let parsed = match std::str::from_utf8(&bytes) {
+        Ok(text) => parse_toml(text),
+        Err(error) => {
+            let before = bytes.iter().take(error.valid_up_to());
+            Err((1 + before.filter(|&&byte| byte == b'\n').count(), "not UTF-8 text".to_owned()))
+        }
+    };
+    parsed.map_err(|(line, message)| ConfigFileError::Wrong { path: path.to_owned(), line, message })
+}
+
+/// What a text says, or the line that is wrong and why.
+fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T, (usize, String)> {
+    toml::from_str(text).map_err(|error: toml::de::Error| {
+        let at = error.span().map_or(text.len(), |span| span.start);
+        let line = 1 + text.bytes().take(at).filter(|&byte| byte == b'\n').count();
+        let message = error.message().trim_end().replace('\n', ", ");
+        (line, quote::harmless(&message, quote::MAX_MESSAGE_BYTES))
+    })
+}
+/// Longest configuration file that is read. All keys with their longest values take less than a tenth of it.
+const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
 /// Most interfaces of a node: a crossbar has 255 ports, and the agent needs one.
 const MAX_NODE_PORTS: usize = 254;

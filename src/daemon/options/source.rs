@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use mapper_proto::wire::KeyRing;
 use thiserror::Error;
 
 use super::{Config, ConfigFileError, Options, OptionsError};
@@ -55,9 +56,30 @@ impl Source {
     /// If the file cannot be read or is wrong, the options do not make a configuration, or the key
     /// file is not used.
     pub fn read(&self) -> Result<Config, ConfigError> {
+        self.read_with(keys::read)
+    }
+
+    /// As [`Self::read`], for a daemon that may be another user's: root may examine what belongs to
+    /// that user.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn read_for_any_user(&self) -> Result<Config, ConfigError> {
+        self.read_with(|path| match keys::read(path) {
+            Err(KeyFileError::Foreign { owner, .. }) if rustix::process::geteuid().is_root() => {
+                keys::read_of(path, owner)
+            }
+            result => result,
+        })
+    }
+
+    fn read_with(
+        &self,
+        read_keys: impl FnOnce(&Path) -> Result<KeyRing, KeyFileError>,
+    ) -> Result<Config, ConfigError> {
         let file = self.file.as_deref().map(|path| self.read_files(path)).transpose()?.unwrap_or_default();
         let mut config = self.line.clone().or(file).resolve(self.role)?;
-        config.settings.keys = config.key_file.as_deref().map(keys::read).transpose()?;
+        config.settings.keys = config.key_file.as_deref().map(read_keys).transpose()?;
         Ok(config)
     }
 

@@ -1,6 +1,10 @@
 use super::*;
 use clap::Args;
 
+fn parse(text: &str) -> Result<Options, (usize, String)> {
+    parse_toml(text)
+}
+
 const DEFAULTS: &str = include_str!("../../../mapper.toml");
 
 /// The defaults file with every key set, also those that it only mentions.
@@ -15,7 +19,7 @@ fn defaults_with_all_keys() -> String {
 #[test]
 fn the_file_of_defaults_is_the_defaults() {
     let interface = Some("eth1".to_owned());
-    let read = Options { interface: interface.clone(), ..Options::parse(DEFAULTS).unwrap() };
+    let read = Options { interface: interface.clone(), ..parse(DEFAULTS).unwrap() };
     let unset = Options { interface, run_dir: Some(DEFAULT_RUN_DIR.into()), ..Options::default() };
     assert_eq!(read.resolve(Role::Agent), unset.resolve(Role::Agent));
 }
@@ -23,7 +27,7 @@ fn the_file_of_defaults_is_the_defaults() {
 #[test]
 fn the_file_of_defaults_lists_every_option() {
     let text = defaults_with_all_keys();
-    Options::parse(&text).unwrap();
+    parse(&text).unwrap();
     let table: toml::Table = text.parse().unwrap();
     let command = Options::augment_args(clap::Command::new("agent"));
     let options: Vec<_> = command.get_arguments().filter_map(clap::Arg::get_long).collect();
@@ -54,7 +58,7 @@ fn a_wrong_file_is_refused_with_its_line() {
         ("level = \n", 1, ""),
         ("unit = 1\n[agent]\n", 2, "agent"),
     ] {
-        let (found, message) = Options::parse(text).unwrap_err();
+        let (found, message) = parse(text).unwrap_err();
         assert_eq!(found, line, "{text:?}: {message}");
         assert!(message.contains(needle), "{text:?}: {message}");
     }
@@ -63,7 +67,7 @@ fn a_wrong_file_is_refused_with_its_line() {
 #[test]
 fn the_command_line_wins_over_the_file() {
     let line = Options { level: Some(3), pause: Some(false), ..Options::default() };
-    let file = Options::parse("level = 1\npause = true\nunit = 4\ninterface = \"eth1\"\n").unwrap();
+    let file = parse("level = 1\npause = true\nunit = 4\ninterface = \"eth1\"\n").unwrap();
     let config = line.or(file).resolve(Role::Agent).unwrap();
     assert_eq!((config.settings.level, config.settings.pause, config.unit), (3, false, 4));
 }
@@ -75,7 +79,7 @@ fn without_an_interface_there_is_no_configuration() {
 
 #[test]
 fn a_parent_is_asked_before_it_is_silent() {
-    let file = Options::parse("interface = \"eth1\"\nquery-interval-ms = 5000\n").unwrap();
+    let file = parse("interface = \"eth1\"\nquery-interval-ms = 5000\n").unwrap();
     let message = file.resolve(Role::Agent).unwrap_err().to_string();
     assert!(message.contains("silence-limit-ms (3000)"), "{message}");
     assert!(message.contains("query-interval-ms (5000)"), "{message}");
@@ -91,7 +95,7 @@ fn a_file_that_is_no_text_is_refused_with_its_line() {
 
 #[test]
 fn a_node_has_ports_and_an_agent_an_interface() {
-    let read = |text: &str, role| Options::parse(text).unwrap().resolve(role);
+    let read = |text: &str, role| parse(text).unwrap().resolve(role);
     let node = read("ports = [\"eth1\", \"eth2\"]\n", Role::Node).unwrap();
     assert_eq!((node.interface.as_str(), node.ports.len()), ("eth1+eth2", 2));
     assert_eq!(read("ports = [\"eth1\"]\n", Role::Agent), Err(OptionsError::PortsOfAgent));
@@ -109,7 +113,7 @@ fn a_node_of_many_ports_has_a_name_that_fits_a_socket() {
 
 #[test]
 fn a_tap_is_none_of_the_interfaces_that_are_cabled_to_the_fabric() {
-    let read = |text: &str, role| Options::parse(text).unwrap().resolve(role);
+    let read = |text: &str, role| parse(text).unwrap().resolve(role);
     assert_eq!(read("interface = \"eth1\"\ntap = \"eth1\"\n", Role::Agent), Err(OptionsError::TapIsPort));
     let ports = "ports = [\"eth1\", \"eth2\"]\n";
     assert_eq!(read(&format!("{ports}tap = \"eth2\"\n"), Role::Node), Err(OptionsError::TapIsPort));
@@ -117,7 +121,40 @@ fn a_tap_is_none_of_the_interfaces_that_are_cabled_to_the_fabric() {
 }
 
 #[test]
+fn types_of_hosts_are_named_as_they_are_read() {
+    for number in 1..=u8::MAX {
+        assert_eq!(HostType::name(number).parse::<HostType>().unwrap().number(), number);
+    }
+}
+
+#[test]
+fn addresses_are_one_or_several_and_need_a_tap() {
+    let read = |text: &str| parse(text).unwrap().resolve(Role::Agent);
+    let agent = "interface = \"eth1\"\n";
+    let shown = |config: Config| config.addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let one = read(&format!("{agent}tap = \"t0\"\naddress = \"10.1.0.1/24\"\n")).unwrap();
+    assert_eq!(shown(one), ["10.1.0.1/24"]);
+    let two = read(&format!("{agent}tap = \"t0\"\naddress = [\"10.1.0.1/24\", \"fd00::1/64\"]\n")).unwrap();
+    assert_eq!(shown(two), ["10.1.0.1/24", "fd00::1/64"]);
+    let without = read(&format!("{agent}address = \"10.1.0.1/24\"\n"));
+    assert_eq!(without, Err(OptionsError::AddressWithoutTap));
+    let (line, message) = parse("level = 1\naddress = \"10.1.0.1\"\nunit = 2\n").unwrap_err();
+    assert_eq!(line, 2, "{message}");
+    assert!(message.contains("`10.1.0.1` has no prefix; expected ADDRESS/PREFIX"), "{message}");
+}
+
+#[test]
 fn frames_go_to_no_zero_address() {
-    let file = Options::parse("interface = \"eth1\"\ndestination = \"00:00:00:00:00:00\"\n").unwrap();
+    let file = parse("interface = \"eth1\"\ndestination = \"00:00:00:00:00:00\"\n").unwrap();
     assert_eq!(file.resolve(Role::Agent), Err(OptionsError::ZeroDestination));
+}
+
+#[test]
+fn a_file_without_end_is_refused_and_long_words_are_not_repeated() {
+    let error = Options::read(Path::new("/dev/zero")).unwrap_err().to_string();
+    assert_eq!(error, "/dev/zero is longer than 1048576 bytes, which no configuration needs");
+    let (line, message) = parse(&format!("level = 1\n{} = 1\n", "x".repeat(10_000))).unwrap_err();
+    assert!(line == 2 && message.len() < 400, "{line}: {message}");
+    let (_, message) = parse("\"\\u001b[2J\" = 1\n").unwrap_err();
+    assert!(!message.contains('\u{1b}'), "{message:?}");
 }

@@ -70,6 +70,28 @@ impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
     }
 }
 
+/// Values of a key that may have several: a list, or one alone.
+///
+/// # Errors
+/// If one of them is wrong.
+pub(super) fn one_or_more<'de, D, T>(deserializer: D) -> Result<Option<Vec<Text<T>>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: fmt::Display>,
+{
+    #[derive(serde::Deserialize)]
+    #[serde(untagged, expecting = "expected a text, or a list of texts")]
+    enum OneOrMore {
+        One(String),
+        More(Vec<String>),
+    }
+    let texts = match OneOrMore::deserialize(deserializer)? {
+        OneOrMore::One(text) => vec![text],
+        OneOrMore::More(texts) => texts,
+    };
+    texts.iter().map(|text| text.parse().map_err(de::Error::custom)).collect::<Result<_, _>>().map(Some)
+}
+
 /// What other protocols of an ordinary host would take for theirs, or the kernel would take apart.
 const FOREIGN_ETHERTYPES: [(u16, &str); 5] =
     [(0x0800, "IPv4"), (0x0806, "ARP"), (0x86dd, "IPv6"), (0x8100, "VLAN tags"), (0x88a8, "VLAN tags")];
@@ -109,6 +131,19 @@ impl HostType {
     /// Its number.
     pub const fn number(self) -> u8 {
         self.0
+    }
+
+    /// What this number stands for: a name that can be read back, or the number.
+    pub fn name(number: u8) -> String {
+        let name = match number {
+            host_type::GM => "gm",
+            host_type::XM => "xm",
+            host_type::MX => "mx",
+            host_type::ETHERNET => "ethernet",
+            host_type::INFINIBAND => "infiniband",
+            number => return number.to_string(),
+        };
+        name.to_owned()
     }
 }
 

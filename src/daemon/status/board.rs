@@ -2,11 +2,13 @@
 
 use mapper_proto::Instant;
 use mapper_proto::agent::{Dropped, MappingCost, Sent, Status};
-use mapper_proto::map::MapVersion;
+use mapper_proto::map::{Map, MapVersion};
 use mapper_proto::wire::AgentState;
 use serde::{Deserialize, Serialize};
 
 use super::healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
+use super::host_types::HostsOfType;
+use super::ports::BoardPort;
 use crate::daemon::metrics::{CauseCounters, Causes, KnownFabric};
 use crate::link::port::Traffic;
 use crate::wording::plural;
@@ -26,6 +28,8 @@ pub struct Board {
     pub host_type: u8,
     /// Whether the interface has carrier.
     pub carrier: bool,
+    /// The interfaces that a node is cabled to others by; none for an agent alone.
+    pub ports: Vec<BoardPort>,
     /// Where the agent is in its life; `starting` if it did not answer.
     pub state: String,
     /// Whether it holds a map and proved routes for it.
@@ -42,6 +46,8 @@ pub struct Board {
     pub map_version: Option<MapVersionDto>,
     /// Hosts in the map.
     pub hosts: usize,
+    /// What these hosts run, the most common type first; empty without a valid map.
+    pub host_types: Vec<HostsOfType>,
     /// Xbars in the map.
     pub xbars: usize,
     /// Cables between xbars in the map.
@@ -62,6 +68,8 @@ pub struct Board {
     pub warnings: Vec<String>,
     /// The host's Ethernet interface over the fabric, if it has one.
     pub tap: Option<Tap>,
+    /// The addresses of IP that the agent gave that interface, as `10.1.0.1/24`.
+    pub addresses: Vec<String>,
     /// Why the agent did not answer, if so: then nothing else is known of it.
     pub no_answer: Option<String>,
     /// What was sent, received, dropped.
@@ -105,6 +113,8 @@ pub struct Counters {
     pub liveness: LivenessCounters,
     /// Routes changed before there was a new map.
     pub repairs: RepairCounters,
+    /// Lines of the daemon's log that were lost, as nobody read them or they could not be written.
+    pub log_lines_lost: u64,
 }
 
 /// Frames on the interface.
@@ -182,6 +192,8 @@ pub struct Surroundings<'a> {
     pub host_type: u8,
     /// Whether the interface has carrier.
     pub carrier: bool,
+    /// The ports of a node that lead out of the machine.
+    pub ports: Vec<BoardPort>,
     /// Routes in use.
     pub routes: usize,
     /// Why the last map could not be routed.
@@ -192,14 +204,20 @@ pub struct Surroundings<'a> {
     pub causes: &'a Causes,
     /// Cables of the map that are known to be dead.
     pub dead_cables: Vec<DeadCable>,
+    /// The newest map.
+    pub map: Option<&'a Map>,
     /// What all maps have shown since the start.
     pub known: &'a KnownFabric,
     /// What else keeps users' frames from passing, in words.
     pub warnings: Vec<String>,
     /// Routes changed before there was a new map.
     pub repairs: RepairCounters,
+    /// Lines of the log that were lost.
+    pub log_lines_lost: u64,
     /// The host's Ethernet interface over the fabric.
     pub tap: Option<Tap>,
+    /// The addresses of IP that the agent gave it.
+    pub addresses: Vec<String>,
     /// Now, and so how long the daemon has been running.
     pub now: Instant,
 }
@@ -217,6 +235,7 @@ impl Board {
             level: status.rank.level,
             host_type: around.host_type,
             carrier: around.carrier,
+            ports: around.ports,
             state: state_name(status.state).to_owned(),
             configured: status.state == AgentState::Configured && around.carrier,
             network_configured: status.network_complete && around.carrier,
@@ -225,6 +244,11 @@ impl Board {
             children: status.children.iter().map(ToString::to_string).collect(),
             map_version: MapVersionDto::new(status.version),
             hosts: status.hosts,
+            host_types: around
+                .map
+                .filter(|map| map.version == status.version)
+                .map(HostsOfType::of)
+                .unwrap_or_default(),
             xbars: status.xbars,
             cables: status.cables,
             routes: around.routes,
@@ -239,6 +263,7 @@ impl Board {
             gone_cables: around.known.gone_cables().take(MOST_GONE).collect(),
             warnings: around.warnings,
             tap: around.tap,
+            addresses: around.addresses,
             no_answer: None,
             counters: Counters {
                 frames: FrameCounters::from(around.traffic),
@@ -248,6 +273,7 @@ impl Board {
                 causes: around.causes.counters(),
                 liveness: LivenessCounters::from(status.liveness),
                 repairs: around.repairs,
+                log_lines_lost: around.log_lines_lost,
             },
             uptime_ms: around.now.as_nanos() / 1_000_000,
         }
@@ -277,6 +303,7 @@ impl Board {
             level: 0,
             host_type: 0,
             carrier: false,
+            ports: Vec::new(),
             state: state_name(AgentState::Starting).to_owned(),
             configured: false,
             network_configured: false,
@@ -285,6 +312,7 @@ impl Board {
             children: Vec::new(),
             map_version: None,
             hosts: 0,
+            host_types: Vec::new(),
             xbars: 0,
             cables: 0,
             routes: 0,
@@ -295,6 +323,7 @@ impl Board {
             gone_cables: Vec::new(),
             warnings: Vec::new(),
             tap: None,
+            addresses: Vec::new(),
             no_answer: Some(why),
             counters: Counters::default(),
             uptime_ms: 0,
@@ -303,7 +332,7 @@ impl Board {
 }
 
 impl MapVersionDto {
-    fn new(version: MapVersion) -> Option<Self> {
+    pub(super) fn new(version: MapVersion) -> Option<Self> {
         version.is_some().then(|| Self { mac: version.mac.to_string(), counter: version.counter })
     }
 }

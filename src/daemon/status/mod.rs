@@ -6,7 +6,10 @@
 mod board;
 mod codec;
 mod healing;
+mod host_types;
 mod mismatch;
+mod ports;
+mod routes;
 mod socket;
 
 pub use board::{
@@ -15,7 +18,10 @@ pub use board::{
 };
 pub use codec::CodecError;
 pub use healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
+pub use host_types::HostsOfType;
 pub use mismatch::Mismatch;
+pub use ports::{BoardPort, dead_ports, unequal_mtus};
+pub use routes::{MAX_ROUTES_BYTES, RouteInForce, RouteUse, RoutesAsked, RoutesInForce, routes_socket_path};
 pub use socket::{
     Client, Question, StatusServer, StatusSocketError, ask, ask_at, socket_path, sockets, units,
 };

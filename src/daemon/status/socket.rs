@@ -23,6 +23,7 @@ use tracing::debug;
 
 use super::Board;
 use super::codec::{self, CodecError, MAX_BYTES};
+use super::routes::{MAX_ROUTES_BYTES, RoutesAsked, RoutesInForce};
 
 /// A client that does not read for so long is hung up on.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -113,6 +114,14 @@ pub enum StatusSocketError {
     HungUp {
         /// The socket.
         path: PathBuf,
+    },
+    /// What the daemon says are no routes.
+    #[error("what listens on {} tells no routes; the daemon and this program must be of one version", path.display())]
+    NoRoutes {
+        /// The socket.
+        path: PathBuf,
+        /// What is wrong.
+        source: serde_json::Error,
     },
     /// The daemon says something else.
     #[error("what listens on {} is not understood", path.display())]
@@ -230,7 +239,7 @@ impl<T: DeserializeOwned> Question<T> {
     /// If it does not, or is no status.
     pub fn answer(self, deadline: Instant) -> Result<T, StatusSocketError> {
         let Self { mut socket, path, .. } = self;
-        match read_until(&mut socket, deadline) {
+        match read_until(&mut socket, deadline, MAX_BYTES) {
             Ok(bytes) => codec::decode(&bytes).map_err(|source| match source {
                 CodecError::Truncated => StatusSocketError::HungUp { path },
                 source => StatusSocketError::Garbled { path, source },
@@ -240,8 +249,24 @@ impl<T: DeserializeOwned> Question<T> {
     }
 }
 
-/// Reads to the end, but no more than a status has, and not for longer than allowed.
-fn read_until(socket: &mut Socket, deadline: Instant) -> io::Result<Vec<u8>> {
+impl Question<RoutesInForce> {
+    /// The routes in force, if they come before `deadline`.
+    ///
+    /// # Errors
+    /// If they do not, or what comes are none.
+    pub fn routes(self, deadline: Instant) -> Result<RoutesInForce, StatusSocketError> {
+        let Self { mut socket, path, .. } = self;
+        match read_until(&mut socket, deadline, MAX_ROUTES_BYTES) {
+            Ok(bytes) => {
+                serde_json::from_slice(&bytes).map_err(|source| StatusSocketError::NoRoutes { path, source })
+            }
+            Err(why) => Err(StatusSocketError::Silent { path, why }),
+        }
+    }
+}
+
+/// Reads to the end, but no more than so many bytes and one piece, and not for longer than allowed.
+fn read_until(socket: &mut Socket, deadline: Instant, most: usize) -> io::Result<Vec<u8>> {
     let deadline = deadline.max(Instant::now() + GRACE);
     let mut bytes = Vec::new();
     let mut piece = [0; 16 * 1024];
@@ -261,7 +286,7 @@ fn read_until(socket: &mut Socket, deadline: Instant) -> io::Result<Vec<u8>> {
             Err(error) => return Err(error),
         }
         // More is no status; what is there is too long to be understood.
-        if bytes.len() > MAX_BYTES {
+        if bytes.len() > most {
             return Ok(bytes);
         }
     }
@@ -375,12 +400,24 @@ pub struct Client {
 
 impl Client {
     /// Sends the status and hangs up. A client that does not read in time gets less.
-    pub async fn answer<T: Serialize>(mut self, status: T) {
-        let bytes = match codec::encode(&status) {
-            Ok(bytes) => bytes,
-            Err(error) => return debug!(%error, "the status was not sent"),
-        };
-        match tokio::time::timeout(PATIENCE, self.stream.write_all(&bytes)).await {
+    pub async fn answer<T: Serialize>(self, status: T) {
+        match codec::encode(&status) {
+            Ok(bytes) => self.send(&bytes).await,
+            Err(error) => debug!(%error, "the status was not sent"),
+        }
+    }
+
+    /// Tells the routes in force and hangs up. They are written down beside the loop, as they may be many.
+    pub async fn answer_routes(self, asked: RoutesAsked) {
+        match tokio::task::spawn_blocking(move || asked.to_json()).await {
+            Ok(Ok(bytes)) => self.send(&bytes).await,
+            Ok(Err(error)) => debug!(%error, "the routes were not told"),
+            Err(error) => debug!(%error, "the routes were not told"),
+        }
+    }
+
+    async fn send(mut self, bytes: &[u8]) {
+        match tokio::time::timeout(PATIENCE, self.stream.write_all(bytes)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => debug!(%error, "the status was not sent"),
             Err(_) => debug!("a client of the status socket does not read"),

@@ -33,12 +33,13 @@ pub(super) fn without_cable(map: &Map, port: PortRef) -> Map {
 }
 
 pub(super) fn table(map: &Map, host: usize) -> Arc<RouteTable> {
-    let options = RouteOptions { routes: routing::Options::default(), non_clos: false };
+    let options = RouteOptions { routes: routing::Options::default() };
     Arc::new(RouteTable::compute(map, map.hosts[host].mac, options).unwrap())
 }
 
 pub(super) fn data_path(map: &Map, host: usize) -> DataPath {
     let mut path = DataPath::new(map.hosts[host].mac, LINK_MTU, 7);
+    path.take_map(Instant::ZERO, map);
     path.install(table(map, host));
     path
 }

@@ -38,7 +38,6 @@ pub fn read(path: &Path, fabric: &Fabric, subnet: &Subnet) -> Result<Loaded, For
     })?;
     let known = Known::of(subnet);
     let mut reader = Reader {
-        fabric,
         subnet,
         numbers,
         tables: Tables::empty(subnet.topology.xbar_count(), subnet.destinations.slot_count()),
@@ -239,7 +238,6 @@ enum Current {
 
 /// Puts rows into tables.
 struct Reader<'a> {
-    fabric: &'a Fabric,
     subnet: &'a Subnet,
     numbers: PortNumbers,
     tables: Tables,
@@ -290,7 +288,7 @@ impl Reader<'_> {
             }
         };
         let port = self.numbers.read(xbar, number).map_err(|last| {
-            let name = &self.fabric.xbars[xbar as usize].name;
+            let name = &self.subnet.names.xbars[xbar as usize];
             Malformed::at(
                 line,
                 format!("xbar `{name}` has no port {number}; expected a port from 0 to {last}"),
@@ -320,9 +318,9 @@ impl Reader<'_> {
             notes
                 .push("the last table has no end (`lids dumped`): the file may have been cut off".to_owned());
         }
-        let missing: Vec<&str> = (self.seen.iter().zip(&self.fabric.xbars))
+        let missing: Vec<&str> = (self.seen.iter().zip(&self.subnet.names.xbars))
             .filter(|(seen, _)| !**seen)
-            .map(|(_, label)| label.name.as_str())
+            .map(|(_, name)| name.as_str())
             .collect();
         if let Some(first) = missing.first() {
             notes.push(match missing.len() {

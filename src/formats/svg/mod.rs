@@ -7,11 +7,14 @@
 mod direct;
 mod loads;
 mod rows;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use loads::plot_loads;
 use mapper_proto::map::{Cable, Fabric, PortRef};
 
 use super::shape::layers;
+use crate::names::Names;
 
 /// Least distance between boxes, and from the border.
 const GAP: i64 = 24;
@@ -39,12 +42,13 @@ pub(super) fn write(fabric: &Fabric) -> String {
     }
     let is_level = |cable: &&Cable| tier[cable.a.xbar as usize] == tier[cable.b.xbar as usize];
     let level = fabric.map.cables.iter().filter(is_level).count();
+    let names = Names::of(fabric);
     let picture = if 2 * level > fabric.map.cables.len() {
-        direct::draw(fabric)
+        direct::draw(fabric, &names)
     } else {
-        rows::draw(fabric, &tiers, &tier)
+        rows::draw(fabric, &names, &tiers, &tier)
     };
-    document(&picture, &loose_hosts(fabric))
+    document(&picture, &loose_hosts(fabric, &names))
 }
 
 /// A picture in its frame, with a line of text below.
@@ -70,10 +74,10 @@ fn letters(text: &str) -> i64 {
 }
 
 /// A line about hosts that are cabled to no xbar.
-fn loose_hosts(fabric: &Fabric) -> String {
-    let hosts = fabric.map.hosts.iter().zip(&fabric.hosts);
+fn loose_hosts(fabric: &Fabric, names: &Names) -> String {
+    let hosts = fabric.map.hosts.iter().zip(&names.hosts);
     let loose = hosts.filter(|(host, _)| host.at.is_none());
-    let names: Vec<_> = loose.map(|(_, label)| label.name.as_str()).collect();
+    let names: Vec<_> = loose.map(|(_, name)| name.as_str()).collect();
     match names[..] {
         [] => String::new(),
         [a, b] if fabric.map.xbars.is_empty() => format!("{a} - {b}"),
@@ -82,19 +86,23 @@ fn loose_hosts(fabric: &Fabric) -> String {
 }
 
 /// The path of a cable, with its ends as its title.
-fn cable_path(fabric: &Fabric, cable: &Cable, path: &str) -> String {
-    let end = |end: PortRef| format!("{}:{}", fabric.xbars[end.xbar as usize].name, end.port);
+fn cable_path(names: &Names, cable: &Cable, path: &str) -> String {
+    let end = |end: PortRef| format!("{}:{}", names.xbars[end.xbar as usize], end.port);
     let title = escaped(&format!("{} - {}", end(cable.a), end(cable.b)));
     format!("<path d=\"{path}\"><title>{title}</title></path>\n")
 }
 
 /// What an xbar's title says.
-fn xbar_title(fabric: &Fabric, index: usize) -> String {
-    let (xbar, label) = (&fabric.map.xbars[index], &fabric.xbars[index]);
+fn xbar_title(fabric: &Fabric, names: &Names, index: usize) -> String {
+    let (xbar, id) = (&fabric.map.xbars[index], &fabric.xbars[index].name);
     let tag = xbar.tag.map_or_else(|| "plain".to_owned(), |tag| format!("tag {tag:#018x}"));
-    format!("<title>{}: {} ports, {tag}</title>", escaped(&label.name), xbar.ports)
+    let name = &names.xbars[index];
+    let name = if name == id { name.clone() } else { format!("{name} ({id})") };
+    format!("<title>{}: {} ports, {tag}</title>", escaped(&name), xbar.ports)
 }
 
 fn escaped(text: &str) -> String {
+    // XML knows no control characters, not even as entities.
+    let text = text.replace(char::is_control, "\u{fffd}");
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

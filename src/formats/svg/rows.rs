@@ -9,6 +9,7 @@ use std::fmt::Write;
 use mapper_proto::map::{Cable, Fabric, PortRef};
 
 use super::{COLOURS, GAP, Picture, cable_path, escaped, letters, xbar_title};
+use crate::names::Names;
 
 /// Width and height of a port's cell, and height of the name between the rows of cells.
 const CELL: i64 = 18;
@@ -17,10 +18,10 @@ const NAME_HEIGHT: i64 = 18;
 const BOX_HEIGHT: i64 = 2 * CELL_HEIGHT + NAME_HEIGHT;
 
 /// Draws a fabric. `tiers` are the xbars of each row, from the hosts up; `tier` is each xbar's.
-pub(super) fn draw(fabric: &Fabric, tiers: &[Vec<usize>], tier: &[usize]) -> Picture {
-    let mut rows = Rows::new(fabric, tier);
+pub(super) fn draw(fabric: &Fabric, names: &Names, tiers: &[Vec<usize>], tier: &[usize]) -> Picture {
+    let mut rows = Rows::new(fabric, names, tier);
     rows.place(tiers);
-    let longest = fabric.hosts.iter().map(|label| letters(&label.name)).max().unwrap_or(0);
+    let longest = names.hosts.iter().map(|name| letters(name)).max().unwrap_or(0);
     let right = rows.nodes.iter().map(|node| node.x + node.width).max().unwrap_or(0);
     let bottom = rows.nodes.iter().map(|node| node.y + BOX_HEIGHT + longest + GAP).max().unwrap_or(0);
     Picture {
@@ -59,14 +60,17 @@ impl Node {
 
 struct Rows<'a> {
     fabric: &'a Fabric,
+    names: &'a Names,
     tier: &'a [usize],
     nodes: Vec<Node>,
+    /// Height between the boxes of a row and those of the next.
+    row_gap: i64,
     /// The host at each port.
     hosts: BTreeMap<PortRef, usize>,
 }
 
 impl<'a> Rows<'a> {
-    fn new(fabric: &'a Fabric, tier: &'a [usize]) -> Self {
+    fn new(fabric: &'a Fabric, names: &'a Names, tier: &'a [usize]) -> Self {
         let map = &fabric.map;
         let mut nodes = vec![Node::default(); map.xbars.len()];
         for cable in &map.cables {
@@ -79,13 +83,13 @@ impl<'a> Rows<'a> {
         let hosts = map.hosts.iter().enumerate();
         let hosts: BTreeMap<_, _> = hosts.filter_map(|(index, host)| Some((host.at?, index))).collect();
         hosts.keys().for_each(|at| nodes[at.xbar as usize].lower.push(at.port));
-        for (node, label) in nodes.iter_mut().zip(&fabric.xbars) {
+        for (node, name) in nodes.iter_mut().zip(&names.xbars) {
             node.upper.sort_unstable();
             node.lower.sort_unstable();
             let cells = node.upper.len().max(node.lower.len()) as i64 * CELL;
-            node.width = cells.max(letters(&label.name) + CELL);
+            node.width = cells.max(letters(name) + CELL);
         }
-        Self { fabric, tier, nodes, hosts }
+        Self { fabric, names, tier, nodes, hosts, row_gap: 0 }
     }
 
     /// Gives each box its place: the tier with hosts at the bottom.
@@ -94,7 +98,8 @@ impl<'a> Rows<'a> {
             |nodes: &[Node], row: &[usize]| -> i64 { row.iter().map(|&xbar| nodes[xbar].width + GAP).sum() };
         let widest = tiers.iter().map(|row| row_width(&self.nodes, row)).max().unwrap_or(0);
         // Cables that run far sideways need height to be told apart.
-        let row_height = BOX_HEIGHT + (widest / 8).clamp(90, 480);
+        self.row_gap = (widest / 8).clamp(90, 480);
+        let row_height = BOX_HEIGHT + self.row_gap;
         for (from_top, row) in tiers.iter().rev().enumerate() {
             let spare = (widest - row_width(&self.nodes, row)) / row.len().max(1) as i64;
             let mut x = GAP + spare / 2;
@@ -117,10 +122,16 @@ impl<'a> Rows<'a> {
         self.nodes[end.xbar as usize].anchor(end.port)
     }
 
+    /// How far a cable within a tier rises above it: not as far as the next tier.
+    fn rise(&self, cable: &Cable) -> i64 {
+        let (x1, x2) = (self.anchor(cable.a).0, self.anchor(cable.b).0);
+        (GAP + (x2 - x1).abs() / 16).min(self.row_gap - GAP)
+    }
+
     /// The highest point of a cable.
     fn summit(&self, cable: &Cable) -> i64 {
-        let ((x1, y1), (x2, y2)) = (self.anchor(cable.a), self.anchor(cable.b));
-        y1.min(y2) - if self.is_level(cable) { GAP + (x2 - x1).abs() / 16 } else { 0 }
+        let (y1, y2) = (self.anchor(cable.a).1, self.anchor(cable.b).1);
+        y1.min(y2) - if self.is_level(cable) { self.rise(cable) } else { 0 }
     }
 
     /// A line between tiers; within one, a curve, so that cables in a row do not hide each other.
@@ -133,7 +144,7 @@ impl<'a> Rows<'a> {
         } else {
             format!("M {x1} {y1} L {x2} {y2}")
         };
-        cable_path(self.fabric, cable, &path)
+        cable_path(self.names, cable, &path)
     }
 
     /// A box with its name, its cells, and its hosts below.
@@ -144,11 +155,11 @@ impl<'a> Rows<'a> {
             "<g>{}\n<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{BOX_HEIGHT}\" rx=\"3\" fill=\"{}\" \
              stroke=\"#33414b\"/>\n\
              <text x=\"{}\" y=\"{}\" text-anchor=\"middle\" font-weight=\"bold\">{}</text>\n",
-            xbar_title(self.fabric, index),
+            xbar_title(self.fabric, self.names, index),
             COLOURS[self.tier[index] % COLOURS.len()],
             x + width / 2,
             y + CELL_HEIGHT + NAME_HEIGHT - 5,
-            escaped(&self.fabric.xbars[index].name)
+            escaped(&self.names.xbars[index])
         );
         for (row, top) in [(&node.upper, y), (&node.lower, y + CELL_HEIGHT + NAME_HEIGHT)] {
             for (i, &port) in row.iter().enumerate() {
@@ -171,13 +182,13 @@ impl<'a> Rows<'a> {
 
     /// A host's name, written downwards below its port.
     fn host(&self, host: usize, x: i64, y: i64) -> String {
-        let (label, mac) = (&self.fabric.hosts[host], self.fabric.map.hosts[host].mac);
+        let (name, mac) = (&self.names.hosts[host], self.fabric.map.hosts[host].mac);
         let (end, begin) = (y + 8, y + 11);
         format!(
             "<path d=\"M {x} {y} V {end}\" stroke=\"#5b6770\"/><text transform=\"translate({} {begin}) \
              rotate(90)\">{}<title>{mac}</title></text>\n",
             x - 4,
-            escaped(&label.name)
+            escaped(name)
         )
     }
 }

@@ -6,8 +6,8 @@ use thiserror::Error;
 
 use super::dispersive::{AllHosts, SourceProof};
 use super::{Engine, Routing, Settings};
-use crate::routing::proof::{ProofRules, TablesProof, prove_tables};
-use crate::routing::{Options, Quality, Subnet};
+use crate::routing::proof::{ProofRules, TableViolation, TablesProof, prove_tables};
+use crate::routing::{Options, Quality, Subnet, Topology};
 
 /// An engine that was tried and did not serve.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,6 +145,10 @@ fn tables(subnet: &Subnet, engine: Engine, settings: &Settings, unproved: bool) 
         let why_not = "it computes source routes, and no forwarding tables".to_owned();
         return Err(Tried::refused(engine, why_not));
     }
+    if !unproved && let Some(violation) = too_far(subnet, settings.max_hops) {
+        let proof = TablesProof { violations: vec![violation], violation_count: 1, ..TablesProof::default() };
+        return Err(Tried { engine, why_not: proof.summary(), failed: Some(Box::new(proof)) });
+    }
     let started = Instant::now();
     let routing = engine.compute(subnet, settings);
     let routing = routing.map_err(|error| Tried::refused(engine, error.why))?;
@@ -157,6 +161,61 @@ fn tables(subnet: &Subnet, engine: Engine, settings: &Settings, unproved: bool) 
     Ok(Selection { engine, tried: Vec::new(), routing, proof, compute_ms })
 }
 
+/// Two hosts that are farther from each other than any route may be long, if a quick look finds some: no
+/// engine serves then, and the tables of a large fabric need not be made to know it.
+///
+/// Looks from the first xbar with hosts of each part, and again from the one that is farthest from that. So
+/// it may miss some, which the proof finds then; those that it finds are some.
+fn too_far(subnet: &Subnet, max_hops: u8) -> Option<TableViolation> {
+    let topology = &subnet.topology;
+    let mut hops = vec![0_u32; topology.xbar_count()];
+    let leaves = (0..topology.xbar_count() as u32).filter(|&xbar| has_cabled_host(subnet, xbar));
+    for leaf in leaves {
+        // Every part is looked at once.
+        if hops[leaf as usize] > 0 {
+            continue;
+        }
+        let seen = search(topology, leaf, &mut hops);
+        let farthest = |seen: &[u32], hops: &[u32]| {
+            let hosts = seen.iter().copied().filter(|&xbar| has_cabled_host(subnet, xbar));
+            hosts.max_by_key(|&xbar| hops[xbar as usize])
+        };
+        let from = farthest(&seen, &hops)?;
+        seen.iter().for_each(|&xbar| hops[xbar as usize] = 0);
+        let seen = search(topology, from, &mut hops);
+        let to = farthest(&seen, &hops)?;
+        let least = hops[to as usize];
+        if least > max_hops.into() {
+            let slot = subnet.destinations.host_slots_of(to).start;
+            return Some(TableViolation::TooFar { from, slot, hops: least as usize, max_hops });
+        }
+    }
+    None
+}
+
+fn has_cabled_host(subnet: &Subnet, xbar: u32) -> bool {
+    !subnet.destinations.host_slots_of(xbar).is_empty()
+}
+
+/// Writes for each xbar that cables lead to how many xbars the shortest way to it passes, both ends
+/// counted; and tells them, the nearest first. What is not 0 is not looked at.
+fn search(topology: &Topology, from: u32, hops: &mut [u32]) -> Vec<u32> {
+    hops[from as usize] = 1;
+    let mut seen = vec![from];
+    let mut next = 0;
+    while let Some(&xbar) = seen.get(next) {
+        next += 1;
+        for channel in topology.channels_of(xbar).filter(|&channel| !topology.is_dead(channel)) {
+            let there = topology.head(channel).xbar;
+            if hops[there as usize] == 0 {
+                hops[there as usize] = hops[xbar as usize] + 1;
+                seen.push(there);
+            }
+        }
+    }
+    seen
+}
+
 /// The source routes of all hosts, or why the engine does not serve.
 fn source_routes<'a>(
     subnet: &'a Subnet,
@@ -164,6 +223,9 @@ fn source_routes<'a>(
     unproved: bool,
 ) -> Result<SourceSelection<'a>, String> {
     let max_hops = settings.max_hops.min(Options::MAX_HOPS);
+    if !unproved && let Some(violation) = too_far(subnet, max_hops) {
+        return Err(violation.describe(subnet));
+    }
     let options = Options { passes: settings.passes, max_hops };
     let routes = AllHosts::new(&subnet.topology, options, false);
     let measured = routes.prove_and_measure(settings.seed);

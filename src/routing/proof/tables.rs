@@ -66,6 +66,10 @@ pub enum TableViolation {
         at: u32,
         /// Which of these it is.
         why: DeadEnd,
+        /// How many entries of that xbar are wrong, this one included.
+        entries: u64,
+        /// How many routes end there, each xbar where frames begin counting once for each slot.
+        routes: u64,
     },
     /// Frames come back to an xbar.
     Loop {
@@ -85,6 +89,17 @@ pub enum TableViolation {
         /// Its hops.
         hops: usize,
     },
+    /// Two hosts of which even the shortest way between them is too long.
+    TooFar {
+        /// The xbar where frames begin.
+        from: u32,
+        /// The slot that they are for.
+        slot: u32,
+        /// The xbars that the shortest way passes.
+        hops: usize,
+        /// The limit.
+        max_hops: u8,
+    },
     /// A pair in a layer that does not exist.
     NoSuchLayer {
         /// The xbar where frames begin.
@@ -103,6 +118,13 @@ pub enum TableViolation {
     },
 }
 
+impl TableViolation {
+    /// How many of [`TablesProof::violation_count`] this one tells of.
+    pub fn count(&self) -> u64 {
+        if let Self::NoRoute { routes, .. } = self { *routes } else { 1 }
+    }
+}
+
 /// What was proved of tables.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TablesProof {
@@ -116,7 +138,8 @@ pub struct TablesProof {
     pub max_hops: usize,
     /// Hosts without a cable, and hosts outside the largest part of the fabric: no table can join them.
     pub cut_off: Vec<u32>,
-    /// The first violations found, at most [`Self::MAX_LISTED`] of each kind.
+    /// The first violations found, at most [`Self::MAX_LISTED`] of each kind. Routes that end at one xbar, by
+    /// whatever of its entries, are one.
     pub violations: Vec<TableViolation>,
     /// How many there are in all, each xbar where frames begin counting once for each slot.
     pub violation_count: u64,
@@ -142,10 +165,13 @@ impl fmt::Display for TablesProof {
         match (self.violations.first(), self.violation_count) {
             (None, _) => {
                 let longest = plural(self.max_hops, "hop");
-                write!(f, "every pair has a route, of {longest} at most; no deadlock")
+                let pair = if self.cut_off.is_empty() { "every pair" } else { "every pair that cables join" };
+                write!(f, "{pair} has a route, of {longest} at most; no deadlock")
             }
-            (Some(first), ..=1) => write!(f, "{first}"),
-            (Some(first), count) => write!(f, "{first} ({})", plural(count - 1, "more violation")),
+            (Some(first), count) => match count.saturating_sub(first.count()) {
+                0 => write!(f, "{first}"),
+                more => write!(f, "{first} ({})", plural(more, "more violation")),
+            },
         }
     }
 }
@@ -161,7 +187,7 @@ impl fmt::Display for TablesProof {
 /// violations anyway.
 ///
 /// The result does not depend on the number of threads: violations stand by kind, then by slot, then by
-/// the xbar where frames begin.
+/// the xbar where frames begin; xbars with wrong entries by how many routes end there.
 pub fn prove_tables(subnet: &Subnet, tables: &Tables, layers: &Layers, rules: &ProofRules) -> TablesProof {
     let topology = &subnet.topology;
     let (xbars, slots) = (topology.xbar_count(), subnet.destinations.slot_count());

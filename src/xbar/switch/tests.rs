@@ -30,9 +30,9 @@ fn pass(switch: &Switch, far: &[InternalPort], payloads: &[Vec<u8>]) -> Vec<Vec<
         far[0].forward_batch(&[[IoSlice::new(&HEADER), IoSlice::new(payload)]], |_, why| panic!("{why:?}"));
     }
     let mut batch = Batch::new();
-    let from = switch.ports[1].as_ref().unwrap();
+    let from = switch.port(1).unwrap();
     while from.link.try_recv_batch(&mut batch) {
-        switch.forward(1, from, &mut batch);
+        switch.forward(1, &from, &mut batch);
     }
     let drain = |end: &InternalPort| {
         let mut buffer = vec![0; 20_000];
@@ -100,6 +100,30 @@ fn the_sender_of_data_is_told_once_a_frame_and_bounded() {
 }
 
 #[test]
+fn frames_that_go_to_and_fro_are_dropped_and_very_long_routes_are_bounded() {
+    let (switch, far) = switch(tagged());
+    let route = |elements: &[Element]| Route::from_iter(elements.iter().copied()).as_bytes().to_vec();
+    let out =
+        pass(&switch, &far, &[route(&[Element::Relative(0); 250]), route(&[Element::Absolute(1); 126])]);
+    assert!(out.iter().all(Vec::is_empty));
+    assert_eq!(switch.status().ports[0].dropped.turns_again, 2);
+
+    // Round and round: as many as any way needs pass, however many; longer ones for a moment.
+    let round =
+        |hops: usize| [1, -1].map(Element::Relative).into_iter().cycle().take(hops).collect::<Vec<_>>();
+    let many = |hops| vec![route(&round(hops)); 900];
+    assert_eq!(pass(&switch, &far, &many(Crossbar::MOST_ELEMENTS))[1].len(), 900);
+    let passed: usize = (0..10).map(|_| pass(&switch, &far, &many(250))[1].len()).sum();
+    let passed = passed as u64;
+    let port = &switch.status().ports[0];
+    assert!(port.dropped.long_routes > 0 && passed >= u64::from(LONG_ROUTE_BURST), "{passed} passed");
+    assert_eq!(
+        (passed + port.dropped.long_routes, port.dropped.total()),
+        (9000, port.dropped.long_routes + 2)
+    );
+}
+
+#[test]
 fn a_change_of_carrier_is_told_to_who_follows_it() {
     let mut before = [0; 32];
     before[0] = 0b0110;
@@ -110,4 +134,37 @@ fn a_change_of_carrier_is_told_to_who_follows_it() {
     assert_eq!(changes, [(0, true), (2, false), (255, true)]);
     let (switch, _far) = switch(CrossbarKind::Plain);
     assert_eq!(switch.carriers().borrow()[0], 0b1110, "ports 1 to 3");
+}
+
+#[tokio::test]
+async fn a_port_that_comes_while_it_runs_forwards_and_one_that_goes_does_not() {
+    let (switch, far) = switch(tagged());
+    let switch = Rc::new(switch);
+    let mut carriers = switch.carriers();
+    let (near, late) = pair("late", Mac::from_position(9), Marking::default());
+    let route = Route::from_iter([Element::Absolute(7)]);
+    let inside = async {
+        drop(tokio::task::spawn_local(Rc::clone(&switch).run()));
+        tokio::task::yield_now().await;
+        switch.add(7, near.into());
+        assert_eq!(switch.crossbar.get().ports, 7, "it has grown");
+        assert!(carriers.has_changed().unwrap() && switch.crossbar.get().has_carrier(7));
+        carriers.mark_unchanged();
+        let mut buffer = vec![0; 20_000];
+        far[0].send(route.as_bytes(), b"there");
+        let bytes = late.recv(&mut buffer).await;
+        assert_eq!(&buffer[HEADER_BYTES..bytes], b"there");
+        late.send(Route::from_iter([Element::Absolute(1)]).as_bytes(), b"back");
+        let bytes = far[0].recv(&mut buffer).await;
+        assert_eq!(&buffer[HEADER_BYTES..bytes], b"back");
+
+        switch.remove(7);
+        assert!(carriers.has_changed().unwrap() && !switch.crossbar.get().has_carrier(7));
+        far[0].send(route.as_bytes(), b"lost");
+        far[0].send(Route::from_iter([Element::Absolute(2)]).as_bytes(), b"not lost");
+        far[1].recv(&mut buffer).await;
+        assert_eq!(switch.status().ports[0].dropped.no_interface, 1);
+        assert_eq!(switch.status().ports.len(), 3);
+    };
+    tokio::task::LocalSet::new().run_until(inside).await;
 }

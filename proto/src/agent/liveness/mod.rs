@@ -1,7 +1,12 @@
 //! Liveness: checks along the paths that carry users' data.
 //!
 //! The driver says which paths are in use ([`Agent::watch_path`]), again and again while they are.
-//! Each is checked by small scouts that the host at its end answers at once, in whatever state it is.
+//! Each is checked by scouts that the host at its end answers at once, in whatever state it is.
+//!
+//! Checks and their answers travel as data frames do ([`Data::carry`](crate::wire::Data::carry)), and one in
+//! four is as long as the longest of the user's frames lately: what lets the mapper's frames pass and not
+//! users', or short ones and not long ones, is found so. A check that is not answered is repeated in its
+//! length, and only an answer to one of that length counts.
 //!
 //! ```text
 //!       watch_path                 not answered within a quarter of an interval
@@ -24,6 +29,7 @@
 //! Ids of checks are matched here and not among the requests of the agent: they come and go by the
 //! thousand.
 
+mod cable;
 mod path;
 #[cfg(test)]
 mod tests;
@@ -34,6 +40,8 @@ use std::time::Duration;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+pub use self::cable::CableTest;
+use self::cable::CableTests;
 use self::path::{Due, Pace, Path, State};
 use super::event::Event;
 use super::machine::Agent;
@@ -51,6 +59,19 @@ const UNWATCHED_LIMIT: usize = 1024;
 /// Names a path of the driver, which gives out the numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct PathId(pub u32);
+
+/// A path of the driver that carries data.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PathUse {
+    /// Leads to its end.
+    pub route: Route,
+    /// The same way back, through the same ports.
+    pub way_back: Route,
+    /// The host at its end.
+    pub to: Mac,
+    /// The longest frame that took it lately, route and all, in bytes.
+    pub longest_bytes: usize,
+}
 
 /// What the liveness checks of an agent cost and found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -70,8 +91,8 @@ pub struct LivenessStatus {
 /// What a frame of liveness asks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Asks {
-    /// Whether the host at the end of the path answers.
-    Host,
+    /// Whether the host at the end of the path answers a check of this length.
+    Host(usize),
     /// Whether this xbar of its route does, counted from 1.
     Xbar(usize),
 }
@@ -84,6 +105,8 @@ pub(super) struct Liveness {
     unwatched: BTreeMap<PathId, Instant>,
     /// Checks and probes under way, by id.
     under_way: BTreeMap<u32, (PathId, Asks)>,
+    /// Cables that are held for dead.
+    cables: CableTests,
     /// When paths out of use are next looked for.
     sweep_at: Instant,
     rng: ChaCha8Rng,
@@ -99,6 +122,7 @@ impl Liveness {
             paths: BTreeMap::new(),
             unwatched: BTreeMap::new(),
             under_way: BTreeMap::new(),
+            cables: CableTests::default(),
             sweep_at: Instant::FAR,
             rng,
             checks_sent: 0,
@@ -108,11 +132,12 @@ impl Liveness {
     }
 
     /// Takes note that a path is in use.
-    fn watch(&mut self, now: Instant, id: PathId, way: (Route, Route), settings: &Settings) {
+    fn watch(&mut self, now: Instant, id: PathId, used: PathUse, settings: &Settings) {
         self.sweep_at = self.sweep_at.min(now + FORGET_AFTER);
         if let Some(path) = self.paths.get_mut(&id) {
-            if path.route == way.0 && path.way_back == way.1 {
+            if path.used.route == used.route && path.used.way_back == used.way_back {
                 path.repeated_at = now;
+                path.used = used;
                 return;
             }
             // Another path under an old name.
@@ -126,7 +151,7 @@ impl Liveness {
         self.unwatched.remove(&id);
         let wait = self.rng.random_range(0.0..1.0);
         let first_check_at = now + settings.liveness_interval.mul_f64(wait);
-        self.paths.insert(id, Path::new(now, way.0, way.1, first_check_at));
+        self.paths.insert(id, Path::new(now, used, first_check_at));
     }
 
     /// Forgets the path that was not repeated for the longest time, if that is long enough.
@@ -166,7 +191,12 @@ impl Liveness {
     /// When the next check falls due.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let checks = self.paths.values().map(|path| path.due_at).min();
-        checks.into_iter().chain([self.sweep_at]).filter(|at| *at < Instant::FAR).min()
+        checks
+            .into_iter()
+            .chain(self.cables.deadline())
+            .chain([self.sweep_at])
+            .filter(|at| *at < Instant::FAR)
+            .min()
     }
 
     /// A path whose time has come, and what it wants done.
@@ -196,9 +226,14 @@ impl Liveness {
         Some((path, name, asks))
     }
 
+    /// The token of the next check: nobody looks it up, it must only look like any other.
+    pub(super) fn check_token(&mut self) -> u64 {
+        self.rng.random()
+    }
+
     /// Entries in all tables.
     pub(super) fn load(&self) -> usize {
-        self.paths.len() + self.unwatched.len() + self.under_way.len()
+        self.paths.len() + self.unwatched.len() + self.under_way.len() + self.cables.len()
     }
 
     /// What it costs and has found.
@@ -218,22 +253,22 @@ fn pace(settings: &Settings) -> Pace {
 }
 
 impl Agent {
-    /// Says that this path carries data, so it is to be checked: `route` leads to its end, and
-    /// `way_back` the same way back, through the same ports. To be repeated every few hundred
+    /// Says that this path carries data, so it is to be checked. To be repeated every few hundred
     /// milliseconds while it is in use; after 1.5 s it is forgotten, and no event tells of it
     /// any more. With other routes the same name is another path.
     ///
     /// Of more paths than [`Settings::liveness_limit`] those are checked that came first and are
     /// repeated. Nothing is checked if [`Settings::liveness_interval`] is zero.
-    pub fn watch_path(&mut self, now: Instant, path: PathId, route: Route, way_back: Route) {
+    pub fn watch_path(&mut self, now: Instant, path: PathId, used: PathUse) {
         if !self.settings.liveness_interval.is_zero() {
-            self.liveness.watch(now, path, (route, way_back), &self.settings);
+            self.liveness.watch(now, path, used, &self.settings);
         }
     }
 
     /// Sends the checks that fall due, and tells which paths are down.
     pub(super) fn check_paths(&mut self, now: Instant) {
         self.liveness.sweep(now);
+        self.test_cables(now);
         while let Some((path, due)) = self.liveness.next_due(now, &self.settings) {
             match due {
                 Due::Check => self.check_path(now, path),
@@ -243,8 +278,9 @@ impl Agent {
                 }
                 Due::Down => {
                     self.liveness.failures += 1;
-                    let reached = self.liveness.paths.get(&path).map_or(0, |path| path.reached);
-                    self.event(Event::PathDown { path, reached });
+                    let found = self.liveness.paths.get(&path).map(|path| (path.reached, path.check_bytes));
+                    let (reached, frame_bytes) = found.unwrap_or_default();
+                    self.event(Event::PathDown { path, reached, frame_bytes });
                 }
             }
         }
@@ -252,20 +288,29 @@ impl Agent {
 
     fn check_path(&mut self, now: Instant, name: PathId) {
         let Some(path) = self.liveness.paths.get(&name) else { return };
-        let (route, way_back) = (path.route.clone(), path.way_back.clone());
+        let PathUse { route, way_back, to, .. } = path.used.clone();
+        let bytes = path.check_bytes;
         let id = self.new_probe_id();
-        self.liveness.note_sent(now, id, (name, Asks::Host), pace(&self.settings));
+        self.liveness.note_sent(now, id, (name, Asks::Host(bytes)), pace(&self.settings));
         // Who does not know this agent yet asks back along the way there.
         let (info, way_there) = (self.info(), route.clone());
-        let scout = Scout { id, info, way_back, way_there, reason: Reason::Alive };
-        self.transmit(route, &Message::Scout(scout));
+        let scout = |answer_bytes| {
+            let (way_back, way_there) = (way_back.clone(), way_there.clone());
+            Message::Scout(Scout { id, info, way_back, way_there, reason: Reason::Alive { answer_bytes } })
+        };
+        // The answer is as long as what arrives, which is without the route.
+        let least = self.data_bytes(&scout(0), &way_back);
+        let answer_bytes = bytes.saturating_sub(route.as_bytes().len()).max(least);
+        let answer_bytes = u16::try_from(answer_bytes).unwrap_or_default();
+        self.transmit_as_data((route, &way_back), to, &scout(answer_bytes), bytes);
     }
 
     /// Sends a loopback probe to each xbar of a path's route.
     fn probe_path(&mut self, now: Instant, name: PathId) {
         let Some(path) = self.liveness.paths.get(&name) else { return };
-        let there: Vec<_> = path.route.elements().collect();
-        let back: Vec<_> = path.way_back.elements().collect();
+        let (to, bytes) = (path.used.to, path.check_bytes);
+        let there: Vec<_> = path.used.route.elements().collect();
+        let back: Vec<_> = path.used.way_back.elements().collect();
         if there.len() != back.len() {
             return;
         }
@@ -279,14 +324,20 @@ impl Agent {
             self.liveness.note_sent(now, id, (name, Asks::Xbar(xbar)), pace(&self.settings));
             let left = u8::try_from(xbar).unwrap_or(u8::MAX);
             let probe = Probe { id, kind: ProbeKind::Loopback, left, info: self.info(), way_there };
-            self.transmit(route, &Message::Probe(probe));
+            // There and back it is the same way, so it is its own way back.
+            self.transmit_as_data((route.clone(), &route), to, &Message::Probe(probe), bytes);
         }
     }
 
     /// The host at the end of a path has answered. False if nothing waits for that.
     pub(super) fn path_answered(&mut self, now: Instant, id: u32, from: Mac) -> bool {
         let pace = pace(&self.settings);
-        let Some((path, name, _)) = self.liveness.take(id, |asks| asks == Asks::Host) else { return false };
+        let to_host = |asks| matches!(asks, Asks::Host(_));
+        let Some((path, name, asks)) = self.liveness.take(id, to_host) else { return false };
+        if asks != Asks::Host(path.check_bytes) {
+            // Shorter or longer frames than those in doubt say nothing of these.
+            return true;
+        }
         match path.hear(now, from, pace) {
             Some(true) => self.event(Event::PathUp { path: name }),
             Some(false) => {}

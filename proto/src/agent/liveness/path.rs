@@ -3,11 +3,14 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::wire::Route;
+use super::PathUse;
 use crate::{Instant, Mac};
 
 /// Ids of one path that are kept until answered; silence makes no more.
 const IDS_LIMIT: usize = 64;
+
+/// One check of so many is as long as the longest frame; the others are short, as they cost less.
+const LONG_EVERY: u32 = 4;
 
 /// How often paths are checked, and how patient the checks are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,8 +58,10 @@ pub(super) enum Due {
 /// A watched path.
 #[derive(Debug)]
 pub(super) struct Path {
-    pub(super) route: Route,
-    pub(super) way_back: Route,
+    /// The path, as it was last said to be in use.
+    pub(super) used: PathUse,
+    /// How long checks are now, the route and all; 0 for as short as can be.
+    pub(super) check_bytes: usize,
     /// When it was last said to be in use.
     pub(super) repeated_at: Instant,
     /// When [`Self::fire`] wants to be called.
@@ -75,16 +80,18 @@ pub(super) struct Path {
     probed_at: Instant,
     /// Checks sent since it last answered.
     unanswered: u32,
+    /// Counts checks up to the next long one.
+    turn: u32,
     /// Checks answered in a row since it is down.
     answered: u32,
 }
 
 impl Path {
     /// A path to be checked for the first time at `first_check_at`.
-    pub(super) fn new(now: Instant, route: Route, way_back: Route, first_check_at: Instant) -> Self {
+    pub(super) fn new(now: Instant, used: PathUse, first_check_at: Instant) -> Self {
         Self {
-            route,
-            way_back,
+            used,
+            check_bytes: 0,
             repeated_at: now,
             due_at: first_check_at,
             reached: 0,
@@ -95,6 +102,7 @@ impl Path {
             next_check_at: first_check_at,
             probed_at: first_check_at,
             unanswered: 0,
+            turn: 0,
             answered: 0,
         }
     }
@@ -136,6 +144,10 @@ impl Path {
     }
 
     fn check(&mut self, now: Instant, due_at: Instant, jittered: Duration) -> Due {
+        if self.unanswered == 0 && self.state != State::Down {
+            self.turn = (self.turn + 1) % LONG_EVERY;
+            self.check_bytes = if self.turn == 0 { self.used.longest_bytes } else { 0 };
+        }
         self.unanswered = self.unanswered.saturating_add(1);
         self.next_check_at = now + jittered;
         self.due_at = due_at;

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::path::{Due, Pace, Path, State};
-use super::{LivenessStatus, PathId};
+use super::{CableTest, LivenessStatus, PathId, PathUse};
 use crate::agent::{Agent, Event, Settings, Transmit};
-use crate::wire::{Element, Key, KeyRing, Message, Route, SECRET_BYTES, split_route};
+use crate::map::{MapVersion, PortRef};
+use crate::wire::{Data, Element, Frame, Key, KeyRing, Message, Route, SECRET_BYTES};
 use crate::{Instant, Mac};
 
 const PACE: Pace = Pace { interval: Duration::from_millis(20), misses: 3 };
@@ -43,7 +44,7 @@ struct Model {
 
 /// Runs one path through these fates, and holds it against the model.
 fn run(fates: &[Fate], jittered_ms: u64) {
-    let mut path = Path::new(ms(0), Route::new(), Route::new(), ms(0));
+    let mut path = Path::new(ms(0), PathUse::default(), ms(0));
     let mut model = Model { silent_ms: 0, checks: 0, down: false, answers: 0 };
     let mut now = ms(0);
     let mut late_answer: Option<Instant> = None;
@@ -99,6 +100,31 @@ fn a_path_falls_when_silent_for_the_whole_time_and_never_else() {
     }
 }
 
+/// A path that carries frames of 1,000 bytes.
+fn used(deltas: &[i8]) -> PathUse {
+    let back: Vec<i8> = deltas.iter().rev().map(|delta| -delta).collect();
+    let to = Mac::from_position(2);
+    PathUse { route: route(deltas), way_back: route(&back), to, longest_bytes: LONGEST }
+}
+
+const LONGEST: usize = 1000;
+
+/// The message in a data frame; all that liveness sends is in one.
+fn carried(frame: &[u8]) -> Message {
+    assert!(Data::is_check(frame));
+    let frame = Frame::parse(frame).unwrap();
+    Message::decode(Data::carried_in(&frame).unwrap()).unwrap().0
+}
+
+fn is_probe(frame: &[u8]) -> bool {
+    Data::is_check(frame) && matches!(carried(frame), Message::Probe(_))
+}
+
+/// All that a frame takes of a link.
+fn link_bytes(transmit: &Transmit) -> usize {
+    transmit.route.as_bytes().len() + transmit.frame.len()
+}
+
 /// Whether a frame arrives that is sent now.
 type Carries = Box<dyn FnMut(Instant, &Transmit) -> bool>;
 
@@ -111,6 +137,11 @@ struct Pair {
     flying: VecDeque<(Instant, bool, Vec<u8>)>,
     events: Vec<(Instant, Event)>,
     carries: Carries,
+    /// Bytes of frames that came to the far host, and that it sent.
+    asked_bytes: usize,
+    answered_bytes: usize,
+    /// What a host without a proved session may be asked for once, in bytes.
+    unproved_bytes: usize,
 }
 
 impl Pair {
@@ -133,12 +164,14 @@ impl Pair {
             flying: VecDeque::new(),
             events: Vec::new(),
             carries: Box::new(carries),
+            asked_bytes: 0,
+            answered_bytes: 0,
+            unproved_bytes: if keys.is_some() { 200 } else { 0 },
         }
     }
 
     fn watch(&mut self, path: u32, deltas: &[i8]) {
-        let back: Vec<i8> = deltas.iter().rev().map(|delta| -delta).collect();
-        self.watcher.watch_path(self.now, PathId(path), route(deltas), route(&back));
+        self.watcher.watch_path(self.now, PathId(path), used(deltas));
     }
 
     /// Runs until `end`, path 0 in use all the while.
@@ -162,7 +195,10 @@ impl Pair {
             }
             self.now = self.now.max(at);
             match self.flying.pop_front_if(|(arrives, ..)| *arrives <= at) {
-                Some((_, true, payload)) => self.far.handle_frame(self.now, &payload),
+                Some((_, true, payload)) => {
+                    self.asked_bytes += payload.len();
+                    self.far.handle_frame(self.now, &payload);
+                }
                 Some((_, false, payload)) => self.watcher.handle_frame(self.now, &payload),
                 None => self.watcher.handle_timeout(self.now),
             }
@@ -173,12 +209,14 @@ impl Pair {
         let arrives = self.now + Duration::from_micros(200);
         while let Some(transmit) = self.watcher.poll_transmit() {
             if (self.carries)(self.now, &transmit) {
-                let home = matches!(Message::decode(&transmit.frame), Ok((Message::Probe(_), _)));
-                self.flying.push_back((arrives, !home, transmit.frame));
+                self.flying.push_back((arrives, !is_probe(&transmit.frame), transmit.frame));
             }
         }
         while let Some(transmit) = self.far.poll_transmit() {
-            assert!(transmit.frame.len() < 140, "a reply is small");
+            self.answered_bytes += link_bytes(&transmit);
+            // With keys the first question is answered in two parts, and the second needs a proof.
+            let asked_bytes = self.asked_bytes + self.unproved_bytes;
+            assert!(self.answered_bytes <= asked_bytes, "no answer is longer than what asked");
             self.flying.push_back((arrives, false, transmit.frame));
         }
         while let Some(event) = self.watcher.poll_event() {
@@ -202,13 +240,11 @@ fn a_silent_path_is_down_within_70_ms_of_the_break_and_its_last_xbar_is_named() 
             let broken = ms(break_ms);
             // Three xbars; the cable behind the second dies.
             let mut pair = Pair::new(seed, move |now, transmit| {
-                let (_, frame) = split_route(&transmit.frame).unwrap();
-                let loopback = matches!(Message::decode(frame), Ok((Message::Probe(_), _)));
-                now < broken || (loopback && transmit.route.hops() <= 3)
+                now < broken || (is_probe(&transmit.frame) && transmit.route.hops() <= 3)
             });
             pair.run_to(ms(1500), &[3, -1, 2]);
             let [(at, event)] = &pair.events[..] else { panic!("{:?}", pair.events) };
-            assert_eq!(*event, Event::PathDown { path: PathId(0), reached: 2 });
+            assert!(matches!(event, Event::PathDown { path: PathId(0), reached: 2, .. }));
             assert!((40..70).contains(&at.since(broken).as_millis()), "{:?}", at.since(broken));
             assert_eq!(pair.status().failures, 1);
         }
@@ -233,7 +269,7 @@ fn a_path_that_answers_again_is_up_and_one_that_answers_costs_sixty_checks_a_sec
     assert!((55..=67).contains(&checks), "{checks}");
     pair.run_to(ms(3000), &[1]);
     let [(_, down), (up_at, up)] = &pair.events[..] else { panic!("{:?}", pair.events) };
-    assert_eq!(*down, Event::PathDown { path: PathId(0), reached: 0 });
+    assert!(matches!(down, Event::PathDown { path: PathId(0), reached: 0, .. }));
     assert_eq!(*up, Event::PathUp { path: PathId(0) });
     assert!(up_at.since(ms(2000)) < Duration::from_millis(80), "{up_at:?}");
 }
@@ -299,6 +335,59 @@ fn more_paths_than_the_limit_are_counted_and_those_in_use_keep_their_places() {
 fn without_an_interval_nothing_is_checked() {
     let mut agent =
         Agent::new(Settings { level: 0, liveness_interval: Duration::ZERO, ..settings(1) }, 1, ms(0));
-    agent.watch_path(ms(0), PathId(1), route(&[1]), route(&[-1]));
+    agent.watch_path(ms(0), PathId(1), used(&[1]));
     assert_eq!((agent.poll_timeout(), agent.status().liveness.watched), (None, 0));
+}
+
+#[test]
+fn checks_look_like_users_frames_and_one_in_four_is_as_long_as_the_longest() {
+    let (mut sent, seen) = (Vec::new(), std::rc::Rc::new(std::cell::RefCell::new(Vec::new())));
+    let record = std::rc::Rc::clone(&seen);
+    let mut pair = Pair::new(1, move |_, transmit| {
+        assert!(Data::is_check(&transmit.frame));
+        record.borrow_mut().push(link_bytes(transmit));
+        true
+    });
+    pair.run_to(ms(1000), &[3, -1, 2]);
+    sent.append(&mut seen.borrow_mut());
+    let long = sent.iter().filter(|&&bytes| bytes == LONGEST).count();
+    let short = sent.iter().filter(|&&bytes| bytes < 200).count();
+    assert_eq!(long + short, sent.len(), "{sent:?}");
+    assert!((sent.len() / 4 - 1..=sent.len() / 4 + 1).contains(&long), "{sent:?}");
+}
+
+#[test]
+fn what_lets_short_frames_pass_and_not_long_ones_is_found_and_so_is_where() {
+    let mut pair = Pair::new(1, |now, transmit| {
+        now < ms(1000)
+            || link_bytes(transmit) < 500
+            || (is_probe(&transmit.frame) && transmit.route.hops() <= 1)
+    });
+    pair.run_to(ms(1300), &[3, -1, 2]);
+    let [(at, event)] = &pair.events[..] else { panic!("{:?}", pair.events) };
+    assert_eq!(*event, Event::PathDown { path: PathId(0), reached: 1, frame_bytes: LONGEST });
+    assert!(at.since(ms(1000)) < Duration::from_millis(160), "{at:?}");
+}
+
+#[test]
+fn a_cable_lives_when_it_answers_so_many_tests_in_a_row() {
+    let (version, at) = (MapVersion { mac: Mac::from_position(1), counter: 1 }, PortRef { xbar: 0, port: 2 });
+    let mut lost = 0;
+    // Dead at first, then every third test is lost, then none.
+    let mut pair = Pair::new(1, move |now, transmit| {
+        assert!(is_probe(&transmit.frame) && link_bytes(transmit) == LONGEST);
+        lost += u32::from(now >= ms(1000));
+        now >= ms(2000) || (now >= ms(1000) && lost % 3 != 0)
+    });
+    let (route, to) = (route(&[1, 0, -1]), Mac::from_position(2));
+    let test = CableTest { route, left: 2, to, frame_bytes: LONGEST, answers: 3 };
+    for round in 1..=10 {
+        pair.watcher.test_cable(pair.now, version, at, test.clone());
+        pair.run_quietly_to(ms(300 * round));
+    }
+    let [(up_at, event), ..] = &pair.events[..] else { panic!("nothing") };
+    assert_eq!(*event, Event::CableUp { version, at });
+    assert!((ms(2000)..ms(2500)).contains(up_at), "{up_at:?}");
+    pair.run_quietly_to(ms(6000));
+    assert_eq!((pair.watcher.load(), pair.watcher.poll_timeout()), (0, None), "forgotten when not repeated");
 }

@@ -81,6 +81,16 @@ impl Knowledge {
         Ok(())
     }
 
+    /// Forgets which tag was shown by the nodes that `is_gone` names.
+    pub(in crate::explore) fn forget_tags(&mut self, is_gone: impl Fn(&Self, u32) -> bool) {
+        let mut tags = std::mem::take(&mut self.tags);
+        tags.retain(|_, nodes| {
+            nodes.retain(|&node| !is_gone(self, node));
+            !nodes.is_empty()
+        });
+        self.tags = tags;
+    }
+
     /// An xbar known from an earlier map.
     pub(in crate::explore) fn recall_tag(&mut self, node: u32, tag: Tag) -> Result<(), ExploreError> {
         self.tags.entry(tag.tag).or_default().push(node);

@@ -3,8 +3,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Mac;
-use crate::map::host_type;
 use crate::map::random::{Draw, draws};
+use crate::map::{Rules, host_type};
 
 fn assemble(version: MapVersion, pieces: Vec<Vec<u8>>) -> Result<Map, PieceError> {
     let mut assembly = Assembly::new(version, pieces.len() as u16)?;
@@ -34,6 +34,7 @@ fn sample() -> Map {
         ],
         cables: vec![Cable::new(port(0, 2), port(1, 2)), Cable::new(port(0, 3), port(0, 4))],
         contested: vec![Contested { mac: Mac::from_position(7), at: port(1, 5) }],
+        ..Map::default()
     }
 }
 
@@ -50,6 +51,30 @@ fn pieces_have_their_golden_bytes() {
         "04 0001 020000000007 0001 05",
     ];
     assert_eq!(hex, golden.map(|piece| piece.replace(' ', "")));
+}
+
+#[test]
+fn rules_travel_with_the_map_and_take_no_piece_if_there_are_none() {
+    for (non_clos, differ, golden) in [
+        (false, vec![], None),
+        (false, vec![Mac::from_position(5)], Some("05 0001 020000000005")),
+        (true, vec![], Some("06 0001 020000000009")),
+        (true, vec![Mac::from_position(5)], Some("06 0002 020000000009 020000000005")),
+    ] {
+        let map = Map { rules: Rules { non_clos, differ }, ..sample() };
+        let pieces = encode_pieces(&map, 1300);
+        let last = pieces.get(4).map(|piece| piece.iter().map(|byte| format!("{byte:02x}")).collect());
+        assert_eq!(last, golden.map(|golden| golden.replace(' ', "")));
+        assert_eq!(decode_pieces(map.version, &pieces), Ok(map));
+    }
+    // One that is not in the map, the global mapper itself, and rules of both kinds.
+    for wrong in ["05 0001 020000000006", "05 0001 020000000009", "06 0001 020000000005"] {
+        let mut pieces = encode_pieces(&sample(), 1300);
+        let digits: Vec<char> = wrong.chars().filter(|digit| *digit != ' ').collect();
+        let byte = |pair: &[char]| u8::from_str_radix(&pair.iter().collect::<String>(), 16).unwrap();
+        pieces.push(digits.chunks(2).map(byte).collect());
+        assert!(decode_pieces(sample().version, &pieces).is_err(), "{wrong}");
+    }
 }
 
 #[test]
@@ -113,7 +138,7 @@ fn malformed_pieces_are_named() {
         let at = usize::from(piece);
         assert_eq!(changed(at, &|bytes| bytes.push(0)), malformed);
         assert_eq!(changed(at, &|bytes| bytes.truncate(bytes.len() - 1)), malformed);
-        assert_eq!(changed(at, &|bytes| bytes[0] = 5), malformed);
+        assert_eq!(changed(at, &|bytes| bytes[0] = 7), malformed);
         assert_eq!(changed(at, &|bytes| bytes[2] += 1), malformed);
     }
     assert_eq!(

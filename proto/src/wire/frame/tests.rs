@@ -17,7 +17,7 @@ fn layout_is_frozen() {
         [
             &[0, 0, 0, 9, PROTOCOL_VERSION, 0, 0, 5][..],
             b"hello",
-            &crc32fast::hash(b"\0\0\0\x09\x02\0\0\x05hello").to_be_bytes()
+            &crc32fast::hash(b"\0\0\0\x09\x03\0\0\x05hello").to_be_bytes()
         ]
         .concat()
     );
@@ -97,7 +97,7 @@ fn each_defect_has_its_error() {
     };
     assert_eq!(Frame::parse(&changed(0, 0x80)), Err(FrameError::BadRoute));
     assert_eq!(Frame::parse(&changed(3, 8)), Err(FrameError::UnknownKind(8)));
-    assert_eq!(Frame::parse(&changed(4, 3)), Err(FrameError::BadCrc));
+    assert_eq!(Frame::parse(&changed(4, PROTOCOL_VERSION + 1)), Err(FrameError::BadCrc));
     assert_eq!(Frame::parse(&changed(9, b'E')), Err(FrameError::BadCrc));
     assert_eq!(Frame::parse(&changed(7, 200)), Err(FrameError::Truncated));
     assert_eq!(Frame::parse(&vec![0; MAX_FRAME_BYTES + 1]), Err(FrameError::Oversized));

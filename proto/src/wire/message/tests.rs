@@ -30,9 +30,10 @@ fn state() -> impl Strategy<Value = AgentState> {
 }
 
 fn info() -> impl Strategy<Value = Info> {
-    let flags = any::<[bool; 4]>().prop_map(|[subtree_complete, network_complete, printeur, contested]| {
-        InfoFlags { subtree_complete, network_complete, printeur, contested }
-    });
+    let flags =
+        any::<[bool; 5]>().prop_map(|[subtree_complete, network_complete, printeur, contested, non_clos]| {
+            InfoFlags { subtree_complete, network_complete, printeur, contested, non_clos }
+        });
     (any::<u8>(), mac(), any::<u8>(), any::<u32>(), state(), version(), any::<u16>(), flags).prop_map(
         |(level, mac, host_type, session, state, version, pieces, flags)| Info {
             rank: Rank { level, mac },
@@ -73,7 +74,7 @@ fn reason() -> impl Strategy<Value = Reason> {
         Just(Reason::Hello),
         any::<u16>().prop_map(|max_ms| Reason::Pause { max_ms }),
         Just(Reason::Resume),
-        Just(Reason::Alive),
+        any::<u16>().prop_map(|answer_bytes| Reason::Alive { answer_bytes }),
         "\\PC{0,120}".prop_map(|text| Reason::Printf { text }),
         vec(place(), 0..=Reason::MAX_PLACES).prop_map(|places| Reason::AddressConflict { places }),
     ]
@@ -137,6 +138,7 @@ fn sample_info() -> Info {
             network_complete: false,
             printeur: true,
             contested: false,
+            non_clos: false,
         },
     }
 }
@@ -193,7 +195,7 @@ fn scouts_have_their_golden_bytes() {
         ),
         (Reason::Pause { max_ms: 500 }, "06 01f4"),
         (Reason::Resume, "07"),
-        (Reason::Alive, "09"),
+        (Reason::Alive { answer_bytes: 0x0102 }, "09 0102"),
         (Reason::Printf { text: "hé".to_owned() }, "08 0003 68c3a9"),
         (Reason::AddressConflict { places }, "0a 02 00000102 03 00 00000001 04 01 000000000000feed"),
         (Reason::Hello, "0b"),
@@ -274,7 +276,7 @@ fn fields_that_make_no_sense_are_refused() {
     assert!(Message::decode(&framed(&good)).is_ok());
     let last = good.len() - 1;
     // Message, state, flags, answer; then a version without counter.
-    for (at, value) in [(0, 0), (0, 4), (11 + 12, 7), (11 + 25, 16), (last, 99)] {
+    for (at, value) in [(0, 0), (0, 4), (11 + 12, 7), (11 + 25, 32), (last, 99)] {
         let mut bad = good.clone();
         bad[at] = value;
         assert_eq!(Message::decode(&framed(&bad)), Err(FrameError::Malformed), "byte {at}");

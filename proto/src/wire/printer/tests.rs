@@ -78,7 +78,7 @@ fn scouts_are_shown() {
             "map-request 02:00:00:00:00:0a/7 piece 5 room 9",
         ),
         (Reason::Hello, "hello"),
-        (Reason::Alive, "alive"),
+        (Reason::Alive { answer_bytes: 99 }, "alive answer 99"),
         (Reason::Pause { max_ms: 9 }, "pause 9 ms"),
         (Reason::Resume, "resume"),
         (Reason::Printf { text: "a\n\u{7}b".to_owned() }, "printf \"a\\n\\u{7}b\""),
@@ -99,7 +99,13 @@ fn scouts_are_shown() {
 
 #[test]
 fn replies_are_shown_with_all_flags() {
-    let flags = InfoFlags { subtree_complete: true, network_complete: true, printeur: true, contested: true };
+    let flags = InfoFlags {
+        subtree_complete: true,
+        network_complete: true,
+        printeur: true,
+        contested: true,
+        non_clos: true,
+    };
     let info = Info { version: version(), pieces: 3, flags, ..info() };
     let answer =
         Answer::MapRequest { version: version(), piece: 1, pieces: 3, needs_bytes: 20, bytes: vec![0; 20] };
@@ -108,7 +114,7 @@ fn replies_are_shown_with_all_flags() {
         printed(&[], &Message::Reply(reply).encode()),
         "- > reply map-request 02:00:00:00:00:0a/7 piece 1 of 3 length 20 of 20 #1 to 02:00:00:00:00:01 from \
          02:00:00:00:00:09 level 1 type 4 session 5e551011 passive map 02:00:00:00:00:0a/7 pieces 3 \
-         subtree-complete network-complete printeur contested, 88 bytes"
+         subtree-complete network-complete printeur contested non-clos, 88 bytes"
     );
 }
 
@@ -122,6 +128,28 @@ fn a_notice_is_shown() {
         printed(&[], &Undeliverable { token: 7, tag: 0xfeed, port: 3 }.encode()),
         "- > undeliverable 0000000000000007 at 0x000000000000feed port 3, 29 bytes"
     );
+}
+
+#[test]
+fn a_check_of_a_path_is_shown_as_what_it_carries() {
+    let (way_back, macs) =
+        (Route::from_iter([Element::Relative(1)]), (Mac::from_position(1), Mac::from_position(2)));
+    let scout = Scout {
+        id: 1,
+        info: info(),
+        way_back: way_back.clone(),
+        way_there: Route::new(),
+        reason: Reason::Alive { answer_bytes: 80 },
+    };
+    let carried = Message::Scout(scout).encode();
+    let check = Data::carry(7, &way_back, macs, &carried, 300).unwrap();
+    let data = "data 8000000000000007 back 1";
+    assert_eq!(
+        printed(&[], &check),
+        format!("- > {data} scout alive answer 80 #1 there - back 1 {FROM}, 300 bytes")
+    );
+    let nonsense = Data::carry(7, &way_back, macs, &[9; 3], 0).unwrap();
+    assert!(printed(&[], &nonsense).contains("check [the frame is too short] 090909"));
 }
 
 #[test]
@@ -150,10 +178,10 @@ fn what_is_malformed_is_shown_as_such() {
         (&[0x83, 0xc0], "3 > [the route ends inside an element] c0"),
         (&[0x80; 260], "[the route is longer than 252 bytes] > [the frame is too short] no bytes"),
         (&[0, 0, 0, 8, 1], "- > [frame type 0x00000008 is not known here] 0000000801"),
-        (&good[..12], "- > mapper [the frame is too short] 0000700f0200002603000000"),
+        (&good[..12], "- > mapper [the frame is too short] 0000700f0300002603000000"),
         (
             &damaged,
-            "- > mapper [the CRC-32 does not match] 0000700f0200002603010000010000000000000102000000.. and 26 \
+            "- > mapper [the CRC-32 does not match] 0000700f0300002603010000010000000000000102000000.. and 26 \
              bytes more",
         ),
     ] {

@@ -84,7 +84,7 @@ fn previous<'a>(
     if tables.entry_count() != xbars * slots || tables.xbar_count() != xbars {
         let why = format!(
             "the previous tables are of {} xbars and {} destinations, the fabric has {xbars} and {slots}; \
-             reassign, or give tables of this fabric",
+             reassign (--reassign), or give tables of this fabric (--previous)",
             tables.xbar_count(),
             tables.slot_count()
         );

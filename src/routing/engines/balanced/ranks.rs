@@ -34,7 +34,7 @@ pub(in crate::routing::engines) fn find_roots(subnet: &Subnet, settings: &Settin
         xbars.dedup();
         if xbars.is_empty() {
             return Err(
-                "none of the roots that were named is in this fabric; name others, or none".to_owned()
+                "none of the roots that were named is in this fabric; name others (--root-guid-file), or none".to_owned()
             );
         }
         return Ok(Roots { xbars, note: None });
@@ -55,7 +55,7 @@ pub(in crate::routing::engines) fn find_roots(subnet: &Subnet, settings: &Settin
     if xbars.is_empty() {
         return Err(
             "no xbar is as far from nearly all hosts as a root is, and the fabric is no folded Clos; \
-                    name the roots"
+                    name the roots (--root-guid-file)"
                 .to_owned(),
         );
     }

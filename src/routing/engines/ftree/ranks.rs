@@ -100,7 +100,10 @@ fn check(subnet: &Subnet, settings: &Settings, order: &HostOrder, ranks: &[u32])
                 b.port,
                 ranks[a.xbar as usize],
                 ranks[b.xbar as usize],
-                if settings.roots.is_some() { "name other roots" } else { "name the roots, or use updn" },
+                match settings.roots {
+                    Some(_) => "name other roots (--root-guid-file)",
+                    None => "name the roots (--root-guid-file), or use updn",
+                },
             ));
         }
     }

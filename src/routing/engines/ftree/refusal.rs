@@ -12,7 +12,9 @@ pub(super) fn check(subnet: &Subnet, settings: &Settings, order: &HostOrder) -> 
     let topology = &subnet.topology;
     let lmc = subnet.destinations.lmc();
     if lmc > 0 {
-        return Err(format!("an LMC of {lmc} was asked for, and ftree gives each host one path; use LMC 0"));
+        return Err(format!(
+            "an LMC of {lmc} was asked for, and ftree gives each host one path; use --lmc 0"
+        ));
     }
     let cabled_to_host = |host: &u32| matches!(topology.attachment(*host), Attachment::Host(_));
     if let Some(host) = (0..topology.host_count() as u32).find(cabled_to_host) {
@@ -37,14 +39,16 @@ pub(super) fn check(subnet: &Subnet, settings: &Settings, order: &HostOrder) -> 
 
 /// An xbar as a person can find it.
 pub(super) fn xbar_name(subnet: &Subnet, xbar: u32) -> String {
-    format!("xbar {xbar} (GUID {:#018x})", subnet.xbar_guids[xbar as usize])
+    format!("{} (GUID {:#018x})", subnet.names.xbar(xbar), subnet.xbar_guids[xbar as usize])
 }
 
 /// A host as a person can find it.
 pub(super) fn host_name(subnet: &Subnet, host: u32) -> String {
     let guid = subnet.host_guids[host as usize];
     match subnet.xbar_of_host(host) {
-        Some(xbar) => format!("host {host} (GUID {guid:#018x}) at {}", xbar_name(subnet, xbar)),
-        None => format!("host {host} (GUID {guid:#018x})"),
+        Some(xbar) => {
+            format!("{} (GUID {guid:#018x}) at {}", subnet.names.host(host), xbar_name(subnet, xbar))
+        }
+        None => format!("{} (GUID {guid:#018x})", subnet.names.host(host)),
     }
 }

@@ -76,13 +76,16 @@ fn refuse_pair(
         (None, None) => (
             first(from, true).zip(first(to, true)),
             format!(
-                "nor do {} steps the wrong way, which I/O nodes may take; allow more, or",
+                "nor do {} steps the wrong way, which I/O nodes may take; allow more (--max-reverse-hops), or",
                 settings.max_reverse_hops
             ),
         ),
-        (Some(pair), _) => {
-            (Some(pair), "name I/O nodes and how many steps the wrong way they may take, or".into())
-        }
+        (Some(pair), _) => (
+            Some(pair),
+            "name I/O nodes (--io-guid-file) and how many steps the wrong way they may take \
+             (--max-reverse-hops), or"
+                .into(),
+        ),
     };
     let (a, b) = pair.unwrap_or_default();
     let (a, b) = (host_name(subnet, a), host_name(subnet, b));

@@ -49,7 +49,7 @@ pub(super) fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, E
     if most == 0 {
         let Settings { first_layer, max_layers, .. } = settings;
         return Err(refuse(format!(
-            "no layer is left: {max_layers} are allowed, the first is {first_layer}"
+            "no layer is left: {max_layers} are allowed (--max-layers), the first is {first_layer} (--lash-start-vl)"
         )));
     }
     let notes = notes(settings);

@@ -63,7 +63,7 @@ pub(super) fn updn<'a>(
     if roots.is_empty() {
         let given = settings.roots.is_some();
         let found = if given { "no root is given" } else { "no root is found" };
-        return Err(format!("{found}; name the xbars at the top with a root GUID file"));
+        return Err(format!("{found}; name the xbars at the top in a file (--root-guid-file)"));
     }
     let topology = &subnet.topology;
     let ranks = ranks(topology, &roots);

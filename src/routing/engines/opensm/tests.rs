@@ -152,7 +152,7 @@ fn hops_from_a_file_serve_instead_of_the_shortest() {
 fn updn_wants_roots_and_dnup_leaves() {
     let cube = subnet("hypercube:d=3,hosts=2");
     let why = Engine::Updn.compute(&cube, &exact()).unwrap_err().why;
-    assert_eq!(why, "no root is found; name the xbars at the top with a root GUID file");
+    assert_eq!(why, "no root is found; name the xbars at the top in a file (--root-guid-file)");
     let settings = Settings { roots: Some(vec![2]), ..exact() };
     let updn = tables(Engine::Updn, &cube, &settings);
     let all = 0..cube.destinations.slot_count() as u32;

@@ -6,6 +6,7 @@ use super::lattice::Lattice;
 use super::placements::Unconnected;
 use super::rules::{Aim, choose, wanted};
 use super::serve::Fabric;
+use crate::names::Names;
 
 /// Most links that are named.
 const MOST_LINKS: usize = 8;
@@ -15,10 +16,10 @@ const MOST_LINKS: usize = 8;
 ///
 /// A frame is sent by the rules until they know no way or it comes back, and every missing link next to
 /// its way along which it would go by default, or around, is to blame.
-pub(super) fn explain(fabric: &Fabric<'_>, unconnected: Unconnected) -> String {
+pub(super) fn explain(fabric: &Fabric<'_>, names: &Names, unconnected: Unconnected) -> String {
     let Unconnected { source, destination, anywhere, lost } = unconnected;
     let lattice = fabric.lattice;
-    let name = |router: u32| format!("xbar {router} {}", place(&lattice.coordinates(router)));
+    let name = |router: u32| router_name(lattice, names, router);
     let links: Vec<String> = missing_on_the_way(fabric, source, destination)
         .into_iter()
         .map(|(router, heading)| format!("{heading} of {}", name(router)))
@@ -40,6 +41,11 @@ pub(super) fn explain(fabric: &Fabric<'_>, unconnected: Unconnected) -> String {
     };
     let all = if lost > 1 { format!("; {lost} such pairs in all") } else { String::new() };
     format!("{ways}; {blamed}{all}")
+}
+
+/// A router by its number, its place and what people call it.
+pub(super) fn router_name(lattice: &Lattice, names: &Names, router: u32) -> String {
+    format!("xbar {router} {} '{}'", place(&lattice.coordinates(router)), names.xbar(router))
 }
 
 /// Where the datelines are, in words: between which coordinates of each ring of Y and Z. That of X bars

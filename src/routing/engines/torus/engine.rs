@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use crate::names::Names;
 use crate::routing::Subnet;
 use crate::routing::engines::{Engine, EngineError, Routing, Settings};
 use crate::routing::tables::Layers;
@@ -10,7 +11,7 @@ use crate::wording::plural;
 use super::axes::Axes;
 use super::blame;
 use super::corners::by_corner;
-use super::grid::{Grid, place};
+use super::grid::Grid;
 use super::lattice::Lattice;
 use super::layers::{self, ClassLayers};
 use super::packing;
@@ -75,7 +76,7 @@ pub(super) fn compute_as_named(
     }
     let stated = stated_datelines(settings, &lattice);
     let trees = best_trees(subnet, settings, &mut lattice, stated).map_err(|unconnected| {
-        let why = blame::explain(&fabric(subnet, settings, &lattice), unconnected);
+        let why = blame::explain(&fabric(subnet, settings, &lattice), &subnet.names, unconnected);
         EngineError::refuse(Engine::Torus, why)
     })?;
     let layers = assign_layers(subnet, settings, &lattice, &trees)?;
@@ -139,22 +140,24 @@ fn assign_layers(
         return Ok(Layers::by_destination(count, settings.first_layer, of, routers));
     }
     let Some(by_class) = by_class else {
-        return Err(EngineError::refuse(Engine::Torus, too_many_layers(lattice, trees, most)));
+        return Err(EngineError::refuse(Engine::Torus, too_many_layers(lattice, &subnet.names, trees, most)));
     };
     let of = trees.cells().par_iter().map(|&cell| by_class.of[usize::from(Trees::class_of(cell))]).collect();
     Ok(Layers::by_destination(by_class.count, settings.first_layer, of, routers))
 }
 
 /// Why no layers were found: a circle that routes of one class make, if there is one.
-fn too_many_layers(lattice: &Lattice, trees: &Trees, most: u8) -> String {
+fn too_many_layers(lattice: &Lattice, names: &Names, trees: &Trees, most: u8) -> String {
     let all = trees.dependencies.classes();
     let classes = (0..u16::BITS).map(|class| 1 << class).filter(|class| all & class != 0);
     let mut circles = classes.filter_map(|class| trees.dependencies.circle(lattice, class));
     match circles.next() {
-        None => format!("its routes need more than the {most} layers that may be used; allow more"),
+        None => {
+            format!("its routes need more than the {most} layers that may be used; allow more (--max-layers)")
+        }
         Some(circle) => {
             let names = circle.iter().map(|&(router, heading)| {
-                format!("{heading} of xbar {router} {}", place(&lattice.coordinates(router)))
+                format!("{heading} of {}", blame::router_name(lattice, names, router))
             });
             let names: Vec<_> = names.collect();
             format!("routes could wait for each other in a circle: {}", names.join(", "))

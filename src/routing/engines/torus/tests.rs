@@ -83,8 +83,8 @@ fn a_pair_that_cannot_be_connected_is_named_with_the_links_to_blame() {
     let broken = Broken::new(&[(2, LINE), (2, LINE), (3, LINE)], 1).cut([0, 0, 1], "z-");
     assert_eq!(
         broken.route(&Settings::default()).unwrap_err(),
-        "the rules know no way from xbar 4 (0,0,1) to xbar 0 (0,0,0); missing there: z- of xbar 4 (0,0,1); \
-         8 such pairs in all"
+        "the rules know no way from xbar 4 (0,0,1) 'n0-0-1' to xbar 0 (0,0,0) 'n0-0-0'; missing there: z- of \
+         xbar 4 (0,0,1) 'n0-0-1'; 8 such pairs in all"
     );
 }
 

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use mapper_proto::map::{Fabric, PortRef};
+use mapper_proto::map::PortRef;
 
 use super::{Cycle, DeadEnd, TableViolation};
 use crate::routing::tables::End;
 use crate::routing::{Far, Subnet};
-use crate::wording::{self, plural};
+use crate::wording::{counted, plural};
 
 /// What people call things.
 trait Names {
@@ -63,18 +63,15 @@ impl Names for Numbers {
 /// Names by the labels of a fabric.
 struct Labels<'a> {
     subnet: &'a Subnet,
-    fabric: &'a Fabric,
 }
 
 impl Names for Labels<'_> {
     fn xbar(&self, xbar: u32) -> String {
-        let label = self.fabric.xbars.get(xbar as usize).filter(|label| !label.name.is_empty());
-        label.map_or_else(|| Numbers.xbar(xbar), |label| wording::node(&label.name, &label.description))
+        self.subnet.names.xbar(xbar)
     }
 
     fn host(&self, host: u32) -> String {
-        let label = self.fabric.hosts.get(host as usize).filter(|label| !label.name.is_empty());
-        label.map_or_else(|| Numbers.host(host), |label| wording::node(&label.name, &label.description))
+        self.subnet.names.host(host)
     }
 
     fn source(&self, xbar: u32, slot: u32) -> String {
@@ -107,10 +104,9 @@ impl Names for Labels<'_> {
 }
 
 impl TableViolation {
-    /// What is wrong, by the names of the fabric that the subnet was made from: where to look, and for
-    /// what.
-    pub fn describe(&self, subnet: &Subnet, fabric: &Fabric) -> String {
-        self.told(&Labels { subnet, fabric })
+    /// What is wrong, by the names of the subnet's nodes: where to look, and for what.
+    pub fn describe(&self, subnet: &Subnet) -> String {
+        self.told(&Labels { subnet })
     }
 
     fn told(&self, names: &dyn Names) -> String {
@@ -120,7 +116,7 @@ impl TableViolation {
                 plural(*xbars, "table"),
                 plural(*slots, "destination")
             ),
-            Self::NoRoute { from, slot, at, why } => {
+            Self::NoRoute { from, slot, at, why, entries, routes } => {
                 let (from, to) = (names.source(*from, *slot), names.end(*slot));
                 let (at, address) = (names.xbar(*at), names.address(*slot));
                 let why = match *why {
@@ -132,7 +128,18 @@ impl TableViolation {
                         format!("{at} sends {address} out of port {port}, to {}", names.host(host))
                     }
                 };
-                format!("{from} cannot reach {to}: {why}")
+                let wrong = match entries.saturating_sub(1) {
+                    0 => String::new(),
+                    more => {
+                        format!(" (and {} of it)", counted(more, "more wrong entry", "more wrong entries"))
+                    }
+                };
+                let nor = match routes.saturating_sub(1) {
+                    0 => String::new(),
+                    1 => ", nor does 1 more route arrive".to_owned(),
+                    more => format!(", nor do {more} more routes arrive"),
+                };
+                format!("{why}{wrong}: {from} cannot reach {to}{nor}")
             }
             Self::Loop { from, slot, xbars } => {
                 let circle = xbars.iter().chain(xbars.first()).map(|&xbar| names.xbar(xbar));
@@ -146,6 +153,14 @@ impl TableViolation {
             Self::TooLong { from, slot, hops } => {
                 let (from, to) = (names.source(*from, *slot), names.end(*slot));
                 format!("the route from {from} to {to} is too long: it passes {}", plural(*hops, "xbar"))
+            }
+            Self::TooFar { from, slot, hops, max_hops } => {
+                let (from, to) = (names.source(*from, *slot), names.end(*slot));
+                let passes = plural(*hops, "xbar");
+                format!(
+                    "{from} and {to} are too far apart: even the shortest way between them passes {passes}, and \
+                     at most {max_hops} are allowed (--max-hops)"
+                )
             }
             Self::NoSuchLayer { from, to, layer } => {
                 let (from, to) = (names.xbar(*from), names.xbar(*to));

@@ -39,11 +39,76 @@ impl Kind {
     }
 }
 
+/// Xbars whose entries lead no further: one cause for all the routes that end there.
+#[derive(Default)]
+pub(super) struct DeadEnds {
+    xbars: Vec<Wrong>,
+    pub(super) count: u64,
+}
+
+/// An xbar with wrong entries, and the first route that ends there.
+struct Wrong {
+    at: u32,
+    from: u32,
+    slot: u32,
+    why: DeadEnd,
+    entries: u64,
+    routes: u64,
+    /// The slot of the entry that was found last.
+    last_slot: u32,
+}
+
+impl DeadEnds {
+    /// Most xbars that are told apart. Of more, some of the routes are counted in the sum alone.
+    const MOST: usize = 4 * TablesProof::MAX_LISTED;
+
+    fn add(&mut self, from: u32, slot: u32, at: u32, why: DeadEnd) {
+        self.count += 1;
+        match self.xbars.iter().position(|wrong| wrong.at == at) {
+            Some(place) => {
+                let wrong = &mut self.xbars[place];
+                wrong.entries += u64::from(wrong.last_slot != slot);
+                wrong.routes += 1;
+                wrong.last_slot = slot;
+            }
+            None if self.xbars.len() < Self::MOST => {
+                self.xbars.push(Wrong { at, from, slot, why, entries: 1, routes: 1, last_slot: slot });
+            }
+            None => {}
+        }
+    }
+
+    fn and(mut self, later: Self) -> Self {
+        self.count += later.count;
+        for wrong in later.xbars {
+            match self.xbars.iter().position(|known| known.at == wrong.at) {
+                Some(place) => {
+                    let known = &mut self.xbars[place];
+                    known.entries += wrong.entries;
+                    known.routes += wrong.routes;
+                }
+                None if self.xbars.len() < Self::MOST => self.xbars.push(wrong),
+                None => {}
+            }
+        }
+        self
+    }
+
+    /// Those that keep most routes from arriving come first.
+    fn into_violations(mut self) -> impl Iterator<Item = TableViolation> {
+        self.xbars.sort_by_key(|wrong| std::cmp::Reverse(wrong.routes));
+        self.xbars.into_iter().take(TablesProof::MAX_LISTED).map(|wrong| {
+            let Wrong { at, from, slot, why, entries, routes, .. } = wrong;
+            TableViolation::NoRoute { from, slot, at, why, entries, routes }
+        })
+    }
+}
+
 /// What was found of some destinations.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) max_hops: usize,
-    pub(super) no_route: Kind,
+    pub(super) no_route: DeadEnds,
     pub(super) loops: Kind,
     pub(super) too_long: Kind,
     pub(super) no_layer: Kind,
@@ -66,8 +131,8 @@ impl Found {
     }
 
     pub(super) fn into_violations(self) -> Vec<TableViolation> {
-        let kinds = [self.no_route, self.loops, self.too_long, self.no_layer];
-        kinds.into_iter().flat_map(|kind| kind.listed).collect()
+        let kinds = [self.loops, self.too_long, self.no_layer];
+        self.no_route.into_violations().chain(kinds.into_iter().flat_map(|kind| kind.listed)).collect()
     }
 }
 
@@ -272,7 +337,10 @@ impl<'a> Sweep<'a> {
                 }
                 _ if only_itself && from == end => {}
                 way::LOOP => found.loops.add(|| self.circle(slot, from)),
-                _ => found.no_route.add(|| self.dead_end(slot, from)),
+                _ => {
+                    let (at, why) = self.dead_end(slot, from);
+                    found.no_route.add(from, slot, at, why);
+                }
             }
         }
         longest
@@ -295,7 +363,8 @@ impl<'a> Sweep<'a> {
         TableViolation::Loop { from, slot, xbars }
     }
 
-    fn dead_end(&self, slot: u32, from: u32) -> TableViolation {
+    /// The xbar where frames get no further, and why.
+    fn dead_end(&self, slot: u32, from: u32) -> (u32, DeadEnd) {
         let mut at = from;
         while let Some(next) = self.next(slot, at) {
             at = next;
@@ -306,6 +375,6 @@ impl<'a> Sweep<'a> {
             None if port == Tables::NONE => DeadEnd::NoEntry,
             None => DeadEnd::NoCable { port },
         };
-        TableViolation::NoRoute { from, slot, at, why }
+        (at, why)
     }
 }

@@ -1,0 +1,118 @@
+//! The checks of cables between xbars.
+
+use super::{Check, Planner, ProbeCheck};
+use crate::map::ways::{Crossing, Way, turn};
+use crate::map::{Cable, Host, PortRef};
+use crate::wire::{Element, ProbeKind, Route};
+
+impl Planner<'_> {
+    /// The ends of a cable, that from which it is checked first: the nearer one if the forest leads
+    /// over it, else one whose other end tells its name, else one with hosts.
+    pub(super) fn ends(&self, cable: &Cable) -> (PortRef, PortRef) {
+        let is_tagged = |end: PortRef| self.map.xbars[end.xbar as usize].tag.is_some();
+        let (a, b) = (cable.a, cable.b);
+        let from_b = if self.forest.crosses(a, b) || self.forest.crosses(b, a) {
+            self.forest.crosses(b, a)
+        } else if is_tagged(a) != is_tagged(b) {
+            is_tagged(a)
+        } else {
+            self.on(a.xbar).is_empty()
+        };
+        if from_b { (b, a) } else { (a, b) }
+    }
+
+    /// The cable between two ports: a frame that crosses it and comes home by the far xbar's own
+    /// way, or is answered at the root of that, or brings a stamp from there. `None` if this host has
+    /// no way there, or no route can hold it.
+    pub(super) fn cable(&self, near: PortRef, far: PortRef) -> Option<Check> {
+        let ours = self.way(near.xbar)?;
+        let mut route = ours.forward();
+        route.push(turn(ours.entry.port, near.port));
+        let check = if let Some(tag) = self.map.xbars[far.xbar as usize].tag {
+            let back = route_of([turn(near.port, ours.entry.port)], &ours);
+            stamped(route, &back, (tag, far.port), near)
+        } else {
+            let host = self.map.hosts[self.owner(far.xbar, far.port)?];
+            let theirs = self.way(far.xbar).or_else(|| self.forest.way(host.at?, far.xbar))?;
+            let tagged = |crossing: &Crossing| self.map.xbars[crossing.xbar as usize].tag;
+            let stamping = theirs.crossings.iter().rposition(|crossing| tagged(crossing).is_some());
+            match stamping.filter(|_| !self.forest.crosses(near, far)) {
+                Some(last) => {
+                    let tag = tagged(&theirs.crossings[last])?;
+                    stamped_beyond(route, (near, far), (&ours, &theirs), (tag, last))
+                }
+                None if self.forest.root(far.xbar) == Some(self.at.xbar) => {
+                    returns(route, near, turn(far.port, theirs.entry.port), &theirs)
+                }
+                None => joint(route, (near, far), (&ours, &theirs), &host),
+            }
+        };
+        Some(check).filter(fits)
+    }
+}
+
+/// Whether the check's frame can be sent.
+fn fits(check: &Check) -> bool {
+    let fits = |route: &Route| route.as_bytes().len() <= Route::MAX_BYTES;
+    match check {
+        Check::Returns(probe) | Check::Silent(probe) | Check::Stamped { probe, .. } => fits(&probe.route),
+        Check::Host { route, way_back, .. } => fits(route) && fits(way_back),
+    }
+}
+
+/// These elements, and the way back to the host that it begins at.
+fn route_of(elements: impl IntoIterator<Item = Element>, way: &Way) -> Route {
+    elements.into_iter().chain(way.back().elements()).collect()
+}
+
+/// A frame that has crossed the cable at `near` and goes home along a way, once it has turned there.
+fn returns(mut route: Route, near: PortRef, turn: Element, home: &Way) -> Check {
+    route.push(turn);
+    let back = home.back();
+    let left = back.hops() as u8 + 1;
+    route.extend(back.elements());
+    Check::Returns(ProbeCheck { route, left, kind: ProbeKind::Compare, suspect: Some(near) })
+}
+
+/// A frame that is stamped at the end of `route`, where it comes in by a known port of a tagged xbar.
+fn stamped(mut route: Route, back: &Route, (tag, arrival): (u64, u8), near: PortRef) -> Check {
+    let left = back.hops() as u8 + 1;
+    route.push(Element::Identify);
+    route.extend(back.elements());
+    let probe = ProbeCheck { route, left, kind: ProbeKind::Identify, suspect: Some(near) };
+    Check::Stamped { probe, tag, arrival, in_use: None }
+}
+
+/// A cable to a plain xbar behind a tagged one, the `last` on `theirs`: that stamps the frame with
+/// the port where it comes in, and it retraces its steps. To go on would prove less, as an element
+/// that names a port of the tagged xbar leads on from wherever the frame came in.
+fn stamped_beyond(
+    mut route: Route,
+    (near, far): (PortRef, PortRef),
+    (ours, theirs): (&Way, &Way),
+    (tag, last): (u64, usize),
+) -> Check {
+    let behind = &theirs.crossings[last + 1..];
+    route.push(turn(far.port, theirs.entry.port));
+    route.extend(behind.iter().rev().map(|crossing| turn(crossing.leave, crossing.arrival)));
+    let retraced = behind.iter().map(|crossing| turn(crossing.arrival, crossing.leave));
+    let over = [turn(theirs.entry.port, far.port), turn(near.port, ours.entry.port)];
+    let back = route_of(retraced.chain(over), ours);
+    stamped(route, &back, (tag, theirs.crossings[last].leave), near)
+}
+
+/// A cable that joins two trees: the host at the root of the other one answers. `ours` and `theirs` are
+/// the ways to the two ends.
+fn joint(
+    mut route: Route,
+    (near, far): (PortRef, PortRef),
+    (ours, theirs): (&Way, &Way),
+    host: &Host,
+) -> Check {
+    route.push(turn(far.port, theirs.entry.port));
+    route.extend(theirs.back().elements());
+    let mut way_back = theirs.forward();
+    let over = [turn(theirs.entry.port, far.port), turn(near.port, ours.entry.port)];
+    way_back.extend(route_of(over, ours).elements());
+    Check::Host { mac: host.mac, route, way_back, suspect: host.at }
+}

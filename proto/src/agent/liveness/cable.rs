@@ -1,0 +1,131 @@
+//! Tests of cables that are held for dead: whether they carry frames again.
+//!
+//! No user's frame goes over such a cable, so something else must show that it lives: a probe that
+//! crosses it, turns behind it and comes home, in a data frame as long as those that were lost. The
+//! driver says which cables are to be tested, again and again while they are, and hears of those that
+//! answered so many times in a row as it asked for.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::super::event::Event;
+use super::super::machine::Agent;
+use super::super::settings::Settings;
+use crate::map::{MapVersion, PortRef};
+use crate::wire::{Message, Probe, ProbeKind, Route};
+use crate::{Instant, Mac};
+
+/// Between two tests of a cable, unless paths are checked less often.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// A cable that is not said to be tested for so long is forgotten.
+const FORGET_AFTER: Duration = Duration::from_millis(1500);
+/// Most cables tested at once.
+const LIMIT: usize = 256;
+
+/// How a cable that is held for dead is tested.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CableTest {
+    /// To the cable, over it, and the same way back; it turns behind the cable.
+    pub route: Route,
+    /// How many of its elements are left where it turns, the turning one included.
+    pub left: u8,
+    /// The host that frames over the cable would go to, for the header of the test.
+    pub to: Mac,
+    /// How long the test is, its route and all; as short as can be if it does not need so much.
+    pub frame_bytes: usize,
+    /// So many answers in a row show that the cable lives.
+    pub answers: u32,
+}
+
+/// A cable under test.
+#[derive(Debug)]
+struct Tested {
+    test: CableTest,
+    /// When it was last said to be tested.
+    repeated_at: Instant,
+    due_at: Instant,
+    /// The test that is not answered yet.
+    waits_for: Option<u32>,
+    /// Answers in a row.
+    answers: u32,
+}
+
+/// All cables under test, by the map that the port is of.
+#[derive(Debug, Default)]
+pub(super) struct CableTests(BTreeMap<(MapVersion, PortRef), Tested>);
+
+impl CableTests {
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.0.values().map(|tested| tested.due_at).min()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// A test has come home, or a host answered it. `None` if no cable waits for it, else the
+    /// cable if it lives now.
+    fn answered(&mut self, id: u32) -> Option<Option<(MapVersion, PortRef)>> {
+        let (&name, tested) = self.0.iter_mut().find(|(_, tested)| tested.waits_for == Some(id))?;
+        tested.waits_for = None;
+        tested.answers += 1;
+        let alive = tested.answers >= tested.test.answers;
+        if alive {
+            self.0.remove(&name);
+        }
+        Some(alive.then_some(name))
+    }
+
+    /// A cable whose next test is due, and how it is tested, as its answers in a row stand then.
+    fn next_due(&mut self, now: Instant, settings: &Settings) -> Option<&mut Tested> {
+        self.0.retain(|_, tested| now.since(tested.repeated_at) < FORGET_AFTER);
+        let tested = self.0.values_mut().find(|tested| tested.due_at <= now)?;
+        tested.due_at = now + INTERVAL.max(settings.liveness_interval);
+        if tested.waits_for.is_some() {
+            tested.answers = 0;
+        }
+        Some(tested)
+    }
+}
+
+impl Agent {
+    /// Says that the cable at a port of this map is held for dead and to be tested until it lives
+    /// ([`Event::CableUp`]). To be repeated every few hundred milliseconds; after 1.5 s it is
+    /// forgotten. Of more than 256 cables the first are tested.
+    pub fn test_cable(&mut self, now: Instant, version: MapVersion, at: PortRef, test: CableTest) {
+        let tests = &mut self.liveness.cables.0;
+        if tests.len() >= LIMIT && !tests.contains_key(&(version, at)) {
+            return;
+        }
+        let fresh = Tested { test: test.clone(), repeated_at: now, due_at: now, waits_for: None, answers: 0 };
+        let tested = tests.entry((version, at)).or_insert(fresh);
+        tested.repeated_at = now;
+        if tested.test != test {
+            (tested.test, tested.answers, tested.waits_for) = (test, 0, None);
+        }
+    }
+
+    /// Sends the tests that fall due.
+    pub(super) fn test_cables(&mut self, now: Instant) {
+        loop {
+            let id = self.new_probe_id();
+            let Some(tested) = self.liveness.cables.next_due(now, &self.settings) else { return };
+            tested.waits_for = Some(id);
+            let CableTest { route, left, to, frame_bytes, .. } = tested.test.clone();
+            self.liveness.checks_sent += 1;
+            let way_there = route.elements().take(route.hops().saturating_sub(usize::from(left))).collect();
+            let probe = Probe { id, kind: ProbeKind::Loopback, left, info: self.info(), way_there };
+            // There and back it is the same way, so it is its own way back.
+            self.transmit_as_data((route.clone(), &route), to, &Message::Probe(probe), frame_bytes);
+        }
+    }
+
+    /// A probe came home, or a host answered it. False if it was not sent to test a cable.
+    pub(in super::super) fn cable_test_answered(&mut self, id: u32) -> bool {
+        let Some(alive) = self.liveness.cables.answered(id) else { return false };
+        if let Some((version, at)) = alive {
+            self.event(Event::CableUp { version, at });
+        }
+        true
+    }
+}

@@ -1,0 +1,208 @@
+//! Quiet while a mapper maps (`--pause`): how one asks for it, and how those that are asked keep it.
+//!
+//! A mapper first asks all hosts of its last map and waits for their answers; whom it meets as it maps
+//! it asks then. However its mapping ends, it tells all of them that they may go on.
+//!
+//! Whoever is asked obeys, of whatever rank: but never for longer than [`LONGEST_PAUSE`], and not for
+//! more than half of the time, whoever asks and however often. So a forged message delays, and no more.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use super::machine::{Agent, Timer};
+use super::requests::Asked;
+use crate::map::Map;
+use crate::wire::{Reason, Route};
+use crate::{Instant, Mac};
+
+use super::held::short_ways;
+
+/// Longest pause in a row, and the most that an agent saves up for.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// The way there and back.
+type Way = (Route, Route);
+
+/// What this agent, as a mapper, wants of others.
+#[derive(Debug, Default)]
+pub(super) struct Quiet {
+    /// Hosts still to be asked to pause.
+    to_ask: VecDeque<(Mac, Way)>,
+    /// Those that were asked, to be told when it is over.
+    asked: BTreeMap<Mac, Way>,
+    /// Ways to those still to be told that it is over.
+    to_resume: VecDeque<Way>,
+}
+
+impl Quiet {
+    /// Entries in its queues.
+    pub(super) fn load(&self) -> usize {
+        self.to_ask.len() + self.asked.len() + self.to_resume.len()
+    }
+}
+
+/// The pause that this agent keeps.
+#[derive(Debug)]
+pub(super) struct Pause {
+    /// Who asked for it last; `None` while there is none.
+    by: Option<Mac>,
+    /// When it began, or the last one ended.
+    since: Instant,
+    /// How much was saved up by then.
+    saved: Duration,
+}
+
+impl Pause {
+    /// None yet.
+    pub(super) const fn none(now: Instant) -> Self {
+        Self { by: None, since: now, saved: LONGEST_PAUSE }
+    }
+
+    /// Whether this agent is to be quiet.
+    pub(super) const fn is_on(&self) -> bool {
+        self.by.is_some()
+    }
+
+    /// Begins, or goes on for `by`. Returns until when; `None` if nothing is saved up.
+    fn begin(&mut self, now: Instant, by: Mac, asked_for: Duration) -> Option<Instant> {
+        if self.by.is_none() {
+            self.saved = (self.saved + now.since(self.since)).min(LONGEST_PAUSE);
+            self.since = now;
+        }
+        if self.saved.is_zero() {
+            return None;
+        }
+        self.by = Some(by);
+        Some((now + asked_for).min(self.since + self.saved))
+    }
+
+    fn end(&mut self, now: Instant) {
+        if self.by.take().is_some() {
+            self.saved = self.saved.saturating_sub(now.since(self.since));
+            self.since = now;
+        }
+    }
+}
+
+impl Agent {
+    /// Has all hosts of the last map asked for quiet before anything is explored.
+    pub(super) fn ask_all_for_quiet(&mut self, now: Instant, last: &Map) {
+        self.quiet.to_ask.extend(short_ways(last, self.settings.mac));
+        self.pump_quiet(now);
+    }
+
+    /// Has a host asked for quiet that was met, unless it was asked already.
+    pub(super) fn ask_for_quiet(&mut self, now: Instant, mac: Mac, way: Way) {
+        let quiet = &self.quiet;
+        if !quiet.asked.contains_key(&mac) && quiet.to_ask.iter().all(|(other, _)| *other != mac) {
+            self.quiet.to_ask.push_back((mac, way));
+            self.pump_quiet(now);
+        }
+    }
+
+    /// Whether a host has yet to answer that it is quiet.
+    pub(super) fn waits_for_quiet(&self) -> bool {
+        !self.quiet.to_ask.is_empty() || self.requests.waits_for(Asked::Pause)
+    }
+
+    /// Has all that were asked for quiet told that it is over; by the ways of the new map, if there is one.
+    pub(super) fn end_quiet(&mut self, now: Instant, map: Option<&Map>) {
+        self.quiet.to_ask.clear();
+        if self.quiet.asked.is_empty() {
+            return;
+        }
+        self.requests.forget(|asked| asked == Asked::Pause);
+        let own = self.settings.mac;
+        let mut ways: BTreeMap<_, _> = map.map(|map| short_ways(map, own)).into_iter().flatten().collect();
+        let asked = std::mem::take(&mut self.quiet.asked);
+        self.quiet.to_resume.extend(asked.into_iter().map(|(mac, way)| ways.remove(&mac).unwrap_or(way)));
+        self.pump_quiet(now);
+    }
+
+    /// Asks as many as may be under way at once.
+    pub(super) fn pump_quiet(&mut self, now: Instant) {
+        if self.quiet.to_resume.is_empty() && self.quiet.to_ask.is_empty() {
+            return;
+        }
+        let tries = self.verify_tries();
+        let mut under_way = self.requests.count(|asked| matches!(asked, Asked::Pause | Asked::Resume));
+        while under_way < self.settings.probe_window {
+            if let Some(way) = self.quiet.to_resume.pop_front() {
+                self.ask(now, Asked::Resume, way, Reason::Resume, tries);
+            } else if let Some((mac, way)) = self.quiet.to_ask.pop_front() {
+                self.quiet.asked.insert(mac, way.clone());
+                let max_ms = LONGEST_PAUSE.as_millis() as u16;
+                self.ask(now, Asked::Pause, way, Reason::Pause { max_ms }, tries);
+            } else {
+                return;
+            }
+            under_way += 1;
+        }
+    }
+
+    /// A mapper wants quiet.
+    pub(super) fn hear_pause(&mut self, now: Instant, by: Mac, max_ms: u16) {
+        if let Some(until) = self.pause.begin(now, by, Duration::from_millis(max_ms.into())) {
+            self.set_timer(Timer::PauseEnd, until);
+        }
+    }
+
+    /// The mapper that wanted quiet is done.
+    pub(super) fn hear_resume(&mut self, now: Instant, by: Mac) {
+        if self.pause.by == Some(by) {
+            self.end_pause(now);
+        }
+    }
+
+    /// Goes on.
+    pub(super) fn end_pause(&mut self, now: Instant) {
+        self.pause.end(now);
+        self.stop_timer(Timer::PauseEnd);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::Settings;
+    use crate::map::Rank;
+    use crate::wire::{Info, Message, Scout};
+
+    fn agent() -> Agent {
+        Agent::new(Settings::new(Mac::from_position(9)), 1, Instant::ZERO)
+    }
+
+    /// A message of a lower-ranked mapper.
+    fn hear(agent: &mut Agent, now: Instant, reason: Reason) {
+        let rank = Rank { level: 1, mac: Mac::from_position(2) };
+        let info = Info { rank, host_type: 4, session: 5, ..Info::default() };
+        let scout = Scout { id: 1, info, way_back: Route::new(), way_there: Route::new(), reason };
+        agent.handle_frame(now, &Message::Scout(scout).encode());
+    }
+
+    #[test]
+    fn a_lower_mapper_is_obeyed_until_it_is_done() {
+        let (mut agent, now) = (agent(), Instant::ZERO);
+        hear(&mut agent, now, Reason::Pause { max_ms: 1000 });
+        assert!(agent.pause.is_on());
+        hear(&mut agent, now + Duration::from_millis(5), Reason::Resume);
+        assert!(!agent.pause.is_on());
+    }
+
+    #[test]
+    fn nobody_is_paused_for_ever_however_often_he_is_asked() {
+        let (mut agent, step) = (agent(), Duration::from_millis(100));
+        let (mut paused, mut in_a_row, mut longest, mut now) = (0, 0, 0, Instant::ZERO);
+        for _ in 0..1200 {
+            hear(&mut agent, now, Reason::Pause { max_ms: u16::MAX });
+            in_a_row = if agent.pause.is_on() { in_a_row + 1 } else { 0 };
+            paused += u32::from(agent.pause.is_on());
+            longest = longest.max(in_a_row);
+            now = now + step;
+            agent.handle_timeout(now);
+        }
+        // Two minutes: five seconds at first, then half of the time.
+        assert!((500..=650).contains(&paused), "{paused}");
+        assert!(longest <= 50, "{longest}");
+    }
+}

@@ -1,0 +1,105 @@
+//! `mapper board-info --routes`: what each board sends by, as it stands.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::cli::{CliError, output};
+use crate::daemon::options::HostType;
+use crate::daemon::status::{
+    RouteInForce, RouteUse, RoutesInForce, StatusSocketError, ask_at, routes_socket_path,
+};
+use crate::formats::json::VersionJson;
+use crate::formats::routes::{RouteJson, RoutesJson, SCHEMA, file_name};
+
+/// Writing the routes of the largest map down takes some seconds on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Asks the boards of these run directories and units for their routes, in this order. A board that does not
+/// answer has none.
+///
+/// # Errors
+/// If one may not be asked, or what it says are no routes.
+pub(super) fn ask(places: &[(PathBuf, u8)]) -> Result<Vec<Option<RoutesInForce>>, StatusSocketError> {
+    let deadline = Instant::now() + PATIENCE;
+    let asked = places.iter().map(|(run_dir, unit)| ask_at(routes_socket_path(run_dir, *unit)));
+    let asked: Vec<_> = asked.collect();
+    let answers = asked.into_iter().map(|question| match question {
+        Ok(question) => question.map(|question| question.routes(deadline)).transpose(),
+        // One that has ended has no routes in force.
+        Err(StatusSocketError::LeftBehind { .. }) => Ok(None),
+        Err(error) => Err(error),
+    });
+    answers.collect()
+}
+
+/// A line for each route: where it leads, by which ports, and what it is used for.
+pub(super) fn describe(routes: &RoutesInForce) -> String {
+    let mut text = String::new();
+    for RouteInForce { name, host_type, via, used_for, frames, .. } in &routes.routes {
+        let used_for = match used_for {
+            RouteUse::Flows => "flows",
+            RouteUse::Agent => "agent",
+            RouteUse::Spare => "spare",
+            RouteUse::CutOff => "cut off",
+        };
+        let runs = HostType::name(*host_type);
+        let via = if via.is_empty() { "the cable".to_owned() } else { via.join(" ") };
+        // Writing to a String does not fail.
+        let _infallible = writeln!(text, "  route to {name} ({runs}) by {via}: {used_for}, {frames} frames");
+    }
+    for host in &routes.without_route {
+        let _infallible = writeln!(text, "  no route to {}: {}", host.mac, host.why);
+    }
+    text
+}
+
+/// Writes the routes of each board as `mapper.routes/1`, a file a host, for `mapper check`.
+///
+/// # Errors
+/// If the folder or a file cannot be written.
+pub(super) fn write_dir<'a>(
+    dir: &Path,
+    boards: impl IntoIterator<Item = &'a RoutesInForce>,
+) -> Result<(), CliError> {
+    fs::create_dir_all(dir).map_err(|error| format!("cannot make {}: {error}", dir.display()))?;
+    for board in boards {
+        let Some(version) = &board.map_version else { continue };
+        let host = board.host.parse().map_err(|error| format!("{}: {error}", board.host))?;
+        let route = |route: &RouteInForce| RouteJson {
+            to: route.to.clone(),
+            layer: route.layer,
+            hops: route.hops.clone(),
+            bytes: route.bytes.clone(),
+        };
+        let json = RoutesJson {
+            schema: SCHEMA.to_owned(),
+            host: board.host.clone(),
+            map_version: VersionJson { mac: version.mac.clone(), counter: version.counter },
+            routes: board.routes.iter().map(route).collect(),
+        };
+        output::write_file(&dir.join(file_name(host)), &(serde_json::to_string(&json)? + "\n"))?;
+    }
+    Ok(())
+}
+
+/// Writes the map that the routes of all boards belong to as `mapper.map/1`.
+///
+/// # Errors
+/// If there is none, boards hold different ones, or the file cannot be written.
+pub(super) fn write_map<'a>(
+    path: &Path,
+    boards: impl IntoIterator<Item = &'a RoutesInForce>,
+) -> Result<(), CliError> {
+    let mut with_map = boards.into_iter().filter(|board| board.map.is_some());
+    let first =
+        with_map.next().ok_or("no board has routes for a valid map; ask again when one is configured")?;
+    if let Some(other) = with_map.find(|other| other.map_version != first.map_version) {
+        let (one, other) = (&first.host, &other.host);
+        return Err(
+            format!("{one} and {other} hold different maps; ask again when all are configured").into()
+        );
+    }
+    output::write_file(path, &(serde_json::to_string_pretty(&first.map)? + "\n"))
+}

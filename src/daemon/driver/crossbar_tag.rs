@@ -1,0 +1,53 @@
+//! The identity of a node's crossbar: the same after every start, and another on every machine.
+
+use mapper_proto::Mac;
+
+/// Where the machine's own id is (machine-id(5)), the likelier place first.
+const MACHINE_ID_FILES: [&str; 2] = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
+/// Ports whose addresses count. The first gives the host its address. The second tells apart machines
+/// that were cloned with that address; more would give the crossbar another tag whenever a port is added.
+const TELLING_PORTS: usize = 2;
+
+/// The tag of the crossbar of a node whose ports have these addresses, in the order of the ports.
+///
+/// Others know the crossbar and its cables by it in boards and metrics, so it must not change from start to
+/// start: the first port's address, and behind it sixteen bits that come of the machine's id and the address of
+/// the next port. Machines that were cloned share the id or an address, rarely both.
+pub(super) fn derive(machine_id: &[u8], ports: &[Mac]) -> u64 {
+    let mut told = machine_id.trim_ascii().to_vec();
+    ports.iter().take(TELLING_PORTS).for_each(|mac| told.extend(mac.0));
+    let sum = crc32fast::hash(&told);
+    let first = ports.first().map_or(0, |mac| mac.to_u64());
+    // Sixteen bits of a sum do not give the id away, which is nobody else's business.
+    first << 16 | u64::from((sum ^ sum >> 16) & 0xffff)
+}
+
+/// The machine's id; nothing where it has none, as in many containers.
+pub(super) fn machine_id() -> Vec<u8> {
+    MACHINE_ID_FILES.iter().find_map(|path| std::fs::read(path).ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_the_same_for_the_same_machine_and_begins_with_its_address() {
+        let ports = [Mac::from_position(1), Mac::from_position(2)];
+        let tag = derive(b"5a\n", &ports);
+        assert_eq!(tag, derive(b"5a", &ports));
+        assert_eq!(tag >> 16, ports[0].to_u64());
+        let more = [ports[0], ports[1], Mac::from_position(3)];
+        assert_eq!(tag, derive(b"5a", &more), "a port that is added changes nothing");
+    }
+
+    #[test]
+    fn clones_that_share_the_id_or_an_address_have_their_own() {
+        let [first, second, third] = [1, 2, 3].map(Mac::from_position);
+        let tag = derive(b"5a", &[first, second]);
+        assert_ne!(tag, derive(b"5b", &[first, second]), "the address was cloned");
+        assert_ne!(tag, derive(b"5a", &[third, second]), "the id was cloned");
+        assert_ne!(tag, derive(b"5a", &[first, third]), "the id and the first address were cloned");
+        assert_ne!(derive(b"", &[first]), derive(b"", &[second]));
+    }
+}

@@ -1,0 +1,232 @@
+//! The routes in force, told on a socket of their own: a board is small and asked for often, and these are
+//! neither. What is said is JSON, as that is what comes of it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use mapper_proto::Mac;
+use mapper_proto::map::Map;
+use serde::{Deserialize, Serialize};
+
+use super::{MapVersionDto, Reason};
+use crate::daemon::routes::RouteTable;
+use crate::data::PathTraffic;
+use crate::formats::json::{MapJson, Names, map_to_json};
+
+/// The socket on which a board tells its routes. It is no status socket, and not named like one.
+pub fn routes_socket_path(run_dir: &Path, unit: u8) -> PathBuf {
+    run_dir.join(format!("{unit}.routes"))
+}
+
+/// Most bytes that a client reads: as much as 10,000 hosts take, eight routes each.
+pub const MAX_ROUTES_BYTES: usize = 64 << 20;
+
+/// What one agent sends by, as it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoutesInForce {
+    /// The host whose routes these are.
+    pub host: String,
+    /// The map that they belong to; `None` without a valid one.
+    pub map_version: Option<MapVersionDto>,
+    /// That map.
+    pub map: Option<MapJson>,
+    /// The routes, those of a destination together.
+    pub routes: Vec<RouteInForce>,
+    /// Hosts of the map that no route leads to now, and why.
+    pub without_route: Vec<Reason>,
+}
+
+/// One route in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RouteInForce {
+    /// The destination's address.
+    pub to: String,
+    /// What the destination is called.
+    pub name: String,
+    /// What the destination runs, by number.
+    pub host_type: u8,
+    /// The id of each xbar on the way (as in `mapper.map/1`), and the port to leave it by.
+    pub hops: Vec<(String, u8)>,
+    /// The same by what xbars are called on boards: `0x..:port`, or the id of one that has no tag.
+    pub via: Vec<String>,
+    /// The layer that it travels in.
+    pub layer: u8,
+    /// The route elements as they travel, in hexadecimal digits.
+    pub bytes: String,
+    /// What it is used for: see [`RouteUse`].
+    #[serde(rename = "use")]
+    pub used_for: RouteUse,
+    /// User's frames that went by it since it came into force.
+    pub frames: u64,
+}
+
+/// What a route is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RouteUse {
+    /// User's frames went by it during the last second.
+    Flows,
+    /// The agent's own messages to its parent or a child go by it.
+    Agent,
+    /// Nothing now.
+    Spare,
+    /// Nothing, as a cable on it was just found dead.
+    CutOff,
+}
+
+/// All that is needed to tell the routes in force, gathered at one moment.
+#[derive(Debug)]
+pub struct RoutesAsked {
+    /// This host.
+    pub host: Mac,
+    /// The routes.
+    pub table: Option<Arc<RouteTable>>,
+    /// Their map, if it is at hand.
+    pub map: Option<Arc<Map>>,
+    /// To whom the agent itself sends.
+    pub neighbours: Vec<Mac>,
+    /// What users' frames do.
+    pub uses: Vec<PathTraffic>,
+}
+
+impl RoutesAsked {
+    /// What there is to tell, as JSON. Takes up to a second for a large map.
+    ///
+    /// # Errors
+    /// If it cannot be written down.
+    pub fn to_json(&self) -> serde_json::Result<Vec<u8>> {
+        serde_json::to_vec(&self.answer())
+    }
+
+    fn answer(&self) -> RoutesInForce {
+        let mut answer = RoutesInForce {
+            host: self.host.to_string(),
+            map_version: None,
+            map: None,
+            routes: Vec::new(),
+            without_route: Vec::new(),
+        };
+        let Some(table) = &self.table else { return answer };
+        let Some(map) = self.map.as_ref().filter(|map| map.version == table.version()) else { return answer };
+        answer.map_version = MapVersionDto::new(map.version);
+        let json = map_to_json(map, &Names::default());
+        let ids: Vec<&str> = json.xbars.iter().map(|xbar| xbar.id.as_str()).collect();
+        let called: Vec<String> = map
+            .xbars
+            .iter()
+            .zip(&ids)
+            .map(|(xbar, id)| xbar.tag.map_or_else(|| (*id).to_owned(), |tag| format!("{tag:#018x}")))
+            .collect();
+        let uses: BTreeMap<(Mac, &[u8]), &PathTraffic> =
+            self.uses.iter().map(|path| ((path.to, path.route.as_bytes()), path)).collect();
+        let types: BTreeMap<Mac, u8> = map.hosts.iter().map(|host| (host.mac, host.host_type)).collect();
+        for &(to, host) in table.hosts() {
+            for (nth, path) in table.paths_to(host).enumerate() {
+                let used = uses.get(&(to, path.route.as_bytes())).copied();
+                let of_agent = nth == 0 && self.neighbours.contains(&to);
+                let hop = |hop: &mapper_proto::map::PortRef| (hop.xbar as usize, hop.port);
+                let hops: Vec<_> = path.hops.iter().map(hop).collect();
+                answer.routes.push(RouteInForce {
+                    to: to.to_string(),
+                    name: to.to_string(),
+                    host_type: types.get(&to).copied().unwrap_or_default(),
+                    hops: hops.iter().map(|&(xbar, port)| (ids[xbar].to_owned(), port)).collect(),
+                    via: hops.iter().map(|&(xbar, port)| format!("{}:{port}", called[xbar])).collect(),
+                    layer: 0,
+                    bytes: hex(path.route.as_bytes()),
+                    used_for: RouteUse::of(used, of_agent),
+                    frames: used.map_or(0, |used| used.frames),
+                });
+            }
+        }
+        answer.without_route = table
+            .unreachable()
+            .iter()
+            .map(|(mac, why)| Reason { mac: mac.to_string(), why: why.to_string() })
+            .collect();
+        answer.map = Some(json);
+        answer
+    }
+}
+
+impl RouteUse {
+    fn of(used: Option<&PathTraffic>, of_agent: bool) -> Self {
+        match used {
+            Some(PathTraffic { alive: false, .. }) => Self::CutOff,
+            Some(PathTraffic { in_use: true, .. }) => Self::Flows,
+            _ if of_agent => Self::Agent,
+            _ => Self::Spare,
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _infallible = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use mapper_proto::map::PortRef;
+    use mapper_sim::topology::generate;
+
+    use super::*;
+    use crate::daemon::routes::RouteOptions;
+    use crate::routing;
+
+    fn asked(dead: &[PortRef]) -> RoutesAsked {
+        let mut map = generate("ring:n=3,hosts=1").unwrap().map;
+        map.version.counter = 1;
+        map.xbars[1].tag = Some(0xfee);
+        let options = RouteOptions { routes: routing::Options::default() };
+        let host = map.hosts[0].mac;
+        let table = RouteTable::compute(&map, host, options).unwrap();
+        let table = table.repair(&BTreeSet::from_iter(dead.iter().copied())).unwrap();
+        RoutesAsked {
+            host,
+            table: Some(Arc::new(table)),
+            map: Some(Arc::new(map)),
+            neighbours: Vec::new(),
+            uses: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn every_route_is_told_with_its_hops_and_what_it_is_used_for() {
+        let mut asked = asked(&[]);
+        let answer = asked.answer();
+        assert_eq!(answer.routes.len(), 2, "a ring of three has one shortest way to each");
+        assert!(answer.routes.iter().all(|route| route.used_for == RouteUse::Spare && route.layer == 0));
+        let first = &answer.routes[0];
+        assert_eq!((first.hops[1].0.as_str(), first.hops.len()), ("x2", 2));
+        assert_eq!(first.via[1], format!("0x0000000000000fee:{}", first.hops[1].1));
+        asked.neighbours = vec![first.to.parse().unwrap()];
+        assert_eq!(asked.answer().routes[0].used_for, RouteUse::Agent);
+        let to: Mac = first.to.parse().unwrap();
+        let host = asked.table.as_ref().unwrap().host(to).unwrap();
+        let route = asked.table.as_ref().unwrap().paths_to(host).next().unwrap().route;
+        asked.uses = vec![PathTraffic { to, route, alive: true, in_use: true, frames: 5 }];
+        let answer = asked.answer();
+        assert_eq!((answer.routes[0].used_for, answer.routes[0].frames), (RouteUse::Flows, 5));
+        asked.uses[0].alive = false;
+        assert_eq!(asked.answer().routes[0].used_for, RouteUse::CutOff);
+        let back: RoutesInForce = serde_json::from_slice(&asked.to_json().unwrap()).unwrap();
+        assert_eq!(back, asked.answer());
+    }
+
+    #[test]
+    fn routes_around_a_dead_cable_are_those_that_are_told() {
+        let whole = asked(&[]).answer();
+        let (xbar, port) = (0, whole.routes[0].hops[0].1);
+        let around = asked(&[PortRef { xbar, port }]).answer();
+        assert!(around.routes.iter().all(|route| route.hops[0] != ("x1".to_owned(), port)));
+        assert_eq!(around.routes[0].hops.len(), 3, "the other way round");
+    }
+}

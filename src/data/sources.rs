@@ -1,0 +1,180 @@
+//! Whose frames are delivered: those of the hosts that the map lists.
+//!
+//! What a frame says of its source is not proved by anything, with keys or without: whoever is on a
+//! cable can write the address of a host. But a source that no map has is nobody's, and an ARP or
+//! neighbour message that gives another address than the frame's own points others at a third.
+
+use std::time::Duration;
+
+use mapper_proto::map::{Map, host_type};
+use mapper_proto::{Instant, Mac};
+
+use super::ethernet::{self, ETHERTYPE_AT, VLAN_TAGS};
+
+/// For so long after a new map the hosts of the one before are listened to: they may not have heard
+/// that they are left out, or have been left out for a moment only.
+const OVERLAP: Duration = Duration::from_secs(1);
+
+const ARP: u16 = 0x0806;
+const IPV6: u16 = 0x86dd;
+const ICMPV6: u8 = 58;
+/// Router solicitation and advertisement, neighbour solicitation and advertisement. A redirect may
+/// give the address of a third.
+const NEIGHBOUR_DISCOVERY: std::ops::RangeInclusive<u8> = 133..=136;
+const SOURCE_LINK_ADDRESS: u8 = 1;
+const TARGET_LINK_ADDRESS: u8 = 2;
+const MAX_VLAN_TAGS: usize = 2;
+
+/// The hosts whose frames are delivered.
+#[derive(Debug)]
+pub(super) struct Sources {
+    /// Hosts of the newest map, by address.
+    newest: Vec<Mac>,
+    /// Hosts of the map before, and until when they count.
+    before: (Vec<Mac>, Instant),
+}
+
+impl Sources {
+    /// Nobody.
+    pub(super) const fn none() -> Self {
+        Self { newest: Vec::new(), before: (Vec::new(), Instant::ZERO) }
+    }
+
+    /// A map came.
+    pub(super) fn take_map(&mut self, now: Instant, map: &Map) {
+        let real = map.hosts.iter().filter(|host| host.host_type != host_type::PHANTOM);
+        let mut hosts: Vec<_> = real.map(|host| host.mac).collect();
+        hosts.sort_unstable();
+        self.before = (std::mem::replace(&mut self.newest, hosts), now + OVERLAP);
+    }
+
+    /// Whether it is a host of the newest map, or was one of the map before until just now.
+    pub(super) fn knows(&self, now: Instant, mac: Mac) -> bool {
+        let (before, until) = &self.before;
+        self.newest.binary_search(&mac).is_ok() || (now < *until && before.binary_search(&mac).is_ok())
+    }
+}
+
+/// Whether a frame tells others to send to another address than the one that it comes from: an ARP
+/// message with another sender, or a message of IPv6 neighbour discovery with another link address.
+pub(super) fn points_elsewhere(frame: &[u8], from: Mac) -> bool {
+    let mut rest = frame.get(ETHERTYPE_AT..).unwrap_or_default();
+    for _ in 0..MAX_VLAN_TAGS {
+        match ethernet::u16_at(rest, 0) {
+            Some(kind) if VLAN_TAGS.contains(&kind) => rest = rest.get(4..).unwrap_or_default(),
+            _ => break,
+        }
+    }
+    let packet = rest.get(2..).unwrap_or_default();
+    match ethernet::u16_at(rest, 0) {
+        // Whatever the hardware type says: Linux takes Ethernet's and that of IEEE 802.
+        Some(ARP) => packet.get(8..14).is_some_and(|sender| *sender != from.0),
+        Some(IPV6) => neighbour_elsewhere(packet, from),
+        _ => false,
+    }
+}
+
+/// Neighbour discovery is believed only straight behind the IPv6 header and with the hop limit 255
+/// (RFC 4861), so nothing else is looked at; extension headers before it are rare and harmless
+/// here, as they change no address that is compared.
+fn neighbour_elsewhere(packet: &[u8], from: Mac) -> bool {
+    if packet.get(6) != Some(&ICMPV6) {
+        return false;
+    }
+    let Some(kind) = packet.get(40).filter(|kind| NEIGHBOUR_DISCOVERY.contains(kind)) else { return false };
+    // Where the options begin: behind what is fixed of each kind of message.
+    let fixed_bytes = match kind {
+        133 => 8,
+        134 => 16,
+        _ => 24,
+    };
+    let mut options = packet.get(40 + fixed_bytes..).unwrap_or_default();
+    while let [kind, units, ..] = *options {
+        let bytes = 8 * usize::from(units);
+        let Some(option) = options.get(..bytes).filter(|option| !option.is_empty()) else { return false };
+        if matches!(kind, SOURCE_LINK_ADDRESS | TARGET_LINK_ADDRESS) && option.get(2..8) != Some(&from.0) {
+            return true;
+        }
+        options = &options[bytes..];
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use mapper_proto::map::Host;
+
+    use super::*;
+
+    const FROM: Mac = Mac([2, 0, 0, 0, 0, 1]);
+    const OTHER: Mac = Mac([2, 0, 0, 0, 0, 9]);
+
+    fn map(hosts: &[(Mac, u8)]) -> Map {
+        let host = |&(mac, host_type)| Host { mac, level: 1, host_type, at: None };
+        Map { hosts: hosts.iter().map(host).collect(), ..Map::default() }
+    }
+
+    fn frame(tags: &[u8], kind: u16, packet: &[u8]) -> Vec<u8> {
+        [&[0xff; 6][..], &FROM.0, tags, &kind.to_be_bytes(), packet].concat()
+    }
+
+    fn arp(sender: Mac) -> Vec<u8> {
+        [&[0, 1, 8, 0, 6, 4, 0, 2][..], &sender.0, &[10, 0, 0, 1], &[0; 6], &[10, 0, 0, 2]].concat()
+    }
+
+    fn neighbour(kind: u8, fixed_bytes: usize, options: &[&[u8]]) -> Vec<u8> {
+        let mut packet = vec![0x60, 0, 0, 0, 0, 0, ICMPV6, 255];
+        packet.extend([0xfd; 32]);
+        packet.push(kind);
+        packet.resize(40 + fixed_bytes, 0);
+        packet.extend(options.concat());
+        packet
+    }
+
+    fn link_address(option: u8, mac: Mac) -> Vec<u8> {
+        [&[option, 1][..], &mac.0].concat()
+    }
+
+    #[test]
+    fn hosts_of_the_newest_map_are_known_and_those_of_the_map_before_for_a_second() {
+        let at_ms = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        let mut sources = Sources::none();
+        assert!(!sources.knows(at_ms(0), FROM));
+        sources.take_map(at_ms(0), &map(&[(FROM, host_type::ETHERNET), (OTHER, host_type::PHANTOM)]));
+        assert!(sources.knows(at_ms(60_000), FROM));
+        assert!(!sources.knows(at_ms(1), OTHER), "a phantom has no interface");
+        sources.take_map(at_ms(5_000), &map(&[(OTHER, host_type::ETHERNET)]));
+        assert!(sources.knows(at_ms(5_999), FROM) && sources.knows(at_ms(5_000), OTHER));
+        assert!(!sources.knows(at_ms(6_000), FROM));
+    }
+
+    #[test]
+    fn arp_must_give_the_address_that_the_frame_comes_from() {
+        assert!(!points_elsewhere(&frame(&[], ARP, &arp(FROM)), FROM));
+        assert!(points_elsewhere(&frame(&[], ARP, &arp(OTHER)), FROM));
+        let tag = [0x81, 0, 0, 5];
+        assert!(points_elsewhere(&frame(&tag, ARP, &arp(OTHER)), FROM), "behind a VLAN tag");
+        assert!(points_elsewhere(&frame(&[tag, tag].concat(), ARP, &arp(OTHER)), FROM), "behind two");
+        assert!(!points_elsewhere(&frame(&[], 0x0800, &arp(OTHER)), FROM), "no ARP");
+        assert!(!points_elsewhere(&frame(&[], ARP, &[0; 9]), FROM), "cut off: nobody understands it");
+    }
+
+    #[test]
+    fn neighbour_discovery_must_give_the_address_that_the_frame_comes_from() {
+        let says = |kind, fixed_bytes, options: &[&[u8]]| {
+            points_elsewhere(&frame(&[], IPV6, &neighbour(kind, fixed_bytes, options)), FROM)
+        };
+        let (own, other) =
+            (link_address(TARGET_LINK_ADDRESS, FROM), link_address(TARGET_LINK_ADDRESS, OTHER));
+        let nonce = [14, 2].iter().chain(&[0; 14]).copied().collect::<Vec<u8>>();
+        assert!(!says(136, 24, &[&own]));
+        assert!(says(136, 24, &[&other]));
+        assert!(says(136, 24, &[&nonce, &other]) && says(136, 24, &[&own, &other]));
+        assert!(says(135, 24, &[&link_address(SOURCE_LINK_ADDRESS, OTHER)]));
+        assert!(says(134, 16, &[&link_address(SOURCE_LINK_ADDRESS, OTHER)]));
+        assert!(says(133, 8, &[&link_address(SOURCE_LINK_ADDRESS, OTHER)]));
+        assert!(!says(137, 24, &[&other]), "a redirect speaks of a third");
+        assert!(!says(136, 24, &[&[2, 0]]), "an option without length ends the search");
+        assert!(!says(128, 24, &[&other]), "an echo");
+    }
+}

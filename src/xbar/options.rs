@@ -1,0 +1,423 @@
+//! What the user may set of a crossbar: on the command line, in a configuration file, or not at all.
+//!
+//! One type is both: every option of `mapper xbar` is a key of the file, by the same name and with the
+//! same values. The command line wins.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use mapper_proto::Mac;
+use thiserror::Error;
+
+use super::ports::{self, PortName, PortsError};
+use super::process::{Config, Kind};
+use crate::daemon::options::{
+    ConfigFileError, EtherType, LogFormat, LogLevel, LogOptions, MetricsAddress, Options, Text,
+    default_run_dir,
+};
+use crate::link::ethernet::Marking;
+
+/// Longest name of a crossbar: it is part of the path of a unix socket.
+const MAX_NAME_BYTES: usize = 64;
+
+/// The options of a crossbar. What is `None` was not set.
+#[derive(Debug, Clone, Default, PartialEq, clap::Args, serde::Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct XbarOptions {
+    /// The interfaces, each as IF or N=IF with the number of its port; without a number it is the next
+    /// port. An interface need not exist yet. A pattern such as 'eth*' takes all that match, now and
+    /// as they come.
+    // `--port` is what it was called, and a number alone is what `--ports` meant once.
+    #[arg(long, alias = "port", value_name = "[N=]IF,..", value_delimiter = ',')]
+    pub ports: Option<Vec<Text<PortWord>>>,
+    /// The crossbar's name on this machine [default: its first interface].
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<Text<Name>>,
+    /// Directory of the status sockets. [default: $MAPPER_RUN_DIR, or /run/mapper]
+    #[arg(long, value_name = "DIR")]
+    pub run_dir: Option<PathBuf>,
+    /// Group that may ask the status socket, by name or number [default: this process's].
+    #[arg(long, value_name = "GROUP")]
+    pub group: Option<String>,
+    /// Number of the first port [default: the lower of 1 and the lowest port named].
+    #[arg(long, value_name = "N")]
+    pub first_port: Option<u8>,
+    /// How many ports it has, with an interface or without [default: up to the highest port named, and
+    /// more as they come].
+    #[arg(long, value_name = "N")]
+    pub port_count: Option<u8>,
+    /// What it understands [default: tagged].
+    #[arg(long, value_enum)]
+    pub kind: Option<KindName>,
+    /// Identity of a tagged crossbar, in hexadecimal [default: the first port's address].
+    #[arg(long, value_name = "HEX")]
+    pub tag: Option<Text<TagText>>,
+    /// EtherType of the fabric's frames; must be that of the agents.
+    #[arg(long, value_name = "HEX")]
+    pub ethertype: Option<Text<EtherType>>,
+    /// Destination address of the fabric's frames; must be that of the agents.
+    #[arg(long, value_name = "MAC")]
+    pub destination: Option<Text<Mac>>,
+    /// Run as a daemon, and store its process id in this file.
+    #[arg(long, value_name = "PATH")]
+    pub daemon_pid_file: Option<PathBuf>,
+    /// Serve OpenMetrics text over HTTP there: a loopback address and port, or unix:PATH.
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics_listen: Option<Text<MetricsAddress>>,
+    /// Write metrics to this file every 15 seconds, for node_exporter, which reads *.prom.
+    #[arg(long, value_name = "PATH")]
+    pub metrics_file: Option<PathBuf>,
+    /// Least severe lines to log.
+    #[arg(long, value_name = "LEVEL")]
+    pub log_level: Option<LogLevel>,
+    /// How log lines are written.
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<LogFormat>,
+    /// Verbose output, as --log-level debug.
+    #[arg(short = 'v', long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
+          default_missing_value = "true")]
+    pub verbose: Option<bool>,
+    /// Write verbose output to this file.
+    #[arg(long, value_name = "PATH")]
+    pub verbose_file: Option<PathBuf>,
+}
+
+/// A word in a list of ports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PortWord {
+    /// A port.
+    Port(PortName),
+    /// How many ports there are.
+    Count(u8),
+}
+
+impl FromStr for PortWord {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(count) => Ok(Self::Count(count)),
+            Err(_) => text.parse().map(Self::Port),
+        }
+    }
+}
+
+/// What a crossbar understands, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KindName {
+    /// Anonymous: knows relative route elements only.
+    Plain,
+    /// Knows all route elements and has an identity.
+    Tagged,
+}
+
+/// A name that can be part of a file's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name(String);
+
+impl Name {
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Name {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let plain = !text.is_empty() && text.len() <= MAX_NAME_BYTES && !text.contains(['/', '\0']);
+        plain.then(|| Self(text.to_owned())).ok_or_else(|| "expected 1 to 64 bytes without `/`".to_owned())
+    }
+}
+
+/// The identity of a tagged crossbar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TagText(u64);
+
+impl FromStr for TagText {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = text.strip_prefix("0x").unwrap_or(text);
+        let tag = u64::from_str_radix(digits, 16);
+        tag.map(Self).map_err(|_| "expected up to 16 hexadecimal digits".to_owned())
+    }
+}
+
+/// A configuration of a crossbar that cannot be used.
+#[derive(Debug, Error)]
+pub enum XbarConfigError {
+    /// The file is at fault.
+    #[error(transparent)]
+    File(#[from] ConfigFileError),
+    /// The ports do not go together.
+    #[error(transparent)]
+    Ports(#[from] PortsError),
+    /// A crossbar without ports.
+    #[error("name the interfaces of the crossbar: --ports IF,IF, or `ports = [..]` in the file")]
+    NoPorts,
+    /// Nobody has that address.
+    #[error(
+        "destination 00:00:00:00:00:00 is no address: switches between the hosts drop such frames; leave it \
+         out, or give a group address"
+    )]
+    ZeroDestination,
+}
+
+/// A command line, and the configuration file that it names: what can be read again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct XbarSource {
+    line: XbarOptions,
+    file: Option<PathBuf>,
+}
+
+impl XbarSource {
+    /// The command line wins over the file.
+    pub const fn new(line: XbarOptions, file: Option<PathBuf>) -> Self {
+        Self { line, file }
+    }
+
+    /// Reads the file, if there is one, and puts both together. Interfaces that are in `current` keep
+    /// their numbers.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is wrong, or the options do not make a configuration.
+    pub fn read(&self, current: &[(u8, String)]) -> Result<Config, XbarConfigError> {
+        let file = self.file.as_deref().map(|path| self.read_files(path)).transpose()?.unwrap_or_default();
+        self.line.clone().or(file).resolve(current)
+    }
+
+    /// Reads a file; or of a directory what all daemons share and over it what is this one's own.
+    fn read_files(&self, path: &Path) -> Result<XbarOptions, ConfigFileError> {
+        if !path.is_dir() {
+            return XbarOptions::read(path);
+        }
+        let own = match &self.line.name {
+            Some(name) => path.join(format!("xbar-{}.toml", name.clone().value().0)),
+            None => path.join("xbar.toml"),
+        };
+        let shared = path.join("mapper.toml");
+        // One that may not be looked at is an error.
+        let is_there = |file: &Path| file.try_exists().unwrap_or(true);
+        let own = if is_there(&own) { XbarOptions::read(&own)? } else { XbarOptions::default() };
+        let shared = if is_there(&shared) { Options::read(&shared)? } else { Options::default() };
+        Ok(own.or(XbarOptions::shared(shared)))
+    }
+}
+
+impl XbarOptions {
+    fn read(path: &Path) -> Result<Self, ConfigFileError> {
+        crate::daemon::options::read_toml(path)
+    }
+
+    /// What a crossbar shares with the agents of its machine.
+    fn shared(options: Options) -> Self {
+        Self {
+            run_dir: options.run_dir,
+            group: options.group,
+            ethertype: options.ethertype,
+            destination: options.destination,
+            log_level: options.log_level,
+            log_format: options.log_format,
+            verbose: options.verbose,
+            ..Self::default()
+        }
+    }
+
+    /// These options, and where they are not set, those of `file`.
+    fn or(self, file: Self) -> Self {
+        Self {
+            ports: self.ports.or(file.ports),
+            name: self.name.or(file.name),
+            run_dir: self.run_dir.or(file.run_dir),
+            group: self.group.or(file.group),
+            first_port: self.first_port.or(file.first_port),
+            port_count: self.port_count.or(file.port_count),
+            kind: self.kind.or(file.kind),
+            tag: self.tag.or(file.tag),
+            ethertype: self.ethertype.or(file.ethertype),
+            destination: self.destination.or(file.destination),
+            daemon_pid_file: self.daemon_pid_file.or(file.daemon_pid_file),
+            metrics_listen: self.metrics_listen.or(file.metrics_listen),
+            metrics_file: self.metrics_file.or(file.metrics_file),
+            log_level: self.log_level.or(file.log_level),
+            log_format: self.log_format.or(file.log_format),
+            verbose: self.verbose.or(file.verbose),
+            verbose_file: self.verbose_file.or(file.verbose_file),
+        }
+    }
+
+    /// Fills in the defaults.
+    fn resolve(self, current: &[(u8, String)]) -> Result<Config, XbarConfigError> {
+        let mut names = Vec::new();
+        let mut port_count = self.port_count;
+        for word in self.ports.into_iter().flatten().map(Text::value) {
+            match word {
+                PortWord::Port(port) => names.push(port),
+                PortWord::Count(count) => port_count = port_count.or(Some(count)),
+            }
+        }
+        let first_name = names.first().ok_or(XbarConfigError::NoPorts)?.interface.clone();
+        if self.destination.as_ref().is_some_and(|text| text.value() == Mac::default()) {
+            return Err(XbarConfigError::ZeroDestination);
+        }
+        let (patterns, names): (Vec<_>, Vec<_>) = names.into_iter().partition(PortName::is_pattern);
+        let interfaces = ports::number(&names, current)?;
+        let (first_port, ports) = extent(&interfaces, self.first_port, port_count)?;
+        let defaults = Marking::default();
+        let plain_name = || first_name.replace(['*', '?', '/'], "");
+        Ok(Config {
+            name: match self.name {
+                Some(name) => name.value().0,
+                None if plain_name().is_empty() => "xbar".to_owned(),
+                None => plain_name(),
+            },
+            run_dir: self.run_dir.unwrap_or_else(default_run_dir),
+            group: self.group,
+            interfaces,
+            patterns: patterns.into_iter().map(|pattern| pattern.interface).collect(),
+            first_port,
+            ports,
+            grows: port_count.is_none(),
+            kind: match self.kind {
+                Some(KindName::Plain) => Kind::Plain,
+                Some(KindName::Tagged) | None => Kind::Tagged(self.tag.map(|text| text.value().0)),
+            },
+            marking: Marking {
+                ethertype: self.ethertype.map_or(defaults.ethertype, |text| text.value().number()),
+                destination: self.destination.map_or(defaults.destination, Text::value),
+            },
+            daemon_pid_file: self.daemon_pid_file,
+            metrics_listen: self.metrics_listen.map(Text::value),
+            metrics_file: self.metrics_file,
+            log: LogOptions::new(
+                self.log_level,
+                self.log_format,
+                self.verbose.unwrap_or(false),
+                self.verbose_file,
+            ),
+        })
+    }
+}
+
+/// The number of the first port, and how many there are.
+fn extent(
+    interfaces: &[(u8, String)],
+    first_port: Option<u8>,
+    ports: Option<u8>,
+) -> Result<(u8, u8), PortsError> {
+    let numbers = || interfaces.iter().map(|&(number, _)| number);
+    let first_port = first_port.unwrap_or_else(|| numbers().fold(1, u8::min));
+    let needed = numbers().fold(0, |most, port| {
+        let nth = usize::from(port).saturating_sub(usize::from(first_port));
+        most.max(nth + 1)
+    });
+    let ports = match ports {
+        Some(ports) => ports,
+        None => u8::try_from(needed).map_err(|_| PortsError::TooWide(needed))?,
+    };
+    if usize::from(first_port) + usize::from(ports) > 256 {
+        return Err(PortsError::TooMany { first_port, ports });
+    }
+    let inside = |port: u8| port >= first_port && usize::from(port - first_port) < usize::from(ports);
+    if let Some(port) = numbers().find(|&port| !inside(port)) {
+        return Err(PortsError::Outside { port, first_port, ports });
+    }
+    Ok((first_port, ports))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Command {
+        #[command(flatten)]
+        options: XbarOptions,
+    }
+
+    fn read(line: &str) -> Result<Config, XbarConfigError> {
+        let words = std::iter::once("xbar").chain(line.split_whitespace());
+        XbarSource::new(Command::try_parse_from(words).unwrap().options, None).read(&[])
+    }
+
+    fn refusal(line: &str) -> PortsError {
+        match read(line) {
+            Err(XbarConfigError::Ports(error)) => error,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn ports_are_numbered_in_order_from_1_in_either_spelling() {
+        for line in ["--port a --port b --port 7=c --port d", "--ports a,b,7=c,d"] {
+            let config = read(line).unwrap();
+            let interfaces: Vec<_> = config.interfaces.iter().map(|(n, name)| (*n, name.as_str())).collect();
+            assert_eq!(interfaces, [(1, "a"), (2, "b"), (7, "c"), (8, "d")]);
+            assert_eq!((config.first_port, config.ports, config.name.as_str()), (1, 8, "a"));
+            assert_eq!(config.kind, Kind::Tagged(None));
+        }
+    }
+
+    #[test]
+    fn a_crossbar_may_count_from_0_and_have_more_ports_than_interfaces() {
+        for line in
+            ["--port 0=a --port 3=b --ports 16 --kind plain", "--ports 0=a,3=b --port-count 16 --kind plain"]
+        {
+            let config = read(line).unwrap();
+            assert_eq!((config.first_port, config.ports, config.kind), (0, 16, Kind::Plain));
+            assert!(!config.grows);
+        }
+    }
+
+    #[test]
+    fn ports_that_do_not_go_together_are_refused() {
+        assert_eq!(refusal("--port 1=a --port 1=b"), PortsError::PortTwice(1));
+        assert_eq!(refusal("--port a --port a"), PortsError::InterfaceTwice("a".to_owned()));
+        assert_eq!(refusal("--port 255=a --port b"), PortsError::NoNumberLeft("b".to_owned()));
+        assert_eq!(refusal("--port 0=a --port 255=b"), PortsError::TooWide(256));
+        let outside = PortsError::Outside { port: 9, first_port: 1, ports: 8 };
+        assert_eq!(refusal("--port 9=a --ports 8"), outside);
+        let many = PortsError::TooMany { first_port: 200, ports: 100 };
+        assert_eq!(refusal("--port 200=a --first-port 200 --ports 100"), many);
+    }
+
+    #[test]
+    fn frames_go_to_no_zero_address_and_a_crossbar_has_ports() {
+        let zero = read("--ports a --destination 00:00:00:00:00:00");
+        assert!(matches!(zero, Err(XbarConfigError::ZeroDestination)), "{zero:?}");
+        assert!(matches!(read("--ports 8"), Err(XbarConfigError::NoPorts)));
+    }
+
+    #[test]
+    fn a_pattern_has_no_number_yet() {
+        let config = read("--ports up1,eth*").unwrap();
+        assert_eq!((config.interfaces.len(), config.patterns.as_slice()), (1, &["eth*".to_owned()][..]));
+        assert_eq!(read("--ports eth*").unwrap().name, "eth");
+        assert_eq!(read("--ports *").unwrap().name, "xbar");
+    }
+
+    #[test]
+    fn a_directory_has_a_file_for_each_crossbar_and_one_for_all_daemons() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+        write("mapper.toml", "level = 3\ntap = \"fabric0\"\nethertype = \"0x88b6\"\n");
+        write("xbar-rack1.toml", "ports = [\"eth1\", \"7=eth2\"]\nkind = \"plain\"\n");
+        let line = Command::try_parse_from(["xbar", "--name", "rack1"]).unwrap().options;
+        let source = XbarSource::new(line, Some(dir.path().to_owned()));
+        let config = source.read(&[]).unwrap();
+        assert_eq!(
+            (config.name.as_str(), config.kind, config.marking.ethertype),
+            ("rack1", Kind::Plain, 0x88b6)
+        );
+        write("xbar-rack1.toml", "ports = [\"eth3\", \"eth1\"]\n");
+        let again = source.read(&config.interfaces).unwrap();
+        assert_eq!(again.interfaces, [(1, "eth1".to_owned()), (2, "eth3".to_owned())]);
+        write("xbar-rack1.toml", "\nprots = [\"eth3\"]\n");
+        let error = source.read(&[]).unwrap_err().to_string();
+        assert!(error.contains("xbar-rack1.toml:2: unknown field `prots`"), "{error}");
+    }
+}

@@ -1,0 +1,253 @@
+//! The ports of a running crossbar: which there are, and how they come and go.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use mapper_proto::wire::{Crossbar, CrossbarKind};
+use tracing::{error, info, warn};
+
+use super::options::XbarSource;
+use super::ports::{self, Numbered};
+use super::process::{Config, Kind, XbarError};
+use super::switch::Switch;
+use crate::daemon::interface_lock::InterfaceLock;
+use crate::daemon::log;
+use crate::link::Link;
+use crate::link::interface::{Change, Interface};
+use crate::link::port::Port;
+
+/// A crossbar and what is behind its ports.
+#[derive(Debug)]
+pub(super) struct PortTable {
+    switch: Rc<Switch>,
+    config: Config,
+    held: BTreeMap<u8, Held>,
+}
+
+/// An interface that is a port.
+#[derive(Debug)]
+struct Held {
+    interface: String,
+    /// It is a port as it matches a pattern.
+    by_pattern: bool,
+    _lock: InterfaceLock,
+}
+
+/// How one interface became a port, or why not.
+enum Taking {
+    Taken,
+    Failed(XbarError),
+    NoNumber,
+}
+
+impl PortTable {
+    /// Opens all ports that are named, and those that match now.
+    ///
+    /// # Errors
+    /// If an interface that is named cannot be used, or belongs to another daemon.
+    pub(super) fn open(config: &Config) -> Result<Self, XbarError> {
+        let mut held = BTreeMap::new();
+        let mut links = Vec::new();
+        for (number, interface) in &config.interfaces {
+            let (port, link) = hold(config, *number, interface, false)?;
+            held.insert(*number, port);
+            links.push((*number, link));
+        }
+        let crossbar = Crossbar {
+            kind: kind(config)?,
+            first_port: config.first_port,
+            ports: config.ports,
+            carrier: [0; 32],
+        };
+        let switch = Rc::new(Switch::new(&config.name, crossbar, links));
+        let mut table = Self { switch, config: config.clone(), held };
+        table.take_all_that_match();
+        Ok(table)
+    }
+
+    pub(super) const fn switch(&self) -> &Rc<Switch> {
+        &self.switch
+    }
+
+    /// Takes in a change of any interface.
+    pub(super) fn apply(&mut self, change: &Change) {
+        self.switch.apply(change);
+        match change {
+            Change::Now(interface) => self.take_if_it_matches(interface),
+            Change::Missed => self.take_all_that_match(),
+            Change::Gone { .. } => {}
+        }
+    }
+
+    /// Reads the configuration again, and follows it as far as ports and what is logged go. One that
+    /// cannot be used changes nothing.
+    pub(super) fn reload(&mut self, source: &XbarSource) {
+        let current: Numbered =
+            self.held.iter().map(|(number, held)| (*number, held.interface.clone())).collect();
+        let new = match source.read(&current) {
+            Ok(new) => new,
+            Err(error) => return error!("the configuration is not used: {error}"),
+        };
+        for key in needs_restart(&self.config, &new) {
+            warn!(key, "this key counts only at start; restart the crossbar");
+        }
+        log::set_level(new.log.level);
+        self.config.log.level = new.log.level;
+        let last = usize::from(self.config.first_port) + usize::from(self.config.ports);
+        let outside =
+            |number: u8| number < self.config.first_port || !self.config.grows && usize::from(number) >= last;
+        if let Some((number, interface)) = new.interfaces.iter().find(|(number, _)| outside(*number)) {
+            return error!(
+                port = number,
+                interface, "the configuration is not used: the crossbar has no such port; restart it"
+            );
+        }
+        (self.config.interfaces, self.config.patterns) = (new.interfaces, new.patterns);
+        self.let_go_of_the_rest();
+        for (number, interface) in self.config.interfaces.clone() {
+            if self.held.contains_key(&number) {
+                continue;
+            }
+            if let Taking::Failed(error) = self.take(number, &interface, false) {
+                error!(port = number, interface, "cannot take the port: {}", with_causes(&error));
+            }
+        }
+        self.take_all_that_match();
+        info!("the configuration was read again");
+    }
+
+    /// Gives up what is neither named for its port nor matches.
+    fn let_go_of_the_rest(&mut self) {
+        let Config { interfaces, patterns, .. } = &self.config;
+        let switch = &self.switch;
+        self.held.retain(|number, held| {
+            let is_named = interfaces.iter().any(|(named, name)| named == number && *name == held.interface);
+            let is_free = interfaces.iter().all(|(named, name)| named != number && *name != held.interface);
+            let matches = patterns.iter().any(|pattern| ports::matches(pattern, &held.interface));
+            held.by_pattern = !is_named;
+            let stays = is_named || is_free && matches;
+            if !stays {
+                switch.remove(*number);
+                info!(port = number, interface = held.interface, "the port is given up");
+            }
+            stays
+        });
+    }
+
+    fn take_all_that_match(&mut self) {
+        if self.config.patterns.is_empty() {
+            return;
+        }
+        match Interface::all() {
+            Ok(interfaces) => interfaces.iter().for_each(|interface| self.take_if_it_matches(interface)),
+            Err(error) => error!("cannot list the interfaces: {}", with_causes(&error)),
+        }
+    }
+
+    /// Makes an interface a port, if it is to be one and is none yet.
+    fn take_if_it_matches(&mut self, interface: &Interface) {
+        let name = &interface.name;
+        let matches = self.config.patterns.iter().any(|pattern| ports::matches(pattern, name));
+        let is_port = self.held.values().any(|held| held.interface == *name)
+            || self.config.interfaces.iter().any(|(_, named)| named == name);
+        if !matches || is_port || !interface.ethernet {
+            return;
+        }
+        let taking = match self.free_number() {
+            Some(number) => self.take(number, name, true),
+            None => Taking::NoNumber,
+        };
+        match taking {
+            Taking::Taken => {}
+            Taking::Failed(error) => warn!(interface = name, "no port: {}", with_causes(&error)),
+            Taking::NoNumber => warn!(interface = name, "no port: the crossbar has no number left for it"),
+        }
+    }
+
+    /// The lowest number that is free; else that of a matching interface that is gone.
+    fn free_number(&mut self) -> Option<u8> {
+        let Config { first_port, ports, grows, .. } = self.config;
+        let end =
+            if grows { usize::from(first_port) + 255 } else { usize::from(first_port) + usize::from(ports) };
+        let is_named = |number: u8| self.config.interfaces.iter().any(|(named, _)| *named == number);
+        let mut numbers = (first_port..=u8::MAX).take_while(|&number| usize::from(number) < end);
+        if let Some(free) = numbers.find(|number| !self.held.contains_key(number) && !is_named(*number)) {
+            return Some(free);
+        }
+        let status = self.switch.status();
+        let is_gone = |number: u8| status.ports.iter().any(|port| port.port == number && !port.exists);
+        let left = self.held.iter().find(|(number, held)| held.by_pattern && is_gone(**number));
+        left.map(|(number, _)| *number)
+    }
+
+    fn take(&mut self, number: u8, interface: &str, by_pattern: bool) -> Taking {
+        match hold(&self.config, number, interface, by_pattern) {
+            Ok((held, link)) => {
+                let carrier = link.carrier();
+                self.switch.add(number, link);
+                self.held.insert(number, held);
+                info!(port = number, interface, carrier, "the port is taken");
+                Taking::Taken
+            }
+            Err(error) => Taking::Failed(error),
+        }
+    }
+}
+
+/// Locks and opens an interface.
+fn hold(config: &Config, number: u8, interface: &str, by_pattern: bool) -> Result<(Held, Link), XbarError> {
+    let lock = InterfaceLock::take(interface)?;
+    let port = Port::open(interface, config.marking)?;
+    if !port.exists() {
+        warn!(port = number, interface, "there is no such interface yet; waiting for it");
+    }
+    Ok((Held { interface: interface.to_owned(), by_pattern, _lock: lock }, port.into()))
+}
+
+fn kind(config: &Config) -> Result<CrossbarKind, XbarError> {
+    Ok(match config.kind {
+        Kind::Plain => CrossbarKind::Plain,
+        Kind::Tagged(Some(tag)) => CrossbarKind::Tagged { tag },
+        Kind::Tagged(None) => CrossbarKind::Tagged { tag: derive_tag(config)? },
+    })
+}
+
+/// The address of the first interface: the first that is named, else the first that matches.
+fn derive_tag(config: &Config) -> Result<u64, XbarError> {
+    let interface = match (config.interfaces.first(), config.patterns.first()) {
+        (Some((_, name)), _) => Interface::look_up(name)?.ok_or_else(|| name.clone()),
+        (None, pattern) => {
+            let matches = |interface: &Interface| {
+                interface.ethernet
+                    && config.patterns.iter().any(|pattern| ports::matches(pattern, &interface.name))
+            };
+            let pattern = pattern.cloned().unwrap_or_default();
+            Interface::all()?.into_iter().find(matches).ok_or(pattern)
+        }
+    };
+    interface.map(|interface| interface.mac.to_u64()).map_err(XbarError::NoTag)
+}
+
+/// The keys that differ and count only at start.
+fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
+    let differs = [
+        ("name", old.name != new.name),
+        ("run-dir", old.run_dir != new.run_dir),
+        ("group", old.group != new.group),
+        ("first-port", old.first_port != new.first_port),
+        ("port-count", old.grows != new.grows || !old.grows && old.ports != new.ports),
+        ("kind or tag", old.kind != new.kind),
+        ("ethertype or destination", old.marking != new.marking),
+        ("daemon-pid-file", old.daemon_pid_file != new.daemon_pid_file),
+        ("metrics-listen", old.metrics_listen != new.metrics_listen),
+        ("metrics-file", old.metrics_file != new.metrics_file),
+        ("verbose-file", old.log.file != new.log.file),
+        ("log-format", old.log.format != new.log.format),
+    ];
+    differs.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
+}
+
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}

@@ -1,0 +1,115 @@
+//! A node, by itself or cabled to another: what it does to its interfaces, and what it says of itself.
+
+use std::path::Path;
+use std::process::Command;
+
+use mapper::link::interface::Interface;
+use serde_json::Value;
+
+use crate::lab::{Lab, wait_for};
+use crate::namespace::Namespace;
+use crate::observe::Daemon;
+use crate::{MAPPER, can_carry_ip};
+
+/// A namespace with interfaces e1 and e2, both down, whose cables' far ends are f1, which is up, and f2.
+fn cables() -> Namespace {
+    let namespace = Namespace::new();
+    for words in [
+        "link add e1 type veth peer name f1",
+        "link add e2 type veth peer name f2",
+        "link set f1 up",
+        "link set lo up",
+    ] {
+        namespace.ip(words);
+    }
+    namespace
+}
+
+fn start(namespace: &Namespace, run_dir: &Path) -> Daemon {
+    let run_dir = run_dir.to_str().unwrap();
+    let addresses = "10.9.0.1/24,fd09::1/64";
+    let words = ["node", "--ports", "e1,e2", "--tap", "t0", "--address", addresses, "--run-dir", run_dir];
+    Daemon::start(namespace, &words, "the agent runs")
+}
+
+/// What `mapper board-info` says of the only board, with the crossbar's tag.
+fn board(run_dir: &Path, options: &[&str]) -> (Value, String) {
+    let command = ["board-info", "--all", "--format", "json", "--run-dir", run_dir.to_str().unwrap()];
+    let output = Command::new(MAPPER).args(command).args(options).output().unwrap();
+    let info: Value = serde_json::from_slice(&output.stdout).unwrap();
+    (info["boards"][0].clone(), info["xbars"][0]["tag"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_node_sets_its_ports_up_names_those_without_carrier_and_is_the_same_after_a_restart() {
+    if !can_carry_ip() {
+        return;
+    }
+    let namespace = cables();
+    let dir = tempfile::tempdir().unwrap();
+    let mut tags = Vec::new();
+    for _ in 0..2 {
+        namespace.ip("link set e1 down");
+        let node = start(&namespace, dir.path());
+        for name in ["e1", "e2"] {
+            assert!(namespace.enter(|| Interface::look_up(name).unwrap().unwrap().up), "{name}");
+        }
+        let (board, tag) = board(dir.path(), &[]);
+        tags.push(tag);
+        let ports: Vec<_> =
+            board["ports"].as_array().unwrap().iter().map(|port| &port["interface"]).collect();
+        assert_eq!(ports, ["e1", "e2"]);
+        assert_eq!((&board["ports"][1]["up"], &board["ports"][1]["carrier"]), (&true.into(), &false.into()));
+        assert_eq!(board["addresses"], serde_json::json!(["10.9.0.1/24", "fd09::1/64"]));
+        assert_eq!(board["warnings"], serde_json::json!([]), "nobody has done anything to the tap");
+        // The tap goes with its node, and its addresses come back with it.
+        let addresses =
+            namespace.command("ip").args(["-o", "address", "show", "dev", "t0"]).output().unwrap();
+        let addresses = String::from_utf8(addresses.stdout).unwrap();
+        assert!(addresses.contains("10.9.0.1/24 brd 10.9.0.255"), "{addresses}");
+        let six = addresses.lines().find(|line| line.contains("fd09::1/64")).unwrap();
+        assert!(!six.contains("tentative"), "it can be used at once: {six}");
+        wait_for("it says that nobody is there", || {
+            let words = ["board-info", "--run-dir", dir.path().to_str().unwrap()];
+            let output = Command::new(MAPPER).args(words).output().unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
+            text.contains("no other host was found: e2 has no carrier").then_some(())
+        });
+        let log = node.end();
+        assert!(!log.contains("tap interface is down") && !log.contains("address was changed"), "{log}");
+    }
+    assert_eq!(tags[0], tags[1], "others know its crossbar by the tag");
+}
+
+#[test]
+fn the_routes_in_force_are_shown_and_proved_also_around_a_dead_cable() {
+    if !can_carry_ip() {
+        return;
+    }
+    let lab = Lab::up("ring:n=4,hosts=1", &["--nodes"]);
+    lab.wait_for_network("the whole ring", 4, 4);
+    lab.wait_for_pings("all reach each other", &[]);
+    let dir = tempfile::tempdir().unwrap();
+    let proved = || {
+        let (routes, map) = (dir.path().join("routes"), dir.path().join("map.json"));
+        let (routes, map) = (routes.to_str().unwrap(), map.to_str().unwrap());
+        let boards = lab.boards(&["--routes", "--routes-dir", routes, "--map-file", map]);
+        let check = Command::new(MAPPER).args(["check", map, "--routes-dir", routes]).output().unwrap();
+        assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
+        boards
+    };
+    let boards = proved();
+    let used = |board: &Value| {
+        board["routes_in_force"].as_array().unwrap().iter().any(|route| {
+            route["frames"].as_u64().unwrap() > 0 && route["via"][0].as_str().unwrap().starts_with("0x")
+        })
+    };
+    assert!(boards.iter().all(used), "{boards:#?}");
+    lab.run(&["cut", "h1:1"]);
+    lab.wait_for_network("without the cable", 4, 3);
+    proved();
+    // The lab shows the address that the board has.
+    for (line, board) in lab.run(&["status"]).lines().zip(lab.boards(&[])) {
+        assert!(line.contains(board["mac"].as_str().unwrap()), "{line}");
+    }
+}
