@@ -17,7 +17,15 @@ const OVERLAP: Duration = Duration::from_secs(1);
 
 const ARP: u16 = 0x0806;
 const IPV6: u16 = 0x86dd;
+const IPV6_HEADER_BYTES: usize = 40;
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const AUTHENTICATION: u8 = 51;
 const ICMPV6: u8 = 58;
+const DESTINATION_OPTIONS: u8 = 60;
+/// The bits of a fragment header that say where its part belongs.
+const FRAGMENT_OFFSET: u16 = 0xfff8;
 /// Router solicitation and advertisement, neighbour solicitation and advertisement. A redirect may
 /// give the address of a third.
 const NEIGHBOUR_DISCOVERY: std::ops::RangeInclusive<u8> = 133..=136;
@@ -74,21 +82,18 @@ pub(super) fn points_elsewhere(frame: &[u8], from: Mac) -> bool {
     }
 }
 
-/// Neighbour discovery is believed only straight behind the IPv6 header and with the hop limit 255
-/// (RFC 4861), so nothing else is looked at; extension headers before it are rare and harmless
-/// here, as they change no address that is compared.
+/// Whether a packet of IPv6 is neighbour discovery (RFC 4861) that gives another link address. Extension
+/// headers may stand before the message, as hosts look behind them.
 fn neighbour_elsewhere(packet: &[u8], from: Mac) -> bool {
-    if packet.get(6) != Some(&ICMPV6) {
-        return false;
-    }
-    let Some(kind) = packet.get(40).filter(|kind| NEIGHBOUR_DISCOVERY.contains(kind)) else { return false };
+    let Some(message) = icmpv6_of(packet) else { return false };
+    let Some(kind) = message.first().filter(|kind| NEIGHBOUR_DISCOVERY.contains(kind)) else { return false };
     // Where the options begin: behind what is fixed of each kind of message.
     let fixed_bytes = match kind {
         133 => 8,
         134 => 16,
         _ => 24,
     };
-    let mut options = packet.get(40 + fixed_bytes..).unwrap_or_default();
+    let mut options = message.get(fixed_bytes..).unwrap_or_default();
     while let [kind, units, ..] = *options {
         let bytes = 8 * usize::from(units);
         let Some(option) = options.get(..bytes).filter(|option| !option.is_empty()) else { return false };
@@ -98,6 +103,26 @@ fn neighbour_elsewhere(packet: &[u8], from: Mac) -> bool {
         options = &options[bytes..];
     }
     false
+}
+
+/// The ICMPv6 message in a packet of IPv6, behind whatever extension headers (RFC 8200); `None` if there is
+/// none, or this is not where a fragmented one begins.
+fn icmpv6_of(packet: &[u8]) -> Option<&[u8]> {
+    let mut next = *packet.get(6)?;
+    let mut rest = packet.get(IPV6_HEADER_BYTES..)?;
+    // Each header takes eight bytes at least, so the packet's length bounds this.
+    while next != ICMPV6 {
+        let units = usize::from(*rest.get(1)?);
+        let bytes = match next {
+            HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS => 8 + 8 * units,
+            AUTHENTICATION => 8 + 4 * units,
+            FRAGMENT if ethernet::u16_at(rest, 2)? & FRAGMENT_OFFSET == 0 => 8,
+            _ => return None,
+        };
+        next = *rest.first()?;
+        rest = rest.get(bytes..)?;
+    }
+    Some(rest)
 }
 
 #[cfg(test)]
@@ -176,5 +201,25 @@ mod tests {
         assert!(!says(137, 24, &[&other]), "a redirect speaks of a third");
         assert!(!says(136, 24, &[&[2, 0]]), "an option without length ends the search");
         assert!(!says(128, 24, &[&other]), "an echo");
+    }
+
+    #[test]
+    fn extension_headers_hide_no_forged_neighbour() {
+        let behind = |first: u8, extensions: &[u8], mac| {
+            let mut packet = neighbour(136, 24, &[&link_address(TARGET_LINK_ADDRESS, mac)]);
+            packet[6] = first;
+            packet.splice(40..40, extensions.iter().copied());
+            points_elsewhere(&frame(&[], IPV6, &packet), FROM)
+        };
+        let (hop_by_hop, options) = ([60, 0, 0, 0, 0, 0, 0, 0], [&[ICMPV6, 1][..], &[0; 14]].concat());
+        let both = [&hop_by_hop[..], &options].concat();
+        assert!(behind(60, &options, OTHER) && behind(0, &both, OTHER));
+        assert!(!behind(60, &options, FROM) && !behind(0, &both, FROM));
+        let fragment = [ICMPV6, 0, 0, 1, 0, 0, 0, 7];
+        assert!(behind(44, &fragment, OTHER), "where a fragmented one begins");
+        let later = [ICMPV6, 0, 0, 9, 0, 0, 0, 7];
+        assert!(!behind(44, &later, OTHER), "what follows is no header");
+        assert!(behind(51, &[ICMPV6, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], OTHER), "signed, but by whom?");
+        assert!(!behind(60, &[60, 0, 0, 0, 0, 0, 0, 0].repeat(2)[..9], FROM), "cut off");
     }
 }
