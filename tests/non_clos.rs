@@ -9,7 +9,7 @@ use mapper_proto::agent::{Agent, Settings};
 use mapper_sim::fabric::{Plant, Xbars};
 use mapper_sim::node::{Node, Spawn};
 use mapper_sim::setup::Setup;
-use mapper_sim::topology::generate;
+use mapper_fabric::generate;
 use mapper_sim::world::{Options, Stopped, Until, World};
 
 /// Every other host is set to `non-clos`, and the last, which leads, as it says.

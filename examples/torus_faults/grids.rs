@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use mapper_proto::map::{Fabric, PortRef};
-use mapper_sim::topology::generate;
+use mapper_fabric::generate;
 
 /// A grid of three dimensions: sizes, and whether each is a ring. Dimensions of two are lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,5 @@
 //! A simulated source-routed fabric that runs thousands of real mapper agents in virtual time.
 //!
-//! - [`topology`]: fabrics by the name of their shape.
 //! - [`fabric`]: xbars, cables and interfaces, and what befalls them.
 //! - [`node`]: what sits at a host: an agent, or something that stands in for one.
 //! - [`faults`]: what goes wrong, and when.
@@ -19,5 +18,4 @@ pub mod node;
 pub mod record;
 pub mod search;
 pub mod setup;
-pub mod topology;
 pub mod world;

@@ -53,7 +53,7 @@ const MAX_MS: u64 = 1_000_000_000;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// A fabric file or a generator's spec.
-    #[arg(long_help = format!("A fabric file or a generator's spec.\n\n{}", mapper_sim::topology::SHAPES), default_value = "clos:hosts=128,ports=16")]
+    #[arg(long_help = format!("A fabric file or a generator's spec.\n\n{}", mapper_fabric::SHAPES), default_value = "clos:hosts=128,ports=16")]
     topology: String,
     /// Decides everything that is random.
     #[arg(long, default_value_t = 1)]
@@ -166,7 +166,7 @@ pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     let fabric = formats::resolve(&args.topology)?;
     let setup = args.setup()?;
     let topology = || {
-        if mapper_sim::topology::is_spec(&args.topology) && !Path::new(&args.topology).exists() {
+        if mapper_fabric::is_spec(&args.topology) && !Path::new(&args.topology).exists() {
             args.topology.clone()
         } else {
             formats::write(&fabric, formats::FileFormat::Json)
@@ -194,8 +194,8 @@ fn replay(path: &Path, args: &Args, format: Format) -> Result<ExitCode, CliError
         }
         Recorded::FaultSeed(seed) => run_scenario(seed, sink, format)?,
         Recorded::Run { topology, setup } => {
-            let fabric = if mapper_sim::topology::is_spec(&topology) {
-                mapper_sim::topology::generate(&topology)?
+            let fabric = if mapper_fabric::is_spec(&topology) {
+                mapper_fabric::generate(&topology)?
             } else {
                 formats::parse(&path.display().to_string(), &topology)?
             };

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use mapper_proto::map::Fabric;
-use mapper_sim::topology;
+use mapper_fabric;
 use planes::Planes;
 
 use super::fabric_argument::FabricArgument;
@@ -93,7 +93,7 @@ Specs (keys in brackets may be left out):
 /// In words for the user.
 pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     match args.command {
-        Command::Generate { spec, target } => target.write(&topology::generate(&spec)?, format)?,
+        Command::Generate { spec, target } => target.write(&mapper_fabric::generate(&spec)?, format)?,
         Command::Convert { fabric, target } => target.write(&fabric.load()?, format)?,
         Command::Show { fabric } => show(&fabric, format)?,
         Command::Diff { a, b } => return diff(&a, &b, format),

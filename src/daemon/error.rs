@@ -12,7 +12,7 @@ use super::options::ConfigError;
 use super::privileges::PrivilegesError;
 use super::process::ProcessError;
 use super::status::StatusSocketError;
-use crate::data::MtuTooSmall;
+use mapper_host::data::MtuTooSmall;
 use crate::link::LinkError;
 use crate::link::tap::TapError;
 

@@ -1,13 +1,11 @@
 //! The tokio driver of an agent.
 //!
 //! - [`driver`]: the loop that drives one agent.
-//! - [`routes`]: this host's routes for one map, computed and proved beside the loop.
 //! - [`map_file`]: the map as a file.
 //! - [`keys`]: key files.
 //! - [`options`]: what the user may set, on the command line and in a configuration file.
 //! - [`status`]: the status socket: what it says, its bytes, server and client.
 //! - [`interface_lock`]: one daemon an interface.
-//! - [`healing`]: what is known of dead cables before there is a new map.
 //! - [`process`]: running in the background: fork, pid file.
 //! - [`privileges`]: giving up what a running daemon does not need.
 //! - [`notify`]: what a service manager hears.
@@ -18,7 +16,6 @@
 pub mod driver;
 mod error;
 mod fork;
-pub mod healing;
 pub mod interface_lock;
 pub mod keys;
 pub mod log;
@@ -28,7 +25,6 @@ pub mod notify;
 pub mod options;
 pub mod privileges;
 pub mod process;
-pub mod routes;
 pub mod signals;
 pub mod status;
 mod whole_file;

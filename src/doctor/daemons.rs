@@ -9,7 +9,7 @@ use super::Check;
 use crate::daemon::interface_lock::{Holder, holder};
 use crate::daemon::options::Config;
 use crate::daemon::status::{Board, Mismatch, Question, StatusSocketError, ask_at, socket_path, units};
-use crate::wording::plural;
+use mapper_fabric::wording::plural;
 use crate::xbar::{self, XbarStatus};
 
 /// An agent that says nothing for so long is taken for stuck. A busy machine takes a second or more.

@@ -4,7 +4,7 @@ use super::Check;
 use super::daemons::{self, Daemon, Heard};
 use super::neighbour::{self, Neighbour};
 use crate::daemon::options::Config;
-use crate::data::tap_mtu;
+use mapper_host::data::tap_mtu;
 use crate::link::interface::Interface;
 use crate::link::tap::Tap;
 

@@ -8,8 +8,8 @@ use std::io::{self, Write};
 use mapper_proto::map::Fabric;
 use thiserror::Error;
 
-use crate::routing::Subnet;
-use crate::routing::engines::ftree::HostOrder;
+use mapper_routing::Subnet;
+use mapper_routing::engines::ftree::HostOrder;
 
 /// The LID of lines that only pad.
 const DUMMY_LID: u32 = 0xffff;
@@ -92,11 +92,11 @@ fn parse(line: &str) -> Option<Line> {
 
 #[cfg(test)]
 mod tests {
-    use mapper_sim::topology::generate;
+    use mapper_fabric::generate;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::routing::engines::Settings;
+    use mapper_routing::engines::Settings;
 
     #[test]
     fn leaves_are_padded_to_the_largest() {

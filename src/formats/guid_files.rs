@@ -21,9 +21,9 @@ use mapper_proto::map::PortRef;
 
 use super::blocks::quoted;
 use super::{FormatError, read_bounded};
-use crate::names::Named;
-use crate::routing::engines::Node;
-use crate::routing::{Attachment, Subnet};
+use mapper_fabric::names::Named;
+use mapper_routing::engines::Node;
+use mapper_routing::{Attachment, Subnet};
 
 /// What a file says of a subnet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -362,7 +362,7 @@ impl Count {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mapper_sim::topology::generate;
+    use mapper_fabric::generate;
     use std::io::Write as _;
 
     fn file(text: &str) -> tempfile::NamedTempFile {

@@ -6,11 +6,11 @@ use mapper_proto::Mac;
 use mapper_proto::map::{
     Cable, Fabric, Host, HostLabel, Map, MapVersion, PortRef, Xbar, XbarLabel, host_type,
 };
-use mapper_sim::topology::{MAX_HOSTS, MAX_XBARS};
+use mapper_fabric::{MAX_HOSTS, MAX_XBARS};
 use serde::{Deserialize, Serialize};
 
 use super::{Malformed, is_name};
-use crate::routing::tables::MAX_LMC;
+use mapper_routing::tables::MAX_LMC;
 
 /// The name of the schema.
 pub const SCHEMA: &str = "mapper.map/1";

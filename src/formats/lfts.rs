@@ -26,7 +26,7 @@ use mapper_proto::map::{Fabric, PortRef};
 use thiserror::Error;
 
 use super::port_shifts;
-use crate::routing::Tables;
+use mapper_routing::Tables;
 
 /// Ports that tables cannot name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

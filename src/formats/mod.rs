@@ -43,7 +43,7 @@ use std::path::{Path, PathBuf};
 
 use mapper_proto::map::Fabric;
 use mapper_proto::quote;
-use mapper_sim::topology::{self, SpecError};
+use mapper_fabric::{self, SpecError};
 use thiserror::Error;
 
 /// Longest file that is read, in bytes. A fabric of 200,000 hosts needs about half of it.
@@ -147,8 +147,8 @@ impl Malformed {
 pub fn resolve(argument: &str) -> Result<Fabric, FormatError> {
     let path = Path::new(argument);
     if !path.exists() {
-        if topology::is_spec(argument) {
-            return Ok(topology::generate(argument)?);
+        if mapper_fabric::is_spec(argument) {
+            return Ok(mapper_fabric::generate(argument)?);
         }
         if !argument.contains(['/', '.']) {
             return Err(FormatError::NoFabric { argument: argument.to_owned() });

@@ -14,7 +14,7 @@ use mapper_proto::wire::Route;
 use serde::{Deserialize, Serialize};
 
 use super::json::VersionJson;
-use crate::routing::{HostRoutes, RoutingError, Topology, turns, wire_route};
+use mapper_routing::{HostRoutes, RoutingError, Topology, turns, wire_route};
 
 /// The name of the schema.
 pub const SCHEMA: &str = "mapper.routes/1";
@@ -156,8 +156,8 @@ pub fn write_gm<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::routing::{Options, Orientation};
-    use mapper_sim::topology::generate;
+    use mapper_routing::{Options, Orientation};
+    use mapper_fabric::generate;
 
     fn tables(spec: &str) -> (Fabric, Topology, Vec<HostRoutes>) {
         let fabric = generate(spec).unwrap();

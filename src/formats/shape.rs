@@ -64,7 +64,7 @@ pub fn parts(map: &Map) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use mapper_sim::topology::generate;
+    use mapper_fabric::generate;
 
     use super::*;
 

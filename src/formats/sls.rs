@@ -10,9 +10,9 @@ use rayon::prelude::*;
 
 use super::blocks::{self, Block, decimal, hex, quoted};
 use super::{FormatError, Malformed};
-use crate::routing::Subnet;
-use crate::routing::tables::{End, Layers};
-use crate::wording::counted;
+use mapper_routing::Subnet;
+use mapper_routing::tables::{End, Layers};
+use mapper_fabric::wording::counted;
 
 /// Bytes of text that are made at once, unless one host a core needs more.
 const BATCH_BYTES: usize = 64 << 20;
@@ -286,7 +286,7 @@ impl<'a> Reader<'a> {
 
 #[cfg(test)]
 mod tests {
-    use mapper_sim::topology::generate;
+    use mapper_fabric::generate;
 
     use super::*;
 

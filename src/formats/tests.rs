@@ -19,7 +19,7 @@ const SPECS: [&str; 9] = [
 ];
 
 fn generated(spec: &str) -> Fabric {
-    topology::generate(spec).unwrap()
+    mapper_fabric::generate(spec).unwrap()
 }
 
 fn read(text: &str) -> Result<Fabric, String> {

@@ -21,7 +21,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{FormatError, Malformed, read_bounded};
-use crate::routing::engines::torus::TorusStatement;
+use mapper_routing::engines::torus::TorusStatement;
 
 /// The file as it is written.
 #[derive(Deserialize)]
@@ -121,7 +121,7 @@ fn check_ports(statement: &TorusStatement, fabric: &Fabric) -> Result<(), String
 
 #[cfg(test)]
 mod tests {
-    use mapper_sim::topology::generate;
+    use mapper_fabric::generate;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mapper::routing::{Subnet, Tables};
+use mapper_routing::{Subnet, Tables};
 
 /// Out ports by the GUID of the xbar and the LID.
 pub(crate) type Entries = BTreeMap<(u64, u32), u8>;

@@ -1,8 +1,8 @@
 //! Tables that equal OpenSM's, entry by entry.
 
 use mapper::formats::lid_matrix;
-use mapper::routing::Subnet;
-use mapper::routing::engines::{Balance, Engine, EngineError, Settings, hop_matrix};
+use mapper_routing::Subnet;
+use mapper_routing::engines::{Balance, Engine, EngineError, Settings, hop_matrix};
 
 use crate::dumps::{assert_same, entries, of_tables};
 use crate::fabrics;

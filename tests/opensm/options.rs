@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use mapper::formats::{self, guid_files};
-use mapper::routing::Subnet;
-use mapper::routing::engines::{Engine, Settings};
+use mapper_routing::Subnet;
+use mapper_routing::engines::{Engine, Settings};
 
 use crate::dumps::{assert_same, entries, of_tables};
 use crate::exact::{exact, served};

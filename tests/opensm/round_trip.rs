@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use mapper::formats::{self, lfts};
-use mapper::routing::Subnet;
-use mapper::routing::engines::{Balance, Engine, Selection, Settings, select};
+use mapper_routing::Subnet;
+use mapper_routing::engines::{Balance, Engine, Selection, Settings, select};
 use mapper_proto::map::Fabric;
 
 use crate::dumps::{assert_same, entries, of_tables};

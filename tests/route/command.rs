@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use mapper::formats::{self, lfts};
-use mapper::routing::{Far, Subnet, Tables};
+use mapper_routing::{Far, Subnet, Tables};
 use mapper_proto::map::PortRef;
 use serde_json::Value;
 

@@ -87,7 +87,7 @@ fn regions_are_stated_by_a_file() {
     assert_eq!(report["proof"]["deadlock_free"], true);
     // The first xbar is at 0,0; xbars at x = 2 and 3 are one region, to which it has one port.
     let fabric = formats::resolve("torus:x=6,y=4,hosts=1").unwrap();
-    let subnet = mapper::routing::Subnet::new(&fabric, None).unwrap();
+    let subnet = mapper_routing::Subnet::new(&fabric, None).unwrap();
     let loaded = formats::lfts::read(Path::new(&lfts), &fabric, &subnet).unwrap();
     let region = (0..24_u32).filter(|xbar| (2..4).contains(&(xbar % 6)));
     let ports = region.map(|xbar| {

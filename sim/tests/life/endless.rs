@@ -9,7 +9,7 @@ use mapper_proto::{Instant, Mac};
 use mapper_sim::fabric::{Plant, Xbars};
 use mapper_sim::faults::FaultPlan;
 use mapper_sim::node::{Node, Spawn};
-use mapper_sim::topology::generate;
+use mapper_fabric::generate;
 use mapper_sim::world::{Options, Until, World};
 
 use crate::keys::ring;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use mapper_proto::map::{Fabric, PortRef};
 use mapper_sim::fabric::Xbars;
-use mapper_sim::topology::generate;
+use mapper_fabric::generate;
 
 use crate::lab::{Happening, Plan, ms};
 

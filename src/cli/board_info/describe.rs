@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use crate::daemon::status::{
     Board, BoardPort, DeadCable, FrameCounters, HostsOfType, Mismatch, dead_ports, unequal_mtus,
 };
-use crate::wording::plural;
+use mapper_fabric::wording::plural;
 use crate::xbar::XbarStatus;
 
 /// One line with the state as its last word, then what else there is to know, indented.

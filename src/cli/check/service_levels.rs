@@ -4,8 +4,8 @@ use rayon::prelude::*;
 
 use crate::cli::route::walk_tables;
 use crate::formats::sls::ServiceLevels;
-use crate::routing::tables::{End, Layers};
-use crate::routing::{
+use mapper_routing::tables::{End, Layers};
+use mapper_routing::{
     ProofRules, Subnet, TableViolation, Tables, TablesProof, UnionProof, Violation, prove_tables,
 };
 
@@ -74,11 +74,11 @@ fn add_route(
 #[cfg(test)]
 mod tests {
     use mapper_proto::map::PortRef;
-    use mapper_sim::topology::generate;
+    use mapper_fabric::generate;
 
     use super::*;
     use crate::formats::sls;
-    use crate::routing::Far;
+    use mapper_routing::Far;
 
     /// A ring of 5 xbars with 2 hosts each, routed by the shorter way: a circle of dependencies each way.
     fn ring() -> (Subnet, Tables) {

@@ -14,9 +14,9 @@ use crate::cli::route::judgement::{
 };
 use crate::formats::FormatError;
 use crate::formats::routes::{FaultKind, ListedRoutes, RouteFault, RouteReader};
-use crate::routing::tables::Layers;
-use crate::routing::{Quality, RouteLists, TablesProof, Topology, UnionProof, Violation};
-use crate::wording::counted;
+use mapper_routing::tables::Layers;
+use mapper_routing::{Quality, RouteLists, TablesProof, Topology, UnionProof, Violation};
+use mapper_fabric::wording::counted;
 
 /// Files that are in memory at once, for each thread.
 const FILES_A_THREAD: usize = 8;
@@ -195,7 +195,7 @@ impl<'a> Checked<'a> {
         }
         for route in &host.routes {
             let max_hops = self.max_hops.into();
-            match crate::routing::walk(self.topology, host.from, route.to, &route.hops, max_hops) {
+            match mapper_routing::walk(self.topology, host.from, route.to, &route.hops, max_hops) {
                 Ok(_) => {
                     reached[route.to as usize] = true;
                     part.longest = part.longest.max(route.hops.len());
@@ -240,7 +240,7 @@ impl<'a> Checked<'a> {
     }
 
     fn finish(mut self, seed: u64) -> Result<Report, CliError> {
-        let shown = crate::names::Names::of(self.fabric);
+        let shown = mapper_fabric::names::Names::of(self.fabric);
         let mut notes: Vec<String> = nothing_to_prove(self.topology).into_iter().collect();
         let hosts = 0..self.topology.host_count() as u32;
         let without: Vec<u32> =

@@ -7,9 +7,9 @@ use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 
 use crate::cli::{CliError, output};
-use crate::routing::cache::{CacheFileError, UnicastCache};
-use crate::routing::engines::{Answer, Engine, Selection, Settings};
-use crate::routing::{ProofRules, Subnet, prove_tables};
+use mapper_routing::cache::{CacheFileError, UnicastCache};
+use mapper_routing::engines::{Answer, Engine, Selection, Settings};
+use mapper_routing::{ProofRules, Subnet, prove_tables};
 
 /// What came of the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]

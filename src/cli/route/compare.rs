@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::judgement::{ProofReport, nothing_to_prove};
 use super::quality;
-use crate::routing::engines::{self, Answer, Engine, Settings};
-use crate::routing::{Quality, Subnet, TableRoutes};
-use crate::wording::plural;
+use mapper_routing::engines::{self, Answer, Engine, Settings};
+use mapper_routing::{Quality, Subnet, TableRoutes};
+use mapper_fabric::wording::plural;
 
 /// The name of the schema.
 const SCHEMA: &str = "mapper.compare/1";
@@ -207,7 +207,7 @@ fn failed(proof: &ProofReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mapper_sim::topology::generate;
+    use mapper_fabric::generate;
 
     fn comparison(spec: &str, engines: &[Engine]) -> Comparison {
         let fabric = generate(spec).unwrap();

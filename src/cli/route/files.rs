@@ -9,8 +9,8 @@ use super::places::Place;
 use crate::cli::CliError;
 use crate::formats::guid_files::{self, Listed};
 use crate::formats::{FormatError, lid_matrix, torus_file};
-use crate::routing::Subnet;
-use crate::routing::engines::Settings;
+use mapper_routing::Subnet;
+use mapper_routing::engines::Settings;
 
 /// Files that say something of single nodes or ports.
 #[derive(Debug, clap::Args)]

@@ -7,13 +7,13 @@ use mapper_proto::map::{Fabric, PortRef};
 use serde_json::{Value, json};
 
 use super::quality;
-use crate::names;
-use crate::routing::engines::dispersive::SourceProof;
-use crate::routing::{
+use mapper_fabric::names;
+use mapper_routing::engines::dispersive::SourceProof;
+use mapper_routing::{
     Cycle, Far, HostPart, Quality, Subnet, TableRoutes, TableViolation, Tables, TablesProof, Topology,
     Violation,
 };
-use crate::wording::plural;
+use mapper_fabric::wording::plural;
 
 /// What was proved, with the names of the fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

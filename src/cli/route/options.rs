@@ -10,9 +10,9 @@ use super::files::EngineFiles;
 use super::places::Place;
 use crate::cli::CliError;
 use crate::formats::lfts;
-use crate::routing::engines::{Balance, Settings};
-use crate::routing::tables::{Layers, MAX_LMC};
-use crate::routing::{Options, Subnet, Tables};
+use mapper_routing::engines::{Balance, Settings};
+use mapper_routing::tables::{Layers, MAX_LMC};
+use mapper_routing::{Options, Subnet, Tables};
 
 /// Options of engines.
 #[derive(Debug, clap::Args)]

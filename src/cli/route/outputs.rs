@@ -9,9 +9,9 @@ use super::routes_dir;
 use crate::cli::CliError;
 use crate::cli::output::{self, Staged};
 use crate::formats::{ftree_order, lfts, lid_matrix, plot_loads, sls};
-use crate::routing::engines::ftree::HostOrder;
-use crate::routing::engines::{Engine, Selection, Settings, SourceSelection, hop_matrix};
-use crate::routing::{Quality, Subnet};
+use mapper_routing::engines::ftree::HostOrder;
+use mapper_routing::engines::{Engine, Selection, Settings, SourceSelection, hop_matrix};
+use mapper_routing::{Quality, Subnet};
 
 /// Highest LID of a single node; those above are for multicast.
 const LAST_UNICAST_LID: u32 = 0xbfff;

@@ -9,7 +9,7 @@ use mapper_sim::setup::Setup;
 use mapper_sim::world::{RouteComputer, RouteJob};
 use rayon::prelude::*;
 
-use crate::routing::{HostRoutes, Options, Orientation, Shape, Topology, UnionProof, prove_host};
+use mapper_routing::{HostRoutes, Options, Orientation, Shape, Topology, UnionProof, prove_host};
 
 /// Computes and proves routes on all cores.
 #[derive(Debug)]

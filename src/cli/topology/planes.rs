@@ -7,10 +7,10 @@ use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 
 use super::summary::WIDTH;
-use crate::names::Names;
-use crate::routing::Topology;
-use crate::routing::engines::torus::{Grid, TorusStatement, Way, recognise};
-use crate::wording::plural;
+use mapper_fabric::names::Names;
+use mapper_routing::Topology;
+use mapper_routing::engines::torus::{Grid, TorusStatement, Way, recognise};
+use mapper_fabric::wording::plural;
 
 /// The names of dimensions.
 const NAMES: [&str; 3] = ["x", "y", "z"];

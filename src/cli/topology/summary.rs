@@ -7,8 +7,8 @@ use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 
 use crate::formats::shape;
-use crate::names::Names;
-use crate::wording::plural;
+use mapper_fabric::names::Names;
+use mapper_fabric::wording::plural;
 
 /// How wide a table may be, in characters.
 pub(super) const WIDTH: usize = 110;

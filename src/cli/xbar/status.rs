@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::cli::{CliError, Format, output};
-use crate::wording::plural;
+use mapper_fabric::wording::plural;
 use crate::xbar::counters::DropCounters;
 use crate::xbar::{PortStatus, XbarStatus, socket};
 

@@ -10,7 +10,7 @@ use mapper_proto::map::Map;
 use tokio::task::JoinHandle;
 
 use crate::daemon::map_file;
-use crate::daemon::routes::{RouteOptions, RouteTable, RouteTableError};
+use mapper_host::routes::{RouteOptions, RouteTable, RouteTableError};
 
 /// A map to be routed.
 #[derive(Debug)]

@@ -9,10 +9,10 @@ use tracing::{debug, error, info};
 
 use super::event_loop::Driver;
 use super::with_causes;
-use crate::daemon::healing::{Action, DeadCable};
-use crate::daemon::routes::RouteTable;
+use mapper_host::healing::{Action, DeadCable};
+use mapper_host::routes::RouteTable;
 use crate::daemon::status;
-use crate::data::DeadPort;
+use mapper_host::data::DeadPort;
 use crate::xbar::carrier_changes;
 
 impl Driver {

@@ -10,9 +10,8 @@ use tracing::{debug, error, info, warn};
 use super::computation::{Computed, Task};
 use super::event_loop::Driver;
 use super::with_causes;
-use crate::daemon::routes::RouteOptions;
+use mapper_host::routes::RouteOptions;
 use crate::daemon::status::RoutesAsked;
-use crate::routing;
 
 impl Driver {
     /// Computes the routes for a map, beside the loop.
@@ -35,7 +34,7 @@ impl Driver {
     pub(super) fn route_again(&mut self) {
         let Some((map, neighbours)) = self.newest.clone() else { return };
         let options = RouteOptions {
-            routes: routing::Options {
+            routes: mapper_routing::Options {
                 passes: self.config.num_passes,
                 max_hops: self.config.settings.max_hops as u8,
             },

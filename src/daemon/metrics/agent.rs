@@ -3,7 +3,7 @@
 use super::known::KnownFabric;
 use super::text::{Dialect, Exposition, Kind, Unit};
 use crate::daemon::status::{Board, Counters, DroppedCounters, SentCounters, state_name};
-use crate::data::{DataDrops, DataStatus};
+use mapper_host::data::{DataDrops, DataStatus};
 use mapper_proto::wire::AgentState;
 
 const STATES: [AgentState; 7] = [

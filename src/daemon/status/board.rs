@@ -11,7 +11,7 @@ use super::host_types::HostsOfType;
 use super::ports::BoardPort;
 use crate::daemon::metrics::{CauseCounters, Causes, KnownFabric};
 use crate::link::port::Traffic;
-use crate::wording::plural;
+use mapper_fabric::wording::plural;
 
 /// One agent of this machine, as `mapper.board-info/1` has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use mapper_proto::agent::LivenessStatus;
 use serde::{Deserialize, Serialize};
 
-use crate::data::DataStatus;
+use mapper_host::data::DataStatus;
 
 /// What watching the paths in use costs and finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

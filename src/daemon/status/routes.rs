@@ -11,8 +11,8 @@ use mapper_proto::map::Map;
 use serde::{Deserialize, Serialize};
 
 use super::{MapVersionDto, Reason};
-use crate::daemon::routes::RouteTable;
-use crate::data::PathTraffic;
+use mapper_host::routes::RouteTable;
+use mapper_host::data::PathTraffic;
 use crate::formats::json::{MapJson, Names, map_to_json};
 
 /// The socket on which a board tells its routes. It is no status socket, and not named like one.
@@ -175,17 +175,16 @@ mod tests {
     use std::collections::BTreeSet;
 
     use mapper_proto::map::PortRef;
-    use mapper_sim::topology::generate;
+    use mapper_fabric::generate;
 
     use super::*;
-    use crate::daemon::routes::RouteOptions;
-    use crate::routing;
+    use mapper_host::routes::RouteOptions;
 
     fn asked(dead: &[PortRef]) -> RoutesAsked {
         let mut map = generate("ring:n=3,hosts=1").unwrap().map;
         map.version.counter = 1;
         map.xbars[1].tag = Some(0xfee);
-        let options = RouteOptions { routes: routing::Options::default() };
+        let options = RouteOptions { routes: mapper_routing::Options::default() };
         let host = map.hosts[0].mac;
         let table = RouteTable::compute(&map, host, options).unwrap();
         let table = table.repair(&BTreeSet::from_iter(dead.iter().copied())).unwrap();

@@ -1,6 +1,6 @@
 //! What a user should know of a dump that was read.
 
-use crate::wording::counted;
+use mapper_fabric::wording::counted;
 
 /// How often something was found, and where first.
 #[derive(Default)]

@@ -9,8 +9,8 @@ use super::notes::Notes;
 use super::{PortNumbers, PortZero};
 use crate::formats::blocks::{self, Block, decimal, hex, quoted};
 use crate::formats::{FormatError, Malformed};
-use crate::routing::tables::End;
-use crate::routing::{Subnet, Tables};
+use mapper_routing::tables::End;
+use mapper_routing::{Subnet, Tables};
 
 /// Tables from a file.
 #[derive(Debug, Clone)]

@@ -1,11 +1,11 @@
 use std::path::{Path, PathBuf};
 
 use mapper_proto::map::Fabric;
-use mapper_sim::topology::generate;
+use mapper_fabric::generate;
 
 use super::*;
 use crate::formats::FormatError;
-use crate::routing::{Far, Subnet};
+use mapper_routing::{Far, Subnet};
 
 /// Tables with shortest routes, by a search from each destination.
 fn shortest(subnet: &Subnet) -> Tables {

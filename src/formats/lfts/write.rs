@@ -7,8 +7,8 @@ use rayon::prelude::*;
 
 use super::{PortNumbers, PortZero};
 use crate::formats::identity;
-use crate::routing::tables::End;
-use crate::routing::{Subnet, Tables};
+use mapper_routing::tables::End;
+use mapper_routing::{Subnet, Tables};
 
 /// Bytes of text that are made at once, unless one xbar a core needs more.
 const BATCH_BYTES: usize = 64 << 20;

@@ -10,8 +10,8 @@ use mapper_proto::wire::{Element, Route};
 use super::{RouteJson, RoutesJson, SCHEMA};
 use crate::formats::blocks::quoted;
 use crate::formats::{FormatError, Malformed, read_bounded};
-use crate::routing::tables::Layers;
-use crate::routing::{Topology, turns};
+use mapper_routing::tables::Layers;
+use mapper_routing::{Topology, turns};
 
 /// The routes of a host, in the numbers of a topology.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -175,7 +175,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use mapper_sim::topology::generate;
+    use mapper_fabric::generate;
 
     use super::*;
 

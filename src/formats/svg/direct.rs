@@ -13,7 +13,7 @@ use mapper_proto::map::{Cable, Fabric};
 
 use self::ways::{Layout, Point, Way};
 use super::{COLOURS, Picture, cable_path, escaped, letters, xbar_title};
-use crate::names::Names;
+use mapper_fabric::names::Names;
 
 const LINE: i64 = 13;
 /// Most hosts that are named in a box.

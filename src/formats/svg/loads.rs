@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{COLOURS, GAP, Picture, escaped, letters};
-use crate::routing::{Heading, Topology, group_by_tier};
+use mapper_routing::{Heading, Topology, group_by_tier};
 
 /// Width and height of what a panel shows, without its labels.
 const PLOT: (i64, i64) = (280, 160);
@@ -179,7 +179,7 @@ fn label(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mapper_sim::topology::generate;
+    use mapper_fabric::generate;
 
     #[test]
     fn a_tree_has_a_panel_for_each_tier_and_direction() {

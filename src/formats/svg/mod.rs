@@ -14,7 +14,7 @@ pub(crate) use loads::plot_loads;
 use mapper_proto::map::{Cable, Fabric, PortRef};
 
 use super::shape::layers;
-use crate::names::Names;
+use mapper_fabric::names::Names;
 
 /// Least distance between boxes, and from the border.
 const GAP: i64 = 24;

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use mapper_proto::map::{Cable, Fabric, PortRef};
 
 use super::{COLOURS, GAP, Picture, cable_path, escaped, letters, xbar_title};
-use crate::names::Names;
+use mapper_fabric::names::Names;
 
 /// Width and height of a port's cell, and height of the name between the rows of cells.
 const CELL: i64 = 18;

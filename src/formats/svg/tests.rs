@@ -1,6 +1,6 @@
 //! What every drawing keeps to, whatever the fabric.
 
-use mapper_sim::topology::generate;
+use mapper_fabric::generate;
 
 use super::*;
 

@@ -2,7 +2,7 @@ use mapper_proto::map::Fabric;
 
 use super::*;
 use crate::fabric::Xbars;
-use crate::topology::generate;
+use mapper_fabric::generate;
 
 fn fabric() -> Fabric {
     let mut fabric = generate("ring:n=3,hosts=1,ports=8").unwrap();

@@ -9,7 +9,7 @@ use super::super::alike::{self, Side};
 use super::super::numbering;
 use super::{Cable, End, MatchedBy, Node};
 use crate::formats::identity;
-use crate::names::Names;
+use mapper_fabric::names::Names;
 
 /// Which node of one fabric is which of the other.
 pub(super) struct Matching<'a> {

@@ -2,7 +2,7 @@
 
 use mapper_proto::Mac;
 use mapper_proto::map::PortRef;
-use mapper_sim::topology::generate;
+use mapper_fabric::generate;
 
 use super::*;
 use crate::formats::json;

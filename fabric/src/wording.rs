@@ -1,0 +1,23 @@
+//! Numbers and names in sentences.
+
+/// A number and what it counts: `1 xbar`, `2 xbars`.
+pub fn plural(count: impl TryInto<u64>, what: &str) -> String {
+    counted(count, what, &format!("{what}s"))
+}
+
+/// A number and what it counts, where an `s` is not all that changes.
+pub fn counted(count: impl TryInto<u64>, one: &str, many: &str) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_told_from_many() {
+        assert_eq!([0, 1, 2].map(|count| plural(count, "hop")), ["0 hops", "1 hop", "2 hops"]);
+        assert_eq!([1, 2].map(|count| counted(count, "entry", "entries")), ["1 entry", "2 entries"]);
+    }
+}

@@ -1,0 +1,377 @@
+//! The way of a user's frame: from the tap interface to the fabric, and from there to the tap.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mapper_proto::map::{Map, PortRef};
+use mapper_proto::wire::{Data, Route, Undeliverable};
+use mapper_proto::{Instant, Mac};
+
+use super::destinations::Destinations;
+use super::sent::SentFrames;
+use super::sources::{Sources, points_elsewhere};
+use super::waiting::Waiting;
+use super::{DataDrop, DataStatus, PathId, ethernet, flow};
+use crate::routes::RouteTable;
+
+/// A path is in use for so long after its last frame.
+pub(super) const IN_USE: Duration = Duration::from_secs(1);
+/// How often a frame is sent again at most.
+const MAX_TRIES: u8 = 2;
+
+/// A path that carries frames.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathInUse {
+    /// Names it as long as it is in the table.
+    pub id: PathId,
+    /// The route there.
+    pub route: Route,
+    /// The way back.
+    pub way_back: Route,
+    /// The host at its end.
+    pub to: Mac,
+    /// The longest frame that took it since this was last asked and it was used, route and all, in bytes.
+    pub longest_bytes: usize,
+}
+
+/// A port that a crossbar could not send a frame out of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeadPort {
+    /// The crossbar's tag.
+    pub tag: u64,
+    /// Which port it is, by its number at the crossbar and in the map of the table in use.
+    pub at: PortRef,
+}
+
+/// Carries one host's frames over the fabric, by the table of routes that was installed last.
+///
+/// The host is an end station: frames from other sources than its own address are dropped, as
+/// nobody could answer them. So nothing can be bridged to the tap interface, and the fabric can be
+/// no part of a loop.
+///
+/// A broadcast or multicast goes to each host of the map once, as a copy made here.
+pub struct DataPath {
+    own: Mac,
+    link_mtu: usize,
+    pub(super) destinations: Option<Destinations>,
+    /// Whose frames are delivered.
+    sources: Sources,
+    /// Paths that carried frames of one destination lately.
+    in_use: BTreeMap<PathId, Mac>,
+    sent: SentFrames,
+    /// Frames that came back, until there is a table with a route for them.
+    waiting: Waiting,
+    /// The user's frame that is sent again. Kept for its memory.
+    again: Vec<u8>,
+    counters: DataStatus,
+}
+
+impl DataPath {
+    /// The data path of the host with the address `own`, over a link that carries payloads of
+    /// `link_mtu` bytes. `secret` makes tokens that nobody can guess, so it must be random.
+    pub fn new(own: Mac, link_mtu: u32, secret: u64) -> Self {
+        Self {
+            own,
+            link_mtu: link_mtu as usize,
+            destinations: None,
+            sources: Sources::none(),
+            in_use: BTreeMap::new(),
+            sent: SentFrames::new(secret),
+            waiting: Waiting::default(),
+            again: Vec::new(),
+            counters: DataStatus::default(),
+        }
+    }
+
+    /// Puts a table of this host to use, at once and for all flows. A flow whose route is in it
+    /// stays on its route.
+    pub fn install(&mut self, table: Arc<RouteTable>) {
+        self.counters.route_swaps += 1;
+        match &mut self.destinations {
+            Some(destinations) => destinations.install(table),
+            None => self.destinations = Some(Destinations::new(table)),
+        }
+    }
+
+    /// A map came: from now on frames of its hosts are delivered, and of no others; those of the map
+    /// before for a second more. To be called as soon as the map is there, before routes are
+    /// computed: other hosts may use theirs already.
+    pub fn take_map(&mut self, now: Instant, map: &Map) {
+        self.sources.take_map(now, map);
+    }
+
+    /// Uses no route any more, until a table is installed, and delivers nothing until a map comes.
+    pub fn forget_routes(&mut self) {
+        self.sources = Sources::none();
+        self.destinations = None;
+        self.in_use.clear();
+    }
+
+    /// Makes all flows leave the paths over the cable in this port of the map, where there are
+    /// others, for a second or until the table of another map is installed. To be called as soon as
+    /// a cable is known to be dead, before a table without it is computed.
+    pub fn avoid(&mut self, now: Instant, port: PortRef) {
+        if let Some(destinations) = &mut self.destinations {
+            destinations.avoid(now, port);
+        }
+    }
+
+    /// Takes a frame of the user, from its destination address on. `send` gets the route and the
+    /// frame of each frame for the fabric. What cannot be sent is dropped and counted.
+    pub fn outbound(&mut self, now: Instant, frame: &[u8], send: &mut impl FnMut(&[u8], &[u8])) {
+        match self.try_outbound(now, frame, send) {
+            Ok(()) => {
+                self.counters.frames_out += 1;
+                self.counters.bytes_out += frame.len() as u64;
+            }
+            Err(reason) => self.counters.dropped.count(reason),
+        }
+    }
+
+    fn try_outbound(
+        &mut self,
+        now: Instant,
+        frame: &[u8],
+        send: &mut impl FnMut(&[u8], &[u8]),
+    ) -> Result<(), DataDrop> {
+        let (to, from) = ethernet::addresses(frame).ok_or(DataDrop::Malformed)?;
+        if from != self.own {
+            return Err(DataDrop::ForeignSource);
+        }
+        if ethernet::is_group(to) {
+            return self.broadcast(now, frame, send);
+        }
+        let table = self.destinations.as_ref().ok_or(DataDrop::NoRoute)?.table();
+        let host = table.host(to).ok_or(DataDrop::UnknownDestination)?;
+        let outgoing = Outgoing { host, to, hash: flow::hash(frame), tries: 0, frame };
+        let path = self.send_to(now, &outgoing, send)?;
+        if let Some(id) = path {
+            self.in_use.insert(id, to);
+        }
+        Ok(())
+    }
+
+    /// Sends a copy to each host of the map.
+    fn broadcast(
+        &mut self,
+        now: Instant,
+        frame: &[u8],
+        send: &mut impl FnMut(&[u8], &[u8]),
+    ) -> Result<(), DataDrop> {
+        let table = Arc::clone(self.destinations.as_ref().ok_or(DataDrop::NoRoute)?.table());
+        let hash = flow::hash(frame);
+        let (mut copies, mut failed) = (0, Ok(()));
+        for &(to, host) in table.hosts() {
+            // A broadcast says nothing of which paths are worth watching: it takes one to each host.
+            match self.send_to(now, &Outgoing { host, to, hash, tries: 0, frame }, send) {
+                Ok(_) => copies += 1,
+                Err(reason) => failed = Err(reason),
+            }
+        }
+        if copies == 0 {
+            return failed;
+        }
+        self.counters.broadcasts += 1;
+        self.counters.broadcast_copies += copies;
+        Ok(())
+    }
+
+    /// Sends a frame to one host. Returns the path that it took if that was not listed as in use
+    /// by frames for one host.
+    fn send_to(
+        &mut self,
+        now: Instant,
+        outgoing: &Outgoing<'_>,
+        send: &mut impl FnMut(&[u8], &[u8]),
+    ) -> Result<Option<PathId>, DataDrop> {
+        let &Outgoing { host, to, hash, tries, frame } = outgoing;
+        let destinations = self.destinations.as_mut().ok_or(DataDrop::NoRoute)?;
+        let destination = destinations.get(now, host, to).ok_or(DataDrop::NoRoute)?;
+        let place = destination.choose(now, hash);
+        let path = destination.paths.get_mut(place).ok_or(DataDrop::NoRoute)?;
+        if tries > 0 && !path.alive {
+            return Err(DataDrop::NoRoute);
+        }
+        let frame_bytes = Data::len_bytes(&path.way_back, frame);
+        let link_bytes = path.route.as_bytes().len() + frame_bytes;
+        if link_bytes > self.link_mtu {
+            return Err(DataDrop::TooLong);
+        }
+        let write = |token, room: &mut [u8]| Data::write(token, &path.way_back, frame, room).ok();
+        let (route, data) = self
+            .sent
+            .push(now, (to, tries), path.route.as_bytes(), frame_bytes, write)
+            .ok_or(DataDrop::TooLong)?;
+        send(route, data);
+        path.used = now;
+        path.longest.0 = path.longest.0.max(link_bytes);
+        path.frames += 1;
+        let group = ethernet::addresses(frame).is_none_or(|(to, _)| ethernet::is_group(to));
+        let unlisted = !group && !std::mem::replace(&mut path.listed, true);
+        Ok(unlisted.then_some(path.id))
+    }
+
+    /// Takes a data frame off the fabric, from its type on. Returns the user's frame that is in
+    /// it. What is not for this host, or from no host of the map, is dropped and counted.
+    ///
+    /// # Errors
+    /// Why it was dropped.
+    pub fn inbound<'a>(&mut self, now: Instant, frame: &'a [u8]) -> Result<&'a [u8], DataDrop> {
+        let result = self.try_inbound(now, frame);
+        match result {
+            Ok(frame) => {
+                self.counters.frames_in += 1;
+                self.counters.bytes_in += frame.len() as u64;
+            }
+            Err(reason) => self.counters.dropped.count(reason),
+        }
+        result
+    }
+
+    fn try_inbound<'a>(&self, now: Instant, frame: &'a [u8]) -> Result<&'a [u8], DataDrop> {
+        let frame = Data::ethernet_of(frame).map_err(|_| DataDrop::Malformed)?;
+        let (to, from) = ethernet::addresses(frame).ok_or(DataDrop::Malformed)?;
+        if ethernet::is_group(from) {
+            return Err(DataDrop::Malformed);
+        }
+        if from == self.own || !(to == self.own || ethernet::is_group(to)) {
+            return Err(DataDrop::NotForMe);
+        }
+        if !self.sources.knows(now, from) {
+            return Err(DataDrop::UnknownSource);
+        }
+        if points_elsewhere(frame, from) {
+            return Err(DataDrop::ForgedNeighbour);
+        }
+        Ok(frame)
+    }
+
+    /// Takes a notice off the fabric, from its type on. If it is about a frame sent lately, all
+    /// flows leave the cable that it names, and the frame is sent again along another route.
+    /// Returns the port that is dead, if the notice is to be believed.
+    pub fn undeliverable(
+        &mut self,
+        now: Instant,
+        frame: &[u8],
+        send: &mut impl FnMut(&[u8], &[u8]),
+    ) -> Option<DeadPort> {
+        self.counters.notices += 1;
+        let notice = Undeliverable::decode(frame).ok();
+        let believed = notice.and_then(|notice| self.believe(now, notice));
+        let Some((to, tries, dead)) = believed else {
+            self.counters.notices_ignored += 1;
+            return None;
+        };
+        if let Some(dead) = dead {
+            self.avoid(now, dead.at);
+        }
+        if self.send_again(now, to, tries, send) {
+            self.counters.resent += 1;
+        } else if dead.is_none() || tries >= MAX_TRIES || !self.waiting.push(now, to, tries, &self.again) {
+            self.counters.given_up += 1;
+        }
+        dead
+    }
+
+    /// Sends what came back and found no other route, as there is a new table now. What finds none in
+    /// this either is given up.
+    pub fn send_waiting(&mut self, now: Instant, send: &mut impl FnMut(&[u8], &[u8])) {
+        self.counters.given_up += self.waiting.expire(now);
+        for waiting in self.waiting.take() {
+            self.again = waiting.frame;
+            match self.send_again(now, waiting.to, waiting.tries, send) {
+                true => self.counters.resent += 1,
+                false => self.counters.given_up += 1,
+            }
+        }
+    }
+
+    /// Looks up which frame a notice is about, and puts that into `again`. Returns where it went,
+    /// how often it was sent before, and the dead port if that can be known.
+    fn believe(&mut self, now: Instant, notice: Undeliverable) -> Option<(Mac, u8, Option<DeadPort>)> {
+        let sent = self.sent.take(now, notice.token)?;
+        let destinations = self.destinations.as_ref()?;
+        let (route, data) = self.sent.route_and_frame(&sent);
+        // A route that is no longer in the table is left already, and its map may be forgotten.
+        let dead = match destinations.look_up(sent.to, route) {
+            None => None,
+            Some(path) => {
+                let at = PortRef { xbar: destinations.table().xbar(notice.tag)?, port: notice.port };
+                path.hops.contains(&at).then_some(())?;
+                Some(DeadPort { tag: notice.tag, at })
+            }
+        };
+        self.again.clear();
+        self.again.extend_from_slice(Data::ethernet_of(data).ok()?);
+        Some((sent.to, sent.tries, dead))
+    }
+
+    /// Sends the frame in `again` along a path that is alive, if there is one.
+    fn send_again(&mut self, now: Instant, to: Mac, tries: u8, send: &mut impl FnMut(&[u8], &[u8])) -> bool {
+        let host = self.destinations.as_ref().and_then(|destinations| destinations.table().host(to));
+        let Some(host) = host.filter(|_| tries < MAX_TRIES) else { return false };
+        let frame = std::mem::take(&mut self.again);
+        let outgoing = Outgoing { host, to, hash: flow::hash(&frame), tries: tries + 1, frame: &frame };
+        let sent = self.send_to(now, &outgoing, send);
+        self.again = frame;
+        if let Ok(Some(id)) = sent {
+            self.in_use.insert(id, to);
+        }
+        sent.is_ok()
+    }
+
+    /// The paths that carried frames for one host lately, at most `limit` of them, the one used last
+    /// first. To be called every few hundred milliseconds while there are any.
+    pub fn paths_in_use(&mut self, now: Instant, limit: usize) -> Vec<PathInUse> {
+        self.counters.given_up += self.waiting.expire(now);
+        let Some(destinations) = &mut self.destinations else { return Vec::new() };
+        destinations.forgive(now);
+        let mut paths = Vec::new();
+        self.in_use.retain(|&id, &mut mac| {
+            let Some(path) = destinations.path(now, mac, id) else { return false };
+            path.listed = now.since(path.used) < IN_USE;
+            if path.listed {
+                let (route, way_back) = (path.route.clone(), path.way_back.clone());
+                let longest_bytes = path.take_longest();
+                paths.push((path.used, PathInUse { id, route, way_back, to: mac, longest_bytes }));
+            }
+            path.listed
+        });
+        paths.sort_by_key(|&(used, _)| std::cmp::Reverse(used));
+        paths.into_iter().take(limit).map(|(_, path)| path).collect()
+    }
+
+    /// Where a path leads and the ports that it leaves by, on the map of the table in use. `None`
+    /// if it is not in use, or in that table no more.
+    pub fn path_hops(&self, id: PathId) -> Option<(Mac, Vec<PortRef>)> {
+        let &mac = self.in_use.get(&id)?;
+        let destinations = self.destinations.as_ref()?;
+        let path = destinations.listed(mac, id)?;
+        let found = destinations.look_up(mac, path.route.as_bytes())?;
+        (found.way_back == path.way_back).then_some((mac, found.hops))
+    }
+
+    /// How many paths carried frames for one host lately.
+    pub fn routes_in_use(&self) -> u64 {
+        self.in_use.len() as u64
+    }
+
+    /// What it has done.
+    pub fn status(&self) -> DataStatus {
+        let flows_moved = self.destinations.as_ref().map_or(0, |destinations| destinations.flows_moved);
+        DataStatus { flows_moved, routes_in_use: self.in_use.len() as u64, ..self.counters }
+    }
+}
+
+/// A frame for one host.
+struct Outgoing<'a> {
+    /// The host's number in the table.
+    host: u32,
+    to: Mac,
+    /// Of the flow.
+    hash: u64,
+    /// How often it was sent before.
+    tries: u8,
+    frame: &'a [u8],
+}

@@ -1,0 +1,138 @@
+//! All hosts that frames are sent to, kept in step with the table of routes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mapper_proto::map::PortRef;
+use mapper_proto::{Instant, Mac};
+
+use super::PathId;
+use super::destination::{Destination, Path};
+use crate::routes::{RoutePath, RouteTable};
+
+/// A cable is avoided for so long, unless it is said to be dead again. A table without it comes
+/// much sooner.
+const AVOIDED_FOR: Duration = Duration::from_secs(1);
+/// Most ports that are avoided at a time; the oldest is forgotten first.
+const MAX_AVOIDED: usize = 256;
+
+/// The destinations that are or were sent to, by their number in the table.
+///
+/// Nothing is computed when the table changes or a cable dies: a destination looks its paths up when
+/// it is used next. So a change takes effect at once for all, and costs no pause.
+pub(super) struct Destinations {
+    table: Arc<RouteTable>,
+    by_host: Vec<Option<Box<Destination>>>,
+    /// Ports whose cable is dead, and since when that is known.
+    avoided: BTreeMap<PortRef, Instant>,
+    /// Counts what makes destinations look their paths up again.
+    epoch: u64,
+    next_path: PathId,
+    /// Buckets in use that had to leave their path.
+    pub(super) flows_moved: u64,
+}
+
+impl Destinations {
+    pub(super) fn new(table: Arc<RouteTable>) -> Self {
+        let by_host = (0..table.host_count()).map(|_| None).collect();
+        Self { table, by_host, avoided: BTreeMap::new(), epoch: 1, next_path: PathId(0), flows_moved: 0 }
+    }
+
+    /// Puts another table to use. What is avoided stays avoided, unless the map is another.
+    pub(super) fn install(&mut self, table: Arc<RouteTable>) {
+        if table.version() != self.table.version() {
+            self.avoided.clear();
+        }
+        let empty = (0..table.host_count()).map(|_| None).collect();
+        for destination in std::mem::replace(&mut self.by_host, empty).into_iter().flatten() {
+            if let Some(host) = table.host(destination.mac) {
+                self.by_host[host as usize] = Some(destination);
+            }
+        }
+        self.table = table;
+        self.epoch += 1;
+    }
+
+    pub(super) fn table(&self) -> &Arc<RouteTable> {
+        &self.table
+    }
+
+    /// Makes all flows leave the paths over this cable, if there are others.
+    pub(super) fn avoid(&mut self, now: Instant, port: PortRef) {
+        let mut news = false;
+        // A cable is dead both ways.
+        for port in [Some(port), self.table.far_port(port)].into_iter().flatten() {
+            if self.avoided.len() >= MAX_AVOIDED && !self.avoided.contains_key(&port) {
+                let oldest = self.avoided.iter().min_by_key(|&(_, &since)| since).map(|(&port, _)| port);
+                oldest.map(|oldest| self.avoided.remove(&oldest));
+            }
+            news |= self.avoided.insert(port, now).is_none();
+        }
+        self.epoch += u64::from(news);
+    }
+
+    /// Lets flows back to cables that nobody has called dead for a while.
+    pub(super) fn forgive(&mut self, now: Instant) {
+        let before = self.avoided.len();
+        self.avoided.retain(|_, since| now.since(*since) < AVOIDED_FOR);
+        self.epoch += u64::from(self.avoided.len() != before);
+    }
+
+    /// A destination by its number in the table, its paths looked up. `None` if no path leads there.
+    pub(super) fn get(&mut self, now: Instant, host: u32, mac: Mac) -> Option<&mut Destination> {
+        let destination =
+            self.by_host.get_mut(host as usize)?.get_or_insert_with(|| Box::new(Destination::new(mac)));
+        if destination.epoch != self.epoch {
+            destination.epoch = self.epoch;
+            let (avoided, next) = (&self.avoided, &mut self.next_path);
+            let found = self.table.paths_to(host);
+            let paths = found.map(|path| carry_over(path, &destination.paths, avoided, next)).collect();
+            self.flows_moved += destination.replace_paths(now, paths);
+        }
+        Some(&mut **destination).filter(|destination| !destination.paths.is_empty())
+    }
+
+    /// The destinations that frames were sent to.
+    pub(super) fn used(&self) -> impl Iterator<Item = &Destination> {
+        self.by_host.iter().flatten().map(|destination| &**destination)
+    }
+
+    /// A path by its id, looked up anew if need be. `None` if it is in the table no more.
+    pub(super) fn path(&mut self, now: Instant, mac: Mac, id: PathId) -> Option<&mut Path> {
+        let host = self.table.host(mac)?;
+        self.get(now, host, mac)?.paths.iter_mut().find(|path| path.id == id)
+    }
+
+    /// A path by its id, as it was when its destination was used last.
+    pub(super) fn listed(&self, mac: Mac, id: PathId) -> Option<&Path> {
+        let host = self.table.host(mac)?;
+        self.by_host.get(host as usize)?.as_ref()?.paths.iter().find(|path| path.id == id)
+    }
+
+    /// What the table says of the path to a host with this route.
+    pub(super) fn look_up(&self, mac: Mac, route: &[u8]) -> Option<RoutePath> {
+        self.table.paths_to(self.table.host(mac)?).find(|path| path.route.as_bytes() == route)
+    }
+}
+
+/// A path of the table; the same as before if it was there, for what travels is what counts: the
+/// numbers of xbars are each map's own.
+fn carry_over(
+    found: RoutePath,
+    before: &[Path],
+    avoided: &BTreeMap<PortRef, Instant>,
+    next: &mut PathId,
+) -> Path {
+    let RoutePath { hops, route, way_back } = found;
+    let alive = !hops.iter().any(|hop| avoided.contains_key(hop));
+    match before.iter().find(|path| path.route == route && path.way_back == way_back) {
+        Some(path) => Path { alive, route, way_back, ..*path },
+        None => {
+            let id = *next;
+            *next = PathId(id.0.wrapping_add(1));
+            let used = Instant::ZERO;
+            Path { id, route, way_back, alive, used, frames: 0, listed: false, longest: (0, 0) }
+        }
+    }
+}

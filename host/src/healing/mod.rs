@@ -1,0 +1,427 @@
+//! What this host knows of dead cables, before there is a new map.
+//!
+//! [`Healing`] is told what was seen, and says what to do: route around the cables that are dead now
+//! ([`Action::Repair`]), and tell the agent of a cable, so that there will be a new map
+//! ([`Action::TellAgent`]). It waits for nothing and sends nothing; time is passed in.
+//!
+//! | source | certain | until |
+//! |---|---|---|
+//! | the own crossbar: no carrier | yes | the carrier is back |
+//! | a notice: a crossbar's port has no carrier | yes | tests are answered, or the own crossbar sees carrier |
+//! | a path in use is silent | no | tests are answered, or the path answers again |
+//!
+//! What is held for dead stays so until something proves that it lives, however long no new map comes: users'
+//! frames try nothing. Cables are tested by frames of the agent's own ([`Action::Test`]), as long as the frames
+//! that were lost. Each time that a cable has failed silently again after its tests were answered, it takes
+//! twice as many answers in a row, up to [`MOST_DOUBLINGS`] times. Routes may be safe only while what is held
+//! for dead is dead (see [`mapper_routing::repair`]), so a cable that lives is used at once. A new map ends
+//! everything but lost carrier at the own crossbar, which counts as long as the cable is in the map, and cables
+//! that the mapper's frames pass and users' do not: every new map lists those.
+//!
+//! A silent host is no dead cable to be routed around: there is no way around it. The agent is told, and the
+//! cable is shown and tested.
+
+mod cables;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mapper_proto::agent::{CableTest, PathId};
+use mapper_proto::map::{Map, MapVersion, PortRef};
+use mapper_proto::{Instant, Mac};
+
+use cables::{CableEnd, Cables};
+
+/// How often the agent is told which cables to test: well before it forgets them.
+const TEST_REPEAT: Duration = Duration::from_millis(400);
+/// So many answers in a row show that a cable lives that failed for the first time.
+const ANSWERS: u32 = 3;
+/// Dead cables known at once; more are left to the next map.
+const LIMIT: usize = 256;
+/// How often the answers that show that a cable lives double at most.
+pub const MOST_DOUBLINGS: u32 = 4;
+
+/// How it came out that a cable is dead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// The own crossbar has no carrier there.
+    Carrier,
+    /// Another crossbar has no carrier there, and said so.
+    Notice,
+    /// A path in use is silent from there on.
+    Silence,
+    /// A path in use is silent from there on, and yet the mapper's frames pass.
+    UsersOnly,
+}
+
+impl Cause {
+    /// Whether the cable is dead beyond doubt.
+    pub const fn is_certain(self) -> bool {
+        matches!(self, Self::Carrier | Self::Notice)
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Carrier => "no carrier at the own crossbar",
+            Self::Notice => "no carrier, says the crossbar",
+            Self::Silence => "a path in use is silent from there on",
+            Self::UsersOnly => "it carries the mapper's frames and not users'",
+        })
+    }
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Route around [`Healing::dead`], on the map of this version: it has changed.
+    Repair {
+        /// The map that the ports are of.
+        version: MapVersion,
+    },
+    /// Tell the agent of a cable, if this is still its map.
+    TellAgent {
+        /// The map that the port is of.
+        version: MapVersion,
+        /// A port that holds the cable.
+        at: PortRef,
+        /// How it came out.
+        cause: Cause,
+    },
+    /// Have the agent test a cable that is held for dead.
+    Test {
+        /// The map that the port is of.
+        version: MapVersion,
+        /// A port that holds the cable.
+        at: PortRef,
+        /// How.
+        test: CableTest,
+    },
+}
+
+/// A cable that is held for dead now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeadCable {
+    /// A port that holds it: that of the xbar listed first.
+    pub at: PortRef,
+    /// Since when.
+    pub since: Instant,
+    /// How it came out, by the surest source.
+    pub cause: Cause,
+}
+
+/// Counts since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HealingStatus {
+    /// Times that routes had to be computed around other dead cables than before.
+    pub repairs: u64,
+    /// Cables found dead by lost carrier at the own crossbar.
+    pub by_carrier: u64,
+    /// Cables found dead by a notice.
+    pub by_notice: u64,
+    /// Cables found dead by a silent path.
+    pub by_silence: u64,
+    /// Cables in use again as their carrier is back, a path answers again, or tests are answered.
+    pub came_back: u64,
+    /// What named no cable of the map.
+    pub ignored: u64,
+    /// Dead cables that were too many to keep.
+    pub overload: u64,
+    /// Cables held for dead now.
+    pub dead_now: u64,
+}
+
+/// Why a cable is held for dead.
+#[derive(Debug)]
+struct Known {
+    since: Instant,
+    no_carrier: bool,
+    notice: bool,
+    silence: bool,
+    /// The mapper's frames pass.
+    cleared: bool,
+    /// It is a host's, and there is no way around it.
+    is_host: bool,
+    /// How long the longest frames were that did not pass, as far as is known.
+    frame_bytes: usize,
+    /// The paths that are silent because of it. At most as many as the agent watches.
+    silent: BTreeSet<PathId>,
+}
+
+impl Known {
+    const fn new(since: Instant, is_host: bool) -> Self {
+        Self {
+            since,
+            no_carrier: false,
+            notice: false,
+            silence: false,
+            cleared: false,
+            is_host,
+            frame_bytes: 0,
+            silent: BTreeSet::new(),
+        }
+    }
+
+    fn cause(&self) -> Option<Cause> {
+        match self {
+            Self { no_carrier: true, .. } => Some(Cause::Carrier),
+            Self { notice: true, .. } => Some(Cause::Notice),
+            Self { silence: true, cleared: true, .. } => Some(Cause::UsersOnly),
+            Self { silence: true, .. } => Some(Cause::Silence),
+            Self { .. } => None,
+        }
+    }
+
+    /// Whether routes go around it.
+    fn is_avoided(&self) -> bool {
+        self.no_carrier || self.notice || !self.is_host
+    }
+}
+
+/// What this host knows of dead cables of the map whose routes are in use. See the
+/// [module](self).
+#[derive(Debug, Default)]
+pub struct Healing {
+    /// The cables of that map, if there is one.
+    cables: Option<Cables>,
+    /// By the end that stands first.
+    known: BTreeMap<PortRef, Known>,
+    /// How often each cable failed silently and then answered its tests.
+    relapses: BTreeMap<PortRef, u32>,
+    /// Ports of the own crossbar without carrier: its tag, and the port.
+    no_carrier: BTreeSet<(u64, u8)>,
+    /// The dead cables that routes were last computed around.
+    repaired: BTreeSet<PortRef>,
+    to_tell: VecDeque<(PortRef, Cause)>,
+    /// Cables whose tests the agent is to be told of, and when it is told of all again.
+    to_test: VecDeque<PortRef>,
+    test_at: Instant,
+    counters: HealingStatus,
+}
+
+impl Healing {
+    /// Nothing is known, and there is no map.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Routes of a whole map were put to use by the host with the address `own`. All that is known of the
+    /// map before is forgotten, but cables between the same ports that only users' frames do not pass.
+    pub fn map_installed(&mut self, now: Instant, map: Arc<Map>, own: Mac) {
+        let before = self.cables.replace(Cables::new(map, own));
+        let known = std::mem::take(&mut self.known);
+        self.relapses.clear();
+        self.repaired.clear();
+        self.to_tell.clear();
+        self.to_test.clear();
+        for (tag, port) in self.no_carrier.clone() {
+            self.lose_carrier(now, tag, port);
+        }
+        let users_only = known.into_iter().filter(|(_, known)| known.cause() == Some(Cause::UsersOnly));
+        for (at, known) in users_only {
+            let ends = before.iter().flat_map(|before| before.tags_of(at));
+            let here = |(tag, port)| self.cables.as_ref()?.at_tag(tag, port);
+            if let Some(cable) = ends.filter_map(here).next() {
+                let kept = Known { is_host: cable.is_host, silent: BTreeSet::new(), ..known };
+                self.known.entry(cable.at).or_insert(kept);
+            }
+        }
+        self.test_now(now);
+    }
+
+    /// The own crossbar, by its tag, lost or regained carrier at a port.
+    pub fn carrier(&mut self, now: Instant, tag: u64, port: u8, up: bool) {
+        if up {
+            self.no_carrier.remove(&(tag, port));
+            self.regain_carrier(tag, port);
+        } else if self.no_carrier.len() < LIMIT && self.no_carrier.insert((tag, port)) {
+            self.lose_carrier(now, tag, port);
+        }
+    }
+
+    /// A crossbar said that a port of it has no carrier. Only for notices whose token was checked.
+    pub fn notice(&mut self, now: Instant, tag: u64, port: u8) {
+        let cable = self.cables.as_ref().and_then(|cables| cables.at_tag(tag, port));
+        self.learn(now, cable, Cause::Notice, |known| known.notice = true);
+    }
+
+    /// A path in use is silent. `hops` are the ports by which it leaves its xbars, on the map whose
+    /// routes are in use; the first `reached` of these xbars still answer, and checks of
+    /// `frame_bytes` did not pass.
+    pub fn path_down(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        hops: &[PortRef],
+        (reached, frame_bytes): (usize, usize),
+    ) {
+        // With no xbar left it is this host's own cable, which its agent watches itself.
+        let Some(&at) = reached.checked_sub(1).and_then(|last| hops.get(last)) else {
+            self.counters.ignored += 1;
+            return;
+        };
+        let cable = self.cables.as_ref().and_then(|cables| cables.at(at));
+        self.learn(now, cable, Cause::Silence, |known| {
+            if known.silent.len() < LIMIT {
+                known.silent.insert(path);
+            }
+            known.silence = true;
+            known.frame_bytes = known.frame_bytes.max(frame_bytes);
+        });
+    }
+
+    /// A cable of this map has answered all its tests.
+    pub fn cable_up(&mut self, version: MapVersion, at: PortRef) {
+        let Some(known) = self.known_of(version, at).filter(|known| !known.no_carrier) else { return };
+        let was_silent = std::mem::take(&mut known.silence);
+        known.notice = false;
+        if was_silent && (self.relapses.len() < LIMIT || self.relapses.contains_key(&at)) {
+            *self.relapses.entry(at).or_default() += 1;
+        }
+        self.drop_live();
+    }
+
+    /// The mapper's frames pass a cable of this map that was said to be silent.
+    pub fn cable_cleared(&mut self, version: MapVersion, at: PortRef) {
+        if let Some(known) = self.known_of(version, at) {
+            known.cleared = true;
+        }
+    }
+
+    fn known_of(&mut self, version: MapVersion, at: PortRef) -> Option<&mut Known> {
+        let cables = self.cables.as_ref().filter(|cables| cables.version() == version)?;
+        self.known.get_mut(&cables.at(at)?.at)
+    }
+
+    /// A path that was silent answers again.
+    pub fn path_up(&mut self, path: PathId) {
+        for known in self.known.values_mut() {
+            if known.silent.remove(&path) && known.silent.is_empty() {
+                known.silence = false;
+            }
+        }
+        self.drop_live();
+    }
+
+    /// What is to be done next; to be called until there is nothing.
+    pub fn poll(&mut self, now: Instant) -> Option<Action> {
+        let version = self.cables.as_ref()?.version();
+        let dead = self.dead();
+        if dead != self.repaired {
+            self.repaired = dead;
+            self.counters.repairs += 1;
+            return Some(Action::Repair { version });
+        }
+        if let Some((at, cause)) = self.to_tell.pop_front() {
+            return Some(Action::TellAgent { version, at, cause });
+        }
+        if now >= self.test_at && !self.known.is_empty() {
+            self.to_test = self.known.keys().copied().collect();
+            self.test_at = now + TEST_REPEAT;
+        }
+        while let Some(at) = self.to_test.pop_front() {
+            if let Some(test) = self.test_of(at) {
+                return Some(Action::Test { version, at, test });
+            }
+        }
+        None
+    }
+
+    /// When [`Self::poll`] has something to do even if nothing is heard.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        (self.cables.is_some() && self.known.values().any(|known| !known.no_carrier)).then_some(self.test_at)
+    }
+
+    /// How a cable is tested. None if that is not needed, or no live cable leads there.
+    fn test_of(&mut self, at: PortRef) -> Option<CableTest> {
+        let Known { frame_bytes, .. } = self.known.get(&at).filter(|known| !known.no_carrier)?;
+        let relapses = self.relapses.get(&at).copied().unwrap_or_default();
+        let answers = ANSWERS << relapses.min(MOST_DOUBLINGS);
+        self.cables.as_mut()?.test_of(at, &self.repaired, (*frame_bytes, answers))
+    }
+
+    /// Tells of tests when next polled.
+    const fn test_now(&mut self, now: Instant) {
+        self.test_at = now;
+    }
+
+    /// A port of each cable that routes go around now.
+    pub fn dead(&self) -> BTreeSet<PortRef> {
+        let avoided = self.known.iter().filter(|(_, known)| known.is_avoided());
+        avoided.map(|(&at, _)| at).collect()
+    }
+
+    /// The cables that are held for dead now, with why.
+    pub fn dead_cables(&self) -> impl Iterator<Item = DeadCable> + '_ {
+        self.known
+            .iter()
+            .filter_map(|(&at, known)| Some(DeadCable { at, since: known.since, cause: known.cause()? }))
+    }
+
+    /// What happened so far.
+    pub fn status(&self) -> HealingStatus {
+        HealingStatus { dead_now: self.known.len() as u64, ..self.counters }
+    }
+
+    fn lose_carrier(&mut self, now: Instant, tag: u64, port: u8) {
+        let cable = self.cables.as_ref().and_then(|cables| cables.at_tag(tag, port));
+        self.learn(now, cable, Cause::Carrier, |known| known.no_carrier = true);
+    }
+
+    fn regain_carrier(&mut self, tag: u64, port: u8) {
+        let Some(cables) = &self.cables else { return };
+        let Some(cable) = cables.at_tag(tag, port) else { return };
+        if let Some(known) = self.known.get_mut(&cable.at) {
+            // A cable may have both its ends in the own crossbar.
+            known.no_carrier = cables.tags_of(cable.at).any(|end| self.no_carrier.contains(&end));
+            known.notice = false;
+        }
+        self.drop_live();
+    }
+
+    /// Takes in that a cable is dead. `update` gets what is known of it.
+    fn learn(
+        &mut self,
+        now: Instant,
+        cable: Option<CableEnd>,
+        cause: Cause,
+        update: impl FnOnce(&mut Known),
+    ) {
+        let Some(CableEnd { at, is_host }) = cable else {
+            self.counters.ignored += 1;
+            return;
+        };
+        if self.known.len() >= LIMIT && !self.known.contains_key(&at) {
+            self.counters.overload += 1;
+            return;
+        }
+        let known = self.known.entry(at).or_insert_with(|| Known::new(now, is_host));
+        let before = known.cause();
+        update(known);
+        if before.is_none() {
+            *match cause {
+                Cause::Carrier => &mut self.counters.by_carrier,
+                Cause::Notice => &mut self.counters.by_notice,
+                Cause::Silence | Cause::UsersOnly => &mut self.counters.by_silence,
+            } += 1;
+            self.test_now(now);
+        }
+        // The agent hears of it once, and again when it becomes certain.
+        if before.is_none_or(|before| cause.is_certain() && !before.is_certain()) {
+            self.to_tell.push_back((at, cause));
+            self.to_tell.truncate(LIMIT);
+        }
+    }
+
+    /// Forgets the cables that nothing holds for dead any more, and counts them.
+    fn drop_live(&mut self) {
+        let before = self.known.len();
+        self.known.retain(|_, known| known.cause().is_some());
+        self.counters.came_back += (before - self.known.len()) as u64;
+    }
+}

@@ -1,0 +1,184 @@
+//! The way in that each host's routes join, chosen so that hosts share channels as little as they can.
+//!
+//! In a tree the routes to a host are determined by the xbar of the top tier that they turn at. If hosts
+//! choose the ways down to them so that every channel serves as few hosts as any other, and all sources go
+//! through the top of the host's own way down, then channels downwards hardly ever carry two flows of a
+//! permutation at once. This is what D-mod-K does by the numbers of a full tree (Zahavi, "Fat-trees
+//! routing and node ordering providing contention free traffic for MPI global collectives", 2012).
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::ports::Ports;
+use super::ranks::{UNRANKED, tiers};
+use crate::engines::Settings;
+use crate::engines::settings::Node;
+use crate::tables::End;
+use crate::{Attachment, Subnet};
+
+/// One step of a chain: an xbar, and the port by which it leads towards the host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Link {
+    pub(super) xbar: u32,
+    /// The number of the port.
+    pub(super) port: u32,
+}
+
+/// For each host's slot a *chain*: the xbars by which its routes come in, from the one next to its own
+/// up to the top tier. In a fabric without tiers a chain is one xbar.
+///
+/// They are chosen when one is first asked for: tables in which little is to be mended may need none.
+pub(super) struct Chains<'a> {
+    subnet: &'a Subnet,
+    settings: &'a Settings,
+    ports: &'a Ports,
+    chosen: OnceLock<Chosen>,
+}
+
+/// The chains of all slots.
+struct Chosen {
+    links: Vec<Link>,
+    /// By slot: where its links are. Empty for xbars' own slots.
+    ranges: Vec<Range<u32>>,
+}
+
+impl<'a> Chains<'a> {
+    /// The chains of a fabric with these ports.
+    pub(super) fn new(subnet: &'a Subnet, settings: &'a Settings, ports: &'a Ports) -> Self {
+        Self { subnet, settings, ports, chosen: OnceLock::new() }
+    }
+
+    /// The chain of a slot, the link next to the host's xbar first.
+    pub(super) fn of_slot(&self, slot: u32) -> &[Link] {
+        self.chosen.get_or_init(|| Chosen::new(self.subnet, self.settings, self.ports)).of_slot(slot)
+    }
+}
+
+impl Chosen {
+    /// Chooses chains, slot by slot, hosts that are to be served first before all others.
+    fn new(subnet: &Subnet, settings: &Settings, ports: &Ports) -> Self {
+        let slots = subnet.destinations.slot_count();
+        let mut chooser = Chooser {
+            subnet,
+            ports,
+            tiers: tiers(&subnet.topology),
+            by_port: vec![0; ports.heads.len()],
+            by_xbar: vec![0; ports.xbars],
+            ups: Vec::new(),
+            random: settings.scatter.map(ChaCha8Rng::seed_from_u64),
+            chains: Self { links: Vec::new(), ranges: vec![0..0; slots] },
+        };
+        chooser.ups = (0..ports.xbars as u32).map(|xbar| chooser.ups_of(xbar)).collect();
+        let mut served = vec![false; slots];
+        let first = settings.order_first.iter().flat_map(|&node| match node {
+            Node::Host(host) if (host as usize) < subnet.topology.host_count() => {
+                subnet.destinations.slots_of_host(host)
+            }
+            // An xbar stands for nothing that is balanced: its own slot is not counted.
+            Node::Host(_) | Node::Xbar(_) => 0..0,
+        });
+        for slot in first.chain(0..slots as u32) {
+            if !std::mem::replace(&mut served[slot as usize], true) {
+                chooser.serve(slot);
+            }
+        }
+        chooser.chains
+    }
+
+    fn of_slot(&self, slot: u32) -> &[Link] {
+        let range = &self.ranges[slot as usize];
+        &self.links[range.start as usize..range.end as usize]
+    }
+}
+
+struct Chooser<'a> {
+    subnet: &'a Subnet,
+    ports: &'a Ports,
+    tiers: Vec<u32>,
+    /// How many chains use each port, and each xbar.
+    by_port: Vec<u32>,
+    by_xbar: Vec<u32>,
+    /// For each xbar the links into it by which chains go on.
+    ups: Vec<Vec<Link>>,
+    random: Option<ChaCha8Rng>,
+    chains: Chosen,
+}
+
+impl Chooser<'_> {
+    fn serve(&mut self, slot: u32) {
+        let End::Host { host, path } = self.subnet.destinations.end(slot) else { return };
+        let Attachment::Port(at) = self.subnet.topology.attachment(host) else { return };
+        let start = self.chains.links.len() as u32;
+        let earlier: Vec<u32> = (slot - u32::from(path)..slot).collect();
+        let mut below = at.xbar;
+        for step in 0.. {
+            let Some(link) = self.next(below, step, &earlier) else { break };
+            let counts = u32::from(self.ports.counts(link.port as usize));
+            self.by_port[link.port as usize] += counts;
+            self.by_xbar[link.xbar as usize] += counts;
+            self.chains.links.push(link);
+            below = link.xbar;
+        }
+        self.chains.ranges[slot as usize] = start..self.chains.links.len() as u32;
+    }
+
+    /// The best link into an xbar: from a system, else a node, that no earlier slot of the same host uses
+    /// in this place; then the least used.
+    fn next(&mut self, below: u32, step: usize, earlier: &[u32]) -> Option<Link> {
+        let mut best: Option<((u8, u32, u32, u32), Link)> = None;
+        for at in 0..self.ups[below as usize].len() {
+            let link = self.ups[below as usize][at];
+            if step > 0 && self.tiers[link.xbar as usize] <= self.tiers[below as usize] {
+                continue;
+            }
+            let tie = self.random.as_mut().map_or(0, RngExt::random::<u32>);
+            let (port, xbar) = (self.by_port[link.port as usize], self.by_xbar[link.xbar as usize]);
+            let key = (self.likeness(link, step, earlier), port, xbar, tie);
+            if best.is_none_or(|(least, _)| key < least) {
+                best = Some((key, link));
+            }
+        }
+        best.map(|(_, link)| link)
+    }
+
+    /// The links by which chains may go on: to the next tier, from which the way in must descend; where
+    /// there is none, the first link of a chain may be any.
+    fn ups_of(&self, xbar: u32) -> Vec<Link> {
+        let tier = self.tiers[xbar as usize];
+        let has_higher = self.has_higher(xbar);
+        let is_up = |link: &Link| {
+            let next = self.tiers[link.xbar as usize];
+            if next != UNRANKED && next > tier {
+                return !self.ports.has_order() || !self.ports.climbs_by(link.port as usize);
+            }
+            !has_higher
+        };
+        let into = |number: usize| Link { xbar: self.ports.heads[number], port: self.ports.backs[number] };
+        self.ports.numbers_of(xbar).map(into).filter(is_up).collect()
+    }
+
+    fn has_higher(&self, xbar: u32) -> bool {
+        let tier = self.tiers[xbar as usize];
+        self.ports.numbers_of(xbar).any(|number| self.tiers[self.ports.heads[number] as usize] > tier)
+    }
+
+    /// How much a link is like one in the same place of an earlier chain: 0 from another system, 1 from
+    /// another node of the same, 2 by another port of the same, 3 equal.
+    fn likeness(&self, link: Link, step: usize, earlier: &[u32]) -> u8 {
+        let like = |&slot: &u32| {
+            let other = self.chains.of_slot(slot).get(step)?;
+            let systems = &self.subnet.xbar_systems;
+            Some(if other.port == link.port {
+                3
+            } else if other.xbar == link.xbar {
+                2
+            } else {
+                u8::from(systems[other.xbar as usize] == systems[link.xbar as usize])
+            })
+        };
+        earlier.iter().filter_map(like).max().unwrap_or_default()
+    }
+}

@@ -1,0 +1,157 @@
+//! Tables that were in force of a fabric of which little changed: all entries are checked, few chosen anew.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::fill::{Filler, own_port};
+use super::kept::{Kept, Previous, all_lead, is_right};
+use super::ranks::each_bit;
+use super::sweep::{Slots, Target};
+use super::ways::{BLOCK, Ways};
+use crate::Tables;
+
+/// Most pairs of a target and an xbar with wrong entries for it that are chosen one by one.
+const MOST_SINGLE: usize = 1 << 16;
+/// Most targets of which more is wrong.
+const MOST_WHOLE: usize = 256;
+
+/// What a check of all entries found to be wrong.
+#[derive(Default)]
+pub(super) struct Wrong {
+    /// Entries for which there is no choice: at hosts' own xbars, and for xbars' own slots.
+    fixed: Vec<Fixed>,
+    /// What is to be chosen, in the order of slots.
+    single: Vec<Single>,
+    /// The ports by which ways lead on, for each of [`Self::single`].
+    sets: Vec<u64>,
+    /// The targets of which more is wrong.
+    whole: Vec<Slots>,
+}
+
+/// An entry as it has to be.
+struct Fixed {
+    slot: u32,
+    xbar: u32,
+    port: u8,
+}
+
+/// Slots whose entries at an xbar are wrong.
+struct Single {
+    slots: Slots,
+    xbar: u32,
+    lanes: u64,
+}
+
+impl Previous<'_> {
+    /// Checks all entries.
+    pub(super) fn check(&self, filler: &Filler<'_>) -> Wrong {
+        let starts: Vec<u32> = (0..filler.ports.xbars as u32).step_by(BLOCK).collect();
+        let check = |mut wrong: Wrong, start: u32| {
+            wrong.check(filler, self, start..(filler.ports.xbars as u32).min(start + BLOCK as u32));
+            wrong
+        };
+        starts.into_par_iter().fold(Wrong::default, check).reduce(Wrong::default, Wrong::join)
+    }
+}
+
+impl Wrong {
+    fn check(&mut self, filler: &Filler<'_>, previous: &Previous<'_>, block: Range<u32>) {
+        let to: Vec<u32> = block.collect();
+        let ways = filler.unordered_ways(&to);
+        for (place, &xbar) in to.iter().enumerate() {
+            let slot = filler.subnet.destinations.slot_of_xbar(xbar);
+            self.check_own(filler, &ways, place, (slot, previous.tables.of_slot(slot)));
+            for target in filler.targets(&ways, place) {
+                let slots = target.slots();
+                self.note(filler, target, &Kept::find(filler, target, previous.rows(slots.range())));
+                for slot in slots.range() {
+                    let (port, is) = (filler.port_at_home(slot), previous.tables.port(xbar, slot));
+                    self.fixed.extend((is != port).then_some(Fixed { slot, xbar, port }));
+                }
+            }
+        }
+    }
+
+    /// Checks the entries for an xbar's own slot.
+    fn check_own(&mut self, filler: &Filler<'_>, ways: &Ways, place: usize, (slot, row): (u32, &[u8])) {
+        let (ports, to, masks) = (filler.ports, ways.to[place], ways.masks_to(place));
+        if all_lead(ports, masks, row, to) || !self.is_little() {
+            return;
+        }
+        for (xbar, &entry) in (0..).zip(row).filter(|&(xbar, _)| xbar != to) {
+            let set = &masks[xbar as usize * ports.words..][..ports.words];
+            if !is_right(ports, set, entry) {
+                self.fixed.push(Fixed { slot, xbar, port: own_port(ports, set, to, xbar) });
+            }
+        }
+    }
+
+    fn note(&mut self, filler: &Filler<'_>, target: Target<'_>, kept: &Kept) {
+        let slots = target.slots();
+        if !self.is_little() {
+            // All is to be done anew: more need not be known.
+        } else if kept.are_few(filler.ports.xbars) {
+            for &(xbar, lanes) in &kept.wrong {
+                self.single.push(Single { slots, xbar, lanes });
+                self.sets.extend(target.set(filler.ports, xbar));
+            }
+        } else {
+            self.whole.push(slots);
+        }
+    }
+
+    /// Joins what was found of later slots.
+    fn join(mut self, mut later: Self) -> Self {
+        self.fixed.append(&mut later.fixed);
+        self.single.append(&mut later.single);
+        self.sets.append(&mut later.sets);
+        self.whole.append(&mut later.whole);
+        self
+    }
+
+    /// Whether entries have to be chosen: the loads must be known for it.
+    pub(super) fn is_to_choose(&self) -> bool {
+        !self.single.is_empty() || !self.whole.is_empty() || !self.is_little()
+    }
+
+    /// Whether little is wrong: so little that it is chosen by one thread.
+    pub(super) fn is_little(&self) -> bool {
+        self.fixed.len().max(self.single.len()) <= MOST_SINGLE && self.whole.len() <= MOST_WHOLE
+    }
+
+    /// The tables with all that is wrong chosen anew, whole targets last. `loads`: the routes that are right.
+    pub(super) fn mend(self, filler: &Filler<'_>, previous: &Previous<'_>, loads: Vec<u32>) -> Tables {
+        let (xbars, words) = (filler.ports.xbars, filler.ports.words);
+        let mut tables = previous.tables.clone();
+        for Fixed { slot, xbar, port } in self.fixed {
+            tables.set_port(xbar, slot, port);
+        }
+        let mut sweeper = filler.sweeper();
+        sweeper.loads = loads;
+        let mut drawn = None;
+        for (single, set) in self.single.iter().zip(self.sets.chunks_exact(words)) {
+            let Single { slots, xbar, lanes } = *single;
+            // Random numbers go on from xbar to xbar, and begin anew with each target.
+            if drawn.replace(slots.first) != Some(slots.first) {
+                sweeper.draw(slots);
+            }
+            let mut column: Vec<u8> = slots.range().map(|slot| tables.port(xbar, slot)).collect();
+            sweeper.choose_singly(slots, set, &mut column, (xbar, lanes));
+            each_bit(lanes, |lane| tables.set_port(xbar, slots.first + lane as u32, column[lane]));
+        }
+        let mut entries = Vec::new();
+        for slots in self.whole {
+            entries.clear();
+            slots.range().for_each(|slot| entries.extend_from_slice(tables.of_slot(slot)));
+            let ways = filler.ways(&[slots.to]);
+            for target in filler.targets(&ways, 0).filter(|target| target.first_slot == slots.first) {
+                let kept = Kept::find(filler, target, entries.chunks_exact(xbars));
+                kept.complete(filler, target, &mut entries, &mut sweeper, previous.counts_all());
+            }
+            filler.fill_at_home(slots, &mut entries);
+            slots.range().zip(entries.chunks_exact(xbars)).for_each(|(slot, row)| tables.set_row(slot, row));
+        }
+        tables
+    }
+}

@@ -1,0 +1,94 @@
+//! minhop, updn, dnup and dor, balanced over the whole fabric.
+//!
+//! 1. [`ways`]: to each destination xbar, by which ports of each xbar a legal shortest way leads on; 64
+//!    destinations at once, a bit each.
+//! 2. [`chains`]: by which xbars each host's routes come in, so that channels serve as few hosts as they can.
+//! 3. [`sweep`]: each destination's entries, near to far along its chains, then far to near by the loads.
+//! 4. [`fill`]: all destinations in rounds, parts of a round in parallel.
+//!    Where loads decided, all is chosen once more, now that the loads are known.
+//! 5. [`kept`]: what is right in tables that were in force stays.
+//!
+//! The shape of rounds depends on the fabric only, so the tables do not depend on the number of threads.
+
+mod chains;
+mod connect;
+mod dimension;
+mod fill;
+mod kept;
+mod mend;
+mod notes;
+mod ports;
+pub(super) mod ranks;
+mod spread;
+mod sweep;
+#[cfg(test)]
+mod tests;
+mod turns;
+mod ways;
+mod weighted;
+
+use super::{Engine, EngineError, Routing, Settings};
+use crate::Subnet;
+use chains::Chains;
+use dimension::FirstPort;
+use fill::Filler;
+use kept::Previous;
+use ports::Ports;
+use ranks::{Order, cabled_hosts, find_roots, ranks_from};
+
+/// Computes the tables of minhop, updn, dnup or dor.
+///
+/// # Errors
+/// If updn finds no roots, or the tables that were in force are of another fabric.
+pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+    let topology = &subnet.topology;
+    let mut notes = notes::without_effect(engine, settings);
+    let mut roots = Vec::new();
+    let order = match engine {
+        Engine::Updn => {
+            let found = find_roots(subnet, settings).map_err(|why| EngineError::refuse(engine, why))?;
+            notes.extend(found.note);
+            roots = found.xbars;
+            Some(Order::updn(subnet, settings, &ranks_from(topology, &roots)))
+        }
+        Engine::Dnup => {
+            let leaves: Vec<u32> =
+                (0..topology.xbar_count() as u32).filter(|&xbar| cabled_hosts(topology, xbar) > 0).collect();
+            Some(Order::dnup(subnet, settings, &ranks_from(topology, &leaves)))
+        }
+        _ => None,
+    };
+    let previous = previous(engine, subnet, settings)?;
+    let ports = Ports::new(topology, settings, order.as_ref());
+    let first_port = (engine == Engine::Dor).then(|| FirstPort::new(&ports, settings));
+    let chains = Chains::new(subnet, settings, &ports);
+    let filler = Filler::new(subnet, &ports, &chains, first_port.as_ref(), settings.scatter);
+    let mut tables = filler.tables(previous.as_ref());
+    if let Some(order) = order.as_ref().filter(|_| settings.connect_roots) {
+        let apart = connect::connect(subnet, order, &roots, &mut tables);
+        if apart > 0 {
+            notes.push(format!("{apart} pairs of roots cannot be connected without a risk of deadlock"));
+        }
+    }
+    Ok(Routing { notes, ..Routing::in_one_layer(tables) })
+}
+
+/// The tables that were in force, if what is right in them is to stay.
+fn previous<'a>(
+    engine: Engine,
+    subnet: &Subnet,
+    settings: &'a Settings,
+) -> Result<Option<Previous<'a>>, EngineError> {
+    let Some(tables) = settings.previous.as_ref().filter(|_| !settings.reassign) else { return Ok(None) };
+    let (xbars, slots) = (subnet.topology.xbar_count(), subnet.destinations.slot_count());
+    if tables.entry_count() != xbars * slots || tables.xbar_count() != xbars {
+        let why = format!(
+            "the previous tables are of {} xbars and {} destinations, the fabric has {xbars} and {slots}; \
+             reassign (--reassign), or give tables of this fabric (--previous)",
+            tables.xbar_count(),
+            tables.slot_count()
+        );
+        return Err(EngineError::refuse(engine, why));
+    }
+    Ok(Some(Previous::new(tables)))
+}

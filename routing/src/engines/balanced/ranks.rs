@@ -1,0 +1,340 @@
+//! Roots, ranks, and the order of xbars in which routes go up and then down.
+
+use rayon::prelude::*;
+
+use crate::engines::Settings;
+use crate::{Attachment, Orientation, Shape, Subnet, Topology};
+
+/// The rank of an xbar that no search reached.
+pub(in crate::engines) const UNRANKED: u32 = u32::MAX;
+
+/// The xbars that routes of `updn` turn at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::engines) struct Roots {
+    /// By rising number.
+    pub(in crate::engines) xbars: Vec<u32>,
+    /// How they were guessed, if a user should know.
+    pub(in crate::engines) note: Option<String>,
+}
+
+/// The roots that the settings name, else the top tier of a folded Clos, else those of the xbars that
+/// [`detect_roots`] finds which are farthest from all hosts.
+///
+/// In a tree of many branches [`detect_roots`] finds nearly every xbar: from a leaf, too, nearly all
+/// hosts are equally far. Then routes would turn anywhere. So only the highest tier of them serves.
+///
+/// # Errors
+/// In words for a user, if there are none.
+pub(in crate::engines) fn find_roots(subnet: &Subnet, settings: &Settings) -> Result<Roots, String> {
+    let topology = &subnet.topology;
+    if let Some(named) = &settings.roots {
+        let mut xbars: Vec<u32> =
+            named.iter().copied().filter(|&xbar| (xbar as usize) < topology.xbar_count()).collect();
+        xbars.sort_unstable();
+        xbars.dedup();
+        if xbars.is_empty() {
+            return Err(
+                "none of the roots that were named is in this fabric; name others (--root-guid-file), or none".to_owned()
+            );
+        }
+        return Ok(Roots { xbars, note: None });
+    }
+    let xbars = top_tier(topology);
+    if !xbars.is_empty() {
+        let note = if let [_] = xbars[..] {
+            "the root is the xbar of the top tier of this folded Clos".to_owned()
+        } else {
+            format!("the roots are the {} xbars of the top tier of this folded Clos", xbars.len())
+        };
+        return Ok(Roots { xbars, note: Some(note) });
+    }
+    let found = detect_roots(topology);
+    let tiers = tiers(topology);
+    let top = found.iter().map(|&xbar| tiers[xbar as usize]).max();
+    let xbars: Vec<u32> = found.into_iter().filter(|&xbar| Some(tiers[xbar as usize]) == top).collect();
+    if xbars.is_empty() {
+        return Err(
+            "no xbar is as far from nearly all hosts as a root is, and the fabric is no folded Clos; \
+                    name the roots (--root-guid-file)"
+                .to_owned(),
+        );
+    }
+    let note = if let [_] = xbars[..] {
+        "the root is the xbar that is as far from nearly all hosts".to_owned()
+    } else {
+        format!("the roots are the {} xbars that are as far from nearly all hosts", xbars.len())
+    };
+    Ok(Roots { xbars, note: Some(note) })
+}
+
+/// The xbars that are as far from nearly all hosts: exactly one distance is that of more than 90 % of
+/// them, and no other that of more than 5 %.
+///
+/// This is how OpenSM finds roots. It finds none in trees that are not symmetric.
+pub(in crate::engines) fn detect_roots(topology: &Topology) -> Vec<u32> {
+    let hosts: Vec<u64> =
+        (0..topology.xbar_count() as u32).map(|xbar| cabled_hosts(topology, xbar)).collect();
+    let xbars: Vec<u32> = (0..topology.xbar_count() as u32).collect();
+    xbars.par_chunks(64).flat_map_iter(|block| roots_among(topology, &hosts, block)).collect()
+}
+
+/// How many hosts are cabled to an xbar.
+pub(super) fn cabled_hosts(topology: &Topology, xbar: u32) -> u64 {
+    let cabled = |&&host: &&u32| matches!(topology.attachment(host), Attachment::Port(_));
+    topology.hosts_of(xbar).iter().filter(cabled).count() as u64
+}
+
+/// Searches from up to 64 xbars at once, a bit each; an xbar drops out as soon as it cannot be a root.
+fn roots_among(topology: &Topology, hosts: &[u64], block: &[u32]) -> Vec<u32> {
+    let total: u64 = hosts.iter().sum();
+    let mut reached = vec![0_u64; topology.xbar_count()];
+    let mut fresh = vec![0_u64; topology.xbar_count()];
+    for (bit, &xbar) in block.iter().enumerate() {
+        reached[xbar as usize] = 1 << bit;
+        fresh[xbar as usize] = 1 << bit;
+    }
+    let mut frontier = block.to_vec();
+    let mut alive = u64::MAX;
+    // For each xbar of the block: distances of more than 90 % and of more than 5 %, hosts elsewhere.
+    let (mut most, mut many, mut rest) = ([0_u8; 64], [0_u8; 64], [0_u64; 64]);
+    while !frontier.is_empty() && alive != 0 {
+        let mut here = [0_u64; 64];
+        for &xbar in frontier.iter().filter(|&&xbar| hosts[xbar as usize] > 0) {
+            each_bit(fresh[xbar as usize], |bit| here[bit] += hosts[xbar as usize]);
+        }
+        for (bit, &here) in here.iter().enumerate() {
+            let nearly_all = 10 * here > 9 * total;
+            most[bit] += u8::from(nearly_all);
+            many[bit] += u8::from(20 * here > total);
+            rest[bit] += if nearly_all { 0 } else { here };
+            if many[bit] > 1 || 10 * rest[bit] > total {
+                alive &= !(1 << bit);
+            }
+        }
+        frontier = step(topology, &frontier, &mut fresh, &mut reached, alive);
+    }
+    let is_root = |bit: &usize| alive >> bit & 1 == 1 && most[*bit] == 1 && many[*bit] == 1;
+    (0..block.len()).filter(is_root).map(|bit| block[bit]).collect()
+}
+
+/// One step of the searches that are alive. Returns the xbars that any of them is new to.
+fn step(
+    topology: &Topology,
+    frontier: &[u32],
+    fresh: &mut [u64],
+    reached: &mut [u64],
+    alive: u64,
+) -> Vec<u32> {
+    let mut gained: Vec<(u32, u64)> = Vec::new();
+    for &xbar in frontier {
+        let bits = fresh[xbar as usize] & alive;
+        for channel in topology.channels_of(xbar).filter(|&channel| !topology.is_dead(channel)) {
+            let head = topology.head(channel).xbar;
+            let new = bits & !reached[head as usize];
+            if new != 0 {
+                reached[head as usize] |= new;
+                gained.push((head, new));
+            }
+        }
+    }
+    frontier.iter().for_each(|&xbar| fresh[xbar as usize] = 0);
+    let mut next = Vec::new();
+    for (xbar, new) in gained {
+        if fresh[xbar as usize] == 0 {
+            next.push(xbar);
+        }
+        fresh[xbar as usize] |= new;
+    }
+    next
+}
+
+/// Calls with the number of each bit that is set, by rising number.
+pub(super) fn each_bit(mut bits: u64, mut call: impl FnMut(usize)) {
+    while bits != 0 {
+        call(bits.trailing_zeros() as usize);
+        bits &= bits - 1;
+    }
+}
+
+/// Steps from the nearest xbar that has hosts, for each xbar: the leaves are tier 0.
+pub(super) fn tiers(topology: &Topology) -> Vec<u32> {
+    let leaves: Vec<u32> =
+        (0..topology.xbar_count() as u32).filter(|&xbar| cabled_hosts(topology, xbar) > 0).collect();
+    ranks_from(topology, &leaves)
+}
+
+/// The highest tier of a folded Clos; nothing if the fabric is none, or has one tier only.
+fn top_tier(topology: &Topology) -> Vec<u32> {
+    let Shape::Clos { tiers: count } = *Orientation::new(topology, false).shape() else { return Vec::new() };
+    let tiers = tiers(topology);
+    let is_top = |&xbar: &u32| count > 1 && tiers[xbar as usize] == count - 1;
+    (0..topology.xbar_count() as u32).filter(is_top).collect()
+}
+
+/// Steps from the nearest of some xbars to each, along live channels; [`UNRANKED`] where there are none.
+pub(in crate::engines) fn ranks_from(topology: &Topology, from: &[u32]) -> Vec<u32> {
+    let mut ranks = vec![UNRANKED; topology.xbar_count()];
+    from.iter().for_each(|&xbar| ranks[xbar as usize] = 0);
+    let mut queue = from.to_vec();
+    let mut next = 0;
+    while let Some(&xbar) = queue.get(next) {
+        next += 1;
+        for channel in topology.channels_of(xbar).filter(|&channel| !topology.is_dead(channel)) {
+            let head = topology.head(channel).xbar;
+            if ranks[head as usize] == UNRANKED {
+                ranks[head as usize] = ranks[xbar as usize] + 1;
+                queue.push(head);
+            }
+        }
+    }
+    ranks
+}
+
+/// The order of xbars that legal routes keep to: first towards its beginning, then towards its end.
+///
+/// For `updn` the roots come first, and up is towards the beginning. For `dnup` the xbars farthest from
+/// all hosts come first, and down is towards the beginning. No two xbars share a place, so routes
+/// that keep to it cannot wait for each other in a circle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::engines) struct Order {
+    place: Vec<u32>,
+}
+
+impl Order {
+    /// The order of `updn`, by [`ranks_from`] the roots. UP is towards the lower rank; between equal
+    /// ranks, towards the smaller id.
+    pub(in crate::engines) fn updn(subnet: &Subnet, settings: &Settings, ranks: &[u32]) -> Self {
+        Self { place: places(subnet, settings, |xbar| ranks[xbar as usize]) }
+    }
+
+    /// The order of `dnup`, by [`ranks_from`] the xbars that have hosts. UP is towards the lower rank;
+    /// between equal ranks, towards the smaller id if ids are given. Else it is away from the [`lowest`]
+    /// xbars, then towards the smaller GUID: so where all xbars have hosts, ways down from everywhere
+    /// lead to one xbar, and all pairs can meet.
+    pub(in crate::engines) fn dnup(subnet: &Subnet, settings: &Settings, ranks: &[u32]) -> Self {
+        let topology = &subnet.topology;
+        let away = if settings.ids.is_empty() {
+            ranks_from(topology, &lowest(subnet, ranks))
+        } else {
+            vec![0; ranks.len()]
+        };
+        let last = (ranks.len() as u32).saturating_sub(1);
+        let key = |xbar: u32| (ranks[xbar as usize], std::cmp::Reverse(away[xbar as usize]));
+        Self { place: places(subnet, settings, key).into_iter().map(|place| last - place).collect() }
+    }
+
+    /// Where an xbar stands, counted from the beginning.
+    pub(super) fn place(&self, xbar: u32) -> u32 {
+        self.place[xbar as usize]
+    }
+
+    /// Whether a step between two xbars leads towards the beginning.
+    pub(in crate::engines) fn climbs(&self, from: u32, to: u32) -> bool {
+        self.place[to as usize] < self.place[from as usize]
+    }
+}
+
+/// In each connected part the xbars of the highest rank. If all have hosts, one of them: that with the most
+/// cables, of equal ones the one with the smallest GUID.
+fn lowest(subnet: &Subnet, ranks: &[u32]) -> Vec<u32> {
+    let topology = &subnet.topology;
+    let mut highest = vec![0; ranks.len()];
+    for (xbar, &rank) in (0..).zip(ranks) {
+        let highest = &mut highest[topology.component(xbar) as usize];
+        *highest = rank.max(*highest);
+    }
+    let highest = |xbar: u32| highest[topology.component(xbar) as usize];
+    let cables = |xbar: u32| topology.channels_of(xbar).filter(|&channel| !topology.is_dead(channel)).count();
+    let key = |xbar: u32| (cables(xbar), std::cmp::Reverse(subnet.xbar_guids[xbar as usize]));
+    let mut middle = vec![None; ranks.len()];
+    for xbar in (0..ranks.len() as u32).filter(|&xbar| highest(xbar) == 0) {
+        let middle: &mut Option<u32> = &mut middle[topology.component(xbar) as usize];
+        if middle.is_none_or(|best| key(xbar) > key(best)) {
+            *middle = Some(xbar);
+        }
+    }
+    let low = |&xbar: &u32| highest(xbar) > 0 && ranks[xbar as usize] == highest(xbar);
+    (0..ranks.len() as u32).filter(low).chain(middle.into_iter().flatten()).collect()
+}
+
+/// Each xbar's place by a key, then id, then number.
+fn places<K: Ord>(subnet: &Subnet, settings: &Settings, key: impl Fn(u32) -> K) -> Vec<u32> {
+    let count = subnet.topology.xbar_count();
+    let id = |xbar: u32| settings.ids.get(&xbar).copied().unwrap_or(subnet.xbar_guids[xbar as usize]);
+    let mut order: Vec<u32> = (0..count as u32).collect();
+    order.sort_by_key(|&xbar| (key(xbar), id(xbar), xbar));
+    let mut places = vec![0; count];
+    for (place, &xbar) in (0..).zip(&order) {
+        places[xbar as usize] = place;
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mapper_fabric::generate;
+
+    fn subnet(spec: &str) -> Subnet {
+        Subnet::new(&generate(spec).unwrap(), None).unwrap()
+    }
+
+    #[test]
+    fn the_roots_of_a_symmetric_tree_are_its_top_tier() {
+        let subnet = subnet("xgft:h=3;m=4,4,24;w=1,4,4");
+        let found = find_roots(&subnet, &Settings::default()).unwrap();
+        assert_eq!(found.xbars.len(), 16);
+        let tiers = tiers(&subnet.topology);
+        assert!(found.xbars.iter().all(|&root| tiers[root as usize] == 2));
+        // From everywhere in this tree more than 90 % of the hosts are equally far.
+        assert_eq!(detect_roots(&subnet.topology).len(), subnet.topology.xbar_count());
+    }
+
+    #[test]
+    fn the_rule_finds_the_spines_of_a_small_tree() {
+        let subnet = subnet("xgft:h=2;m=4,4;w=1,4");
+        assert_eq!(detect_roots(&subnet.topology), top_tier(&subnet.topology));
+    }
+
+    #[test]
+    fn a_fabric_without_a_top_has_no_roots() {
+        let subnet = subnet("random:xbars=12,ports=12,hosts=24,links=20,seed=3");
+        let why = find_roots(&subnet, &Settings::default());
+        assert!(why.is_err_and(|why| why.contains("name the roots")));
+    }
+
+    #[test]
+    fn named_roots_are_taken_and_unknown_ones_are_not() {
+        let subnet = subnet("ring:n=5,hosts=1");
+        let settings = Settings { roots: Some(vec![3, 1, 3, 77]), ..Settings::default() };
+        assert_eq!(find_roots(&subnet, &settings).unwrap().xbars, [1, 3]);
+        let settings = Settings { roots: Some(vec![77]), ..Settings::default() };
+        assert!(find_roots(&subnet, &settings).is_err());
+    }
+
+    #[test]
+    fn dnup_joins_all_pairs_where_all_xbars_have_hosts() {
+        let subnet = subnet("random:xbars=24,ports=16,hosts=96,links=60,seed=3");
+        let topology = &subnet.topology;
+        let leaves: Vec<u32> = (0..24).filter(|&xbar| subnet.is_leaf(xbar)).collect();
+        assert_eq!(leaves.len(), 24);
+        let order = Order::dnup(&subnet, &Settings::default(), &ranks_from(topology, &leaves));
+        let leads_down = |&xbar: &u32| {
+            topology.channels_of(xbar).any(|channel| order.climbs(xbar, topology.head(channel).xbar))
+        };
+        let ends: Vec<u32> = (0..24).filter(|xbar| !leads_down(xbar)).collect();
+        assert_eq!(ends.len(), 1, "{ends:?}");
+    }
+
+    #[test]
+    fn equal_ranks_go_up_to_the_smaller_id() {
+        let subnet = subnet("ring:n=5,hosts=1");
+        let ranks = ranks_from(&subnet.topology, &[0]);
+        assert_eq!(ranks, [0, 1, 2, 2, 1]);
+        let order = Order::updn(&subnet, &Settings::default(), &ranks);
+        assert!(order.climbs(3, 2) && !order.climbs(2, 3) && order.climbs(1, 0));
+        let settings = Settings { ids: [(2, 9), (3, 8)].into(), ..Settings::default() };
+        assert!(Order::updn(&subnet, &settings, &ranks).climbs(2, 3));
+        assert!(Order::dnup(&subnet, &settings, &ranks).climbs(3, 2));
+    }
+}

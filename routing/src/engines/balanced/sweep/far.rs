@@ -1,0 +1,160 @@
+//! Far to near: the routes are counted, and slots left open get ports by the loads.
+
+use rand::RngExt;
+
+use super::super::ranks::each_bit;
+use super::super::spread::Spread;
+use super::super::turns::Turns;
+use super::{Slots, Sweeper, Target};
+use crate::Tables;
+
+impl Sweeper<'_> {
+    /// Counts the routes, and gives ports to the slots left open: the least loaded where frames come by.
+    pub(super) fn far_to_near(&mut self, target: Target<'_>, entries: &mut [u8]) {
+        let (lanes, all) = (target.lanes, target.all());
+        let order = target.ways.order_to(target.place);
+        let to = target.slots().to as usize;
+        for &xbar in order {
+            let sources = self.sources[xbar as usize];
+            self.routes[xbar as usize * lanes..][..lanes].fill(sources);
+            self.active[xbar as usize] = if sources > 0 { all } else { 0 };
+        }
+        for &xbar in order.iter().skip(1).rev() {
+            let at = xbar as usize;
+            let (open, active) = (self.open[at], self.active[at]);
+            let base = at * self.ports.words * 64;
+            if open & !active != 0 {
+                self.take_turns(target, entries, xbar, open & !active);
+            }
+            each_bit(active, |lane| {
+                let number = if open >> lane & 1 == 1 {
+                    self.least_loaded(target.set(self.ports, xbar), base, to + lane)
+                } else {
+                    self.entry(entries, xbar, lane)
+                };
+                let Some(number) = number else { return };
+                let bit = number - base;
+                entries[lane * self.ports.xbars + at] = self.ports.port_of_bit(bit);
+                let routes = self.routes[at * lanes + lane];
+                self.count(number, routes);
+                let head = self.ports.heads[number] as usize;
+                self.routes[head * lanes + lane] += routes;
+                self.active[head] |= 1 << lane;
+            });
+        }
+    }
+
+    fn count(&mut self, number: usize, routes: u32) {
+        let counts = self.ports.counted[number / 64] >> (number % 64) & 1;
+        self.loads[number] = self.loads[number].wrapping_add(routes * counts as u32);
+    }
+
+    /// Chooses an xbar's entries for some slots one by one: see [`Self::choose_one`].
+    pub(in super::super) fn choose_singly(
+        &mut self,
+        slots: Slots,
+        set: &[u64],
+        column: &mut [u8],
+        (xbar, lanes): (u32, u64),
+    ) {
+        // What is wrong counts for nothing while others are chosen.
+        each_bit(lanes, |lane| column[lane] = Tables::NONE);
+        each_bit(lanes, |lane| self.choose_one(slots, set, column, xbar, lane));
+    }
+
+    /// Counts the routes of entries that are there: adds them to the loads, or takes them away.
+    pub(in super::super) fn recount(&mut self, target: Target<'_>, entries: &[u8], add: bool) {
+        let lanes = target.lanes;
+        let order = target.ways.order_to(target.place);
+        self.only_singly = false;
+        for &xbar in order {
+            self.routes[xbar as usize * lanes..][..lanes].fill(self.sources[xbar as usize]);
+        }
+        for &xbar in order.iter().skip(1).rev() {
+            for lane in 0..lanes {
+                let routes = self.routes[xbar as usize * lanes + lane];
+                if routes == 0 {
+                    continue;
+                }
+                let Some(number) = self.entry(entries, xbar, lane) else { continue };
+                if target.ways.leads(target.place, number) {
+                    self.count(number, if add { routes } else { routes.wrapping_neg() });
+                    let head = self.ports.heads[number] as usize;
+                    self.routes[head * lanes + lane] += routes;
+                }
+            }
+        }
+    }
+
+    /// Finds the load of the least loaded way on from each xbar.
+    pub(super) fn look_ahead(&mut self, target: Target<'_>) {
+        let (words, masks) = (self.ports.words, target.ways.masks_to(target.place));
+        for (place, &xbar) in target.ways.order_to(target.place).iter().enumerate() {
+            let at = xbar as usize;
+            let mut least = if place == 0 { 0 } else { u64::MAX };
+            for (word, &mask) in (at * words..).zip(&masks[at * words..(at + 1) * words]) {
+                each_bit(mask, |bit| least = least.min(self.way_load(word * 64 + bit)));
+            }
+            self.ahead[at] = least;
+        }
+    }
+
+    /// The load of the least loaded way that begins with a port.
+    fn way_load(&self, number: usize) -> u64 {
+        u64::from(self.loads[number]) + self.ahead[self.ports.heads[number] as usize]
+    }
+
+    /// Chooses a single entry by the loads that are known, and counts it as the routes of the xbar's hosts.
+    /// `set`: the ports by which ways lead on; `column`: the xbar's entries, by slot.
+    fn choose_one(&mut self, slots: Slots, set: &[u64], column: &mut [u8], xbar: u32, lane: usize) {
+        self.decides = false;
+        let base = xbar as usize * self.ports.words * 64;
+        let number = match Spread::of(self.subnet, slots) {
+            Some(spread) => Spread::numbers(set, base).min_by_key(|&number| {
+                (spread.likeness(self.ports, |lane| column[lane], lane, number), self.loads[number])
+            }),
+            None => self.least_loaded(set, base, slots.to as usize + lane),
+        };
+        column[lane] = number.map_or(Tables::NONE, |number| {
+            let routes = self.sources[xbar as usize].max(1);
+            self.count(number, routes);
+            if self.ports.counts(number) {
+                self.singly.push((number, routes));
+            }
+            self.ports.port_of_bit(number - base)
+        });
+    }
+
+    /// Where the search for a port begins, if not at random.
+    fn turn(&mut self, fixed: usize) -> usize {
+        self.random.as_mut().map_or(fixed, |random| random.random::<u32>() as usize)
+    }
+
+    /// Gives slots that no frames come by for the ports in turn.
+    fn take_turns(&mut self, target: Target<'_>, entries: &mut [u8], xbar: u32, lanes: u64) {
+        let set = target.set(self.ports, xbar);
+        let turn = self.turn(target.slots().to as usize + xbar as usize);
+        let mut turns = Turns::new(set, turn);
+        each_bit(lanes, |lane| {
+            if let Some(bit) = turns.next() {
+                entries[lane * self.ports.xbars + xbar as usize] = self.ports.port_of_bit(bit);
+            }
+        });
+    }
+
+    /// The least loaded port of a set, whose first has the number `base`; from turn to turn another of those
+    /// that are as loaded.
+    fn least_loaded(&mut self, set: &[u64], base: usize, turn: usize) -> Option<usize> {
+        let mut turns = Turns::new(set, self.turn(turn));
+        let count: u32 = set.iter().map(|word| word.count_ones()).sum();
+        let mut best: Option<(u64, usize)> = None;
+        for _ in 0..count {
+            let Some(bit) = turns.next() else { break };
+            let load = if self.decides { self.way_load(base + bit) } else { self.loads[base + bit].into() };
+            if best.is_none_or(|(least, _)| load < least) {
+                best = Some((load, base + bit));
+            }
+        }
+        best.map(|(_, number)| number)
+    }
+}

@@ -1,0 +1,413 @@
+//! The engines of this module against what is right by definition.
+
+use std::collections::BTreeSet;
+
+use mapper_proto::map::{Fabric, HostLabel, Map, PortRef, XbarLabel};
+use mapper_fabric::generate;
+use proptest::prelude::*;
+
+use super::fill::Filler;
+use super::*;
+use crate::engines::Balance;
+use crate::proof::{ProofRules, prove_tables};
+use crate::quality::{Quality, TableRoutes};
+use crate::tables::End;
+use crate::{Far, Tables, Topology, fabrics};
+
+const ALL: [Engine; 4] = [Engine::Minhop, Engine::Updn, Engine::Dnup, Engine::Dor];
+
+fn subnet_of(map: Map, lmc: Option<u8>) -> Subnet {
+    let hosts = vec![HostLabel::default(); map.hosts.len()];
+    let xbars = vec![XbarLabel::default(); map.xbars.len()];
+    Subnet::new(&Fabric { map, hosts, xbars }, lmc).unwrap()
+}
+
+fn subnet(spec: &str) -> Subnet {
+    Subnet::new(&generate(spec).unwrap(), None).unwrap()
+}
+
+/// A generated fabric less a share of its cables, every so many-th of a thousand.
+fn degraded(spec: &str, per_mille: usize) -> Subnet {
+    let mut fabric = generate(spec).unwrap();
+    let mut number = 0;
+    fabric.map.cables.retain(|_| {
+        number += 1;
+        number * 7919 % 1000 >= per_mille
+    });
+    Subnet::new(&fabric, None).unwrap()
+}
+
+fn tables(engine: Engine, subnet: &Subnet, settings: &Settings) -> Tables {
+    engine.compute(subnet, settings).unwrap().tables
+}
+
+fn rules() -> ProofRules {
+    ProofRules { max_hops: 64, xbar_destinations: false }
+}
+
+fn proved(subnet: &Subnet, tables: &Tables) -> crate::TablesProof {
+    prove_tables(subnet, tables, &crate::tables::Layers::single(), &rules())
+}
+
+/// Steps to an xbar from all others, by a search of the plainest kind.
+fn distances(topology: &Topology, to: u32) -> Vec<Option<u32>> {
+    let mut distances = vec![None; topology.xbar_count()];
+    distances[to as usize] = Some(0);
+    let mut grown = true;
+    while grown {
+        grown = false;
+        for channel in (0..topology.channel_count() as u32).filter(|&channel| !topology.is_dead(channel)) {
+            let (tail, head) = (topology.tail(channel).xbar as usize, topology.head(channel).xbar as usize);
+            let offer = distances[head].map(|distance| distance + 1);
+            if offer.is_some() && (distances[tail].is_none() || offer < distances[tail]) {
+                distances[tail] = offer;
+                grown = true;
+            }
+        }
+    }
+    distances
+}
+
+/// The ports by which a shortest way leads from an xbar.
+fn shortest(topology: &Topology, distances: &[Option<u32>], xbar: u32) -> BTreeSet<u8> {
+    let nearer = |&channel: &u32| {
+        let next = distances[topology.head(channel).xbar as usize].map(|distance| distance + 1);
+        !topology.is_dead(channel) && next.is_some() && next == distances[xbar as usize]
+    };
+    topology.channels_of(xbar).filter(nearer).map(|channel| topology.tail(channel).port).collect()
+}
+
+/// Each slot that is another xbar's, with the right ports to it by the rule of `minhop`.
+fn check_minimal(subnet: &Subnet, tables: &Tables) {
+    let topology = &subnet.topology;
+    for to in 0..topology.xbar_count() as u32 {
+        let distances = distances(topology, to);
+        for xbar in (0..topology.xbar_count() as u32).filter(|&xbar| xbar != to) {
+            let right = shortest(topology, &distances, xbar);
+            for slot in subnet.destinations.slots_of(to) {
+                let port = tables.port(xbar, slot);
+                let fits = if right.is_empty() { port == Tables::NONE } else { right.contains(&port) };
+                assert!(fits, "xbar {xbar} to {to} by {port}, right {right:?}");
+            }
+        }
+        for slot in subnet.destinations.host_slots_of(to) {
+            let End::Host { host, .. } = subnet.destinations.end(slot) else { continue };
+            let far = topology.far(PortRef { xbar: to, port: tables.port(to, slot) });
+            assert_eq!(far, Far::Host(host));
+        }
+    }
+}
+
+/// The xbars that reach another by some legal way, in a search over (xbar, whether the way has fallen).
+fn legally_reached(topology: &Topology, order: &Order, from: u32) -> BTreeSet<u32> {
+    let mut seen = BTreeSet::from([(from, false)]);
+    let mut queue = vec![(from, false)];
+    while let Some((xbar, fell)) = queue.pop() {
+        for channel in topology.channels_of(xbar) {
+            let next = topology.head(channel).xbar;
+            let climbs = order.climbs(xbar, next);
+            if next != xbar && !(fell && climbs) && seen.insert((next, fell || !climbs)) {
+                queue.push((next, fell || !climbs));
+            }
+        }
+    }
+    seen.into_iter().map(|(xbar, _)| xbar).collect()
+}
+
+/// Follows an entry's route; whether it arrives. Each step must be legal in the order.
+fn arrives(subnet: &Subnet, tables: &Tables, order: &Order, from: u32, slot: u32) -> bool {
+    let (mut at, mut fell) = (from, false);
+    for _ in 0..=subnet.topology.xbar_count() {
+        if subnet.destinations.slots_of(at).contains(&slot) {
+            return true;
+        }
+        let Far::Channel(channel) = subnet.topology.far(PortRef { xbar: at, port: tables.port(at, slot) })
+        else {
+            return false;
+        };
+        let next = subnet.topology.head(channel).xbar;
+        assert!(!(fell && order.climbs(at, next)), "up after down at xbar {at} for slot {slot}");
+        fell |= !order.climbs(at, next);
+        at = next;
+    }
+    panic!("slot {slot} is not reached from xbar {from}: frames circle");
+}
+
+fn check_legal(subnet: &Subnet, tables: &Tables, order: &Order) {
+    let topology = &subnet.topology;
+    for from in (0..topology.xbar_count() as u32).filter(|&xbar| subnet.is_leaf(xbar)) {
+        let reached = legally_reached(topology, order, from);
+        for to in 0..topology.xbar_count() as u32 {
+            for slot in subnet.destinations.host_slots_of(to) {
+                let found = arrives(subnet, tables, order, from, slot);
+                assert_eq!(found, reached.contains(&to), "from xbar {from} to {to}");
+            }
+        }
+    }
+}
+
+/// The order that an engine keeps to with these roots.
+fn order(engine: Engine, subnet: &Subnet, settings: &Settings) -> Order {
+    let topology = &subnet.topology;
+    if engine == Engine::Updn {
+        return Order::updn(subnet, settings, &ranks_from(topology, settings.roots.as_ref().unwrap()));
+    }
+    let leaves: Vec<u32> = (0..topology.xbar_count() as u32).filter(|&xbar| subnet.is_leaf(xbar)).collect();
+    Order::dnup(subnet, settings, &ranks_from(topology, &leaves))
+}
+
+/// A random fabric, roots for it, a cable that will fail, and an LMC.
+fn cases() -> impl Strategy<Value = (u64, Vec<u32>, usize, u8)> {
+    (any::<u64>(), prop::collection::vec(0..14_u32, 1..4), any::<usize>(), 0..3_u8)
+}
+
+fn with_roots(subnet: &Subnet, roots: &[u32]) -> Settings {
+    let count = subnet.topology.xbar_count() as u32;
+    let mut roots: Vec<u32> = roots.iter().map(|root| root % count).collect();
+    roots.sort_unstable();
+    roots.dedup();
+    Settings { roots: Some(roots), ..Settings::default() }
+}
+
+proptest! {
+    #[test]
+    fn shortest_routes_are_shortest_and_all_that_cables_allow((seed, _, _, lmc) in cases()) {
+        let subnet = subnet_of(fabrics::random(seed), Some(lmc));
+        for engine in [Engine::Minhop, Engine::Dor] {
+            check_minimal(&subnet, &tables(engine, &subnet, &Settings::default()));
+        }
+    }
+
+    #[test]
+    fn ordered_routes_are_legal_and_all_that_the_order_allows((seed, roots, _, lmc) in cases()) {
+        let subnet = subnet_of(fabrics::random(seed), Some(lmc));
+        let settings = with_roots(&subnet, &roots);
+        for engine in [Engine::Updn, Engine::Dnup] {
+            let found = tables(engine, &subnet, &settings);
+            check_legal(&subnet, &found, &order(engine, &subnet, &settings));
+            prop_assert!(proved(&subnet, &found).deadlock_free);
+        }
+    }
+
+    #[test]
+    fn weights_of_1_change_no_way((seed, roots, _, _) in cases()) {
+        let subnet = subnet_of(fabrics::random(seed), None);
+        let settings = with_roots(&subnet, &roots);
+        for order in [None, Some(order(Engine::Updn, &subnet, &settings))] {
+            let masks = |ports: &Ports| {
+                let chains = Chains::new(&subnet, &settings, ports);
+                let to: Vec<u32> = (0..subnet.topology.xbar_count() as u32).collect();
+                Filler::new(&subnet, ports, &chains, None, None).ways(&to).masks
+            };
+            let mut ports = Ports::new(&subnet.topology, &settings, order.as_ref());
+            let plain = masks(&ports);
+            ports.weights = vec![1; ports.heads.len()];
+            let weighted = masks(&ports);
+            if order.is_none() {
+                prop_assert_eq!(plain, weighted);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_right_stays_and_only_that((seed, roots, cable, lmc) in cases()) {
+        let map = fabrics::random(seed);
+        let mut cut = map.clone();
+        if !cut.cables.is_empty() {
+            cut.cables.remove(cable % map.cables.len());
+        }
+        let (before, after) = (subnet_of(map, Some(lmc)), subnet_of(cut, Some(lmc)));
+        for engine in ALL {
+            let settings = with_roots(&before, &roots);
+            let old = tables(engine, &before, &settings);
+            let settings = Settings { previous: Some(old.clone()), ..settings };
+            prop_assert_eq!(&tables(engine, &before, &settings), &old);
+            let new = tables(engine, &after, &settings);
+            check_kept(engine, &after, &settings, &old, &new);
+            let reassigned = Settings { reassign: true, ..settings.clone() };
+            let fresh = Settings { previous: None, ..settings };
+            prop_assert_eq!(tables(engine, &after, &reassigned), tables(engine, &after, &fresh));
+        }
+    }
+
+    #[test]
+    fn threads_change_nothing(seed in any::<u64>(), scatter in prop::option::of(any::<u64>())) {
+        let subnet = subnet_of(fabrics::random(seed), None);
+        let settings = Settings { scatter, ..with_roots(&subnet, &[0, 3]) };
+        for engine in ALL {
+            let with = |threads| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| tables(engine, &subnet, &settings))
+            };
+            prop_assert_eq!(with(1), with(2));
+        }
+    }
+}
+
+/// Whether exactly those entries stayed that are still right.
+fn check_kept(engine: Engine, subnet: &Subnet, settings: &Settings, old: &Tables, new: &Tables) {
+    let order = matches!(engine, Engine::Updn | Engine::Dnup).then(|| order(engine, subnet, settings));
+    let ports = Ports::new(&subnet.topology, settings, order.as_ref());
+    let chains = Chains::new(subnet, settings, &ports);
+    let first_port = (engine == Engine::Dor).then(|| FirstPort::new(&ports, settings));
+    let filler = Filler::new(subnet, &ports, &chains, first_port.as_ref(), None);
+    for to in 0..subnet.topology.xbar_count() as u32 {
+        let ways = filler.ways(&[to]);
+        for xbar in (0..subnet.topology.xbar_count() as u32).filter(|&xbar| xbar != to) {
+            let set = &ways.masks_to(0)[xbar as usize * ports.words..][..ports.words];
+            for slot in subnet.destinations.slots_of(to) {
+                let (was, is) = (old.port(xbar, slot), new.port(xbar, slot));
+                assert!(kept::is_right(&ports, set, is), "{engine}: xbar {xbar} to {to} by {is}");
+                assert_eq!(was == is, kept::is_right(&ports, set, was), "{engine}: xbar {xbar} to {to}");
+            }
+        }
+    }
+}
+
+fn quality(subnet: &Subnet, tables: &Tables) -> Quality {
+    Quality::measure(&TableRoutes::new(subnet, tables), 1)
+}
+
+#[test]
+fn a_full_tree_is_loaded_evenly() {
+    for (spec, index) in [("xgft:h=2;m=6,12;w=1,6", 66.0), ("xgft:h=3;m=4,4,8;w=1,4,4", 124.0)] {
+        let subnet = subnet(spec);
+        for engine in [Engine::Minhop, Engine::Updn, Engine::Dnup] {
+            let found = tables(engine, &subnet, &Settings::default());
+            assert!(proved(&subnet, &found).holds(), "{spec} {engine}");
+            let quality = quality(&subnet, &found);
+            assert_eq!(quality.edge_forwarding_index, index, "{spec} {engine}");
+        }
+    }
+}
+
+#[test]
+fn no_tree_is_worse_than_by_counters_of_single_xbars() {
+    let specs = ["xgft:h=2;m=18,36;w=1,18", "xgft:h=3;m=6,6,12;w=1,6,6"];
+    for (spec, per_mille) in specs.into_iter().flat_map(|spec| [(spec, 0), (spec, 10), (spec, 50)]) {
+        let subnet = degraded(spec, per_mille);
+        for engine in [Engine::Minhop, Engine::Updn] {
+            let ours = tables(engine, &subnet, &Settings::default());
+            assert!(proved(&subnet, &ours).holds(), "{spec} {engine}");
+            let settings = Settings { balance: Balance::Opensm, ..Settings::default() };
+            let Ok(theirs) = engine.compute(&subnet, &settings) else { continue };
+            let (ours, theirs) = (quality(&subnet, &ours), quality(&subnet, &theirs.tables));
+            let (ours, theirs) = (ours.effective_bisection, theirs.effective_bisection);
+            assert!(ours >= theirs, "{spec} less {per_mille} per mille, {engine}: {ours} and {theirs}");
+        }
+    }
+}
+
+#[test]
+fn addresses_of_a_host_are_reached_by_different_spines() {
+    let fabric = generate("xgft:h=2;m=4,8;w=1,4").unwrap();
+    let subnet = Subnet::new(&fabric, Some(2)).unwrap();
+    let found = tables(Engine::Minhop, &subnet, &Settings::default());
+    for host in 0..subnet.topology.host_count() as u32 {
+        for leaf in 0..8 {
+            if subnet.xbar_of_host(host) == Some(leaf) {
+                continue;
+            }
+            let ports: BTreeSet<u8> =
+                subnet.destinations.slots_of_host(host).map(|slot| found.port(leaf, slot)).collect();
+            assert_eq!(ports.len(), 4, "host {host} from leaf {leaf}");
+        }
+    }
+}
+
+#[test]
+fn weighted_steps_are_shunned() {
+    // On a ring of 4, frames from 0 to 1 go the long way round if the short one counts 5.
+    let subnet = subnet("ring:n=4,hosts=1");
+    let port_to = |from: u32, to: u32| {
+        let mut channels = subnet.topology.channels_of(from);
+        subnet.topology.tail(channels.find(|&channel| subnet.topology.head(channel).xbar == to).unwrap())
+    };
+    let settings = Settings { hop_weights: [(port_to(0, 1), 5)].into(), ..Settings::default() };
+    let found = tables(Engine::Minhop, &subnet, &settings);
+    let slot = subnet.destinations.host_slots_of(1).start;
+    assert_eq!(found.port(0, slot), port_to(0, 3).port);
+    assert_eq!(found.port(3, slot), port_to(3, 2).port);
+}
+
+#[test]
+fn dor_takes_the_first_port_in_the_order_that_is_given() {
+    let subnet = subnet("hypercube:d=3,hosts=2");
+    let first = |settings: &Settings, to: u32| {
+        let slot = subnet.destinations.host_slots_of(to).start;
+        let port = tables(Engine::Dor, &subnet, settings).port(0, slot);
+        let Far::Channel(channel) = subnet.topology.far(PortRef { xbar: 0, port }) else { panic!("a cable") };
+        subnet.topology.head(channel).xbar
+    };
+    let ports: Vec<u8> =
+        subnet.topology.channels_of(0).map(|channel| subnet.topology.tail(channel).port).collect();
+    let plain = first(&Settings::default(), 7);
+    let backwards = ports.iter().rev().copied().collect();
+    let reversed = first(&Settings { port_order: [(0, backwards)].into(), ..Settings::default() }, 7);
+    assert_ne!(plain, reversed);
+    assert!(proved(&subnet, &tables(Engine::Dor, &subnet, &Settings::default())).holds());
+}
+
+#[test]
+fn uncounted_ports_attract_and_settings_without_effect_are_told() {
+    let subnet = subnet("xgft:h=2;m=4,8;w=1,4");
+    let settings = Settings { port_shifting: true, connect_roots: true, ..Settings::default() };
+    let routing = Engine::Minhop.compute(&subnet, &settings).unwrap();
+    assert_eq!(routing.notes.len(), 2, "{:?}", routing.notes);
+    // The cable down to leaf 0 from the first spine counts nothing: all hosts there choose it.
+    let spine = (0..12).find(|&xbar| !subnet.is_leaf(xbar)).unwrap();
+    let channel = subnet.topology.channels_of(spine).next().unwrap();
+    let settings =
+        Settings { uncounted_ports: [subnet.topology.tail(channel)].into(), ..Settings::default() };
+    let found = tables(Engine::Minhop, &subnet, &settings);
+    let leaf = subnet.topology.head(channel).xbar;
+    let up = subnet.topology.tail(subnet.topology.reverse(channel));
+    let far = (0..12).find(|&xbar| subnet.is_leaf(xbar) && xbar != leaf).unwrap();
+    let to_spine = subnet.topology.channels_of(far).find(|&c| subnet.topology.head(c).xbar == spine).unwrap();
+    let port = subnet.topology.tail(to_spine).port;
+    for slot in subnet.destinations.host_slots_of(leaf) {
+        assert_eq!(found.port(far, slot), port, "by the spine at {up:?}");
+    }
+}
+
+#[test]
+fn connected_roots_reach_each_other_without_a_cycle() {
+    for spec in ["xgft:h=2;m=4,8;w=1,4", "xgft:h=3;m=3,3,4;w=1,3,3"] {
+        let subnet = subnet(spec);
+        let rules = ProofRules { max_hops: 64, xbar_destinations: true };
+        let prove = |connect_roots| {
+            let settings = Settings { connect_roots, ..Settings::default() };
+            let found = tables(Engine::Updn, &subnet, &settings);
+            let kept = Settings { previous: Some(found.clone()), ..settings };
+            assert_eq!(tables(Engine::Updn, &subnet, &kept), found, "{spec}");
+            let proof = prove_tables(&subnet, &found, &crate::tables::Layers::single(), &rules);
+            assert!(proof.holds(), "{spec}");
+            let roots = find_roots(&subnet, &Settings::default()).unwrap().xbars;
+            let apart = |&from: &u32, to: u32| {
+                from != to && found.port(from, subnet.destinations.slot_of_xbar(to)) == Tables::NONE
+            };
+            roots.iter().map(|&to| roots.iter().filter(|&from| apart(from, to)).count()).sum::<usize>()
+        };
+        assert!(prove(false) > 0, "{spec}");
+        assert_eq!(prove(true), 0, "{spec}");
+    }
+}
+
+#[test]
+fn a_random_fabric_is_balanced_better_than_by_counters_of_single_xbars() {
+    let subnet = subnet("random:xbars=64,ports=24,hosts=384,links=300,seed=1");
+    let ours = tables(Engine::Minhop, &subnet, &Settings::default());
+    let settings = Settings { balance: Balance::Opensm, ..Settings::default() };
+    let theirs = tables(Engine::Minhop, &subnet, &settings);
+    let (ours, theirs) = (quality(&subnet, &ours), quality(&subnet, &theirs));
+    assert!(ours.effective_bisection >= theirs.effective_bisection);
+    assert!(ours.edge_forwarding_index <= theirs.edge_forwarding_index);
+}
+
+#[test]
+fn tables_of_another_fabric_are_refused() {
+    let subnet = subnet("ring:n=4,hosts=1");
+    let settings = Settings { previous: Some(Tables::empty(4, 7)), ..Settings::default() };
+    let error = Engine::Minhop.compute(&subnet, &settings).unwrap_err();
+    assert!(error.why.contains("4 xbars and 7 destinations"), "{}", error.why);
+}

@@ -1,0 +1,343 @@
+//! Tables that were in force, mended.
+//!
+//! Most entries stay, so that they are checked a row at a time: each xbar's right ports are mostly a range
+//! (all up, or those down to one xbar), and only where cables are missing a set.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use super::host_port;
+use super::reach::Reach;
+use super::tree::{Group, Side, Tree};
+use crate::Tables;
+
+/// From so many wrong entries on, the loads of all ports of an xbar are counted before new ones are chosen.
+const COUNTED_FROM: usize = 16;
+
+/// An entry that cannot stay.
+#[derive(Debug, Clone, Copy)]
+struct Wrong {
+    slot: u32,
+    xbar: u32,
+}
+
+/// Keeps every entry that still begins a shortest way up and down, and gives the others the least loaded
+/// port of their xbar: by what it carries to hosts of the same xbar, and, where an xbar has lost many
+/// entries, by what it carries at all. What no way leads to any more has no port.
+pub(super) fn mend(tree: &Tree<'_>, reach: &Reach, previous: &Tables) -> Tables {
+    let (all_up, heads) = (AllUp::new(tree, reach), Heads::new(tree));
+    let destinations = &tree.subnet.destinations;
+    let wrong: Vec<Vec<Wrong>> = (0..tree.xbar_count() as u32)
+        .into_par_iter()
+        .map(|to| {
+            let mut wrong = Vec::new();
+            if tree.hosts_at(to) == 0 {
+                heads.check(reach, to, previous.of_slot(destinations.slot_of_xbar(to)), &mut wrong);
+                return wrong;
+            }
+            let right = Right::new(tree, reach, &all_up, to);
+            for slot in destinations.slots_of(to) {
+                right.check(tree, slot, previous.of_slot(slot), &mut wrong);
+            }
+            wrong
+        })
+        .collect();
+    let mut tables = previous.clone();
+    let mut lost: BTreeMap<u32, usize> = BTreeMap::new();
+    for (to, wrong) in (0..).zip(&wrong) {
+        for wrong in wrong {
+            // A wrong entry counts for no port while others are chosen.
+            tables.set_port(wrong.xbar, wrong.slot, Tables::NONE);
+            if reach.between(to, wrong.xbar) != Reach::NONE {
+                *lost.entry(wrong.xbar).or_default() += 1;
+            }
+        }
+    }
+    let counted = lost.into_iter().filter(|&(_, lost)| lost >= COUNTED_FROM).map(|(xbar, _)| xbar);
+    let mut loads = port_loads(&tables, &counted.collect::<Vec<u32>>());
+    for (to, wrong) in (0..).zip(&wrong) {
+        for &wrong in wrong {
+            choose(tree, reach, (to, wrong), &mut loads, &mut tables);
+        }
+    }
+    tables
+}
+
+/// How many destinations each port of some xbars carries.
+fn port_loads(tables: &Tables, xbars: &[u32]) -> BTreeMap<u32, Vec<u32>> {
+    const PORTS: usize = 1 << u8::BITS;
+    let count = |mut loads: Vec<u32>, slot: u32| {
+        let row = tables.of_slot(slot);
+        for (loads, &xbar) in loads.chunks_exact_mut(PORTS).zip(xbars) {
+            loads[usize::from(row[xbar as usize])] += 1;
+        }
+        loads
+    };
+    let add = |mut loads: Vec<u32>, more: Vec<u32>| {
+        loads.iter_mut().zip(more).for_each(|(load, more)| *load += more);
+        loads
+    };
+    let none = || vec![0; PORTS * xbars.len()];
+    let loads = if xbars.is_empty() {
+        Vec::new()
+    } else {
+        (0..tables.slot_count() as u32).into_par_iter().fold(none, count).reduce(none, add)
+    };
+    xbars.iter().copied().zip(loads.chunks_exact(PORTS).map(<[u32]>::to_vec)).collect()
+}
+
+/// The groups that lead nearer to an xbar, and the side that they are on.
+fn nearer<'a>(
+    tree: &'a Tree<'_>,
+    steps: &'a [u8],
+    at: u32,
+    to: u32,
+) -> (&'a Side, impl Iterator<Item = &'a Group>) {
+    let own = steps[at as usize];
+    let above = tree.rank(at) <= tree.rank(to) && own == tree.rank(to) - tree.rank(at);
+    let side = if above { &tree.down } else { &tree.up };
+    let leads = move |group: &&Group| own != Reach::NONE && own != 0 && steps[group.far as usize] == own - 1;
+    (side, side.of(at).iter().filter(leads))
+}
+
+fn choose(
+    tree: &Tree<'_>,
+    reach: &Reach,
+    (to, wrong): (u32, Wrong),
+    loads: &mut BTreeMap<u32, Vec<u32>>,
+    tables: &mut Tables,
+) {
+    let topology = &tree.subnet.topology;
+    let at = wrong.xbar;
+    if at == to {
+        tables.set_port(at, wrong.slot, host_port(tree.subnet, wrong.slot));
+        return;
+    }
+    let (side, groups) = nearer(tree, reach.of(to), at, to);
+    let channels = groups.flat_map(|group| side.channels(group));
+    let ports: Vec<u8> = channels.map(|&channel| topology.tail(channel).port).collect();
+    let mut to_same = [0_u32; 1 << u8::BITS];
+    for slot in tree.subnet.destinations.slots_of(to) {
+        to_same[usize::from(tables.port(at, slot))] += 1;
+    }
+    let counted = loads.get(&at);
+    let turn = tree.place[at as usize] as usize % ports.len().max(1);
+    let best = (0..ports.len()).min_by_key(|&place| {
+        let port = usize::from(ports[place]);
+        (counted.map_or(0, |loads| loads[port]), to_same[port], (place + ports.len() - turn) % ports.len())
+    });
+    let port = best.map_or(Tables::NONE, |place| ports[place]);
+    tables.set_port(at, wrong.slot, port);
+    if let Some(loads) = loads.get_mut(&at) {
+        loads[usize::from(port)] += 1;
+    }
+}
+
+/// The xbar behind each port of each xbar.
+///
+/// For a destination with one slot it is quicker to look behind each entry than to find all right ports.
+struct Heads<'a> {
+    tree: &'a Tree<'a>,
+    ports: usize,
+    far: Vec<u32>,
+}
+
+impl<'a> Heads<'a> {
+    const NOTHING: u32 = u32::MAX;
+
+    fn new(tree: &'a Tree<'a>) -> Self {
+        let topology = &tree.subnet.topology;
+        let channels = || tree.up.all_channels().iter().chain(tree.down.all_channels());
+        let ports =
+            channels().map(|&channel| usize::from(topology.tail(channel).port) + 1).max().unwrap_or(0);
+        let mut far = vec![Self::NOTHING; ports * tree.xbar_count()];
+        for &channel in channels() {
+            let tail = topology.tail(channel);
+            far[tail.xbar as usize * ports + usize::from(tail.port)] = topology.head(channel).xbar;
+        }
+        Self { tree, ports, far }
+    }
+
+    /// Lists what is wrong in the row of an xbar's own slot.
+    fn check(&self, reach: &Reach, to: u32, row: &[u8], wrong: &mut Vec<Wrong>) {
+        let steps = reach.of(to);
+        let slot = self.tree.subnet.destinations.slot_of_xbar(to);
+        let out = (0..).zip(row).filter(|&(xbar, &port)| !self.leads(steps, to, xbar, port));
+        wrong.extend(out.map(|(xbar, _)| Wrong { slot, xbar }));
+    }
+
+    /// Whether a port begins a shortest way up and down; no port is right where there is no way.
+    fn leads(&self, steps: &[u8], to: u32, at: u32, port: u8) -> bool {
+        let own = steps[at as usize];
+        if own == 0 || own == Reach::NONE {
+            return own == 0 || port == Tables::NONE;
+        }
+        let row = &self.far[at as usize * self.ports..][..self.ports];
+        let far = row.get(usize::from(port)).copied().unwrap_or(Self::NOTHING);
+        if far == Self::NOTHING || steps[far as usize] != own - 1 {
+            return false;
+        }
+        let (rank, rank_to) = (self.tree.rank(at), self.tree.rank(to));
+        let above = rank <= rank_to && own == rank_to - rank;
+        (self.tree.rank(far) > rank) == above
+    }
+}
+
+/// Where all ports up lead nearer: by destination xbar, a byte for each xbar.
+struct AllUp {
+    rows: Vec<u8>,
+    /// The first port up of each xbar, and how many follow it. If there is a gap in them, no row says that
+    /// all lead nearer.
+    low: Vec<u8>,
+    span: Vec<u8>,
+    /// For each group up, its ports at the far end, likewise.
+    far: Vec<Option<(u8, u8)>>,
+}
+
+impl AllUp {
+    /// Rows that are turned over at once.
+    const STRIP: usize = 64;
+
+    fn new(tree: &Tree<'_>, reach: &Reach) -> Self {
+        let topology = &tree.subnet.topology;
+        let count = tree.xbar_count();
+        let range = |xbar: u32| {
+            let channels = tree.up.of(xbar).iter().flat_map(|group| tree.up.channels(group));
+            range_of(channels.map(|&channel| topology.tail(channel).port))
+        };
+        let ranges: Vec<Option<(u8, u8)>> = (0..count as u32).map(range).collect();
+        let by_xbar: Vec<Vec<u8>> = (0..count as u32)
+            .into_par_iter()
+            .map(|xbar| {
+                let mut all = vec![u8::from(ranges[xbar as usize].is_some()); count];
+                for group in tree.up.of(xbar) {
+                    for ((all, &far), &own) in all.iter_mut().zip(reach.of(group.far)).zip(reach.of(xbar)) {
+                        *all &= u8::from(far.wrapping_add(1) == own);
+                    }
+                }
+                // From the xbar itself nothing leads nearer.
+                all[xbar as usize] = 0;
+                all
+            })
+            .collect();
+        let mut rows = vec![0; count * count];
+        rows.par_chunks_mut(count * Self::STRIP).enumerate().for_each(|(strip, rows)| {
+            let first = strip * Self::STRIP;
+            for (xbar, all) in by_xbar.iter().enumerate() {
+                for (row, &all) in rows.chunks_exact_mut(count).zip(&all[first..]) {
+                    row[xbar] = all;
+                }
+            }
+        });
+        let far = (0..tree.up.group_count()).map(|id| {
+            let channels = tree.up.channels(tree.up.group(id));
+            range_of(channels.iter().map(|&channel| topology.head(channel).port))
+        });
+        Self {
+            rows,
+            low: ranges.iter().map(|range| range.map_or(Tables::NONE, |range| range.0)).collect(),
+            span: ranges.iter().map(|range| range.map_or(0, |range| range.1)).collect(),
+            far: far.collect(),
+        }
+    }
+}
+
+/// The lowest of some ports and how many follow it, if they are all that do.
+fn range_of(ports: impl Iterator<Item = u8>) -> Option<(u8, u8)> {
+    let (mut low, mut high, mut count) = (u8::MAX, 0, 0_usize);
+    for port in ports {
+        (low, high, count) = (low.min(port), high.max(port), count + 1);
+    }
+    let span = high.checked_sub(low)?;
+    (count == usize::from(span) + 1).then_some((low, span))
+}
+
+/// The right ports of each xbar towards one.
+struct Right {
+    to: u32,
+    low: Vec<u8>,
+    span: Vec<u8>,
+    /// The xbars whose right ports are no range, and these ports.
+    sets: Vec<(u32, Vec<u8>)>,
+}
+
+impl Right {
+    fn new(tree: &Tree<'_>, reach: &Reach, all_up: &AllUp, to: u32) -> Self {
+        let count = tree.xbar_count();
+        let steps = reach.of(to);
+        let (low, span) = (all_up.low.clone(), all_up.span.clone());
+        let mut right = Self { to, low, span, sets: Vec::new() };
+        let mut known = all_up.rows[to as usize * count..][..count].to_vec();
+        right.above(tree, all_up, &mut known);
+        for at in (0..count).filter(|&at| known[at] == 0) {
+            (right.low[at], right.span[at]) = match steps[at] {
+                Reach::NONE => (Tables::NONE, 0),
+                0 => (0, u8::MAX),
+                _ => right.range_or_set(tree, steps, at as u32),
+            };
+        }
+        right
+    }
+
+    /// The xbars above: those with one group down to the xbars known so far. Marks them as known.
+    fn above(&mut self, tree: &Tree<'_>, all_up: &AllUp, known: &mut [u8]) {
+        const TWICE: u8 = 2;
+        let mut last = vec![self.to];
+        while !last.is_empty() {
+            let mut next = Vec::new();
+            for id in last.iter().flat_map(|&xbar| tree.up.ids(xbar)) {
+                let far = tree.up.group(id).far;
+                let at = far as usize;
+                match (known[at], all_up.far[id]) {
+                    (0, Some(range)) => {
+                        (self.low[at], self.span[at]) = range;
+                        known[at] = 1;
+                        next.push(far);
+                    }
+                    (0, None) => {
+                        known[at] = TWICE;
+                        next.push(far);
+                    }
+                    _ => known[at] = TWICE,
+                }
+            }
+            // Several groups down: looked at one by one.
+            for &xbar in &next {
+                let known = &mut known[xbar as usize];
+                *known = u8::from(*known == 1);
+            }
+            last = next;
+        }
+    }
+
+    /// The right ports of one xbar; if they are no range, they are kept as a set, and any port is in range.
+    fn range_or_set(&mut self, tree: &Tree<'_>, steps: &[u8], at: u32) -> (u8, u8) {
+        let (side, groups) = nearer(tree, steps, at, self.to);
+        let channels = groups.flat_map(|group| side.channels(group));
+        let topology = &tree.subnet.topology;
+        let ports: Vec<u8> = channels.map(|&channel| topology.tail(channel).port).collect();
+        range_of(ports.iter().copied()).unwrap_or_else(|| {
+            self.sets.push((at, ports));
+            (0, u8::MAX)
+        })
+    }
+
+    /// Lists what is wrong in a row.
+    fn check(&self, tree: &Tree<'_>, slot: u32, row: &[u8], wrong: &mut Vec<Wrong>) {
+        let mut any = 0;
+        for ((&port, &low), &span) in row.iter().zip(&self.low).zip(&self.span) {
+            any |= u8::from(port.wrapping_sub(low) > span);
+        }
+        if any != 0 {
+            let out = |at: &usize| row[*at].wrapping_sub(self.low[*at]) > self.span[*at];
+            wrong.extend((0..row.len()).filter(out).map(|at| Wrong { slot, xbar: at as u32 }));
+        }
+        let in_no_set = self.sets.iter().filter(|(at, ports)| !ports.contains(&row[*at as usize]));
+        wrong.extend(in_no_set.map(|&(xbar, _)| Wrong { slot, xbar }));
+        let own = slot == tree.subnet.destinations.slot_of_xbar(self.to);
+        if !own && row[self.to as usize] != host_port(tree.subnet, slot) {
+            wrong.push(Wrong { slot, xbar: self.to });
+        }
+    }
+}

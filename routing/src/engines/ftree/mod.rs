@@ -1,0 +1,127 @@
+//! Fat trees: routes up to one spine a destination and down again, so that every shift of the hosts is
+//! free of congestion on a full tree.
+//!
+//! The rules are those of OpenSM's fat-tree engine (Zahavi, Johnson, Kerbyson, Lang, "Optimized InfiniBand
+//! fat-tree routing for shift all-to-all communication patterns", 2010):
+//!
+//! 1. `ranks`: each xbar's rank, from given roots or from the compute nodes' xbars.
+//! 2. `tree`: the cables of each xbar in groups, up and down; what is irregular in them.
+//! 3. `reach`: the length of the shortest way up and then down between any two xbars.
+//! 4. `spines`: each host's way up, chosen by counters in the order of `order`.
+//! 5. `templates`: which ports lead up to each xbar of a spine from below it; one for many hosts.
+//! 6. `detours`: on damaged trees, ways for the xbars that a host's spine does not cover.
+//! 7. `fill`: the tables, a destination xbar at a time.
+//!
+//! `kept` mends tables that were in force instead of 4 to 7.
+
+mod detours;
+mod fill;
+mod kept;
+mod order;
+mod ranks;
+mod reach;
+mod refusal;
+mod reverse;
+mod spines;
+mod templates;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+pub use order::{HostOrder, LeafOrder};
+
+use super::{Engine, EngineError, Routing, Settings};
+use crate::Subnet;
+use crate::tables::{End, Tables};
+use detours::Detours;
+use ranks::Ranks;
+use reach::Reach;
+use spines::Spines;
+use templates::Templates;
+use tree::Tree;
+
+/// Computes the tables.
+///
+/// # Errors
+/// If the fabric is no tree, or some pair of hosts cannot be joined by going up and then down.
+pub(super) fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+    let order = HostOrder::new(subnet, settings);
+    refusal::check(subnet, settings, &order).map_err(refuse)?;
+    let ranks = Ranks::new(subnet, settings, &order).map_err(refuse)?;
+    let tree = Tree::new(subnet, ranks);
+    let mut notes = notes(settings);
+    if settings.roots.is_none()
+        && let Some(irregular) = tree.irregularity()
+    {
+        notes.push(format!("no full fat-tree, routed as one that is nearly one: {irregular}"));
+    }
+    let reach = Reach::new(&tree);
+    let reversed = reverse::ways(&tree, &reach, settings).map_err(refuse)?;
+    let mut tables = match previous(subnet, settings, &mut notes) {
+        Some(previous) => kept::mend(&tree, &reach, previous),
+        None => {
+            let spines = Spines::new(&tree, &reach, &order);
+            let templates = Templates::new(&tree, &reach, &spines);
+            let detours = Detours::new(&tree, &reach, &spines, &templates);
+            fill::tables(&tree, &reach, &spines, &templates, &detours)
+        }
+    };
+    for way in reversed {
+        tables.set_port(way.xbar, way.slot, way.port);
+    }
+    Ok(Routing { notes, ..Routing::in_one_layer(tables) })
+}
+
+fn refuse(why: String) -> EngineError {
+    EngineError::refuse(Engine::Ftree, why)
+}
+
+/// The tables to keep what is right of.
+fn previous<'a>(subnet: &Subnet, settings: &'a Settings, notes: &mut Vec<String>) -> Option<&'a Tables> {
+    let previous = settings.previous.as_ref().filter(|_| !settings.reassign)?;
+    let (xbars, slots) = (subnet.topology.xbar_count(), subnet.destinations.slot_count());
+    if (previous.xbar_count(), previous.slot_count()) == (xbars, slots) {
+        return Some(previous);
+    }
+    notes.push(format!(
+        "the previous tables have {} xbars and {} destinations, the fabric {xbars} and {slots}: all is routed anew",
+        previous.xbar_count(),
+        previous.slot_count()
+    ));
+    None
+}
+
+/// Settings that have no effect here.
+fn notes(settings: &Settings) -> Vec<String> {
+    let without_effect = [
+        (!settings.order_first.is_empty(), "a routing order"),
+        (!settings.uncounted_ports.is_empty(), "ports that do not count"),
+        (!settings.port_order.is_empty(), "a port search order"),
+        (!settings.hop_weights.is_empty(), "hop weights"),
+        (settings.scatter.is_some(), "scatter"),
+        (settings.port_shifting, "port shifting"),
+    ];
+    without_effect
+        .into_iter()
+        .filter(|(given, _)| *given)
+        .map(|(_, what)| format!("{what}: ftree balances by its own order, this has no effect"))
+        .collect()
+}
+
+/// The host that a slot leads to.
+fn host_of_slot(subnet: &Subnet, slot: u32) -> Option<u32> {
+    match subnet.destinations.end(slot) {
+        End::Host { host, .. } => Some(host),
+        End::Xbar(_) => None,
+    }
+}
+
+/// The port at which each host's slot leaves its own xbar.
+fn host_port(subnet: &Subnet, slot: u32) -> u8 {
+    use crate::Attachment;
+    let attachment = host_of_slot(subnet, slot).map(|host| subnet.topology.attachment(host));
+    match attachment {
+        Some(Attachment::Port(at)) => at.port,
+        Some(Attachment::Host(_) | Attachment::Nothing) | None => Tables::NONE,
+    }
+}

@@ -1,0 +1,261 @@
+//! Puts every pair of xbars into a layer.
+
+use std::cmp::Reverse;
+
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::acyclic::{Acyclic, Dependency, Numbers};
+use super::trees::Trees;
+use crate::Subnet;
+
+/// The layer of each pair.
+#[derive(Clone)]
+pub(super) struct Layering {
+    /// How many layers are used.
+    pub(super) count: usize,
+    /// Pairs of xbars, and the layer of each.
+    pairs: Vec<Placed>,
+}
+
+/// A pair of xbars, the smaller one first, and its layer.
+#[derive(Clone, Copy)]
+struct Placed {
+    a: u32,
+    b: u32,
+    layer: u16,
+}
+
+impl Layering {
+    /// The layer of each source and destination: `source * xbars + destination`. Pairs that were not given
+    /// layers are in the first.
+    pub(super) fn by_pair(&self, xbars: usize) -> Vec<u8> {
+        let mut all = vec![0; xbars * xbars];
+        for &Placed { a, b, layer } in &self.pairs {
+            all[a as usize * xbars + b as usize] = layer as u8;
+            all[b as usize * xbars + a as usize] = layer as u8;
+        }
+        all
+    }
+
+    /// The fewer layers the better, then the emptier the emptiest.
+    fn rank(&self) -> (usize, usize) {
+        (self.count, self.sizes().into_iter().min().unwrap_or_default())
+    }
+
+    fn sizes(&self) -> Vec<usize> {
+        let mut sizes = vec![0; self.count];
+        self.pairs.iter().for_each(|pair| sizes[usize::from(pair.layer)] += 1);
+        sizes
+    }
+}
+
+/// Pairs that frames go between: both xbars have hosts, or one at least if `xbars` count as destinations.
+pub(super) fn pairs(subnet: &Subnet, xbars: bool) -> Vec<(u32, u32)> {
+    let count = subnet.topology.xbar_count() as u32;
+    let leaves: Vec<bool> = (0..count).map(|xbar| subnet.is_leaf(xbar)).collect();
+    let mut all = Vec::new();
+    for a in 0..count {
+        for b in a + 1..count {
+            let (x, y) = (leaves[a as usize], leaves[b as usize]);
+            if (x && y || xbars && (x || y)) && subnet.topology.component(a) == subnet.topology.component(b) {
+                all.push((a, b));
+            }
+        }
+    }
+    all
+}
+
+/// Layers that are being filled.
+pub(super) struct Filler<'a> {
+    subnet: &'a Subnet,
+    trees: &'a Trees,
+    numbers: &'a Numbers<'a>,
+    layers: Vec<Acyclic>,
+    /// Layers that may be used.
+    most: usize,
+    /// Dependencies looked up so far.
+    work: u64,
+}
+
+impl<'a> Filler<'a> {
+    /// Layers differ by less than this when balanced; each pair counts both ways.
+    const MOST_DIFFERENCE: usize = 6;
+    /// Rounds without a better result before it is settled for.
+    const PATIENCE: usize = 60;
+    /// Channels and dependencies looked at in all rounds together.
+    const MOST_WORK: u64 = 20_000_000;
+
+    pub(super) fn new(subnet: &'a Subnet, trees: &'a Trees, numbers: &'a Numbers<'a>, most: u8) -> Self {
+        Self { subnet, trees, numbers, layers: Vec::new(), most: most.into(), work: 0 }
+    }
+
+    /// Puts each pair into the lowest layer that stays free of cycles with it.
+    ///
+    /// That depends on the order of pairs. After some orders that often serve well, the best is tried again
+    /// and again, layer by layer in another order of layers: pairs of one layer fit into one again, so the
+    /// count never grows, and often the last layer runs empty (Culberson and Luo: Exploring the k-colorable
+    /// landscape with iterated greedy, 1996).
+    pub(super) fn fill(&mut self, pairs: &[(u32, u32)], seed: u64) -> Layering {
+        let mut current = self.first(pairs);
+        let mut best = current.clone();
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut patience = Self::PATIENCE;
+        // More than one is needed: the routes of all pairs were seen to close a cycle.
+        while best.count > 2 && patience > 0 && self.work() < Self::MOST_WORK {
+            patience -= 1;
+            let order = reordered(&current, &mut rng);
+            current = self.place(order);
+            if current.rank() < best.rank() {
+                best = current.clone();
+                patience = Self::PATIENCE;
+            }
+        }
+        // So that the layers at hand are those of the result, whatever was tried last.
+        self.place_as_found(best)
+    }
+
+    /// The best of: as listed, near pairs first, far pairs first.
+    fn first(&mut self, pairs: &[(u32, u32)]) -> Layering {
+        let listed: Vec<Placed> = pairs.iter().map(|&(a, b)| Placed { a, b, layer: 0 }).collect();
+        let mut best = self.place(listed.clone());
+        for far_first in [false, true] {
+            if best.count <= 2 || self.work() > Self::MOST_WORK {
+                break;
+            }
+            let mut order = listed.clone();
+            self.sort_by_hops(&mut order, far_first);
+            let other = self.place(order);
+            if other.rank() < best.rank() {
+                best = other;
+            }
+        }
+        best
+    }
+
+    fn sort_by_hops(&self, pairs: &mut [Placed], far_first: bool) {
+        let hops = |pair: &Placed| self.trees.hops(self.subnet, pair.a, pair.b);
+        pairs.sort_by_cached_key(|pair| if far_first { u32::MAX - hops(pair) } else { hops(pair) });
+    }
+
+    fn work(&self) -> u64 {
+        self.layers.iter().map(|layer| layer.work).sum::<u64>() + self.work
+    }
+
+    /// Puts pairs into the layers that they were found to fit into.
+    fn place_as_found(&mut self, layering: Layering) -> Layering {
+        self.layers.iter_mut().for_each(Acyclic::clear);
+        let mut dependencies = Vec::new();
+        for pair in &layering.pairs {
+            self.find_dependencies(pair.a, pair.b, &mut dependencies);
+            let fits = self.layers[usize::from(pair.layer)].add(&dependencies);
+            debug_assert!(fits, "a layer that was free of cycles has one");
+        }
+        layering
+    }
+
+    /// Puts pairs into layers in this order.
+    fn place(&mut self, mut pairs: Vec<Placed>) -> Layering {
+        self.layers.iter_mut().for_each(Acyclic::clear);
+        let mut count = 0;
+        let mut dependencies = Vec::new();
+        for pair in &mut pairs {
+            self.find_dependencies(pair.a, pair.b, &mut dependencies);
+            self.work += dependencies.len() as u64;
+            let used = &mut self.layers[..count];
+            let layer = used.iter_mut().position(|layer| layer.add(&dependencies)).unwrap_or(count);
+            if layer == count {
+                count += 1;
+                if self.layers.len() < count {
+                    self.layers.push(Acyclic::new(self.numbers));
+                }
+                // The two shortest routes of one pair have no channel in common: no cycle.
+                let alone = self.layers[layer].add(&dependencies);
+                debug_assert!(alone, "a pair alone closes a cycle");
+            }
+            pair.layer = layer as u16;
+        }
+        Layering { count: count.max(1), pairs }
+    }
+
+    /// Moves pairs from the fullest to the emptiest layer until they differ by less than
+    /// [`Self::MOST_DIFFERENCE`], or nothing can be moved.
+    pub(super) fn balance(&mut self, layering: &mut Layering) {
+        if layering.count > self.most {
+            return;
+        }
+        let count = layering.count;
+        let mut sizes = layering.sizes();
+        let mut stuck = vec![false; count * count];
+        while let Some((from, to)) = worst(&sizes, &stuck) {
+            for pair in &mut layering.pairs {
+                if 2 * sizes[from].saturating_sub(sizes[to]) < Self::MOST_DIFFERENCE {
+                    break;
+                }
+                if usize::from(pair.layer) == from && self.transfer(pair, from, to) {
+                    pair.layer = to as u16;
+                    sizes[from] -= 1;
+                    sizes[to] += 1;
+                }
+            }
+            stuck[from * count + to] = 2 * sizes[from].saturating_sub(sizes[to]) >= Self::MOST_DIFFERENCE;
+        }
+    }
+
+    fn transfer(&mut self, pair: &Placed, from: usize, to: usize) -> bool {
+        let mut dependencies = Vec::new();
+        self.find_dependencies(pair.a, pair.b, &mut dependencies);
+        let fits = self.layers[to].add(&dependencies);
+        if fits {
+            self.layers[from].remove(&dependencies);
+        }
+        fits
+    }
+
+    fn find_dependencies(&self, a: u32, b: u32, found: &mut Vec<Dependency>) {
+        found.clear();
+        for (from, to) in [(a, b), (b, a)] {
+            for tree in self.trees.to(to) {
+                let mut last = None;
+                self.trees.walk(self.subnet, tree, from, |channel| {
+                    if let Some(last) = last.replace(channel) {
+                        found.push(self.numbers.dependency(last, channel));
+                    }
+                    true
+                });
+            }
+        }
+    }
+}
+
+/// The pairs, layer by layer: the layers in turn from the last to the first, by size, or at random.
+fn reordered(layering: &Layering, rng: &mut ChaCha8Rng) -> Vec<Placed> {
+    let sizes = layering.sizes();
+    let mut layers: Vec<usize> = (0..layering.count).rev().collect();
+    match rng.random_range(0..3) {
+        0 => {}
+        1 => layers.sort_by_key(|&layer| Reverse(sizes[layer])),
+        _ => layers.shuffle(rng),
+    }
+    let mut rank = vec![0; layering.count];
+    layers.iter().enumerate().for_each(|(place, &layer)| rank[layer] = place);
+    let mut pairs = layering.pairs.clone();
+    pairs.shuffle(rng);
+    pairs.sort_by_key(|pair| rank[usize::from(pair.layer)]);
+    pairs
+}
+
+/// The fullest layer and the emptiest that still takes from it, if they differ by enough.
+fn worst(sizes: &[usize], stuck: &[bool]) -> Option<(usize, usize)> {
+    let mut worst = None;
+    for from in 0..sizes.len() {
+        for to in (0..sizes.len()).filter(|&to| !stuck[from * sizes.len() + to]) {
+            let difference = 2 * sizes[from].saturating_sub(sizes[to]);
+            if difference >= Filler::MOST_DIFFERENCE && worst.is_none_or(|(most, _, _)| difference > most) {
+                worst = Some((difference, from, to));
+            }
+        }
+    }
+    worst.map(|(_, from, to)| (from, to))
+}

@@ -1,0 +1,94 @@
+//! minhop, updn, dnup and dor as OpenSM 3.3.23 computes them, entry by entry, for comparison.
+//!
+//! 1. [`hops`] finds the least hops from each xbar to each destination's xbar, and which channels begin
+//!    such routes; [`ranked`] does so where routes must keep to up and down.
+//! 2. [`order`] says in which order destinations are served.
+//! 3. [`rows`] fills each xbar's table by itself, with a counter a port.
+//!
+//! What is fixed there is the same here. Two things are not fixed by the fabric alone:
+//!
+//! - Its maps are sorted by GUIDs as numbers of the machine that it runs on. Here they are sorted as on
+//!   a little-endian machine, which compares GUIDs from their last byte on.
+//! - With scatter it draws from the C library's generator, across all xbars. Here each xbar has a
+//!   generator of its own, so these tables are as random, but others.
+
+mod hops;
+mod matrix;
+mod order;
+mod paths;
+mod ranked;
+mod roots;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use super::{Balance, Engine, EngineError, Routing, Settings};
+use crate::Subnet;
+use hops::{LeastHops, Minhop, Search};
+use order::Order;
+use rows::Rows;
+
+pub use matrix::HopMatrix;
+
+/// Whether this module computes an engine's tables: all of its engines' with OpenSM's balance, and
+/// those from hops that are given.
+pub(super) fn serves(engine: Engine, settings: &Settings) -> bool {
+    let is_ours = matches!(engine, Engine::Minhop | Engine::Updn | Engine::Dnup | Engine::Dor);
+    is_ours && (settings.balance == Balance::Opensm || settings.hops.is_some())
+}
+
+/// The tables of an engine that this module [`serves`], exactly as OpenSM makes them.
+///
+/// # Errors
+/// If the engine finds no roots or no leaves, or previous tables or hops are another fabric's.
+pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+    let refuse = |why: &str| Err(EngineError::refuse(engine, why));
+    if let Some(previous) = &settings.previous
+        && (previous.xbar_count() != subnet.topology.xbar_count()
+            || previous.slot_count() != subnet.destinations.slot_count())
+    {
+        return refuse("the previous tables are of another fabric; give those of this one, or none");
+    }
+    let least = match &settings.hops {
+        Some(_) if !matches!(engine, Engine::Minhop | Engine::Dor) => {
+            return refuse("it finds hops by rules of its own; give a lid matrix to minhop or dor, or none");
+        }
+        Some(hops) if !hops.is_of(&subnet.topology) => {
+            return refuse("the lid matrix is of another fabric; give that of this one, or none");
+        }
+        Some(hops) => LeastHops::of_matrix(&subnet.topology, hops),
+        None => with_search(engine, subnet, settings, |search| LeastHops::of(search))?,
+    };
+    let order = Order::new(subnet, settings);
+    let rows = Rows::new(subnet, settings, &least, &order, engine == Engine::Dor);
+    let mut routing = Routing::in_one_layer(rows.tables());
+    if settings.scatter.is_some() {
+        let note = "scatter draws from another generator than OpenSM's: as random, not the same tables";
+        routing.notes.push(note.to_owned());
+    }
+    Ok(routing)
+}
+
+/// The hops from each port to each xbar that an engine of this module reckons with.
+///
+/// # Errors
+/// As the engine.
+pub fn hop_matrix(engine: Engine, subnet: &Subnet, settings: &Settings) -> Result<HopMatrix, EngineError> {
+    with_search(engine, subnet, settings, |search| HopMatrix::of(search))
+}
+
+/// Calls a function with an engine's search for hops.
+fn with_search<T>(
+    engine: Engine,
+    subnet: &Subnet,
+    settings: &Settings,
+    use_it: impl FnOnce(&dyn Search) -> T,
+) -> Result<T, EngineError> {
+    let minhop = Minhop::new(&subnet.topology, &settings.hop_weights);
+    let refuse = |why: String| EngineError::refuse(engine, why);
+    Ok(match engine {
+        Engine::Updn => use_it(&ranked::updn(subnet, settings, &minhop).map_err(refuse)?),
+        Engine::Dnup => use_it(&ranked::dnup(subnet, settings, &minhop).map_err(refuse)?),
+        _ => use_it(&minhop),
+    })
+}

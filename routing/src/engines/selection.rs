@@ -1,0 +1,270 @@
+//! Tries engines in turn, and lets no tables out that are not proved.
+
+use std::time::Instant;
+
+use thiserror::Error;
+
+use super::dispersive::{AllHosts, SourceProof};
+use super::{Engine, Routing, Settings};
+use crate::proof::{ProofRules, TableViolation, TablesProof, prove_tables};
+use crate::{Options, Quality, Subnet, Topology};
+
+/// An engine that was tried and did not serve.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tried {
+    /// The engine.
+    pub engine: Engine,
+    /// Why it did not serve.
+    pub why_not: String,
+    /// What is wrong with its tables, if it computed some: to be told by the names of the fabric.
+    pub failed: Option<Box<TablesProof>>,
+}
+
+impl Tried {
+    fn refused(engine: Engine, why_not: String) -> Self {
+        Self { engine, why_not, failed: None }
+    }
+}
+
+/// Tables, and how they came to be.
+#[derive(Debug, Clone)]
+pub struct Selection {
+    /// The engine that served.
+    pub engine: Engine,
+    /// Those that were tried before it.
+    pub tried: Vec<Tried>,
+    /// What it computed.
+    pub routing: Routing,
+    /// What was proved of that. It holds, unless the caller asked for unproved tables.
+    pub proof: TablesProof,
+    /// How long the engine took, in milliseconds.
+    pub compute_ms: f64,
+}
+
+/// No engine served.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("no engine serves this fabric: {}", list(.tried))]
+pub struct NotRouted {
+    /// All that were tried, and why each did not serve.
+    pub tried: Vec<Tried>,
+}
+
+fn list(tried: &[Tried]) -> String {
+    let each = |tried: &Tried| format!("{}: {}", tried.engine, tried.why_not);
+    tried.iter().map(each).collect::<Vec<_>>().join("; ")
+}
+
+/// Source routes, and how they came to be.
+#[derive(Debug, Clone)]
+pub struct SourceSelection<'a> {
+    /// The engine that served.
+    pub engine: Engine,
+    /// Those that were tried before it.
+    pub tried: Vec<Tried>,
+    /// What it computed. It is computed again for whoever reads it.
+    pub routes: AllHosts<'a>,
+    /// What was proved of that. It holds, unless the caller asked for unproved routes.
+    pub proof: SourceProof,
+    /// How good it is.
+    pub quality: Quality,
+    /// How long the engine took for all hosts, in milliseconds.
+    pub compute_ms: f64,
+}
+
+/// What the engine that served computed.
+#[derive(Debug, Clone)]
+pub enum Answer<'a> {
+    /// Forwarding tables.
+    Tables(Box<Selection>),
+    /// Source routes of all hosts.
+    SourceRoutes(Box<SourceSelection<'a>>),
+}
+
+/// What the first engine computes that computes anything which passes the proof: tables, or source routes
+/// if [`Engine::Dispersive`] is the one.
+///
+/// With `unproved`, the first engine that computes anything serves; the proof says what is wrong with it.
+///
+/// # Errors
+/// If none serves.
+pub fn answer<'a>(
+    subnet: &'a Subnet,
+    engines: &[Engine],
+    settings: &Settings,
+    unproved: bool,
+) -> Result<Answer<'a>, NotRouted> {
+    let mut tried = Vec::new();
+    for &engine in engines {
+        let served = if engine == Engine::Dispersive {
+            source_routes(subnet, settings, unproved)
+                .map(|selection| Answer::SourceRoutes(Box::new(selection)))
+                .map_err(|why_not| Tried::refused(engine, why_not))
+        } else {
+            tables(subnet, engine, settings, unproved).map(|selection| Answer::Tables(Box::new(selection)))
+        };
+        match served {
+            Ok(mut answer) => {
+                match &mut answer {
+                    Answer::Tables(selection) => selection.tried = tried,
+                    Answer::SourceRoutes(selection) => selection.tried = tried,
+                }
+                return Ok(answer);
+            }
+            Err(refused) => tried.push(refused),
+        }
+    }
+    Err(NotRouted { tried })
+}
+
+/// The tables of the first engine that computes some which pass the proof. [`Engine::Dispersive`] computes
+/// none: [`answer`] takes it, too.
+///
+/// With `unproved`, the first engine that computes any serves; the proof says what is wrong with them.
+///
+/// # Errors
+/// If none serves.
+pub fn select(
+    subnet: &Subnet,
+    engines: &[Engine],
+    settings: &Settings,
+    unproved: bool,
+) -> Result<Selection, NotRouted> {
+    let mut tried = Vec::new();
+    for &engine in engines {
+        match tables(subnet, engine, settings, unproved) {
+            Ok(selection) => return Ok(Selection { tried, ..selection }),
+            Err(refused) => tried.push(refused),
+        }
+    }
+    Err(NotRouted { tried })
+}
+
+/// An engine's tables, or why it does not serve.
+fn tables(subnet: &Subnet, engine: Engine, settings: &Settings, unproved: bool) -> Result<Selection, Tried> {
+    if engine == Engine::Dispersive {
+        let why_not = "it computes source routes, and no forwarding tables".to_owned();
+        return Err(Tried::refused(engine, why_not));
+    }
+    if !unproved && let Some(violation) = too_far(subnet, settings.max_hops) {
+        let proof = TablesProof { violations: vec![violation], violation_count: 1, ..TablesProof::default() };
+        return Err(Tried { engine, why_not: proof.summary(), failed: Some(Box::new(proof)) });
+    }
+    let started = Instant::now();
+    let routing = engine.compute(subnet, settings);
+    let routing = routing.map_err(|error| Tried::refused(engine, error.why))?;
+    let compute_ms = started.elapsed().as_secs_f64() * 1e3;
+    let rules = ProofRules { max_hops: settings.max_hops, xbar_destinations: settings.xbar_destinations };
+    let proof = prove_tables(subnet, &routing.tables, &routing.layers, &rules);
+    if !unproved && !proof.holds() {
+        return Err(Tried { engine, why_not: proof.summary(), failed: Some(Box::new(proof)) });
+    }
+    Ok(Selection { engine, tried: Vec::new(), routing, proof, compute_ms })
+}
+
+/// Two hosts that are farther from each other than any route may be long, if a quick look finds some: no
+/// engine serves then, and the tables of a large fabric need not be made to know it.
+///
+/// Looks from the first xbar with hosts of each part, and again from the one that is farthest from that. So
+/// it may miss some, which the proof finds then; those that it finds are some.
+fn too_far(subnet: &Subnet, max_hops: u8) -> Option<TableViolation> {
+    let topology = &subnet.topology;
+    let mut hops = vec![0_u32; topology.xbar_count()];
+    let leaves = (0..topology.xbar_count() as u32).filter(|&xbar| has_cabled_host(subnet, xbar));
+    for leaf in leaves {
+        // Every part is looked at once.
+        if hops[leaf as usize] > 0 {
+            continue;
+        }
+        let seen = search(topology, leaf, &mut hops);
+        let farthest = |seen: &[u32], hops: &[u32]| {
+            let hosts = seen.iter().copied().filter(|&xbar| has_cabled_host(subnet, xbar));
+            hosts.max_by_key(|&xbar| hops[xbar as usize])
+        };
+        let from = farthest(&seen, &hops)?;
+        seen.iter().for_each(|&xbar| hops[xbar as usize] = 0);
+        let seen = search(topology, from, &mut hops);
+        let to = farthest(&seen, &hops)?;
+        let least = hops[to as usize];
+        if least > max_hops.into() {
+            let slot = subnet.destinations.host_slots_of(to).start;
+            return Some(TableViolation::TooFar { from, slot, hops: least as usize, max_hops });
+        }
+    }
+    None
+}
+
+fn has_cabled_host(subnet: &Subnet, xbar: u32) -> bool {
+    !subnet.destinations.host_slots_of(xbar).is_empty()
+}
+
+/// Writes for each xbar that cables lead to how many xbars the shortest way to it passes, both ends
+/// counted; and tells them, the nearest first. What is not 0 is not looked at.
+fn search(topology: &Topology, from: u32, hops: &mut [u32]) -> Vec<u32> {
+    hops[from as usize] = 1;
+    let mut seen = vec![from];
+    let mut next = 0;
+    while let Some(&xbar) = seen.get(next) {
+        next += 1;
+        for channel in topology.channels_of(xbar).filter(|&channel| !topology.is_dead(channel)) {
+            let there = topology.head(channel).xbar;
+            if hops[there as usize] == 0 {
+                hops[there as usize] = hops[xbar as usize] + 1;
+                seen.push(there);
+            }
+        }
+    }
+    seen
+}
+
+/// The source routes of all hosts, or why the engine does not serve.
+fn source_routes<'a>(
+    subnet: &'a Subnet,
+    settings: &Settings,
+    unproved: bool,
+) -> Result<SourceSelection<'a>, String> {
+    let max_hops = settings.max_hops.min(Options::MAX_HOPS);
+    if !unproved && let Some(violation) = too_far(subnet, max_hops) {
+        return Err(violation.describe(subnet));
+    }
+    let options = Options { passes: settings.passes, max_hops };
+    let routes = AllHosts::new(&subnet.topology, options, false);
+    let measured = routes.prove_and_measure(settings.seed);
+    let (proof, quality, computing) = measured.map_err(|error| error.to_string())?;
+    if !unproved && !proof.holds() {
+        return Err(proof.summary());
+    }
+    let compute_ms = computing.as_secs_f64() * 1e3;
+    Ok(SourceSelection { engine: Engine::Dispersive, tried: Vec::new(), routes, proof, quality, compute_ms })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Subnet;
+    use mapper_fabric::generate;
+
+    #[test]
+    fn source_routes_serve_in_their_turn() {
+        let subnet = Subnet::new(&generate("clos:hosts=16,ports=4").unwrap(), None).unwrap();
+        // No tables are given to load.
+        let engines = [Engine::File, Engine::Dispersive, Engine::Minhop];
+        let served = answer(&subnet, &engines, &Settings::default(), false).unwrap();
+        let Answer::SourceRoutes(selection) = served else { panic!("{served:?}") };
+        assert_eq!((selection.engine, selection.tried.len()), (Engine::Dispersive, 1));
+        assert_eq!(selection.tried[0].engine, Engine::File);
+        assert!(selection.proof.holds() && selection.compute_ms > 0.0);
+        let none = select(&subnet, &[Engine::Dispersive], &Settings::default(), false).unwrap_err();
+        assert_eq!(none.tried[0].engine, Engine::Dispersive);
+    }
+
+    #[test]
+    fn who_cannot_serve_says_why() {
+        let subnet = Subnet::new(&generate("ring:n=5").unwrap(), None).unwrap();
+        let settings = Settings { max_hops: 2, ..Settings::default() };
+        let error = answer(&subnet, &[Engine::Dispersive], &settings, false).unwrap_err();
+        assert!(error.to_string().contains("at most 2 are allowed"), "{error}");
+        let settings = Settings { passes: 65, ..Settings::default() };
+        let error = answer(&subnet, &[Engine::Dispersive], &settings, false).unwrap_err();
+        assert!(error.to_string().contains("give 1 to 64"), "{error}");
+    }
+}

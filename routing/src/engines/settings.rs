@@ -1,0 +1,182 @@
+//! All that a user may set of the engines.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mapper_proto::map::PortRef;
+
+use super::Engine;
+use super::HopMatrix;
+use super::torus::TorusStatement;
+use crate::Options;
+use crate::tables::{Layers, Tables};
+
+/// How equally short routes are chosen among.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Balance {
+    /// By the load of channels throughout the fabric.
+    #[default]
+    Fabric,
+    /// By counters local to each xbar, exactly as OpenSM does.
+    Opensm,
+}
+
+/// All that a user may set of the engines. Xbars, hosts and ports are those of the
+/// [`Subnet`](crate::Subnet) that is routed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Whatever is random comes from this.
+    pub seed: u64,
+    /// How equally short routes are chosen among.
+    pub balance: Balance,
+    /// Longest route, in hops: xbars that a frame passes.
+    pub max_hops: u8,
+    /// Tables that were in force. What is still right in them stays, unless `reassign`.
+    pub previous: Option<Tables>,
+    /// Balance everything anew, whatever was in force.
+    pub reassign: bool,
+    /// Destinations that are served first, as hosts or xbars, in this order.
+    pub order_first: Vec<Node>,
+    /// Ports that do not count when loads are balanced.
+    pub uncounted_ports: BTreeSet<PortRef>,
+    /// For single xbars, the order in which ports are tried.
+    pub port_order: BTreeMap<u32, Vec<u8>>,
+    /// What a step out of a port counts, if not 1.
+    pub hop_weights: BTreeMap<PortRef, u8>,
+    /// minhop, dor: the hops to reckon with, as from a lid matrix, instead of the shortest; tables are
+    /// then balanced as OpenSM does.
+    pub hops: Option<HopMatrix>,
+    /// Choose at random among the least loaded ports, by this seed.
+    pub scatter: Option<u64>,
+    /// Shift the order of ports from xbar to xbar.
+    pub port_shifting: bool,
+    /// updn, dnup, ftree: the xbars that are roots; found by the engine if not given.
+    pub roots: Option<Vec<u32>>,
+    /// updn, dnup: xbars' ids, which tell up from down between xbars of one rank; GUIDs if not given.
+    pub ids: BTreeMap<u32, u64>,
+    /// updn: let roots reach each other, down and up again, if no cycle comes of it.
+    pub connect_roots: bool,
+    /// ftree: the hosts that are compute nodes; all if not given.
+    pub compute_nodes: Option<BTreeSet<u32>>,
+    /// ftree: the hosts that are I/O nodes, which may be reached by some steps the wrong way.
+    pub io_nodes: BTreeSet<u32>,
+    /// ftree: most steps the wrong way to or from an I/O node.
+    pub max_reverse_hops: u8,
+    /// lash: the first layer, 0 to 15.
+    pub first_layer: u8,
+    /// Most layers, with those before the first one.
+    pub max_layers: u8,
+    /// Also frames to and from xbars' own addresses must be free of deadlock.
+    pub xbar_destinations: bool,
+    /// torus: what is stated of the fabric, its datelines and regions; the rest is found from the map.
+    pub torus: TorusStatement,
+    /// file: the tables to load.
+    pub file: Option<Tables>,
+    /// dispersive: most routes to a destination.
+    pub passes: u8,
+}
+
+impl Settings {
+    /// Longest route that InfiniBand knows, in hops.
+    pub const MAX_HOPS: u8 = 64;
+}
+
+impl Settings {
+    /// What a user should know of settings that belong to other engines than this one.
+    pub fn of_others(&self, engine: Engine) -> Vec<String> {
+        let default = Self::default();
+        let ranked = matches!(engine, Engine::Updn | Engine::Dnup);
+        let layered = matches!(engine, Engine::Lash | Engine::Torus);
+        // The other engines tell of these themselves, as some have an effect there.
+        let unbalanced = matches!(engine, Engine::Torus | Engine::File | Engine::Dispersive);
+        let rootless = unbalanced || engine == Engine::Lash;
+        let counted = "minhop, updn, dnup and dor";
+        let foreign = [
+            (!self.order_first.is_empty() && unbalanced, "a routing order", counted),
+            (!self.uncounted_ports.is_empty() && unbalanced, "ports that do not count", counted),
+            (!self.port_order.is_empty() && unbalanced, "a port search order", counted),
+            (!self.hop_weights.is_empty() && unbalanced, "hop weights", counted),
+            (self.scatter.is_some() && unbalanced, "scatter", counted),
+            (self.port_shifting && unbalanced, "port shifting", counted),
+            (self.file.is_some() && engine != Engine::File, "tables to load", "file"),
+            (self.roots.is_some() && rootless, "roots", "updn and ftree"),
+            (self.connect_roots && rootless, "connecting roots", "updn"),
+            (self.torus != default.torus && engine != Engine::Torus, "a stated torus", "torus"),
+            (!self.ids.is_empty() && !ranked, "ids", "updn and dnup"),
+            (
+                self.passes != default.passes && engine != Engine::Dispersive,
+                "routes a destination",
+                "dispersive",
+            ),
+            (self.first_layer != default.first_layer && !layered, "a first layer", "lash and torus"),
+            (self.max_layers != default.max_layers && !layered, "a limit on layers", "lash and torus"),
+            (self.compute_nodes.is_some() && engine != Engine::Ftree, "compute nodes", "ftree"),
+            (!self.io_nodes.is_empty() && engine != Engine::Ftree, "I/O nodes", "ftree"),
+            (
+                self.max_reverse_hops != default.max_reverse_hops && engine != Engine::Ftree,
+                "reverse hops",
+                "ftree",
+            ),
+        ];
+        let said = |&(_, what, whose): &(bool, &str, &str)| {
+            format!("{what}: no effect on {engine}, only on {whose}")
+        };
+        foreign.iter().filter(|(foreign, _, _)| *foreign).map(said).collect()
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            balance: Balance::Fabric,
+            max_hops: Self::MAX_HOPS,
+            previous: None,
+            reassign: false,
+            order_first: Vec::new(),
+            uncounted_ports: BTreeSet::new(),
+            port_order: BTreeMap::new(),
+            hop_weights: BTreeMap::new(),
+            hops: None,
+            scatter: None,
+            port_shifting: false,
+            roots: None,
+            ids: BTreeMap::new(),
+            connect_roots: false,
+            compute_nodes: None,
+            io_nodes: BTreeSet::new(),
+            max_reverse_hops: 0,
+            first_layer: 0,
+            max_layers: Layers::MAX,
+            xbar_destinations: false,
+            torus: TorusStatement::default(),
+            file: None,
+            passes: Options::default().passes,
+        }
+    }
+}
+
+/// An xbar or a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Node {
+    /// An xbar.
+    Xbar(u32),
+    /// A host.
+    Host(u32),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_belongs_to_other_engines_is_said() {
+        for engine in Engine::ALL {
+            assert!(Settings::default().of_others(engine).is_empty(), "{engine}");
+        }
+        let settings = Settings { passes: 3, max_layers: 2, roots: Some(Vec::new()), ..Settings::default() };
+        let said = settings.of_others(Engine::Torus);
+        assert_eq!(said[0], "roots: no effect on torus, only on updn and ftree");
+        assert_eq!(said.len(), 2, "layers have an effect: {said:?}");
+        assert_eq!(settings.of_others(Engine::Dispersive).len(), 2);
+    }
+}

@@ -1,0 +1,106 @@
+//! Where the datelines go: the first place at which the rules connect all pairs, or a pair that shows that
+//! there is none.
+
+use crate::Subnet;
+use crate::engines::Settings;
+
+use super::engine::fabric;
+use super::lattice::Lattice;
+use super::reach::Reach;
+use super::rules::place_datelines;
+use super::serve::Fabric;
+use super::trees::Trees;
+
+/// Most states that are looked at for a pair that no place of the datelines helps, once it is known that
+/// none helps all. A second's work; small fabrics take far less.
+const MOST_STATES: usize = 100_000_000;
+
+/// A pair that the rules do not connect, of a fabric whose pairs they do not all connect wherever the
+/// datelines are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Unconnected {
+    /// Where frames come from.
+    pub(super) source: u32,
+    /// Where they are to get to.
+    pub(super) destination: u32,
+    /// Whether this pair is not connected wherever the datelines are. If not, other places of them connect
+    /// it, but then not others.
+    pub(super) anywhere: bool,
+    /// How many pairs are not connected where R4 would have the datelines.
+    pub(super) lost: usize,
+}
+
+/// The trees of the first place of the datelines that connects all pairs, in the order of R4. The lattice
+/// then has these datelines; if there are none, those that R4 likes best.
+///
+/// All places are looked at, but for most of them a few pairs are enough: a pair that was lost elsewhere
+/// often is lost here, too, and one search of R0 to R3 shows it.
+///
+/// # Errors
+/// A pair that is not connected, if there is no such place.
+pub(super) fn best_trees(
+    subnet: &Subnet,
+    settings: &Settings,
+    lattice: &mut Lattice,
+    stated: [Option<u8>; 3],
+) -> Result<Trees, Unconnected> {
+    let places = place_datelines(lattice, stated);
+    let mut reach = Reach::new(lattice.router_count());
+    let mut witnesses: Vec<(u32, u32)> = Vec::new();
+    let mut first: Option<Trees> = None;
+    for &datelines in &places {
+        lattice.datelines = datelines;
+        if witnesses.iter().any(|&(source, destination)| !reach.joins(lattice, source, destination)) {
+            continue;
+        }
+        let fabric = fabric(subnet, settings, lattice);
+        let trees = Trees::new(&fabric);
+        let Some(lost) = lost_pairs(&fabric, &trees).next() else { return Ok(trees) };
+        witnesses.push(lost);
+        first.get_or_insert(trees);
+    }
+    let mut unconnected = Unconnected { source: 0, destination: 0, anywhere: false, lost: 0 };
+    if let Some(trees) = first {
+        lattice.datelines = places.first().copied().unwrap_or(lattice.datelines);
+        let lost: Vec<(u32, u32)> = lost_pairs(&fabric(subnet, settings, lattice), &trees).collect();
+        let hopeless = hopeless(lattice, &places, &lost);
+        (unconnected.source, unconnected.destination) =
+            hopeless.or_else(|| lost.first().copied()).unwrap_or_default();
+        unconnected.anywhere = hopeless.is_some();
+        unconnected.lost = lost.len();
+    }
+    Err(unconnected)
+}
+
+/// The pairs without a route that should have one.
+fn lost_pairs<'a>(fabric: &'a Fabric<'_>, trees: &'a Trees) -> impl Iterator<Item = (u32, u32)> + 'a {
+    // Most fabrics have none, which need not be looked for.
+    let routers = if trees.lost == 0 { 0..0 } else { 0..fabric.lattice.router_count() as u32 };
+    let pairs = routers.clone().flat_map(move |source| routers.clone().map(move |end| (source, end)));
+    pairs.filter(|&(source, end)| fabric.wants(source, end) && trees.heading(source, end).is_none())
+}
+
+/// The first of these pairs, by source, that is not connected wherever the datelines are.
+fn hopeless(lattice: &Lattice, places: &[[u8; 3]], lost: &[(u32, u32)]) -> Option<(u32, u32)> {
+    let mut reach = Reach::new(lattice.router_count());
+    let mut moved = lattice.clone();
+    let mut states = 0;
+    for of_source in lost.chunk_by(|one, other| one.0 == other.0) {
+        let mut left = of_source.to_vec();
+        for &datelines in places {
+            if left.is_empty() || states > MOST_STATES {
+                break;
+            }
+            moved.datelines = datelines;
+            states += reach.search(&moved, of_source[0].0);
+            left.retain(|&(_, destination)| !reach.contains(destination));
+        }
+        if states > MOST_STATES {
+            return None;
+        }
+        if let Some(&pair) = left.first() {
+            return Some(pair);
+        }
+    }
+    None
+}

@@ -1,0 +1,291 @@
+//! Why a fabric is no torus, by the first cable that does not fit.
+
+use mapper_proto::map::PortRef;
+use thiserror::Error;
+
+use super::super::grid::{Dimension, GridError, shape};
+use super::super::statement::{BadStatement, TorusStatement};
+use super::embedding::{Outcome, embed, entries};
+use super::frame::Placed;
+use super::links::Links;
+use super::shapes::link_count;
+use super::space::Space;
+use super::{Failure, MOST_NEIGHBOURS, SMALL_BUDGET, Shapes, search};
+use crate::Topology;
+
+/// Most links that are left out one by one to see whether the rest is a torus.
+const SUSPECTS: usize = 24;
+
+/// Fabrics with more links than this have fewer suspects, as each takes a search.
+const MANY_LINKS: usize = 1_500;
+
+/// Why a fabric is no torus.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum NoTorus {
+    /// There is nothing.
+    #[error("there is no xbar, so there is no torus")]
+    NoXbars,
+    /// It is one but for a cable.
+    #[error(
+        "the cable from xbar {} port {} to xbar {} port {} does not fit: without it the fabric is a torus or \
+         mesh of {}",
+        .ends[0].xbar, .ends[0].port, .ends[1].xbar, .ends[1].port, shape(.dimensions)
+    )]
+    Chord {
+        /// The ports that the cable joins.
+        ends: [PortRef; 2],
+        /// What the fabric is without it.
+        dimensions: Vec<Dimension>,
+    },
+    /// An xbar with more neighbours than three dimensions give it.
+    #[error(
+        "xbar {} has {neighbours} neighbours, and in three dimensions there are six; the cable from its port \
+         {} to xbar {} port {} is the first too many",
+        .ends[0].xbar, .ends[0].port, .ends[1].xbar, .ends[1].port
+    )]
+    Neighbours {
+        /// How many xbars it is cabled to.
+        neighbours: usize,
+        /// The ports that the first cable joins that is too many.
+        ends: [PortRef; 2],
+    },
+    /// No shape takes all xbars.
+    #[error(
+        "no {} takes more than {placed} of {xbars} xbars; there the cable from xbar {} port {} to xbar {} \
+         port {} does not fit", shapes(.is_stated),
+        .ends[0].xbar, .ends[0].port, .ends[1].xbar, .ends[1].port
+    )]
+    Misfit {
+        /// Most xbars that stood.
+        placed: usize,
+        /// How many there are.
+        xbars: usize,
+        /// The ports that a cable joins that then had no place.
+        ends: [PortRef; 2],
+        /// Whether the shape is stated.
+        is_stated: bool,
+    },
+    /// Its cables fit places of a mesh, but far too few of the mesh's are there.
+    #[error(
+        "its cables fit a mesh of {}, but {missing} of its {links} links would be missing: too many to call \
+         it one; state its sizes if it is one", shape(.dimensions)
+    )]
+    Sparse {
+        /// A mesh that takes the fabric.
+        dimensions: Vec<Dimension>,
+        /// How many of its links are missing.
+        missing: u64,
+        /// How many links it has.
+        links: u64,
+    },
+    /// Fewer places than xbars.
+    #[error("the sizes that are stated make {places} places, and there are {xbars} xbars; each needs one")]
+    Places {
+        /// How many places the stated sizes make.
+        places: u64,
+        /// How many xbars there are.
+        xbars: usize,
+    },
+    /// No shape is near.
+    #[error("no {} takes these {xbars} xbars: too many links would be missing", shapes(.is_stated))]
+    NoShape {
+        /// How many xbars there are.
+        xbars: usize,
+        /// Whether the shape is stated.
+        is_stated: bool,
+    },
+    /// A cable whose ports are stated to lead in directions that do not agree.
+    #[error(
+        "the cable from xbar {} port {} to xbar {} port {} does not fit the ports' directions that are \
+         stated: no direction is the opposite of the other end's",
+        .ends[0].xbar, .ends[0].port, .ends[1].xbar, .ends[1].port
+    )]
+    Directions {
+        /// The ports that the cable joins.
+        ends: [PortRef; 2],
+    },
+    /// An origin that is not there.
+    #[error("xbar {origin} is stated to be the origin, but there are {xbars} xbars, counted from 0")]
+    NoOrigin {
+        /// Its number.
+        origin: u32,
+        /// How many xbars there are.
+        xbars: usize,
+    },
+    /// An origin in the midst of a line.
+    #[error(
+        "xbar {origin} is stated to be the origin, but stands at {at} in dimension {}, a line; state the xbar \
+         at its end", ["X", "Y", "Z"][*.dimension]
+    )]
+    OriginInLine {
+        /// The xbar.
+        origin: u32,
+        /// Its coordinate.
+        at: u8,
+        /// In which dimension.
+        dimension: usize,
+    },
+    /// A statement that cannot be.
+    #[error(transparent)]
+    Statement(#[from] BadStatement),
+    /// Coordinates that do not fit after all.
+    #[error(transparent)]
+    Grid(#[from] GridError),
+}
+
+impl NoTorus {
+    /// The key of a statement that a fabric fails at, if it does: for who wrote it.
+    pub(in super::super) fn key(&self) -> Option<&'static str> {
+        match self {
+            Self::Misfit { is_stated: true, .. }
+            | Self::NoShape { is_stated: true, .. }
+            | Self::Places { .. } => Some("sizes"),
+            Self::Directions { .. } => Some("ports"),
+            Self::NoOrigin { .. } | Self::OriginInLine { .. } => Some("origin"),
+            // A statement that cannot be says itself where it is.
+            _ => None,
+        }
+    }
+}
+
+fn shapes(is_stated: &bool) -> &'static str {
+    if *is_stated { "torus or mesh as stated" } else { "torus or mesh of one to three dimensions" }
+}
+
+/// The links of a topology, in the directions that are stated.
+pub(super) fn restricted_links(topology: &Topology, statement: &TorusStatement) -> Result<Links, NoTorus> {
+    let mut links = Links::of(topology);
+    if !statement.has_ports() {
+        return Ok(links);
+    }
+    for channel in 0..topology.channel_count() as u32 {
+        let ends = [topology.tail(channel), topology.head(channel)];
+        let directions = statement.directions_of(ends[0]) & opposite(statement.directions_of(ends[1]));
+        if ends[0].xbar == ends[1].xbar {
+            continue;
+        }
+        if directions == 0 {
+            return Err(NoTorus::Directions { ends });
+        }
+        links.restrict(ends[0].xbar, ends[1].xbar, directions);
+    }
+    Ok(links)
+}
+
+/// The opposite directions.
+fn opposite(directions: u8) -> u8 {
+    (directions & 0b01_0101) << 1 | (directions & 0b10_1010) >> 1
+}
+
+/// That a stated origin is at the end of each line.
+pub(super) fn check_origin(
+    (dimensions, coordinates): &Placed,
+    statement: &TorusStatement,
+) -> Result<(), NoTorus> {
+    let Some(origin) = statement.origin else { return Ok(()) };
+    let at = coordinates[origin as usize];
+    let inside = (0..dimensions.len()).find(|&i| at[i] != 0);
+    inside.map_or(Ok(()), |dimension| Err(NoTorus::OriginInLine { origin, at: at[dimension], dimension }))
+}
+
+/// Why no shape took the fabric.
+pub(super) fn of(
+    topology: &Topology,
+    links: &Links,
+    statement: &TorusStatement,
+    failure: &Failure,
+) -> NoTorus {
+    if !links.are_restricted()
+        && let Some(chord) = chord(topology, links, statement)
+    {
+        return chord;
+    }
+    let crowded = (0..links.xbars() as u32).find(|&xbar| links.of_xbar(xbar).len() > MOST_NEIGHBOURS);
+    if let Some(ends) = crowded.and_then(|xbar| seventh(topology, xbar)) {
+        return NoTorus::Neighbours { neighbours: links.of_xbar(ends[0].xbar).len(), ends };
+    }
+    let (xbars, is_stated) = (links.xbars(), statement.sizes.is_some());
+    if let Some(sizes) = &statement.sizes {
+        let places = sizes.iter().map(|&size| u64::from(size)).product::<u64>();
+        if places < xbars as u64 {
+            return NoTorus::Places { places, xbars };
+        }
+    }
+    let (placed, link) = match failure.link {
+        Some(link) => (failure.deepest, Some(link)),
+        None if is_stated => (0, None),
+        None => match in_any_mesh(links) {
+            Outcome::Found { dimensions, .. } => {
+                let dimensions: Vec<_> = dimensions.into_iter().filter(|d| d.size > 1).collect();
+                let all = link_count(&dimensions);
+                let missing = all.saturating_sub(links.count() as u64);
+                return NoTorus::Sparse { dimensions, missing, links: all };
+            }
+            Outcome::Failed { deepest, link } => (deepest, link),
+        },
+    };
+    match link.and_then(|link| cable(topology, link)) {
+        Some(ends) => NoTorus::Misfit { placed, xbars, ends, is_stated },
+        None => NoTorus::NoShape { xbars, is_stated },
+    }
+}
+
+/// Longest line of the mesh that a fabric is tried in which no shape is near: room for most that are sparse.
+const ANY_MESH: usize = 16;
+
+/// Tries to put a fabric into a mesh with room to spare, however many links are missing then: what has no
+/// place there fits no torus either, or only one that is sparser still.
+fn in_any_mesh(links: &Links) -> Outcome {
+    let size = links.xbars().clamp(2, ANY_MESH) as u8;
+    let mesh = [Dimension { size, is_ring: false }; 3];
+    let (for_each_xbar, more) = SMALL_BUDGET.for_all_shapes;
+    let mut steps = for_each_xbar * links.xbars() as u64 + more;
+    embed(links, &entries(links), Space::new(&mesh), &mut steps)
+}
+
+/// The ports of the first cable from one xbar to another.
+fn cable(topology: &Topology, (from, to): (u32, u32)) -> Option<[PortRef; 2]> {
+    let channel = topology.channels_of(from).find(|&channel| topology.head(channel).xbar == to)?;
+    Some([topology.tail(channel), topology.head(channel)])
+}
+
+/// The first cable to a seventh neighbour.
+fn seventh(topology: &Topology, xbar: u32) -> Option<[PortRef; 2]> {
+    let mut seen = vec![xbar];
+    for channel in topology.channels_of(xbar) {
+        let head = topology.head(channel);
+        if !seen.contains(&head.xbar) {
+            seen.push(head.xbar);
+        }
+        if seen.len() > 1 + MOST_NEIGHBOURS {
+            return Some([topology.tail(channel), head]);
+        }
+    }
+    None
+}
+
+/// The cable without which the fabric is a torus, if there is one: looked for among those whose ends have the
+/// most neighbours and that lie in the fewest squares.
+fn chord(topology: &Topology, links: &Links, statement: &TorusStatement) -> Option<NoTorus> {
+    if (0..links.xbars() as u32).filter(|&xbar| links.of_xbar(xbar).len() > MOST_NEIGHBOURS).count() > 2 {
+        return None;
+    }
+    let pairs = (0..links.xbars() as u32).flat_map(|a| links.of_xbar(a).iter().map(move |&b| (a, b)));
+    let mut suspects: Vec<_> =
+        pairs.filter(|(a, b)| a < b).map(|link| (suspicion(links, link), link)).collect();
+    suspects.sort_unstable();
+    let most = if links.count() > MANY_LINKS { SUSPECTS / 6 } else { SUSPECTS };
+    suspects.into_iter().take(most).find_map(|(_, (a, b))| {
+        let (dimensions, _) =
+            search(topology, &links.without(a, b), statement, &Shapes::new(), SMALL_BUDGET, None).ok()?;
+        Some(NoTorus::Chord { ends: cable(topology, (a, b))?, dimensions })
+    })
+}
+
+/// Less for links that are more likely to be too many.
+fn suspicion(links: &Links, (a, b): (u32, u32)) -> (std::cmp::Reverse<usize>, usize) {
+    let degree = links.of_xbar(a).len().min(links.of_xbar(b).len());
+    let others = links.of_xbar(a).iter().filter(|&&near| near != b);
+    let squares = others.map(|&near| links.in_common(near, b).saturating_sub(1)).sum();
+    (std::cmp::Reverse(degree), squares)
+}

@@ -1,0 +1,141 @@
+//! Breadth-first searches: from many xbars as one, and from 512 at a time, each for itself.
+
+use super::{Direction, Orientation};
+use crate::Topology;
+
+/// Sources that one search follows, a bit each.
+pub(super) const BLOCK: usize = 512;
+
+/// Most steps that a search takes. Routes are far shorter: a longer fabric cannot be used anyway.
+pub(super) const MAX_STEPS: usize = 64;
+
+/// The distance of an xbar that no source reaches.
+pub(super) const UNREACHED: u32 = u32::MAX;
+
+/// Steps from the nearest of `sources` to each xbar.
+pub(super) fn distances(topology: &Topology, sources: &[u32]) -> Vec<u32> {
+    let mut distances = vec![UNREACHED; topology.xbar_count()];
+    for &source in sources {
+        distances[source as usize] = 0;
+    }
+    let mut queue = sources.to_vec();
+    let mut next = 0;
+    while let Some(&xbar) = queue.get(next) {
+        next += 1;
+        for channel in topology.channels_of(xbar) {
+            let head = topology.head(channel).xbar;
+            if distances[head as usize] == UNREACHED {
+                distances[head as usize] = distances[xbar as usize] + 1;
+                queue.push(head);
+            }
+        }
+    }
+    distances
+}
+
+/// The xbars that reached an xbar, a bit each.
+type Row = [u64; BLOCK / 64];
+
+fn join(into: &mut Row, from: &Row) {
+    for (a, b) in into.iter_mut().zip(from) {
+        *a |= b;
+    }
+}
+
+fn start(topology: &Topology, sources: &[u32]) -> Vec<Row> {
+    debug_assert!(sources.len() <= BLOCK);
+    let mut rows = vec![[0; BLOCK / 64]; topology.xbar_count()];
+    for (bit, &source) in sources.iter().enumerate() {
+        rows[source as usize][bit / 64] |= 1 << (bit % 64);
+    }
+    rows
+}
+
+/// One step of a search along any channel. Cables go both ways, so rows are gathered from where the
+/// channels lead.
+fn step(topology: &Topology, rows: &[Row]) -> Vec<Row> {
+    let mut next = rows.to_vec();
+    for (xbar, row) in next.iter_mut().enumerate() {
+        for channel in topology.channels_of(xbar as u32) {
+            join(row, &rows[topology.head(channel).xbar as usize]);
+        }
+    }
+    next
+}
+
+/// The eccentricity of each source: steps to the farthest xbar that it reaches, at most
+/// [`MAX_STEPS`].
+pub(super) fn eccentricities(topology: &Topology, sources: &[u32]) -> Vec<usize> {
+    let mut eccentricity = vec![0; sources.len()];
+    let mut rows = start(topology, sources);
+    for steps in 1..=MAX_STEPS {
+        let next = step(topology, &rows);
+        let mut gained: Row = [0; BLOCK / 64];
+        for (new, old) in next.iter().zip(&rows) {
+            for (word, (new, old)) in gained.iter_mut().zip(new.iter().zip(old)) {
+                *word |= new & !old;
+            }
+        }
+        if gained == [0; BLOCK / 64] {
+            break;
+        }
+        for (bit, farthest) in eccentricity.iter_mut().enumerate() {
+            if gained[bit / 64] >> (bit % 64) & 1 == 1 {
+                *farthest = steps;
+            }
+        }
+        rows = next;
+    }
+    eccentricity
+}
+
+/// Whether each of `targets` is reached from each of `sources` by a legal route as short as any.
+pub(super) fn legal_is_shortest(
+    topology: &Topology,
+    orientation: &Orientation,
+    sources: &[u32],
+    targets: &[u32],
+) -> bool {
+    let mut any = start(topology, sources);
+    let mut rising = any.clone();
+    let mut legal = any.clone();
+    for _ in 0..MAX_STEPS {
+        let next = step(topology, &any);
+        if next == any {
+            return true;
+        }
+        let (next_rising, next_legal) = legal_step(topology, orientation, &rising, &legal);
+        if targets.iter().any(|&x| next_legal[x as usize] != next[x as usize]) {
+            return false;
+        }
+        (any, rising, legal) = (next, next_rising, next_legal);
+    }
+    // Longer than any route may be: whether it is legal is of no use.
+    false
+}
+
+/// One step of a search that goes up only (`rising`), and of one that goes up and then down
+/// (`legal`).
+fn legal_step(
+    topology: &Topology,
+    orientation: &Orientation,
+    rising: &[Row],
+    legal: &[Row],
+) -> (Vec<Row>, Vec<Row>) {
+    let (mut next_rising, mut next_legal) = (rising.to_vec(), legal.to_vec());
+    for xbar in 0..topology.xbar_count() {
+        for channel in topology.channels_of(xbar as u32) {
+            let from = topology.head(channel).xbar as usize;
+            // The way here is the way back of the channel out of here.
+            match orientation.direction(channel) {
+                Direction::Down => {
+                    join(&mut next_rising[xbar], &rising[from]);
+                    join(&mut next_legal[xbar], &rising[from]);
+                }
+                Direction::Up => join(&mut next_legal[xbar], &legal[from]),
+                Direction::Barred => {}
+            }
+        }
+    }
+    (next_rising, next_legal)
+}

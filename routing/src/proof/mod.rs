@@ -1,0 +1,116 @@
+//! Proofs about routes, made without trusting how the routes were computed.
+
+mod host;
+mod tables;
+mod union;
+mod walk;
+
+pub use host::{Proof, prove_host, prove_routes};
+pub use tables::{DeadEnd, ProofRules, TableViolation, TablesProof, prove_tables};
+pub(crate) use union::dependency_base;
+pub use union::{Cycle, UnionProof};
+pub use walk::walk;
+
+use mapper_proto::Mac;
+use mapper_proto::map::PortRef;
+use thiserror::Error;
+
+/// What is wrong with routes.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Violation {
+    /// The topology is not the one that the routes or the orientation were made for.
+    #[error("the routes were computed for another topology; compute them again")]
+    OtherTopology,
+    /// An orientation that could close a circle.
+    #[error(
+        "the cable from xbar {} port {} to xbar {} port {} is oriented against the order of xbars",
+        .tail.xbar, .tail.port, .head.xbar, .head.port
+    )]
+    Misoriented {
+        /// Where the channel begins.
+        tail: PortRef,
+        /// Where it ends.
+        head: PortRef,
+    },
+    /// A legal step that goes back in the order of channels, so that it could close a circle.
+    #[error("routes may pass xbar {} from port {} to port {out}, against the order of channels", .arrival.xbar, .arrival.port)]
+    StepBack {
+        /// Where they come in.
+        arrival: PortRef,
+        /// The port that they leave by.
+        out: u8,
+    },
+    /// Cables lead to a host, but no route does.
+    #[error("{from} has no route to {to}, though cables lead there")]
+    NoRoute {
+        /// The source.
+        from: Mac,
+        /// The destination.
+        to: Mac,
+    },
+    /// A route that leaves by a port where nothing is.
+    #[error("a route from {from} to {to} cannot leave xbar {} by port {}: no cable leads on from there", .hop.xbar, .hop.port)]
+    Broken {
+        /// The source.
+        from: Mac,
+        /// The destination.
+        to: Mac,
+        /// The hop that fails.
+        hop: PortRef,
+    },
+    /// A route that leaves an xbar which it does not come to.
+    #[error("a route from {from} to {to} leaves xbar {} by port {}, though it does not come to that xbar", .hop.xbar, .hop.port)]
+    Astray {
+        /// The source.
+        from: Mac,
+        /// The destination.
+        to: Mac,
+        /// The hop that does not follow the one before.
+        hop: PortRef,
+    },
+    /// A route that ends elsewhere.
+    #[error("a route from {from} to {to} does not end there")]
+    WrongEnd {
+        /// The source.
+        from: Mac,
+        /// The destination.
+        to: Mac,
+    },
+    /// A route that passes an xbar twice.
+    #[error("a route from {from} to {to} passes xbar {xbar} twice")]
+    Loop {
+        /// The source.
+        from: Mac,
+        /// The destination.
+        to: Mac,
+        /// The xbar.
+        xbar: u32,
+    },
+    /// A route that is too long.
+    #[error("a route from {from} to {to} has {hops} hops, but at most {max_hops} are allowed")]
+    TooLong {
+        /// The source.
+        from: Mac,
+        /// The destination.
+        to: Mac,
+        /// Its hops.
+        hops: usize,
+        /// The limit.
+        max_hops: usize,
+    },
+    /// A route that turns up again after it went down.
+    #[error(
+        "a route from {from} to {to} may not turn from xbar {} port {} to its port {}",
+        .arrival.xbar, .arrival.port, .out
+    )]
+    IllegalTurn {
+        /// The source.
+        from: Mac,
+        /// The destination.
+        to: Mac,
+        /// Where it comes in.
+        arrival: PortRef,
+        /// The port it leaves by.
+        out: u8,
+    },
+}

@@ -1,0 +1,228 @@
+//! The proof of forwarding tables: every pair, loops, length, and channel dependencies a layer.
+
+mod dependencies;
+mod describe;
+mod sweep;
+#[cfg(test)]
+mod tests;
+mod wiring;
+
+use std::fmt;
+
+use rayon::prelude::*;
+
+use self::sweep::{Found, Sweep};
+use super::Cycle;
+use crate::Subnet;
+use crate::tables::{Layers, Tables};
+use mapper_fabric::wording::plural;
+
+/// What tables must keep to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProofRules {
+    /// Longest route, in hops: xbars that a frame passes.
+    pub max_hops: u8,
+    /// Frames to and from xbars' own addresses count, too: each host must reach every xbar of its part,
+    /// each xbar every host, and the dependencies of these routes may close no cycle either.
+    pub xbar_destinations: bool,
+}
+
+/// Why frames get no further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeadEnd {
+    /// The table has no entry.
+    NoEntry,
+    /// It leads out of a port without a cable, or whose cable is dead.
+    NoCable {
+        /// The port.
+        port: u8,
+    },
+    /// It leads to another host.
+    WrongHost {
+        /// The port.
+        port: u8,
+        /// The host there.
+        host: u32,
+    },
+}
+
+/// What is wrong with tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TableViolation {
+    /// The tables or the layers have another size than the fabric: they were made for another one.
+    OtherFabric {
+        /// How many xbars have a table.
+        xbars: usize,
+        /// How many slots each has.
+        slots: usize,
+    },
+    /// A destination that cables lead to from an xbar where frames begin, and tables do not.
+    NoRoute {
+        /// The xbar where frames begin.
+        from: u32,
+        /// The slot that they do not get to.
+        slot: u32,
+        /// The xbar whose table has no entry, or leads out of a port without a cable or to a wrong host.
+        at: u32,
+        /// Which of these it is.
+        why: DeadEnd,
+        /// How many entries of that xbar are wrong, this one included.
+        entries: u64,
+        /// How many routes end there, each xbar where frames begin counting once for each slot.
+        routes: u64,
+    },
+    /// Frames come back to an xbar.
+    Loop {
+        /// The xbar where they begin.
+        from: u32,
+        /// The slot that they are for.
+        slot: u32,
+        /// The xbars of the loop, in order, from the first that frames come to.
+        xbars: Vec<u32>,
+    },
+    /// A route that is too long.
+    TooLong {
+        /// The xbar where it begins.
+        from: u32,
+        /// The slot that it leads to.
+        slot: u32,
+        /// Its hops.
+        hops: usize,
+    },
+    /// Two hosts of which even the shortest way between them is too long.
+    TooFar {
+        /// The xbar where frames begin.
+        from: u32,
+        /// The slot that they are for.
+        slot: u32,
+        /// The xbars that the shortest way passes.
+        hops: usize,
+        /// The limit.
+        max_hops: u8,
+    },
+    /// A pair in a layer that does not exist.
+    NoSuchLayer {
+        /// The xbar where frames begin.
+        from: u32,
+        /// The xbar that they are for.
+        to: u32,
+        /// The layer, as frames would carry it.
+        layer: u16,
+    },
+    /// Channels that can wait for each other in a circle.
+    Deadlock {
+        /// The layer, as frames carry it.
+        layer: u8,
+        /// The circle.
+        cycle: Cycle,
+    },
+}
+
+impl TableViolation {
+    /// How many of [`TablesProof::violation_count`] this one tells of.
+    pub fn count(&self) -> u64 {
+        if let Self::NoRoute { routes, .. } = self { *routes } else { 1 }
+    }
+}
+
+/// What was proved of tables.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TablesProof {
+    /// Every two hosts that cables join have a route, each way.
+    pub reachable: bool,
+    /// No route passes an xbar twice.
+    pub loop_free: bool,
+    /// No layer has a cycle of channel dependencies.
+    pub deadlock_free: bool,
+    /// Hops of the longest route.
+    pub max_hops: usize,
+    /// Hosts without a cable, and hosts outside the largest part of the fabric: no table can join them.
+    pub cut_off: Vec<u32>,
+    /// The first violations found, at most [`Self::MAX_LISTED`] of each kind. Routes that end at one xbar, by
+    /// whatever of its entries, are one.
+    pub violations: Vec<TableViolation>,
+    /// How many there are in all, each xbar where frames begin counting once for each slot.
+    pub violation_count: u64,
+}
+
+impl TablesProof {
+    /// Most violations of a kind that are kept.
+    pub const MAX_LISTED: usize = 16;
+
+    /// Whether everything that was to be proved holds.
+    pub fn holds(&self) -> bool {
+        self.violations.is_empty()
+    }
+
+    /// What is wrong, in a phrase.
+    pub fn summary(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl fmt::Display for TablesProof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.violations.first(), self.violation_count) {
+            (None, _) => {
+                let longest = plural(self.max_hops, "hop");
+                let pair = if self.cut_off.is_empty() { "every pair" } else { "every pair that cables join" };
+                write!(f, "{pair} has a route, of {longest} at most; no deadlock")
+            }
+            (Some(first), count) => match count.saturating_sub(first.count()) {
+                0 => write!(f, "{first}"),
+                more => write!(f, "{first} ({})", plural(more, "more violation")),
+            },
+        }
+    }
+}
+
+/// Proves tables, trusting nothing of how they were made.
+///
+/// Frames begin at every xbar with hosts and go to every address of every host, and in the layer of
+/// their two xbars. Each xbar's next step is followed once a slot, and what lies behind it is
+/// remembered: so time is linear in the number of entries. A route of `n` channels makes `n - 1`
+/// dependencies, of one channel on the next. Tables are free of deadlock if these close no circle within
+/// a layer (Dally and Seitz, 1987). Pairs of hosts that no cables join need no route. Entries that no
+/// such frame comes by do not count, nor do the dependencies of frames that never arrive: those are
+/// violations anyway.
+///
+/// The result does not depend on the number of threads: violations stand by kind, then by slot, then by
+/// the xbar where frames begin; xbars with wrong entries by how many routes end there.
+pub fn prove_tables(subnet: &Subnet, tables: &Tables, layers: &Layers, rules: &ProofRules) -> TablesProof {
+    let topology = &subnet.topology;
+    let (xbars, slots) = (topology.xbar_count(), subnet.destinations.slot_count());
+    let cut_off = topology.cut_off();
+    if tables.xbar_count() != xbars || (xbars > 0 && tables.slot_count() != slots) || !layers.fit(xbars) {
+        let violation =
+            TableViolation::OtherFabric { xbars: tables.xbar_count(), slots: tables.slot_count() };
+        return TablesProof {
+            violations: vec![violation],
+            violation_count: 1,
+            cut_off,
+            ..TablesProof::default()
+        };
+    }
+    let sweep = Sweep::new(subnet, tables, layers, rules);
+    let found: Vec<Found> = (0..xbars as u32)
+        .into_par_iter()
+        .map_init(|| sweep.scratch(), |scratch, xbar| sweep.destination(scratch, xbar))
+        .collect();
+    let found = found.into_iter().fold(Found::default(), Found::and);
+    let cycles = sweep.cycles();
+    let mut proof = TablesProof {
+        reachable: found.no_route.count == 0 && found.loops.count == 0,
+        loop_free: found.loops.count == 0,
+        deadlock_free: cycles.is_empty() && found.no_layer.count == 0,
+        max_hops: found.max_hops,
+        cut_off,
+        violation_count: found.violation_count() + cycles.len() as u64,
+        violations: found.into_violations(),
+    };
+    proof.violations.extend(
+        cycles.into_iter().map(|(layer, cycle)| TableViolation::Deadlock {
+            layer: layers.first.saturating_add(layer),
+            cycle,
+        }),
+    );
+    proof
+}

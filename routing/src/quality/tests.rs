@@ -1,0 +1,293 @@
+//! Measures against what can be said without measuring.
+
+use mapper_fabric::generate;
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Attachment, HostRoutes, Options, Orientation, Subnet, Tables, fabrics};
+use mapper_proto::map::{Fabric, HostLabel, Map, XbarLabel};
+
+/// Labels for a map that was built by hand.
+fn labelled(map: Map) -> Fabric {
+    let name = |kind: &str, i: usize| format!("{kind}{i}");
+    let hosts = (0..map.hosts.len()).map(|i| HostLabel {
+        name: name("h", i),
+        node_port: 1,
+        node_ports: 1,
+        ..HostLabel::default()
+    });
+    let xbars = (0..map.xbars.len()).map(|i| XbarLabel { name: name("x", i), ..XbarLabel::default() });
+    Fabric { hosts: hosts.collect(), xbars: xbars.collect(), map }
+}
+
+/// Hops from each xbar to one.
+fn hops_to(topology: &Topology, end: u32) -> Vec<u32> {
+    let mut hops = vec![u32::MAX; topology.xbar_count()];
+    hops[end as usize] = 0;
+    let mut queue = std::collections::VecDeque::from([end]);
+    while let Some(xbar) = queue.pop_front() {
+        for channel in topology.channels_of(xbar) {
+            let next = topology.head(channel).xbar as usize;
+            if hops[next] == u32::MAX {
+                hops[next] = hops[xbar as usize] + 1;
+                queue.push_back(next as u32);
+            }
+        }
+    }
+    hops
+}
+
+/// Shortest routes; among equally short channels, `choose` takes one by their number and the slot.
+fn shortest(subnet: &Subnet, choose: impl Fn(u32, u32, usize) -> usize) -> Tables {
+    let (topology, destinations) = (&subnet.topology, &subnet.destinations);
+    let mut tables = Tables::empty(topology.xbar_count(), destinations.slot_count());
+    for end in 0..topology.xbar_count() as u32 {
+        let hops = hops_to(topology, end);
+        for slot in destinations.host_slots_of(end) {
+            for xbar in 0..topology.xbar_count() as u32 {
+                let nearer: Vec<u32> = topology
+                    .channels_of(xbar)
+                    .filter(|&channel| {
+                        hops[topology.head(channel).xbar as usize].checked_add(1) == Some(hops[xbar as usize])
+                    })
+                    .collect();
+                if let Some(&channel) = nearer.get(choose(xbar, slot, nearer.len())) {
+                    tables.set_port(xbar, slot, topology.tail(channel).port);
+                }
+            }
+            let tables::End::Host { host, .. } = destinations.end(slot) else { continue };
+            let Attachment::Port(at) = topology.attachment(host) else { continue };
+            tables.set_port(end, slot, at.port);
+        }
+    }
+    tables
+}
+
+use crate::tables;
+
+fn subnet(spec: &str) -> Subnet {
+    Subnet::new(&generate(spec).unwrap(), None).unwrap()
+}
+
+/// D-mod-K (Zahavi, 2010): up by digits of the destination's number. On the way down there is one channel.
+fn d_mod_k(subnet: &Subnet, arity: &[u32]) -> Tables {
+    let topology = &subnet.topology;
+    let place: Vec<u32> = {
+        let hosts = hosts_in_order(topology);
+        let mut place = vec![0; hosts.len()];
+        (0..).zip(&hosts).for_each(|(at, &host)| place[host as usize] = at);
+        place
+    };
+    let leaf_of = |xbar: u32| hops_to_leaf(topology, xbar);
+    shortest(subnet, |xbar, slot, count| {
+        let tables::End::Host { host, .. } = subnet.destinations.end(slot) else { return 0 };
+        let below: u32 = arity[..leaf_of(xbar)].iter().product();
+        (place[host as usize] / below) as usize % count.max(1)
+    })
+}
+
+/// How far an xbar is from the nearest one with hosts.
+fn hops_to_leaf(topology: &Topology, xbar: u32) -> usize {
+    let hops = hops_to(topology, xbar);
+    let leaf = (0..topology.xbar_count()).filter(|&xbar| !topology.hosts_of(xbar as u32).is_empty());
+    leaf.map(|leaf| hops[leaf]).min().unwrap() as usize
+}
+
+#[test]
+fn a_full_fat_tree_under_d_mod_k_has_shift_congestion_1() {
+    // Congestion risk: a leaf's channel up has the leaf's hosts as sources, and one from the tier above all
+    // hosts of its part; of destinations it has each part's share.
+    for (spec, arity, risk) in [
+        ("xgft:h=2;m=4,4;w=1,4", &[4, 4][..], 3),
+        ("xgft:h=3;m=3,3,4;w=1,3,3", &[3, 3, 3], 3),
+        ("xgft:h=3;m=4,4,8;w=1,4,4", &[4, 4, 4], 7),
+    ] {
+        let subnet = subnet(spec);
+        let tables = d_mod_k(&subnet, arity);
+        let routes = TableRoutes::new(&subnet, &tables);
+        let quality = Quality::measure(&routes, 1);
+        assert_eq!((quality.congestion_shift, quality.unroutable), (1, 0), "{spec}");
+        assert_eq!((quality.shifts, quality.all_shifts), (quality.hosts - 1, quality.hosts - 1));
+        // A channel down to a leaf carries all that is sent to one of its hosts from elsewhere, and so does
+        // one up from a leaf: each leaf's up channels share its hosts' destinations evenly.
+        let (hosts, leaf) = (quality.hosts as f64, f64::from(arity[0]));
+        assert_eq!(quality.edge_forwarding_index, hosts - leaf, "{spec}");
+        assert_eq!(quality.congestion_a2a, risk, "{spec}");
+        assert!(quality.effective_bisection > 0.4 && quality.effective_bisection < 0.95);
+        assert!(quality.effective_bisection_error < 0.005 * quality.effective_bisection);
+    }
+}
+
+#[test]
+fn a_ring_both_ways_round() {
+    // Five xbars with a host each: two hosts are one or two hops away, each way round.
+    let subnet = subnet("ring:n=5,hosts=1");
+    let tables = shortest(&subnet, |_, _, _| 0);
+    let routes = TableRoutes::new(&subnet, &tables);
+    let quality = Quality::measure(&routes, 1);
+    assert_eq!(routes.longest(), 2);
+    // 5 x (1 + 2) channels crossed each way round, over 5 channels.
+    assert_eq!(quality.loads, [3.0; 10]);
+    assert_eq!(quality.edge_forwarding_index, 3.0);
+    // Two sources, two destinations: 1-2 and 1-3 and 0-2 over channel 1-2.
+    assert_eq!(quality.congestion_a2a, 2);
+    // Everybody two hops on: each channel is crossed by two.
+    assert_eq!(quality.congestion_shift, 2);
+    assert_eq!(quality.tiers.len(), 1);
+    let tier = &quality.tiers[0];
+    assert_eq!(
+        (tier.heading(), tier.channels, tier.min, tier.mean, tier.max),
+        (Heading::Level, 10, 3.0, 3.0, 3.0)
+    );
+    assert_eq!(tier.histogram, [0, 0, 0, 0, 0, 0, 0, 0, 0, 10]);
+}
+
+#[test]
+fn one_xbar_is_in_nobodys_way() {
+    let mut builder = fabrics::Builder::new(1);
+    (0..6).for_each(|_| builder.host(0));
+    let subnet = Subnet::new(&labelled(builder.build()), None).unwrap();
+    let tables = shortest(&subnet, |_, _, _| 0);
+    let quality = Quality::measure(&TableRoutes::new(&subnet, &tables), 1);
+    assert_eq!((quality.edge_forwarding_index, quality.effective_bisection), (0.0, 1.0));
+    assert_eq!((quality.congestion_a2a, quality.congestion_shift, quality.unroutable), (0, 0, 0));
+    assert_eq!(quality.congestion_random_permutation, 0.0);
+}
+
+#[test]
+fn two_leaves_and_one_cable_can_be_computed_by_hand() {
+    // Two xbars, two hosts each, one cable: of the three matchings of four hosts one stays at home, and two
+    // send two flows across each way.
+    let mut builder = fabrics::Builder::new(2);
+    for xbar in [0, 0, 1, 1] {
+        builder.host(xbar);
+    }
+    builder.cable(0, 1);
+    let subnet = Subnet::new(&labelled(builder.build()), None).unwrap();
+    let tables = shortest(&subnet, |_, _, _| 0);
+    let quality = Quality::measure(&TableRoutes::new(&subnet, &tables), 7);
+    assert_eq!(
+        (quality.edge_forwarding_index, quality.congestion_a2a, quality.congestion_shift),
+        (4.0, 2, 2)
+    );
+    let exact = (1.0 + 0.5 + 0.5) / 3.0;
+    assert!((quality.effective_bisection - exact).abs() < 4.0 * quality.effective_bisection_error);
+    assert!(quality.effective_bisection_error < 0.01 * exact);
+    // Of 24 permutations, those that send both hosts across: 4; one each way: 16; none: 4.
+    assert!((quality.congestion_random_permutation - (2.0 * 4.0 + 16.0) / 24.0).abs() < 0.05);
+}
+
+#[test]
+fn what_has_no_route_does_not_count_and_is_told() {
+    let subnet = subnet("ring:n=5,hosts=1");
+    let mut tables = shortest(&subnet, |_, _, _| 0);
+    let slot = subnet.destinations.slots_of_host(0).start;
+    // Frames for the first host go round for ever from the third and fourth xbar.
+    let towards = |from: u32, to: u32| {
+        let mut channels = subnet.topology.channels_of(from);
+        let channel = channels.find(|&channel| subnet.topology.head(channel).xbar == to).unwrap();
+        subnet.topology.tail(channel).port
+    };
+    tables.set_port(2, slot, towards(2, 3));
+    tables.set_port(3, slot, towards(3, 2));
+    let quality = Quality::measure(&TableRoutes::new(&subnet, &tables), 1);
+    assert_eq!(quality.unroutable, 2);
+    // And from nowhere if its own xbar sends them elsewhere.
+    tables.set_port(0, slot, 200);
+    let quality = Quality::measure(&TableRoutes::new(&subnet, &tables), 1);
+    assert_eq!(quality.unroutable, 4);
+    let none = Tables::empty(5, subnet.destinations.slot_count());
+    let quality = Quality::measure(&TableRoutes::new(&subnet, &none), 1);
+    assert_eq!((quality.unroutable, quality.edge_forwarding_index), (20, 0.0));
+    let foreign = Tables::empty(4, 3);
+    assert_eq!(Quality::measure(&TableRoutes::new(&subnet, &foreign), 1).unroutable, 20);
+}
+
+#[test]
+fn several_addresses_share_a_pairs_traffic() {
+    let fabric = labelled(fabrics::clos(3, 2, 2));
+    let subnet = Subnet::new(&fabric, Some(1)).unwrap();
+    // Even addresses by the first spine, odd ones by the second.
+    let tables = shortest(&subnet, |_, slot, count| match subnet.destinations.end(slot) {
+        tables::End::Host { path, .. } => usize::from(path) % count.max(1),
+        tables::End::Xbar(_) => 0,
+    });
+    let quality = Quality::measure(&TableRoutes::new(&subnet, &tables), 1);
+    assert_eq!(quality.loads, [4.0; 12], "of 2 hosts' traffic to 4 others a half each");
+    assert_eq!((quality.congestion_a2a, quality.unroutable), (2, 0));
+    assert!(
+        quality.describe_tiers().starts_with("tier 0 to 1 (up): 6 channels, 4 to 4 routes each, mean 4.0;")
+    );
+}
+
+/// All tables of a topology.
+fn host_tables(topology: &Topology) -> Vec<HostRoutes> {
+    let orientation = Orientation::new(topology, false);
+    let hosts = 0..topology.host_count() as u32;
+    hosts
+        .map(|host| HostRoutes::compute(topology, &orientation, host, &Options::default()).unwrap())
+        .collect()
+}
+
+#[test]
+fn source_routes_are_measured_alike_from_tables_lists_and_block_by_block() {
+    for map in [fabrics::fat_tree(4), fabrics::random(3), fabrics::random(8), fabrics::ring(6)] {
+        let topology = Topology::from_map(&map).unwrap();
+        let tables = host_tables(&topology);
+        let quality = Quality::measure(&SourceRoutes::new(&topology, &tables), 5);
+        let mut lists = RouteLists::new(&topology);
+        for table in &tables {
+            for to in 0..topology.host_count() as u32 {
+                table.routes_to(&topology, to).for_each(|hops| lists.add(table.from(), to, &hops).unwrap());
+            }
+        }
+        let listed = Quality::measure(&lists.counted(), 5);
+        let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-9);
+        assert!(close(&quality.loads, &listed.loads));
+        let same = |quality: &Quality| {
+            let Quality { hosts, unroutable, congestion_a2a, congestion_shift, shifts, .. } = *quality;
+            let drawn = (quality.effective_bisection, quality.congestion_random_permutation);
+            (hosts, unroutable, congestion_a2a, congestion_shift, shifts, drawn)
+        };
+        assert_eq!(same(&quality), same(&listed));
+        let all = crate::engines::dispersive::AllHosts::new(&topology, Options::default(), false);
+        let (proof, by_block, _) = all.prove_and_measure(5).unwrap();
+        assert!(proof.holds());
+        assert_eq!(by_block, quality);
+        let mut loads = ChannelLoads::new(&topology);
+        tables.iter().for_each(|table| loads.add_table(table));
+        assert!((loads.edge_forwarding_index() - quality.edge_forwarding_index).abs() < 1e-9);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// By destination or by source, the same comes out; and whatever the number of threads.
+    #[test]
+    fn tables_and_their_routes_are_measured_alike(seed in any::<u64>(), choice in any::<u32>()) {
+        let map = fabrics::random(seed);
+        let subnet = Subnet::new(&labelled(map), None).unwrap();
+        let topology = &subnet.topology;
+        let tables = shortest(&subnet, |xbar, slot, count| {
+            (choice.wrapping_mul(xbar + 7).wrapping_add(slot) as usize) % count.max(1)
+        });
+        let routes = TableRoutes::new(&subnet, &tables);
+        let mut lists = RouteLists::new(topology);
+        let mut channels = Vec::new();
+        let hosts = 0..topology.host_count() as u32;
+        for (from, to) in hosts.clone().flat_map(|from| hosts.clone().map(move |to| (from, to))) {
+            channels.clear();
+            if from != to && routes.draw(from, to, 0, &mut channels) {
+                let Attachment::Port(at) = topology.attachment(to) else { panic!("{to} has no cable") };
+                let hops: Vec<_> = channels.iter().map(|&channel| topology.tail(channel)).chain([at]).collect();
+                lists.add(from, to, &hops).unwrap();
+            }
+        }
+        let one = Quality::measure(&routes, seed);
+        let other = Quality::measure(&lists.counted(), seed);
+        prop_assert_eq!(&one, &other);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        prop_assert_eq!(one, pool.install(|| Quality::measure(&TableRoutes::new(&subnet, &tables), seed)));
+    }
+}
