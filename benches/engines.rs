@@ -10,9 +10,9 @@ mod smoke;
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use mapper_fabric::generate;
 use mapper_routing::engines::{Engine, Settings};
 use mapper_routing::{ProofRules, Subnet, prove_tables};
-use mapper_fabric::generate;
 
 /// A small fabric for smoke runs, the fabrics that are timed, and the engines for them.
 struct Kind {

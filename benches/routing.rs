@@ -12,10 +12,10 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use mapper_fabric::generate;
 use mapper_routing::{
     ChannelLoads, HostRoutes, Options, Orientation, Topology, UnionProof, prove_host, repair,
 };
-use mapper_fabric::generate;
 
 const FABRICS: [&str; 4] = [
     "clos:hosts=128,ports=16",

@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use mapper::cli::sim::Computer;
+use mapper_fabric::generate;
 use mapper_proto::Instant;
 use mapper_proto::agent::{Agent, Settings};
 use mapper_sim::fabric::{Plant, Xbars};
 use mapper_sim::node::{Node, Spawn};
 use mapper_sim::setup::Setup;
-use mapper_fabric::generate;
 use mapper_sim::world::{Options, Stopped, Until, World};
 
 /// Every other host is set to `non-clos`, and the last, which leads, as it says.

@@ -2,10 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of tests stops at what it did not expect")]
 
+use mapper_fabric::generate;
 use mapper_routing::{
     Attachment, ChannelLoads, HostRoutes, Options, Orientation, Shape, Topology, UnionProof, prove_host,
 };
-use mapper_fabric::generate;
 
 /// The shape that was recognised, after all routes were proved.
 fn route_all(spec: &str, non_clos: bool) -> Shape {

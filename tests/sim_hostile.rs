@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use mapper::cli::sim::Computer;
+use mapper_fabric::generate;
 use mapper_proto::Instant;
 use mapper_sim::fabric::Xbars;
 use mapper_sim::setup::{FaultFile, Setup};
-use mapper_fabric::generate;
 use mapper_sim::world::{Stopped, Until};
 
 /// Two hosts attack all others for three seconds and are then replaced by honest agents.

@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use mapper::cli::sim::Computer;
+use mapper_fabric::generate;
 use mapper_proto::Instant;
 use mapper_proto::agent::Status;
 use mapper_proto::wire::AgentState;
 use mapper_sim::setup::Setup;
-use mapper_fabric::generate;
 use mapper_sim::world::Until;
 
 /// What the agents say after so many seconds.

@@ -2,8 +2,8 @@
 
 use std::error::Error;
 
-use mapper_proto::map::{Fabric, PortRef};
 use mapper_fabric::generate;
+use mapper_proto::map::{Fabric, PortRef};
 
 /// A grid of three dimensions: sizes, and whether each is a ring. Dimensions of two are lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

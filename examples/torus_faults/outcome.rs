@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
+use mapper_proto::map::{Fabric, PortRef};
 use mapper_routing::engines::torus::{self, compute_on};
 use mapper_routing::engines::{Engine, EngineError, Routing, Settings};
 use mapper_routing::{Attachment, Far, ProofRules, Subnet, prove_tables};
-use mapper_proto::map::{Fabric, PortRef};
 
 use super::grids::Grid;
 

@@ -1,7 +1,20 @@
 //! All that runs at one host of a fabric, without I/O.
+//!
+//! - [`Host`]: agent, routes, healing and users' frames, joined. Daemon and simulator drive the same.
+//! - [`routes`]: this host's routes for one map, computed and proved.
+//! - [`healing`]: what is known of dead cables before there is a new map.
+//! - [`data`]: users' frames, from one host to another.
 
 #![forbid(unsafe_code)]
 
+mod computation;
 pub mod data;
+mod event;
+mod frame_queue;
 pub mod healing;
+mod host;
 pub mod routes;
+
+pub use computation::{Computed, Task};
+pub use event::HostEvent;
+pub use host::{Host, Outgoing, UserFrames};

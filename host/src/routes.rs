@@ -1,7 +1,7 @@
 //! This host's routes for one map: computed, proved, and kept whole.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use mapper_proto::Mac;
 use mapper_proto::map::{Map, MapVersion, PortRef};
@@ -9,17 +9,9 @@ use mapper_proto::wire::Route;
 use thiserror::Error;
 
 use mapper_routing::{
-    self, Far, HostRoutes, LiveRoutes, Orientation, OutOfReach, RepairError, RoutingError, Shape, Topology,
-    TopologyError, Violation, prove_host, repair, wire_route, wire_way_back,
+    Far, HostRoutes, LiveRoutes, Options, Orientation, OutOfReach, RepairError, RoutingError, Shape,
+    Topology, TopologyError, Violation, prove_host, repair, wire_route, wire_way_back,
 };
-
-/// What a user may set of the routes of one host. What must be alike at all hosts stands in the map: see
-/// [`Rules`](mapper_proto::map::Rules).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RouteOptions {
-    /// Routes to a destination, and the limit on their length.
-    pub routes: mapper_routing::Options,
-}
 
 /// A map that cannot be routed.
 #[derive(Debug, Error)]
@@ -49,27 +41,57 @@ pub struct RoutePath {
     pub way_back: Route,
 }
 
-/// This host's routes to all others, proved free of loops and deadlock.
+/// What follows from a map alike for all its hosts: those who run many hosts derive it once.
 #[derive(Debug)]
-pub struct RouteTable {
-    /// What is left of the map without the cables known dead.
-    topology: Arc<Topology>,
-    routes: LiveRoutes,
-    count: usize,
-    unreachable: Vec<(Mac, OutOfReach)>,
-    whole: Arc<Whole>,
-}
-
-/// What holds whichever cables are dead, and what it takes to route around them again.
-#[derive(Debug)]
-struct Whole {
+pub struct Basis {
+    map: Arc<Map>,
     topology: Arc<Topology>,
     orientation: Orientation,
-    routes: HostRoutes,
-    /// All hosts of the map but this one, by address.
+    /// All hosts of the map that may be sent to, by address.
     by_mac: Vec<(Mac, u32)>,
     /// The xbars that have a tag, by tag.
     by_tag: Vec<(u64, u32)>,
+}
+
+impl Basis {
+    /// Derives it.
+    ///
+    /// # Errors
+    /// If the map makes no sense.
+    pub fn new(map: Arc<Map>) -> Result<Self, TopologyError> {
+        let topology = Arc::new(Topology::from_map(&map)?);
+        let orientation = Orientation::new(&topology, map.rules.non_clos);
+        let (by_mac, by_tag) = (hosts_by_mac(&topology), xbars_by_tag(&map));
+        Ok(Self { map, topology, orientation, by_mac, by_tag })
+    }
+
+    /// The map.
+    pub fn map(&self) -> &Arc<Map> {
+        &self.map
+    }
+
+    /// The map as routes are computed on it.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    fn host(&self, mac: Mac) -> Option<u32> {
+        let at = self.by_mac.binary_search_by_key(&mac, |&(mac, _)| mac).ok()?;
+        Some(self.by_mac[at].1)
+    }
+}
+
+/// This host's routes to all others, proved free of loops and deadlock.
+#[derive(Debug)]
+pub struct RouteTable {
+    basis: Arc<Basis>,
+    /// The routes of the whole map, whichever cables are dead.
+    whole: Arc<HostRoutes>,
+    /// What is left of the map without the cables known dead.
+    topology: Arc<Topology>,
+    routes: LiveRoutes,
+    /// Counted when somebody asks.
+    count: OnceLock<usize>,
 }
 
 impl RouteTable {
@@ -77,17 +99,14 @@ impl RouteTable {
     ///
     /// # Errors
     /// If the map does not list the host, or there are no safe routes within the limits.
-    pub fn compute(map: &Map, mac: Mac, options: RouteOptions) -> Result<Self, RouteTableError> {
-        let topology = Topology::from_map(map)?;
-        let orientation = Orientation::new(&topology, map.rules.non_clos);
-        let from = host_index(&topology, mac).ok_or(RouteTableError::NotListed(mac))?;
-        let routes = HostRoutes::compute(&topology, &orientation, from, &options.routes)?;
-        prove_host(&topology, &orientation, &routes)?;
-        let (by_mac, by_tag) = (hosts_by_mac(&topology, from), xbars_by_tag(map));
-        let topology = Arc::new(topology);
-        let live = LiveRoutes::whole(routes.clone());
-        let whole = Arc::new(Whole { topology: topology.clone(), orientation, routes, by_mac, by_tag });
-        Ok(Self::new(topology, live, whole))
+    pub fn compute(basis: &Arc<Basis>, mac: Mac, options: &Options) -> Result<Self, RouteTableError> {
+        let Basis { topology, orientation, .. } = &**basis;
+        let from = basis.host(mac).ok_or(RouteTableError::NotListed(mac))?;
+        let routes = HostRoutes::compute(topology, orientation, from, options)?;
+        prove_host(topology, orientation, &routes)?;
+        let (whole, topology) = (Arc::new(routes), Arc::clone(topology));
+        let routes = LiveRoutes::whole(Arc::clone(&whole));
+        Ok(Self { basis: Arc::clone(basis), whole, topology, routes, count: OnceLock::new() })
     }
 
     /// The routes of the same map around dead cables, named by the ports that hold them, from
@@ -97,20 +116,35 @@ impl RouteTable {
     /// # Errors
     /// If a proof fails, which is a fault of this program.
     pub fn repair(&self, dead: &BTreeSet<PortRef>) -> Result<Self, RepairError> {
-        let Whole { topology, orientation, routes, .. } = &*self.whole;
-        if dead.is_empty() {
-            let live = LiveRoutes::whole(routes.clone());
-            return Ok(Self::new(topology.clone(), live, self.whole.clone()));
-        }
-        let (cut, live) = repair(topology, orientation, routes, dead)?;
-        Ok(Self::new(Arc::new(cut), live, self.whole.clone()))
+        let Basis { topology: all, orientation, .. } = &*self.basis;
+        let (topology, routes) = if dead.is_empty() {
+            (Arc::clone(all), LiveRoutes::whole(Arc::clone(&self.whole)))
+        } else {
+            let (cut, live) = repair(all, orientation, &self.whole, dead)?;
+            (Arc::new(cut), live)
+        };
+        let (basis, whole) = (Arc::clone(&self.basis), Arc::clone(&self.whole));
+        Ok(Self { basis, whole, topology, routes, count: OnceLock::new() })
     }
 
-    fn new(topology: Arc<Topology>, routes: LiveRoutes, whole: Arc<Whole>) -> Self {
-        let hosts = 0..topology.host_count() as u32;
-        let count = hosts.map(|to| routes.count_to(&topology, to)).sum();
-        let unreachable = routes.unreachable(&topology).map(|(to, why)| (topology.mac(to), why)).collect();
-        Self { topology, routes, count, unreachable, whole }
+    /// What it was computed from.
+    pub fn basis(&self) -> &Basis {
+        &self.basis
+    }
+
+    /// The topology without the cables that these routes go around.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// The routes themselves, on [`Self::topology`].
+    pub fn routes(&self) -> &LiveRoutes {
+        &self.routes
+    }
+
+    /// The routes of the whole map, whichever cables are dead.
+    pub fn whole(&self) -> &HostRoutes {
+        &self.whole
     }
 
     /// The map that these routes are for.
@@ -120,17 +154,18 @@ impl RouteTable {
 
     /// How routes go, alike at all hosts of the map.
     pub fn shape(&self) -> &Shape {
-        self.whole.orientation.shape()
+        self.basis.orientation.shape()
     }
 
     /// How many routes there are, several a destination.
     pub fn count(&self) -> usize {
-        self.count
+        let hosts = 0..self.topology.host_count() as u32;
+        *self.count.get_or_init(|| hosts.map(|to| self.routes.count_to(&self.topology, to)).sum())
     }
 
     /// Hosts that the map lists but no route leads to, with why.
-    pub fn unreachable(&self) -> &[(Mac, OutOfReach)] {
-        &self.unreachable
+    pub fn unreachable(&self) -> impl Iterator<Item = (Mac, OutOfReach)> + '_ {
+        self.routes.unreachable(&self.topology).map(|(to, why)| (self.topology.mac(to), why))
     }
 
     /// Whether some route is safe only as long as the cables known dead are dead: see [`repair`].
@@ -146,13 +181,12 @@ impl RouteTable {
 
     /// The number of another host in the map.
     pub fn host(&self, mac: Mac) -> Option<u32> {
-        let at = self.whole.by_mac.binary_search_by_key(&mac, |&(mac, _)| mac).ok()?;
-        Some(self.whole.by_mac[at].1)
+        self.basis.host(mac).filter(|&host| host != self.routes.from())
     }
 
     /// All other hosts of the map, by address, with their numbers.
-    pub fn hosts(&self) -> &[(Mac, u32)] {
-        &self.whole.by_mac
+    pub fn hosts(&self) -> impl Iterator<Item = (Mac, u32)> + '_ {
+        self.basis.by_mac.iter().copied().filter(|&(_, host)| host != self.routes.from())
     }
 
     /// How many hosts the map lists, this one too. Their numbers are below it.
@@ -172,18 +206,18 @@ impl RouteTable {
 
     /// The xbar of the map that has this tag.
     pub fn xbar(&self, tag: u64) -> Option<u32> {
-        let at = self.whole.by_tag.binary_search_by_key(&tag, |&(tag, _)| tag).ok()?;
-        Some(self.whole.by_tag[at].1)
+        let at = self.basis.by_tag.binary_search_by_key(&tag, |&(tag, _)| tag).ok()?;
+        Some(self.basis.by_tag[at].1)
     }
 
     /// The tag of an xbar of the map, if it has one.
     pub fn tag(&self, xbar: u32) -> Option<u64> {
-        self.whole.by_tag.iter().find(|&&(_, listed)| listed == xbar).map(|&(tag, _)| tag)
+        self.basis.by_tag.iter().find(|&&(_, listed)| listed == xbar).map(|&(tag, _)| tag)
     }
 
     /// The port at the other end of a cable between xbars, dead or alive.
     pub fn far_port(&self, port: PortRef) -> Option<PortRef> {
-        let topology = &self.whole.topology;
+        let topology = &self.basis.topology;
         match topology.far(port) {
             Far::Channel(channel) => Some(topology.head(channel)),
             Far::Host(_) | Far::Nothing => None,
@@ -191,9 +225,9 @@ impl RouteTable {
     }
 }
 
-fn hosts_by_mac(topology: &Topology, own: u32) -> Vec<(Mac, u32)> {
-    let others = (0..topology.host_count() as u32).filter(|&host| host != own && !topology.is_phantom(host));
-    let mut hosts: Vec<_> = others.map(|host| (topology.mac(host), host)).collect();
+fn hosts_by_mac(topology: &Topology) -> Vec<(Mac, u32)> {
+    let real = (0..topology.host_count() as u32).filter(|&host| !topology.is_phantom(host));
+    let mut hosts: Vec<_> = real.map(|host| (topology.mac(host), host)).collect();
     hosts.sort_unstable();
     hosts
 }
@@ -203,8 +237,4 @@ fn xbars_by_tag(map: &Map) -> Vec<(u64, u32)> {
         map.xbars.iter().zip(0..).filter_map(|(xbar, number)| Some((xbar.tag?, number))).collect();
     tags.sort_unstable();
     tags
-}
-
-fn host_index(topology: &Topology, mac: Mac) -> Option<u32> {
-    (0..topology.host_count() as u32).find(|&host| topology.mac(host) == mac)
 }

@@ -15,10 +15,10 @@ use super::route::judgement::{ProofReport, QualityReport, nothing_to_prove};
 use super::route::{lmc_of, named, on_threads};
 use super::{CliError, Format, output};
 use crate::formats::{lfts, sls};
+use mapper_fabric::wording::plural;
 use mapper_routing::engines::Settings;
 use mapper_routing::tables::{Layers, MAX_LMC};
 use mapper_routing::{ProofRules, Subnet, prove_tables};
-use mapper_fabric::wording::plural;
 
 /// Exit status if a proof fails.
 const EXIT_FAILED: u8 = 3;

@@ -9,8 +9,8 @@ mod summary;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use mapper_proto::map::Fabric;
 use mapper_fabric;
+use mapper_proto::map::Fabric;
 use planes::Planes;
 
 use super::fabric_argument::FabricArgument;

@@ -12,9 +12,9 @@ use super::options::ConfigError;
 use super::privileges::PrivilegesError;
 use super::process::ProcessError;
 use super::status::StatusSocketError;
-use mapper_host::data::MtuTooSmall;
 use crate::link::LinkError;
 use crate::link::tap::TapError;
+use mapper_host::data::MtuTooSmall;
 
 /// A daemon that cannot run, or that did not reach what it was to.
 #[derive(Debug, Error)]

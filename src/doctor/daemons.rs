@@ -9,8 +9,8 @@ use super::Check;
 use crate::daemon::interface_lock::{Holder, holder};
 use crate::daemon::options::Config;
 use crate::daemon::status::{Board, Mismatch, Question, StatusSocketError, ask_at, socket_path, units};
-use mapper_fabric::wording::plural;
 use crate::xbar::{self, XbarStatus};
+use mapper_fabric::wording::plural;
 
 /// An agent that says nothing for so long is taken for stuck. A busy machine takes a second or more.
 const PATIENCE: Duration = Duration::from_secs(3);

@@ -4,9 +4,9 @@ use super::Check;
 use super::daemons::{self, Daemon, Heard};
 use super::neighbour::{self, Neighbour};
 use crate::daemon::options::Config;
-use mapper_host::data::tap_mtu;
 use crate::link::interface::Interface;
 use crate::link::tap::Tap;
+use mapper_host::data::tap_mtu;
 
 pub(super) fn check(config: &Config, heard: &Heard) -> Vec<Check> {
     let name = &config.interface;

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use mapper_fabric::{MAX_HOSTS, MAX_XBARS};
 use mapper_proto::Mac;
 use mapper_proto::map::{Cable, Fabric, Host, HostLabel, PortRef, Xbar, XbarLabel};
-use mapper_fabric::{MAX_HOSTS, MAX_XBARS};
 
 use super::{Malformed, is_name};
 

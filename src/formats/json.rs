@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use mapper_fabric::{MAX_HOSTS, MAX_XBARS};
 use mapper_proto::Mac;
 use mapper_proto::map::{
     Cable, Fabric, Host, HostLabel, Map, MapVersion, PortRef, Xbar, XbarLabel, host_type,
 };
-use mapper_fabric::{MAX_HOSTS, MAX_XBARS};
 use serde::{Deserialize, Serialize};
 
 use super::{Malformed, is_name};

@@ -22,10 +22,10 @@ use rayon::prelude::*;
 
 use super::blocks::{self, Block, hex, quoted};
 use super::{FormatError, Malformed};
+use mapper_fabric::wording::{counted, plural};
 use mapper_routing::engines::HopMatrix;
 use mapper_routing::tables::End;
 use mapper_routing::{Far, Subnet};
-use mapper_fabric::wording::{counted, plural};
 
 /// A lid matrix from a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -218,8 +218,8 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mapper_routing::engines::{Engine, Settings, hop_matrix};
     use mapper_fabric::generate;
+    use mapper_routing::engines::{Engine, Settings, hop_matrix};
 
     fn subnet() -> Subnet {
         Subnet::new(&generate("clos:hosts=8,ports=4").unwrap(), None).unwrap()

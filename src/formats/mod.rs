@@ -41,9 +41,9 @@ pub(crate) use svg::plot_loads;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use mapper_fabric::{self, SpecError};
 use mapper_proto::map::Fabric;
 use mapper_proto::quote;
-use mapper_fabric::{self, SpecError};
 use thiserror::Error;
 
 /// Longest file that is read, in bytes. A fabric of 200,000 hosts needs about half of it.

@@ -156,8 +156,8 @@ pub fn write_gm<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mapper_routing::{Options, Orientation};
     use mapper_fabric::generate;
+    use mapper_routing::{Options, Orientation};
 
     fn tables(spec: &str) -> (Fabric, Topology, Vec<HostRoutes>) {
         let fabric = generate(spec).unwrap();

@@ -10,9 +10,9 @@ use rayon::prelude::*;
 
 use super::blocks::{self, Block, decimal, hex, quoted};
 use super::{FormatError, Malformed};
+use mapper_fabric::wording::counted;
 use mapper_routing::Subnet;
 use mapper_routing::tables::{End, Layers};
-use mapper_fabric::wording::counted;
 
 /// Bytes of text that are made at once, unless one host a core needs more.
 const BATCH_BYTES: usize = 64 << 20;

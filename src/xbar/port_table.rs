@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use mapper_fabric::wording::with_causes;
 use mapper_proto::wire::{Crossbar, CrossbarKind};
 use tracing::{error, info, warn};
 
@@ -245,9 +246,4 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
         ("log-format", old.log.format != new.log.format),
     ];
     differs.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
-}
-
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

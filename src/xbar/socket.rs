@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Instant;
 
+use mapper_fabric::wording::with_causes;
 use tracing::debug;
 
 use super::{Switch, XbarStatus};
@@ -77,11 +78,6 @@ pub struct Answers {
     pub xbars: Vec<XbarStatus>,
     /// Whether one of them may not be asked by this user.
     pub denied: bool,
-}
-
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! I/O nodes under ftree: steps the wrong way, as many as OpenSM needs.
 
 use mapper::formats::{self, lfts};
+use mapper_proto::Mac;
+use mapper_proto::map::{Fabric, PortRef};
 use mapper_routing::engines::{Engine, Settings, select};
 use mapper_routing::tables::Layers;
 use mapper_routing::{ProofRules, Subnet, prove_tables};
-use mapper_proto::Mac;
-use mapper_proto::map::{Fabric, PortRef};
 
 use crate::exact::served;
 use crate::peers::{Simulation, missing, text};

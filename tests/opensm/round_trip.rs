@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use mapper::formats::{self, lfts};
+use mapper_proto::map::Fabric;
 use mapper_routing::Subnet;
 use mapper_routing::engines::{Balance, Engine, Selection, Settings, select};
-use mapper_proto::map::Fabric;
 
 use crate::dumps::{assert_same, entries, of_tables};
 use crate::peers::{Simulation, missing, text};

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use mapper::formats::{self, lfts};
-use mapper_routing::{Far, Subnet, Tables};
 use mapper_proto::map::PortRef;
+use mapper_routing::{Far, Subnet, Tables};
 use serde_json::Value;
 
 /// Runs the program.

@@ -1,11 +1,11 @@
 //! A part of the fault search of `examples/torus_faults`, with every refusal held against the model: what is
 //! routed is proved as the engine is chosen, and what is refused no place of the datelines would connect.
 
+use mapper_proto::map::Fabric;
 use mapper_routing::Subnet;
 use mapper_routing::engines::torus::{self, compute_on};
 use mapper_routing::engines::{Routing, Settings};
 use mapper_routing::{ProofRules, prove_tables};
-use mapper_proto::map::Fabric;
 use proptest::prelude::*;
 
 use super::grids::{Fault, Grid, all_faults, broken};

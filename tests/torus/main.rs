@@ -6,10 +6,10 @@ mod faults;
 mod grids;
 mod model;
 
+use mapper_fabric::generate;
+use mapper_proto::map::Fabric;
 use mapper_routing::Subnet;
 use mapper_routing::engines::{Engine, Settings, select};
-use mapper_proto::map::Fabric;
-use mapper_fabric::generate;
 
 /// Ports 1 and 2 lead along X in the generator's tori.
 const X: [u8; 2] = [1, 2];

@@ -162,7 +162,7 @@ impl DataPath {
         let table = Arc::clone(self.destinations.as_ref().ok_or(DataDrop::NoRoute)?.table());
         let hash = flow::hash(frame);
         let (mut copies, mut failed) = (0, Ok(()));
-        for &(to, host) in table.hosts() {
+        for (to, host) in table.hosts() {
             // A broadcast says nothing of which paths are worth watching: it takes one to each host.
             match self.send_to(now, &Outgoing { host, to, hash, tries: 0, frame }, send) {
                 Ok(_) => copies += 1,

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use mapper_proto::map::{Cable, PortRef};
 use mapper_fabric::generate;
+use mapper_proto::map::{Cable, PortRef};
 use proptest::prelude::*;
 
 use super::*;

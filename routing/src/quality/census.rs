@@ -117,11 +117,7 @@ impl SourceCensus {
     }
 
     /// Adds the routes of some sources, which `visit` tells one by one.
-    pub(crate) fn add<S: Sync>(
-        &mut self,
-        sources: &[S],
-        visit: impl Fn(&S, &mut Source<'_>) + Sync,
-    ) {
+    pub(crate) fn add<S: Sync>(&mut self, sources: &[S], visit: impl Fn(&S, &mut Source<'_>) + Sync) {
         let channels = self.loads.len();
         // Some blocks at a time, so that not the sums of all are in memory.
         for some in sources.chunks(Self::BLOCK * 32) {

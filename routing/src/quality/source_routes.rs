@@ -64,11 +64,7 @@ fn chosen(draw: u32, count: u32) -> u32 {
 
 impl SourceCensus {
     /// Adds hosts' tables.
-    pub(crate) fn add_tables<T: Borrow<HostRoutes> + Sync>(
-        &mut self,
-        topology: &Topology,
-        tables: &[T],
-    ) {
+    pub(crate) fn add_tables<T: Borrow<HostRoutes> + Sync>(&mut self, topology: &Topology, tables: &[T]) {
         let leaves: Vec<u32> =
             (0..topology.xbar_count() as u32).filter(|&xbar| !topology.hosts_of(xbar).is_empty()).collect();
         let places_known: Vec<bool> =

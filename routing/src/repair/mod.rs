@@ -59,6 +59,7 @@ mod openings;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use mapper_proto::map::PortRef;
 use mapper_proto::wire::Route;
@@ -103,7 +104,7 @@ pub enum OutOfReach {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LiveRoutes {
     /// Routes of the whole map.
-    kept: HostRoutes,
+    kept: Arc<HostRoutes>,
     /// Routes around the dead cables, for hosts that have no other; `None` if there are no such hosts.
     around: Option<HostRoutes>,
     /// Ways from xbar to xbar with turns that the dead cables opened, to xbars whose hosts have no
@@ -113,7 +114,7 @@ pub struct LiveRoutes {
 
 impl LiveRoutes {
     /// The routes of a map of which no cable is known dead.
-    pub fn whole(routes: HostRoutes) -> Self {
+    pub fn whole(routes: Arc<HostRoutes>) -> Self {
         Self { kept: routes, around: None, detours: BTreeMap::new() }
     }
 
@@ -170,7 +171,7 @@ impl LiveRoutes {
 
     /// The table that serves a host.
     fn table_to(&self, topology: &Topology, to: u32) -> Option<&HostRoutes> {
-        [Some(&self.kept), self.around.as_ref()]
+        [Some(&*self.kept), self.around.as_ref()]
             .into_iter()
             .flatten()
             .find(|table| table.count_to(topology, to) > 0)
@@ -242,7 +243,7 @@ pub fn repair(
         Some(kept) => kept,
         None => compute()?,
     };
-    let mut live = LiveRoutes::whole(kept);
+    let mut live = LiveRoutes::whole(Arc::new(kept));
     let mut openings = None;
     if live.missed(&cut).next().is_some() {
         live.around = Some(compute()?);

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use mapper_proto::map::{Map, PortRef};
 use mapper_fabric::generate;
+use mapper_proto::map::{Map, PortRef};
 use proptest::prelude::*;
 use rand::seq::IteratorRandom;
 use rand::{RngExt, SeedableRng};

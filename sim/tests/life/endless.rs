@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
+use mapper_fabric::generate;
 use mapper_proto::agent::{Agent, Settings, Transmit};
 use mapper_proto::wire::{AgentState, Crossbar, CrossbarKind, Decision, Element, split_route};
 use mapper_proto::{Instant, Mac};
 use mapper_sim::fabric::{Plant, Xbars};
 use mapper_sim::faults::FaultPlan;
 use mapper_sim::node::{Node, Spawn};
-use mapper_fabric::generate;
 use mapper_sim::world::{Options, Until, World};
 
 use crate::keys::ring;

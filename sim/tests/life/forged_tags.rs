@@ -1,6 +1,7 @@
 //! With keys, a stranger at a port that stamps probes as a crossbar does, with whatever tag, neither
 //! keeps the fabric from being mapped nor anybody from being configured.
 
+use mapper_fabric::generate;
 use mapper_proto::agent::{Agent, Settings, Transmit};
 use mapper_proto::wire::{
     AgentState, Crossbar, CrossbarKind, Decision, Key, KeyRing, SECRET_BYTES, split_route,
@@ -8,7 +9,6 @@ use mapper_proto::wire::{
 use mapper_proto::{Instant, Mac};
 use mapper_sim::fabric::{Plant, Xbars};
 use mapper_sim::node::{Node, Spawn};
-use mapper_fabric::generate;
 use mapper_sim::world::{Options, Until, World};
 
 use crate::lab::{Shortest, ms};

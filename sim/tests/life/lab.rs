@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use mapper_fabric::generate;
 use mapper_proto::agent::{Agent, Sent, Settings, Status};
 use mapper_proto::map::ways::{Ways, turn};
 use mapper_proto::map::{Fabric, Map, MapVersion};
@@ -12,7 +13,6 @@ use mapper_proto::{Instant, Mac};
 use mapper_sim::fabric::{Node as PlantNode, Plant, Xbars};
 use mapper_sim::faults::FaultPlan;
 use mapper_sim::node::{Node, Spawn};
-use mapper_fabric::generate;
 use mapper_sim::world::{
     Options, RouteComputer, RouteJob, Stopped, TraceError, TraceEvent, TraceSink, Until, World,
 };

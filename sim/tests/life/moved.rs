@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use mapper_fabric::generate;
 use mapper_proto::map::{Fabric, PortRef};
 use mapper_sim::fabric::Xbars;
-use mapper_fabric::generate;
 
 use crate::lab::{Happening, Plan, ms};
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use mapper_fabric::generate;
 use mapper_proto::Instant;
 use mapper_proto::map::{Cable, Fabric, Host, Map, PortRef, is_isomorphic};
 use mapper_sim::fabric::{Node, Plant, Xbars};
-use mapper_fabric::generate;
 use mapper_sim::world::Until;
 
 use crate::lab::{Lab, Plan, ms};

@@ -5,8 +5,8 @@ use std::fmt::{self, Write as _};
 use crate::daemon::status::{
     Board, BoardPort, DeadCable, FrameCounters, HostsOfType, Mismatch, dead_ports, unequal_mtus,
 };
-use mapper_fabric::wording::plural;
 use crate::xbar::XbarStatus;
+use mapper_fabric::wording::plural;
 
 /// One line with the state as its last word, then what else there is to know, indented.
 pub(super) fn describe_board(board: &Board) -> String {

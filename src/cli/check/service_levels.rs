@@ -73,8 +73,8 @@ fn add_route(
 
 #[cfg(test)]
 mod tests {
-    use mapper_proto::map::PortRef;
     use mapper_fabric::generate;
+    use mapper_proto::map::PortRef;
 
     use super::*;
     use crate::formats::sls;

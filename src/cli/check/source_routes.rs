@@ -14,9 +14,9 @@ use crate::cli::route::judgement::{
 };
 use crate::formats::FormatError;
 use crate::formats::routes::{FaultKind, ListedRoutes, RouteFault, RouteReader};
+use mapper_fabric::wording::counted;
 use mapper_routing::tables::Layers;
 use mapper_routing::{Quality, RouteLists, TablesProof, Topology, UnionProof, Violation};
-use mapper_fabric::wording::counted;
 
 /// Files that are in memory at once, for each thread.
 const FILES_A_THREAD: usize = 8;

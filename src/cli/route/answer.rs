@@ -4,10 +4,10 @@ use mapper_proto::map::Fabric;
 use rayon::prelude::*;
 
 use super::judgement::{ProofReport, QualityReport};
+use mapper_fabric::wording::plural;
 use mapper_routing::engines::{Answer, Settings, Tried};
 use mapper_routing::tables::End;
 use mapper_routing::{Subnet, Tables};
-use mapper_fabric::wording::plural;
 
 /// What was proved.
 pub(super) fn proof_of(answer: &Answer<'_>, subnet: &Subnet, fabric: &Fabric) -> ProofReport {

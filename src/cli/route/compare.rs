@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::judgement::{ProofReport, nothing_to_prove};
 use super::quality;
+use mapper_fabric::wording::plural;
 use mapper_routing::engines::{self, Answer, Engine, Settings};
 use mapper_routing::{Quality, Subnet, TableRoutes};
-use mapper_fabric::wording::plural;
 
 /// The name of the schema.
 const SCHEMA: &str = "mapper.compare/1";

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::quality;
 use mapper_fabric::names;
+use mapper_fabric::wording::plural;
 use mapper_routing::engines::dispersive::SourceProof;
 use mapper_routing::{
     Cycle, Far, HostPart, Quality, Subnet, TableRoutes, TableViolation, Tables, TablesProof, Topology,
     Violation,
 };
-use mapper_fabric::wording::plural;
 
 /// What was proved, with the names of the fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

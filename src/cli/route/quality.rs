@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use mapper_routing::{Quality, TierLoads};
 use mapper_fabric::wording::plural;
+use mapper_routing::{Quality, TierLoads};
 
 /// The measures of `mapper.route/1`, and how they were taken.
 pub(in crate::cli) fn json(quality: &Quality) -> Value {

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::answer::why_not;
 use super::cache::CacheUse;
 use super::judgement::{ProofReport, QualityReport};
+use mapper_fabric::wording::{counted, plural};
 use mapper_routing::Subnet;
 use mapper_routing::engines::{Answer, Engine};
-use mapper_fabric::wording::{counted, plural};
 
 /// What `mapper route` says.
 pub(super) struct Report {

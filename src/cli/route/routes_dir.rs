@@ -9,10 +9,10 @@ use rayon::prelude::*;
 
 use crate::cli::CliError;
 use crate::formats::routes::{RouteJson, RoutesJson, file_name, is_file_name, table_to_json};
+use mapper_fabric::wording::counted;
 use mapper_routing::engines::Routing;
 use mapper_routing::engines::dispersive::AllHosts;
 use mapper_routing::{Attachment, Far, RoutingError, Subnet, Tables, Topology};
-use mapper_fabric::wording::counted;
 
 /// Hosts whose routes are in memory at once, for each thread.
 const HOSTS_A_THREAD: usize = 4;

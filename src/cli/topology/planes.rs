@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::summary::WIDTH;
 use mapper_fabric::names::Names;
+use mapper_fabric::wording::plural;
 use mapper_routing::Topology;
 use mapper_routing::engines::torus::{Grid, TorusStatement, Way, recognise};
-use mapper_fabric::wording::plural;
 
 /// The names of dimensions.
 const NAMES: [&str; 3] = ["x", "y", "z"];

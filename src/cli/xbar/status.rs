@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::cli::{CliError, Format, output};
-use mapper_fabric::wording::plural;
 use crate::xbar::counters::DropCounters;
 use crate::xbar::{PortStatus, XbarStatus, socket};
+use mapper_fabric::wording::plural;
 
 /// A crossbar that says nothing for so long is taken for stuck.
 const PATIENCE: Duration = Duration::from_secs(1);

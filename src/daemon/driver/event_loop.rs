@@ -1,34 +1,32 @@
-//! The loop: everything that a running agent waits for, and what follows.
+//! The loop: everything that a running agent waits for.
 
 use std::future::pending;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
-use mapper_proto::agent::{Agent, Event, Settings};
-use mapper_proto::map::{Map, MapVersion};
-use mapper_proto::wire::{FrameError, Printer};
+use mapper_host::{Host, UserFrames};
+use mapper_proto::agent::Settings;
+use mapper_proto::map::MapVersion;
+use mapper_proto::wire::{CrossbarKind, Printer};
 use mapper_proto::{Instant, Mac};
 use tokio::sync::watch;
-use tracing::{Level, debug, enabled, info, trace, warn};
+use tracing::{Level, debug, enabled, info, trace};
 
 use super::End;
 use super::attachment::Attachment;
 use super::computation::Computation;
-use super::user_data::UserData;
+use super::user_interface::UserInterface;
 use crate::daemon::DaemonError;
-use mapper_host::healing::Healing;
 use crate::daemon::log::{self, RateLimit};
 use crate::daemon::metrics::{self, Causes, Exporter, KnownFabric};
 use crate::daemon::notify::Notifier;
 use crate::daemon::options::{Config, Source};
-use mapper_host::routes::RouteTable;
 use crate::daemon::signals::{Signal, Signals};
-use crate::daemon::status::{Board, StatusServer, Surroundings, dead_ports, state_name};
+use crate::daemon::status::{StatusServer, dead_ports, state_name};
 use crate::link::batch::Batch;
 use crate::link::ethernet::{Frame, MAX_FRAME_BYTES};
 use crate::link::interface::{Change, Monitor};
-use crate::xbar::Carriers;
+use crate::xbar::{Carriers, carrier_changes};
 
 /// Frames taken in before timers and sockets have their turn.
 const BURST: usize = 64;
@@ -47,24 +45,17 @@ pub(super) struct Driver {
     pub(super) config: Config,
     pub(super) attachment: Attachment,
     pub(super) notifier: Notifier,
-    pub(super) mac: Mac,
     start: tokio::time::Instant,
-    pub(super) agent: Agent,
-    /// The routes in use. Replaced whole.
-    pub(super) table: Option<Arc<RouteTable>>,
-    /// Users' frames, if there is a tap interface.
-    pub(super) user_data: Option<UserData>,
-    pub(super) healing: Healing,
+    pub(super) host: Host,
+    /// Where users' frames come from and go to, if there is a tap interface.
+    pub(super) users: Option<UserInterface>,
     /// The carriers of a node's crossbar, and those that were known last.
-    pub(super) carriers: Option<(watch::Receiver<Carriers>, Carriers)>,
-    pub(super) routing_failure: Option<String>,
-    pub(super) computation: Computation,
-    /// The map in force or to come, and to whom the agent itself needs a route.
-    pub(super) newest: Option<(Arc<Map>, Vec<Mac>)>,
-    version_lines: RateLimit,
-    key_lines: RateLimit,
-    drop_lines: RateLimit,
-    causes: Causes,
+    carriers: Option<(watch::Receiver<Carriers>, Carriers)>,
+    computation: Computation,
+    pub(super) version_lines: RateLimit,
+    pub(super) key_lines: RateLimit,
+    pub(super) drop_lines: RateLimit,
+    pub(super) causes: Causes,
     pub(super) exporter: Exporter,
     /// What all maps have shown, for the metrics.
     pub(super) known: KnownFabric,
@@ -73,38 +64,34 @@ pub(super) struct Driver {
     /// Why the last map could not be stored, if so.
     pub(super) store_failure: Option<io::Error>,
     /// The last map version that was complete everywhere.
-    complete: Option<MapVersion>,
+    pub(super) complete: Option<MapVersion>,
     /// When to leave, as mapping is complete everywhere.
-    leave_at: Option<Instant>,
+    pub(super) leave_at: Option<Instant>,
 }
 
 impl Driver {
+    /// `secret` makes tokens of users' frames, and `seed` everything else that is random.
     pub(super) fn new(
         source: Source,
         config: Config,
         attachment: Attachment,
-        user_data: Option<UserData>,
-        seed: u64,
+        users: Option<UserInterface>,
+        (seed, secret): (u64, u64),
         exporter: Exporter,
     ) -> Self {
-        let mac = attachment.mac;
         let carriers = attachment.crossbar.as_ref().map(|switch| (switch.carriers(), attachment.ports()));
-        let settings = Settings { mac, ..config.settings.clone() };
+        let settings = Settings { mac: attachment.mac, ..config.settings.clone() };
+        let carried = users.as_ref().map(|_| UserFrames { link_mtu: attachment.mtu, secret });
         Self {
-            agent: Agent::new(settings, seed, Instant::ZERO),
+            host: Host::new(settings, config.route_options(), carried, seed, Instant::ZERO),
             notifier: Notifier::new(),
             source,
             config,
             attachment,
-            mac,
             start: tokio::time::Instant::now(),
-            table: None,
-            user_data,
-            healing: Healing::new(),
+            users,
             carriers,
-            routing_failure: None,
             computation: Computation::default(),
-            newest: None,
             version_lines: RateLimit::new(VERSION_LINE_INTERVAL, PEERS_REMEMBERED),
             key_lines: RateLimit::new(VERSION_LINE_INTERVAL, PEERS_REMEMBERED),
             drop_lines: RateLimit::new(DROP_LINE_INTERVAL, PEERS_REMEMBERED),
@@ -137,19 +124,18 @@ impl Driver {
         let mut batch = Batch::new();
         let mut buffer = vec![0; MAX_FRAME_BYTES];
         loop {
-            self.look_after_routes();
             self.drain(None);
             self.notifier.feed_if_due(self.now());
             if self.must_leave()? {
                 info!("mapping is complete everywhere; leaving");
-                return Ok(End::Complete { hosts: self.agent.status().hosts });
+                return Ok(End::Complete { hosts: self.host.agent().status().hosts });
             }
             let wake_at = self.wake_at();
             tokio::select! {
                 () = self.attachment.link.recv_batch(&mut batch) => self.take_frames(&batch),
-                ready = user_ready(&self.user_data) => self.take_user_frames(&mut buffer, ready)?,
+                ready = user_ready(&self.users) => self.take_user_frames(&mut buffer, ready)?,
                 () = carrier_changed(&mut self.carriers) => self.follow_carriers(),
-                () = sleep_until(self.start, wake_at) => self.agent.handle_timeout(self.now()),
+                () = sleep_until(self.start, wake_at) => self.host.handle_timeout(self.now()),
                 computed = self.computation.finished() => self.take_routes(computed),
                 client = server.accept() => match client {
                     Ok(client) => drop(tokio::spawn(client.answer(self.board()))),
@@ -189,12 +175,12 @@ impl Driver {
 
     /// Takes in a change of any interface.
     fn apply(&mut self, change: &Change) {
-        if let Some(user_data) = &mut self.user_data {
-            user_data.apply(change);
+        if let Some(users) = &mut self.users {
+            users.apply(change);
         }
         let changed = self.attachment.link.apply(change);
         if changed && self.attachment.link.carrier() {
-            self.agent.look_again(self.now());
+            self.host.look_again(self.now());
         }
         if let Some(switch) = &self.attachment.crossbar {
             switch.apply(change);
@@ -202,22 +188,25 @@ impl Driver {
         self.follow_carriers();
     }
 
-    /// Routes around cables that died, and has those watched that are in use.
-    fn look_after_routes(&mut self) {
-        self.heal();
+    /// Follows the carriers of a node's own crossbar.
+    fn follow_carriers(&mut self) {
         let now = self.now();
-        let limit = self.config.settings.liveness_limit;
-        if let Some(user_data) = &mut self.user_data {
-            user_data.tell_paths(now, &mut self.agent, limit);
+        let Some((carriers, before)) = &mut self.carriers else { return };
+        let after = *carriers.borrow_and_update();
+        let changes = carrier_changes(*before, after);
+        *before = after;
+        let kind = self.attachment.crossbar.as_ref().map(|switch| switch.kind());
+        let Some(CrossbarKind::Tagged { tag }) = kind else { return };
+        for (port, up) in changes {
+            self.host.handle_carrier(now, tag, port, up);
         }
     }
 
     /// When something falls due.
     fn wake_at(&self) -> Option<Instant> {
         let limit = self.config.map_once.map(|limit| Instant::ZERO + limit);
-        let paths = self.user_data.as_ref().and_then(UserData::poll_timeout);
-        let own = [self.leave_at, limit, self.notifier.feed_at(), paths];
-        own.into_iter().chain([self.agent.poll_timeout(), self.healing.poll_timeout()]).flatten().min()
+        let due = [self.leave_at, limit, self.notifier.feed_at(), self.host.poll_timeout()];
+        due.into_iter().flatten().min()
     }
 
     /// With `map_once`: whether mapping is complete everywhere, and those below had time to hear.
@@ -236,7 +225,7 @@ impl Driver {
     }
 
     fn map_once_limit(&self, limit: Duration) -> DaemonError {
-        let status = self.agent.status();
+        let status = self.host.agent().status();
         let hosts: Vec<_> =
             status.unreachable.iter().map(|host| format!("{}: {}", host.mac, host.why)).collect();
         let missing = if hosts.is_empty() {
@@ -254,24 +243,13 @@ impl Driver {
     }
 
     fn take_frames(&mut self, batch: &Batch) {
-        let now = self.now();
         for frame in batch.frames().filter_map(Frame::parse) {
             trace!(from = %frame.source, frame = %Printer::new(frame.payload()), "received");
-            let link = &self.attachment.link;
-            let (taken, dead) = match &mut self.user_data {
-                Some(user_data) => user_data.receive(now, link, frame.payload()),
-                None => (false, None),
-            };
-            if let Some(dead) = dead {
-                self.port_is_dead(dead);
-            }
-            if !taken {
-                self.agent.handle_frame(self.now(), frame.payload());
-                self.drain(Some(frame.source));
-            }
+            self.host.handle_frame(self.now(), frame.payload());
+            self.drain(Some(frame.source));
         }
-        if let Some(user_data) = &self.user_data {
-            user_data.flush();
+        if let Some(users) = &self.users {
+            users.flush();
         }
     }
 
@@ -279,125 +257,48 @@ impl Driver {
     fn take_user_frames(&mut self, buffer: &mut [u8], ready: io::Result<()>) -> Result<(), DaemonError> {
         let now = self.now();
         ready.map_err(|_| DaemonError::TapGone)?;
-        if let Some(user_data) = &mut self.user_data {
-            user_data.send_burst(now, &self.attachment.link, buffer, BURST);
+        if let Some(users) = &self.users {
+            for _ in 0..BURST {
+                // What is read must be sent, so no more is read than a burst holds.
+                let Some(ethernet) = users.try_read(buffer) else { break };
+                self.host.handle_user_frame(now, ethernet);
+            }
         }
         Ok(())
     }
 
-    /// Sends what the agent has to send, and acts on what happened. `source` sent the frame that
-    /// made it happen, if it was one.
+    /// Does all that the host wants. `source` sent the frame that it was handed last, if that was one.
     fn drain(&mut self, source: Option<Mac>) {
-        while let Some(transmit) = self.agent.poll_transmit() {
+        let link = &self.attachment.link;
+        let mut sent = false;
+        while let Some(outgoing) = self.host.poll_transmit() {
             if enabled!(Level::TRACE) {
-                let payload = [transmit.route.as_bytes(), &transmit.frame[..]].concat();
-                trace!(frame = %Printer::new(&payload), "sent");
+                trace!(frame = %Printer::new(&[outgoing.route, outgoing.frame].concat()), "sent");
             }
-            self.attachment.link.send(transmit.route.as_bytes(), &transmit.frame);
+            link.queue(outgoing.route, outgoing.frame);
+            sent = true;
         }
-        while let Some(event) = self.agent.poll_event() {
+        if sent {
+            link.flush();
+        }
+        while let Some(ethernet) = self.host.poll_user_frame() {
+            if let Some(users) = &self.users {
+                users.queue(ethernet);
+            }
+        }
+        while let Some(event) = self.host.poll_event() {
             self.act_on(event, source);
         }
-    }
-
-    fn act_on(&mut self, event: Event, source: Option<Mac>) {
-        self.notifier.follow(&event);
-        match event {
-            Event::MappingStarted { cause } => {
-                self.causes.mapping_began(&cause);
-                info!(cause, "mapping");
-            }
-            Event::Mapped { version } => info!(%version, "mapped as global mapper"),
-            Event::BecamePassive { to } => info!(mapper = %to.mac, level = to.level, "passive"),
-            Event::MapInstalled { map, neighbours } => self.route(map, neighbours),
-            Event::MapInvalid { version, cause } => {
-                self.causes.map_ended(&cause);
-                warn!(%version, cause, "the map no longer holds");
-            }
-            Event::Configured { version } => info!(%version, "configured"),
-            Event::NetworkComplete { version } => self.network_complete(version),
-            Event::TagContested { conflict } => warn!("{conflict}"),
-            Event::PartLeftOut { part } => warn!("{part}"),
-            Event::AddressContested { why } => self.leave_network(&why),
-            Event::PathDown { path, reached, frame_bytes } => self.path_is_down(path, reached, frame_bytes),
-            Event::PathUp { path } => self.healing.path_up(path),
-            Event::CableUp { version, at } => self.healing.cable_up(version, at),
-            Event::CableCleared { version, at } => self.healing.cable_cleared(version, at),
-            // Whatever it says: as a quoted string it cannot pass for a line of ours.
-            Event::Printed { from, text } => info!(%from, ?text, "printf"),
-            Event::Dropped { error } => self.log_dropped(error, source),
+        if let Some(task) = self.host.poll_task() {
+            self.computation.begin(task, self.config.map_file.clone());
         }
-    }
-
-    fn network_complete(&mut self, version: MapVersion) {
-        if self.table.as_ref().is_none_or(|table| table.hosts().is_empty()) {
-            // A network of one is complete and of no use: nobody waits for that.
-            return;
-        }
-        // Whether all hosts are heard of comes and goes; that it came is said once a map.
-        if self.complete.replace(version) != Some(version) {
-            info!(%version, "network is fully configured");
-        }
-        if self.config.map_once.is_some() && self.leave_at.is_none() {
-            // Those below hear it from this agent, when they next ask.
-            let settings = &self.config.settings;
-            self.leave_at = Some(self.now() + 2 * (settings.query_interval + settings.verify_pause));
-        }
-    }
-
-    fn log_dropped(&mut self, error: FrameError, source: Option<Mac>) {
-        let from = source.unwrap_or_default();
-        match error {
-            FrameError::UnknownVersion(_) if self.version_lines.allows(self.now(), from) => {
-                warn!(%from, "{error}: dropped; run agents of one version on all hosts");
-            }
-            FrameError::UnexpectedTag(_)
-            | FrameError::NoTag
-            | FrameError::UnknownKey(_)
-            | FrameError::BadTag(_)
-                if self.key_lines.allows(self.now(), from) =>
-            {
-                warn!(%from, "{error}: dropped; give all hosts of one network one key file");
-            }
-            FrameError::UnknownVersion(_)
-            | FrameError::UnexpectedTag(_)
-            | FrameError::NoTag
-            | FrameError::UnknownKey(_)
-            | FrameError::BadTag(_) => {}
-            _ if self.drop_lines.allows(self.now(), from) => debug!(%from, %error, "dropped"),
-            _ => {}
-        }
-    }
-
-    fn board(&self) -> Board {
-        let around = Surroundings {
-            unit: self.config.unit,
-            interface: self.attachment.link.name(),
-            host_type: self.config.settings.host_type,
-            carrier: self.attachment.link.carrier(),
-            ports: self.attachment.outer_ports(),
-            routes: self.table.as_ref().map_or(0, |table| table.count()),
-            routing_failure: self.routing_failure.as_deref(),
-            traffic: self.attachment.link.traffic(),
-            causes: &self.causes,
-            dead_cables: self.dead_cables(),
-            map: self.newest.as_ref().map(|(map, _)| &**map),
-            known: &self.known,
-            warnings: self.warnings(),
-            repairs: self.repair_counters(),
-            log_lines_lost: log::lines_lost(),
-            tap: self.user_data.as_ref().map(UserData::status),
-            addresses: self.config.addresses.iter().map(ToString::to_string).collect(),
-            now: self.now(),
-        };
-        Board::new(&self.agent.status(), around)
     }
 }
 
 /// Waits until the user has a frame to send, for ever if there is no tap interface.
-async fn user_ready(user_data: &Option<UserData>) -> io::Result<()> {
-    match user_data {
-        Some(user_data) => user_data.ready().await,
+async fn user_ready(users: &Option<UserInterface>) -> io::Result<()> {
+    match users {
+        Some(users) => users.ready().await,
         None => pending().await,
     }
 }

@@ -1,9 +1,6 @@
 //! Who the agent is: the address of its interface, which may change, and which another host may have.
 
-use std::sync::Arc;
-
-use mapper_proto::agent::{Agent, Settings};
-use mapper_proto::map::Map;
+use mapper_proto::agent::Settings;
 use tracing::{error, info, warn};
 
 use super::event_loop::Driver;
@@ -12,15 +9,14 @@ use super::random_seed;
 impl Driver {
     /// Takes the address that the interface has now. An agent with another address is another agent.
     pub(super) fn follow_address(&mut self) {
-        let Some(mac) = self.attachment.link.mac().filter(|&mac| mac != self.mac) else { return };
-        if self.user_data.is_some() {
+        let Some(mac) = self.attachment.link.mac().filter(|&mac| mac != self.host.own()) else { return };
+        if self.users.is_some() {
             // The tap interface keeps its address, and others know the host by it.
             return;
         }
-        warn!(old = %self.mac, new = %mac, "the interface has another address");
+        warn!(old = %self.host.own(), new = %mac, "the interface has another address");
         if self.begin_anew(Settings { mac, ..self.config.settings.clone() }) {
-            self.mac = mac;
-            self.forget_routes();
+            self.host.forget_routes(self.now());
         }
     }
 
@@ -34,26 +30,7 @@ impl Driver {
             }
         };
         info!(mac = %settings.mac, level = settings.level, host_type = settings.host_type, "the agent begins anew");
-        self.agent = Agent::new(settings, seed, self.now());
+        self.host.begin_anew(self.now(), settings, seed);
         true
-    }
-
-    /// Another host has this agent's address: no frame may travel by the routes that it had.
-    pub(super) fn leave_network(&mut self, why: &str) {
-        error!(mac = %self.mac, "{why}");
-        self.forget_routes();
-    }
-
-    /// Routes that are still being computed will not be put to use either.
-    fn forget_routes(&mut self) {
-        (self.table, self.routing_failure, self.newest) = (None, None, None);
-        if let Some(user_data) = &mut self.user_data {
-            user_data.forget_routes();
-        }
-    }
-
-    /// Whether this is the newest map of this very agent.
-    pub(super) fn is_newest(&self, map: &Map) -> bool {
-        self.newest.as_ref().is_some_and(|(newest, _)| Arc::as_ptr(newest) == std::ptr::from_ref(map))
     }
 }

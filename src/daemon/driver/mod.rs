@@ -4,17 +4,18 @@ mod attachment;
 mod computation;
 mod crossbar_tag;
 mod event_loop;
-mod heal;
+mod happenings;
 mod identity;
 mod reload;
-mod tables;
-mod user_data;
+mod shown;
+mod user_interface;
 mod warnings;
 
 use std::io;
 use std::process::ExitCode;
 use std::rc::Rc;
 
+use mapper_fabric::wording::with_causes;
 use tokio::task::LocalSet;
 use tracing::{error, info, warn};
 
@@ -31,7 +32,7 @@ use crate::link::interface::Monitor;
 use crate::xbar;
 use attachment::Attachment;
 use event_loop::Driver;
-use user_data::UserData;
+use user_interface::UserInterface;
 
 /// How a daemon that did not fail came to its end.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -87,7 +88,7 @@ async fn serve(source: Source, mut config: Config, starter: Option<Starter>) -> 
     let routes_path = routes_socket_path(&config.run_dir, config.unit);
     let taken = |path| StatusSocketError::UnitTaken { unit: config.unit, path };
     let routes_server = StatusServer::bind_at(routes_path, config.group.as_deref(), taken)?;
-    let user_data = UserData::open(&config, attachment.mac, attachment.mtu)?;
+    let users = UserInterface::open(&config, attachment.mac, attachment.mtu)?;
     privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })?;
     // As it will be written: without the privileges.
     if let Some(path) = &config.map_file {
@@ -98,13 +99,14 @@ async fn serve(source: Source, mut config: Config, starter: Option<Starter>) -> 
         Some(seed) => seed,
         None => random_seed().map_err(DaemonError::Runtime)?,
     };
+    let secret = random_seed().map_err(DaemonError::Runtime)?;
     if let Some(switch) = &attachment.crossbar {
         tokio::task::spawn_local(Rc::clone(switch).run());
         let asked = xbar::socket::bind(&config.run_dir, &config.interface, config.group.as_deref())?;
         tokio::task::spawn_local(xbar::socket::serve(asked, Rc::clone(switch)));
     }
-    let mut driver = Driver::new(source, config, attachment, user_data, seed, exporter);
-    info!(interface = driver.attachment.link.name(), mac = %driver.mac, unit = driver.config.unit, seed, "the agent runs");
+    let mut driver = Driver::new(source, config, attachment, users, (seed, secret), exporter);
+    info!(interface = driver.attachment.link.name(), mac = %driver.host.own(), unit = driver.config.unit, seed, "the agent runs");
     if !driver.attachment.link.carrier() {
         warn!(interface = driver.attachment.link.name(), "no carrier: is the cable plugged in?");
     }
@@ -135,9 +137,4 @@ fn random_seed() -> io::Result<u64> {
     } else {
         Err(io::ErrorKind::UnexpectedEof.into())
     }
-}
-
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

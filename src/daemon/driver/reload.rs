@@ -1,10 +1,10 @@
 //! A configuration that is read again while the agent runs.
 
+use mapper_fabric::wording::with_causes;
 use mapper_proto::agent::Settings;
 use tracing::{error, info, warn};
 
 use super::event_loop::Driver;
-use super::with_causes;
 use crate::daemon::log;
 use crate::daemon::options::Config;
 
@@ -68,21 +68,15 @@ impl Driver {
         let old = std::mem::replace(&mut self.config, new);
         log::set_level(self.config.log.level);
         self.apply_settings(&old.settings);
-        let routes_differ = old.num_passes != self.config.num_passes
-            || old.settings.max_hops != self.config.settings.max_hops;
-        if routes_differ {
-            self.route_again();
-        }
+        self.host.set_route_options(self.config.route_options());
         info!("the configuration was read again");
     }
 
     /// Gives the agent its new settings. One of another rank is another agent to all others.
     fn apply_settings(&mut self, old: &Settings) {
-        let settings = Settings { mac: self.mac, ..self.config.settings.clone() };
+        let settings = Settings { mac: self.host.own(), ..self.config.settings.clone() };
         if (settings.level, settings.host_type) == (old.level, old.host_type) {
-            self.agent.set_settings(&settings);
-            self.agent.follow_settings(self.now());
-            self.agent.set_keys(settings.keys);
+            self.host.set_settings(self.now(), &settings);
             return;
         }
         self.begin_anew(settings);

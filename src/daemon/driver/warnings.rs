@@ -5,14 +5,14 @@ use mapper_proto::map::Map;
 use tracing::warn;
 
 use super::event_loop::Driver;
-use super::user_data::UserData;
+use super::user_interface::UserInterface;
 use crate::daemon::DaemonError;
 use crate::daemon::status::unequal_mtus;
 
 impl Driver {
     /// What keeps users' frames from passing on this machine, in words.
     pub(super) fn warnings(&self) -> Vec<String> {
-        let mut warnings = self.user_data.as_ref().map(UserData::warnings).unwrap_or_default();
+        let mut warnings = self.users.as_ref().map(UserInterface::warnings).unwrap_or_default();
         let attachment = &self.attachment;
         let mtu = match &attachment.crossbar {
             Some(switch) => switch.least_mtu(),
@@ -26,8 +26,8 @@ impl Driver {
                 attachment.mtu
             ));
         }
-        if let Some((map, _)) = &self.newest {
-            warnings.extend(describe_differing(map, self.mac, self.config.settings.non_clos));
+        if let Some(map) = self.host.newest_map() {
+            warnings.extend(describe_differing(map, self.host.own(), self.config.settings.non_clos));
         }
         warnings.extend(unequal_mtus(&attachment.outer_ports()));
         warnings
@@ -38,7 +38,7 @@ impl Driver {
     /// # Errors
     /// If the tap interface is gone.
     pub(super) fn look_around(&mut self) -> Result<(), DaemonError> {
-        if self.user_data.as_ref().is_some_and(UserData::is_gone) {
+        if self.users.as_ref().is_some_and(UserInterface::is_gone) {
             return Err(DaemonError::TapGone);
         }
         self.warn_of_changes();

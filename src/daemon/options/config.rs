@@ -60,6 +60,11 @@ impl Config {
     pub fn needed_mtu(&self) -> u32 {
         u32::try_from(self.settings.piece_bytes + MESSAGE_OVERHEAD_BYTES).unwrap_or(u32::MAX)
     }
+
+    /// How many routes there are to a destination, and how long they may be.
+    pub fn route_options(&self) -> mapper_routing::Options {
+        mapper_routing::Options { passes: self.num_passes, max_hops: self.settings.max_hops as u8 }
+    }
 }
 
 /// What a daemon logs, how and where.

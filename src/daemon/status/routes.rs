@@ -11,9 +11,9 @@ use mapper_proto::map::Map;
 use serde::{Deserialize, Serialize};
 
 use super::{MapVersionDto, Reason};
-use mapper_host::routes::RouteTable;
-use mapper_host::data::PathTraffic;
 use crate::formats::json::{MapJson, Names, map_to_json};
+use mapper_host::data::PathTraffic;
+use mapper_host::routes::RouteTable;
 
 /// The socket on which a board tells its routes. It is no status socket, and not named like one.
 pub fn routes_socket_path(run_dir: &Path, unit: u8) -> PathBuf {
@@ -122,7 +122,7 @@ impl RoutesAsked {
         let uses: BTreeMap<(Mac, &[u8]), &PathTraffic> =
             self.uses.iter().map(|path| ((path.to, path.route.as_bytes()), path)).collect();
         let types: BTreeMap<Mac, u8> = map.hosts.iter().map(|host| (host.mac, host.host_type)).collect();
-        for &(to, host) in table.hosts() {
+        for (to, host) in table.hosts() {
             for (nth, path) in table.paths_to(host).enumerate() {
                 let used = uses.get(&(to, path.route.as_bytes())).copied();
                 let of_agent = nth == 0 && self.neighbours.contains(&to);
@@ -143,7 +143,6 @@ impl RoutesAsked {
         }
         answer.without_route = table
             .unreachable()
-            .iter()
             .map(|(mac, why)| Reason { mac: mac.to_string(), why: why.to_string() })
             .collect();
         answer.map = Some(json);
@@ -174,24 +173,24 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
-    use mapper_proto::map::PortRef;
     use mapper_fabric::generate;
+    use mapper_proto::map::PortRef;
 
     use super::*;
-    use mapper_host::routes::RouteOptions;
+    use mapper_host::routes::Basis;
 
     fn asked(dead: &[PortRef]) -> RoutesAsked {
         let mut map = generate("ring:n=3,hosts=1").unwrap().map;
         map.version.counter = 1;
         map.xbars[1].tag = Some(0xfee);
-        let options = RouteOptions { routes: mapper_routing::Options::default() };
-        let host = map.hosts[0].mac;
-        let table = RouteTable::compute(&map, host, options).unwrap();
+        let (host, map) = (map.hosts[0].mac, Arc::new(map));
+        let basis = Arc::new(Basis::new(Arc::clone(&map)).unwrap());
+        let table = RouteTable::compute(&basis, host, &mapper_routing::Options::default()).unwrap();
         let table = table.repair(&BTreeSet::from_iter(dead.iter().copied())).unwrap();
         RoutesAsked {
             host,
             table: Some(Arc::new(table)),
-            map: Some(Arc::new(map)),
+            map: Some(map),
             neighbours: Vec::new(),
             uses: Vec::new(),
         }

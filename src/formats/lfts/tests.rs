@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
-use mapper_proto::map::Fabric;
 use mapper_fabric::generate;
+use mapper_proto::map::Fabric;
 
 use super::*;
 use crate::formats::FormatError;

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use mapper_fabric::generate;
 use mapper_proto::map::{Map, PortRef};
 use mapper_proto::wire::{Crossbar, CrossbarKind, Decision};
 use mapper_proto::{Instant, Mac};
-use mapper_fabric::generate;
 
-use crate::routes::{RouteOptions, RouteTable};
 use crate::data::{DataPath, DeadPort};
+use crate::routes::{Basis, RouteTable};
 
 pub(super) const LINK_MTU: u32 = 1500;
 const TAG: u64 = 0xfee0;
@@ -32,8 +32,8 @@ pub(super) fn without_cable(map: &Map, port: PortRef) -> Map {
 }
 
 pub(super) fn table(map: &Map, host: usize) -> Arc<RouteTable> {
-    let options = RouteOptions { routes: mapper_routing::Options::default() };
-    Arc::new(RouteTable::compute(map, map.hosts[host].mac, options).unwrap())
+    let basis = Arc::new(Basis::new(Arc::new(map.clone())).unwrap());
+    Arc::new(RouteTable::compute(&basis, map.hosts[host].mac, &mapper_routing::Options::default()).unwrap())
 }
 
 pub(super) fn data_path(map: &Map, host: usize) -> DataPath {

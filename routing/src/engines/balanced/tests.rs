@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use mapper_proto::map::{Fabric, HostLabel, Map, PortRef, XbarLabel};
 use mapper_fabric::generate;
+use mapper_proto::map::{Fabric, HostLabel, Map, PortRef, XbarLabel};
 use proptest::prelude::*;
 
 use super::fill::Filler;

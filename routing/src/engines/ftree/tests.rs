@@ -2,8 +2,8 @@ mod detours;
 
 use std::collections::BTreeSet;
 
-use mapper_proto::map::{Fabric, PortRef};
 use mapper_fabric::generate;
+use mapper_proto::map::{Fabric, PortRef};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -1,5 +1,5 @@
-use mapper_proto::map::Fabric;
 use mapper_fabric::generate;
+use mapper_proto::map::Fabric;
 use proptest::prelude::*;
 
 use super::*;

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use mapper_proto::map::PortRef;
 use mapper_fabric::generate;
+use mapper_proto::map::PortRef;
 use proptest::prelude::*;
 
 use super::*;

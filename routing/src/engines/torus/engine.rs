@@ -2,10 +2,10 @@
 
 use rayon::prelude::*;
 
-use mapper_fabric::names::Names;
 use crate::Subnet;
 use crate::engines::{Engine, EngineError, Routing, Settings};
 use crate::tables::Layers;
+use mapper_fabric::names::Names;
 use mapper_fabric::wording::plural;
 
 use super::axes::Axes;

@@ -1,7 +1,7 @@
 //! Tori and meshes of the generator, whole and broken, for tests.
 
-use mapper_proto::map::{Fabric, PortRef};
 use mapper_fabric::generate;
+use mapper_proto::map::{Fabric, PortRef};
 
 use crate::engines::{Routing, Settings};
 use crate::tables::End;

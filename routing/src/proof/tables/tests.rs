@@ -1,5 +1,5 @@
-use mapper_proto::map::{Cable, Fabric, Host, HostLabel, Map, PortRef, XbarLabel};
 use mapper_fabric::generate;
+use mapper_proto::map::{Cable, Fabric, Host, HostLabel, Map, PortRef, XbarLabel};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

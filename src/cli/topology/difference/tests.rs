@@ -1,8 +1,8 @@
 //! Fabrics that are alike in any guise, and what is told of those that are not.
 
+use mapper_fabric::generate;
 use mapper_proto::Mac;
 use mapper_proto::map::PortRef;
-use mapper_fabric::generate;
 
 use super::*;
 use crate::formats::json;

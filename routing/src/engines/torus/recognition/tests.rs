@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
-use mapper_proto::map::{Cable, Map, PortRef};
 use mapper_fabric::generate;
+use mapper_proto::map::{Cable, Map, PortRef};
 use proptest::prelude::*;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};

@@ -1,0 +1,150 @@
+//! Routes of a map, computed by whoever drives the host.
+
+use std::sync::Arc;
+
+use mapper_proto::Mac;
+use mapper_proto::map::Map;
+use mapper_routing::Options;
+
+use crate::routes::{Basis, RouteTable, RouteTableError};
+
+/// A map to be routed: see [`Host::poll_task`](crate::Host::poll_task). Running it takes up to a second and
+/// touches nothing else, so it may be run on another thread.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// Which of this host's tasks it is.
+    number: u64,
+    map: Arc<Map>,
+    own: Mac,
+    options: Options,
+}
+
+/// What comes of a [`Task`].
+#[derive(Debug)]
+pub struct Computed {
+    pub(crate) number: u64,
+    pub(crate) map: Arc<Map>,
+    pub(crate) table: Result<RouteTable, RouteTableError>,
+}
+
+impl Task {
+    /// The map.
+    pub fn map(&self) -> &Arc<Map> {
+        &self.map
+    }
+
+    /// Computes and proves the routes.
+    pub fn run(self) -> Computed {
+        let basis = Basis::new(Arc::clone(&self.map)).map(Arc::new);
+        let table = match basis {
+            Ok(basis) => RouteTable::compute(&basis, self.own, &self.options),
+            Err(error) => Err(error.into()),
+        };
+        Computed { number: self.number, map: self.map, table }
+    }
+
+    /// As [`Self::run`], for those who run many hosts: `basis` is that of an equal map, which takes the
+    /// place of this task's own.
+    pub fn run_on(self, basis: &Arc<Basis>) -> Computed {
+        debug_assert_eq!(self.map.version, basis.map().version, "the basis of another map");
+        let table = RouteTable::compute(basis, self.own, &self.options);
+        Computed { number: self.number, map: Arc::clone(basis.map()), table }
+    }
+}
+
+/// One computation at a time, and the newest map that came meanwhile.
+#[derive(Debug, Default)]
+pub(crate) struct Computation {
+    is_running: bool,
+    waiting: Option<Task>,
+    /// That of the newest task.
+    number: u64,
+}
+
+impl Computation {
+    /// Asks for the routes of a map. Of those that wait only the last counts.
+    pub(crate) fn ask(&mut self, map: Arc<Map>, own: Mac, options: Options) {
+        self.number += 1;
+        self.waiting = Some(Task { number: self.number, map, own, options });
+    }
+
+    /// The next task, unless one is under way.
+    pub(crate) fn poll(&mut self) -> Option<Task> {
+        let task = if self.is_running { None } else { self.waiting.take() };
+        self.is_running |= task.is_some();
+        task
+    }
+
+    /// The one under way is over. Whether its number is that of the newest task.
+    pub(crate) fn end(&mut self, number: u64) -> bool {
+        self.is_running = false;
+        self.number == number
+    }
+
+    /// The one under way broke off. Whether it was the newest task.
+    pub(crate) fn lose(&mut self) -> bool {
+        self.is_running = false;
+        self.waiting.is_none()
+    }
+
+    /// What is under way or waits counts no more.
+    pub(crate) fn forget(&mut self) {
+        self.number += 1;
+        self.waiting = None;
+    }
+
+    /// Has an equal map take the place of that of the task that waits.
+    pub(crate) fn share_map(&mut self, map: &Arc<Map>) {
+        if let Some(task) = self.waiting.as_mut().filter(|task| task.map.version == map.version) {
+            task.map = Arc::clone(map);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(computation: &mut Computation, counter: u32) {
+        let mut map = Map::default();
+        map.version.counter = counter.into();
+        computation.ask(Arc::new(map), Mac::default(), Options::default());
+    }
+
+    #[test]
+    fn one_runs_at_a_time_and_of_those_that_wait_the_last_counts() {
+        let mut computation = Computation::default();
+        assert!(computation.poll().is_none());
+        ask(&mut computation, 1);
+        let first = computation.poll().unwrap();
+        ask(&mut computation, 2);
+        ask(&mut computation, 3);
+        assert!(computation.poll().is_none(), "one is under way");
+        assert!(!computation.end(first.number), "a newer map came meanwhile");
+        let next = computation.poll().unwrap();
+        assert_eq!((next.number, next.map.version.counter), (3, 3));
+        assert!(computation.end(next.number));
+        assert!(computation.poll().is_none());
+    }
+
+    #[test]
+    fn what_is_forgotten_is_not_the_newest_when_it_ends() {
+        let mut computation = Computation::default();
+        ask(&mut computation, 1);
+        let task = computation.poll().unwrap();
+        computation.forget();
+        assert!(!computation.end(task.number));
+    }
+
+    #[test]
+    fn what_broke_off_was_the_newest_unless_another_waits() {
+        let mut computation = Computation::default();
+        ask(&mut computation, 1);
+        assert!(computation.poll().is_some() && computation.lose());
+        ask(&mut computation, 2);
+        assert!(computation.poll().is_some());
+        ask(&mut computation, 3);
+        assert!(!computation.lose());
+        assert!(computation.poll().is_some());
+    }
+}

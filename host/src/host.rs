@@ -1,0 +1,281 @@
+//! All that runs at one host, joined.
+
+mod heal;
+mod paths;
+mod tables;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use mapper_proto::agent::{Agent, Settings, Transmit};
+use mapper_proto::map::Map;
+use mapper_proto::wire::{Data, FrameKind, Undeliverable};
+use mapper_proto::{Instant, Mac};
+use mapper_routing::Options;
+
+use crate::computation::{Computation, Task};
+use crate::data::DataPath;
+use crate::event::HostEvent;
+use crate::frame_queue::FrameQueue;
+use crate::healing::Healing;
+use crate::routes::RouteTable;
+use paths::Watching;
+
+/// What a host needs to carry users' frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UserFrames {
+    /// Most bytes of a frame on the link: route, header and the user's frame.
+    pub link_mtu: u32,
+    /// Makes tokens that nobody can guess, so it must be random.
+    pub secret: u64,
+}
+
+/// A frame for the fabric. The link puts its own header in front.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outgoing<'a> {
+    /// The ports to leave by.
+    pub route: &'a [u8],
+    /// All behind the route.
+    pub frame: &'a [u8],
+}
+
+/// Everything that runs at one host but its I/O: the agent, the routes that it computed, what it knows of dead
+/// cables, and the path of users' frames.
+///
+/// It is a deterministic state machine. Time is passed in, and never goes back. The same calls in the same
+/// order with the same seed do the same, in a daemon and in a simulator. There are four kinds of methods:
+///
+/// - `handle_*` tell it what happened: a frame off the fabric, a frame of the user, a carrier, a computation
+///   that ended, a moment that came.
+/// - Commands change what it is set to: [`Self::set_settings`], [`Self::set_route_options`],
+///   [`Self::begin_anew`], [`Self::forget_routes`], [`Self::look_again`].
+/// - `poll_*` say what is to be done about it.
+/// - All others look, and change nothing.
+///
+/// After each `handle_*` or command, or after a burst of them, poll in this order:
+///
+/// 1. [`Self::poll_transmit`] until there is none: frames for the fabric, in the order in which they are to
+///    leave.
+/// 2. [`Self::poll_user_frame`] until there is none: frames for the user.
+/// 3. [`Self::poll_event`] until there is none.
+/// 4. [`Self::poll_task`] once: routes to be computed, on any thread; [`Self::handle_computed`] takes what
+///    comes of it. There is no other task until then.
+/// 5. [`Self::poll_timeout`]: when [`Self::handle_timeout`] wants to be called. Every other call may move it.
+///
+/// What is not polled is kept, so all must be polled for memory to stay bounded.
+pub struct Host {
+    own: Mac,
+    agent: Agent,
+    route_options: Options,
+    /// Most paths in use that the agent watches.
+    liveness_limit: usize,
+    /// Users' frames, if it carries some.
+    data: Option<DataPath>,
+    watching: Watching,
+    healing: Healing,
+    /// The routes in use. Replaced whole.
+    table: Option<Arc<RouteTable>>,
+    /// The map in force or to come, and to whom the agent itself needs a route.
+    newest: Option<(Arc<Map>, Vec<Mac>)>,
+    computation: Computation,
+    /// Why the newest map gave no routes, if so.
+    routing_failure: Option<String>,
+    /// Users' frames for the fabric.
+    outgoing: FrameQueue,
+    /// The agent's frame that was handed out last.
+    transmit: Option<Transmit>,
+    /// Frames for the user.
+    delivered: FrameQueue,
+    events: VecDeque<HostEvent>,
+}
+
+impl Host {
+    /// A host whose agent starts now. It carries users' frames if `users` says how.
+    pub fn new(
+        settings: Settings,
+        route_options: Options,
+        users: Option<UserFrames>,
+        seed: u64,
+        now: Instant,
+    ) -> Self {
+        let own = settings.mac;
+        Self {
+            own,
+            route_options,
+            liveness_limit: settings.liveness_limit,
+            data: users.map(|users| DataPath::new(own, users.link_mtu, users.secret)),
+            watching: Watching::default(),
+            healing: Healing::new(),
+            table: None,
+            newest: None,
+            computation: Computation::default(),
+            routing_failure: None,
+            outgoing: FrameQueue::default(),
+            transmit: None,
+            delivered: FrameQueue::default(),
+            events: VecDeque::new(),
+            agent: Agent::new(settings, seed, now),
+        }
+    }
+
+    /// A frame came off the fabric: `payload` is what is left of its route, and all behind it.
+    pub fn handle_frame(&mut self, now: Instant, payload: &[u8]) {
+        if !self.take_users(now, payload) {
+            self.agent.handle_frame(now, payload);
+            self.settle(now);
+        }
+    }
+
+    /// Takes a frame that is users' data, or a notice about one. Whether it was.
+    fn take_users(&mut self, now: Instant, payload: &[u8]) -> bool {
+        let Some(data) = &mut self.data else { return false };
+        match FrameKind::of(payload) {
+            // A check of a path is the agent's.
+            Ok(FrameKind::Data) if Data::is_check(payload) => false,
+            Ok(FrameKind::Data) => {
+                if let Ok(ethernet) = data.inbound(now, payload) {
+                    self.delivered.push(&[], ethernet);
+                }
+                true
+            }
+            // The sender of a check learns the same by silence.
+            Ok(FrameKind::Undeliverable) if is_about_check(payload) => true,
+            Ok(FrameKind::Undeliverable) => {
+                let outgoing = &mut self.outgoing;
+                let dead = data.undeliverable(now, payload, &mut |route, frame| outgoing.push(route, frame));
+                if let Some(dead) = dead {
+                    self.healing.notice(now, dead.tag, dead.at.port);
+                    self.settle(now);
+                }
+                true
+            }
+            Ok(FrameKind::Mapper | FrameKind::Unknown(_)) | Err(_) => false,
+        }
+    }
+
+    /// The user has a frame to send, from its destination address on. What cannot be sent is counted.
+    pub fn handle_user_frame(&mut self, now: Instant, ethernet: &[u8]) {
+        let Some(data) = &mut self.data else { return };
+        let outgoing = &mut self.outgoing;
+        data.outbound(now, ethernet, &mut |route, frame| outgoing.push(route, frame));
+        self.watching.see(now, data);
+    }
+
+    /// A port of the host's own crossbar, which shows this tag, lost or regained carrier.
+    pub fn handle_carrier(&mut self, now: Instant, tag: u64, port: u8, up: bool) {
+        self.healing.carrier(now, tag, port, up);
+        if up {
+            self.agent.look_again(now);
+        }
+        self.settle(now);
+    }
+
+    /// A moment came: that of [`Self::poll_timeout`], or any other.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.agent.poll_timeout().is_some_and(|at| at <= now) {
+            self.agent.handle_timeout(now);
+        }
+        self.settle(now);
+    }
+
+    /// The interface has carrier again, or something else is a reason to look at once.
+    pub fn look_again(&mut self, now: Instant) {
+        self.agent.look_again(now);
+        self.settle(now);
+    }
+
+    /// Gives the agent other settings. Those of another address, level or host type are of another
+    /// agent: see [`Self::begin_anew`].
+    pub fn set_settings(&mut self, now: Instant, settings: &Settings) {
+        self.liveness_limit = settings.liveness_limit;
+        self.agent.set_settings(settings);
+        self.agent.follow_settings(now);
+        self.agent.set_keys(settings.keys.clone());
+        self.settle(now);
+    }
+
+    /// Replaces the agent by a new one; the routes in use stay. A host that carries users' frames keeps its
+    /// address, as others know it by that.
+    pub fn begin_anew(&mut self, now: Instant, settings: Settings, seed: u64) {
+        debug_assert!(
+            self.data.is_none() || settings.mac == self.own,
+            "the user's interface keeps its address"
+        );
+        self.own = settings.mac;
+        self.liveness_limit = settings.liveness_limit;
+        self.agent = Agent::new(settings, seed, now);
+        self.settle(now);
+    }
+
+    /// The next frame for the fabric.
+    pub fn poll_transmit(&mut self) -> Option<Outgoing<'_>> {
+        if self.outgoing.is_empty() {
+            self.transmit = self.agent.poll_transmit();
+            let Transmit { route, frame } = self.transmit.as_ref()?;
+            return Some(Outgoing { route: route.as_bytes(), frame });
+        }
+        let (route, frame) = self.outgoing.pop()?;
+        Some(Outgoing { route, frame })
+    }
+
+    /// The next frame for the user, from its destination address on.
+    pub fn poll_user_frame(&mut self) -> Option<&[u8]> {
+        self.delivered.pop().map(|(_, ethernet)| ethernet)
+    }
+
+    /// What happened.
+    pub fn poll_event(&mut self) -> Option<HostEvent> {
+        self.events.pop_front()
+    }
+
+    /// Routes to be computed, unless some are being computed.
+    pub fn poll_task(&mut self) -> Option<Task> {
+        self.computation.poll()
+    }
+
+    /// When [`Self::handle_timeout`] wants to be called.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let all = [self.agent.poll_timeout(), self.healing.poll_timeout(), self.watching.poll_timeout()];
+        all.into_iter().flatten().min()
+    }
+
+    /// Its address.
+    pub fn own(&self) -> Mac {
+        self.own
+    }
+
+    /// The agent.
+    pub fn agent(&self) -> &Agent {
+        &self.agent
+    }
+
+    /// What is known of dead cables.
+    pub fn healing(&self) -> &Healing {
+        &self.healing
+    }
+
+    /// The path of users' frames, if it carries some.
+    pub fn data(&self) -> Option<&DataPath> {
+        self.data.as_ref()
+    }
+
+    /// Does what follows from what was just taken in, until nothing more follows.
+    fn settle(&mut self, now: Instant) {
+        loop {
+            while let Some(event) = self.agent.poll_event() {
+                self.take_event(now, event);
+            }
+            self.heal(now);
+            if let Some(data) = &mut self.data {
+                self.watching.tell(now, data, &mut self.agent, self.liveness_limit);
+            }
+            let Some(event) = self.agent.poll_event() else { break };
+            self.take_event(now, event);
+        }
+    }
+}
+
+/// Whether a notice is about a check of a path, and not about a user's frame.
+fn is_about_check(frame: &[u8]) -> bool {
+    Undeliverable::decode(frame).is_ok_and(|notice| Data::is_check_token(notice.token))
+}

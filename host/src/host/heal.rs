@@ -1,0 +1,51 @@
+//! Routes around dead cables, before there is a new map.
+
+use mapper_fabric::wording::with_causes;
+use mapper_proto::Instant;
+use mapper_proto::agent::PathId;
+use std::sync::Arc;
+
+use super::Host;
+use crate::event::HostEvent;
+use crate::healing::Action;
+use crate::routes::RouteTable;
+
+impl Host {
+    /// Does what follows from what is known of dead cables.
+    pub(super) fn heal(&mut self, now: Instant) {
+        while let Some(action) = self.healing.poll(now) {
+            match action {
+                Action::Repair { version } => {
+                    let table = self.table.clone().filter(|table| table.version() == version);
+                    if let Some(table) = table {
+                        self.repair(now, &table);
+                    }
+                }
+                Action::TellAgent { version, at, cause } if self.agent.status().version == version => {
+                    self.agent.cable_down(now, at, cause.is_certain(), &cause.to_string());
+                }
+                Action::TellAgent { .. } => {}
+                Action::Test { version, at, test } => self.agent.test_cable(now, version, at, test),
+            }
+        }
+    }
+
+    fn repair(&mut self, now: Instant, table: &RouteTable) {
+        let dead = self.healing.dead();
+        match table.repair(&dead) {
+            Ok(table) => {
+                self.use_table(now, Arc::new(table));
+                self.events.push_back(HostEvent::Repaired { dead });
+            }
+            Err(error) => self.events.push_back(HostEvent::RepairRefused { why: with_causes(&error) }),
+        }
+    }
+
+    /// A path in use no longer answers, or only as far as its first `reached` xbars.
+    pub(super) fn path_is_down(&mut self, now: Instant, path: PathId, reached: usize, frame_bytes: usize) {
+        let hops = self.data.as_ref().and_then(|data| data.path_hops(path));
+        if let Some((_, hops)) = hops {
+            self.healing.path_down(now, path, &hops, (reached, frame_bytes));
+        }
+    }
+}

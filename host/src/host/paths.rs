@@ -1,0 +1,48 @@
+//! Which paths carry users' frames: the agent watches those.
+
+use std::time::Duration;
+
+use mapper_proto::Instant;
+use mapper_proto::agent::{Agent, PathUse};
+
+use crate::data::{DataPath, PathInUse};
+
+/// How often the agent is told which paths are in use: well before it forgets them.
+const WATCH_INTERVAL: Duration = Duration::from_millis(400);
+
+/// When the agent is told next.
+#[derive(Debug, Default)]
+pub(super) struct Watching {
+    /// `None` while no path is in use.
+    at: Option<Instant>,
+    /// How many were in use when it was told last.
+    told: u64,
+}
+
+impl Watching {
+    /// A frame was sent. A path that came into use by it is watched at once.
+    pub(super) fn see(&mut self, now: Instant, data: &DataPath) {
+        if data.routes_in_use() > self.told {
+            self.at = Some(now);
+        }
+    }
+
+    /// When [`Self::tell`] has something to say.
+    pub(super) const fn poll_timeout(&self) -> Option<Instant> {
+        self.at
+    }
+
+    /// Tells the agent of at most `limit` paths in use, if it is time.
+    pub(super) fn tell(&mut self, now: Instant, data: &mut DataPath, agent: &mut Agent, limit: usize) {
+        if self.at.is_none_or(|at| now < at) {
+            return;
+        }
+        let paths = data.paths_in_use(now, limit);
+        self.told = data.routes_in_use();
+        self.at = (!paths.is_empty()).then(|| now + WATCH_INTERVAL);
+        for path in paths {
+            let PathInUse { id, route, way_back, to, longest_bytes } = path;
+            agent.watch_path(now, id, PathUse { route, way_back, to, longest_bytes });
+        }
+    }
+}

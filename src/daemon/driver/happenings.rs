@@ -1,0 +1,147 @@
+//! What the host reports, in log lines and counters, and what the daemon does about it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::Path;
+
+use mapper_host::HostEvent;
+use mapper_proto::Mac;
+use mapper_proto::agent::Event;
+use mapper_proto::map::{Map, MapVersion, PortRef};
+use mapper_proto::wire::FrameError;
+use tracing::{debug, error, info, warn};
+
+use super::computation::Outcome;
+use super::event_loop::Driver;
+
+impl Driver {
+    /// Acts on what happened at the host. `source` sent the frame that made it happen, if it was one.
+    pub(super) fn act_on(&mut self, event: HostEvent, source: Option<Mac>) {
+        match event {
+            HostEvent::Agent(event) => self.act_on_agent(event, source),
+            HostEvent::RoutesInstalled { version } => self.tell_of_routes(version),
+            HostEvent::RoutingFailed { version, why } => error!(%version, "{why}"),
+            HostEvent::Repaired { dead } => {
+                let routes = self.host.table().map_or(0, |table| table.count());
+                info!(cables = ?Ports(&dead), routes, "routing around dead cables");
+            }
+            HostEvent::RepairRefused { why } => error!("the routes stay as they were: {why}"),
+        }
+    }
+
+    fn act_on_agent(&mut self, event: Event, source: Option<Mac>) {
+        self.notifier.follow(&event);
+        match event {
+            Event::MappingStarted { cause } => {
+                self.causes.mapping_began(&cause);
+                info!(cause, "mapping");
+            }
+            Event::Mapped { version } => info!(%version, "mapped as global mapper"),
+            Event::BecamePassive { to } => info!(mapper = %to.mac, level = to.level, "passive"),
+            Event::MapInstalled { map, .. } => self.tell_of_map(&map),
+            Event::MapInvalid { version, cause } => {
+                self.causes.map_ended(&cause);
+                warn!(%version, cause, "the map no longer holds");
+            }
+            Event::Configured { version } => info!(%version, "configured"),
+            Event::NetworkComplete { version } => self.network_complete(version),
+            Event::TagContested { conflict } => warn!("{conflict}"),
+            Event::PartLeftOut { part } => warn!("{part}"),
+            Event::AddressContested { why } => error!(mac = %self.host.own(), "{why}"),
+            Event::PathDown { path, reached, frame_bytes } => {
+                debug!(path = path.0, reached, frame_bytes, "a path is down");
+            }
+            Event::PathUp { path } => debug!(path = path.0, "a path is up again"),
+            Event::CableUp { at, .. } => {
+                debug!(xbar = at.xbar, port = at.port, "a cable that was held for dead is up");
+            }
+            Event::CableCleared { at, .. } => {
+                debug!(xbar = at.xbar, port = at.port, "the mapper's frames pass the cable");
+            }
+            // Whatever it says: as a quoted string it cannot pass for a line of ours.
+            Event::Printed { from, text } => info!(%from, ?text, "printf"),
+            Event::Dropped { error } => self.log_dropped(error, source),
+        }
+    }
+
+    fn tell_of_map(&mut self, map: &Map) {
+        info!(version = %map.version, hosts = map.hosts.len(), xbars = map.xbars.len(), "map installed");
+        self.known.see(map);
+        for conflict in map.address_conflicts() {
+            warn!(mac = %conflict.mac, "{conflict}");
+        }
+        self.warn_of_changes();
+    }
+
+    fn tell_of_routes(&self, version: MapVersion) {
+        let Some(table) = self.host.table() else { return };
+        debug!(%version, routes = table.count(), order = %table.shape(), "routes proved");
+        let unreachable: Vec<_> = table.unreachable().collect();
+        if !unreachable.is_empty() {
+            warn!(hosts = ?unreachable, "no route leads to these hosts of the map");
+        }
+    }
+
+    /// Takes in what came of a computation; `None` if it broke off.
+    pub(super) fn take_routes(&mut self, outcome: Option<Outcome>) {
+        let now = self.now();
+        let Some((computed, stored)) = outcome else {
+            return self.host.handle_lost_computation(now);
+        };
+        self.store_failure = stored.err();
+        if let Some(error) = &self.store_failure {
+            let path = self.config.map_file.as_deref().unwrap_or(Path::new(""));
+            error!(path = %path.display(), %error, "cannot store the map");
+        }
+        self.host.handle_computed(now, computed);
+    }
+
+    fn network_complete(&mut self, version: MapVersion) {
+        if self.host.table().is_none_or(|table| table.hosts().next().is_none()) {
+            // A network of one is complete and of no use: nobody waits for that.
+            return;
+        }
+        // Whether all hosts are heard of comes and goes; that it came is said once a map.
+        if self.complete.replace(version) != Some(version) {
+            info!(%version, "network is fully configured");
+        }
+        if self.config.map_once.is_some() && self.leave_at.is_none() {
+            // Those below hear it from this agent, when they next ask.
+            let settings = &self.config.settings;
+            self.leave_at = Some(self.now() + 2 * (settings.query_interval + settings.verify_pause));
+        }
+    }
+
+    fn log_dropped(&mut self, error: FrameError, source: Option<Mac>) {
+        let from = source.unwrap_or_default();
+        match error {
+            FrameError::UnknownVersion(_) if self.version_lines.allows(self.now(), from) => {
+                warn!(%from, "{error}: dropped; run agents of one version on all hosts");
+            }
+            FrameError::UnexpectedTag(_)
+            | FrameError::NoTag
+            | FrameError::UnknownKey(_)
+            | FrameError::BadTag(_)
+                if self.key_lines.allows(self.now(), from) =>
+            {
+                warn!(%from, "{error}: dropped; give all hosts of one network one key file");
+            }
+            FrameError::UnknownVersion(_)
+            | FrameError::UnexpectedTag(_)
+            | FrameError::NoTag
+            | FrameError::UnknownKey(_)
+            | FrameError::BadTag(_) => {}
+            _ if self.drop_lines.allows(self.now(), from) => debug!(%from, %error, "dropped"),
+            _ => {}
+        }
+    }
+}
+
+/// Ports in a log line.
+struct Ports<'a>(&'a BTreeSet<PortRef>);
+
+impl fmt::Debug for Ports<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|at| format!("xbar {} port {}", at.xbar, at.port))).finish()
+    }
+}

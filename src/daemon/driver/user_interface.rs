@@ -1,0 +1,124 @@
+//! The interface that users send and receive by.
+
+use std::io;
+
+use mapper_host::data::{DataStatus, tap_mtu};
+use mapper_proto::Mac;
+use tracing::info;
+
+use crate::daemon::DaemonError;
+use crate::daemon::options::Config;
+use crate::daemon::status;
+use crate::link::interface::{Change, Interface};
+use crate::link::tap::Tap;
+
+/// The host's Ethernet interface over the fabric.
+pub(super) struct UserInterface {
+    tap: Tap,
+    mtu: u32,
+    mac: Mac,
+    /// The tap as the kernel described it last; `None` if it is gone.
+    seen: Option<Interface>,
+}
+
+impl UserInterface {
+    /// Makes the tap interface, if one is wanted, for the host with this address and a link of this
+    /// MTU.
+    ///
+    /// # Errors
+    /// If it cannot be made, or too little of a frame is left for IP.
+    pub(super) fn open(config: &Config, mac: Mac, link_mtu: u32) -> Result<Option<Self>, DaemonError> {
+        let Some(name) = &config.tap else { return Ok(None) };
+        let mtu = tap_mtu(link_mtu, config.settings.max_hops as u8)?;
+        let tap = Tap::create(name, mac, mtu)?;
+        for address in &config.addresses {
+            tap.add_address(*address)?;
+            info!(tap = name, %address, "the tap interface has its address");
+        }
+        info!(tap = name, mtu, "the tap interface is up");
+        let seen = Interface::look_up(name)?;
+        Ok(Some(Self { tap, mtu, mac, seen }))
+    }
+
+    /// Takes in a change of any interface.
+    pub(super) fn apply(&mut self, change: &Change) {
+        let Some(seen) = &self.seen else { return };
+        match change {
+            Change::Now(now) if now.index == seen.index => self.seen = Some(now.clone()),
+            Change::Gone { index } if *index == seen.index => self.seen = None,
+            Change::Now(_) | Change::Gone { .. } => {}
+            Change::Missed => {
+                if let Ok(now) = Interface::look_up(self.tap.name()) {
+                    self.seen = now;
+                }
+            }
+        }
+    }
+
+    /// Whether somebody removed the tap interface.
+    pub(super) const fn is_gone(&self) -> bool {
+        self.seen.is_none()
+    }
+
+    /// What others did to the tap interface that keeps frames from passing, in words.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let Some(seen) = &self.seen else { return Vec::new() };
+        let (name, mtu, mac) = (self.tap.name(), self.mtu, self.mac);
+        let Interface { name: now, .. } = seen;
+        let found = [
+            (now != name, format!("the tap interface {name} is called {now} now")),
+            (!seen.up, format!("the tap interface is down; `ip link set {now} up`")),
+            (
+                seen.mtu > mtu,
+                format!(
+                    "the tap interface's MTU was set to {}, but only {mtu} bytes fit into a frame of the fabric: \
+                     longer packets are lost; `ip link set {now} mtu {mtu}`",
+                    seen.mtu
+                ),
+            ),
+            (
+                seen.mac != mac,
+                format!(
+                    "the tap interface's address was changed to {}, but others reach this host by {mac}: nothing \
+                     passes; `ip link set {now} address {mac}`",
+                    seen.mac
+                ),
+            ),
+            (
+                seen.master.is_some(),
+                format!(
+                    "the tap interface is a port of a bridge or bond: frames of others behind it are dropped; \
+                     `ip link set {now} nomaster`"
+                ),
+            ),
+        ];
+        found.into_iter().filter(|(is_so, _)| *is_so).map(|(_, warning)| warning).collect()
+    }
+
+    /// Waits until the user has a frame to send.
+    pub(super) async fn ready(&self) -> io::Result<()> {
+        self.tap.ready().await
+    }
+
+    /// The next frame that the user has to send, in `buffer`, which has room for the longest. What is read
+    /// must be sent.
+    pub(super) fn try_read<'a>(&self, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+        let bytes = self.tap.try_read(buffer).ok()?;
+        Some(&buffer[..bytes])
+    }
+
+    /// Hands the kernel a frame for the user, at the latest with [`Self::flush`].
+    pub(super) fn queue(&self, ethernet: &[u8]) {
+        self.tap.queue(ethernet);
+    }
+
+    /// Hands the kernel what was queued. To be called when no more frames are there.
+    pub(super) fn flush(&self) {
+        self.tap.flush();
+    }
+
+    /// What there is to be shown of it; `counters` are those of its frames.
+    pub(super) fn status(&self, counters: DataStatus) -> status::Tap {
+        status::Tap { name: self.tap.name().to_owned(), mtu: self.mtu, counters, refused: self.tap.refused() }
+    }
+}
