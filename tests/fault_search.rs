@@ -6,7 +6,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use mapper::cli::sim::Computer;
 use mapper_sim::search::Scenario;
 use rayon::prelude::*;
 
@@ -19,7 +18,7 @@ fn number(name: &str, default: u64) -> u64 {
 fn fault_of(seed: u64) -> Option<String> {
     let run = || {
         let scenario = Scenario::draw(seed);
-        scenario.run(Computer::new(&scenario.setup), None)
+        scenario.run(None)
     };
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(_)) => None,
@@ -53,7 +52,7 @@ fn seeds_that_once_failed_hold() {
 fn a_scenario_is_the_same_each_time() {
     for seed in [1, 2, 3] {
         let scenario = Scenario::draw(seed);
-        let run = || scenario.run(Computer::new(&scenario.setup), None).map(|outcome| outcome.digest);
+        let run = || scenario.run(None).map(|outcome| outcome.digest);
         assert_eq!(Scenario::draw(seed), scenario);
         assert_eq!(run().expect("it holds"), run().expect("it holds"));
     }

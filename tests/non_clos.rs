@@ -3,13 +3,10 @@
 
 use std::time::Duration;
 
-use mapper::cli::sim::Computer;
 use mapper_fabric::generate;
 use mapper_proto::Instant;
-use mapper_proto::agent::{Agent, Settings};
 use mapper_sim::fabric::{Plant, Xbars};
-use mapper_sim::node::{Node, Spawn};
-use mapper_sim::setup::Setup;
+use mapper_sim::node::{Node, Spawn, Start};
 use mapper_sim::world::{Options, Stopped, Until, World};
 
 /// Every other host is set to `non-clos`, and the last, which leads, as it says.
@@ -19,9 +16,10 @@ struct Mixed {
 }
 
 impl Spawn for Mixed {
-    fn agent(&mut self, host: u32, settings: &Settings, seed: u64, now: Instant) -> Box<dyn Node> {
-        let non_clos = if host + 1 == self.hosts { self.leader } else { host.is_multiple_of(2) };
-        Box::new(Agent::new(Settings { non_clos, ..settings.clone() }, seed, now))
+    fn spawn(&mut self, mut start: Start) -> Box<dyn Node> {
+        let host = start.host;
+        start.settings.non_clos = if host + 1 == self.hosts { self.leader } else { host.is_multiple_of(2) };
+        Box::new(start.real())
     }
 }
 
@@ -31,21 +29,20 @@ fn all_hosts_route_as_the_global_mapper_is_set() {
     let hosts = fabric.map.hosts.len() as u32;
     for leader in [false, true] {
         let plant = Plant::new(&fabric, Xbars::Tagged, 1).expect("a plant");
-        let computer = Computer::new(&Setup::default());
         let spawn = Box::new(Mixed { hosts, leader });
-        let mut world = World::with_nodes(&fabric, plant, Options::default(), Vec::new(), computer, spawn);
+        let mut world = World::with_nodes(&fabric, plant, Options::default(), Vec::new(), spawn);
         let limit = Instant::ZERO + Duration::from_secs(10);
         assert_eq!(world.run(Until::Configured, limit).expect("a run"), Stopped::Reached);
         world.prove_union().expect("no circle in the routes of all");
         for host in 0..hosts {
-            let (_, table) = world.installed(host).expect("routes");
+            let table = world.table(host).expect("routes");
             let up_down = table.shape().to_string().starts_with("up*/down*");
             assert_eq!(up_down, leader, "host {host}: {}", table.shape());
             let differ: Vec<_> = (0..hosts - 1)
                 .filter(|host| host.is_multiple_of(2) != leader)
                 .map(|host| world.mac(host))
                 .collect();
-            assert_eq!(table.map().rules.differ, differ, "host {host}");
+            assert_eq!(table.basis().map().rules.differ, differ, "host {host}");
         }
     }
 }

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use mapper::cli::sim::Computer;
 use mapper_fabric::generate;
 use mapper_proto::Instant;
 use mapper_sim::fabric::Xbars;
@@ -19,7 +18,7 @@ fn honest_agents_bear_an_attack_and_agree_again() {
     for (seed, xbars) in [(1, Xbars::Tagged), (2, Xbars::Plain), (3, Xbars::Mixed)] {
         let faults = FaultFile { name: "attack".to_owned(), text: ATTACK.to_owned() };
         let setup = Setup { seed, xbars, faults, ..Setup::default() };
-        let mut world = setup.world(&fabric, Computer::new(&setup)).expect("a fabric");
+        let mut world = setup.world(&fabric).expect("a fabric");
         for ms in (100..=3500).step_by(100) {
             let time = Duration::from_millis(ms);
             world.run(Until::After(time), Instant::ZERO + time).expect("it goes on");

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use mapper::cli::sim::Computer;
 use mapper_fabric::generate;
 use mapper_proto::Instant;
 use mapper_sim::fabric::Xbars;
@@ -17,7 +16,7 @@ fn all_agents_get_a_new_map_when_a_cable_between_xbars_is_cut() {
     for (seed, xbars) in (1..=60).flat_map(|seed| [(seed, Xbars::Tagged), (seed, Xbars::Plain)]) {
         let faults = FaultFile { name: "cut".to_owned(), text: "at 5s cut leaf1:3\n".to_owned() };
         let setup = Setup { seed, xbars, faults, ..Setup::default() };
-        let mut world = setup.world(&fabric, Computer::new(&setup)).expect("a fabric");
+        let mut world = setup.world(&fabric).expect("a fabric");
         let before = Duration::from_millis(4999);
         world.run(Until::After(before), Instant::ZERO + before).expect("it goes on");
         let old = world.verdict();

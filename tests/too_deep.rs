@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use mapper::cli::sim::Computer;
 use mapper_fabric::generate;
 use mapper_proto::Instant;
 use mapper_proto::agent::Status;
@@ -15,7 +14,7 @@ use mapper_sim::world::Until;
 fn statuses(spec: &str, seconds: u64) -> Vec<Status> {
     let fabric = generate(spec).unwrap();
     let setup = Setup::default();
-    let mut world = setup.world(&fabric, Computer::new(&setup)).unwrap();
+    let mut world = setup.world(&fabric).unwrap();
     let end = Duration::from_secs(seconds);
     world.run(Until::After(end), Instant::ZERO + end).unwrap();
     (0..fabric.map.hosts.len() as u32).map(|host| world.status(host).unwrap()).collect()

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use mapper_proto::Mac;
-use mapper_proto::map::{Map, MapVersion, PortRef};
+use mapper_proto::map::{Map, MapVersion, PortRef, Ports};
 use mapper_proto::wire::Route;
 use thiserror::Error;
 
@@ -51,6 +51,8 @@ pub struct Basis {
     by_mac: Vec<(Mac, u32)>,
     /// The xbars that have a tag, by tag.
     by_tag: Vec<(u64, u32)>,
+    /// What each port holds.
+    ports: Ports,
 }
 
 impl Basis {
@@ -62,7 +64,7 @@ impl Basis {
         let topology = Arc::new(Topology::from_map(&map)?);
         let orientation = Orientation::new(&topology, map.rules.non_clos);
         let (by_mac, by_tag) = (hosts_by_mac(&topology), xbars_by_tag(&map));
-        Ok(Self { map, topology, orientation, by_mac, by_tag })
+        Ok(Self { ports: Ports::new(&map), map, topology, orientation, by_mac, by_tag })
     }
 
     /// The map.
@@ -73,6 +75,17 @@ impl Basis {
     /// The map as routes are computed on it.
     pub fn topology(&self) -> &Topology {
         &self.topology
+    }
+
+    /// What each port of its xbars holds.
+    pub fn ports(&self) -> &Ports {
+        &self.ports
+    }
+
+    /// The xbar that has this tag.
+    pub fn xbar(&self, tag: u64) -> Option<u32> {
+        let at = self.by_tag.binary_search_by_key(&tag, |&(tag, _)| tag).ok()?;
+        Some(self.by_tag[at].1)
     }
 
     fn host(&self, mac: Mac) -> Option<u32> {
@@ -128,7 +141,7 @@ impl RouteTable {
     }
 
     /// What it was computed from.
-    pub fn basis(&self) -> &Basis {
+    pub fn basis(&self) -> &Arc<Basis> {
         &self.basis
     }
 
@@ -206,8 +219,7 @@ impl RouteTable {
 
     /// The xbar of the map that has this tag.
     pub fn xbar(&self, tag: u64) -> Option<u32> {
-        let at = self.basis.by_tag.binary_search_by_key(&tag, |&(tag, _)| tag).ok()?;
-        Some(self.basis.by_tag[at].1)
+        self.basis.xbar(tag)
     }
 
     /// The tag of an xbar of the map, if it has one.

@@ -1,62 +1,85 @@
-//! What sits at a host: an agent, or something that stands in for one.
+//! What sits at a host: all that ships, or something that stands in for it.
 
 use std::sync::Arc;
 
-use mapper_proto::agent::{Agent, Event, PathId, PathUse, Settings, Status, Transmit};
-use mapper_proto::map::{Map, MapVersion, PortRef};
-use mapper_proto::wire::Route;
-use mapper_proto::{Instant, Mac};
+use mapper_host::{Computed, Host, HostEvent, Task, UserFrames};
+use mapper_proto::Instant;
+use mapper_proto::agent::{Settings, Status, Transmit};
+use mapper_proto::map::Map;
+use mapper_routing::Options;
 
-/// A host's software, as the world drives it. The methods are those of [`Agent`]: after each
-/// `handle_*` the world drains `poll_transmit` and `poll_event` and asks for the next timeout.
+/// What sits at a host, as the world drives it. After each `handle_*` the world drains what there is to
+/// poll, and asks for the next timeout.
+///
+/// Whatever has a [`Host`] in it is honest, unless it says otherwise, and does by default what that does.
 pub trait Node: Send {
     /// A frame arrived: what is left of the route, then the frame.
     fn handle_frame(&mut self, now: Instant, payload: &[u8]);
     /// The moment that [`Self::poll_timeout`] named has come.
     fn handle_timeout(&mut self, now: Instant);
-    /// Routes for the map of this version are in place; these lead to the neighbours in the tree.
-    fn handle_routes(&mut self, _now: Instant, _version: MapVersion, _routes: Vec<(Mac, Route)>) {}
-    /// No routes could be had for the map of this version.
-    fn handle_routing_failure(&mut self, _now: Instant, _version: MapVersion, _why: String) {}
-    /// A path carries data: see [`Agent::watch_path`].
-    fn watch_path(&mut self, _now: Instant, _path: PathId, _used: PathUse) {}
-    /// A cable is said to be dead: see [`Agent::cable_down`].
-    fn cable_down(&mut self, _now: Instant, _at: PortRef, _certain: bool, _cause: &str) {}
+    /// What ships, if that is in it.
+    fn host(&self) -> Option<&Host> {
+        None
+    }
+    /// The same, to be changed.
+    fn host_mut(&mut self) -> Option<&mut Host> {
+        None
+    }
+    /// Routes were computed.
+    fn handle_computed(&mut self, now: Instant, computed: Computed) {
+        if let Some(host) = self.host_mut() {
+            host.handle_computed(now, computed);
+        }
+    }
     /// The next frame to send.
     fn poll_transmit(&mut self) -> Option<Transmit> {
         None
     }
+    /// Puts the next frame to send, route first, behind what is in `payload`. Whether there was one.
+    fn append_transmit(&mut self, payload: &mut Vec<u8>) -> bool {
+        if let Some(Transmit { route, frame }) = self.poll_transmit() {
+            payload.extend_from_slice(route.as_bytes());
+            payload.extend_from_slice(&frame);
+            return true;
+        }
+        let outgoing = self.host_mut().and_then(Host::poll_transmit);
+        outgoing.inspect(|outgoing| payload.extend([outgoing.route, outgoing.frame].concat())).is_some()
+    }
     /// When to call [`Self::handle_timeout`].
     fn poll_timeout(&self) -> Option<Instant> {
-        None
+        self.host().and_then(Host::poll_timeout)
     }
     /// What happened.
-    fn poll_event(&mut self) -> Option<Event> {
-        None
+    fn poll_event(&mut self) -> Option<HostEvent> {
+        self.host_mut().and_then(Host::poll_event)
     }
-    /// Whether it does what agents should. Others count for nothing when all is looked at.
+    /// Routes to be computed.
+    fn poll_task(&mut self) -> Option<Task> {
+        self.host_mut().and_then(Host::poll_task)
+    }
+    /// Whether it does what hosts should. Others count for nothing when all is looked at.
     fn is_honest(&self) -> bool {
-        false
+        self.host().is_some()
     }
-    /// A picture of the agent; `None` if this is no honest agent and counts for nothing.
+    /// A picture of the agent; `None` if this counts for nothing.
     fn status(&self) -> Option<Status> {
-        None
+        self.host().map(|host| host.agent().status())
     }
-    /// The map that it holds. Costly.
+    /// The map that the agent holds. Costly.
     fn map(&self) -> Option<Arc<Map>> {
-        None
+        self.host()?.agent().map()
     }
-    /// Entries in its queues and tables.
+    /// Entries in the agent's queues and tables.
     fn load(&self) -> usize {
-        0
+        self.host().map_or(0, |host| host.agent().load())
     }
-    /// A digest of the map that it holds, equal for equal maps. Cheap.
+    /// A digest of the map that the agent holds, equal for equal maps. Cheap.
     fn map_digest(&self) -> Option<u64> {
-        None
+        self.host()?.agent().map_digest()
     }
 }
 
-impl Node for Agent {
+impl Node for Host {
     fn handle_frame(&mut self, now: Instant, payload: &[u8]) {
         Self::handle_frame(self, now, payload);
     }
@@ -65,68 +88,52 @@ impl Node for Agent {
         Self::handle_timeout(self, now);
     }
 
-    fn handle_routes(&mut self, now: Instant, version: MapVersion, routes: Vec<(Mac, Route)>) {
-        Self::handle_routes(self, now, version, routes);
+    fn host(&self) -> Option<&Host> {
+        Some(self)
     }
 
-    fn handle_routing_failure(&mut self, now: Instant, version: MapVersion, why: String) {
-        Self::handle_routing_failure(self, now, version, why);
+    fn host_mut(&mut self) -> Option<&mut Host> {
+        Some(self)
     }
+}
 
-    fn watch_path(&mut self, now: Instant, path: PathId, used: PathUse) {
-        Self::watch_path(self, now, path, used);
-    }
+/// How a host starts.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// Which host.
+    pub host: u32,
+    /// What its agent is set to.
+    pub settings: Settings,
+    /// Its routes.
+    pub routes: Options,
+    /// Whether it carries users' frames, and how.
+    pub users: Option<UserFrames>,
+    /// Differs for each host and each start.
+    pub seed: u64,
+    /// When.
+    pub now: Instant,
+}
 
-    fn cable_down(&mut self, now: Instant, at: PortRef, certain: bool, cause: &str) {
-        Self::cable_down(self, now, at, certain, cause);
-    }
-
-    fn poll_transmit(&mut self) -> Option<Transmit> {
-        Self::poll_transmit(self)
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        Self::poll_timeout(self)
-    }
-
-    fn poll_event(&mut self) -> Option<Event> {
-        Self::poll_event(self)
-    }
-
-    fn is_honest(&self) -> bool {
-        true
-    }
-
-    fn load(&self) -> usize {
-        Self::load(self)
-    }
-
-    fn status(&self) -> Option<Status> {
-        Some(Self::status(self))
-    }
-
-    fn map(&self) -> Option<Arc<Map>> {
-        Self::map(self)
-    }
-
-    fn map_digest(&self) -> Option<u64> {
-        Self::map_digest(self)
+impl Start {
+    /// What ships, started so.
+    pub fn real(self) -> Host {
+        Host::new(self.settings, self.routes, self.users, self.seed, self.now)
     }
 }
 
 /// Starts the software of a host.
 pub trait Spawn {
-    /// An agent with these settings that starts now. `seed` differs for each host and each start.
-    fn agent(&mut self, host: u32, settings: &Settings, seed: u64, now: Instant) -> Box<dyn Node>;
+    /// What runs at a host that starts so.
+    fn spawn(&mut self, start: Start) -> Box<dyn Node>;
 }
 
-/// Starts real agents.
+/// Starts what ships.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct RealAgents;
+pub struct RealHosts;
 
-impl Spawn for RealAgents {
-    fn agent(&mut self, _host: u32, settings: &Settings, seed: u64, now: Instant) -> Box<dyn Node> {
-        Box::new(Agent::new(settings.clone(), seed, now))
+impl Spawn for RealHosts {
+    fn spawn(&mut self, start: Start) -> Box<dyn Node> {
+        Box::new(start.real())
     }
 }
 

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::fabric::{Noise, Plant, PlantError, Timing, Xbars};
 use crate::faults::{FaultError, FaultPlan, Timed};
-use crate::world::{Options, RouteComputer, Until, World};
+use crate::world::{Options, Until, World};
 
 /// All that decides a run, besides the fabric.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ pub struct AgentSetup {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RouteSetup {
-    /// Routes a destination; for the caller's [`RouteComputer`].
+    /// Routes a destination.
     pub passes: u8,
     /// Use up*/down* routes on a Clos or a torus, too; what all agents are set to, and their maps say.
     pub non_clos: bool,
@@ -113,10 +113,10 @@ impl Setup {
     ///
     /// # Errors
     /// If the fabric cannot be built or the fault file is wrong.
-    pub fn world<C: RouteComputer>(&self, fabric: &Fabric, computer: C) -> Result<World<C>, SetupError> {
+    pub fn world(&self, fabric: &Fabric) -> Result<World, SetupError> {
         let plant = Plant::new(fabric, self.xbars, self.seed)?;
         let faults = self.faults(&plant)?;
-        Ok(World::new(fabric, plant, self.options(), faults, computer))
+        Ok(World::new(fabric, plant, self.options(), faults))
     }
 
     /// When to give up.
@@ -146,6 +146,8 @@ impl Setup {
         options.agent.map_incrementally = map_incrementally;
         options.agent.xbar_check = xbar_check;
         options.agent.non_clos = self.routes.non_clos;
+        let max_hops = u8::try_from(max_hops).unwrap_or(u8::MAX);
+        options.routes = mapper_routing::Options { passes: self.routes.passes, max_hops };
         options
     }
 }

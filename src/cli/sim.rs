@@ -1,10 +1,7 @@
 //! `mapper sim`.
 
-mod computer;
 mod outputs;
 mod report;
-
-pub use computer::{Computer, Table};
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -212,7 +209,7 @@ fn replay(path: &Path, args: &Args, format: Format) -> Result<ExitCode, CliError
 fn run_scenario(seed: u64, sink: Option<Box<dyn TraceSink>>, format: Format) -> Result<ExitCode, CliError> {
     let scenario = Scenario::draw(seed);
     let map = &scenario.fabric.map;
-    let outcome = scenario.run(Computer::new(&scenario.setup), sink)?;
+    let outcome = scenario.run(sink)?;
     let healing_ms = outcome.healing.as_secs_f64() * 1e3;
     if format == Format::Json {
         let report = serde_json::json!({
@@ -250,7 +247,7 @@ fn run_fabric(
     format: Format,
 ) -> Result<ExitCode, CliError> {
     let began = WallInstant::now();
-    let mut world = setup.world(fabric, Computer::new(setup))?;
+    let mut world = setup.world(fabric)?;
     if let Some(sink) = sink {
         world.record(sink);
     }
@@ -278,7 +275,7 @@ fn run_fabric(
 }
 
 /// Why a run reached its limit.
-fn why_not(world: &mut World<Computer>) -> String {
+fn why_not(world: &mut World) -> String {
     if let Some(at) = world.last_fault_at() {
         return format!("faults still to come at {} ms, past --limit-ms", at.as_millis_f64());
     }
@@ -287,7 +284,7 @@ fn why_not(world: &mut World<Computer>) -> String {
 }
 
 /// Runs to the end in small steps, with a progress bar if someone watches.
-fn advance(world: &mut World<Computer>, setup: &Setup) -> Result<Stopped, CliError> {
+fn advance(world: &mut World, setup: &Setup) -> Result<Stopped, CliError> {
     const STEP: Duration = Duration::from_millis(2);
     // Draws nothing unless standard error is a terminal.
     let bar = ProgressBar::new(world.plant().hosts() as u64);

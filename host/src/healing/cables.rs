@@ -1,13 +1,15 @@
 //! Which cable a port of the map holds.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mapper_proto::Mac;
 use mapper_proto::agent::CableTest;
 use mapper_proto::map::ways::{Ways, turn};
-use mapper_proto::map::{Attached, Map, MapVersion, PortRef, Ports};
+use mapper_proto::map::{Attached, Map, MapVersion, PortRef};
 use mapper_proto::wire::{Element, Route};
+
+use crate::routes::Basis;
 
 /// A cable, named by the end that stands first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,9 +23,7 @@ pub(super) struct CableEnd {
 /// The cables of a map.
 #[derive(Debug)]
 pub(super) struct Cables {
-    map: Arc<Map>,
-    ports: Ports,
-    by_tag: BTreeMap<u64, u32>,
+    basis: Arc<Basis>,
     own: Mac,
     /// This host's own port, if it is at an xbar.
     home: Option<PortRef>,
@@ -33,19 +33,18 @@ pub(super) struct Cables {
 
 impl Cables {
     /// Those of a map, seen from the host with this address.
-    pub(super) fn new(map: Arc<Map>, own: Mac) -> Self {
-        let home = map.hosts.iter().find(|host| host.mac == own).and_then(|host| host.at);
-        let tags = (0..).zip(&map.xbars).filter_map(|(xbar, listed)| Some((listed.tag?, xbar)));
-        Self { ports: Ports::new(&map), by_tag: tags.collect(), own, home, ways: None, map }
+    pub(super) fn new(basis: Arc<Basis>, own: Mac) -> Self {
+        let home = basis.map().hosts.iter().find(|host| host.mac == own).and_then(|host| host.at);
+        Self { basis, own, home, ways: None }
     }
 
     pub(super) fn version(&self) -> MapVersion {
-        self.map.version
+        self.basis.map().version
     }
 
     /// The cable in a port, if there is one.
     pub(super) fn at(&self, port: PortRef) -> Option<CableEnd> {
-        match self.ports.at(port)? {
+        match self.basis.ports().at(port)? {
             Attached::Host(_) => Some(CableEnd { at: port, is_host: true }),
             Attached::Xbar(other) => Some(CableEnd { at: port.min(other), is_host: false }),
         }
@@ -53,17 +52,17 @@ impl Cables {
 
     /// The cable in a port of a tagged xbar. Ports of these have their real numbers in the map.
     pub(super) fn at_tag(&self, tag: u64, port: u8) -> Option<CableEnd> {
-        let &xbar = self.by_tag.get(&tag)?;
+        let xbar = self.basis.xbar(tag)?;
         self.at(PortRef { xbar, port })
     }
 
     /// The ends of a cable that are at tagged xbars, each as tag and port.
     pub(super) fn tags_of(&self, at: PortRef) -> impl Iterator<Item = (u64, u8)> + '_ {
-        let other = match self.ports.at(at) {
+        let other = match self.basis.ports().at(at) {
             Some(Attached::Xbar(other)) => Some(other),
             Some(Attached::Host(_)) | None => None,
         };
-        let tagged = |end: PortRef| Some((self.map.xbars.get(end.xbar as usize)?.tag?, end.port));
+        let tagged = |end: PortRef| Some((self.basis.map().xbars.get(end.xbar as usize)?.tag?, end.port));
         [Some(at), other].into_iter().flatten().filter_map(tagged)
     }
 
@@ -80,9 +79,9 @@ impl Cables {
             self.ways = Some((dead.clone(), self.ways_without(home, dead)));
         }
         let (_, ways) = self.ways.as_ref()?;
-        let (ends, to) = match self.ports.at(at)? {
+        let (ends, to) = match self.basis.ports().at(at)? {
             Attached::Xbar(other) => ([Some(at), Some(other)], self.own),
-            Attached::Host(host) => ([Some(at), None], self.map.hosts.get(host as usize)?.mac),
+            Attached::Host(host) => ([Some(at), None], self.basis.map().hosts.get(host as usize)?.mac),
         };
         let ways = ends.into_iter().flatten().filter_map(|end| Some((end, ways.to(end.xbar)?)));
         let (near, way) = ways.min_by_key(|(_, way)| way.crossings.len())?;
@@ -101,7 +100,7 @@ impl Cables {
 
     fn ways_without(&self, home: PortRef, dead: &BTreeSet<PortRef>) -> Ways {
         let is_dead = |end: PortRef| self.at(end).is_some_and(|cable| dead.contains(&cable.at));
-        let cables = self.map.cables.iter().filter(|cable| !is_dead(cable.a)).copied().collect();
-        Ways::new(&Map { xbars: self.map.xbars.clone(), cables, ..Map::default() }, home)
+        let cables = self.basis.map().cables.iter().filter(|cable| !is_dead(cable.a)).copied().collect();
+        Ways::new(&Map { xbars: self.basis.map().xbars.clone(), cables, ..Map::default() }, home)
     }
 }

@@ -31,9 +31,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mapper_proto::agent::{CableTest, PathId};
-use mapper_proto::map::{Map, MapVersion, PortRef};
+use mapper_proto::map::{MapVersion, PortRef};
 use mapper_proto::{Instant, Mac};
 
+use crate::routes::Basis;
 use cables::{CableEnd, Cables};
 
 /// How often the agent is told which cables to test: well before it forgets them.
@@ -212,8 +213,8 @@ impl Healing {
 
     /// Routes of a whole map were put to use by the host with the address `own`. All that is known of the
     /// map before is forgotten, but cables between the same ports that only users' frames do not pass.
-    pub fn map_installed(&mut self, now: Instant, map: Arc<Map>, own: Mac) {
-        let before = self.cables.replace(Cables::new(map, own));
+    pub fn map_installed(&mut self, now: Instant, basis: Arc<Basis>, own: Mac) {
+        let before = self.cables.replace(Cables::new(basis, own));
         let known = std::mem::take(&mut self.known);
         self.relapses.clear();
         self.repaired.clear();

@@ -1,7 +1,7 @@
 //! What a host does about dead cables, told as it happens.
 
 use mapper_proto::Mac;
-use mapper_proto::map::{Cable, Host, Xbar, host_type};
+use mapper_proto::map::{Cable, Host, Map, Xbar, host_type};
 use mapper_proto::wire::{Element, Route};
 
 use super::*;
@@ -45,10 +45,14 @@ struct Story {
     tests: Vec<(PortRef, CableTest)>,
 }
 
+fn basis(map: &Map) -> Arc<Basis> {
+    Arc::new(Basis::new(Arc::new(map.clone())).unwrap())
+}
+
 impl Story {
     fn new() -> Self {
         let mut healing = Healing::new();
-        healing.map_installed(Instant::ZERO, ring(), OWN);
+        healing.map_installed(Instant::ZERO, basis(&ring()), OWN);
         Self { healing, now: Instant::ZERO, tests: Vec::new() }
     }
 
@@ -158,7 +162,7 @@ fn a_cable_that_only_the_mappers_frames_pass_is_named_and_outlives_a_map_that_li
     story.healing.cable_cleared(VERSION, port(0, 2));
     let why = |story: &Story| story.healing.dead_cables().map(|cable| cable.cause).collect::<Vec<_>>();
     assert_eq!(why(&story), [Cause::UsersOnly]);
-    story.healing.map_installed(story.now, ring(), OWN);
+    story.healing.map_installed(story.now, basis(&ring()), OWN);
     assert_eq!(story.poll(), (true, vec![]));
     assert_eq!((story.dead(), why(&story)), (vec![port(0, 2)], vec![Cause::UsersOnly]));
     assert_eq!(story.tests[0].1.frame_bytes, 900);
@@ -200,7 +204,7 @@ fn a_cable_that_fails_silently_again_and_again_must_answer_more_and_more_tests()
         assert_eq!(story.poll(), (true, vec![]));
     }
     assert_eq!(answers, [3, 6, 12, 24, 48, 48, 48]);
-    story.healing.map_installed(story.now, ring(), OWN);
+    story.healing.map_installed(story.now, basis(&ring()), OWN);
     story.healing.path_down(story.now, PathId(1), &hops, (1, 0));
     story.poll();
     assert_eq!(story.tests[0].1.answers, 3);
@@ -242,12 +246,12 @@ fn a_new_map_ends_all_but_lost_carrier_of_cables_that_it_lists() {
     story.poll();
     assert_eq!(story.dead(), [port(0, 2), port(1, 2), port(2, 2)]);
     // It was made before the carrier was lost.
-    story.healing.map_installed(story.now, ring(), OWN);
+    story.healing.map_installed(story.now, basis(&ring()), OWN);
     assert_eq!(story.poll(), (true, vec![(port(0, 2), Cause::Carrier)]));
     assert_eq!(story.dead(), [port(0, 2)]);
     let mut map = Map::clone(&ring());
     map.cables.retain(|cable| cable.a != port(0, 2));
-    story.healing.map_installed(story.now, Arc::new(map), OWN);
+    story.healing.map_installed(story.now, basis(&map), OWN);
     assert_eq!(story.poll(), (false, vec![]));
     assert_eq!(story.dead(), []);
 }
@@ -287,7 +291,7 @@ fn nothing_is_done_before_there_is_a_map_but_carrier_is_remembered() {
     healing.notice(Instant::ZERO, 10, 2);
     healing.carrier(Instant::ZERO, 10, 2, false);
     assert_eq!(healing.poll(Instant::ZERO), None);
-    healing.map_installed(at_ms(1), ring(), OWN);
+    healing.map_installed(at_ms(1), basis(&ring()), OWN);
     assert_eq!(healing.poll(at_ms(1)), Some(Action::Repair { version: VERSION }));
 }
 
@@ -299,7 +303,7 @@ fn a_flood_of_notices_stays_bounded() {
         cables: (0..999).map(|xbar| Cable::new(port(xbar, 1), port(xbar + 1, 2))).collect(),
         ..Map::default()
     };
-    healing.map_installed(Instant::ZERO, Arc::new(map), OWN);
+    healing.map_installed(Instant::ZERO, basis(&map), OWN);
     for tag in 0..999 {
         healing.notice(Instant::ZERO, tag, 1);
         healing.carrier(Instant::ZERO, tag, 1, false);

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use mapper_proto::Instant;
-use mapper_proto::agent::{Agent, PathUse};
+use mapper_proto::agent::{Agent, PathId, PathUse};
+use mapper_proto::map::PortRef;
 
+use super::Host;
 use crate::data::{DataPath, PathInUse};
 
 /// How often the agent is told which paths are in use: well before it forgets them.
@@ -44,5 +46,20 @@ impl Watching {
             let PathInUse { id, route, way_back, to, longest_bytes } = path;
             agent.watch_path(now, id, PathUse { route, way_back, to, longest_bytes });
         }
+    }
+}
+
+/// For whoever carries users' frames otherwise than through this host, by its routes.
+impl Host {
+    /// A path carries frames: see [`Agent::watch_path`].
+    pub fn watch_path(&mut self, now: Instant, path: PathId, used: PathUse) {
+        self.agent.watch_path(now, path, used);
+        self.settle(now);
+    }
+
+    /// The cable in this port of the newest map is said to be dead: see [`Agent::cable_down`].
+    pub fn cable_down(&mut self, now: Instant, at: PortRef, certain: bool, cause: &str) {
+        self.agent.cable_down(now, at, certain, cause);
+        self.settle(now);
     }
 }

@@ -90,10 +90,10 @@ impl Host {
     fn install(&mut self, now: Instant, map: Arc<Map>, table: RouteTable) {
         let version = map.version;
         let Some((newest, neighbours)) = &mut self.newest else { return };
-        *newest = Arc::clone(&map);
+        *newest = map;
         let routes = neighbours.iter().filter_map(|&mac| Some((mac, table.first_to(mac)?))).collect();
+        self.healing.map_installed(now, Arc::clone(table.basis()), self.own);
         self.use_table(now, Arc::new(table));
-        self.healing.map_installed(now, map, self.own);
         self.routing_failure = None;
         self.agent.handle_routes(now, version, routes);
         self.events.push_back(HostEvent::RoutesInstalled { version });

@@ -14,7 +14,7 @@ use mapper_proto::map::Fabric;
 use thiserror::Error;
 
 use crate::setup::{Setup, SetupError};
-use crate::world::{RouteComputer, Stopped, TraceSink, Until, World, WorldError};
+use crate::world::{Stopped, TraceSink, Until, World, WorldError};
 
 /// A fabric, and what befalls it.
 #[derive(Clone, PartialEq, Debug)]
@@ -80,12 +80,8 @@ impl Scenario {
     ///
     /// # Errors
     /// If something does not hold.
-    pub fn run<C: RouteComputer>(
-        &self,
-        computer: C,
-        sink: Option<Box<dyn TraceSink>>,
-    ) -> Result<Outcome, Violation> {
-        let mut world = self.setup.world(&self.fabric, computer)?;
+    pub fn run(&self, sink: Option<Box<dyn TraceSink>>) -> Result<Outcome, Violation> {
+        let mut world = self.setup.world(&self.fabric)?;
         if let Some(sink) = sink {
             world.record(sink);
         }
@@ -94,7 +90,7 @@ impl Scenario {
         Ok(outcome)
     }
 
-    fn run_in<C: RouteComputer>(&self, world: &mut World<C>) -> Result<Outcome, Violation> {
+    fn run_in(&self, world: &mut World) -> Result<Outcome, Violation> {
         self.run_checked(world, self.healed_at)?;
         let deadline = self.healed_at + Self::PATIENCE;
         loop {
@@ -113,11 +109,7 @@ impl Scenario {
         }
     }
 
-    fn run_until_agreed<C: RouteComputer>(
-        &self,
-        world: &mut World<C>,
-        deadline: Instant,
-    ) -> Result<(), Violation> {
+    fn run_until_agreed(&self, world: &mut World, deadline: Instant) -> Result<(), Violation> {
         while world.now() < deadline {
             let next = deadline.min(world.now() + Self::LOOK_EVERY);
             let stopped = world.run(Until::Configured, next)?;
@@ -132,7 +124,7 @@ impl Scenario {
         Err(Violation::NotConverged { after: Self::PATIENCE, why })
     }
 
-    fn run_checked<C: RouteComputer>(&self, world: &mut World<C>, until: Instant) -> Result<(), Violation> {
+    fn run_checked(&self, world: &mut World, until: Instant) -> Result<(), Violation> {
         while world.now() < until {
             let next = until.min(world.now() + Self::LOOK_EVERY);
             world.run(Until::After(next.since(Instant::ZERO)), next)?;
@@ -141,7 +133,7 @@ impl Scenario {
         Ok(())
     }
 
-    fn check_safety<C: RouteComputer>(&self, world: &mut World<C>) -> Result<(), Violation> {
+    fn check_safety(&self, world: &mut World) -> Result<(), Violation> {
         let hosts = self.fabric.map.hosts.len();
         let in_flight = world.stats().peak_in_flight;
         let bounded = if in_flight > hosts * Self::MAX_IN_FLIGHT {
@@ -154,7 +146,7 @@ impl Scenario {
     }
 
     /// One map and one leader a part, and routes that lead where they should.
-    fn check_agreed<C: RouteComputer>(&self, world: &mut World<C>) -> Result<(), Violation> {
+    fn check_agreed(&self, world: &mut World) -> Result<(), Violation> {
         let at = world.now();
         let verdict = world.verdict();
         if !(verdict.configured && verdict.map_matches_fabric) {
@@ -172,7 +164,7 @@ impl Scenario {
 }
 
 /// The map that each host holds.
-fn versions<C: RouteComputer>(world: &World<C>) -> Vec<mapper_proto::map::MapVersion> {
+fn versions(world: &World) -> Vec<mapper_proto::map::MapVersion> {
     let hosts = 0..world.plant().hosts() as u32;
     hosts.map(|host| world.status(host).map(|status| status.version).unwrap_or_default()).collect()
 }

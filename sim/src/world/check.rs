@@ -6,7 +6,7 @@ use mapper_proto::map::{Host, Map, MapVersion, is_isomorphic};
 use mapper_proto::wire::AgentState;
 use mapper_proto::{Instant, Mac};
 
-use super::{RouteComputer, World};
+use super::World;
 use crate::fabric::{Node, Noise, Parts};
 
 /// The global mapper of a connected part.
@@ -61,7 +61,7 @@ pub(super) struct Part {
     pub(super) hosts: Vec<u32>,
 }
 
-impl<C: RouteComputer> World<C> {
+impl World {
     /// Looks are this far apart while nothing is reported.
     const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(20);
 
@@ -233,7 +233,7 @@ impl<C: RouteComputer> World<C> {
     fn first_routing_failure(&self) -> String {
         let live = (0..self.hosts.len() as u32).filter(|&host| self.is_live(host));
         let mut failed = live.filter_map(|host| {
-            let failure = self.hosts[host as usize].routing_failure.as_ref()?;
+            let failure = self.hosts[host as usize].node.as_ref()?.host()?.routing_failure()?;
             Some(format!("; {} has no routes: {failure}", self.plant.name(Node::Host(host))))
         });
         failed.next().unwrap_or_default()
@@ -258,7 +258,7 @@ impl<C: RouteComputer> World<C> {
             AgentState::Configured => {}
             state => return Err(format!("is {state}")),
         }
-        let routes = slot.installed.as_ref().map(|installed| installed.version);
+        let routes = self.table(host).map(|table| table.version());
         if routes != Some(status.version) {
             let routes = routes.unwrap_or(MapVersion::NONE);
             return Err(format!("holds map {} and routes of map {routes}", status.version));

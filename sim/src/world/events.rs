@@ -1,15 +1,34 @@
 //! What agents report.
 
+use mapper_fabric::wording::plural;
+use mapper_host::HostEvent;
 use mapper_proto::agent::Event;
 
+use super::World;
 use super::trace::TraceEvent;
-use super::{RouteComputer, World};
 
-impl<C: RouteComputer> World<C> {
-    /// Acts on an agent's event and writes it down.
-    pub(super) fn take_event(&mut self, host: u32, event: Event) {
+impl World {
+    /// Follows what happened at a host, and writes it down.
+    pub(super) fn take_event(&mut self, host: u32, event: HostEvent) {
+        let told = match event {
+            HostEvent::Agent(event) => self.take_agent_event(host, event),
+            HostEvent::RoutesInstalled { version } => Some(("routes", version.to_string())),
+            HostEvent::RoutingFailed { version, why } => {
+                self.stats.routing_failures += 1;
+                Some(("no routes", format!("{version}: {why}")))
+            }
+            HostEvent::Repaired { dead } => Some(("repaired", plural(dead.len() as u64, "dead cable"))),
+            HostEvent::RepairRefused { why } => Some(("not repaired", why)),
+        };
+        let Some((what, detail)) = told else { return };
+        self.worth_checking = true;
+        let name = self.plant.name(crate::fabric::Node::Host(host));
+        self.trace.event(&TraceEvent { at: self.now, place: name, what, detail: &detail });
+    }
+
+    fn take_agent_event(&mut self, host: u32, event: Event) -> Option<(&'static str, String)> {
         let slot = &mut self.hosts[host as usize];
-        let (what, detail) = match event {
+        Some(match event {
             Event::MappingStarted { cause } => {
                 slot.configured = None;
                 ("mapping", cause)
@@ -24,11 +43,10 @@ impl<C: RouteComputer> World<C> {
                 slot.configured = None;
                 ("passive", format!("to {} level {}", to.mac, to.level))
             }
-            Event::MapInstalled { map, neighbours } => {
+            Event::MapInstalled { map, .. } => {
                 slot.configured = None;
-                let version = map.version;
-                self.begin_routes(host, map, neighbours);
-                ("map", version.to_string())
+                self.share_map(host);
+                ("map", map.version.to_string())
             }
             Event::MapInvalid { version, cause } => {
                 slot.configured = None;
@@ -48,15 +66,12 @@ impl<C: RouteComputer> World<C> {
                 ("cable cleared", format!("port {} of xbar {}", at.port, at.xbar))
             }
             Event::AddressContested { why } => {
-                (slot.configured, slot.pending, slot.installed) = (None, None, None);
+                slot.configured = None;
                 ("contested", why)
             }
             Event::Printed { from, text } => ("printed", format!("{from}: {text}")),
             // There can be as many as frames; the counters of the status tell them.
-            Event::Dropped { .. } => return,
-        };
-        self.worth_checking = true;
-        let name = self.plant.name(crate::fabric::Node::Host(host));
-        self.trace.event(&TraceEvent { at: self.now, place: name, what, detail: &detail });
+            Event::Dropped { .. } => return None,
+        })
     }
 }

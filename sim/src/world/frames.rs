@@ -1,23 +1,31 @@
 //! Frames: sent, under way, waiting at a busy host, handed to its agent.
 
 use mapper_proto::Instant;
-use mapper_proto::agent::Transmit;
 use rand::RngExt;
 
+use super::World;
 use super::queue::{Flight, What};
-use super::{RouteComputer, World};
 use crate::fabric::{Fate, Loss};
 
-impl<C: RouteComputer> World<C> {
+impl World {
     /// Takes all that the agent of a host wants: frames, events, the next timeout. Called after
     /// each call of its handlers.
     pub(super) fn drain(&mut self, host: u32) {
         let index = host as usize;
-        while let Some(transmit) = self.hosts[index].node.as_mut().and_then(|node| node.poll_transmit()) {
-            self.send(host, &transmit);
+        loop {
+            let mut payload = self.flights.buffer();
+            let node = self.hosts[index].node.as_mut();
+            if !node.is_some_and(|node| node.append_transmit(&mut payload)) {
+                self.flights.recycle(payload);
+                break;
+            }
+            self.send(host, payload);
         }
         while let Some(event) = self.hosts[index].node.as_mut().and_then(|node| node.poll_event()) {
             self.take_event(host, event);
+        }
+        if let Some(task) = self.hosts[index].node.as_mut().and_then(|node| node.poll_task()) {
+            self.begin_routes(host, task);
         }
         let slot = &mut self.hosts[index];
         let Some(want) = slot.node.as_ref().and_then(|node| node.poll_timeout()) else { return };
@@ -32,10 +40,7 @@ impl<C: RouteComputer> World<C> {
     }
 
     /// Walks a frame's whole way and books its arrival.
-    fn send(&mut self, host: u32, transmit: &Transmit) {
-        let mut payload = self.flights.buffer();
-        payload.extend_from_slice(transmit.route.as_bytes());
-        payload.extend_from_slice(&transmit.frame);
+    fn send(&mut self, host: u32, mut payload: Vec<u8>) {
         self.stats.sent += 1;
         self.trace.frame(self.now, host, &payload);
         let timing = &self.options.timing;

@@ -1,4 +1,4 @@
-//! The world: a clock, a plant, and an agent at every host.
+//! The world: a clock, a plant, and at every host what ships.
 //!
 //! [`World::run`] takes events in the order of their time until all is configured or time is up.
 //! A seed, a fabric, options and faults decide a run bit for bit; [`World::digest`] sums it up.
@@ -15,13 +15,14 @@ mod trace;
 
 pub use check::{Leader, Verdict};
 pub use options::Options;
-pub use routes::{RouteComputer, RouteJob};
 pub use trace::{TraceError, TraceEvent, TraceSink};
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mapper_host::UserFrames;
+use mapper_host::routes::RouteTable;
 use mapper_proto::agent::{PathId, PathUse, Sent, Settings, Status};
 use mapper_proto::map::{Fabric, Map, MapVersion, PortRef};
 use mapper_proto::{Instant, Mac};
@@ -32,10 +33,10 @@ use thiserror::Error;
 
 use crate::fabric::{ChangeError, End, Node as PlantNode, Noise, Plant};
 use crate::faults::Timed;
-use crate::node::{Node, RealAgents, Spawn};
+use crate::node::{Node, RealHosts, Spawn, Start};
 use options::derive_seed;
 use queue::{Flights, Queue, What};
-use routes::{Installed, Pending, SharedMaps};
+use routes::{Pending, SharedMaps};
 
 /// Why a run cannot go on.
 #[derive(Debug, Error)]
@@ -148,7 +149,7 @@ impl Totals {
 }
 
 /// A host: its agent and what surrounds it.
-struct HostSlot<T> {
+struct HostSlot {
     settings: Settings,
     /// Its own address; the settings may have that of another.
     own_mac: Mac,
@@ -166,10 +167,8 @@ struct HostSlot<T> {
     busy_until: Instant,
     /// Frames that wait: flights.
     waiting: VecDeque<u32>,
-    pending: Option<Pending<T>>,
-    installed: Option<Installed<T>>,
-    /// Why its last map gave no routes; `None` once one does.
-    routing_failure: Option<String>,
+    /// The computation of its routes that is under way.
+    pending: Option<Pending>,
     /// The map that its agent is configured with, as its events say.
     configured: Option<MapVersion>,
     /// The last map that its agent finished as global mapper, and when.
@@ -177,16 +176,15 @@ struct HostSlot<T> {
 }
 
 /// A fabric with an agent at every host, in virtual time.
-pub struct World<C: RouteComputer> {
+pub struct World {
     options: Options,
-    computer: C,
     spawn: Box<dyn Spawn>,
     plant: Plant,
     noise: Noise,
     now: Instant,
     queue: Queue,
     flights: Flights,
-    hosts: Vec<HostSlot<C::Table>>,
+    hosts: Vec<HostSlot>,
     shared_maps: SharedMaps,
     faults: Vec<Timed>,
     faults_left: usize,
@@ -207,15 +205,17 @@ pub struct World<C: RouteComputer> {
 const AGENTS: u64 = 1;
 /// Names the seed of the world's own randomness.
 const WORLD: u64 = 3;
+/// Names the stream of seeds for the tokens of users' frames.
+const SECRETS: u64 = 5;
 
-impl<C: RouteComputer> World<C> {
+impl World {
     /// Most timeouts that an agent may ask for without letting time pass.
     const MAX_TIMEOUTS_NOW: u32 = 10_000;
 
     /// A world that is about to be powered on. Levels and types of the hosts are the fabric's;
     /// `faults` stand in the order of their times.
-    pub fn new(fabric: &Fabric, plant: Plant, options: Options, faults: Vec<Timed>, computer: C) -> Self {
-        Self::with_nodes(fabric, plant, options, faults, computer, Box::new(RealAgents))
+    pub fn new(fabric: &Fabric, plant: Plant, options: Options, faults: Vec<Timed>) -> Self {
+        Self::with_nodes(fabric, plant, options, faults, Box::new(RealHosts))
     }
 
     /// The same with other software than real agents at the hosts.
@@ -224,7 +224,6 @@ impl<C: RouteComputer> World<C> {
         plant: Plant,
         options: Options,
         faults: Vec<Timed>,
-        computer: C,
         spawn: Box<dyn Spawn>,
     ) -> Self {
         let mut queue = Queue::default();
@@ -245,7 +244,6 @@ impl<C: RouteComputer> World<C> {
         Self {
             noise: options.noise,
             options,
-            computer,
             spawn,
             plant,
             now: Instant::ZERO,
@@ -331,7 +329,16 @@ impl<C: RouteComputer> World<C> {
         let slot = &mut self.hosts[host as usize];
         let seed = derive_seed(derive_seed(self.options.seed, AGENTS, u64::from(host)), slot.starts, 0);
         slot.starts += 1;
-        let node = self.spawn.agent(host, &slot.settings, seed, self.now);
+        let secret = derive_seed(seed, SECRETS, 0);
+        let start = Start {
+            host,
+            settings: slot.settings.clone(),
+            routes: self.options.routes,
+            users: self.options.link_mtu.map(|link_mtu| UserFrames { link_mtu, secret }),
+            seed,
+            now: self.now,
+        };
+        let node = self.spawn.spawn(start);
         self.occupy(host, Some(node));
     }
 
@@ -344,8 +351,6 @@ impl<C: RouteComputer> World<C> {
         slot.node = node;
         slot.powered_on = true;
         slot.pending = None;
-        slot.installed = None;
-        slot.routing_failure = None;
         slot.configured = None;
         slot.mapped = None;
         slot.timeouts_now = 0;
@@ -380,23 +385,23 @@ impl<C: RouteComputer> World<C> {
         Ok(())
     }
 
-    /// The driver of a host says that a path is in use: see [`Node::watch_path`].
+    /// Whoever carries users' frames beside a host says that a path is in use: see [`Host::watch_path`](mapper_host::Host::watch_path).
     pub fn watch_path(&mut self, host: u32, path: PathId, used: PathUse) {
-        if let Some(node) = &mut self.hosts[host as usize].node {
-            node.watch_path(self.now, path, used);
+        if let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) {
+            real.watch_path(self.now, path, used);
         }
         self.drain(host);
     }
 
-    /// The driver of a host says that the cable at this end, which its map shows, is dead: see
-    /// [`Node::cable_down`]. The end's xbar is tagged, or the host knows of no such cable.
+    /// Whoever carries users' frames beside a host says that the cable at this end, which its map shows, is
+    /// dead: see [`Host::cable_down`](mapper_host::Host::cable_down). The end's xbar is tagged, or the host knows of no such cable.
     pub fn cable_down(&mut self, host: u32, end: End, certain: bool, cause: &str) {
         let PlantNode::Xbar(xbar) = end.node else { return };
         let tag = self.plant.tag(xbar);
         let Some(map) = self.map(host).filter(|_| tag.is_some()) else { return };
         let Some(index) = map.xbars.iter().position(|xbar| xbar.tag == tag) else { return };
-        if let Some(node) = &mut self.hosts[host as usize].node {
-            node.cable_down(self.now, PortRef { xbar: index as u32, port: end.port }, certain, cause);
+        if let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) {
+            real.cable_down(self.now, PortRef { xbar: index as u32, port: end.port }, certain, cause);
         }
         self.drain(host);
     }
@@ -449,10 +454,9 @@ impl<C: RouteComputer> World<C> {
         self.hosts[host as usize].settings.mac
     }
 
-    /// The routes in use at a host, and the map that they are made from.
-    pub fn installed(&self, host: u32) -> Option<(MapVersion, &C::Table)> {
-        let installed = self.hosts[host as usize].installed.as_ref()?;
-        Some((installed.version, &installed.table))
+    /// The routes in use at a host; `None` if it has none, or is no honest host.
+    pub fn table(&self, host: u32) -> Option<&Arc<RouteTable>> {
+        self.hosts[host as usize].node.as_ref()?.host()?.table()
     }
 
     /// How many faults have yet to strike.
@@ -466,7 +470,7 @@ impl<C: RouteComputer> World<C> {
     }
 }
 
-impl<T> HostSlot<T> {
+impl HostSlot {
     fn new(settings: Settings) -> Self {
         Self {
             own_mac: settings.mac,
@@ -479,8 +483,6 @@ impl<T> HostSlot<T> {
             busy_until: Instant::ZERO,
             waiting: VecDeque::new(),
             pending: None,
-            installed: None,
-            routing_failure: None,
             configured: None,
             mapped: None,
         }

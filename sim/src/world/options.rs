@@ -22,6 +22,10 @@ pub struct Options {
     /// What every agent is set to. Address, level and host type are the host's own, and
     /// `plain_ports` is the largest port count among the fabric's plain xbars.
     pub agent: Settings,
+    /// What hosts' routes are set to.
+    pub routes: mapper_routing::Options,
+    /// Most bytes of a frame on a link, where hosts carry users' frames; `None` where they carry none.
+    pub link_mtu: Option<u32>,
     /// How often a hostile agent sends a frame.
     pub hostile_interval: Duration,
     /// What errors call the file that the faults are from.
@@ -38,6 +42,8 @@ impl Default for Options {
             noise: Noise::default(),
             power_on_spread: Duration::from_millis(10),
             agent,
+            routes: mapper_routing::Options::default(),
+            link_mtu: None,
             hostile_interval: Duration::from_micros(500),
             fault_file: "faults".to_owned(),
         }

@@ -1,64 +1,36 @@
-//! Route computation, which the caller provides, and when its results are there.
+//! When the routes that hosts compute are there.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use mapper_host::routes::Basis;
+use mapper_host::{Computed, Task};
+use mapper_proto::Instant;
 use mapper_proto::map::{Map, MapVersion};
-use mapper_proto::wire::Route;
-use mapper_proto::{Instant, Mac};
+use rayon::prelude::*;
 
 use super::World;
 use super::queue::What;
 
-/// A host whose routes are to be computed.
-#[derive(Clone, Debug)]
-pub struct RouteJob {
-    /// The host's map.
-    pub map: Arc<Map>,
-    /// The host's address.
-    pub own: Mac,
-}
-
-/// Computes hosts' routes and proves them. Its results may depend on nothing but the jobs.
-pub trait RouteComputer {
-    /// One host's proved routes.
-    type Table;
-
-    /// Computes the routes of several hosts, in the order of the jobs; an error says in words
-    /// why there are none.
-    fn compute_batch(&self, jobs: &[RouteJob]) -> Vec<Result<Self::Table, String>>;
-
-    /// A route from the table's host to another; `None` if the table has none.
-    fn route_to(&self, table: &Self::Table, map: &Map, to: Mac) -> Option<Route>;
-
-    /// Proves that the routes of all these hosts together, all made from `map`, cannot deadlock.
-    ///
-    /// # Errors
-    /// In words, naming a cycle.
-    fn prove_union(&self, map: &Map, tables: &[(Mac, &Self::Table)]) -> Result<(), String>;
-}
-
 /// A computation under way.
 #[derive(Debug)]
-pub(super) struct Pending<T> {
-    job: RouteJob,
-    neighbours: Vec<Mac>,
+pub(super) struct Pending {
     due: Instant,
-    /// There before it is due if another host's was due earlier.
-    result: Option<Result<T, String>>,
+    work: Work,
 }
 
-/// Routes in use.
 #[derive(Debug)]
-pub(super) struct Installed<T> {
-    pub(super) version: MapVersion,
-    pub(super) table: T,
+enum Work {
+    ToDo(Task),
+    /// There before it is due, as another host's was due earlier.
+    Done(Computed),
 }
 
-/// Agents with equal maps share one copy.
+/// Hosts with equal maps share one copy, and what follows from it.
 #[derive(Debug, Default)]
 pub(super) struct SharedMaps {
     maps: BTreeMap<(MapVersion, u64), Arc<Map>>,
+    bases: Vec<Arc<Basis>>,
 }
 
 impl SharedMaps {
@@ -69,70 +41,78 @@ impl SharedMaps {
         self.maps.retain(|_, map| Arc::strong_count(map) > 1);
         Arc::clone(self.maps.entry((map.version, digest)).or_insert(map))
     }
+
+    /// What follows from a map, derived once for all hosts that share it. `None` if the map makes no sense,
+    /// which each finds out for itself.
+    fn basis(&mut self, map: &Arc<Map>) -> Option<Arc<Basis>> {
+        self.bases.retain(|basis| Arc::strong_count(basis) > 1);
+        if let Some(found) = self.bases.iter().find(|basis| Arc::ptr_eq(basis.map(), map)) {
+            return Some(Arc::clone(found));
+        }
+        let basis = Arc::new(Basis::new(Arc::clone(map)).ok()?);
+        self.bases.push(Arc::clone(&basis));
+        Some(basis)
+    }
 }
 
-impl<C: RouteComputer> World<C> {
-    /// A host has a map: its routes will be there after [`Timing::compute`](crate::fabric::Timing).
-    pub(super) fn begin_routes(&mut self, host: u32, map: Arc<Map>, neighbours: Vec<Mac>) {
-        let slot = &mut self.hosts[host as usize];
-        let digest = slot.node.as_ref().and_then(|node| node.map_digest());
-        let map = self.shared_maps.share(digest, map);
+impl World {
+    /// A host wants its routes: they will be there after [`Timing::compute`](crate::fabric::Timing).
+    pub(super) fn begin_routes(&mut self, host: u32, task: Task) {
         let due = self.now + self.options.timing.compute;
-        let job = RouteJob { map, own: slot.settings.mac };
-        slot.pending = Some(Pending { job, neighbours, due, result: None });
+        self.hosts[host as usize].pending = Some(Pending { due, work: Work::ToDo(task) });
         self.queue.push(due, What::Routes { host });
     }
 
-    /// Routes are due at a host: hands them to its agent, and computes them with all others
-    /// that are under way if they are not there yet.
+    /// Has a host that has just installed a map use the copy that all share.
+    pub(super) fn share_map(&mut self, host: u32) {
+        let Some(node) = &mut self.hosts[host as usize].node else { return };
+        let digest = node.map_digest();
+        let Some(host) = node.host_mut() else { return };
+        if let Some(map) = host.newest_map().cloned() {
+            host.share_map(&self.shared_maps.share(digest, map));
+        }
+    }
+
+    /// Routes are due at a host: hands them to it, and computes them with all others that are under way if
+    /// they are not there yet.
     pub(super) fn finish_routes(&mut self, host: u32) {
-        let due = |pending: &Pending<_>| pending.due == self.now;
-        if !self.hosts[host as usize].pending.as_ref().is_some_and(due) {
-            return;
+        let index = host as usize;
+        match &self.hosts[index].pending {
+            Some(Pending { due, work: Work::ToDo(_) }) if *due == self.now => self.compute_pending(),
+            Some(Pending { due, .. }) if *due == self.now => {}
+            _ => return,
         }
-        if self.hosts[host as usize].pending.as_ref().is_some_and(|pending| pending.result.is_none()) {
-            self.compute_pending();
-        }
-        let slot = &mut self.hosts[host as usize];
-        let Some(Pending { job, neighbours, result: Some(result), .. }) = slot.pending.take() else { return };
-        let version = job.map.version;
-        let routes = result.and_then(|table| {
-            let to_neighbour = |&to: &Mac| {
-                let route = self.computer.route_to(&table, &job.map, to);
-                route.map(|route| (to, route)).ok_or_else(|| format!("no route to {to}"))
-            };
-            let routes = neighbours.iter().map(to_neighbour).collect::<Result<Vec<_>, _>>()?;
-            Ok((table, routes))
-        });
-        let Some(node) = &mut slot.node else { return };
-        match routes {
-            Ok((table, routes)) => {
-                slot.routing_failure = None;
-                slot.installed = Some(Installed { version, table });
-                node.handle_routes(self.now, version, routes);
-            }
-            Err(why) => {
-                self.stats.routing_failures += 1;
-                slot.routing_failure = Some(why.clone());
-                node.handle_routing_failure(self.now, version, why);
-            }
+        let slot = &mut self.hosts[index];
+        let Some(Pending { work: Work::Done(computed), .. }) = slot.pending.take() else { return };
+        if let Some(node) = &mut slot.node {
+            node.handle_computed(self.now, computed);
         }
         self.drain(host);
     }
 
     fn compute_pending(&mut self) {
-        let waiting: Vec<usize> = (0..self.hosts.len())
-            .filter(|&i| self.hosts[i].pending.as_ref().is_some_and(|pending| pending.result.is_none()))
-            .collect();
-        let jobs: Vec<RouteJob> = waiting
-            .iter()
-            .filter_map(|&i| self.hosts[i].pending.as_ref().map(|pending| pending.job.clone()))
-            .collect();
-        let results = self.computer.compute_batch(&jobs);
-        for (i, result) in waiting.into_iter().zip(results) {
-            if let Some(pending) = &mut self.hosts[i].pending {
-                pending.result = Some(result);
+        let mut tasks = Vec::new();
+        for (i, slot) in self.hosts.iter_mut().enumerate() {
+            if let Some(Pending { due, work: Work::ToDo(task) }) =
+                slot.pending.take_if(|pending| pending.is_to_do())
+            {
+                let basis = self.shared_maps.basis(task.map());
+                tasks.push((i, due, task, basis));
             }
         }
+        let compute = |(i, due, task, basis): (usize, Instant, Task, Option<Arc<Basis>>)| {
+            let computed = basis.map_or_else(|| task.clone().run(), |basis| task.clone().run_on(&basis));
+            (i, Pending { due, work: Work::Done(computed) })
+        };
+        let done: Vec<_> = tasks.into_par_iter().map(compute).collect();
+        for (i, pending) in done {
+            self.hosts[i].pending = Some(pending);
+        }
+    }
+}
+
+impl Pending {
+    const fn is_to_do(&self) -> bool {
+        matches!(self.work, Work::ToDo(_))
     }
 }

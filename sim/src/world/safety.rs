@@ -1,14 +1,17 @@
 //! What must hold at all times, and what the routes in use are worth.
 
+use mapper_host::routes::RouteTable;
 use mapper_proto::map::Map;
 use mapper_proto::wire::{AgentState, Data, Route};
+use mapper_routing::UnionProof;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
 
-use super::{RouteComputer, World};
+use super::World;
 use crate::fabric::{Fate, Node, Noise};
 
-impl<C: RouteComputer> World<C> {
+impl World {
     /// Checks that no agent holds more than `most` entries in its queues and tables.
     ///
     /// # Errors
@@ -33,7 +36,7 @@ impl<C: RouteComputer> World<C> {
     pub fn check_routes(&self) -> Result<(), String> {
         for host in 0..self.hosts.len() as u32 {
             let Some(status) = self.status(host) else { continue };
-            let routes = self.installed(host).map(|installed| installed.0).unwrap_or_default();
+            let routes = self.table(host).map(|table| table.version()).unwrap_or_default();
             if status.state == AgentState::Configured && routes != status.version {
                 let name = self.plant.name(Node::Host(host));
                 let version = status.version;
@@ -55,14 +58,13 @@ impl<C: RouteComputer> World<C> {
             let Some(map) = self.hosts[first as usize].node.as_ref().and_then(|node| node.map()) else {
                 continue;
             };
-            let tables: Vec<_> = part
+            let tables: Vec<&RouteTable> = part
                 .hosts
                 .iter()
-                .filter_map(|&host| Some((self.mac(host), self.hosts[host as usize].installed.as_ref()?)))
-                .filter(|(_, installed)| installed.version == map.version)
-                .map(|(mac, installed)| (mac, &installed.table))
+                .filter_map(|&host| Some(&**self.table(host)?))
+                .filter(|table| table.version() == map.version)
                 .collect();
-            self.computer.prove_union(&map, &tables)?;
+            prove_tables_together(&tables)?;
         }
         Ok(())
     }
@@ -93,10 +95,8 @@ impl<C: RouteComputer> World<C> {
 
     fn deliver_one(&self, map: &Map, from: u32, to: u32, rng: &mut ChaCha8Rng) -> Result<(), String> {
         let name = |host| self.plant.name(Node::Host(host));
-        let slot = &self.hosts[from as usize];
-        let installed = slot.installed.as_ref().filter(|installed| installed.version == map.version);
-        let route =
-            installed.and_then(|installed| self.computer.route_to(&installed.table, map, self.mac(to)));
+        let table = self.table(from).filter(|table| table.version() == map.version);
+        let route = table.and_then(|table| table.first_to(self.mac(to)));
         let route = route.ok_or_else(|| format!("{} has no route to {}", name(from), name(to)))?;
         let frame = Data { token: 0, way_back: Route::new(), ethernet: &[0; 64] }
             .encode()
@@ -109,4 +109,23 @@ impl<C: RouteComputer> World<C> {
         }
         Err(format!("the route {route} from {} does not lead to {}: {fate:?}", name(from), name(to)))
     }
+}
+
+/// Proves that these tables of one map, which may each be repaired, cannot deadlock together.
+fn prove_tables_together(tables: &[&RouteTable]) -> Result<(), String> {
+    let Some(first) = tables.first() else { return Ok(()) };
+    let begin = || Ok(UnionProof::new(first.basis().topology()));
+    let union = tables
+        .par_iter()
+        .fold(begin, |union: Result<UnionProof<'_>, String>, table| {
+            let mut union = union?;
+            union.add_table(table.whole()).map_err(|error| error.to_string())?;
+            Ok(union)
+        })
+        .reduce(begin, |one, other| {
+            let mut one = one?;
+            one.merge(&other?);
+            Ok(one)
+        })?;
+    union.prove_acyclic().map_err(|cycle| cycle.to_string())
 }

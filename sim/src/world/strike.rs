@@ -6,7 +6,7 @@ use mapper_proto::Mac;
 
 use super::options::derive_seed;
 use super::trace::TraceEvent;
-use super::{RouteComputer, World, WorldError};
+use super::{World, WorldError};
 use crate::fabric::{CableState, ChangeError, Noise};
 use crate::faults::{Fault, Timed};
 use crate::hostile::Hostile;
@@ -15,7 +15,7 @@ use crate::node::Mute;
 /// Names the stream of seeds for hostile agents.
 const HOSTILE: u64 = 4;
 
-impl<C: RouteComputer> World<C> {
+impl World {
     /// The fault at `index` of the plan strikes.
     pub(super) fn strike(&mut self, index: usize) -> Result<(), WorldError> {
         let Timed { fault, line, .. } = self.faults[index];

@@ -3,39 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mapper_proto::agent::{Event, Transmit};
-use mapper_proto::map::ways::Ways;
-use mapper_proto::map::{Cable, Host, HostLabel, Map, PortRef, Rank, Xbar, XbarLabel, host_type};
-use mapper_proto::wire::{AgentState, Element, Info, Message, Probe, ProbeKind, Route};
+use mapper_proto::agent::Transmit;
+use mapper_proto::map::{Cable, Host, HostLabel, Map, PortRef, Xbar, XbarLabel, host_type};
+use mapper_proto::wire::{Element, Info, Message, Probe, ProbeKind, Route};
 
 use super::*;
 use crate::fabric::{CableState, End, Node as PlantNode, Xbars};
 use crate::faults::Fault;
-
-/// Shortest routes, never refused.
-struct Shortest;
-
-impl RouteComputer for Shortest {
-    type Table = Mac;
-
-    fn compute_batch(&self, jobs: &[RouteJob]) -> Vec<Result<Mac, String>> {
-        jobs.iter().map(|job| Ok(job.own)).collect()
-    }
-
-    fn route_to(&self, own: &Mac, map: &Map, to: Mac) -> Option<Route> {
-        let at = |mac| map.hosts.iter().find(|host| host.mac == mac).and_then(|host| host.at);
-        let (from, to) = (at(*own)?, at(to)?);
-        let mut way = Ways::new(map, from).to(to.xbar)?;
-        let mut route = way.forward();
-        route.push(mapper_proto::map::ways::turn(way.entry.port, to.port));
-        way.crossings.clear();
-        Some(route)
-    }
-
-    fn prove_union(&self, _map: &Map, _tables: &[(Mac, &Mac)]) -> Result<(), String> {
-        Ok(())
-    }
-}
 
 /// What stand-ins heard: when, at which host, what.
 type Heard = Arc<Mutex<Vec<(u64, u32, Vec<u8>)>>>;
@@ -75,7 +49,8 @@ struct Scripts {
 }
 
 impl Spawn for Scripts {
-    fn agent(&mut self, host: u32, _: &Settings, _: u64, _: Instant) -> Box<dyn Node> {
+    fn spawn(&mut self, start: Start) -> Box<dyn Node> {
+        let host = start.host;
         let mut script: Vec<_> =
             self.sends.iter().filter(|s| s.0 == host).map(|s| (s.1, s.2.clone())).collect();
         script.reverse();
@@ -83,90 +58,40 @@ impl Spawn for Scripts {
     }
 }
 
-/// Agents that know the map from the start, and need only their routes.
-struct Knowing {
-    map: Arc<Map>,
+/// What ships, but whoever looks at its map finds that of another mapper.
+struct Deceived {
+    host: mapper_host::Host,
 }
 
-struct Knower {
-    rank: Rank,
-    map: Arc<Map>,
-    told: bool,
-    events: Vec<Event>,
-    configured: bool,
-}
-
-impl Node for Knower {
-    fn handle_frame(&mut self, _: Instant, _: &[u8]) {}
-
-    fn handle_timeout(&mut self, _: Instant) {
-        self.told = true;
-        let neighbours = self.map.hosts.iter().map(|h| h.mac).filter(|&m| m != self.rank.mac).collect();
-        self.events.push(Event::MapInstalled { map: Arc::clone(&self.map), neighbours });
+impl Node for Deceived {
+    fn handle_frame(&mut self, now: Instant, payload: &[u8]) {
+        self.host.handle_frame(now, payload);
     }
 
-    fn handle_routes(&mut self, _: Instant, version: MapVersion, routes: Vec<(Mac, Route)>) {
-        assert_eq!(routes.len(), self.map.hosts.len() - 1);
-        self.configured = true;
-        self.events.push(Event::Configured { version });
+    fn handle_timeout(&mut self, now: Instant) {
+        self.host.handle_timeout(now);
     }
 
-    fn poll_timeout(&self) -> Option<Instant> {
-        (!self.told).then_some(Instant::ZERO)
+    fn host(&self) -> Option<&mapper_host::Host> {
+        Some(&self.host)
     }
 
-    fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop()
-    }
-
-    fn is_honest(&self) -> bool {
-        true
-    }
-
-    fn status(&self) -> Option<Status> {
-        Some(Status {
-            rank: self.rank,
-            state: if self.configured { AgentState::Configured } else { AgentState::Routing },
-            version: self.map.version,
-            ..super::tests::status()
-        })
+    fn host_mut(&mut self) -> Option<&mut mapper_host::Host> {
+        Some(&mut self.host)
     }
 
     fn map(&self) -> Option<Arc<Map>> {
-        Some(Arc::clone(&self.map))
-    }
-
-    fn map_digest(&self) -> Option<u64> {
-        Some(7)
+        let mut map = Map::clone(&*self.host.agent().map()?);
+        map.version.mac = Mac::from_position(1);
+        Some(Arc::new(map))
     }
 }
 
-impl Spawn for Knowing {
-    fn agent(&mut self, _: u32, settings: &Settings, _: u64, _: Instant) -> Box<dyn Node> {
-        let rank = Rank { level: settings.level, mac: settings.mac };
-        let map = Arc::clone(&self.map);
-        Box::new(Knower { rank, map, told: false, events: Vec::new(), configured: false })
-    }
-}
+struct AllDeceived;
 
-fn status() -> Status {
-    Status {
-        rank: Rank::default(),
-        state: AgentState::Starting,
-        leader: None,
-        parent: None,
-        children: Vec::new(),
-        version: MapVersion::NONE,
-        hosts: 0,
-        xbars: 0,
-        cables: 0,
-        network_complete: false,
-        unreachable: Vec::new(),
-        conflicts: Vec::new(),
-        mapping: None,
-        liveness: Default::default(),
-        sent: Default::default(),
-        dropped: Default::default(),
+impl Spawn for AllDeceived {
+    fn spawn(&mut self, start: Start) -> Box<dyn Node> {
+        Box::new(Deceived { host: start.real() })
     }
 }
 
@@ -200,11 +125,11 @@ fn scripted(
     options: Options,
     faults: Vec<Timed>,
     sends: Vec<(u32, Instant, Transmit)>,
-) -> (World<Shortest>, Heard) {
+) -> (World, Heard) {
     let heard = Heard::default();
     let plant = Plant::new(&fabric(), kinds, 1).unwrap();
     let spawn = Box::new(Scripts { sends, heard: Arc::clone(&heard) });
-    (World::with_nodes(&fabric(), plant, options, faults, Shortest, spawn), heard)
+    (World::with_nodes(&fabric(), plant, options, faults, spawn), heard)
 }
 
 fn ms(ms: u64) -> Instant {
@@ -215,7 +140,7 @@ fn transmit(elements: &[Element], frame: &[u8]) -> Transmit {
     Transmit { route: elements.iter().copied().collect(), frame: frame.to_vec() }
 }
 
-fn run_to(world: &mut World<Shortest>, at: Instant) {
+fn run_to(world: &mut World, at: Instant) {
     assert_eq!(world.run(Until::After(at - Instant::ZERO), at).unwrap(), Stopped::Reached);
 }
 
@@ -337,22 +262,16 @@ fn noise_loses_flips_and_doubles() {
     assert_eq!(again.stats(), stats);
 }
 
-fn knowing(version: MapVersion, faults: Vec<Timed>) -> World<Shortest> {
-    let mut map = fabric().map;
-    map.hosts.sort_by_key(|host| std::cmp::Reverse(host.rank()));
-    map.version = version;
+fn real(spawn: impl Spawn + 'static, faults: Vec<Timed>) -> World {
     let plant = Plant::new(&fabric(), Xbars::AsDescribed, 1).unwrap();
-    let spawn = Box::new(Knowing { map: Arc::new(map) });
-    World::with_nodes(&fabric(), plant, options(), faults, Shortest, spawn)
+    World::with_nodes(&fabric(), plant, options(), faults, Box::new(spawn))
 }
 
 #[test]
 fn configured_means_one_map_and_its_routes_everywhere() {
-    let version = MapVersion { mac: Mac::from_position(2), counter: 9 };
-    let mut world = knowing(version, Vec::new());
+    let mut world = real(RealHosts, Vec::new());
     assert!(!world.verdict().configured);
-    assert_eq!(world.run(Until::Configured, ms(100)).unwrap(), Stopped::Reached);
-    assert_eq!(world.now(), ms(1));
+    assert_eq!(world.run(Until::Configured, ms(1000)).unwrap(), Stopped::Reached);
     let verdict = world.verdict();
     assert!(verdict.configured && verdict.map_matches_fabric, "{verdict:?}");
     assert_eq!(verdict.leaders.len(), 1);
@@ -363,9 +282,8 @@ fn configured_means_one_map_and_its_routes_everywhere() {
 
 #[test]
 fn the_highest_mapper_must_have_made_the_map() {
-    let version = MapVersion { mac: Mac::from_position(1), counter: 9 };
-    let mut world = knowing(version, Vec::new());
-    assert_eq!(world.run(Until::Configured, ms(100)).unwrap(), Stopped::Reached);
+    let mut world = real(AllDeceived, Vec::new());
+    assert_eq!(world.run(Until::Configured, ms(1000)).unwrap(), Stopped::Reached);
     let verdict = world.verdict();
     assert!(verdict.configured && !verdict.map_matches_fabric);
     assert!(verdict.why_not.contains("highest"), "{}", verdict.why_not);
@@ -374,10 +292,9 @@ fn the_highest_mapper_must_have_made_the_map() {
 #[test]
 fn after_a_fault_the_old_map_does_not_count() {
     let end = End { node: PlantNode::Xbar(0), port: 4 };
-    let version = MapVersion { mac: Mac::from_position(2), counter: 9 };
-    let faults = vec![Timed { at: ms(5), fault: Fault::Cut(end), line: Some(1) }];
-    let mut world = knowing(version, faults);
-    assert_eq!(world.run(Until::Configured, ms(100)).unwrap(), Stopped::Limit);
+    let faults = vec![Timed { at: ms(900), fault: Fault::Cut(end), line: Some(1) }];
+    let mut world = real(RealHosts, faults);
+    assert_eq!(world.run(Until::Configured, ms(901)).unwrap(), Stopped::Limit);
     let verdict = world.verdict();
     assert!(!verdict.map_matches_fabric, "{verdict:?}");
     assert!(world.deliver_all(100, 1).is_ok(), "the parts are delivered within");
@@ -397,12 +314,12 @@ fn an_agent_that_stops_time_is_told() {
     }
     struct AllStuck;
     impl Spawn for AllStuck {
-        fn agent(&mut self, _: u32, _: &Settings, _: u64, _: Instant) -> Box<dyn Node> {
+        fn spawn(&mut self, _: Start) -> Box<dyn Node> {
             Box::new(Stuck)
         }
     }
     let plant = Plant::new(&fabric(), Xbars::Plain, 1).unwrap();
-    let mut world = World::with_nodes(&fabric(), plant, options(), Vec::new(), Shortest, Box::new(AllStuck));
+    let mut world = World::with_nodes(&fabric(), plant, options(), Vec::new(), Box::new(AllStuck));
     let error = world.run(Until::After(Duration::from_millis(1)), ms(1)).unwrap_err();
     assert!(error.to_string().contains("does not let time pass"), "{error}");
 }

@@ -4,16 +4,16 @@
 use std::time::Duration;
 
 use mapper_fabric::generate;
-use mapper_proto::agent::{Agent, Settings, Transmit};
+use mapper_proto::agent::Transmit;
 use mapper_proto::wire::{AgentState, Crossbar, CrossbarKind, Decision, Element, split_route};
 use mapper_proto::{Instant, Mac};
 use mapper_sim::fabric::{Plant, Xbars};
 use mapper_sim::faults::FaultPlan;
-use mapper_sim::node::{Node, Spawn};
+use mapper_sim::node::{Node, Spawn, Start};
 use mapper_sim::world::{Options, Until, World};
 
 use crate::keys::ring;
-use crate::lab::{Shortest, ms};
+use crate::lab::ms;
 
 /// A stranger that answers as crossbars of so many ports, each of which leads to another.
 struct Endless {
@@ -89,12 +89,12 @@ struct OneEndless {
 }
 
 impl Spawn for OneEndless {
-    fn agent(&mut self, host: u32, settings: &Settings, seed: u64, now: Instant) -> Box<dyn Node> {
-        if host != self.host {
-            return Box::new(Agent::new(settings.clone(), seed, now));
+    fn spawn(&mut self, start: Start) -> Box<dyn Node> {
+        if start.host != self.host {
+            return Box::new(start.real());
         }
         let Self { ports, slow_by, until, .. } = *self;
-        Box::new(Endless { ports, until, slow_by, outbox: Vec::new(), now })
+        Box::new(Endless { ports, until, slow_by, outbox: Vec::new(), now: start.now })
     }
 }
 
@@ -109,7 +109,7 @@ fn survive(spec: &str, keys: bool, ports: u8, slow_by: Duration) {
     let mut options = Options { seed: 5, ..Options::default() };
     options.agent.keys = keys.then(|| ring(0xaa, 5));
     let spawn = Box::new(OneEndless { host: stranger, ports, slow_by, until: ms(10_000) });
-    let mut world = World::with_nodes(&fabric, plant, options, faults, Shortest, spawn);
+    let mut world = World::with_nodes(&fabric, plant, options, faults, spawn);
     for (at, dead) in [(3500, 0), (9900, 1), (15_000, 2)] {
         let at = ms(at);
         world.run(Until::After(at.since(Instant::ZERO)), at).unwrap();

@@ -2,16 +2,16 @@
 //! keeps the fabric from being mapped nor anybody from being configured.
 
 use mapper_fabric::generate;
-use mapper_proto::agent::{Agent, Settings, Transmit};
+use mapper_proto::agent::Transmit;
 use mapper_proto::wire::{
     AgentState, Crossbar, CrossbarKind, Decision, Key, KeyRing, SECRET_BYTES, split_route,
 };
 use mapper_proto::{Instant, Mac};
 use mapper_sim::fabric::{Plant, Xbars};
-use mapper_sim::node::{Node, Spawn};
+use mapper_sim::node::{Node, Spawn, Start};
 use mapper_sim::world::{Options, Until, World};
 
-use crate::lab::{Shortest, ms};
+use crate::lab::ms;
 
 /// A stranger that answers as a crossbar would.
 struct Forger {
@@ -55,9 +55,9 @@ struct OneForger {
 }
 
 impl Spawn for OneForger {
-    fn agent(&mut self, host: u32, settings: &Settings, seed: u64, now: Instant) -> Box<dyn Node> {
-        if host != self.host {
-            return Box::new(Agent::new(settings.clone(), seed, now));
+    fn spawn(&mut self, start: Start) -> Box<dyn Node> {
+        if start.host != self.host {
+            return Box::new(start.real());
         }
         let kind = CrossbarKind::Tagged { tag: self.tag };
         let crossbar = Crossbar { kind, first_port: 1, ports: 8, carrier: [0xff; 32] };
@@ -89,8 +89,8 @@ fn survive(spec: &str, kinds: Xbars, host: u32, shown: Shown, arrival: u8, forwa
     let mut options = Options { seed: 5, ..Options::default() };
     options.agent.keys = Some(KeyRing::new(vec![Key::new(1, [0xaa; SECRET_BYTES])], 5).unwrap());
     let spawn = Box::new(OneForger { host, tag, arrival, forwards });
-    let mut world = World::with_nodes(&fabric, plant, options, Vec::new(), Shortest, spawn);
-    let run_to = |world: &mut World<Shortest>, at: Instant| {
+    let mut world = World::with_nodes(&fabric, plant, options, Vec::new(), spawn);
+    let run_to = |world: &mut World, at: Instant| {
         world.run(Until::After(at.since(Instant::ZERO)), at).unwrap();
     };
     run_to(&mut world, ms(2500));

@@ -1,20 +1,19 @@
 //! Whatever frames an agent is fed, it counts them, keeps its bounds and goes on.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
-use mapper_proto::agent::{Agent, Event, Settings, Status, Transmit};
-use mapper_proto::map::{Map, MapVersion, PortRef, Rank};
+use mapper_host::Host;
+use mapper_proto::map::{MapVersion, PortRef, Rank};
 use mapper_proto::wire::{
     AgentState, Answer, Data, Element, Info, Message, Probe, ProbeKind, Reason, Reply, Route, Scout,
 };
 use mapper_proto::{Instant, Mac};
 use mapper_sim::fabric::Xbars;
-use mapper_sim::node::{Node, Spawn};
+use mapper_sim::node::{Node, Spawn, Start};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::lab::{Plan, Shortest, ms};
+use crate::lab::{Plan, ms};
 use mapper_sim::fabric::Plant;
 use mapper_sim::world::{Until, World};
 
@@ -23,7 +22,7 @@ const ATTACK_MS: std::ops::Range<u64> = 1000..4000;
 
 /// An agent that is fed lies beside all that it really receives.
 struct Harried {
-    agent: Agent,
+    host: Host,
     own: Rank,
     rng: ChaCha8Rng,
     /// Real frames, newest last.
@@ -38,8 +37,8 @@ impl Harried {
         }
         for _ in 0..8 {
             let payload = self.lie();
-            self.agent.handle_frame(now, &payload);
-            assert!(Agent::load(&self.agent) < 512);
+            self.host.handle_frame(now, &payload);
+            assert!(self.host.agent().load() < 512);
         }
     }
 
@@ -113,61 +112,37 @@ impl Harried {
 
 impl Node for Harried {
     fn handle_frame(&mut self, now: Instant, payload: &[u8]) {
-        self.agent.handle_frame(now, payload);
+        self.host.handle_frame(now, payload);
         self.seen.push_back(payload.to_vec());
         if self.seen.len() > 64 {
             self.seen.pop_front();
         }
-        self.version = self.agent.status().version;
+        self.version = self.host.agent().status().version;
         self.harry(now);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.agent.handle_timeout(now);
+        self.host.handle_timeout(now);
         self.harry(now);
     }
 
-    fn handle_routes(&mut self, now: Instant, version: MapVersion, routes: Vec<(Mac, Route)>) {
-        self.agent.handle_routes(now, version, routes);
+    fn host(&self) -> Option<&Host> {
+        Some(&self.host)
     }
 
-    fn poll_transmit(&mut self) -> Option<Transmit> {
-        self.agent.poll_transmit()
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.agent.poll_timeout()
-    }
-
-    fn poll_event(&mut self) -> Option<Event> {
-        self.agent.poll_event()
-    }
-
-    fn is_honest(&self) -> bool {
-        true
-    }
-
-    fn status(&self) -> Option<Status> {
-        Some(self.agent.status())
-    }
-
-    fn map(&self) -> Option<Arc<Map>> {
-        self.agent.map()
-    }
-
-    fn map_digest(&self) -> Option<u64> {
-        self.agent.map_digest()
+    fn host_mut(&mut self) -> Option<&mut Host> {
+        Some(&mut self.host)
     }
 }
 
 struct AllHarried(u64);
 
 impl Spawn for AllHarried {
-    fn agent(&mut self, _: u32, settings: &Settings, seed: u64, now: Instant) -> Box<dyn Node> {
+    fn spawn(&mut self, start: Start) -> Box<dyn Node> {
         Box::new(Harried {
-            agent: Agent::new(settings.clone(), seed, now),
-            own: settings.rank(),
-            rng: ChaCha8Rng::seed_from_u64(seed ^ self.0),
+            own: start.settings.rank(),
+            rng: ChaCha8Rng::seed_from_u64(start.seed ^ self.0),
+            host: start.real(),
             seen: VecDeque::new(),
             version: MapVersion::NONE,
         })
@@ -180,7 +155,7 @@ fn agents_that_are_fed_lies_count_them_and_agree_again() {
         let plan = Plan::new("ring:n=4,hosts=2,ports=8", kinds);
         let plant = Plant::new(&plan.fabric, kinds, 1).unwrap();
         let spawn = Box::new(AllHarried(seed));
-        let mut world = World::with_nodes(&plan.fabric, plant, plan.options, Vec::new(), Shortest, spawn);
+        let mut world = World::with_nodes(&plan.fabric, plant, plan.options, Vec::new(), spawn);
         world.run(Until::After(ms(999).since(Instant::ZERO)), ms(999)).unwrap();
         assert!(world.verdict().configured);
         world.run(Until::After(ms(4000).since(Instant::ZERO)), ms(4000)).unwrap();

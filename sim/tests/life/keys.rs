@@ -3,8 +3,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use mapper_proto::agent::{Agent, Event, Settings, Status, Transmit};
-use mapper_proto::map::{Map, MapVersion, Rank};
+use mapper_host::Host;
+use mapper_proto::agent::Status;
+use mapper_proto::map::{MapVersion, Rank};
 use mapper_proto::wire::{
     AgentState, Element, Info, Key, KeyRing, Message, Probe, ProbeKind, Reason, Route, SECRET_BYTES, Scout,
     Seal,
@@ -12,12 +13,12 @@ use mapper_proto::wire::{
 use mapper_proto::{Instant, Mac};
 use mapper_sim::fabric::{Plant, Xbars};
 use mapper_sim::faults::FaultPlan;
-use mapper_sim::node::{Node, Spawn};
+use mapper_sim::node::{Node, Spawn, Start};
 use mapper_sim::world::{Options, Until, World};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::lab::{Plan, Shortest, ms};
+use crate::lab::{Plan, ms};
 
 pub(crate) fn ring(secret: u8, salt: u64) -> KeyRing {
     KeyRing::new(vec![Key::new(1, [secret; SECRET_BYTES])], salt).unwrap()
@@ -36,7 +37,7 @@ struct Bytes {
 /// An agent that a stranger besets: the strongest there can be, which hears all, and delivers any
 /// frame to any host with any rest of a route at any time, but has no key.
 struct Beset {
-    agent: Agent,
+    host: Host,
     own: Mac,
     rng: ChaCha8Rng,
     /// Who listens, before; what it plays back, after.
@@ -44,12 +45,14 @@ struct Beset {
     recording: Arc<Vec<Vec<u8>>>,
     from: Instant,
     bytes: Arc<Mutex<Bytes>>,
-    outbox: Vec<Transmit>,
+    outbox: Vec<Vec<u8>>,
 }
 
 impl Beset {
     fn settle(&mut self) {
-        self.outbox.extend(std::iter::from_fn(|| self.agent.poll_transmit()));
+        while let Some(outgoing) = self.host.poll_transmit() {
+            self.outbox.push([outgoing.route, outgoing.frame].concat());
+        }
     }
 
     fn beset(&mut self, now: Instant) {
@@ -59,16 +62,15 @@ impl Beset {
         }
         for _ in 0..8 {
             let payload = self.lie();
-            self.agent.handle_frame(now, &payload);
+            self.host.handle_frame(now, &payload);
             let before = self.outbox.len();
             self.settle();
-            let caused: usize =
-                self.outbox[before..].iter().map(|t| t.route.as_bytes().len() + t.frame.len()).sum();
+            let caused: usize = self.outbox[before..].iter().map(Vec::len).sum();
             let mut bytes = self.bytes.lock().unwrap();
             bytes.fed += payload.len() as u64;
             bytes.caused += caused as u64;
         }
-        assert!(self.agent.load() < 20_000);
+        assert!(self.host.agent().load() < 20_000);
     }
 
     fn lie(&mut self) -> Vec<u8> {
@@ -129,48 +131,33 @@ impl Node for Beset {
         if let Some(records) = &self.records {
             records.lock().unwrap().push(payload.to_vec());
         }
-        self.agent.handle_frame(now, payload);
+        self.host.handle_frame(now, payload);
         self.beset(now);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.agent.handle_timeout(now);
+        self.host.handle_timeout(now);
         self.beset(now);
     }
 
-    fn handle_routes(&mut self, now: Instant, version: MapVersion, routes: Vec<(Mac, Route)>) {
-        self.agent.handle_routes(now, version, routes);
-    }
-
-    fn poll_transmit(&mut self) -> Option<Transmit> {
+    fn append_transmit(&mut self, payload: &mut Vec<u8>) -> bool {
         self.settle();
-        (!self.outbox.is_empty()).then(|| self.outbox.remove(0))
+        let next = (!self.outbox.is_empty()).then(|| self.outbox.remove(0));
+        next.inspect(|next| payload.extend(next)).is_some()
     }
 
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.agent.poll_timeout()
+    fn host(&self) -> Option<&Host> {
+        Some(&self.host)
     }
 
-    fn poll_event(&mut self) -> Option<Event> {
-        self.agent.poll_event()
-    }
-
-    fn is_honest(&self) -> bool {
-        true
+    fn host_mut(&mut self) -> Option<&mut Host> {
+        Some(&mut self.host)
     }
 
     fn status(&self) -> Option<Status> {
-        let status = self.agent.status();
+        let status = self.host.agent().status();
         assert_eq!(status.rank.mac, self.own);
         Some(status)
-    }
-
-    fn map(&self) -> Option<Arc<Map>> {
-        self.agent.map()
-    }
-
-    fn map_digest(&self) -> Option<u64> {
-        self.agent.map_digest()
     }
 }
 
@@ -183,11 +170,11 @@ struct AllBeset {
 }
 
 impl Spawn for AllBeset {
-    fn agent(&mut self, _: u32, settings: &Settings, seed: u64, now: Instant) -> Box<dyn Node> {
+    fn spawn(&mut self, start: Start) -> Box<dyn Node> {
         Box::new(Beset {
-            agent: Agent::new(settings.clone(), seed, now),
-            own: settings.mac,
-            rng: ChaCha8Rng::seed_from_u64(seed),
+            own: start.settings.mac,
+            rng: ChaCha8Rng::seed_from_u64(start.seed),
+            host: start.real(),
             records: self.records.clone(),
             recording: self.recording.clone(),
             from: self.from,
@@ -200,16 +187,16 @@ impl Spawn for AllBeset {
 const FABRIC: &str = "ring:n=4,hosts=2,ports=8";
 
 /// A world whose agents have keys. `run` tells its sessions from those of other runs.
-fn world(kinds: Xbars, run: u64, spawn: AllBeset, faults: &str) -> World<Shortest> {
+fn world(kinds: Xbars, run: u64, spawn: AllBeset, faults: &str) -> World {
     let plan = Plan::new(FABRIC, kinds);
     let plant = Plant::new(&plan.fabric, kinds, 1).unwrap();
     let faults = FaultPlan::parse("faults", faults, &plant).unwrap().draw(&plant, 1);
     let mut options = Options { seed: run, ..plan.options };
     options.agent.keys = Some(ring(0xaa, run << 40 | run));
-    World::with_nodes(&plan.fabric, plant, options, faults, Shortest, Box::new(spawn))
+    World::with_nodes(&plan.fabric, plant, options, faults, Box::new(spawn))
 }
 
-fn run_to(world: &mut World<Shortest>, at: Instant) {
+fn run_to(world: &mut World, at: Instant) {
     world.run(Until::After(at.since(Instant::ZERO)), at).unwrap();
 }
 

@@ -5,44 +5,14 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use mapper_fabric::generate;
-use mapper_proto::agent::{Agent, Sent, Settings, Status};
-use mapper_proto::map::ways::{Ways, turn};
-use mapper_proto::map::{Fabric, Map, MapVersion};
-use mapper_proto::wire::{AgentState, Route};
+use mapper_proto::agent::{Sent, Settings, Status};
+use mapper_proto::map::{Fabric, MapVersion};
+use mapper_proto::wire::AgentState;
 use mapper_proto::{Instant, Mac};
 use mapper_sim::fabric::{Node as PlantNode, Plant, Xbars};
 use mapper_sim::faults::FaultPlan;
-use mapper_sim::node::{Node, Spawn};
-use mapper_sim::world::{
-    Options, RouteComputer, RouteJob, Stopped, TraceError, TraceEvent, TraceSink, Until, World,
-};
-
-/// Shortest routes, never refused: the agents' life does not depend on how routes are chosen.
-pub(crate) struct Shortest;
-
-impl RouteComputer for Shortest {
-    type Table = Mac;
-
-    fn compute_batch(&self, jobs: &[RouteJob]) -> Vec<Result<Mac, String>> {
-        jobs.iter().map(|job| Ok(job.own)).collect()
-    }
-
-    fn route_to(&self, own: &Mac, map: &Map, to: Mac) -> Option<Route> {
-        let at = |mac| map.hosts.iter().find(|host| host.mac == mac).and_then(|host| host.at);
-        if map.xbars.is_empty() {
-            return Some(Route::new());
-        }
-        let (from, to) = (at(*own)?, at(to)?);
-        let way = Ways::new(map, from).to(to.xbar)?;
-        let mut route = way.forward();
-        route.push(turn(way.entry.port, to.port));
-        Some(route)
-    }
-
-    fn prove_union(&self, _map: &Map, _tables: &[(Mac, &Mac)]) -> Result<(), String> {
-        Ok(())
-    }
-}
+use mapper_sim::node::{Node, Spawn, Start};
+use mapper_sim::world::{Options, Stopped, TraceError, TraceEvent, TraceSink, Until, World};
 
 /// An event of an agent, or a fault, as the trace tells it.
 #[derive(Clone, Debug)]
@@ -83,10 +53,10 @@ type Tune = Box<dyn Fn(u32, &mut Settings)>;
 struct Tuned(Tune);
 
 impl Spawn for Tuned {
-    fn agent(&mut self, host: u32, settings: &Settings, seed: u64, now: Instant) -> Box<dyn Node> {
-        let mut settings = settings.clone();
-        self.0(host, &mut settings);
-        Box::new(Agent::new(settings, seed, now))
+    fn spawn(&mut self, start: Start) -> Box<dyn Node> {
+        let mut start = start;
+        self.0(start.host, &mut start.settings);
+        Box::new(start.real())
     }
 }
 
@@ -137,7 +107,7 @@ impl Plan {
         let plant = Plant::new(&self.fabric, self.kinds, 1).unwrap();
         let faults = FaultPlan::parse("faults", &self.faults, &plant).unwrap().draw(&plant, 1);
         let spawn = Box::new(Tuned(self.tune));
-        let mut world = World::with_nodes(&self.fabric, plant, self.options, faults, Shortest, spawn);
+        let mut world = World::with_nodes(&self.fabric, plant, self.options, faults, spawn);
         let diary = Diary::default();
         world.record(Box::new(diary.clone()));
         Lab { world, diary }
@@ -146,7 +116,7 @@ impl Plan {
 
 /// A running world.
 pub(crate) struct Lab {
-    pub(crate) world: World<Shortest>,
+    pub(crate) world: World,
     diary: Diary,
 }
 

@@ -4,9 +4,8 @@ use mapper_proto::Instant;
 use mapper_proto::agent::{LivenessStatus, PathId, PathUse};
 use mapper_proto::wire::{Element, Route};
 use mapper_sim::fabric::{End, Xbars};
-use mapper_sim::world::RouteComputer;
 
-use crate::lab::{Happening, Lab, Plan, Shortest, millis, ms};
+use crate::lab::{Happening, Lab, Plan, millis, ms};
 
 /// An xbar a host, in a ring: from one host to the next it is one cable.
 const RING: &str = "ring:n=4,hosts=1";
@@ -28,9 +27,8 @@ fn first_cable(lab: &Lab) -> (String, End) {
 
 /// As a driver does that has traffic from one host to another: paths are named by the other.
 fn watch(lab: &mut Lab, from: u32, to: u32) {
-    let Some((_, &own)) = lab.world.installed(from) else { return };
-    let Some(map) = lab.world.map(from) else { return };
-    let Some(route) = Shortest.route_to(&own, &map, lab.world.mac(to)) else { return };
+    let route = lab.world.table(from).and_then(|table| table.first_to(lab.world.mac(to)));
+    let Some(route) = route else { return };
     let mut back: Vec<_> = route
         .elements()
         .map(|element| match element {

@@ -2,13 +2,11 @@
 
 use mapper_sim::search::Scenario;
 
-use crate::lab::Shortest;
-
 /// What is wrong with a seed, if anything.
 fn fault_of(seed: u64, incremental: bool) -> Option<String> {
     let mut scenario = Scenario::draw(seed);
     scenario.setup.agents.map_incrementally = incremental;
-    let violation = scenario.run(Shortest, None).err()?;
+    let violation = scenario.run(None).err()?;
     Some(format!("seed {seed}, incremental: {incremental}: {violation}"))
 }
 

@@ -8,7 +8,7 @@ use mapper_sim::fabric::Xbars;
 use mapper_sim::search::Scenario;
 
 use crate::keys::ring;
-use crate::lab::{Lab, Plan, Shortest, exploration, ms};
+use crate::lab::{Lab, Plan, exploration, ms};
 
 /// Four xbars in a ring (ports 1 and 2), two hosts each (3 and 4): h1 and h2 on xbar1, and so on.
 const RING: &str = "ring:n=4,hosts=2,ports=8";
@@ -36,7 +36,7 @@ fn twins_are_named_and_not_believed(lab: &mut Lab, a: &str, b: &str, at_ms: u64)
         assert_eq!(status.conflicts.len(), 1, "{name} does not know");
         assert_eq!(status.unreachable[0].mac, mac);
         assert!(status.unreachable[0].why.contains("give one"), "{:?}", lines(lab, &status));
-        assert!(lab.world.installed(lab.host(name)).is_none(), "{name} still uses its routes");
+        assert!(lab.world.table(lab.host(name)).is_none(), "{name} still uses its routes");
     }
     for status in lab.statuses().into_iter().filter(|status| status.rank.mac != mac) {
         let [conflict] = &status.conflicts[..] else {
@@ -237,7 +237,7 @@ fn a_twin_whose_cable_is_cut_lets_the_other_come_back() {
 
 #[test]
 fn drawn_faults_with_twins_heal() {
-    let fault_of = |seed| Scenario::draw(seed).with_twins().run(Shortest, None).err();
+    let fault_of = |seed| Scenario::draw(seed).with_twins().run(None).err();
     let failed: Vec<_> =
         (1..=60).filter_map(|seed| Some(format!("seed {seed}: {}", fault_of(seed)?))).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));

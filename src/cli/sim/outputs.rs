@@ -7,7 +7,6 @@ use std::path::Path;
 use mapper_proto::map::Fabric;
 use mapper_sim::world::World;
 
-use super::Computer;
 use crate::cli::{CliError, output};
 use crate::formats::json::{Names, map_to_json};
 use crate::formats::routes::{file_name, table_to_json};
@@ -46,7 +45,7 @@ fn failure(path: &Path, error: &io::Error) -> CliError {
 }
 
 /// Writes the map of the largest part.
-pub(super) fn write_map(world: &mut World<Computer>, fabric: &Fabric, path: &Path) -> Result<(), CliError> {
+pub(super) fn write_map(world: &mut World, fabric: &Fabric, path: &Path) -> Result<(), CliError> {
     let leader = world.verdict().leaders.first().map(|leader| leader.host);
     let map = leader.and_then(|host| world.map(host)).ok_or("no map to write: not all are configured")?;
     let json = serde_json::to_string_pretty(&map_to_json(&map, &Names::of(fabric)))?;
@@ -54,17 +53,17 @@ pub(super) fn write_map(world: &mut World<Computer>, fabric: &Fabric, path: &Pat
 }
 
 /// Writes the routes of every host that has some.
-pub(super) fn write_routes(world: &World<Computer>, fabric: &Fabric, dir: &Path) -> Result<(), CliError> {
+pub(super) fn write_routes(world: &World, fabric: &Fabric, dir: &Path) -> Result<(), CliError> {
     let names = Names::of(fabric);
     // Hosts of one part share a map, so its names are looked up once.
     let mut labelled: Option<Fabric> = None;
     for host in 0..world.plant().hosts() as u32 {
-        let Some((version, table)) = world.installed(host) else { continue };
+        let Some(table) = world.table(host) else { continue };
         let labelled = match labelled.take() {
-            Some(known) if known.map.version == version => labelled.insert(known),
-            _ => labelled.insert(names.label(table.map())),
+            Some(known) if known.map.version == table.version() => labelled.insert(known),
+            _ => labelled.insert(names.label(table.basis().map())),
         };
-        let json = table_to_json(labelled, table.topology(), table.routes())?;
+        let json = table_to_json(labelled, table.basis().topology(), table.whole())?;
         let path = dir.join(file_name(world.mac(host)));
         let text = serde_json::to_string(&json)? + "\n";
         fs::write(&path, text).map_err(|error| failure(&path, &error))?;

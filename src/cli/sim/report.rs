@@ -4,8 +4,6 @@ use mapper_sim::fabric::Node;
 use mapper_sim::world::{Leader, World};
 use serde_json::{Value, json};
 
-use super::computer::Computer;
-
 /// A finished run, ready to be printed.
 pub(super) struct Report {
     seed: u64,
@@ -37,7 +35,7 @@ struct LeaderReport {
 
 impl Report {
     /// Looks at a world whose run is over.
-    pub(super) fn of(world: &mut World<Computer>, seed: u64, wall_ms: f64) -> Self {
+    pub(super) fn of(world: &mut World, seed: u64, wall_ms: f64) -> Self {
         let verdict = world.verdict();
         let leader = verdict.leaders.first().and_then(|leader| LeaderReport::of(world, leader));
         let hosts = 0..world.plant().hosts() as u32;
@@ -205,11 +203,11 @@ impl Report {
 }
 
 impl LeaderReport {
-    fn of(world: &World<Computer>, leader: &Leader) -> Option<Self> {
+    fn of(world: &World, leader: &Leader) -> Option<Self> {
         Some(Self {
             name: world.plant().name(Node::Host(leader.host)).to_owned(),
             status: world.status(leader.host)?,
-            routing: world.installed(leader.host).map(|(_, table)| table.shape().to_string()),
+            routing: world.table(leader.host).map(|table| table.shape().to_string()),
             mapped_ms: leader.mapped_at.map(mapper_proto::Instant::as_millis_f64),
         })
     }
