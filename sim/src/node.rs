@@ -49,6 +49,10 @@ pub trait Node: Send {
     fn poll_timeout(&self) -> Option<Instant> {
         self.host().and_then(Host::poll_timeout)
     }
+    /// The next frame for the user.
+    fn poll_user_frame(&mut self) -> Option<&[u8]> {
+        self.host_mut().and_then(Host::poll_user_frame)
+    }
     /// What happened.
     fn poll_event(&mut self) -> Option<HostEvent> {
         self.host_mut().and_then(Host::poll_event)

@@ -9,7 +9,10 @@ use thiserror::Error;
 
 use crate::fabric::{Noise, Plant, PlantError, Timing, Xbars};
 use crate::faults::{FaultError, FaultPlan, Timed};
-use crate::world::{Options, Until, World};
+use crate::world::{Options, TrafficOptions, Until, World};
+
+/// Most bytes of a frame on simulated links: Ethernet's.
+const LINK_MTU: u32 = 1500;
 
 /// All that decides a run, besides the fabric.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -29,6 +32,16 @@ pub struct Setup {
     pub agents: AgentSetup,
     /// How hosts compute their routes.
     pub routes: RouteSetup,
+    /// What users send, if hosts carry users' frames.
+    #[serde(default)]
+    pub users: Option<UserSetup>,
+    /// Each host that has a tagged xbar to itself is a node: one machine with that xbar, whose carriers it
+    /// sees.
+    #[serde(default)]
+    pub nodes: bool,
+    /// Agents sign what they say with a key that all have.
+    #[serde(default)]
+    pub signed: bool,
     /// The fault file.
     pub faults: FaultFile,
     /// When to stop.
@@ -58,6 +71,16 @@ pub struct RouteSetup {
     pub passes: u8,
     /// Use up*/down* routes on a Clos or a torus, too; what all agents are set to, and their maps say.
     pub non_clos: bool,
+}
+
+/// What users send.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UserSetup {
+    /// Frames a second at each host, to a few others in turn.
+    pub rate: f64,
+    /// When they begin; `None` for when all are configured.
+    pub from: Option<Duration>,
 }
 
 /// A fault file: its name for errors, and its text.
@@ -101,6 +124,9 @@ impl Default for Setup {
                 xbar_check: agent.xbar_check,
             },
             routes: RouteSetup { passes: 8, non_clos: false },
+            users: None,
+            nodes: false,
+            signed: false,
             faults: FaultFile::default(),
             until: Until::Configured,
             limit: Duration::from_secs(60),
@@ -146,6 +172,12 @@ impl Setup {
         options.agent.map_incrementally = map_incrementally;
         options.agent.xbar_check = xbar_check;
         options.agent.non_clos = self.routes.non_clos;
+        options.traffic = self.users.map(|users| {
+            let from = users.from.map(|from| Instant::ZERO + from);
+            TrafficOptions { rate: users.rate, from }
+        });
+        options.link_mtu = self.users.map(|_| LINK_MTU);
+        (options.nodes, options.signed) = (self.nodes, self.signed);
         let max_hops = u8::try_from(max_hops).unwrap_or(u8::MAX);
         options.routes = mapper_routing::Options { passes: self.routes.passes, max_hops };
         options

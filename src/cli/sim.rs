@@ -12,7 +12,7 @@ use mapper_proto::map::Fabric;
 use mapper_sim::fabric::Xbars;
 use mapper_sim::record::{Header, Recorded, Replayer, Writer};
 use mapper_sim::search::Scenario;
-use mapper_sim::setup::{FaultFile, Setup};
+use mapper_sim::setup::{FaultFile, Setup, UserSetup};
 use mapper_sim::world::{Stopped, TraceSink, Until, World};
 
 use super::{CliError, Format, output};
@@ -20,7 +20,7 @@ use crate::formats;
 use report::Report;
 
 /// What a trace or a seed of the fault search decides, so that nothing else may.
-const DECIDED: [&str; 20] = [
+const DECIDED: [&str; 22] = [
     "topology",
     "seed",
     "xbars",
@@ -41,6 +41,8 @@ const DECIDED: [&str; 20] = [
     "jitter_us",
     "power_on_spread_ms",
     "receive_queue",
+    "traffic",
+    "nodes",
 ];
 
 /// Most virtual milliseconds that can be asked for: eleven days.
@@ -125,6 +127,14 @@ pub struct Args {
     /// Agents start at random moments within this.
     #[arg(long, default_value_t = 10, value_name = "MS", value_parser = clap::value_parser!(u64).range(..=MAX_MS))]
     power_on_spread_ms: u64,
+    /// Users send so many frames a second at each host, from when all are configured on; the report tells
+    /// what became of them, and what each fault cost.
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    traffic: Option<f64>,
+    /// Each host that has a tagged xbar to itself is a node, as of `mapper node`: one machine with that xbar,
+    /// whose carriers it sees.
+    #[arg(long)]
+    nodes: bool,
     /// Frames that wait at a busy host before more are lost.
     #[arg(long, default_value_t = 512, value_name = "FRAMES")]
     receive_queue: usize,
@@ -332,6 +342,15 @@ impl Args {
         setup.timing.jitter = Duration::from_micros(self.jitter_us);
         setup.timing.receive_queue = self.receive_queue;
         setup.power_on_spread = Duration::from_millis(self.power_on_spread_ms);
+        setup.users = self.traffic.map(|rate| UserSetup { rate, from: None });
+        setup.nodes = self.nodes;
+        if self.traffic.is_some() && self.until == Until::Configured && self.faults.is_none() {
+            return Err(
+                "users send from when all are configured on, and the run ends then: say how long it is to \
+                        last (--until MS), or what goes wrong meanwhile (--faults FILE)"
+                    .into(),
+            );
+        }
         Ok(setup)
     }
 }
@@ -344,6 +363,12 @@ fn read_faults(path: &Path) -> Result<FaultFile, CliError> {
         format!("{name}:{line}: this is not UTF-8; save the file as UTF-8")
     })?;
     Ok(FaultFile { name, text })
+}
+
+/// A rate of frames a second.
+fn parse_rate(word: &str) -> Result<f64, String> {
+    let rate: f64 = word.parse().map_err(|_| "expected a number of frames a second".to_owned())?;
+    if (0.1..=1e6).contains(&rate) { Ok(rate) } else { Err("expected from 0.1 to 1000000".to_owned()) }
 }
 
 fn parse_until(word: &str) -> Result<Until, String> {

@@ -23,4 +23,4 @@ pub mod switch;
 
 pub use process::{Config, Kind, XbarError, run};
 pub use status::{PortStatus, XbarStatus};
-pub use switch::{Carriers, Switch, carrier_changes};
+pub use switch::{Carriers, Switch};

@@ -34,16 +34,6 @@ const LONG_ROUTE_BURST: u32 = 512;
 /// Which ports have carrier: bit `p % 8` of byte `p / 8` for port p, as in a stamp.
 pub type Carriers = [u8; 32];
 
-/// The ports that have carrier in one of the two and not in the other, and whether they have it
-/// in `after`.
-pub fn carrier_changes(before: Carriers, after: Carriers) -> impl Iterator<Item = (u8, bool)> {
-    let bit = |carriers: &Carriers, port: u8| carriers[usize::from(port / 8)] & (1 << (port % 8)) != 0;
-    (0..=u8::MAX)
-        .map(move |port| (port, bit(&before, port), bit(&after, port)))
-        .filter(|(_, before, after)| before != after)
-        .map(|(port, _, after)| (port, after))
-}
-
 /// A running crossbar. It belongs to one thread.
 #[derive(Debug)]
 pub struct Switch {

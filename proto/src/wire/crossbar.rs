@@ -236,6 +236,16 @@ fn find_stamp_area(payload: &[u8], mut at: usize) -> Option<usize> {
     (mapper && flagged && payload.len() >= stamp_at + STAMP_BYTES).then_some(stamp_at)
 }
 
+/// The ports that have carrier in one of the two and not in the other, and whether they have it
+/// in `after`: a bit a port, as in [`Crossbar::carrier`].
+pub fn carrier_changes(before: [u8; 32], after: [u8; 32]) -> impl Iterator<Item = (u8, bool)> {
+    let bit = |carriers: &[u8; 32], port: u8| carriers[usize::from(port / 8)] & (1 << (port % 8)) != 0;
+    (0..=u8::MAX)
+        .map(move |port| (port, bit(&before, port), bit(&after, port)))
+        .filter(|(_, before, after)| before != after)
+        .map(|(port, _, after)| (port, after))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -319,6 +319,37 @@ impl Plant {
         here.cable != CableState::Cut && self.is_on(here.end.node) && self.is_on(there.end.node)
     }
 
+    /// Whether a host's interface sees light.
+    pub(crate) fn sees_carrier(&self, host: u32) -> bool {
+        self.has_carrier(host)
+    }
+
+    /// The tag and carriers of the tagged xbar that a host has to itself; `None` if it shares one, or none is
+    /// there.
+    pub(crate) fn own_crossbar(&self, host: u32) -> Option<(u64, [u8; 32])> {
+        let peer = self.sockets[host as usize].peer?;
+        let Node::Xbar(xbar) = self.sockets[peer as usize].end.node else { return None };
+        let PhysicalXbar { crossbar, base, powered } = &self.xbars[xbar as usize];
+        let CrossbarKind::Tagged { tag } = crossbar.kind else { return None };
+        let ports = *base..base + u32::from(crossbar.ports);
+        let is_host = |socket: &u32| {
+            let peer = self.sockets[*socket as usize].peer;
+            peer.is_some_and(|peer| matches!(self.sockets[peer as usize].end.node, Node::Host(_)))
+        };
+        (*powered && ports.filter(is_host).count() == 1).then_some((tag, crossbar.carrier))
+    }
+
+    /// All ports of the xbar that a host is cabled to, as if each had carrier.
+    pub(crate) fn wired_ports(&self, host: u32) -> [u8; 32] {
+        let mut ports = [0; 32];
+        let xbar = self.sockets[host as usize].peer.map(|peer| self.sockets[peer as usize].end.node);
+        if let Some(Node::Xbar(xbar)) = xbar {
+            let Crossbar { first_port, ports: count, .. } = self.xbars[xbar as usize].crossbar;
+            (first_port..first_port + count).for_each(|port| ports[usize::from(port / 8)] |= 1 << (port % 8));
+        }
+        ports
+    }
+
     /// Brings the carriers that xbars report in line with the plant.
     pub(super) fn changed(&mut self) {
         self.generation += 1;

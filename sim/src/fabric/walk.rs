@@ -6,7 +6,7 @@ use mapper_proto::wire::Decision;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::{CableState, Node, Noise, Plant, Timing};
+use super::{CableState, End, Node, Noise, Plant, Timing};
 
 /// Why a frame did not arrive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,7 +22,7 @@ pub enum Loss {
 }
 
 /// What becomes of a frame.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// It reaches a host.
     Arrives {
@@ -35,6 +35,15 @@ pub enum Fate {
     },
     /// It does not.
     Lost(Loss),
+    /// It does not, as an xbar's port has no carrier, and the xbar tells whoever sent it.
+    Returned {
+        /// Where the notice leaves the xbar.
+        socket: u32,
+        /// The notice: route and frame.
+        notice: Vec<u8>,
+        /// How long the frame was under way until then, less the time in the host.
+        latency: Duration,
+    },
 }
 
 impl Plant {
@@ -50,15 +59,34 @@ impl Plant {
         noise: &Noise,
         rng: &mut ChaCha8Rng,
     ) -> Fate {
+        self.walk_from(host, payload, timing, noise, rng)
+    }
+
+    /// As [`Self::walk`], for a frame that leaves by the interface with this number, which may be an xbar's.
+    pub(crate) fn walk_from(
+        &self,
+        socket: u32,
+        payload: &mut [u8],
+        timing: &Timing,
+        noise: &Noise,
+        rng: &mut ChaCha8Rng,
+    ) -> Fate {
         let mut stripped = 0;
         let mut latency = Duration::ZERO;
-        let mut socket = host;
+        let mut socket = socket;
+        // Where it came into the xbar that it leaves now, and how much had been stripped before.
+        let mut came_in: Option<(u32, usize)> = None;
         loop {
             let here = &self.sockets[socket as usize];
-            let Some(peer) = here.peer else { return Fate::Lost(Loss::NoCarrier) };
-            if !self.has_carrier(socket) {
-                return Fate::Lost(Loss::NoCarrier);
-            }
+            let Some(peer) = here.peer.filter(|_| self.has_carrier(socket)) else {
+                let notice = came_in.and_then(|(socket, stripped)| {
+                    Some((socket, self.notice(here.end, payload.get(stripped..)?)?))
+                });
+                return match notice {
+                    Some((socket, notice)) => Fate::Returned { socket, notice, latency },
+                    None => Fate::Lost(Loss::NoCarrier),
+                };
+            };
             if here.cable == CableState::Silent {
                 return Fate::Lost(Loss::Silent);
             }
@@ -76,6 +104,7 @@ impl Plant {
                 Node::Xbar(xbar) => &self.xbars[xbar as usize],
             };
             latency += timing.xbar;
+            came_in = Some((peer, stripped));
             let leave = match xbar.crossbar.decide(arrival.port, &payload[stripped..]) {
                 Decision::Forward { port, strip } => {
                     stripped += strip;
@@ -89,6 +118,32 @@ impl Plant {
                 Decision::Drop(_) => return Fate::Lost(Loss::Misrouted),
             };
             socket = xbar.base + u32::from(leave - xbar.crossbar.first_port);
+        }
+    }
+
+    /// What the xbar of this end tells whoever sent `payload`, which cannot leave by it.
+    fn notice(&self, end: End, payload: &[u8]) -> Option<Vec<u8>> {
+        let Node::Xbar(xbar) = end.node else { return None };
+        self.xbars[xbar as usize].crossbar.undeliverable(end.port, payload)
+    }
+
+    /// The interfaces by which a frame that `host` sends now leaves its xbars, up to where it is lost.
+    pub(crate) fn channels(&self, host: u32, payload: &[u8]) -> Vec<u32> {
+        let (mut channels, mut socket, mut stripped) = (Vec::new(), host, 0);
+        loop {
+            let here = &self.sockets[socket as usize];
+            let passes = here.cable == CableState::Up && self.has_carrier(socket);
+            let Some(peer) = here.peer.filter(|_| passes) else { return channels };
+            let arrival = self.sockets[peer as usize].end;
+            let Node::Xbar(xbar) = arrival.node else { return channels };
+            let xbar = &self.xbars[xbar as usize];
+            let Decision::Forward { port, strip } = xbar.crossbar.decide(arrival.port, &payload[stripped..])
+            else {
+                return channels;
+            };
+            stripped += strip;
+            socket = xbar.base + u32::from(port - xbar.crossbar.first_port);
+            channels.push(socket);
         }
     }
 }

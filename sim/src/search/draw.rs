@@ -12,8 +12,10 @@ use rand_chacha::ChaCha8Rng;
 use super::Scenario;
 use crate::fabric::Xbars;
 use crate::faults::RandomKind;
-use crate::setup::{FaultFile, Setup};
+use crate::setup::{FaultFile, Setup, UserSetup};
 
+/// Tells the stream of settings from that of fabrics and faults.
+const SETTINGS: u64 = 0x7365_7474_696e_6773;
 /// Most hosts in a drawn fabric.
 const MAX_HOSTS: usize = 12;
 /// Most xbars in a drawn fabric.
@@ -49,6 +51,7 @@ impl Scenario {
         setup.timing.receive_queue = [8, 64, 512][rng.random_range(0..3)];
         let text = draw_faults(healed_ms, &mut rng);
         setup.faults = FaultFile { name: format!("faults of seed {seed}"), text };
+        draw_settings(seed, &mut setup);
         let healed_at = Instant::ZERO + Duration::from_millis(healed_ms);
         setup.limit = healed_at.since(Instant::ZERO) + Self::PATIENCE;
         Self { fabric, setup, healed_at }
@@ -65,6 +68,19 @@ impl Scenario {
         self.setup.faults.text.insert_str(0, &twins);
         self
     }
+}
+
+/// How hosts are set, and what users send: drawn by themselves, so that a seed keeps its fabric and its faults.
+fn draw_settings(seed: u64, setup: &mut Setup) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ SETTINGS);
+    let rate = [50.0, 200.0, 1000.0][rng.random_range(0..3)];
+    setup.users = Some(UserSetup { rate, from: Some(Duration::ZERO) });
+    setup.nodes = rng.random_bool(0.5);
+    setup.signed = rng.random_bool(0.5);
+    setup.agents.map_incrementally = rng.random_bool(0.3);
+    setup.agents.probe_window = [4, 16, 64, 256][rng.random_range(0..4)];
+    setup.routes.passes = [1, 2, 8, 16][rng.random_range(0..4)];
+    setup.routes.non_clos = rng.random_bool(0.3);
 }
 
 /// A few xbars joined by a tree and some more cables, parallel ones and such from an xbar to itself

@@ -141,7 +141,11 @@ impl Scenario {
         } else {
             world.check_load(Self::MAX_LOAD)
         };
-        let safe = bounded.and_then(|()| world.check_routes()).and_then(|()| world.prove_union());
+        let safe = bounded
+            .and_then(|()| world.check_routes())
+            .and_then(|()| world.check_traffic())
+            .and_then(|()| world.prove_union())
+            .and_then(|()| world.prove_in_force());
         safe.map_err(|why| Violation::Unsafe { at: world.now(), why })
     }
 

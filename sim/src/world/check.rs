@@ -93,6 +93,21 @@ impl World {
         }
     }
 
+    /// Whether every live host is configured, with a map of the fabric as it is now.
+    pub(super) fn is_configured_with_the_truth(&mut self) -> bool {
+        self.all_report_configured() && self.find_unconfigured().is_none() && self.find_mismatch().is_none()
+    }
+
+    /// Tells whether two hosts are live, and cables lead from one to the other.
+    pub(super) fn joined_hosts(&mut self) -> impl Fn(u32, u32) -> bool + use<> {
+        let parts = self.live_parts();
+        let mut part_of = vec![None; self.hosts.len()];
+        for part in parts {
+            part.hosts.iter().for_each(|&host| part_of[host as usize] = Some(part.part));
+        }
+        move |one, other| part_of[one as usize].is_some() && part_of[one as usize] == part_of[other as usize]
+    }
+
     /// Whether anything may have changed since the last look.
     fn is_time_to_look(&mut self) -> bool {
         let worth_it = std::mem::take(&mut self.worth_checking) || self.now >= self.matches.next_look;

@@ -54,6 +54,7 @@ impl World {
             }
             Event::Configured { version } => {
                 slot.configured = Some(version);
+                self.newly_configured = true;
                 ("configured", version.to_string())
             }
             Event::NetworkComplete { version } => ("complete", version.to_string()),

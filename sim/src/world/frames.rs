@@ -1,5 +1,7 @@
 //! Frames: sent, under way, waiting at a busy host, handed to its agent.
 
+use std::time::Duration;
+
 use mapper_proto::Instant;
 use rand::RngExt;
 
@@ -21,6 +23,7 @@ impl World {
             }
             self.send(host, payload);
         }
+        self.take_user_frames(host);
         while let Some(event) = self.hosts[index].node.as_mut().and_then(|node| node.poll_event()) {
             self.take_event(host, event);
         }
@@ -44,9 +47,16 @@ impl World {
         self.stats.sent += 1;
         self.trace.frame(self.now, host, &payload);
         let timing = &self.options.timing;
-        let fate = self.plant.walk(host, &mut payload, timing, &self.noise, &mut self.rng);
+        let mut fate = self.plant.walk(host, &mut payload, timing, &self.noise, &mut self.rng);
+        let mut before = Duration::ZERO;
+        if let Fate::Returned { socket, notice, latency } = fate {
+            // What comes back is another frame, of the xbar's.
+            self.stats.lost_on_dead_cables += 1;
+            (payload, before) = (notice, latency);
+            fate = self.plant.walk_from(socket, &mut payload, timing, &self.noise, &mut self.rng);
+        }
         let (to, stripped, latency) = match fate {
-            Fate::Arrives { host, stripped, latency } => (host, stripped, latency),
+            Fate::Arrives { host, stripped, latency } => (host, stripped, before + latency),
             Fate::Lost(loss) => {
                 match loss {
                     Loss::NoCarrier | Loss::Silent => self.stats.lost_on_dead_cables += 1,
@@ -54,6 +64,11 @@ impl World {
                     Loss::Misrouted => self.stats.misrouted += 1,
                 }
                 self.flights.recycle(payload);
+                return;
+            }
+            // A notice that cannot be delivered is told of to nobody.
+            Fate::Returned { .. } => {
+                self.stats.lost_on_dead_cables += 1;
                 return;
             }
         };

@@ -3,6 +3,7 @@
 //! [`World::run`] takes events in the order of their time until all is configured or time is up.
 //! A seed, a fabric, options and faults decide a run bit for bit; [`World::digest`] sums it up.
 
+mod carriers;
 mod check;
 mod events;
 mod frames;
@@ -12,10 +13,13 @@ mod routes;
 mod safety;
 mod strike;
 mod trace;
+mod traffic;
+mod union;
 
 pub use check::{Leader, Verdict};
-pub use options::Options;
+pub use options::{Options, TrafficOptions};
 pub use trace::{TraceError, TraceEvent, TraceSink};
+pub use traffic::{FaultEffect, TrafficReport};
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,6 +29,7 @@ use mapper_host::UserFrames;
 use mapper_host::routes::RouteTable;
 use mapper_proto::agent::{PathId, PathUse, Sent, Settings, Status};
 use mapper_proto::map::{Fabric, Map, MapVersion, PortRef};
+use mapper_proto::wire::{Key, KeyRing, SECRET_BYTES};
 use mapper_proto::{Instant, Mac};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -37,6 +42,7 @@ use crate::node::{Node, RealHosts, Spawn, Start};
 use options::derive_seed;
 use queue::{Flights, Queue, What};
 use routes::{Pending, SharedMaps};
+use traffic::Traffic;
 
 /// Why a run cannot go on.
 #[derive(Debug, Error)]
@@ -167,6 +173,8 @@ struct HostSlot {
     busy_until: Instant,
     /// Frames that wait: flights.
     waiting: VecDeque<u32>,
+    /// What it has seen of carriers.
+    seen: carriers::Seen,
     /// The computation of its routes that is under way.
     pending: Option<Pending>,
     /// The map that its agent is configured with, as its events say.
@@ -199,6 +207,12 @@ pub struct World {
     trace: trace::Recorder,
     /// The moment from which on all have been configured; see [`World::configured_at`].
     configured_at: Option<Instant>,
+    /// Whether some agent has been configured since that was last looked at.
+    newly_configured: bool,
+    /// Users' frames, if users send some.
+    traffic: Option<Traffic>,
+    /// The tables that were last proved together.
+    united: union::United,
 }
 
 /// Names the stream of seeds for agents.
@@ -207,6 +221,8 @@ const AGENTS: u64 = 1;
 const WORLD: u64 = 3;
 /// Names the stream of seeds for the tokens of users' frames.
 const SECRETS: u64 = 5;
+/// Names the stream of salts of keys.
+const SALTS: u64 = 7;
 
 impl World {
     /// Most timeouts that an agent may ask for without letting time pass.
@@ -241,6 +257,10 @@ impl World {
         for (i, timed) in faults.iter().enumerate() {
             queue.push(timed.at, What::Fault { index: i as u32 });
         }
+        let traffic = options.traffic.map(|rate| Traffic::new(&rate, hosts.len(), options.seed));
+        if let Some(from) = options.traffic.and_then(|traffic| traffic.from) {
+            queue.push(from, What::StartUsers);
+        }
         Self {
             noise: options.noise,
             options,
@@ -260,6 +280,9 @@ impl World {
             matches: check::MatchCache::default(),
             trace: trace::Recorder::default(),
             configured_at: None,
+            newly_configured: false,
+            traffic,
+            united: union::United::default(),
         }
     }
 
@@ -291,6 +314,9 @@ impl World {
             self.step()?;
             // Only between moments is everything settled.
             let moment_over = self.queue.next_at() != Some(at);
+            if moment_over {
+                self.follow_users();
+            }
             match until {
                 Until::Configured if moment_over && self.is_done() => return Ok(Stopped::Reached),
                 Until::After(_) if moment_over => self.note_configured(),
@@ -320,6 +346,8 @@ impl World {
             What::Timeout { host } => self.time_out(host)?,
             What::Routes { host } => self.finish_routes(host),
             What::Fault { index } => self.strike(index as usize)?,
+            What::StartUsers => self.start_users(),
+            What::User { host } => self.send_user_frame(host),
         }
         self.trace.take_error().map_or(Ok(()), |error| Err(error.into()))
     }
@@ -330,9 +358,14 @@ impl World {
         let seed = derive_seed(derive_seed(self.options.seed, AGENTS, u64::from(host)), slot.starts, 0);
         slot.starts += 1;
         let secret = derive_seed(seed, SECRETS, 0);
+        let mut settings = slot.settings.clone();
+        if self.options.signed {
+            let salt = derive_seed(seed, SALTS, 0);
+            settings.keys = KeyRing::new(vec![Key::new(1, [0x5a; SECRET_BYTES])], salt).ok();
+        }
         let start = Start {
             host,
-            settings: slot.settings.clone(),
+            settings,
             routes: self.options.routes,
             users: self.options.link_mtu.map(|link_mtu| UserFrames { link_mtu, secret }),
             seed,
@@ -340,6 +373,8 @@ impl World {
         };
         let node = self.spawn.spawn(start);
         self.occupy(host, Some(node));
+        self.hosts[host as usize].seen = carriers::Seen { own: true, ports: self.plant.wired_ports(host) };
+        self.show_carriers(host);
     }
 
     /// Puts another agent, or none, in place of the one at a host. Its routes go with it.
@@ -482,6 +517,7 @@ impl HostSlot {
             timeouts_now: 0,
             busy_until: Instant::ZERO,
             waiting: VecDeque::new(),
+            seen: carriers::Seen { own: true, ports: carriers::ALL },
             pending: None,
             configured: None,
             mapped: None,

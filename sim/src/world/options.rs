@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use mapper_proto::Mac;
 use mapper_proto::agent::Settings;
+use mapper_proto::{Instant, Mac};
 
 use crate::fabric::{Noise, Timing};
 
@@ -26,6 +26,13 @@ pub struct Options {
     pub routes: mapper_routing::Options,
     /// Most bytes of a frame on a link, where hosts carry users' frames; `None` where they carry none.
     pub link_mtu: Option<u32>,
+    /// What users send, where hosts carry users' frames.
+    pub traffic: Option<TrafficOptions>,
+    /// Each host that has a tagged xbar to itself is a node: one machine with that xbar, whose carriers it
+    /// sees.
+    pub nodes: bool,
+    /// Agents sign what they say with a key that all have, each start with another salt.
+    pub signed: bool,
     /// How often a hostile agent sends a frame.
     pub hostile_interval: Duration,
     /// What errors call the file that the faults are from.
@@ -44,10 +51,22 @@ impl Default for Options {
             agent,
             routes: mapper_routing::Options::default(),
             link_mtu: None,
+            traffic: None,
+            nodes: false,
+            signed: false,
             hostile_interval: Duration::from_micros(500),
             fault_file: "faults".to_owned(),
         }
     }
+}
+
+/// What users send.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TrafficOptions {
+    /// Frames a second at each host, to a few others in turn.
+    pub rate: f64,
+    /// When they begin; `None` for when all are configured.
+    pub from: Option<Instant>,
 }
 
 /// A stream of seeds: the `n`th seed for `purpose` in a run of this seed.

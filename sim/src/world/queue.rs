@@ -20,6 +20,10 @@ pub(super) enum What {
     Routes { host: u32 },
     /// A fault of the plan strikes.
     Fault { index: u32 },
+    /// Users begin to send.
+    StartUsers,
+    /// The user at a host sends a frame.
+    User { host: u32 },
 }
 
 /// Ordered by time, then by when it was put in.

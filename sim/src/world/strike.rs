@@ -30,6 +30,12 @@ impl World {
             }
         };
         let what = fault.describe(&self.plant);
+        self.tell_of_carriers();
+        if detail.is_empty()
+            && let Some(traffic) = &mut self.traffic
+        {
+            traffic.strike(self.now, &what);
+        }
         self.trace.event(&TraceEvent { at: self.now, place: "fault", what: &what, detail: &detail });
         self.worth_checking = true;
         Ok(())

@@ -1,7 +1,10 @@
 //! What `mapper sim` prints.
 
+use std::time::Duration;
+
+use mapper_fabric::wording::counted;
 use mapper_sim::fabric::Node;
-use mapper_sim::world::{Leader, World};
+use mapper_sim::world::{FaultEffect, Leader, TrafficReport, World};
 use serde_json::{Value, json};
 
 /// A finished run, ready to be printed.
@@ -22,6 +25,7 @@ pub(super) struct Report {
     totals: mapper_sim::world::Totals,
     stats: mapper_sim::world::Stats,
     digest: u64,
+    traffic: Option<TrafficReport>,
 }
 
 /// The global mapper of the largest part.
@@ -54,6 +58,7 @@ impl Report {
             totals: world.totals(),
             stats: world.stats(),
             digest: world.digest(),
+            traffic: world.traffic(),
         }
     }
 
@@ -73,7 +78,7 @@ impl Report {
         let sent = &self.totals.sent;
         let leader = self.leader.as_ref();
         let cost = leader.and_then(|leader| leader.status.mapping);
-        json!({
+        let mut report = json!({
             "schema": "mapper.sim/1",
             "configured": self.each_configured && self.parts == 1,
             "map_matches_fabric": self.each_matches && self.parts == 1,
@@ -128,7 +133,11 @@ impl Report {
             },
             "seed": self.seed,
             "digest": format!("{:016x}", self.digest),
-        })
+        });
+        if let Some(traffic) = &self.traffic {
+            report["traffic"] = traffic_json(traffic);
+        }
+        report
     }
 
     /// For a person.
@@ -170,6 +179,10 @@ impl Report {
                 stats.overflowed
             ),
         ));
+        if let Some(traffic) = &self.traffic {
+            lines.push(("users", traffic_words(traffic)));
+            lines.extend(traffic.faults.iter().map(|effect| ("fault", effect_words(effect))));
+        }
         lines.push(("seed", self.seed.to_string()));
         lines.iter().map(|(name, words)| format!("{name:<13} {words}\n")).collect()
     }
@@ -200,6 +213,65 @@ impl Report {
         let frames = cost.switch_probes + cost.scouts + cost.compares;
         (self.ports > 0).then(|| frames as f64 / self.ports as f64)
     }
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+fn traffic_json(traffic: &TrafficReport) -> Value {
+    let effect = |effect: &FaultEffect| {
+        json!({
+            "at_ms": effect.at.as_millis_f64(),
+            "fault": effect.what,
+            "pairs": effect.pairs,
+            "longest_gap_ms": ms(effect.longest_gap),
+            "routes_after_ms": ms(effect.routes_after),
+            "still_without": effect.still_without,
+            "new_map_after_ms": effect.new_map_after.map(ms),
+        })
+    };
+    json!({
+        "sent": traffic.sent,
+        "delivered": traffic.delivered,
+        "lost": traffic.lost,
+        "duplicated": traffic.duplicated,
+        "reordered": traffic.reordered,
+        "longest_gap_ms": ms(traffic.longest_gap),
+        "faults": traffic.faults.iter().map(effect).collect::<Vec<_>>(),
+    })
+}
+
+fn traffic_words(traffic: &TrafficReport) -> String {
+    let TrafficReport { sent, delivered, lost, duplicated, reordered, longest_gap, .. } = traffic;
+    format!(
+        "{sent} frames sent, {delivered} delivered, {lost} lost, {duplicated} duplicated, {reordered} reordered; \
+         the longest gap of a pair {:.1} ms",
+        ms(*longest_gap)
+    )
+}
+
+/// What a fault did to users, for a person.
+fn effect_words(effect: &FaultEffect) -> String {
+    let lost = match effect.pairs {
+        0 => "no pair lost frames".to_owned(),
+        pairs => {
+            let without = match effect.still_without {
+                0 => format!("all had a route again after {:.1} ms", ms(effect.routes_after)),
+                still => format!("{still} of them are without a route still"),
+            };
+            let gap = ms(effect.longest_gap);
+            format!(
+                "{} lost frames, for {gap:.1} ms at most; {without}",
+                counted(pairs, "pair of hosts", "pairs of hosts")
+            )
+        }
+    };
+    let map = match effect.new_map_after {
+        Some(after) => format!("a new map everywhere after {:.1} ms", ms(after)),
+        None => "no new map everywhere before the next fault or the end".to_owned(),
+    };
+    format!("{} at {:.1} ms: {lost}; {map}", effect.what, effect.at.as_millis_f64())
 }
 
 impl LeaderReport {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use mapper_host::{Host, UserFrames};
 use mapper_proto::agent::Settings;
 use mapper_proto::map::MapVersion;
-use mapper_proto::wire::{CrossbarKind, Printer};
+use mapper_proto::wire::{CrossbarKind, Printer, carrier_changes};
 use mapper_proto::{Instant, Mac};
 use tokio::sync::watch;
 use tracing::{Level, debug, enabled, info, trace};
@@ -26,7 +26,7 @@ use crate::daemon::status::{StatusServer, dead_ports, state_name};
 use crate::link::batch::Batch;
 use crate::link::ethernet::{Frame, MAX_FRAME_BYTES};
 use crate::link::interface::{Change, Monitor};
-use crate::xbar::{Carriers, carrier_changes};
+use crate::xbar::Carriers;
 
 /// Frames taken in before timers and sockets have their turn.
 const BURST: usize = 64;

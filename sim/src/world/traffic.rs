@@ -1,0 +1,293 @@
+//! Users' frames: who sends to whom, and what becomes of them.
+//!
+//! Every host sends at an even rate, to a few others in turn. Each frame tells whose it is and the how manyth,
+//! so that whoever receives it can tell what was lost, came twice or was overtaken.
+
+mod frame;
+mod pair;
+
+use std::time::Duration;
+
+use mapper_proto::Instant;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::World;
+use super::options::{TrafficOptions, derive_seed};
+use super::queue::What;
+use crate::fabric::Node;
+use frame::UserFrame;
+use pair::{Arrival, Gap, Pair};
+
+/// Names the seed of who sends to whom.
+const TRAFFIC: u64 = 6;
+/// To so many others a host sends.
+const PARTNERS: usize = 4;
+/// Most faults whose effect is told.
+const MAX_EFFECTS: usize = 1000;
+
+/// What a fault did to users.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FaultEffect {
+    /// When it struck.
+    pub at: Instant,
+    /// What it was, as in a fault file.
+    pub what: String,
+    /// How many pairs of hosts lost frames by it.
+    pub pairs: usize,
+    /// The longest time that a pair lost all frames. Pairs that it parted for good are not counted.
+    pub longest_gap: Duration,
+    /// How long after it the last of these pairs had a route again.
+    pub routes_after: Duration,
+    /// How many of these pairs have none still, though cables lead there.
+    pub still_without: usize,
+    /// How long after it all hosts were configured with a map of the fabric as it then was; `None` if they
+    /// were not before the next fault or the end.
+    pub new_map_after: Option<Duration>,
+}
+
+/// What became of users' frames.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct TrafficReport {
+    /// Frames that users sent.
+    pub sent: u64,
+    /// Frames that arrived, each once.
+    pub delivered: u64,
+    /// Frames that did not arrive. Those that may be under way still are not counted.
+    pub lost: u64,
+    /// Frames that arrived again.
+    pub duplicated: u64,
+    /// Frames that arrived behind one that was sent after them.
+    pub reordered: u64,
+    /// The longest time that a pair lost all frames while cables led from one to the other at its end.
+    pub longest_gap: Duration,
+    /// What each fault did.
+    pub faults: Vec<FaultEffect>,
+}
+
+/// Who sends what to whom, and what arrived.
+#[derive(Debug)]
+pub(super) struct Traffic {
+    interval: Duration,
+    started: bool,
+    /// By host: to whom it sends, in turn.
+    pairs: Vec<Vec<Pair>>,
+    /// By host: whose turn it is.
+    turns: Vec<usize>,
+    duplicated: u64,
+    reordered: u64,
+    effects: Vec<FaultEffect>,
+    longest_gap: Duration,
+    /// The first thing that must never happen.
+    wrong: Option<String>,
+}
+
+impl Traffic {
+    pub(super) fn new(options: &TrafficOptions, hosts: usize, seed: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(derive_seed(seed, TRAFFIC, 0));
+        let pairs = (0..hosts as u32).map(|host| draw_partners(host, hosts as u32, &mut rng)).collect();
+        Self {
+            interval: Duration::from_secs_f64(1.0 / options.rate),
+            started: false,
+            pairs,
+            turns: vec![0; hosts],
+            duplicated: 0,
+            reordered: 0,
+            effects: Vec::new(),
+            longest_gap: Duration::ZERO,
+            wrong: None,
+        }
+    }
+
+    /// A fault struck.
+    pub(super) fn strike(&mut self, now: Instant, what: &str) {
+        if self.started && self.effects.len() < MAX_EFFECTS {
+            self.effects.push(FaultEffect {
+                at: now,
+                what: what.to_owned(),
+                pairs: 0,
+                longest_gap: Duration::ZERO,
+                routes_after: Duration::ZERO,
+                still_without: 0,
+                new_map_after: None,
+            });
+        }
+    }
+
+    /// The frame that a host sends now, and to whom.
+    fn next_frame(&mut self, host: u32, now: Instant) -> Option<UserFrame> {
+        let pairs = &mut self.pairs[host as usize];
+        let turn = &mut self.turns[host as usize];
+        let count = pairs.len();
+        let pair = pairs.get_mut(*turn)?;
+        *turn = (*turn + 1) % count;
+        Some(UserFrame { from: host, to: pair.to, number: pair.send(now) })
+    }
+
+    /// A frame reached a user.
+    fn arrive(&mut self, frame: UserFrame) {
+        let pair = self.pairs.get_mut(frame.from as usize);
+        let Some(pair) = pair.and_then(|pairs| pairs.iter_mut().find(|pair| pair.to == frame.to)) else {
+            return;
+        };
+        match pair.arrive(frame.number) {
+            Arrival::InOrder => {}
+            Arrival::Overtaken => self.reordered += 1,
+            Arrival::Again => self.duplicated += 1,
+        }
+    }
+
+    /// Puts a gap down to the last fault before it.
+    fn note(effects: &mut [FaultEffect], gap: Gap, hit_at: &mut Option<Instant>) {
+        let Some(effect) = effects.iter_mut().rev().find(|effect| effect.at <= gap.from) else { return };
+        effect.pairs += usize::from(hit_at.replace(effect.at) != Some(effect.at));
+        effect.longest_gap = effect.longest_gap.max(gap.to.since(gap.from));
+        effect.routes_after = effect.routes_after.max(gap.to.since(effect.at));
+    }
+
+    /// Takes in the gaps that are over.
+    fn settle(&mut self, now: Instant) {
+        for pair in self.pairs.iter_mut().flatten() {
+            while let Some(gap) = pair.expire(now) {
+                self.longest_gap = self.longest_gap.max(gap.to.since(gap.from));
+                Self::note(&mut self.effects, gap, &mut pair.hit_at);
+            }
+        }
+    }
+
+    /// All hosts have a map of the fabric as it is.
+    fn configured(&mut self, now: Instant) {
+        if let Some(effect) = self.effects.last_mut() {
+            effect.new_map_after.get_or_insert(now.since(effect.at));
+        }
+    }
+
+    fn awaits_map(&self) -> bool {
+        self.effects.last().is_some_and(|effect| effect.new_map_after.is_none())
+    }
+}
+
+/// Some others, each at most once, in an order of their own.
+fn draw_partners(host: u32, hosts: u32, rng: &mut ChaCha8Rng) -> Vec<Pair> {
+    let others = hosts.saturating_sub(1) as usize;
+    if others <= PARTNERS {
+        let mut all: Vec<u32> = (0..hosts).filter(|&other| other != host).collect();
+        all.shuffle(rng);
+        return all.into_iter().map(Pair::new).collect();
+    }
+    let mut drawn: Vec<u32> = Vec::with_capacity(PARTNERS);
+    while drawn.len() < PARTNERS {
+        let other = rng.random_range(0..hosts);
+        if other != host && !drawn.contains(&other) {
+            drawn.push(other);
+        }
+    }
+    drawn.into_iter().map(Pair::new).collect()
+}
+
+impl World {
+    /// Users begin to send, each at its own moment within the first turn.
+    pub(super) fn start_users(&mut self) {
+        let Some(traffic) = self.traffic.as_mut().filter(|traffic| !traffic.started) else { return };
+        traffic.started = true;
+        let hosts = self.hosts.len() as u32;
+        for host in 0..hosts {
+            let at = self.now + traffic.interval * host / hosts;
+            self.queue.push(at, What::User { host });
+        }
+    }
+
+    /// Between moments: users begin when all are configured, and a new map everywhere is noted.
+    pub(super) fn follow_users(&mut self) {
+        let Some(traffic) = &self.traffic else { return };
+        let starts = !traffic.started && self.options.traffic.is_some_and(|options| options.from.is_none());
+        if !(starts || traffic.awaits_map()) || !std::mem::take(&mut self.newly_configured) {
+            return;
+        }
+        if self.is_configured_with_the_truth() {
+            let now = self.now;
+            if let Some(traffic) = self.traffic.as_mut() {
+                traffic.configured(now);
+            }
+            if starts {
+                self.start_users();
+            }
+        }
+    }
+
+    /// The user at a host sends a frame, if a host runs there.
+    pub(super) fn send_user_frame(&mut self, host: u32) {
+        let live = self.is_live(host);
+        let (now, own) = (self.now, self.mac(host));
+        let Some(traffic) = &mut self.traffic else { return };
+        self.queue.push(now + traffic.interval, What::User { host });
+        traffic.settle(now);
+        if !live {
+            return;
+        }
+        let Some(frame) = traffic.next_frame(host, now) else { return };
+        let bytes = frame.encode(own, self.hosts[frame.to as usize].settings.mac);
+        if let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) {
+            real.handle_user_frame(now, &bytes);
+        }
+        self.drain(host);
+    }
+
+    /// Takes in what a host hands to its user.
+    pub(super) fn take_user_frames(&mut self, host: u32) {
+        loop {
+            let slot = &mut self.hosts[host as usize];
+            let Some(bytes) = slot.node.as_mut().and_then(|node| node.poll_user_frame()) else { return };
+            // A frame that noise has garbled is as good as lost.
+            let Some(frame) = UserFrame::decode(bytes) else { continue };
+            let (here, meant) =
+                (self.mac(host), self.hosts.get(frame.to as usize).map(|slot| slot.settings.mac));
+            let Some(traffic) = &mut self.traffic else { continue };
+            if frame.to != host && meant != Some(here) {
+                let name = |host| self.plant.name(Node::Host(host));
+                let why =
+                    format!("a frame from {} to {} reached {}", name(frame.from), name(frame.to), name(host));
+                traffic.wrong.get_or_insert(why);
+            }
+            traffic.arrive(frame);
+        }
+    }
+
+    /// What became of users' frames so far; `None` if users send none.
+    pub fn traffic(&mut self) -> Option<TrafficReport> {
+        let now = self.now;
+        self.traffic.as_mut()?.settle(now);
+        let joined = self.joined_hosts();
+        let traffic = self.traffic.as_ref()?;
+        let mut report = TrafficReport {
+            duplicated: traffic.duplicated,
+            reordered: traffic.reordered,
+            longest_gap: traffic.longest_gap,
+            faults: traffic.effects.clone(),
+            ..TrafficReport::default()
+        };
+        for (from, pairs) in (0..).zip(&traffic.pairs) {
+            for pair in pairs {
+                report.sent += pair.sent;
+                report.delivered += pair.delivered;
+                report.lost += pair.lost;
+                let Some(gap) = pair.open_gap(now).filter(|_| joined(from, pair.to)) else { continue };
+                report.longest_gap = report.longest_gap.max(gap.to.since(gap.from));
+                Traffic::note(&mut report.faults, gap, &mut pair.hit_at.clone());
+                if let Some(effect) = report.faults.iter_mut().rev().find(|effect| effect.at <= gap.from) {
+                    effect.still_without += 1;
+                }
+            }
+        }
+        Some(report)
+    }
+
+    /// The first thing about users' frames that must never happen.
+    ///
+    /// # Errors
+    /// In words, naming the hosts.
+    pub fn check_traffic(&self) -> Result<(), String> {
+        self.traffic.as_ref().and_then(|traffic| traffic.wrong.clone()).map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,66 @@
+//! What a user's frame looks like.
+
+use mapper_proto::Mac;
+
+/// How a frame begins behind its two addresses: IPv4 and UDP, as most that users send.
+const HEADERS: [u8; 30] =
+    [8, 0, 0x45, 0, 0, 44, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 0, 0, 53, 0, 24, 0, 0];
+/// Where UDP's source port is, which tells flows apart.
+const SOURCE_PORT_AT: usize = 22;
+const ADDRESSES_BYTES: usize = 12;
+
+/// A frame of one user for another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct UserFrame {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    /// How many went from one to the other before it.
+    pub(super) number: u64,
+}
+
+impl UserFrame {
+    /// The frame, from its destination address on.
+    pub(super) fn encode(self, own: Mac, to: Mac) -> Vec<u8> {
+        let mut headers = HEADERS;
+        headers[SOURCE_PORT_AT..SOURCE_PORT_AT + 2].copy_from_slice(&(self.to as u16).to_be_bytes());
+        let body = self.body();
+        [&to.0[..], &own.0, &headers, &body, &crc32fast::hash(&body).to_be_bytes()].concat()
+    }
+
+    /// `None` if it is no such frame, or garbled.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let rest = bytes.get(ADDRESSES_BYTES + HEADERS.len()..)?;
+        let (body, sum) = rest.split_at_checked(16)?;
+        let whole = sum == crc32fast::hash(body).to_be_bytes();
+        let word = |at: usize| Some(u32::from_be_bytes(body.get(at..at + 4)?.try_into().ok()?));
+        let number = u64::from_be_bytes(body.get(8..16)?.try_into().ok()?);
+        let frame = Self { from: word(0)?, to: word(4)?, number };
+        whole.then_some(frame)
+    }
+
+    fn body(self) -> [u8; 16] {
+        let mut body = [0; 16];
+        body[..4].copy_from_slice(&self.from.to_be_bytes());
+        body[4..8].copy_from_slice(&self.to.to_be_bytes());
+        body[8..].copy_from_slice(&self.number.to_be_bytes());
+        body
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_encoded_is_decoded_and_what_is_garbled_is_not() {
+        let frame = UserFrame { from: 3, to: 70_000, number: 5 };
+        let mut bytes = frame.encode(Mac::from_position(4), Mac::from_position(1));
+        assert_eq!(UserFrame::decode(&bytes), Some(frame));
+        for at in ADDRESSES_BYTES + HEADERS.len()..bytes.len() {
+            bytes[at] ^= 4;
+            assert_eq!(UserFrame::decode(&bytes), None);
+            bytes[at] ^= 4;
+        }
+        assert_eq!(UserFrame::decode(&bytes[..bytes.len() - 1]), None);
+    }
+}
