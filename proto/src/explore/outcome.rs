@@ -20,6 +20,7 @@ impl Explorer {
             Job::Identify(node) => self.identified(node, outcome),
             Job::Compare(compare) => self.compared(compare, outcome),
             Job::Prove(proof) => self.proved(proof, outcome),
+            Job::Greet(greeting) => self.greeted(greeting, outcome),
             Job::Recheck(node) => self.rechecked(node, outcome),
             Job::Confirm { host, sent } => self.confirmed(host, sent, outcome),
         }
@@ -76,6 +77,9 @@ impl Explorer {
         self.note_port_answer(root.node, outcome.is_some());
         match outcome {
             None => {}
+            Some(Outcome::Host(_)) if self.settings.greet_hosts && ask != Ask::Scout => {
+                self.answered_probe(at);
+            }
             Some(Outcome::Host(met)) => {
                 if self.known.xbar(at.node).late {
                     self.parts.look_soon();

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use mapper_proto::agent::{Agent, Settings, Transmit};
-use mapper_proto::wire::{AgentState, split_route};
+use mapper_proto::wire::{AgentState, Element, split_route};
 use mapper_proto::{Instant, Mac};
 use mapper_sim::fabric::{Plant, Xbars};
 use mapper_sim::faults::FaultPlan;
@@ -41,6 +41,17 @@ fn unturned(payload: &[u8]) -> Option<Transmit> {
     let (left, frame) = split_route(payload).ok()?;
     let home = left.elements().skip(1);
     Some(Transmit { route: home.chain(left.elements()).collect(), frame: frame.to_vec() })
+}
+
+/// The frame sent on to the host at the port before the stranger's, with the rest of its route as it must be
+/// from there: so that host seems to be at the stranger's port.
+fn sent_on(payload: &[u8]) -> Option<Transmit> {
+    let (left, frame) = split_route(payload).ok()?;
+    let mut left = left.elements();
+    let turn = left.next().filter(|turn| matches!(turn, Element::Relative(0) | Element::Identify))?;
+    let Some(Element::Relative(home)) = left.next() else { return None };
+    let route = [Element::Relative(-1), turn, Element::Relative(home + 1)].into_iter().chain(left);
+    Some(Transmit { route: route.collect(), frame: frame.to_vec() })
 }
 
 /// When a stranger is there.
@@ -212,6 +223,15 @@ fn one_that_throws_probes_back_unturned_does_not_either() {
     for spec in [CLOS, RING] {
         for kinds in [Xbars::Tagged, Xbars::Plain, Xbars::Mixed] {
             survive(Case { spec, kinds, keys: true, answer: unturned, slow_by: Duration::ZERO });
+        }
+    }
+}
+
+#[test]
+fn one_that_sends_probes_on_to_another_host_does_not_either() {
+    for spec in [CLOS, RING] {
+        for kinds in [Xbars::Tagged, Xbars::Plain, Xbars::Mixed] {
+            survive(Case { spec, kinds, keys: true, answer: sent_on, slow_by: Duration::ZERO });
         }
     }
 }
