@@ -14,6 +14,8 @@ use crate::lab::Lab;
 use crate::signals::{key, write_keys};
 use crate::{can_carry_ip, namespace};
 
+/// All but the one whose place the stranger takes.
+const HOSTS: [&str; 5] = ["h1", "h2", "h3", "h4", "h5"];
 /// What a host's agent may have at any time.
 const MOST_KIB: u64 = 48 * 1024;
 /// How much more it may have for good than before.
@@ -93,7 +95,6 @@ fn it_does_not_keep_the_others_from_a_map_and_is_forgotten_when_it_has_gone() {
     if !can_carry_ip() {
         return;
     }
-    const HOSTS: [&str; 5] = ["h1", "h2", "h3", "h4", "h5"];
     let dir = tempfile::tempdir().unwrap();
     let key_file = dir.path().join("key");
     write_keys(&key_file, &[&key(1)]);
@@ -123,7 +124,9 @@ fn it_does_not_keep_the_others_from_a_map_and_is_forgotten_when_it_has_gone() {
         lab.wait_until("mapped without it", |boards| have_true_map(boards, false));
         let without = gone.elapsed();
         let memory = HOSTS.map(|host| memory_kib(&lab, host));
-        println!("{tree:?}: {beside:?} beside it, {without:?} when it has gone; (now, most) KiB: {memory:?}");
+        eprintln!(
+            "{tree:?}: {beside:?} beside it, {without:?} when it has gone; (now, most) KiB: {memory:?}"
+        );
         for (host, (before, (now, most))) in HOSTS.iter().zip(before.iter().zip(memory)) {
             assert!(most < MOST_KIB, "{tree:?}: {host} had {most} KiB");
             assert!(now < before + MORE_KIB, "{tree:?}: {host} had {before} KiB and has {now} KiB");
