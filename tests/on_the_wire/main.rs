@@ -14,6 +14,7 @@ mod agents;
 mod clock;
 mod crashes;
 mod crossbar;
+mod endless;
 mod floods;
 mod flows;
 mod full_disk;

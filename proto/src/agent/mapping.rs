@@ -111,7 +111,9 @@ impl Agent {
         }
         // Whoever has keys has reason not to believe what is not signed.
         let prove_tags = self.guard.is_some() || self.failed_mappings > 0;
-        let settings = ExploreSettings { prove_tags, ..ExploreSettings::from(&self.settings) };
+        // What keeps failing, or is found wrong each time, may be somebody's doing.
+        let greet_hosts = self.guard.is_some() && (self.failed_mappings > 0 || self.futile_mappings > 0);
+        let settings = ExploreSettings { prove_tags, greet_hosts, ..ExploreSettings::from(&self.settings) };
         let own = Host {
             mac: self.settings.mac,
             level: self.settings.level,

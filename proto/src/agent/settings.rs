@@ -135,6 +135,7 @@ impl From<&Settings> for ExploreSettings {
             probe_tries: settings.probe_tries,
             probe_window: settings.probe_window,
             prove_tags: false,
+            greet_hosts: false,
         }
     }
 }

@@ -173,6 +173,7 @@ impl Explorer {
             }
             (Some(Far::Host(a)), Far::Host(b)) => a == b,
             (Some(_), _) => false,
+            (None, Far::Host(0)) if xbar.port(delta).is_some_and(|port| port.may_be_own) => true,
             // All tries were silent, or the port cannot be asked, or it has no carrier.
             (None, _) => xbar
                 .port(delta)

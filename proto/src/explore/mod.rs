@@ -15,6 +15,7 @@
 //!   A sight that matches none is a new xbar.
 //! - Tags are not signed. Where strangers may be about, a known tag at another port is believed only
 //!   after a **proof**: see `proofs.rs`.
+//! - Where a host seems to be in two places, hosts are greeted: see `greetings.rs`.
 //! - Hosts prove what leads to them. What does not may be a stranger's invention: see `parts.rs`.
 //! - Glances go before studies, studies before compares: each known xbar closes many open cables
 //!   for nothing.
@@ -23,6 +24,7 @@ mod compare;
 mod contested;
 mod cost;
 mod finish;
+mod greetings;
 mod guess;
 mod knowledge;
 mod outcome;
@@ -54,6 +56,7 @@ pub use proofs::TagConflict;
 
 use compare::Compares;
 use contested::Confirmations;
+use greetings::Greetings;
 use guess::Guess;
 use knowledge::Knowledge;
 use parts::Parts;
@@ -77,6 +80,9 @@ pub struct ExploreSettings {
     /// Believe that two sights are one xbar, as they show one tag, only after a proof: tags are not
     /// signed. It costs a probe for each cable that closes a circle.
     pub prove_tags: bool,
+    /// Believe that a host is behind a port only when it has answered a scout there: probes can be sent on to
+    /// it from elsewhere. It costs a scout and a round trip for each host.
+    pub greet_hosts: bool,
 }
 
 impl ExploreSettings {
@@ -170,6 +176,7 @@ pub struct Explorer {
     studies: Vec<u32>,
     compares: Compares,
     confirmations: Confirmations,
+    greetings: Greetings,
     proofs: Proofs,
     parts: Parts,
     pending: BTreeMap<u32, Pending>,
@@ -213,6 +220,7 @@ impl Explorer {
             studies: Vec::new(),
             compares: Compares::default(),
             confirmations: Confirmations::default(),
+            greetings: Greetings::default(),
             proofs: Proofs::default(),
             parts: Parts::default(),
             pending: BTreeMap::new(),

@@ -20,6 +20,7 @@ impl Explorer {
             Job::Identify(node) => self.identified(node, outcome),
             Job::Compare(compare) => self.compared(compare, outcome),
             Job::Prove(proof) => self.proved(proof, outcome),
+            Job::Greet(greeting) => self.greeted(greeting, outcome),
             Job::Recheck(node) => self.rechecked(node, outcome),
             Job::Confirm { host, sent } => self.confirmed(host, sent, outcome),
         }
@@ -76,6 +77,9 @@ impl Explorer {
         self.note_port_answer(root.node, outcome.is_some());
         match outcome {
             None => {}
+            Some(Outcome::Host(_)) if self.settings.greet_hosts && ask != Ask::Scout => {
+                self.answered_probe(at);
+            }
             Some(Outcome::Host(met)) => {
                 if self.known.xbar(at.node).late {
                     self.parts.look_soon();
@@ -83,7 +87,7 @@ impl Explorer {
                 let index = self.known.meet(met)?;
                 self.known.learn(at, Far::Host(index))?;
             }
-            Some(Outcome::OwnHost) if ask != Ask::Scout => self.known.learn(at, Far::Host(0))?,
+            Some(Outcome::OwnHost) if ask != Ask::Scout => self.led_home(at)?,
             Some(Outcome::Returned { stamp: Some(stamp) }) if ask == Ask::Identify => {
                 self.stamped(at, &stamp)?;
             }
@@ -105,6 +109,21 @@ impl Explorer {
             self.known.xbar_mut(node).glance_failed = true;
             self.guess.failed(behind_hosts);
         }
+    }
+
+    /// A probe arrived here with its turn still to be obeyed: the port is our own, or a stranger behind it
+    /// threw the probe back like that. Routes are not signed. Where strangers may be about, what else is on
+    /// that xbar has to tell whether it is our own.
+    fn led_home(&mut self, at: At) -> Result<(), ExploreError> {
+        if !self.settings.prove_tags {
+            return self.known.learn(at, Far::Host(0));
+        }
+        let at = self.known.root(at);
+        let port = self.known.xbar_mut(at.node).port_mut(at.delta);
+        port.may_be_own = true;
+        port.settle();
+        self.proofs.disbelieve_port(at);
+        Ok(())
     }
 
     /// A loopback came back: an xbar is behind the port.

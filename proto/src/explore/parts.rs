@@ -23,6 +23,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::Explorer;
+use super::greetings::Greeting;
 use super::knowledge::{At, Far};
 use super::request::Job;
 use super::schedule::Class;
@@ -198,7 +199,7 @@ impl Explorer {
     pub(super) fn xbar_of_job(&self, job: &Job) -> Option<u32> {
         let node = match *job {
             Job::FirstCable(_) | Job::Confirm { .. } => return None,
-            Job::Port(at, _) => at.node,
+            Job::Port(at, _) | Job::Greet(Greeting { at, .. }) => at.node,
             Job::Identify(node) | Job::Recheck(node) => node,
             Job::Compare(compare) => compare.sight,
             Job::Prove(proof) => proof.claimant(),
@@ -409,6 +410,7 @@ impl Explorer {
         }
         let known = &self.known;
         self.compares.retain(|compare| !Job::Compare(*compare).nodes().any(|node| is_within(known, node)));
+        self.greetings.retain(|greeting| !is_within(known, greeting.at.node));
         self.studies.retain(|&sight| !is_within(known, sight));
         self.parts.checks.retain(|&node| !is_within(known, node));
         // What is beside it may lead to it by a better way: that is asked again.

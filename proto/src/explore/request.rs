@@ -1,5 +1,6 @@
 //! What is asked of the fabric, and the frame that asks it.
 
+use super::greetings::Greeting;
 use super::knowledge::At;
 use super::proofs::Proof;
 use super::routes::Way;
@@ -31,6 +32,8 @@ pub(super) enum Job {
     Compare(Compare),
     /// Is the xbar behind this port the one whose tag it shows?
     Prove(Proof),
+    /// Is the host that answered a probe where it seems to be?
+    Greet(Greeting),
     /// Is this xbar still there?
     Recheck(u32),
     /// Is this host, whose address another has too, still there? Asked so often before.
@@ -66,7 +69,7 @@ impl Job {
     pub(super) fn nodes(&self) -> impl Iterator<Item = u32> + use<> {
         let nodes = match *self {
             Self::FirstCable(_) | Self::Confirm { .. } => [None; 3],
-            Self::Port(at, _) => [Some(at.node), None, None],
+            Self::Port(at, _) | Self::Greet(Greeting { at, .. }) => [Some(at.node), None, None],
             Self::Identify(node) | Self::Recheck(node) => [Some(node), None, None],
             Self::Compare(Compare { sight, from, to, .. }) => [Some(sight), Some(from.node), Some(to.node)],
             Self::Prove(proof) => {
@@ -112,6 +115,7 @@ impl Explorer {
             }
             Job::Identify(node) => Self::request_along(&Way::to(&self.known, *node)?, Ask::Identify),
             Job::Confirm { host, .. } => self.confirmation_request(*host),
+            Job::Greet(greeting) => self.greeting_request(*greeting),
             Job::Recheck(node) => self.recheck_request(*node),
             Job::Prove(proof) => self.proof_request(proof),
             Job::Compare(compare) => {
@@ -154,7 +158,8 @@ impl Explorer {
     /// Notes that a frame for this job is under way.
     pub(super) fn sent(&mut self, job: &Job) {
         match *job {
-            Job::FirstCable(_) | Job::Compare(_) | Job::Prove(_) | Job::Recheck(_) | Job::Confirm { .. } => {}
+            Job::FirstCable(_) | Job::Compare(_) | Job::Prove(_) => {}
+            Job::Recheck(_) | Job::Confirm { .. } | Job::Greet(_) => {}
             Job::Port(at, _) => {
                 let at = self.known.root(at);
                 let xbar = self.known.xbar_mut(at.node);
@@ -177,6 +182,7 @@ impl Explorer {
             Job::Prove(proof) => self.unprovable(&proof),
             // No route leads there: it is taken for what it said.
             Job::FirstCable(_) | Job::Confirm { .. } => {}
+            Job::Greet(greeting) => self.let_go(greeting),
             Job::Recheck(node) => self.known.xbar_mut(node).checks_sent = 0,
             Job::Port(at, _) => {
                 let at = self.known.root(at);

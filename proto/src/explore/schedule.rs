@@ -67,6 +67,9 @@ impl Explorer {
         if self.known.roots().next().is_none() {
             return self.next_of_first_cable().map(|job| (job, Class::Port));
         }
+        if let Some(greeting) = self.greetings.next() {
+            return Some((Job::Greet(greeting), Class::Port));
+        }
         if let Some(proof) = self.next_proof() {
             return Some((Job::Prove(proof), Class::Port));
         }

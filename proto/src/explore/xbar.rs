@@ -37,6 +37,8 @@ pub(super) struct PortState {
     pub(super) sent: u8,
     /// How many of them are under way.
     pub(super) waiting: u8,
+    /// Something behind it said that it is our own.
+    pub(super) may_be_own: bool,
 }
 
 impl PortState {
@@ -283,6 +285,7 @@ impl XbarState {
             let port = self.port_mut(delta + shift);
             port.sent = port.sent.max(old.sent);
             port.waiting += old.waiting;
+            port.may_be_own |= old.may_be_own;
         }
         match (self.tag, other.tag) {
             (Some(a), Some(b)) if a.tag != b.tag || a.base + shift != b.base => {

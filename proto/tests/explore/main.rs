@@ -80,10 +80,13 @@ fn random_fabrics_are_found() {
         }
         let mut settings = settings(rng.random_range(most_ports..=most_ports + 8));
         settings.probe_window = [1, 4, 64][rng.random_range(0..3)];
+        settings.prove_tags = rng.random_bool(0.5);
+        settings.greet_hosts = rng.random_bool(0.3);
         let run = explore(&mut fabric, 0, &settings);
         let found = run.map.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         let real = fabric.knowable(0);
         is_isomorphic(&found, &real).unwrap_or_else(|why| panic!("seed {seed}: {why}\n{found:?}\n{real:?}"));
+        assert_eq!(found.contested, real.contested, "seed {seed}");
     }
 }
 

@@ -263,6 +263,7 @@ pub(crate) fn settings(plain_ports: u8) -> ExploreSettings {
         probe_tries: 3,
         probe_window: 64,
         prove_tags: false,
+        greet_hosts: false,
     }
 }
 

@@ -3,6 +3,7 @@
 //! It listens, learns the ways to its neighbours, and at a bounded rate sends them frames that
 //! are cut short, too long, garbled, replayed or forged. All of it comes from a seed.
 
+mod endless;
 mod forge;
 
 use std::collections::VecDeque;
@@ -15,6 +16,8 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::node::Node;
+
+pub use endless::EndlessTree;
 
 /// What it heard from another agent, to use against it.
 #[derive(Clone, Debug)]

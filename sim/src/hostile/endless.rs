@@ -1,0 +1,91 @@
+//! A stranger that answers probes as a tree of crossbars without end.
+
+use mapper_proto::agent::Transmit;
+use mapper_proto::wire::{Crossbar, CrossbarKind, Decision, Element, Route, split_route};
+
+/// A tree of crossbars that are not there: each port of each leads to another. A frame that turns within
+/// leaves it again as it would if they were there, so the stranger needs no key, and remembers nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EndlessTree {
+    /// Their ports are 0, by which each is entered, to `ports`, and they have tags.
+    Tagged {
+        /// See above.
+        ports: u8,
+    },
+    /// Their ports are 0 to `ports`, and which one each is entered by differs; they are anonymous.
+    Plain {
+        /// See above.
+        ports: u8,
+    },
+}
+
+/// One crossbar of the tree.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Differs for all.
+    tag: u64,
+    /// The port by which a frame enters it.
+    entry: u8,
+}
+
+impl EndlessTree {
+    /// What comes back of a frame, if it turns within the tree: `payload` is its route and all behind it.
+    pub fn answer(self, payload: &[u8]) -> Option<Transmit> {
+        let (route, _) = split_route(payload).ok()?;
+        let elements: Vec<Element> = route.elements().collect();
+        let turn = elements.iter().position(|element| turns(*element))?;
+        let (mut skip, mut place) = (0, self.place(0xe4d1_e550));
+        for element in &elements[..turn] {
+            skip += element.len_bytes();
+            place = self.beyond(place, *element)?;
+        }
+        let mut payload = payload.get(skip..)?.to_vec();
+        if elements[turn] == Element::Identify {
+            self.stamp(place, &mut payload)?;
+        }
+        let (route, frame) = split_route(&payload).ok()?;
+        let route: Route = route.elements().skip(1 + turn).collect();
+        Some(Transmit { route, frame: frame.to_vec() })
+    }
+
+    const fn ports(self) -> u8 {
+        match self {
+            Self::Tagged { ports } | Self::Plain { ports } => ports,
+        }
+    }
+
+    fn place(self, tag: u64) -> Place {
+        let entry = match self {
+            Self::Tagged { .. } => 0,
+            Self::Plain { ports } => (tag >> 32) as u8 % (ports + 1),
+        };
+        Place { tag, entry }
+    }
+
+    /// The crossbar that is reached from another.
+    fn beyond(self, from: Place, element: Element) -> Option<Place> {
+        let port = match (element, self) {
+            (Element::Relative(delta), _) => from.entry.checked_add_signed(delta)?,
+            (Element::Absolute(port), Self::Tagged { .. }) => port,
+            (Element::Absolute(_) | Element::Identify, _) => return None,
+        };
+        let is_there = port != from.entry && port <= self.ports();
+        let tag = (from.tag ^ u64::from(port)).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+        is_there.then(|| self.place(tag))
+    }
+
+    /// Stamps a frame as the crossbar would that it came to; `None` if that is anonymous.
+    fn stamp(self, place: Place, payload: &mut [u8]) -> Option<()> {
+        let Self::Tagged { ports } = self else { return None };
+        let kind = CrossbarKind::Tagged { tag: place.tag };
+        let mut crossbar = Crossbar { kind, first_port: 0, ports: ports.saturating_add(1), carrier: [0; 32] };
+        (0..=ports).for_each(|port| crossbar.set_carrier(port, true));
+        let Decision::Identify { stamp_at, .. } = crossbar.decide(place.entry, payload) else { return None };
+        crossbar.write_stamp(place.entry, stamp_at, payload);
+        Some(())
+    }
+}
+
+const fn turns(element: Element) -> bool {
+    matches!(element, Element::Relative(0) | Element::Identify)
+}
