@@ -11,7 +11,8 @@ use super::machine::{Agent, Timer};
 use super::status::MappingCost;
 use crate::explore::{ExploreError, ExploreSettings, Explorer, Met, Outcome, Request, RequestKind};
 use crate::map::{
-    FrameSizes, Host, LinkMtu, Map, MapVersion, Rank, Rules, decode_pieces, encode_pieces, host_type, is_isomorphic,
+    FrameSizes, Host, LinkMtu, Map, MapVersion, Rank, Rules, decode_pieces, encode_pieces, host_type,
+    is_isomorphic,
 };
 use crate::wire::{AgentState, Message, Probe, ProbeKind, Reason, Reply, Route, Scout, Stamp};
 use crate::{Instant, Mac};

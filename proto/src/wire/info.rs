@@ -148,7 +148,8 @@ impl Info {
     pub const BYTES: usize = 32;
 
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        let Self { rank: Rank { level, mac }, host_type, session, state, version, pieces, flags, mtu } = *self;
+        let Self { rank: Rank { level, mac }, host_type, session, state, version, pieces, flags, mtu } =
+            *self;
         out.put_u8(level);
         out.put_mac(mac);
         out.put_u8(host_type);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mapper_proto::agent::{Agent, Event, Settings};
-use mapper_proto::map::{Map, MapVersion};
+use mapper_proto::map::{LinkMtu, Map, MapVersion};
 use mapper_proto::wire::{FrameError, Printer};
 use mapper_proto::{Instant, Mac};
 use tokio::sync::watch;
@@ -89,7 +89,8 @@ impl Driver {
     ) -> Self {
         let mac = attachment.mac;
         let carriers = attachment.crossbar.as_ref().map(|switch| (switch.carriers(), attachment.ports()));
-        let settings = Settings { mac, ..config.settings.clone() };
+        let mtu = user_data.as_ref().and_then(|_| attachment.link_mtu()).unwrap_or_default();
+        let settings = Settings { mac, mtu, ..config.settings.clone() };
         Self {
             agent: Agent::new(settings, seed, Instant::ZERO),
             notifier: Notifier::new(),
@@ -200,6 +201,15 @@ impl Driver {
             switch.apply(change);
         }
         self.follow_carriers();
+        if let Some(mtu) = self.mtu_said() {
+            self.agent.set_mtu(self.now(), mtu);
+        }
+    }
+
+    /// How long frames may be at this host, for others to know; `None` if it carries no users' frames, or no
+    /// interface is there to say.
+    pub(super) fn mtu_said(&self) -> Option<LinkMtu> {
+        self.user_data.as_ref().and_then(|_| self.attachment.link_mtu())
     }
 
     /// Routes around cables that died, and has those watched that are in use.
@@ -381,6 +391,7 @@ impl Driver {
             traffic: self.attachment.link.traffic(),
             causes: &self.causes,
             dead_cables: self.dead_cables(),
+            narrow_cables: self.narrow_cables(),
             map: self.newest.as_ref().map(|(map, _)| &**map),
             known: &self.known,
             warnings: self.warnings(),

@@ -34,7 +34,8 @@ impl Driver {
             }
         };
         info!(mac = %settings.mac, level = settings.level, host_type = settings.host_type, "the agent begins anew");
-        self.agent = Agent::new(settings, seed, self.now());
+        let mtu = self.mtu_said().unwrap_or_default();
+        self.agent = Agent::new(Settings { mtu, ..settings }, seed, self.now());
         true
     }
 

@@ -140,8 +140,12 @@ impl UserData {
             // Whatever is read must be sent, so it is read here only, and not before a burst ends.
             let Ok(bytes) = self.tap.try_read(buffer) else { break };
             self.path.outbound(now, &buffer[..bytes], &mut |route, frame| link.queue(route, frame));
+            if let Some(answer) = self.path.take_answer() {
+                self.tap.queue(&answer);
+            }
         }
         link.flush();
+        self.tap.flush();
         if self.path.routes_in_use() > self.watched {
             // A path that comes into use is watched at once.
             self.watch_at = Some(now);
