@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use mapper_proto::agent::{Agent, Settings, Transmit};
-use mapper_proto::map::Map;
+use mapper_proto::map::{LinkMtu, Map};
 use mapper_proto::wire::{Data, FrameKind, Undeliverable};
 use mapper_proto::{Instant, Mac};
 use mapper_routing::Options;
@@ -158,6 +158,9 @@ impl Host {
         let Some(data) = &mut self.data else { return };
         let outgoing = &mut self.outgoing;
         data.outbound(now, ethernet, &mut |route, frame| outgoing.push(route, frame));
+        if let Some(answer) = data.take_answer() {
+            self.delivered.push(&[], &answer);
+        }
         self.watching.see(now, data);
     }
 
@@ -181,6 +184,12 @@ impl Host {
     /// The interface has carrier again, or something else is a reason to look at once.
     pub fn look_again(&mut self, now: Instant) {
         self.agent.look_again(now);
+        self.settle(now);
+    }
+
+    /// How long frames may be at this host has changed: see [`Agent::set_mtu`].
+    pub fn set_mtu(&mut self, now: Instant, mtu: LinkMtu) {
+        self.agent.set_mtu(now, mtu);
         self.settle(now);
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use mapper::link::ethernet::{EthernetSocket, HEADER_BYTES, Marking};
 use mapper::link::interface::Interface;
 use mapper_proto::Mac;
-use mapper_proto::map::{MapVersion, PortRef, Rank};
+use mapper_proto::map::{LinkMtu, MapVersion, PortRef, Rank};
 use mapper_proto::wire::{
     AgentState, Answer, Data, Element, Info, InfoFlags, Key, Message, PROTOCOL_VERSION, Probe, ProbeKind,
     Reason, Reply, Route, SECRET_BYTES, Scout, Seal,
@@ -66,6 +66,7 @@ fn forged_info(random: &mut ChaCha8Rng) -> Info {
         version,
         pieces: 1,
         flags,
+        mtu: LinkMtu::default(),
     }
 }
 

@@ -23,6 +23,7 @@ mod interfaces;
 mod ip;
 mod lab;
 mod lab_commands;
+mod mtu;
 mod namespace;
 mod node;
 mod observe;

@@ -18,6 +18,12 @@ pub enum DataDrop {
     /// It does not fit the link behind its route.
     #[error("the frame is too long for the link")]
     TooLong,
+    /// It fits the link, but not a cable on every way to the destination.
+    #[error("a cable on the way carries no frames of that length")]
+    TooLongForCable {
+        /// The longest frame of the user that gets through, in bytes.
+        most_bytes: usize,
+    },
     /// It is no Ethernet frame, or what arrived is no data frame.
     #[error("the frame is malformed")]
     Malformed,
@@ -43,6 +49,8 @@ pub struct DataDrops {
     pub foreign_source: u64,
     /// [`DataDrop::TooLong`].
     pub too_long: u64,
+    /// [`DataDrop::TooLongForCable`].
+    pub too_long_for_cable: u64,
     /// [`DataDrop::Malformed`].
     pub malformed: u64,
     /// [`DataDrop::NotForMe`].
@@ -61,6 +69,7 @@ impl DataDrops {
             DataDrop::UnknownDestination => &mut self.unknown_destination,
             DataDrop::ForeignSource => &mut self.foreign_source,
             DataDrop::TooLong => &mut self.too_long,
+            DataDrop::TooLongForCable { .. } => &mut self.too_long_for_cable,
             DataDrop::Malformed => &mut self.malformed,
             DataDrop::NotForMe => &mut self.not_for_me,
             DataDrop::UnknownSource => &mut self.unknown_source,

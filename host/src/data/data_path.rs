@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mapper_proto::map::{Map, PortRef};
+use mapper_proto::map::{Map, MapVersion, PortRef};
 use mapper_proto::wire::{Data, Route, Undeliverable};
 use mapper_proto::{Instant, Mac};
 
-use super::destinations::Destinations;
+use super::destinations::{Destinations, NarrowPorts};
 use super::sent::SentFrames;
 use super::sources::{Sources, points_elsewhere};
 use super::waiting::Waiting;
-use super::{DataDrop, DataStatus, PathId, ethernet, flow};
+use super::{DataDrop, DataStatus, PathId, ethernet, flow, too_big};
 use crate::routes::RouteTable;
 
 /// A path is in use for so long after its last frame.
@@ -55,6 +55,8 @@ pub struct DataPath {
     own: Mac,
     link_mtu: usize,
     pub(super) destinations: Option<Destinations>,
+    /// The cables of the newest map that carry shorter frames than others, until there is a table of it.
+    narrow: Option<(MapVersion, NarrowPorts)>,
     /// Whose frames are delivered.
     sources: Sources,
     /// Paths that carried frames of one destination lately.
@@ -64,6 +66,8 @@ pub struct DataPath {
     waiting: Waiting,
     /// The user's frame that is sent again. Kept for its memory.
     again: Vec<u8>,
+    /// What the kernel is to be told of the frame that it sent last.
+    answer: Option<Vec<u8>>,
     counters: DataStatus,
 }
 
@@ -75,11 +79,13 @@ impl DataPath {
             own,
             link_mtu: link_mtu as usize,
             destinations: None,
+            narrow: None,
             sources: Sources::none(),
             in_use: BTreeMap::new(),
             sent: SentFrames::new(secret),
             waiting: Waiting::default(),
             again: Vec::new(),
+            answer: None,
             counters: DataStatus::default(),
         }
     }
@@ -88,9 +94,10 @@ impl DataPath {
     /// stays on its route.
     pub fn install(&mut self, table: Arc<RouteTable>) {
         self.counters.route_swaps += 1;
+        let narrow = self.narrow.take_if(|(version, _)| *version == table.version()).map(|(_, ports)| ports);
         match &mut self.destinations {
-            Some(destinations) => destinations.install(table),
-            None => self.destinations = Some(Destinations::new(table)),
+            Some(destinations) => destinations.install(table, narrow),
+            None => self.destinations = Some(Destinations::new(table, self.link_mtu, narrow)),
         }
     }
 
@@ -99,6 +106,7 @@ impl DataPath {
     /// computed: other hosts may use theirs already.
     pub fn take_map(&mut self, now: Instant, map: &Map) {
         self.sources.take_map(now, map);
+        self.narrow = Some((map.version, map.narrow_ports()));
     }
 
     /// Uses no route any more, until a table is installed, and delivers nothing until a map comes.
@@ -125,8 +133,18 @@ impl DataPath {
                 self.counters.frames_out += 1;
                 self.counters.bytes_out += frame.len() as u64;
             }
-            Err(reason) => self.counters.dropped.count(reason),
+            Err(reason) => {
+                self.counters.dropped.count(reason);
+                if let DataDrop::TooLongForCable { most_bytes } = reason {
+                    self.answer = too_big::answer(frame, most_bytes);
+                }
+            }
         }
+    }
+
+    /// What the kernel is to be told, as if it came off the fabric, of the user's frame that was taken last.
+    pub fn take_answer(&mut self) -> Option<Vec<u8>> {
+        self.answer.take()
     }
 
     fn try_outbound(
@@ -161,17 +179,22 @@ impl DataPath {
     ) -> Result<(), DataDrop> {
         let table = Arc::clone(self.destinations.as_ref().ok_or(DataDrop::NoRoute)?.table());
         let hash = flow::hash(frame);
-        let (mut copies, mut failed) = (0, Ok(()));
+        let (mut copies, mut too_long, mut failed) = (0, 0, Ok(()));
         for (to, host) in table.hosts() {
             // A broadcast says nothing of which paths are worth watching: it takes one to each host.
             match self.send_to(now, &Outgoing { host, to, hash, tries: 0, frame }, send) {
                 Ok(_) => copies += 1,
-                Err(reason) => failed = Err(reason),
+                Err(reason) => {
+                    too_long += u64::from(matches!(reason, DataDrop::TooLongForCable { .. }));
+                    failed = Err(reason);
+                }
             }
         }
         if copies == 0 {
             return failed;
         }
+        // Copies that are missing are told, though others got through.
+        self.counters.dropped.too_long_for_cable += too_long;
         self.counters.broadcasts += 1;
         self.counters.broadcast_copies += copies;
         Ok(())
@@ -197,6 +220,10 @@ impl DataPath {
         let link_bytes = path.route.as_bytes().len() + frame_bytes;
         if link_bytes > self.link_mtu {
             return Err(DataDrop::TooLong);
+        }
+        if link_bytes > path.most_bytes {
+            let most_bytes = (path.most_bytes + frame.len()).saturating_sub(link_bytes);
+            return Err(DataDrop::TooLongForCable { most_bytes });
         }
         let write = |token, room: &mut [u8]| Data::write(token, &path.way_back, frame, room).ok();
         let (route, data) = self

@@ -21,6 +21,8 @@ pub(super) struct Path {
     pub(super) way_back: Route,
     /// Whether no cable on it is known to be dead.
     pub(super) alive: bool,
+    /// The longest frame that all its cables carry, route and all, in bytes.
+    pub(super) most_bytes: usize,
     /// When a frame took it last; [`Instant::ZERO`] for never.
     pub(super) used: Instant,
     /// Frames that took it.
@@ -135,10 +137,13 @@ impl Destination {
         self.even = least.zip(most).is_none_or(|(least, most): (usize, usize)| most - least <= 1);
     }
 
-    /// For each path, whether flows may take it: those alive, or all if none is.
+    /// For each path, whether flows may take it: of those alive, or of all if none is, the ones that carry the
+    /// longest frames. A flow has short frames and long ones, and they must not overtake each other.
     fn usable(&self) -> Vec<bool> {
         let none_alive = !self.paths.iter().any(|path| path.alive);
-        self.paths.iter().map(|path| path.alive || none_alive).collect()
+        let may_serve = |path: &&Path| path.alive || none_alive;
+        let most_bytes = self.paths.iter().filter(may_serve).map(|path| path.most_bytes).max();
+        self.paths.iter().map(|path| may_serve(&path) && Some(path.most_bytes) == most_bytes).collect()
     }
 
     /// The usable path with the fewest buckets; of several not the same for all destinations.

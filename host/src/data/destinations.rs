@@ -17,6 +17,9 @@ const AVOIDED_FOR: Duration = Duration::from_secs(1);
 /// Most ports that are avoided at a time; the oldest is forgotten first.
 const MAX_AVOIDED: usize = 256;
 
+/// Ports of a map, and the longest frames that pass there.
+pub(super) type NarrowPorts = BTreeMap<PortRef, u16>;
+
 /// The destinations that are or were sent to, by their number in the table.
 ///
 /// Nothing is computed when the table changes or a cable dies: a destination looks its paths up when
@@ -24,6 +27,10 @@ const MAX_AVOIDED: usize = 256;
 pub(super) struct Destinations {
     table: Arc<RouteTable>,
     by_host: Vec<Option<Box<Destination>>>,
+    /// The longest frames that the own link carries.
+    link_mtu: usize,
+    /// Ports of the map whose cables carry no frames longer than this.
+    narrow: NarrowPorts,
     /// Ports whose cable is dead, and since when that is known.
     avoided: BTreeMap<PortRef, Instant>,
     /// Counts what makes destinations look their paths up again.
@@ -34,15 +41,28 @@ pub(super) struct Destinations {
 }
 
 impl Destinations {
-    pub(super) fn new(table: Arc<RouteTable>) -> Self {
-        let by_host = (0..table.host_count()).map(|_| None).collect();
-        Self { table, by_host, avoided: BTreeMap::new(), epoch: 1, next_path: PathId(0), flows_moved: 0 }
+    pub(super) fn new(table: Arc<RouteTable>, link_mtu: usize, narrow: Option<NarrowPorts>) -> Self {
+        Self {
+            by_host: (0..table.host_count()).map(|_| None).collect(),
+            table,
+            link_mtu,
+            narrow: narrow.unwrap_or_default(),
+            avoided: BTreeMap::new(),
+            epoch: 1,
+            next_path: PathId(0),
+            flows_moved: 0,
+        }
     }
 
-    /// Puts another table to use. What is avoided stays avoided, unless the map is another.
-    pub(super) fn install(&mut self, table: Arc<RouteTable>) {
+    /// Puts another table to use. What is avoided stays avoided, unless the map is another; and so it is with
+    /// the cables that carry shorter frames, unless others are given.
+    pub(super) fn install(&mut self, table: Arc<RouteTable>, narrow: Option<NarrowPorts>) {
         if table.version() != self.table.version() {
             self.avoided.clear();
+            self.narrow.clear();
+        }
+        if let Some(narrow) = narrow {
+            self.narrow = narrow;
         }
         let empty = (0..table.host_count()).map(|_| None).collect();
         for destination in std::mem::replace(&mut self.by_host, empty).into_iter().flatten() {
@@ -85,9 +105,14 @@ impl Destinations {
             self.by_host.get_mut(host as usize)?.get_or_insert_with(|| Box::new(Destination::new(mac)));
         if destination.epoch != self.epoch {
             destination.epoch = self.epoch;
-            let (avoided, next) = (&self.avoided, &mut self.next_path);
-            let found = self.table.paths_to(host);
-            let paths = found.map(|path| carry_over(path, &destination.paths, avoided, next)).collect();
+            let (avoided, narrow, link_mtu) = (&self.avoided, &self.narrow, self.link_mtu);
+            let paths = self.table.paths_to(host).map(|found| {
+                let alive = !found.hops.iter().any(|hop| avoided.contains_key(hop));
+                let least = found.hops.iter().filter_map(|hop| narrow.get(hop)).min();
+                let most_bytes = least.map_or(link_mtu, |&least| link_mtu.min(least.into()));
+                carry_over(found, (alive, most_bytes), &destination.paths, &mut self.next_path)
+            });
+            let paths = paths.collect();
             self.flows_moved += destination.replace_paths(now, paths);
         }
         Some(&mut **destination).filter(|destination| !destination.paths.is_empty())
@@ -120,19 +145,27 @@ impl Destinations {
 /// numbers of xbars are each map's own.
 fn carry_over(
     found: RoutePath,
+    (alive, most_bytes): (bool, usize),
     before: &[Path],
-    avoided: &BTreeMap<PortRef, Instant>,
     next: &mut PathId,
 ) -> Path {
-    let RoutePath { hops, route, way_back } = found;
-    let alive = !hops.iter().any(|hop| avoided.contains_key(hop));
+    let RoutePath { route, way_back, .. } = found;
     match before.iter().find(|path| path.route == route && path.way_back == way_back) {
-        Some(path) => Path { alive, route, way_back, ..*path },
+        Some(path) => Path { alive, most_bytes, route, way_back, ..*path },
         None => {
             let id = *next;
             *next = PathId(id.0.wrapping_add(1));
-            let used = Instant::ZERO;
-            Path { id, route, way_back, alive, used, frames: 0, listed: false, longest: (0, 0) }
+            Path {
+                id,
+                route,
+                way_back,
+                alive,
+                most_bytes,
+                used: Instant::ZERO,
+                frames: 0,
+                listed: false,
+                longest: (0, 0),
+            }
         }
     }
 }

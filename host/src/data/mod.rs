@@ -13,6 +13,9 @@
 //! The frames sent last are kept for 50 ms. When a crossbar sends a notice that a port has no
 //! carrier, the flows over that cable move at once, and the frame is sent again; where the table has
 //! no other route, as soon as there is a table around the cable.
+//!
+//! Flows keep off cables that carry shorter frames than others, where they can. Where they cannot, a frame that is
+//! too long is dropped, and the kernel told what gets through.
 
 mod counters;
 mod data_path;
@@ -25,6 +28,7 @@ mod sent;
 mod sources;
 #[cfg(test)]
 mod tests;
+mod too_big;
 mod uses;
 mod waiting;
 

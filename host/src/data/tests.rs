@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mapper_proto::map::PortRef;
+use mapper_proto::map::{FrameSizes, LinkMtu, Map, PortRef};
 use mapper_proto::wire::{Data, FrameKind, Route, Undeliverable};
 use mapper_proto::{Instant, Mac};
 use proptest::prelude::*;
@@ -169,6 +169,74 @@ fn the_longest_frame_of_the_tap_is_sent_and_one_that_does_not_fit_the_link_is_no
     longest.push(0);
     assert_eq!(outbound(&mut path, NOW, &longest).len(), 0);
     assert_eq!(path.status().dropped.too_long, 1);
+}
+
+/// A ring of four hosts in which both cables of the second one's xbar carry no more than this.
+fn ring_with_a_small_host(mtu: u32) -> Map {
+    let mut map = map("ring:n=4,hosts=1");
+    let home = map.hosts[1].at.unwrap();
+    let ends = map.cables.iter().flat_map(|cable| [cable.a, cable.b]);
+    let mtu = LinkMtu::of_ports(ends.filter(|end| end.xbar == home.xbar).map(|end| (end.port, mtu)));
+    map.frame_sizes = FrameSizes { longest: LINK_MTU as u16, less: vec![(map.hosts[1].mac, mtu)] };
+    map
+}
+
+#[test]
+fn a_frame_that_is_too_long_for_all_ways_is_counted_and_the_kernel_told_what_gets_through() {
+    let map = ring_with_a_small_host(1300);
+    let (own, other) = (map.hosts[0].mac, map.hosts[1].mac);
+    let mut path = data_path(&map, 0);
+    let mut longest = frame(own, other, 1);
+    let (route, data) = outbound(&mut path, NOW, &longest).remove(0);
+    longest.resize(longest.len() + 1300 - route.len() - data.len(), 0);
+    assert_eq!(outbound(&mut path, NOW, &longest).len(), 1);
+    assert_eq!(path.take_answer(), None);
+    longest.push(0);
+    assert_eq!(outbound(&mut path, NOW, &longest), []);
+    assert_eq!(path.status().dropped.too_long_for_cable, 1);
+    let answer = path.take_answer().unwrap();
+    let mtu = u16::from_be_bytes([answer[14 + 20 + 6], answer[14 + 20 + 7]]);
+    assert_eq!((&answer[..6], usize::from(mtu)), (&own.0[..], longest.len() - 1 - 14));
+    assert_eq!(path.take_answer(), None, "it is told once");
+    // Others are reached as before, and a broadcast's missing copies are counted.
+    longest[..6].copy_from_slice(&map.hosts[3].mac.0);
+    assert_eq!(outbound(&mut path, NOW, &longest).len(), 1);
+    longest[..6].fill(0xff);
+    assert_eq!(outbound(&mut path, NOW, &longest).len(), 2);
+    assert_eq!(path.status().dropped.too_long_for_cable, 2);
+    assert_eq!(path.take_answer(), None, "a broadcast is not answered");
+    // The MTU is mended, and a map says so.
+    let mut mended = map.clone();
+    mended.version.counter += 1;
+    mended.frame_sizes = FrameSizes::default();
+    path.take_map(NOW, &mended);
+    longest[..6].copy_from_slice(&other.0);
+    assert_eq!(outbound(&mut path, NOW, &longest), [], "that of the table in use counts");
+    path.install(table(&mended, 0));
+    assert_eq!(outbound(&mut path, NOW, &longest).len(), 1);
+}
+
+#[test]
+fn flows_keep_off_a_cable_of_shorter_frames_while_another_leads_there() {
+    let mut map = map("clos:hosts=32,ports=8");
+    let (own, other) = (map.hosts[0].mac, map.hosts[31].mac);
+    let home = map.hosts[31].at.unwrap().xbar;
+    let mut ends = map.cables.iter().flat_map(|cable| [cable.a, cable.b]);
+    let small = ends.find(|end| end.xbar == home && end.port > 0).unwrap();
+    let mtu = LinkMtu::of_ports([(small.port, 1300)]);
+    map.frame_sizes = FrameSizes { longest: LINK_MTU as u16, less: vec![(other, mtu)] };
+    let narrow = map.narrow_ports();
+    let (narrow, wide): (Vec<_>, Vec<_>) =
+        table(&map, 0).paths_to(31).partition(|path| path.hops.iter().any(|hop| narrow.contains_key(hop)));
+    assert_eq!((narrow.len(), wide.len()), (1, 3));
+    let mut path = data_path(&map, 0);
+    let mut routes_of_all_flows = || -> BTreeSet<_> {
+        (0..400).map(|flow| route_of(&mut path, NOW, &frame(own, other, flow))).collect()
+    };
+    assert_eq!(routes_of_all_flows(), wide.iter().map(|path| path.route.as_bytes().to_vec()).collect());
+    // A dead cable is worse than a small one.
+    wide.iter().for_each(|dead| path.avoid(NOW, dead.hops[0]));
+    assert_eq!(route_of(&mut path, NOW, &frame(own, other, 1)), narrow[0].route.as_bytes());
 }
 
 #[test]

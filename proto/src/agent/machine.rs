@@ -20,7 +20,7 @@ use super::settings::Settings;
 use super::status::{Dropped, MappingCost, Sent};
 use super::twin::Twin;
 use super::verify::Cycle;
-use crate::map::{MapVersion, PortRef, Rank};
+use crate::map::{LinkMtu, MapVersion, PortRef, Rank};
 use crate::wire::{AgentState, Answer, Reason, Reply, Route, Scout};
 use crate::{Instant, Mac};
 
@@ -113,6 +113,10 @@ pub struct Agent {
     pub(super) last_mapping: Option<MappingCost>,
     /// The sessions of the hosts in it, if it may map incrementally.
     pub(super) sessions: BTreeMap<Mac, u32>,
+    /// How long frames may be at these, likewise.
+    pub(super) mtus: BTreeMap<Mac, LinkMtu>,
+    /// Whether this host's MTU changed since there is no valid map.
+    pub(super) mtu_untold: bool,
     pub(super) sent: Sent,
     pub(super) dropped: Dropped,
     /// With keys: who is believed.
@@ -172,6 +176,8 @@ impl Agent {
             printeur: false,
             last_mapping: None,
             sessions: BTreeMap::new(),
+            mtus: BTreeMap::new(),
+            mtu_untold: false,
             sent: Sent::default(),
             dropped: Dropped::default(),
             guard: None,

@@ -1,6 +1,6 @@
 //! This agent as a mapper: it drives an [`Explorer`] and turns its requests into frames.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use rand::Rng;
@@ -11,7 +11,8 @@ use super::machine::{Agent, Timer};
 use super::status::MappingCost;
 use crate::explore::{ExploreError, ExploreSettings, Explorer, Met, Outcome, Request, RequestKind};
 use crate::map::{
-    Host, Map, MapVersion, Rank, Rules, decode_pieces, encode_pieces, host_type, is_isomorphic,
+    FrameSizes, Host, LinkMtu, Map, MapVersion, Rank, Rules, decode_pieces, encode_pieces, host_type,
+    is_isomorphic,
 };
 use crate::wire::{AgentState, Message, Probe, ProbeKind, Reason, Reply, Route, Scout, Stamp};
 use crate::{Instant, Mac};
@@ -41,6 +42,8 @@ pub(super) struct Mapping {
     waits_for_quiet: bool,
     /// Hosts that are set to `non-clos`.
     non_clos: BTreeSet<Mac>,
+    /// How long frames may be at the others.
+    mtus: BTreeMap<Mac, LinkMtu>,
     /// Until when it sends nothing, as a higher mapper seems to be there; once in a mapping.
     hushed_until: Option<Instant>,
     /// That is not over yet.
@@ -134,6 +137,7 @@ impl Agent {
             set.collect()
         };
         let non_clos = previous.as_ref().map(set_otherwise).unwrap_or_default();
+        let mtus = previous.as_ref().map(|_| self.mtus.clone()).unwrap_or_default();
         self.suspects.clear();
         self.heard.clear();
         self.mapping = Some(Box::new(Mapping {
@@ -144,6 +148,7 @@ impl Agent {
             ways: VecDeque::new(),
             waits_for_quiet: self.settings.pause,
             non_clos,
+            mtus,
             hushed_until: None,
             is_hushed: false,
         }));
@@ -245,6 +250,7 @@ impl Agent {
         } else {
             mapping.non_clos.remove(&info.rank.mac);
         }
+        mapping.mtus.insert(info.rank.mac, info.mtu);
         let Some((there, back)) = mapping.way_of(reply.id) else { return true };
         if info.rank > self.settings.rank() && !info.flags.contested {
             self.become_passive(now, info, (there, back));
@@ -285,9 +291,13 @@ impl Agent {
         self.failed_mappings = 0;
         if self.settings.map_incrementally {
             self.sessions = mapping.explorer.sessions();
+            self.mtus.clone_from(&mapping.mtus);
         }
         map.version = self.next_version();
         map.rules = self.rules(&map, &mapping.non_clos);
+        // Of this host the map says what is so now.
+        self.mtu_untold = false;
+        map.frame_sizes = self.frame_sizes(&map, &mapping.mtus);
         let phantoms = (0..u64::from(self.settings.extra_hosts)).map(|i| Host {
             mac: Mac::from_u64(i + 1),
             level: 0,
@@ -353,6 +363,15 @@ impl Agent {
         let mut differ: Vec<_> = others.filter(|mac| with_non_clos.contains(mac) != non_clos).collect();
         differ.sort_unstable();
         Rules { non_clos, differ }
+    }
+
+    /// How long frames may be at the hosts of this map, as each said when it was asked.
+    fn frame_sizes(&self, map: &Map, mtus: &BTreeMap<Mac, LinkMtu>) -> FrameSizes {
+        let said = |mac: Mac| match mac == self.settings.mac {
+            true => Some(self.settings.mtu),
+            false => mtus.get(&mac).copied(),
+        };
+        FrameSizes::of(map.hosts.iter().filter_map(|host| Some((host.mac, said(host.mac)?))))
     }
 }
 

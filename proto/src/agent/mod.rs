@@ -56,6 +56,7 @@ mod held;
 mod liveness;
 mod machine;
 mod mapping;
+mod mtu;
 mod pause;
 mod probed;
 mod refuted;

@@ -30,6 +30,7 @@ impl Agent {
                 contested: self.twin.is_some(),
                 non_clos: self.settings.non_clos,
             },
+            mtu: self.settings.mtu,
         }
     }
 

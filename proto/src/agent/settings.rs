@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::machine::Agent;
 use crate::explore::ExploreSettings;
-use crate::map::{Rank, host_type};
+use crate::map::{LinkMtu, Rank, host_type};
 use crate::wire::KeyRing;
 use crate::{Instant, Mac};
 
@@ -63,6 +63,8 @@ pub struct Settings {
     pub liveness_limit: usize,
     /// Check xbar-to-xbar cables in verification (off with `--no-xbar-check`).
     pub xbar_check: bool,
+    /// How long frames may be at this host; see [`Agent::set_mtu`].
+    pub mtu: LinkMtu,
     /// Keys to begin with; see [`Agent::set_keys`](super::Agent::set_keys).
     pub keys: Option<KeyRing>,
 }
@@ -100,6 +102,7 @@ impl Settings {
             liveness_misses: 3,
             liveness_limit: 64,
             xbar_check: true,
+            mtu: LinkMtu { bytes: 0, ports: 0 },
             keys: None,
         }
     }
@@ -108,10 +111,10 @@ impl Settings {
 impl Agent {
     /// Changes settings while the agent runs. What is under way goes on by the old ones. Its rank
     /// and host type stay: others know the agent by them, and only a new one can have others. Its
-    /// keys are changed by [`set_keys`](Self::set_keys).
+    /// keys are changed by [`set_keys`](Self::set_keys), its MTU by [`set_mtu`](Self::set_mtu).
     pub fn set_settings(&mut self, settings: &Settings) {
-        let Settings { mac, level, host_type, .. } = self.settings;
-        self.settings = Settings { mac, level, host_type, keys: None, ..settings.clone() };
+        let Settings { mac, level, host_type, mtu, .. } = self.settings;
+        self.settings = Settings { mac, level, host_type, mtu, keys: None, ..settings.clone() };
     }
 
     /// Makes a new map if the one in force is this agent's own and shows other rules than it is set to

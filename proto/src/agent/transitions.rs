@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::machine::Timer;
 use super::{Agent, Event, Settings};
-use crate::map::{Host, Map, MapVersion, Place, PortRef, Rank, Xbar, encode_pieces, host_type};
+use crate::map::{Host, LinkMtu, Map, MapVersion, Place, PortRef, Rank, Xbar, encode_pieces, host_type};
 use crate::wire::{AgentState, Answer, Frame, Info, Message, Reason, Reply, Route, Scout};
 use crate::wire::{Element, InfoFlags};
 use crate::{Instant, Mac};
@@ -205,6 +205,7 @@ impl Bench {
             version,
             pieces: if counter == 0 { 0 } else { pieces().len() as u16 },
             flags: InfoFlags::default(),
+            mtu: LinkMtu::default(),
         }
     }
 

@@ -29,6 +29,7 @@ impl Agent {
         self.look_at_heard(now, &map);
         self.watch_contested(now);
         self.tell_children(now, |_| true);
+        self.check_mtu_told(now);
     }
 
     /// The driver has routes to all hosts in place.

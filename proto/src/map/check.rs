@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{HostIndex, Map, PortRef, host_type};
+use super::{FrameSizes, HostIndex, Map, PortRef, host_type};
 use crate::Mac;
 
 /// Why a map is no map.
@@ -42,6 +42,10 @@ pub enum MapDefect {
     /// rising order.
     #[error("host {0} is said to be set otherwise than the global mapper, and stands out of place")]
     DiffersOutOfPlace(Mac),
+    /// A host with shorter frames than others send that is not in the map, does not stand in rising order, or
+    /// has no less; or frames said to be long, and no host with shorter ones.
+    #[error("host {0} is said to carry shorter frames than others send, and stands out of place")]
+    FrameSizeOutOfPlace(Mac),
     /// Ports in use further apart than the xbar has ports.
     #[error("crossbar {xbar} has {ports} ports and cables from port {first} to port {last}")]
     SpanTooWide {
@@ -79,6 +83,7 @@ impl Map {
         }
         self.check_contested()?;
         self.check_rules()?;
+        self.check_frame_sizes()?;
         if let Some(end) = self.ends().find(|end| end.xbar as usize >= self.xbars.len()) {
             return Err(MapDefect::NoSuchXbar(end));
         }
@@ -118,6 +123,22 @@ impl Map {
         }
         let listed = self.hosts.iter().skip(1).filter(|host| differ.binary_search(&host.mac).is_ok()).count();
         if listed == differ.len() { Ok(()) } else { Err(MapDefect::DiffersOutOfPlace(*last)) }
+    }
+
+    fn check_frame_sizes(&self) -> Result<(), MapDefect> {
+        let FrameSizes { longest, less } = &self.frame_sizes;
+        let Some(&(last, _)) = less.last() else {
+            return if *longest == 0 { Ok(()) } else { Err(MapDefect::FrameSizeOutOfPlace(Mac::NOBODY)) };
+        };
+        if let Some(pair) = less.windows(2).find(|pair| pair[0].0 >= pair[1].0) {
+            return Err(MapDefect::FrameSizeOutOfPlace(pair[1].0));
+        }
+        if let Some((mac, _)) = less.iter().find(|(_, mtu)| !(1..*longest).contains(&mtu.bytes)) {
+            return Err(MapDefect::FrameSizeOutOfPlace(*mac));
+        }
+        let is_listed = |mac: Mac| less.binary_search_by_key(&mac, |&(mac, _)| mac).is_ok();
+        let listed = self.hosts.iter().filter(|host| is_listed(host.mac)).count();
+        if listed == less.len() { Ok(()) } else { Err(MapDefect::FrameSizeOutOfPlace(last)) }
     }
 
     /// An address that stands twice. Hosts of one level stand by falling address, so with one level

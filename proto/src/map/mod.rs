@@ -9,6 +9,7 @@ mod correspondence;
 mod difference;
 mod fabric;
 pub mod forest;
+mod frame_sizes;
 mod isomorphism;
 mod order;
 mod part;
@@ -24,6 +25,7 @@ pub use contested::{AddressConflict, Contested, Place};
 pub use correspondence::Correspondence;
 pub use difference::{Difference, MovedCable, MovedHost};
 pub use fabric::{Fabric, HostLabel, XbarLabel};
+pub use frame_sizes::{FrameSizes, LinkMtu, NarrowEnd};
 pub use isomorphism::{Mismatch, is_isomorphic};
 pub use order::HostIndex;
 pub use part::Part;
@@ -166,4 +168,6 @@ pub struct Map {
     pub contested: Vec<Contested>,
     /// What the global mapper is set to and all hosts obey.
     pub rules: Rules,
+    /// Which hosts carry shorter frames than others send.
+    pub frame_sizes: FrameSizes,
 }

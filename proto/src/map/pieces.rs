@@ -1,7 +1,7 @@
 //! A map cut into pieces that fit a message, and put together again.
 //!
 //! A piece is its kind (u8), how many entries it has (u16), and the entries. Pieces stand in the
-//! order hosts, xbars, cables, contested ports, rules; the entries of all pieces of a kind, one after the other, are that
+//! order hosts, xbars, cables, contested ports, rules, frame sizes; the entries of all pieces of a kind, one after the other, are that
 //! part of the map. A map without hosts has one empty piece of hosts.
 //!
 //! - a host, 11 bytes: MAC, level, host type, xbar (u16, 0xffff without a place), port;
@@ -10,13 +10,15 @@
 //!   end's xbar (u16) and port;
 //! - a contested port, 9 bytes: MAC, xbar (u16), port;
 //! - a rule, 6 bytes: the MAC of a host with `non-clos`, if the global mapper has it not; if it has,
-//!   pieces of another kind list it, and then the hosts without.
+//!   pieces of another kind list it, and then the hosts without;
+//! - how long frames may be, 12 bytes, if hosts differ: MAC, MTU (u16), ports (u32). First the MAC of nobody with
+//!   the greatest MTU, then the hosts with less.
 //!
 //! One map has one encoding for a piece size.
 
 use thiserror::Error;
 
-use super::{Cable, Contested, Host, Map, MapDefect, MapVersion, PortRef, Xbar};
+use super::{Cable, Contested, FrameSizes, Host, LinkMtu, Map, MapDefect, MapVersion, PortRef, Xbar};
 use crate::Mac;
 use crate::wire::Answer;
 use crate::wire::cursor::{Reader, Unreadable, Write};
@@ -29,6 +31,7 @@ mod kind {
     pub(super) const CONTESTED: u8 = 4;
     pub(super) const WITH_NON_CLOS: u8 = 5;
     pub(super) const ALL_BUT_NON_CLOS: u8 = 6;
+    pub(super) const FRAME_SIZES: u8 = 7;
 }
 
 /// Kind and count.
@@ -106,10 +109,17 @@ pub fn encode_pieces(map: &Map, piece_bytes: usize) -> Vec<Vec<u8>> {
     for mac in leader.iter().chain(&map.rules.differ) {
         cutter.entry(RULE_BYTES, |out| out.put_mac(*mac));
     }
+    cutter.next_kind(kind::FRAME_SIZES);
+    let FrameSizes { longest, less } = &map.frame_sizes;
+    let longest = (*longest > 0).then_some((Mac::NOBODY, LinkMtu { bytes: *longest, ports: 0 }));
+    for entry in longest.iter().chain(less) {
+        cutter.entry(FRAME_SIZE_BYTES, |out| write_frame_size(entry, out));
+    }
     cutter.finish()
 }
 
 const RULE_BYTES: usize = 6;
+const FRAME_SIZE_BYTES: usize = 12;
 const RUN_HEADER_BYTES: usize = 3;
 const CABLE_BYTES: usize = 4;
 const CONTESTED_BYTES: usize = 9;
@@ -156,7 +166,7 @@ impl Cutter {
 
     fn finish(mut self) -> Vec<Vec<u8>> {
         if self.entries > 0 {
-            self.next_piece(kind::ALL_BUT_NON_CLOS);
+            self.next_piece(kind::FRAME_SIZES);
         }
         self.done
     }
@@ -251,6 +261,23 @@ fn read_rule(mac: Mac, map: &mut Map) -> Result<(), Unreadable> {
         return Err(Unreadable);
     }
     map.rules.non_clos = true;
+    Ok(())
+}
+
+fn write_frame_size((mac, mtu): &(Mac, LinkMtu), out: &mut Vec<u8>) {
+    out.put_mac(*mac);
+    out.put_u16(mtu.bytes);
+    out.put_u32(mtu.ports);
+}
+
+/// Reads how long frames may be at a host; the first says how long they can be at all.
+fn read_frame_size(reader: &mut Reader<'_>, sizes: &mut FrameSizes) -> Result<(), Unreadable> {
+    let (mac, mtu) = (reader.mac()?, LinkMtu { bytes: reader.u16()?, ports: reader.u32()? });
+    match (mac, sizes.longest) {
+        (Mac::NOBODY, 0) if mtu.ports == 0 && mtu.bytes > 0 => sizes.longest = mtu.bytes,
+        (Mac::NOBODY, _) | (_, 0) => return Err(Unreadable),
+        (host, _) => sizes.less.push((host, mtu)),
+    }
     Ok(())
 }
 
@@ -381,6 +408,7 @@ fn read_piece(piece: &[u8], map: &mut Map) -> Result<(u8, u16), Unreadable> {
             kind::CONTESTED => map.contested.push(read_contested(&mut reader)?),
             kind::WITH_NON_CLOS => map.rules.differ.push(reader.mac()?),
             kind::ALL_BUT_NON_CLOS => read_rule(reader.mac()?, map)?,
+            kind::FRAME_SIZES => read_frame_size(&mut reader, &mut map.frame_sizes)?,
             _ => return Err(Unreadable),
         }
     }

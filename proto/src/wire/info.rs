@@ -1,16 +1,16 @@
 //! What an agent says of itself in every message.
 //!
 //! ```text
-//!  0       1     7           8         12      13            23       25
-//! +-------+-----+-----------+---------+-------+-------------+--------+-------+
-//! | level | MAC | host type | session | state | map version | pieces | flags |
-//! +-------+-----+-----------+---------+-------+-------------+--------+-------+
+//!  0       1     7           8         12      13            23       25      26    28
+//! +-------+-----+-----------+---------+-------+-------------+--------+-------+-----+-------+
+//! | level | MAC | host type | session | state | map version | pieces | flags | MTU | ports |
+//! +-------+-----+-----------+---------+-------+-------------+--------+-------+-----+-------+
 //! ```
 
 use std::fmt;
 
 use super::cursor::{Reader, Unreadable, Write};
-use crate::map::{MapVersion, Rank};
+use crate::map::{LinkMtu, MapVersion, Rank};
 
 /// Where an agent is in its life.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -49,6 +49,8 @@ pub struct Info {
     pub pieces: u16,
     /// See [`InfoFlags`].
     pub flags: InfoFlags,
+    /// How long frames may be that it sends and takes.
+    pub mtu: LinkMtu,
 }
 
 /// What an agent says of itself, in single bits.
@@ -143,10 +145,11 @@ impl InfoFlags {
 
 impl Info {
     /// How many bytes it travels as.
-    pub const BYTES: usize = 26;
+    pub const BYTES: usize = 32;
 
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        let Self { rank: Rank { level, mac }, host_type, session, state, version, pieces, flags } = *self;
+        let Self { rank: Rank { level, mac }, host_type, session, state, version, pieces, flags, mtu } =
+            *self;
         out.put_u8(level);
         out.put_mac(mac);
         out.put_u8(host_type);
@@ -155,6 +158,8 @@ impl Info {
         out.put_version(version);
         out.put_u16(pieces);
         out.put_u8(flags.bits());
+        out.put_u16(mtu.bytes);
+        out.put_u32(mtu.ports);
     }
 
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Unreadable> {
@@ -166,6 +171,7 @@ impl Info {
             version: reader.version()?,
             pieces: reader.u16()?,
             flags: InfoFlags::from_bits(reader.u8()?)?,
+            mtu: LinkMtu { bytes: reader.u16()?, ports: reader.u32()? },
         })
     }
 }

@@ -32,4 +32,4 @@ pub use scout::{Reason, Scout};
 pub use stamp::{STAMP_BYTES, Stamp};
 
 /// The version of the protocol that this crate speaks.
-pub const PROTOCOL_VERSION: u8 = 3;
+pub const PROTOCOL_VERSION: u8 = 4;

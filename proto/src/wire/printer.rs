@@ -207,7 +207,7 @@ struct Shown<'a>(&'a Info);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Info { rank, host_type, session, state, version, pieces, flags } = self.0;
+        let Info { rank, host_type, session, state, version, pieces, flags, mtu } = self.0;
         write!(
             f,
             "{} level {} type {host_type} session {session:08x} {state} map {version}",
@@ -215,6 +215,9 @@ impl fmt::Display for Shown<'_> {
         )?;
         if *pieces > 0 {
             write!(f, " pieces {pieces}")?;
+        }
+        if mtu.bytes > 0 {
+            write!(f, " mtu {}", mtu.bytes)?;
         }
         let InfoFlags { subtree_complete, network_complete, printeur, contested, non_clos } = flags;
         let flags = [

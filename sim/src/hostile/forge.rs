@@ -83,6 +83,7 @@ impl Hostile {
                 contested: false,
                 non_clos: false,
             },
+            mtu: heard.mtu,
         }
     }
 

@@ -133,6 +133,9 @@ fn verdict(board: &Board) -> String {
         "configured" if !board.dead_cables.is_empty() => {
             "cables of the map are dead, and routes lead around them"
         }
+        "configured" if !board.narrow_cables.is_empty() => {
+            "cables of the map carry shorter frames than hosts send"
+        }
         "configured" if unequal_mtus(&board.ports).is_some() => {
             "the ports of this node carry frames of different length"
         }
@@ -210,7 +213,7 @@ fn describe_cable(cable: &DeadCable) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::daemon::status::{MapVersionDto, Reason};
+    use crate::daemon::status::{MapVersionDto, NarrowCable, Reason};
 
     fn configured() -> Board {
         Board {
@@ -239,6 +242,10 @@ mod tests {
             Board { network_configured: false, ..configured() },
             Board { unreachable: vec![reason()], ..configured() },
             Board { dead_cables: vec![DeadCable::default()], ..configured() },
+            Board {
+                narrow_cables: vec![NarrowCable { mtu: 1500, longest: 9000, ends: Vec::new() }],
+                ..configured()
+            },
             in_state("starting"),
             in_state("mapping"),
             in_state("passive"),

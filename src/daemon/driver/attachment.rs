@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use mapper_proto::Mac;
+use mapper_proto::map::LinkMtu;
 use mapper_proto::wire::{Crossbar, CrossbarKind};
 use tracing::{info, warn};
 
@@ -55,6 +56,19 @@ impl Attachment {
         let Some(switch) = &self.crossbar else { return Vec::new() };
         // The last port leads to the agent.
         switch.status().ports.iter().take(self.locks.len()).map(BoardPort::from).collect()
+    }
+
+    /// How long frames may be now, by its interfaces; `None` while there are none.
+    pub(super) fn link_mtu(&self) -> Option<LinkMtu> {
+        let found = match &self.crossbar {
+            Some(_) => {
+                let ports = self.outer_ports();
+                LinkMtu::of_ports(ports.iter().filter_map(|port| Some((port.port, port.mtu?))))
+            }
+            // Port 0 names none.
+            None => LinkMtu::of_ports(self.link.mtu().map(|mtu| (0, mtu))),
+        };
+        (found.bytes > 0).then_some(found)
     }
 
     fn interface(config: &Config) -> Result<Self, DaemonError> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mapper_host::{Host, UserFrames};
 use mapper_proto::agent::Settings;
-use mapper_proto::map::MapVersion;
+use mapper_proto::map::{LinkMtu, MapVersion};
 use mapper_proto::wire::{CrossbarKind, Printer, carrier_changes};
 use mapper_proto::{Instant, Mac};
 use tokio::sync::watch;
@@ -80,7 +80,8 @@ impl Driver {
         exporter: Exporter,
     ) -> Self {
         let carriers = attachment.crossbar.as_ref().map(|switch| (switch.carriers(), attachment.ports()));
-        let settings = Settings { mac: attachment.mac, ..config.settings.clone() };
+        let mtu = users.as_ref().and_then(|_| attachment.link_mtu()).unwrap_or_default();
+        let settings = Settings { mac: attachment.mac, mtu, ..config.settings.clone() };
         let carried = users.as_ref().map(|_| UserFrames { link_mtu: attachment.mtu, secret });
         Self {
             host: Host::new(settings, config.route_options(), carried, seed, Instant::ZERO),
@@ -186,6 +187,15 @@ impl Driver {
             switch.apply(change);
         }
         self.follow_carriers();
+        if let Some(mtu) = self.mtu_said() {
+            self.host.set_mtu(self.now(), mtu);
+        }
+    }
+
+    /// How long frames may be at this host, for others to know; `None` if it carries no users' frames, or no
+    /// interface is there to say.
+    pub(super) fn mtu_said(&self) -> Option<LinkMtu> {
+        self.users.as_ref().and_then(|_| self.attachment.link_mtu())
     }
 
     /// Follows the carriers of a node's own crossbar.

@@ -30,7 +30,8 @@ impl Driver {
             }
         };
         info!(mac = %settings.mac, level = settings.level, host_type = settings.host_type, "the agent begins anew");
-        self.host.begin_anew(self.now(), settings, seed);
+        let mtu = self.mtu_said().unwrap_or_default();
+        self.host.begin_anew(self.now(), Settings { mtu, ..settings }, seed);
         true
     }
 }

@@ -21,6 +21,7 @@ impl Driver {
             traffic: self.attachment.link.traffic(),
             causes: &self.causes,
             dead_cables: self.dead_cables(),
+            narrow_cables: self.narrow_cables(),
             map: self.host.newest_map().map(|map| &**map),
             known: &self.known,
             warnings: self.warnings(),

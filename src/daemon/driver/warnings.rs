@@ -7,7 +7,7 @@ use tracing::warn;
 use super::event_loop::Driver;
 use super::user_interface::UserInterface;
 use crate::daemon::DaemonError;
-use crate::daemon::status::unequal_mtus;
+use crate::daemon::status::{NarrowCable, unequal_mtus};
 
 impl Driver {
     /// What keeps users' frames from passing on this machine, in words.
@@ -29,8 +29,17 @@ impl Driver {
         if let Some(map) = self.host.newest_map() {
             warnings.extend(describe_differing(map, self.host.own(), self.config.settings.non_clos));
         }
-        warnings.extend(unequal_mtus(&attachment.outer_ports()));
+        // Which cables of the map it matters for says more than which ports differ.
+        let narrow = NarrowCable::warning(&self.narrow_cables());
+        warnings.extend(narrow.or_else(|| unequal_mtus(&attachment.outer_ports())));
         warnings
+    }
+
+    /// Cables of the newest map that carry shorter frames than some host sends.
+    pub(super) fn narrow_cables(&self) -> Vec<NarrowCable> {
+        let Some(map) = self.host.newest_map() else { return Vec::new() };
+        let attachment = &self.attachment;
+        NarrowCable::of(map, self.host.own(), attachment.link.name(), &attachment.outer_ports())
     }
 
     /// After a change of any interface: logs what is new about them.

@@ -412,6 +412,8 @@ impl Options {
             non_clos: self.non_clos.unwrap_or(defaults.non_clos),
             map_incrementally: self.map_incrementally.unwrap_or(defaults.map_incrementally),
             xbar_check: self.no_xbar_check.map_or(defaults.xbar_check, |skip| !skip),
+            // The interfaces say it.
+            mtu: defaults.mtu,
             // Read with the rest of what is read: see `Source`.
             keys: None,
         }

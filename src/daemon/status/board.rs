@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
 use super::host_types::HostsOfType;
+use super::narrow_cables::NarrowCable;
 use super::ports::BoardPort;
 use crate::daemon::metrics::{CauseCounters, Causes, KnownFabric};
 use crate::link::port::Traffic;
@@ -60,6 +61,8 @@ pub struct Board {
     pub routing_failure: Option<String>,
     /// Cables of the map that are known to be dead; routes lead around them.
     pub dead_cables: Vec<DeadCable>,
+    /// Cables of the map that carry shorter frames than some host sends; at most 64.
+    pub narrow_cables: Vec<NarrowCable>,
     /// Hosts that were seen since the start and that the last map lacks; at most 64 are named.
     pub gone_hosts: Vec<String>,
     /// Cables between xbars likewise, by both ends.
@@ -204,6 +207,8 @@ pub struct Surroundings<'a> {
     pub causes: &'a Causes,
     /// Cables of the map that are known to be dead.
     pub dead_cables: Vec<DeadCable>,
+    /// Cables of the newest map that carry shorter frames than some host sends.
+    pub narrow_cables: Vec<NarrowCable>,
     /// The newest map.
     pub map: Option<&'a Map>,
     /// What all maps have shown since the start.
@@ -259,6 +264,7 @@ impl Board {
                 .collect(),
             routing_failure: around.routing_failure.map(str::to_owned),
             dead_cables: around.dead_cables,
+            narrow_cables: around.narrow_cables,
             gone_hosts: around.known.gone_hosts().take(MOST_GONE).map(|mac| mac.to_string()).collect(),
             gone_cables: around.known.gone_cables().take(MOST_GONE).collect(),
             warnings: around.warnings,
@@ -319,6 +325,7 @@ impl Board {
             unreachable: Vec::new(),
             routing_failure: None,
             dead_cables: Vec::new(),
+            narrow_cables: Vec::new(),
             gone_hosts: Vec::new(),
             gone_cables: Vec::new(),
             warnings: Vec::new(),

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// Raised whenever [`Board`](super::Board) or [`XbarStatus`](crate::xbar::XbarStatus) changes:
 /// bincode carries no field names.
-const FORMAT: u32 = 6;
+const FORMAT: u32 = 7;
 /// Most bytes of a message, written or read.
 pub(super) const MAX_BYTES: usize = 1 << 20;
 

@@ -8,6 +8,7 @@ mod codec;
 mod healing;
 mod host_types;
 mod mismatch;
+mod narrow_cables;
 mod ports;
 mod routes;
 mod socket;
@@ -20,6 +21,7 @@ pub use codec::CodecError;
 pub use healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
 pub use host_types::HostsOfType;
 pub use mismatch::Mismatch;
+pub use narrow_cables::{CableEnd, NarrowCable};
 pub use ports::{BoardPort, dead_ports, unequal_mtus};
 pub use routes::{MAX_ROUTES_BYTES, RouteInForce, RouteUse, RoutesAsked, RoutesInForce, routes_socket_path};
 pub use socket::{

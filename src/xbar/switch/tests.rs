@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::link::ethernet::Marking;
 use crate::link::internal::{InternalPort, pair};
+use mapper_proto::wire::carrier_changes;
 
 const HEADER: [u8; HEADER_BYTES] = [7; HEADER_BYTES];
 

@@ -53,6 +53,42 @@ fn pieces_have_their_golden_bytes() {
     assert_eq!(hex, golden.map(|piece| piece.replace(' ', "")));
 }
 
+/// The bytes that these digits stand for; blanks for nothing.
+fn bytes(hex: &str) -> Vec<u8> {
+    let digits: Vec<char> = hex.chars().filter(|digit| *digit != ' ').collect();
+    let byte = |pair: &[char]| u8::from_str_radix(&pair.iter().collect::<String>(), 16).unwrap();
+    digits.chunks(2).map(byte).collect()
+}
+
+#[test]
+fn frame_sizes_travel_with_the_map_and_take_no_piece_if_all_are_alike() {
+    let less = vec![
+        (Mac::from_position(5), LinkMtu { bytes: 1500, ports: 6 }),
+        (Mac::from_position(9), LinkMtu { bytes: 4000, ports: 0 }),
+    ];
+    let map = Map { frame_sizes: FrameSizes { longest: 9000, less }, ..sample() };
+    let pieces = encode_pieces(&map, 1300);
+    let golden = "07 0003 000000000000 2328 00000000 020000000005 05dc 00000006 020000000009 0fa0 00000000";
+    assert_eq!(pieces[4..], [bytes(golden)]);
+    assert_eq!(decode_pieces(map.version, &pieces), Ok(map.clone()));
+    assert_eq!(decode_pieces(map.version, &encode_pieces(&map, 32)), Ok(map), "over several pieces");
+    for wrong in [
+        // Nobody with less, a host before it is said less than what, one that is not in the map.
+        "07 0001 000000000000 2328 00000000",
+        "07 0001 020000000005 05dc 00000000",
+        "07 0002 000000000000 2328 00000000 020000000006 05dc 00000000",
+        // As much as the longest, none at all, two greatest, out of order, twice.
+        "07 0002 000000000000 05dc 00000000 020000000005 05dc 00000000",
+        "07 0002 000000000000 2328 00000000 020000000005 0000 00000000",
+        "07 0003 000000000000 2328 00000000 000000000000 2328 00000000 020000000005 05dc 00000000",
+        "07 0003 000000000000 2328 00000000 020000000009 05dc 00000000 020000000005 05dc 00000000",
+        "07 0003 000000000000 2328 00000000 020000000005 05dc 00000000 020000000005 05dc 00000000",
+    ] {
+        let pieces = [encode_pieces(&sample(), 1300), vec![bytes(wrong)]].concat();
+        assert!(decode_pieces(sample().version, &pieces).is_err(), "{wrong}");
+    }
+}
+
 #[test]
 fn rules_travel_with_the_map_and_take_no_piece_if_there_are_none() {
     for (non_clos, differ, golden) in [
@@ -70,9 +106,7 @@ fn rules_travel_with_the_map_and_take_no_piece_if_there_are_none() {
     // One that is not in the map, the global mapper itself, and rules of both kinds.
     for wrong in ["05 0001 020000000006", "05 0001 020000000009", "06 0001 020000000005"] {
         let mut pieces = encode_pieces(&sample(), 1300);
-        let digits: Vec<char> = wrong.chars().filter(|digit| *digit != ' ').collect();
-        let byte = |pair: &[char]| u8::from_str_radix(&pair.iter().collect::<String>(), 16).unwrap();
-        pieces.push(digits.chunks(2).map(byte).collect());
+        pieces.push(bytes(wrong));
         assert!(decode_pieces(sample().version, &pieces).is_err(), "{wrong}");
     }
 }

@@ -17,7 +17,7 @@ fn layout_is_frozen() {
         [
             &[0, 0, 0, 9, PROTOCOL_VERSION, 0, 0, 5][..],
             b"hello",
-            &crc32fast::hash(b"\0\0\0\x09\x03\0\0\x05hello").to_be_bytes()
+            &crc32fast::hash(b"\0\0\0\x09\x04\0\0\x05hello").to_be_bytes()
         ]
         .concat()
     );

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Mac;
-use crate::map::{MapVersion, Place, PortRef, Rank};
+use crate::map::{LinkMtu, MapVersion, Place, PortRef, Rank};
 use crate::wire::{AgentState, Answer, Data, Element, Info, InfoFlags, Reason, Route, frame};
 
 fn mac() -> impl Strategy<Value = Mac> {
@@ -34,8 +34,9 @@ fn info() -> impl Strategy<Value = Info> {
         any::<[bool; 5]>().prop_map(|[subtree_complete, network_complete, printeur, contested, non_clos]| {
             InfoFlags { subtree_complete, network_complete, printeur, contested, non_clos }
         });
-    (any::<u8>(), mac(), any::<u8>(), any::<u32>(), state(), version(), any::<u16>(), flags).prop_map(
-        |(level, mac, host_type, session, state, version, pieces, flags)| Info {
+    let mtu = (any::<u16>(), any::<u32>()).prop_map(|(bytes, ports)| LinkMtu { bytes, ports });
+    (any::<u8>(), mac(), any::<u8>(), any::<u32>(), state(), version(), any::<u16>(), flags, mtu).prop_map(
+        |(level, mac, host_type, session, state, version, pieces, flags, mtu)| Info {
             rank: Rank { level, mac },
             host_type,
             session,
@@ -43,6 +44,7 @@ fn info() -> impl Strategy<Value = Info> {
             version,
             pieces,
             flags,
+            mtu,
         },
     )
 }
@@ -140,10 +142,11 @@ fn sample_info() -> Info {
             contested: false,
             non_clos: false,
         },
+        mtu: LinkMtu { bytes: 9000, ports: 6 },
     }
 }
 
-const INFO: &str = "01020000000009 04 5e551011 05 02000000000a00c0ffee 0003 05";
+const INFO: &str = "01020000000009 04 5e551011 05 02000000000a00c0ffee 0003 05 2328 00000006";
 
 fn body_hex(message: &Message) -> String {
     let mut body = Vec::new();
@@ -239,8 +242,8 @@ fn messages_are_small() {
             .encode()
             .len()
     };
-    assert_eq!(probe(ProbeKind::Loopback), 54);
-    assert_eq!(probe(ProbeKind::Identify), 54 + crate::wire::STAMP_BYTES);
+    assert_eq!(probe(ProbeKind::Loopback), 60);
+    assert_eq!(probe(ProbeKind::Identify), 60 + crate::wire::STAMP_BYTES);
     let mut info = Vec::new();
     sample_info().write(&mut info);
     assert_eq!(info.len(), Info::BYTES);

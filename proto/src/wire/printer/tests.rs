@@ -1,6 +1,6 @@
 use super::*;
 use crate::Mac;
-use crate::map::{MapVersion, Place, Rank};
+use crate::map::{LinkMtu, MapVersion, Place, Rank};
 use crate::wire::{AgentState, Key, Seal, frame};
 
 fn info() -> Info {
@@ -33,12 +33,12 @@ fn probes_are_shown() {
     let route = [Element::Relative(3), Element::Absolute(7), Element::Identify];
     assert_eq!(
         printed(&route, &probe(ProbeKind::Loopback)),
-        format!("3,@7,? > probe loopback #10 there 1 left 2 {FROM}, 55 bytes")
+        format!("3,@7,? > probe loopback #10 there 1 left 2 {FROM}, 61 bytes")
     );
     let mut frame = probe(ProbeKind::Identify);
     assert_eq!(
         printed(&[], &frame),
-        format!("- > probe identify #10 there 1 left 2 {FROM}, unstamped, 101 bytes")
+        format!("- > probe identify #10 there 1 left 2 {FROM}, unstamped, 107 bytes")
     );
     let mut carrier = [0; 32];
     carrier[0] = 0b110;
@@ -47,14 +47,14 @@ fn probes_are_shown() {
         printed(&[], &frame),
         format!(
             "- > probe identify #10 there 1 left 2 {FROM}, stamp 0x000000000000feed ports 16 arrival 2 carrier \
-             1,2, 101 bytes"
+             1,2, 107 bytes"
         )
     );
     frame[frame::HEADER_BYTES] ^= 1;
     assert_eq!(
         printed(&[], &frame),
         format!(
-            "- > probe identify #10 there 1 left 2 {FROM}, [stamp: the CRC-32 does not match], 101 bytes"
+            "- > probe identify #10 there 1 left 2 {FROM}, [stamp: the CRC-32 does not match], 107 bytes"
         )
     );
 }
@@ -106,7 +106,8 @@ fn replies_are_shown_with_all_flags() {
         contested: true,
         non_clos: true,
     };
-    let info = Info { version: version(), pieces: 3, flags, ..info() };
+    let mtu = LinkMtu { bytes: 1500, ports: 2 };
+    let info = Info { version: version(), pieces: 3, flags, mtu, ..info() };
     let answer =
         Answer::MapRequest { version: version(), piece: 1, pieces: 3, needs_bytes: 20, bytes: vec![0; 20] };
     let reply = Reply { id: 1, to: Mac([2, 0, 0, 0, 0, 1]), info, answer };
@@ -114,7 +115,7 @@ fn replies_are_shown_with_all_flags() {
         printed(&[], &Message::Reply(reply).encode()),
         "- > reply map-request 02:00:00:00:00:0a/7 piece 1 of 3 length 20 of 20 #1 to 02:00:00:00:00:01 from \
          02:00:00:00:00:09 level 1 type 4 session 5e551011 passive map 02:00:00:00:00:0a/7 pieces 3 \
-         subtree-complete network-complete printeur contested non-clos, 88 bytes"
+         mtu 1500 subtree-complete network-complete printeur contested non-clos, 94 bytes"
     );
 }
 
@@ -178,10 +179,10 @@ fn what_is_malformed_is_shown_as_such() {
         (&[0x83, 0xc0], "3 > [the route ends inside an element] c0"),
         (&[0x80; 260], "[the route is longer than 252 bytes] > [the frame is too short] no bytes"),
         (&[0, 0, 0, 8, 1], "- > [frame type 0x00000008 is not known here] 0000000801"),
-        (&good[..12], "- > mapper [the frame is too short] 0000700f0300002603000000"),
+        (&good[..12], "- > mapper [the frame is too short] 0000700f0400002c03000000"),
         (
             &damaged,
-            "- > mapper [the CRC-32 does not match] 0000700f0300002603010000010000000000000102000000.. and 26 \
+            "- > mapper [the CRC-32 does not match] 0000700f0400002c03010000010000000000000102000000.. and 32 \
              bytes more",
         ),
     ] {

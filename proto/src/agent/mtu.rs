@@ -1,0 +1,34 @@
+//! How long frames may be at this host, while it runs.
+
+use super::machine::Agent;
+use crate::Instant;
+use crate::map::LinkMtu;
+
+impl Agent {
+    /// Says how long frames may be at this host. What a map says of it then holds no longer, so this calls
+    /// for a new one. To be called whenever it may have changed.
+    pub fn set_mtu(&mut self, now: Instant, mtu: LinkMtu) {
+        self.note_time(now);
+        if std::mem::replace(&mut self.settings.mtu, mtu) == mtu {
+            return;
+        }
+        // Of a map in the making nobody can tell here whether the mapper has asked before or after.
+        self.mtu_untold = self.held.as_ref().is_none_or(|held| !held.valid);
+        self.tell_mtu(now);
+        self.pump(now);
+    }
+
+    /// A map is in force: has another one made if the MTU changed while it was being made by another host.
+    pub(super) fn check_mtu_told(&mut self, now: Instant) {
+        if std::mem::take(&mut self.mtu_untold) {
+            self.tell_mtu(now);
+        }
+    }
+
+    fn tell_mtu(&mut self, now: Instant) {
+        let Some(held) = self.held.as_ref().filter(|held| held.valid) else { return };
+        // A mapper that asks only where something has changed has reason to ask here.
+        let home: Vec<_> = held.at.into_iter().collect();
+        self.invalidate(now, "a host's MTU was changed", &home);
+    }
+}
