@@ -56,7 +56,7 @@ impl Subnet {
     /// # Errors
     /// If no table can be made for the fabric.
     pub fn new(fabric: &Fabric, lmc: Option<u8>) -> Result<Self, SubnetError> {
-        let topology = Topology::from_map(&fabric.map)?;
+        let topology = Topology::from_fabric(fabric)?;
         let cabled = fabric.map.cables.iter().flat_map(|cable| [cable.a, cable.b]);
         if let Some(port) = cabled
             .chain(fabric.map.hosts.iter().filter_map(|host| host.at))

@@ -8,7 +8,7 @@ pub use parts::HostPart;
 use std::ops::Range;
 
 use mapper_proto::Mac;
-use mapper_proto::map::{Host, Map, MapVersion, PortRef, host_type};
+use mapper_proto::map::{Fabric, Host, Map, MapVersion, PortRef};
 use thiserror::Error;
 
 /// A map that no fabric can look like.
@@ -97,7 +97,7 @@ impl Topology {
 
     /// The topology of a map.
     ///
-    /// Two hosts without xbar ports are cabled to each other if the map has no other host but
+    /// Two hosts without xbar ports are cabled to each other if the map has no xbar, and no other host but
     /// phantoms. Any other host without an xbar port is cabled to nothing.
     ///
     /// # Errors
@@ -111,8 +111,8 @@ impl Topology {
         let mut topology = Self {
             version: map.version,
             macs: map.hosts.iter().map(|host| host.mac).collect(),
-            attachments: attachments(&map.hosts),
-            phantoms: map.hosts.iter().map(is_phantom).collect(),
+            attachments: attachments(map),
+            phantoms: map.hosts.iter().map(Host::is_phantom).collect(),
             tagged: map.xbars.iter().map(|xbar| xbar.tag.is_some()).collect(),
             component: Vec::new(),
             dead: Vec::new(),
@@ -128,6 +128,19 @@ impl Topology {
         };
         topology.ports = topology.number_channels(map, ports.ends);
         topology.component = topology.components();
+        Ok(topology)
+    }
+
+    /// The topology of a fabric, whose labels may know of two hosts that no cable joins them.
+    ///
+    /// # Errors
+    /// As [`Self::from_map`].
+    pub fn from_fabric(fabric: &Fabric) -> Result<Self, TopologyError> {
+        let mut topology = Self::from_map(&fabric.map)?;
+        if fabric.face_to_face().is_none() {
+            let direct = |attachment: &&mut Attachment| matches!(attachment, Attachment::Host(_));
+            topology.attachments.iter_mut().filter(direct).for_each(|it| *it = Attachment::Nothing);
+        }
         Ok(topology)
     }
 
@@ -281,18 +294,10 @@ impl Topology {
     }
 }
 
-fn is_phantom(host: &Host) -> bool {
-    host.host_type == host_type::PHANTOM && host.at.is_none()
-}
-
-fn attachments(hosts: &[Host]) -> Vec<Attachment> {
-    let mut all: Vec<_> =
-        hosts.iter().map(|host| host.at.map_or(Attachment::Nothing, Attachment::Port)).collect();
-    let mut real = hosts.iter().enumerate().filter(|(_, host)| !is_phantom(host));
-    if let (Some((a, x)), Some((b, y)), None) = (real.next(), real.next(), real.next())
-        && x.at.is_none()
-        && y.at.is_none()
-    {
+fn attachments(map: &Map) -> Vec<Attachment> {
+    let at = |host: &Host| host.at.map_or(Attachment::Nothing, Attachment::Port);
+    let mut all: Vec<_> = map.hosts.iter().map(at).collect();
+    if let Some([a, b]) = map.face_to_face() {
         all[a] = Attachment::Host(b as u32);
         all[b] = Attachment::Host(a as u32);
     }

@@ -5,6 +5,7 @@
 mod cache;
 mod command;
 mod compare;
+mod isolated;
 mod outputs;
 mod refusals;
 mod settings;
