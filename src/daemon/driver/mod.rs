@@ -6,6 +6,7 @@ mod crossbar_tag;
 mod event_loop;
 mod heal;
 mod identity;
+mod outer_ports;
 mod reload;
 mod tables;
 mod user_data;
