@@ -11,6 +11,26 @@ use mapper_proto::Mac;
 use mapper_proto::map::{Fabric, Host, Map, MapVersion, PortRef};
 use thiserror::Error;
 
+use crate::names::Names;
+
+/// What a map puts somewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placed {
+    /// A cable, by its number.
+    Cable(usize),
+    /// A host, by its number.
+    Host(u32, Mac),
+}
+
+impl Placed {
+    fn describe(self, names: &Names) -> String {
+        match self {
+            Self::Cable(cable) => format!("cable {cable}"),
+            Self::Host(host, mac) => names.hosts.get(host as usize).cloned().unwrap_or(format!("host {mac}")),
+        }
+    }
+}
+
 /// A map that no fabric can look like.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TopologyError {
@@ -21,10 +41,10 @@ pub enum TopologyError {
         count: usize,
     },
     /// A cable or a host names an xbar that the map does not list.
-    #[error("{what} is at xbar {xbar}, but the map lists {xbars} xbars, counted from 0")]
+    #[error("{} is at xbar {xbar}, but the map lists {xbars} xbars, counted from 0", .what.describe(&Names::default()))]
     NoSuchXbar {
         /// Which cable or host.
-        what: String,
+        what: Placed,
         /// The xbar that it names.
         xbar: u32,
         /// How many there are.
@@ -89,6 +109,22 @@ pub struct Topology {
     port_base: Vec<u32>,
     first_port: Vec<u8>,
     ports: Vec<Far>,
+}
+
+impl TopologyError {
+    /// What is wrong, with the names that the fabric has.
+    pub fn describe(&self, names: &Names) -> String {
+        match self {
+            Self::NoSuchXbar { what, xbar, xbars } => {
+                let what = what.describe(names);
+                format!("{what} is at xbar {xbar}, but the map lists {xbars} xbars, counted from 0")
+            }
+            Self::PortTwice { port } => {
+                format!("{} holds two cables; one of them must be elsewhere", names.port(*port))
+            }
+            Self::TooManyXbars { .. } => self.to_string(),
+        }
+    }
 }
 
 impl Topology {
@@ -315,22 +351,22 @@ impl Ports {
     fn of(map: &Map) -> Result<Self, TopologyError> {
         let mut first = vec![u8::MAX; map.xbars.len()];
         let mut last = vec![0; map.xbars.len()];
-        let mut see = |port: PortRef, what: &dyn Fn() -> String| {
+        let mut see = |port: PortRef, what: Placed| {
             let xbar = port.xbar as usize;
             if xbar >= first.len() {
-                return Err(TopologyError::NoSuchXbar { what: what(), xbar: port.xbar, xbars: first.len() });
+                return Err(TopologyError::NoSuchXbar { what, xbar: port.xbar, xbars: first.len() });
             }
             first[xbar] = first[xbar].min(port.port);
             last[xbar] = last[xbar].max(port.port);
             Ok(())
         };
         for (i, cable) in map.cables.iter().enumerate() {
-            see(cable.a, &|| format!("cable {i}"))?;
-            see(cable.b, &|| format!("cable {i}"))?;
+            see(cable.a, Placed::Cable(i))?;
+            see(cable.b, Placed::Cable(i))?;
         }
-        for host in &map.hosts {
+        for (i, host) in (0..).zip(&map.hosts) {
             if let Some(at) = host.at {
-                see(at, &|| format!("host {}", host.mac))?;
+                see(at, Placed::Host(i, host.mac))?;
             }
         }
         let mut base = Vec::with_capacity(map.xbars.len() + 1);

@@ -6,6 +6,7 @@ mod cache;
 mod command;
 mod compare;
 mod isolated;
+mod names;
 mod outputs;
 mod refusals;
 mod settings;

@@ -21,7 +21,8 @@ const FILES_A_THREAD: usize = 8;
 
 /// Proves and measures the routes in a folder of `mapper.routes/1` files.
 pub(super) fn check(fabric: &Fabric, dir: &Path, max_hops: u8, seed: u64) -> Result<Report, CliError> {
-    let topology = Topology::from_fabric(fabric)?;
+    let topology =
+        Topology::from_fabric(fabric).map_err(|error| error.describe(&crate::names::Names::of(fabric)))?;
     let reader = RouteReader::new(fabric, &topology);
     let mut checked = Checked::new(fabric, &topology, max_hops);
     for batch in files(dir)?.chunks(FILES_A_THREAD * rayon::current_num_threads()) {
