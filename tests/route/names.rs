@@ -68,7 +68,8 @@ fn a_cache_that_is_not_used_says_which_rack_is_to_blame() {
     // The last xbar is a spine.
     let mut less = fabric.clone();
     let last = less.map.xbars.len() as u32 - 1;
-    (less.map.xbars.pop(), less.xbars.pop());
+    less.map.xbars.pop();
+    less.xbars.pop();
     less.map.cables.retain(|cable| cable.a.xbar != last && cable.b.xbar != last);
     assert_eq!(why_not(&less), format!("rack {} is gone, which is no leaf", last + 1));
     assert_eq!(why_not(&fabric), format!("rack {} is new", last + 1));
