@@ -346,7 +346,7 @@ mod tests {
         assert_eq!(error(&[RING(3)], &line), "xbar 3 cannot stand at (3,0,0), which is outside 3 (ring)");
         assert_eq!(
             error(&[RING(4)], &[line[0], line[1], line[1], line[2]]),
-            "xbars 1 and 2 cannot both stand at (1,0,0)"
+            "xbar 1 and xbar 2 cannot both stand at (1,0,0)"
         );
         assert_eq!(
             error(&[LINE(4)], &line),
