@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use mapper_proto::map::Fabric;
+use mapper_proto::map::{Fabric, PortRef};
 use mapper_proto::quote;
 
 /// Most bytes of a description that are shown; InfiniBand's have 64 at most.
@@ -90,6 +90,26 @@ impl Names {
     }
 }
 
+impl Names {
+    /// A node's name.
+    pub fn node(&self, node: Named) -> String {
+        match node {
+            Named::Host(host) => self.host(host),
+            Named::Xbar(xbar) => self.xbar(xbar),
+        }
+    }
+
+    /// A port of an xbar, as a person finds it.
+    pub fn port(&self, at: PortRef) -> String {
+        format!("{} port {}", self.xbar(at.xbar), at.port)
+    }
+
+    /// A cable by its ends, as in `from leaf 1 port 3 to spine 2 port 1`.
+    pub fn cable(&self, [from, to]: [PortRef; 2]) -> String {
+        format!("from {} to {}", self.port(from), self.port(to))
+    }
+}
+
 struct Node<'a> {
     id: &'a str,
     /// The description if there is one.
@@ -124,6 +144,8 @@ mod tests {
         assert_eq!(names.xbars, ["rack\u{fffd} 4", "spare (xbar2)", "spare (xbar3)"]);
         assert_eq!(names.hosts[..2], ["h1", "h3 (h2)"]);
         assert_eq!(names.hosts[2], format!("{}..", "x".repeat(64)));
+        let ends = [PortRef { xbar: 0, port: 1 }, PortRef { xbar: 9, port: 2 }];
+        assert_eq!(names.cable(ends), "from rack\u{fffd} 4 port 1 to xbar 9 port 2");
         assert_eq!((names.host(9), names.xbar(9)), ("host 9".to_owned(), "xbar 9".to_owned()));
     }
 }

@@ -17,6 +17,16 @@ pub fn with_causes(error: &dyn std::error::Error) -> String {
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
+/// Most names in a list for a person.
+pub const SHOWN_NAMES: usize = 8;
+
+/// The first of `count` names, and whether there are more. It is enough to know those that are shown.
+pub fn first_of<T: AsRef<str>>(names: &[T], count: usize) -> String {
+    let shown: Vec<_> = names.iter().take(SHOWN_NAMES).map(T::as_ref).collect();
+    let more = if shown.len() < count { ", .." } else { "" };
+    format!("{}{more}", shown.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -24,6 +34,8 @@ mod tests {
     #[test]
     fn one_is_told_from_many() {
         assert_eq!([0, 1, 2].map(|count| plural(count, "hop")), ["0 hops", "1 hop", "2 hops"]);
+        assert_eq!(first_of(&["a", "b"], 2), "a, b");
+        assert_eq!(first_of(&["a"; 9], 9), "a, a, a, a, a, a, a, a, ..");
         assert_eq!([1, 2].map(|count| counted(count, "entry", "entries")), ["1 entry", "2 entries"]);
     }
 }

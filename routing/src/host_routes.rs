@@ -7,6 +7,8 @@ use mapper_proto::map::PortRef;
 use mapper_proto::wire::{Element, Route};
 use thiserror::Error;
 
+use mapper_fabric::names::Names;
+
 use super::engines::dispersive::{self, Beyond};
 use super::{Attachment, Far, Orientation, Topology};
 
@@ -84,6 +86,31 @@ pub enum RoutingError {
         /// The port that leads nowhere.
         port: PortRef,
     },
+}
+
+impl RoutingError {
+    /// Why, with the names that the fabric of this topology has.
+    pub fn describe(&self, names: &Names, topology: &Topology) -> String {
+        let host = |mac: &Mac| {
+            let host = (0..topology.host_count() as u32).find(|&host| topology.mac(host) == *mac);
+            host.map_or_else(|| mac.to_string(), |host| names.host(host))
+        };
+        match self {
+            Self::TooLong { from, to, hops, max_hops } => format!(
+                "the shortest legal route from {} to {} has {hops} hops, but at most {max_hops} are allowed: \
+                 cable the fabric closer, or raise the limit if every interface can carry longer routes",
+                host(from),
+                host(to)
+            ),
+            Self::DeltaTooLarge { xbar, arrival, out } => format!(
+                "{} is to turn from port {arrival} to port {out}: it obeys only deltas of -31 to 31, because it \
+                 has no identity",
+                names.xbar(*xbar)
+            ),
+            Self::NoCable { port } => format!("no cable leads on from {}", names.port(*port)),
+            Self::Passes(_) | Self::MaxHops(_) | Self::NoSuchHost { .. } => self.to_string(),
+        }
+    }
 }
 
 /// Where a host's routes begin.

@@ -11,14 +11,14 @@ use mapper_fabric::names::Names;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SubnetError {
     /// Its map is malformed.
-    #[error(transparent)]
-    Topology(#[from] TopologyError),
+    #[error("{}", .0.describe(.1))]
+    Topology(TopologyError, Box<Names>),
     /// Its LIDs are.
     #[error(transparent)]
     Lids(#[from] LidError),
     /// A port that tables cannot name.
-    #[error("xbar {} port {} is in use, but forwarding tables know ports to 254 only", .0.xbar, .0.port)]
-    Port(PortRef),
+    #[error("{} is in use, but forwarding tables know ports to 254 only", .1.port(*.0))]
+    Port(PortRef, Box<Names>),
 }
 
 /// A fabric as the engines see it. Built once, read by all.
@@ -56,13 +56,14 @@ impl Subnet {
     /// # Errors
     /// If no table can be made for the fabric.
     pub fn new(fabric: &Fabric, lmc: Option<u8>) -> Result<Self, SubnetError> {
-        let topology = Topology::from_map(&fabric.map)?;
+        let topology = Topology::from_fabric(fabric)
+            .map_err(|error| SubnetError::Topology(error, Box::new(Names::of(fabric))))?;
         let cabled = fabric.map.cables.iter().flat_map(|cable| [cable.a, cable.b]);
         if let Some(port) = cabled
             .chain(fabric.map.hosts.iter().filter_map(|host| host.at))
             .find(|at| at.port == super::Tables::NONE)
         {
-            return Err(SubnetError::Port(port));
+            return Err(SubnetError::Port(port, Box::new(Names::of(fabric))));
         }
         let destinations = Destinations::new(&topology, fabric, lmc)?;
         let guid_of_xbar = |xbar: usize| {

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::fabrics::{self, Builder};
 use super::*;
+use mapper_fabric::names::Names;
 
 fn tables(topology: &Topology, orientation: &Orientation, options: &Options) -> Vec<HostRoutes> {
     (0..topology.host_count() as u32)
@@ -330,6 +331,10 @@ fn maps_that_no_fabric_looks_like_are_refused() {
     map.hosts[1].at = map.hosts[1].at.map(|at| PortRef { port: 2, ..at });
     let error = Topology::from_map(&map).unwrap_err();
     assert_eq!(error, TopologyError::PortTwice { port: PortRef { xbar: 1, port: 2 } });
+    let mut names = Names::default();
+    names.xbars = vec!["spine".to_owned(), "leaf".to_owned()];
+    assert_eq!(error.describe(&names), "leaf port 2 holds two cables; one of them must be elsewhere");
+    assert_eq!(error.describe(&Names::default()), error.to_string());
     map.hosts[1].at = Some(PortRef { xbar: 3, port: 2 });
     let error = Topology::from_map(&map).unwrap_err();
     assert_eq!(

@@ -8,8 +8,28 @@ pub use parts::HostPart;
 use std::ops::Range;
 
 use mapper_proto::Mac;
-use mapper_proto::map::{Host, Map, MapVersion, PortRef, host_type};
+use mapper_proto::map::{Fabric, Host, Map, MapVersion, PortRef};
 use thiserror::Error;
+
+use mapper_fabric::names::Names;
+
+/// What a map puts somewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placed {
+    /// A cable, by its number.
+    Cable(usize),
+    /// A host, by its number.
+    Host(u32, Mac),
+}
+
+impl Placed {
+    fn describe(self, names: &Names) -> String {
+        match self {
+            Self::Cable(cable) => format!("cable {cable}"),
+            Self::Host(host, mac) => names.hosts.get(host as usize).cloned().unwrap_or(format!("host {mac}")),
+        }
+    }
+}
 
 /// A map that no fabric can look like.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -21,10 +41,10 @@ pub enum TopologyError {
         count: usize,
     },
     /// A cable or a host names an xbar that the map does not list.
-    #[error("{what} is at xbar {xbar}, but the map lists {xbars} xbars, counted from 0")]
+    #[error("{} is at xbar {xbar}, but the map lists {xbars} xbars, counted from 0", .what.describe(&Names::default()))]
     NoSuchXbar {
         /// Which cable or host.
-        what: String,
+        what: Placed,
         /// The xbar that it names.
         xbar: u32,
         /// How many there are.
@@ -91,13 +111,29 @@ pub struct Topology {
     ports: Vec<Far>,
 }
 
+impl TopologyError {
+    /// What is wrong, with the names that the fabric has.
+    pub fn describe(&self, names: &Names) -> String {
+        match self {
+            Self::NoSuchXbar { what, xbar, xbars } => {
+                let what = what.describe(names);
+                format!("{what} is at xbar {xbar}, but the map lists {xbars} xbars, counted from 0")
+            }
+            Self::PortTwice { port } => {
+                format!("{} holds two cables; one of them must be elsewhere", names.port(*port))
+            }
+            Self::TooManyXbars { .. } => self.to_string(),
+        }
+    }
+}
+
 impl Topology {
     /// Most xbars in a map.
     pub const MAX_XBARS: usize = 65_535;
 
     /// The topology of a map.
     ///
-    /// Two hosts without xbar ports are cabled to each other if the map has no other host but
+    /// Two hosts without xbar ports are cabled to each other if the map has no xbar, and no other host but
     /// phantoms. Any other host without an xbar port is cabled to nothing.
     ///
     /// # Errors
@@ -111,8 +147,8 @@ impl Topology {
         let mut topology = Self {
             version: map.version,
             macs: map.hosts.iter().map(|host| host.mac).collect(),
-            attachments: attachments(&map.hosts),
-            phantoms: map.hosts.iter().map(is_phantom).collect(),
+            attachments: attachments(map),
+            phantoms: map.hosts.iter().map(Host::is_phantom).collect(),
             tagged: map.xbars.iter().map(|xbar| xbar.tag.is_some()).collect(),
             component: Vec::new(),
             dead: Vec::new(),
@@ -128,6 +164,19 @@ impl Topology {
         };
         topology.ports = topology.number_channels(map, ports.ends);
         topology.component = topology.components();
+        Ok(topology)
+    }
+
+    /// The topology of a fabric, whose labels may know of two hosts that no cable joins them.
+    ///
+    /// # Errors
+    /// As [`Self::from_map`].
+    pub fn from_fabric(fabric: &Fabric) -> Result<Self, TopologyError> {
+        let mut topology = Self::from_map(&fabric.map)?;
+        if fabric.face_to_face().is_none() {
+            let direct = |attachment: &&mut Attachment| matches!(attachment, Attachment::Host(_));
+            topology.attachments.iter_mut().filter(direct).for_each(|it| *it = Attachment::Nothing);
+        }
         Ok(topology)
     }
 
@@ -281,18 +330,10 @@ impl Topology {
     }
 }
 
-fn is_phantom(host: &Host) -> bool {
-    host.host_type == host_type::PHANTOM && host.at.is_none()
-}
-
-fn attachments(hosts: &[Host]) -> Vec<Attachment> {
-    let mut all: Vec<_> =
-        hosts.iter().map(|host| host.at.map_or(Attachment::Nothing, Attachment::Port)).collect();
-    let mut real = hosts.iter().enumerate().filter(|(_, host)| !is_phantom(host));
-    if let (Some((a, x)), Some((b, y)), None) = (real.next(), real.next(), real.next())
-        && x.at.is_none()
-        && y.at.is_none()
-    {
+fn attachments(map: &Map) -> Vec<Attachment> {
+    let at = |host: &Host| host.at.map_or(Attachment::Nothing, Attachment::Port);
+    let mut all: Vec<_> = map.hosts.iter().map(at).collect();
+    if let Some([a, b]) = map.face_to_face() {
         all[a] = Attachment::Host(b as u32);
         all[b] = Attachment::Host(a as u32);
     }
@@ -310,22 +351,22 @@ impl Ports {
     fn of(map: &Map) -> Result<Self, TopologyError> {
         let mut first = vec![u8::MAX; map.xbars.len()];
         let mut last = vec![0; map.xbars.len()];
-        let mut see = |port: PortRef, what: &dyn Fn() -> String| {
+        let mut see = |port: PortRef, what: Placed| {
             let xbar = port.xbar as usize;
             if xbar >= first.len() {
-                return Err(TopologyError::NoSuchXbar { what: what(), xbar: port.xbar, xbars: first.len() });
+                return Err(TopologyError::NoSuchXbar { what, xbar: port.xbar, xbars: first.len() });
             }
             first[xbar] = first[xbar].min(port.port);
             last[xbar] = last[xbar].max(port.port);
             Ok(())
         };
         for (i, cable) in map.cables.iter().enumerate() {
-            see(cable.a, &|| format!("cable {i}"))?;
-            see(cable.b, &|| format!("cable {i}"))?;
+            see(cable.a, Placed::Cable(i))?;
+            see(cable.b, Placed::Cable(i))?;
         }
-        for host in &map.hosts {
+        for (i, host) in (0..).zip(&map.hosts) {
             if let Some(at) = host.at {
-                see(at, &|| format!("host {}", host.mac))?;
+                see(at, Placed::Host(i, host.mac))?;
             }
         }
         let mut base = Vec::with_capacity(map.xbars.len() + 1);

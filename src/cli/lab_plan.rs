@@ -9,7 +9,7 @@
 //!
 //! A slug is the name with only letters, digits, `.`, `_` and `-` in it, unique in the fabric.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -77,9 +77,9 @@ fn plan(fabric: &Fabric, xbars: Option<Xbars>, nodes: bool) -> String {
         line(format_args!("xbar {slug} {first} {} {tag} {}", xbar.ports.max(needed), label.name));
         xbar_slugs[index] = slug;
     }
-    let mut uncabled = Vec::new();
+    let mut without_xbar = BTreeMap::new();
     let mut host_cables = Vec::new();
-    for (host, label) in fabric.map.hosts.iter().zip(&fabric.hosts) {
+    for (index, (host, label)) in fabric.map.hosts.iter().zip(&fabric.hosts).enumerate() {
         let slug = slugs.make(&label.name);
         let inner_xbar = host.at.map(|at| at.xbar).filter(|xbar| inner_xbars.contains(xbar));
         let kind = if inner_xbar.is_some() { "node" } else { "host" };
@@ -90,15 +90,15 @@ fn plan(fabric: &Fabric, xbars: Option<Xbars>, nodes: bool) -> String {
                 xbar_slugs[xbar as usize] = slug;
             }
             (None, Some(at)) => host_cables.push((slug, at)),
-            (None, None) => uncabled.push(slug),
+            (None, None) => drop(without_xbar.insert(index, slug)),
         }
     }
     let port = |at: PortRef| format!("{} p{}", xbar_slugs[at.xbar as usize], at.port);
     for (slug, at) in host_cables {
         line(format_args!("cable {slug} {HOST_INTERFACE} {}", port(at)));
     }
-    // Two hosts without an xbar are cabled to each other.
-    if let (true, [one, other]) = (fabric.map.xbars.is_empty(), &uncabled[..]) {
+    let pair = fabric.face_to_face().and_then(|[a, b]| Some((without_xbar.get(&a)?, without_xbar.get(&b)?)));
+    if let Some((one, other)) = pair {
         line(format_args!("cable {one} {HOST_INTERFACE} {other} {HOST_INTERFACE}"));
     }
     for cable in &fabric.map.cables {

@@ -11,7 +11,8 @@ use crate::daemon::options::{Options, Source};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The network interfaces that are cabled to other nodes, crossbars or hosts, as ports 1, 2, ..
-    /// of this machine's own crossbar. The agent is at the port behind the last of them.
+    /// of this machine's own crossbar. The agent is at the port behind the last of them; ports that come
+    /// later are behind it.
     #[arg(
         long,
         alias = "port",
@@ -21,7 +22,8 @@ pub struct Args {
     )]
     ports: Option<Vec<String>>,
     /// Read options from this file, in the manner of mapper.toml. Of a directory, read mapper.toml and
-    /// over it node.toml, if they are there. The command line wins.
+    /// over it node.toml, if they are there. The command line wins. SIGHUP reads it again: ports come and
+    /// go, and the others go on.
     #[arg(long, value_name = "PATH")]
     config: Option<PathBuf>,
     #[command(flatten)]

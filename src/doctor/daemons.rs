@@ -81,8 +81,9 @@ impl Heard {
 
     /// The interfaces that agents, nodes and crossbars of this run directory work on.
     pub(super) fn interfaces(&self) -> impl Iterator<Item = &str> {
-        let agents = self.boards.iter().filter_map(|board| board.interface.as_deref());
-        // The crossbar of a node names each port; its board may name but the first.
+        // The crossbar of a node names each port; its board is called by those that it began with.
+        let agents = self.boards.iter().filter(|board| board.ports.is_empty());
+        let agents = agents.filter_map(|board| board.interface.as_deref());
         let agents = agents.filter(|name| !name.contains('+'));
         let xbars = self.xbars.iter().flat_map(|xbar| &xbar.ports);
         agents.chain(xbars.map(|port| port.interface.as_str()).filter(|name| !name.contains('+')))
@@ -133,8 +134,12 @@ impl<'a> Daemon<'a> {
     }
 }
 
-/// Whether this is the board of an interface. A node is called by all its ports.
+/// Whether this is the board of an interface. A node is called by all the ports that it began with, and has
+/// those that its board lists.
 fn is_board_of(board: &Board, interface: &str) -> bool {
+    if !board.ports.is_empty() {
+        return board.ports.iter().any(|port| port.interface == interface);
+    }
     let is_part = |name: &str| name == interface || name.split('+').any(|part| part == interface);
     board.interface.as_deref().is_some_and(is_part)
 }
@@ -233,6 +238,7 @@ fn check_network(board: &Board, whole: bool) -> Check {
 mod tests {
     use super::super::Outcome;
     use super::*;
+    use crate::daemon::status::BoardPort;
 
     fn whole() -> Board {
         Board { configured: true, network_configured: true, hosts: 3, ..Board::silent(0, String::new()) }
@@ -267,6 +273,11 @@ mod tests {
         let node = Board { interface: Some("p1+p2".to_owned()), ..whole() };
         for (interface, expected) in [("p1", true), ("p2", true), ("p", false), ("p3", false)] {
             assert_eq!(is_board_of(&node, interface), expected, "{interface}");
+        }
+        let port = |interface: &str| BoardPort { interface: interface.to_owned(), ..BoardPort::default() };
+        let changed = Board { ports: vec![port("p2"), port("p3")], ..node };
+        for (interface, expected) in [("p1", false), ("p2", true), ("p3", true)] {
+            assert_eq!(is_board_of(&changed, interface), expected, "{interface}");
         }
     }
 

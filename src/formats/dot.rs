@@ -34,8 +34,8 @@ pub(super) fn write(fabric: &Fabric) -> String {
             let _ = writeln!(text, "  h{index} -- x{} [headlabel=\"{}\"];", at.xbar, at.port);
         }
     }
-    if map.xbars.is_empty() && map.hosts.len() == 2 {
-        text += "  h0 -- h1;\n";
+    if let Some([a, b]) = fabric.face_to_face() {
+        let _ = writeln!(text, "  h{a} -- h{b};");
     }
     for Cable { a, b } in &map.cables {
         let labels = format!("taillabel=\"{}\", headlabel=\"{}\"", a.port, b.port);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_fabric::{MAX_HOSTS, MAX_XBARS};
 use mapper_proto::Mac;
-use mapper_proto::map::{Cable, Fabric, Host, HostLabel, PortRef, Xbar, XbarLabel};
+use mapper_proto::map::{Cable, Fabric, Host, HostLabel, PortRef, Xbar, XbarLabel, host_type};
 
 use super::{Malformed, is_name};
 
@@ -145,6 +145,15 @@ impl Draft {
         Ok(links)
     }
 
+    /// Whether there is one cable, between these two hosts, and nothing else but phantoms: no map tells of
+    /// any other cable from host to host.
+    fn is_alone(&self, pair: [usize; 2], links: &BTreeMap<Port, (Port, usize)>) -> bool {
+        let is_phantom =
+            |node: &Node| matches!(&node.kind, Kind::Host(host) if host.host_type == host_type::PHANTOM);
+        let mut nodes = self.nodes.iter().enumerate();
+        links.len() == 2 && nodes.all(|(index, node)| pair.contains(&index) || is_phantom(node))
+    }
+
     /// The fabric.
     pub(super) fn finish(self) -> Result<Fabric, Malformed> {
         let links = self.links()?;
@@ -161,7 +170,7 @@ impl Draft {
         for (&from, &(to, line)) in &links {
             match (port_ref(from), port_ref(to)) {
                 (Some(a), Some(b)) if a < b => fabric.map.cables.push(Cable::new(a, b)),
-                (None, None) if self.nodes.len() > 2 => {
+                (None, None) if !self.is_alone([from.0, to.0], &links) => {
                     let problem = "a cable from host to host; expected one only where there is nothing else";
                     return Err(Malformed::at(line, problem));
                 }
@@ -210,7 +219,8 @@ fn add_hosts(
     node: &HostNode,
     mut cabled: Vec<(u8, Option<PortRef>)>,
 ) {
-    if cabled.is_empty() {
+    let uncabled = cabled.is_empty();
+    if uncabled {
         cabled.push((node.label.node_port, None));
     }
     for (i, (port, at)) in cabled.into_iter().enumerate() {
@@ -223,6 +233,7 @@ fn add_hosts(
             lid: interface.lid,
             lmc: interface.lmc,
             node_port: port,
+            uncabled,
             ..node.label.clone()
         });
         fabric.map.hosts.push(Host { mac: Mac::default(), level: 1, host_type: node.host_type, at });

@@ -206,14 +206,19 @@ pub(super) fn write(fabric: &Fabric) -> String {
         }
         text += &label_line(&label.description);
     }
-    // Two hosts and nothing else are cabled to each other.
-    let is_pair = map.xbars.is_empty() && map.hosts.len() == 2;
+    let pair = fabric.face_to_face();
+    let other = |host: usize| {
+        let [a, b] = pair?;
+        [(a, b), (b, a)].into_iter().find(|&(one, _)| one == host).map(|(_, other)| other)
+    };
     for (index, (host, label)) in map.hosts.iter().zip(&fabric.hosts).enumerate() {
         let _ = writeln!(text, "\nh - \"{}\"", label.name);
         let _ = match host.at {
             Some(at) => writeln!(text, "1\n0 {}", xbar_end(at)),
-            None if is_pair => writeln!(text, "1\n0 h - \"{}\" 0", fabric.hosts[1 - index].name),
-            None => writeln!(text, "0"),
+            None => match other(index) {
+                Some(other) => writeln!(text, "1\n0 h - \"{}\" 0", fabric.hosts[other].name),
+                None => writeln!(text, "0"),
+            },
         };
         let address: String = host.mac.to_string().split(':').collect();
         let _ = writeln!(text, "address {address}\ngmId {}\nhostType {}", index + 1, host.host_type);

@@ -200,6 +200,8 @@ struct Writer<'a> {
     /// The hosts of each machine, and the machine of each host.
     machines: Vec<Vec<usize>>,
     machine_of: Vec<usize>,
+    /// Two hosts that one cable joins.
+    pair: Option<[usize; 2]>,
 }
 
 #[derive(Clone, Copy)]
@@ -222,7 +224,14 @@ impl<'a> Writer<'a> {
             }
         }
         let (machines, machine_of) = machines(&fabric.hosts);
-        Self { fabric, shifts: port_shifts(fabric, 1), ports, machines, machine_of }
+        Self {
+            fabric,
+            shifts: port_shifts(fabric, 1),
+            ports,
+            machines,
+            machine_of,
+            pair: fabric.face_to_face(),
+        }
     }
 
     fn port(&self, xbar: usize, port: u8) -> i16 {
@@ -292,8 +301,10 @@ impl<'a> Writer<'a> {
             let label = &self.fabric.hosts[host];
             let peer = match self.fabric.map.hosts[host].at {
                 Some(at) => Peer::Xbar(at),
-                None if self.is_pair() => Peer::Host(1 - host),
-                None => continue,
+                None => match self.face_to_face(host) {
+                    Some(other) => Peer::Host(other),
+                    None => continue,
+                },
             };
             let (end, description, lid) = self.peer(peer);
             let _ = writeln!(
@@ -315,9 +326,10 @@ impl<'a> Writer<'a> {
         labels.map(|label| label.node_ports.max(label.node_port)).max().unwrap_or(1)
     }
 
-    /// Whether there are two hosts and nothing else, which means a cable between them.
-    fn is_pair(&self) -> bool {
-        self.fabric.map.xbars.is_empty() && self.fabric.hosts.len() == 2
+    /// The host that a host is cabled to without an xbar.
+    fn face_to_face(&self, host: usize) -> Option<usize> {
+        let [a, b] = self.pair?;
+        [(a, b), (b, a)].into_iter().find(|&(one, _)| one == host).map(|(_, other)| other)
     }
 }
 

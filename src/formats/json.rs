@@ -90,6 +90,9 @@ pub struct HostLabelJson {
     lid: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lmc: Option<u8>,
+    /// False for a host that has no cable, not even to the only other host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cabled: Option<bool>,
 }
 
 /// An xbar.
@@ -209,6 +212,7 @@ pub fn fabric_to_json(fabric: &Fabric) -> MapJson {
             node_ports: Some(label.node_ports).filter(|&ports| ports != 1),
             lid: label.lid,
             lmc: Some(label.lmc).filter(|&lmc| lmc != 0),
+            cabled: label.uncabled.then_some(false),
         },
     };
     let xbar = |(xbar, label): (&Xbar, &XbarLabel)| XbarJson {
@@ -366,6 +370,10 @@ impl Reader {
             (None, None) => None,
             _ => return Err(Malformed::within(place, "expected both `xbar` and `port`, or neither")),
         };
+        if at.is_some() && json.label.cabled == Some(false) {
+            let problem = "a host without a cable at an xbar; expected `xbar` and `port`, or `cabled: false`";
+            return Err(Malformed::within(format!("{place}.cabled"), problem));
+        }
         let (level, host_type) = (json.level, json.host_type);
         self.fabric.map.hosts.push(Host { mac, level, host_type, at });
         let label = &json.label;
@@ -384,6 +392,7 @@ impl Reader {
             node_ports: label.node_ports.unwrap_or(1),
             lid: label.lid,
             lmc,
+            uncabled: label.cabled == Some(false),
         });
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use mapper_proto::map::Map;
+use mapper_proto::map::{Fabric, Map};
 
 /// The xbars of a map by distance from the nearest host: first those with hosts, then their
 /// neighbours without, and so on; last those that no host reaches.
@@ -38,8 +38,8 @@ pub fn layers(map: &Map) -> Vec<Vec<usize>> {
     layers
 }
 
-/// How many parts without a cable between them a map has, single hosts counted.
-pub fn parts(map: &Map) -> usize {
+/// How many parts without a cable between them a fabric has, each host without a cable counted as one.
+pub fn parts(fabric: &Fabric) -> usize {
     // Each xbar's representative, with path halving.
     fn root(parent: &mut [usize], mut xbar: usize) -> usize {
         while parent[xbar] != xbar {
@@ -48,6 +48,7 @@ pub fn parts(map: &Map) -> usize {
         }
         xbar
     }
+    let map = &fabric.map;
     let mut parent: Vec<usize> = (0..map.xbars.len()).collect();
     let mut parts = map.xbars.len();
     for cable in &map.cables {
@@ -57,9 +58,7 @@ pub fn parts(map: &Map) -> usize {
             parts -= 1;
         }
     }
-    let single = map.hosts.iter().filter(|host| host.at.is_none()).count();
-    // Two hosts and nothing else are cabled to each other.
-    if parts == 0 && map.hosts.len() == 2 { 1 } else { parts + single }
+    parts + fabric.isolated().len() + usize::from(fabric.face_to_face().is_some())
 }
 
 #[cfg(test)]
@@ -70,25 +69,28 @@ mod tests {
 
     #[test]
     fn a_tree_has_layers_and_one_part() {
-        let clos = generate("clos:hosts=1024,ports=16").unwrap().map;
-        assert_eq!(layers(&clos).iter().map(Vec::len).collect::<Vec<_>>(), [128, 128, 64]);
+        let clos = generate("clos:hosts=1024,ports=16").unwrap();
+        assert_eq!(layers(&clos.map).iter().map(Vec::len).collect::<Vec<_>>(), [128, 128, 64]);
         assert_eq!(parts(&clos), 1);
     }
 
     #[test]
     fn cut_fabrics_have_parts() {
-        let mut ring = generate("ring:n=4").unwrap().map;
-        ring.cables.truncate(2);
-        ring.hosts[3].at = None;
+        let mut ring = generate("ring:n=4").unwrap();
+        ring.map.cables.truncate(2);
+        ring.map.hosts[3].at = None;
         assert_eq!(parts(&ring), 3, "three xbars in a row, one alone, one host alone");
         assert_eq!(
-            layers(&ring).iter().map(Vec::len).collect::<Vec<_>>(),
+            layers(&ring.map).iter().map(Vec::len).collect::<Vec<_>>(),
             [3, 1],
             "the last is reached by none"
         );
-        ring.xbars.clear();
-        ring.cables.clear();
-        ring.hosts.truncate(2);
+        ring.map.xbars.clear();
+        ring.map.cables.clear();
+        ring.map.hosts.truncate(2);
+        ring.map.hosts.iter_mut().for_each(|host| host.at = None);
         assert_eq!(parts(&ring), 1, "a cable between two hosts");
+        ring.hosts[1].uncabled = true;
+        assert_eq!((parts(&ring), ring.isolated()), (2, vec![0, 1]), "two hosts and no cable");
     }
 }

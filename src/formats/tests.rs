@@ -193,6 +193,26 @@ fn two_hosts_may_be_cabled_to_each_other() {
 }
 
 #[test]
+fn cables_from_host_to_host_that_no_map_can_hold_are_refused() {
+    for more_than_one in [
+        "Ca 2 \"a\"\n[1] \"b\"[1]\n[2] \"b\"[2]\n\nCa 2 \"b\"\n",
+        "Ca 2 \"a\"\n[1] \"a\"[2]\n\nSwitch 8 \"s\"\n",
+    ] {
+        let error = read(more_than_one).unwrap_err();
+        assert!(error.contains("file:2: a cable from host to host"), "{error}");
+    }
+    // Phantoms have no cable, and do not keep two hosts from having one.
+    let map = "3 0\n\nh - \"a\"\n1\n0 h - \"b\" 0\n\nh - \"b\"\n0\n\nh - \"p\"\n0\nhostType 0\n";
+    let pair = read(map).unwrap();
+    assert_eq!((pair.face_to_face(), pair.isolated()), (Some([0, 1]), Vec::new()));
+    assert_eq!(read(&write(&pair, FileFormat::GmMap)).unwrap().face_to_face(), Some([0, 1]));
+    let mut ring = generated("ring:n=2");
+    ring.hosts[0].uncabled = true;
+    let error = read(&write(&ring, FileFormat::Json)).unwrap_err();
+    assert!(error.contains("a host without a cable at an xbar"), "{error}");
+}
+
+#[test]
 fn what_ibnetdiscover_prints_is_read() {
     let fabric = read(
         "#\n# Topology file: generated on Tue Jun  5 14:15:10 2007\n#\n# Max of 3 hops discovered\n\n\

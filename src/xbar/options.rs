@@ -6,16 +6,13 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use mapper_proto::Mac;
 use thiserror::Error;
 
 use super::ports::{self, PortName, PortsError};
 use super::process::{Config, Kind};
 use crate::daemon::options::{
-    ConfigFileError, EtherType, LogFormat, LogLevel, LogOptions, MetricsAddress, Options, Text,
-    default_run_dir,
+    ConfigFileError, FileOptions, FrameKeys, LogKeys, MetricsKeys, Options, Shared, Text, default_run_dir,
 };
-use crate::link::ethernet::Marking;
 
 /// Longest name of a crossbar: it is part of the path of a unix socket.
 const MAX_NAME_BYTES: usize = 64;
@@ -23,6 +20,7 @@ const MAX_NAME_BYTES: usize = 64;
 /// The options of a crossbar. What is `None` was not set.
 #[derive(Debug, Clone, Default, PartialEq, clap::Args, serde::Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[command(mut_args(in_words_of_a_crossbar))]
 pub struct XbarOptions {
     /// The interfaces, each as IF or N=IF with the number of its port; without a number it is the next
     /// port. An interface need not exist yet. A pattern such as 'eth*' takes all that match, now and
@@ -52,34 +50,37 @@ pub struct XbarOptions {
     /// Identity of a tagged crossbar, in hexadecimal [default: the first port's address].
     #[arg(long, value_name = "HEX")]
     pub tag: Option<Text<TagText>>,
-    /// EtherType of the fabric's frames; must be that of the agents.
-    #[arg(long, value_name = "HEX")]
-    pub ethertype: Option<Text<EtherType>>,
-    /// Destination address of the fabric's frames; must be that of the agents.
-    #[arg(long, value_name = "MAC")]
-    pub destination: Option<Text<Mac>>,
+    /// How frames are marked.
+    #[command(flatten)]
+    #[serde(skip)]
+    pub frames: FrameKeys,
     /// Run as a daemon, and store its process id in this file.
     #[arg(long, value_name = "PATH")]
     pub daemon_pid_file: Option<PathBuf>,
-    /// Serve OpenMetrics text over HTTP there: a loopback address and port, or unix:PATH.
-    #[arg(long, value_name = "ADDRESS")]
-    pub metrics_listen: Option<Text<MetricsAddress>>,
-    /// Write metrics to this file every 15 seconds, for node_exporter, which reads *.prom.
-    #[arg(long, value_name = "PATH")]
-    pub metrics_file: Option<PathBuf>,
-    /// Least severe lines to log.
-    #[arg(long, value_name = "LEVEL")]
-    pub log_level: Option<LogLevel>,
-    /// How log lines are written.
-    #[arg(long, value_name = "FORMAT")]
-    pub log_format: Option<LogFormat>,
-    /// Verbose output, as --log-level debug.
-    #[arg(short = 'v', long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
-          default_missing_value = "true")]
-    pub verbose: Option<bool>,
-    /// Write verbose output to this file.
-    #[arg(long, value_name = "PATH")]
-    pub verbose_file: Option<PathBuf>,
+    /// Where metrics are to be had.
+    #[command(flatten)]
+    #[serde(skip)]
+    pub metrics: MetricsKeys,
+    /// What is logged.
+    #[command(flatten)]
+    #[serde(skip)]
+    pub log: LogKeys,
+}
+
+/// What is to be said of a shared option otherwise than at an agent. Each keeps its place.
+fn in_words_of_a_crossbar(option: clap::Arg) -> clap::Arg {
+    let help = match option.get_id().as_str() {
+        "ethertype" => "EtherType of the fabric's frames; must be that of the agents",
+        "destination" => "Destination address of the fabric's frames; must be that of the agents",
+        "metrics_file" => {
+            "Write metrics to this file every 15 seconds, for node_exporter, which reads *.prom"
+        }
+        "log_level" => "Least severe lines to log",
+        "log_format" => "How log lines are written",
+        "verbose" => "Verbose output, as --log-level debug",
+        _ => return option,
+    };
+    option.help(help)
 }
 
 /// A word in a list of ports.
@@ -207,6 +208,14 @@ impl XbarSource {
     }
 }
 
+impl FileOptions for XbarOptions {
+    const FRAMES_FOLLOW: &'static str = "tag";
+
+    fn with(self, Shared { frames, metrics, log }: Shared) -> Self {
+        Self { frames, metrics, log, ..self }
+    }
+}
+
 impl XbarOptions {
     fn read(path: &Path) -> Result<Self, ConfigFileError> {
         crate::daemon::options::read_toml(path)
@@ -217,11 +226,8 @@ impl XbarOptions {
         Self {
             run_dir: options.run_dir,
             group: options.group,
-            ethertype: options.ethertype,
-            destination: options.destination,
-            log_level: options.log_level,
-            log_format: options.log_format,
-            verbose: options.verbose,
+            frames: options.frames,
+            log: LogKeys { verbose_file: None, ..options.log },
             ..Self::default()
         }
     }
@@ -237,15 +243,10 @@ impl XbarOptions {
             port_count: self.port_count.or(file.port_count),
             kind: self.kind.or(file.kind),
             tag: self.tag.or(file.tag),
-            ethertype: self.ethertype.or(file.ethertype),
-            destination: self.destination.or(file.destination),
+            frames: self.frames.or(file.frames),
             daemon_pid_file: self.daemon_pid_file.or(file.daemon_pid_file),
-            metrics_listen: self.metrics_listen.or(file.metrics_listen),
-            metrics_file: self.metrics_file.or(file.metrics_file),
-            log_level: self.log_level.or(file.log_level),
-            log_format: self.log_format.or(file.log_format),
-            verbose: self.verbose.or(file.verbose),
-            verbose_file: self.verbose_file.or(file.verbose_file),
+            metrics: self.metrics.or(file.metrics),
+            log: self.log.or(file.log),
         }
     }
 
@@ -260,13 +261,10 @@ impl XbarOptions {
             }
         }
         let first_name = names.first().ok_or(XbarConfigError::NoPorts)?.interface.clone();
-        if self.destination.as_ref().is_some_and(|text| text.value() == Mac::default()) {
-            return Err(XbarConfigError::ZeroDestination);
-        }
+        let marking = self.frames.marking().ok_or(XbarConfigError::ZeroDestination)?;
         let (patterns, names): (Vec<_>, Vec<_>) = names.into_iter().partition(PortName::is_pattern);
         let interfaces = ports::number(&names, current)?;
         let (first_port, ports) = extent(&interfaces, self.first_port, port_count)?;
-        let defaults = Marking::default();
         let plain_name = || first_name.replace(['*', '?', '/'], "");
         Ok(Config {
             name: match self.name {
@@ -285,19 +283,11 @@ impl XbarOptions {
                 Some(KindName::Plain) => Kind::Plain,
                 Some(KindName::Tagged) | None => Kind::Tagged(self.tag.map(|text| text.value().0)),
             },
-            marking: Marking {
-                ethertype: self.ethertype.map_or(defaults.ethertype, |text| text.value().number()),
-                destination: self.destination.map_or(defaults.destination, Text::value),
-            },
+            marking,
             daemon_pid_file: self.daemon_pid_file,
-            metrics_listen: self.metrics_listen.map(Text::value),
-            metrics_file: self.metrics_file,
-            log: LogOptions::new(
-                self.log_level,
-                self.log_format,
-                self.verbose.unwrap_or(false),
-                self.verbose_file,
-            ),
+            metrics_listen: self.metrics.metrics_listen.map(Text::value),
+            metrics_file: self.metrics.metrics_file,
+            log: self.log.resolve(),
         })
     }
 }
@@ -398,6 +388,43 @@ mod tests {
         assert_eq!((config.interfaces.len(), config.patterns.as_slice()), (1, &["eth*".to_owned()][..]));
         assert_eq!(read("--ports eth*").unwrap().name, "eth");
         assert_eq!(read("--ports *").unwrap().name, "xbar");
+    }
+
+    #[test]
+    fn every_option_is_a_key_and_wrong_keys_are_told_all_of_them_in_order() {
+        use clap::Args;
+        let command = XbarOptions::augment_args(clap::Command::new("xbar"));
+        let options = command.get_arguments().filter_map(clap::Arg::get_long);
+        let all: Vec<_> = options.map(|option| format!("`{option}`")).collect();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let read = |text: &str| {
+            std::fs::write(file.path(), text).unwrap();
+            XbarOptions::read(file.path()).map_err(|error| error.to_string())
+        };
+        for wrong in ["frames", "log", "log_level", "prots"] {
+            let error = read(&format!("verbose = true\n{wrong} = 1\n")).unwrap_err();
+            let expected = format!(":2: unknown field `{wrong}`, expected one of {}", all.join(", "));
+            assert!(error.ends_with(&expected), "{error}");
+        }
+        let shared = "ethertype = \"0x88b6\"\ndestination = \"02:00:00:00:00:01\"\nmetrics-listen = \"127.0.0.1:1\"\n\
+                      metrics-file = \"m\"\nlog-level = \"warn\"\nlog-format = \"json\"\nverbose = true\nverbose-file = \"v\"\n";
+        let words = [
+            "--ethertype=0x88b6",
+            "--destination=02:00:00:00:00:01",
+            "--metrics-listen=127.0.0.1:1",
+            "--metrics-file=m",
+            "--log-level=warn",
+            "--log-format=json",
+            "--verbose",
+            "--verbose-file=v",
+        ];
+        let line = Command::try_parse_from([&["xbar"], &words[..]].concat()).unwrap().options;
+        assert_eq!(read(shared).unwrap(), line);
+        assert!(
+            read("ethertype = \"0x88b6\"\nlog-level = \"loud\"\n")
+                .unwrap_err()
+                .contains(":2: unknown variant")
+        );
     }
 
     #[test]

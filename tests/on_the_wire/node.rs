@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::lab::{Lab, wait_for};
 use crate::namespace::Namespace;
 use crate::observe::Daemon;
-use crate::{MAPPER, can_carry_ip};
+use crate::{MAPPER, can_carry_ip, can_make_namespaces};
 
 /// A namespace with interfaces e1 and e2, both down, whose cables' far ends are f1, which is up, and f2.
 fn cables() -> Namespace {
@@ -79,6 +79,63 @@ fn a_node_sets_its_ports_up_names_those_without_carrier_and_is_the_same_after_a_
         assert!(!log.contains("tap interface is down") && !log.contains("address was changed"), "{log}");
     }
     assert_eq!(tags[0], tags[1], "others know its crossbar by the tag");
+}
+
+#[test]
+fn ports_of_a_node_come_and_go_with_its_file_and_the_others_go_on() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let namespace = cables();
+    let dirs = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    let file = dirs[0].path().join("node.toml");
+    let (file, run_dirs) = (file.to_str().unwrap(), dirs.each_ref().map(|dir| dir.path().to_str().unwrap()));
+    std::fs::write(file, "ports = [\"e1\"]\n").unwrap();
+    let quick = ["--verify-pause-ms", "100", "--query-interval-ms", "50", "--silence-limit-ms", "500"];
+    let words = ["node", "--config", file, "--run-dir", run_dirs[0]];
+    let mut node = Daemon::start(&namespace, &[&words[..], &quick].concat(), "the agent runs");
+    let agents = [("f1", run_dirs[1]), ("f2", run_dirs[2])].map(|(interface, run_dir)| {
+        let words = ["agent", "--interface", interface, "--run-dir", run_dir];
+        Daemon::start(&namespace, &[&words[..], &quick].concat(), "the agent runs")
+    });
+    let mut log = String::new();
+    let mut reload = |text: &str, answer: &str| {
+        std::fs::write(file, text).unwrap();
+        node.signal(rustix::process::Signal::HUP);
+        log += &node.read_log_until(answer);
+    };
+    let done = "the configuration was read again";
+    let wait_for_board = |ports: &[&str], hosts: u64| {
+        wait_for(&format!("{ports:?} and {hosts} hosts"), || {
+            let (board, tag) = board(dirs[0].path(), &[]);
+            let shown = |port: &Value| format!("{}={}", port["port"], port["interface"].as_str().unwrap());
+            let shown: Vec<_> = board["ports"].as_array().unwrap().iter().map(shown).collect();
+            let whole = board["hosts"] == hosts && board["network_configured"] == true;
+            (shown == ports && whole).then_some((board["mac"].clone(), tag))
+        })
+    };
+    let before = wait_for_board(&["1=e1"], 2);
+    // The agent is behind port 2. Whoever gives up what it does not need cannot set an interface up.
+    namespace.ip("link set e2 up");
+    reload("ports = [\"e2\", \"e1\"]\n", done);
+    assert_eq!(wait_for_board(&["1=e1", "3=e2"], 3), before);
+    // What cannot be used changes nothing.
+    for wrong in ["ports = [\"e1\"\n", "ports = [\"e1\", \"e1\"]\n", "ports = []\n"] {
+        reload(wrong, "the configuration is not used");
+    }
+    assert_eq!(wait_for_board(&["1=e1", "3=e2"], 3), before);
+    reload("ports = [\"e2\"]\n", done);
+    assert_eq!(wait_for_board(&["3=e2"], 2), before);
+    let lock = namespace.enter(|| mapper::daemon::interface_lock::InterfaceLock::take("e1").is_ok());
+    assert!(lock, "another may have it");
+    // It comes back as what is new does, behind the port before it.
+    reload("ports = [\"e2\", \"e1\"]\n", done);
+    assert_eq!(wait_for_board(&["3=e2", "4=e1"], 3), before);
+    drop(agents);
+    log += &node.end();
+    assert_eq!(log.matches("the port is taken").count(), 2, "{log}");
+    assert_eq!(log.matches("the node keeps the address of this interface").count(), 1, "{log}");
+    assert!(!log.contains("this key counts only at start"), "{log}");
 }
 
 #[test]

@@ -49,7 +49,16 @@ impl Daemon {
         Self { child, log }
     }
 
-    /// Ends it, and returns what it wrote since it was ready.
+    /// Waits until it says `wanted`, and returns all lines up to that.
+    pub(crate) fn read_log_until(&mut self, wanted: &str) -> String {
+        let mut lines = String::new();
+        while !lines.contains(wanted) {
+            assert_ne!(self.log.read_line(&mut lines).unwrap(), 0, "it ended: {lines}");
+        }
+        lines
+    }
+
+    /// Ends it, and returns what it wrote and nobody has read.
     pub(crate) fn end(mut self) -> String {
         self.signal(rustix::process::Signal::TERM);
         let mut rest = String::new();
@@ -63,7 +72,7 @@ impl Daemon {
         Self::start(namespace, &arguments, "the agent runs")
     }
 
-    fn signal(&self, signal: rustix::process::Signal) {
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_raw(self.child.id().cast_signed()).unwrap();
         rustix::process::kill_process(pid, signal).unwrap();
     }

@@ -5,6 +5,8 @@
 mod cache;
 mod command;
 mod compare;
+mod isolated;
+mod names;
 mod outputs;
 mod refusals;
 mod settings;

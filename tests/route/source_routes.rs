@@ -148,5 +148,11 @@ fn hosts_that_are_cut_off_are_told() {
     let found = json(0, &["check", &less, "--routes-dir", &dir]);
     assert_eq!((&found["proof"], &found["proof"]["cut_off"]), (&made["proof"], &serde_json::json!(["h4"])));
     let shown = text(0, &["check", &less, "--routes-dir", &dir]);
-    assert!(shown.contains("cut off    1 host that no cable joins with the rest: h4\n"), "{shown}");
+    assert!(shown.contains("isolated   1 host without a cable: h4\n"), "{shown}");
+    assert!(shown.contains("proof      every pair of cabled hosts has a route"), "{shown}");
+    fabric.map.hosts[3] = formats::resolve(RING).unwrap().map.hosts[3];
+    fabric.map.cables.retain(|cable| cable.a.xbar != 3 && cable.b.xbar != 3);
+    let less = folder.write("less.json", &formats::write(&fabric, FileFormat::Json));
+    let shown = text(0, &["route", &less, "--engine", "dispersive"]);
+    assert!(shown.contains("cut off    2 hosts that no cable joins with the rest: h7, h8\n"), "{shown}");
 }

@@ -13,6 +13,23 @@ pub struct Fabric {
     pub xbars: Vec<XbarLabel>,
 }
 
+impl Fabric {
+    /// The two hosts that one cable joins without an xbar: as [`Map::face_to_face`] says, unless the labels
+    /// know that there is no cable.
+    pub fn face_to_face(&self) -> Option<[usize; 2]> {
+        let is_cabled = |host: usize| self.hosts.get(host).is_none_or(|label| !label.uncabled);
+        self.map.face_to_face().filter(|pair| pair.iter().all(|&host| is_cabled(host)))
+    }
+
+    /// The hosts that have no cable, by rising index. Phantoms, of which none has one, are left out.
+    pub fn isolated(&self) -> Vec<usize> {
+        let pair = self.face_to_face().unwrap_or([usize::MAX; 2]);
+        let hosts = self.map.hosts.iter().enumerate();
+        let alone = hosts.filter(|(index, host)| host.at.is_none() && !pair.contains(index));
+        alone.filter(|(_, host)| !host.is_phantom()).map(|(index, _)| index).collect()
+    }
+}
+
 /// What people call a host.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct HostLabel {
@@ -34,6 +51,9 @@ pub struct HostLabel {
     pub lid: Option<u16>,
     /// The LID mask control: 2^lmc LIDs belong to the port.
     pub lmc: u8,
+    /// The file says that there is no cable in this port. Tells two hosts that have nothing between them from
+    /// two that are cabled to each other, which look alike in a [`Map`].
+    pub uncabled: bool,
 }
 
 /// What people call an xbar.

@@ -118,6 +118,11 @@ impl Host {
     pub const fn rank(&self) -> Rank {
         Rank { level: self.level, mac: self.mac }
     }
+
+    /// Whether it exists only to inflate the map.
+    pub const fn is_phantom(&self) -> bool {
+        self.host_type == host_type::PHANTOM && self.at.is_none()
+    }
 }
 
 /// An xbar in a map.
@@ -170,4 +175,14 @@ pub struct Map {
     pub rules: Rules,
     /// Which hosts carry shorter frames than others send.
     pub frame_sizes: FrameSizes,
+}
+
+impl Map {
+    /// The two hosts that one cable joins without an xbar: those of a map that has no xbar, and no other host
+    /// but phantoms.
+    pub fn face_to_face(&self) -> Option<[usize; 2]> {
+        let mut real = self.hosts.iter().enumerate().filter(|(_, host)| !host.is_phantom());
+        let (Some((a, x)), Some((b, y)), None) = (real.next(), real.next(), real.next()) else { return None };
+        (self.xbars.is_empty() && x.at.is_none() && y.at.is_none()).then_some([a, b])
+    }
 }

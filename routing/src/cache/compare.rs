@@ -9,6 +9,7 @@ use super::held::{Cable, Held, Identity, cables, lid_of_host, lid_of_xbar};
 use super::place;
 use crate::Subnet;
 use crate::tables::End;
+use mapper_fabric::names::Named;
 
 /// Why cached tables cannot stay.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -149,17 +150,18 @@ impl Rules<'_> {
     /// Finds each node among those held.
     fn nodes(&self) -> Result<Correspondence, WhyNot> {
         let topology = &self.subnet.topology;
-        let find = |known: &BTreeMap<&str, (u32, &Identity)>, identity: &Identity| {
+        let names = &self.subnet.names;
+        let find = |known: &BTreeMap<&str, (u32, &Identity)>, identity: &Identity, node: Named| {
             let found = known.get(identity.name.as_str()).filter(|(_, held)| *held == identity);
-            found.map(|&(at, _)| at).ok_or_else(|| WhyNot::NewNode { name: identity.name.clone() })
+            found.map(|&(at, _)| at).ok_or_else(|| WhyNot::NewNode { name: names.node(node) })
         };
         let held_xbars = by_name(self.held.xbars.iter().map(|xbar| &xbar.identity));
         let held_hosts = by_name(self.held.hosts.iter().map(|host| &host.identity));
         let xbars = (0..topology.xbar_count() as u32)
-            .map(|xbar| find(&held_xbars, &Identity::of_xbar(self.fabric, xbar)))
+            .map(|xbar| find(&held_xbars, &Identity::of_xbar(self.fabric, xbar), Named::Xbar(xbar)))
             .collect::<Result<Vec<u32>, _>>()?;
         let hosts = (0..topology.host_count() as u32)
-            .map(|host| find(&held_hosts, &Identity::of_host(self.fabric, host)))
+            .map(|host| find(&held_hosts, &Identity::of_host(self.fabric, host), Named::Host(host)))
             .collect::<Result<Vec<u32>, _>>()?;
         let mut xbar_is_there = vec![false; self.held.xbars.len()];
         xbars.iter().for_each(|&held| xbar_is_there[held as usize] = true);
@@ -171,7 +173,7 @@ impl Rules<'_> {
     fn check_xbars(&self, same: &Correspondence) -> Result<(), WhyNot> {
         for (xbar, &held) in (0..).zip(&same.xbars) {
             let held = &self.held.xbars[held as usize];
-            let name = || held.identity.name.clone();
+            let name = || self.subnet.names.xbar(xbar);
             let ports = self.subnet.xbar_ports[xbar as usize];
             if ports != held.ports {
                 return Err(WhyNot::OtherPorts { name: name(), was: held.ports, is: ports });
@@ -183,9 +185,7 @@ impl Rules<'_> {
         }
         let leaves = self.held.leaves();
         let gone = (0..self.held.xbars.len()).find(|&xbar| !same.xbar_is_there[xbar] && !leaves[xbar]);
-        gone.map_or(Ok(()), |xbar| {
-            Err(WhyNot::LostXbar { name: self.held.xbars[xbar].identity.name.clone() })
-        })
+        gone.map_or(Ok(()), |xbar| Err(WhyNot::LostXbar { name: self.held.xbars[xbar].name().to_owned() }))
     }
 
     /// Hosts are where they were, with the LIDs that they had; or they are gone.
@@ -200,7 +200,7 @@ impl Rules<'_> {
             }
             let (was, is) = (held.lid, lid_of_host(self.fabric, host));
             if was != is {
-                return Err(WhyNot::ChangedLid { name: held.identity.name.clone(), was, is });
+                return Err(WhyNot::ChangedLid { name: self.subnet.names.host(host), was, is });
             }
         }
         Ok(())
@@ -246,7 +246,7 @@ impl Rules<'_> {
 
     /// A port of a held xbar, as a person finds it.
     fn port_name(&self, xbar: u32, port: u8) -> String {
-        format!("{} port {port}", self.held.xbars[xbar as usize].identity.name)
+        format!("{} port {port}", self.held.xbars[xbar as usize].name())
     }
 }
 

@@ -40,6 +40,9 @@ pub(super) struct Identity {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct HeldXbar {
     pub(super) identity: Identity,
+    /// What people call it, if that is not its id: the fabric that it is gone from says nothing of it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    shown: String,
     /// The LID that its file gives it, if any: those that are counted move when a node goes.
     pub(super) lid: Option<u16>,
     pub(super) ports: u8,
@@ -73,8 +76,12 @@ impl Held {
         routing: &Routing,
     ) -> Self {
         let (topology, destinations) = (&subnet.topology, &subnet.destinations);
+        let shown = |xbar: u32| {
+            Some(subnet.names.xbar(xbar)).filter(|name| *name != fabric.xbars[xbar as usize].name)
+        };
         let xbar = |xbar: u32| HeldXbar {
             identity: Identity::of_xbar(fabric, xbar),
+            shown: shown(xbar).unwrap_or_default(),
             lid: lid_of_xbar(fabric, xbar),
             ports: subnet.xbar_ports[xbar as usize],
             slot: destinations.slot_of_xbar(xbar),
@@ -125,6 +132,13 @@ impl Held {
             && self.hosts.iter().filter_map(|host| host.at).all(host_is_sound)
             && self.cables.iter().all(|&(a, _, b, _)| a < xbars && b < xbars)
             && self.cables.is_sorted()
+    }
+}
+
+impl HeldXbar {
+    /// What people called it when it was routed.
+    pub(super) fn name(&self) -> &str {
+        if self.shown.is_empty() { &self.identity.name } else { &self.shown }
     }
 }
 

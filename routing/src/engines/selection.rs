@@ -229,7 +229,8 @@ fn source_routes<'a>(
     let options = Options { passes: settings.passes, max_hops };
     let routes = AllHosts::new(&subnet.topology, options, false);
     let measured = routes.prove_and_measure(settings.seed);
-    let (proof, quality, computing) = measured.map_err(|error| error.to_string())?;
+    let (proof, quality, computing) =
+        measured.map_err(|error| error.describe(&subnet.names, &subnet.topology))?;
     if !unproved && !proof.holds() {
         return Err(proof.summary());
     }

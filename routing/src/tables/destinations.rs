@@ -7,6 +7,7 @@ use mapper_proto::map::Fabric;
 use thiserror::Error;
 
 use crate::{Attachment, Topology};
+use mapper_fabric::names::{Named, Names};
 
 /// Largest LID mask control: a host has at most 2^7 addresses.
 pub const MAX_LMC: u8 = 7;
@@ -149,17 +150,19 @@ impl Destinations {
 /// Gives LIDs to the nodes that have none.
 struct Lids<'a> {
     fabric: &'a Fabric,
-    taken: BTreeMap<u32, &'a str>,
+    taken: BTreeMap<u32, Named>,
 }
 
 impl<'a> Lids<'a> {
     fn new(fabric: &'a Fabric) -> Result<Self, LidError> {
         let mut taken = BTreeMap::new();
-        let hosts = fabric.hosts.iter().map(|label| (label.lid, &label.name));
-        for (lid, name) in hosts.chain(fabric.xbars.iter().map(|label| (label.lid, &label.name))) {
+        let hosts = (0..).zip(&fabric.hosts).map(|(host, label)| (label.lid, Named::Host(host)));
+        let xbars = (0..).zip(&fabric.xbars).map(|(xbar, label)| (label.lid, Named::Xbar(xbar)));
+        for (lid, node) in hosts.chain(xbars) {
             let Some(lid) = lid else { continue };
-            if let Some(first) = taken.insert(lid.into(), name.as_str()) {
-                let (lid, first, second) = (lid.into(), first.to_owned(), name.clone());
+            if let Some(first) = taken.insert(lid.into(), node) {
+                let names = Names::of(fabric);
+                let (lid, first, second) = (lid.into(), names.node(first), names.node(node));
                 return Err(LidError::Twice { lid, first, second });
             }
         }
@@ -191,7 +194,7 @@ impl<'a> Lids<'a> {
             });
             for (slot, lid) in slots.zip(base..) {
                 lids[slot as usize] = lid;
-                taken.insert(lid, &label.name);
+                taken.insert(lid, Named::Host(host));
             }
         }
         let mut free = (1_u32..).filter(|lid| !taken.contains_key(lid));

@@ -193,12 +193,8 @@ impl Plant {
         for cable in &map.cables {
             plant.plug(plant.described_socket(cable.a)?, plant.described_socket(cable.b)?)?;
         }
-        // Two hosts and nothing else are cabled to each other.
-        if let ([x, y], []) = (map.hosts.as_slice(), map.xbars.as_slice())
-            && x.at.is_none()
-            && y.at.is_none()
-        {
-            plant.plug(0, 1)?;
+        if let Some([a, b]) = fabric.face_to_face() {
+            plant.plug(a as u32, b as u32)?;
         }
         plant.changed();
         Ok(plant)

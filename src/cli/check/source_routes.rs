@@ -9,9 +9,7 @@ use rayon::prelude::*;
 
 use super::Report;
 use crate::cli::CliError;
-use crate::cli::route::judgement::{
-    Names, PartReport, ProofReport, QualityReport, host_names, nothing_to_prove, shown_hosts,
-};
+use crate::cli::route::judgement::{ApartReport, Names, ProofReport, QualityReport, nothing_to_prove};
 use crate::formats::FormatError;
 use crate::formats::routes::{FaultKind, ListedRoutes, RouteFault, RouteReader};
 use mapper_fabric::wording::counted;
@@ -23,7 +21,8 @@ const FILES_A_THREAD: usize = 8;
 
 /// Proves and measures the routes in a folder of `mapper.routes/1` files.
 pub(super) fn check(fabric: &Fabric, dir: &Path, max_hops: u8, seed: u64) -> Result<Report, CliError> {
-    let topology = Topology::from_map(&fabric.map)?;
+    let topology = Topology::from_fabric(fabric)
+        .map_err(|error| error.describe(&mapper_fabric::names::Names::of(fabric)))?;
     let reader = RouteReader::new(fabric, &topology);
     let mut checked = Checked::new(fabric, &topology, max_hops);
     for batch in files(dir)?.chunks(FILES_A_THREAD * rayon::current_num_threads()) {
@@ -269,7 +268,6 @@ impl<'a> Checked<'a> {
             violations.extend(cycle.iter().map(|cycle| names.deadlock(layer, cycle)));
         }
         let Part { unreachable, loops, other, longest, .. } = self.proof;
-        let cut_off = self.topology.cut_off();
         let (quality, note) = self.quality.measure(seed);
         notes.extend(note);
         Ok(Report {
@@ -285,9 +283,7 @@ impl<'a> Checked<'a> {
                 violation_count: unreachable + loops + other + cycles as u64,
                 told: violations.len() as u64,
                 violations,
-                cut_off_shown: shown_hosts(&cut_off, &shown),
-                cut_off: host_names(&cut_off, self.fabric),
-                parts: PartReport::all(self.topology, self.fabric, &shown),
+                apart: ApartReport::of(self.topology, self.fabric, &shown),
             },
             quality,
             notes,

@@ -82,6 +82,11 @@ const XBAR: Sections = Sections {
 
 const NODE: Sections = Sections {
     number: "8",
+    signals: &[
+        STOP,
+        ("SIGHUP", "Read the configuration again: ports come and go, and the others go on."),
+        REOPEN,
+    ],
     files: &[
         CONFIGURATION,
         (

@@ -7,7 +7,7 @@ use super::judgement::{ProofReport, QualityReport};
 use mapper_fabric::wording::plural;
 use mapper_routing::engines::{Answer, Settings, Tried};
 use mapper_routing::tables::End;
-use mapper_routing::{Subnet, Tables};
+use mapper_routing::{Subnet, Tables, TablesProof};
 
 /// What was proved.
 pub(super) fn proof_of(answer: &Answer<'_>, subnet: &Subnet, fabric: &Fabric) -> ProofReport {
@@ -21,13 +21,18 @@ pub(super) fn proof_of(answer: &Answer<'_>, subnet: &Subnet, fabric: &Fabric) ->
 
 /// Why an engine did not serve, by the names of the fabric.
 pub(super) fn why_not(tried: &Tried, subnet: &Subnet) -> String {
-    let failed = tried.failed.as_ref().and_then(|proof| Some((proof, proof.violations.first()?)));
-    let Some((proof, first)) = failed else { return tried.why_not.clone() };
+    let failed = tried.failed.as_ref().and_then(|proof| what_fails(proof, subnet));
+    failed.unwrap_or_else(|| tried.why_not.clone())
+}
+
+/// The first violation of a proof that fails, by the names of the fabric, and how many more there are.
+pub(super) fn what_fails(proof: &TablesProof, subnet: &Subnet) -> Option<String> {
+    let first = proof.violations.first()?;
     let (told, first) = (first.count(), first.describe(subnet));
-    match proof.violation_count.saturating_sub(told) {
+    Some(match proof.violation_count.saturating_sub(told) {
         0 => first,
         more => format!("{first} ({})", plural(more, "more violation")),
-    }
+    })
 }
 
 /// How many entries differ between tables of a subnet, one that only one of them has counted too. Xbars'

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use super::quality;
 use mapper_fabric::names;
-use mapper_fabric::wording::plural;
+use mapper_fabric::wording::{SHOWN_NAMES, first_of, plural};
 use mapper_routing::engines::dispersive::SourceProof;
 use mapper_routing::{
-    Cycle, Far, HostPart, Quality, Subnet, TableRoutes, TableViolation, Tables, TablesProof, Topology,
-    Violation,
+    Attachment, Cycle, Far, HostPart, Quality, Subnet, TableRoutes, TableViolation, Tables, TablesProof,
+    Topology, Violation,
 };
 
 /// What was proved, with the names of the fabric.
@@ -29,12 +29,23 @@ pub(in crate::cli) struct ProofReport {
     pub(in crate::cli) told: u64,
     /// How many violations there are in all.
     pub(in crate::cli) violation_count: u64,
-    /// Hosts that no cables join with most of the fabric, by their ids.
-    pub(in crate::cli) cut_off: Vec<String>,
+    /// Which hosts no route can join with the rest.
+    pub(in crate::cli) apart: ApartReport,
+}
+
+/// What cables do not join.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(in crate::cli) struct ApartReport {
+    /// Hosts that no cables join with most of the fabric, those without a cable too, by their ids.
+    cut_off: Vec<String>,
+    /// How many of these have a cable, and the names of the first.
+    cabled: (usize, Vec<String>),
+    /// Hosts without a cable, by their ids.
+    isolated: Vec<String>,
     /// The names of the first of these.
-    pub(in crate::cli) cut_off_shown: Vec<String>,
-    /// The parts of the fabric that have hosts.
-    pub(in crate::cli) parts: Vec<PartReport>,
+    isolated_shown: Vec<String>,
+    /// The parts of the fabric that have hosts, but for single hosts without a cable.
+    parts: Vec<PartReport>,
 }
 
 /// A part of the fabric that no cable joins with the others.
@@ -51,18 +62,6 @@ pub(in crate::cli) struct PartReport {
 }
 
 impl PartReport {
-    /// All parts of a fabric that have hosts.
-    pub(in crate::cli) fn all(topology: &Topology, fabric: &Fabric, names: &names::Names) -> Vec<Self> {
-        let report = |part: HostPart| Self {
-            hosts: part.hosts.len(),
-            xbars: part.xbars,
-            pairs: part.pairs(),
-            first_host: host_names(&part.hosts[..1], fabric).concat(),
-            shown: shown_hosts(&part.hosts, names),
-        };
-        topology.host_parts().into_iter().map(report).collect()
-    }
-
     fn json(&self) -> Value {
         let Self { hosts, xbars, pairs, first_host, .. } = self;
         json!({ "hosts": hosts, "xbars": xbars, "pairs": pairs, "first_host": first_host })
@@ -79,10 +78,87 @@ impl PartReport {
     }
 }
 
-/// The first of some names, and whether there are more.
-fn first_of(shown: &[String], count: usize) -> String {
-    let more = if shown.len() < count { ", .." } else { "" };
-    format!("{}{more}", shown.join(", "))
+impl ApartReport {
+    /// What the cables of a fabric do not join.
+    pub(in crate::cli) fn of(topology: &Topology, fabric: &Fabric, names: &names::Names) -> Self {
+        let (parts, isolated): (Vec<HostPart>, Vec<HostPart>) =
+            topology.host_parts().into_iter().partition(|part| part.hosts.len() > 1 || part.xbars > 0);
+        let isolated: Vec<u32> = isolated.into_iter().flat_map(|part| part.hosts).collect();
+        let cut_off = topology.cut_off();
+        let is_cabled = |&host: &u32| topology.attachment(host) != Attachment::Nothing;
+        let cabled: Vec<u32> = cut_off.iter().copied().filter(is_cabled).collect();
+        let part = |part: HostPart| PartReport {
+            hosts: part.hosts.len(),
+            xbars: part.xbars,
+            pairs: part.pairs(),
+            first_host: host_names(&part.hosts[..1], fabric).concat(),
+            shown: shown_hosts(&part.hosts, names),
+        };
+        Self {
+            cut_off: host_names(&cut_off, fabric),
+            cabled: (cabled.len(), shown_hosts(&cabled, names)),
+            isolated_shown: shown_hosts(&isolated, names),
+            isolated: host_names(&isolated, fabric),
+            parts: parts.into_iter().map(part).collect(),
+        }
+    }
+
+    /// How many pairs of hosts are in different parts, so that no table can join them.
+    fn pairs_apart(&self) -> u64 {
+        self.pairs_between(self.isolated.len() as u64)
+    }
+
+    /// How many pairs there are between the parts and so many single hosts.
+    fn pairs_between(&self, single: u64) -> u64 {
+        let hosts = self.parts.iter().map(|part| part.hosts as u64).sum::<u64>() + single;
+        let within: u64 = self.parts.iter().map(|part| part.pairs).sum();
+        (hosts * hosts.saturating_sub(1) / 2).saturating_sub(within)
+    }
+
+    /// Which pairs there are to join, and that all have a route.
+    fn all_joined(&self) -> &'static str {
+        match (self.parts.iter().any(|part| part.pairs > 0), self.parts.len(), self.isolated.len()) {
+            (false, ..) if self.pairs_apart() > 0 => "no two hosts are joined by cables",
+            (_, 0 | 1, 0) => "every pair has a route",
+            (_, 0 | 1, _) => "every pair of cabled hosts has a route",
+            _ => "every pair within a part has a route",
+        }
+    }
+
+    /// Lines for a person; none where all is joined.
+    fn text(&self) -> String {
+        let mut text = String::new();
+        let (cut_off, shown) = &self.cabled;
+        if *cut_off > 0 {
+            let (count, shown) = (plural(*cut_off, "host"), first_of(shown, *cut_off));
+            let _infallible = writeln!(text, "cut off    {count} that no cable joins with the rest: {shown}");
+        }
+        if !self.isolated.is_empty() {
+            let count = self.isolated.len();
+            let shown = first_of(&self.isolated_shown, count);
+            let _infallible = writeln!(text, "isolated   {} without a cable: {shown}", plural(count, "host"));
+        }
+        text + &self.parts_text()
+    }
+
+    /// The parts, if there are several.
+    fn parts_text(&self) -> String {
+        if self.parts.len() < 2 {
+            return String::new();
+        }
+        let mut text = format!(
+            "parts      {} without a cable between them, so {} of hosts can have no route:\n",
+            self.parts.len(),
+            plural(self.pairs_between(0), "pair")
+        );
+        for part in self.parts.iter().take(SHOWN_PARTS) {
+            let _infallible = writeln!(text, "           {}", part.text());
+        }
+        if let more @ 1.. = self.parts.len().saturating_sub(SHOWN_PARTS) {
+            let _infallible = writeln!(text, "           and {}", plural(more, "more part"));
+        }
+        text
+    }
 }
 
 impl ProofReport {
@@ -96,9 +172,7 @@ impl ProofReport {
             violations: proof.violations.iter().map(|found| found.describe(subnet)).collect(),
             told: proof.violations.iter().map(TableViolation::count).sum(),
             violation_count: proof.violation_count,
-            cut_off: host_names(&proof.cut_off, fabric),
-            cut_off_shown: shown_hosts(&proof.cut_off, &subnet.names),
-            parts: PartReport::all(&subnet.topology, fabric, &subnet.names),
+            apart: ApartReport::of(&subnet.topology, fabric, &subnet.names),
         }
     }
 
@@ -121,9 +195,7 @@ impl ProofReport {
             told: violations.len() as u64,
             violations,
             violation_count: proof.violation_count + u64::from(proof.cycle.is_some()),
-            cut_off: host_names(&proof.cut_off, fabric),
-            cut_off_shown: shown_hosts(&proof.cut_off, &shown),
-            parts: PartReport::all(topology, fabric, &shown),
+            apart: ApartReport::of(topology, fabric, &shown),
         }
     }
 
@@ -140,49 +212,19 @@ impl ProofReport {
             "max_hops": self.max_hops,
             "violations": self.violations,
             "violation_count": self.violation_count,
-            "cut_off": self.cut_off,
-            "parts": self.parts.iter().map(PartReport::json).collect::<Vec<_>>(),
-            "pairs_apart": self.pairs_apart(),
+            "cut_off": self.apart.cut_off,
+            "isolated": self.apart.isolated,
+            "parts": self.apart.parts.iter().map(PartReport::json).collect::<Vec<_>>(),
+            "pairs_apart": self.apart.pairs_apart(),
         })
-    }
-
-    /// How many pairs of hosts are in different parts, so that no table can join them.
-    fn pairs_apart(&self) -> u64 {
-        let hosts: u64 = self.parts.iter().map(|part| part.hosts as u64).sum();
-        let within: u64 = self.parts.iter().map(|part| part.pairs).sum();
-        (hosts * hosts.saturating_sub(1) / 2).saturating_sub(within)
-    }
-
-    /// The parts, if there are several.
-    fn parts_text(&self) -> String {
-        if self.parts.len() < 2 {
-            return String::new();
-        }
-        let mut text = format!(
-            "parts      {} without a cable between them, so {} of hosts can have no route:\n",
-            self.parts.len(),
-            plural(self.pairs_apart(), "pair")
-        );
-        for part in self.parts.iter().take(SHOWN_PARTS) {
-            let _infallible = writeln!(text, "           {}", part.text());
-        }
-        if let more @ 1.. = self.parts.len().saturating_sub(SHOWN_PARTS) {
-            let _infallible = writeln!(text, "           and {}", plural(more, "more part"));
-        }
-        text
     }
 
     /// Lines for a person.
     pub(in crate::cli) fn text(&self) -> String {
-        let all = if self.parts.len() < 2 {
-            "every pair has a route"
-        } else {
-            "every pair within a part has a route"
-        };
         let say = |holds: bool, yes: &'static str, no: &'static str| if holds { yes } else { no };
         let mut text = format!(
             "proof      {}, {}, {}; longest route {}\n",
-            say(self.reachable, all, "PAIRS WITHOUT A ROUTE"),
+            say(self.reachable, self.apart.all_joined(), "PAIRS WITHOUT A ROUTE"),
             say(self.loop_free, "no loop", "LOOPS"),
             say(self.deadlock_free, "no deadlock", "DEADLOCK"),
             plural(self.max_hops, "hop"),
@@ -194,12 +236,7 @@ impl ProofReport {
         if more > 0 {
             let _infallible = writeln!(text, "           and {}", plural(more, "more violation"));
         }
-        if !self.cut_off.is_empty() {
-            let count = plural(self.cut_off.len(), "host");
-            let shown = first_of(&self.cut_off_shown, self.cut_off.len());
-            let _infallible = writeln!(text, "cut off    {count} that no cable joins with the rest: {shown}");
-        }
-        text + &self.parts_text()
+        text + &self.apart.text()
     }
 }
 
@@ -229,9 +266,8 @@ impl QualityReport {
     }
 }
 
-/// Most parts, and most hosts of a part, that are shown to a person.
+/// Most parts that are shown to a person.
 const SHOWN_PARTS: usize = 8;
-const SHOWN_HOSTS: usize = 8;
 
 /// What a proof is worth where there is no pair.
 pub(in crate::cli) fn nothing_to_prove(topology: &Topology) -> Option<String> {
@@ -246,7 +282,7 @@ pub(in crate::cli) fn host_names(hosts: &[u32], fabric: &Fabric) -> Vec<String> 
 
 /// The names of the first of some hosts.
 pub(in crate::cli) fn shown_hosts(hosts: &[u32], names: &names::Names) -> Vec<String> {
-    hosts.iter().take(SHOWN_HOSTS).map(|&host| names.host(host)).collect()
+    hosts.iter().take(SHOWN_NAMES).map(|&host| names.host(host)).collect()
 }
 
 /// What people call the parts of a fabric.

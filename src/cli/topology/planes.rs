@@ -34,7 +34,7 @@ pub(super) struct Planes<'a> {
 impl<'a> Planes<'a> {
     /// The torus or mesh that a fabric is, if it is one.
     pub(super) fn of(fabric: &'a Fabric) -> Option<Self> {
-        let topology = Topology::from_map(&fabric.map).ok()?;
+        let topology = Topology::from_fabric(fabric).ok()?;
         let grid = recognise(&topology, &TorusStatement::default()).ok()?;
         let missing = grid.missing_cables();
         let short =

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::formats::shape;
 use mapper_fabric::names::Names;
-use mapper_fabric::wording::plural;
+use mapper_fabric::wording::{first_of, plural};
 
 /// How wide a table may be, in characters.
 pub(super) const WIDTH: usize = 110;
@@ -25,7 +25,13 @@ pub(super) fn counts(fabric: &Fabric) -> String {
     )
 }
 
+/// Cables with a host at one end, or at both.
 fn host_cables(fabric: &Fabric) -> usize {
+    host_ports(fabric) + usize::from(fabric.face_to_face().is_some())
+}
+
+/// Ports of xbars that hosts are cabled to.
+fn host_ports(fabric: &Fabric) -> usize {
     fabric.map.hosts.iter().filter(|host| host.at.is_some()).count()
 }
 
@@ -34,7 +40,7 @@ fn ports(fabric: &Fabric) -> usize {
 }
 
 fn ports_in_use(fabric: &Fabric) -> usize {
-    2 * fabric.map.cables.len() + host_cables(fabric)
+    2 * fabric.map.cables.len() + host_ports(fabric)
 }
 
 /// A summary as `mapper.topology/1`.
@@ -50,7 +56,8 @@ pub(super) fn json(name: &str, fabric: &Fabric) -> Value {
         "ports": ports(fabric),
         "ports_in_use": ports_in_use(fabric),
         "tiers": shape::layers(map).iter().map(Vec::len).collect::<Vec<_>>(),
-        "parts": shape::parts(map),
+        "parts": shape::parts(fabric),
+        "isolated_hosts": fabric.isolated().len(),
     })
 }
 
@@ -80,7 +87,8 @@ pub(super) fn text(name: &str, fabric: &Fabric) -> String {
         );
     }
     let _ = writeln!(text, "ports in use: {} of {}", ports_in_use(fabric), ports(fabric));
-    match shape::parts(map) {
+    let isolated = fabric.isolated();
+    match shape::parts(fabric) - isolated.len() {
         0 | 1 => {}
         parts => drop(writeln!(text, "not connected: {parts} parts without a cable between them")),
     }
@@ -89,10 +97,13 @@ pub(super) fn text(name: &str, fabric: &Fabric) -> String {
     for xbar in layers.concat() {
         text += &xbar_table(fabric, &names, xbar, &ends[xbar]);
     }
-    let loose = map.hosts.iter().zip(&names.hosts).filter(|(host, _)| host.at.is_none());
-    let loose: Vec<_> = loose.map(|(_, name)| name.as_str()).collect();
-    if !loose.is_empty() {
-        let _ = writeln!(text, "\nhosts not cabled to an xbar: {}", loose.join(", "));
+    if let Some([a, b]) = fabric.face_to_face() {
+        let _ = writeln!(text, "\n{} and {} are cabled to each other", names.hosts[a], names.hosts[b]);
+    }
+    if !isolated.is_empty() {
+        let shown: Vec<_> = isolated.iter().map(|&host| &names.hosts[host]).collect();
+        let count = plural(isolated.len(), "host");
+        let _ = writeln!(text, "\nisolated: {count} without a cable: {}", first_of(&shown, shown.len()));
     }
     text
 }

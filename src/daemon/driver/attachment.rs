@@ -1,5 +1,6 @@
 //! How an agent is joined to the fabric: by an interface, or by a crossbar in the same process.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use mapper_proto::Mac;
@@ -8,6 +9,7 @@ use mapper_proto::wire::{Crossbar, CrossbarKind};
 use tracing::{info, warn};
 
 use super::crossbar_tag;
+use super::outer_ports::{Opened, OuterPorts};
 use crate::daemon::DaemonError;
 use crate::daemon::interface_lock::InterfaceLock;
 use crate::daemon::options::Config;
@@ -31,8 +33,8 @@ pub(super) struct Attachment {
     pub(super) mtu: u32,
     /// A node's crossbar.
     pub(super) crossbar: Option<Rc<Switch>>,
-    /// Keeps other daemons off the interfaces.
-    locks: Vec<InterfaceLock>,
+    /// The interfaces that lead out of the machine.
+    pub(super) outer: OuterPorts,
 }
 
 impl Attachment {
@@ -46,7 +48,7 @@ impl Attachment {
 
     /// All ports of a node's crossbar, as if each had carrier.
     pub(super) fn ports(&self) -> Carriers {
-        let last = FIRST_PORT + self.locks.len() as u8;
+        let last = self.outer.agent_port();
         let bits = |byte: u8| (0..8).filter(move |bit| (FIRST_PORT..=last).contains(&(8 * byte + bit)));
         std::array::from_fn(|byte| bits(byte as u8).fold(0, |all, bit| all | 1 << bit))
     }
@@ -54,8 +56,8 @@ impl Attachment {
     /// The ports of a node that lead out of the machine; none of an agent alone.
     pub(super) fn outer_ports(&self) -> Vec<BoardPort> {
         let Some(switch) = &self.crossbar else { return Vec::new() };
-        // The last port leads to the agent.
-        switch.status().ports.iter().take(self.locks.len()).map(BoardPort::from).collect()
+        let status = switch.status();
+        status.ports.iter().filter(|port| self.outer.has(port.port)).map(BoardPort::from).collect()
     }
 
     /// How long frames may be now, by its interfaces; `None` while there are none.
@@ -74,41 +76,34 @@ impl Attachment {
     fn interface(config: &Config) -> Result<Self, DaemonError> {
         set_up(&config.interface)?;
         let (port, mac) = Port::open_usable(&config.interface, config.marking, config.needed_mtu())?;
-        let lock = InterfaceLock::take(&config.interface)?;
+        let outer = OuterPorts::one(&config.interface, InterfaceLock::take(&config.interface)?);
         let mtu = port.mtu().unwrap_or_else(|| config.needed_mtu());
-        Ok(Self { link: port.into(), mac, mtu, crossbar: None, locks: vec![lock] })
+        Ok(Self { link: port.into(), mac, mtu, crossbar: None, outer })
     }
 
     /// A crossbar over all ports, and a cable inside the process from its last port to the agent.
     /// The agent's address is that of the first port that exists; the crossbar's identity begins with
     /// it.
     fn node(config: &Config) -> Result<Self, DaemonError> {
-        let mut links = Vec::new();
-        let mut locks = Vec::new();
-        let mut macs = Vec::new();
-        let needed = config.needed_mtu();
+        let (mut links, mut held, mut macs) = (Vec::new(), BTreeMap::new(), Vec::new());
         for (number, name) in (FIRST_PORT..).zip(&config.ports) {
-            locks.push(InterfaceLock::take(name)?);
-            match set_up(name)? {
-                Some(interface) => macs.push(interface.mac),
-                None => warn!(interface = name, "the interface does not exist yet; waiting for it"),
-            }
-            let link = Link::from(Port::open(name, config.marking)?);
-            if let Some(mtu) = link.mtu().filter(|&mtu| mtu < needed) {
-                return Err(LinkError::MtuTooSmall { interface: name.clone(), mtu, needed }.into());
-            }
-            links.push((number, link));
+            let opened = Opened::new(name, config)?;
+            macs.extend(opened.mac);
+            held.insert(number, opened.held);
+            links.push((number, opened.link));
         }
         let first = config.ports.first().cloned().unwrap_or_default();
         let mac = *macs.first().ok_or(LinkError::NoSuchInterface(first))?;
         let ports = links.len() as u8 + 1;
+        let agent_port = FIRST_PORT + ports - 1;
         let (own, crossbars) = internal::pair(&config.interface, mac, config.marking);
-        links.push((FIRST_PORT + ports - 1, crossbars.into()));
+        links.push((agent_port, crossbars.into()));
         let kind = CrossbarKind::Tagged { tag: crossbar_tag::derive(&crossbar_tag::machine_id(), &macs) };
         let crossbar = Crossbar { kind, first_port: FIRST_PORT, ports, carrier: [0; 32] };
         let switch = Switch::new(&config.interface, crossbar, links);
-        let mtu = switch.least_mtu().unwrap_or(needed);
-        Ok(Self { link: own.into(), mac, mtu, crossbar: Some(Rc::new(switch)), locks })
+        let mtu = switch.least_mtu().unwrap_or_else(|| config.needed_mtu());
+        let outer = OuterPorts::new(held, agent_port);
+        Ok(Self { link: own.into(), mac, mtu, crossbar: Some(Rc::new(switch)), outer })
     }
 }
 
@@ -117,7 +112,7 @@ impl Attachment {
 ///
 /// # Errors
 /// If the kernel does not tell about it.
-fn set_up(name: &str) -> Result<Option<Interface>, LinkError> {
+pub(super) fn set_up(name: &str) -> Result<Option<Interface>, LinkError> {
     let found = Interface::look_up(name)?;
     if let Some(interface) = found.as_ref().filter(|interface| interface.ethernet && !interface.up) {
         match interface.set_up() {

@@ -199,7 +199,7 @@ impl Driver {
     }
 
     /// Follows the carriers of a node's own crossbar.
-    fn follow_carriers(&mut self) {
+    pub(super) fn follow_carriers(&mut self) {
         let now = self.now();
         let Some((carriers, before)) = &mut self.carriers else { return };
         let after = *carriers.borrow_and_update();

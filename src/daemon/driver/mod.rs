@@ -6,6 +6,7 @@ mod crossbar_tag;
 mod event_loop;
 mod happenings;
 mod identity;
+mod outer_ports;
 mod reload;
 mod shown;
 mod user_interface;

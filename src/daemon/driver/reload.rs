@@ -6,12 +6,13 @@ use tracing::{error, info, warn};
 
 use super::event_loop::Driver;
 use crate::daemon::log;
-use crate::daemon::options::Config;
+use crate::daemon::options::{Config, OptionsError};
 
 /// The keys that differ but count only at start.
 fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
     let differs = [
-        ("interface or ports", old.interface != new.interface),
+        // A node is called by the ports that it began with.
+        ("interface", new.ports.is_empty() && old.interface != new.interface),
         ("ethertype or destination", old.marking != new.marking),
         ("seed", old.seed != new.seed),
         ("unit", new.unit_given && old.unit != new.unit),
@@ -34,7 +35,6 @@ fn without_restart(old: &Config, new: Config) -> Config {
     let old = old.clone();
     Config {
         interface: old.interface,
-        ports: old.ports,
         marking: old.marking,
         seed: old.seed,
         unit: old.unit,
@@ -61,12 +61,17 @@ impl Driver {
                 return error!("the configuration is not used: {}", with_causes(&error));
             }
         };
+        // The key `tap` counts only at start, so the check of the new keys does not see the old tap.
+        if self.config.tap.as_ref().is_some_and(|tap| new.ports.contains(tap)) {
+            return error!("the configuration is not used: {}", OptionsError::TapIsPort);
+        }
         for key in needs_restart(&self.config, &new) {
             warn!(key, "this key counts only at start; restart the agent");
         }
         let new = without_restart(&self.config, new);
         let old = std::mem::replace(&mut self.config, new);
         log::set_level(self.config.log.level);
+        self.follow_ports();
         self.apply_settings(&old.settings);
         self.host.set_route_options(self.config.route_options());
         info!("the configuration was read again");

@@ -4,12 +4,16 @@
 //! with the same values. The command line wins.
 
 mod config;
+mod keys_of_file;
+mod shared;
 mod source;
 #[cfg(test)]
 mod tests;
 mod values;
 
 pub use config::{Config, LogOptions};
+pub use keys_of_file::FileOptions;
+pub use shared::{FrameKeys, LogKeys, MetricsKeys, Shared};
 use source::Role;
 pub use source::{ConfigError, Source};
 pub use values::{Bounded, EtherType, HostType, LogFormat, LogLevel, MetricsAddress, Text};
@@ -21,11 +25,9 @@ use std::time::Duration;
 use mapper_proto::Mac;
 use mapper_proto::agent::Settings;
 use mapper_proto::quote;
-use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use crate::link::address::InterfaceAddress;
-use crate::link::ethernet::Marking;
 
 /// Where status sockets are, unless the user says otherwise.
 pub const DEFAULT_RUN_DIR: &str = "/run/mapper";
@@ -153,34 +155,21 @@ pub struct Options {
     /// Most requests for pieces under way at once.
     #[arg(long, value_name = "N")]
     pub piece_window: Option<Bounded<1, 256>>,
-    /// EtherType of the fabric's frames.
-    #[arg(long, value_name = "HEX")]
-    pub ethertype: Option<Text<EtherType>>,
-    /// Destination address of the fabric's frames.
-    #[arg(long, value_name = "MAC")]
-    pub destination: Option<Text<Mac>>,
+    /// How frames are marked.
+    #[command(flatten)]
+    #[serde(skip)]
+    pub frames: FrameKeys,
     /// Seed of this agent's random choices; drawn by the system if not set.
     #[arg(long, value_name = "N")]
     pub seed: Option<Bounded<0, { u32::MAX }>>,
-    /// Serve OpenMetrics text over HTTP there: a loopback address and port, or unix:PATH.
-    #[arg(long, value_name = "ADDRESS")]
-    pub metrics_listen: Option<Text<MetricsAddress>>,
-    /// Write OpenMetrics text to this file every 15 seconds, for node_exporter.
-    #[arg(long, value_name = "PATH")]
-    pub metrics_file: Option<PathBuf>,
-    /// Least severe lines to log: error, warn, info, debug or trace.
-    #[arg(long, value_name = "LEVEL")]
-    pub log_level: Option<LogLevel>,
-    /// How log lines are written: text or json.
-    #[arg(long, value_name = "FORMAT")]
-    pub log_format: Option<LogFormat>,
-    /// Verbose output, as --log-level debug. The environment variable RUST_LOG=trace shows every frame.
-    #[arg(short = 'v', long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
-          default_missing_value = "true")]
-    pub verbose: Option<bool>,
-    /// Write verbose output to this file.
-    #[arg(long, value_name = "PATH")]
-    pub verbose_file: Option<PathBuf>,
+    /// Where metrics are to be had.
+    #[command(flatten)]
+    #[serde(skip)]
+    pub metrics: MetricsKeys,
+    /// What is logged.
+    #[command(flatten)]
+    #[serde(skip)]
+    pub log: LogKeys,
 }
 
 /// A configuration file that cannot be used.
@@ -261,6 +250,14 @@ pub enum OptionsError {
     },
 }
 
+impl FileOptions for Options {
+    const FRAMES_FOLLOW: &'static str = "piece-window";
+
+    fn with(self, Shared { frames, metrics, log }: Shared) -> Self {
+        Self { frames, metrics, log, ..self }
+    }
+}
+
 impl Options {
     /// Reads a configuration file: TOML, each key an option.
     ///
@@ -309,15 +306,10 @@ impl Options {
             liveness_limit: self.liveness_limit.or(file.liveness_limit),
             piece_bytes: self.piece_bytes.or(file.piece_bytes),
             piece_window: self.piece_window.or(file.piece_window),
-            ethertype: self.ethertype.or(file.ethertype),
-            destination: self.destination.or(file.destination),
+            frames: self.frames.or(file.frames),
             seed: self.seed.or(file.seed),
-            metrics_listen: self.metrics_listen.or(file.metrics_listen),
-            metrics_file: self.metrics_file.or(file.metrics_file),
-            log_level: self.log_level.or(file.log_level),
-            log_format: self.log_format.or(file.log_format),
-            verbose: self.verbose.or(file.verbose),
-            verbose_file: self.verbose_file.or(file.verbose_file),
+            metrics: self.metrics.or(file.metrics),
+            log: self.log.or(file.log),
         }
     }
 
@@ -341,9 +333,7 @@ impl Options {
         if self.tap.is_none() && !addresses.is_empty() {
             return Err(OptionsError::AddressWithoutTap);
         }
-        if self.destination.is_some_and(|text| text.value() == Mac::default()) {
-            return Err(OptionsError::ZeroDestination);
-        }
+        let marking = self.frames.marking().ok_or(OptionsError::ZeroDestination)?;
         let settings = self.settings();
         if settings.silence_limit < settings.query_interval {
             return Err(OptionsError::SilenceBelowQuery {
@@ -351,15 +341,11 @@ impl Options {
                 query_interval_ms: settings.query_interval.as_millis(),
             });
         }
-        let defaults = Marking::default();
         let limit_s = self.map_once_limit_s.map_or(DEFAULT_MAP_ONCE_LIMIT_S, |n| u64::from(n.get()));
         Ok(Config {
             interface,
             ports,
-            marking: Marking {
-                ethertype: self.ethertype.map_or(defaults.ethertype, |text| text.value().number()),
-                destination: self.destination.map_or(defaults.destination, Text::value),
-            },
+            marking,
             settings,
             seed: self.seed.map(|n| u64::from(n.get())),
             num_passes: self.num_passes.map_or(DEFAULT_NUM_PASSES, |n| n.get() as u8),
@@ -371,16 +357,11 @@ impl Options {
             tap: self.tap,
             addresses,
             key_file: self.key_file,
-            metrics_listen: self.metrics_listen.map(Text::value),
-            metrics_file: self.metrics_file,
+            metrics_listen: self.metrics.metrics_listen.map(Text::value),
+            metrics_file: self.metrics.metrics_file,
             map_file: self.map_file,
             map_once: self.map_once.unwrap_or(false).then(|| Duration::from_secs(limit_s)),
-            log: LogOptions::new(
-                self.log_level,
-                self.log_format,
-                self.verbose.unwrap_or(false),
-                self.verbose_file,
-            ),
+            log: self.log.resolve(),
         })
     }
 
@@ -424,7 +405,7 @@ impl Options {
 ///
 /// # Errors
 /// If it cannot be read, or has an unknown key or wrong value; names the line.
-pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigFileError> {
+pub fn read_toml<T: FileOptions>(path: &Path) -> Result<T, ConfigFileError> {
     let unreadable = |source| ConfigFileError::Unreadable { path: path.to_owned(), source };
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(unreadable)?;
@@ -443,8 +424,8 @@ pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigFileError>
 }
 
 /// What a text says, or the line that is wrong and why.
-fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T, (usize, String)> {
-    toml::from_str(text).map_err(|error: toml::de::Error| {
+fn parse_toml<T: FileOptions>(text: &str) -> Result<T, (usize, String)> {
+    toml::Deserializer::parse(text).and_then(T::read_from).map_err(|error: toml::de::Error| {
         let at = error.span().map_or(text.len(), |span| span.start);
         let line = 1 + text.bytes().take(at).filter(|&byte| byte == b'\n').count();
         let message = error.message().trim_end().replace('\n', ", ");

@@ -15,6 +15,7 @@ use mapper_proto::map::{Cable, Fabric, PortRef};
 
 use super::shape::layers;
 use mapper_fabric::names::Names;
+use mapper_fabric::wording::{first_of, plural};
 
 /// Least distance between boxes, and from the border.
 const GAP: i64 = 24;
@@ -75,13 +76,13 @@ fn letters(text: &str) -> i64 {
 
 /// A line about hosts that are cabled to no xbar.
 fn loose_hosts(fabric: &Fabric, names: &Names) -> String {
-    let hosts = fabric.map.hosts.iter().zip(&names.hosts);
-    let loose = hosts.filter(|(host, _)| host.at.is_none());
-    let names: Vec<_> = loose.map(|(_, name)| name.as_str()).collect();
-    match names[..] {
-        [] => String::new(),
-        [a, b] if fabric.map.xbars.is_empty() => format!("{a} - {b}"),
-        _ => format!("not cabled to an xbar: {}", names.join(", ")),
+    if let Some([a, b]) = fabric.face_to_face() {
+        return format!("{} - {}", names.hosts[a], names.hosts[b]);
+    }
+    let isolated: Vec<_> = fabric.isolated().into_iter().map(|host| names.hosts[host].as_str()).collect();
+    match isolated.len() {
+        0 => String::new(),
+        count => format!("{} without a cable: {}", plural(count, "host"), first_of(&isolated, count)),
     }
 }
 

@@ -245,7 +245,7 @@ fn what_is_no_tree_is_refused_with_a_reason() {
         2,
     );
     assert!(why(&one_leaf, &settings).contains("at least 2 xbars with compute nodes"));
-    let pair = built(|fabric| (0..2).for_each(|_| fabric.host_at(None)), 2);
+    let pair = built(|fabric| (0..2).for_each(|_| fabric.host_at(None)), 0);
     assert!(why(&pair, &settings).contains("is cabled to another host"), "{}", why(&pair, &settings));
     let ring = generate("ring:n=5,hosts=1").unwrap();
     assert!(why(&ring, &settings).contains("joins ranks 0 and 0"), "{}", why(&ring, &settings));

@@ -30,7 +30,8 @@ use super::trees::Trees;
 pub fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
     let grid = recognise(&subnet.topology, &settings.torus).map_err(|error| {
         let written_at = error.key().and_then(|key| settings.torus.written_at.get(key));
-        let why = written_at.map_or_else(|| error.to_string(), |at| format!("{at}: {error}"));
+        let why = error.describe(&subnet.names);
+        let why = written_at.map_or_else(|| why.clone(), |at| format!("{at}: {why}"));
         EngineError::refuse(Engine::Torus, why)
     })?;
     compute_on(subnet, settings, &grid)

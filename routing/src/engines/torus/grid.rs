@@ -1,9 +1,11 @@
 //! A torus or mesh as coordinates: where each xbar stands, and which channels lead which way.
 
+use std::fmt;
+
 use mapper_proto::map::PortRef;
-use thiserror::Error;
 
 use crate::Topology;
+use mapper_fabric::names::Names;
 
 /// A direction along a dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,16 +53,11 @@ impl Dimension {
 }
 
 /// Coordinates that do not fit a fabric.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GridError {
     /// Dimensions that there cannot be.
-    #[error(
-        "a grid has one to three dimensions of at least 2 xbars, and rings have at least 3; these are {}",
-        shape(.0)
-    )]
     Shape(Vec<Dimension>),
     /// Not one place for each xbar.
-    #[error("there are {places} places for {xbars} xbars; each needs one")]
     Count {
         /// How many places are given.
         places: usize,
@@ -68,7 +65,6 @@ pub enum GridError {
         xbars: usize,
     },
     /// A place outside the grid.
-    #[error("xbar {xbar} cannot stand at {}, which is outside {}", place(.at), shape(.dimensions))]
     Outside {
         /// The xbar.
         xbar: u32,
@@ -78,7 +74,6 @@ pub enum GridError {
         dimensions: Vec<Dimension>,
     },
     /// Two xbars at one place.
-    #[error("xbars {} and {} cannot both stand at {}", .xbars[0], .xbars[1], place(.at))]
     PlaceTwice {
         /// The xbars.
         xbars: [u32; 2],
@@ -86,12 +81,6 @@ pub enum GridError {
         at: [u8; 3],
     },
     /// A cable between xbars that are not neighbours.
-    #[error(
-        "the cable from xbar {} port {} to xbar {} port {} does not fit: it joins {} to {}, which are no \
-         neighbours in {}",
-        .ends[0].xbar, .ends[0].port, .ends[1].xbar, .ends[1].port,
-        place(&.places[0]), place(&.places[1]), shape(.dimensions)
-    )]
     Misfit {
         /// The ports that it joins.
         ends: [PortRef; 2],
@@ -101,6 +90,45 @@ pub enum GridError {
         dimensions: Vec<Dimension>,
     },
 }
+
+impl GridError {
+    /// What is wrong, with the names that the fabric has.
+    pub fn describe(&self, names: &Names) -> String {
+        match self {
+            Self::Shape(dimensions) => format!(
+                "a grid has one to three dimensions of at least 2 xbars, and rings have at least 3; these are {}",
+                shape(dimensions)
+            ),
+            Self::Count { places, xbars } => {
+                format!("there are {places} places for {xbars} xbars; each needs one")
+            }
+            Self::Outside { xbar, at, dimensions } => {
+                let (xbar, at) = (names.xbar(*xbar), place(at));
+                format!("{xbar} cannot stand at {at}, which is outside {}", shape(dimensions))
+            }
+            Self::PlaceTwice { xbars: [one, other], at } => {
+                let (one, other) = (names.xbar(*one), names.xbar(*other));
+                format!("{one} and {other} cannot both stand at {}", place(at))
+            }
+            Self::Misfit { ends, places: [from, to], dimensions } => format!(
+                "the cable {} does not fit: it joins {} to {}, which are no neighbours in {}",
+                names.cable(*ends),
+                place(from),
+                place(to),
+                shape(dimensions)
+            ),
+        }
+    }
+}
+
+impl fmt::Display for GridError {
+    /// Without names.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.describe(&Names::default()))
+    }
+}
+
+impl std::error::Error for GridError {}
 
 /// A place in words, such as (2,0,1).
 pub(crate) fn place([x, y, z]: &[u8; 3]) -> String {
@@ -318,7 +346,7 @@ mod tests {
         assert_eq!(error(&[RING(3)], &line), "xbar 3 cannot stand at (3,0,0), which is outside 3 (ring)");
         assert_eq!(
             error(&[RING(4)], &[line[0], line[1], line[1], line[2]]),
-            "xbars 1 and 2 cannot both stand at (1,0,0)"
+            "xbar 1 and xbar 2 cannot both stand at (1,0,0)"
         );
         assert_eq!(
             error(&[LINE(4)], &line),

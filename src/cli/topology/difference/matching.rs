@@ -288,5 +288,7 @@ fn cables(fabric: &Fabric, host: impl Fn(usize) -> Node, end: impl Fn(PortRef) -
     let hosts = fabric.map.hosts.iter().enumerate();
     let hosts = hosts.filter_map(|(index, at)| Some([End { node: host(index), port: None }, end(at.at?)]));
     let cables = fabric.map.cables.iter().map(|cable| ordered(end(cable.a), end(cable.b)));
-    hosts.chain(cables).collect()
+    let pair = fabric.face_to_face().into_iter();
+    let pair = pair.map(|pair| pair.map(|index| End { node: host(index), port: None }));
+    hosts.chain(cables).chain(pair.map(|[a, b]| ordered(a, b))).collect()
 }

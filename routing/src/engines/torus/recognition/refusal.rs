@@ -1,7 +1,8 @@
 //! Why a fabric is no torus, by the first cable that does not fit.
 
+use std::fmt;
+
 use mapper_proto::map::PortRef;
-use thiserror::Error;
 
 use super::super::grid::{Dimension, GridError, shape};
 use super::super::statement::{BadStatement, TorusStatement};
@@ -12,6 +13,7 @@ use super::shapes::link_count;
 use super::space::Space;
 use super::{Failure, MOST_NEIGHBOURS, SMALL_BUDGET, Shapes, search};
 use crate::Topology;
+use mapper_fabric::names::Names;
 
 /// Most links that are left out one by one to see whether the rest is a torus.
 const SUSPECTS: usize = 24;
@@ -20,17 +22,11 @@ const SUSPECTS: usize = 24;
 const MANY_LINKS: usize = 1_500;
 
 /// Why a fabric is no torus.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoTorus {
     /// There is nothing.
-    #[error("there is no xbar, so there is no torus")]
     NoXbars,
     /// It is one but for a cable.
-    #[error(
-        "the cable from xbar {} port {} to xbar {} port {} does not fit: without it the fabric is a torus or \
-         mesh of {}",
-        .ends[0].xbar, .ends[0].port, .ends[1].xbar, .ends[1].port, shape(.dimensions)
-    )]
     Chord {
         /// The ports that the cable joins.
         ends: [PortRef; 2],
@@ -38,11 +34,6 @@ pub enum NoTorus {
         dimensions: Vec<Dimension>,
     },
     /// An xbar with more neighbours than three dimensions give it.
-    #[error(
-        "xbar {} has {neighbours} neighbours, and in three dimensions there are six; the cable from its port \
-         {} to xbar {} port {} is the first too many",
-        .ends[0].xbar, .ends[0].port, .ends[1].xbar, .ends[1].port
-    )]
     Neighbours {
         /// How many xbars it is cabled to.
         neighbours: usize,
@@ -50,11 +41,6 @@ pub enum NoTorus {
         ends: [PortRef; 2],
     },
     /// No shape takes all xbars.
-    #[error(
-        "no {} takes more than {placed} of {xbars} xbars; there the cable from xbar {} port {} to xbar {} \
-         port {} does not fit", shapes(.is_stated),
-        .ends[0].xbar, .ends[0].port, .ends[1].xbar, .ends[1].port
-    )]
     Misfit {
         /// Most xbars that stood.
         placed: usize,
@@ -66,10 +52,6 @@ pub enum NoTorus {
         is_stated: bool,
     },
     /// Its cables fit places of a mesh, but far too few of the mesh's are there.
-    #[error(
-        "its cables fit a mesh of {}, but {missing} of its {links} links would be missing: too many to call \
-         it one; state its sizes if it is one", shape(.dimensions)
-    )]
     Sparse {
         /// A mesh that takes the fabric.
         dimensions: Vec<Dimension>,
@@ -79,7 +61,6 @@ pub enum NoTorus {
         links: u64,
     },
     /// Fewer places than xbars.
-    #[error("the sizes that are stated make {places} places, and there are {xbars} xbars; each needs one")]
     Places {
         /// How many places the stated sizes make.
         places: u64,
@@ -87,7 +68,6 @@ pub enum NoTorus {
         xbars: usize,
     },
     /// No shape is near.
-    #[error("no {} takes these {xbars} xbars: too many links would be missing", shapes(.is_stated))]
     NoShape {
         /// How many xbars there are.
         xbars: usize,
@@ -95,17 +75,11 @@ pub enum NoTorus {
         is_stated: bool,
     },
     /// A cable whose ports are stated to lead in directions that do not agree.
-    #[error(
-        "the cable from xbar {} port {} to xbar {} port {} does not fit the ports' directions that are \
-         stated: no direction is the opposite of the other end's",
-        .ends[0].xbar, .ends[0].port, .ends[1].xbar, .ends[1].port
-    )]
     Directions {
         /// The ports that the cable joins.
         ends: [PortRef; 2],
     },
     /// An origin that is not there.
-    #[error("xbar {origin} is stated to be the origin, but there are {xbars} xbars, counted from 0")]
     NoOrigin {
         /// Its number.
         origin: u32,
@@ -113,10 +87,6 @@ pub enum NoTorus {
         xbars: usize,
     },
     /// An origin in the midst of a line.
-    #[error(
-        "xbar {origin} is stated to be the origin, but stands at {at} in dimension {}, a line; state the xbar \
-         at its end", ["X", "Y", "Z"][*.dimension]
-    )]
     OriginInLine {
         /// The xbar.
         origin: u32,
@@ -126,14 +96,66 @@ pub enum NoTorus {
         dimension: usize,
     },
     /// A statement that cannot be.
-    #[error(transparent)]
-    Statement(#[from] BadStatement),
+    Statement(BadStatement),
     /// Coordinates that do not fit after all.
-    #[error(transparent)]
-    Grid(#[from] GridError),
+    Grid(GridError),
 }
 
 impl NoTorus {
+    /// Why, with the names that the fabric has.
+    pub fn describe(&self, names: &Names) -> String {
+        match self {
+            Self::NoXbars => "there is no xbar, so there is no torus".to_owned(),
+            Self::Chord { ends, dimensions } => format!(
+                "the cable {} does not fit: without it the fabric is a torus or mesh of {}",
+                names.cable(*ends),
+                shape(dimensions)
+            ),
+            Self::Neighbours { neighbours, ends: [from, to] } => format!(
+                "{} has {neighbours} neighbours, and in three dimensions there are six; the cable from its port \
+                 {} to {} is the first too many",
+                names.xbar(from.xbar),
+                from.port,
+                names.port(*to)
+            ),
+            Self::Misfit { placed, xbars, ends, is_stated } => format!(
+                "no {} takes more than {placed} of {xbars} xbars; there the cable {} does not fit",
+                shapes(*is_stated),
+                names.cable(*ends)
+            ),
+            Self::Sparse { dimensions, missing, links } => format!(
+                "its cables fit a mesh of {}, but {missing} of its {links} links would be missing: too many to \
+                 call it one; state its sizes if it is one",
+                shape(dimensions)
+            ),
+            Self::Places { places, xbars } => format!(
+                "the sizes that are stated make {places} places, and there are {xbars} xbars; each needs one"
+            ),
+            Self::NoShape { xbars, is_stated } => {
+                format!(
+                    "no {} takes these {xbars} xbars: too many links would be missing",
+                    shapes(*is_stated)
+                )
+            }
+            Self::Directions { ends } => format!(
+                "the cable {} does not fit the ports' directions that are stated: no direction is the opposite \
+                 of the other end's",
+                names.cable(*ends)
+            ),
+            Self::NoOrigin { origin, xbars } => format!(
+                "xbar {origin} is stated to be the origin, but there are {xbars} xbars, counted from 0"
+            ),
+            Self::OriginInLine { origin, at, dimension } => format!(
+                "{} is stated to be the origin, but stands at {at} in dimension {}, a line; state the xbar at \
+                 its end",
+                names.xbar(*origin),
+                ["X", "Y", "Z"][*dimension]
+            ),
+            Self::Statement(bad) => bad.to_string(),
+            Self::Grid(error) => error.describe(names),
+        }
+    }
+
     /// The key of a statement that a fabric fails at, if it does: for who wrote it.
     pub(in super::super) fn key(&self) -> Option<&'static str> {
         match self {
@@ -148,8 +170,29 @@ impl NoTorus {
     }
 }
 
-fn shapes(is_stated: &bool) -> &'static str {
-    if *is_stated { "torus or mesh as stated" } else { "torus or mesh of one to three dimensions" }
+impl fmt::Display for NoTorus {
+    /// Without names.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.describe(&Names::default()))
+    }
+}
+
+impl std::error::Error for NoTorus {}
+
+impl From<BadStatement> for NoTorus {
+    fn from(bad: BadStatement) -> Self {
+        Self::Statement(bad)
+    }
+}
+
+impl From<GridError> for NoTorus {
+    fn from(error: GridError) -> Self {
+        Self::Grid(error)
+    }
+}
+
+fn shapes(is_stated: bool) -> &'static str {
+    if is_stated { "torus or mesh as stated" } else { "torus or mesh of one to three dimensions" }
 }
 
 /// The links of a topology, in the directions that are stated.

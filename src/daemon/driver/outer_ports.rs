@@ -1,0 +1,155 @@
+//! The interfaces that lead out of the machine, and how those of a node come and go while it runs.
+
+use std::collections::BTreeMap;
+
+use mapper_proto::Mac;
+use tracing::{error, info, warn};
+
+use super::attachment::set_up;
+use super::event_loop::Driver;
+use super::with_causes;
+use crate::daemon::DaemonError;
+use crate::daemon::interface_lock::InterfaceLock;
+use crate::daemon::options::Config;
+use crate::link::interface::Interface;
+use crate::link::port::Port;
+use crate::link::{Link, LinkError};
+use crate::xbar::Switch;
+use crate::xbar::ports::{self, Numbered, PortName, PortsError};
+
+/// The interfaces that this process has, by the numbers of their ports.
+#[derive(Debug)]
+pub(super) struct OuterPorts {
+    held: BTreeMap<u8, Held>,
+    /// The number of the port behind which a node's agent is. It stays, whatever comes behind it.
+    agent_port: u8,
+}
+
+/// An interface that is kept from other daemons.
+#[derive(Debug)]
+pub(super) struct Held {
+    interface: String,
+    _lock: InterfaceLock,
+}
+
+/// A port of a node, before it is part of the crossbar.
+pub(super) struct Opened {
+    pub(super) held: Held,
+    pub(super) link: Link,
+    /// The interface's address, if it is there.
+    pub(super) mac: Option<Mac>,
+}
+
+impl Opened {
+    /// Locks an interface, sets it up and opens it.
+    ///
+    /// # Errors
+    /// If it cannot be used, belongs to another daemon, or carries too short frames.
+    pub(super) fn new(name: &str, config: &Config) -> Result<Self, DaemonError> {
+        let held = Held { interface: name.to_owned(), _lock: InterfaceLock::take(name)? };
+        let found = set_up(name)?;
+        if found.is_none() {
+            warn!(interface = name, "the interface does not exist yet; waiting for it");
+        }
+        let link = Link::from(Port::open(name, config.marking)?);
+        let needed = config.needed_mtu();
+        if let Some(mtu) = link.mtu().filter(|&mtu| mtu < needed) {
+            return Err(LinkError::MtuTooSmall { interface: name.to_owned(), mtu, needed }.into());
+        }
+        Ok(Self { held, link, mac: found.map(|interface| interface.mac) })
+    }
+}
+
+impl OuterPorts {
+    /// The ports of a node, whose agent is behind another.
+    pub(super) const fn new(held: BTreeMap<u8, Held>, agent_port: u8) -> Self {
+        Self { held, agent_port }
+    }
+
+    /// The interface of an agent alone.
+    pub(super) fn one(interface: &str, lock: InterfaceLock) -> Self {
+        let held = Held { interface: interface.to_owned(), _lock: lock };
+        Self::new(BTreeMap::from([(0, held)]), 0)
+    }
+
+    /// The number of the port behind which the agent is.
+    pub(super) const fn agent_port(&self) -> u8 {
+        self.agent_port
+    }
+
+    /// Whether a port leads out of the machine.
+    pub(super) fn has(&self, number: u8) -> bool {
+        self.held.contains_key(&number)
+    }
+
+    /// The ports that a node with these interfaces has: what runs keeps its number, what is new takes the
+    /// next that is free.
+    fn number(&self, interfaces: &[String]) -> Result<Numbered, PortsError> {
+        let mut current: Numbered =
+            self.held.iter().map(|(&number, held)| (number, held.interface.clone())).collect();
+        // No interface has this name, and none gets the number.
+        let agent = PortName { number: Some(self.agent_port), interface: String::new() };
+        current.push((self.agent_port, String::new()));
+        let named = interfaces.iter().map(|name| PortName { number: None, interface: name.clone() });
+        let names: Vec<_> = named.chain([agent]).collect();
+        let mut numbered = ports::number(&names, &current)?;
+        numbered.retain(|(number, _)| *number != self.agent_port);
+        Ok(numbered)
+    }
+
+    /// Gives up what is no port any more. `mac` is the node's address.
+    fn let_go_of_others(&mut self, ports: &Numbered, switch: &Switch, mac: Mac) {
+        self.held.retain(|number, held| {
+            let interface = &held.interface;
+            let stays = ports.iter().any(|(named, name)| named == number && name == interface);
+            if !stays {
+                switch.remove(*number);
+                info!(port = number, interface, "the port is given up");
+                if Interface::look_up(interface).is_ok_and(|found| found.is_some_and(|it| it.mac == mac)) {
+                    warn!(
+                        interface,
+                        "the node keeps the address of this interface: restart it before another agent uses that"
+                    );
+                }
+            }
+            stays
+        });
+    }
+
+    /// Takes what is to be a port and is none yet.
+    fn take_new(&mut self, ports: &Numbered, switch: &Switch, config: &Config) {
+        for (number, interface) in ports {
+            if self.has(*number) {
+                continue;
+            }
+            match Opened::new(interface, config) {
+                Ok(Opened { held, link, .. }) => {
+                    let carrier = link.carrier();
+                    switch.add(*number, link);
+                    self.held.insert(*number, held);
+                    info!(port = number, interface, carrier, "the port is taken");
+                }
+                Err(error) => {
+                    error!(port = number, interface, "cannot take the port: {}", with_causes(&error));
+                }
+            }
+        }
+    }
+}
+
+impl Driver {
+    /// Has the node have the ports that its configuration names.
+    pub(super) fn follow_ports(&mut self) {
+        let Some(switch) = self.attachment.crossbar.clone() else { return };
+        let ports = match self.attachment.outer.number(&self.config.ports) {
+            Ok(ports) => ports,
+            Err(error) => return error!("the ports stay as they were: {error}"),
+        };
+        self.attachment.outer.let_go_of_others(&ports, &switch, self.host.own());
+        // A number may go from one interface to another, whose cable is another too.
+        self.follow_carriers();
+        self.attachment.outer.take_new(&ports, &switch, &self.config);
+        self.follow_carriers();
+        self.warn_of_changes();
+    }
+}
