@@ -32,8 +32,32 @@ pub struct Scenario {
 pub struct Outcome {
     /// How long after healing all were configured.
     pub healing: Duration,
+    /// The longest time for which the routes in force closed a circle, as hosts had routes of different
+    /// maps, or cables were moved under them.
+    pub circle: Duration,
+    /// What became of users' frames.
+    pub users: Users,
     /// The digest of the whole run.
     pub digest: u64,
+}
+
+/// What became of users' frames in a scenario.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Users {
+    /// Frames sent.
+    pub sent: u64,
+    /// Frames that did not arrive.
+    pub lost: u64,
+    /// Frames that arrived behind later ones.
+    pub reordered: u64,
+}
+
+/// What is followed through a run.
+#[derive(Debug, Default)]
+struct Watch {
+    /// Since when looks have found a circle in the routes in force.
+    circle_since: Option<Instant>,
+    longest_circle: Duration,
 }
 
 /// What must not be.
@@ -71,8 +95,15 @@ impl Scenario {
     pub const QUIET: Duration = Duration::from_secs(5);
     /// Safety is looked at so often.
     const LOOK_EVERY: Duration = Duration::from_millis(250);
-    /// Most entries in the queues and tables of an agent.
+    /// Most entries in the queues and tables of an agent, without those of a signed session.
     const MAX_LOAD: usize = 4096;
+    /// Most entries that a signed session adds: what was said lately, so that nobody says it again.
+    const MAX_SESSION_LOAD: usize = 16_384;
+    /// For so long at most hosts' routes of different maps, or of maps that are wrong by now, may close a
+    /// circle together.
+    pub const MAX_CIRCLE: Duration = Duration::from_secs(5);
+    /// Users' frames sent from so long after all agreed on must all arrive.
+    const SETTLED: Duration = Duration::from_millis(500);
     /// Most frames that agents may have under way at once, for each of them.
     const MAX_IN_FLIGHT: usize = 512;
 
@@ -91,29 +122,43 @@ impl Scenario {
     }
 
     fn run_in(&self, world: &mut World) -> Result<Outcome, Violation> {
-        self.run_checked(world, self.healed_at)?;
+        let watch = &mut Watch::default();
+        self.run_checked(world, watch, self.healed_at)?;
         let deadline = self.healed_at + Self::PATIENCE;
         loop {
-            self.run_until_agreed(world, deadline)?;
+            self.run_until_agreed(world, watch, deadline)?;
             let healing = world.now().since(self.healed_at);
             self.check_agreed(world)?;
             let before = versions(world);
-            let quiet_until = world.now() + Self::QUIET;
-            self.run_checked(world, quiet_until)?;
+            let agreed_at = world.now();
+            self.run_checked(world, watch, agreed_at + Self::SETTLED)?;
+            let lost = world.lost_between_joined();
+            self.run_checked(world, watch, agreed_at + Self::QUIET)?;
             if versions(world) == before {
                 self.check_agreed(world)?;
-                return Ok(Outcome { healing, digest: world.digest() });
+                let users = users(world);
+                let lost = world.lost_between_joined() - lost;
+                if lost > 0 {
+                    let why = format!("{lost} users' frames were lost while nothing was wrong");
+                    return Err(Violation::Unsafe { at: world.now(), why });
+                }
+                return Ok(Outcome { healing, circle: watch.longest_circle, users, digest: world.digest() });
             }
             // A map may lack what a single cable separates from every host, and be made anew once
             // verification sees it. That, too, must end in time.
         }
     }
 
-    fn run_until_agreed(&self, world: &mut World, deadline: Instant) -> Result<(), Violation> {
+    fn run_until_agreed(
+        &self,
+        world: &mut World,
+        watch: &mut Watch,
+        deadline: Instant,
+    ) -> Result<(), Violation> {
         while world.now() < deadline {
             let next = deadline.min(world.now() + Self::LOOK_EVERY);
             let stopped = world.run(Until::Configured, next)?;
-            self.check_safety(world)?;
+            self.check_safety(world, watch)?;
             if stopped == Stopped::Reached {
                 return Ok(());
             }
@@ -124,29 +169,51 @@ impl Scenario {
         Err(Violation::NotConverged { after: Self::PATIENCE, why })
     }
 
-    fn run_checked(&self, world: &mut World, until: Instant) -> Result<(), Violation> {
+    fn run_checked(&self, world: &mut World, watch: &mut Watch, until: Instant) -> Result<(), Violation> {
         while world.now() < until {
             let next = until.min(world.now() + Self::LOOK_EVERY);
             world.run(Until::After(next.since(Instant::ZERO)), next)?;
-            self.check_safety(world)?;
+            self.check_safety(world, watch)?;
         }
         Ok(())
     }
 
-    fn check_safety(&self, world: &mut World) -> Result<(), Violation> {
+    fn check_safety(&self, world: &mut World, watch: &mut Watch) -> Result<(), Violation> {
         let hosts = self.fabric.map.hosts.len();
         let in_flight = world.stats().peak_in_flight;
+        let most = Self::MAX_LOAD + if self.setup.signed { Self::MAX_SESSION_LOAD } else { 0 };
         let bounded = if in_flight > hosts * Self::MAX_IN_FLIGHT {
             Err(format!("{in_flight} frames were under way at once"))
         } else {
-            world.check_load(Self::MAX_LOAD)
+            world.check_load(most)
         };
         let safe = bounded
             .and_then(|()| world.check_routes())
             .and_then(|()| world.check_traffic())
             .and_then(|()| world.prove_union())
-            .and_then(|()| world.prove_in_force());
+            .and_then(|()| self.check_in_force(world, watch));
         safe.map_err(|why| Violation::Unsafe { at: world.now(), why })
+    }
+
+    /// Routes of one map, and all repairs of them, are proved to close no circle whatever hosts know, as long as
+    /// cables are where the map has them. Nobody can prove it of routes of different maps, which there are
+    /// from when the first host has a new map until the last one has; nor of routes on cables that were moved:
+    /// that must be over soon.
+    fn check_in_force(&self, world: &mut World, watch: &mut Watch) -> Result<(), String> {
+        let now = world.now();
+        let Err(circle) = world.prove_in_force() else {
+            watch.circle_since = None;
+            return Ok(());
+        };
+        if world.is_of_one_true_map() {
+            return Err(circle);
+        }
+        let lasted = now.since(*watch.circle_since.get_or_insert(now));
+        watch.longest_circle = watch.longest_circle.max(lasted + Self::LOOK_EVERY);
+        if lasted > Self::MAX_CIRCLE {
+            return Err(format!("{circle}, for {lasted:?} now"));
+        }
+        Ok(())
     }
 
     /// One map and one leader a part, and routes that lead where they should.
@@ -165,6 +232,11 @@ impl Scenario {
         }
         world.deliver_all(usize::MAX, self.setup.seed).map_err(|why| Violation::Unsafe { at, why })
     }
+}
+
+fn users(world: &mut World) -> Users {
+    let report = world.traffic().unwrap_or_default();
+    Users { sent: report.sent, lost: report.lost, reordered: report.reordered }
 }
 
 /// The map that each host holds.

@@ -4,16 +4,13 @@ use mapper_proto::wire::carrier_changes;
 
 use super::World;
 
-/// Nothing but carriers, as a host believes before it looks.
-pub(super) const ALL: [u8; 32] = [0xff; 32];
-
 /// What a host has seen of carriers.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Seen {
     /// That of its interface.
     pub(super) own: bool,
-    /// Those of its crossbar, if it is a node.
-    pub(super) ports: [u8; 32],
+    /// If it is a node: the tag of its crossbar, and the carriers of that.
+    pub(super) crossbar: Option<(u64, [u8; 32])>,
 }
 
 impl World {
@@ -28,17 +25,26 @@ impl World {
     pub(super) fn show_carriers(&mut self, host: u32) {
         let own = self.plant.sees_carrier(host);
         let crossbar = if self.options.nodes { self.plant.own_crossbar(host) } else { None };
-        let now = self.now;
+        let (now, ports) = (self.now, self.plant.wired_ports(host));
         let slot = &mut self.hosts[host as usize];
         let Some(real) = slot.node.as_mut().and_then(|node| node.host_mut()) else { return };
         let before = slot.seen;
         if own && !before.own {
             real.look_again(now);
         }
-        slot.seen.own = own;
+        slot.seen = Seen { own, crossbar };
+        // A host that was cabled to another crossbar sees the former one no more, and need not heed it.
+        let mut known = ports;
+        match before.crossbar {
+            Some((tag, carriers)) if crossbar.is_some_and(|(now, _)| now == tag) => known = carriers,
+            Some((tag, carriers)) => {
+                carrier_changes(carriers, [0xff; 32])
+                    .for_each(|(port, _)| real.handle_carrier(now, tag, port, true));
+            }
+            None => {}
+        }
         if let Some((tag, carriers)) = crossbar {
-            slot.seen.ports = carriers;
-            for (port, up) in carrier_changes(before.ports, carriers) {
+            for (port, up) in carrier_changes(known, carriers) {
                 real.handle_carrier(now, tag, port, up);
             }
         }

@@ -98,6 +98,17 @@ impl World {
         self.all_report_configured() && self.find_unconfigured().is_none() && self.find_mismatch().is_none()
     }
 
+    /// Whether all hosts of each part use routes of one map, which is that of the fabric as it is now.
+    pub fn is_of_one_true_map(&mut self) -> bool {
+        self.find_mismatch().is_none()
+            && self.live_parts().iter().all(|part| {
+                let version = |&host: &u32| self.table(host).map(|table| table.version());
+                let held = |&host: &u32| self.status(host).map(|status| status.version);
+                let first = part.hosts.first().and_then(version);
+                part.hosts.iter().all(|host| version(host) == first && held(host) == first)
+            })
+    }
+
     /// Tells whether two hosts are live, and cables lead from one to the other.
     pub(super) fn joined_hosts(&mut self) -> impl Fn(u32, u32) -> bool + use<> {
         let parts = self.live_parts();

@@ -373,7 +373,8 @@ impl World {
         };
         let node = self.spawn.spawn(start);
         self.occupy(host, Some(node));
-        self.hosts[host as usize].seen = carriers::Seen { own: true, ports: self.plant.wired_ports(host) };
+        let own = self.plant.sees_carrier(host);
+        self.hosts[host as usize].seen = carriers::Seen { own, crossbar: None };
         self.show_carriers(host);
     }
 
@@ -517,7 +518,7 @@ impl HostSlot {
             timeouts_now: 0,
             busy_until: Instant::ZERO,
             waiting: VecDeque::new(),
-            seen: carriers::Seen { own: true, ports: carriers::ALL },
+            seen: carriers::Seen::default(),
             pending: None,
             configured: None,
             mapped: None,

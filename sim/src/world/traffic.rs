@@ -283,6 +283,20 @@ impl World {
         Some(report)
     }
 
+    /// Frames lost so far between hosts that cables join now.
+    pub fn lost_between_joined(&mut self) -> u64 {
+        let now = self.now;
+        if let Some(traffic) = &mut self.traffic {
+            traffic.settle(now);
+        }
+        let joined = self.joined_hosts();
+        let pairs = self.traffic.iter().flat_map(|traffic| (0..).zip(&traffic.pairs));
+        let lost = |(from, pairs): (u32, &Vec<Pair>)| -> u64 {
+            pairs.iter().filter(|pair| joined(from, pair.to)).map(|pair| pair.lost).sum()
+        };
+        pairs.map(lost).sum()
+    }
+
     /// The first thing about users' frames that must never happen.
     ///
     /// # Errors
