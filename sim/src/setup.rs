@@ -77,8 +77,10 @@ pub struct RouteSetup {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserSetup {
-    /// Frames a second at each host, to a few others in turn.
+    /// Frames a second at each host, to others in turn.
     pub rate: f64,
+    /// To how many others.
+    pub partners: usize,
     /// When they begin; `None` for when all are configured.
     pub from: Option<Duration>,
 }
@@ -174,7 +176,7 @@ impl Setup {
         options.agent.non_clos = self.routes.non_clos;
         options.traffic = self.users.map(|users| {
             let from = users.from.map(|from| Instant::ZERO + from);
-            TrafficOptions { rate: users.rate, from }
+            TrafficOptions { rate: users.rate, partners: users.partners, from }
         });
         options.link_mtu = self.users.map(|_| LINK_MTU);
         (options.nodes, options.signed) = (self.nodes, self.signed);

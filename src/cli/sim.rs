@@ -45,6 +45,9 @@ const DECIDED: [&str; 22] = [
     "nodes",
 ];
 
+/// To so many others the users at a host send in turn.
+const PARTNERS: usize = 4;
+
 /// Most virtual milliseconds that can be asked for: eleven days.
 const MAX_MS: u64 = 1_000_000_000;
 
@@ -127,8 +130,8 @@ pub struct Args {
     /// Agents start at random moments within this.
     #[arg(long, default_value_t = 10, value_name = "MS", value_parser = clap::value_parser!(u64).range(..=MAX_MS))]
     power_on_spread_ms: u64,
-    /// Users send so many frames a second at each host, from when all are configured on; the report tells
-    /// what became of them, and what each fault cost.
+    /// Users send so many frames a second at each host, to four others in turn, from when all are configured
+    /// on; the report tells what became of them, and what each fault cost.
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     traffic: Option<f64>,
     /// Each host that has a tagged xbar to itself is a node, as of `mapper node`: one machine with that xbar,
@@ -342,7 +345,7 @@ impl Args {
         setup.timing.jitter = Duration::from_micros(self.jitter_us);
         setup.timing.receive_queue = self.receive_queue;
         setup.power_on_spread = Duration::from_millis(self.power_on_spread_ms);
-        setup.users = self.traffic.map(|rate| UserSetup { rate, from: None });
+        setup.users = self.traffic.map(|rate| UserSetup { rate, partners: PARTNERS, from: None });
         setup.nodes = self.nodes;
         if self.traffic.is_some() && self.until == Until::Configured && self.faults.is_none() {
             return Err(

@@ -73,8 +73,10 @@ impl Scenario {
 /// How hosts are set, and what users send: drawn by themselves, so that a seed keeps its fabric and its faults.
 fn draw_settings(seed: u64, setup: &mut Setup) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ SETTINGS);
-    let rate = [50.0, 200.0, 1000.0][rng.random_range(0..3)];
-    setup.users = Some(UserSetup { rate, from: Some(Duration::ZERO) });
+    let rate = [10.0, 40.0, 150.0][rng.random_range(0..3)];
+    let partners = [1, 2, 4][rng.random_range(0..3)];
+    let users = UserSetup { rate, partners, from: Some(Duration::ZERO) };
+    setup.users = rng.random_bool(0.7).then_some(users);
     setup.nodes = rng.random_bool(0.5);
     setup.signed = rng.random_bool(0.5);
     setup.agents.map_incrementally = rng.random_bool(0.3);

@@ -104,6 +104,8 @@ impl Scenario {
     pub const MAX_CIRCLE: Duration = Duration::from_secs(5);
     /// Users' frames sent from so long after all agreed on must all arrive.
     const SETTLED: Duration = Duration::from_millis(500);
+    /// Users send for so long after all agreed: what they do then is the same however long they do it.
+    const USED: Duration = Duration::from_millis(1500);
     /// Most frames that agents may have under way at once, for each of them.
     const MAX_IN_FLIGHT: usize = 512;
 
@@ -133,6 +135,10 @@ impl Scenario {
             let agreed_at = world.now();
             self.run_checked(world, watch, agreed_at + Self::SETTLED)?;
             let lost = world.lost_between_joined();
+            self.run_checked(world, watch, agreed_at + Self::USED)?;
+            if versions(world) == before {
+                world.stop_users();
+            }
             self.run_checked(world, watch, agreed_at + Self::QUIET)?;
             if versions(world) == before {
                 self.check_agreed(world)?;

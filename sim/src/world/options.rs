@@ -63,8 +63,10 @@ impl Default for Options {
 /// What users send.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TrafficOptions {
-    /// Frames a second at each host, to a few others in turn.
+    /// Frames a second at each host, to others in turn.
     pub rate: f64,
+    /// To how many others.
+    pub partners: usize,
     /// When they begin; `None` for when all are configured.
     pub from: Option<Instant>,
 }

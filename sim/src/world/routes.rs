@@ -12,6 +12,9 @@ use rayon::prelude::*;
 use super::World;
 use super::queue::What;
 
+/// Fewer tasks than this are not worth other threads.
+const FEW_TASKS: usize = 32;
+
 /// A computation under way.
 #[derive(Debug)]
 pub(super) struct Pending {
@@ -104,7 +107,12 @@ impl World {
             let computed = basis.map_or_else(|| task.clone().run(), |basis| task.clone().run_on(&basis));
             (i, Pending { due, work: Work::Done(computed) })
         };
-        let done: Vec<_> = tasks.into_par_iter().map(compute).collect();
+        // A few are done sooner than other threads are woken.
+        let done: Vec<_> = if tasks.len() < FEW_TASKS {
+            tasks.into_iter().map(compute).collect()
+        } else {
+            tasks.into_par_iter().map(compute).collect()
+        };
         for (i, pending) in done {
             self.hosts[i].pending = Some(pending);
         }

@@ -22,8 +22,6 @@ use pair::{Arrival, Gap, Pair};
 
 /// Names the seed of who sends to whom.
 const TRAFFIC: u64 = 6;
-/// To so many others a host sends.
-const PARTNERS: usize = 4;
 /// Most faults whose effect is told.
 const MAX_EFFECTS: usize = 1000;
 
@@ -71,6 +69,7 @@ pub struct TrafficReport {
 pub(super) struct Traffic {
     interval: Duration,
     started: bool,
+    stopped: bool,
     /// By host: to whom it sends, in turn.
     pairs: Vec<Vec<Pair>>,
     /// By host: whose turn it is.
@@ -86,10 +85,13 @@ pub(super) struct Traffic {
 impl Traffic {
     pub(super) fn new(options: &TrafficOptions, hosts: usize, seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(derive_seed(seed, TRAFFIC, 0));
-        let pairs = (0..hosts as u32).map(|host| draw_partners(host, hosts as u32, &mut rng)).collect();
+        let pairs = (0..hosts as u32)
+            .map(|host| draw_partners(host, hosts as u32, options.partners, &mut rng))
+            .collect();
         Self {
             interval: Duration::from_secs_f64(1.0 / options.rate),
             started: false,
+            stopped: false,
             pairs,
             turns: vec![0; hosts],
             duplicated: 0,
@@ -146,14 +148,19 @@ impl Traffic {
         effect.routes_after = effect.routes_after.max(gap.to.since(effect.at));
     }
 
-    /// Takes in the gaps that are over.
-    fn settle(&mut self, now: Instant) {
-        for pair in self.pairs.iter_mut().flatten() {
+    /// Takes in the gaps of a host's pairs that are over.
+    fn settle(&mut self, host: u32, now: Instant) {
+        for pair in &mut self.pairs[host as usize] {
             while let Some(gap) = pair.expire(now) {
                 self.longest_gap = self.longest_gap.max(gap.to.since(gap.from));
                 Self::note(&mut self.effects, gap, &mut pair.hit_at);
             }
         }
+    }
+
+    /// Takes in all gaps that are over.
+    fn settle_all(&mut self, now: Instant) {
+        (0..self.pairs.len() as u32).for_each(|host| self.settle(host, now));
     }
 
     /// All hosts have a map of the fabric as it is.
@@ -169,15 +176,15 @@ impl Traffic {
 }
 
 /// Some others, each at most once, in an order of their own.
-fn draw_partners(host: u32, hosts: u32, rng: &mut ChaCha8Rng) -> Vec<Pair> {
+fn draw_partners(host: u32, hosts: u32, count: usize, rng: &mut ChaCha8Rng) -> Vec<Pair> {
     let others = hosts.saturating_sub(1) as usize;
-    if others <= PARTNERS {
+    if others <= count {
         let mut all: Vec<u32> = (0..hosts).filter(|&other| other != host).collect();
         all.shuffle(rng);
         return all.into_iter().map(Pair::new).collect();
     }
-    let mut drawn: Vec<u32> = Vec::with_capacity(PARTNERS);
-    while drawn.len() < PARTNERS {
+    let mut drawn: Vec<u32> = Vec::with_capacity(count);
+    while drawn.len() < count {
         let other = rng.random_range(0..hosts);
         if other != host && !drawn.contains(&other) {
             drawn.push(other);
@@ -195,6 +202,13 @@ impl World {
         for host in 0..hosts {
             let at = self.now + traffic.interval * host / hosts;
             self.queue.push(at, What::User { host });
+        }
+    }
+
+    /// Users send no more.
+    pub fn stop_users(&mut self) {
+        if let Some(traffic) = &mut self.traffic {
+            traffic.stopped = true;
         }
     }
 
@@ -220,9 +234,9 @@ impl World {
     pub(super) fn send_user_frame(&mut self, host: u32) {
         let live = self.is_live(host);
         let (now, own) = (self.now, self.mac(host));
-        let Some(traffic) = &mut self.traffic else { return };
+        let Some(traffic) = self.traffic.as_mut().filter(|traffic| !traffic.stopped) else { return };
         self.queue.push(now + traffic.interval, What::User { host });
-        traffic.settle(now);
+        traffic.settle(host, now);
         if !live {
             return;
         }
@@ -257,7 +271,7 @@ impl World {
     /// What became of users' frames so far; `None` if users send none.
     pub fn traffic(&mut self) -> Option<TrafficReport> {
         let now = self.now;
-        self.traffic.as_mut()?.settle(now);
+        self.traffic.as_mut()?.settle_all(now);
         let joined = self.joined_hosts();
         let traffic = self.traffic.as_ref()?;
         let mut report = TrafficReport {
@@ -287,7 +301,7 @@ impl World {
     pub fn lost_between_joined(&mut self) -> u64 {
         let now = self.now;
         if let Some(traffic) = &mut self.traffic {
-            traffic.settle(now);
+            traffic.settle_all(now);
         }
         let joined = self.joined_hosts();
         let pairs = self.traffic.iter().flat_map(|traffic| (0..).zip(&traffic.pairs));
