@@ -191,7 +191,9 @@ impl Agent {
             self.refute(version);
             return self.map_again(now, "another host answers in its parent's place");
         }
-        self.judge_parent(now, info);
+        if !self.look_at_level(now, info) {
+            self.judge_parent(now, info);
+        }
     }
 
     /// A child has answered.
@@ -201,6 +203,9 @@ impl Agent {
             // Any cable on the way may be the one that was moved.
             let suspects = self.ports_to(mac);
             return self.invalidate(now, &cause, &suspects);
+        }
+        if self.look_at_level(now, info) {
+            return;
         }
         if self.judge_child(now, mac, info) {
             let child = self.held.as_mut().and_then(|held| held.child_mut(mac));
