@@ -53,8 +53,10 @@ impl Agent {
             AgentState::Fetching | AgentState::Routing | AgentState::Configured | AgentState::Isolated => {
                 if maps && self.leader().is_none_or(|leader| theirs > leader) {
                     self.become_passive(now, info, way.clone());
-                } else if !self.look_at_level(now, info) {
+                } else if !maps || !self.look_at_level(now, info) {
+                    // Of all others the level is looked at when they answer what this agent asks.
                     self.look_at_stranger(now, info, &way.0);
+                    self.offer_to_child(now, info);
                 }
             }
         }
@@ -115,6 +117,14 @@ impl Agent {
         let Some(before) = before.filter(|_| self.backoff.counts(now, mac)) else { return false };
         self.invalidate(now, &format!("host {mac} has level {level}, no longer {before}"), &[]);
         true
+    }
+
+    /// A child that maps has no map: it need not wait until it is verified to be told of this one.
+    fn offer_to_child(&mut self, now: Instant, info: &Info) {
+        let child = self.held.as_mut().and_then(|held| held.child_mut(info.rank.mac));
+        if child.is_some() && info.state == AgentState::Mapping && !info.flags.contested {
+            self.tell_child(now, info.rank.mac);
+        }
     }
 
     /// The parent that a passive agent waits for says that it ranks below this agent and has no map: it
