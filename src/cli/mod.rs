@@ -66,7 +66,7 @@ pub enum Command {
     Node(node::Args),
     /// Run a software crossbar.
     Xbar(Box<xbar::Args>),
-    /// Show the state of this machine's agents; exit status 1 if there is none.
+    /// Show the state of this machine's agents; exit status 1 if none answers.
     BoardInfo(board_info::Args),
     /// Find out what keeps an agent from working on this machine, and what to do.
     Doctor(doctor::Args),

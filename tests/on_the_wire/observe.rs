@@ -435,8 +435,9 @@ fn boards_are_read_truly_while_their_agents_start_and_stop() {
                 let arguments = ["board-info", "--run-dir", run_dir];
                 let output = Command::new(MAPPER).args(arguments).output().unwrap();
                 let text = String::from_utf8(output.stdout).unwrap();
-                // A failure only while there is none.
-                let nobody = text.starts_with("no agent has a status socket");
+                // A failure only while there is none, or one that leaves and does not answer any more.
+                let nobody =
+                    text.starts_with("no agent has a status socket") || text.starts_with("unit 0: down\n");
                 assert_eq!(output.status.code(), Some(i32::from(nobody)), "{text}");
                 assert!(!text.contains("is fully configured") && !text.contains("not understood"), "{text}");
                 readings += 1;
@@ -450,4 +451,32 @@ fn boards_are_read_truly_while_their_agents_start_and_stop() {
         done.store(true, std::sync::atomic::Ordering::Relaxed);
         assert!(reader.join().unwrap() > 0);
     });
+}
+
+#[test]
+fn board_info_fails_where_the_only_agent_hangs_or_is_dead() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let namespace = cable();
+    let dir = tempfile::tempdir().unwrap();
+    let agent = Daemon::agent(&namespace, "eth1", dir.path(), &[]);
+    let ask = |options: &[&str]| {
+        let arguments = ["board-info", "--format", "json", "--run-dir", dir.path().to_str().unwrap()];
+        let output = Command::new(MAPPER).args(arguments).args(options).output().unwrap();
+        let info: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(info["schema"], "mapper.board-info/1");
+        (output.status.code(), info["boards"][0]["no_answer"].as_str().map(str::to_owned))
+    };
+    let ways_to_ask = [&[][..], &["-b", "0"], &["--all"]];
+    for options in ways_to_ask {
+        assert_eq!(ask(options), (Some(0), None), "{options:?}");
+    }
+    for signal in [rustix::process::Signal::STOP, rustix::process::Signal::KILL] {
+        agent.signal(signal);
+        for options in ways_to_ask {
+            let (status, why) = ask(options);
+            assert!(status == Some(1) && why.is_some(), "{options:?}: {status:?} {why:?}");
+        }
+    }
 }

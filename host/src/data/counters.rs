@@ -33,7 +33,8 @@ pub enum DataDrop {
     /// What arrived comes from no host of the map.
     #[error("the frame comes from no host of the fabric")]
     UnknownSource,
-    /// What arrived is an ARP or neighbour message that gives another address than its own.
+    /// What arrived is an ARP or neighbour message that gives another address than its own, or has more VLAN
+    /// tags than are looked behind.
     #[error("an ARP or neighbour message gives another address than the one that it comes from")]
     ForgedNeighbour,
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use mapper_proto::map::{Map, host_type};
 use mapper_proto::{Instant, Mac};
 
-use super::ethernet::{self, ETHERTYPE_AT, VLAN_TAGS};
+use super::ethernet::{self, ETHERTYPE_AT, VLAN_TAG_BYTES, VLAN_TAGS};
 
 /// For so long after a new map the hosts of the one before are listened to: they may not have heard
 /// that they are left out, or have been left out for a moment only.
@@ -26,11 +26,14 @@ const ICMPV6: u8 = 58;
 const DESTINATION_OPTIONS: u8 = 60;
 /// The bits of a fragment header that say where its part belongs.
 const FRAGMENT_OFFSET: u16 = 0xfff8;
-/// Router solicitation and advertisement, neighbour solicitation and advertisement. A redirect may
-/// give the address of a third.
-const NEIGHBOUR_DISCOVERY: std::ops::RangeInclusive<u8> = 133..=136;
+/// Router solicitation and advertisement, neighbour solicitation and advertisement, redirect. A router may
+/// redirect to a third, and give that one's link address, which nobody could tell from a forged one: hosts
+/// ask for it themselves where it is not given.
+const NEIGHBOUR_DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
 const SOURCE_LINK_ADDRESS: u8 = 1;
 const TARGET_LINK_ADDRESS: u8 = 2;
+/// Nobody uses more. Hosts look behind any number of those that name no VLAN, so what has more is no frame
+/// that could be trusted.
 const MAX_VLAN_TAGS: usize = 2;
 
 /// The hosts whose frames are delivered.
@@ -64,14 +67,17 @@ impl Sources {
 }
 
 /// Whether a frame tells others to send to another address than the one that it comes from: an ARP
-/// message with another sender, or a message of IPv6 neighbour discovery with another link address.
+/// message with another sender, or a message of IPv6 neighbour discovery with another link address; or
+/// hides whether it does behind more VLAN tags than anybody uses.
 pub(super) fn points_elsewhere(frame: &[u8], from: Mac) -> bool {
     let mut rest = frame.get(ETHERTYPE_AT..).unwrap_or_default();
-    for _ in 0..MAX_VLAN_TAGS {
-        match ethernet::u16_at(rest, 0) {
-            Some(kind) if VLAN_TAGS.contains(&kind) => rest = rest.get(4..).unwrap_or_default(),
-            _ => break,
+    let mut tags = 0;
+    while ethernet::u16_at(rest, 0).is_some_and(|kind| VLAN_TAGS.contains(&kind)) {
+        if tags == MAX_VLAN_TAGS {
+            return true;
         }
+        tags += 1;
+        rest = rest.get(VLAN_TAG_BYTES..).unwrap_or_default();
     }
     let packet = rest.get(2..).unwrap_or_default();
     match ethernet::u16_at(rest, 0) {
@@ -91,6 +97,7 @@ fn neighbour_elsewhere(packet: &[u8], from: Mac) -> bool {
     let fixed_bytes = match kind {
         133 => 8,
         134 => 16,
+        137 => 40,
         _ => 24,
     };
     let mut options = message.get(fixed_bytes..).unwrap_or_default();
@@ -180,8 +187,25 @@ mod tests {
         let tag = [0x81, 0, 0, 5];
         assert!(points_elsewhere(&frame(&tag, ARP, &arp(OTHER)), FROM), "behind a VLAN tag");
         assert!(points_elsewhere(&frame(&[tag, tag].concat(), ARP, &arp(OTHER)), FROM), "behind two");
+        assert!(!points_elsewhere(&frame(&[tag, tag].concat(), ARP, &arp(FROM)), FROM), "its own behind two");
         assert!(!points_elsewhere(&frame(&[], 0x0800, &arp(OTHER)), FROM), "no ARP");
         assert!(!points_elsewhere(&frame(&[], ARP, &[0; 9]), FROM), "cut off: nobody understands it");
+    }
+
+    #[test]
+    fn nothing_hides_behind_more_tags_than_are_looked_through() {
+        // Linux takes off any number of tags of VLAN 0.
+        for kind in VLAN_TAGS {
+            let tag = [kind.to_be_bytes(), [0, 0]].concat();
+            for tags in [3, 4, 100] {
+                let tags = tag.repeat(tags);
+                assert!(points_elsewhere(&frame(&tags, ARP, &arp(OTHER)), FROM), "{kind:#x} {tags:?}");
+                let forged = neighbour(136, 24, &[&link_address(TARGET_LINK_ADDRESS, OTHER)]);
+                assert!(points_elsewhere(&frame(&tags, IPV6, &forged), FROM), "{kind:#x} {tags:?}");
+                assert!(points_elsewhere(&frame(&tags, 0x0800, &[0; 20]), FROM), "whatever is behind");
+            }
+            assert!(!points_elsewhere(&frame(&tag.repeat(2), 0x0800, &[0; 20]), FROM), "two are in use");
+        }
     }
 
     #[test]
@@ -198,7 +222,8 @@ mod tests {
         assert!(says(135, 24, &[&link_address(SOURCE_LINK_ADDRESS, OTHER)]));
         assert!(says(134, 16, &[&link_address(SOURCE_LINK_ADDRESS, OTHER)]));
         assert!(says(133, 8, &[&link_address(SOURCE_LINK_ADDRESS, OTHER)]));
-        assert!(!says(137, 24, &[&other]), "a redirect speaks of a third");
+        assert!(says(137, 40, &[&other]) && says(137, 40, &[&nonce, &other]), "a redirect to a third");
+        assert!(!says(137, 40, &[]) && !says(137, 40, &[&own]), "whose address is asked for, or known");
         assert!(!says(136, 24, &[&[2, 0]]), "an option without length ends the search");
         assert!(!says(128, 24, &[&other]), "an echo");
     }

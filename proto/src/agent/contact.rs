@@ -3,7 +3,8 @@
 //! Ranks are level, then MAC. When a mapper meets a higher one it becomes passive: it keeps the
 //! winner's address and the way to it, asks once a second for its map version, and maps again
 //! when the winner falls silent. An agent never becomes passive to a lower one, whoever that one
-//! follows: so the provisional tree has no circle.
+//! follows: so the provisional tree has no circle. Nor does it wait for one that has started again with
+//! a level below its own, though the last map has that one for its parent.
 
 use std::time::Duration;
 
@@ -44,6 +45,7 @@ impl Agent {
             AgentState::Passive => {
                 if let Some(parent) = self.parent.as_mut().filter(|parent| parent.rank.mac == theirs.mac) {
                     parent.last_heard = now;
+                    self.leave_lower_parent(now, info);
                 }
             }
             AgentState::Starting if maps => self.wake_early(now),
@@ -51,8 +53,10 @@ impl Agent {
             AgentState::Fetching | AgentState::Routing | AgentState::Configured | AgentState::Isolated => {
                 if maps && self.leader().is_none_or(|leader| theirs > leader) {
                     self.become_passive(now, info, way.clone());
-                } else {
+                } else if !maps || !self.look_at_level(now, info) {
+                    // Of all others the level is looked at when they answer what this agent asks.
                     self.look_at_stranger(now, info, &way.0);
+                    self.offer_to_child(now, info);
                 }
             }
         }
@@ -99,6 +103,38 @@ impl Agent {
             let suspect = held.at.and_then(|at| follow(&map, at, way_there));
             self.invalidate(now, &format!("host {mac} is not in the map"), suspect.as_slice());
         }
+    }
+
+    /// A neighbour in the tree, or the global mapper, that has another level than the map says has
+    /// started again: the map, its order of hosts, and maybe the one that leads it, no longer hold. True
+    /// if so.
+    pub(super) fn look_at_level(&mut self, now: Instant, info: &Info) -> bool {
+        let Rank { level, mac } = info.rank;
+        let Some(held) = self.held.as_ref().filter(|held| held.valid && !info.flags.contested) else {
+            return false;
+        };
+        let before = held.level_of(mac).filter(|before| *before != level);
+        let Some(before) = before.filter(|_| self.backoff.counts(now, mac)) else { return false };
+        self.invalidate(now, &format!("host {mac} has level {level}, no longer {before}"), &[]);
+        true
+    }
+
+    /// A child that maps has no map: it need not wait until it is verified to be told of this one.
+    fn offer_to_child(&mut self, now: Instant, info: &Info) {
+        let child = self.held.as_mut().and_then(|held| held.child_mut(info.rank.mac));
+        if child.is_some() && info.state == AgentState::Mapping && !info.flags.contested {
+            self.tell_child(now, info.rank.mac);
+        }
+    }
+
+    /// The parent that a passive agent waits for says that it ranks below this agent and has no map: it
+    /// may itself wait for this one, or for one that does. True if it was left.
+    fn leave_lower_parent(&mut self, now: Instant, info: &Info) -> bool {
+        let is_lower = info.rank < self.rank() && !info.version.is_some();
+        if is_lower {
+            self.map_again(now, "its higher mapper has started again and is lower now");
+        }
+        is_lower
     }
 
     /// A higher mapper was met.
@@ -189,6 +225,10 @@ impl Agent {
         let Some(parent) = self.parent.as_mut() else { return };
         parent.rank = info.rank;
         parent.last_heard = now;
+        if self.leave_lower_parent(now, info) {
+            return;
+        }
+        let Some(parent) = self.parent.as_ref() else { return };
         // A child of the provisional tree first waits for its real parent.
         let waited = now.since(parent.since) >= self.settings.query_interval * 3;
         let told = self.held.as_ref().map_or(MapVersion::NONE, |held| held.version);

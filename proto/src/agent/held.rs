@@ -17,6 +17,8 @@ use crate::wire::{AgentState, Info, Route};
 #[derive(Clone, Debug)]
 pub(super) struct Child {
     pub(super) mac: Mac,
+    /// Its level, as the map has it.
+    level: u8,
     /// It was told of this map and has answered.
     pub(super) aware: bool,
     /// It and all below it are configured with this map.
@@ -127,6 +129,13 @@ impl Held {
         self.parent.iter().map(|p| p.mac).chain(self.children.iter().map(|c| c.mac)).collect()
     }
 
+    /// The level of the global mapper, the parent or a child, as the map has it.
+    pub(super) fn level_of(&self, mac: Mac) -> Option<u8> {
+        let above = self.parent.iter().chain([&self.leader]).map(|rank| (rank.mac, rank.level));
+        let below = self.children.iter().map(|child| (child.mac, child.level));
+        above.chain(below).find(|(known, _)| *known == mac).map(|(_, level)| level)
+    }
+
     /// Where hosts with a contested address are.
     pub(super) fn places_of(&self, mac: Mac) -> &[Place] {
         self.conflicts.iter().find(|conflict| conflict.mac == mac).map_or(&[], |conflict| &conflict.places)
@@ -155,7 +164,14 @@ impl Held {
 
 impl Child {
     fn new(host: &Host) -> Self {
-        Self { mac: host.mac, aware: false, complete: false, stale_cycles: 0, trouble: None }
+        Self {
+            mac: host.mac,
+            level: host.level,
+            aware: false,
+            complete: false,
+            stale_cycles: 0,
+            trouble: None,
+        }
     }
 
     /// Takes in what the child says of itself. True if it holds this very map.

@@ -145,9 +145,10 @@ impl Agent {
             if held.version == version {
                 return self.judge_parent(now, info);
             }
-            // The map of a higher mapper stays until it is found not to hold.
+            // The map of a higher mapper stays until it is found not to hold. That somebody follows a lower
+            // one may mean just that: the parent knows.
             if held.leader > leader {
-                return;
+                return self.verify_parent(now);
             }
         }
         let other = self.fetching().filter(|fetching| *fetching != version);

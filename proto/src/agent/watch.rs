@@ -46,6 +46,15 @@ impl Agent {
         }
     }
 
+    /// Asks the parent now whether it holds the map, and not only in the next cycle.
+    pub(super) fn verify_parent(&mut self, now: Instant) {
+        let Some(held) = self.held.as_ref().filter(|held| held.valid && held.is_done()) else { return };
+        let way = held.parent.and_then(|parent| held.routes.get(&parent.mac).cloned());
+        if let Some(way) = way.filter(|_| !self.requests.waits_for(Asked::VerifyParent)) {
+            self.ask(now, Asked::VerifyParent, way, Reason::Verify, self.verify_tries());
+        }
+    }
+
     /// Waits for the next cycle, with glances meanwhile if there is anything to glance at.
     pub(super) fn rest_before_cycle(&mut self, now: Instant) {
         let glances = self.held.as_ref().is_some_and(|held| held.share.iter().any(Check::is_glance));
@@ -191,7 +200,9 @@ impl Agent {
             self.refute(version);
             return self.map_again(now, "another host answers in its parent's place");
         }
-        self.judge_parent(now, info);
+        if !self.look_at_level(now, info) {
+            self.judge_parent(now, info);
+        }
     }
 
     /// A child has answered.
@@ -201,6 +212,9 @@ impl Agent {
             // Any cable on the way may be the one that was moved.
             let suspects = self.ports_to(mac);
             return self.invalidate(now, &cause, &suspects);
+        }
+        if self.look_at_level(now, info) {
+            return;
         }
         if self.judge_child(now, mac, info) {
             let child = self.held.as_mut().and_then(|held| held.child_mut(mac));

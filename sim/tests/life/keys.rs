@@ -89,15 +89,15 @@ impl Beset {
         }
     }
 
-    /// A higher mapper than all, or a host that there is, says so.
+    /// A higher mapper than all, or a host that there is, says so; or the leader, that it is none any more.
     fn forged(&mut self, key: Option<&Key>) -> Vec<u8> {
         let mac = Mac::from_position(self.rng.random_range(0..9));
         let version = MapVersion { mac, counter: 7 };
         let info = Info {
-            rank: Rank { level: 9, mac },
+            rank: Rank { level: [0, 1, 9][self.rng.random_range(0..3)], mac },
             session: self.rng.next_u32(),
             state: AgentState::Mapping,
-            version,
+            version: if self.rng.random_bool(0.5) { version } else { MapVersion::NONE },
             pieces: 1,
             ..Info::default()
         };
@@ -188,7 +188,8 @@ const FABRIC: &str = "ring:n=4,hosts=2,ports=8";
 
 /// A world whose agents have keys. `run` tells its sessions from those of other runs.
 fn world(kinds: Xbars, run: u64, spawn: AllBeset, faults: &str) -> World {
-    let plan = Plan::new(FABRIC, kinds);
+    // What is recorded of the first run shows the second run's leader at a lower level.
+    let plan = Plan::new(FABRIC, kinds).levels(|host| if run == 2 && host == 0 { 5 } else { 1 });
     let plant = Plant::new(&plan.fabric, kinds, 1).unwrap();
     let faults = FaultPlan::parse("faults", faults, &plant).unwrap().draw(&plant, 1);
     let mut options = Options { seed: run, ..plan.options };

@@ -10,6 +10,7 @@ mod forged_tags;
 mod hostile;
 mod keys;
 mod lab;
+mod levels;
 mod moved;
 mod options;
 mod paths;

@@ -47,7 +47,7 @@ pub(super) struct Found {
     xbars: Option<Vec<XbarStatus>>,
     /// Run directories without any agent, in words.
     missing: Vec<String>,
-    /// Whether a board was named that is not there, or one may not be asked.
+    /// Whether a board was named that is not there or does not answer, or one may not be asked.
     refused: bool,
 }
 
@@ -90,7 +90,8 @@ impl Found {
                 question.and_then(|question| question.answer(deadline).map_err(|error| error_chain(&error)));
             answer.unwrap_or_else(|why| Board::silent(unit, why))
         });
-        let boards = boards.collect();
+        let boards: Vec<_> = boards.collect();
+        refused |= !args.units.is_empty() && boards.iter().any(|board| board.no_answer.is_some());
         let mut xbars = args.all.then(Vec::new);
         if let Some(xbars) = &mut xbars {
             for run_dir in &args.run_dirs {
@@ -117,9 +118,10 @@ impl Found {
         self.missing.is_empty() && self.boards.iter().all(|board| board.configured)
     }
 
-    /// Whether there is nothing to be shown: no board, and no crossbar if those were asked for.
+    /// Whether nobody answers: no board, and no crossbar if those were asked for.
     pub(super) fn nobody_there(&self) -> bool {
-        self.boards.is_empty() && self.xbars.as_ref().is_none_or(Vec::is_empty)
+        self.boards.iter().all(|board| board.no_answer.is_some())
+            && self.xbars.iter().flatten().all(|xbar| xbar.no_answer.is_some())
     }
 
     /// Whether every board knows that its whole network is, too.
@@ -127,7 +129,7 @@ impl Found {
         self.boards.iter().all(|board| board.network_configured)
     }
 
-    /// Whether a board was named that is not there, or one may not be asked.
+    /// Whether a board was named that is not there or does not answer, or one may not be asked.
     pub(super) fn refused(&self) -> bool {
         self.refused
     }
@@ -243,6 +245,28 @@ mod tests {
             assert_eq!((&board["unit"], &board["state"]), (&unit.into(), &"starting".into()));
             assert!(board["mac"].is_null());
             assert!(board["no_answer"].as_str().unwrap().contains(why), "{board}");
+        }
+    }
+
+    #[test]
+    fn where_nobody_answers_nobody_is_there() {
+        let found = |boards, xbars| Found { boards, xbars, ..nothing() }.nobody_there();
+        assert!(found(vec![silent(0), silent(1)], None));
+        assert!(!found(vec![silent(0), configured()], None));
+        let mute = || XbarStatus::silent("p1", "it is stopped".to_owned());
+        assert!(found(vec![silent(0)], Some(vec![mute()])));
+        assert!(!found(vec![silent(0)], Some(vec![XbarStatus { no_answer: None, ..mute() }])));
+    }
+
+    #[test]
+    fn a_board_that_was_named_and_does_not_answer_is_a_failure() {
+        let dir = tempfile::tempdir().unwrap();
+        let _stuck = UnixListener::bind(dir.path().join("0.sock")).unwrap();
+        drop(UnixListener::bind(dir.path().join("7.sock")).unwrap());
+        for (units, refused) in [(vec![0], true), (vec![7], true), (vec![0, 7], true), (vec![], false)] {
+            let args = Args { units, run_dirs: vec![dir.path().to_owned()], ..NOTHING_ELSE };
+            let found = Found::ask(&args, Duration::ZERO).unwrap();
+            assert_eq!((found.refused(), found.nobody_there()), (refused, true), "{args:?}");
         }
     }
 

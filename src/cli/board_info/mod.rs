@@ -52,8 +52,8 @@ pub struct Args {
     map_file: Option<PathBuf>,
 }
 
-/// Runs it. The exit status is 1 if there is no board to be shown, or one that was asked for is not
-/// there or may not be asked.
+/// Runs it. The exit status is 1 if no board answers, or one that was named is not there or does not answer,
+/// or one may not be asked.
 ///
 /// # Errors
 /// In words for the user.

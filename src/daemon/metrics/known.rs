@@ -2,11 +2,11 @@
 //! not vanish.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use mapper_proto::Mac;
-use mapper_proto::map::{Correspondence, Map, PortRef, host_type};
+use mapper_proto::map::{Map, PortRef, host_type};
 
+use super::called::{Before, End, XbarName, XbarNames};
 use crate::daemon::status::DeadCable;
 
 /// Most cables, and most hosts, that are remembered.
@@ -15,47 +15,14 @@ const MAX_KNOWN: usize = 16_384;
 /// that have been down since the start.
 const MAX_SHOWN: usize = 1024;
 
-/// An xbar's name in labels: the same from map to map.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum XbarName {
-    Tagged(u64),
-    /// A plain xbar has no identity: it is numbered when it is first seen, and known again by what
-    /// is cabled to it.
-    Plain(u32),
-}
-
-/// One end of a cable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct End {
-    xbar: XbarName,
-    port: i16,
-}
-
-impl fmt::Display for End {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.xbar {
-            XbarName::Tagged(tag) => write!(f, "{tag:#018x}:{}", self.port),
-            XbarName::Plain(number) => write!(f, "plain{number}:{}", self.port),
-        }
-    }
-}
-
-/// How an xbar of the last map is called, and its port numbers less those that it was first seen
-/// with.
-#[derive(Debug, Clone, Copy)]
-struct Called {
-    name: XbarName,
-    offset: i16,
-}
-
 /// The cables and hosts of all maps since the start.
 #[derive(Debug, Default)]
 pub struct KnownFabric {
     cables: Seen<[End; 2]>,
     hosts: Seen<Mac>,
-    last: Map,
-    called: Vec<Called>,
-    next_plain: u32,
+    /// Where each host was last.
+    places: BTreeMap<Mac, End>,
+    names: XbarNames,
 }
 
 impl KnownFabric {
@@ -66,51 +33,40 @@ impl KnownFabric {
 
     /// Takes in a map: what is in it is there, what it lacks is gone.
     pub fn see(&mut self, map: &Map) {
-        self.called = self.call(map);
+        self.call(map);
         let ends = |cable: &mapper_proto::map::Cable| {
-            let mut ends = [self.end(cable.a), self.end(cable.b)];
+            let mut ends = [self.names.end(cable.a)?, self.names.end(cable.b)?];
             ends.sort_unstable();
-            ends
+            Some(ends)
         };
-        let cables: Vec<_> = map.cables.iter().map(ends).collect();
+        let cables: Vec<_> = map.cables.iter().filter_map(ends).collect();
         self.cables.update(cables.into_iter());
         // Phantoms only inflate a map: they cannot be lost.
-        let real = map.hosts.iter().filter(|host| host.host_type != host_type::PHANTOM);
-        self.hosts.update(real.map(|host| host.mac));
-        self.last = map.clone();
+        let real = || map.hosts.iter().filter(|host| host.host_type != host_type::PHANTOM);
+        self.hosts.update(real().map(|host| host.mac));
+        let places = real().filter_map(|host| Some((host.mac, self.names.end(host.at?)?)));
+        self.places.extend(places);
+        self.places.retain(|mac, _| self.hosts.entries.contains_key(mac));
     }
 
-    /// Names the xbars of a map: tagged ones by tag, plain ones as they were called before.
-    fn call(&mut self, map: &Map) -> Vec<Called> {
-        let mut plain = BTreeMap::new();
+    /// Names the xbars of a map.
+    fn call(&mut self, map: &Map) {
+        let mut before = Before::default();
         if map.xbars.iter().any(|xbar| xbar.tag.is_none()) {
-            let guess = Correspondence::guess(&self.last, map);
-            for (older, called) in (0..).zip(&self.called) {
-                // Any port tells how far the numbers moved; from the middle no offset leads out.
-                if let Some(port) = guess.port(PortRef { xbar: older, port: 128 }) {
-                    let offset = called.offset + i16::from(port.port) - 128;
-                    plain.insert(port.xbar, Called { offset, ..*called });
-                }
+            for (&[a, b], presence) in &self.cables.entries {
+                before.cables.entry(a).or_default().push((b, presence.there));
+                before.cables.entry(b).or_default().push((a, presence.there));
             }
+            before.hosts = std::mem::take(&mut self.places);
         }
-        let mut called = Vec::with_capacity(map.xbars.len());
-        for (index, xbar) in (0..).zip(&map.xbars) {
-            let as_before = plain.get(&index).filter(|called| matches!(called.name, XbarName::Plain(_)));
-            called.push(match (xbar.tag, as_before) {
-                (Some(tag), _) => Called { name: XbarName::Tagged(tag), offset: 0 },
-                (None, Some(called)) => *called,
-                (None, None) => {
-                    self.next_plain += 1;
-                    Called { name: XbarName::Plain(self.next_plain), offset: 0 }
-                }
-            });
+        let strangers = self.names.call(map, &before);
+        self.places.append(&mut before.hosts);
+        if strangers {
+            // Any of them may be one that is gone: what such ones had among themselves may be there still.
+            let names = self.names.all();
+            let lost = |end: &End| matches!(end.xbar, XbarName::Plain(_)) && !names.contains(&end.xbar);
+            self.cables.entries.retain(|ends, _| !ends.iter().all(lost));
         }
-        called
-    }
-
-    fn end(&self, port: PortRef) -> End {
-        let Called { name, offset } = self.called[port.xbar as usize];
-        End { xbar: name, port: i16::from(port.port) - offset }
     }
 
     /// The cables to show, by their ends' names, and whether each is there and not `dead`.
@@ -125,10 +81,7 @@ impl KnownFabric {
     fn end_of_dead(&self, cable: &DeadCable) -> Option<End> {
         match cable.tag_number() {
             Some(tag) => Some(End { xbar: XbarName::Tagged(tag), port: cable.port.into() }),
-            None if (cable.xbar as usize) < self.called.len() => {
-                Some(self.end(PortRef { xbar: cable.xbar, port: cable.port }))
-            }
-            None => None,
+            None => self.names.end(PortRef { xbar: cable.xbar, port: cable.port }),
         }
     }
 
@@ -263,6 +216,77 @@ mod tests {
         let before: Vec<_> = known.cables(&[]).collect();
         known.see(&ring(false, 3, 4));
         assert_eq!(known.cables(&[]).collect::<Vec<_>>(), before);
+    }
+
+    /// As the next mapper finds a fabric of plain xbars of which some are off: numbered in another order, and
+    /// each one's ports from another first one. Hosts of xbars that are off are gone.
+    fn found(fabric: &Map, off: &[u32], round: u32) -> Map {
+        let count = fabric.xbars.len() as u32;
+        let order: Vec<u32> =
+            (0..count).map(|n| (n * 5 + round) % count).filter(|n| !off.contains(n)).collect();
+        let place = |port: PortRef| {
+            let xbar = order.iter().position(|n| *n == port.xbar)? as u32;
+            Some(PortRef { xbar, port: port.port + (round as u8 * 3 + xbar as u8) % 7 })
+        };
+        let hosts = fabric.hosts.iter().filter_map(|host| Some(Host { at: Some(place(host.at?)?), ..*host }));
+        let cables = fabric.cables.iter().filter_map(|c| Some(Cable::new(place(c.a)?, place(c.b)?)));
+        Map {
+            hosts: hosts.collect(),
+            cables: cables.collect(),
+            xbars: order.iter().map(|_| Xbar { ports: 32, tag: None, ports_known: false }).collect(),
+            ..Map::default()
+        }
+    }
+
+    #[test]
+    fn plain_xbars_that_were_off_are_known_again_with_their_cables() {
+        for spec in ["clos:hosts=8,ports=4", "torus:x=4,y=3,hosts=1", "xgft:h=3;m=2,2,2;w=1,2,2"] {
+            let fabric = mapper_fabric::generate(spec).unwrap().map;
+            let (xbars, all) = (fabric.xbars.len() as u32, fabric.cables.len());
+            assert_ne!(xbars % 5, 0, "all are numbered");
+            let at_xbar = |xbars: &[u32]| {
+                let at = |port: PortRef| xbars.contains(&port.xbar);
+                fabric.cables.iter().filter(|cable| at(cable.a) || at(cable.b)).count()
+            };
+            let mut known = KnownFabric::new();
+            known.see(&found(&fabric, &[], 0));
+            for round in 1..4 * xbars {
+                let off = [round % xbars, (round / xbars + round + 1) % xbars];
+                let off = &off[..1 + (round as usize / 2) % 2];
+                known.see(&found(&fabric, off, round));
+                assert_eq!(known.cables_gone(), at_xbar(off) as u64, "{spec} without {off:?}");
+                // One after the other comes back.
+                known.see(&found(&fabric, &off[1..], round + 1));
+                assert_eq!(known.cables_gone(), at_xbar(&off[1..]) as u64, "{spec} with {} again", off[0]);
+                known.see(&found(&fabric, &[], round + 2));
+                assert_eq!((known.cables_gone(), ups(&known).len()), (0, all), "{spec} after {off:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_host_that_moves_to_a_plain_xbar_without_hosts_takes_no_name_along() {
+        let mut fabric = mapper_fabric::generate("clos:hosts=8,ports=4").unwrap().map;
+        let spine = (0..6).find(|n| fabric.hosts.iter().all(|host| host.at.unwrap().xbar != *n)).unwrap();
+        for host in 0..8 {
+            let mut known = KnownFabric::new();
+            known.see(&found(&fabric, &[], 0));
+            let at = fabric.hosts[host].at.replace(PortRef { xbar: spine, port: 9 });
+            known.see(&found(&fabric, &[], 1));
+            assert_eq!((known.cables_gone(), ups(&known)), (0, vec![true; 8]));
+            fabric.hosts[host].at = at;
+        }
+    }
+
+    #[test]
+    fn what_a_fabric_of_strange_plain_xbars_may_still_have_is_not_called_gone() {
+        let mut known = KnownFabric::new();
+        known.see(&ring(false, 3, 1));
+        let mut strange = ring(false, 3, 4);
+        (3..).zip(&mut strange.hosts).for_each(|(n, host)| host.mac = Mac::from_position(n));
+        known.see(&strange);
+        assert_eq!((known.cables_gone(), ups(&known)), (0, vec![true; 3]));
+        assert_eq!(known.hosts_gone(), 3);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! gone reads 0.
 
 mod agent;
+mod called;
 mod causes;
 mod exporter;
 mod known;
