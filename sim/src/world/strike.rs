@@ -31,6 +31,7 @@ impl World {
         };
         let what = fault.describe(&self.plant);
         self.tell_of_carriers();
+        self.part_users();
         if detail.is_empty()
             && let Some(traffic) = &mut self.traffic
         {

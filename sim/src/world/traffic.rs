@@ -34,7 +34,7 @@ pub struct FaultEffect {
     pub what: String,
     /// How many pairs of hosts lost frames by it.
     pub pairs: usize,
-    /// The longest time that a pair lost all frames. Pairs that it parted for good are not counted.
+    /// The longest time that a pair lost all frames while cables led from one to the other.
     pub longest_gap: Duration,
     /// How long after it the last of these pairs had a route again.
     pub routes_after: Duration,
@@ -58,7 +58,7 @@ pub struct TrafficReport {
     pub duplicated: u64,
     /// Frames that arrived behind one that was sent after them.
     pub reordered: u64,
-    /// The longest time that a pair lost all frames while cables led from one to the other at its end.
+    /// The longest time that a pair lost all frames while cables led from one to the other.
     pub longest_gap: Duration,
     /// What each fault did.
     pub faults: Vec<FaultEffect>,
@@ -295,6 +295,18 @@ impl World {
             }
         }
         Some(report)
+    }
+
+    /// After a change of the plant: notes which pairs cables join now.
+    pub(super) fn part_users(&mut self) {
+        if self.traffic.is_none() {
+            return;
+        }
+        let joined = self.joined_hosts();
+        let Some(traffic) = &mut self.traffic else { return };
+        for (from, pairs) in (0..).zip(&mut traffic.pairs) {
+            pairs.iter_mut().for_each(|pair| pair.parted = !joined(from, pair.to));
+        }
     }
 
     /// Frames lost so far between hosts that cables join now.

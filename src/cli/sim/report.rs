@@ -223,7 +223,7 @@ fn traffic_json(traffic: &TrafficReport) -> Value {
     let effect = |effect: &FaultEffect| {
         json!({
             "at_ms": effect.at.as_millis_f64(),
-            "fault": effect.what,
+            "what": effect.what,
             "pairs": effect.pairs,
             "longest_gap_ms": ms(effect.longest_gap),
             "routes_after_ms": ms(effect.routes_after),

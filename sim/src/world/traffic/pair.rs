@@ -28,6 +28,15 @@ pub(super) enum Arrival {
     Again,
 }
 
+/// A frame that may be under way still.
+#[derive(Debug, Clone, Copy)]
+struct Young {
+    sent_at: Instant,
+    arrived: bool,
+    /// No cables led there when it was sent, so it could not arrive.
+    excused: bool,
+}
+
 /// One host's frames to another.
 #[derive(Debug)]
 pub(super) struct Pair {
@@ -37,8 +46,10 @@ pub(super) struct Pair {
     pub(super) lost: u64,
     /// The newest that arrived, and one.
     newest: u64,
-    /// The frames that may be under way still, oldest first: when each was sent, and whether it arrived.
-    young: VecDeque<(Instant, bool)>,
+    /// Whether no cables lead from one to the other now.
+    pub(super) parted: bool,
+    /// The frames that may be under way still, oldest first.
+    young: VecDeque<Young>,
     /// Since when all were lost.
     lost_since: Option<Instant>,
     /// The moment of the last fault that hit it.
@@ -53,6 +64,7 @@ impl Pair {
             delivered: 0,
             lost: 0,
             newest: 0,
+            parted: false,
             young: VecDeque::new(),
             lost_since: None,
             hit_at: None,
@@ -61,7 +73,7 @@ impl Pair {
 
     /// The next frame is sent. Returns its number.
     pub(super) fn send(&mut self, now: Instant) -> u64 {
-        self.young.push_back((now, false));
+        self.young.push_back(Young { sent_at: now, arrived: false, excused: self.parted });
         self.sent += 1;
         self.sent - 1
     }
@@ -70,8 +82,8 @@ impl Pair {
     pub(super) fn arrive(&mut self, number: u64) -> Arrival {
         let first = self.sent - self.young.len() as u64;
         let place = number.checked_sub(first).and_then(|place| self.young.get_mut(place as usize));
-        let Some((_, arrived)) = place.filter(|(_, arrived)| !arrived) else { return Arrival::Again };
-        *arrived = true;
+        let Some(frame) = place.filter(|frame| !frame.arrived) else { return Arrival::Again };
+        frame.arrived = true;
         self.delivered += 1;
         if number < self.newest {
             return Arrival::Overtaken;
@@ -83,13 +95,21 @@ impl Pair {
     /// Decides on the frames that are not young any more. Returns a gap that is over; to be called until
     /// there is none.
     pub(super) fn expire(&mut self, now: Instant) -> Option<Gap> {
-        while let Some(&(at, arrived)) = self.young.front().filter(|(at, _)| now.since(*at) >= PATIENCE) {
+        while let Some(&Young { sent_at, arrived, excused }) =
+            self.young.front().filter(|frame| now.since(frame.sent_at) >= PATIENCE)
+        {
             self.young.pop_front();
-            if !arrived {
-                self.lost += 1;
-                self.lost_since.get_or_insert(at);
-            } else if let Some(from) = self.lost_since.take() {
-                return Some(Gap { from, to: at });
+            self.lost += u64::from(!arrived);
+            match (arrived, excused) {
+                (true, _) => {
+                    if let Some(from) = self.lost_since.take() {
+                        return Some(Gap { from, to: sent_at });
+                    }
+                }
+                (false, true) => self.lost_since = None,
+                (false, false) => {
+                    self.lost_since.get_or_insert(sent_at);
+                }
             }
         }
         None
@@ -97,7 +117,7 @@ impl Pair {
 
     /// The gap that is not over.
     pub(super) fn open_gap(&self, now: Instant) -> Option<Gap> {
-        let to = self.young.iter().find(|(_, arrived)| *arrived).map_or(now, |&(at, _)| at);
+        let to = self.young.iter().find(|frame| frame.arrived).map_or(now, |frame| frame.sent_at);
         self.lost_since.map(|from| Gap { from, to })
     }
 }
@@ -123,5 +143,17 @@ mod tests {
         assert_eq!(pair.expire(ms(1000)), None);
         assert_eq!((pair.sent, pair.delivered, pair.lost), (5, 3, 2));
         assert_eq!(pair.open_gap(ms(1000)), Some(Gap { from: ms(40), to: ms(1000) }));
+    }
+    #[test]
+    fn what_cannot_arrive_is_lost_and_no_gap() {
+        let mut pair = Pair::new(1);
+        for n in 0..6 {
+            pair.parted = (2..4).contains(&n);
+            pair.send(ms(10 * n));
+        }
+        pair.arrive(0);
+        pair.arrive(5);
+        assert_eq!(pair.expire(ms(1000)), Some(Gap { from: ms(40), to: ms(50) }));
+        assert_eq!((pair.delivered, pair.lost), (2, 4));
     }
 }
