@@ -119,6 +119,13 @@ fn check_tables(args: &Args, fabric: &Fabric, path: &Path) -> Result<Report, Cli
                 .to_owned(),
         );
     }
+    if args.lmc.is_none() && !proof.reachable && subnet.destinations.lmc() == 0 && !loaded.notes.is_empty() {
+        notes.push(
+            "each host is taken to have one address: if the tables are for several, as route --lmc makes them, \
+             say so with --lmc"
+                .to_owned(),
+        );
+    }
     Ok(Report {
         hosts: subnet.topology.host_count(),
         xbars: subnet.topology.xbar_count(),
