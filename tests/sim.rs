@@ -56,6 +56,54 @@ fn the_report_has_what_the_contract_names() {
     assert!(report["wall_ms"].is_number());
 }
 
+/// What a run prints for people.
+fn shown(args: &[&str]) -> String {
+    let output = mapper(&[&["sim"], args].concat());
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn a_run_that_ends_early_says_when_it_was_mapped_and_never_says_never() {
+    let early = shown(&["--until", "20"]);
+    assert!(
+        early.contains("times         mapped at 19.") && early.contains("configured not by the end"),
+        "{early}"
+    );
+    let before = shown(&["--until", "1"]);
+    assert!(before.contains("times         mapped not by the end"), "{before}");
+}
+
+#[test]
+fn people_read_and_write_what_is_on_the_boxes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let mut fabric = mapper::formats::resolve("ring:n=4,hosts=1").expect("a fabric");
+    for (nth, label) in fabric.hosts.iter_mut().enumerate() {
+        label.description = format!("server{nth}");
+    }
+    for (nth, label) in fabric.xbars.iter_mut().enumerate() {
+        label.description = format!("leaf{nth}");
+    }
+    std::fs::write(path("f.json"), mapper::formats::write(&fabric, mapper::formats::FileFormat::Json))
+        .expect("written");
+    std::fs::write(path("faults"), "at 300ms cut leaf1:1\n").expect("written");
+    let (fabric, faults, trace) = (path("f.json"), path("faults"), path("trace"));
+    let told = shown(&[text(&fabric), "--faults", text(&faults), "--trace", text(&trace)]);
+    assert!(told.contains("leader        server"), "{told}");
+    assert!(told.contains("routes        up*/down* from leaf"), "{told}");
+
+    // A trace that was cut off in a line says so, and no difference.
+    let whole = std::fs::read_to_string(&trace).expect("a trace");
+    let line = whole.match_indices('\n').nth(20).expect("lines").0;
+    std::fs::write(&trace, &whole[..line + 20]).expect("written");
+    let error = sim_error(&["--replay", text(&trace)]);
+    assert!(
+        error.ends_with(":22: the file is cut off in this line; up to here the runs are the same"),
+        "{error}"
+    );
+}
+
 #[test]
 fn every_kind_of_xbar_is_mapped() {
     for kind in ["plain", "tagged", "mixed"] {

@@ -55,7 +55,7 @@ pub enum RoutingError {
     /// The fabric is wider than routes may be long.
     #[error(
         "the shortest legal route from {from} to {to} has {hops} hops, but at most {max_hops} are allowed: \
-         cable the fabric closer, or raise the limit if every interface can carry longer routes"
+         cable the fabric closer, or raise the limit (max-hops) if every interface can carry longer routes"
     )]
     TooLong {
         /// The source.
@@ -98,7 +98,7 @@ impl RoutingError {
         match self {
             Self::TooLong { from, to, hops, max_hops } => format!(
                 "the shortest legal route from {} to {} has {hops} hops, but at most {max_hops} are allowed: \
-                 cable the fabric closer, or raise the limit if every interface can carry longer routes",
+                 cable the fabric closer, or raise the limit (max-hops) if every interface can carry longer routes",
                 host(from),
                 host(to)
             ),

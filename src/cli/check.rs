@@ -36,7 +36,8 @@ pub struct Args {
     /// The layer (service level) of each pair of hosts; without it all are in layer 0.
     #[arg(long, value_name = "FILE", requires = "lfts")]
     sls: Option<PathBuf>,
-    /// Source routes instead: a folder with every host's mapper.routes/1.
+    /// Source routes instead: a folder with hosts' mapper.routes/1. Only pairs from hosts that have a file there
+    /// are judged.
     #[arg(long, value_name = "DIR")]
     routes_dir: Option<PathBuf>,
     /// Decides what traffic is drawn to measure quality.
@@ -65,6 +66,8 @@ struct Report {
     layers: u8,
     /// Source routes, if these were checked.
     routes: Option<u64>,
+    /// Of how many hosts source routes were given.
+    hosts_given: Option<usize>,
     proof: ProofReport,
     quality: QualityReport,
     notes: Vec<String>,
@@ -116,11 +119,19 @@ fn check_tables(args: &Args, fabric: &Fabric, path: &Path) -> Result<Report, Cli
                 .to_owned(),
         );
     }
+    if args.lmc.is_none() && !proof.reachable && subnet.destinations.lmc() == 0 && !loaded.notes.is_empty() {
+        notes.push(
+            "each host is taken to have one address: if the tables are for several, as route --lmc makes them, \
+             say so with --lmc"
+                .to_owned(),
+        );
+    }
     Ok(Report {
         hosts: subnet.topology.host_count(),
         xbars: subnet.topology.xbar_count(),
         layers,
         routes: None,
+        hosts_given: None,
         quality: QualityReport::of_tables(&subnet, &loaded.tables, args.seed),
         proof: ProofReport::of_tables(&proof, &subnet, fabric),
         notes,
@@ -136,6 +147,7 @@ impl Report {
             "hosts": self.hosts,
             "layers": self.layers,
             "routes": self.routes,
+            "hosts_given": self.hosts_given,
             "proof": self.proof.json(),
             "quality": self.quality.json(),
             "notes": self.notes,
@@ -144,6 +156,9 @@ impl Report {
 
     fn quality_text(&self) -> String {
         match self.quality.0 {
+            None if self.proof.of_some_hosts => {
+                "quality    not measured: that takes the routes of all hosts\n".to_owned()
+            }
             None if !self.proof.reachable => {
                 "quality    not measured: no two hosts have a route\n".to_owned()
             }

@@ -83,6 +83,16 @@ pub enum Command {
 /// Why a command failed: one text, which says what was wrong and what to do.
 pub type CliError = Box<dyn std::error::Error + Send + Sync>;
 
+/// Options that do not go together, as comes out only once the work is done.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct UsageError(pub(crate) String);
+
+impl UsageError {
+    /// As clap's.
+    const EXIT_STATUS: u8 = 2;
+}
+
 /// Parses the command line, runs the subcommand, prints failure, and says how the process ends.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -122,7 +132,7 @@ fn fail(error: &CliError, format: Format) -> ExitCode {
     }
     // Where nobody can be told there is still the exit status.
     let _unheard = log::say(&format!("mapper: {message}\n"));
-    ExitCode::from(1)
+    ExitCode::from(if error.is::<UsageError>() { UsageError::EXIT_STATUS } else { 1 })
 }
 
 /// Prints what is wrong with the command line, or the help or version that it asked for.

@@ -201,7 +201,12 @@ fn changed(answer: &Answer<'_>, subnet: &Subnet, previous: Option<&Tables>) -> O
 
 /// Why no engine serves, and for proofs that fail the pair or the circle.
 fn why_refused(refused: &NotRouted, subnet: &Subnet) -> CliError {
-    let each = |tried: &Tried| format!("{}: {}", tried.engine, answer::why_not(tried, subnet));
+    let updn_tried = refused.tried.iter().any(|tried| tried.engine == Engine::Updn);
+    let each = |tried: &Tried| {
+        let why = answer::why_not(tried, subnet);
+        let why = if updn_tried { without_advice_of_updn(&why) } else { &why };
+        format!("{}: {why}", tried.engine)
+    };
     let mut all: Vec<String> = refused.tried.iter().map(each).collect();
     let too_far = |tried: &Tried| {
         let violations = tried.failed.iter().flat_map(|proof| &proof.violations);
@@ -212,6 +217,12 @@ fn why_refused(refused: &NotRouted, subnet: &Subnet) -> CliError {
         all.push("lash needs no roots and no shape: try it".to_owned());
     }
     format!("no engine serves this fabric: {}", all.join("\n  ")).into()
+}
+
+/// What an engine says, less its advice to use updn, which is no good where updn was refused as well.
+fn without_advice_of_updn(why: &str) -> &str {
+    let endings = [", or use updn", "; use updn", ", or try updn", "; try updn"];
+    endings.iter().find_map(|ending| why.strip_suffix(ending)).unwrap_or(why)
 }
 
 impl Args {

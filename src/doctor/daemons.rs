@@ -75,6 +75,14 @@ impl Heard {
         Self { run_dir: run_dir.to_owned(), boards, xbars, unheard }
     }
 
+    /// As from agents on these interfaces.
+    #[cfg(test)]
+    pub(super) fn at_work(interfaces: &[&str]) -> Self {
+        let board =
+            |name: &&str| Board { interface: Some((*name).to_owned()), ..Board::silent(0, String::new()) };
+        Self { boards: interfaces.iter().map(board).collect(), ..Self::default() }
+    }
+
     pub(super) fn run_dir(&self) -> &Path {
         &self.run_dir
     }

@@ -62,20 +62,45 @@ fn of_init_script(text: &str) -> impl Iterator<Item = String> {
     list.split_whitespace().map(str::to_owned).collect::<Vec<_>>().into_iter()
 }
 
+/// The patterns by which crossbars of a configuration directory take interfaces.
+pub(super) fn patterns(directory: &Path) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for name in names(directory) {
+        let text = || fs::read_to_string(directory.join(&name)).unwrap_or_default();
+        match name.rsplit_once('.') {
+            Some((stem, "toml")) if stem == "xbar" || stem.starts_with("xbar-") => {
+                found.extend(words_of_list(&text()));
+            }
+            Some((_, "xbar")) => found.extend(words_of_line(&text())),
+            _ => {}
+        }
+    }
+    found.retain(|word| word.contains(['*', '?']));
+    found
+}
+
 /// The ports of a crossbar's file of options, without their numbers and without patterns.
 fn listed_ports(text: &str) -> Vec<String> {
+    words_of_list(text).iter().filter_map(|word| interface_of(word)).collect()
+}
+
+fn words_of_list(text: &str) -> Vec<String> {
     let table: toml::Table = text.parse().unwrap_or_default();
     let ports = table.get("ports").and_then(|ports| ports.as_array());
-    ports.into_iter().flatten().filter_map(|port| interface_of(port.as_str()?)).collect()
+    ports.into_iter().flatten().filter_map(|port| Some(port.as_str()?.to_owned())).collect()
 }
 
 /// The ports in a line of options, as MAPPER_PORTS has them.
 fn ports_of_line(text: &str) -> Vec<String> {
+    words_of_line(text).iter().filter_map(|word| interface_of(word)).collect()
+}
+
+fn words_of_line(text: &str) -> Vec<String> {
     let line = text.lines().filter_map(|line| line.trim().strip_prefix("MAPPER_PORTS=")).next_back();
     let words = line.unwrap_or_default().trim_matches(['"', '\'']).replace("--port=", "--port ");
     let words: Vec<_> = words.replace("--ports=", "--ports ").split_whitespace().map(str::to_owned).collect();
     let values = words.windows(2).filter(|pair| matches!(pair[0].as_str(), "--port" | "--ports"));
-    values.flat_map(|pair| pair[1].split(',').filter_map(interface_of).collect::<Vec<_>>()).collect()
+    values.flat_map(|pair| pair[1].split(',').map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
 fn interface_of(port: &str) -> Option<String> {

@@ -8,7 +8,9 @@ use crate::link::interface::Interface;
 use crate::link::tap::Tap;
 use mapper_host::data::tap_mtu;
 
-pub(super) fn check(config: &Config, heard: &Heard) -> Vec<Check> {
+/// Examines an interface. One that `is_set_up` is a configuration's, whose daemon sets it up when it starts; any
+/// other is to be as it should be now.
+pub(super) fn check(config: &Config, heard: &Heard, is_set_up: bool) -> Vec<Check> {
     let name = &config.interface;
     let interface = match Interface::look_up(name) {
         Ok(Some(interface)) => interface,
@@ -22,12 +24,12 @@ pub(super) fn check(config: &Config, heard: &Heard) -> Vec<Check> {
     if !interface.ethernet {
         return checks;
     }
-    checks.extend(check_state(&interface));
+    let daemon = Daemon::on(config, heard);
+    checks.extend(check_state(&interface, is_set_up && matches!(daemon, Daemon::None)));
     checks.push(check_mtu(&interface, config.needed_mtu()));
     if config.tap.is_some() {
         checks.push(check_tap_mtu(&interface, config));
     }
-    let daemon = Daemon::on(config, heard);
     checks.push(daemon.check(config));
     checks.extend(config.tap.as_deref().and_then(|tap| check_tap_name(tap, &daemon)));
     if let Daemon::Agent(board) = &daemon {
@@ -57,8 +59,14 @@ fn check_kind(interface: &Interface) -> Check {
     }
 }
 
-fn check_state(interface: &Interface) -> Vec<Check> {
+/// Whether frames can come and go. What is down is set up by the daemon that is still to start on it.
+fn check_state(interface: &Interface, before_start: bool) -> Vec<Check> {
     let name = &interface.name;
+    if !interface.up && before_start {
+        let what = "the interface is down; the daemon sets it up when it starts";
+        let fix = format!("nothing; to have its cable examined before, `ip link set {name} up`");
+        return vec![Check::warning("state", what, fix)];
+    }
     if !interface.up {
         let fix = format!("set it up with `ip link set {name} up`");
         return vec![Check::failed("state", "the interface is down", fix)];
@@ -151,10 +159,14 @@ mod tests {
 
     #[test]
     fn each_defect_of_an_interface_fails_with_the_command_that_mends_it() {
-        assert!(check_state(&interface()).iter().all(|check| check.status == Outcome::Ok));
-        let down = &check_state(&Interface { up: false, carrier: false, ..interface() })[0];
+        assert!(check_state(&interface(), true).iter().all(|check| check.status == Outcome::Ok));
+        let down = Interface { up: false, carrier: false, ..interface() };
+        let before = &check_state(&down, true)[0];
+        assert_eq!((before.name, before.status), ("state", Outcome::Warning));
+        let down = &check_state(&down, false)[0];
+        assert_eq!((down.name, down.status), ("state", Outcome::Failed));
         assert!(down.fix.as_ref().unwrap().contains("ip link set eth1 up"));
-        let unplugged = &check_state(&Interface { carrier: false, ..interface() })[1];
+        let unplugged = &check_state(&Interface { carrier: false, ..interface() }, true)[1];
         assert_eq!((unplugged.name, unplugged.status), ("carrier", Outcome::Failed));
         assert_eq!(check_mtu(&interface(), 1500).status, Outcome::Ok);
         let narrow = check_mtu(&interface(), 1501);

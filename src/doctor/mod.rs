@@ -102,7 +102,18 @@ pub fn examine(subject: &Subject) -> Vec<Check> {
         None => "the options go together".to_owned(),
     };
     let mut checks = vec![Check::ok("configuration", what)];
+    let directory = subject.file.as_deref().filter(|path| path.is_dir());
+    let patterns = directory.map(installation::patterns);
     let Some(first) = configs.first() else {
+        if let Some(patterns) = patterns.filter(|patterns| !patterns.is_empty()) {
+            let named = patterns.into_iter().collect::<Vec<_>>().join(", ");
+            checks.push(Check::warning(
+                "interfaces",
+                format!("crossbars take what matches {named}, and no crossbar that runs has an interface"),
+                "start the crossbar, or name interfaces that match with --interface",
+            ));
+            return checks;
+        }
         checks.push(Check::warning(
             "interfaces",
             "no interface is named: nothing runs before it is said what is cabled to the fabric",
@@ -111,11 +122,15 @@ pub fn examine(subject: &Subject) -> Vec<Check> {
         return checks;
     };
     checks.extend(machine::check(first));
+    let is_asked_for = !subject.interfaces.is_empty() || !subject.ports.is_empty();
+    // A crossbar leaves its interfaces as they are.
+    let crossbars = directory.map(|path| installation::interfaces(path).crossbars).unwrap_or_default();
     for config in &configs {
         if heard.run_dir() != config.run_dir {
             heard = Heard::in_dir(&config.run_dir);
         }
-        let found = interface::check(config, &heard);
+        let is_set_up = !is_asked_for && !crossbars.contains(&config.interface);
+        let found = interface::check(config, &heard, is_set_up);
         checks.extend(found.into_iter().map(|check| check.of(&config.interface)));
     }
     checks
@@ -151,7 +166,11 @@ impl Subject {
             return Ok(node.iter().flat_map(of_ports).chain(named).collect());
         }
         if let Some(directory) = self.file.as_deref().filter(|path| path.is_dir()) {
-            return self.installed(directory, heard);
+            return self.installed(Some(directory), heard);
+        }
+        // Without any configuration, what is at work says what is to be examined.
+        if self.file.is_none() && self.options.interface.is_none() && heard.interfaces().next().is_some() {
+            return self.installed(None, heard);
         }
         match (read(None), read_node()) {
             (Ok(agent), _) => Ok(vec![agent]),
@@ -161,14 +180,14 @@ impl Subject {
     }
 
     /// What all that is configured in a directory, or runs, would be configured with.
-    fn installed(&self, directory: &Path, heard: &Heard) -> Result<Vec<Config>, ConfigError> {
-        let file = || Some(directory.to_owned());
+    fn installed(&self, directory: Option<&Path>, heard: &Heard) -> Result<Vec<Config>, ConfigError> {
+        let file = || directory.map(Path::to_owned);
         let mut configs = Vec::new();
-        if directory.join("node.toml").exists() {
+        if directory.is_some_and(|directory| directory.join("node.toml").exists()) {
             let node = Source::node(self.options.clone(), file()).read_for_any_user()?;
             configs.extend(node.ports.iter().map(|port| Config { interface: port.clone(), ..node.clone() }));
         }
-        let installed = installation::interfaces(directory);
+        let installed = directory.map(installation::interfaces).unwrap_or_default();
         let crossbars = installed.crossbars.iter().map(|name| (name, false));
         let running = heard.interfaces().map(str::to_owned).collect::<Vec<_>>();
         let agents = installed.agents.iter().chain(&running).map(|name| (name, true));
@@ -241,6 +260,24 @@ mod tests {
         write("rack1.xbar", "MAPPER_PORTS=--port x1 --port 7=x2\n");
         let found = ["p1", "p2", "x1", "x2", "eth7"].map(|name| (name.to_owned(), !name.starts_with('x')));
         assert_eq!(interfaces(), found);
+    }
+
+    #[test]
+    fn what_is_at_work_is_examined_without_any_configuration() {
+        let heard = Heard::at_work(&["p1", "p2"]);
+        let configs = Subject::default().configs(&heard).unwrap();
+        let interfaces: Vec<_> = configs.iter().map(|config| config.interface.as_str()).collect();
+        assert_eq!(interfaces, ["p1", "p2"]);
+    }
+
+    #[test]
+    fn ports_by_patterns_are_told_and_no_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("xbar-r.toml"), "ports = [\"nosuch*\"]\n").unwrap();
+        let subject = Subject { file: Some(dir.path().to_owned()), ..Subject::default() };
+        let checks = examine(&subject);
+        let check = checks.iter().find(|check| check.name == "interfaces").unwrap();
+        assert!(check.what.starts_with("crossbars take what matches nosuch*"), "{checks:?}");
     }
 
     #[test]

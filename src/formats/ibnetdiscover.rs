@@ -12,6 +12,7 @@ use mapper_proto::map::{Fabric, HostLabel, PortRef, Xbar, XbarLabel, host_type};
 
 use super::draft::{Draft, HostNode, Interface, Kind, Node, further_name, tag_xbars};
 use super::{Malformed, port_shifts};
+use mapper_routing::tables::MAX_LMC;
 
 /// GUIDs that stand before the node that they belong to.
 #[derive(Clone, Copy, Default)]
@@ -45,6 +46,7 @@ pub(super) fn parse(text: &str) -> Result<Fabric, Malformed> {
     if draft.last().is_none() {
         return Err(Malformed::at(1, "there is no node in it; expected a fabric"));
     }
+    draft.check_guids()?;
     let mut fabric = draft.finish()?;
     tag_xbars(&mut fabric);
     Ok(fabric)
@@ -108,11 +110,12 @@ fn node(line: usize, content: &str, guids: Guids) -> Result<Node, Malformed> {
     let in_id = || id.split_once('-').filter(|(_, hex)| hex.len() == 16).and_then(|(_, hex)| guid(hex));
     let guid = guids.node.or_else(in_id);
     let node_kind = if is_switch {
+        lmc(line, facts)?;
         let label = XbarLabel {
             description: description.to_owned(),
             guid,
             system_guid: guids.system,
-            lid: lid(facts),
+            lid: lid(line, facts)?,
             ..Default::default()
         };
         Kind::Xbar(label, Xbar { ports, tag: None, ports_known: true })
@@ -141,15 +144,27 @@ fn split_description(comment: &str) -> (&str, &str) {
     comment.split_at(end)
 }
 
-/// The number behind a word.
-fn number_after<T: std::str::FromStr>(facts: &str, word: &str) -> Option<T> {
-    let mut words = facts.split_ascii_whitespace().skip_while(|&found| found != word);
-    words.nth(1)?.parse().ok()
+/// What stands behind a word.
+fn after<'a>(facts: &'a str, word: &str) -> Option<&'a str> {
+    facts.split_ascii_whitespace().skip_while(|&found| found != word).nth(1)
 }
 
 /// The LID; 0 means none.
-fn lid(facts: &str) -> Option<u16> {
-    number_after(facts, "lid").filter(|&lid| lid != 0)
+fn lid(line: usize, facts: &str) -> Result<Option<u16>, Malformed> {
+    let Some(found) = after(facts, "lid") else { return Ok(None) };
+    let expected = "expected one from 1 to 65535, or 0 for none";
+    let lid: u16 =
+        found.parse().map_err(|_| Malformed::at(line, format!("a LID of `{found}`; {expected}")))?;
+    Ok(Some(lid).filter(|&lid| lid != 0))
+}
+
+/// The LID mask control; 0 where nothing is said of it.
+fn lmc(line: usize, facts: &str) -> Result<u8, Malformed> {
+    let Some(found) = after(facts, "lmc") else { return Ok(0) };
+    found.parse().ok().filter(|&lmc| lmc <= MAX_LMC).ok_or_else(|| {
+        let expected = format!("expected 0 to {MAX_LMC}, for 2^LMC addresses");
+        Malformed::at(line, format!("an LMC of `{found}`; {expected}"))
+    })
 }
 
 /// A port's line: `[1](guid) "peer"[2](guid) # lid 5 lmc 0 "description" lid 4 4xQDR`.
@@ -168,10 +183,10 @@ fn port(draft: &mut Draft, line: usize, content: &str) -> Result<(), Malformed> 
         // Behind the quoted description stand the peer's LID and the cable's speed.
         let comment = rest.split_once('#').map_or("", |(_, comment)| comment);
         let facts = comment.split('"').next().unwrap_or_default();
-        let lmc = number_after(facts, "lmc").filter(|&lmc: &u8| lmc <= 7).unwrap_or_default();
+        let lmc = lmc(line, facts)?;
         // Without quotes the one LID may be the peer's.
-        let lid = if facts.contains("lmc") { lid(facts) } else { None };
-        host.interfaces.insert(port, Interface { guid: own_guid, lid, lmc });
+        let lid = if facts.contains("lmc") { lid(line, facts)? } else { None };
+        host.interfaces.insert(port, Interface { line, guid: own_guid, lid, lmc });
     }
     Ok(())
 }

@@ -341,6 +341,39 @@ fn errors_name_file_line_and_what_was_expected() {
         ("hello\n", "file:1: expected a node"),
         ("vendid=0x0\n", "file:1: there is no node in it; expected a fabric"),
         ("# x\nSwitch 8\n", "file:2: expected a node"),
+        (
+            "Switch 8 \"s\"\n[1] \"h\"\n\nCa 1 \"h\"\n[1] \"s\"[1] # lid 640 lmc 8 \"s\" lid 1\n",
+            "file:5: an LMC of `8`; expected 0 to 7, for 2^LMC addresses",
+        ),
+        (
+            "Switch 8 \"s\"\n[1] \"h\"\n\nCa 1 \"h\"\n[1] \"s\"[1] # lid 640 lmc 9999999999999999\n",
+            "file:5: an LMC of `9999999999999999`; expected 0 to 7",
+        ),
+        ("Switch 8 \"s\" # \"s\" base port 0 lid 3 lmc 300\n", "file:1: an LMC of `300`; expected 0 to 7"),
+        (
+            "Switch 8 \"s\" # \"s\" base port 0 lid 70000 lmc 0\n",
+            "file:1: a LID of `70000`; expected one from 1 to 65535, or 0 for none",
+        ),
+        (
+            "switchguid=0x10\nSwitch 8 \"s\"\n\nswitchguid=0x10\nSwitch 8 \"t\"\n",
+            "file:5: `t` has GUID 0x10, which is that of `s` at line 2; each GUID must be one node's",
+        ),
+        (
+            "Switch 8 \"S-0000000000000010\"\n\ncaguid=0x10\nCa 1 \"h\"\n",
+            "file:4: `h` has GUID 0x10, which is that of `S-0000000000000010` at line 1",
+        ),
+        (
+            "caguid=0x20\nCa 2 \"h\"\n\ncaguid=0x20\nCa 1 \"i\"\n",
+            "file:5: `i` has GUID 0x20, which is that of `h` at line 2",
+        ),
+        (
+            "Switch 8 \"s\"\n\nCa 2 \"h\"\n[1](21) \"s\"[1]\n[2](21) \"s\"[2]\n",
+            "file:5: `h` port 2 has GUID 0x21, which is that of `h` port 1 at line 4; each GUID must be one port's",
+        ),
+        (
+            "switchguid=0x21\nSwitch 8 \"s\"\n\nCa 2 \"h\"\n[1](21) \"s\"[1]\n",
+            "file:5: `h` port 1 has GUID 0x21, which is that of `s` at line 2",
+        ),
         ("Switch 300 \"s\"\n", "file:1: `300` is no number of ports; expected a number from 1 to 255"),
         ("Switch 8 \"s\"\n[9] \"s\"[1]\n", "file:2: node `s` has no port 9; expected a port from 1 to 8"),
         ("Switch 8 \"s\"\n[0] \"s\"[1]\n", "file:2: node `s` has no port 0; expected a port from 1 to 8"),

@@ -143,7 +143,10 @@ fn what_is_too_far_for_any_route_is_refused_before_tables_are_made() {
     let message = error(&["route", "ring:n=65535", "--engine", "updn"]);
     assert!(message.contains("updn: h32769 and h2 are too far apart"), "{message}");
     assert!(!message.contains("try it"), "{message}");
-    assert!(message.contains("passes 32768 xbars, and at most 64 are allowed (--max-hops)"), "{message}");
+    assert!(
+        message.contains("passes 32768 xbars, and at most 64 are allowed, the most that --max-hops takes"),
+        "{message}"
+    );
     // As far as may be is served.
     json(0, &["route", "mesh:x=64", "--engine", "dor", "--no-fallback"]);
     let message = error(&["route", "mesh:x=65", "--engine", "dor", "--no-fallback"]);
@@ -157,6 +160,11 @@ fn what_is_too_far_for_any_route_is_refused_before_tables_are_made() {
 fn refusals_name_the_option_that_helps() {
     let message = error(&["route", RING, "--engine", "updn,ftree", "--no-fallback"]);
     assert_eq!(message.matches("--root-guid-file").count(), 2, "{message}");
+    // What was just refused is no advice.
+    assert!(!message.contains("use updn"), "{message}");
+    let lash = ["route", RING, "--engine", "lash", "--no-fallback", "--max-layers", "1"];
+    let message = error(&lash);
+    assert!(message.ends_with("allow more (--max-layers), or try updn"), "{message}");
 }
 
 #[test]

@@ -53,15 +53,57 @@ fn broken_routes_are_named_by_file_and_entry() {
     let message = error(&["check", RING, "--routes-dir", &dir]);
     assert!(message.contains("02-00-00-00-00-01.json:2: "), "{message}");
 
-    // A host without a file reaches nobody.
+    // The routes of the others are judged without it.
     fs::remove_file(folder.path(first)).unwrap();
     let found = json(3, &["check", RING, "--routes-dir", &dir]);
-    assert_eq!(found["proof"]["reachable"], false);
-    assert_eq!(found["proof"]["violations"][0], "h1 has no route to h2, though cables lead there");
-    assert_eq!(found["notes"][0], "host h1 has no file of routes");
+    let proof = &found["proof"];
+    assert_eq!((&proof["reachable"], &proof["deadlock_free"]), (&true.into(), &false.into()));
+    assert_eq!(found["hosts_given"], 9);
     folder.write("routes/twin.json", &folder.read("routes/02-00-00-00-00-02.json"));
     let message = error(&["check", RING, "--routes-dir", &dir]);
     assert!(message.ends_with("twin.json: host: h2 has another file here, too"), "{message}");
+}
+
+#[test]
+fn routes_of_some_hosts_are_proved_without_those_of_the_others() {
+    let folder = Folder::new();
+    let dir = ring_routes(&folder);
+    assert_eq!(json(0, &["check", RING, "--routes-dir", &dir])["hosts_given"], 10);
+    for host in 2..=10 {
+        fs::remove_file(folder.path(&format!("routes/02-00-00-00-00-{host:02x}.json"))).unwrap();
+    }
+    let found = json(0, &["check", RING, "--routes-dir", &dir]);
+    assert_eq!(
+        (&found["holds"], &found["hosts_given"], &found["hosts"]),
+        (&true.into(), &1.into(), &10.into())
+    );
+    assert_eq!((&found["proof"]["reachable"], &found["quality"]), (&true.into(), &Value::Null));
+    let note = "routes of 1 of 10 hosts given: only pairs from hosts with a file are judged, and only their \
+                routes are proved together";
+    assert_eq!(found["notes"], serde_json::json!([note]));
+    let shown = text(0, &["check", RING, "--routes-dir", &dir]);
+    assert!(shown.contains("proof      every pair from hosts with a file has a route, no loop"), "{shown}");
+    assert!(shown.contains("quality    not measured: that takes the routes of all hosts\n"), "{shown}");
+
+    // What is wrong with those that are there is found.
+    let first = "routes/02-00-00-00-00-01.json";
+    let mut less: Value = serde_json::from_str(&folder.read(first)).unwrap();
+    less["routes"].as_array_mut().unwrap().retain(|route| route["to"] != "02:00:00:00:00:03");
+    folder.write(first, &less.to_string());
+    let found = json(3, &["check", RING, "--routes-dir", &dir]);
+    assert_eq!(
+        found["proof"]["violations"],
+        serde_json::json!(["h1 has no route to h3, though cables lead there"])
+    );
+
+    // Files of strangers alone prove nothing.
+    less["host"] = "02:00:00:00:00:99".into();
+    folder.write(first, &less.to_string());
+    let message = error(&["check", RING, "--routes-dir", &dir]);
+    assert!(
+        message.ends_with("has no file of a host of this fabric, so there is nothing to check"),
+        "{message}"
+    );
 }
 
 /// A ring's routes as files, proved to be good.

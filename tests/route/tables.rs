@@ -145,6 +145,17 @@ fn a_dump_that_was_cut_off_is_told_by_its_causes() {
 }
 
 #[test]
+fn tables_of_several_addresses_a_host_hint_at_the_option_that_says_so() {
+    let folder = Folder::new();
+    let lfts = folder.path("a.lfts");
+    text(0, &["route", CLOS, "--engine", "updn", "--lmc", "7", "--lfts", &lfts]);
+    let shown = text(3, &["check", CLOS, "--lfts", &lfts]);
+    assert!(shown.contains("say so with --lmc"), "{shown}");
+    let shown = text(0, &["check", CLOS, "--lfts", &lfts, "--lmc", "7"]);
+    assert!(!shown.contains("--lmc"), "{shown}");
+}
+
+#[test]
 fn a_missing_file_of_levels_is_said() {
     let folder = Folder::new();
     let (lfts, sls) = (folder.path("a.lfts"), folder.path("a.sls"));

@@ -83,7 +83,13 @@ fn regions_are_stated_by_a_file() {
     let engine = ["route", "torus:x=6,y=4,hosts=1", "--engine", "torus", "--no-fallback", "--torus-file"];
     let lfts = folder.path("a.lfts");
     let stated = folder.write("t.toml", "sizes = [6, 4]\nregions = [2, 4]\n");
-    let report = json(0, &[&engine[..], &[&stated, "--lfts", &lfts]].concat());
+    let alone = [&engine[..], &[&stated, "--lfts", &lfts]].concat();
+    let refused = json(2, &alone);
+    assert_eq!(refused["schema"], "mapper.error/1");
+    let message = refused["error"].as_str().unwrap();
+    assert!(message.starts_with("--lfts: ") && message.contains("--sls FILE"), "{message}");
+    assert!(!Path::new(&lfts).exists(), "tables that can deadlock were written");
+    let report = json(0, &[&alone[..], &["--sls", &folder.path("a.sls")]].concat());
     assert_eq!(report["proof"]["deadlock_free"], true);
     // The first xbar is at 0,0; xbars at x = 2 and 3 are one region, to which it has one port.
     let fabric = formats::resolve("torus:x=6,y=4,hosts=1").unwrap();

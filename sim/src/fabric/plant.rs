@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use mapper_fabric::names::{Named, Names};
 use mapper_proto::map::{Fabric, PortRef};
 use mapper_proto::wire::{Crossbar, CrossbarKind};
 use serde::{Deserialize, Serialize};
@@ -168,7 +169,14 @@ impl Plant {
         let xbar_names: Vec<String> = (0..map.xbars.len())
             .map(|i| fabric.xbars.get(i).map_or_else(|| format!("xbar{i}"), |label| label.name.clone()))
             .collect();
-        let by_name = index_names(&host_names, &xbar_names)?;
+        let mut by_name = index_names(&host_names, &xbar_names)?;
+        // People may say what is written on the box. An id is its own node's, whatever others are called.
+        for (name, node) in Names::of(fabric).nodes() {
+            by_name.entry(name.to_owned()).or_insert(match node {
+                Named::Host(host) => Node::Host(host),
+                Named::Xbar(xbar) => Node::Xbar(xbar),
+            });
+        }
         let first_port = first_port(fabric);
         let tags = super::change::tags(fabric, kinds, seed);
         let mut sockets: Vec<Socket> =

@@ -120,6 +120,8 @@ pub struct Replayer {
     file: String,
     input: BufReader<File>,
     line: usize,
+    /// Whether the line read last has no end.
+    is_cut: bool,
 }
 
 impl Replayer {
@@ -133,7 +135,7 @@ impl Replayer {
     pub fn open(path: &Path) -> Result<(Self, Header), TraceError> {
         let file = path.display().to_string();
         let input = File::open(path).map_err(|source| TraceError::Io { file: file.clone(), source })?;
-        let mut replayer = Self { file, input: BufReader::new(input), line: 0 };
+        let mut replayer = Self { file, input: BufReader::new(input), line: 0, is_cut: false };
         let first = replayer.next_line()?;
         let header: Header = serde_json::from_str(&first)
             .map_err(|error| replayer.malformed(format!("expected the head of a trace: {error}")))?;
@@ -159,6 +161,7 @@ impl Replayer {
         if length as u64 == Self::MAX_LINE_BYTES {
             return Err(self.malformed(format!("a line longer than {length} bytes; expected a trace")));
         }
+        self.is_cut = length > 0 && !bytes.ends_with(b"\n");
         bytes.truncate(bytes.trim_ascii_end().len());
         String::from_utf8(bytes).map_err(|_| self.malformed("this is not UTF-8, so it is no trace"))
     }
@@ -173,6 +176,9 @@ impl Replayer {
             true => ("nothing (the trace ends)".to_owned(), quote::harmless(&now, quote::MAX_MESSAGE_BYTES)),
             false => (where_they_part(&recorded, &now), where_they_part(&now, &recorded)),
         };
+        if self.is_cut && now.starts_with(&recorded) {
+            return Err(self.malformed("the file is cut off in this line; up to here the runs are the same"));
+        }
         Err(TraceError::Diverged { file: self.file.clone(), line: self.line, recorded, now })
     }
 }

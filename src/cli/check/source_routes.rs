@@ -1,4 +1,4 @@
-//! The proof of source routes of all hosts, from their files.
+//! The proof of hosts' source routes, from their files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,6 +36,10 @@ pub(super) fn check(fabric: &Fabric, dir: &Path, max_hops: u8, seed: u64) -> Res
             }
         }
         checked.add(&read.into_iter().flatten().collect::<Vec<_>>());
+    }
+    if !checked.seen.contains(&true) {
+        let why = "has no file of a host of this fabric, so there is nothing to check";
+        return Err(format!("{} {why}", dir.display()).into());
     }
     checked.finish(seed)
 }
@@ -238,23 +242,17 @@ impl<'a> Checked<'a> {
         notes
     }
 
-    fn finish(mut self, seed: u64) -> Result<Report, CliError> {
+    fn finish(self, seed: u64) -> Result<Report, CliError> {
         let shown = mapper_fabric::names::Names::of(self.fabric);
         let mut notes: Vec<String> = nothing_to_prove(self.topology).into_iter().collect();
-        let hosts = 0..self.topology.host_count() as u32;
-        let without: Vec<u32> =
-            hosts.filter(|&host| !self.seen[host as usize] && !self.topology.is_phantom(host)).collect();
-        for &host in &without {
-            let mut part = Part::default();
-            self.missed(host, &vec![false; self.topology.host_count()], &mut part);
-            self.proof.join(part);
-        }
-        if let Some(&first) = without.first() {
-            let name = shown.host(first);
-            notes.push(match without.len() {
-                1 => format!("host {name} has no file of routes"),
-                count => format!("{count} hosts have no file of routes, {name} one of them"),
-            });
+        let hosts = (0..self.topology.host_count() as u32).filter(|&host| !self.topology.is_phantom(host));
+        let all = hosts.count();
+        let given = self.seen.iter().filter(|&&seen| seen).count();
+        if given < all {
+            notes.push(format!(
+                "routes of {given} of {all} hosts given: only pairs from hosts with a file are judged, and only \
+                 their routes are proved together"
+            ));
         }
         notes.extend(self.passed_over());
         let names = Names { fabric: self.fabric, topology: self.topology, shown: &shown };
@@ -268,13 +266,17 @@ impl<'a> Checked<'a> {
             violations.extend(cycle.iter().map(|cycle| names.deadlock(layer, cycle)));
         }
         let Part { unreachable, loops, other, longest, .. } = self.proof;
-        let (quality, note) = self.quality.measure(seed);
+        let (quality, note) = match given < all {
+            false => self.quality.measure(seed),
+            true => (QualityReport::default(), None),
+        };
         notes.extend(note);
         Ok(Report {
             hosts: self.topology.host_count(),
             xbars: self.topology.xbar_count(),
             layers: self.layers.iter().flatten().count().max(1) as u8,
             routes: Some(self.routes),
+            hosts_given: Some(given),
             proof: ProofReport {
                 reachable: unreachable == 0,
                 loop_free: loops == 0,
@@ -284,6 +286,7 @@ impl<'a> Checked<'a> {
                 told: violations.len() as u64,
                 violations,
                 apart: ApartReport::of(self.topology, self.fabric, &shown),
+                of_some_hosts: given < all,
             },
             quality,
             notes,

@@ -31,6 +31,8 @@ pub(in crate::cli) struct ProofReport {
     pub(in crate::cli) violation_count: u64,
     /// Which hosts no route can join with the rest.
     pub(in crate::cli) apart: ApartReport,
+    /// Whether only routes from some of the hosts were judged.
+    pub(in crate::cli) of_some_hosts: bool,
 }
 
 /// What cables do not join.
@@ -173,6 +175,7 @@ impl ProofReport {
             told: proof.violations.iter().map(TableViolation::count).sum(),
             violation_count: proof.violation_count,
             apart: ApartReport::of(&subnet.topology, fabric, &subnet.names),
+            of_some_hosts: false,
         }
     }
 
@@ -196,6 +199,7 @@ impl ProofReport {
             violations,
             violation_count: proof.violation_count + u64::from(proof.cycle.is_some()),
             apart: ApartReport::of(topology, fabric, &shown),
+            of_some_hosts: false,
         }
     }
 
@@ -222,9 +226,13 @@ impl ProofReport {
     /// Lines for a person.
     pub(in crate::cli) fn text(&self) -> String {
         let say = |holds: bool, yes: &'static str, no: &'static str| if holds { yes } else { no };
+        let all_joined = match self.of_some_hosts {
+            true => "every pair from hosts with a file has a route",
+            false => self.apart.all_joined(),
+        };
         let mut text = format!(
             "proof      {}, {}, {}; longest route {}\n",
-            say(self.reachable, self.apart.all_joined(), "PAIRS WITHOUT A ROUTE"),
+            say(self.reachable, all_joined, "PAIRS WITHOUT A ROUTE"),
             say(self.loop_free, "no loop", "LOOPS"),
             say(self.deadlock_free, "no deadlock", "DEADLOCK"),
             plural(self.max_hops, "hop"),

@@ -6,8 +6,8 @@ use mapper_proto::map::Fabric;
 
 use super::places::Place;
 use super::routes_dir;
-use crate::cli::CliError;
 use crate::cli::output::{self, Staged};
+use crate::cli::{CliError, UsageError};
 use crate::formats::{ftree_order, lfts, lid_matrix, plot_loads, sls};
 use mapper_routing::engines::ftree::HostOrder;
 use mapper_routing::engines::{Engine, Selection, Settings, SourceSelection, hop_matrix};
@@ -79,6 +79,9 @@ impl Outputs {
                 Some((path, hops.map_err(|error| format!("--dump-lid-matrix: {error}"))?))
             }
         };
+        if self.lfts.is_some() && self.sls.is_none() && routing.layers.count > 1 {
+            return Err(UsageError(levels_missing(selection.engine, routing.layers.count)).into());
+        }
         if let Some(path) = &self.lfts {
             let dump = lfts::Dump::new(fabric, subnet)?;
             staged.file(path, |out| dump.write(out, &routing.tables))?;
@@ -167,6 +170,14 @@ pub(super) fn no_tables(option: &str) -> CliError {
          destination, and a table has one; write its routes with --routes-dir, or name another engine"
     )
     .into()
+}
+
+/// Why tables of several layers are not written alone.
+fn levels_missing(engine: Engine, layers: u8) -> String {
+    format!(
+        "--lfts: the tables of {engine} are free of deadlock only with the service level of each pair, one of \
+         {layers}; write these, too, with --sls FILE, or name an engine of one layer, as updn"
+    )
 }
 
 /// A note if source routes are free of deadlock only as long as each keeps to its layer: frames of a

@@ -54,7 +54,7 @@ pub(in crate::cli) fn text(quality: &Quality) -> String {
     if quality.unroutable > 0 {
         // Writing to a string cannot fail.
         let left_out = plural(quality.unroutable, "pair");
-        let _infallible = writeln!(text, "           {left_out} without a route left out");
+        let _infallible = writeln!(text, "           {left_out} without a route left out, each way counted");
     }
     for tier in &quality.tiers {
         let _infallible = writeln!(text, "           {tier}");

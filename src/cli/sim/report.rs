@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use mapper_fabric::wording::counted;
+use mapper_fabric::names::Names;
+use mapper_fabric::wording::{SHOWN_NAMES, counted, first_of};
+use mapper_proto::map::{Fabric, Map};
+use mapper_routing::Shape;
 use mapper_sim::fabric::Node;
 use mapper_sim::world::{FaultEffect, Leader, TrafficReport, World};
 use serde_json::{Value, json};
@@ -20,6 +23,8 @@ pub(super) struct Report {
     leader: Option<LeaderReport>,
     parts: usize,
     live_hosts: usize,
+    /// When a live host last completed a map.
+    last_map_ms: Option<f64>,
     configured_ms: Option<f64>,
     ports: usize,
     totals: mapper_sim::world::Totals,
@@ -39,9 +44,9 @@ struct LeaderReport {
 
 impl Report {
     /// Looks at a world whose run is over.
-    pub(super) fn of(world: &mut World, seed: u64, wall_ms: f64) -> Self {
+    pub(super) fn of(world: &mut World, fabric: &Fabric, seed: u64, wall_ms: f64) -> Self {
         let verdict = world.verdict();
-        let leader = verdict.leaders.first().and_then(|leader| LeaderReport::of(world, leader));
+        let leader = verdict.leaders.first().and_then(|leader| LeaderReport::of(world, leader, fabric));
         let hosts = 0..world.plant().hosts() as u32;
         Self {
             seed,
@@ -53,6 +58,7 @@ impl Report {
             leader,
             parts: verdict.parts,
             live_hosts: hosts.filter(|&host| world.is_live(host)).count(),
+            last_map_ms: last_map(world),
             configured_ms: world.configured_at().map(mapper_proto::Instant::as_millis_f64),
             ports: world.plant().ends().filter(|end| matches!(end.node, Node::Xbar(_))).count(),
             totals: world.totals(),
@@ -200,9 +206,11 @@ impl Report {
     }
 
     fn times_words(&self) -> String {
-        let ms = |ms: Option<f64>| ms.map_or_else(|| "never".to_owned(), |ms| format!("at {ms:.3} ms"));
-        let mapped = ms(self.leader.as_ref().and_then(|leader| leader.mapped_ms));
-        let configured = self.configured_ms.map_or_else(|| "not by the end".to_owned(), |at| ms(Some(at)));
+        let ms =
+            |ms: Option<f64>| ms.map_or_else(|| "not by the end".to_owned(), |ms| format!("at {ms:.3} ms"));
+        // Hosts that do not agree on a leader may hold maps all the same.
+        let mapped = ms(self.leader.as_ref().and_then(|leader| leader.mapped_ms).or(self.last_map_ms));
+        let configured = ms(self.configured_ms);
         let wall = self.wall_ms / 1e3;
         format!("mapped {mapped}, configured {configured} of virtual time; {wall:.2} s of wall time")
     }
@@ -274,12 +282,36 @@ fn effect_words(effect: &FaultEffect) -> String {
     format!("{} at {:.1} ms: {lost}; {map}", effect.what, effect.at.as_millis_f64())
 }
 
+/// When a live host last completed a map.
+fn last_map(world: &World) -> Option<f64> {
+    let hosts = (0..world.plant().hosts() as u32).filter(|&host| world.is_live(host));
+    let ended = hosts.filter_map(|host| Some(world.status(host)?.mapping?.ended));
+    ended.max().map(mapper_proto::Instant::as_millis_f64)
+}
+
+/// How routes go, with the roots by the names that the fabric has for them.
+fn routing_words(shape: &Shape, map: &Map, fabric: &Fabric, names: &Names) -> String {
+    let Shape::UpDown { roots } = shape else { return shape.to_string() };
+    let name = |&root: &u32| {
+        let tag = map.xbars.get(root as usize)?.tag?;
+        let xbar = fabric.map.xbars.iter().position(|xbar| xbar.tag == Some(tag))?;
+        Some(names.xbar(xbar as u32))
+    };
+    // An xbar without a tag has only its number in the map.
+    match roots.iter().take(SHOWN_NAMES).map(name).collect::<Option<Vec<_>>>() {
+        Some(shown) if !shown.is_empty() => format!("up*/down* from {}", first_of(&shown, roots.len())),
+        _ => shape.to_string(),
+    }
+}
+
 impl LeaderReport {
-    fn of(world: &World, leader: &Leader) -> Option<Self> {
+    fn of(world: &World, leader: &Leader, fabric: &Fabric) -> Option<Self> {
+        let names = Names::of(fabric);
+        let routing = world.table(leader.host);
         Some(Self {
-            name: world.plant().name(Node::Host(leader.host)).to_owned(),
+            name: names.host(leader.host),
             status: world.status(leader.host)?,
-            routing: world.table(leader.host).map(|table| table.shape().to_string()),
+            routing: routing.map(|table| routing_words(table.shape(), table.basis().map(), fabric, &names)),
             mapped_ms: leader.mapped_at.map(mapper_proto::Instant::as_millis_f64),
         })
     }

@@ -26,8 +26,8 @@ struct Output<'a> {
     xbars: &'a [XbarStatus],
 }
 
-/// Shows the crossbars that have a socket in the run directory. The exit status is 1 if one may not
-/// be asked.
+/// Shows the crossbars that have a socket in the run directory. The exit status is 1 if there is
+/// none, or one may not be asked.
 pub(super) fn show(run_dir: &Path, name: Option<&str>, format: Format) -> Result<ExitCode, CliError> {
     let socket::Answers { mut xbars, denied } = socket::ask_all(run_dir, Instant::now() + PATIENCE)?;
     if let Some(name) = name {
@@ -44,7 +44,7 @@ pub(super) fn show(run_dir: &Path, name: Option<&str>, format: Format) -> Result
         }
         Format::Text => output::print(&xbars.iter().map(describe).collect::<Vec<_>>().join("\n"))?,
     }
-    Ok(if denied { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if denied || xbars.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// What a person reads: a line about the crossbar, a table of its ports, what was dropped and why.

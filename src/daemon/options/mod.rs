@@ -223,6 +223,12 @@ pub enum OptionsError {
     /// An interface is one port.
     #[error("a port of the node is named twice, or has no name")]
     PortTwice,
+    /// Only crossbars number their ports and wait for interfaces that match.
+    #[error(
+        "a node takes its ports by the names of interfaces, in their order, as in eth1,eth2; patterns like eth* \
+         and numbers like 1=eth1 are for `mapper xbar`"
+    )]
+    PortOfXbar,
     /// Users' frames would go round in a circle.
     #[error("tap names an interface that is cabled to the fabric; give the tap interface a name of its own")]
     TapIsPort,
@@ -329,7 +335,13 @@ impl Options {
         if self.tap.as_ref().is_some_and(|tap| *tap == interface || ports.contains(tap)) {
             return Err(OptionsError::TapIsPort);
         }
-        let addresses: Vec<_> = self.address.iter().flatten().map(|text| text.value()).collect();
+        let mut addresses: Vec<_> = Vec::new();
+        for address in self.address.iter().flatten().map(|text| text.value()) {
+            // Twice is once.
+            if !addresses.contains(&address) {
+                addresses.push(address);
+            }
+        }
         if self.tap.is_none() && !addresses.is_empty() {
             return Err(OptionsError::AddressWithoutTap);
         }
@@ -450,6 +462,9 @@ fn node_name(ports: &[String]) -> Result<String, OptionsError> {
     let different: std::collections::BTreeSet<_> = ports.iter().collect();
     if different.len() < ports.len() || ports.iter().any(String::is_empty) {
         return Err(OptionsError::PortTwice);
+    }
+    if ports.iter().any(|port| port.contains(['*', '?', '='])) {
+        return Err(OptionsError::PortOfXbar);
     }
     let name = ports.join("+");
     match ports.first() {

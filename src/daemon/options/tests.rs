@@ -136,6 +136,9 @@ fn addresses_are_one_or_several_and_need_a_tap() {
     assert_eq!(shown(one), ["10.1.0.1/24"]);
     let two = read(&format!("{agent}tap = \"t0\"\naddress = [\"10.1.0.1/24\", \"fd00::1/64\"]\n")).unwrap();
     assert_eq!(shown(two), ["10.1.0.1/24", "fd00::1/64"]);
+    let twice =
+        read(&format!("{agent}tap = \"t0\"\naddress = [\"10.1.0.1/24\", \"10.1.0.1/24\"]\n")).unwrap();
+    assert_eq!(shown(twice), ["10.1.0.1/24"]);
     let without = read(&format!("{agent}address = \"10.1.0.1/24\"\n"));
     assert_eq!(without, Err(OptionsError::AddressWithoutTap));
     let (line, message) = parse("level = 1\naddress = \"10.1.0.1\"\nunit = 2\n").unwrap_err();
@@ -157,4 +160,12 @@ fn a_file_without_end_is_refused_and_long_words_are_not_repeated() {
     assert!(line == 2 && message.len() < 400, "{line}: {message}");
     let (_, message) = parse("\"\\u001b[2J\" = 1\n").unwrap_err();
     assert!(!message.contains('\u{1b}'), "{message:?}");
+}
+
+#[test]
+fn a_node_takes_no_patterns_and_no_numbers() {
+    for ports in ["\"e*\"", "\"e?\"", "\"1=e1\"", "\"e1\", \"2=e2\""] {
+        let file = parse(&format!("ports = [{ports}]\n")).unwrap();
+        assert_eq!(file.resolve(Role::Node), Err(OptionsError::PortOfXbar), "{ports}");
+    }
 }

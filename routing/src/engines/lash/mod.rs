@@ -74,8 +74,12 @@ pub(super) fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, E
     let (layering, trees) = if rank(&b) < rank(&a) { b } else { a };
     if layering.count > usize::from(most) {
         let (needed, first) = (layering.count, settings.first_layer);
+        let advice = match usize::from(first) + needed > usize::from(Layers::MAX) {
+            true => "try updn",
+            false => "allow more (--max-layers), or try updn",
+        };
         return Err(refuse(format!(
-            "it needs {needed} layers, but there are {most} from layer {first} on; allow more, or try updn"
+            "it needs {needed} layers, but there are {most} from layer {first} on; {advice}"
         )));
     }
     let of = layering.by_pair(xbars);

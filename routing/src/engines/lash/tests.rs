@@ -91,7 +91,10 @@ fn first_and_most_layers_bound_the_layers() {
     let routing = with(3, 5).unwrap();
     assert_eq!((routing.layers.first, routing.layers.count), (3, 2));
     let why = with(3, 4).unwrap_err().why;
-    assert_eq!(why, "it needs 2 layers, but there are 1 from layer 3 on; allow more, or try updn");
+    assert_eq!(
+        why,
+        "it needs 2 layers, but there are 1 from layer 3 on; allow more (--max-layers), or try updn"
+    );
     assert_eq!(
         with(4, 4).unwrap_err().why,
         "no layer is left: 4 are allowed (--max-layers), the first is 4 (--lash-start-vl)"

@@ -5,6 +5,7 @@ use std::fmt;
 use mapper_proto::map::PortRef;
 
 use super::{Cycle, DeadEnd, TableViolation};
+use crate::engines::Settings;
 use crate::tables::End;
 use crate::{Far, Subnet};
 use mapper_fabric::wording::{counted, plural};
@@ -157,9 +158,13 @@ impl TableViolation {
             Self::TooFar { from, slot, hops, max_hops } => {
                 let (from, to) = (names.source(*from, *slot), names.end(*slot));
                 let passes = plural(*hops, "xbar");
+                let allowed = match *max_hops >= Settings::MAX_HOPS {
+                    true => "are allowed, the most that --max-hops takes",
+                    false => "are allowed (--max-hops)",
+                };
                 format!(
                     "{from} and {to} are too far apart: even the shortest way between them passes {passes}, and \
-                     at most {max_hops} are allowed (--max-hops)"
+                     at most {max_hops} {allowed}"
                 )
             }
             Self::NoSuchLayer { from, to, layer } => {

@@ -101,3 +101,16 @@ fn errors_name_file_line_and_what_was_expected() {
         assert!(error.starts_with("file:2: ") && error.contains(why), "{line}: {error}");
     }
 }
+
+#[test]
+fn nodes_are_named_by_their_descriptions_too() {
+    let mut fabric = fabric();
+    fabric.xbars[1].description = "spine one".to_owned();
+    fabric.hosts[0].description = "leaf".to_owned();
+    let plant = Plant::new(&fabric, Xbars::AsDescribed, 1).unwrap();
+    let first = |text: &str| FaultPlan::parse("file", text, &plant).map(|plan| plan.timed[0].fault);
+    let spine = Fault::Cut(End { node: Node::Xbar(1), port: 2 });
+    assert_eq!(first("at 1s cut \"spine one\":2"), Ok(spine));
+    // An id is its own node's, whatever another is called.
+    assert_eq!(first("at 1s cut leaf:2"), Ok(Fault::Cut(End { node: Node::Xbar(0), port: 2 })));
+}
