@@ -107,7 +107,7 @@ mod tests {
 
     fn ask(computation: &mut Computation, counter: u32) {
         let mut map = Map::default();
-        map.version.counter = counter.into();
+        map.version.counter = counter;
         computation.ask(Arc::new(map), Mac::default(), Options::default());
     }
 
