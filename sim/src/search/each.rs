@@ -131,7 +131,9 @@ impl Each {
         }
         let struck = struck.iter().flat_map(|&fault| {
             let moments = self.moments.iter();
-            moments.flat_map(move |&at| mendings(fault).map(move |mended_after| Case { fault, at, mended_after }))
+            moments.flat_map(move |&at| {
+                mendings(fault).map(move |mended_after| Case { fault, at, mended_after })
+            })
         });
         let moved = moved.into_iter().map(|fault| Case { fault, at: self.ended_at, mended_after: None });
         let after = self.ended_at.since(Instant::ZERO);

@@ -66,7 +66,8 @@ pub(super) fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} faults tried, {eta} to go")?);
     let failures = each.run(&numbers, || bar.inc(1));
     bar.finish_and_clear();
-    let report = Report { each: &each, numbers: &numbers, failures: &failures, command: command(std::env::args()) };
+    let report =
+        Report { each: &each, numbers: &numbers, failures: &failures, command: command(std::env::args()) };
     match format {
         Format::Json => output::print(&format!("{}\n", report.json()))?,
         Format::Text => output::print(&report.text())?,
@@ -77,7 +78,8 @@ pub(super) fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
 /// Runs one case, as a run of the fault search.
 fn run_case(each: &Each, number: usize, args: &Args, format: Format) -> Result<ExitCode, CliError> {
     let count = each.cases().len();
-    let case = each.cases().get(number).ok_or_else(|| format!("there is no case {number}: there are {count}"))?;
+    let case =
+        each.cases().get(number).ok_or_else(|| format!("there is no case {number}: there are {count}"))?;
     let scenario = each.scenario(case);
     let recorded = Recorded::Scenario {
         topology: formats::write(&scenario.fabric, formats::FileFormat::Json),
@@ -198,7 +200,16 @@ mod tests {
 
     #[test]
     fn the_command_is_told_as_a_shell_reads_it() {
-        let words = ["/bin/mapper", "--format=json", "sim", "xgft:h=1;m=2;w=1", "--every", "7", "--each-fault", "it's"];
+        let words = [
+            "/bin/mapper",
+            "--format=json",
+            "sim",
+            "xgft:h=1;m=2;w=1",
+            "--every",
+            "7",
+            "--each-fault",
+            "it's",
+        ];
         let told = command(words.into_iter().map(str::to_owned));
         assert_eq!(told, r"mapper sim 'xgft:h=1;m=2;w=1' --each-fault 'it'\''s'");
     }
