@@ -31,7 +31,7 @@ const FABRICS: [&str; 12] = [
 const KINDS: [(&str, Xbars); 3] =
     [("plain", Xbars::Plain), ("tagged", Xbars::Tagged), ("mixed", Xbars::Mixed)];
 /// So many faults of each fabric are a part of all.
-const PART: usize = 40;
+const PART: usize = 30;
 
 /// What fails in a fabric.
 fn faults_of(spec: &str, (kind, xbars): (&str, Xbars), first: usize, all: bool) -> Vec<String> {
