@@ -1,5 +1,6 @@
 //! `mapper sim`.
 
+mod each_fault;
 mod outputs;
 mod report;
 
@@ -8,6 +9,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant as WallInstant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use mapper_proto::Instant;
 use mapper_proto::map::Fabric;
 use mapper_sim::fabric::Xbars;
 use mapper_sim::record::{Header, Recorded, Replayer, Writer};
@@ -20,7 +22,7 @@ use crate::formats;
 use report::Report;
 
 /// What a trace or a seed of the fault search decides, so that nothing else may.
-const DECIDED: [&str; 22] = [
+const DECIDED: [&str; 23] = [
     "topology",
     "seed",
     "xbars",
@@ -43,6 +45,7 @@ const DECIDED: [&str; 22] = [
     "receive_queue",
     "traffic",
     "nodes",
+    "each_fault",
 ];
 
 /// To so many others the users at a host send in turn.
@@ -91,6 +94,8 @@ pub struct Args {
     /// Run the scenario that the fault search draws from this seed, with all its checks.
     #[arg(long, value_name = "N", conflicts_with_all = DECIDED, conflicts_with_all = ["map_file", "routes_dir"])]
     fault_seed: Option<u64>,
+    #[command(flatten)]
+    each: each_fault::EachFault,
     /// How long agents wait for the answer to a probe.
     #[arg(long, default_value_t = 1.0, value_name = "MS", value_parser = parse_positive_ms)]
     probe_timeout_ms: f64,
@@ -171,7 +176,10 @@ pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     }
     if let Some(seed) = args.fault_seed {
         let recorded = Recorded::FaultSeed(seed);
-        return run_scenario(seed, writer(args.trace.as_deref(), recorded)?, format);
+        return run_scenario(&Scenario::draw(seed), writer(args.trace.as_deref(), recorded)?, format);
+    }
+    if args.each.each_fault {
+        return each_fault::run(&args, format);
     }
     let fabric = formats::resolve(&args.topology)?;
     let setup = args.setup()?;
@@ -196,13 +204,19 @@ fn replay(path: &Path, args: &Args, format: Format) -> Result<ExitCode, CliError
     let (replayer, header) = Replayer::open(path)?;
     let sink: Option<Box<dyn TraceSink>> = Some(Box::new(replayer));
     let code = match header.recorded {
-        Recorded::FaultSeed(_) if args.map_file.is_some() || args.routes_dir.is_some() => {
+        Recorded::FaultSeed(_) | Recorded::Scenario { .. }
+            if args.map_file.is_some() || args.routes_dir.is_some() =>
+        {
             let file = path.display();
-            let why =
-                "is the trace of a seed of the fault search, which writes no --map-file or --routes-dir";
+            let why = "is the trace of a run of the fault search, which writes no --map-file or --routes-dir";
             return Err(format!("{file} {why}").into());
         }
-        Recorded::FaultSeed(seed) => run_scenario(seed, sink, format)?,
+        Recorded::FaultSeed(seed) => run_scenario(&Scenario::draw(seed), sink, format)?,
+        Recorded::Scenario { topology, setup, healed_at_ns } => {
+            let fabric = formats::parse(&path.display().to_string(), &topology)?;
+            let scenario = Scenario { fabric, setup: *setup, healed_at: Instant::from_nanos(healed_at_ns) };
+            run_scenario(&scenario, sink, format)?
+        }
         Recorded::Run { topology, setup } => {
             let fabric = if mapper_fabric::is_spec(&topology) {
                 mapper_fabric::generate(&topology)?
@@ -219,9 +233,12 @@ fn replay(path: &Path, args: &Args, format: Format) -> Result<ExitCode, CliError
 }
 
 /// Runs a scenario of the fault search.
-fn run_scenario(seed: u64, sink: Option<Box<dyn TraceSink>>, format: Format) -> Result<ExitCode, CliError> {
-    let scenario = Scenario::draw(seed);
-    let map = &scenario.fabric.map;
+fn run_scenario(
+    scenario: &Scenario,
+    sink: Option<Box<dyn TraceSink>>,
+    format: Format,
+) -> Result<ExitCode, CliError> {
+    let (map, seed) = (&scenario.fabric.map, scenario.setup.seed);
     let outcome = scenario.run(sink)?;
     let healing_ms = outcome.healing.as_secs_f64() * 1e3;
     if format == Format::Json {
@@ -347,7 +364,8 @@ impl Args {
         setup.power_on_spread = Duration::from_millis(self.power_on_spread_ms);
         setup.users = self.traffic.map(|rate| UserSetup { rate, partners: PARTNERS, from: None });
         setup.nodes = self.nodes;
-        if self.traffic.is_some() && self.until == Until::Configured && self.faults.is_none() {
+        let runs_on = self.each.each_fault || self.faults.is_some();
+        if self.traffic.is_some() && self.until == Until::Configured && !runs_on {
             return Err(
                 "users send from when all are configured on, and the run ends then: say how long it is to \
                         last (--until MS), or what goes wrong meanwhile (--faults FILE)"

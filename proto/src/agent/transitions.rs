@@ -341,6 +341,24 @@ impl Bench {
 }
 
 #[test]
+fn a_map_that_is_wrong_about_this_host_does_not_hold() {
+    let right = Settings::new(rank(OWN).mac);
+    for settings in
+        [Settings { host_type: host_type::MX, ..right.clone() }, Settings { level: 0, ..right.clone() }]
+    {
+        let mut bench = Bench::new(1);
+        bench.agent = Agent::new(settings, 1, Instant::ZERO);
+        [Input::Offer(LEADER, 1), Input::Pieces].into_iter().for_each(|input| bench.put(input));
+        assert!(bench.installed.is_some());
+        assert_eq!(bench.place(), At::Refuted);
+    }
+    let mut bench = Bench::new(1);
+    bench.agent = Agent::new(right, 1, Instant::ZERO);
+    [Input::Offer(LEADER, 1), Input::Pieces].into_iter().for_each(|input| bench.put(input));
+    assert_eq!(bench.place(), At::Routing);
+}
+
+#[test]
 fn every_state_is_reached() {
     use At::*;
     for place in [

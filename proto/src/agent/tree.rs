@@ -8,6 +8,7 @@ use super::event::Event;
 use super::held::{Child, Held};
 use super::machine::{Agent, Parent, Timer};
 use super::requests::Asked;
+use super::settings::Settings;
 use crate::map::{Map, MapVersion, PortRef, Rank};
 use crate::wire::{AgentState, Element, Info, Reason, Route};
 use crate::{Instant, Mac};
@@ -30,6 +31,18 @@ impl Agent {
         self.watch_contested(now);
         self.tell_children(now, |_| true);
         self.check_mtu_told(now);
+        self.check_own_entry(now, &map);
+    }
+
+    /// What a map in force says of this host nobody else can judge. The mapper may have taken the word of
+    /// somebody else for it.
+    fn check_own_entry(&mut self, now: Instant, map: &Map) {
+        let Settings { mac, level, host_type, .. } = self.settings;
+        let own = map.hosts.iter().find(|host| host.mac == mac);
+        if own.is_some_and(|own| (own.level, own.host_type) != (level, host_type)) {
+            let home: Vec<_> = own.and_then(|own| own.at).into_iter().collect();
+            self.invalidate(now, "the map is wrong about this host's level or type", &home);
+        }
     }
 
     /// The driver has routes to all hosts in place.

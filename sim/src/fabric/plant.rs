@@ -308,6 +308,12 @@ impl Plant {
         self.socket(end).is_some_and(|socket| self.sockets[socket as usize].peer.is_some())
     }
 
+    /// The other end of the cable that is plugged in there.
+    pub fn peer(&self, end: End) -> Option<End> {
+        let peer = self.sockets[self.socket(end)? as usize].peer?;
+        Some(self.sockets[peer as usize].end)
+    }
+
     pub(super) fn is_on(&self, node: Node) -> bool {
         match node {
             Node::Host(i) => self.present[i as usize],

@@ -65,6 +65,8 @@ pub enum Fault {
     On(u32),
     /// The xbar is replaced by another.
     Swap(u32),
+    /// The frame of this number of those that hosts send from now on is lost; the first has number 1.
+    Lose(u64),
     /// Cables are mended, xbars and interfaces are back, all agents are honest and run with their own
     /// addresses, and there is no noise. Moves and swaps stay.
     Heal,
@@ -79,33 +81,68 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The fault as a line of a fault file has it, less its time.
-    pub fn describe(&self, plant: &Plant) -> String {
-        let host = |host: &u32| plant.name(Node::Host(*host));
-        let xbar = |xbar: &u32| plant.name(Node::Xbar(*xbar));
+    /// The word for its kind in a fault file.
+    pub const fn word(&self) -> &'static str {
         match self {
-            Self::Cut(end) => format!("cut {}", plant.end_name(*end)),
-            Self::Mend(end) => format!("mend {}", plant.end_name(*end)),
-            Self::Silence(end) => format!("silence {}", plant.end_name(*end)),
-            Self::Move { from, to } => format!("move {} to {}", plant.end_name(*from), plant.end_name(*to)),
-            Self::Kill(h) => format!("kill {}", host(h)),
-            Self::Restart(h) => format!("restart {}", host(h)),
-            Self::Mute(h) => format!("mute {}", host(h)),
-            Self::Hostile(h) => format!("hostile {}", host(h)),
-            Self::Remove(h) => format!("remove {}", host(h)),
-            Self::Insert(h) => format!("insert {}", host(h)),
-            Self::Twin { host: h, of } => format!("twin {} of {}", host(h), host(of)),
-            Self::Untwin(h) => format!("untwin {}", host(h)),
-            Self::Off(x) => format!("off {}", xbar(x)),
-            Self::On(x) => format!("on {}", xbar(x)),
-            Self::Swap(x) => format!("swap {}", xbar(x)),
-            Self::Heal => "heal".to_owned(),
-            Self::Loss(rate) => format!("loss {}%", rate * 100.0),
-            Self::Corrupt(rate) => format!("corrupt {}%", rate * 100.0),
-            Self::Duplicate(rate) => format!("duplicate {}%", rate * 100.0),
-            Self::Jitter(most) => format!("jitter {}us", most.as_nanos() as f64 / 1e3),
+            Self::Cut(_) => "cut",
+            Self::Mend(_) => "mend",
+            Self::Silence(_) => "silence",
+            Self::Move { .. } => "move",
+            Self::Kill(_) => "kill",
+            Self::Restart(_) => "restart",
+            Self::Mute(_) => "mute",
+            Self::Hostile(_) => "hostile",
+            Self::Remove(_) => "remove",
+            Self::Insert(_) => "insert",
+            Self::Twin { .. } => "twin",
+            Self::Untwin(_) => "untwin",
+            Self::Off(_) => "off",
+            Self::On(_) => "on",
+            Self::Swap(_) => "swap",
+            Self::Lose(_) => "lose",
+            Self::Heal => "heal",
+            Self::Loss(_) => "loss",
+            Self::Corrupt(_) => "corrupt",
+            Self::Duplicate(_) => "duplicate",
+            Self::Jitter(_) => "jitter",
         }
     }
+
+    /// The fault as a line of a fault file has it, less its time.
+    pub fn describe(&self, plant: &Plant) -> String {
+        let host = |host: &u32| written(plant.name(Node::Host(*host)));
+        let xbar = |xbar: &u32| written(plant.name(Node::Xbar(*xbar)));
+        let end = |end: &End| match end.node {
+            Node::Host(index) => host(&index),
+            Node::Xbar(index) => format!("{}:{}", xbar(&index), end.port),
+        };
+        let word = self.word();
+        match self {
+            Self::Cut(at) | Self::Mend(at) | Self::Silence(at) => format!("{word} {}", end(at)),
+            Self::Move { from, to } => format!("{word} {} to {}", end(from), end(to)),
+            Self::Kill(h)
+            | Self::Restart(h)
+            | Self::Mute(h)
+            | Self::Hostile(h)
+            | Self::Remove(h)
+            | Self::Insert(h)
+            | Self::Untwin(h) => format!("{word} {}", host(h)),
+            Self::Twin { host: h, of } => format!("{word} {} of {}", host(h), host(of)),
+            Self::Off(x) | Self::On(x) | Self::Swap(x) => format!("{word} {}", xbar(x)),
+            Self::Lose(number) => format!("{word} {number}"),
+            Self::Heal => word.to_owned(),
+            Self::Loss(rate) | Self::Corrupt(rate) | Self::Duplicate(rate) => {
+                format!("{word} {}%", rate * 100.0)
+            }
+            Self::Jitter(most) => format!("{word} {}us", most.as_nanos() as f64 / 1e3),
+        }
+    }
+}
+
+/// A name as a fault file has it: in quotes if it has blanks.
+fn written(name: &str) -> String {
+    let plain = !name.is_empty() && !name.starts_with('#') && !name.contains(char::is_whitespace);
+    if plain { name.to_owned() } else { format!("\"{name}\"") }
 }
 
 /// A fault and its moment.

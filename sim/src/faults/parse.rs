@@ -177,10 +177,17 @@ impl<'a> Words<'a> {
             "off" => Fault::Off(self.xbar()?),
             "on" => Fault::On(self.xbar()?),
             "swap" => Fault::Swap(self.xbar()?),
+            "lose" => Fault::Lose(self.number_of_frame()?),
             "heal" => Fault::Heal,
             "loss" | "corrupt" | "duplicate" | "jitter" => self.noise(word)?.0,
             other => return Err(format!("{} is no fault", quoted(other))),
         })
+    }
+
+    fn number_of_frame(&mut self) -> Result<u64, String> {
+        let word = self.expect("the number of a frame")?;
+        let number = word.parse().ok().filter(|&number| number > 0);
+        number.ok_or_else(|| format!("{} is no number of a frame; the first has number 1", quoted(word)))
     }
 
     /// The fault that begins this noise and the one that ends it.

@@ -38,6 +38,15 @@ pub enum Recorded {
     },
     /// The [`Scenario`](crate::search::Scenario) of this seed.
     FaultSeed(u64),
+    /// A run with all checks of the [`Scenario`](crate::search::Scenario) of this.
+    Scenario {
+        /// The text of a fabric file.
+        topology: String,
+        /// All else.
+        setup: Box<Setup>,
+        /// When everything is put right, or nothing more happens.
+        healed_at_ns: u64,
+    },
 }
 
 impl Header {

@@ -4,8 +4,11 @@
 //! without proved routes of the map that it holds, the routes in use cannot deadlock, queues stay
 //! bounded. Then everything is healed, and all agents must reach one map that matches the fabric
 //! in bounded time, and keep it.
+//!
+//! [`each`] is the systematic counterpart: every single fault at every moment that matters.
 
 mod draw;
+pub mod each;
 
 use std::time::Duration;
 

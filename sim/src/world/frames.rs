@@ -46,6 +46,11 @@ impl World {
     fn send(&mut self, host: u32, mut payload: Vec<u8>) {
         self.stats.sent += 1;
         self.trace.frame(self.now, host, &payload);
+        if self.to_lose.remove(&self.stats.sent) {
+            self.stats.lost_to_noise += 1;
+            self.flights.recycle(payload);
+            return;
+        }
         let timing = &self.options.timing;
         let mut fate = self.plant.walk(host, &mut payload, timing, &self.noise, &mut self.rng);
         let mut before = Duration::ZERO;

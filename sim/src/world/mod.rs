@@ -21,7 +21,7 @@ pub use options::{Options, TrafficOptions};
 pub use trace::{TraceError, TraceEvent, TraceSink};
 pub use traffic::{FaultEffect, TrafficReport};
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -189,6 +189,8 @@ pub struct World {
     spawn: Box<dyn Spawn>,
     plant: Plant,
     noise: Noise,
+    /// Frames that are to be lost, by their number among all that are sent.
+    to_lose: BTreeSet<u64>,
     now: Instant,
     queue: Queue,
     flights: Flights,
@@ -263,6 +265,7 @@ impl World {
         }
         Self {
             noise: options.noise,
+            to_lose: BTreeSet::new(),
             options,
             spawn,
             plant,

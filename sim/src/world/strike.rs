@@ -66,6 +66,9 @@ impl World {
             Fault::On(xbar) => self.plant.set_power(xbar, true),
             Fault::Swap(xbar) => self.plant.swap_xbar(xbar),
             Fault::Heal => self.heal(),
+            Fault::Lose(number) => {
+                self.to_lose.insert(self.stats.sent.saturating_add(number));
+            }
             Fault::Loss(rate) => self.noise.loss = rate,
             Fault::Corrupt(rate) => self.noise.corrupt = rate,
             Fault::Duplicate(rate) => self.noise.duplicate = rate,
@@ -101,6 +104,7 @@ impl World {
 
     fn heal(&mut self) {
         self.noise = Noise::default();
+        self.to_lose.clear();
         self.options.timing.jitter = Duration::ZERO;
         self.plant.heal();
         for host in 0..self.hosts.len() as u32 {

@@ -36,6 +36,7 @@ fn reads_every_fault() {
     assert_eq!(one("at 1s twin h3 of h1").fault, Fault::Twin { host: 2, of: 0 });
     assert_eq!(one("at 1s untwin h3").fault, Fault::Untwin(2));
     assert_eq!(one("at 1s off leaf").fault, Fault::Off(0));
+    assert_eq!(one("at 1s lose 17").fault, Fault::Lose(17));
     assert_eq!(one("at 1s heal").fault, Fault::Heal);
     assert_eq!(one("at 1s loss 2%").fault, Fault::Loss(0.02));
 }
@@ -45,9 +46,17 @@ fn the_language_for_people_is_the_one_that_is_read() {
     let plant = Plant::new(&generate("clos:hosts=128,ports=16").unwrap(), Xbars::AsDescribed, 1).unwrap();
     let (_, instructions) = crate::faults::LANGUAGE.split_once("\n\n").unwrap();
     let plan = FaultPlan::parse("language", instructions, &plant).unwrap();
-    assert_eq!((plan.timed.len(), plan.random.len()), (21, 1));
+    assert_eq!((plan.timed.len(), plan.random.len()), (22, 1));
     for kind in RandomKind::ALL {
         assert!(instructions.contains(&format!(" {}", kind.word())), "{kind:?}");
+    }
+}
+
+#[test]
+fn a_fault_is_described_as_it_is_read() {
+    let plant = Plant::new(&fabric(), Xbars::AsDescribed, 1).unwrap();
+    for line in ["cut leaf:2", "silence \"a b:1\"", "move \"a b:1\" to leaf:8", "kill \"a b:1\"", "lose 17"] {
+        assert_eq!(one(&format!("at 1s {line}")).fault.describe(&plant), line);
     }
 }
 
@@ -88,6 +97,8 @@ fn errors_name_file_line_and_what_was_expected() {
         ("at 1s kill h1 h3", "`h3` is one word too many"),
         ("at 1s move h1 leaf:8", "expected `to`"),
         ("at 1s kill \"h1", "does not end"),
+        ("at 1s lose 0", "the first has number 1"),
+        ("at 1s lose h1", "`h1` is no number of a frame"),
         ("at 1s twin h1 h3", "expected `of`"),
         ("loss 101%", "`101%` is no rate"),
         ("loss 1% until 1s from 2s", "ends before it begins"),

@@ -1,0 +1,297 @@
+//! Every single fault of a fabric, one run each.
+//!
+//! A run without faults gives the moments that matter: those at which any agent does something worth telling.
+//! Right behind each of them every fault of every place strikes once, and is mended soon, late, or never. Once
+//! all are configured, each end of each cable moves to each free port; and each frame of that run is lost once.
+//! Each is a [`Scenario`], with all its checks.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::time::Duration;
+
+use mapper_proto::Instant;
+use mapper_proto::map::Fabric;
+use rayon::prelude::*;
+use thiserror::Error;
+
+use super::{Outcome, Scenario, Violation};
+use crate::fabric::{End, Node, Plant};
+use crate::faults::Fault;
+use crate::setup::{FaultFile, Setup, SetupError, UserSetup};
+use crate::world::{Stopped, TraceError, TraceEvent, TraceSink, Until, WorldError};
+
+/// Faults are mended while agents still take in that they struck, or when all have settled without what is
+/// gone.
+const MENDED_AFTER: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(1500)];
+/// For so long the run without faults goes on once all are configured: rounds of verification.
+const VERIFIED: Duration = Duration::from_millis(300);
+/// Frames a second that users send at each host unless the setup says otherwise.
+const USERS_RATE: f64 = 50.0;
+/// To so many others they send in turn.
+const PARTNERS: usize = 4;
+
+/// Every single fault of a fabric.
+#[derive(Clone, Debug)]
+pub struct Each {
+    fabric: Fabric,
+    setup: Setup,
+    plant: Plant,
+    /// The moments that matter, in their order.
+    moments: Vec<Instant>,
+    /// Frames sent in the run without faults.
+    frames: u64,
+    /// When that was over.
+    ended_at: Instant,
+    cases: Vec<Case>,
+}
+
+/// One fault in an otherwise undisturbed run.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Case {
+    /// What goes wrong.
+    pub fault: Fault,
+    /// When.
+    pub at: Instant,
+    /// How long after it all is put right; `None` if it stays as it is.
+    pub mended_after: Option<Duration>,
+}
+
+/// Why the faults of a fabric cannot be tried.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum EachError {
+    /// The run without faults could not begin.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The run without faults could not go on.
+    #[error(transparent)]
+    World(#[from] WorldError),
+    /// Without faults, not all are configured.
+    #[error("even without a fault, not all are configured within {limit:?}: {why}")]
+    NotConfigured {
+        /// How long they had.
+        limit: Duration,
+        /// What is wrong still.
+        why: String,
+    },
+    /// More than can be run.
+    #[error("that makes {cases} runs, more than {most}: take a smaller fabric", most = Each::MAX_CASES)]
+    TooMany {
+        /// How many.
+        cases: u64,
+    },
+}
+
+/// A fault that was tried, and what must not be that it led to.
+#[derive(Debug)]
+pub struct Failure {
+    /// Which case.
+    pub number: usize,
+    /// What must not be, in words.
+    pub why: String,
+}
+
+impl Each {
+    /// Most cases of a fabric.
+    pub const MAX_CASES: u64 = 10_000_000;
+
+    /// All faults of a fabric that is run like this. Faults of the setup's own are left out.
+    ///
+    /// # Errors
+    /// If the fabric does not even work without faults, or is too large.
+    pub fn of(fabric: Fabric, mut setup: Setup) -> Result<Self, EachError> {
+        setup.faults = FaultFile::default();
+        let rate = setup.users.map_or(USERS_RATE, |users| users.rate);
+        setup.users = Some(UserSetup { rate, partners: PARTNERS, from: Some(Duration::ZERO) });
+        let mut world = setup.world(&fabric)?;
+        let moments = Moments::default();
+        world.record(Box::new(moments.clone()));
+        let limit = setup.limit_at();
+        if world.run(Until::Configured, limit)? == Stopped::Limit {
+            let why = world.verdict().why_not;
+            return Err(EachError::NotConfigured { limit: setup.limit, why });
+        }
+        let ended_at = world.now() + VERIFIED;
+        world.run(Until::After(ended_at.since(Instant::ZERO)), ended_at)?;
+        let moments = moments.behind(ended_at);
+        let (plant, frames) = (world.plant().clone(), world.stats().sent);
+        let mut each = Self { fabric, setup, plant, moments, frames, ended_at, cases: Vec::new() };
+        each.list()?;
+        Ok(each)
+    }
+
+    fn list(&mut self) -> Result<(), EachError> {
+        let struck = struck(&self.plant);
+        let moved = moves(&self.plant);
+        let a_moment: u64 = struck.iter().map(|&fault| mendings(fault).count() as u64).sum();
+        let cases = a_moment * self.moments.len() as u64 + moved.len() as u64 + self.frames;
+        if cases > Self::MAX_CASES {
+            return Err(EachError::TooMany { cases });
+        }
+        let struck = struck.iter().flat_map(|&fault| {
+            let moments = self.moments.iter();
+            moments.flat_map(move |&at| {
+                mendings(fault).map(move |mended_after| Case { fault, at, mended_after })
+            })
+        });
+        let moved = moved.into_iter().map(|fault| Case { fault, at: self.ended_at, mended_after: None });
+        let after = self.ended_at.since(Instant::ZERO);
+        let lost = (1..=self.frames).map(|number| {
+            let fault = Fault::Lose(number);
+            Case { fault, at: Instant::ZERO, mended_after: Some(after) }
+        });
+        self.cases = struck.chain(moved).chain(lost).collect();
+        Ok(())
+    }
+
+    /// All cases: those of one fault stand together, in the order of their times.
+    pub fn cases(&self) -> &[Case] {
+        &self.cases
+    }
+
+    /// How many moments there are at which faults strike.
+    pub fn moments(&self) -> usize {
+        self.moments.len()
+    }
+
+    /// How many frames were sent in the run without faults.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// A case as the lines of a fault file.
+    pub fn fault_file(&self, case: &Case) -> String {
+        let at = case.at.as_nanos();
+        let mut text = format!("at {at}ns {}\n", case.fault.describe(&self.plant));
+        if case.mended_after.is_some() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "at {}ns heal", case.over_at().as_nanos());
+        }
+        text
+    }
+
+    /// A case as a scenario.
+    pub fn scenario(&self, case: &Case) -> Scenario {
+        let mut setup = self.setup.clone();
+        setup.faults = FaultFile { name: "the fault".to_owned(), text: self.fault_file(case) };
+        Scenario { fabric: self.fabric.clone(), setup, healed_at: case.over_at() }
+    }
+
+    /// Runs the cases of these numbers side by side and tells those that fail, in the order of `numbers`. Calls
+    /// `done` after each.
+    pub fn run(&self, numbers: &[usize], done: impl Fn() + Sync) -> Vec<Failure> {
+        let run = |&number: &usize| {
+            let why = self.cases.get(number).and_then(|case| self.why_it_fails(case));
+            done();
+            why.map(|why| Failure { number, why })
+        };
+        numbers.par_iter().filter_map(run).collect()
+    }
+
+    fn why_it_fails(&self, case: &Case) -> Option<String> {
+        let scenario = self.scenario(case);
+        let run = || -> Result<Outcome, Violation> { scenario.run(None) };
+        // One case that panics shall not take with it what the others found.
+        match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(outcome) => outcome.err().map(|violation| violation.to_string()),
+            Err(_) => Some("a panic".to_owned()),
+        }
+    }
+}
+
+impl Case {
+    /// The kind of the fault: its word in a fault file.
+    pub fn kind(&self) -> &'static str {
+        self.fault.word()
+    }
+
+    /// When nothing more happens to the fabric.
+    pub fn over_at(&self) -> Instant {
+        self.at + self.mended_after.unwrap_or(Duration::ZERO)
+    }
+}
+
+/// How many cases there are of each kind.
+pub fn count_kinds<'a>(cases: impl IntoIterator<Item = &'a Case>) -> BTreeMap<&'static str, usize> {
+    let mut counts = BTreeMap::new();
+    cases.into_iter().for_each(|case| *counts.entry(case.kind()).or_default() += 1);
+    counts
+}
+
+/// Every fault that can strike at any moment: those of cables, of hosts, of xbars.
+fn struck(plant: &Plant) -> Vec<Fault> {
+    let cables = cables(plant).into_iter().flat_map(|[end, _]| [Fault::Cut(end), Fault::Silence(end)]);
+    let hosts = (0..plant.hosts() as u32).flat_map(|host| {
+        [
+            Fault::Kill(host),
+            Fault::Restart(host),
+            Fault::Mute(host),
+            Fault::Hostile(host),
+            Fault::Remove(host),
+        ]
+    });
+    let xbars = (0..plant.xbars() as u32).flat_map(|xbar| [Fault::Off(xbar), Fault::Swap(xbar)]);
+    cables.chain(hosts).chain(xbars).collect()
+}
+
+/// After how long a fault is mended, `None` for never.
+fn mendings(fault: Fault) -> impl Iterator<Item = Option<Duration>> {
+    let (mended, left) = match fault {
+        // There is nothing to mend.
+        Fault::Restart(_) | Fault::Swap(_) => (false, true),
+        // Nothing can be asked of a fabric as long as one of its hosts does as it pleases.
+        Fault::Hostile(_) => (true, false),
+        _ => (true, true),
+    };
+    let mended = MENDED_AFTER.into_iter().filter(move |_| mended).map(Some);
+    mended.chain(left.then_some(None))
+}
+
+/// Each end of each cable to each free port of an xbar.
+fn moves(plant: &Plant) -> Vec<Fault> {
+    let is_free = |end: &End| matches!(end.node, Node::Xbar(_)) && !plant.is_plugged(*end);
+    let free: Vec<End> = plant.ends().filter(is_free).collect();
+    let ends = cables(plant).into_iter().flatten();
+    ends.flat_map(|from| free.iter().map(move |&to| Fault::Move { from, to })).collect()
+}
+
+/// Both ends of each cable.
+fn cables(plant: &Plant) -> Vec<[End; 2]> {
+    let ends = plant.ends().filter_map(|end| Some([end, plant.peer(end)?]));
+    ends.filter(|[near, far]| near < far).collect()
+}
+
+/// Writes down when anything happens.
+#[derive(Clone, Default)]
+struct Moments(Rc<RefCell<BTreeSet<Instant>>>);
+
+impl Moments {
+    /// Right behind each of them, and when all is over.
+    fn behind(&self, end: Instant) -> Vec<Instant> {
+        let moment = Duration::from_nanos(1);
+        let mut behind: Vec<Instant> = self.0.borrow().iter().map(|&at| at + moment).collect();
+        behind.push(end);
+        behind
+    }
+}
+
+impl TraceSink for Moments {
+    fn event(&mut self, event: &TraceEvent<'_>, _: u64) -> Result<(), TraceError> {
+        self.0.borrow_mut().insert(event.at);
+        Ok(())
+    }
+
+    fn checkpoint(&mut self, _: Instant, _: u64, _: u64) -> Result<(), TraceError> {
+        Ok(())
+    }
+
+    fn end(&mut self, _: Instant, _: u64) -> Result<(), TraceError> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

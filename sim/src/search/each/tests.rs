@@ -1,0 +1,90 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+use crate::fabric::Xbars;
+use mapper_fabric::generate;
+
+fn each(spec: &str, xbars: Xbars) -> Each {
+    Each::of(generate(spec).unwrap(), Setup { xbars, ..Setup::default() }).unwrap()
+}
+
+#[test]
+fn every_fault_of_every_place_strikes_at_every_moment() {
+    let each = each("clos:hosts=2,ports=4", Xbars::Tagged);
+    let (moments, frames) = (each.moments(), each.frames() as usize);
+    assert!(moments > 5 && frames > 20, "{moments} moments, {frames} frames");
+    let counts: Vec<_> = count_kinds(each.cases()).into_iter().collect();
+    // Two cables, two hosts and an xbar; a cable moves by either end to either free port.
+    let expected = [
+        ("cut", 6 * moments),
+        ("hostile", 4 * moments),
+        ("kill", 6 * moments),
+        ("lose", frames),
+        ("move", 8),
+        ("mute", 6 * moments),
+        ("off", 3 * moments),
+        ("remove", 6 * moments),
+        ("restart", 2 * moments),
+        ("silence", 6 * moments),
+        ("swap", moments),
+    ];
+    assert_eq!(counts, expected);
+}
+
+#[test]
+fn a_case_can_be_written_down() {
+    let each = each("clos:hosts=2,ports=4", Xbars::Plain);
+    let end = |node| End { node, port: 0 };
+    let case = Case {
+        fault: Fault::Cut(end(Node::Host(1))),
+        at: Instant::from_nanos(12_345_679),
+        mended_after: Some(Duration::from_millis(20)),
+    };
+    assert_eq!(each.fault_file(&case), "at 12345679ns cut h2\nat 32345679ns heal\n");
+    let scenario = each.scenario(&case);
+    assert_eq!(scenario.healed_at, Instant::from_nanos(32_345_679));
+    assert_eq!(each.fault_file(&Case { mended_after: None, ..case }), "at 12345679ns cut h2\n");
+}
+
+#[test]
+fn one_frame_is_lost_and_the_run_goes_on_otherwise() {
+    let each = each("ring:n=3,hosts=1", Xbars::Mixed);
+    for number in [1, each.frames() / 2, each.frames()] {
+        let case = Case { fault: Fault::Lose(number), at: Instant::ZERO, mended_after: None };
+        let scenario = each.scenario(&case);
+        let mut world = scenario.setup.world(&scenario.fabric).unwrap();
+        let end = each.ended_at.since(Instant::ZERO);
+        world.run(Until::After(end), each.ended_at).unwrap();
+        assert_eq!(world.stats().lost_to_noise, 1, "frame {number}");
+        scenario.run(None).unwrap();
+    }
+}
+
+#[test]
+fn each_case_is_run_once_and_those_that_fail_are_told_in_order() {
+    let mut each = each("clos:hosts=2,ports=4", Xbars::Tagged);
+    let numbers: Vec<usize> = (0..each.cases().len()).step_by(97).collect();
+    let run = |each: &Each| {
+        let done = AtomicUsize::new(0);
+        let failures = each.run(&numbers, || {
+            done.fetch_add(1, Ordering::Relaxed);
+        });
+        assert_eq!(done.into_inner(), numbers.len());
+        failures.into_iter().map(|failure| failure.number).collect::<Vec<_>>()
+    };
+    assert!(run(&each).is_empty());
+    // With nothing but noise that never ends, frames are lost though nothing is wrong.
+    each.setup.noise.loss = 0.2;
+    let unmended: Vec<usize> =
+        numbers.iter().copied().filter(|&number| each.cases()[number].mended_after.is_none()).collect();
+    let failed = run(&each);
+    assert!(failed.is_sorted() && unmended.iter().all(|number| failed.contains(number)), "{failed:?}");
+}
+
+#[test]
+fn a_fabric_that_never_works_is_refused() {
+    let fabric = generate("clos:hosts=2,ports=4").unwrap();
+    let setup = Setup { limit: Duration::from_millis(1), ..Setup::default() };
+    let error = Each::of(fabric, setup).unwrap_err().to_string();
+    assert!(error.starts_with("even without a fault, not all are configured within 1ms: "), "{error}");
+}

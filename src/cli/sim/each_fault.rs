@@ -1,0 +1,216 @@
+//! `mapper sim --each-fault`: every single fault of a fabric, one run each.
+
+use std::process::ExitCode;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use mapper_fabric::wording::plural;
+use mapper_sim::record::Recorded;
+use mapper_sim::search::each::{Each, Failure, count_kinds};
+use serde_json::json;
+
+use super::{Args, writer};
+use crate::cli::{CliError, Format, output};
+use crate::formats;
+
+/// Most failures that the text tells; JSON has more.
+const MOST_IN_TEXT: usize = 20;
+/// Most failures that JSON tells.
+const MOST_IN_JSON: usize = 1000;
+
+/// The options of `--each-fault` alone.
+#[derive(Debug, clap::Args)]
+pub(super) struct EachFault {
+    /// Try every single fault, one run each: every cable cut or silent, every host and xbar gone, hung, hostile or
+    /// new, at every moment at which an agent does something, mended soon, late or never; every cable's end moved
+    /// to every free port; every frame lost once. Exit status 1 if anything fails.
+    #[arg(long, conflicts_with_all = EXCLUDED)]
+    pub(super) each_fault: bool,
+    /// Run this one alone; --trace records it.
+    #[arg(long, value_name = "N", requires = "each_fault", conflicts_with = "every")]
+    case: Option<usize>,
+    /// Run only every so manyth.
+    #[arg(long, value_name = "N", requires = "each_fault", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    every: u32,
+}
+
+/// What goes wrong is decided by `--each-fault`, and how long a run lasts; noise that never ends and agents that
+/// do not look would fail by themselves.
+const EXCLUDED: [&str; 11] = [
+    "faults",
+    "until",
+    "limit_ms",
+    "map_file",
+    "routes_dir",
+    "replay",
+    "fault_seed",
+    "loss",
+    "corrupt",
+    "duplicate",
+    "no_xbar_check",
+];
+
+/// Runs them.
+pub(super) fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
+    let fabric = formats::resolve(&args.topology)?;
+    let setup = args.setup()?;
+    let each = Each::of(fabric, setup.clone())?;
+    if let Some(number) = args.each.case {
+        return run_case(&each, number, args, format);
+    }
+    if args.trace.is_some() {
+        return Err("--trace records one run: say which (--case N)".into());
+    }
+    let numbers: Vec<usize> = (0..each.cases().len()).step_by(args.each.every as usize).collect();
+    // Draws nothing unless standard error is a terminal.
+    let bar = ProgressBar::new(numbers.len() as u64);
+    bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} faults tried, {eta} to go")?);
+    let failures = each.run(&numbers, || bar.inc(1));
+    bar.finish_and_clear();
+    let report =
+        Report { each: &each, numbers: &numbers, failures: &failures, command: command(std::env::args()) };
+    match format {
+        Format::Json => output::print(&format!("{}\n", report.json()))?,
+        Format::Text => output::print(&report.text())?,
+    }
+    Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Runs one case, as a run of the fault search.
+fn run_case(each: &Each, number: usize, args: &Args, format: Format) -> Result<ExitCode, CliError> {
+    let count = each.cases().len();
+    let case =
+        each.cases().get(number).ok_or_else(|| format!("there is no case {number}: there are {count}"))?;
+    let scenario = each.scenario(case);
+    let recorded = Recorded::Scenario {
+        topology: formats::write(&scenario.fabric, formats::FileFormat::Json),
+        setup: Box::new(scenario.setup.clone()),
+        healed_at_ns: scenario.healed_at.as_nanos(),
+    };
+    let sink = writer(args.trace.as_deref(), recorded)?;
+    super::run_scenario(&scenario, sink, format)
+}
+
+/// What came of them.
+struct Report<'a> {
+    each: &'a Each,
+    numbers: &'a [usize],
+    failures: &'a [Failure],
+    /// The command line, less which case.
+    command: String,
+}
+
+impl Report<'_> {
+    fn text(&self) -> String {
+        let each = self.each;
+        let mut text = format!(
+            "moments       {} at which an agent does something\nframes        {}\n",
+            each.moments(),
+            each.frames()
+        );
+        for (kind, tried, failed) in self.kinds() {
+            let failed = if failed == 0 { String::new() } else { format!(", {failed} failed") };
+            text += &format!("{kind:<13} {tried}{failed}\n");
+        }
+        for failure in self.failures.iter().take(MOST_IN_TEXT) {
+            text += &format!("failed        {}\n", self.what(failure));
+            text += &format!("              {}\n              {}\n", failure.why, self.replay(failure));
+        }
+        let untold = self.failures.len().saturating_sub(MOST_IN_TEXT);
+        if untold > 0 {
+            text += &format!("failed        {untold} more (--format json)\n");
+        }
+        let tried = plural(self.numbers.len() as u64, "fault");
+        text + &format!("tried         {tried}, {} failed\n", self.failures.len())
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let kinds: Vec<_> = self
+            .kinds()
+            .map(|(kind, tried, failed)| json!({ "kind": kind, "tried": tried, "failed": failed }))
+            .collect();
+        let failed: Vec<_> = self
+            .failures
+            .iter()
+            .take(MOST_IN_JSON)
+            .map(|failure| {
+                json!({
+                    "what": self.what(failure),
+                    "why": failure.why,
+                    "case": failure.number,
+                    "replay": self.replay(failure),
+                })
+            })
+            .collect();
+        json!({
+            "schema": "mapper.each-fault/1",
+            "tried": self.numbers.len(),
+            "failures": self.failures.len(),
+            "failed": failed,
+            "kinds": kinds,
+            "moments": self.each.moments(),
+            "frames": self.each.frames(),
+        })
+    }
+
+    /// Each kind of fault, how many were tried, and how many of them failed.
+    fn kinds(&self) -> impl Iterator<Item = (&'static str, usize, usize)> {
+        let cases = self.each.cases();
+        let tried = count_kinds(self.numbers.iter().map(|&number| &cases[number]));
+        let failed = count_kinds(self.failures.iter().map(|failure| &cases[failure.number]));
+        tried.into_iter().map(move |(kind, tried)| (kind, tried, failed.get(kind).copied().unwrap_or(0)))
+    }
+
+    fn what(&self, failure: &Failure) -> String {
+        let file = self.each.fault_file(&self.each.cases()[failure.number]);
+        file.trim_end().replace('\n', "; ")
+    }
+
+    fn replay(&self, failure: &Failure) -> String {
+        format!("{} --case {}", self.command, failure.number)
+    }
+}
+
+/// This command line, less what says how to print and which cases to run.
+fn command(words: impl Iterator<Item = String>) -> String {
+    let mut command = "mapper".to_owned();
+    let mut words = words.skip(1);
+    while let Some(word) = words.next() {
+        if ["--format", "--every"].contains(&word.as_str()) {
+            words.next();
+        } else if !["--format=", "--every="].iter().any(|option| word.starts_with(option)) {
+            command += " ";
+            command += &shell_word(&word);
+        }
+    }
+    command
+}
+
+/// A word as a shell reads it.
+fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_is_told_as_a_shell_reads_it() {
+        let words = [
+            "/bin/mapper",
+            "--format=json",
+            "sim",
+            "xgft:h=1;m=2;w=1",
+            "--every",
+            "7",
+            "--each-fault",
+            "it's",
+        ];
+        let told = command(words.into_iter().map(str::to_owned));
+        assert_eq!(told, r"mapper sim 'xgft:h=1;m=2;w=1' --each-fault 'it'\''s'");
+    }
+}
