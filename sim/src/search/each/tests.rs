@@ -63,7 +63,9 @@ fn one_frame_is_lost_and_the_run_goes_on_otherwise() {
 #[test]
 fn each_case_is_run_once_and_those_that_fail_are_told_in_order() {
     let mut each = each("clos:hosts=2,ports=4", Xbars::Tagged);
-    let numbers: Vec<usize> = (0..each.cases().len()).step_by(97).collect();
+    // Both hosts stay, whatever becomes of the xbar.
+    let cases = each.cases().iter().enumerate();
+    let numbers: Vec<usize> = cases.filter(|(_, case)| case.kind() == "swap").map(|(n, _)| n).collect();
     let run = |each: &Each| {
         let done = AtomicUsize::new(0);
         let failures = each.run(&numbers, || {
@@ -73,12 +75,11 @@ fn each_case_is_run_once_and_those_that_fail_are_told_in_order() {
         failures.into_iter().map(|failure| failure.number).collect::<Vec<_>>()
     };
     assert!(run(&each).is_empty());
-    // With nothing but noise that never ends, frames are lost though nothing is wrong.
+    // Noise that never ends: frames are lost though nothing is wrong.
     each.setup.noise.loss = 0.2;
-    let unmended: Vec<usize> =
-        numbers.iter().copied().filter(|&number| each.cases()[number].mended_after.is_none()).collect();
     let failed = run(&each);
-    assert!(failed.is_sorted() && unmended.iter().all(|number| failed.contains(number)), "{failed:?}");
+    assert!(!failed.is_empty() && failed.is_sorted(), "{failed:?}");
+    assert_eq!(run(&each), failed);
 }
 
 #[test]
