@@ -1,0 +1,66 @@
+//! What is counted in a run.
+
+use mapper_proto::agent::{Sent, Status};
+
+/// What was counted in a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// Frames that agents sent.
+    pub sent: u64,
+    /// Frames that agents received.
+    pub received: u64,
+    /// Frames sent into ports without carrier, or onto cables that swallow frames.
+    pub lost_on_dead_cables: u64,
+    /// Frames lost at random.
+    pub lost_to_noise: u64,
+    /// Frames that xbars dropped.
+    pub misrouted: u64,
+    /// Frames that found a host's receive queue full.
+    pub overflowed: u64,
+    /// Frames that reached a host without an agent.
+    pub unheard: u64,
+    /// Routes that could not be computed.
+    pub routing_failures: u64,
+    /// Events taken from the queue.
+    pub events: u64,
+    /// The longest receive queue.
+    pub peak_receive_queue: usize,
+    /// The most frames under way at once.
+    pub peak_in_flight: usize,
+}
+
+/// What all agents counted together, those that run no more included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// Messages sent, by what they are for.
+    pub sent: Sent,
+    /// Frames dropped by agents.
+    pub dropped: u64,
+}
+
+impl Totals {
+    pub(super) fn add(&mut self, status: &Status) {
+        let Sent {
+            switch_probes,
+            scouts,
+            compares,
+            tree,
+            queries,
+            pieces,
+            verify,
+            replies,
+            hellos,
+            retries: _,
+        } = status.sent;
+        self.sent.switch_probes += switch_probes;
+        self.sent.scouts += scouts;
+        self.sent.compares += compares;
+        self.sent.tree += tree;
+        self.sent.queries += queries;
+        self.sent.pieces += pieces;
+        self.sent.verify += verify;
+        self.sent.replies += replies;
+        self.sent.hellos += hellos;
+        self.dropped += status.dropped.total();
+    }
+}
