@@ -16,6 +16,7 @@
 pub mod driver;
 mod error;
 mod fork;
+mod freed;
 pub mod interface_lock;
 pub mod keys;
 pub mod log;

@@ -19,7 +19,7 @@ const HOSTS: [&str; 5] = ["h1", "h2", "h3", "h4", "h5"];
 /// What a host's agent may have at any time.
 const MOST_KIB: u64 = 48 * 1024;
 /// How much more it may have for good than before.
-const MORE_KIB: u64 = 24 * 1024;
+const MORE_KIB: u64 = 8 * 1024;
 
 /// Answers at the interface of a host until it is dropped.
 struct Stranger {

@@ -13,6 +13,7 @@ use tracing::{debug, error, info, warn};
 
 use super::computation::Outcome;
 use super::event_loop::Driver;
+use crate::daemon::freed;
 
 impl Driver {
     /// Acts on what happened at the host. `source` sent the frame that made it happen, if it was one.
@@ -36,7 +37,10 @@ impl Driver {
                 self.causes.mapping_began(&cause);
                 info!(cause, "mapping");
             }
-            Event::Mapped { version } => info!(%version, "mapped as global mapper"),
+            Event::Mapped { version } => {
+                info!(%version, "mapped as global mapper");
+                freed::give_back();
+            }
             Event::BecamePassive { to } => info!(mapper = %to.mac, level = to.level, "passive"),
             Event::MapInstalled { map, .. } => self.tell_of_map(&map),
             Event::MapInvalid { version, cause } => {
