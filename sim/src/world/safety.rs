@@ -48,7 +48,8 @@ impl World {
         Ok(())
     }
 
-    /// Proves that the routes in use, those of each map together, cannot deadlock.
+    /// Proves that the routes of one map, before any repair, cannot deadlock together: in each part that of its
+    /// first host. Those of other maps, and repairs, are looked at by [`Self::prove_in_force`].
     ///
     /// # Errors
     /// In words, naming a cycle.
@@ -111,7 +112,8 @@ impl World {
     }
 }
 
-/// Proves that these tables of one map, which may each be repaired, cannot deadlock together.
+/// Proves that these tables of one map, as they were before any repair, cannot deadlock together. Repairs are
+/// looked at where all routes in force are: see [`World::prove_in_force`].
 fn prove_tables_together(tables: &[&RouteTable]) -> Result<(), String> {
     let Some(first) = tables.first() else { return Ok(()) };
     let begin = || Ok(UnionProof::new(first.basis().topology()));
