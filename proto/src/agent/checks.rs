@@ -67,12 +67,29 @@ pub(super) enum Check {
         /// The port it hangs on.
         suspect: Option<PortRef>,
     },
+    /// A cable that exploration could not prove, and so left out. If all of its probes come back as they
+    /// must, one after the other, it is there.
+    Unproved {
+        /// The probes still to be sent, the first one now.
+        probes: Vec<Expected>,
+        /// The ports that the cable would join.
+        ends: [PortRef; 2],
+    },
+}
+
+/// A probe, and what it must bring back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Expected {
+    /// The probe.
+    pub(super) probe: ProbeCheck,
+    /// The tag and the arrival port that it must be stamped with, if coming back is not enough.
+    pub(super) stamp: Option<(u64, u8)>,
 }
 
 impl Check {
     /// Whether the fabric must do something for it to pass.
     const fn must_be_answered(&self) -> bool {
-        !matches!(self, Self::Silent(_))
+        !matches!(self, Self::Silent(_) | Self::Unproved { .. })
     }
 
     /// Whether it shows much at once, and so is done more often than the others: the carriers of a
@@ -81,7 +98,7 @@ impl Check {
         match self {
             Self::Stamped { in_use, .. } => in_use.is_some(),
             Self::Silent(probe) => probe.kind == ProbeKind::Loopback && probe.route.hops() == 1,
-            Self::Returns(_) | Self::Host { .. } => false,
+            Self::Returns(_) | Self::Host { .. } | Self::Unproved { .. } => false,
         }
     }
 }
@@ -202,6 +219,7 @@ impl<'a> Planner<'a> {
                     checks.extend(self.cable(near, far));
                 }
             }
+            self.unproved_cables(&mut checks);
         }
         for (index, xbar) in (0..).zip(&self.map.xbars) {
             if self.forest.root(index) != Some(self.at.xbar) {

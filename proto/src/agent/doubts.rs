@@ -134,6 +134,8 @@ impl Agent {
                 let cause = why.map_or(cause.clone(), |why| format!("{why}; checked: {cause}"));
                 self.invalidate(now, &cause, suspect.as_slice());
             }
+            // Only cables of the map are in doubt.
+            Step::Proved(_) => {}
         }
     }
 

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::checks::{Check, ProbeCheck, bit, silent_port};
+use super::checks::{Check, Expected, ProbeCheck, bit, silent_port};
 use crate::Instant;
 use crate::map::PortRef;
 use crate::wire::{ProbeKind, Stamp};
@@ -54,6 +54,8 @@ pub(super) enum Step {
     Probe(u32, ProbeCheck),
     /// The map no longer holds.
     Failed { cause: String, suspect: Option<PortRef> },
+    /// There is a cable between these ports that the map lacks.
+    Proved([PortRef; 2]),
 }
 
 impl Cycle {
@@ -68,7 +70,7 @@ impl Cycle {
         let of_phase = |check: &&Check| match check {
             Check::Host { .. } => false,
             Check::Silent(_) => phase == Phase::NoConnects || (phase == Phase::Glance && check.is_glance()),
-            Check::Returns(_) => phase == Phase::Links,
+            Check::Returns(_) | Check::Unproved { .. } => phase == Phase::Links,
             Check::Stamped { .. } => phase == Phase::Links || (phase == Phase::Glance && check.is_glance()),
         };
         self.queue.extend(share.iter().filter(of_phase).cloned());
@@ -122,8 +124,8 @@ impl Cycle {
         }
         let check = self.queue.pop_front()?;
         let probe = probe_of(&check)?.clone();
-        // An empty port is silent at once: one try is the rule, a lost answer is seen next cycle.
-        let tries = if matches!(check, Check::Silent(_)) { 1 } else { tries };
+        // Where silence is the rule it is so at once: one try, and a lost answer is seen next cycle.
+        let tries = if matches!(check, Check::Silent(_) | Check::Unproved { .. }) { 1 } else { tries };
         self.running.insert(id, Running { check, tries_left: tries.saturating_sub(1), deadline: now + wait });
         Some(Step::Probe(id, probe))
     }
@@ -146,7 +148,26 @@ impl Cycle {
             (Check::Stamped { probe, tag, arrival, in_use }, Some(stamp)) => {
                 self.compare_stamp(&probe, (tag, arrival), in_use.as_deref(), stamp)
             }
+            (Check::Unproved { probes, ends }, stamp) => self.prove(probes, ends, stamp),
         }
+    }
+
+    /// The first probe of a cable that the map lacks came back.
+    fn prove(
+        &mut self,
+        mut probes: Vec<Expected>,
+        ends: [PortRef; 2],
+        stamp: Option<&Stamp>,
+    ) -> Option<Step> {
+        let found = stamp.map(|stamp| (stamp.tag, stamp.arrival));
+        if probes.is_empty() || probes.remove(0).stamp.is_some_and(|expected| Some(expected) != found) {
+            return None;
+        }
+        if probes.is_empty() {
+            return Some(Step::Proved(ends));
+        }
+        self.queue.push_back(Check::Unproved { probes, ends });
+        None
     }
 
     fn compare_stamp(
@@ -188,7 +209,7 @@ impl Cycle {
             Check::Returns(probe) | Check::Stamped { probe, .. } => {
                 Some(Step::Failed { cause: "a host stands where an xbar was".into(), suspect: probe.suspect })
             }
-            Check::Host { .. } => None,
+            Check::Host { .. } | Check::Unproved { .. } => None,
         }
     }
 
@@ -205,7 +226,7 @@ impl Cycle {
                 return Some(Step::Probe(id, probe));
             }
             match running.check {
-                Check::Silent(_) | Check::Host { .. } => {}
+                Check::Silent(_) | Check::Host { .. } | Check::Unproved { .. } => {}
                 Check::Returns(probe) | Check::Stamped { probe, .. } => {
                     let cause = "a cable or an xbar no longer answers".into();
                     return Some(Step::Failed { cause, suspect: probe.suspect });
@@ -229,8 +250,9 @@ fn appeared(probe: &ProbeCheck) -> Step {
     Step::Failed { cause: cause.into(), suspect: probe.suspect }
 }
 
-const fn probe_of(check: &Check) -> Option<&ProbeCheck> {
+fn probe_of(check: &Check) -> Option<&ProbeCheck> {
     match check {
+        Check::Unproved { probes, .. } => probes.first().map(|expected| &expected.probe),
         Check::Returns(probe) | Check::Silent(probe) | Check::Stamped { probe, .. } => Some(probe),
         Check::Host { .. } => None,
     }

@@ -162,6 +162,11 @@ impl Agent {
                     self.invalidate(now, &cause, suspect.as_slice());
                 }
             }
+            // Who could pretend it again and again must not have all map again and again.
+            Some(Step::Proved(ends)) if self.cable_backoff.counts(now, ends[0]) => {
+                self.invalidate(now, "a cable is there that could not be proved before", &ends);
+            }
+            Some(Step::Proved(_)) => {}
         }
     }
 

@@ -1,11 +1,52 @@
 //! The checks of cables between xbars.
 
-use super::{Check, Planner, ProbeCheck};
+use super::{Check, Expected, Planner, ProbeCheck};
+use crate::Mac;
 use crate::map::ways::{Crossing, Way, turn};
 use crate::map::{Cable, Host, PortRef};
 use crate::wire::{Element, ProbeKind, Route};
 
+/// Most ports behind which nothing is believed that are tried for a cable, each with each.
+const MOST_UNPROVED: usize = 32;
+
 impl Planner<'_> {
+    /// The cables that may join ports behind which nothing was believed. Exploration asks a few times for
+    /// the proof of a cable that a tag claims: with much loss all of them get lost now and then, and a map
+    /// without the cable must not stay for ever.
+    pub(super) fn unproved_cables(&self, checks: &mut Vec<Check>) {
+        let nobody = self.map.contested.iter().filter(|contested| contested.mac == Mac::NOBODY);
+        let ports: Vec<PortRef> = nobody.map(|contested| contested.at).take(MOST_UNPROVED).collect();
+        for (index, &a) in ports.iter().enumerate() {
+            if self.is_own(a.xbar, a.port) {
+                checks.extend(ports[index + 1..].iter().filter_map(|&b| self.unproved(a, b)));
+            }
+        }
+    }
+
+    /// The check of a cable that is not in the map. What is cabled to one of its ends may pretend to be
+    /// the other end, but not what is behind the other end: so it is crossed from both. `None` if this host
+    /// reaches only one of them.
+    fn unproved(&self, a: PortRef, b: PortRef) -> Option<Check> {
+        let probes = vec![self.crossing(a, b)?, self.crossing(b, a)?];
+        Some(Check::Unproved { probes, ends: [a, b] }).filter(fits)
+    }
+
+    /// The probe that leaves by `near` and comes in by `far`, if there is a cable between: stamped there, or
+    /// home by the way of that end where it has no tag.
+    fn crossing(&self, near: PortRef, far: PortRef) -> Option<Expected> {
+        let ours = self.way(near.xbar)?;
+        let mut route = ours.forward();
+        route.push(turn(ours.entry.port, near.port));
+        let tag = self.map.xbars[far.xbar as usize].tag;
+        let probe = if tag.is_some() {
+            identifying(route, &route_of([turn(near.port, ours.entry.port)], &ours), near)
+        } else {
+            let theirs = self.way(far.xbar)?;
+            returning(route, near, turn(far.port, theirs.entry.port), &theirs)
+        };
+        Some(Expected { probe, stamp: tag.map(|tag| (tag, far.port)) })
+    }
+
     /// The ends of a cable, that from which it is checked first: the nearer one if the forest leads
     /// over it, else one whose other end tells its name, else one with hosts.
     pub(super) fn ends(&self, cable: &Cable) -> (PortRef, PortRef) {
@@ -42,7 +83,8 @@ impl Planner<'_> {
                     stamped_beyond(route, (near, far), (&ours, &theirs), (tag, last))
                 }
                 None if self.forest.root(far.xbar) == Some(self.at.xbar) => {
-                    returns(route, near, turn(far.port, theirs.entry.port), &theirs)
+                    let turn = turn(far.port, theirs.entry.port);
+                    Check::Returns(returning(route, near, turn, &theirs))
                 }
                 None => joint(route, (near, far), (&ours, &theirs), &host),
             }
@@ -57,6 +99,7 @@ fn fits(check: &Check) -> bool {
     match check {
         Check::Returns(probe) | Check::Silent(probe) | Check::Stamped { probe, .. } => fits(&probe.route),
         Check::Host { route, way_back, .. } => fits(route) && fits(way_back),
+        Check::Unproved { probes, .. } => probes.iter().all(|expected| fits(&expected.probe.route)),
     }
 }
 
@@ -66,21 +109,25 @@ fn route_of(elements: impl IntoIterator<Item = Element>, way: &Way) -> Route {
 }
 
 /// A frame that has crossed the cable at `near` and goes home along a way, once it has turned there.
-fn returns(mut route: Route, near: PortRef, turn: Element, home: &Way) -> Check {
+fn returning(mut route: Route, near: PortRef, turn: Element, home: &Way) -> ProbeCheck {
     route.push(turn);
     let back = home.back();
     let left = back.hops() as u8 + 1;
     route.extend(back.elements());
-    Check::Returns(ProbeCheck { route, left, kind: ProbeKind::Compare, suspect: Some(near) })
+    ProbeCheck { route, left, kind: ProbeKind::Compare, suspect: Some(near) }
 }
 
-/// A frame that is stamped at the end of `route`, where it comes in by a known port of a tagged xbar.
-fn stamped(mut route: Route, back: &Route, (tag, arrival): (u64, u8), near: PortRef) -> Check {
+/// A frame that is stamped at the end of `route`.
+fn identifying(mut route: Route, back: &Route, near: PortRef) -> ProbeCheck {
     let left = back.hops() as u8 + 1;
     route.push(Element::Identify);
     route.extend(back.elements());
-    let probe = ProbeCheck { route, left, kind: ProbeKind::Identify, suspect: Some(near) };
-    Check::Stamped { probe, tag, arrival, in_use: None }
+    ProbeCheck { route, left, kind: ProbeKind::Identify, suspect: Some(near) }
+}
+
+/// A frame that is stamped at the end of `route`, where it comes in by a known port of a tagged xbar.
+fn stamped(route: Route, back: &Route, (tag, arrival): (u64, u8), near: PortRef) -> Check {
+    Check::Stamped { probe: identifying(route, back, near), tag, arrival, in_use: None }
 }
 
 /// A cable to a plain xbar behind a tagged one, the `last` on `theirs`: that stamps the frame with
