@@ -97,6 +97,8 @@ pub(crate) struct OracleFabric {
     /// The share of frames that get lost, there and back together.
     pub(crate) loss: f64,
     pub(crate) round_trip: Duration,
+    /// How much longer an answer takes for each element of its request's route.
+    pub(crate) hop: Duration,
     pub(crate) rng: ChaCha8Rng,
 }
 
@@ -124,6 +126,7 @@ impl OracleFabric {
             first_port,
             loss: 0.0,
             round_trip: Duration::from_micros(100),
+            hop: Duration::ZERO,
             rng: ChaCha8Rng::seed_from_u64(1),
         }
     }
@@ -149,6 +152,7 @@ impl OracleFabric {
     fn walk_once(&self, host: usize, route: &[Element]) -> Option<Landing> {
         let mut route = route.iter().copied().peekable();
         let mut stamp = None;
+        let mut turned_back = false;
         let mut end = match self.map.hosts[host].at {
             Some(at) => End::Port(at),
             None => End::Host((0..self.map.hosts.len()).find(|&other| {
@@ -173,7 +177,13 @@ impl OracleFabric {
             };
             let xbar = self.map.xbars[arrival.xbar as usize];
             let ports = i16::from(self.first_port)..i16::from(self.first_port) + i16::from(xbar.ports);
-            let out = match (route.next()?, xbar.tag) {
+            let element = route.next()?;
+            // As crossbars do: a frame turns back at most once.
+            let turns_back = matches!(element, Element::Relative(0) | Element::Identify);
+            if turns_back && std::mem::replace(&mut turned_back, true) {
+                return None;
+            }
+            let out = match (element, xbar.tag) {
                 (Element::Relative(delta), _) => i16::from(arrival.port) + i16::from(delta),
                 (Element::Absolute(port), Some(_)) => i16::from(port),
                 (Element::Identify, Some(tag)) => {
@@ -321,7 +331,8 @@ pub(crate) fn drive_with(
             assert!(request.route.as_bytes().len() <= Route::MAX_BYTES);
             let outcome = fabric.answer(own, &request);
             if let Some(outcome) = meddle(&request, outcome) {
-                let after = fabric.round_trip + fabric.slow_by(own, &request.route);
+                let hops = u32::try_from(request.route.hops()).unwrap();
+                let after = fabric.round_trip + fabric.hop * hops + fabric.slow_by(own, &request.route);
                 events.insert((now + after, sent), (request.id, outcome));
             }
         }
