@@ -1,6 +1,5 @@
 //! This host's routes for one map: computed, proved, and kept whole.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use mapper_proto::Mac;
@@ -9,8 +8,8 @@ use mapper_proto::wire::Route;
 use thiserror::Error;
 
 use mapper_routing::{
-    Far, HostRoutes, LiveRoutes, Options, Orientation, OutOfReach, RepairError, RoutingError, Shape,
-    Topology, TopologyError, Violation, prove_host, repair, wire_route, wire_way_back,
+    DeadCables, Far, HostRoutes, LiveRoutes, Options, Orientation, OutOfReach, RepairError, RoutingError,
+    Shape, Topology, TopologyError, Violation, prove_host, repair, wire_route, wire_way_back,
 };
 
 /// A map that cannot be routed.
@@ -122,15 +121,14 @@ impl RouteTable {
         Ok(Self { basis: Arc::clone(basis), whole, topology, routes, count: OnceLock::new() })
     }
 
-    /// The routes of the same map around dead cables, named by the ports that hold them, from
-    /// either end: see [`repair`]. All but these are alive again; without any the routes are those
-    /// of the whole map. Takes milliseconds.
+    /// The routes of the same map around dead cables: see [`repair`]. All but these are alive again; without
+    /// any the routes are those of the whole map. Takes milliseconds.
     ///
     /// # Errors
     /// If a proof fails, which is a fault of this program.
-    pub fn repair(&self, dead: &BTreeSet<PortRef>) -> Result<Self, RepairError> {
+    pub fn repair(&self, dead: &DeadCables) -> Result<Self, RepairError> {
         let Basis { topology: all, orientation, .. } = &*self.basis;
-        let (topology, routes) = if dead.is_empty() {
+        let (topology, routes) = if dead.avoided.is_empty() {
             (Arc::clone(all), LiveRoutes::whole(Arc::clone(&self.whole)))
         } else {
             let (cut, live) = repair(all, orientation, &self.whole, dead)?;
@@ -181,15 +179,14 @@ impl RouteTable {
         self.routes.unreachable(&self.topology).map(|(to, why)| (self.topology.mac(to), why))
     }
 
-    /// Whether some route is safe only as long as the cables known dead are dead: see [`repair`].
+    /// Whether some route is safe only as long as the cables proved dead are dead: see [`repair`].
     pub fn depends_on_the_dead(&self) -> bool {
         self.routes.opened()
     }
 
     /// The first route to a host, if one leads there.
     pub fn first_to(&self, mac: Mac) -> Option<Route> {
-        let to = self.host(mac)?;
-        self.routes.wire_routes_to(&self.topology, to).next()?.ok()
+        Some(self.paths_to(self.host(mac)?).next()?.route)
     }
 
     /// The number of another host in the map.
@@ -208,11 +205,19 @@ impl RouteTable {
     }
 
     /// All routes to a host, by its number. None if it is out of reach for now.
+    ///
+    /// Where all cables to it are held for dead, these are the routes of the whole map: there is no way
+    /// around, and a cable that is dead after all drops what is sent to it, while one that is not carries it.
     pub fn paths_to(&self, host: u32) -> impl Iterator<Item = RoutePath> + '_ {
         let from = self.routes.from();
-        self.routes.routes_to(&self.topology, host).filter_map(move |hops| {
-            let route = wire_route(&self.topology, from, &hops).ok()?;
-            let way_back = wire_way_back(&self.topology, from, &hops).ok()?;
+        let is_cut_off = from != host
+            && self.routes.count_to(&self.topology, host) == 0
+            && !self.topology.connected(from, host);
+        let kept = is_cut_off.then(|| self.whole.routes_to(&self.basis.topology, host));
+        let live = (!is_cut_off).then(|| self.routes.routes_to(&self.topology, host));
+        kept.into_iter().flatten().chain(live.into_iter().flatten()).filter_map(move |hops| {
+            let route = wire_route(&self.basis.topology, from, &hops).ok()?;
+            let way_back = wire_way_back(&self.basis.topology, from, &hops).ok()?;
             Some(RoutePath { hops, route, way_back })
         })
     }

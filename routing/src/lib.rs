@@ -43,7 +43,7 @@ pub use quality::{
     Census, ChannelLoads, CountedRoutes, Heading, PairRoutes, Quality, RouteLists, SourceRoutes, TableRoutes,
     TierLoads, group_by_tier, hosts_in_order,
 };
-pub use repair::{LiveRoutes, OutOfReach, RepairError, repair};
+pub use repair::{DeadCables, LiveRoutes, OutOfReach, RepairError, repair};
 pub use subnet::{Subnet, SubnetError};
 pub use tables::Tables;
 pub use topology::{Attachment, Far, HostPart, Topology, TopologyError};

@@ -365,7 +365,7 @@ fn what_came_back_from_the_only_route_is_sent_again_by_the_table_around_the_cabl
         let (told, again) = undeliverable(&mut path, NOW, &notice);
         assert_eq!((told.map(|dead| dead.at), again), (Some(only[0].hops[0]), vec![]));
     }
-    path.install(Arc::new(whole.repair(&BTreeSet::from([only[0].hops[0]])).unwrap()));
+    path.install(Arc::new(whole.repair(&BTreeSet::from([only[0].hops[0]]).into()).unwrap()));
     let mut again = Vec::new();
     path.send_waiting(NOW, &mut |route, data| again.push([route, data].concat()));
     let mut receiver = data_path(&map, 1);

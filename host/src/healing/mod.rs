@@ -14,8 +14,9 @@
 //! frames try nothing. Cables are tested by frames of the agent's own ([`Action::Test`]), as long as the frames
 //! that were lost. Each time that a cable has failed silently again after its tests were answered, it takes
 //! twice as many answers in a row, up to [`MOST_DOUBLINGS`] times. Routes may be safe only while what is held
-//! for dead is dead (see [`mapper_routing::repair`]), so a cable that lives is used at once. A new map ends
-//! everything but lost carrier at the own crossbar, which counts as long as the cable is in the map, and cables
+//! for dead is dead (see [`mapper_routing::repair`]). So turns are opened only by cables that are *proved* dead,
+//! as they have no carrier, or did not answer when they were asked after they fell silent; with the first answer
+//! to a test that is over, and a cable that lives is used at once. A new map ends everything but lost carrier at the own crossbar, which counts as long as the cable is in the map, and cables
 //! that the mapper's frames pass and users' do not: every new map lists those.
 //!
 //! A silent host is no dead cable to be routed around: there is no way around it. The agent is told, and the
@@ -33,6 +34,7 @@ use std::time::Duration;
 use mapper_proto::agent::{CableTest, PathId};
 use mapper_proto::map::{MapVersion, PortRef};
 use mapper_proto::{Instant, Mac};
+use mapper_routing::DeadCables;
 
 use crate::routes::Basis;
 use cables::{CableEnd, Cables};
@@ -146,6 +148,8 @@ struct Known {
     silence: bool,
     /// The mapper's frames pass.
     cleared: bool,
+    /// It was asked last and did not answer.
+    unanswered: bool,
     /// It is a host's, and there is no way around it.
     is_host: bool,
     /// How long the longest frames were that did not pass, as far as is known.
@@ -162,6 +166,7 @@ impl Known {
             notice: false,
             silence: false,
             cleared: false,
+            unanswered: false,
             is_host,
             frame_bytes: 0,
             silent: BTreeSet::new(),
@@ -182,6 +187,11 @@ impl Known {
     fn is_avoided(&self) -> bool {
         self.no_carrier || self.notice || !self.is_host
     }
+
+    /// Whether nothing passes it, as far as can be told.
+    fn is_proved(&self) -> bool {
+        self.no_carrier || self.unanswered
+    }
 }
 
 /// What this host knows of dead cables of the map whose routes are in use. See the
@@ -197,7 +207,7 @@ pub struct Healing {
     /// Ports of the own crossbar without carrier: its tag, and the port.
     no_carrier: BTreeSet<(u64, u8)>,
     /// The dead cables that routes were last computed around.
-    repaired: BTreeSet<PortRef>,
+    repaired: DeadCables,
     to_tell: VecDeque<(PortRef, Cause)>,
     /// Cables whose tests the agent is to be told of, and when it is told of all again.
     to_test: VecDeque<PortRef>,
@@ -217,7 +227,7 @@ impl Healing {
         let before = self.cables.replace(Cables::new(basis, own));
         let known = std::mem::take(&mut self.known);
         self.relapses.clear();
-        self.repaired.clear();
+        self.repaired = DeadCables::default();
         self.to_tell.clear();
         self.to_test.clear();
         for (tag, port) in self.no_carrier.clone() {
@@ -248,7 +258,7 @@ impl Healing {
     /// A crossbar said that a port of it has no carrier. Only for notices whose token was checked.
     pub fn notice(&mut self, now: Instant, tag: u64, port: u8) {
         let cable = self.cables.as_ref().and_then(|cables| cables.at_tag(tag, port));
-        self.learn(now, cable, Cause::Notice, |known| known.notice = true);
+        self.learn(now, cable, Cause::Notice, |known| (known.notice, known.unanswered) = (true, true));
     }
 
     /// A path in use is silent. `hops` are the ports by which it leaves its xbars, on the map whose
@@ -291,6 +301,13 @@ impl Healing {
     pub fn cable_cleared(&mut self, version: MapVersion, at: PortRef) {
         if let Some(known) = self.known_of(version, at) {
             known.cleared = true;
+        }
+    }
+
+    /// A cable of this map that is held for dead was asked, and has answered or not.
+    pub fn cable_asked(&mut self, version: MapVersion, at: PortRef, answered: bool) {
+        if let Some(known) = self.known_of(version, at) {
+            known.unanswered = !answered;
         }
     }
 
@@ -343,7 +360,7 @@ impl Healing {
         let Known { frame_bytes, .. } = self.known.get(&at).filter(|known| !known.no_carrier)?;
         let relapses = self.relapses.get(&at).copied().unwrap_or_default();
         let answers = ANSWERS << relapses.min(MOST_DOUBLINGS);
-        self.cables.as_mut()?.test_of(at, &self.repaired, (*frame_bytes, answers))
+        self.cables.as_mut()?.test_of(at, &self.repaired.avoided, (*frame_bytes, answers))
     }
 
     /// Tells of tests when next polled.
@@ -351,10 +368,14 @@ impl Healing {
         self.test_at = now;
     }
 
-    /// A port of each cable that routes go around now.
-    pub fn dead(&self) -> BTreeSet<PortRef> {
-        let avoided = self.known.iter().filter(|(_, known)| known.is_avoided());
-        avoided.map(|(&at, _)| at).collect()
+    /// The cables that routes go around now, each by one of its ports.
+    pub fn dead(&self) -> DeadCables {
+        let avoided = || self.known.iter().filter(|(_, known)| known.is_avoided());
+        let proved = avoided().filter(|(_, known)| known.is_proved());
+        DeadCables {
+            avoided: avoided().map(|(&at, _)| at).collect(),
+            proved: proved.map(|(&at, _)| at).collect(),
+        }
     }
 
     /// The cables that are held for dead now, with why.

@@ -78,7 +78,7 @@ impl Story {
     }
 
     fn dead(&self) -> Vec<PortRef> {
-        self.healing.dead().into_iter().collect()
+        self.healing.dead().avoided.into_iter().collect()
     }
 
     fn pass_ms(&mut self, ms: u64) {
@@ -223,12 +223,34 @@ fn a_silent_host_is_told_and_shown_and_tested_but_not_routed_around() {
 }
 
 #[test]
+fn a_silent_cable_is_proved_dead_by_no_answer_and_no_longer_by_the_first() {
+    let mut story = Story::new();
+    let at = port(0, 2);
+    let proved = |story: &Story| !story.healing.dead().proved.is_empty();
+    story.healing.path_down(story.now, PathId(1), &[at, port(1, 1)], (1, 0));
+    assert!(story.poll().0);
+    assert!(!proved(&story));
+    story.healing.cable_asked(VERSION, at, false);
+    assert!(proved(&story));
+    assert!(story.poll().0, "it opens turns now");
+    story.healing.cable_asked(VERSION, at, true);
+    assert!(!proved(&story));
+    assert!(story.poll().0, "routes are computed without them at once");
+    assert_eq!(story.dead(), [at], "but users' frames wait for more answers");
+    // Word of another map's cable means nothing.
+    story.healing.cable_asked(MapVersion::NONE, at, false);
+    assert!(!proved(&story));
+}
+
+#[test]
 fn what_becomes_certain_is_told_again() {
     let mut story = Story::new();
     story.healing.path_down(story.now, PathId(1), &[port(0, 2), port(1, 1)], (1, 0));
     assert_eq!(story.poll(), (true, vec![(port(0, 2), Cause::Silence)]));
+    assert_eq!(story.healing.dead().proved, [].into());
     story.healing.notice(story.now, 10, 2);
-    assert_eq!(story.poll(), (false, vec![(port(0, 2), Cause::Notice)]));
+    assert_eq!(story.poll(), (true, vec![(port(0, 2), Cause::Notice)]), "what is proved dead opens turns");
+    assert_eq!(story.healing.dead().proved, [port(0, 2)].into());
     story.healing.carrier(story.now, 10, 2, false);
     assert_eq!(story.poll(), (false, vec![]), "it was certain before");
     let cables: Vec<_> = story.healing.dead_cables().collect();
@@ -308,7 +330,7 @@ fn a_flood_of_notices_stays_bounded() {
         healing.notice(Instant::ZERO, tag, 1);
         healing.carrier(Instant::ZERO, tag, 1, false);
     }
-    assert_eq!(healing.dead().len(), LIMIT);
+    assert_eq!(healing.dead().avoided.len(), LIMIT);
     assert_eq!(healing.status().overload, 999 - LIMIT as u64);
     assert!(healing.to_tell.len() <= LIMIT && healing.no_carrier.len() <= LIMIT);
 }

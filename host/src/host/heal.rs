@@ -35,7 +35,7 @@ impl Host {
         match table.repair(&dead) {
             Ok(table) => {
                 self.use_table(now, Arc::new(table));
-                self.events.push_back(HostEvent::Repaired { dead });
+                self.events.push_back(HostEvent::Repaired { dead: dead.avoided });
             }
             Err(error) => self.events.push_back(HostEvent::RepairRefused { why: with_causes(&error) }),
         }

@@ -27,6 +27,7 @@ impl Host {
             &Event::PathUp { path } => self.healing.path_up(path),
             &Event::CableUp { version, at } => self.healing.cable_up(version, at),
             &Event::CableCleared { version, at } => self.healing.cable_cleared(version, at),
+            &Event::CableAsked { version, at, answered } => self.healing.cable_asked(version, at, answered),
             Event::MappingStarted { .. }
             | Event::Mapped { .. }
             | Event::TagContested { .. }

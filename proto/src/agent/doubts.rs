@@ -131,6 +131,7 @@ impl Agent {
             Step::Probe(id, check) => self.send_check(id, check),
             Step::Failed { cause, suspect } => {
                 let why = suspect.and_then(|at| self.doubts.settle(at));
+                suspect.into_iter().for_each(|at| self.cable_gave_no_answer(at));
                 let cause = why.map_or(cause.clone(), |why| format!("{why}; checked: {cause}"));
                 self.invalidate(now, &cause, suspect.as_slice());
             }
@@ -155,7 +156,14 @@ impl Agent {
     /// The host at a cable in doubt does not answer.
     pub(super) fn doubted_host_lost(&mut self, now: Instant, at: PortRef) {
         if let Some(why) = self.doubts.settle(at) {
+            self.cable_gave_no_answer(at);
             self.invalidate(now, &format!("{why}; checked: the host no longer answers"), &[at]);
+        }
+    }
+
+    fn cable_gave_no_answer(&mut self, at: PortRef) {
+        if let Some(version) = self.held.as_ref().map(|held| held.version) {
+            self.event(Event::CableAsked { version, at, answered: false });
         }
     }
 

@@ -117,6 +117,16 @@ pub enum Event {
         /// A port that holds it.
         at: PortRef,
     },
+    /// A cable that this agent was told to be dead was asked whether it lives, and has answered or not, for
+    /// the first time or otherwise than the last time.
+    CableAsked {
+        /// The map that the port is of.
+        version: MapVersion,
+        /// A port that holds it.
+        at: PortRef,
+        /// Whether it has answered.
+        answered: bool,
+    },
     /// A frame was dropped; it has been counted.
     Dropped {
         /// Why.

@@ -66,6 +66,10 @@ impl World {
             Event::CableCleared { at, .. } => {
                 ("cable cleared", format!("port {} of xbar {}", at.port, at.xbar))
             }
+            Event::CableAsked { at, answered, .. } => {
+                let what = if answered { "cable answers" } else { "cable silent" };
+                (what, format!("port {} of xbar {}", at.port, at.xbar))
+            }
             Event::AddressContested { why } => {
                 slot.configured = None;
                 ("contested", why)

@@ -62,6 +62,9 @@ impl Driver {
             Event::CableCleared { at, .. } => {
                 debug!(xbar = at.xbar, port = at.port, "the mapper's frames pass the cable");
             }
+            Event::CableAsked { at, answered, .. } => {
+                debug!(xbar = at.xbar, port = at.port, answered, "a cable that was held for dead was asked");
+            }
             // Whatever it says: as a quoted string it cannot pass for a line of ours.
             Event::Printed { from, text } => info!(%from, ?text, "printf"),
             Event::Dropped { error } => self.log_dropped(error, source),

@@ -186,7 +186,7 @@ mod tests {
         let (host, map) = (map.hosts[0].mac, Arc::new(map));
         let basis = Arc::new(Basis::new(Arc::clone(&map)).unwrap());
         let table = RouteTable::compute(&basis, host, &mapper_routing::Options::default()).unwrap();
-        let table = table.repair(&BTreeSet::from_iter(dead.iter().copied())).unwrap();
+        let table = table.repair(&BTreeSet::from_iter(dead.iter().copied()).into()).unwrap();
         RoutesAsked {
             host,
             table: Some(Arc::new(table)),
