@@ -202,7 +202,7 @@ impl World {
     }
 
     /// Whether another live host of its part has its address, by what was found last.
-    fn has_twin(&self, host: u32) -> bool {
+    pub fn has_twin(&self, host: u32) -> bool {
         let Some(parts) =
             self.matches.parts.as_ref().filter(|_| self.matches.shared.contains(&self.mac(host)))
         else {
@@ -260,7 +260,7 @@ impl World {
         let live = (0..self.hosts.len() as u32).filter(|&host| self.is_live(host));
         let mut failed = live.filter_map(|host| {
             let failure = self.hosts[host as usize].node.as_ref()?.host()?.routing_failure()?;
-            Some(format!("; {} has no routes: {failure}", self.plant.name(Node::Host(host))))
+            Some(format!("; {}: {failure}", self.plant.name(Node::Host(host))))
         });
         failed.next().unwrap_or_default()
     }
