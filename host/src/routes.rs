@@ -174,7 +174,7 @@ impl RouteTable {
         *self.count.get_or_init(|| hosts.map(|to| self.routes.count_to(&self.topology, to)).sum())
     }
 
-    /// Hosts that the map lists but no route leads to, with why.
+    /// Hosts that the map lists but no route leads to around the cables that are held for dead, with why.
     pub fn unreachable(&self) -> impl Iterator<Item = (Mac, OutOfReach)> + '_ {
         self.routes.unreachable(&self.topology).map(|(to, why)| (self.topology.mac(to), why))
     }
@@ -206,16 +206,14 @@ impl RouteTable {
 
     /// All routes to a host, by its number. None if it is out of reach for now.
     ///
-    /// Where all cables to it are held for dead, these are the routes of the whole map: there is no way
-    /// around, and a cable that is dead after all drops what is sent to it, while one that is not carries it.
+    /// Where there is no way around the cables that are held for dead, these are the routes of the whole map:
+    /// a cable that is dead drops what is sent to it, so nothing waits for it, and one that is not carries it.
     pub fn paths_to(&self, host: u32) -> impl Iterator<Item = RoutePath> + '_ {
         let from = self.routes.from();
-        let is_cut_off = from != host
-            && self.routes.count_to(&self.topology, host) == 0
-            && !self.topology.connected(from, host);
-        let kept = is_cut_off.then(|| self.whole.routes_to(&self.basis.topology, host));
+        let is_cut_off = self.routes.count_to(&self.topology, host) == 0;
+        let whole = is_cut_off.then(|| self.whole.routes_to(&self.basis.topology, host));
         let live = (!is_cut_off).then(|| self.routes.routes_to(&self.topology, host));
-        kept.into_iter().flatten().chain(live.into_iter().flatten()).filter_map(move |hops| {
+        whole.into_iter().flatten().chain(live.into_iter().flatten()).filter_map(move |hops| {
             let route = wire_route(&self.basis.topology, from, &hops).ok()?;
             let way_back = wire_way_back(&self.basis.topology, from, &hops).ok()?;
             Some(RoutePath { hops, route, way_back })
