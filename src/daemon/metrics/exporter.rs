@@ -88,11 +88,6 @@ impl Exporter {
         Ok(Self { server, file })
     }
 
-    /// Whether anybody may ever ask.
-    pub fn is_wanted(&self) -> bool {
-        self.server.is_some() || self.file.is_some()
-    }
-
     /// Where clients are served, if over TCP.
     pub fn address(&self) -> Option<SocketAddr> {
         self.server.as_ref().and_then(Server::address)
