@@ -67,6 +67,8 @@ impl Driver {
             }
             // Whatever it says: as a quoted string it cannot pass for a line of ours.
             Event::Printed { from, text } => info!(%from, ?text, "printf"),
+            // The host deals with them itself.
+            Event::ServiceAsked { .. } | Event::ServiceAnswered { .. } => {}
             Event::Dropped { error } => self.log_dropped(error, source),
         }
     }
