@@ -13,7 +13,7 @@ use tracing::{debug, error, info, warn};
 
 use super::computation::Outcome;
 use super::event_loop::Driver;
-use crate::daemon::freed;
+use mapper_machine::freed;
 
 impl Driver {
     /// Acts on what happened at the host. `source` sent the frame that made it happen, if it was one.
@@ -31,7 +31,9 @@ impl Driver {
     }
 
     fn act_on_agent(&mut self, event: Event, source: Option<Mac>) {
-        self.notifier.follow(&event);
+        if let Some(text) = status_after(&event) {
+            self.notifier.status(&text);
+        }
         match event {
             Event::MappingStarted { cause } => {
                 self.causes.mapping_began(&cause);
@@ -141,6 +143,21 @@ impl Driver {
             _ if self.drop_lines.allows(self.now(), from) => debug!(%from, %error, "dropped"),
             _ => {}
         }
+    }
+}
+
+/// What became of the agent, as one line of `systemctl status`, if this event says so.
+fn status_after(event: &Event) -> Option<String> {
+    match event {
+        Event::MappingStarted { cause } => Some(format!("mapping: {cause}")),
+        Event::BecamePassive { to } => Some(format!("passive: waiting for the map of {}", to.mac)),
+        Event::MapInvalid { cause, .. } => Some(format!("the map no longer holds: {cause}")),
+        Event::MapInstalled { map, .. } => {
+            Some(format!("routing a map of {} hosts and {} xbars", map.hosts.len(), map.xbars.len()))
+        }
+        Event::Configured { version } => Some(format!("configured with map {version}")),
+        Event::NetworkComplete { version } => Some(format!("network is fully configured with map {version}")),
+        _ => None,
     }
 }
 
