@@ -12,7 +12,7 @@ use mapper_proto::{Instant, Mac};
 use tokio::sync::watch;
 use tracing::{Level, debug, enabled, info, trace};
 
-use super::End;
+use super::DaemonEnd;
 use super::attachment::Attachment;
 use super::computation::Computation;
 use super::user_interface::UserInterface;
@@ -118,7 +118,7 @@ impl Driver {
         monitor: &Monitor,
         [server, routes_server]: [&StatusServer; 2],
         signals: &mut Signals,
-    ) -> Result<End, DaemonError> {
+    ) -> Result<DaemonEnd, DaemonError> {
         // What changed before the monitor was heard for the first time: how it is now is what counts. This very
         // process has made the tap interface meanwhile, step by step.
         monitor.forget_past();
@@ -132,7 +132,7 @@ impl Driver {
             self.notifier.feed_if_due(self.now());
             if self.must_leave()? {
                 info!("mapping is complete everywhere; leaving");
-                return Ok(End::Complete { hosts: self.host.agent().status().hosts });
+                return Ok(DaemonEnd::Complete { hosts: self.host.agent().status().hosts });
             }
             let wake_at = self.wake_at();
             tokio::select! {
@@ -167,7 +167,7 @@ impl Driver {
                     Signal::Stop => {
                         info!("told to stop");
                         self.notifier.stopping();
-                        return Ok(End::Stopped);
+                        return Ok(DaemonEnd::Stopped);
                     }
                     Signal::Reload => {
                         self.notifier.reloading();

@@ -24,7 +24,7 @@ impl Driver {
             HostEvent::RoutingFailed { version, why } => error!(%version, "{why}"),
             HostEvent::Repaired { dead } => {
                 let routes = self.host.table().map_or(0, |table| table.count());
-                info!(cables = ?Ports(&dead), routes, "routing around dead cables");
+                info!(cables = ?PortsShown(&dead), routes, "routing around dead cables");
             }
             HostEvent::RepairRefused { why } => error!("the routes stay as they were: {why}"),
         }
@@ -162,9 +162,9 @@ fn status_after(event: &Event) -> Option<String> {
 }
 
 /// Ports in a log line.
-struct Ports<'a>(&'a BTreeSet<PortRef>);
+struct PortsShown<'a>(&'a BTreeSet<PortRef>);
 
-impl fmt::Debug for Ports<'_> {
+impl fmt::Debug for PortsShown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.iter().map(|at| format!("xbar {} port {}", at.xbar, at.port))).finish()
     }

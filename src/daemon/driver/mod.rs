@@ -37,7 +37,7 @@ use user_interface::UserInterface;
 
 /// How a daemon that did not fail came to its end.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum End {
+pub enum DaemonEnd {
     /// It goes on in the background, or failed there and has said so: leave with this status.
     Background(ExitCode),
     /// It was told to stop.
@@ -55,17 +55,21 @@ pub enum End {
 ///
 /// # Errors
 /// If it cannot start, or `map_once` ran out of time.
-pub fn run(source: Source) -> Result<End, DaemonError> {
+pub fn run(source: Source) -> Result<DaemonEnd, DaemonError> {
     let config = source.read()?;
     let ServiceConfig { daemon_pid_file, log, .. } = config.service.clone();
     let serve = |starter| serve(source, config, starter);
     Ok(match service::run(daemon_pid_file.as_deref(), &log, serve)? {
-        Ran::Background(status) => End::Background(status),
+        Ran::Background(status) => DaemonEnd::Background(status),
         Ran::Ended(end) => end,
     })
 }
 
-async fn serve(source: Source, mut config: Config, starter: Option<Starter>) -> Result<End, DaemonError> {
+async fn serve(
+    source: Source,
+    mut config: Config,
+    starter: Option<Starter>,
+) -> Result<DaemonEnd, DaemonError> {
     let mut signals = Signals::new().map_err(ServiceError::Runtime)?;
     // The monitor first: then no change is missed between looking and listening.
     let monitor = Monitor::new()?;
