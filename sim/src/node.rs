@@ -12,7 +12,7 @@ use mapper_routing::Options;
 /// poll, and asks for the next timeout.
 ///
 /// Whatever has a [`Host`] in it is honest, unless it says otherwise, and does by default what that does.
-pub trait Node: Send {
+pub trait SimulatedHost: Send {
     /// A frame arrived: what is left of the route, then the frame.
     fn handle_frame(&mut self, now: Instant, payload: &[u8]);
     /// The moment that [`Self::poll_timeout`] named has come.
@@ -83,7 +83,7 @@ pub trait Node: Send {
     }
 }
 
-impl Node for Host {
+impl SimulatedHost for Host {
     fn handle_frame(&mut self, now: Instant, payload: &[u8]) {
         Self::handle_frame(self, now, payload);
     }
@@ -128,7 +128,7 @@ impl Start {
 /// Starts the software of a host.
 pub trait Spawn {
     /// What runs at a host that starts so.
-    fn spawn(&mut self, start: Start) -> Box<dyn Node>;
+    fn spawn(&mut self, start: Start) -> Box<dyn SimulatedHost>;
 }
 
 /// Starts what ships.
@@ -136,7 +136,7 @@ pub trait Spawn {
 pub struct RealHosts;
 
 impl Spawn for RealHosts {
-    fn spawn(&mut self, start: Start) -> Box<dyn Node> {
+    fn spawn(&mut self, start: Start) -> Box<dyn SimulatedHost> {
         Box::new(start.real())
     }
 }
@@ -145,7 +145,7 @@ impl Spawn for RealHosts {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Mute;
 
-impl Node for Mute {
+impl SimulatedHost for Mute {
     fn handle_frame(&mut self, _now: Instant, _payload: &[u8]) {}
 
     fn handle_timeout(&mut self, _now: Instant) {}

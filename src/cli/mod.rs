@@ -26,7 +26,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 use mapper_proto::quote;
 
-use crate::daemon::log;
+use mapper_machine::log;
 
 /// Maps source-routed fabrics and gives every host deadlock-free routes, without a central server.
 #[derive(Debug, Parser)]

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use mapper_proto::map::Map;
 
-use super::whole_file;
 use crate::formats::json::{Names, map_to_json};
+use mapper_machine::whole_file;
 
 /// Writes the map as `mapper.map/1`. Whoever reads the file meanwhile sees the old map or the new
 /// one, whole.

@@ -17,9 +17,9 @@ use mapper_proto::wire::{
 };
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use crate::link::LinkError;
-use crate::link::ethernet::{EthernetSocket, Frame, MAX_FRAME_BYTES, Marking};
-use crate::link::interface::Interface;
+use mapper_machine::link::LinkError;
+use mapper_machine::link::ethernet::{EthernetSocket, Frame, MAX_FRAME_BYTES, Marking};
+use mapper_machine::link::interface::Interface;
 
 /// How long to listen in all.
 const PATIENCE: Duration = Duration::from_millis(1000);

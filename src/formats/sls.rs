@@ -12,7 +12,7 @@ use super::blocks::{self, Block, decimal, hex, quoted};
 use super::{FormatError, Malformed};
 use mapper_fabric::wording::counted;
 use mapper_routing::Subnet;
-use mapper_routing::tables::{End, Layers};
+use mapper_routing::tables::{Layers, SlotEnd};
 
 /// Bytes of text that are made at once, unless one host a core needs more.
 const BATCH_BYTES: usize = 64 << 20;
@@ -24,11 +24,11 @@ const BATCH_BYTES: usize = 64 << 20;
 pub fn write(out: &mut dyn Write, subnet: &Subnet, layers: &Layers) -> io::Result<()> {
     let ends: Vec<Line> = (subnet.destinations.by_lid().into_iter())
         .filter_map(|(lid, slot)| match subnet.destinations.end(slot) {
-            End::Host { host, path } => {
+            SlotEnd::Host { host, path } => {
                 let xbar = subnet.xbar_of_host(host)?;
                 Some(Line { host, path, xbar, lid: format!("0x{lid:04x} ").into_bytes() })
             }
-            End::Xbar(_) => None,
+            SlotEnd::Xbar(_) => None,
         })
         .collect();
     let sources: Vec<&Line> = ends.iter().filter(|end| end.path == 0).collect();
@@ -131,7 +131,7 @@ pub struct Loaded {
 pub fn read(path: &Path, subnet: &Subnet) -> Result<Loaded, FormatError> {
     let mut hosts = Vec::new();
     for (lid, slot) in subnet.destinations.by_lid() {
-        if let End::Host { host, .. } = subnet.destinations.end(slot) {
+        if let SlotEnd::Host { host, .. } = subnet.destinations.end(slot) {
             hosts.resize((lid as usize + 1).max(hosts.len()), None);
             hosts[lid as usize] = Some((host, slot));
         }

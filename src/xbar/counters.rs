@@ -3,7 +3,7 @@
 use mapper_proto::wire::DropReason;
 use serde::{Deserialize, Serialize};
 
-use crate::link::Unsent;
+use mapper_machine::link::Unsent;
 
 /// What became of the frames that arrived at a port: `received` is `forwarded` and all of
 /// `dropped`.

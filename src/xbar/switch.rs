@@ -12,10 +12,10 @@ use tokio::time::Instant;
 use super::bucket::TokenBucket;
 use super::counters::ArrivalCounters;
 use super::status::{PortStatus, XbarStatus};
-use crate::link::batch::{BATCH_FRAMES, Batch};
-use crate::link::ethernet::HEADER_BYTES;
-use crate::link::interface::Change;
-use crate::link::{Link, Unsent};
+use mapper_machine::link::batch::{BATCH_FRAMES, Batch};
+use mapper_machine::link::ethernet::HEADER_BYTES;
+use mapper_machine::link::interface::Change;
+use mapper_machine::link::{Link, Unsent};
 
 /// Batches taken from one port before the others have their turn.
 const TURNS: usize = 4;

@@ -7,7 +7,7 @@ use crate::{Attachment, Far, Topology};
 
 /// Where a frame has come to.
 #[derive(PartialEq, Eq)]
-enum Place {
+enum FrameAt {
     Xbar(u32),
     Host(u32),
 }
@@ -29,14 +29,14 @@ pub fn walk(
         return Err(Violation::TooLong { from: from_mac, to: to_mac, hops: hops.len(), max_hops });
     }
     let mut at = match topology.attachment(from) {
-        Attachment::Port(port) => Place::Xbar(port.xbar),
-        Attachment::Host(other) => Place::Host(other),
-        Attachment::Nothing => Place::Host(from),
+        Attachment::Port(port) => FrameAt::Xbar(port.xbar),
+        Attachment::Host(other) => FrameAt::Host(other),
+        Attachment::Nothing => FrameAt::Host(from),
     };
     let mut channels = Vec::with_capacity(hops.len());
     let mut visited: Vec<u32> = Vec::with_capacity(hops.len());
     for &hop in hops {
-        if at != Place::Xbar(hop.xbar) {
+        if at != FrameAt::Xbar(hop.xbar) {
             return Err(Violation::Astray { from: from_mac, to: to_mac, hop });
         }
         if visited.contains(&hop.xbar) {
@@ -46,11 +46,15 @@ pub fn walk(
         at = match topology.far(hop) {
             Far::Channel(channel) => {
                 channels.push(channel);
-                Place::Xbar(topology.head(channel).xbar)
+                FrameAt::Xbar(topology.head(channel).xbar)
             }
-            Far::Host(host) => Place::Host(host),
+            Far::Host(host) => FrameAt::Host(host),
             Far::Nothing => return Err(Violation::Broken { from: from_mac, to: to_mac, hop }),
         };
     }
-    if at == Place::Host(to) { Ok(channels) } else { Err(Violation::WrongEnd { from: from_mac, to: to_mac }) }
+    if at == FrameAt::Host(to) {
+        Ok(channels)
+    } else {
+        Err(Violation::WrongEnd { from: from_mac, to: to_mac })
+    }
 }

@@ -6,7 +6,7 @@ mod tests;
 
 use std::sync::Arc;
 
-pub use destinations::{Destinations, End, LidError, MAX_LMC};
+pub use destinations::{Destinations, LidError, MAX_LMC, SlotEnd};
 
 /// An out port for each xbar and each slot of [`Destinations`].
 ///

@@ -22,7 +22,7 @@ impl World {
         };
         let Some((what, detail)) = told else { return };
         self.worth_checking = true;
-        let name = self.plant.name(crate::fabric::Node::Host(host));
+        let name = self.plant.name(crate::fabric::PlantNode::Host(host));
         self.trace.event(&TraceEvent { at: self.now, place: name, what, detail: &detail });
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mapper_proto::Instant;
-use mapper_sim::fabric::{End, Node, Xbars};
+use mapper_sim::fabric::{PlantNode, PlantPort, Xbars};
 
 use crate::lab::{Lab, Plan, millis, ms};
 
@@ -14,9 +14,9 @@ const FABRICS: [(&str, &str, &str); 3] = [
     ("clos:hosts=128,ports=16", "leaf1:9", "h5"),
 ];
 
-fn end(lab: &Lab, name: &str) -> End {
+fn end(lab: &Lab, name: &str) -> PlantPort {
     let (node, port) = name.split_once(':').unwrap();
-    End { node: lab.world.plant().node(node).unwrap(), port: port.parse().unwrap() }
+    PlantPort { node: lab.world.plant().node(node).unwrap(), port: port.parse().unwrap() }
 }
 
 /// How long it takes from `since` until all are configured with a map of the fabric as it is.
@@ -103,7 +103,7 @@ fn a_host_that_starts_late_is_in_the_map_soon() {
             // The lowest, and the highest mapper.
             for host in [0, Plan::new(spec, kinds).fabric.map.hosts.len() as u32 - 1] {
                 let lab = Plan::new(spec, kinds).start();
-                let name = lab.world.plant().name(Node::Host(host)).to_owned();
+                let name = lab.world.plant().name(PlantNode::Host(host)).to_owned();
                 let faults = format!("at 0ms remove {name}\nat 3400ms insert {name}\n");
                 let mut lab = Plan::new(spec, kinds).faults(&faults).start();
                 lab.agree_at(ms(3399));

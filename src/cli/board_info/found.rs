@@ -8,8 +8,9 @@ use serde::Serialize;
 use super::describe::{describe_board, describe_frames, describe_xbar};
 use super::{Args, routes};
 use crate::cli::error_chain;
-use crate::daemon::status::{Board, Counters, RouteInForce, RoutesInForce, StatusSocketError, ask, units};
+use crate::daemon::status::{Board, Counters, RouteInForce, RoutesInForce, ask, units};
 use crate::xbar::{self, PortStatus, XbarStatus};
+use mapper_machine::status::StatusSocketError;
 
 /// An agent that says nothing for so long is taken for stuck. A busy machine takes a second or more.
 const PATIENCE: Duration = Duration::from_secs(3);

@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 
 use crate::cli::{CliError, output};
 use crate::daemon::options::HostType;
-use crate::daemon::status::{
-    RouteInForce, RouteUse, RoutesInForce, StatusSocketError, ask_at, routes_socket_path,
-};
+use crate::daemon::status::{MAX_ROUTES_BYTES, RouteInForce, RouteUse, RoutesInForce, routes_socket_path};
 use crate::formats::json::VersionJson;
 use crate::formats::routes::{RouteJson, RoutesJson, SCHEMA, file_name};
+use mapper_machine::status::{self, Question, StatusSocketError};
 
 /// Writing the routes of the largest map down takes some seconds on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -23,10 +22,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// If one may not be asked, or what it says are no routes.
 pub(super) fn ask(places: &[(PathBuf, u8)]) -> Result<Vec<Option<RoutesInForce>>, StatusSocketError> {
     let deadline = Instant::now() + PATIENCE;
-    let asked = places.iter().map(|(run_dir, unit)| ask_at(routes_socket_path(run_dir, *unit)));
+    let asked = places.iter().map(|(run_dir, unit)| status::ask(routes_socket_path(run_dir, *unit)));
     let asked: Vec<_> = asked.collect();
+    let answer = |question: Question<_>| question.answer_json(deadline, MAX_ROUTES_BYTES, "routes");
     let answers = asked.into_iter().map(|question| match question {
-        Ok(question) => question.map(|question| question.routes(deadline)).transpose(),
+        Ok(question) => question.map(answer).transpose(),
         // One that has ended has no routes in force.
         Err(StatusSocketError::LeftBehind { .. }) => Ok(None),
         Err(error) => Err(error),

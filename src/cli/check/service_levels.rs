@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::cli::route::walk_tables;
 use crate::formats::sls::ServiceLevels;
-use mapper_routing::tables::{End, Layers};
+use mapper_routing::tables::{Layers, SlotEnd};
 use mapper_routing::{
     ProofRules, Subnet, TableViolation, Tables, TablesProof, UnionProof, Violation, prove_tables,
 };
@@ -62,7 +62,7 @@ fn add_route(
     leaf: u32,
     slot: u32,
 ) -> Result<(), Violation> {
-    let End::Host { host: to, .. } = subnet.destinations.end(slot) else { return Ok(()) };
+    let SlotEnd::Host { host: to, .. } = subnet.destinations.end(slot) else { return Ok(()) };
     let hosts = subnet.topology.hosts_of(leaf);
     let Some(from) = hosts.iter().copied().find(|&host| host != to) else { return Ok(()) };
     match walk_tables(subnet, tables, from, slot) {

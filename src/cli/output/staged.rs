@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Place, on_stdout, place_of, unwritable, write_as_it_is, write_new};
+use super::{OutputPlace, on_stdout, place_of, unwritable, write_as_it_is, write_new};
 use crate::cli::CliError;
 
 /// Files that are written beside their places, and put there together once all are complete.
@@ -32,9 +32,9 @@ impl Staged {
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), CliError> {
         let written = match place_of(path) {
-            Place::StandardOutput => return on_stdout(write),
-            Place::AsItIs => write_as_it_is(path, write),
-            Place::File { place, beside } => {
+            OutputPlace::StandardOutput => return on_stdout(write),
+            OutputPlace::AsItIs => write_as_it_is(path, write),
+            OutputPlace::File { place, beside } => {
                 self.moves.push((beside.clone(), place));
                 write_new(&beside, write)
             }

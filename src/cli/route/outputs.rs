@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use mapper_proto::map::Fabric;
 
-use super::places::Place;
+use super::places::NamedPath;
 use super::routes_dir;
 use crate::cli::output::{self, Staged};
 use crate::cli::{CliError, UsageError};
@@ -154,7 +154,7 @@ impl Outputs {
     }
 
     /// Each option that names a place to write to.
-    pub(super) fn places(&self) -> Vec<Place<'_>> {
+    pub(super) fn places(&self) -> Vec<NamedPath<'_>> {
         let all = [
             ("--lfts", &self.lfts),
             ("--sls", &self.sls),

@@ -6,7 +6,7 @@ use mapper_fabric::names::Names;
 use mapper_fabric::wording::{SHOWN_NAMES, counted, first_of};
 use mapper_proto::map::{Fabric, Map};
 use mapper_routing::Shape;
-use mapper_sim::fabric::Node;
+use mapper_sim::fabric::PlantNode;
 use mapper_sim::world::{FaultEffect, Leader, TrafficReport, World};
 use serde_json::{Value, json};
 
@@ -62,11 +62,11 @@ impl Report {
             live_hosts: hosts.clone().filter(|&host| world.is_live(host)).count(),
             twins: hosts
                 .filter(|&host| world.is_live(host) && world.has_twin(host))
-                .map(|host| world.plant().name(Node::Host(host)).to_string())
+                .map(|host| world.plant().name(PlantNode::Host(host)).to_string())
                 .collect(),
             last_map_ms: last_map(world),
             configured_ms: world.configured_at().map(mapper_proto::Instant::as_millis_f64),
-            ports: world.plant().ends().filter(|end| matches!(end.node, Node::Xbar(_))).count(),
+            ports: world.plant().ends().filter(|end| matches!(end.node, PlantNode::Xbar(_))).count(),
             totals: world.totals(),
             stats: world.stats(),
             digest: world.digest(),

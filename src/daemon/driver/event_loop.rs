@@ -12,21 +12,24 @@ use mapper_proto::{Instant, Mac};
 use tokio::sync::watch;
 use tracing::{Level, debug, enabled, info, trace};
 
-use super::End;
+use super::DaemonEnd;
 use super::attachment::Attachment;
 use super::computation::Computation;
 use super::user_interface::UserInterface;
 use crate::daemon::DaemonError;
-use crate::daemon::log::{self, RateLimit};
-use crate::daemon::metrics::{self, Causes, Exporter, KnownFabric};
-use crate::daemon::notify::Notifier;
+use crate::daemon::metrics::{self, Causes, KnownFabric};
 use crate::daemon::options::{Config, Source};
-use crate::daemon::signals::{Signal, Signals};
-use crate::daemon::status::{StatusServer, dead_ports, state_name};
-use crate::link::batch::Batch;
-use crate::link::ethernet::{Frame, MAX_FRAME_BYTES};
-use crate::link::interface::{Change, Monitor};
+use crate::daemon::status::{dead_ports, state_name};
 use crate::xbar::Carriers;
+use mapper_machine::clock::Clock;
+use mapper_machine::link::batch::Batch;
+use mapper_machine::link::ethernet::{Frame, MAX_FRAME_BYTES};
+use mapper_machine::link::interface::{Change, Monitor};
+use mapper_machine::log::{self, RateLimit};
+use mapper_machine::metrics::Exporter;
+use mapper_machine::notify::Notifier;
+use mapper_machine::signals::{Signal, Signals};
+use mapper_machine::status::StatusServer;
 
 /// Frames taken in before timers and sockets have their turn.
 const BURST: usize = 64;
@@ -45,7 +48,7 @@ pub(super) struct Driver {
     pub(super) config: Config,
     pub(super) attachment: Attachment,
     pub(super) notifier: Notifier,
-    start: tokio::time::Instant,
+    clock: Clock,
     pub(super) host: Host,
     /// Where users' frames come from and go to, if there is a tap interface.
     pub(super) users: Option<UserInterface>,
@@ -89,7 +92,7 @@ impl Driver {
             source,
             config,
             attachment,
-            start: tokio::time::Instant::now(),
+            clock: Clock::start(),
             users,
             carriers,
             computation: Computation::default(),
@@ -107,7 +110,7 @@ impl Driver {
     }
 
     pub(super) fn now(&self) -> Instant {
-        Instant::ZERO + self.start.elapsed()
+        self.clock.now()
     }
 
     pub(super) async fn drive(
@@ -115,7 +118,7 @@ impl Driver {
         monitor: &Monitor,
         [server, routes_server]: [&StatusServer; 2],
         signals: &mut Signals,
-    ) -> Result<End, DaemonError> {
+    ) -> Result<DaemonEnd, DaemonError> {
         // What changed before the monitor was heard for the first time: how it is now is what counts. This very
         // process has made the tap interface meanwhile, step by step.
         monitor.forget_past();
@@ -129,21 +132,24 @@ impl Driver {
             self.notifier.feed_if_due(self.now());
             if self.must_leave()? {
                 info!("mapping is complete everywhere; leaving");
-                return Ok(End::Complete { hosts: self.host.agent().status().hosts });
+                return Ok(DaemonEnd::Complete { hosts: self.host.agent().status().hosts });
             }
             let wake_at = self.wake_at();
             tokio::select! {
                 () = self.attachment.link.recv_batch(&mut batch) => self.take_frames(&batch),
                 ready = user_ready(&self.users) => self.take_user_frames(&mut buffer, ready)?,
                 () = carrier_changed(&mut self.carriers) => self.follow_carriers(),
-                () = sleep_until(self.start, wake_at) => self.host.handle_timeout(self.now()),
+                () = self.clock.sleep_until(wake_at) => self.host.handle_timeout(self.now()),
                 computed = self.computation.finished() => self.take_routes(computed),
                 client = server.accept() => match client {
                     Ok(client) => drop(tokio::spawn(client.answer(self.board()))),
                     Err(error) => debug!(%error, "cannot accept on the status socket"),
                 },
                 client = routes_server.accept() => match client {
-                    Ok(client) => drop(tokio::spawn(client.answer_routes(self.routes_asked()))),
+                    Ok(client) => {
+                        let asked = self.routes_asked();
+                        drop(tokio::spawn(client.answer_json(move || asked.to_json())));
+                    }
                     Err(error) => debug!(%error, "cannot accept on the socket of routes"),
                 },
                 request = self.exporter.requested() => {
@@ -161,7 +167,7 @@ impl Driver {
                     Signal::Stop => {
                         info!("told to stop");
                         self.notifier.stopping();
-                        return Ok(End::Stopped);
+                        return Ok(DaemonEnd::Stopped);
                     }
                     Signal::Reload => {
                         self.notifier.reloading();
@@ -321,12 +327,4 @@ async fn carrier_changed(carriers: &mut Option<(watch::Receiver<Carriers>, Carri
         return;
     }
     pending::<()>().await;
-}
-
-/// Waits until `at`, for ever if there is none.
-async fn sleep_until(start: tokio::time::Instant, at: Option<Instant>) {
-    match at.and_then(|at| start.checked_add(at.since(Instant::ZERO))) {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => pending().await,
-    }
 }

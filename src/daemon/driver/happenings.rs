@@ -13,7 +13,7 @@ use tracing::{debug, error, info, warn};
 
 use super::computation::Outcome;
 use super::event_loop::Driver;
-use crate::daemon::freed;
+use mapper_machine::freed;
 
 impl Driver {
     /// Acts on what happened at the host. `source` sent the frame that made it happen, if it was one.
@@ -24,14 +24,16 @@ impl Driver {
             HostEvent::RoutingFailed { version, why } => error!(%version, "{why}"),
             HostEvent::Repaired { dead } => {
                 let routes = self.host.table().map_or(0, |table| table.count());
-                info!(cables = ?Ports(&dead), routes, "routing around dead cables");
+                info!(cables = ?PortsShown(&dead), routes, "routing around dead cables");
             }
             HostEvent::RepairRefused { why } => error!("the routes stay as they were: {why}"),
         }
     }
 
     fn act_on_agent(&mut self, event: Event, source: Option<Mac>) {
-        self.notifier.follow(&event);
+        if let Some(text) = status_after(&event) {
+            self.notifier.status(&text);
+        }
         match event {
             Event::MappingStarted { cause } => {
                 self.causes.mapping_began(&cause);
@@ -146,10 +148,25 @@ impl Driver {
     }
 }
 
-/// Ports in a log line.
-struct Ports<'a>(&'a BTreeSet<PortRef>);
+/// What became of the agent, as one line of `systemctl status`, if this event says so.
+fn status_after(event: &Event) -> Option<String> {
+    match event {
+        Event::MappingStarted { cause } => Some(format!("mapping: {cause}")),
+        Event::BecamePassive { to } => Some(format!("passive: waiting for the map of {}", to.mac)),
+        Event::MapInvalid { cause, .. } => Some(format!("the map no longer holds: {cause}")),
+        Event::MapInstalled { map, .. } => {
+            Some(format!("routing a map of {} hosts and {} xbars", map.hosts.len(), map.xbars.len()))
+        }
+        Event::Configured { version } => Some(format!("configured with map {version}")),
+        Event::NetworkComplete { version } => Some(format!("network is fully configured with map {version}")),
+        _ => None,
+    }
+}
 
-impl fmt::Debug for Ports<'_> {
+/// Ports in a log line.
+struct PortsShown<'a>(&'a BTreeSet<PortRef>);
+
+impl fmt::Debug for PortsShown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.iter().map(|at| format!("xbar {} port {}", at.xbar, at.port))).finish()
     }

@@ -3,8 +3,8 @@
 use mapper_host::healing::DeadCable;
 
 use super::event_loop::Driver;
-use crate::daemon::log;
 use crate::daemon::status::{self, Board, RoutesAsked, Surroundings};
+use mapper_machine::log;
 
 impl Driver {
     /// Everything, at this moment.

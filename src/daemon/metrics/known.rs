@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mapper_proto::Mac;
 use mapper_proto::map::{Map, PortRef, host_type};
 
-use super::called::{Before, End, XbarName, XbarNames};
+use super::called::{Before, NamedEnd, XbarName, XbarNames};
 use crate::daemon::status::DeadCable;
 
 /// Most cables, and most hosts, that are remembered.
@@ -18,10 +18,10 @@ const MAX_SHOWN: usize = 1024;
 /// The cables and hosts of all maps since the start.
 #[derive(Debug, Default)]
 pub struct KnownFabric {
-    cables: Seen<[End; 2]>,
+    cables: Seen<[NamedEnd; 2]>,
     hosts: Seen<Mac>,
     /// Where each host was last.
-    places: BTreeMap<Mac, End>,
+    places: BTreeMap<Mac, NamedEnd>,
     names: XbarNames,
 }
 
@@ -64,23 +64,23 @@ impl KnownFabric {
         if strangers {
             // Any of them may be one that is gone: what such ones had among themselves may be there still.
             let names = self.names.all();
-            let lost = |end: &End| matches!(end.xbar, XbarName::Plain(_)) && !names.contains(&end.xbar);
+            let lost = |end: &NamedEnd| matches!(end.xbar, XbarName::Plain(_)) && !names.contains(&end.xbar);
             self.cables.entries.retain(|ends, _| !ends.iter().all(lost));
         }
     }
 
     /// The cables to show, by their ends' names, and whether each is there and not `dead`.
     pub(super) fn cables(&self, dead: &[DeadCable]) -> impl Iterator<Item = (String, String, bool)> {
-        let dead: BTreeSet<End> = dead.iter().filter_map(|cable| self.end_of_dead(cable)).collect();
+        let dead: BTreeSet<NamedEnd> = dead.iter().filter_map(|cable| self.end_of_dead(cable)).collect();
         self.cables.shown().map(move |(ends, there)| {
             let up = there && !ends.iter().any(|end| dead.contains(end));
             (ends[0].to_string(), ends[1].to_string(), up)
         })
     }
 
-    fn end_of_dead(&self, cable: &DeadCable) -> Option<End> {
+    fn end_of_dead(&self, cable: &DeadCable) -> Option<NamedEnd> {
         match cable.tag_number() {
-            Some(tag) => Some(End { xbar: XbarName::Tagged(tag), port: cable.port.into() }),
+            Some(tag) => Some(NamedEnd { xbar: XbarName::Tagged(tag), port: cable.port.into() }),
             None => self.names.end(PortRef { xbar: cable.xbar, port: cable.port }),
         }
     }

@@ -11,8 +11,8 @@ use super::host_types::HostsOfType;
 use super::narrow_cables::NarrowCable;
 use super::ports::BoardPort;
 use crate::daemon::metrics::{CauseCounters, Causes, KnownFabric};
-use crate::link::port::Traffic;
 use mapper_fabric::wording::plural;
+use mapper_machine::link::port::Traffic;
 
 /// One agent of this machine, as `mapper.board-info/1` has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

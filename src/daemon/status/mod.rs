@@ -4,7 +4,6 @@
 //! nothing to ask, so nothing to parse from whoever connects.
 
 mod board;
-mod codec;
 mod healing;
 mod host_types;
 mod mismatch;
@@ -17,13 +16,10 @@ pub use board::{
     Board, Counters, DroppedCounters, FrameCounters, MapVersionDto, Reason, SentCounters, Surroundings,
     state_name,
 };
-pub use codec::CodecError;
 pub use healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
 pub use host_types::HostsOfType;
 pub use mismatch::Mismatch;
 pub use narrow_cables::{CableEnd, NarrowCable};
 pub use ports::{BoardPort, dead_ports, unequal_mtus};
 pub use routes::{MAX_ROUTES_BYTES, RouteInForce, RouteUse, RoutesAsked, RoutesInForce, routes_socket_path};
-pub use socket::{
-    Client, Question, StatusServer, StatusSocketError, ask, ask_at, socket_path, sockets, units,
-};
+pub use socket::{ask, bind, bind_at, socket_path, units};

@@ -9,7 +9,7 @@ use super::notes::Notes;
 use super::{PortNumbers, PortZero};
 use crate::formats::blocks::{self, Block, decimal, hex, quoted};
 use crate::formats::{FormatError, Malformed};
-use mapper_routing::tables::End;
+use mapper_routing::tables::SlotEnd;
 use mapper_routing::{Subnet, Tables};
 
 /// Tables from a file.
@@ -78,8 +78,8 @@ impl Known {
             }
             by_lid[lid] = slot;
             let guid = match destinations.end(slot) {
-                End::Xbar(xbar) => subnet.xbar_guids[xbar as usize],
-                End::Host { host, .. } => subnet.host_port_guids[host as usize],
+                SlotEnd::Xbar(xbar) => subnet.xbar_guids[xbar as usize],
+                SlotEnd::Host { host, .. } => subnet.host_port_guids[host as usize],
             };
             by_guid.entry(guid).or_insert(slot);
             guids.push(guid);

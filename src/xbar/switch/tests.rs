@@ -5,8 +5,8 @@ use mapper_proto::wire::{Data, Element, Route, Undeliverable};
 use proptest::prelude::*;
 
 use super::*;
-use crate::link::ethernet::Marking;
-use crate::link::internal::{InternalPort, pair};
+use mapper_machine::link::ethernet::Marking;
+use mapper_machine::link::internal::{InternalPort, pair};
 use mapper_proto::wire::carrier_changes;
 
 const HEADER: [u8; HEADER_BYTES] = [7; HEADER_BYTES];

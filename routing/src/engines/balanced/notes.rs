@@ -1,6 +1,6 @@
 //! Settings that mean nothing here, said rather than ignored.
 
-use crate::engines::settings::Node;
+use crate::engines::settings::SubnetNode;
 use crate::engines::{Engine, Settings};
 
 /// What a user should know of settings without effect.
@@ -22,7 +22,7 @@ pub(super) fn without_effect(engine: Engine, settings: &Settings) -> Vec<String>
         "a hop weight of 0 counts as 1: frames could circle where steps are free",
     );
     note(
-        settings.order_first.iter().any(|node| matches!(node, Node::Xbar(_))),
+        settings.order_first.iter().any(|node| matches!(node, SubnetNode::Xbar(_))),
         "the routing order has no effect on xbars: routes to them are not balanced",
     );
     note(engine != Engine::Updn && settings.connect_roots, "connecting roots has no effect: it is for updn");

@@ -21,7 +21,7 @@ use layering::{Filler, Layering};
 use trees::{Choice, Trees};
 
 use super::{Balance, Engine, EngineError, Routing, Settings};
-use crate::tables::{End, Layers, Tables};
+use crate::tables::{Layers, SlotEnd, Tables};
 use crate::{Attachment, Subnet, UnionProof};
 
 /// Most xbars: layers need memory for each pair.
@@ -124,7 +124,7 @@ fn fill_tables(subnet: &Subnet, trees: &Trees) -> Tables {
         let trees_to = trees.to(end);
         for (slot, tree) in all.host_slots_of(end).zip(trees_to.clone().cycle()) {
             tables.as_mut_slice()[slot as usize * xbars..][..xbars].copy_from_slice(trees.ports(tree));
-            if let End::Host { host, .. } = all.end(slot)
+            if let SlotEnd::Host { host, .. } = all.end(slot)
                 && let Attachment::Port(at) = topology.attachment(host)
             {
                 tables.set_port(end, slot, at.port);

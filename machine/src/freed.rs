@@ -3,7 +3,7 @@
 
 /// Gives back what was freed in the middle of the heap, which the allocator else keeps for ever: an exploration may
 /// need a hundred times what its map does, and a daemon runs for months. Takes about a millisecond.
-pub(super) fn give_back() {
+pub fn give_back() {
     #[cfg(target_env = "gnu")]
     // SAFETY: it touches nothing but the allocator's own free memory, under the allocator's own locks.
     unsafe {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Replaces the file's text. If that fails, for want of room for instance, the old one stays.
-pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
+pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let beside = beside(path)?;
     let result = write_synced(&beside, text).and_then(|()| std::fs::rename(&beside, path));
     if result.is_err() {
@@ -16,7 +16,7 @@ pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// Whether the file can be replaced, found out before there is anything to write.
-pub(super) fn check(path: &Path) -> io::Result<()> {
+pub fn check(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }

@@ -5,8 +5,37 @@ use std::path::PathBuf;
 use mapper_proto::Mac;
 use serde::de::{Error, MapAccess};
 
-use super::{EtherType, LogFormat, LogLevel, LogOptions, MetricsAddress, Text};
+use super::{
+    EtherType, LogFormat, LogLevel, LogOptions, MetricsAddress, ServiceConfig, Text, ZeroDestination,
+    default_run_dir,
+};
 use crate::link::ethernet::Marking;
+
+/// How a daemon runs, and where it answers.
+#[derive(Debug, Clone, Default, PartialEq, clap::Args)]
+pub struct ProcessKeys {
+    /// Run as a daemon, and store its process id in this file.
+    #[arg(long, value_name = "PATH")]
+    pub daemon_pid_file: Option<PathBuf>,
+    /// Directory of the status sockets, which board-info reads.
+    #[arg(long, value_name = "DIR")]
+    pub run_dir: Option<PathBuf>,
+    /// Group that may ask the status socket, by name or number [default: this process's].
+    #[arg(long, value_name = "GROUP")]
+    pub group: Option<String>,
+}
+
+impl ProcessKeys {
+    /// These, and where they are not set, those of `file`.
+    #[must_use]
+    pub fn or(self, file: Self) -> Self {
+        Self {
+            daemon_pid_file: self.daemon_pid_file.or(file.daemon_pid_file),
+            run_dir: self.run_dir.or(file.run_dir),
+            group: self.group.or(file.group),
+        }
+    }
+}
 
 /// How the fabric's frames are marked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, clap::Args)]
@@ -28,14 +57,14 @@ impl FrameKeys {
         }
     }
 
-    /// With defaults where nothing is set; `None` if frames are to go to no address.
-    pub fn marking(self) -> Option<Marking> {
+    /// With defaults where nothing is set.
+    fn resolve(self) -> Result<Marking, ZeroDestination> {
         let defaults = Marking::default();
         let marking = Marking {
             ethertype: self.ethertype.map_or(defaults.ethertype, |text| text.value().number()),
             destination: self.destination.map_or(defaults.destination, Text::value),
         };
-        (marking.destination != Mac::default()).then_some(marking)
+        if marking.destination == Mac::default() { Err(ZeroDestination) } else { Ok(marking) }
     }
 }
 
@@ -90,7 +119,7 @@ impl LogKeys {
     }
 
     /// With defaults where nothing is set.
-    pub fn resolve(self) -> LogOptions {
+    fn resolve(self) -> LogOptions {
         let Self { log_level, log_format, verbose, verbose_file } = self;
         LogOptions::new(log_level, log_format, verbose.unwrap_or(false), verbose_file)
     }
@@ -99,12 +128,35 @@ impl LogKeys {
 /// All groups together, as a file has them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Shared {
+    /// How the daemon runs, and where it answers.
+    pub process: ProcessKeys,
     /// How frames are marked.
     pub frames: FrameKeys,
     /// Where metrics are to be had.
     pub metrics: MetricsKeys,
     /// What is logged.
     pub log: LogKeys,
+}
+
+impl Shared {
+    /// With defaults where nothing is set.
+    ///
+    /// # Errors
+    /// If frames are to go to no address.
+    pub fn resolve(self) -> Result<ServiceConfig, ZeroDestination> {
+        let Self { process, frames, metrics, log } = self;
+        let ProcessKeys { daemon_pid_file, run_dir, group } = process;
+        let MetricsKeys { metrics_listen, metrics_file } = metrics;
+        Ok(ServiceConfig {
+            run_dir: run_dir.unwrap_or_else(default_run_dir),
+            group,
+            daemon_pid_file,
+            marking: frames.resolve()?,
+            metrics_listen: metrics_listen.map(Text::value),
+            metrics_file,
+            log: log.resolve(),
+        })
+    }
 }
 
 /// The keys of each group, and the field that each sets.
@@ -131,6 +183,7 @@ macro_rules! keys {
 }
 
 keys! {
+    PROCESS of process: "daemon-pid-file" => daemon_pid_file, "run-dir" => run_dir, "group" => group;
     FRAMES of frames: "ethertype" => ethertype, "destination" => destination;
     METRICS of metrics: "metrics-listen" => metrics_listen, "metrics-file" => metrics_file;
     LOG of log: "log-level" => log_level, "log-format" => log_format, "verbose" => verbose,

@@ -28,7 +28,7 @@ impl Dialect {
 
 /// What a family's samples are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum FamilyKind {
     /// Grows, and starts again from 0 when the program does.
     Counter,
     /// Goes up and down.
@@ -41,7 +41,7 @@ pub(super) enum Kind {
 
 /// What a family counts or measures. The name ends with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub enum Unit {
     /// Things.
     None,
     /// Bytes.
@@ -62,7 +62,7 @@ impl Unit {
 
 /// A text of metrics in the making.
 #[derive(Debug)]
-pub(super) struct Exposition {
+pub struct Exposition {
     dialect: Dialect,
     /// Labels of every sample, escaped, each with a comma behind it.
     common: String,
@@ -71,7 +71,7 @@ pub(super) struct Exposition {
 
 impl Exposition {
     /// An empty one, whose samples all have these labels.
-    pub(super) fn new(dialect: Dialect, common: &[(&str, &str)]) -> Self {
+    pub fn new(dialect: Dialect, common: &[(&str, &str)]) -> Self {
         let mut labels = String::new();
         for (name, value) in common {
             push_label(&mut labels, name, value);
@@ -80,20 +80,20 @@ impl Exposition {
     }
 
     /// Begins a family. `name` has neither unit nor `_total`, and `help` no line break.
-    pub(super) fn family(&mut self, kind: Kind, name: &'static str, unit: Unit, help: &str) -> Family<'_> {
+    pub fn family(&mut self, kind: FamilyKind, name: &'static str, unit: Unit, help: &str) -> Family<'_> {
         let Self { dialect, text, .. } = self;
         let base = format!("{name}{}", unit.suffix());
         let sample = match kind {
-            Kind::Counter => format!("{base}_total"),
-            Kind::Info => format!("{base}_info"),
-            Kind::Gauge | Kind::StateSet => base.clone(),
+            FamilyKind::Counter => format!("{base}_total"),
+            FamilyKind::Info => format!("{base}_info"),
+            FamilyKind::Gauge | FamilyKind::StateSet => base.clone(),
         };
         let (described, type_name) = match (*dialect, kind) {
-            (Dialect::OpenMetrics, Kind::Counter) => (&base, "counter"),
-            (Dialect::OpenMetrics, Kind::StateSet) => (&base, "stateset"),
-            (Dialect::OpenMetrics, Kind::Info) => (&base, "info"),
-            (Dialect::Prometheus, Kind::Counter) => (&sample, "counter"),
-            (_, Kind::Gauge | Kind::StateSet | Kind::Info) => (&sample, "gauge"),
+            (Dialect::OpenMetrics, FamilyKind::Counter) => (&base, "counter"),
+            (Dialect::OpenMetrics, FamilyKind::StateSet) => (&base, "stateset"),
+            (Dialect::OpenMetrics, FamilyKind::Info) => (&base, "info"),
+            (Dialect::Prometheus, FamilyKind::Counter) => (&sample, "counter"),
+            (_, FamilyKind::Gauge | FamilyKind::StateSet | FamilyKind::Info) => (&sample, "gauge"),
         };
         // Writing to a String does not fail.
         let _infallible = writeln!(text, "# TYPE {described} {type_name}");
@@ -105,17 +105,17 @@ impl Exposition {
     }
 
     /// A counter with one sample.
-    pub(super) fn counter(&mut self, name: &'static str, unit: Unit, help: &str, value: u64) {
-        self.family(Kind::Counter, name, unit, help).sample(&[], value);
+    pub fn counter(&mut self, name: &'static str, unit: Unit, help: &str, value: u64) {
+        self.family(FamilyKind::Counter, name, unit, help).sample(&[], value);
     }
 
     /// A gauge with one sample.
-    pub(super) fn gauge(&mut self, name: &'static str, help: &str, value: u64) {
-        self.family(Kind::Gauge, name, Unit::None, help).sample(&[], value);
+    pub fn gauge(&mut self, name: &'static str, help: &str, value: u64) {
+        self.family(FamilyKind::Gauge, name, Unit::None, help).sample(&[], value);
     }
 
     /// The text, whole.
-    pub(super) fn finish(mut self) -> String {
+    pub fn finish(mut self) -> String {
         if self.dialect == Dialect::OpenMetrics {
             self.text.push_str("# EOF\n");
         }
@@ -125,7 +125,7 @@ impl Exposition {
 
 /// A family whose samples are being written.
 #[derive(Debug)]
-pub(super) struct Family<'a> {
+pub struct Family<'a> {
     exposition: &'a mut Exposition,
     base: String,
     sample: String,
@@ -133,24 +133,24 @@ pub(super) struct Family<'a> {
 
 impl Family<'_> {
     /// A sample with these labels beside those of all.
-    pub(super) fn sample(&mut self, labels: &[(&str, &str)], value: u64) -> &mut Self {
+    pub fn sample(&mut self, labels: &[(&str, &str)], value: u64) -> &mut Self {
         self.write(labels, &value.to_string())
     }
 
     /// A sample that is no whole number.
-    pub(super) fn sample_float(&mut self, labels: &[(&str, &str)], value: f64) -> &mut Self {
+    pub fn sample_float(&mut self, labels: &[(&str, &str)], value: f64) -> &mut Self {
         self.write(labels, &value.to_string())
     }
 
     /// Counters that differ in one label.
-    pub(super) fn by(&mut self, label: &str, samples: &[(&str, u64)]) {
+    pub fn by(&mut self, label: &str, samples: &[(&str, u64)]) {
         for (value, count) in samples {
             self.sample(&[(label, value)], *count);
         }
     }
 
     /// The samples of a state set: which of `states` holds.
-    pub(super) fn states(&mut self, states: &[&str], current: &str) {
+    pub fn states(&mut self, states: &[&str], current: &str) {
         let label = self.base.clone();
         for state in states {
             self.sample(&[(&label, state)], u64::from(*state == current));
@@ -198,9 +198,9 @@ mod tests {
     fn example(dialect: Dialect) -> String {
         let mut text = Exposition::new(dialect, &[("interface", "eth1")]);
         text.counter("x_frames", Unit::None, "Frames.", 7);
-        text.family(Kind::Gauge, "x_age", Unit::Seconds, "Age.").sample_float(&[], 1.5);
-        text.family(Kind::StateSet, "x_state", Unit::None, "State.").states(&["up", "down"], "up");
-        text.family(Kind::Info, "x", Unit::None, "What it is.").sample(&[("name", "a\"b\\c\nd")], 1);
+        text.family(FamilyKind::Gauge, "x_age", Unit::Seconds, "Age.").sample_float(&[], 1.5);
+        text.family(FamilyKind::StateSet, "x_state", Unit::None, "State.").states(&["up", "down"], "up");
+        text.family(FamilyKind::Info, "x", Unit::None, "What it is.").sample(&[("name", "a\"b\\c\nd")], 1);
         text.finish()
     }
 

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use tracing::{error, info, warn};
 
 use super::SUPPRESSED;
-use crate::daemon::privileges;
+use crate::privileges;
 
 /// Most bytes of lines that wait: some minutes of a busy log.
 const MAX_BYTES: usize = 1 << 20;

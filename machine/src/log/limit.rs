@@ -137,8 +137,8 @@ fn message_of(event: &Event<'_>) -> String {
 mod tests {
     use std::io::{self, Write};
 
-    use super::super::super::options::LogFormat;
     use super::*;
+    use crate::options::LogFormat;
     use tracing_subscriber::fmt::MakeWriter;
     use tracing_subscriber::prelude::*;
 

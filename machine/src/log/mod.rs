@@ -29,7 +29,7 @@ use tracing_subscriber::{Layer, Registry, fmt, reload};
 use self::file::{LogFile, StandardError};
 use self::limit::{Limited, Limiter, WINDOW};
 use self::queue::LineQueue;
-use super::options::{LogFormat, LogLevel, LogOptions};
+use crate::options::{LogFormat, LogLevel, LogOptions};
 
 /// Target of the line with which a daemon that fails ends its file. Standard error does not show it:
 /// there the command line says why it failed.

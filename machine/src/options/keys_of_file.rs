@@ -12,13 +12,19 @@ use serde::forward_to_deserialize_any;
 use super::shared::Shared;
 
 /// Options of a file: keys of their own, and those of the groups.
-pub trait FileOptions: DeserializeOwned {
+pub trait FileOptions: DeserializeOwned + Default {
+    /// The own key behind which a list of all keys names those of the process.
+    const PROCESS_FOLLOWS: &'static str;
     /// The own key behind which a list of all keys names those of frames. Metrics and log come last.
     const FRAMES_FOLLOW: &'static str;
 
     /// With what the groups' keys say.
     #[must_use]
     fn with(self, shared: Shared) -> Self;
+
+    /// These options, and where they are not set, those of `file`.
+    #[must_use]
+    fn or(self, file: Self) -> Self;
 
     /// Reads a document.
     ///
@@ -29,7 +35,7 @@ pub trait FileOptions: DeserializeOwned {
         let own = Self::deserialize(Sorted {
             inner: document,
             shared: &mut shared,
-            frames_follow: Self::FRAMES_FOLLOW,
+            follow: Follow { process: Self::PROCESS_FOLLOWS, frames: Self::FRAMES_FOLLOW },
         })?;
         Ok(own.with(shared))
     }
@@ -39,7 +45,14 @@ pub trait FileOptions: DeserializeOwned {
 struct Sorted<'a, D> {
     inner: D,
     shared: &'a mut Shared,
-    frames_follow: &'static str,
+    follow: Follow,
+}
+
+/// The own keys behind which those of a group are named.
+#[derive(Clone, Copy)]
+struct Follow {
+    process: &'static str,
+    frames: &'static str,
 }
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Sorted<'_, D> {
@@ -55,8 +68,8 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Sorted<'_, D> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        let Self { inner, shared, frames_follow } = self;
-        inner.deserialize_struct(name, fields, Table { visitor, shared, own: Own { fields, frames_follow } })
+        let Self { inner, shared, follow } = self;
+        inner.deserialize_struct(name, fields, Table { visitor, shared, own: Own { fields, follow } })
     }
 
     forward_to_deserialize_any! {
@@ -69,17 +82,21 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Sorted<'_, D> {
 #[derive(Clone, Copy)]
 struct Own {
     fields: &'static [&'static str],
-    frames_follow: &'static str,
+    follow: Follow,
 }
 
 impl Own {
     /// All keys that there are, in the order of the command line.
     fn all(self) -> Vec<&'static str> {
-        let with_frames = |&field: &&'static str| {
-            let frames = if field == self.frames_follow { Shared::FRAMES } else { &[] };
-            std::iter::once(field).chain(frames.iter().copied())
+        let with_group = |&field: &&'static str| {
+            let group = match field {
+                _ if field == self.follow.process => Shared::PROCESS,
+                _ if field == self.follow.frames => Shared::FRAMES,
+                _ => &[],
+            };
+            std::iter::once(field).chain(group.iter().copied())
         };
-        let own = self.fields.iter().flat_map(with_frames);
+        let own = self.fields.iter().flat_map(with_group);
         own.chain(Shared::METRICS.iter().copied()).chain(Shared::LOG.iter().copied()).collect()
     }
 

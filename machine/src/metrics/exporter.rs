@@ -14,8 +14,8 @@ use tracing::{error, info};
 
 use super::server::{Scrape, Server};
 use super::text::Dialect;
-use crate::daemon::options::MetricsAddress;
-use crate::daemon::whole_file;
+use crate::options::{MetricsAddress, ServiceConfig};
+use crate::whole_file;
 
 /// How often the file is written.
 const FILE_INTERVAL: Duration = Duration::from_secs(15);
@@ -77,7 +77,11 @@ impl Exporter {
     ///
     /// # Errors
     /// If the address is taken, or the file cannot be written.
-    pub fn new(listen: Option<&MetricsAddress>, file: Option<&Path>) -> Result<Self, MetricsError> {
+    pub fn new(config: &ServiceConfig) -> Result<Self, MetricsError> {
+        Self::open(config.metrics_listen.as_ref(), config.metrics_file.as_deref())
+    }
+
+    fn open(listen: Option<&MetricsAddress>, file: Option<&Path>) -> Result<Self, MetricsError> {
         let server = listen
             .map(|listen| {
                 Server::bind(listen)
@@ -195,7 +199,7 @@ mod tests {
         let path = dir.path().join("mapper.prom");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let mut exporter = Exporter::new(None, Some(&path)).unwrap();
+            let mut exporter = Exporter::open(None, Some(&path)).unwrap();
             let request = exporter.requested().await;
             assert_eq!(request.dialect(), Dialect::Prometheus);
             request.answer("x 1\n".to_owned());
@@ -211,11 +215,11 @@ mod tests {
     fn a_file_or_address_that_cannot_be_used_is_an_error_that_names_it() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let _inside = runtime.enter();
-        let error = Exporter::new(None, Some(Path::new("/nonexistent/x.prom"))).unwrap_err().to_string();
+        let error = Exporter::open(None, Some(Path::new("/nonexistent/x.prom"))).unwrap_err().to_string();
         assert!(error.contains("/nonexistent/x.prom"), "{error}");
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = MetricsAddress::Loopback(taken.local_addr().unwrap());
-        let error = Exporter::new(Some(&address), None).unwrap_err().to_string();
+        let error = Exporter::open(Some(&address), None).unwrap_err().to_string();
         assert!(error.contains(&taken.local_addr().unwrap().to_string()), "{error}");
     }
 }

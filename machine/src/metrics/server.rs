@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use tracing::debug;
 
 use super::text::Dialect;
-use crate::daemon::options::MetricsAddress;
+use crate::options::MetricsAddress;
 
 /// Most bytes of a request's head.
 const MAX_HEAD_BYTES: usize = 4096;

@@ -6,7 +6,6 @@
 use std::time::Duration;
 
 use mapper_proto::Instant;
-use mapper_proto::agent::Event;
 use sd_notify::NotifyState;
 use tracing::debug;
 
@@ -51,13 +50,6 @@ impl Notifier {
         say(&[NotifyState::Status(text.lines().next().unwrap_or_default())]);
     }
 
-    /// Shows what became of an agent, if this event says so.
-    pub fn follow(&self, event: &Event) {
-        if let Some(text) = status_after(event) {
-            self.status(&text);
-        }
-    }
-
     /// How often the watchdog is fed; `None` if there is none.
     pub const fn watchdog_interval(&self) -> Option<Duration> {
         self.watchdog_interval
@@ -89,20 +81,6 @@ fn say(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
         // The daemon does its work all the same; whoever watches it will notice.
         debug!(%error, "the service manager does not hear us");
-    }
-}
-
-fn status_after(event: &Event) -> Option<String> {
-    match event {
-        Event::MappingStarted { cause } => Some(format!("mapping: {cause}")),
-        Event::BecamePassive { to } => Some(format!("passive: waiting for the map of {}", to.mac)),
-        Event::MapInvalid { cause, .. } => Some(format!("the map no longer holds: {cause}")),
-        Event::MapInstalled { map, .. } => {
-            Some(format!("routing a map of {} hosts and {} xbars", map.hosts.len(), map.xbars.len()))
-        }
-        Event::Configured { version } => Some(format!("configured with map {version}")),
-        Event::NetworkComplete { version } => Some(format!("network is fully configured with map {version}")),
-        _ => None,
     }
 }
 
@@ -139,7 +117,7 @@ mod tests {
         let path: PathBuf = dir.path().join("notify");
         let socket = UnixDatagram::bind(&path).unwrap();
         let daemon = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "daemon::notify::tests::life_of_a_daemon", "--ignored"])
+            .args(["--exact", "notify::tests::life_of_a_daemon", "--ignored"])
             .env("NOTIFY_SOCKET", &path)
             .env("WATCHDOG_USEC", "10000000")
             .env_remove("WATCHDOG_PID")

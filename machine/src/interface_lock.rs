@@ -47,6 +47,7 @@ pub enum InterfaceLockError {
 /// An interface held for one daemon.
 #[derive(Debug)]
 pub struct InterfaceLock {
+    interface: String,
     /// Nobody is ever accepted: who connects learns who listens, and that is all.
     _held: Option<UnixListener>,
 }
@@ -59,15 +60,16 @@ impl InterfaceLock {
     /// If another daemon has it, or the kernel refuses.
     pub fn take(interface: &str) -> Result<Self, InterfaceLockError> {
         let failed = |source| InterfaceLockError::Io { interface: interface.to_owned(), source };
+        let locked = |held| Self { interface: interface.to_owned(), _held: held };
         let address = SocketAddr::from_abstract_name(abstract_name(interface)).map_err(failed)?;
         match UnixListener::bind_addr(&address) {
-            Ok(held) => return Ok(Self { _held: Some(held) }),
+            Ok(held) => return Ok(locked(Some(held))),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
             Err(error) => return Err(failed(error)),
         }
         match holder(interface).map_err(failed)? {
             // It ended between the two questions.
-            None => UnixListener::bind_addr(&address).map(|held| Self { _held: Some(held) }).map_err(failed),
+            None => UnixListener::bind_addr(&address).map(|held| locked(Some(held))).map_err(failed),
             Some(holder) if holder.is_trusted(interface) => {
                 Err(InterfaceLockError::Taken { interface: interface.to_owned(), holder: holder.describe() })
             }
@@ -77,9 +79,14 @@ impl InterfaceLock {
                     holder = holder.describe(),
                     "another user holds this interface's lock: ignored"
                 );
-                Ok(Self { _held: None })
+                Ok(locked(None))
             }
         }
+    }
+
+    /// The interface that is held.
+    pub fn interface(&self) -> &str {
+        &self.interface
     }
 }
 

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use mapper_proto::map::host_type;
 use serde::de::{self, Deserialize, Deserializer};
 
 use crate::link::ethernet::MIN_ETHERTYPE;
@@ -74,7 +73,7 @@ impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
 ///
 /// # Errors
 /// If one of them is wrong.
-pub(super) fn one_or_more<'de, D, T>(deserializer: D) -> Result<Option<Vec<Text<T>>>, D::Error>
+pub fn one_or_more<'de, D, T>(deserializer: D) -> Result<Option<Vec<Text<T>>>, D::Error>
 where
     D: Deserializer<'de>,
     T: FromStr<Err: fmt::Display>,
@@ -120,49 +119,6 @@ impl FromStr for EtherType {
             )),
             None => Ok(Self(number)),
         }
-    }
-}
-
-/// What a host runs, by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HostType(u8);
-
-impl HostType {
-    /// Its number.
-    pub const fn number(self) -> u8 {
-        self.0
-    }
-
-    /// What this number stands for: a name that can be read back, or the number.
-    pub fn name(number: u8) -> String {
-        let name = match number {
-            host_type::GM => "gm",
-            host_type::XM => "xm",
-            host_type::MX => "mx",
-            host_type::ETHERNET => "ethernet",
-            host_type::INFINIBAND => "infiniband",
-            number => return number.to_string(),
-        };
-        name.to_owned()
-    }
-}
-
-impl FromStr for HostType {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let number =
-            match text {
-                "gm" => host_type::GM,
-                "xm" => host_type::XM,
-                "mx" => host_type::MX,
-                "ethernet" => host_type::ETHERNET,
-                "infiniband" => host_type::INFINIBAND,
-                number => number.parse().ok().filter(|&number| number != host_type::PHANTOM).ok_or(
-                    "expected gm, xm, mx, ethernet, infiniband, or another type's number from 1 to 255",
-                )?,
-            };
-        Ok(Self(number))
     }
 }
 
