@@ -306,6 +306,9 @@ impl Host {
             let Some(event) = self.agent.poll_event() else { break };
             self.take_event(now, event);
         }
+        if self.services.names_mut().take_changed() && self.events.back() != Some(&HostEvent::NamesChanged) {
+            self.events.push_back(HostEvent::NamesChanged);
+        }
     }
 }
 
