@@ -57,7 +57,7 @@ impl Task {
 pub(crate) struct Computation {
     is_running: bool,
     waiting: Option<Task>,
-    /// That of the newest task.
+    /// The version of the map of the newest task.
     number: u64,
 }
 

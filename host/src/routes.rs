@@ -15,10 +15,10 @@ use mapper_routing::{
 /// A map that cannot be routed.
 #[derive(Debug, Error)]
 pub enum RouteTableError {
-    /// It makes no sense.
+    /// The map contradicts itself.
     #[error("the map cannot be routed")]
     Topology(#[from] TopologyError),
-    /// This host is not in it.
+    /// This host is not in the map.
     #[error("the map does not list this host, {0}")]
     NotListed(Mac),
     /// There are no routes within the limits.
@@ -55,7 +55,7 @@ pub struct Basis {
 }
 
 impl Basis {
-    /// Derives it.
+    /// Derives from the map what all its hosts have alike.
     ///
     /// # Errors
     /// If the map makes no sense.
@@ -102,7 +102,7 @@ pub struct RouteTable {
     /// What is left of the map without the cables known dead.
     topology: Arc<Topology>,
     routes: LiveRoutes,
-    /// Counted when somebody asks.
+    /// How many routes there are; counted when somebody asks for the first time.
     count: OnceLock<usize>,
 }
 

@@ -122,14 +122,14 @@ mod tests {
 
     #[test]
     fn a_circle_counts_where_all_its_routes_are_in_one_layer() {
-        // All in one layer.
+        // All routes are in one layer.
         let proof = proof_with(|_, _| 3);
         assert_eq!((proof.reachable, proof.loop_free, proof.deadlock_free), (true, true, false));
         assert!(matches!(&proof.violations[..], [TableViolation::Deadlock { layer: 3, .. }]));
-        // Both hosts of an xbar in other layers: each layer has the whole circle.
+        // The two hosts of an xbar are in different layers, so each layer has the whole circle.
         let proof = proof_with(|from, _| (from % 2) as u8);
         assert_eq!((proof.violation_count, proof.violations.len()), (2, 2));
-        // Routes of hosts at the first xbars apart from the others: no circle is whole.
+        // The routes of the hosts at the first xbars are in a layer apart, so no circle is whole.
         let proof = proof_with(|from, to| u8::from(from <= 4) + u8::from(from == 1 && to == 9));
         assert!(proof.holds(), "{proof}");
     }

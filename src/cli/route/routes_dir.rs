@@ -71,7 +71,7 @@ pub(in crate::cli) fn walk_tables(
 ) -> Option<Vec<PortRef>> {
     let mut xbar = subnet.xbar_of_host(from)?;
     let mut hops = Vec::new();
-    // No route without a loop is longer.
+    // A route without a loop passes each xbar once at most.
     for _ in 0..subnet.topology.xbar_count() {
         let hop = PortRef { xbar, port: tables.port(xbar, slot) };
         hops.push(hop);

@@ -30,7 +30,7 @@ struct Picture {
     height: i64,
     /// Paths of cables; they are drawn first.
     cables: String,
-    /// All else.
+    /// Everything else of the drawing: boxes, names and numbers.
     boxes: String,
 }
 
