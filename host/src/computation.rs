@@ -57,7 +57,7 @@ impl Task {
 pub(crate) struct Computation {
     is_running: bool,
     waiting: Option<Task>,
-    /// The version of the map of the newest task.
+    /// The number of the newest task.
     number: u64,
 }
 

@@ -29,7 +29,6 @@ use options::EngineOptions;
 pub(super) use options::{lmc_of, named};
 use outputs::{Outputs, no_tables};
 use report::Report;
-pub(super) use routes_dir::walk_tables;
 
 /// Options of `mapper route`.
 #[derive(Debug, clap::Args)]

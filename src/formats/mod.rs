@@ -24,7 +24,6 @@ pub mod json;
 pub mod lfts;
 pub mod lid_matrix;
 pub mod routes;
-pub mod shape;
 pub mod sls;
 pub mod torus_file;
 

@@ -63,7 +63,7 @@ pub fn parts(fabric: &Fabric) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use mapper_fabric::generate;
+    use crate::generate;
 
     use super::*;
 
