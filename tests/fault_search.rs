@@ -49,7 +49,7 @@ fn seeds_that_once_failed_hold() {
     // A host had no route to another as it held the only cable for dead, though all agreed on a map with it.
     for seed in [
         1_004_004, 1_032_767, 1_069_556, 1_134_439, 1_134_072, 40_000_291, 50_054_082, 50_014_288,
-        51_015_108, 50_033_993, 50_038_588,
+        51_015_108, 50_033_993, 50_038_588, 52_013_441, 52_075_384,
     ] {
         assert_eq!(fault_of(seed), None, "mapper sim --fault-seed {seed}");
     }

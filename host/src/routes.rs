@@ -87,6 +87,11 @@ impl Basis {
         Some(self.by_tag[at].1)
     }
 
+    /// Whether the map lists this host. Phantoms are not listed.
+    pub fn lists(&self, mac: Mac) -> bool {
+        self.host(mac).is_some()
+    }
+
     fn host(&self, mac: Mac) -> Option<u32> {
         let at = self.by_mac.binary_search_by_key(&mac, |&(mac, _)| mac).ok()?;
         Some(self.by_mac[at].1)

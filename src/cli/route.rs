@@ -48,7 +48,7 @@ pub struct Args {
     engine: Vec<Engine>,
     /// Compute, prove and measure by each of these engines, print one table, and write nothing.
     #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME..]",
-          conflicts_with_all = ["engine", "no_fallback", "unproved", "lfts", "sls", "routes_dir", "plot", "dump_lid_matrix", "ftree_order", "cache"])]
+          conflicts_with_all = ["engine", "no_fallback", "unproved", "lfts", "sls", "routes_dir", "gm_routes", "plot", "dump_lid_matrix", "ftree_order", "cache"])]
     compare: Vec<Engine>,
     /// Keep fabric and tables in this file. If only hosts or whole leaves are gone since, or are back, the
     /// tables stay as they are and nothing is computed.

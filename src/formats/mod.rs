@@ -19,6 +19,7 @@
 //! position. No file makes a reader panic, and what it may hold is bounded.
 
 pub mod ftree_order;
+pub mod gm_routes;
 pub mod guid_files;
 pub mod json;
 pub mod lfts;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::liveness::PathId;
+use super::service::AskedService;
 use crate::Mac;
 use crate::explore::{PartLeftOut, TagConflict};
 use crate::map::{Map, MapVersion, PortRef, Rank};
@@ -126,6 +127,19 @@ pub enum Event {
         at: PortRef,
         /// Whether it has answered.
         answered: bool,
+    },
+    /// Another host asks a service of this one: to be answered by
+    /// [`Agent::answer_service`](super::Agent::answer_service) before the next frame is taken.
+    ServiceAsked {
+        /// The question.
+        asked: AskedService,
+    },
+    /// What came of a question of [`Agent::ask_service`](super::Agent::ask_service).
+    ServiceAnswered {
+        /// The question's.
+        ticket: u32,
+        /// The answer; `None` if there was none, or the host does not run the service.
+        answer: Option<Vec<u8>>,
     },
     /// A frame was dropped; it has been counted.
     Dropped {

@@ -63,8 +63,6 @@ pub(super) struct Held {
     pub(super) conflicts: Vec<AddressConflict>,
     /// The contested ports, with the ways there and back, if this agent is the global mapper.
     pub(super) contested: Vec<(Contested, (Route, Route))>,
-    /// Whether there are ports behind which nothing was believed.
-    pub(super) disbelieved: bool,
     /// Whether the map has all route by up*/down*.
     pub(super) non_clos: bool,
     pub(super) hosts: usize,
@@ -99,7 +97,6 @@ impl Held {
             at: map.hosts[index].at,
             conflicts: map.address_conflicts(),
             contested,
-            disbelieved: map.contested.iter().any(|contested| contested.mac == Mac::NOBODY),
             non_clos: map.rules.non_clos,
             hosts: map.hosts.len(),
             xbars: map.xbars.len(),

@@ -250,6 +250,7 @@ impl Agent {
                 Answer::Printf
             }
             Reason::Hello => Answer::Hello,
+            Reason::Service { .. } => return self.hear_service(now, scout),
         };
         self.answer(&scout.info, scout.id, scout.way_back, answer);
     }
@@ -294,6 +295,7 @@ impl Agent {
             Asked::VerifyHost(check) => self.hear_host_verified(now, check, &info),
             Asked::DoubtedHost(at) => self.hear_doubted_host(now, at, &info),
             Asked::Piece(_) => self.hear_piece(now, &info, reply.answer),
+            Asked::Service { ticket, .. } => self.service_answered(ticket, reply.answer),
         }
     }
 
@@ -310,6 +312,7 @@ impl Agent {
             Asked::VerifyHost(check) => self.host_lost(now, check),
             Asked::DoubtedHost(at) => self.doubted_host_lost(now, at),
             Asked::Piece(_) => self.fetch_failed(now, "its parent does not deliver the map"),
+            Asked::Service { .. } => self.service_silent(request),
         }
     }
 

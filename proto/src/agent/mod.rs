@@ -42,7 +42,8 @@
 //! `fetch` (distribution), `tree` and `held` (the map in force), `watch`, `verify` and `checks`
 //! (verification), `liveness` (checks of paths in use), `doubts` (cables that are said to be dead),
 //! `refuted` (maps that are known not to hold), `pause` (quiet while one maps), `twin` (two hosts with one
-//! address), `requests` (scouts that wait for a reply), `send` (what leaves the agent).
+//! address), `requests` (scouts that wait for a reply), `service` (questions of what runs beside the agent), `send`
+//! (what leaves the agent).
 
 mod accept;
 mod backoff;
@@ -62,6 +63,7 @@ mod probed;
 mod refuted;
 mod requests;
 mod send;
+mod service;
 mod settings;
 mod status;
 #[cfg(test)]
@@ -74,5 +76,6 @@ mod watch;
 pub use event::{Event, Transmit};
 pub use liveness::{CableTest, LivenessStatus, PathId, PathUse};
 pub use machine::Agent;
+pub use service::{AskedService, ServiceQuestion};
 pub use settings::Settings;
 pub use status::{Dropped, MappingCost, Sent, Status, Unreachable};

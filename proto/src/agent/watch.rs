@@ -32,13 +32,6 @@ impl Agent {
         if self.settings.thrash && held.parent.is_none() && held.network_complete {
             return self.map_again(now, "it is told to keep remapping");
         }
-        // What was not believed may be a stranger's lie, or the truth that got lost in noise. No check of the
-        // map tells which, so it is explored again, less and less often.
-        let is_doubtful = held.parent.is_none() && held.network_complete && held.disbelieved;
-        if is_doubtful && self.backoff.counts(now, Mac::NOBODY) {
-            return self.map_again(now, "some of what it met was not believed, and is looked at again");
-        }
-        let Some(held) = self.held.as_ref() else { return };
         let parent = held.parent.map(|parent| (Asked::VerifyParent, parent.mac));
         let children = held.children.iter().map(|child| (Asked::VerifyChild(child.mac), child.mac));
         let asked: Vec<_> = parent

@@ -53,6 +53,8 @@ pub(super) struct Compare {
     pub(super) sent: u8,
     /// The tag and arrival port that a stamp must show to be proof.
     pub(super) stamp: Option<(u64, u8)>,
+    /// It asks whether the sight is our own xbar, as a probe of it came home by our own port.
+    pub(super) is_of_home: bool,
 }
 
 /// A question under way.

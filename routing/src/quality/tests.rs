@@ -216,7 +216,9 @@ fn several_addresses_share_a_pairs_traffic() {
     assert_eq!(quality.loads, [4.0; 12], "of 2 hosts' traffic to 4 others a half each");
     assert_eq!((quality.congestion_a2a, quality.unroutable), (2, 0));
     assert!(
-        quality.describe_tiers().starts_with("tier 0 to 1 (up): 6 channels, 4 to 4 routes each, mean 4.0;")
+        quality.tiers[0]
+            .to_string()
+            .starts_with("tier 0 to 1 (up): 6 channels, 4 to 4 routes each, mean 4.0;")
     );
 }
 

@@ -76,7 +76,9 @@ impl World {
             }
             Event::Printed { from, text } => ("printed", format!("{from}: {text}")),
             // There can be as many as frames; the counters of the status tell them.
-            Event::Dropped { .. } => return None,
+            Event::Dropped { .. } | Event::ServiceAsked { .. } | Event::ServiceAnswered { .. } => {
+                return None;
+            }
         })
     }
 }

@@ -129,6 +129,7 @@ impl Report {
                 "verify": sent.verify,
                 "replies": sent.replies,
                 "hellos": sent.hellos,
+                "services": sent.services,
                 "dropped": self.totals.dropped,
                 "total": self.stats.sent,
             },

@@ -69,6 +69,8 @@ impl Driver {
             }
             // The text is a stranger's. It is quoted, so that it cannot pass for a line of this program.
             Event::Printed { from, text } => info!(%from, ?text, "printf"),
+            // The host deals with them itself.
+            Event::ServiceAsked { .. } | Event::ServiceAnswered { .. } => {}
             Event::Dropped { error } => self.log_dropped(error, source),
         }
     }

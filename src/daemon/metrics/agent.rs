@@ -120,6 +120,7 @@ fn write_messages(text: &mut Exposition, counters: &Counters) {
         verify,
         replies,
         hellos,
+        services,
         retries,
     } = *sent;
     let sent = [
@@ -132,6 +133,7 @@ fn write_messages(text: &mut Exposition, counters: &Counters) {
         ("verify", verify),
         ("reply", replies),
         ("hello", hellos),
+        ("service", services),
     ];
     let help = "Messages sent, by what they are for; retries are counted.";
     text.family(FamilyKind::Counter, "mapper_messages_sent", Unit::None, help).by("kind", &sent);

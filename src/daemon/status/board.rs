@@ -146,6 +146,7 @@ pub struct SentCounters {
     pub verify: u64,
     pub replies: u64,
     pub hellos: u64,
+    pub services: u64,
     pub retries: u64,
 }
 
@@ -367,9 +368,32 @@ impl From<Traffic> for FrameCounters {
 impl From<Sent> for SentCounters {
     fn from(sent: Sent) -> Self {
         // Without `..`: a new counter shall not compile before it is shown.
-        let Sent { switch_probes, scouts, compares, tree, queries, pieces, verify, replies, hellos, retries } =
-            sent;
-        Self { switch_probes, scouts, compares, tree, queries, pieces, verify, replies, hellos, retries }
+        let Sent {
+            switch_probes,
+            scouts,
+            compares,
+            tree,
+            queries,
+            pieces,
+            verify,
+            replies,
+            hellos,
+            services,
+            retries,
+        } = sent;
+        Self {
+            switch_probes,
+            scouts,
+            compares,
+            tree,
+            queries,
+            pieces,
+            verify,
+            replies,
+            hellos,
+            services,
+            retries,
+        }
     }
 }
 
