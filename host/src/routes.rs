@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use mapper_proto::Mac;
-use mapper_proto::map::{Map, MapVersion, PortRef, Ports};
+use mapper_proto::map::{Map, MapVersion, PortRef, PortsInUse};
 use mapper_proto::wire::Route;
 use thiserror::Error;
 
@@ -51,7 +51,7 @@ pub struct Basis {
     /// The xbars that have a tag, by tag.
     by_tag: Vec<(u64, u32)>,
     /// What each port holds.
-    ports: Ports,
+    ports: PortsInUse,
 }
 
 impl Basis {
@@ -63,7 +63,7 @@ impl Basis {
         let topology = Arc::new(Topology::from_map(&map)?);
         let orientation = Orientation::new(&topology, map.rules.non_clos);
         let (by_mac, by_tag) = (hosts_by_mac(&topology), xbars_by_tag(&map));
-        Ok(Self { ports: Ports::new(&map), map, topology, orientation, by_mac, by_tag })
+        Ok(Self { ports: PortsInUse::new(&map), map, topology, orientation, by_mac, by_tag })
     }
 
     /// The map.
@@ -77,7 +77,7 @@ impl Basis {
     }
 
     /// What each port of its xbars holds.
-    pub fn ports(&self) -> &Ports {
+    pub fn ports(&self) -> &PortsInUse {
         &self.ports
     }
 
