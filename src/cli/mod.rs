@@ -92,7 +92,7 @@ pub type CliError = Box<dyn std::error::Error + Send + Sync>;
 pub(crate) struct UsageError(pub(crate) String);
 
 impl UsageError {
-    /// As clap's.
+    /// The exit status of a wrong command line, which clap uses too.
     const EXIT_STATUS: u8 = 2;
 }
 
@@ -149,7 +149,7 @@ fn refuse_usage(error: &clap::Error) -> ExitCode {
         return output::print_help(error)
             .map_or_else(|failed| fail(&failed, Format::Text), |()| ExitCode::SUCCESS);
     }
-    // As above.
+    // Where nobody can be told there is still the exit status.
     let _unheard = error.print();
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }

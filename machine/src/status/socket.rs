@@ -46,7 +46,7 @@ pub enum StatusSocketError {
     RunDir {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// What the system says.
         source: io::Error,
     },
     /// The run directory cannot be read.
@@ -54,7 +54,7 @@ pub enum StatusSocketError {
     Unreadable {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// What the system says.
         source: io::Error,
     },
     /// Another daemon serves the socket.
@@ -72,7 +72,7 @@ pub enum StatusSocketError {
     Bind {
         /// The socket.
         path: PathBuf,
-        /// Why.
+        /// What the system says.
         source: io::Error,
     },
     /// There is no such group.
@@ -280,7 +280,7 @@ fn read_until(socket: &mut Socket, deadline: Instant, most: usize) -> io::Result
             }
             Err(error) => return Err(error),
         }
-        // More is no status; what is there is too long to be understood.
+        // An answer that is longer than that is none; what was read is too long to be understood.
         if bytes.len() > most {
             return Ok(bytes);
         }
@@ -312,7 +312,7 @@ impl StatusServer {
         let run_dir = path.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(run_dir)
             .map_err(|source| StatusSocketError::RunDir { path: run_dir.to_owned(), source })?;
-        // Of two that start at once, neither takes the other's socket for one left behind.
+        // The lock keeps two daemons that start at once from taking each other's socket for one left behind.
         let _one_at_a_time = lock(run_dir)
             .map_err(|source| StatusSocketError::Unreadable { path: run_dir.to_owned(), source })?;
         if UnixStream::connect(&path).is_ok() {
@@ -336,7 +336,7 @@ impl StatusServer {
         match self.listener.accept().await {
             Ok((stream, _)) => Ok(Client { stream, _place: place }),
             Err(error) => {
-                // The connection still waits: without a pause it would be tried again at once.
+                // The connection still waits, so that without a pause it would be tried again at once.
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 Err(error)
             }
@@ -373,7 +373,7 @@ fn group_id(name: &str, failed: impl Fn(io::Error) -> StatusSocketError) -> Resu
 
 impl Drop for StatusServer {
     fn drop(&mut self) {
-        // Someone else removed it: then it is gone, as it should be.
+        // If somebody else has removed the file, it is gone, as it should be.
         let _already_gone = std::fs::remove_file(&self.path);
     }
 }

@@ -194,7 +194,7 @@ fn write_troubles(text: &mut String, board: &Board, interface: &str) -> fmt::Res
     }
     if !board.network_configured {
         for mismatch in board.counters.dropped.mismatches() {
-            // Of one that is isolated the keys are in the verdict.
+            // The verdict on an isolated host already tells of its keys.
             if board.state != "isolated" || mismatch.name != "key" {
                 writeln!(text, "  {}", describe_mismatch(&mismatch))?;
             }

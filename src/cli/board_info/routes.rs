@@ -32,7 +32,7 @@ pub(super) fn ask(places: &[(PathBuf, u8)]) -> Result<Vec<Option<RoutesInForce>>
     let answer = |question: Question<_>| question.answer_json(deadline, MAX_ROUTES_BYTES, "routes");
     let answers = asked.into_iter().map(|question| match question {
         Ok(question) => question.map(answer).transpose(),
-        // One that has ended has no routes in force.
+        // A daemon that has ended has no routes in force.
         Err(StatusSocketError::LeftBehind { .. }) => Ok(None),
         Err(error) => Err(error),
     });

@@ -68,7 +68,7 @@ impl Driver {
             Event::CableAsked { at, answered, .. } => {
                 debug!(xbar = at.xbar, port = at.port, answered, "a cable that was held for dead was asked");
             }
-            // Whatever it says: as a quoted string it cannot pass for a line of ours.
+            // The text is a stranger's. It is quoted, so that it cannot pass for a line of this program.
             Event::Printed { from, text } => info!(from = self.called(from), ?text, "printf"),
             // The host deals with them itself.
             Event::ServiceAsked { .. } | Event::ServiceAnswered { .. } => {}

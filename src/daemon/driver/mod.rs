@@ -72,7 +72,7 @@ async fn serve(
     starter: Option<Starter>,
 ) -> Result<DaemonEnd, DaemonError> {
     let mut signals = Signals::new().map_err(ServiceError::Runtime)?;
-    // The monitor first: then no change is missed between looking and listening.
+    // The monitor is opened before the interfaces are looked at, so that no change falls between.
     let monitor = Monitor::new()?;
     let attachment = Attachment::open(&config)?;
     let server = bind_status(&mut config)?;
@@ -82,7 +82,7 @@ async fn serve(
     let users = UserInterface::open(&config, attachment.mac, attachment.mtu)?;
     privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })
         .map_err(ServiceError::from)?;
-    // As it will be written: without the privileges.
+    // This is done without the privileges, as the file will be written without them.
     if let Some(path) = &config.map_file {
         map_file::check(path).map_err(|source| DaemonError::MapFile { path: path.clone(), source })?;
     }

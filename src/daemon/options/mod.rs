@@ -299,7 +299,7 @@ impl Options {
         }
         let mut addresses: Vec<_> = Vec::new();
         for address in self.address.iter().flatten().map(|text| text.value()) {
-            // Twice is once.
+            // An address that is named twice counts once.
             if !addresses.contains(&address) {
                 addresses.push(address);
             }
@@ -364,9 +364,9 @@ impl Options {
             non_clos: self.non_clos.unwrap_or(defaults.non_clos),
             map_incrementally: self.map_incrementally.unwrap_or(defaults.map_incrementally),
             xbar_check: self.no_xbar_check.map_or(defaults.xbar_check, |skip| !skip),
-            // The interfaces say it.
+            // The MTU is found out when the interfaces are opened.
             mtu: defaults.mtu,
-            // Read with the rest of what is read: see `Source`.
+            // The keys are in a file of their own, which `Source` reads.
             keys: None,
         }
     }
