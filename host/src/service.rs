@@ -1,9 +1,9 @@
 //! Services: what runs beside the agent and asks other hosts through it.
 //!
-//! A service never speaks by itself. It says what it would ask, and [`Services`] asks when the agent has
+//! A service never speaks by itself. It says what it would ask, and the host asks when the agent has
 //! nothing better to do: its questions travel as the agent's messages do, signed and fresh where there are
 //! keys, along proved routes, and never while a map is made. To add one, implement [`Service`], give it a
-//! number in [`ServiceNumber`], and list it in [`Services::all`].
+//! number in [`ServiceNumber`], and list it in `Services::all`.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

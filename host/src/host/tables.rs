@@ -50,7 +50,7 @@ impl Host {
         match event {
             Event::ServiceAsked { asked } => self.services.asked(now, &mut self.agent, asked),
             Event::ServiceAnswered { ticket, answer } => {
-                self.services.answered(now, ticket, answer.as_deref())
+                self.services.answered(now, ticket, answer.as_deref());
             }
             _ => {}
         }

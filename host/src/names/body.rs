@@ -16,7 +16,7 @@ const TELL: u8 = 2;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Body {
     /// What the asker knows.
-    Compare(Buckets),
+    Compare(Box<Buckets>),
     /// Names.
     Tell(Vec<Named>),
 }
@@ -59,7 +59,7 @@ pub(super) fn read(question: &[u8]) -> Option<Body> {
         (&COMPARE, sums) => {
             let (sums, []) = sums.as_chunks::<8>() else { return None };
             let sums: [[u8; 8]; BUCKETS] = sums.try_into().ok()?;
-            Some(Body::Compare(Buckets(sums.map(u64::from_be_bytes))))
+            Some(Body::Compare(Box::new(Buckets(sums.map(u64::from_be_bytes)))))
         }
         (&TELL, names) => read_names(names).map(Body::Tell),
         _ => None,
@@ -119,7 +119,7 @@ mod tests {
             (bytes.len(), &bytes[..17]),
             (257, &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1][..])
         );
-        assert_eq!(read(&bytes), Some(Body::Compare(buckets)));
+        assert_eq!(read(&bytes), Some(Body::Compare(Box::new(buckets))));
         let mut teller = Teller::default();
         let name = "n1".parse().unwrap();
         assert!(teller.push(&Named { mac: Mac([2, 0, 0, 0, 0, 9]), name, revision: 258 }));

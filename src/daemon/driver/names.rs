@@ -1,7 +1,7 @@
 //! What this host is called, and what others are, on boards, in logs and in the file of the map.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use mapper_host::names::HostName;
 use mapper_proto::Mac;
@@ -17,9 +17,7 @@ impl Driver {
     /// Says what this host is called: as it is set, else as the machine is.
     pub(super) fn say_name(&mut self) {
         let name = self.config.host_name.clone().or_else(machine_name);
-        // A clock that stands before 1970 is wrong; the others' memory of this host decides then.
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let revision = u32::try_from(since_epoch.as_secs()).unwrap_or(u32::MAX);
+        let revision = seconds_since_1970();
         match name {
             Some(name) => self.host.set_name(self.now(), name, revision),
             None => warn!("the machine has no name to tell others; give this host one with --host-name"),
@@ -63,6 +61,17 @@ impl Driver {
             self.names_changed();
         }
     }
+}
+
+/// The time of day, for who starts again to be told from its former self. If the clock stands wrong, a host
+/// hears what the others remember of it and goes on from there.
+#[expect(
+    clippy::disallowed_types,
+    reason = "only the time of day outlasts a restart; nothing is timed by it"
+)]
+fn seconds_since_1970() -> u32 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u32::try_from(since.as_secs()).unwrap_or(u32::MAX)
 }
 
 /// The machine's name, if it is one that can be told.
