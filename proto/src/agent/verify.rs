@@ -11,9 +11,10 @@ use super::cause::Cause;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::checks::{Check, Expected, ProbeCheck, bit, silent_port};
+use super::checks::{Check, Expected, ProbeCheck, silent_port};
 use crate::Instant;
 use crate::map::PortRef;
+use crate::port_set::PortSet;
 use crate::wire::{ProbeKind, Stamp};
 
 /// Where a cycle stands.
@@ -174,7 +175,7 @@ impl Cycle {
         &mut self,
         probe: &ProbeCheck,
         (tag, arrival): (u64, u8),
-        in_use: Option<&[u8; 32]>,
+        in_use: Option<&PortSet>,
         stamp: &Stamp,
     ) -> Option<Step> {
         let suspect = probe.suspect;
@@ -189,7 +190,7 @@ impl Cycle {
         let in_use = in_use?;
         for port in 0..=u8::MAX {
             let at = suspect.map(|s| PortRef { xbar: s.xbar, port });
-            match (bit(in_use, port), bit(&stamp.carrier, port)) {
+            match (in_use.contains(port), stamp.has_carrier(port)) {
                 (true, false) => {
                     let cause = Cause::CarrierLost { tag, port };
                     return Some(Step::Failed { cause, suspect: at });
