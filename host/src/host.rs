@@ -37,7 +37,7 @@ pub struct UserFrames {
 pub struct Outgoing<'a> {
     /// The ports to leave by.
     pub route: &'a [u8],
-    /// All behind the route.
+    /// The frame, without the route.
     pub frame: &'a [u8],
 }
 
@@ -134,7 +134,7 @@ impl Host {
     fn take_users(&mut self, now: Instant, payload: &[u8]) -> bool {
         let Some(data) = &mut self.data else { return false };
         match FrameKind::of(payload) {
-            // A check of a path is the agent's.
+            // Checks of a path are for the agent.
             Ok(FrameKind::Data) if Data::is_check(payload) => false,
             Ok(FrameKind::Data) => {
                 if let Ok(ethernet) = data.inbound(now, payload) {
@@ -305,6 +305,9 @@ impl Host {
             }
             let Some(event) = self.agent.poll_event() else { break };
             self.take_event(now, event);
+        }
+        if self.services.names_mut().take_changed() && self.events.back() != Some(&HostEvent::NamesChanged) {
+            self.events.push_back(HostEvent::NamesChanged);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use mapper_proto::Mac;
-use mapper_proto::map::{Map, MapVersion, PortRef, Ports};
+use mapper_proto::map::{Map, MapVersion, PortRef, PortsInUse};
 use mapper_proto::wire::Route;
 use thiserror::Error;
 
@@ -15,10 +15,10 @@ use mapper_routing::{
 /// A map that cannot be routed.
 #[derive(Debug, Error)]
 pub enum RouteTableError {
-    /// It makes no sense.
+    /// The map contradicts itself.
     #[error("the map cannot be routed")]
     Topology(#[from] TopologyError),
-    /// This host is not in it.
+    /// This host is not in the map.
     #[error("the map does not list this host, {0}")]
     NotListed(Mac),
     /// There are no routes within the limits.
@@ -51,11 +51,11 @@ pub struct Basis {
     /// The xbars that have a tag, by tag.
     by_tag: Vec<(u64, u32)>,
     /// What each port holds.
-    ports: Ports,
+    ports: PortsInUse,
 }
 
 impl Basis {
-    /// Derives it.
+    /// Derives from the map what all its hosts have alike.
     ///
     /// # Errors
     /// If the map makes no sense.
@@ -63,7 +63,7 @@ impl Basis {
         let topology = Arc::new(Topology::from_map(&map)?);
         let orientation = Orientation::new(&topology, map.rules.non_clos);
         let (by_mac, by_tag) = (hosts_by_mac(&topology), xbars_by_tag(&map));
-        Ok(Self { ports: Ports::new(&map), map, topology, orientation, by_mac, by_tag })
+        Ok(Self { ports: PortsInUse::new(&map), map, topology, orientation, by_mac, by_tag })
     }
 
     /// The map.
@@ -77,7 +77,7 @@ impl Basis {
     }
 
     /// What each port of its xbars holds.
-    pub fn ports(&self) -> &Ports {
+    pub fn ports(&self) -> &PortsInUse {
         &self.ports
     }
 
@@ -107,7 +107,7 @@ pub struct RouteTable {
     /// What is left of the map without the cables known dead.
     topology: Arc<Topology>,
     routes: LiveRoutes,
-    /// Counted when somebody asks.
+    /// How many routes there are; counted when somebody asks for the first time.
     count: OnceLock<usize>,
 }
 

@@ -132,6 +132,11 @@ impl Services {
 
     /// Asks what is to be asked by now, as far as the agent lets.
     pub(crate) fn ask(&mut self, now: Instant, agent: &mut Agent, table: Option<&RouteTable>) {
+        // Nearly always nothing is to be asked: then it is enough to be woken when something is.
+        self.may_ask = true;
+        if self.names.poll_timeout().is_none_or(|at| at > now) {
+            return;
+        }
         self.may_ask = table.is_some() && agent.may_ask_service();
         let Some(table) = table else { return };
         let mut count = self.all().len();

@@ -39,7 +39,7 @@ pub enum InterfaceLockError {
     Io {
         /// The interface.
         interface: String,
-        /// Why.
+        /// What the system says.
         source: io::Error,
     },
 }
@@ -68,7 +68,7 @@ impl InterfaceLock {
             Err(error) => return Err(failed(error)),
         }
         match holder(interface).map_err(failed)? {
-            // It ended between the two questions.
+            // The holder ended between the two questions.
             None => UnixListener::bind_addr(&address).map(|held| locked(Some(held))).map_err(failed),
             Some(holder) if holder.is_trusted(interface) => {
                 Err(InterfaceLockError::Taken { interface: interface.to_owned(), holder: holder.describe() })
@@ -105,7 +105,7 @@ pub fn holder(interface: &str) -> io::Result<Option<Holder>> {
     let mut name = b"\0".to_vec();
     name.extend(abstract_name(interface).into_bytes());
     let address = SockAddr::unix(std::ffi::OsStr::new(&*String::from_utf8_lossy(&name)))?;
-    // Does not wait: a listener that accepts nobody may have many waiting.
+    // Connecting must not wait, as a listener that accepts nobody may have many clients waiting.
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
     match socket.connect(&address) {
         Ok(()) => {
@@ -147,7 +147,7 @@ impl Holder {
 /// Whether a user has a raw socket on an interface. While there is no such interface nobody has.
 fn has_raw_socket(uid: u32, interface: &str) -> bool {
     let Ok(Some(interface)) = Interface::look_up(interface) else { return false };
-    // Of this thread's network namespace.
+    // This file lists the sockets of this thread's network namespace.
     let sockets = std::fs::read_to_string("/proc/thread-self/net/packet").unwrap_or_default();
     lists_raw_socket(&sockets, uid, interface.index)
 }

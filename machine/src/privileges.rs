@@ -34,7 +34,7 @@ pub enum PrivilegesError {
     Refused {
         /// What was being done.
         doing: &'static str,
-        /// Why.
+        /// What the system says.
         source: io::Error,
     },
 }
@@ -84,7 +84,7 @@ fn privileged_threads() -> io::Result<usize> {
         }
         match std::fs::read_to_string(thread.path().join("status")) {
             Ok(status) => count += usize::from(!has_no_privileges(&status)),
-            // One that has ended since.
+            // The thread has ended since the directory was read.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
             Err(error) => return Err(error),

@@ -49,7 +49,7 @@ pub enum ProcessError {
     PidFile {
         /// The pid file.
         path: PathBuf,
-        /// Why.
+        /// What the system says.
         source: io::Error,
     },
     /// The kernel refused.
@@ -57,7 +57,7 @@ pub enum ProcessError {
     Detach {
         /// What was being done.
         doing: &'static str,
-        /// Why.
+        /// What the system says.
         source: io::Error,
     },
 }
@@ -158,7 +158,7 @@ fn open_locked(path: &Path) -> Result<Option<File>, ProcessError> {
     let no_pid_file = || ProcessError::NoPidFile { path: path.to_owned() };
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).read(true).write(true);
-    // Not to wait for whoever is to read a pipe.
+    // Without this flag, opening a pipe would wait for its reader.
     options.custom_flags(libc::O_NONBLOCK);
     let mut file = options.open(path).map_err(failed)?;
     let opened = file.metadata().map_err(failed)?;

@@ -29,7 +29,7 @@ pub enum ServiceError {
     Log {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What the system says.
         source: io::Error,
     },
     /// The kernel refused.

@@ -9,7 +9,7 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let beside = beside(path)?;
     let result = write_synced(&beside, text).and_then(|()| std::fs::rename(&beside, path));
     if result.is_err() {
-        // The error that counts is the first.
+        // The first error is the one that counts.
         let _may_not_be_there = std::fs::remove_file(&beside);
     }
     result

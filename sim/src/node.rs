@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mapper_host::names::HostName;
 use mapper_host::{Computed, Host, HostEvent, Task, UserFrames};
 use mapper_proto::Instant;
 use mapper_proto::agent::{Settings, Status, Transmit};
@@ -112,6 +113,8 @@ pub struct Start {
     pub routes: Options,
     /// Whether it carries users' frames, and how.
     pub users: Option<UserFrames>,
+    /// What it is called.
+    pub name: Option<HostName>,
     /// Differs for each host and each start.
     pub seed: u64,
     /// When.
@@ -121,7 +124,13 @@ pub struct Start {
 impl Start {
     /// What ships, started so.
     pub fn real(self) -> Host {
-        Host::new(self.settings, self.routes, self.users, self.seed, self.now)
+        let mut host = Host::new(self.settings, self.routes, self.users, self.seed, self.now);
+        if let Some(name) = self.name {
+            // As a machine's clock would have it.
+            let revision = u32::try_from(self.now.as_nanos() / 1_000_000).unwrap_or(u32::MAX);
+            host.set_name(self.now, name, revision);
+        }
+        host
     }
 }
 

@@ -125,7 +125,7 @@ fn place_of(path: &Path) -> OutputPlace {
     if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
         return OutputPlace::AsItIs;
     }
-    // A link stays, and what it leads to is replaced.
+    // A symbolic link stays, and the file that it leads to is replaced.
     let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let beside = place.with_file_name(format!(".{name}.{}.new", std::process::id()));

@@ -51,7 +51,7 @@ pub enum DaemonError {
     MapFile {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What the system says.
         source: io::Error,
     },
     /// `--map-once`, and time ran out.

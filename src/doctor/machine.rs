@@ -36,7 +36,7 @@ fn program() -> String {
 
 fn check_raw_socket() -> Check {
     let name = "raw sockets";
-    // Protocol 0 hears nothing.
+    // A socket of protocol 0 receives no frames.
     match Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0))) {
         Ok(_) => Check::ok(name, "may be opened (CAP_NET_RAW)"),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Check::failed(

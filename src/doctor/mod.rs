@@ -34,7 +34,7 @@ pub struct Subject {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// As it should be.
+    /// What was checked is as it should be.
     Ok,
     /// May be meant so.
     Warning,
@@ -76,7 +76,7 @@ impl Check {
         let mut source = error.source();
         while let Some(cause) = source {
             let cause_text = cause.to_string();
-            // Some errors say their cause themselves.
+            // Some errors have their cause in their own text.
             if !what.ends_with(&cause_text) {
                 what = format!("{what}: {cause_text}");
             }

@@ -307,7 +307,7 @@ pub(super) fn further_name(name: &str, port: u8) -> String {
 /// taken, one by position.
 fn settle_macs(given: &[Option<Mac>]) -> Vec<Mac> {
     let mut taken: BTreeSet<Mac> = BTreeSet::from([Mac::default()]);
-    // Those given come first, so that none by position takes theirs.
+    // Addresses that are given are taken first, so that none that is made up by position takes one of them.
     let own: Vec<Option<Mac>> = given.iter().map(|mac| mac.filter(|&mac| taken.insert(mac))).collect();
     let mut by_position = (1_u32..).map(Mac::from_position);
     let mut settled = Vec::with_capacity(own.len());

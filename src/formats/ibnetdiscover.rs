@@ -180,11 +180,11 @@ fn port(draft: &mut Draft, line: usize, content: &str) -> Result<(), Malformed> 
     let port = draft.end(line, port, peer, peer_port)?;
     if let Some(ListedNode { kind: Kind::Host(host), .. }) = draft.last() {
         let own_guid = front.split_once('(').and_then(|(_, rest)| guid(rest.split_once(')')?.0.trim()));
-        // Behind the quoted description stand the peer's LID and the cable's speed.
+        // The peer's LID and the cable's speed stand behind the quoted description.
         let comment = rest.split_once('#').map_or("", |(_, comment)| comment);
         let facts = comment.split('"').next().unwrap_or_default();
         let lmc = lmc(line, facts)?;
-        // Without quotes the one LID may be the peer's.
+        // Without a quoted description the one LID may be that of the peer.
         let lid = if facts.contains("lmc") { lid(line, facts)? } else { None };
         host.interfaces.insert(port, Interface { line, guid: own_guid, lid, lmc });
     }

@@ -115,7 +115,7 @@ pub enum KindName {
 pub struct Name(String);
 
 impl Name {
-    /// As text.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -101,7 +101,7 @@ pub fn run(source: &XbarSource) -> Result<ExitCode, XbarError> {
 
 async fn serve(source: &XbarSource, config: &Config, starter: Option<Starter>) -> Result<(), XbarError> {
     let mut signals = Signals::new().map_err(ServiceError::Runtime)?;
-    // The monitor first: then no change is missed between looking and listening.
+    // The monitor is opened before the interfaces are looked at, so that no change falls between.
     let monitor = Monitor::new()?;
     let server = socket::bind(&config.service.run_dir, &config.name, config.service.group.as_deref())?;
     let mut ports = PortTable::open(config)?;
@@ -109,7 +109,7 @@ async fn serve(source: &XbarSource, config: &Config, starter: Option<Starter>) -
     // An interface that comes back later needs a new socket.
     privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })
         .map_err(ServiceError::from)?;
-    // As it will be written: without the privileges.
+    // This is done without the privileges, as the file will be written without them.
     let mut exporter = Exporter::new(&config.service)?;
     tokio::task::spawn_local(Rc::clone(&switch).run());
     tokio::task::spawn_local(socket::serve(server, Rc::clone(&switch)));
@@ -140,7 +140,7 @@ async fn watch(
     exporter: &mut Exporter,
 ) -> Result<(), XbarError> {
     let clock = Clock::start();
-    // What changed before the monitor was heard for the first time.
+    // This covers what changed before the monitor was heard for the first time.
     ports.apply(&Change::Missed);
     loop {
         tokio::select! {

@@ -55,7 +55,7 @@ pub fn ask_all(run_dir: &Path, deadline: Instant) -> Result<Answers, StatusSocke
     let mut asked = Vec::new();
     let mut denied = false;
     for name in names(run_dir)? {
-        // One that has ended since the directory was read is no longer of this machine.
+        // A daemon that has ended since the directory was read is left out.
         if let Some(question) = status::ask(socket_path(run_dir, &name)).transpose() {
             denied |= matches!(question, Err(StatusSocketError::Denied { .. }));
             asked.push((name, question));

@@ -158,7 +158,7 @@ impl Switch {
                 }
             }
             self.added.notified().await;
-            // Those of ports that were taken away have ended.
+            // The tasks of ports that were taken away have ended.
             while tasks.try_join_next().is_some() {}
         }
     }
@@ -166,7 +166,7 @@ impl Switch {
     async fn forward_from(self: Rc<Self>, arrival: u8, port: Rc<SwitchPort>) {
         let mut batch = Batch::new();
         loop {
-            // Whoever waits here lets other ports have their turn.
+            // Waiting here lets other ports have their turn.
             port.link.recv_batch(&mut batch).await;
             self.forward(arrival, &port, &mut batch);
             let mut turns = 1;

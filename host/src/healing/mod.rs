@@ -116,9 +116,9 @@ struct Known {
     silence: bool,
     /// The mapper's frames pass.
     cleared: bool,
-    /// It was asked last and did not answer.
+    /// The cable was tested last and gave no answer.
     unanswered: bool,
-    /// It is a host's, and there is no way around it.
+    /// The cable is a host's only one, so there is no way around it.
     is_host: bool,
     /// How long the longest frames were that did not pass, as far as is known.
     frame_bytes: usize,
@@ -168,7 +168,7 @@ impl Known {
 pub struct Healing {
     /// The cables of that map, if there is one.
     cables: Option<Cables>,
-    /// By the end that stands first.
+    /// The cables that are held for dead, by the end that stands first in the map.
     known: BTreeMap<PortRef, Known>,
     /// How often each cable failed silently and then answered its tests.
     relapses: BTreeMap<PortRef, u32>,
@@ -184,7 +184,7 @@ pub struct Healing {
 }
 
 impl Healing {
-    /// Nothing is known, and there is no map.
+    /// Begins without a map and without any dead cable.
     pub fn new() -> Self {
         Self::default()
     }
@@ -239,7 +239,7 @@ impl Healing {
         hops: &[PortRef],
         (reached, frame_bytes): (usize, usize),
     ) {
-        // With no xbar left it is this host's own cable, which its agent watches itself.
+        // Where no xbar is left, the cable is this host's own, which its agent watches itself.
         let Some(&at) = reached.checked_sub(1).and_then(|last| hops.get(last)) else {
             self.counters.ignored += 1;
             return;
@@ -331,7 +331,7 @@ impl Healing {
         self.cables.as_mut()?.test_of(at, &self.repaired.avoided, (*frame_bytes, answers))
     }
 
-    /// Tells of tests when next polled.
+    /// Has the next poll tell the agent which cables to test.
     const fn test_now(&mut self, now: Instant) {
         self.test_at = now;
     }
@@ -367,7 +367,7 @@ impl Healing {
         let Some(cables) = &self.cables else { return };
         let Some(cable) = cables.at_tag(tag, port) else { return };
         if let Some(known) = self.known.get_mut(&cable.at) {
-            // A cable may have both its ends in the own crossbar.
+            // Both ends of a cable may be at this host's own crossbar.
             known.no_carrier = cables.tags_of(cable.at).any(|end| self.no_carrier.contains(&end));
             known.notice = false;
         }

@@ -125,7 +125,7 @@ fn what_is_dead_stays_so_however_long_no_map_comes_and_is_tested_until_it_answer
     assert_eq!(story.poll(), (false, vec![]), "a port of another map");
     story.healing.cable_up(VERSION, port(0, 2));
     assert_eq!(story.poll(), (true, vec![]));
-    // By its other end.
+    // The same cable is named by its other end.
     story.healing.cable_up(VERSION, port(3, 3));
     assert_eq!(story.poll(), (true, vec![]));
     assert_eq!((story.dead(), story.healing.poll_timeout()), (vec![], None));
@@ -138,16 +138,17 @@ fn a_test_crosses_the_cable_over_live_ones_and_turns_behind_it() {
     story.healing.notice(story.now, 10, 2);
     story.poll();
     let forward = |delta| Element::Relative(delta);
-    // In by port 1 of xbar 0, out by port 2, turn, and back.
+    // The frame enters xbar 0 by port 1, leaves by port 2, turns, and comes back.
     let expected = Route::from_iter([forward(1), forward(0), forward(-1)]);
     assert_eq!((&story.tests[0].1.route, story.tests[0].1.left), (&expected, 2));
-    // The cable behind it is reached the other way round: out by port 3, to port 2 of xbar 3, and so on.
+    // The cable behind it is reached the other way round the ring: out by port 3, to port 2 of xbar 3, and so
+    // on.
     story.healing.notice(story.now, 11, 2);
     story.poll();
     let elements = [2, 1, 1, 0, -1, -1, -2];
     let expected: Route = elements.into_iter().map(forward).collect();
     assert_eq!((&story.tests[1].1.route, story.tests[1].1.left), (&expected, 4));
-    // A third one cuts off what is between.
+    // A third dead cable cuts off the xbars between.
     story.healing.notice(story.now, 12, 2);
     story.poll();
     let tested: Vec<_> = story.tests.iter().map(|(at, _)| *at).collect();
@@ -217,7 +218,7 @@ fn a_silent_host_is_told_and_shown_and_tested_but_not_routed_around() {
     assert_eq!(story.poll(), (false, vec![(port(1, 1), CableCause::Silence)]));
     assert_eq!((story.dead(), story.healing.dead_cables().count()), (vec![], 1));
     assert_eq!((story.tests[0].0, story.tests[0].1.to), (port(1, 1), Mac::from_position(1)));
-    // If its crossbar says that there is no carrier, it is dead, as nothing else can be said of it.
+    // A cable whose crossbar says that there is no carrier is dead for certain.
     story.healing.notice(story.now, 11, 1);
     assert_eq!(story.poll(), (true, vec![(port(1, 1), CableCause::Notice)]));
 }
@@ -237,7 +238,7 @@ fn a_silent_cable_is_proved_dead_by_no_answer_and_no_longer_by_the_first() {
     assert!(!proved(&story));
     assert!(story.poll().0, "routes are computed without them at once");
     assert_eq!(story.dead(), [at], "but users' frames wait for more answers");
-    // Word of another map's cable means nothing.
+    // A report about a cable of another map says nothing about this one.
     story.healing.cable_asked(MapVersion::NONE, at, false);
     assert!(!proved(&story));
 }
@@ -271,7 +272,7 @@ fn a_new_map_ends_all_but_lost_carrier_of_cables_that_it_lists() {
     story.healing.path_down(story.now, PathId(1), &[port(2, 2), port(3, 1)], (1, 0));
     story.poll();
     assert_eq!(story.dead(), [port(0, 2), port(1, 2), port(2, 2)]);
-    // It was made before the carrier was lost.
+    // These routes were computed before the carrier was lost.
     story.healing.map_installed(story.now, basis(&ring()), OWN);
     assert_eq!(story.poll(), (true, vec![(port(0, 2), CableCause::Carrier)]));
     assert_eq!(story.dead(), [port(0, 2)]);
@@ -292,7 +293,7 @@ fn flapping_carrier_is_followed_each_time() {
         assert_eq!(story.poll(), (true, vec![]));
         assert_eq!(story.healing.status().came_back, flaps);
     }
-    // Down and up before anyone asked: only the agent hears of it.
+    // The carrier went and came back before the host was asked for routes, so only the agent hears of it.
     story.healing.carrier(story.now, 10, 2, false);
     story.healing.carrier(story.now, 10, 2, true);
     assert_eq!(story.poll(), (false, vec![(port(0, 2), CableCause::Carrier)]));

@@ -38,6 +38,8 @@ pub struct Names {
     own: Mac,
     table: NameTable,
     neighbours: Vec<Neighbour>,
+    /// Names came or changed since somebody asked.
+    changed: bool,
 }
 
 /// Parent or child in the tree.
@@ -79,7 +81,7 @@ impl Neighbour {
 impl Names {
     /// Nothing is known but the own address.
     pub fn new(own: Mac) -> Self {
-        Self { own, table: NameTable::default(), neighbours: Vec::new() }
+        Self { own, table: NameTable::default(), neighbours: Vec::new(), changed: false }
     }
 
     /// Says what this host is called. `revision` must be higher than when the host last started: the
@@ -104,6 +106,12 @@ impl Names {
             neighbour.untold.insert(named.mac);
         }
         self.table.insert(named);
+        self.changed = true;
+    }
+
+    /// Whether names came or changed since this was last asked.
+    pub fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
     }
 
     /// A neighbour says what hosts are called.

@@ -137,7 +137,7 @@ mod tests {
     fn a_request_has_what_the_kernel_wants_of_each_version() {
         let request = |text: &str| text.parse::<InterfaceAddress>().unwrap().request(7);
         let four = request("10.1.0.1/24");
-        // A header, the fixed part, and the address twice and that of all.
+        // The message has a header, the fixed part, the address twice and the broadcast address.
         assert_eq!(four.len(), 16 + 8 + 3 * 8);
         assert_eq!(four[16..24], [&[2, 24, 0, 0][..], &7u32.to_ne_bytes()].concat());
         assert_eq!(four[44..], [10, 1, 0, 255]);

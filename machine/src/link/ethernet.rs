@@ -63,7 +63,7 @@ impl Marking {
 pub struct Frame<'a> {
     /// The Ethernet header's source: the agent that sent it, as crossbars leave it alone.
     pub source: Mac,
-    /// Header and all.
+    /// The frame, Ethernet header included.
     pub bytes: &'a [u8],
 }
 
@@ -180,7 +180,7 @@ impl EthernetSocket {
             let end = frames.len().min(next + BATCH_FRAMES);
             match mmsg::send(self.socket.get_ref(), &frames[next..end]) {
                 Ok(sent) => next += sent,
-                // As in `send`.
+                // The same error is handled in `send`, which says why.
                 Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) && !heard_of_down => {
                     heard_of_down = true;
                 }

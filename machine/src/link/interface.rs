@@ -132,9 +132,9 @@ impl Monitor {
         for _ in 0..MOST_PAST {
             match socket.read(&mut buffer) {
                 Ok(_) => {}
-                // Some overflowed: they are part of what is forgotten.
+                // Changes that overflowed the buffer are part of what is forgotten.
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {}
-                // Nothing is left; or an error that is met again when next waiting.
+                // Nothing is left to read, or there is an error, which is met again at the next wait.
                 Err(_) => return,
             }
         }
@@ -160,7 +160,7 @@ impl Monitor {
 
 pub(super) fn open_netlink(flags: SocketFlags, groups: u32) -> io::Result<OwnedFd> {
     let flags = flags | SocketFlags::CLOEXEC;
-    // No protocol named is protocol 0, NETLINK_ROUTE.
+    // Where no protocol is named it is protocol 0, NETLINK_ROUTE.
     let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
     rustix::net::bind(&socket, &SocketAddrNetlink::new(0, groups))?;
     Ok(socket)

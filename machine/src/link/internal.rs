@@ -156,7 +156,7 @@ impl InternalPort {
 
     /// Sends a payload in two parts behind a header of its own.
     pub fn send(&self, route: &[u8], frame: &[u8]) {
-        // It is counted, and that is all there is to do.
+        // What is lost is counted there, and nothing else is to be done.
         let _counted = self.push([&self.header, route, frame]);
     }
 

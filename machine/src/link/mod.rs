@@ -6,7 +6,7 @@
 //! - [`address`]: addresses of IP on an interface.
 //! - [`tap`]: an interface whose frames the kernel hands to this process.
 //! - [`internal`]: a cable inside the process.
-//! - [`Link`]: either of the two.
+//! - [`Link`]: a port on an interface, or an end of a cable inside the process.
 //! - [`batch`]: many frames at one go.
 
 pub mod address;

@@ -197,7 +197,7 @@ impl Port {
     pub fn try_recv_batch(&self, batch: &mut Batch) -> bool {
         batch.clear();
         if let Some(socket) = self.socket.borrow().as_ref() {
-            // An error that should not be is met again, and logged, when next waiting.
+            // An error that was not expected is met again, and logged, at the next wait.
             let _nothing_or_error = socket.try_recv_batch(batch);
         }
         self.count(|traffic| traffic.count_received(batch.len(), batch.total_bytes()));

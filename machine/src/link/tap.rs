@@ -252,7 +252,8 @@ fn not_opened(name: &str, source: io::Error) -> TapError {
     let name = name.to_owned();
     match source.raw_os_error() {
         Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => TapError::NoDevice { name },
-        // No capability of the network makes up for this: it is about the file.
+        // This is about the permissions of the file /dev/net/tun, which no capability of the network makes up
+        // for.
         Some(libc::EACCES | libc::EPERM) => TapError::DeviceForbidden { name },
         _ => TapError::Io { name, doing: "opening /dev/net/tun", source },
     }
@@ -262,7 +263,7 @@ fn not_attached(name: &str, source: io::Error) -> TapError {
     let name = name.to_owned();
     match source.raw_os_error() {
         Some(libc::EPERM) => TapError::NotPermitted { name, program: program() },
-        // An interface of another kind, a tun interface included.
+        // The name is that of an interface of another kind; a tun interface is one.
         Some(libc::EINVAL) => TapError::NameTaken { name },
         Some(libc::EBUSY) => TapError::Busy { name },
         _ => TapError::Io { name, doing: "making it", source },

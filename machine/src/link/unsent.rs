@@ -11,7 +11,7 @@ pub enum Unsent {
     TooLong,
     /// The interface is down or gone.
     Down,
-    /// Anything else.
+    /// The kernel refused the frame for another reason.
     Refused,
 }
 

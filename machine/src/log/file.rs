@@ -33,7 +33,7 @@ fn open(path: &Path) -> io::Result<File> {
 impl Output for LogFile {
     fn write_line(&mut self, line: &[u8]) -> io::Result<()> {
         if self.torn {
-            // What follows half a line shall be a line.
+            // A line break ends the half line, so that what follows is a whole one.
             self.file.write_all(b"\n")?;
         }
         let written = self.file.write_all(line);
@@ -62,7 +62,7 @@ impl Output for StandardError {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(written) => rest = &rest[written..],
                 Err(rustix::io::Errno::INTR) => {}
-                // Somebody who shares it made it non-blocking.
+                // Another process that shares this descriptor has made it non-blocking.
                 Err(rustix::io::Errno::AGAIN) => thread::sleep(RETRY_PAUSE),
                 Err(error) => return Err(error.into()),
             }

@@ -40,7 +40,7 @@ struct Window {
 /// Lines of one kind that were not written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Suppressed {
-    /// How many.
+    /// How many lines there were.
     pub(super) lines: u64,
     /// The last of them.
     pub(super) like: String,

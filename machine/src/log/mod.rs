@@ -50,9 +50,9 @@ struct Log {
     file: Option<Arc<LineQueue>>,
     to_stderr: Handle,
     to_file: Option<Handle>,
-    /// That of the log with the most lines.
+    /// What limits the file's lines, or without a file those of standard error.
     limiter: Arc<Limiter>,
-    /// `RUST_LOG` was set, and decides.
+    /// Whether `RUST_LOG` was set: then it decides what is logged.
     fixed: bool,
 }
 
@@ -153,7 +153,7 @@ pub fn flush() {
     let Some(log) = LOG.get() else { return };
     let deadline = Instant::now() + LAST_LINES_LIMIT;
     for queue in std::iter::once(&log.stderr).chain(&log.file) {
-        // Whoever reads that late has lost them.
+        // Lines that nobody has read by the deadline are lost.
         let _written = queue.flush(deadline);
     }
 }

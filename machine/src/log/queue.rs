@@ -79,7 +79,7 @@ impl LineQueue {
         let run = move || {
             let given_up = privileges::give_up_of_this_thread();
             let goes_on = given_up.is_ok();
-            // Whoever started this thread waits for nothing but this.
+            // The thread that started this one waits until this is sent.
             let _heard = ready.send(given_up);
             if goes_on {
                 theirs.write_all_lines(to, output);
@@ -209,7 +209,7 @@ impl Shared {
             if !flows || lost == told {
                 continue;
             }
-            // Told where lines flow again, and not with every line while they do not.
+            // Lost lines are told of when lines flow again, and not with every line before.
             if idle || told_at.is_none_or(|at| at.elapsed() >= TELL_INTERVAL) {
                 warn!(target: SUPPRESSED, lines = lost - told, to, "log lines are lost: they were not read, or could not be written");
                 told = lost;
@@ -240,7 +240,7 @@ mod tests {
 
     impl Output for Gate {
         fn write_line(&mut self, line: &[u8]) -> io::Result<()> {
-            // A test that has ended lets all pass.
+            // When its test has ended, the output lets all lines pass.
             self.permits.recv().unwrap_or(Ok(()))?;
             self.written.lock().unwrap().push(line.into());
             Ok(())
@@ -271,7 +271,7 @@ mod tests {
         for _ in 0..3 * fit {
             (&queue).write_all(&line).unwrap();
         }
-        // One more may have left the queue for the output, which takes none.
+        // One more line may have left the queue for the output, which takes none.
         let lost = queue.lost() as usize;
         assert!((2 * fit - 1..=2 * fit).contains(&lost), "{lost} of {}", 3 * fit);
         assert!(!queue.flush(Instant::now()), "they wait");

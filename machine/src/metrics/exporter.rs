@@ -28,7 +28,7 @@ pub enum MetricsError {
     Listen {
         /// The address.
         address: String,
-        /// Why.
+        /// What the system says.
         source: io::Error,
     },
     /// The file cannot be written.
@@ -36,7 +36,7 @@ pub enum MetricsError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What the system says.
         source: io::Error,
     },
 }
@@ -113,7 +113,7 @@ async fn next_scrape(server: Option<&mut Server>) -> Scrape {
     match server {
         Some(server) => match server.scrape().await {
             Some(scrape) => scrape,
-            // Cannot be: what serves lives as long as the server.
+            // This cannot happen, as the task that serves lives as long as the server.
             None => pending().await,
         },
         None => pending().await,

@@ -85,7 +85,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.serving.abort();
         if let Some(path) = &self.socket_file {
-            // Someone else removed it: then it is gone, as it should be.
+            // If somebody else has removed the file, it is gone, as it should be.
             let _already_gone = std::fs::remove_file(path);
         }
     }
@@ -126,7 +126,7 @@ async fn serve(listener: Listener, scrapes: mpsc::Sender<Scrape>) {
         };
         if let Err(error) = accepted {
             debug!(%error, "cannot accept a client of the metrics");
-            // The connection still waits: without a pause it would be tried again at once.
+            // The connection still waits, so that without a pause it would be tried again at once.
             tokio::time::sleep(ACCEPT_PAUSE).await;
         }
     }
@@ -191,7 +191,7 @@ async fn answer(
             if scrapes.send(reply).await.is_err() {
                 return;
             }
-            // The daemon is leaving if it does not answer.
+            // A daemon that gives no answer is about to end.
             let Ok(text) = text.await else { return };
             let body = if wants_body { text.as_str() } else { "" };
             let kind = Dialect::OpenMetrics.content_type();

@@ -166,7 +166,7 @@ impl Family<'_> {
             for (name, value) in labels {
                 push_label(text, name, value);
             }
-            // The comma behind the last.
+            // This removes the comma behind the last label.
             text.pop();
             text.push('}');
         }

@@ -21,7 +21,7 @@ pub enum ConfigFileError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What the system says.
         source: std::io::Error,
     },
     /// It is too long.
@@ -64,7 +64,7 @@ pub fn read_file_or_dir<T: FileOptions>(
 /// # Errors
 /// As [`read_toml`].
 pub fn read_if_there<T: FileOptions>(path: &Path) -> Result<T, ConfigFileError> {
-    // One that may not be looked at is an error.
+    // A file that may not be examined is taken for one that is there, so that reading it is an error.
     if path.try_exists().unwrap_or(true) { read_toml(path) } else { Ok(T::default()) }
 }
 

@@ -102,7 +102,7 @@ impl Own {
 
     fn unknown<E: Error>(self, key: &str) -> E {
         let all: Vec<_> = self.all().into_iter().map(|key| format!("`{key}`")).collect();
-        // As serde says it.
+        // The words are those of serde.
         E::custom(format_args!("unknown field `{key}`, expected one of {}", all.join(", ")))
     }
 }

@@ -14,7 +14,7 @@ use crate::link::ethernet::MIN_ETHERTYPE;
 pub struct Bounded<const MIN: u32, const MAX: u32>(u32);
 
 impl<const MIN: u32, const MAX: u32> Bounded<MIN, MAX> {
-    /// The number.
+    /// The number, which is within the bounds.
     pub const fn get(self) -> u32 {
         self.0
     }
@@ -100,7 +100,7 @@ const FOREIGN_ETHERTYPES: [(u16, &str); 5] =
 pub struct EtherType(u16);
 
 impl EtherType {
-    /// Its number.
+    /// The number of the EtherType.
     pub const fn number(self) -> u16 {
         self.0
     }
@@ -133,9 +133,9 @@ pub enum LogLevel {
     /// What has changed.
     #[default]
     Info,
-    /// Why.
+    /// Also why it has changed.
     Debug,
-    /// Every frame.
+    /// Also every frame.
     Trace,
 }
 
@@ -143,7 +143,7 @@ pub enum LogLevel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// For people.
+    /// A line of words and fields for people.
     #[default]
     Text,
     /// A JSON object a line.

@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn a_length_beyond_the_limit_allocates_nothing() {
         let mut bytes = FORMAT.to_le_bytes().to_vec();
-        // The unit, and that there is an interface.
+        // These two bytes are the unit, and that there is an interface.
         bytes.extend([3, 1]);
         bytes.extend(u64::MAX.to_le_bytes());
         assert!(matches!(decode::<Board>(&bytes), Err(CodecError::Decode(_))));

@@ -1,7 +1,7 @@
 //! Server and client of a status socket, whatever daemon it is of.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::marker::PhantomData;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use socket2::{Domain, SockAddr, Socket, Type};
 use thiserror::Error;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::debug;
@@ -30,6 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const GRACE: Duration = Duration::from_millis(10);
 /// How long to wait after a connection could not be taken.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+/// Most bytes of a request.
+const MAX_REQUEST_BYTES: usize = 4096;
 /// Clients served at once; others wait their turn.
 const MAX_CLIENTS: usize = 16;
 
@@ -44,7 +46,7 @@ pub enum StatusSocketError {
     RunDir {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// What the system says.
         source: io::Error,
     },
     /// The run directory cannot be read.
@@ -52,7 +54,7 @@ pub enum StatusSocketError {
     Unreadable {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// What the system says.
         source: io::Error,
     },
     /// Another daemon serves the socket.
@@ -70,7 +72,7 @@ pub enum StatusSocketError {
     Bind {
         /// The socket.
         path: PathBuf,
-        /// Why.
+        /// What the system says.
         source: io::Error,
     },
     /// There is no such group.
@@ -202,6 +204,23 @@ impl<T> Question<T> {
     }
 }
 
+impl<T> Question<T> {
+    /// Says what is wanted, where the daemon waits for that: a line of JSON.
+    ///
+    /// # Errors
+    /// If the daemon does not take it.
+    pub fn request<R: Serialize>(mut self, request: &R) -> Result<Self, StatusSocketError> {
+        let sent = serde_json::to_vec(request).map_err(io::Error::other).and_then(|mut line| {
+            line.push(b'\n');
+            self.socket.write_all(&line)
+        });
+        match sent {
+            Ok(()) => Ok(self),
+            Err(why) => Err(StatusSocketError::Silent { path: self.path, why }),
+        }
+    }
+}
+
 impl<T: DeserializeOwned> Question<T> {
     /// The answer, if it comes before `deadline`.
     ///
@@ -261,7 +280,7 @@ fn read_until(socket: &mut Socket, deadline: Instant, most: usize) -> io::Result
             }
             Err(error) => return Err(error),
         }
-        // More is no status; what is there is too long to be understood.
+        // An answer that is longer than that is none; what was read is too long to be understood.
         if bytes.len() > most {
             return Ok(bytes);
         }
@@ -293,7 +312,7 @@ impl StatusServer {
         let run_dir = path.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(run_dir)
             .map_err(|source| StatusSocketError::RunDir { path: run_dir.to_owned(), source })?;
-        // Of two that start at once, neither takes the other's socket for one left behind.
+        // The lock keeps two daemons that start at once from taking each other's socket for one left behind.
         let _one_at_a_time = lock(run_dir)
             .map_err(|source| StatusSocketError::Unreadable { path: run_dir.to_owned(), source })?;
         if UnixStream::connect(&path).is_ok() {
@@ -317,7 +336,7 @@ impl StatusServer {
         match self.listener.accept().await {
             Ok((stream, _)) => Ok(Client { stream, _place: place }),
             Err(error) => {
-                // The connection still waits: without a pause it would be tried again at once.
+                // The connection still waits, so that without a pause it would be tried again at once.
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 Err(error)
             }
@@ -354,7 +373,7 @@ fn group_id(name: &str, failed: impl Fn(io::Error) -> StatusSocketError) -> Resu
 
 impl Drop for StatusServer {
     fn drop(&mut self) {
-        // Someone else removed it: then it is gone, as it should be.
+        // If somebody else has removed the file, it is gone, as it should be.
         let _already_gone = std::fs::remove_file(&self.path);
     }
 }
@@ -368,6 +387,28 @@ pub struct Client {
 }
 
 impl Client {
+    /// What the client wants: a line of JSON. `None` if it says nothing of that kind in time.
+    pub async fn request<R: DeserializeOwned>(&mut self) -> Option<R> {
+        let mut line = Vec::new();
+        let mut reader = BufReader::new((&mut self.stream).take(MAX_REQUEST_BYTES as u64));
+        let read = tokio::time::timeout(PATIENCE, reader.read_until(b'\n', &mut line)).await;
+        match (read, serde_json::from_slice(&line)) {
+            (Ok(Ok(_)), Ok(request)) => Some(request),
+            (Ok(Ok(_)), Err(error)) => {
+                debug!(%error, "a request that makes no sense");
+                None
+            }
+            (Ok(Err(error)), _) => {
+                debug!(%error, "no request came");
+                None
+            }
+            (Err(_), _) => {
+                debug!("a client asked for nothing");
+                None
+            }
+        }
+    }
+
     /// Sends the status and hangs up. A client that does not read in time gets less.
     pub async fn answer<T: Serialize>(self, status: T) {
         match codec::encode(&status) {

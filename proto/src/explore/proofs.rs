@@ -15,7 +15,7 @@ use std::fmt;
 
 use super::knowledge::{At, Far};
 use super::request::{Ask, Job};
-use super::routes::Way;
+use super::routes::WayOut;
 use super::{ExploreError, Explorer, Outcome, RequestKind};
 use crate::wire::{ProbeKind, Route, Stamp};
 
@@ -267,12 +267,12 @@ impl Explorer {
     /// The probe that proves a claim: out of the claimed port to the stamp of the xbar that the claim
     /// came from; or, if that has no tag, out of one port and home by the other.
     pub(super) fn proof_request(&self, proof: &mut Proof) -> Option<(Route, RequestKind)> {
-        let to = Way::out_of(&self.known, proof.to.node, proof.to.delta)?;
+        let to = WayOut::out_of(&self.known, proof.to.node, proof.to.delta)?;
         proof.proof = self.known.numbered(proof.from);
         if proof.proof.is_some() {
             return Self::request_along(&to, Ask::Identify);
         }
-        let from = Way::out_of(&self.known, proof.from.node, proof.from.delta)?;
+        let from = WayOut::out_of(&self.known, proof.from.node, proof.from.delta)?;
         let path = from.compare(&to)?;
         proof.proof = path.stamp;
         let kind = if path.stamp.is_some() { ProbeKind::Identify } else { ProbeKind::Compare };

@@ -15,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 
 /// What is at the other end of a cable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum End {
+enum OracleEnd {
     Host(usize),
     Port(PortRef),
 }
@@ -84,7 +84,7 @@ impl Endless {
 /// A fabric that answers probes.
 pub(crate) struct OracleFabric {
     pub(crate) map: Map,
-    ends: BTreeMap<PortRef, End>,
+    ends: BTreeMap<PortRef, OracleEnd>,
     /// Hosts without an agent.
     pub(crate) mute: BTreeSet<Mac>,
     /// By host.
@@ -107,13 +107,17 @@ impl OracleFabric {
         let mut ends = BTreeMap::new();
         for (index, host) in map.hosts.iter().enumerate() {
             if let Some(at) = host.at {
-                assert!(ends.insert(at, End::Host(index)).is_none(), "two cables at {at:?}");
+                assert!(ends.insert(at, OracleEnd::Host(index)).is_none(), "two cables at {at:?}");
             }
         }
         for cable in &map.cables {
-            assert!(ends.insert(cable.a, End::Port(cable.b)).is_none(), "two cables at {:?}", cable.a);
+            assert!(ends.insert(cable.a, OracleEnd::Port(cable.b)).is_none(), "two cables at {:?}", cable.a);
             if cable.a != cable.b {
-                assert!(ends.insert(cable.b, End::Port(cable.a)).is_none(), "two cables at {:?}", cable.b);
+                assert!(
+                    ends.insert(cable.b, OracleEnd::Port(cable.a)).is_none(),
+                    "two cables at {:?}",
+                    cable.b
+                );
             }
         }
         Self {
@@ -154,14 +158,14 @@ impl OracleFabric {
         let mut stamp = None;
         let mut turned_back = false;
         let mut end = match self.map.hosts[host].at {
-            Some(at) => End::Port(at),
-            None => End::Host((0..self.map.hosts.len()).find(|&other| {
+            Some(at) => OracleEnd::Port(at),
+            None => OracleEnd::Host((0..self.map.hosts.len()).find(|&other| {
                 other != host && self.map.hosts[other].at.is_none() && self.map.xbars.is_empty()
             })?),
         };
         loop {
             let arrival = match end {
-                End::Host(host) => match (self.forgers.get(&host), route.peek()) {
+                OracleEnd::Host(host) => match (self.forgers.get(&host), route.peek()) {
                     (Some(forger), Some(Element::Identify)) => {
                         route.next();
                         stamp = Some(forger.stamp);
@@ -173,7 +177,7 @@ impl OracleFabric {
                     }
                     _ => return Some(Landing { host, left: route.collect(), stamp }),
                 },
-                End::Port(arrival) => arrival,
+                OracleEnd::Port(arrival) => arrival,
             };
             let xbar = self.map.xbars[arrival.xbar as usize];
             let ports = i16::from(self.first_port)..i16::from(self.first_port) + i16::from(xbar.ports);

@@ -3,7 +3,7 @@
 use mapper_proto::map::PortRef;
 
 use super::Violation;
-use crate::{Attachment, Far, Topology};
+use crate::{Attachment, Far, Subnet, Tables, Topology};
 
 /// Where a frame has come to.
 #[derive(PartialEq, Eq)]
@@ -57,4 +57,23 @@ pub fn walk(
     } else {
         Err(Violation::WrongEnd { from: from_mac, to: to_mac })
     }
+}
+
+/// The ports that frames from a host to a slot leave by; nothing if they do not get there.
+pub fn walk_tables(subnet: &Subnet, tables: &Tables, from: u32, slot: u32) -> Option<Vec<PortRef>> {
+    let mut xbar = subnet.xbar_of_host(from)?;
+    let mut hops = Vec::new();
+    // A route without a loop passes each xbar once at most.
+    for _ in 0..subnet.topology.xbar_count() {
+        let hop = PortRef { xbar, port: tables.port(xbar, slot) };
+        hops.push(hop);
+        match subnet.topology.far(hop) {
+            Far::Channel(channel) => xbar = subnet.topology.head(channel).xbar,
+            Far::Host(host) => {
+                return subnet.destinations.slots_of_host(host).contains(&slot).then_some(hops);
+            }
+            Far::Nothing => return None,
+        }
+    }
+    None
 }

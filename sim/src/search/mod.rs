@@ -104,8 +104,8 @@ impl Scenario {
     const MAX_LOAD: usize = 4096;
     /// Most entries that a signed session adds: what was said lately, so that nobody says it again.
     const MAX_SESSION_LOAD: usize = 16_384;
-    /// For so long at most hosts' routes of different maps, or of maps that are wrong by now, may close a
-    /// circle together.
+    /// For so long at most after the last fault hosts' routes of different maps, or of maps that are wrong by
+    /// now, may close a circle together.
     pub const MAX_CIRCLE: Duration = Duration::from_secs(5);
     /// For so long at most a host may use turns that dead cables opened after one of them lives again: until
     /// its next test is answered, and looks are that far apart.
@@ -231,9 +231,12 @@ impl Scenario {
             };
         }
         watch.revival_since = None;
-        let lasted = now.since(*watch.circle_since.get_or_insert(now));
+        let since = *watch.circle_since.get_or_insert(now);
+        let lasted = now.since(since);
         watch.longest_circle = watch.longest_circle.max(lasted + Self::LOOK_EVERY);
-        if lasted > Self::MAX_CIRCLE {
+        // As long as things go wrong, nothing bounds it: hosts that follow one who lies about its rank keep
+        // their routes, whatever is moved under them.
+        if now.since(since.max(self.healed_at)) > Self::MAX_CIRCLE {
             return Err(format!("{circle}, for {lasted:?} now"));
         }
         Ok(())

@@ -17,6 +17,7 @@ impl World {
                 self.stats.routing_failures += 1;
                 Some(("no routes", format!("{version}: {why}")))
             }
+            HostEvent::NamesChanged => None,
             HostEvent::Repaired { dead } => Some(("repaired", plural(dead.len() as u64, "dead cable"))),
             HostEvent::RepairRefused { why } => Some(("not repaired", why)),
         };

@@ -310,6 +310,7 @@ impl World {
             settings,
             routes: self.options.routes,
             users: self.options.link_mtu.map(|link_mtu| UserFrames { link_mtu, secret }),
+            name: self.plant.name(PlantNode::Host(host)).parse().ok(),
             seed,
             now: self.now,
         };

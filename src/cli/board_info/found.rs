@@ -70,7 +70,7 @@ impl Found {
             for unit in asked {
                 let question = match ask(run_dir, unit) {
                     Ok(Some(question)) => Ok(question),
-                    // One that has ended since the directory was read is no longer of this machine.
+                    // A daemon that has ended since the directory was read is left out.
                     Ok(None) if args.units.is_empty() => continue,
                     Ok(None) => {
                         refused = true;

@@ -53,7 +53,7 @@ impl Staged {
         let beside = folder.join(format!(".mapper.{}.new", std::process::id()));
         self.beside.push(beside.clone());
         let made = fs::create_dir_all(folder).and_then(|()| match fs::create_dir(&beside) {
-            // A run of the same number was killed before it was done: what it left is nobody's.
+            // A process of the same number was killed before it was done, and left this file behind.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 fs::remove_dir_all(&beside)?;
                 fs::create_dir(&beside)
@@ -91,7 +91,7 @@ impl Staged {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        // What went wrong was said; that its remains stay too is not worth a second error.
+        // The error that counts was returned; that this file stays is not worth a second one.
         for (new, _) in &self.moves {
             let _ = fs::remove_file(new);
         }
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(read(folder.path()), ["old"; 3]);
         stage(folder.path(), "new").commit().unwrap();
         assert_eq!(read(folder.path()), ["new"; 3]);
-        // A folder in the place of a file: the others stay as they were.
+        // A folder stands in the place of a file, so the other files must stay as they were.
         fs::remove_file(folder.path().join("deep/routes/2")).unwrap();
         fs::create_dir(folder.path().join("deep/routes/2")).unwrap();
         let error = stage(folder.path(), "newer").commit().unwrap_err();

@@ -46,7 +46,7 @@ pub(super) fn changed_entries(subnet: &Subnet, tables: &Tables, previous: &Table
     (0..tables.slot_count() as u32).into_par_iter().map(differ).sum()
 }
 
-/// How good it is.
+/// How good an answer is.
 pub(super) fn quality(answer: &Answer<'_>, subnet: &Subnet, settings: &Settings) -> QualityReport {
     match answer {
         Answer::Tables(selection) => {

@@ -13,7 +13,7 @@ use crate::formats::routes::{RouteJson, RoutesJson, file_name, is_file_name, tab
 use mapper_fabric::wording::counted;
 use mapper_routing::engines::Routing;
 use mapper_routing::engines::dispersive::AllHosts;
-use mapper_routing::{Attachment, Far, RoutingError, Subnet, Tables, Topology};
+use mapper_routing::{Attachment, RoutingError, Subnet, Topology, walk_tables};
 
 /// Hosts whose routes are in memory at once, for each thread.
 const HOSTS_A_THREAD: usize = 4;
@@ -102,30 +102,6 @@ pub(super) fn gm_blocks_of_source_routes(
         Ok::<_, CliError>(())
     })?;
     Ok(blocks)
-}
-
-/// The ports that frames from a host to a slot leave by; nothing if they do not get there.
-pub(in crate::cli) fn walk_tables(
-    subnet: &Subnet,
-    tables: &Tables,
-    from: u32,
-    slot: u32,
-) -> Option<Vec<PortRef>> {
-    let mut xbar = subnet.xbar_of_host(from)?;
-    let mut hops = Vec::new();
-    // No route without a loop is longer.
-    for _ in 0..subnet.topology.xbar_count() {
-        let hop = PortRef { xbar, port: tables.port(xbar, slot) };
-        hops.push(hop);
-        match subnet.topology.far(hop) {
-            Far::Channel(channel) => xbar = subnet.topology.head(channel).xbar,
-            Far::Host(host) => {
-                return subnet.destinations.slots_of_host(host).contains(&slot).then_some(hops);
-            }
-            Far::Nothing => return None,
-        }
-    }
-    None
 }
 
 /// Writes the routes that each host computes for itself.

@@ -91,12 +91,12 @@ impl<'a> Planes<'a> {
         text
     }
 
-    /// As programs match it.
+    /// The id by which programs match the xbar.
     fn id(&self, xbar: u32) -> &str {
         &self.fabric.xbars[xbar as usize].name
     }
 
-    /// As people call it.
+    /// What people call the xbar.
     fn name(&self, xbar: u32) -> &str {
         &self.names.xbars[xbar as usize]
     }
@@ -277,9 +277,9 @@ enum Step {
     None,
     /// No cable.
     Missing,
-    /// Fewer cables than usual.
+    /// Fewer cables than between most neighbours.
     Short,
-    /// As many as usual.
+    /// As many cables as between most neighbours.
     Whole,
 }
 

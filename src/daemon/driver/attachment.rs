@@ -67,7 +67,7 @@ impl Attachment {
                 let ports = self.outer_ports();
                 LinkMtu::of_ports(ports.iter().filter_map(|port| Some((port.port, port.mtu?))))
             }
-            // Port 0 names none.
+            // An agent's own interface has no port number; 0 stands for that.
             None => LinkMtu::of_ports(self.link.mtu().map(|mtu| (0, mtu))),
         };
         (found.bytes > 0).then_some(found)

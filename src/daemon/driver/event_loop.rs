@@ -9,7 +9,7 @@ use mapper_proto::agent::Settings;
 use mapper_proto::map::{LinkMtu, MapVersion};
 use mapper_proto::wire::{CrossbarKind, Printer, carrier_changes};
 use mapper_proto::{Instant, Mac};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tracing::{Level, debug, enabled, info, trace};
 
 use super::DaemonEnd;
@@ -19,7 +19,7 @@ use super::user_interface::UserInterface;
 use crate::daemon::DaemonError;
 use crate::daemon::metrics::{self, Causes, KnownFabric};
 use crate::daemon::options::{Config, Source};
-use crate::daemon::status::{dead_ports, state_name};
+use crate::daemon::status::{Request, dead_ports, state_name};
 use crate::xbar::Carriers;
 use mapper_machine::clock::Clock;
 use mapper_machine::link::batch::Batch;
@@ -29,8 +29,10 @@ use mapper_machine::log::{self, RateLimit};
 use mapper_machine::metrics::Exporter;
 use mapper_machine::notify::Notifier;
 use mapper_machine::signals::{Signal, Signals};
-use mapper_machine::status::StatusServer;
+use mapper_machine::status::{Client, StatusServer};
 
+/// Requests that wait to be answered.
+const REQUESTS: usize = 16;
 /// Frames taken in before timers and sockets have their turn.
 const BURST: usize = 64;
 /// One line a peer in this time about versions of the protocol that are not spoken here, and one
@@ -54,7 +56,7 @@ pub(super) struct Driver {
     pub(super) users: Option<UserInterface>,
     /// The carriers of a node's crossbar, and those that were known last.
     carriers: Option<(watch::Receiver<Carriers>, Carriers)>,
-    computation: Computation,
+    pub(super) computation: Computation,
     pub(super) version_lines: RateLimit,
     pub(super) key_lines: RateLimit,
     pub(super) drop_lines: RateLimit,
@@ -66,6 +68,8 @@ pub(super) struct Driver {
     pub(super) warned: Vec<String>,
     /// Why the last map could not be stored, if so.
     pub(super) store_failure: Option<io::Error>,
+    /// When to store the map once more, as names have come since.
+    pub(super) store_names_at: Option<Instant>,
     /// The last map version that was complete everywhere.
     pub(super) complete: Option<MapVersion>,
     /// When to leave, as mapping is complete everywhere.
@@ -104,6 +108,7 @@ impl Driver {
             known: KnownFabric::new(),
             warned: Vec::new(),
             store_failure: None,
+            store_names_at: None,
             complete: None,
             leave_at: None,
         }
@@ -116,7 +121,7 @@ impl Driver {
     pub(super) async fn drive(
         &mut self,
         monitor: &Monitor,
-        [server, routes_server]: [&StatusServer; 2],
+        [server, requests_server]: [&StatusServer; 2],
         signals: &mut Signals,
     ) -> Result<DaemonEnd, DaemonError> {
         // What changed before the monitor was heard for the first time: how it is now is what counts. This very
@@ -125,10 +130,14 @@ impl Driver {
         self.apply(&Change::Missed);
         self.follow_address();
         self.look_around()?;
+        self.say_name();
         let mut batch = Batch::new();
         let mut buffer = vec![0; MAX_FRAME_BYTES];
+        // A client that asks slowly keeps nothing else waiting. As many can ask at once as are served.
+        let (asking, mut asked) = mpsc::channel(REQUESTS);
         loop {
             self.drain(None);
+            self.store_names_if_due();
             self.notifier.feed_if_due(self.now());
             if self.must_leave()? {
                 info!("mapping is complete everywhere; leaving");
@@ -145,13 +154,11 @@ impl Driver {
                     Ok(client) => drop(tokio::spawn(client.answer(self.board()))),
                     Err(error) => debug!(%error, "cannot accept on the status socket"),
                 },
-                client = routes_server.accept() => match client {
-                    Ok(client) => {
-                        let asked = self.routes_asked();
-                        drop(tokio::spawn(client.answer_json(move || asked.to_json())));
-                    }
-                    Err(error) => debug!(%error, "cannot accept on the socket of routes"),
+                client = requests_server.accept() => match client {
+                    Ok(client) => drop(tokio::spawn(take_request(client, asking.clone()))),
+                    Err(error) => debug!(%error, "cannot accept on the socket of requests"),
                 },
+                Some((request, client)) = asked.recv() => self.answer(&request, client),
                 request = self.exporter.requested() => {
                     let crossbar = self.attachment.crossbar.as_ref().map(|switch| switch.status());
                     let board = self.board();
@@ -221,7 +228,8 @@ impl Driver {
     /// When something falls due.
     fn wake_at(&self) -> Option<Instant> {
         let limit = self.config.map_once.map(|limit| Instant::ZERO + limit);
-        let due = [self.leave_at, limit, self.notifier.feed_at(), self.host.poll_timeout()];
+        let due =
+            [self.leave_at, limit, self.notifier.feed_at(), self.store_names_at, self.host.poll_timeout()];
         due.into_iter().flatten().min()
     }
 
@@ -306,7 +314,8 @@ impl Driver {
             self.act_on(event, source);
         }
         if let Some(task) = self.host.poll_task() {
-            self.computation.begin(task, self.config.map_file.clone());
+            let names = self.config.map_file.as_ref().map(|_| self.names_of_map()).unwrap_or_default();
+            self.computation.begin(task, self.config.map_file.clone(), names);
         }
     }
 }
@@ -327,4 +336,12 @@ async fn carrier_changed(carriers: &mut Option<(watch::Receiver<Carriers>, Carri
         return;
     }
     pending::<()>().await;
+}
+
+/// Waits for what a client wants, and hands it to the loop.
+async fn take_request(mut client: Client, asking: mpsc::Sender<(Request, Client)>) {
+    if let Some(request) = client.request().await {
+        // If the loop has ended, so has the daemon.
+        let _ended = asking.send((request, client)).await;
+    }
 }

@@ -20,6 +20,7 @@ impl Driver {
     pub(super) fn act_on(&mut self, event: HostEvent, source: Option<Mac>) {
         match event {
             HostEvent::Agent(event) => self.act_on_agent(event, source),
+            HostEvent::NamesChanged => self.names_changed(),
             HostEvent::RoutesInstalled { version } => self.tell_of_routes(version),
             HostEvent::RoutingFailed { version, why } => error!(%version, "{why}"),
             HostEvent::Repaired { dead } => {
@@ -43,7 +44,7 @@ impl Driver {
                 info!(%version, "mapped as global mapper");
                 freed::give_back();
             }
-            Event::BecamePassive { to } => info!(mapper = %to.mac, level = to.level, "passive"),
+            Event::BecamePassive { to } => info!(mapper = self.called(to.mac), level = to.level, "passive"),
             Event::MapInstalled { map, .. } => self.tell_of_map(&map),
             Event::MapInvalid { version, cause } => {
                 self.causes.map_ended(&cause);
@@ -67,8 +68,8 @@ impl Driver {
             Event::CableAsked { at, answered, .. } => {
                 debug!(xbar = at.xbar, port = at.port, answered, "a cable that was held for dead was asked");
             }
-            // Whatever it says: as a quoted string it cannot pass for a line of ours.
-            Event::Printed { from, text } => info!(%from, ?text, "printf"),
+            // The text is a stranger's. It is quoted, so that it cannot pass for a line of this program.
+            Event::Printed { from, text } => info!(from = self.called(from), ?text, "printf"),
             // The host deals with them itself.
             Event::ServiceAsked { .. } | Event::ServiceAnswered { .. } => {}
             Event::Dropped { error } => self.log_dropped(error, source),

@@ -6,6 +6,7 @@ mod crossbar_tag;
 mod event_loop;
 mod happenings;
 mod identity;
+mod names;
 mod outer_ports;
 mod reload;
 mod shown;
@@ -29,7 +30,7 @@ use tracing::{info, warn};
 use super::DaemonError;
 use super::map_file;
 use super::options::{Config, Source};
-use super::status::{self, routes_socket_path};
+use super::status::{self, requests_socket_path};
 use crate::xbar;
 use attachment::Attachment;
 use event_loop::Driver;
@@ -71,17 +72,17 @@ async fn serve(
     starter: Option<Starter>,
 ) -> Result<DaemonEnd, DaemonError> {
     let mut signals = Signals::new().map_err(ServiceError::Runtime)?;
-    // The monitor first: then no change is missed between looking and listening.
+    // The monitor is opened before the interfaces are looked at, so that no change falls between.
     let monitor = Monitor::new()?;
     let attachment = Attachment::open(&config)?;
     let server = bind_status(&mut config)?;
     let ServiceConfig { run_dir, group, .. } = &config.service;
-    let routes_path = routes_socket_path(run_dir, config.unit);
-    let routes_server = status::bind_at(routes_path, config.unit, group.as_deref())?;
+    let requests_path = requests_socket_path(run_dir, config.unit);
+    let requests_server = status::bind_at(requests_path, config.unit, group.as_deref())?;
     let users = UserInterface::open(&config, attachment.mac, attachment.mtu)?;
     privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })
         .map_err(ServiceError::from)?;
-    // As it will be written: without the privileges.
+    // This is done without the privileges, as the file will be written without them.
     if let Some(path) = &config.map_file {
         map_file::check(path).map_err(|source| DaemonError::MapFile { path: path.clone(), source })?;
     }
@@ -105,7 +106,7 @@ async fn serve(
         starter.ready().map_err(ServiceError::from)?;
     }
     driver.notifier.ready();
-    driver.drive(&monitor, [&server, &routes_server], &mut signals).await
+    driver.drive(&monitor, [&server, &requests_server], &mut signals).await
 }
 
 /// Serves the status socket of the unit that was asked for, or of the first that is free.

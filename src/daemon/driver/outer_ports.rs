@@ -138,7 +138,7 @@ impl Driver {
             Err(error) => return error!("the ports stay as they were: {error}"),
         };
         self.attachment.outer.let_go_of_others(&ports, &switch, self.host.own());
-        // A number may go from one interface to another, whose cable is another too.
+        // A number may go from one interface to another, which has another cable and another carrier.
         self.follow_carriers();
         self.attachment.outer.take_new(&ports, &switch, &self.config);
         self.follow_carriers();

@@ -27,6 +27,7 @@ fn read_again(old: &Config, new: Config) -> (Config, Vec<&'static str>) {
         tap,
         addresses,
         key_file,
+        host_name,
     } = new;
     let (service, mut start_only) = old.service.read_again(service);
     start_only.extend(changed_keys([
@@ -38,7 +39,10 @@ fn read_again(old: &Config, new: Config) -> (Config, Vec<&'static str>) {
         ("address", old.addresses != addresses),
         ("map-once", old.map_once != map_once),
     ]));
-    (Config { ports, service, settings, num_passes, map_file, key_file, ..old.clone() }, start_only)
+    (
+        Config { ports, service, settings, num_passes, map_file, key_file, host_name, ..old.clone() },
+        start_only,
+    )
 }
 
 impl Driver {
@@ -63,6 +67,7 @@ impl Driver {
         self.follow_ports();
         self.apply_settings(&old.settings);
         self.host.set_route_options(self.config.route_options());
+        self.say_name();
         info!("the configuration was read again");
     }
 

@@ -34,6 +34,7 @@ fn write_agent(text: &mut Exposition, board: &Board) {
         ("version", env!("CARGO_PKG_VERSION")),
         ("unit", unit.as_str()),
         ("mac", board.mac.as_deref().unwrap_or_default()),
+        ("host_name", board.host_name.as_deref().unwrap_or_default()),
     ];
     text.family(FamilyKind::Info, "mapper_agent", Unit::None, "The agent and its program.")
         .sample(&labels, 1);

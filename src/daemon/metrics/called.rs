@@ -17,9 +17,9 @@ const MAX_REVISIONS: usize = 3;
 /// An xbar's name in labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum XbarName {
-    /// By its tag.
+    /// A tagged xbar, by its tag.
     Tagged(u64),
-    /// A plain one.
+    /// A plain xbar, by the number that it got here.
     Plain(u32),
 }
 
@@ -165,7 +165,7 @@ impl<'a> Recall<'a> {
     /// Gives names by the most votes first. Says whether any was given.
     fn elect(&mut self, votes: BTreeMap<Candidate, Weight>) -> bool {
         let mut votes: Vec<_> = votes.into_iter().collect();
-        // Stable: equal ones go by index.
+        // The sort is stable, so equal ones stay in the order of their indices.
         votes.sort_by_key(|&(_, weight)| Reverse(weight));
         let mut any = false;
         for ((xbar, name, offset), _) in votes {

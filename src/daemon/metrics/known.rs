@@ -41,7 +41,7 @@ impl KnownFabric {
         };
         let cables: Vec<_> = map.cables.iter().filter_map(ends).collect();
         self.cables.update(cables.into_iter());
-        // Phantoms only inflate a map: they cannot be lost.
+        // A phantom only inflates the map, so it cannot be lost.
         let real = || map.hosts.iter().filter(|host| host.host_type != host_type::PHANTOM);
         self.hosts.update(real().map(|host| host.mac));
         let places = real().filter_map(|host| Some((host.mac, self.names.end(host.at?)?)));
@@ -62,7 +62,8 @@ impl KnownFabric {
         let strangers = self.names.call(map, &before);
         self.places.append(&mut before.hosts);
         if strangers {
-            // Any of them may be one that is gone: what such ones had among themselves may be there still.
+            // Any of the new xbars may be one that is gone, so cables between xbars that are gone may be
+            // there still.
             let names = self.names.all();
             let lost = |end: &NamedEnd| matches!(end.xbar, XbarName::Plain(_)) && !names.contains(&end.xbar);
             self.cables.entries.retain(|ends, _| !ends.iter().all(lost));
@@ -147,7 +148,7 @@ impl<K: Ord + Copy> Seen<K> {
             gone.push(*key);
         }
         for key in new {
-            // Room is made at the cost of what is gone.
+            // What is gone is forgotten first when there is no room.
             if self.entries.len() >= MAX_KNOWN
                 && gone.pop().is_none_or(|gone| self.entries.remove(&gone).is_none())
             {
@@ -255,7 +256,7 @@ mod tests {
                 let off = &off[..1 + (round as usize / 2) % 2];
                 known.see(&found(&fabric, off, round));
                 assert_eq!(known.cables_gone(), at_xbar(off) as u64, "{spec} without {off:?}");
-                // One after the other comes back.
+                // The cables come back one after the other.
                 known.see(&found(&fabric, &off[1..], round + 1));
                 assert_eq!(known.cables_gone(), at_xbar(&off[1..]) as u64, "{spec} with {} again", off[0]);
                 known.see(&found(&fabric, &[], round + 2));

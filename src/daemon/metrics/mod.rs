@@ -29,7 +29,7 @@ pub fn render_node(
     let agent = render(board, known, dialect);
     match crossbar {
         None => agent,
-        // Their families have different names: one text ends where the other begins.
+        // The families of the two have different names, so one text can follow the other.
         Some(crossbar) => {
             let families = agent.strip_suffix("# EOF\n").unwrap_or(&agent);
             families.to_owned() + &xbar::metrics::render(crossbar, dialect)

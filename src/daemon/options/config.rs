@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use mapper_host::names::HostName;
 use mapper_machine::link::address::InterfaceAddress;
 use mapper_machine::options::ServiceConfig;
 use mapper_proto::agent::Settings;
@@ -39,6 +40,8 @@ pub struct Config {
     pub addresses: Vec<InterfaceAddress>,
     /// Keys of the mapper's messages.
     pub key_file: Option<PathBuf>,
+    /// What this host is called; the machine's name without.
+    pub host_name: Option<HostName>,
 }
 
 impl Config {

@@ -9,7 +9,7 @@ use mapper_proto::map::host_type;
 pub struct HostType(u8);
 
 impl HostType {
-    /// Its number.
+    /// The number of the type.
     pub const fn number(self) -> u8 {
         self.0
     }

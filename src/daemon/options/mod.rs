@@ -17,6 +17,7 @@ pub use source::{ConfigError, Source};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use mapper_host::names::HostName;
 use mapper_machine::link::address::InterfaceAddress;
 use mapper_machine::options::{
     self, Bounded, ConfigFileError, FileOptions, FrameKeys, LogKeys, MetricsKeys, ProcessKeys, Shared, Text,
@@ -59,6 +60,9 @@ pub struct Options {
     /// What this host runs: gm, xm, mx, ethernet, infiniband, or a number.
     #[arg(long, value_name = "TYPE")]
     pub host_type: Option<Text<HostType>>,
+    /// What this host is called on all boards, in maps and logs [default: the name of the machine].
+    #[arg(long, value_name = "NAME")]
+    pub host_name: Option<Text<HostName>>,
     /// Number of route computation passes: how many routes to each destination.
     #[arg(long, value_name = "N")]
     pub num_passes: Option<Bounded<1, 64>>,
@@ -225,6 +229,7 @@ impl FileOptions for Options {
             key_file: self.key_file.or(file.key_file),
             level: self.level.or(file.level),
             host_type: self.host_type.or(file.host_type),
+            host_name: self.host_name.or(file.host_name),
             num_passes: self.num_passes.or(file.num_passes),
             map_file: self.map_file.or(file.map_file),
             non_clos: self.non_clos.or(file.non_clos),
@@ -294,7 +299,7 @@ impl Options {
         }
         let mut addresses: Vec<_> = Vec::new();
         for address in self.address.iter().flatten().map(|text| text.value()) {
-            // Twice is once.
+            // An address that is named twice counts once.
             if !addresses.contains(&address) {
                 addresses.push(address);
             }
@@ -325,6 +330,7 @@ impl Options {
             tap: self.tap,
             addresses,
             key_file: self.key_file,
+            host_name: self.host_name.map(Text::value),
             map_file: self.map_file,
             map_once: self.map_once.unwrap_or(false).then(|| Duration::from_secs(limit_s)),
         })
@@ -358,9 +364,9 @@ impl Options {
             non_clos: self.non_clos.unwrap_or(defaults.non_clos),
             map_incrementally: self.map_incrementally.unwrap_or(defaults.map_incrementally),
             xbar_check: self.no_xbar_check.map_or(defaults.xbar_check, |skip| !skip),
-            // The interfaces say it.
+            // The MTU is found out when the interfaces are opened.
             mtu: defaults.mtu,
-            // Read with the rest of what is read: see `Source`.
+            // The keys are in a file of their own, which `Source` reads.
             keys: None,
         }
     }

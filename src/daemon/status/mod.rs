@@ -1,7 +1,8 @@
 //! The status socket: what an agent's daemon says of itself to programs on its machine.
 //!
 //! A client connects to the unix socket, and the daemon sends one [`Board`] and hangs up. There is
-//! nothing to ask, so nothing to parse from whoever connects.
+//! nothing to ask, so nothing to parse from whoever connects. What is larger, or depends on what the client
+//! wants to know, has a socket of its own: see [`Request`].
 
 mod board;
 mod healing;
@@ -9,6 +10,7 @@ mod host_types;
 mod mismatch;
 mod narrow_cables;
 mod ports;
+mod requests;
 mod routes;
 mod socket;
 
@@ -21,5 +23,6 @@ pub use host_types::HostsOfType;
 pub use mismatch::Mismatch;
 pub use narrow_cables::{CableEnd, NarrowCable};
 pub use ports::{BoardPort, dead_ports, unequal_mtus};
-pub use routes::{MAX_ROUTES_BYTES, RouteInForce, RouteUse, RoutesAsked, RoutesInForce, routes_socket_path};
+pub use requests::{MAX_RESOLVED_BYTES, Request, Resolved, ResolvedHost, requests_socket_path};
+pub use routes::{MAX_ROUTES_BYTES, RouteInForce, RouteUse, RoutesAsked, RoutesInForce};
 pub use socket::{ask, bind, bind_at, socket_path, units};

@@ -174,7 +174,7 @@ fn parse_line(line: usize, text: &[u8], known: &Known) -> Result<Option<Event>, 
         })?;
         return Ok(Some(Event::Header { line, xbar: known.xbars.get(&guid).copied() }));
     }
-    // What ibroute prints besides: column titles; and both programs' counts.
+    // Beside rows ibroute prints titles of columns, and both programs print how many rows there are.
     let words = text.trim_ascii();
     if words.ends_with(b"lids dumped") {
         return Ok(Some(Event::End));
@@ -313,7 +313,7 @@ impl Reader<'_> {
 
     fn finish(self) -> Loaded {
         let mut notes = self.notes.texts();
-        // Who writes tables by hand need not end any.
+        // A table that was written by hand may lack the line that ends it.
         if self.in_table && self.ends > 0 {
             notes
                 .push("the last table has no end (`lids dumped`): the file may have been cut off".to_owned());

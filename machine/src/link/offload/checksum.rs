@@ -9,7 +9,8 @@ impl Sum {
     /// The sum over some bytes; an odd last one is the high half of a word.
     pub(super) fn of(bytes: &[u8]) -> Self {
         let (words, rest) = bytes.as_chunks::<4>();
-        // In the machine's own byte order, and turned around at the end: the carries come out the
+        // The sum is in the machine's own byte order and turned around at the end, as the carries come out
+        // the
         // same (RFC 1071, section 2 B).
         let sum: u64 = words.iter().map(|&word| u64::from(u32::from_ne_bytes(word))).sum();
         let mut last = [0; 4];
@@ -76,7 +77,7 @@ mod tests {
             }
             prop_assert_eq!(u32::from(Sum::of(&bytes).folded()), sum);
             let there_and_back = Sum::of(&bytes).add(more).less(more).folded();
-            // Zero has two forms.
+            // A sum of zero has two forms.
             prop_assert_eq!(u32::from(there_and_back) % 0xffff, sum % 0xffff);
         }
     }

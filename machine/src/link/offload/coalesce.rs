@@ -125,7 +125,8 @@ impl Joined {
     fn takes(&self, segment: &Segment, frame: &[u8]) -> bool {
         let ours = self.frame();
         let payload_bytes = frame.len() - segment.payload_at;
-        // Of IP all but length, identification and checksum; of TCP all but sequence number,
+        // These must agree: of IP all but length, identification and checksum; of TCP all but sequence
+        // number,
         // flags and checksum.
         let ip = ETHERNET_BYTES;
         let same_ip = if self.ipv6 {
@@ -192,7 +193,7 @@ impl Segment {
     fn parse(frame: &[u8]) -> Option<Self> {
         let ip = frame.get(ETHERNET_BYTES..)?;
         let (ipv6, ip_bytes, packet_bytes, protocol) = match u16_at(frame, ETHERTYPE_AT)? {
-            // No options, no fragment.
+            // Only a header without options, of a packet that is no fragment, is taken.
             IPV4 if *ip.first()? == 0x45 && u16_at(ip, 6)? & 0x3fff == 0 => {
                 (false, IPV4_BYTES, usize::from(u16_at(ip, 2)?), *ip.get(9)?)
             }

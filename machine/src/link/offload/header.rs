@@ -1,6 +1,6 @@
 //! What the kernel says of a frame, and is told of one: `struct virtio_net_hdr` of Linux.
 
-/// Bytes of it.
+/// How many bytes the header takes.
 pub(in crate::link) const HEADER_BYTES: usize = 10;
 
 const FLAG_NEEDS_CHECKSUM: u8 = 1;

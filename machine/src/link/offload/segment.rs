@@ -44,7 +44,7 @@ impl Segments {
     /// Room for what the kernel hands over at once: its header and a frame. Say how much it was
     /// by [`Self::begin`].
     pub(in crate::link) fn room(&mut self) -> &mut [u8] {
-        // 64 KiB of IP, the Ethernet header, VLAN tags.
+        // This is room for 64 KiB of IP, the Ethernet header and VLAN tags.
         self.bytes.resize(HEADER_BYTES + 65_536 + 64, 0);
         &mut self.bytes
     }

@@ -12,7 +12,7 @@ use super::super::GAP;
 /// A place on the page.
 pub(super) type Point = (i64, i64);
 
-/// Between cables side by side.
+/// The space between cables that stand side by side.
 const BESIDE: i64 = 5;
 
 /// Where boxes stand.
@@ -54,7 +54,7 @@ impl Layout {
         Self { centres: at.iter().map(centre).collect(), half, place: BoxPlaces::Grid(at, taken) }
     }
 
-    /// Clockwise, from the top.
+    /// Boxes stand on a circle, clockwise from the top.
     pub(super) fn circle(count: usize, half: (i64, i64)) -> Self {
         let step = (2 * half.0.max(half.1) + 2 * GAP) as f64;
         let radius = (step * count as f64 / std::f64::consts::TAU).max(step);
@@ -77,7 +77,7 @@ impl Layout {
         }
         match &self.place {
             BoxPlaces::Grid(at, taken) if is_next(at[a], at[b], taken) => {
-                // Beside each other across the line.
+                // Parallel cables stand beside each other, across the line.
                 let (dx, dy) = ((to.0 - from.0).abs(), (to.1 - from.1).abs());
                 let shift = if dx > dy { (0, aside) } else { (aside, 0) };
                 CableCurve::Line([from, to].map(|(x, y)| (x + shift.0, y + shift.1)).to_vec())
@@ -106,7 +106,7 @@ impl Layout {
     fn inner(&self, box_at: usize, to: usize, nth: i64, inside: f64) -> Point {
         let count = self.centres.len();
         let (x, y) = self.centres[box_at];
-        // From -0.5, the next box clockwise, to 0.5, the next one the other way round.
+        // This runs from -0.5, for the next box clockwise, to 0.5, for the next one the other way round.
         let turn = 0.5 - ((to + count - box_at) % count) as f64 / count as f64;
         let wide = self.half.0.max(self.half.1) as f64 * 1.6;
         let aside = turn * wide + (nth * BESIDE) as f64;
@@ -118,7 +118,7 @@ impl Layout {
     fn along_lanes(&self, (from, a): (Point, Point), (to, b): (Point, Point), aside: i64) -> CableCurve {
         let above = |y: i64| y - self.half.1 - GAP - aside;
         let left = |x: i64| x - self.half.0 - GAP - aside;
-        // Away from the middle, where straight cables begin, and from each other.
+        // Loops point away from the middle, where straight cables begin, and from each other.
         let (shift_x, shift_y) = (self.half.0 * 2 / 3 + aside, self.half.1 * 2 / 3 + aside);
         CableCurve::Line(if a.1 == b.1 {
             let y = above(from.1);
@@ -216,7 +216,7 @@ impl CableCurve {
         (second, last_but_one)
     }
 
-    /// As SVG has it.
+    /// The curve as the data of an SVG path.
     pub(super) fn path(&self) -> String {
         let text = |&(x, y): &Point| format!("{x} {y}");
         match self {

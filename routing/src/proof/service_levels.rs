@@ -2,18 +2,15 @@
 
 use rayon::prelude::*;
 
-use crate::cli::route::walk_tables;
-use crate::formats::sls::ServiceLevels;
-use mapper_routing::tables::{Layers, SlotEnd};
-use mapper_routing::{
-    ProofRules, Subnet, TableViolation, Tables, TablesProof, UnionProof, Violation, prove_tables,
-};
+use super::{ProofRules, TableViolation, TablesProof, UnionProof, Violation, prove_tables, walk_tables};
+use crate::tables::{Layers, ServiceLevels, SlotEnd};
+use crate::{Subnet, Tables};
 
 /// Proves tables with these levels.
 ///
 /// All but deadlock does not depend on layers. For deadlock, each route counts in every layer that any host
 /// of its first xbar uses: so nothing is missed, and nothing is counted that no frame can do.
-pub(super) fn prove(
+pub fn prove_service_levels(
     subnet: &Subnet,
     tables: &Tables,
     levels: &ServiceLevels,
@@ -77,8 +74,7 @@ mod tests {
     use mapper_proto::map::PortRef;
 
     use super::*;
-    use crate::formats::sls;
-    use mapper_routing::Far;
+    use crate::Far;
 
     /// A ring of 5 xbars with 2 hosts each, routed by the shorter way: a circle of dependencies each way.
     fn ring() -> (Subnet, Tables) {
@@ -107,29 +103,31 @@ mod tests {
 
     fn proof_with(level: impl Fn(u32, u32) -> u8) -> TablesProof {
         let (subnet, tables) = ring();
-        let mut text = String::new();
+        let mut levels = ServiceLevels::new(&subnet);
         for from in 1..=10 {
             for to in (1..=10).filter(|&to| to != from) {
-                text += &format!("{from:#x} {to:#x} {}\n", level(from, to));
+                let slot = subnet.destinations.slots_of_host(to - 1).start;
+                levels.add(subnet.xbar_of_host(from - 1).unwrap(), slot, level(from, to));
             }
         }
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.sls");
-        std::fs::write(&path, text).unwrap();
-        let levels = sls::read(&path, &subnet).unwrap().levels;
-        prove(&subnet, &tables, &levels, &ProofRules { max_hops: 64, xbar_destinations: false })
+        prove_service_levels(
+            &subnet,
+            &tables,
+            &levels,
+            &ProofRules { max_hops: 64, xbar_destinations: false },
+        )
     }
 
     #[test]
     fn a_circle_counts_where_all_its_routes_are_in_one_layer() {
-        // All in one layer.
+        // All routes are in one layer.
         let proof = proof_with(|_, _| 3);
         assert_eq!((proof.reachable, proof.loop_free, proof.deadlock_free), (true, true, false));
         assert!(matches!(&proof.violations[..], [TableViolation::Deadlock { layer: 3, .. }]));
-        // Both hosts of an xbar in other layers: each layer has the whole circle.
+        // The two hosts of an xbar are in different layers, so each layer has the whole circle.
         let proof = proof_with(|from, _| (from % 2) as u8);
         assert_eq!((proof.violation_count, proof.violations.len()), (2, 2));
-        // Routes of hosts at the first xbars apart from the others: no circle is whole.
+        // The routes of the hosts at the first xbars are in a layer apart, so no circle is whole.
         let proof = proof_with(|from, to| u8::from(from <= 4) + u8::from(from == 1 && to == 9));
         assert!(proof.holds(), "{proof}");
     }

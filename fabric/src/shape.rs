@@ -40,7 +40,7 @@ pub fn layers(map: &Map) -> Vec<Vec<usize>> {
 
 /// How many parts without a cable between them a fabric has, each host without a cable counted as one.
 pub fn parts(fabric: &Fabric) -> usize {
-    // Each xbar's representative, with path halving.
+    // Finds the representative of an xbar's part, and halves the path to it on the way.
     fn root(parent: &mut [usize], mut xbar: usize) -> usize {
         while parent[xbar] != xbar {
             parent[xbar] = parent[parent[xbar]];
@@ -63,7 +63,7 @@ pub fn parts(fabric: &Fabric) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use mapper_fabric::generate;
+    use crate::generate;
 
     use super::*;
 
