@@ -27,11 +27,10 @@ mod cables;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mapper_proto::agent::{CableTest, PathId};
+use mapper_proto::agent::{CableCause, CableTest, PathId};
 use mapper_proto::map::{MapVersion, PortRef};
 use mapper_proto::{Instant, Mac};
 use mapper_routing::DeadCables;
@@ -48,37 +47,6 @@ const LIMIT: usize = 256;
 /// How often the answers that show that a cable lives double at most.
 pub const MOST_DOUBLINGS: u32 = 4;
 
-/// How it came out that a cable is dead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cause {
-    /// The own crossbar has no carrier there.
-    Carrier,
-    /// Another crossbar has no carrier there, and said so.
-    Notice,
-    /// A path in use is silent from there on.
-    Silence,
-    /// A path in use is silent from there on, and yet the mapper's frames pass.
-    UsersOnly,
-}
-
-impl Cause {
-    /// Whether the cable is dead beyond doubt.
-    pub const fn is_certain(self) -> bool {
-        matches!(self, Self::Carrier | Self::Notice)
-    }
-}
-
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Carrier => "no carrier at the own crossbar",
-            Self::Notice => "no carrier, says the crossbar",
-            Self::Silence => "a path in use is silent from there on",
-            Self::UsersOnly => "it carries the mapper's frames and not users'",
-        })
-    }
-}
-
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
@@ -94,7 +62,7 @@ pub enum Action {
         /// A port that holds the cable.
         at: PortRef,
         /// How it came out.
-        cause: Cause,
+        cause: CableCause,
     },
     /// Have the agent test a cable that is held for dead.
     Test {
@@ -115,7 +83,7 @@ pub struct DeadCable {
     /// Since when.
     pub since: Instant,
     /// How it came out, by the surest source.
-    pub cause: Cause,
+    pub cause: CableCause,
 }
 
 /// Counts since the start.
@@ -173,12 +141,12 @@ impl Known {
         }
     }
 
-    fn cause(&self) -> Option<Cause> {
+    fn cause(&self) -> Option<CableCause> {
         match self {
-            Self { no_carrier: true, .. } => Some(Cause::Carrier),
-            Self { notice: true, .. } => Some(Cause::Notice),
-            Self { silence: true, cleared: true, .. } => Some(Cause::UsersOnly),
-            Self { silence: true, .. } => Some(Cause::Silence),
+            Self { no_carrier: true, .. } => Some(CableCause::Carrier),
+            Self { notice: true, .. } => Some(CableCause::Notice),
+            Self { silence: true, cleared: true, .. } => Some(CableCause::UsersOnly),
+            Self { silence: true, .. } => Some(CableCause::Silence),
             Self { .. } => None,
         }
     }
@@ -208,7 +176,7 @@ pub struct Healing {
     no_carrier: BTreeSet<(u64, u8)>,
     /// The dead cables that routes were last computed around.
     repaired: DeadCables,
-    to_tell: VecDeque<(PortRef, Cause)>,
+    to_tell: VecDeque<(PortRef, CableCause)>,
     /// Cables whose tests the agent is to be told of, and when it is told of all again.
     to_test: VecDeque<PortRef>,
     test_at: Instant,
@@ -233,7 +201,7 @@ impl Healing {
         for (tag, port) in self.no_carrier.clone() {
             self.lose_carrier(now, tag, port);
         }
-        let users_only = known.into_iter().filter(|(_, known)| known.cause() == Some(Cause::UsersOnly));
+        let users_only = known.into_iter().filter(|(_, known)| known.cause() == Some(CableCause::UsersOnly));
         for (at, known) in users_only {
             let ends = before.iter().flat_map(|before| before.tags_of(at));
             let here = |(tag, port)| self.cables.as_ref()?.at_tag(tag, port);
@@ -258,7 +226,7 @@ impl Healing {
     /// A crossbar said that a port of it has no carrier. Only for notices whose token was checked.
     pub fn notice(&mut self, now: Instant, tag: u64, port: u8) {
         let cable = self.cables.as_ref().and_then(|cables| cables.at_tag(tag, port));
-        self.learn(now, cable, Cause::Notice, |known| (known.notice, known.unanswered) = (true, true));
+        self.learn(now, cable, CableCause::Notice, |known| (known.notice, known.unanswered) = (true, true));
     }
 
     /// A path in use is silent. `hops` are the ports by which it leaves its xbars, on the map whose
@@ -277,7 +245,7 @@ impl Healing {
             return;
         };
         let cable = self.cables.as_ref().and_then(|cables| cables.at(at));
-        self.learn(now, cable, Cause::Silence, |known| {
+        self.learn(now, cable, CableCause::Silence, |known| {
             if known.silent.len() < LIMIT {
                 known.silent.insert(path);
             }
@@ -392,7 +360,7 @@ impl Healing {
 
     fn lose_carrier(&mut self, now: Instant, tag: u64, port: u8) {
         let cable = self.cables.as_ref().and_then(|cables| cables.at_tag(tag, port));
-        self.learn(now, cable, Cause::Carrier, |known| known.no_carrier = true);
+        self.learn(now, cable, CableCause::Carrier, |known| known.no_carrier = true);
     }
 
     fn regain_carrier(&mut self, tag: u64, port: u8) {
@@ -411,7 +379,7 @@ impl Healing {
         &mut self,
         now: Instant,
         cable: Option<CableEnd>,
-        cause: Cause,
+        cause: CableCause,
         update: impl FnOnce(&mut Known),
     ) {
         let Some(CableEnd { at, is_host }) = cable else {
@@ -427,9 +395,9 @@ impl Healing {
         update(known);
         if before.is_none() {
             *match cause {
-                Cause::Carrier => &mut self.counters.by_carrier,
-                Cause::Notice => &mut self.counters.by_notice,
-                Cause::Silence | Cause::UsersOnly => &mut self.counters.by_silence,
+                CableCause::Carrier => &mut self.counters.by_carrier,
+                CableCause::Notice => &mut self.counters.by_notice,
+                CableCause::Silence | CableCause::UsersOnly => &mut self.counters.by_silence,
             } += 1;
             self.test_now(now);
         }

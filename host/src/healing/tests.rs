@@ -57,7 +57,7 @@ impl Story {
     }
 
     /// All that is to be done: whether to repair, and what to tell the agent.
-    fn poll(&mut self) -> (bool, Vec<(PortRef, Cause)>) {
+    fn poll(&mut self) -> (bool, Vec<(PortRef, CableCause)>) {
         let (mut repair, mut told) = (false, Vec::new());
         self.tests.clear();
         while let Some(action) = self.healing.poll(self.now) {
@@ -91,7 +91,7 @@ fn lost_carrier_is_healed_at_once_told_once_and_over_when_it_is_back() {
     let mut story = Story::new();
     // Port 3 of xbar 1 is the other end of port 2 of xbar 0.
     story.healing.carrier(story.now, 11, 3, false);
-    assert_eq!(story.poll(), (true, vec![(port(0, 2), Cause::Carrier)]));
+    assert_eq!(story.poll(), (true, vec![(port(0, 2), CableCause::Carrier)]));
     assert_eq!(story.dead(), [port(0, 2)]);
     story.healing.carrier(story.now, 11, 3, false);
     assert_eq!(story.poll(), (false, vec![]), "once");
@@ -111,7 +111,7 @@ fn what_is_dead_stays_so_however_long_no_map_comes_and_is_tested_until_it_answer
     story.healing.notice(story.now, 12, 2);
     let hops = [port(0, 2), port(1, 1)];
     story.healing.path_down(story.now, PathId(1), &hops, (1, 900));
-    let told = vec![(port(2, 2), Cause::Notice), (port(0, 2), Cause::Silence)];
+    let told = vec![(port(2, 2), CableCause::Notice), (port(0, 2), CableCause::Silence)];
     assert_eq!(story.poll(), (true, told));
     for _ in 0..9_000 {
         let tested: Vec<_> =
@@ -162,10 +162,10 @@ fn a_cable_that_only_the_mappers_frames_pass_is_named_and_outlives_a_map_that_li
     story.healing.path_down(story.now, PathId(1), &hops, (1, 900));
     story.healing.cable_cleared(VERSION, port(0, 2));
     let why = |story: &Story| story.healing.dead_cables().map(|cable| cable.cause).collect::<Vec<_>>();
-    assert_eq!(why(&story), [Cause::UsersOnly]);
+    assert_eq!(why(&story), [CableCause::UsersOnly]);
     story.healing.map_installed(story.now, basis(&ring()), OWN);
     assert_eq!(story.poll(), (true, vec![]));
-    assert_eq!((story.dead(), why(&story)), (vec![port(0, 2)], vec![Cause::UsersOnly]));
+    assert_eq!((story.dead(), why(&story)), (vec![port(0, 2)], vec![CableCause::UsersOnly]));
     assert_eq!(story.tests[0].1.frame_bytes, 900);
 }
 
@@ -184,7 +184,7 @@ fn a_silent_path_blames_the_cable_behind_the_last_xbar_that_answers() {
     let hops = [port(0, 2), port(1, 2), port(2, 1)];
     story.healing.path_down(story.now, PathId(1), &hops, (2, 0));
     story.healing.path_down(story.now, PathId(2), &hops, (2, 0));
-    assert_eq!(story.poll(), (true, vec![(port(1, 2), Cause::Silence)]));
+    assert_eq!(story.poll(), (true, vec![(port(1, 2), CableCause::Silence)]));
     story.healing.path_up(PathId(1));
     assert_eq!(story.poll(), (false, vec![]), "the other is still silent");
     story.healing.path_up(PathId(2));
@@ -199,7 +199,7 @@ fn a_cable_that_fails_silently_again_and_again_must_answer_more_and_more_tests()
     let mut answers = Vec::new();
     for _ in 0..7 {
         story.healing.path_down(story.now, PathId(1), &hops, (1, 0));
-        assert_eq!(story.poll(), (true, vec![(port(0, 2), Cause::Silence)]));
+        assert_eq!(story.poll(), (true, vec![(port(0, 2), CableCause::Silence)]));
         answers.push(story.tests[0].1.answers);
         story.healing.cable_up(VERSION, port(0, 2));
         assert_eq!(story.poll(), (true, vec![]));
@@ -215,12 +215,12 @@ fn a_cable_that_fails_silently_again_and_again_must_answer_more_and_more_tests()
 fn a_silent_host_is_told_and_shown_and_tested_but_not_routed_around() {
     let mut story = Story::new();
     story.healing.path_down(story.now, PathId(1), &[port(0, 2), port(1, 1)], (2, 0));
-    assert_eq!(story.poll(), (false, vec![(port(1, 1), Cause::Silence)]));
+    assert_eq!(story.poll(), (false, vec![(port(1, 1), CableCause::Silence)]));
     assert_eq!((story.dead(), story.healing.dead_cables().count()), (vec![], 1));
     assert_eq!((story.tests[0].0, story.tests[0].1.to), (port(1, 1), Mac::from_position(1)));
     // A cable whose crossbar says that there is no carrier is dead for certain.
     story.healing.notice(story.now, 11, 1);
-    assert_eq!(story.poll(), (true, vec![(port(1, 1), Cause::Notice)]));
+    assert_eq!(story.poll(), (true, vec![(port(1, 1), CableCause::Notice)]));
 }
 
 #[test]
@@ -247,15 +247,19 @@ fn a_silent_cable_is_proved_dead_by_no_answer_and_no_longer_by_the_first() {
 fn what_becomes_certain_is_told_again() {
     let mut story = Story::new();
     story.healing.path_down(story.now, PathId(1), &[port(0, 2), port(1, 1)], (1, 0));
-    assert_eq!(story.poll(), (true, vec![(port(0, 2), Cause::Silence)]));
+    assert_eq!(story.poll(), (true, vec![(port(0, 2), CableCause::Silence)]));
     assert_eq!(story.healing.dead().proved, [].into());
     story.healing.notice(story.now, 10, 2);
-    assert_eq!(story.poll(), (true, vec![(port(0, 2), Cause::Notice)]), "what is proved dead opens turns");
+    assert_eq!(
+        story.poll(),
+        (true, vec![(port(0, 2), CableCause::Notice)]),
+        "what is proved dead opens turns"
+    );
     assert_eq!(story.healing.dead().proved, [port(0, 2)].into());
     story.healing.carrier(story.now, 10, 2, false);
     assert_eq!(story.poll(), (false, vec![]), "it was certain before");
     let cables: Vec<_> = story.healing.dead_cables().collect();
-    assert_eq!(cables, [DeadCable { at: port(0, 2), since: Instant::ZERO, cause: Cause::Carrier }]);
+    assert_eq!(cables, [DeadCable { at: port(0, 2), since: Instant::ZERO, cause: CableCause::Carrier }]);
     story.pass_ms(5_000);
     assert_eq!(story.poll(), (false, vec![]), "carrier is still lost");
 }
@@ -270,7 +274,7 @@ fn a_new_map_ends_all_but_lost_carrier_of_cables_that_it_lists() {
     assert_eq!(story.dead(), [port(0, 2), port(1, 2), port(2, 2)]);
     // These routes were computed before the carrier was lost.
     story.healing.map_installed(story.now, basis(&ring()), OWN);
-    assert_eq!(story.poll(), (true, vec![(port(0, 2), Cause::Carrier)]));
+    assert_eq!(story.poll(), (true, vec![(port(0, 2), CableCause::Carrier)]));
     assert_eq!(story.dead(), [port(0, 2)]);
     let mut map = Map::clone(&ring());
     map.cables.retain(|cable| cable.a != port(0, 2));
@@ -284,7 +288,7 @@ fn flapping_carrier_is_followed_each_time() {
     let mut story = Story::new();
     for flaps in 1..=50 {
         story.healing.carrier(story.now, 10, 2, false);
-        assert_eq!(story.poll(), (true, vec![(port(0, 2), Cause::Carrier)]));
+        assert_eq!(story.poll(), (true, vec![(port(0, 2), CableCause::Carrier)]));
         story.healing.carrier(story.now, 10, 2, true);
         assert_eq!(story.poll(), (true, vec![]));
         assert_eq!(story.healing.status().came_back, flaps);
@@ -292,7 +296,7 @@ fn flapping_carrier_is_followed_each_time() {
     // The carrier went and came back before the host was asked for routes, so only the agent hears of it.
     story.healing.carrier(story.now, 10, 2, false);
     story.healing.carrier(story.now, 10, 2, true);
-    assert_eq!(story.poll(), (false, vec![(port(0, 2), Cause::Carrier)]));
+    assert_eq!(story.poll(), (false, vec![(port(0, 2), CableCause::Carrier)]));
 }
 
 #[test]

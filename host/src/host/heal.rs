@@ -22,7 +22,7 @@ impl Host {
                     }
                 }
                 Action::TellAgent { version, at, cause } if self.agent.status().version == version => {
-                    self.agent.cable_down(now, at, cause.is_certain(), &cause.to_string());
+                    self.agent.cable_down(now, at, cause);
                 }
                 Action::TellAgent { .. } => {}
                 Action::Test { version, at, test } => self.agent.test_cable(now, version, at, test),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::cause::Cause;
 use super::liveness::PathId;
 use super::service::AskedService;
 use crate::Mac;
@@ -23,8 +24,8 @@ pub struct Transmit {
 pub enum Event {
     /// Exploration began, because of this.
     MappingStarted {
-        /// Why, in words for a log.
-        cause: String,
+        /// Why.
+        cause: Cause,
     },
     /// This agent finished a map as global mapper; its costs are in [`Status::mapping`](super::Status::mapping).
     Mapped {
@@ -60,8 +61,8 @@ pub enum Event {
     MapInvalid {
         /// Which map.
         version: MapVersion,
-        /// Why, in words for a log.
-        cause: String,
+        /// Why.
+        cause: Cause,
     },
     /// Routes for this map are in place and verification runs.
     Configured {

@@ -37,7 +37,7 @@
 //! another host has too: it takes no part until it is alone with it. Level 0 stays Starting
 //! until a mapper finds it.
 //!
-//! One file a concern: `accept` (what comes in is checked and told apart), `guard` (who is
+//! One file a concern: `accept` (what comes in is checked and told apart), `cause` (why a map ends or is made), `guard` (who is
 //! believed), `machine` (the agent itself), `probed`, `contact` (election), `mapping`,
 //! `fetch` (distribution), `tree` and `held` (the map in force), `watch`, `verify` and `checks`
 //! (verification), `liveness` (checks of paths in use), `doubts` (cables that are said to be dead),
@@ -47,6 +47,7 @@
 
 mod accept;
 mod backoff;
+mod cause;
 mod checks;
 mod contact;
 mod doubts;
@@ -73,6 +74,7 @@ mod twin;
 mod verify;
 mod watch;
 
+pub use cause::{CableCause, Cause};
 pub use event::{Event, Transmit};
 pub use liveness::{CableTest, LivenessStatus, PathId, PathUse};
 pub use machine::Agent;

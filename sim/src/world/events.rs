@@ -32,7 +32,7 @@ impl World {
         Some(match event {
             Event::MappingStarted { cause } => {
                 slot.configured = None;
-                ("mapping", cause)
+                ("mapping", cause.to_string())
             }
             Event::Mapped { version } => {
                 slot.mapped = Some((version, self.now));

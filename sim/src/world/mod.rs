@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use mapper_host::UserFrames;
 use mapper_host::routes::RouteTable;
-use mapper_proto::agent::{PathId, PathUse, Settings, Status};
+use mapper_proto::agent::{CableCause, PathId, PathUse, Settings, Status};
 use mapper_proto::map::{Fabric, Map, MapVersion, PortRef};
 use mapper_proto::wire::{Key, KeyRing, SECRET_BYTES};
 use mapper_proto::{Instant, Mac};
@@ -374,13 +374,13 @@ impl World {
 
     /// Whoever carries users' frames beside a host says that the cable at this end, which its map shows, is
     /// dead: see [`Host::cable_down`](mapper_host::Host::cable_down). The end's xbar is tagged, or the host knows of no such cable.
-    pub fn cable_down(&mut self, host: u32, end: PlantPort, certain: bool, cause: &str) {
+    pub fn cable_down(&mut self, host: u32, end: PlantPort, cause: CableCause) {
         let PlantNode::Xbar(xbar) = end.node else { return };
         let tag = self.plant.tag(xbar);
         let Some(map) = self.map(host).filter(|_| tag.is_some()) else { return };
         let Some(index) = map.xbars.iter().position(|xbar| xbar.tag == tag) else { return };
         if let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) {
-            real.cable_down(self.now, PortRef { xbar: index as u32, port: end.port }, certain, cause);
+            real.cable_down(self.now, PortRef { xbar: index as u32, port: end.port }, cause);
         }
         self.drain(host);
     }

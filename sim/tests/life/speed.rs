@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use mapper_proto::Instant;
+use mapper_proto::agent::CableCause;
 use mapper_sim::fabric::{PlantNode, PlantPort, Xbars};
 
 use crate::lab::{Lab, Plan, millis, ms};
@@ -62,7 +63,7 @@ fn a_lost_carrier_that_an_agent_sees_leads_to_new_tables_at_once() {
             lab.agree_at(ms(3409));
             lab.run_to(ms(3410));
             let (host, end) = (lab.host(host), end(&lab, cable));
-            lab.world.cable_down(host, end, true, "carrier lost");
+            lab.world.cable_down(host, end, CableCause::Carrier);
             assert_within(settle(&mut lab, ms(3410)), 30, &format!("{spec}, incremental: {incremental}"));
         }
     }
@@ -76,7 +77,7 @@ fn a_silent_cable_that_an_agent_doubts_leads_to_new_tables_soon() {
         lab.agree_at(ms(3409));
         lab.run_to(ms(3410));
         let (host, end) = (lab.host(host), end(&lab, cable));
-        lab.world.cable_down(host, end, false, "a path is silent");
+        lab.world.cable_down(host, end, CableCause::Silence);
         // Three tries at the cable, and four at each end of it in the new mapping.
         assert_within(settle(&mut lab, ms(3410)), 150, spec);
     }

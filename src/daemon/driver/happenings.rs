@@ -38,7 +38,7 @@ impl Driver {
         match event {
             Event::MappingStarted { cause } => {
                 self.causes.mapping_began(&cause);
-                info!(cause, "mapping");
+                info!(cause = cause.to_string(), "mapping");
             }
             Event::Mapped { version } => {
                 info!(%version, "mapped as global mapper");
@@ -48,7 +48,7 @@ impl Driver {
             Event::MapInstalled { map, .. } => self.tell_of_map(&map),
             Event::MapInvalid { version, cause } => {
                 self.causes.map_ended(&cause);
-                warn!(%version, cause, "the map no longer holds");
+                warn!(%version, cause = cause.to_string(), "the map no longer holds");
             }
             Event::Configured { version } => info!(%version, "configured"),
             Event::NetworkComplete { version } => self.network_complete(version),
