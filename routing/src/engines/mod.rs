@@ -4,12 +4,15 @@
 //! tables for a whole [`Subnet`], each in a module of its own behind [`Engine::compute`].
 //! [`select`] tries several, and lets nothing out that is not proved.
 
+mod acyclic;
 mod algorithm;
 mod balanced;
+mod layer;
 mod opensm;
 mod selection;
 mod setting;
 mod settings;
+mod trees;
 
 pub use opensm::{HopMatrix, hop_matrix};
 pub use selection::{Answer, NotRouted, Selection, SourceSelection, Tried, answer, select};

@@ -10,20 +10,18 @@
 //! the route of its neighbours'. Elsewhere a pair of xbars would need one layer for many trees, so all hosts
 //! of an xbar share one.
 
-mod acyclic;
 mod layering;
 #[cfg(test)]
 mod tests;
-mod trees;
 
-use acyclic::Numbers;
 use layering::{Filler, Layering};
-use trees::{Choice, Trees};
 
 use super::algorithm::Algorithm;
+use super::layer::Numbers;
+use super::trees::{Choice, Trees};
 use super::{Engine, EngineError, Routing, Setting, Settings};
-use crate::tables::{End, Layers, Tables};
-use crate::{Attachment, Subnet, UnionProof};
+use crate::Subnet;
+use crate::tables::Layers;
 
 /// Most xbars: layers need memory for each pair.
 const MAX_XBARS: usize = 8192;
@@ -69,10 +67,10 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
     }
     let most = settings.layers_left().map_err(refuse)?;
     let by_host = Trees::new(subnet, Choice::LeastLoadedByHost);
-    if is_acyclic(subnet, &by_host, settings.xbar_destinations) {
+    if by_host.fit_one_layer(subnet, settings.xbar_destinations) {
         let mut layers = Layers::single();
         layers.first = settings.first_layer;
-        return Ok(Routing { tables: fill_tables(subnet, &by_host), layers, notes: Vec::new() });
+        return Ok(Routing { tables: by_host.tables(subnet), layers, notes: Vec::new() });
     }
     drop(by_host);
     let numbers = Numbers::new(&subnet.topology);
@@ -99,54 +97,5 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
     }
     let of = layering.by_pair(xbars);
     let layers = Layers::by_destination(layering.count as u8, settings.first_layer, of, xbars);
-    Ok(Routing { tables: fill_tables(subnet, &trees), layers, notes: Vec::new() })
-}
-
-/// Whether all frames together can go in one layer.
-fn is_acyclic(subnet: &Subnet, trees: &Trees, xbar_destinations: bool) -> bool {
-    let topology = &subnet.topology;
-    let mut union = UnionProof::new(topology);
-    let mut marks = vec![u32::MAX; topology.xbar_count()];
-    for end in 0..topology.xbar_count() as u32 {
-        let leaf = subnet.is_leaf(end);
-        if !leaf && !xbar_destinations {
-            continue;
-        }
-        for tree in trees.to(end) {
-            let sources = 0..topology.xbar_count() as u32;
-            for from in sources.filter(|&from| subnet.is_leaf(from) || leaf && xbar_destinations) {
-                let mut last = None;
-                // What lies behind an xbar that was passed for this tree is there already.
-                trees.walk(subnet, tree, from, |channel| {
-                    if let Some(last) = last.replace(channel) {
-                        union.add_dependency(last, channel);
-                    }
-                    let mark = &mut marks[topology.tail(channel).xbar as usize];
-                    std::mem::replace(mark, tree) != tree
-                });
-            }
-        }
-    }
-    union.prove_acyclic().is_ok()
-}
-
-/// The trees as tables.
-fn fill_tables(subnet: &Subnet, trees: &Trees) -> Tables {
-    let (topology, all) = (&subnet.topology, &subnet.destinations);
-    let xbars = topology.xbar_count();
-    let mut tables = Tables::empty(xbars, all.slot_count());
-    for end in 0..xbars as u32 {
-        let trees_to = trees.to(end);
-        for (slot, tree) in all.host_slots_of(end).zip(trees_to.clone().cycle()) {
-            tables.as_mut_slice()[slot as usize * xbars..][..xbars].copy_from_slice(trees.ports(tree));
-            if let End::Host { host, .. } = all.end(slot)
-                && let Attachment::Port(at) = topology.attachment(host)
-            {
-                tables.set_port(end, slot, at.port);
-            }
-        }
-        let own = all.slot_of_xbar(end) as usize;
-        tables.as_mut_slice()[own * xbars..][..xbars].copy_from_slice(trees.ports(trees_to.start));
-    }
-    tables
+    Ok(Routing { tables: trees.tables(subnet), layers, notes: Vec::new() })
 }

@@ -149,7 +149,7 @@ proptest! {
         let every: Vec<(u32, u32)> = (0..topology.channel_count() as u32)
             .flat_map(|held| topology.channels_of(topology.head(held).xbar).map(move |wanted| (held, wanted)))
             .collect();
-        let mut layer = acyclic::Acyclic::new(&numbers);
+        let mut layer = crate::engines::layer::Layer::new(&numbers);
         let mut there: Vec<Vec<(u32, u32)>> = Vec::new();
         for (at, count, remove) in steps {
             if remove && !there.is_empty() {
@@ -160,7 +160,7 @@ proptest! {
             let pick = |i: usize| every[(usize::from(at) + 37 * i) % every.len()];
             let Some(_) = every.first() else { continue };
             let batch: Vec<(u32, u32)> = (0..count).map(pick).collect();
-            let mut union = UnionProof::new(&topology);
+            let mut union = crate::UnionProof::new(&topology);
             there.iter().flatten().chain(&batch).for_each(|&(held, wanted)| union.add_dependency(held, wanted));
             let dependencies: Vec<_> =
                 batch.iter().map(|&(held, wanted)| numbers.dependency(held, wanted)).collect();
