@@ -65,6 +65,10 @@ engines! {
     pub mod ftree: Ftree;
     /// Shortest routes in layers, each free of deadlock.
     mod lash: Lash;
+    /// Shortest routes, each address by the least loaded channels.
+    mod sssp: Sssp;
+    /// The routes of sssp in layers, each free of deadlock.
+    mod dfsssp: Dfsssp;
     /// Dimension order: the first port of the shortest ones.
     mod dor: Dor;
     /// Direction order: tori and meshes that may have lost cables.
