@@ -69,6 +69,8 @@ engines! {
     mod sssp: Sssp;
     /// The routes of sssp in layers, each free of deadlock.
     mod dfsssp: Dfsssp;
+    /// Any fabric, in one layer or as many as are allowed.
+    mod nue: Nue;
     /// Dimension order: the first port of the shortest ones.
     mod dor: Dor;
     /// Direction order: tori and meshes that may have lost cables.
