@@ -12,6 +12,8 @@ mod opensm;
 mod selection;
 mod setting;
 mod settings;
+#[cfg(test)]
+mod tests;
 mod trees;
 
 pub use opensm::{HopMatrix, hop_matrix};
@@ -69,6 +71,8 @@ engines! {
     mod sssp: Sssp;
     /// The routes of sssp in layers, each free of deadlock.
     mod dfsssp: Dfsssp;
+    /// Fat trees that may have lost parts, in closed form.
+    mod dmodc: Dmodc;
     /// Any fabric, in one layer or as many as are allowed.
     mod nue: Nue;
     /// Dimension order: the first port of the shortest ones.
