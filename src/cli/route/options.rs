@@ -51,7 +51,7 @@ pub(super) struct EngineOptions {
     #[arg(long, alias = "lash_start_vl", value_name = "LAYER", default_value_t = 0,
           value_parser = clap::value_parser!(u8).range(..i64::from(Layers::MAX)))]
     lash_start_vl: u8,
-    /// Most layers, with those before the first one [default: 16].
+    /// Most layers, with those before the first one [default: as many as are needed; nue takes one].
     #[arg(long, alias = "max_layers", value_name = "N",
           value_parser = clap::value_parser!(u8).range(1..=i64::from(Layers::MAX)))]
     max_layers: Option<u8>,
