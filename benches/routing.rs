@@ -14,7 +14,7 @@ use std::time::Instant;
 use criterion::{Criterion, criterion_group, criterion_main};
 use mapper_fabric::generate;
 use mapper_routing::{
-    ChannelLoads, HostRoutes, Options, Orientation, Topology, UnionProof, prove_host, repair,
+    ChannelLoads, DeadCables, HostRoutes, Options, Orientation, Topology, UnionProof, prove_host, repair,
 };
 
 const FABRICS: [&str; 4] = [
@@ -43,11 +43,11 @@ fn timed(c: &mut Criterion) {
             b.iter(|| HostRoutes::compute(&topology, &orientation, black_box(3), &options));
         });
         group.bench_function("proof", |b| b.iter(|| prove_host(&topology, &orientation, black_box(&table))));
-        let dead = BTreeSet::from([table
+        let dead = DeadCables::from(BTreeSet::from([table
             .routes_to(&topology, 0)
             .chain(table.routes_to(&topology, 100))
             .last()
-            .unwrap()[0]]);
+            .unwrap()[0]]));
         group.bench_function("repair for one cable", |b| {
             b.iter(|| repair(&topology, &orientation, &table, black_box(&dead)));
         });

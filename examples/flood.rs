@@ -9,9 +9,9 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use mapper::link::batch::BATCH_FRAMES;
-use mapper::link::ethernet::Marking;
-use mapper::link::port::Port;
+use mapper_machine::link::batch::BATCH_FRAMES;
+use mapper_machine::link::ethernet::Marking;
+use mapper_machine::link::port::Port;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -4,12 +4,10 @@
 //! - [`daemon`]: the tokio driver of an agent: timers, status socket, pid file, signals.
 //! - [`doctor`]: what keeps an agent from working on this machine.
 //! - [`xbar`]: the software crossbar.
-//! - [`link`]: sends and receives frames for an agent.
 //! - [`formats`]: fabrics, routes and tables as files.
 
 pub mod cli;
 pub mod daemon;
 pub mod doctor;
 pub mod formats;
-pub mod link;
 pub mod xbar;

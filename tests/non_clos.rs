@@ -6,7 +6,7 @@ use std::time::Duration;
 use mapper_fabric::generate;
 use mapper_proto::Instant;
 use mapper_sim::fabric::{Plant, Xbars};
-use mapper_sim::node::{Node, Spawn, Start};
+use mapper_sim::node::{SimulatedHost, Spawn, Start};
 use mapper_sim::world::{Options, Stopped, Until, World};
 
 /// Every other host is set to `non-clos`, and the last, which leads, as it says.
@@ -16,7 +16,7 @@ struct Mixed {
 }
 
 impl Spawn for Mixed {
-    fn spawn(&mut self, mut start: Start) -> Box<dyn Node> {
+    fn spawn(&mut self, mut start: Start) -> Box<dyn SimulatedHost> {
         let host = start.host;
         start.settings.non_clos = if host + 1 == self.hosts { self.leader } else { host.is_multiple_of(2) };
         Box::new(start.real())

@@ -232,6 +232,7 @@ fn errors_say_what_is_wrong() {
 fn a_run_that_is_not_configured_says_why() {
     let error = sim_error(&["ring:n=9,hosts=1", "--max-hops", "4", "--limit-ms", "3000"]);
     assert!(error.contains("hops, but at most 4 are allowed"), "{error}");
+    assert_eq!(error.matches("no routes").count(), 1, "{error}");
     let error = sim_error(&["clos:hosts=8,ports=4", "--limit-ms", "12"]);
     assert!(["starting", "mapping", "passive"].iter().any(|state| error.contains(state)), "{error}");
     let folder = tempfile::tempdir().expect("a folder");
@@ -248,6 +249,16 @@ fn a_run_that_is_not_configured_says_why() {
     std::fs::write(&faults, b"# one\n# \xff\n").expect("written");
     let error = sim_error(&["clos:hosts=8,ports=4", "--faults", text(&faults)]);
     assert!(error.contains("faults.txt:2: this is not UTF-8"), "{error}");
+}
+
+#[test]
+fn hosts_that_share_an_address_are_named_and_not_counted_as_configured() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let faults = folder.path().join("faults");
+    std::fs::write(&faults, "at 0ms twin h1 of h2\n").expect("written");
+    let said = shown(&["clos:hosts=8,ports=4", "--faults", text(&faults), "--until", "3000"]);
+    assert!(said.contains("all 6 live hosts whose address is their own"), "{said}");
+    assert!(said.contains("without h1, h2, which share addresses"), "{said}");
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod grid;
 pub mod names;
 mod now;
 mod random;
+pub mod shape;
 mod spec;
 mod tree;
 pub mod wording;

@@ -37,9 +37,9 @@ pub enum Named {
 impl Names {
     /// The names of a fabric's nodes. No two are alike.
     pub fn of(fabric: &Fabric) -> Self {
-        let hosts = fabric.hosts.iter().map(|label| Node::new(&label.name, &label.description));
-        let xbars = fabric.xbars.iter().map(|label| Node::new(&label.name, &label.description));
-        let nodes: Vec<Node<'_>> = hosts.chain(xbars).collect();
+        let hosts = fabric.hosts.iter().map(|label| NamedNode::new(&label.name, &label.description));
+        let xbars = fabric.xbars.iter().map(|label| NamedNode::new(&label.name, &label.description));
+        let nodes: Vec<NamedNode<'_>> = hosts.chain(xbars).collect();
         // An id counts as taken also by its own node, if that is described by something else.
         let mut taken: BTreeMap<&str, usize> = BTreeMap::new();
         for node in &nodes {
@@ -48,7 +48,7 @@ impl Names {
                 *taken.entry(node.id).or_default() += 1;
             }
         }
-        let name = |node: &Node<'_>| match taken.get(node.shown.as_str()) {
+        let name = |node: &NamedNode<'_>| match taken.get(node.shown.as_str()) {
             Some(..=1) | None => node.shown.clone(),
             Some(_) if node.shown == node.id => node.shown.clone(),
             Some(_) => format!("{} ({})", node.shown, node.id),
@@ -110,13 +110,13 @@ impl Names {
     }
 }
 
-struct Node<'a> {
+struct NamedNode<'a> {
     id: &'a str,
     /// The description if there is one.
     shown: String,
 }
 
-impl<'a> Node<'a> {
+impl<'a> NamedNode<'a> {
     fn new(id: &'a str, description: &str) -> Self {
         let shown = quote::harmless(description.trim(), MAX_DESCRIPTION_BYTES);
         Self { id, shown: if shown.is_empty() { id.to_owned() } else { shown } }

@@ -45,7 +45,7 @@ pub(super) fn random(spec: &Spec<'_>) -> Result<Fabric, SpecError> {
 }
 
 /// An xbar and one of its ports.
-type End = (usize, u64);
+type FreePort = (usize, u64);
 
 /// A fabric half drawn.
 struct Drawing {
@@ -54,7 +54,7 @@ struct Drawing {
     free: Vec<Vec<u64>>,
     /// The xbars with free ports, in no order.
     open: Vec<usize>,
-    links: Vec<[End; 2]>,
+    links: Vec<[FreePort; 2]>,
 }
 
 impl Drawing {
@@ -107,7 +107,7 @@ impl Drawing {
     /// With free ports on one xbar only, puts that xbar in the middle of a link of others.
     fn split_link(&mut self) -> bool {
         let Some(&xbar) = self.open.first() else { return false };
-        let elsewhere = |link: &[End; 2]| link.iter().all(|end| end.0 != xbar);
+        let elsewhere = |link: &[FreePort; 2]| link.iter().all(|end| end.0 != xbar);
         let candidates: Vec<_> = (0..self.links.len()).filter(|&i| elsewhere(&self.links[i])).collect();
         if candidates.is_empty() || self.free[xbar].len() < 2 {
             return false;
@@ -119,7 +119,7 @@ impl Drawing {
     }
 
     /// Takes a free port of the xbar at `position` in `open`.
-    fn take(&mut self, position: usize) -> End {
+    fn take(&mut self, position: usize) -> FreePort {
         let xbar = self.open[position];
         let port = self.free[xbar].pop().unwrap_or_default();
         if self.free[xbar].is_empty() {
@@ -129,9 +129,9 @@ impl Drawing {
     }
 
     /// Random free ports for hosts, in order of xbars and ports.
-    fn host_ports(&mut self, hosts: usize) -> Vec<End> {
+    fn host_ports(&mut self, hosts: usize) -> Vec<FreePort> {
         let free = self.free.iter().enumerate();
-        let mut ends: Vec<End> =
+        let mut ends: Vec<FreePort> =
             free.flat_map(|(xbar, ports)| ports.iter().map(move |&p| (xbar, p))).collect();
         ends.shuffle(&mut self.rng);
         ends.truncate(hosts);

@@ -57,7 +57,7 @@ impl Task {
 pub(crate) struct Computation {
     is_running: bool,
     waiting: Option<Task>,
-    /// That of the newest task.
+    /// The number of the newest task.
     number: u64,
 }
 

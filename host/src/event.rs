@@ -10,6 +10,9 @@ use mapper_proto::map::{MapVersion, PortRef};
 pub enum HostEvent {
     /// What the agent reports. What is to be done about its maps, paths and cables is done.
     Agent(Event),
+    /// Other hosts are called otherwise than before, or their names have come: see
+    /// [`Host::names`](crate::Host::names).
+    NamesChanged,
     /// Proved routes of this map are in use.
     RoutesInstalled {
         /// The map.

@@ -18,7 +18,9 @@ use crate::data::DataPath;
 use crate::event::HostEvent;
 use crate::frame_queue::FrameQueue;
 use crate::healing::Healing;
+use crate::names::{HostName, NameTable};
 use crate::routes::RouteTable;
+use crate::service::Services;
 use paths::Watching;
 
 /// What a host needs to carry users' frames.
@@ -35,12 +37,12 @@ pub struct UserFrames {
 pub struct Outgoing<'a> {
     /// The ports to leave by.
     pub route: &'a [u8],
-    /// All behind the route.
+    /// The frame, without the route.
     pub frame: &'a [u8],
 }
 
 /// Everything that runs at one host but its I/O: the agent, the routes that it computed, what it knows of dead
-/// cables, and the path of users' frames.
+/// cables, the path of users' frames, and the services that ask other hosts.
 ///
 /// It is a deterministic state machine. Time is passed in, and never goes back. The same calls in the same
 /// order with the same seed do the same, in a daemon and in a simulator. There are four kinds of methods:
@@ -48,7 +50,7 @@ pub struct Outgoing<'a> {
 /// - `handle_*` tell it what happened: a frame off the fabric, a frame of the user, a carrier, a computation
 ///   that ended, a moment that came.
 /// - Commands change what it is set to: [`Self::set_settings`], [`Self::set_route_options`],
-///   [`Self::begin_anew`], [`Self::forget_routes`], [`Self::look_again`].
+///   [`Self::begin_anew`], [`Self::forget_routes`], [`Self::look_again`], [`Self::set_name`].
 /// - `poll_*` say what is to be done about it.
 /// - All others look, and change nothing.
 ///
@@ -73,6 +75,7 @@ pub struct Host {
     data: Option<DataPath>,
     watching: Watching,
     healing: Healing,
+    services: Services,
     /// The routes in use. Replaced whole.
     table: Option<Arc<RouteTable>>,
     /// The map in force or to come, and to whom the agent itself needs a route.
@@ -106,6 +109,7 @@ impl Host {
             data: users.map(|users| DataPath::new(own, users.link_mtu, users.secret)),
             watching: Watching::default(),
             healing: Healing::new(),
+            services: Services::new(own),
             table: None,
             newest: None,
             computation: Computation::default(),
@@ -130,7 +134,7 @@ impl Host {
     fn take_users(&mut self, now: Instant, payload: &[u8]) -> bool {
         let Some(data) = &mut self.data else { return false };
         match FrameKind::of(payload) {
-            // A check of a path is the agent's.
+            // Checks of a path are for the agent.
             Ok(FrameKind::Data) if Data::is_check(payload) => false,
             Ok(FrameKind::Data) => {
                 if let Ok(ethernet) = data.inbound(now, payload) {
@@ -210,6 +214,9 @@ impl Host {
             self.data.is_none() || settings.mac == self.own,
             "the user's interface keeps its address"
         );
+        if settings.mac != self.own {
+            self.services = Services::new(settings.mac);
+        }
         self.own = settings.mac;
         self.liveness_limit = settings.liveness_limit;
         self.agent = Agent::new(settings, seed, now);
@@ -244,8 +251,25 @@ impl Host {
 
     /// When [`Self::handle_timeout`] wants to be called.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let all = [self.agent.poll_timeout(), self.healing.poll_timeout(), self.watching.poll_timeout()];
+        let all = [
+            self.agent.poll_timeout(),
+            self.healing.poll_timeout(),
+            self.watching.poll_timeout(),
+            self.services.poll_timeout(),
+        ];
         all.into_iter().flatten().min()
+    }
+
+    /// Says what this host is called. `revision` must be higher than when the host last started, or the others
+    /// keep the name that it had: the seconds since 1970 will do.
+    pub fn set_name(&mut self, now: Instant, name: HostName, revision: u32) {
+        self.services.names_mut().set_own(name, revision);
+        self.settle(now);
+    }
+
+    /// What the hosts of the map are called.
+    pub fn names(&self) -> &NameTable {
+        self.services.names().table()
     }
 
     /// Its address.
@@ -275,11 +299,15 @@ impl Host {
                 self.take_event(now, event);
             }
             self.heal(now);
+            self.services.ask(now, &mut self.agent, self.table.as_deref());
             if let Some(data) = &mut self.data {
                 self.watching.tell(now, data, &mut self.agent, self.liveness_limit);
             }
             let Some(event) = self.agent.poll_event() else { break };
             self.take_event(now, event);
+        }
+        if self.services.names_mut().take_changed() && self.events.back() != Some(&HostEvent::NamesChanged) {
+            self.events.push_back(HostEvent::NamesChanged);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! - [`routes`]: this host's routes for one map, computed and proved.
 //! - [`healing`]: what is known of dead cables before there is a new map.
 //! - [`data`]: users' frames, from one host to another.
+//! - [`service`]: what runs beside the agent and asks other hosts through it; [`names`] is the first.
 
 #![forbid(unsafe_code)]
 
@@ -13,7 +14,9 @@ mod event;
 mod frame_queue;
 pub mod healing;
 mod host;
+pub mod names;
 pub mod routes;
+pub mod service;
 
 pub use computation::{Computed, Task};
 pub use event::HostEvent;

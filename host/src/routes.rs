@@ -1,25 +1,24 @@
 //! This host's routes for one map: computed, proved, and kept whole.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use mapper_proto::Mac;
-use mapper_proto::map::{Map, MapVersion, PortRef, Ports};
+use mapper_proto::map::{Map, MapVersion, PortRef, PortsInUse};
 use mapper_proto::wire::Route;
 use thiserror::Error;
 
 use mapper_routing::{
-    Far, HostRoutes, LiveRoutes, Options, Orientation, OutOfReach, RepairError, RoutingError, Shape,
-    Topology, TopologyError, Violation, prove_host, repair, wire_route, wire_way_back,
+    DeadCables, Far, HostRoutes, LiveRoutes, Options, Orientation, OutOfReach, RepairError, RoutingError,
+    Shape, Topology, TopologyError, Violation, prove_host, repair, wire_route, wire_way_back,
 };
 
 /// A map that cannot be routed.
 #[derive(Debug, Error)]
 pub enum RouteTableError {
-    /// It makes no sense.
+    /// The map contradicts itself.
     #[error("the map cannot be routed")]
     Topology(#[from] TopologyError),
-    /// This host is not in it.
+    /// This host is not in the map.
     #[error("the map does not list this host, {0}")]
     NotListed(Mac),
     /// There are no routes within the limits.
@@ -52,11 +51,11 @@ pub struct Basis {
     /// The xbars that have a tag, by tag.
     by_tag: Vec<(u64, u32)>,
     /// What each port holds.
-    ports: Ports,
+    ports: PortsInUse,
 }
 
 impl Basis {
-    /// Derives it.
+    /// Derives from the map what all its hosts have alike.
     ///
     /// # Errors
     /// If the map makes no sense.
@@ -64,7 +63,7 @@ impl Basis {
         let topology = Arc::new(Topology::from_map(&map)?);
         let orientation = Orientation::new(&topology, map.rules.non_clos);
         let (by_mac, by_tag) = (hosts_by_mac(&topology), xbars_by_tag(&map));
-        Ok(Self { ports: Ports::new(&map), map, topology, orientation, by_mac, by_tag })
+        Ok(Self { ports: PortsInUse::new(&map), map, topology, orientation, by_mac, by_tag })
     }
 
     /// The map.
@@ -78,7 +77,7 @@ impl Basis {
     }
 
     /// What each port of its xbars holds.
-    pub fn ports(&self) -> &Ports {
+    pub fn ports(&self) -> &PortsInUse {
         &self.ports
     }
 
@@ -86,6 +85,11 @@ impl Basis {
     pub fn xbar(&self, tag: u64) -> Option<u32> {
         let at = self.by_tag.binary_search_by_key(&tag, |&(tag, _)| tag).ok()?;
         Some(self.by_tag[at].1)
+    }
+
+    /// Whether the map lists this host. Phantoms are not listed.
+    pub fn lists(&self, mac: Mac) -> bool {
+        self.host(mac).is_some()
     }
 
     fn host(&self, mac: Mac) -> Option<u32> {
@@ -103,7 +107,7 @@ pub struct RouteTable {
     /// What is left of the map without the cables known dead.
     topology: Arc<Topology>,
     routes: LiveRoutes,
-    /// Counted when somebody asks.
+    /// How many routes there are; counted when somebody asks for the first time.
     count: OnceLock<usize>,
 }
 
@@ -122,15 +126,14 @@ impl RouteTable {
         Ok(Self { basis: Arc::clone(basis), whole, topology, routes, count: OnceLock::new() })
     }
 
-    /// The routes of the same map around dead cables, named by the ports that hold them, from
-    /// either end: see [`repair`]. All but these are alive again; without any the routes are those
-    /// of the whole map. Takes milliseconds.
+    /// The routes of the same map around dead cables: see [`repair`]. All but these are alive again; without
+    /// any the routes are those of the whole map. Takes milliseconds.
     ///
     /// # Errors
     /// If a proof fails, which is a fault of this program.
-    pub fn repair(&self, dead: &BTreeSet<PortRef>) -> Result<Self, RepairError> {
+    pub fn repair(&self, dead: &DeadCables) -> Result<Self, RepairError> {
         let Basis { topology: all, orientation, .. } = &*self.basis;
-        let (topology, routes) = if dead.is_empty() {
+        let (topology, routes) = if dead.avoided.is_empty() {
             (Arc::clone(all), LiveRoutes::whole(Arc::clone(&self.whole)))
         } else {
             let (cut, live) = repair(all, orientation, &self.whole, dead)?;
@@ -176,20 +179,19 @@ impl RouteTable {
         *self.count.get_or_init(|| hosts.map(|to| self.routes.count_to(&self.topology, to)).sum())
     }
 
-    /// Hosts that the map lists but no route leads to, with why.
+    /// Hosts that the map lists but no route leads to around the cables that are held for dead, with why.
     pub fn unreachable(&self) -> impl Iterator<Item = (Mac, OutOfReach)> + '_ {
         self.routes.unreachable(&self.topology).map(|(to, why)| (self.topology.mac(to), why))
     }
 
-    /// Whether some route is safe only as long as the cables known dead are dead: see [`repair`].
+    /// Whether some route is safe only as long as the cables proved dead are dead: see [`repair`].
     pub fn depends_on_the_dead(&self) -> bool {
         self.routes.opened()
     }
 
     /// The first route to a host, if one leads there.
     pub fn first_to(&self, mac: Mac) -> Option<Route> {
-        let to = self.host(mac)?;
-        self.routes.wire_routes_to(&self.topology, to).next()?.ok()
+        Some(self.paths_to(self.host(mac)?).next()?.route)
     }
 
     /// The number of another host in the map.
@@ -208,11 +210,17 @@ impl RouteTable {
     }
 
     /// All routes to a host, by its number. None if it is out of reach for now.
+    ///
+    /// Where there is no way around the cables that are held for dead, these are the routes of the whole map:
+    /// a cable that is dead drops what is sent to it, so nothing waits for it, and one that is not carries it.
     pub fn paths_to(&self, host: u32) -> impl Iterator<Item = RoutePath> + '_ {
         let from = self.routes.from();
-        self.routes.routes_to(&self.topology, host).filter_map(move |hops| {
-            let route = wire_route(&self.topology, from, &hops).ok()?;
-            let way_back = wire_way_back(&self.topology, from, &hops).ok()?;
+        let is_cut_off = self.routes.count_to(&self.topology, host) == 0;
+        let whole = is_cut_off.then(|| self.whole.routes_to(&self.basis.topology, host));
+        let live = (!is_cut_off).then(|| self.routes.routes_to(&self.topology, host));
+        whole.into_iter().flatten().chain(live.into_iter().flatten()).filter_map(move |hops| {
+            let route = wire_route(&self.basis.topology, from, &hops).ok()?;
+            let way_back = wire_way_back(&self.basis.topology, from, &hops).ok()?;
             Some(RoutePath { hops, route, way_back })
         })
     }

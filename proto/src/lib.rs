@@ -16,6 +16,7 @@ pub mod agent;
 pub mod explore;
 pub mod mac;
 pub mod map;
+mod port_set;
 pub mod quote;
 pub mod time;
 pub mod wire;

@@ -245,6 +245,11 @@ fn request() -> impl Strategy<Value = (Message, Route)> {
         Just(Reason::Verify),
         (0..1400u16).prop_map(|answer_bytes| Reason::Alive { answer_bytes }),
         Just(Reason::Hello),
+        (0..700u16).prop_map(|room_bytes| Reason::Service {
+            service: mapper_proto::wire::ServiceNumber::NAMES,
+            room_bytes,
+            question: vec![0],
+        }),
         Just(Reason::Resume),
         (0..9000u16).prop_map(|max_ms| Reason::Pause { max_ms }),
         "x{0,40}".prop_map(|text| Reason::Printf { text }),

@@ -37,13 +37,13 @@ pub use host_routes::{HostRoutes, Options, RoutingError, turns, wire_route, wire
 pub use orientation::{Direction, Orientation, Shape};
 pub use proof::{
     Cycle, DeadEnd, Proof, ProofRules, TableViolation, TablesProof, UnionProof, Violation, prove_host,
-    prove_routes, prove_tables, walk,
+    prove_routes, prove_service_levels, prove_tables, walk, walk_tables,
 };
 pub use quality::{
     Census, ChannelLoads, CountedRoutes, Heading, PairRoutes, Quality, RouteLists, SourceRoutes, TableRoutes,
     TierLoads, group_by_tier, hosts_in_order,
 };
-pub use repair::{LiveRoutes, OutOfReach, RepairError, repair};
+pub use repair::{DeadCables, LiveRoutes, OutOfReach, RepairError, repair};
 pub use subnet::{Subnet, SubnetError};
 pub use tables::Tables;
 pub use topology::{Attachment, Far, HostPart, Topology, TopologyError};

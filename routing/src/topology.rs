@@ -143,7 +143,7 @@ impl Topology {
         if count > Self::MAX_XBARS {
             return Err(TopologyError::TooManyXbars { count });
         }
-        let ports = Ports::of(map)?;
+        let ports = PortIndex::of(map)?;
         let mut topology = Self {
             version: map.version,
             macs: map.hosts.iter().map(|host| host.mac).collect(),
@@ -341,13 +341,13 @@ fn attachments(map: &Map) -> Vec<Attachment> {
 }
 
 /// What each port holds: a host, or one end of a cable (cable `i` has the ends `2i` and `2i + 1`).
-struct Ports {
+struct PortIndex {
     base: Vec<u32>,
     first: Vec<u8>,
     ends: Vec<Far>,
 }
 
-impl Ports {
+impl PortIndex {
     fn of(map: &Map) -> Result<Self, TopologyError> {
         let mut first = vec![u8::MAX; map.xbars.len()];
         let mut last = vec![0; map.xbars.len()];

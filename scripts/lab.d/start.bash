@@ -95,6 +95,8 @@ read_agent_options() {
         find_addresses "$1"
         options+=(--tap ip0 --address "$ipv4/16" --address "$ipv6/64")
     fi
+    # The namespaces of a lab share the machine's name.
+    options+=(--host-name "$1")
     mapfile -d '' -t given <"$dir/options"
     options+=("${given[@]}")
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mapper_host::names::HostName;
 use mapper_host::{Computed, Host, HostEvent, Task, UserFrames};
 use mapper_proto::Instant;
 use mapper_proto::agent::{Settings, Status, Transmit};
@@ -12,7 +13,7 @@ use mapper_routing::Options;
 /// poll, and asks for the next timeout.
 ///
 /// Whatever has a [`Host`] in it is honest, unless it says otherwise, and does by default what that does.
-pub trait Node: Send {
+pub trait SimulatedHost: Send {
     /// A frame arrived: what is left of the route, then the frame.
     fn handle_frame(&mut self, now: Instant, payload: &[u8]);
     /// The moment that [`Self::poll_timeout`] named has come.
@@ -83,7 +84,7 @@ pub trait Node: Send {
     }
 }
 
-impl Node for Host {
+impl SimulatedHost for Host {
     fn handle_frame(&mut self, now: Instant, payload: &[u8]) {
         Self::handle_frame(self, now, payload);
     }
@@ -112,6 +113,8 @@ pub struct Start {
     pub routes: Options,
     /// Whether it carries users' frames, and how.
     pub users: Option<UserFrames>,
+    /// What it is called.
+    pub name: Option<HostName>,
     /// Differs for each host and each start.
     pub seed: u64,
     /// When.
@@ -121,14 +124,20 @@ pub struct Start {
 impl Start {
     /// What ships, started so.
     pub fn real(self) -> Host {
-        Host::new(self.settings, self.routes, self.users, self.seed, self.now)
+        let mut host = Host::new(self.settings, self.routes, self.users, self.seed, self.now);
+        if let Some(name) = self.name {
+            // As a machine's clock would have it.
+            let revision = u32::try_from(self.now.as_nanos() / 1_000_000).unwrap_or(u32::MAX);
+            host.set_name(self.now, name, revision);
+        }
+        host
     }
 }
 
 /// Starts the software of a host.
 pub trait Spawn {
     /// What runs at a host that starts so.
-    fn spawn(&mut self, start: Start) -> Box<dyn Node>;
+    fn spawn(&mut self, start: Start) -> Box<dyn SimulatedHost>;
 }
 
 /// Starts what ships.
@@ -136,7 +145,7 @@ pub trait Spawn {
 pub struct RealHosts;
 
 impl Spawn for RealHosts {
-    fn spawn(&mut self, start: Start) -> Box<dyn Node> {
+    fn spawn(&mut self, start: Start) -> Box<dyn SimulatedHost> {
         Box::new(start.real())
     }
 }
@@ -145,7 +154,7 @@ impl Spawn for RealHosts {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Mute;
 
-impl Node for Mute {
+impl SimulatedHost for Mute {
     fn handle_frame(&mut self, _now: Instant, _payload: &[u8]) {}
 
     fn handle_timeout(&mut self, _now: Instant) {}

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::{CliError, Format, output};
-use crate::daemon::driver::{self, End};
+use crate::daemon::driver::{self, DaemonEnd};
 use crate::daemon::options::{Options, Source};
 
 /// Options of `mapper agent`.
@@ -32,8 +32,8 @@ pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
 ///
 /// # Errors
 /// If standard output cannot be written.
-pub(super) fn finish(end: End, format: Format) -> Result<ExitCode, CliError> {
-    if let End::Background(status) = end {
+pub(super) fn finish(end: DaemonEnd, format: Format) -> Result<ExitCode, CliError> {
+    if let DaemonEnd::Background(status) = end {
         return Ok(status);
     }
     if format == Format::Json
@@ -44,8 +44,8 @@ pub(super) fn finish(end: End, format: Format) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn report(end: End) -> Option<String> {
-    let End::Complete { hosts } = end else { return None };
+fn report(end: DaemonEnd) -> Option<String> {
+    let DaemonEnd::Complete { hosts } = end else { return None };
     let report = serde_json::json!({ "schema": "mapper.agent/1", "complete": true, "hosts": hosts });
     Some(format!("{report}\n"))
 }
@@ -56,10 +56,10 @@ mod tests {
 
     #[test]
     fn an_agent_that_mapped_once_says_of_how_many_hosts() {
-        let text = report(End::Complete { hosts: 3 }).unwrap();
+        let text = report(DaemonEnd::Complete { hosts: 3 }).unwrap();
         let json: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(json, serde_json::json!({ "schema": "mapper.agent/1", "complete": true, "hosts": 3 }));
         assert!(text.ends_with('\n'));
-        assert_eq!(report(End::Stopped), None);
+        assert_eq!(report(DaemonEnd::Stopped), None);
     }
 }

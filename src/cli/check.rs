@@ -1,6 +1,5 @@
 //! `mapper check`: prove and measure tables and routes that anyone made, from files alone.
 
-mod service_levels;
 mod source_routes;
 
 use std::fmt::Write as _;
@@ -18,7 +17,7 @@ use crate::formats::{lfts, sls};
 use mapper_fabric::wording::plural;
 use mapper_routing::engines::Settings;
 use mapper_routing::tables::{Layers, MAX_LMC};
-use mapper_routing::{ProofRules, Subnet, prove_tables};
+use mapper_routing::{ProofRules, Subnet, prove_service_levels, prove_tables};
 
 /// Exit status if a proof fails.
 const EXIT_FAILED: u8 = 3;
@@ -107,7 +106,7 @@ fn check_tables(args: &Args, fabric: &Fabric, path: &Path) -> Result<Report, Cli
             notes.extend(levels.notes.iter().map(|note| named(sls_path, note)));
             let proof = match levels.levels.by_pair(&subnet) {
                 Some(layers) => prove_tables(&subnet, &loaded.tables, &layers, &rules),
-                None => service_levels::prove(&subnet, &loaded.tables, &levels.levels, &rules),
+                None => prove_service_levels(&subnet, &loaded.tables, &levels.levels, &rules),
             };
             (levels.levels.in_use().count_ones().max(1) as u8, proof)
         }

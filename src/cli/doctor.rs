@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::{CliError, Format, output};
 use crate::daemon::options::Options;
 use crate::doctor::{self, Check, Outcome, Subject};
+use mapper_machine::options::ProcessKeys;
 
 /// Options of `mapper doctor`.
 #[derive(Debug, clap::Args)]
@@ -50,7 +51,8 @@ pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     let Args { interfaces, ports, config, key_file, tap, run_dir } = args;
     let installed = || Some(PathBuf::from(CONFIG_DIR)).filter(|path| Path::is_dir(path));
     let config = config.or_else(installed);
-    let options = Options { key_file, tap, run_dir, ..Options::default() };
+    let process = ProcessKeys { run_dir, ..ProcessKeys::default() };
+    let options = Options { key_file, tap, process, ..Options::default() };
     let checks = doctor::examine(&Subject { interfaces, ports, options, file: config });
     match format {
         Format::Json => {

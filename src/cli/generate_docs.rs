@@ -38,7 +38,7 @@ pub fn run(args: &Args, _format: Format) -> Result<ExitCode, CliError> {
 
 /// A command without what is hidden.
 fn visible(command: &Command) -> Command {
-    // There is no way to take commands away from one: they are left out of a new one.
+    // clap has no way to take a subcommand away, so a new command is built without them.
     let mut visible = Command::new(command.get_name().to_owned())
         .args(command.get_arguments())
         .subcommands(command.get_subcommands().filter(|below| !below.is_hide_set()).map(self::visible))

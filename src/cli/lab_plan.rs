@@ -39,9 +39,9 @@ pub struct Args {
 enum Xbars {
     /// None has an identity.
     Plain,
-    /// All have one.
+    /// Every xbar has a tag.
     Tagged,
-    /// Every other one has one.
+    /// Every other xbar has a tag.
     Mixed,
 }
 
@@ -118,7 +118,7 @@ fn xbars_of_one_host(fabric: &Fabric) -> BTreeSet<u32> {
 }
 
 fn tag_of(index: usize, tag: Option<u64>, xbars: Option<Xbars>) -> Option<u64> {
-    // An identity for an xbar that has none: no GUID begins with zeros.
+    // An xbar without an identity gets one that no GUID can be, as no GUID begins with zeros.
     let made_up = || tag.or(Some(index as u64 + 1));
     match xbars {
         None => tag,

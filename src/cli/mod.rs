@@ -14,6 +14,7 @@ pub mod key;
 pub mod lab_plan;
 pub mod node;
 pub mod output;
+pub mod resolve;
 pub mod route;
 pub mod sim;
 pub mod topology;
@@ -26,7 +27,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 use mapper_proto::quote;
 
-use crate::daemon::log;
+use mapper_machine::log;
 
 /// Maps source-routed fabrics and gives every host deadlock-free routes, without a central server.
 #[derive(Debug, Parser)]
@@ -68,6 +69,8 @@ pub enum Command {
     Xbar(Box<xbar::Args>),
     /// Show the state of this machine's agents; exit status 1 if none answers.
     BoardInfo(board_info::Args),
+    /// Say which host a name or an address stands for, and how frames get there; exit status 1 if none.
+    Resolve(resolve::Args),
     /// Find out what keeps an agent from working on this machine, and what to do.
     Doctor(doctor::Args),
     /// Make a key for a key file.
@@ -89,7 +92,7 @@ pub type CliError = Box<dyn std::error::Error + Send + Sync>;
 pub(crate) struct UsageError(pub(crate) String);
 
 impl UsageError {
-    /// As clap's.
+    /// The exit status of a wrong command line, which clap uses too.
     const EXIT_STATUS: u8 = 2;
 }
 
@@ -109,6 +112,7 @@ pub fn main() -> ExitCode {
         Command::Node(args) => node::run(args, format),
         Command::Xbar(args) => xbar::run(*args, format),
         Command::BoardInfo(args) => board_info::run(args, format),
+        Command::Resolve(args) => resolve::run(&args, format),
         Command::Doctor(args) => doctor::run(args, format),
         Command::Key(args) => key::run(&args, format),
         Command::LabPlan(args) => lab_plan::run(&args, format),
@@ -145,7 +149,7 @@ fn refuse_usage(error: &clap::Error) -> ExitCode {
         return output::print_help(error)
             .map_or_else(|failed| fail(&failed, Format::Text), |()| ExitCode::SUCCESS);
     }
-    // As above.
+    // Where nobody can be told there is still the exit status.
     let _unheard = error.print();
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }

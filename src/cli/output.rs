@@ -107,7 +107,7 @@ pub fn is_standard_output(path: &Path) -> bool {
 }
 
 /// How what a path names is written.
-enum Place {
+enum OutputPlace {
     StandardOutput,
     /// A pipe or a device.
     AsItIs,
@@ -118,18 +118,18 @@ enum Place {
     },
 }
 
-fn place_of(path: &Path) -> Place {
+fn place_of(path: &Path) -> OutputPlace {
     if is_standard_output(path) {
-        return Place::StandardOutput;
+        return OutputPlace::StandardOutput;
     }
     if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-        return Place::AsItIs;
+        return OutputPlace::AsItIs;
     }
-    // A link stays, and what it leads to is replaced.
+    // A symbolic link stays, and the file that it leads to is replaced.
     let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let beside = place.with_file_name(format!(".{name}.{}.new", std::process::id()));
-    Place::File { place, beside }
+    OutputPlace::File { place, beside }
 }
 
 fn unwritable(path: &Path, source: io::Error) -> CliError {

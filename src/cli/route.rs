@@ -31,7 +31,6 @@ use options::EngineOptions;
 pub(super) use options::{lmc_of, named};
 use outputs::{Outputs, no_tables};
 use report::Report;
-pub(super) use routes_dir::walk_tables;
 
 /// Options of `mapper route`.
 #[derive(Debug, clap::Args)]
@@ -54,7 +53,7 @@ pub struct Args {
     /// Compute, prove and measure by each of these engines, print one table, and write nothing.
     #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME..]", value_parser = EngineName,
           hide_possible_values = true,
-          conflicts_with_all = ["engine", "no_fallback", "unproved", "lfts", "sls", "routes_dir", "plot", "dump_lid_matrix", "ftree_order", "cache"])]
+          conflicts_with_all = ["engine", "no_fallback", "unproved", "lfts", "sls", "routes_dir", "gm_routes", "plot", "dump_lid_matrix", "ftree_order", "cache"])]
     compare: Vec<Engine>,
     /// Keep fabric and tables in this file. If only hosts or whole leaves are gone since, or are back, the
     /// tables stay as they are and nothing is computed.
@@ -129,7 +128,7 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
             (answer, unused.and_then(Result::err).map(|why_not| CacheUse::Unused { why_not }))
         }
     };
-    // What is reused is in the file as it should be: the nodes that are gone are to come back.
+    // A cache that was used stays as it is, as the nodes that are gone are to come back.
     if let (Some(path), Some(CacheUse::Unused { .. })) = (&args.cache, &cache) {
         request.write_cache(path, &answer)?;
     }
@@ -171,7 +170,7 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
         Format::Text => report.text(),
         Format::Json => format!("{}\n", report.json()),
     };
-    // Tables and report are not to mix.
+    // Tables and report must not mix on standard output.
     if args.outputs.use_standard_output() { output::print_aside(&said) } else { output::print(&said) }?;
     Ok(ExitCode::SUCCESS)
 }
@@ -198,7 +197,7 @@ fn why_refused(refused: &NotRouted, subnet: &Subnet) -> CliError {
         let violations = tried.failed.iter().flat_map(|proof| &proof.violations);
         violations.into_iter().any(|found| matches!(found, TableViolation::TooFar { .. }))
     };
-    // What is too far apart is so for any engine.
+    // Hosts that are too far apart are so for any engine.
     if !refused.tried.iter().any(|tried| tried.engine == Engine::Lash || too_far(tried)) {
         all.push("lash needs no roots and no shape: try it".to_owned());
     }

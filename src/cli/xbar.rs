@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::{CliError, Format};
-use crate::daemon::options::{Text, default_run_dir};
+use crate::daemon::options::Options;
 use crate::xbar;
 use crate::xbar::options::{Name, XbarOptions, XbarSource};
+use mapper_machine::options::{Text, default_run_dir};
 
 /// Options of `mapper xbar`.
 #[derive(Debug, clap::Args)]
@@ -33,9 +34,9 @@ pub struct Args {
 pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     let Args { options, config, status } = args;
     if status {
-        let run_dir = options.run_dir.unwrap_or_else(default_run_dir);
+        let run_dir = options.process.run_dir.unwrap_or_else(default_run_dir);
         let name = options.name.map(Text::value);
         return status::show(&run_dir, name.as_ref().map(Name::as_str), format);
     }
-    Ok(xbar::run(&XbarSource::new(options, config))?)
+    Ok(xbar::run(&XbarSource::new(options, config, Options::read_shared))?)
 }

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::interface_lock::InterfaceLockError;
-use super::metrics::MetricsError;
+use mapper_machine::interface_lock::InterfaceLockError;
+use mapper_machine::metrics::MetricsError;
+use mapper_machine::service::ServiceError;
+use mapper_machine::status::StatusSocketError;
+
 use super::options::ConfigError;
-use super::privileges::PrivilegesError;
-use super::process::ProcessError;
-use super::status::StatusSocketError;
-use crate::link::LinkError;
-use crate::link::tap::TapError;
 use mapper_host::data::MtuTooSmall;
+use mapper_machine::link::LinkError;
+use mapper_machine::link::tap::TapError;
 
 /// A daemon that cannot run, or that did not reach what it was to.
 #[derive(Debug, Error)]
@@ -37,37 +37,23 @@ pub enum DaemonError {
     /// The tap interface is gone.
     #[error("the tap interface is gone: somebody removed it; start again to have it made anew")]
     TapGone,
-    /// It cannot run in the background.
+    /// It cannot start as a daemon.
     #[error(transparent)]
-    Process(#[from] ProcessError),
-    /// It would run with more privileges than it needs.
-    #[error(transparent)]
-    Privileges(#[from] PrivilegesError),
+    Service(#[from] ServiceError),
     /// The status socket cannot be served.
     #[error(transparent)]
     Status(#[from] StatusSocketError),
     /// Metrics cannot be had where they were wanted.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
-    /// The log file cannot be opened.
-    #[error("cannot open {}", path.display())]
-    Log {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
     /// Maps cannot be stored.
     #[error("cannot store maps in {}", path.display())]
     MapFile {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What the system says.
         source: io::Error,
     },
-    /// The kernel refused.
-    #[error("cannot start the runtime")]
-    Runtime(#[source] io::Error),
     /// `--map-once`, and time ran out.
     #[error("mapping was not complete everywhere within {} s: this agent is {state}, {missing}", limit.as_secs())]
     MapOnceLimit {

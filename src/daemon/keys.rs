@@ -30,7 +30,7 @@ pub enum KeyFileError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What the system says.
         source: io::Error,
     },
     /// It is a directory, a device or the like.
@@ -84,7 +84,7 @@ pub enum KeyFileError {
     BadRing {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: KeyRingError,
     },
     /// The system gives no random numbers.
@@ -120,7 +120,7 @@ fn read_text(path: &Path, user: u32) -> Result<String, KeyFileError> {
     // Opening a device may do something, and opening a pipe waits for its writer.
     ordinary(fs::metadata(path).map_err(unreadable)?)?;
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(unreadable)?;
-    // Of the open file, not of the path: what is looked at is what is read.
+    // The open file is asked, not the path, so that what is examined is what is read.
     let metadata = ordinary(file.metadata().map_err(unreadable)?)?;
     let mode = metadata.mode() & 0o7777;
     if mode & 0o077 != 0 {

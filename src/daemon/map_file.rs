@@ -5,16 +5,16 @@ use std::path::Path;
 
 use mapper_proto::map::Map;
 
-use super::whole_file;
 use crate::formats::json::{Names, map_to_json};
+use mapper_machine::whole_file;
 
-/// Writes the map as `mapper.map/1`. Whoever reads the file meanwhile sees the old map or the new
+/// Writes the map as `mapper.map/1`, with the names that are known. Whoever reads the file meanwhile sees the old map or the new
 /// one, whole.
 ///
 /// # Errors
 /// If the file, or the one beside it that takes its place, cannot be written.
-pub fn write(path: &Path, map: &Map) -> io::Result<()> {
-    let mut text = serde_json::to_string_pretty(&map_to_json(map, &Names::default()))?;
+pub fn write(path: &Path, map: &Map, names: &Names) -> io::Result<()> {
+    let mut text = serde_json::to_string_pretty(&map_to_json(map, names))?;
     text.push('\n');
     whole_file::replace(path, &text)
 }
@@ -36,7 +36,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("map.json");
         std::fs::write(&path, "old").unwrap();
-        write(&path, &Map::default()).unwrap();
+        write(&path, &Map::default(), &Names::default()).unwrap();
         let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
         assert_eq!(json["schema"], "mapper.map/1");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
@@ -47,11 +47,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let taken = dir.path().join("map.json");
         std::fs::create_dir(&taken).unwrap();
-        assert!(write(&taken, &Map::default()).is_err());
+        assert!(write(&taken, &Map::default(), &Names::default()).is_err());
         assert!(check(&taken).is_err());
         assert!(check(Path::new("/nonexistent/map.json")).is_err());
         check(&dir.path().join("new.json")).unwrap();
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
-        assert!(write(Path::new("/nonexistent/map.json"), &Map::default()).is_err());
+        assert!(write(Path::new("/nonexistent/map.json"), &Map::default(), &Names::default()).is_err());
     }
 }

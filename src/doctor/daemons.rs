@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 
 use super::Check;
-use crate::daemon::interface_lock::{Holder, holder};
 use crate::daemon::options::Config;
-use crate::daemon::status::{Board, Mismatch, Question, StatusSocketError, ask_at, socket_path, units};
+use crate::daemon::status::{Board, Mismatch, socket_path, units};
 use crate::xbar::{self, XbarStatus};
 use mapper_fabric::wording::plural;
+use mapper_machine::interface_lock::{Holder, holder};
+use mapper_machine::status::{Question, StatusSocketError, ask};
 
 /// An agent that says nothing for so long is taken for stuck. A busy machine takes a second or more.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -133,7 +134,7 @@ impl<'a> Daemon<'a> {
                 format!(
                     "{} works on it, and has no status socket in {}",
                     holder.describe(),
-                    config.run_dir.display()
+                    config.service.run_dir.display()
                 ),
                 "stop that one before an agent is started here, or name its --run-dir",
             ),
@@ -155,7 +156,7 @@ fn is_board_of(board: &Board, interface: &str) -> bool {
 fn ask_all<T>(paths: impl Iterator<Item = PathBuf>, unheard: &mut Vec<Unheard>) -> Vec<Question<T>> {
     let mut questions = Vec::new();
     for path in paths {
-        match ask_at(path) {
+        match ask(path) {
             Ok(question) => questions.extend(question),
             Err(error) => unheard.push(Unheard { process_id: None, error }),
         }

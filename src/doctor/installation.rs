@@ -105,7 +105,7 @@ fn words_of_line(text: &str) -> Vec<String> {
 
 fn interface_of(port: &str) -> Option<String> {
     let name = port.rsplit('=').next()?;
-    // All digits are a number of ports.
+    // A name of digits alone is a number of ports.
     let is_one = !name.is_empty() && !name.contains(['*', '?']) && name.bytes().any(|b| !b.is_ascii_digit());
     is_one.then(|| name.to_owned())
 }

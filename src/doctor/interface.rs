@@ -4,9 +4,9 @@ use super::Check;
 use super::daemons::{self, Daemon, Heard};
 use super::neighbour::{self, Neighbour};
 use crate::daemon::options::Config;
-use crate::link::interface::Interface;
-use crate::link::tap::Tap;
 use mapper_host::data::tap_mtu;
+use mapper_machine::link::interface::Interface;
+use mapper_machine::link::tap::Tap;
 
 /// Examines an interface. One that `is_set_up` is a configuration's, whose daemon sets it up when it starts; any
 /// other is to be as it should be now.
@@ -121,7 +121,7 @@ fn check_tap_name(tap: &str, daemon: &Daemon<'_>) -> Option<Check> {
 fn check_neighbour(interface: &Interface, config: &Config) -> Check {
     let name = "neighbour";
     let one_key_file = "give all hosts of the network one key file, with --key-file";
-    match neighbour::find(interface, config.marking, config.settings.keys.as_ref()) {
+    match neighbour::find(interface, config.service.marking, config.settings.keys.as_ref()) {
         Ok(Some(found @ Neighbour::OtherVersion(_))) => {
             Check::failed(name, found.to_string(), "run one version of the program on all machines")
         }

@@ -20,11 +20,11 @@ pub(super) fn check(config: &Config) -> Vec<Check> {
         checks.push(check_network_administration());
         checks.push(check_tun_device(Path::new(TUN_DEVICE)));
     }
-    checks.push(check_directory("run directory", &config.run_dir, "--run-dir"));
+    checks.push(check_directory("run directory", &config.service.run_dir, "--run-dir"));
     if let Some(directory) = config.map_file.as_deref().and_then(Path::parent) {
         checks.push(check_directory("map file", directory, "--map-file"));
     }
-    if let Some(directory) = config.metrics_file.as_deref().and_then(Path::parent) {
+    if let Some(directory) = config.service.metrics_file.as_deref().and_then(Path::parent) {
         checks.push(check_directory("metrics file", directory, "--metrics-file"));
     }
     checks
@@ -36,7 +36,7 @@ fn program() -> String {
 
 fn check_raw_socket() -> Check {
     let name = "raw sockets";
-    // Protocol 0 hears nothing.
+    // A socket of protocol 0 receives no frames.
     match Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0))) {
         Ok(_) => Check::ok(name, "may be opened (CAP_NET_RAW)"),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Check::failed(

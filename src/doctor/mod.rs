@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use self::daemons::Heard;
-use crate::daemon::options::{Config, ConfigError, Options, OptionsError, Source, default_run_dir};
+use crate::daemon::options::{Config, ConfigError, Options, OptionsError, Source};
+use mapper_machine::options::default_run_dir;
 
 /// What is to be examined.
 #[derive(Debug, Clone, Default)]
@@ -33,7 +34,7 @@ pub struct Subject {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// As it should be.
+    /// What was checked is as it should be.
     Ok,
     /// May be meant so.
     Warning,
@@ -75,7 +76,7 @@ impl Check {
         let mut source = error.source();
         while let Some(cause) = source {
             let cause_text = cause.to_string();
-            // Some errors say their cause themselves.
+            // Some errors have their cause in their own text.
             if !what.ends_with(&cause_text) {
                 what = format!("{what}: {cause_text}");
             }
@@ -91,7 +92,7 @@ impl Check {
 
 /// Examines this machine. Takes about a second an interface.
 pub fn examine(subject: &Subject) -> Vec<Check> {
-    let run_dir = |options: &Options| options.run_dir.clone().unwrap_or_else(default_run_dir);
+    let run_dir = |options: &Options| options.process.run_dir.clone().unwrap_or_else(default_run_dir);
     let mut heard = Heard::in_dir(&run_dir(&subject.options));
     let configs = match subject.configs(&heard) {
         Ok(configs) => configs,
@@ -126,8 +127,8 @@ pub fn examine(subject: &Subject) -> Vec<Check> {
     // A crossbar leaves its interfaces as they are.
     let crossbars = directory.map(|path| installation::interfaces(path).crossbars).unwrap_or_default();
     for config in &configs {
-        if heard.run_dir() != config.run_dir {
-            heard = Heard::in_dir(&config.run_dir);
+        if heard.run_dir() != config.service.run_dir {
+            heard = Heard::in_dir(&config.service.run_dir);
         }
         let is_set_up = !is_asked_for && !crossbars.contains(&config.interface);
         let found = interface::check(config, &heard, is_set_up);

@@ -17,9 +17,9 @@ use mapper_proto::wire::{
 };
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use crate::link::LinkError;
-use crate::link::ethernet::{EthernetSocket, Frame, MAX_FRAME_BYTES, Marking};
-use crate::link::interface::Interface;
+use mapper_machine::link::LinkError;
+use mapper_machine::link::ethernet::{EthernetSocket, Frame, MAX_FRAME_BYTES, Marking};
+use mapper_machine::link::interface::Interface;
 
 /// How long to listen in all.
 const PATIENCE: Duration = Duration::from_millis(1000);
@@ -36,7 +36,7 @@ const LOOPBACK_ID: u32 = 2;
 pub(super) enum Neighbour {
     /// A crossbar with an identity.
     TaggedXbar { tag: u64, port: u8 },
-    /// A crossbar without.
+    /// A crossbar without an identity.
     PlainXbar,
     /// An agent.
     Agent { mac: Mac, state: AgentState },
@@ -125,7 +125,8 @@ impl Prober<'_> {
     fn probes(&self, nth: u64) -> [(Route, Vec<u8>); 2] {
         let info = Info {
             rank: Rank { level: 0, mac: self.own },
-            // Unlike that of an agent that once ran here, and of an earlier examination.
+            // This nonce differs from that of an agent that once ran here, and from that of an earlier
+            // examination.
             session: std::process::id(),
             ..Info::default()
         };

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use mapper_proto::map::{Cable, Fabric};
 
-use super::shape::layers;
 use mapper_fabric::names::Names;
+use mapper_fabric::shape::layers;
 
 /// The fabric as an undirected graph: xbars are boxes, hosts plain text, and cables carry the
 /// numbers of their ports. Xbars as far from hosts stand side by side, unless all are.

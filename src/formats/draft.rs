@@ -11,13 +11,13 @@ use super::{Malformed, is_name};
 /// Nodes and their cables as a file lists them.
 #[derive(Default)]
 pub(super) struct Draft {
-    nodes: Vec<Node>,
+    nodes: Vec<ListedNode>,
     by_name: BTreeMap<String, usize>,
-    ends: Vec<End>,
+    ends: Vec<ListedEnd>,
 }
 
 /// A node as a file lists it.
-pub(super) struct Node {
+pub(super) struct ListedNode {
     /// Where it begins in the file.
     pub line: usize,
     pub name: String,
@@ -53,7 +53,7 @@ pub(super) struct Interface {
 }
 
 /// One end of a cable, as the node at that end lists it.
-struct End {
+struct ListedEnd {
     line: usize,
     node: usize,
     port: u8,
@@ -66,8 +66,8 @@ type Port = (usize, u8);
 
 impl Draft {
     /// Adds a node.
-    pub(super) fn node(&mut self, node: Node) -> Result<(), Malformed> {
-        let Node { line, name, .. } = &node;
+    pub(super) fn node(&mut self, node: ListedNode) -> Result<(), Malformed> {
+        let ListedNode { line, name, .. } = &node;
         if !is_name(name) {
             let expected = "expected 1 to 64 printable characters";
             return Err(Malformed::at(*line, format!("`{name}` is no name of a node; {expected}")));
@@ -82,7 +82,7 @@ impl Draft {
     }
 
     /// The node added last.
-    pub(super) fn last(&mut self) -> Option<&mut Node> {
+    pub(super) fn last(&mut self) -> Option<&mut ListedNode> {
         self.nodes.last_mut()
     }
 
@@ -98,13 +98,13 @@ impl Draft {
             return Err(Malformed::at(line, "a port before any node; expected a node's header"));
         };
         let port = self.port(line, node, port)?;
-        self.ends.push(End { line, node, port, peer: peer.to_owned(), peer_port });
+        self.ends.push(ListedEnd { line, node, port, peer: peer.to_owned(), peer_port });
         Ok(port)
     }
 
     /// The port of a node, if it can have it.
     fn port(&self, line: usize, node: usize, port: u64) -> Result<u8, Malformed> {
-        let Node { name, ports: (first, last), .. } = &self.nodes[node];
+        let ListedNode { name, ports: (first, last), .. } = &self.nodes[node];
         let known = u8::try_from(port).ok().filter(|port| (first..=last).contains(&port));
         known.ok_or_else(|| {
             let expected = format!("expected a port from {first} to {last}");
@@ -175,8 +175,7 @@ impl Draft {
     /// Whether there is one cable, between these two hosts, and nothing else but phantoms: no map tells of
     /// any other cable from host to host.
     fn is_alone(&self, pair: [usize; 2], links: &BTreeMap<Port, (Port, usize)>) -> bool {
-        let is_phantom =
-            |node: &Node| matches!(&node.kind, Kind::Host(host) if host.host_type == host_type::PHANTOM);
+        let is_phantom = |node: &ListedNode| matches!(&node.kind, Kind::Host(host) if host.host_type == host_type::PHANTOM);
         let mut nodes = self.nodes.iter().enumerate();
         links.len() == 2 && nodes.all(|(index, node)| pair.contains(&index) || is_phantom(node))
     }
@@ -308,7 +307,7 @@ pub(super) fn further_name(name: &str, port: u8) -> String {
 /// taken, one by position.
 fn settle_macs(given: &[Option<Mac>]) -> Vec<Mac> {
     let mut taken: BTreeSet<Mac> = BTreeSet::from([Mac::default()]);
-    // Those given come first, so that none by position takes theirs.
+    // Addresses that are given are taken first, so that none that is made up by position takes one of them.
     let own: Vec<Option<Mac>> = given.iter().map(|mac| mac.filter(|&mac| taken.insert(mac))).collect();
     let mut by_position = (1_u32..).map(Mac::from_position);
     let mut settled = Vec::with_capacity(own.len());

@@ -11,7 +11,7 @@ use std::fmt::Write;
 use mapper_proto::Mac;
 use mapper_proto::map::{Fabric, HostLabel, PortRef, Xbar, XbarLabel, host_type};
 
-use super::draft::{Draft, HostNode, Kind, Node};
+use super::draft::{Draft, HostNode, Kind, ListedNode};
 use super::{Malformed, port_shifts};
 
 /// What a text still owes.
@@ -103,7 +103,7 @@ fn quoted(content: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// A block's header.
-fn node(line: usize, content: &str) -> Result<Node, Malformed> {
+fn node(line: usize, content: &str) -> Result<ListedNode, Malformed> {
     let expected = || Malformed::at(line, "expected a node: `s 16 \"name\"` or `h - \"name\"`");
     let (front, name, _) = quoted(content).ok_or_else(expected)?;
     let name = name.to_owned();
@@ -114,13 +114,13 @@ fn node(line: usize, content: &str) -> Result<Node, Malformed> {
     if kind == "h" {
         let label = HostLabel { node_ports: 1, ..Default::default() };
         let host = HostNode { label, host_type: host_type::GM, mac: None, interfaces: BTreeMap::new() };
-        return Ok(Node { line, name, ports: (0, u8::MAX), kind: Kind::Host(host) });
+        return Ok(ListedNode { line, name, ports: (0, u8::MAX), kind: Kind::Host(host) });
     }
     let ports = subtype.parse().ok().filter(|&ports: &u8| ports > 0).ok_or_else(|| {
         Malformed::at(line, format!("`{subtype}` is no number of ports; expected a number from 1 to 255"))
     })?;
     let xbar = Xbar { ports, tag: None, ports_known: true };
-    Ok(Node { line, name, ports: (0, ports - 1), kind: Kind::Xbar(XbarLabel::default(), xbar) })
+    Ok(ListedNode { line, name, ports: (0, ports - 1), kind: Kind::Xbar(XbarLabel::default(), xbar) })
 }
 
 /// A link: `<port> <s|h> <subtype> "peer" <peer port>`.

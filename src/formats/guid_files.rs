@@ -22,7 +22,7 @@ use mapper_proto::map::PortRef;
 use super::blocks::quoted;
 use super::{FormatError, read_bounded};
 use mapper_fabric::names::Named;
-use mapper_routing::engines::Node;
+use mapper_routing::engines::SubnetNode;
 use mapper_routing::{Attachment, Subnet};
 
 /// What a file says of a subnet.
@@ -42,8 +42,8 @@ pub fn roots(path: &Path, subnet: &Subnet) -> Result<Listed<Vec<u32>>, FormatErr
     let mut roots = Vec::new();
     let notes = read(path, subnet, |line| {
         let xbar = match line.node()? {
-            Node::Xbar(xbar) => xbar,
-            Node::Host(host) => subnet.xbar_of_host(host).ok_or(Problem::Uncabled)?,
+            SubnetNode::Xbar(xbar) => xbar,
+            SubnetNode::Host(host) => subnet.xbar_of_host(host).ok_or(Problem::Uncabled)?,
         };
         line.end()?;
         if !roots.contains(&xbar) {
@@ -61,7 +61,7 @@ pub fn roots(path: &Path, subnet: &Subnet) -> Result<Listed<Vec<u32>>, FormatErr
 pub fn hosts(path: &Path, subnet: &Subnet) -> Result<Listed<BTreeSet<u32>>, FormatError> {
     let mut hosts = BTreeSet::new();
     let notes = read(path, subnet, |line| {
-        let Node::Host(host) = line.node()? else { return Err(Problem::NoHost) };
+        let SubnetNode::Host(host) = line.node()? else { return Err(Problem::NoHost) };
         line.end()?;
         hosts.insert(host);
         Ok(())
@@ -73,7 +73,7 @@ pub fn hosts(path: &Path, subnet: &Subnet) -> Result<Listed<BTreeSet<u32>>, Form
 ///
 /// # Errors
 /// If the file cannot be read.
-pub fn routing_order(path: &Path, subnet: &Subnet) -> Result<Listed<Vec<Node>>, FormatError> {
+pub fn routing_order(path: &Path, subnet: &Subnet) -> Result<Listed<Vec<SubnetNode>>, FormatError> {
     let mut order = Vec::new();
     let mut placed = BTreeSet::new();
     let notes = read(path, subnet, |line| {
@@ -113,8 +113,8 @@ pub fn uncounted_ports(path: &Path, subnet: &Subnet) -> Result<Listed<BTreeSet<P
     let mut ports = BTreeSet::new();
     let notes = read(path, subnet, |line| {
         let port = match line.node()? {
-            Node::Xbar(xbar) => line.port(subnet, xbar)?,
-            Node::Host(host) => match subnet.topology.attachment(host) {
+            SubnetNode::Xbar(xbar) => line.port(subnet, xbar)?,
+            SubnetNode::Host(host) => match subnet.topology.attachment(host) {
                 Attachment::Port(port) => port,
                 Attachment::Host(_) | Attachment::Nothing => return Err(Problem::Uncabled),
             },
@@ -223,7 +223,7 @@ impl Line<'_> {
         if self.is_empty() { Ok(()) } else { Err(Problem::Expected("nothing more on the line")) }
     }
 
-    fn node(&mut self) -> Result<Node, Problem> {
+    fn node(&mut self) -> Result<SubnetNode, Problem> {
         let word = self.words.next().unwrap_or_default();
         let by_guid = guid(word).and_then(|guid| self.nodes.by_guid.get(&guid));
         if let Some(&node) = by_guid.or_else(|| self.nodes.by_name.get(word)) {
@@ -238,8 +238,8 @@ impl Line<'_> {
 
     fn xbar(&mut self) -> Result<u32, Problem> {
         match self.node()? {
-            Node::Xbar(xbar) => Ok(xbar),
-            Node::Host(_) => Err(Problem::NoXbar),
+            SubnetNode::Xbar(xbar) => Ok(xbar),
+            SubnetNode::Host(_) => Err(Problem::NoXbar),
         }
     }
 
@@ -275,20 +275,20 @@ fn guid(word: &str) -> Option<u64> {
 /// The nodes of a subnet.
 struct Nodes<'a> {
     /// Xbars, then hosts' ports, then hosts' nodes, if two have the same GUID.
-    by_guid: BTreeMap<u64, Node>,
-    by_name: BTreeMap<&'a str, Node>,
+    by_guid: BTreeMap<u64, SubnetNode>,
+    by_name: BTreeMap<&'a str, SubnetNode>,
 }
 
 fn nodes(subnet: &Subnet) -> Nodes<'_> {
     let mut nodes = BTreeMap::new();
-    let xbars = (0..).zip(&subnet.xbar_guids).map(|(xbar, &guid)| (guid, Node::Xbar(xbar)));
-    let hosts = |guids| (0..).zip(guids).map(|(host, &guid): (u32, &u64)| (guid, Node::Host(host)));
+    let xbars = (0..).zip(&subnet.xbar_guids).map(|(xbar, &guid)| (guid, SubnetNode::Xbar(xbar)));
+    let hosts = |guids| (0..).zip(guids).map(|(host, &guid): (u32, &u64)| (guid, SubnetNode::Host(host)));
     for (guid, node) in xbars.chain(hosts(&subnet.host_port_guids)).chain(hosts(&subnet.host_guids)) {
         nodes.entry(guid).or_insert(node);
     }
     let named = |named: Named| match named {
-        Named::Host(host) => Node::Host(host),
-        Named::Xbar(xbar) => Node::Xbar(xbar),
+        Named::Host(host) => SubnetNode::Host(host),
+        Named::Xbar(xbar) => SubnetNode::Xbar(xbar),
     };
     let by_name = subnet.names.nodes().into_iter().map(|(name, node)| (name, named(node))).collect();
     Nodes { by_guid: nodes, by_name }
@@ -426,7 +426,7 @@ mod tests {
         let (xbar, host) = (subnet.xbar_guids[5], subnet.host_port_guids[3]);
         let order = file(&format!("{host:#x}\n{xbar:#x}\n{host:#x}\n"));
         let listed = routing_order(order.path(), &subnet).unwrap();
-        assert_eq!(listed.found, [Node::Host(3), Node::Xbar(5)]);
+        assert_eq!(listed.found, [SubnetNode::Host(3), SubnetNode::Xbar(5)]);
         assert_eq!(listed.notes.len(), 1);
         let file = file(&format!("{xbar:#x} 17\n{host:#x} 3\n"));
         let listed = ids(file.path(), &subnet).unwrap();

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use mapper_proto::Mac;
 use mapper_proto::map::{Fabric, HostLabel, PortRef, Xbar, XbarLabel, host_type};
 
-use super::draft::{Draft, HostNode, Interface, Kind, Node, further_name, tag_xbars};
+use super::draft::{Draft, HostNode, Interface, Kind, ListedNode, further_name, tag_xbars};
 use super::{Malformed, port_shifts};
 use mapper_routing::tables::MAX_LMC;
 
@@ -87,7 +87,7 @@ fn guid(digits: &str) -> Option<u64> {
 }
 
 /// A node's header.
-fn node(line: usize, content: &str, guids: Guids) -> Result<Node, Malformed> {
+fn node(line: usize, content: &str, guids: Guids) -> Result<ListedNode, Malformed> {
     let expected =
         || Malformed::at(line, "expected `Switch`, `Ca` or `Rt`, a number of ports, and an id in quotes");
     let (front, rest) = content.split_once('"').ok_or_else(expected)?;
@@ -131,7 +131,7 @@ fn node(line: usize, content: &str, guids: Guids) -> Result<Node, Malformed> {
         let host_type = host_type::INFINIBAND;
         Kind::Host(HostNode { label, host_type, mac: guid.map(Mac::from_u64), interfaces: BTreeMap::new() })
     };
-    Ok(Node { line, name: id.to_owned(), ports: (1, ports), kind: node_kind })
+    Ok(ListedNode { line, name: id.to_owned(), ports: (1, ports), kind: node_kind })
 }
 
 /// The description, in quotes or not, and what follows it.
@@ -178,13 +178,13 @@ fn port(draft: &mut Draft, line: usize, content: &str) -> Result<(), Malformed> 
     // ibsim takes a peer without a port to mean its port 1.
     let peer_port = if rest.starts_with('[') { number(rest).ok_or_else(expected)? } else { 1 };
     let port = draft.end(line, port, peer, peer_port)?;
-    if let Some(Node { kind: Kind::Host(host), .. }) = draft.last() {
+    if let Some(ListedNode { kind: Kind::Host(host), .. }) = draft.last() {
         let own_guid = front.split_once('(').and_then(|(_, rest)| guid(rest.split_once(')')?.0.trim()));
-        // Behind the quoted description stand the peer's LID and the cable's speed.
+        // The peer's LID and the cable's speed stand behind the quoted description.
         let comment = rest.split_once('#').map_or("", |(_, comment)| comment);
         let facts = comment.split('"').next().unwrap_or_default();
         let lmc = lmc(line, facts)?;
-        // Without quotes the one LID may be the peer's.
+        // Without a quoted description the one LID may be that of the peer.
         let lid = if facts.contains("lmc") { lid(line, facts)? } else { None };
         host.interfaces.insert(port, Interface { line, guid: own_guid, lid, lmc });
     }

@@ -165,6 +165,16 @@ impl Names {
         }
     }
 
+    /// The names of hosts, where xbars have none.
+    pub fn of_hosts(hosts: BTreeMap<Mac, String>) -> Self {
+        Self { hosts, xbars: BTreeMap::new() }
+    }
+
+    /// What a host is called, if that is known.
+    pub fn of_host(&self, mac: Mac) -> Option<&str> {
+        self.hosts.get(&mac).map(String::as_str)
+    }
+
     /// A map with these names: a host that has none is called by its address, an xbar by its
     /// position.
     pub fn label(&self, map: &Map) -> Fabric {

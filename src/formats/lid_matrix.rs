@@ -24,7 +24,7 @@ use super::blocks::{self, Block, hex, quoted};
 use super::{FormatError, Malformed};
 use mapper_fabric::wording::{counted, plural};
 use mapper_routing::engines::HopMatrix;
-use mapper_routing::tables::End;
+use mapper_routing::tables::SlotEnd;
 use mapper_routing::{Far, Subnet};
 
 /// A lid matrix from a file.
@@ -46,8 +46,8 @@ pub fn write(out: &mut dyn Write, subnet: &Subnet, hops: &HopMatrix) -> io::Resu
     let lids = subnet.destinations.by_lid().into_iter();
     let destinations: Vec<(u32, u32)> = lids
         .filter_map(|(lid, slot)| match subnet.destinations.end(slot) {
-            End::Xbar(xbar) => Some((lid, xbar)),
-            End::Host { .. } => None,
+            SlotEnd::Xbar(xbar) => Some((lid, xbar)),
+            SlotEnd::Host { .. } => None,
         })
         .collect();
     for batch in order.chunks(rayon::current_num_threads()) {
@@ -174,8 +174,8 @@ impl Reader<'_> {
         guid.and_then(|guid| self.xbars.get(&guid).copied()).or_else(|| {
             let &slot = self.slots.get(&lid)?;
             match self.subnet.destinations.end(slot) {
-                End::Xbar(xbar) => Some(xbar),
-                End::Host { .. } => None,
+                SlotEnd::Xbar(xbar) => Some(xbar),
+                SlotEnd::Host { .. } => None,
             }
         })
     }

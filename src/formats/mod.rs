@@ -19,12 +19,12 @@
 //! position. No file makes a reader panic, and what it may hold is bounded.
 
 pub mod ftree_order;
+pub mod gm_routes;
 pub mod guid_files;
 pub mod json;
 pub mod lfts;
 pub mod lid_matrix;
 pub mod routes;
-pub mod shape;
 pub mod sls;
 pub mod torus_file;
 
@@ -127,7 +127,7 @@ struct Malformed {
 }
 
 impl Malformed {
-    /// At a line.
+    /// What is wrong at a line.
     fn at(line: usize, problem: impl Into<String>) -> Self {
         Self::within(line.to_string(), problem)
     }
@@ -162,7 +162,7 @@ pub fn resolve(argument: &str) -> Result<Fabric, FormatError> {
 /// # Errors
 /// If it cannot be read, is too long, or is malformed; the error names the file and the line.
 pub fn read_fabric(path: &Path) -> Result<Fabric, FormatError> {
-    // Descriptions may be in any encoding; all else is ASCII.
+    // Descriptions may be in any encoding; everything else in a file is ASCII.
     parse(&path.display().to_string(), &String::from_utf8_lossy(&read_bounded(path)?))
 }
 

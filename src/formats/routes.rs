@@ -14,7 +14,7 @@ use mapper_proto::wire::Route;
 use serde::{Deserialize, Serialize};
 
 use super::json::VersionJson;
-use mapper_routing::{HostRoutes, RoutingError, Topology, turns, wire_route};
+use mapper_routing::{HostRoutes, RoutingError, Topology, wire_route};
 
 /// The name of the schema.
 pub const SCHEMA: &str = "mapper.routes/1";
@@ -117,42 +117,6 @@ fn hex(route: &Route) -> String {
     })
 }
 
-/// All hosts' routes as GM's `.routes`.
-///
-/// The first line says how many hosts there are and how many routes the most of them have to one
-/// destination. Then follows a block a host: its name, how many routes and how many bytes they take,
-/// and a line a route with the destination's name and the deltas between ports. The format knows
-/// deltas only, however far, so xbars that are asked by absolute ports are written like plain ones.
-///
-/// # Errors
-/// If routes do not follow the fabric's cables.
-pub fn write_gm<'a>(
-    fabric: &Fabric,
-    topology: &Topology,
-    tables: impl IntoIterator<Item = &'a HostRoutes>,
-) -> Result<String, RoutingError> {
-    let (mut blocks, mut most) = (String::new(), 0);
-    for table in tables {
-        let (mut lines, mut routes, mut bytes) = (String::new(), 0, 0);
-        for to in 0..topology.host_count() as u32 {
-            most = most.max(table.count_to(topology, to));
-            for hops in table.routes_to(topology, to) {
-                routes += 1;
-                bytes += hops.len();
-                let deltas: Vec<String> = turns(topology, table.from(), &hops)?
-                    .iter()
-                    .map(|&(arrival, out)| (i16::from(out) - i16::from(arrival.port)).to_string())
-                    .collect();
-                // Writing to a string cannot fail.
-                let _ = writeln!(lines, "\"{}\" {}", fabric.hosts[to as usize].name, deltas.join(","));
-            }
-        }
-        let name = &fabric.hosts[table.from() as usize].name;
-        let _ = writeln!(blocks, "\"{name}\" ({routes} {bytes})\n{lines}");
-    }
-    Ok(format!("{} {most}\n\n{blocks}", topology.host_count()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,21 +149,6 @@ mod tests {
         let text = serde_json::to_string(&json).unwrap();
         assert_eq!(serde_json::from_str::<RoutesJson>(&text).unwrap(), json);
         assert!(text.contains(r#""map_version":{"mac":"#), "{text}");
-    }
-
-    #[test]
-    fn gm_routes_are_deltas_under_the_names_of_hosts() {
-        let (fabric, topology, tables) = tables("clos:hosts=8,ports=4");
-        let text = write_gm(&fabric, &topology, &tables).unwrap();
-        let mut lines = text.lines();
-        assert_eq!(lines.next(), Some("8 2"));
-        let blocks: Vec<_> = text.split("\n\n").skip(1).filter(|block| !block.is_empty()).collect();
-        assert_eq!(blocks.len(), 8);
-        // One neighbour by one route; six hosts by two routes of three hops.
-        assert!(blocks[0].starts_with("\"h1\" (13 37)\n\"h2\" 1\n\"h3\" "), "{}", blocks[0]);
-        assert_eq!(blocks[0].lines().count(), 14);
-        let [first, second] = [3, 4].map(|line| blocks[0].lines().nth(line).unwrap());
-        assert_ne!(first, second);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::blocks::{self, Block, decimal, hex, quoted};
 use super::{FormatError, Malformed};
 use mapper_fabric::wording::counted;
 use mapper_routing::Subnet;
-use mapper_routing::tables::{End, Layers};
+use mapper_routing::tables::{Layers, ServiceLevels, SlotEnd};
 
 /// Bytes of text that are made at once, unless one host a core needs more.
 const BATCH_BYTES: usize = 64 << 20;
@@ -24,11 +24,11 @@ const BATCH_BYTES: usize = 64 << 20;
 pub fn write(out: &mut dyn Write, subnet: &Subnet, layers: &Layers) -> io::Result<()> {
     let ends: Vec<Line> = (subnet.destinations.by_lid().into_iter())
         .filter_map(|(lid, slot)| match subnet.destinations.end(slot) {
-            End::Host { host, path } => {
+            SlotEnd::Host { host, path } => {
                 let xbar = subnet.xbar_of_host(host)?;
                 Some(Line { host, path, xbar, lid: format!("0x{lid:04x} ").into_bytes() })
             }
-            End::Xbar(_) => None,
+            SlotEnd::Xbar(_) => None,
         })
         .collect();
     let sources: Vec<&Line> = ends.iter().filter(|end| end.path == 0).collect();
@@ -62,58 +62,6 @@ struct Line {
     lid: Vec<u8>,
 }
 
-/// The service levels that hosts of an xbar use to a destination, as a file gives them to single hosts.
-///
-/// Tables lead all frames from an xbar to a destination the same way, whatever their level. So it is enough
-/// to know the set of levels for each xbar with hosts and each slot.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServiceLevels {
-    /// The place of each xbar with hosts in `sets`; `u32::MAX` for others.
-    place: Vec<u32>,
-    slots: usize,
-    /// The levels (a bit each) of each xbar with hosts, by slot.
-    sets: Vec<u16>,
-}
-
-impl ServiceLevels {
-    /// The levels (a bit each) of frames from hosts of an xbar to a slot; none for an xbar without hosts.
-    pub fn of(&self, source: u32, slot: u32) -> u16 {
-        match self.place[source as usize] {
-            u32::MAX => 0,
-            place => self.sets[place as usize * self.slots + slot as usize],
-        }
-    }
-
-    /// All levels in use, a bit each.
-    pub fn in_use(&self) -> u16 {
-        self.sets.iter().fold(0, |all, set| all | set)
-    }
-
-    /// The same as a layer for each pair of xbars, if each pair has one level only.
-    pub fn by_pair(&self, subnet: &Subnet) -> Option<Layers> {
-        let xbars = subnet.topology.xbar_count();
-        let in_use = self.in_use();
-        if in_use == 0 {
-            return Some(Layers::single());
-        }
-        let first = in_use.trailing_zeros() as u8;
-        let count = (u16::BITS - in_use.leading_zeros()) as u8 - first;
-        let mut layers = vec![0; xbars * xbars];
-        for source in 0..xbars as u32 {
-            for to in 0..xbars as u32 {
-                let slots = subnet.destinations.host_slots_of(to);
-                let set = slots.fold(0, |all, slot| all | self.of(source, slot));
-                match set.count_ones() {
-                    0 => {}
-                    1 => layers[to as usize * xbars + source as usize] = set.trailing_zeros() as u8 - first,
-                    _ => return None,
-                }
-            }
-        }
-        Some(Layers::by_destination(count, first, layers, xbars))
-    }
-}
-
 /// Service levels from a file.
 #[derive(Debug, Clone)]
 pub struct Loaded {
@@ -131,7 +79,7 @@ pub struct Loaded {
 pub fn read(path: &Path, subnet: &Subnet) -> Result<Loaded, FormatError> {
     let mut hosts = Vec::new();
     for (lid, slot) in subnet.destinations.by_lid() {
-        if let End::Host { host, .. } = subnet.destinations.end(slot) {
+        if let SlotEnd::Host { host, .. } = subnet.destinations.end(slot) {
             hosts.resize((lid as usize + 1).max(hosts.len()), None);
             hosts[lid as usize] = Some((host, slot));
         }
@@ -214,15 +162,9 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn new(subnet: &'a Subnet) -> Self {
         let slots = subnet.destinations.slot_count();
-        let mut place = vec![u32::MAX; subnet.topology.xbar_count()];
-        let mut count = 0;
-        for leaf in (0..subnet.topology.xbar_count()).filter(|&xbar| subnet.is_leaf(xbar as u32)) {
-            place[leaf] = count;
-            count += 1;
-        }
         Self {
             subnet,
-            levels: ServiceLevels { place, slots, sets: vec![0; count as usize * slots] },
+            levels: ServiceLevels::new(subnet),
             listed: vec![0; (subnet.topology.host_count() * slots).div_ceil(64)],
             foreign: Count::default(),
         }
@@ -239,13 +181,12 @@ impl<'a> Reader<'a> {
     }
 
     fn bit(&self, from: u32, slot: u32) -> usize {
-        from as usize * self.levels.slots + slot as usize
+        from as usize * self.subnet.destinations.slot_count() + slot as usize
     }
 
     fn add(&mut self, from: u32, slot: u32, level: u8) {
         let Some(xbar) = self.subnet.xbar_of_host(from) else { return };
-        let place = self.levels.place[xbar as usize] as usize;
-        self.levels.sets[place * self.levels.slots + slot as usize] |= 1 << level;
+        self.levels.add(xbar, slot, level);
     }
 
     fn finish(mut self) -> Loaded {

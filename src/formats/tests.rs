@@ -258,7 +258,7 @@ fn what_ibnetdiscover_prints_is_read() {
 
 #[test]
 fn netlists_may_be_terse() {
-    // One end is enough; a port left out is 1; GUIDs by position.
+    // It is enough that one end lists the cable; a port that is left out is 1, and GUIDs go by position.
     let fabric = read(
         "devid=0x1\nwidth=4\nswitchguid+0x100\nSwitch 8 \"s1\"\n[1] \"h1\"\n[2] \"s2\"[5] w=12\n\n\
          Switch 8 \"s2\" # plain words base port 0 lid 3 lmc 0\n@[1] \"alias\"\n[7] \"s2\"[8]\n\nHca 2 \"h1\"\r\n",
@@ -280,10 +280,10 @@ fn netlists_may_be_terse() {
 fn ports_move_where_a_format_needs_it() {
     let counts_from_1 = generated("clos:hosts=8,ports=4");
     assert_eq!((port_shifts(&counts_from_1, 1), port_shifts(&counts_from_1, 0)), (vec![0; 6], vec![-1; 6]));
-    // Ports 1 to 3 of 8 in use: they may count from either.
+    // Ports 1 to 3 of 8 are in use, so they may count from 0 or from 1.
     let open = generated("torus:x=3,hosts=1,ports=8");
     assert_eq!((port_shifts(&open, 1), port_shifts(&open, 0)), (vec![0; 3], vec![0; 3]));
-    // One xbar that counts from 0 among others that count from 1, as a map of a mixed fabric.
+    // One xbar counts from 0 among others that count from 1, as in a map of a mixed fabric.
     let mut mixed = counts_from_1;
     mixed.map.hosts[..2].iter_mut().filter_map(|host| host.at.as_mut()).for_each(|at| at.port -= 1);
     for cable in mixed.map.cables.iter_mut().filter(|cable| cable.a.xbar == 0) {
@@ -330,7 +330,7 @@ fn a_gm_map_is_read() {
         (host_type::MX, host_type::GM)
     );
     assert_eq!(fabric.hosts[0].description, "rack 1");
-    // InfiniBand's port 0 is the switch's own.
+    // Port 0 of an InfiniBand switch is its management port.
     assert_eq!(as_is(&read(&write(&fabric, FileFormat::Ibnetdiscover)).unwrap()), wiring(&fabric, &[1, 1]));
 }
 

@@ -32,13 +32,13 @@ struct File {
     origin: Option<Spanned<String>>,
     datelines: Option<Spanned<Vec<u8>>>,
     regions: Option<Spanned<Vec<u8>>>,
-    ports: Option<Spanned<Ports>>,
+    ports: Option<Spanned<DirectionPorts>>,
 }
 
 /// Ports by direction.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-struct Ports {
+struct DirectionPorts {
     x_plus: BTreeSet<u8>,
     x_minus: BTreeSet<u8>,
     y_plus: BTreeSet<u8>,

@@ -15,7 +15,7 @@ pub(super) struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// A full bucket.
+    /// Begins with a full bucket.
     pub(super) const fn new(per_second: u32, capacity: u32, now: Instant) -> Self {
         Self { capacity, per_second, tokens: Cell::new(capacity), filled_at: Cell::new(now) }
     }
@@ -37,7 +37,7 @@ impl TokenBucket {
             self.filled_at.set(now);
         } else if earned > 0 {
             self.tokens.set(self.tokens.get() + earned as u32);
-            // What is left of the time counts towards the next token.
+            // The part of the time that made no whole token counts towards the next one.
             let nanos = earned * NANOS_PER_SECOND / u128::from(self.per_second);
             self.filled_at.set(self.filled_at.get() + Duration::from_nanos(nanos as u64));
         }

@@ -3,7 +3,7 @@
 use mapper_proto::wire::DropReason;
 use serde::{Deserialize, Serialize};
 
-use crate::link::Unsent;
+use mapper_machine::link::Unsent;
 
 /// What became of the frames that arrived at a port: `received` is `forwarded` and all of
 /// `dropped`.
@@ -11,7 +11,7 @@ use crate::link::Unsent;
 pub struct ArrivalCounters {
     /// Frames that left by another port, or by the same.
     pub forwarded: u64,
-    /// Frames that did not, by why.
+    /// Frames that arrived and did not leave by any port, by why.
     pub dropped: DropCounters,
     /// Notices sent back out of this port: a data frame could not go on.
     pub notices: u64,
@@ -49,7 +49,7 @@ pub struct DropCounters {
 }
 
 impl DropCounters {
-    /// All together.
+    /// All dropped frames together.
     pub const fn total(&self) -> u64 {
         // Without `..`: a new counter shall not compile before it is summed.
         let Self {

@@ -6,6 +6,7 @@
 //! - [`switch`]: the ports, and what goes from one to the other.
 //! - [`counters`]: what is counted at each port.
 //! - [`status`]: what a crossbar says of itself.
+//! - [`metrics`]: the same as OpenMetrics text.
 //! - [`socket`]: where it says so, and how it is asked.
 //! - [`process`]: a crossbar as a process of its own.
 //! - [`options`]: what the user may set of it.
@@ -13,6 +14,7 @@
 
 mod bucket;
 pub mod counters;
+pub mod metrics;
 pub mod options;
 mod port_table;
 pub mod ports;

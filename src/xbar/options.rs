@@ -10,8 +10,9 @@ use thiserror::Error;
 
 use super::ports::{self, PortName, PortsError};
 use super::process::{Config, Kind};
-use crate::daemon::options::{
-    ConfigFileError, FileOptions, FrameKeys, LogKeys, MetricsKeys, Options, Shared, Text, default_run_dir,
+use mapper_machine::options::{
+    self, ConfigFileError, FileOptions, FrameKeys, LogKeys, MetricsKeys, ProcessKeys, Shared, Text,
+    ZeroDestination,
 };
 
 /// Longest name of a crossbar: it is part of the path of a unix socket.
@@ -31,12 +32,10 @@ pub struct XbarOptions {
     /// The crossbar's name on this machine [default: its first interface].
     #[arg(long, value_name = "NAME")]
     pub name: Option<Text<Name>>,
-    /// Directory of the status sockets. [default: $MAPPER_RUN_DIR, or /run/mapper]
-    #[arg(long, value_name = "DIR")]
-    pub run_dir: Option<PathBuf>,
-    /// Group that may ask the status socket, by name or number [default: this process's].
-    #[arg(long, value_name = "GROUP")]
-    pub group: Option<String>,
+    /// How the daemon runs, and where it answers.
+    #[command(flatten)]
+    #[serde(skip)]
+    pub process: ProcessKeys,
     /// Number of the first port [default: the lower of 1 and the lowest port named].
     #[arg(long, value_name = "N")]
     pub first_port: Option<u8>,
@@ -54,9 +53,6 @@ pub struct XbarOptions {
     #[command(flatten)]
     #[serde(skip)]
     pub frames: FrameKeys,
-    /// Run as a daemon, and store its process id in this file.
-    #[arg(long, value_name = "PATH")]
-    pub daemon_pid_file: Option<PathBuf>,
     /// Where metrics are to be had.
     #[command(flatten)]
     #[serde(skip)]
@@ -70,6 +66,7 @@ pub struct XbarOptions {
 /// What is to be said of a shared option otherwise than at an agent. Each keeps its place.
 fn in_words_of_a_crossbar(option: clap::Arg) -> clap::Arg {
     let help = match option.get_id().as_str() {
+        "run_dir" => "Directory of the status sockets [default: $MAPPER_RUN_DIR, or /run/mapper]",
         "ethertype" => "EtherType of the fabric's frames; must be that of the agents",
         "destination" => "Destination address of the fabric's frames; must be that of the agents",
         "metrics_file" => {
@@ -118,7 +115,7 @@ pub enum KindName {
 pub struct Name(String);
 
 impl Name {
-    /// As text.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -160,24 +157,26 @@ pub enum XbarConfigError {
     #[error("name the interfaces of the crossbar: --ports IF,IF, or `ports = [..]` in the file")]
     NoPorts,
     /// Nobody has that address.
-    #[error(
-        "destination 00:00:00:00:00:00 is no address: switches between the hosts drop such frames; leave it \
-         out, or give a group address"
-    )]
-    ZeroDestination,
+    #[error(transparent)]
+    Destination(#[from] ZeroDestination),
 }
 
+/// Reads what the file of all daemons says to daemons of any kind; nothing if there is no such file. It may
+/// have keys of agents, too, which a crossbar does not know.
+pub type ReadShared = fn(&Path) -> Result<Shared, ConfigFileError>;
+
 /// A command line, and the configuration file that it names: what can be read again.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct XbarSource {
     line: XbarOptions,
     file: Option<PathBuf>,
+    read_shared: ReadShared,
 }
 
 impl XbarSource {
     /// The command line wins over the file.
-    pub const fn new(line: XbarOptions, file: Option<PathBuf>) -> Self {
-        Self { line, file }
+    pub const fn new(line: XbarOptions, file: Option<PathBuf>, read_shared: ReadShared) -> Self {
+        Self { line, file, read_shared }
     }
 
     /// Reads the file, if there is one, and puts both together. Interfaces that are in `current` keep
@@ -192,61 +191,48 @@ impl XbarSource {
 
     /// Reads a file; or of a directory what all daemons share and over it what is this one's own.
     fn read_files(&self, path: &Path) -> Result<XbarOptions, ConfigFileError> {
-        if !path.is_dir() {
-            return XbarOptions::read(path);
-        }
         let own = match &self.line.name {
-            Some(name) => path.join(format!("xbar-{}.toml", name.clone().value().0)),
-            None => path.join("xbar.toml"),
+            Some(name) => format!("xbar-{}", name.clone().value().0),
+            None => "xbar".to_owned(),
         };
-        let shared = path.join("mapper.toml");
-        // One that may not be looked at is an error.
-        let is_there = |file: &Path| file.try_exists().unwrap_or(true);
-        let own = if is_there(&own) { XbarOptions::read(&own)? } else { XbarOptions::default() };
-        let shared = if is_there(&shared) { Options::read(&shared)? } else { Options::default() };
-        Ok(own.or(XbarOptions::shared(shared)))
+        options::read_file_or_dir(path, Some(&own), |path| {
+            (self.read_shared)(path).map(XbarOptions::of_all_daemons)
+        })
     }
 }
 
 impl FileOptions for XbarOptions {
+    const PROCESS_FOLLOWS: &'static str = "name";
     const FRAMES_FOLLOW: &'static str = "tag";
 
-    fn with(self, Shared { frames, metrics, log }: Shared) -> Self {
-        Self { frames, metrics, log, ..self }
-    }
-}
-
-impl XbarOptions {
-    fn read(path: &Path) -> Result<Self, ConfigFileError> {
-        crate::daemon::options::read_toml(path)
+    fn with(self, Shared { process, frames, metrics, log }: Shared) -> Self {
+        Self { process, frames, metrics, log, ..self }
     }
 
-    /// What a crossbar shares with the agents of its machine.
-    fn shared(options: Options) -> Self {
-        Self {
-            run_dir: options.run_dir,
-            group: options.group,
-            frames: options.frames,
-            log: LogKeys { verbose_file: None, ..options.log },
-            ..Self::default()
-        }
-    }
-
-    /// These options, and where they are not set, those of `file`.
     fn or(self, file: Self) -> Self {
         Self {
             ports: self.ports.or(file.ports),
             name: self.name.or(file.name),
-            run_dir: self.run_dir.or(file.run_dir),
-            group: self.group.or(file.group),
+            process: self.process.or(file.process),
             first_port: self.first_port.or(file.first_port),
             port_count: self.port_count.or(file.port_count),
             kind: self.kind.or(file.kind),
             tag: self.tag.or(file.tag),
             frames: self.frames.or(file.frames),
-            daemon_pid_file: self.daemon_pid_file.or(file.daemon_pid_file),
             metrics: self.metrics.or(file.metrics),
             log: self.log.or(file.log),
+        }
+    }
+}
+
+impl XbarOptions {
+    /// What a crossbar has in common with the agents of its machine.
+    fn of_all_daemons(Shared { process, frames, log, .. }: Shared) -> Self {
+        Self {
+            process: ProcessKeys { daemon_pid_file: None, ..process },
+            frames,
+            log: LogKeys { verbose_file: None, ..log },
+            ..Self::default()
         }
     }
 
@@ -261,7 +247,9 @@ impl XbarOptions {
             }
         }
         let first_name = names.first().ok_or(XbarConfigError::NoPorts)?.interface.clone();
-        let marking = self.frames.marking().ok_or(XbarConfigError::ZeroDestination)?;
+        let shared =
+            Shared { process: self.process, frames: self.frames, metrics: self.metrics, log: self.log };
+        let service = shared.resolve()?;
         let (patterns, names): (Vec<_>, Vec<_>) = names.into_iter().partition(PortName::is_pattern);
         let interfaces = ports::number(&names, current)?;
         let (first_port, ports) = extent(&interfaces, self.first_port, port_count)?;
@@ -272,8 +260,7 @@ impl XbarOptions {
                 None if plain_name().is_empty() => "xbar".to_owned(),
                 None => plain_name(),
             },
-            run_dir: self.run_dir.unwrap_or_else(default_run_dir),
-            group: self.group,
+            service,
             interfaces,
             patterns: patterns.into_iter().map(|pattern| pattern.interface).collect(),
             first_port,
@@ -283,11 +270,6 @@ impl XbarOptions {
                 Some(KindName::Plain) => Kind::Plain,
                 Some(KindName::Tagged) | None => Kind::Tagged(self.tag.map(|text| text.value().0)),
             },
-            marking,
-            daemon_pid_file: self.daemon_pid_file,
-            metrics_listen: self.metrics.metrics_listen.map(Text::value),
-            metrics_file: self.metrics.metrics_file,
-            log: self.log.resolve(),
         })
     }
 }
@@ -329,9 +311,40 @@ mod tests {
         options: XbarOptions,
     }
 
+    /// Options of another daemon, which has keys of its own.
+    #[derive(Debug, Default, serde::Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    struct OfAgents {
+        level: u8,
+        tap: String,
+        #[serde(skip)]
+        shared: Shared,
+    }
+
+    impl FileOptions for OfAgents {
+        const PROCESS_FOLLOWS: &'static str = "level";
+        const FRAMES_FOLLOW: &'static str = "tap";
+
+        fn with(self, shared: Shared) -> Self {
+            Self { shared, ..self }
+        }
+
+        fn or(self, _file: Self) -> Self {
+            self
+        }
+    }
+
+    fn of_agents(path: &Path) -> Result<Shared, ConfigFileError> {
+        let OfAgents { level: 3, tap, shared } = options::read_if_there(path)? else {
+            panic!("the keys of agents are not read");
+        };
+        assert_eq!(tap, "fabric0");
+        Ok(shared)
+    }
+
     fn read(line: &str) -> Result<Config, XbarConfigError> {
         let words = std::iter::once("xbar").chain(line.split_whitespace());
-        XbarSource::new(Command::try_parse_from(words).unwrap().options, None).read(&[])
+        XbarSource::new(Command::try_parse_from(words).unwrap().options, None, of_agents).read(&[])
     }
 
     fn refusal(line: &str) -> PortsError {
@@ -378,7 +391,7 @@ mod tests {
     #[test]
     fn frames_go_to_no_zero_address_and_a_crossbar_has_ports() {
         let zero = read("--ports a --destination 00:00:00:00:00:00");
-        assert!(matches!(zero, Err(XbarConfigError::ZeroDestination)), "{zero:?}");
+        assert!(matches!(zero, Err(XbarConfigError::Destination(ZeroDestination))), "{zero:?}");
         assert!(matches!(read("--ports 8"), Err(XbarConfigError::NoPorts)));
     }
 
@@ -399,7 +412,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let read = |text: &str| {
             std::fs::write(file.path(), text).unwrap();
-            XbarOptions::read(file.path()).map_err(|error| error.to_string())
+            options::read_toml::<XbarOptions>(file.path()).map_err(|error| error.to_string())
         };
         for wrong in ["frames", "log", "log_level", "prots"] {
             let error = read(&format!("verbose = true\n{wrong} = 1\n")).unwrap_err();
@@ -434,10 +447,10 @@ mod tests {
         write("mapper.toml", "level = 3\ntap = \"fabric0\"\nethertype = \"0x88b6\"\n");
         write("xbar-rack1.toml", "ports = [\"eth1\", \"7=eth2\"]\nkind = \"plain\"\n");
         let line = Command::try_parse_from(["xbar", "--name", "rack1"]).unwrap().options;
-        let source = XbarSource::new(line, Some(dir.path().to_owned()));
+        let source = XbarSource::new(line, Some(dir.path().to_owned()), of_agents);
         let config = source.read(&[]).unwrap();
         assert_eq!(
-            (config.name.as_str(), config.kind, config.marking.ethertype),
+            (config.name.as_str(), config.kind, config.service.marking.ethertype),
             ("rack1", Kind::Plain, 0x88b6)
         );
         write("xbar-rack1.toml", "ports = [\"eth3\", \"eth1\"]\n");

@@ -11,11 +11,12 @@ use super::options::XbarSource;
 use super::ports::{self, Numbered};
 use super::process::{Config, Kind, XbarError};
 use super::switch::Switch;
-use crate::daemon::interface_lock::InterfaceLock;
-use crate::daemon::log;
-use crate::link::Link;
-use crate::link::interface::{Change, Interface};
-use crate::link::port::Port;
+use mapper_machine::interface_lock::InterfaceLock;
+use mapper_machine::link::Link;
+use mapper_machine::link::interface::{Change, Interface};
+use mapper_machine::link::port::Port;
+use mapper_machine::log;
+use mapper_machine::options::changed_keys;
 
 /// A crossbar and what is behind its ports.
 #[derive(Debug)]
@@ -28,10 +29,15 @@ pub(super) struct PortTable {
 /// An interface that is a port.
 #[derive(Debug)]
 struct Held {
-    interface: String,
+    lock: InterfaceLock,
     /// It is a port as it matches a pattern.
     by_pattern: bool,
-    _lock: InterfaceLock,
+}
+
+impl Held {
+    fn interface(&self) -> &str {
+        self.lock.interface()
+    }
 }
 
 /// How one interface became a port, or why not.
@@ -84,16 +90,17 @@ impl PortTable {
     /// cannot be used changes nothing.
     pub(super) fn reload(&mut self, source: &XbarSource) {
         let current: Numbered =
-            self.held.iter().map(|(number, held)| (*number, held.interface.clone())).collect();
+            self.held.iter().map(|(number, held)| (*number, held.interface().to_owned())).collect();
         let new = match source.read(&current) {
             Ok(new) => new,
             Err(error) => return error!("the configuration is not used: {error}"),
         };
-        for key in needs_restart(&self.config, &new) {
+        let (new, start_only) = read_again(&self.config, new);
+        for key in start_only {
             warn!(key, "this key counts only at start; restart the crossbar");
         }
-        log::set_level(new.log.level);
-        self.config.log.level = new.log.level;
+        log::set_level(new.service.log.level);
+        self.config.service = new.service.clone();
         let last = usize::from(self.config.first_port) + usize::from(self.config.ports);
         let outside =
             |number: u8| number < self.config.first_port || !self.config.grows && usize::from(number) >= last;
@@ -103,7 +110,7 @@ impl PortTable {
                 interface, "the configuration is not used: the crossbar has no such port; restart it"
             );
         }
-        (self.config.interfaces, self.config.patterns) = (new.interfaces, new.patterns);
+        self.config = new;
         self.let_go_of_the_rest();
         for (number, interface) in self.config.interfaces.clone() {
             if self.held.contains_key(&number) {
@@ -122,14 +129,14 @@ impl PortTable {
         let Config { interfaces, patterns, .. } = &self.config;
         let switch = &self.switch;
         self.held.retain(|number, held| {
-            let is_named = interfaces.iter().any(|(named, name)| named == number && *name == held.interface);
-            let is_free = interfaces.iter().all(|(named, name)| named != number && *name != held.interface);
-            let matches = patterns.iter().any(|pattern| ports::matches(pattern, &held.interface));
+            let is_named = interfaces.iter().any(|(named, name)| named == number && name == held.interface());
+            let is_free = interfaces.iter().all(|(named, name)| named != number && name != held.interface());
+            let matches = patterns.iter().any(|pattern| ports::matches(pattern, held.interface()));
             held.by_pattern = !is_named;
             let stays = is_named || is_free && matches;
             if !stays {
                 switch.remove(*number);
-                info!(port = number, interface = held.interface, "the port is given up");
+                info!(port = number, interface = held.interface(), "the port is given up");
             }
             stays
         });
@@ -149,7 +156,7 @@ impl PortTable {
     fn take_if_it_matches(&mut self, interface: &Interface) {
         let name = &interface.name;
         let matches = self.config.patterns.iter().any(|pattern| ports::matches(pattern, name));
-        let is_port = self.held.values().any(|held| held.interface == *name)
+        let is_port = self.held.values().any(|held| held.interface() == name)
             || self.config.interfaces.iter().any(|(_, named)| named == name);
         if !matches || is_port || !interface.ethernet {
             return;
@@ -198,11 +205,11 @@ impl PortTable {
 /// Locks and opens an interface.
 fn hold(config: &Config, number: u8, interface: &str, by_pattern: bool) -> Result<(Held, Link), XbarError> {
     let lock = InterfaceLock::take(interface)?;
-    let port = Port::open(interface, config.marking)?;
+    let port = Port::open(interface, config.service.marking)?;
     if !port.exists() {
         warn!(port = number, interface, "there is no such interface yet; waiting for it");
     }
-    Ok((Held { interface: interface.to_owned(), by_pattern, _lock: lock }, port.into()))
+    Ok((Held { lock, by_pattern }, port.into()))
 }
 
 fn kind(config: &Config) -> Result<CrossbarKind, XbarError> {
@@ -229,21 +236,17 @@ fn derive_tag(config: &Config) -> Result<u64, XbarError> {
     interface.map(|interface| interface.mac.to_u64()).map_err(XbarError::NoTag)
 }
 
-/// The keys that differ and count only at start.
-fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
-    let differs = [
-        ("name", old.name != new.name),
-        ("run-dir", old.run_dir != new.run_dir),
-        ("group", old.group != new.group),
-        ("first-port", old.first_port != new.first_port),
-        ("port-count", old.grows != new.grows || !old.grows && old.ports != new.ports),
-        ("kind or tag", old.kind != new.kind),
-        ("ethertype or destination", old.marking != new.marking),
-        ("daemon-pid-file", old.daemon_pid_file != new.daemon_pid_file),
-        ("metrics-listen", old.metrics_listen != new.metrics_listen),
-        ("metrics-file", old.metrics_file != new.metrics_file),
-        ("verbose-file", old.log.file != new.log.file),
-        ("log-format", old.log.format != new.log.format),
-    ];
-    differs.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
+/// What a crossbar that began with `old` goes on with, now that its configuration says `new`; and the keys that
+/// differ and count only at start.
+fn read_again(old: &Config, new: Config) -> (Config, Vec<&'static str>) {
+    // Without `..`: a new option shall not compile before it is decided whether it counts only at start.
+    let Config { name, service, interfaces, patterns, first_port, ports, grows, kind } = new;
+    let (service, mut start_only) = old.service.read_again(service);
+    start_only.extend(changed_keys([
+        ("name", old.name != name),
+        ("first-port", old.first_port != first_port),
+        ("port-count", old.grows != grows || !old.grows && old.ports != ports),
+        ("kind or tag", old.kind != kind),
+    ]));
+    (Config { service, interfaces, patterns, ..old.clone() }, start_only)
 }

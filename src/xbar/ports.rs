@@ -111,7 +111,7 @@ pub fn number(names: &[PortName], current: &[(u8, String)]) -> Result<Numbered, 
             !claimed(number) && !kept.contains(&number) && numbered.iter().all(|(other, _)| *other != number)
         };
         let new = || match next {
-            // A crossbar that begins counts on, so that a list says the numbers by its order.
+            // When a crossbar starts, numbers go up along the list, so that its order says them.
             _ if current.is_empty() => next,
             Some(next) if is_free(next, &numbered) => Some(next),
             _ => (1..=u8::MAX).find(|&number| is_free(number, &numbered)),

@@ -8,7 +8,7 @@ use mapper_fabric::wording::with_causes;
 use tracing::debug;
 
 use super::{Switch, XbarStatus};
-use crate::daemon::status::{Question, StatusServer, StatusSocketError, ask_at, sockets};
+use mapper_machine::status::{self, Question, StatusServer, StatusSocketError};
 
 /// What the names of their sockets begin with.
 const PREFIX: &str = "xbar-";
@@ -24,7 +24,7 @@ pub fn socket_path(run_dir: &Path, name: &str) -> PathBuf {
 /// # Errors
 /// If the directory cannot be read.
 pub fn names(run_dir: &Path) -> Result<Vec<String>, StatusSocketError> {
-    let sockets = sockets(run_dir)?;
+    let sockets = status::names(run_dir)?;
     Ok(sockets.iter().filter_map(|socket| socket.strip_prefix(PREFIX)).map(str::to_owned).collect())
 }
 
@@ -33,10 +33,7 @@ pub fn names(run_dir: &Path) -> Result<Vec<String>, StatusSocketError> {
 /// # Errors
 /// If another crossbar serves it, or it cannot be made.
 pub fn bind(run_dir: &Path, name: &str, group: Option<&str>) -> Result<StatusServer, StatusSocketError> {
-    StatusServer::bind_at(socket_path(run_dir, name), group, |path| StatusSocketError::NameTaken {
-        name: name.to_owned(),
-        path,
-    })
+    StatusServer::bind(socket_path(run_dir, name), group, || format!("crossbar `{name}`"), "--name")
 }
 
 /// Answers whoever asks, for ever. Needs a tokio `LocalSet`.
@@ -58,8 +55,8 @@ pub fn ask_all(run_dir: &Path, deadline: Instant) -> Result<Answers, StatusSocke
     let mut asked = Vec::new();
     let mut denied = false;
     for name in names(run_dir)? {
-        // One that has ended since the directory was read is no longer of this machine.
-        if let Some(question) = ask_at(socket_path(run_dir, &name)).transpose() {
+        // A daemon that has ended since the directory was read is left out.
+        if let Some(question) = status::ask(socket_path(run_dir, &name)).transpose() {
             denied |= matches!(question, Err(StatusSocketError::Denied { .. }));
             asked.push((name, question));
         }

@@ -4,8 +4,8 @@ use mapper_proto::wire::{Crossbar, CrossbarKind};
 use serde::{Deserialize, Serialize};
 
 use super::counters::{ArrivalCounters, DropCounters};
-use crate::daemon::log;
-use crate::link::Link;
+use mapper_machine::link::Link;
+use mapper_machine::log;
 
 /// One crossbar of this machine, as `mapper.xbar/1` has it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -12,10 +12,10 @@ use tokio::time::Instant;
 use super::bucket::TokenBucket;
 use super::counters::ArrivalCounters;
 use super::status::{PortStatus, XbarStatus};
-use crate::link::batch::{BATCH_FRAMES, Batch};
-use crate::link::ethernet::HEADER_BYTES;
-use crate::link::interface::Change;
-use crate::link::{Link, Unsent};
+use mapper_machine::link::batch::{BATCH_FRAMES, Batch};
+use mapper_machine::link::ethernet::HEADER_BYTES;
+use mapper_machine::link::interface::Change;
+use mapper_machine::link::{Link, Unsent};
 
 /// Batches taken from one port before the others have their turn.
 const TURNS: usize = 4;
@@ -158,7 +158,7 @@ impl Switch {
                 }
             }
             self.added.notified().await;
-            // Those of ports that were taken away have ended.
+            // The tasks of ports that were taken away have ended.
             while tasks.try_join_next().is_some() {}
         }
     }
@@ -166,7 +166,7 @@ impl Switch {
     async fn forward_from(self: Rc<Self>, arrival: u8, port: Rc<SwitchPort>) {
         let mut batch = Batch::new();
         loop {
-            // Whoever waits here lets other ports have their turn.
+            // Waiting here lets other ports have their turn.
             port.link.recv_batch(&mut batch).await;
             self.forward(arrival, &port, &mut batch);
             let mut turns = 1;

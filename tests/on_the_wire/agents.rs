@@ -3,8 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use mapper::link::ethernet::{EthernetSocket, Marking};
-use mapper::link::interface::Interface;
+use mapper_machine::link::ethernet::{EthernetSocket, Marking};
+use mapper_machine::link::interface::Interface;
 use mapper_proto::wire::{Info, Message, Probe, ProbeKind, Route};
 use serde_json::Value;
 

@@ -4,10 +4,10 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStderr, Stdio};
 use std::time::Duration;
 
-use mapper::link::batch::Batch;
-use mapper::link::ethernet::{EthernetSocket, Frame, HEADER_BYTES, MAX_FRAME_BYTES, Marking};
-use mapper::link::interface::Interface;
-use mapper::link::port::Port;
+use mapper_machine::link::batch::Batch;
+use mapper_machine::link::ethernet::{EthernetSocket, Frame, HEADER_BYTES, MAX_FRAME_BYTES, Marking};
+use mapper_machine::link::interface::Interface;
+use mapper_machine::link::port::Port;
 use mapper_proto::Mac;
 use mapper_proto::wire::{
     Data, Element, Info, Message, Probe, ProbeKind, Route, Stamp, Undeliverable, split_route,
@@ -291,7 +291,7 @@ fn ports_come_and_go_with_its_file_and_the_others_go_on() {
     assert_eq!(bench.exchange("h2", &[Element::Absolute(5)], &[0; 60], "h3"), [0; 60]);
     assert_eq!(bench.exchange("h3", &[Element::Absolute(2)], &[0; 60], "h2"), [0; 60]);
     // What was given up is anybody's.
-    let lock = bench.namespace.enter(|| mapper::daemon::interface_lock::InterfaceLock::take("p1").is_ok());
+    let lock = bench.namespace.enter(|| mapper_machine::interface_lock::InterfaceLock::take("p1").is_ok());
     assert!(lock, "another may have it");
 }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use mapper::link::ethernet::{EthernetSocket, Frame, MAX_FRAME_BYTES, Marking};
-use mapper::link::interface::Interface;
+use mapper_machine::link::ethernet::{EthernetSocket, Frame, MAX_FRAME_BYTES, Marking};
+use mapper_machine::link::interface::Interface;
 use mapper_sim::hostile::EndlessTree;
 use serde_json::Value;
 

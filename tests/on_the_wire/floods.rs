@@ -4,8 +4,8 @@ use std::io::IoSlice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mapper::link::ethernet::{EthernetSocket, HEADER_BYTES, Marking};
-use mapper::link::interface::Interface;
+use mapper_machine::link::ethernet::{EthernetSocket, HEADER_BYTES, Marking};
+use mapper_machine::link::interface::Interface;
 use mapper_proto::Mac;
 use mapper_proto::map::{LinkMtu, MapVersion, PortRef, Rank};
 use mapper_proto::wire::{

@@ -24,6 +24,7 @@ mod ip;
 mod lab;
 mod lab_commands;
 mod mtu;
+mod names;
 mod namespace;
 mod node;
 mod observe;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use mapper::link::interface::Interface;
+use mapper_machine::link::interface::Interface;
 use serde_json::Value;
 
 use crate::lab::{Lab, wait_for};
@@ -126,7 +126,7 @@ fn ports_of_a_node_come_and_go_with_its_file_and_the_others_go_on() {
     assert_eq!(wait_for_board(&["1=e1", "3=e2"], 3), before);
     reload("ports = [\"e2\"]\n", done);
     assert_eq!(wait_for_board(&["3=e2"], 2), before);
-    let lock = namespace.enter(|| mapper::daemon::interface_lock::InterfaceLock::take("e1").is_ok());
+    let lock = namespace.enter(|| mapper_machine::interface_lock::InterfaceLock::take("e1").is_ok());
     assert!(lock, "another may have it");
     // It comes back as what is new does, behind the port before it.
     reload("ports = [\"e2\", \"e1\"]\n", done);

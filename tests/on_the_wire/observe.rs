@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mapper::link::ethernet::{EthernetSocket, Marking};
-use mapper::link::interface::Interface;
+use mapper_machine::link::ethernet::{EthernetSocket, Marking};
+use mapper_machine::link::interface::Interface;
 use serde_json::Value;
 
 use crate::namespace::Namespace;

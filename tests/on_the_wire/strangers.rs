@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use mapper::link::ethernet::{EthernetSocket, HEADER_BYTES, MAX_FRAME_BYTES, Marking};
-use mapper::link::interface::Interface;
+use mapper_machine::link::ethernet::{EthernetSocket, HEADER_BYTES, MAX_FRAME_BYTES, Marking};
+use mapper_machine::link::interface::Interface;
 use serde_json::Value;
 
 use crate::lab::{Lab, wait_for};

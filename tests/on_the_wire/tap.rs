@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use mapper::link::interface::Interface;
-use mapper::link::tap::{Tap, TapError};
+use mapper_machine::link::interface::Interface;
+use mapper_machine::link::tap::{Tap, TapError};
 use mapper_proto::Mac;
 
 use crate::can_make_namespaces;

@@ -198,3 +198,28 @@ fn hosts_that_are_cut_off_are_told() {
     let shown = text(0, &["route", &less, "--engine", "dispersive"]);
     assert!(shown.contains("cut off    2 hosts that no cable joins with the rest: h7, h8\n"), "{shown}");
 }
+
+#[test]
+fn gm_routes_are_written_for_tables_and_for_source_routes() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("mapper.routes").display().to_string();
+    for (engine, routes_a_pair) in [("updn", "1"), ("dispersive", "2")] {
+        let route = json(0, &["route", "clos:hosts=8,ports=4", "--engine", engine, "--gm-routes", &file]);
+        assert_eq!(route["written"]["gm_routes"], file.as_str());
+        let written = std::fs::read_to_string(&file).unwrap();
+        let mut lines = written.lines();
+        let (hosts, most) = lines.next().unwrap().split_once(' ').unwrap();
+        assert_eq!(hosts, "8");
+        assert!(engine == "dispersive" || most == routes_a_pair, "{engine}: {most}");
+        // Every host has a block with its name, and a line for each other host at least.
+        for host in 1..=8 {
+            let block =
+                written.split("\n\n").find(|block| block.starts_with(&format!("\"h{host}\" ("))).unwrap();
+            assert!(block.lines().count() > 7, "{block}");
+        }
+    }
+    // On a ring of three a neighbour is one turn away at each of two crossbars.
+    text(0, &["route", "ring:n=3,hosts=1", "--engine", "updn", "--gm-routes", &file]);
+    let written = std::fs::read_to_string(&file).unwrap();
+    assert!(written.starts_with("3 1\n\n\"h1\" (2 4)\n\"h2\" "), "{written}");
+}

@@ -63,7 +63,7 @@ pub struct DataDrops {
 }
 
 impl DataDrops {
-    /// Counts one.
+    /// Counts one dropped frame.
     pub(super) fn count(&mut self, reason: DataDrop) {
         *match reason {
             DataDrop::NoRoute => &mut self.no_route,
@@ -84,11 +84,11 @@ impl DataDrops {
 pub struct DataStatus {
     /// Frames of the user sent, a broadcast once.
     pub frames_out: u64,
-    /// Their bytes, from the destination address on.
+    /// Bytes of the frames sent, from the destination address on.
     pub bytes_out: u64,
     /// Frames delivered to the user.
     pub frames_in: u64,
-    /// Their bytes.
+    /// Bytes of the frames delivered, from the destination address on.
     pub bytes_in: u64,
     /// Broadcasts and multicasts among the frames sent.
     pub broadcasts: u64,

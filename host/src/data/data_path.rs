@@ -23,7 +23,7 @@ const MAX_TRIES: u8 = 2;
 /// A path that carries frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathInUse {
-    /// Names it as long as it is in the table.
+    /// The number that names the path as long as it is in the table.
     pub id: PathId,
     /// The route there.
     pub route: Route,
@@ -193,7 +193,7 @@ impl DataPath {
         if copies == 0 {
             return failed;
         }
-        // Copies that are missing are told, though others got through.
+        // Copies that were too long for a cable are counted, although others were sent.
         self.counters.dropped.too_long_for_cable += too_long;
         self.counters.broadcasts += 1;
         self.counters.broadcast_copies += copies;
@@ -396,7 +396,7 @@ struct Outgoing<'a> {
     /// The host's number in the table.
     host: u32,
     to: Mac,
-    /// Of the flow.
+    /// The hash of the flow that the frame belongs to.
     hash: u64,
     /// How often it was sent before.
     tries: u8,

@@ -25,7 +25,7 @@ pub(super) struct Path {
     pub(super) most_bytes: usize,
     /// When a frame took it last; [`Instant::ZERO`] for never.
     pub(super) used: Instant,
-    /// Frames that took it.
+    /// How many frames took the route.
     pub(super) frames: u64,
     /// Whether it is on the list of paths in use.
     pub(super) listed: bool,
@@ -105,7 +105,7 @@ impl Destination {
 
     /// The place of the path that the flow with this hash takes now. There must be paths.
     pub(super) fn choose(&mut self, now: Instant, hash: u64) -> usize {
-        // The high bits, which are mixed best.
+        // The high bits of the product are mixed best.
         let bucket = (hash >> (u64::BITS - BUCKETS.trailing_zeros())) as usize;
         self.even_out(now, bucket);
         self.used[bucket] = now;

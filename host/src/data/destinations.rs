@@ -81,7 +81,7 @@ impl Destinations {
     /// Makes all flows leave the paths over this cable, if there are others.
     pub(super) fn avoid(&mut self, now: Instant, port: PortRef) {
         let mut news = false;
-        // A cable is dead both ways.
+        // A dead cable carries nothing in either direction.
         for port in [Some(port), self.table.far_port(port)].into_iter().flatten() {
             if self.avoided.len() >= MAX_AVOIDED && !self.avoided.contains_key(&port) {
                 let oldest = self.avoided.iter().min_by_key(|&(_, &since)| since).map(|(&port, _)| port);

@@ -101,7 +101,7 @@ impl Mix {
         self.0 = x ^ (x >> 31);
     }
 
-    /// Adds up to eight bytes.
+    /// Mixes up to eight bytes into the hash.
     fn add_bytes(&mut self, bytes: &[u8]) {
         self.add(bytes.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)));
     }
@@ -174,7 +174,7 @@ mod tests {
         assert_ne!(hash_v4(&v4(17, 0, &PORTS)), hash_v4(&v4(17, 0, &OTHER_PORTS)));
         let fragment = |rest: &[u8]| v6(FRAGMENT, &[&[17, 0, 0, 1, 0, 0, 0, 1], rest].concat());
         assert_eq!(hash_v6(&fragment(&PORTS)), hash_v6(&fragment(&OTHER_PORTS)));
-        // May not be fragmented: a bit that all frames of the flow have alike or not.
+        // The bit `don't fragment` is left out of the flow, as its frames may differ in it.
         assert_eq!(hash_v4(&v4(17, 0x4000, &PORTS)), hash_v4(&v4(17, 0, &PORTS)));
     }
 

@@ -44,7 +44,7 @@ pub(super) struct SentFrames {
     bytes: Box<[u8]>,
     /// Where the next frame goes, if there is room.
     end: usize,
-    /// Oldest first.
+    /// The frames that are kept, oldest first.
     frames: VecDeque<Sent>,
     /// The sequence number of the oldest.
     first: u64,
@@ -52,7 +52,7 @@ pub(super) struct SentFrames {
 }
 
 impl SentFrames {
-    /// None yet. `secret` must be as random as tokens are to be hard to guess.
+    /// Begins without frames. `secret` must be as random as tokens are to be hard to guess.
     pub(super) fn new(secret: u64) -> Self {
         Self::with_capacity(secret, CAPACITY_BYTES)
     }

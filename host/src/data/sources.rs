@@ -46,12 +46,12 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// Nobody.
+    /// Delivers nobody's frames, as there is no map yet.
     pub(super) const fn none() -> Self {
         Self { newest: Vec::new(), before: (Vec::new(), Instant::ZERO) }
     }
 
-    /// A map came.
+    /// Takes in a new map: the hosts of the one before count for a moment more.
     pub(super) fn take_map(&mut self, now: Instant, map: &Map) {
         let real = map.hosts.iter().filter(|host| host.host_type != host_type::PHANTOM);
         let mut hosts: Vec<_> = real.map(|host| host.mac).collect();
@@ -81,7 +81,7 @@ pub(super) fn points_elsewhere(frame: &[u8], from: Mac) -> bool {
     }
     let packet = rest.get(2..).unwrap_or_default();
     match ethernet::u16_at(rest, 0) {
-        // Whatever the hardware type says: Linux takes Ethernet's and that of IEEE 802.
+        // The hardware type is not looked at, as Linux takes that of Ethernet and that of IEEE 802.
         Some(ARP) => packet.get(8..14).is_some_and(|sender| *sender != from.0),
         Some(IPV6) => neighbour_elsewhere(packet, from),
         _ => false,
@@ -93,7 +93,7 @@ pub(super) fn points_elsewhere(frame: &[u8], from: Mac) -> bool {
 fn neighbour_elsewhere(packet: &[u8], from: Mac) -> bool {
     let Some(message) = icmpv6_of(packet) else { return false };
     let Some(kind) = message.first().filter(|kind| NEIGHBOUR_DISCOVERY.contains(kind)) else { return false };
-    // Where the options begin: behind what is fixed of each kind of message.
+    // Options begin behind the fixed part, whose length depends on the kind of message.
     let fixed_bytes = match kind {
         133 => 8,
         134 => 16,

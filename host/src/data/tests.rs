@@ -198,14 +198,14 @@ fn a_frame_that_is_too_long_for_all_ways_is_counted_and_the_kernel_told_what_get
     let mtu = u16::from_be_bytes([answer[14 + 20 + 6], answer[14 + 20 + 7]]);
     assert_eq!((&answer[..6], usize::from(mtu)), (&own.0[..], longest.len() - 1 - 14));
     assert_eq!(path.take_answer(), None, "it is told once");
-    // Others are reached as before, and a broadcast's missing copies are counted.
+    // Other hosts are reached as before, and the copies of a broadcast that are missing are counted.
     longest[..6].copy_from_slice(&map.hosts[3].mac.0);
     assert_eq!(outbound(&mut path, NOW, &longest).len(), 1);
     longest[..6].fill(0xff);
     assert_eq!(outbound(&mut path, NOW, &longest).len(), 2);
     assert_eq!(path.status().dropped.too_long_for_cable, 2);
     assert_eq!(path.take_answer(), None, "a broadcast is not answered");
-    // The MTU is mended, and a map says so.
+    // The MTU is raised again, and a map says so.
     let mut mended = map.clone();
     mended.version.counter += 1;
     mended.frame_sizes = FrameSizes::default();
@@ -234,7 +234,7 @@ fn flows_keep_off_a_cable_of_shorter_frames_while_another_leads_there() {
         (0..400).map(|flow| route_of(&mut path, NOW, &frame(own, other, flow))).collect()
     };
     assert_eq!(routes_of_all_flows(), wide.iter().map(|path| path.route.as_bytes().to_vec()).collect());
-    // A dead cable is worse than a small one.
+    // Frames take a cable that carries less rather than one that is dead.
     wide.iter().for_each(|dead| path.avoid(NOW, dead.hops[0]));
     assert_eq!(route_of(&mut path, NOW, &frame(own, other, 1)), narrow[0].route.as_bytes());
 }
@@ -365,7 +365,7 @@ fn what_came_back_from_the_only_route_is_sent_again_by_the_table_around_the_cabl
         let (told, again) = undeliverable(&mut path, NOW, &notice);
         assert_eq!((told.map(|dead| dead.at), again), (Some(only[0].hops[0]), vec![]));
     }
-    path.install(Arc::new(whole.repair(&BTreeSet::from([only[0].hops[0]])).unwrap()));
+    path.install(Arc::new(whole.repair(&BTreeSet::from([only[0].hops[0]]).into()).unwrap()));
     let mut again = Vec::new();
     path.send_waiting(NOW, &mut |route, data| again.push([route, data].concat()));
     let mut receiver = data_path(&map, 1);

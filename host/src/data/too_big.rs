@@ -47,7 +47,7 @@ fn ipv4(packet: &[u8], mtu: u16) -> Option<Vec<u8>> {
     }
     let (from, to): (&[u8], &[u8]) = (packet.get(12..16)?, packet.get(16..20)?);
     let is_error = *packet.get(9)? == ICMP && matches!(packet.get(header_bytes)?, 3 | 4 | 5 | 11 | 12);
-    // Nobody, groups and all.
+    // No ICMP message goes to the unspecified address, a group or a broadcast address.
     let one_host = |address: &[u8]| (1..224).contains(&address[0]);
     if is_error || !one_host(from) || !one_host(to) {
         return None;
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_packet_of_ipv6_is_answered_with_the_mtu_that_gets_through() {
         let packet = v6(6, &[7; 3000]);
-        // Behind a VLAN tag four bytes less get through.
+        // With a VLAN tag four bytes less of the packet get through.
         let tagged = [0x81, 0, 0, 5, 0x86, 0xdd];
         let answer = answer(&frame(&tagged, &packet), 14 + 1417).unwrap();
         assert_eq!(answer[12..18], tagged);
@@ -170,7 +170,7 @@ mod tests {
         from_nobody[8..24].fill(0);
         assert!(!answered(six, &from_nobody));
         assert!(!answered(&[8, 6], &[0; 28]), "ARP");
-        // Whatever is cut off or says what cannot be.
+        // Packets that are cut off or malformed get no answer.
         let whole = [frame(four, &v4(1, 0, &[8; 9])), frame(six, &v6(58, &[128; 9]))];
         for (bytes, frame) in whole.iter().flat_map(|frame| (0..frame.len()).map(move |bytes| (bytes, frame)))
         {

@@ -49,7 +49,7 @@ impl Waiting {
         (before - self.frames.len()) as u64
     }
 
-    /// Takes all out.
+    /// Takes out all frames that wait.
     pub(super) fn take(&mut self) -> VecDeque<WaitingFrame> {
         self.bytes = 0;
         std::mem::take(&mut self.frames)

@@ -32,7 +32,7 @@ pub(super) struct Cables {
 }
 
 impl Cables {
-    /// Those of a map, seen from the host with this address.
+    /// The cables of a map, as seen from the host with this address.
     pub(super) fn new(basis: Arc<Basis>, own: Mac) -> Self {
         let home = basis.map().hosts.iter().find(|host| host.mac == own).and_then(|host| host.at);
         Self { basis, own, home, ways: None }
@@ -92,7 +92,7 @@ impl Cables {
             turn(near.port, way.entry.port),
         ]);
         let back = way.back();
-        // Those of the way back, this turn, and the one behind the cable.
+        // The route has the elements of the way back, this turn, and the one behind the cable.
         let left = u8::try_from(back.hops() + 2).ok()?;
         route.extend(back.elements());
         Some(CableTest { route, left, to, frame_bytes, answers })

@@ -14,8 +14,9 @@
 //! frames try nothing. Cables are tested by frames of the agent's own ([`Action::Test`]), as long as the frames
 //! that were lost. Each time that a cable has failed silently again after its tests were answered, it takes
 //! twice as many answers in a row, up to [`MOST_DOUBLINGS`] times. Routes may be safe only while what is held
-//! for dead is dead (see [`mapper_routing::repair`]), so a cable that lives is used at once. A new map ends
-//! everything but lost carrier at the own crossbar, which counts as long as the cable is in the map, and cables
+//! for dead is dead (see [`mapper_routing::repair`]). So turns are opened only by cables that are *proved* dead,
+//! as they have no carrier, or did not answer when they were asked after they fell silent; with the first answer
+//! to a test that is over, and a cable that lives is used at once. A new map ends everything but lost carrier at the own crossbar, which counts as long as the cable is in the map, and cables
 //! that the mapper's frames pass and users' do not: every new map lists those.
 //!
 //! A silent host is no dead cable to be routed around: there is no way around it. The agent is told, and the
@@ -26,13 +27,13 @@ mod cables;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mapper_proto::agent::{CableTest, PathId};
+use mapper_proto::agent::{CableCause, CableTest, PathId};
 use mapper_proto::map::{MapVersion, PortRef};
 use mapper_proto::{Instant, Mac};
+use mapper_routing::DeadCables;
 
 use crate::routes::Basis;
 use cables::{CableEnd, Cables};
@@ -45,37 +46,6 @@ const ANSWERS: u32 = 3;
 const LIMIT: usize = 256;
 /// How often the answers that show that a cable lives double at most.
 pub const MOST_DOUBLINGS: u32 = 4;
-
-/// How it came out that a cable is dead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cause {
-    /// The own crossbar has no carrier there.
-    Carrier,
-    /// Another crossbar has no carrier there, and said so.
-    Notice,
-    /// A path in use is silent from there on.
-    Silence,
-    /// A path in use is silent from there on, and yet the mapper's frames pass.
-    UsersOnly,
-}
-
-impl Cause {
-    /// Whether the cable is dead beyond doubt.
-    pub const fn is_certain(self) -> bool {
-        matches!(self, Self::Carrier | Self::Notice)
-    }
-}
-
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Carrier => "no carrier at the own crossbar",
-            Self::Notice => "no carrier, says the crossbar",
-            Self::Silence => "a path in use is silent from there on",
-            Self::UsersOnly => "it carries the mapper's frames and not users'",
-        })
-    }
-}
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +62,7 @@ pub enum Action {
         /// A port that holds the cable.
         at: PortRef,
         /// How it came out.
-        cause: Cause,
+        cause: CableCause,
     },
     /// Have the agent test a cable that is held for dead.
     Test {
@@ -113,7 +83,7 @@ pub struct DeadCable {
     /// Since when.
     pub since: Instant,
     /// How it came out, by the surest source.
-    pub cause: Cause,
+    pub cause: CableCause,
 }
 
 /// Counts since the start.
@@ -146,7 +116,9 @@ struct Known {
     silence: bool,
     /// The mapper's frames pass.
     cleared: bool,
-    /// It is a host's, and there is no way around it.
+    /// The cable was tested last and gave no answer.
+    unanswered: bool,
+    /// The cable is a host's only one, so there is no way around it.
     is_host: bool,
     /// How long the longest frames were that did not pass, as far as is known.
     frame_bytes: usize,
@@ -162,18 +134,19 @@ impl Known {
             notice: false,
             silence: false,
             cleared: false,
+            unanswered: false,
             is_host,
             frame_bytes: 0,
             silent: BTreeSet::new(),
         }
     }
 
-    fn cause(&self) -> Option<Cause> {
+    fn cause(&self) -> Option<CableCause> {
         match self {
-            Self { no_carrier: true, .. } => Some(Cause::Carrier),
-            Self { notice: true, .. } => Some(Cause::Notice),
-            Self { silence: true, cleared: true, .. } => Some(Cause::UsersOnly),
-            Self { silence: true, .. } => Some(Cause::Silence),
+            Self { no_carrier: true, .. } => Some(CableCause::Carrier),
+            Self { notice: true, .. } => Some(CableCause::Notice),
+            Self { silence: true, cleared: true, .. } => Some(CableCause::UsersOnly),
+            Self { silence: true, .. } => Some(CableCause::Silence),
             Self { .. } => None,
         }
     }
@@ -181,6 +154,11 @@ impl Known {
     /// Whether routes go around it.
     fn is_avoided(&self) -> bool {
         self.no_carrier || self.notice || !self.is_host
+    }
+
+    /// Whether nothing passes it, as far as can be told.
+    fn is_proved(&self) -> bool {
+        self.no_carrier || self.unanswered
     }
 }
 
@@ -190,15 +168,15 @@ impl Known {
 pub struct Healing {
     /// The cables of that map, if there is one.
     cables: Option<Cables>,
-    /// By the end that stands first.
+    /// The cables that are held for dead, by the end that stands first in the map.
     known: BTreeMap<PortRef, Known>,
     /// How often each cable failed silently and then answered its tests.
     relapses: BTreeMap<PortRef, u32>,
     /// Ports of the own crossbar without carrier: its tag, and the port.
     no_carrier: BTreeSet<(u64, u8)>,
     /// The dead cables that routes were last computed around.
-    repaired: BTreeSet<PortRef>,
-    to_tell: VecDeque<(PortRef, Cause)>,
+    repaired: DeadCables,
+    to_tell: VecDeque<(PortRef, CableCause)>,
     /// Cables whose tests the agent is to be told of, and when it is told of all again.
     to_test: VecDeque<PortRef>,
     test_at: Instant,
@@ -206,7 +184,7 @@ pub struct Healing {
 }
 
 impl Healing {
-    /// Nothing is known, and there is no map.
+    /// Begins without a map and without any dead cable.
     pub fn new() -> Self {
         Self::default()
     }
@@ -217,13 +195,13 @@ impl Healing {
         let before = self.cables.replace(Cables::new(basis, own));
         let known = std::mem::take(&mut self.known);
         self.relapses.clear();
-        self.repaired.clear();
+        self.repaired = DeadCables::default();
         self.to_tell.clear();
         self.to_test.clear();
         for (tag, port) in self.no_carrier.clone() {
             self.lose_carrier(now, tag, port);
         }
-        let users_only = known.into_iter().filter(|(_, known)| known.cause() == Some(Cause::UsersOnly));
+        let users_only = known.into_iter().filter(|(_, known)| known.cause() == Some(CableCause::UsersOnly));
         for (at, known) in users_only {
             let ends = before.iter().flat_map(|before| before.tags_of(at));
             let here = |(tag, port)| self.cables.as_ref()?.at_tag(tag, port);
@@ -248,7 +226,7 @@ impl Healing {
     /// A crossbar said that a port of it has no carrier. Only for notices whose token was checked.
     pub fn notice(&mut self, now: Instant, tag: u64, port: u8) {
         let cable = self.cables.as_ref().and_then(|cables| cables.at_tag(tag, port));
-        self.learn(now, cable, Cause::Notice, |known| known.notice = true);
+        self.learn(now, cable, CableCause::Notice, |known| (known.notice, known.unanswered) = (true, true));
     }
 
     /// A path in use is silent. `hops` are the ports by which it leaves its xbars, on the map whose
@@ -261,13 +239,13 @@ impl Healing {
         hops: &[PortRef],
         (reached, frame_bytes): (usize, usize),
     ) {
-        // With no xbar left it is this host's own cable, which its agent watches itself.
+        // Where no xbar is left, the cable is this host's own, which its agent watches itself.
         let Some(&at) = reached.checked_sub(1).and_then(|last| hops.get(last)) else {
             self.counters.ignored += 1;
             return;
         };
         let cable = self.cables.as_ref().and_then(|cables| cables.at(at));
-        self.learn(now, cable, Cause::Silence, |known| {
+        self.learn(now, cable, CableCause::Silence, |known| {
             if known.silent.len() < LIMIT {
                 known.silent.insert(path);
             }
@@ -291,6 +269,13 @@ impl Healing {
     pub fn cable_cleared(&mut self, version: MapVersion, at: PortRef) {
         if let Some(known) = self.known_of(version, at) {
             known.cleared = true;
+        }
+    }
+
+    /// A cable of this map that is held for dead was asked, and has answered or not.
+    pub fn cable_asked(&mut self, version: MapVersion, at: PortRef, answered: bool) {
+        if let Some(known) = self.known_of(version, at) {
+            known.unanswered = !answered;
         }
     }
 
@@ -343,18 +328,22 @@ impl Healing {
         let Known { frame_bytes, .. } = self.known.get(&at).filter(|known| !known.no_carrier)?;
         let relapses = self.relapses.get(&at).copied().unwrap_or_default();
         let answers = ANSWERS << relapses.min(MOST_DOUBLINGS);
-        self.cables.as_mut()?.test_of(at, &self.repaired, (*frame_bytes, answers))
+        self.cables.as_mut()?.test_of(at, &self.repaired.avoided, (*frame_bytes, answers))
     }
 
-    /// Tells of tests when next polled.
+    /// Has the next poll tell the agent which cables to test.
     const fn test_now(&mut self, now: Instant) {
         self.test_at = now;
     }
 
-    /// A port of each cable that routes go around now.
-    pub fn dead(&self) -> BTreeSet<PortRef> {
-        let avoided = self.known.iter().filter(|(_, known)| known.is_avoided());
-        avoided.map(|(&at, _)| at).collect()
+    /// The cables that routes go around now, each by one of its ports.
+    pub fn dead(&self) -> DeadCables {
+        let avoided = || self.known.iter().filter(|(_, known)| known.is_avoided());
+        let proved = avoided().filter(|(_, known)| known.is_proved());
+        DeadCables {
+            avoided: avoided().map(|(&at, _)| at).collect(),
+            proved: proved.map(|(&at, _)| at).collect(),
+        }
     }
 
     /// The cables that are held for dead now, with why.
@@ -371,14 +360,14 @@ impl Healing {
 
     fn lose_carrier(&mut self, now: Instant, tag: u64, port: u8) {
         let cable = self.cables.as_ref().and_then(|cables| cables.at_tag(tag, port));
-        self.learn(now, cable, Cause::Carrier, |known| known.no_carrier = true);
+        self.learn(now, cable, CableCause::Carrier, |known| known.no_carrier = true);
     }
 
     fn regain_carrier(&mut self, tag: u64, port: u8) {
         let Some(cables) = &self.cables else { return };
         let Some(cable) = cables.at_tag(tag, port) else { return };
         if let Some(known) = self.known.get_mut(&cable.at) {
-            // A cable may have both its ends in the own crossbar.
+            // Both ends of a cable may be at this host's own crossbar.
             known.no_carrier = cables.tags_of(cable.at).any(|end| self.no_carrier.contains(&end));
             known.notice = false;
         }
@@ -390,7 +379,7 @@ impl Healing {
         &mut self,
         now: Instant,
         cable: Option<CableEnd>,
-        cause: Cause,
+        cause: CableCause,
         update: impl FnOnce(&mut Known),
     ) {
         let Some(CableEnd { at, is_host }) = cable else {
@@ -406,9 +395,9 @@ impl Healing {
         update(known);
         if before.is_none() {
             *match cause {
-                Cause::Carrier => &mut self.counters.by_carrier,
-                Cause::Notice => &mut self.counters.by_notice,
-                Cause::Silence | Cause::UsersOnly => &mut self.counters.by_silence,
+                CableCause::Carrier => &mut self.counters.by_carrier,
+                CableCause::Notice => &mut self.counters.by_notice,
+                CableCause::Silence | CableCause::UsersOnly => &mut self.counters.by_silence,
             } += 1;
             self.test_now(now);
         }

@@ -57,7 +57,7 @@ impl Story {
     }
 
     /// All that is to be done: whether to repair, and what to tell the agent.
-    fn poll(&mut self) -> (bool, Vec<(PortRef, Cause)>) {
+    fn poll(&mut self) -> (bool, Vec<(PortRef, CableCause)>) {
         let (mut repair, mut told) = (false, Vec::new());
         self.tests.clear();
         while let Some(action) = self.healing.poll(self.now) {
@@ -78,7 +78,7 @@ impl Story {
     }
 
     fn dead(&self) -> Vec<PortRef> {
-        self.healing.dead().into_iter().collect()
+        self.healing.dead().avoided.into_iter().collect()
     }
 
     fn pass_ms(&mut self, ms: u64) {
@@ -91,7 +91,7 @@ fn lost_carrier_is_healed_at_once_told_once_and_over_when_it_is_back() {
     let mut story = Story::new();
     // Port 3 of xbar 1 is the other end of port 2 of xbar 0.
     story.healing.carrier(story.now, 11, 3, false);
-    assert_eq!(story.poll(), (true, vec![(port(0, 2), Cause::Carrier)]));
+    assert_eq!(story.poll(), (true, vec![(port(0, 2), CableCause::Carrier)]));
     assert_eq!(story.dead(), [port(0, 2)]);
     story.healing.carrier(story.now, 11, 3, false);
     assert_eq!(story.poll(), (false, vec![]), "once");
@@ -111,7 +111,7 @@ fn what_is_dead_stays_so_however_long_no_map_comes_and_is_tested_until_it_answer
     story.healing.notice(story.now, 12, 2);
     let hops = [port(0, 2), port(1, 1)];
     story.healing.path_down(story.now, PathId(1), &hops, (1, 900));
-    let told = vec![(port(2, 2), Cause::Notice), (port(0, 2), Cause::Silence)];
+    let told = vec![(port(2, 2), CableCause::Notice), (port(0, 2), CableCause::Silence)];
     assert_eq!(story.poll(), (true, told));
     for _ in 0..9_000 {
         let tested: Vec<_> =
@@ -125,7 +125,7 @@ fn what_is_dead_stays_so_however_long_no_map_comes_and_is_tested_until_it_answer
     assert_eq!(story.poll(), (false, vec![]), "a port of another map");
     story.healing.cable_up(VERSION, port(0, 2));
     assert_eq!(story.poll(), (true, vec![]));
-    // By its other end.
+    // The same cable is named by its other end.
     story.healing.cable_up(VERSION, port(3, 3));
     assert_eq!(story.poll(), (true, vec![]));
     assert_eq!((story.dead(), story.healing.poll_timeout()), (vec![], None));
@@ -138,16 +138,17 @@ fn a_test_crosses_the_cable_over_live_ones_and_turns_behind_it() {
     story.healing.notice(story.now, 10, 2);
     story.poll();
     let forward = |delta| Element::Relative(delta);
-    // In by port 1 of xbar 0, out by port 2, turn, and back.
+    // The frame enters xbar 0 by port 1, leaves by port 2, turns, and comes back.
     let expected = Route::from_iter([forward(1), forward(0), forward(-1)]);
     assert_eq!((&story.tests[0].1.route, story.tests[0].1.left), (&expected, 2));
-    // The cable behind it is reached the other way round: out by port 3, to port 2 of xbar 3, and so on.
+    // The cable behind it is reached the other way round the ring: out by port 3, to port 2 of xbar 3, and so
+    // on.
     story.healing.notice(story.now, 11, 2);
     story.poll();
     let elements = [2, 1, 1, 0, -1, -1, -2];
     let expected: Route = elements.into_iter().map(forward).collect();
     assert_eq!((&story.tests[1].1.route, story.tests[1].1.left), (&expected, 4));
-    // A third one cuts off what is between.
+    // A third dead cable cuts off the xbars between.
     story.healing.notice(story.now, 12, 2);
     story.poll();
     let tested: Vec<_> = story.tests.iter().map(|(at, _)| *at).collect();
@@ -161,10 +162,10 @@ fn a_cable_that_only_the_mappers_frames_pass_is_named_and_outlives_a_map_that_li
     story.healing.path_down(story.now, PathId(1), &hops, (1, 900));
     story.healing.cable_cleared(VERSION, port(0, 2));
     let why = |story: &Story| story.healing.dead_cables().map(|cable| cable.cause).collect::<Vec<_>>();
-    assert_eq!(why(&story), [Cause::UsersOnly]);
+    assert_eq!(why(&story), [CableCause::UsersOnly]);
     story.healing.map_installed(story.now, basis(&ring()), OWN);
     assert_eq!(story.poll(), (true, vec![]));
-    assert_eq!((story.dead(), why(&story)), (vec![port(0, 2)], vec![Cause::UsersOnly]));
+    assert_eq!((story.dead(), why(&story)), (vec![port(0, 2)], vec![CableCause::UsersOnly]));
     assert_eq!(story.tests[0].1.frame_bytes, 900);
 }
 
@@ -183,7 +184,7 @@ fn a_silent_path_blames_the_cable_behind_the_last_xbar_that_answers() {
     let hops = [port(0, 2), port(1, 2), port(2, 1)];
     story.healing.path_down(story.now, PathId(1), &hops, (2, 0));
     story.healing.path_down(story.now, PathId(2), &hops, (2, 0));
-    assert_eq!(story.poll(), (true, vec![(port(1, 2), Cause::Silence)]));
+    assert_eq!(story.poll(), (true, vec![(port(1, 2), CableCause::Silence)]));
     story.healing.path_up(PathId(1));
     assert_eq!(story.poll(), (false, vec![]), "the other is still silent");
     story.healing.path_up(PathId(2));
@@ -198,7 +199,7 @@ fn a_cable_that_fails_silently_again_and_again_must_answer_more_and_more_tests()
     let mut answers = Vec::new();
     for _ in 0..7 {
         story.healing.path_down(story.now, PathId(1), &hops, (1, 0));
-        assert_eq!(story.poll(), (true, vec![(port(0, 2), Cause::Silence)]));
+        assert_eq!(story.poll(), (true, vec![(port(0, 2), CableCause::Silence)]));
         answers.push(story.tests[0].1.answers);
         story.healing.cable_up(VERSION, port(0, 2));
         assert_eq!(story.poll(), (true, vec![]));
@@ -214,25 +215,51 @@ fn a_cable_that_fails_silently_again_and_again_must_answer_more_and_more_tests()
 fn a_silent_host_is_told_and_shown_and_tested_but_not_routed_around() {
     let mut story = Story::new();
     story.healing.path_down(story.now, PathId(1), &[port(0, 2), port(1, 1)], (2, 0));
-    assert_eq!(story.poll(), (false, vec![(port(1, 1), Cause::Silence)]));
+    assert_eq!(story.poll(), (false, vec![(port(1, 1), CableCause::Silence)]));
     assert_eq!((story.dead(), story.healing.dead_cables().count()), (vec![], 1));
     assert_eq!((story.tests[0].0, story.tests[0].1.to), (port(1, 1), Mac::from_position(1)));
-    // If its crossbar says that there is no carrier, it is dead, as nothing else can be said of it.
+    // A cable whose crossbar says that there is no carrier is dead for certain.
     story.healing.notice(story.now, 11, 1);
-    assert_eq!(story.poll(), (true, vec![(port(1, 1), Cause::Notice)]));
+    assert_eq!(story.poll(), (true, vec![(port(1, 1), CableCause::Notice)]));
+}
+
+#[test]
+fn a_silent_cable_is_proved_dead_by_no_answer_and_no_longer_by_the_first() {
+    let mut story = Story::new();
+    let at = port(0, 2);
+    let proved = |story: &Story| !story.healing.dead().proved.is_empty();
+    story.healing.path_down(story.now, PathId(1), &[at, port(1, 1)], (1, 0));
+    assert!(story.poll().0);
+    assert!(!proved(&story));
+    story.healing.cable_asked(VERSION, at, false);
+    assert!(proved(&story));
+    assert!(story.poll().0, "it opens turns now");
+    story.healing.cable_asked(VERSION, at, true);
+    assert!(!proved(&story));
+    assert!(story.poll().0, "routes are computed without them at once");
+    assert_eq!(story.dead(), [at], "but users' frames wait for more answers");
+    // A report about a cable of another map says nothing about this one.
+    story.healing.cable_asked(MapVersion::NONE, at, false);
+    assert!(!proved(&story));
 }
 
 #[test]
 fn what_becomes_certain_is_told_again() {
     let mut story = Story::new();
     story.healing.path_down(story.now, PathId(1), &[port(0, 2), port(1, 1)], (1, 0));
-    assert_eq!(story.poll(), (true, vec![(port(0, 2), Cause::Silence)]));
+    assert_eq!(story.poll(), (true, vec![(port(0, 2), CableCause::Silence)]));
+    assert_eq!(story.healing.dead().proved, [].into());
     story.healing.notice(story.now, 10, 2);
-    assert_eq!(story.poll(), (false, vec![(port(0, 2), Cause::Notice)]));
+    assert_eq!(
+        story.poll(),
+        (true, vec![(port(0, 2), CableCause::Notice)]),
+        "what is proved dead opens turns"
+    );
+    assert_eq!(story.healing.dead().proved, [port(0, 2)].into());
     story.healing.carrier(story.now, 10, 2, false);
     assert_eq!(story.poll(), (false, vec![]), "it was certain before");
     let cables: Vec<_> = story.healing.dead_cables().collect();
-    assert_eq!(cables, [DeadCable { at: port(0, 2), since: Instant::ZERO, cause: Cause::Carrier }]);
+    assert_eq!(cables, [DeadCable { at: port(0, 2), since: Instant::ZERO, cause: CableCause::Carrier }]);
     story.pass_ms(5_000);
     assert_eq!(story.poll(), (false, vec![]), "carrier is still lost");
 }
@@ -245,9 +272,9 @@ fn a_new_map_ends_all_but_lost_carrier_of_cables_that_it_lists() {
     story.healing.path_down(story.now, PathId(1), &[port(2, 2), port(3, 1)], (1, 0));
     story.poll();
     assert_eq!(story.dead(), [port(0, 2), port(1, 2), port(2, 2)]);
-    // It was made before the carrier was lost.
+    // These routes were computed before the carrier was lost.
     story.healing.map_installed(story.now, basis(&ring()), OWN);
-    assert_eq!(story.poll(), (true, vec![(port(0, 2), Cause::Carrier)]));
+    assert_eq!(story.poll(), (true, vec![(port(0, 2), CableCause::Carrier)]));
     assert_eq!(story.dead(), [port(0, 2)]);
     let mut map = Map::clone(&ring());
     map.cables.retain(|cable| cable.a != port(0, 2));
@@ -261,15 +288,15 @@ fn flapping_carrier_is_followed_each_time() {
     let mut story = Story::new();
     for flaps in 1..=50 {
         story.healing.carrier(story.now, 10, 2, false);
-        assert_eq!(story.poll(), (true, vec![(port(0, 2), Cause::Carrier)]));
+        assert_eq!(story.poll(), (true, vec![(port(0, 2), CableCause::Carrier)]));
         story.healing.carrier(story.now, 10, 2, true);
         assert_eq!(story.poll(), (true, vec![]));
         assert_eq!(story.healing.status().came_back, flaps);
     }
-    // Down and up before anyone asked: only the agent hears of it.
+    // The carrier went and came back before the host was asked for routes, so only the agent hears of it.
     story.healing.carrier(story.now, 10, 2, false);
     story.healing.carrier(story.now, 10, 2, true);
-    assert_eq!(story.poll(), (false, vec![(port(0, 2), Cause::Carrier)]));
+    assert_eq!(story.poll(), (false, vec![(port(0, 2), CableCause::Carrier)]));
 }
 
 #[test]
@@ -308,7 +335,7 @@ fn a_flood_of_notices_stays_bounded() {
         healing.notice(Instant::ZERO, tag, 1);
         healing.carrier(Instant::ZERO, tag, 1, false);
     }
-    assert_eq!(healing.dead().len(), LIMIT);
+    assert_eq!(healing.dead().avoided.len(), LIMIT);
     assert_eq!(healing.status().overload, 999 - LIMIT as u64);
     assert!(healing.to_tell.len() <= LIMIT && healing.no_carrier.len() <= LIMIT);
 }

@@ -22,7 +22,7 @@ impl Host {
                     }
                 }
                 Action::TellAgent { version, at, cause } if self.agent.status().version == version => {
-                    self.agent.cable_down(now, at, cause.is_certain(), &cause.to_string());
+                    self.agent.cable_down(now, at, cause);
                 }
                 Action::TellAgent { .. } => {}
                 Action::Test { version, at, test } => self.agent.test_cable(now, version, at, test),
@@ -35,7 +35,7 @@ impl Host {
         match table.repair(&dead) {
             Ok(table) => {
                 self.use_table(now, Arc::new(table));
-                self.events.push_back(HostEvent::Repaired { dead });
+                self.events.push_back(HostEvent::Repaired { dead: dead.avoided });
             }
             Err(error) => self.events.push_back(HostEvent::RepairRefused { why: with_causes(&error) }),
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mapper_proto::Instant;
-use mapper_proto::agent::{Agent, PathId, PathUse};
+use mapper_proto::agent::{Agent, CableCause, PathId, PathUse};
 use mapper_proto::map::PortRef;
 
 use super::Host;
@@ -58,8 +58,8 @@ impl Host {
     }
 
     /// The cable in this port of the newest map is said to be dead: see [`Agent::cable_down`].
-    pub fn cable_down(&mut self, now: Instant, at: PortRef, certain: bool, cause: &str) {
-        self.agent.cable_down(now, at, certain, cause);
+    pub fn cable_down(&mut self, now: Instant, at: PortRef, cause: CableCause) {
+        self.agent.cable_down(now, at, cause);
         self.settle(now);
     }
 }

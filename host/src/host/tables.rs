@@ -27,6 +27,7 @@ impl Host {
             &Event::PathUp { path } => self.healing.path_up(path),
             &Event::CableUp { version, at } => self.healing.cable_up(version, at),
             &Event::CableCleared { version, at } => self.healing.cable_cleared(version, at),
+            &Event::CableAsked { version, at, answered } => self.healing.cable_asked(version, at, answered),
             Event::MappingStarted { .. }
             | Event::Mapped { .. }
             | Event::TagContested { .. }
@@ -37,8 +38,22 @@ impl Host {
             | Event::NetworkComplete { .. }
             | Event::Printed { .. }
             | Event::Dropped { .. } => {}
+            Event::ServiceAsked { .. } | Event::ServiceAnswered { .. } => {
+                return self.take_service(now, event);
+            }
         }
         self.events.push_back(HostEvent::Agent(event));
+    }
+
+    /// Services are this host's own affair: nobody else hears of their questions and answers.
+    fn take_service(&mut self, now: Instant, event: Event) {
+        match event {
+            Event::ServiceAsked { asked } => self.services.asked(now, &mut self.agent, asked),
+            Event::ServiceAnswered { ticket, answer } => {
+                self.services.answered(now, ticket, answer.as_deref());
+            }
+            _ => {}
+        }
     }
 
     fn take_map(&mut self, now: Instant, map: Arc<Map>, neighbours: Vec<Mac>) {
@@ -93,6 +108,7 @@ impl Host {
         *newest = map;
         let routes = neighbours.iter().filter_map(|&mac| Some((mac, table.first_to(mac)?))).collect();
         self.healing.map_installed(now, Arc::clone(table.basis()), self.own);
+        self.services.map_changed(now, table.basis(), self.own);
         self.use_table(now, Arc::new(table));
         self.routing_failure = None;
         self.agent.handle_routes(now, version, routes);

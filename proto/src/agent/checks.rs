@@ -35,6 +35,7 @@ use crate::Mac;
 use crate::map::forest::Forest;
 use crate::map::ways::{Way, Ways, turn};
 use crate::map::{Map, PortRef, host_type};
+use crate::port_set::PortSet;
 use crate::wire::{Element, ProbeKind, Route};
 
 /// Something that must hold, and the frame that shows whether it does.
@@ -52,7 +53,7 @@ pub(super) enum Check {
         arrival: u8,
         /// The ports that the map shows in use, if this check also compares the carriers:
         /// bit `p % 8` of byte `p / 8`.
-        in_use: Option<Box<[u8; 32]>>,
+        in_use: Option<Box<PortSet>>,
     },
     /// A probe that nothing must answer: an empty port, or an xbar without identity.
     Silent(ProbeCheck),
@@ -154,16 +155,16 @@ struct Planner<'a> {
     by_xbar: Vec<u32>,
     starts: Vec<u32>,
     /// Ports in use on each xbar.
-    used: Vec<[u8; 32]>,
+    used: Vec<PortSet>,
 }
 
 impl<'a> Planner<'a> {
     fn new(map: &'a Map, own: usize, at: PortRef) -> Self {
         let mut starts = vec![0_u32; map.xbars.len() + 1];
-        let mut used = vec![[0; 32]; map.xbars.len()];
+        let mut used = vec![PortSet::default(); map.xbars.len()];
         for at in map.hosts.iter().filter_map(|host| host.at) {
             starts[at.xbar as usize + 1] += 1;
-            set_bit(&mut used[at.xbar as usize], at.port);
+            used[at.xbar as usize].insert(at.port);
         }
         for i in 1..starts.len() {
             starts[i] += starts[i - 1];
@@ -178,11 +179,11 @@ impl<'a> Planner<'a> {
             }
         }
         for cable in &map.cables {
-            set_bit(&mut used[cable.a.xbar as usize], cable.a.port);
-            set_bit(&mut used[cable.b.xbar as usize], cable.b.port);
+            used[cable.a.xbar as usize].insert(cable.a.port);
+            used[cable.b.xbar as usize].insert(cable.b.port);
         }
         for contested in &map.contested {
-            set_bit(&mut used[contested.at.xbar as usize], contested.at.port);
+            used[contested.at.xbar as usize].insert(contested.at.port);
         }
         Self { map, own, at, forest: Forest::new(map), by_xbar, starts, used }
     }
@@ -275,12 +276,12 @@ impl<'a> Planner<'a> {
         let Some(way) = self.way(xbar) else { return };
         let used = &self.used[xbar as usize];
         let ports = i16::from(self.map.xbars[xbar as usize].ports);
-        let in_use = || (0..=255u8).filter(|&p| bit(used, p)).map(i16::from);
+        let in_use = || used.iter().map(i16::from);
         let (Some(low), Some(high)) = (in_use().min(), in_use().max()) else { return };
         // Two ports of one xbar differ by less than its port count.
         for port in high - ports + 1..low + ports {
             let number = u8::try_from(port).ok();
-            if number.is_some_and(|p| bit(used, p)) {
+            if number.is_some_and(|p| used.contains(p)) {
                 continue;
             }
             let delta = port - i16::from(way.entry.port);
@@ -374,13 +375,4 @@ fn loopback(way: &Way, delta: i8, suspect: PortRef) -> ProbeCheck {
     let left = back.hops() as u8 + 2;
     route.extend(back.elements());
     ProbeCheck { route, left, kind: ProbeKind::Loopback, suspect: Some(suspect) }
-}
-
-/// Whether a port's bit is set.
-pub(super) const fn bit(bits: &[u8; 32], port: u8) -> bool {
-    bits[port as usize / 8] >> (port % 8) & 1 == 1
-}
-
-const fn set_bit(bits: &mut [u8; 32], port: u8) {
-    bits[port as usize / 8] |= 1 << (port % 8);
 }

@@ -6,6 +6,7 @@
 //! follows: so the provisional tree has no circle. Nor does it wait for one that has started again with
 //! a level below its own, though the last map has that one for its parent.
 
+use super::cause::Cause;
 use std::time::Duration;
 
 use rand::RngExt;
@@ -84,7 +85,7 @@ impl Agent {
                 || map.contested.iter().any(|contested| contested.mac == mac);
             if !known && self.backoff.counts(now, mac) {
                 let suspect = at.and_then(|at| follow(map, at, &way_there));
-                self.invalidate(now, &format!("host {mac} is not in the map"), suspect.as_slice());
+                self.invalidate(now, Cause::HostNotInMap { mac }, suspect.as_slice());
             }
         }
     }
@@ -101,7 +102,7 @@ impl Agent {
         let Ok(map) = decode_pieces(held.version, &held.pieces) else { return };
         if map.hosts.iter().all(|host| host.mac != mac) {
             let suspect = held.at.and_then(|at| follow(&map, at, way_there));
-            self.invalidate(now, &format!("host {mac} is not in the map"), suspect.as_slice());
+            self.invalidate(now, Cause::HostNotInMap { mac }, suspect.as_slice());
         }
     }
 
@@ -115,7 +116,7 @@ impl Agent {
         };
         let before = held.level_of(mac).filter(|before| *before != level);
         let Some(before) = before.filter(|_| self.backoff.counts(now, mac)) else { return false };
-        self.invalidate(now, &format!("host {mac} has level {level}, no longer {before}"), &[]);
+        self.invalidate(now, Cause::LevelChanged { mac, level, before }, &[]);
         true
     }
 
@@ -132,7 +133,7 @@ impl Agent {
     fn leave_lower_parent(&mut self, now: Instant, info: &Info) -> bool {
         let is_lower = info.rank < self.rank() && !info.version.is_some();
         if is_lower {
-            self.map_again(now, "its higher mapper has started again and is lower now");
+            self.map_again(now, Cause::MapperRestartedLower);
         }
         is_lower
     }
@@ -140,7 +141,7 @@ impl Agent {
     /// A higher mapper was met.
     pub(super) fn become_passive(&mut self, now: Instant, to: &Info, way: (Route, Route)) {
         let (route, way_back) = way.clone();
-        self.leave_tree(now, &format!("{} is a higher mapper", to.rank.mac));
+        self.leave_tree(now, Cause::HigherMapper { mac: to.rank.mac });
         self.follow(
             now,
             Parent { rank: to.rank, route, way_back, provisional: true, last_heard: now, since: now },
@@ -196,10 +197,10 @@ impl Agent {
     pub(super) fn query_parent(&mut self, now: Instant) {
         let Some(parent) = self.parent.as_ref().filter(|_| self.state == AgentState::Passive) else { return };
         if now.since(parent.last_heard) >= self.settings.silence_limit {
-            return self.map_again(now, "its higher mapper fell silent");
+            return self.map_again(now, Cause::MapperSilent);
         }
         if now.since(parent.since) >= self.patience() {
-            return self.map_again(now, "no map came");
+            return self.map_again(now, Cause::NoMapCame);
         }
         self.requests.forget(|asked| matches!(asked, Asked::ParentVersion(_)));
         self.report_to_parent(now);
@@ -246,7 +247,7 @@ impl Agent {
     pub(super) fn parent_silent(&mut self, now: Instant) {
         let Some(parent) = self.parent.as_ref().filter(|_| self.state == AgentState::Passive) else { return };
         if now.since(parent.last_heard) >= self.settings.silence_limit {
-            self.map_again(now, "its higher mapper fell silent");
+            self.map_again(now, Cause::MapperSilent);
         }
     }
 
@@ -267,7 +268,7 @@ impl Agent {
             self.note_suspects(&suspects);
             self.refute(version);
             if valid {
-                self.invalidate(now, &format!("host {mac} reports a change"), &suspects);
+                self.invalidate(now, Cause::ChangeReported { mac }, &suspects);
             }
         } else if valid && !same && info.state == AgentState::Passive {
             self.tell_child(now, mac);

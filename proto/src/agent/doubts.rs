@@ -3,6 +3,7 @@
 //! Lost carrier is certain: the map is invalid at once. A path that fell silent only raises a doubt: the
 //! cable is checked at once, with the usual tries, and the map is invalid if it does not answer.
 
+use super::cause::{CableCause, Cause};
 use super::checks::{Check, doubted};
 use super::event::Event;
 use super::machine::Agent;
@@ -22,7 +23,7 @@ pub(super) struct Doubts {
     /// Probes to those between xbars, and to the own one.
     pub(super) probes: Cycle,
     /// All of them, and why they are in doubt.
-    cables: Vec<(PortRef, String)>,
+    cables: Vec<(PortRef, CableCause)>,
 }
 
 impl Doubts {
@@ -32,7 +33,7 @@ impl Doubts {
     }
 
     /// The doubt is over. Why there was one, if there was.
-    fn settle(&mut self, at: PortRef) -> Option<String> {
+    fn settle(&mut self, at: PortRef) -> Option<CableCause> {
         let index = self.cables.iter().position(|(doubted, _)| *doubted == at)?;
         Some(self.cables.swap_remove(index).1)
     }
@@ -45,14 +46,15 @@ impl Doubts {
 
 impl Agent {
     /// Says that the cable at a port of the map in force (that of the last
-    /// [`Event::MapInstalled`](super::Event::MapInstalled)) is dead. If that is certain, as its
+    /// [`Event::MapInstalled`](super::Event::MapInstalled)) is dead. If that is [certain](CableCause::is_certain), as its
     /// carrier is lost, the map is invalid at once; if not, this agent checks the cable now, and
-    /// the map is invalid only if it does not answer. `cause` is for logs.
+    /// the map is invalid only if it does not answer.
     ///
     /// A port that is certainly dead again and again makes the map invalid less and less often. Ports
     /// without a cable in the map mean nothing.
-    pub fn cable_down(&mut self, now: Instant, at: PortRef, certain: bool, cause: &str) {
+    pub fn cable_down(&mut self, now: Instant, at: PortRef, cause: CableCause) {
         self.note_time(now);
+        let certain = cause.is_certain();
         let doubted = self.doubts.cables.iter().any(|(doubted, _)| *doubted == at);
         let full = self.doubts.count() >= LIMIT;
         if !certain && (doubted || full) {
@@ -66,7 +68,7 @@ impl Agent {
         }
         if certain {
             if self.cable_backoff.counts(now, at) {
-                self.invalidate(now, cause, &[at]);
+                self.invalidate(now, Cause::CableDown(cause), &[at]);
             }
         } else if let Some(home) = held.at {
             self.doubt(now, at, cause, doubted_check(&map, home, at));
@@ -74,7 +76,7 @@ impl Agent {
         self.pump(now);
     }
 
-    fn doubt(&mut self, now: Instant, at: PortRef, cause: &str, check: Option<Check>) {
+    fn doubt(&mut self, now: Instant, at: PortRef, cause: CableCause, check: Option<Check>) {
         match check {
             Some(Check::Host { route, way_back, .. }) => {
                 let way = (route, way_back);
@@ -82,9 +84,9 @@ impl Agent {
             }
             Some(check) => self.doubts.probes.add(check),
             // No way leads there but by the cable itself.
-            None => return self.invalidate(now, cause, &[at]),
+            None => return self.invalidate(now, Cause::CableDown(cause), &[at]),
         }
-        self.doubts.cables.push((at, cause.to_owned()));
+        self.doubts.cables.push((at, cause));
     }
 
     /// Sends the probes to cables in doubt.
@@ -131,8 +133,12 @@ impl Agent {
             Step::Probe(id, check) => self.send_check(id, check),
             Step::Failed { cause, suspect } => {
                 let why = suspect.and_then(|at| self.doubts.settle(at));
-                let cause = why.map_or(cause.clone(), |why| format!("{why}; checked: {cause}"));
-                self.invalidate(now, &cause, suspect.as_slice());
+                suspect.into_iter().for_each(|at| self.cable_gave_no_answer(at));
+                let cause = match why {
+                    Some(doubt) => Cause::DoubtConfirmed { doubt, found: Box::new(cause) },
+                    None => cause,
+                };
+                self.invalidate(now, cause, suspect.as_slice());
             }
             // Only cables of the map are in doubt.
             Step::Proved(_) => {}
@@ -145,8 +151,8 @@ impl Agent {
         let expected = map.as_ref().and_then(|map| map.hosts.iter().find(|host| host.at == Some(at)));
         match expected {
             Some(host) if host.mac != info.rank.mac => {
-                let cause = format!("host {} answers where {} was", info.rank.mac, host.mac);
-                self.invalidate(now, &cause, &[at]);
+                let cause = Cause::HostReplaced { found: info.rank.mac, expected: host.mac };
+                self.invalidate(now, cause, &[at]);
             }
             _ => self.clear_doubt(at),
         }
@@ -154,8 +160,16 @@ impl Agent {
 
     /// The host at a cable in doubt does not answer.
     pub(super) fn doubted_host_lost(&mut self, now: Instant, at: PortRef) {
-        if let Some(why) = self.doubts.settle(at) {
-            self.invalidate(now, &format!("{why}; checked: the host no longer answers"), &[at]);
+        if let Some(doubt) = self.doubts.settle(at) {
+            self.cable_gave_no_answer(at);
+            let found = Box::new(Cause::DoubtedHostSilent);
+            self.invalidate(now, Cause::DoubtConfirmed { doubt, found }, &[at]);
+        }
+    }
+
+    fn cable_gave_no_answer(&mut self, at: PortRef) {
+        if let Some(version) = self.held.as_ref().map(|held| held.version) {
+            self.event(Event::CableAsked { version, at, answered: false });
         }
     }
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use super::cause::Cause;
 use super::liveness::PathId;
+use super::service::AskedService;
 use crate::Mac;
 use crate::explore::{PartLeftOut, TagConflict};
 use crate::map::{Map, MapVersion, PortRef, Rank};
@@ -22,8 +24,8 @@ pub struct Transmit {
 pub enum Event {
     /// Exploration began, because of this.
     MappingStarted {
-        /// Why, in words for a log.
-        cause: String,
+        /// Why.
+        cause: Cause,
     },
     /// This agent finished a map as global mapper; its costs are in [`Status::mapping`](super::Status::mapping).
     Mapped {
@@ -59,8 +61,8 @@ pub enum Event {
     MapInvalid {
         /// Which map.
         version: MapVersion,
-        /// Why, in words for a log.
-        cause: String,
+        /// Why.
+        cause: Cause,
     },
     /// Routes for this map are in place and verification runs.
     Configured {
@@ -116,6 +118,29 @@ pub enum Event {
         version: MapVersion,
         /// A port that holds it.
         at: PortRef,
+    },
+    /// A cable that this agent was told to be dead was asked whether it lives, and has answered or not, for
+    /// the first time or otherwise than the last time.
+    CableAsked {
+        /// The map that the port is of.
+        version: MapVersion,
+        /// A port that holds it.
+        at: PortRef,
+        /// Whether it has answered.
+        answered: bool,
+    },
+    /// Another host asks a service of this one: to be answered by
+    /// [`Agent::answer_service`](super::Agent::answer_service) before the next frame is taken.
+    ServiceAsked {
+        /// The question.
+        asked: AskedService,
+    },
+    /// What came of a question of [`Agent::ask_service`](super::Agent::ask_service).
+    ServiceAnswered {
+        /// The question's.
+        ticket: u32,
+        /// The answer; `None` if there was none, or the host does not run the service.
+        answer: Option<Vec<u8>>,
     },
     /// A frame was dropped; it has been counted.
     Dropped {

@@ -1,5 +1,6 @@
 //! Distribution: the child asks its parent for the map, piece by piece.
 
+use super::cause::Cause;
 use std::time::Duration;
 
 use super::held::Held;
@@ -36,7 +37,7 @@ impl Agent {
             self.dropped.implausible += 1;
             return;
         };
-        self.leave_tree(now, "a new map is to be had");
+        self.leave_tree(now, Cause::NewMapOffered);
         // Who is offered one map after another, and is given none, has waited since the first.
         let since = self.parent.as_ref().map_or(now, |parent| parent.since);
         let leader = Rank { level: level.unwrap_or(from.rank.level), mac: from.version.mac };
@@ -135,7 +136,7 @@ impl Agent {
         }
         if fetch.assembly.insert(piece, bytes).is_err() {
             self.dropped.implausible += 1;
-            return self.fetch_failed(now, "a piece of the map makes no sense");
+            return self.fetch_failed(now, Cause::PieceMakesNoSense);
         }
         if fetch.assembly.is_complete() {
             self.finish_fetch(now);
@@ -151,7 +152,7 @@ impl Agent {
         // Once for the first piece, and rarely again: the first ones are the longest.
         if fetch.misfits > fetch.from.pieces || usize::from(needs_bytes) > Answer::MAX_PIECE_BYTES {
             self.dropped.implausible += 1;
-            return self.fetch_failed(now, "its parent delivers no piece of the map");
+            return self.fetch_failed(now, Cause::NoPieceDelivered);
         }
         fetch.misfits += 1;
         if fetch.room_bytes.is_none() {
@@ -171,7 +172,7 @@ impl Agent {
 
     /// Gives up and maps again: if the network has not changed, this agent will become passive
     /// once more and be told its parent anew.
-    pub(super) fn fetch_failed(&mut self, now: Instant, cause: &str) {
+    pub(super) fn fetch_failed(&mut self, now: Instant, cause: Cause) {
         if self.fetch.is_some() {
             self.end_fetch();
             self.map_again(now, cause);
@@ -189,7 +190,7 @@ impl Agent {
         let version = fetch.version;
         let Ok(map) = fetch.assembly.finish() else {
             self.dropped.implausible += 1;
-            return self.map_again(now, "the map that came makes no sense");
+            return self.map_again(now, Cause::MapMakesNoSense);
         };
         let pieces = fetch.assembly.into_pieces();
         let led_by_maker = map.hosts.first().is_some_and(|host| host.mac == version.mac);
@@ -198,7 +199,7 @@ impl Agent {
         match held.filter(|_| led_by_maker && !outranked) {
             Some(held) => self.install(now, held, map),
             // The maker did not find this agent: it must hear of it.
-            None => self.map_again(now, "the map that came does not show this host"),
+            None => self.map_again(now, Cause::NotInMap),
         }
     }
 

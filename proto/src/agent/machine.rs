@@ -1,5 +1,6 @@
 //! The agent itself: what comes in is told apart here and handed to the file of its concern.
 
+use super::cause::Cause;
 use std::collections::{BTreeMap, VecDeque};
 
 use rand::{Rng, RngExt, SeedableRng};
@@ -91,7 +92,7 @@ pub struct Agent {
     pub(super) parent_lost_under: MapVersion,
     /// Who was heard while there was no map to look them up in, and the way to them.
     pub(super) heard: Vec<(Mac, Route)>,
-    pub(super) mapping_cause: String,
+    pub(super) mapping_cause: Cause,
     pub(super) backoff: Backoff<Mac>,
     /// Of ports whose cable came or went.
     pub(super) cable_backoff: Backoff<PortRef>,
@@ -161,7 +162,7 @@ impl Agent {
             refuted: Refuted::default(),
             parent_lost_under: MapVersion::NONE,
             heard: Vec::new(),
-            mapping_cause: String::new(),
+            mapping_cause: Cause::Start,
             backoff: Backoff::default(),
             cable_backoff: Backoff::default(),
             glances_left: 0,
@@ -250,6 +251,7 @@ impl Agent {
                 Answer::Printf
             }
             Reason::Hello => Answer::Hello,
+            Reason::Service { .. } => return self.hear_service(now, scout),
         };
         self.answer(&scout.info, scout.id, scout.way_back, answer);
     }
@@ -294,6 +296,7 @@ impl Agent {
             Asked::VerifyHost(check) => self.hear_host_verified(now, check, &info),
             Asked::DoubtedHost(at) => self.hear_doubted_host(now, at, &info),
             Asked::Piece(_) => self.hear_piece(now, &info, reply.answer),
+            Asked::Service { ticket, .. } => self.service_answered(ticket, reply.answer),
         }
     }
 
@@ -309,7 +312,8 @@ impl Agent {
             Asked::VerifyChild(mac) => self.child_lost(now, mac),
             Asked::VerifyHost(check) => self.host_lost(now, check),
             Asked::DoubtedHost(at) => self.doubted_host_lost(now, at),
-            Asked::Piece(_) => self.fetch_failed(now, "its parent does not deliver the map"),
+            Asked::Piece(_) => self.fetch_failed(now, Cause::PieceUnanswered),
+            Asked::Service { .. } => self.service_silent(request),
         }
     }
 
@@ -342,7 +346,7 @@ impl Agent {
         match timer {
             Timer::Query => self.query_parent(now),
             Timer::Verify => self.begin_cycle(now),
-            Timer::Map if self.state == AgentState::Starting => self.map_again(now, "start"),
+            Timer::Map if self.state == AgentState::Starting => self.map_again(now, Cause::Start),
             Timer::Map => self.begin_mapping(now),
             Timer::PauseEnd => self.end_pause(now),
             Timer::Twin => self.look_for_twin(now),

@@ -1,5 +1,6 @@
 //! This agent as a mapper: it drives an [`Explorer`] and turns its requests into frames.
 
+use super::cause::Cause;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
@@ -66,15 +67,15 @@ impl Mapping {
 
 impl Agent {
     /// Gives up what there is and maps; an agent of level 0 waits to be found instead.
-    pub(super) fn map_again(&mut self, now: Instant, cause: &str) {
-        self.leave_tree(now, cause);
+    pub(super) fn map_again(&mut self, now: Instant, cause: Cause) {
+        self.leave_tree(now, cause.clone());
         self.parent = None;
         if self.settings.level == 0 {
             self.state = AgentState::Starting;
             return;
         }
         self.state = AgentState::Mapping;
-        cause.clone_into(&mut self.mapping_cause);
+        self.mapping_cause = cause;
         let wait = self.mapping_delay(now);
         if wait.is_zero() {
             self.begin_mapping(now);
@@ -192,7 +193,7 @@ impl Agent {
         match mapping.explorer.result() {
             None => self.mapping = Some(mapping),
             Some(Ok(map)) => self.finish_mapping(now, &mapping, map),
-            Some(Err(error)) => self.mapping_failed(now, &error),
+            Some(Err(error)) => self.mapping_failed(now, error),
         }
     }
 
@@ -278,15 +279,15 @@ impl Agent {
         }
     }
 
-    fn mapping_failed(&mut self, now: Instant, error: &ExploreError) {
+    fn mapping_failed(&mut self, now: Instant, error: ExploreError) {
         self.failed_mappings += 1;
-        self.map_again(now, &format!("the last exploration failed: {error}"));
+        self.map_again(now, Cause::ExplorationFailed(error));
     }
 
     fn finish_mapping(&mut self, now: Instant, mapping: &Mapping, mut map: Map) {
         if mapping.previous.as_ref().is_some_and(|previous| is_isomorphic(previous, &map).is_ok()) {
             // Something has changed, and not where it was looked for.
-            return self.map_again(now, "the suspect ports are as they were");
+            return self.map_again(now, Cause::SuspectsUnchanged);
         }
         self.failed_mappings = 0;
         if self.settings.map_incrementally {
@@ -330,7 +331,7 @@ impl Agent {
             }
             None => {
                 self.failed_mappings += 1;
-                self.map_again(now, "the last exploration did not find this host itself");
+                self.map_again(now, Cause::SelfNotFound);
             }
         }
     }

@@ -37,15 +37,17 @@
 //! another host has too: it takes no part until it is alone with it. Level 0 stays Starting
 //! until a mapper finds it.
 //!
-//! One file a concern: `accept` (what comes in is checked and told apart), `guard` (who is
+//! One file a concern: `accept` (what comes in is checked and told apart), `cause` (why a map ends or is made), `guard` (who is
 //! believed), `machine` (the agent itself), `probed`, `contact` (election), `mapping`,
 //! `fetch` (distribution), `tree` and `held` (the map in force), `watch`, `verify` and `checks`
 //! (verification), `liveness` (checks of paths in use), `doubts` (cables that are said to be dead),
 //! `refuted` (maps that are known not to hold), `pause` (quiet while one maps), `twin` (two hosts with one
-//! address), `requests` (scouts that wait for a reply), `send` (what leaves the agent).
+//! address), `requests` (scouts that wait for a reply), `service` (questions of what runs beside the agent), `send`
+//! (what leaves the agent).
 
 mod accept;
 mod backoff;
+mod cause;
 mod checks;
 mod contact;
 mod doubts;
@@ -62,6 +64,7 @@ mod probed;
 mod refuted;
 mod requests;
 mod send;
+mod service;
 mod settings;
 mod status;
 #[cfg(test)]
@@ -71,8 +74,10 @@ mod twin;
 mod verify;
 mod watch;
 
+pub use cause::{CableCause, Cause};
 pub use event::{Event, Transmit};
 pub use liveness::{CableTest, LivenessStatus, PathId, PathUse};
 pub use machine::Agent;
+pub use service::{AskedService, ServiceQuestion};
 pub use settings::Settings;
 pub use status::{Dropped, MappingCost, Sent, Status, Unreachable};

@@ -1,5 +1,6 @@
 //! How long frames may be at this host, while it runs.
 
+use super::cause::Cause;
 use super::machine::Agent;
 use crate::Instant;
 use crate::map::LinkMtu;
@@ -29,6 +30,6 @@ impl Agent {
         let Some(held) = self.held.as_ref().filter(|held| held.valid) else { return };
         // A mapper that asks only where something has changed has reason to ask here.
         let home: Vec<_> = held.at.into_iter().collect();
-        self.invalidate(now, "a host's MTU was changed", &home);
+        self.invalidate(now, Cause::MtuChanged, &home);
     }
 }

@@ -7,6 +7,7 @@
 //! over the very cable that was moved. So each offer takes the word one step nearer to the maker of
 //! the map: a host that was told is itself offered the map by its parent, and tells that one.
 
+use super::cause::Cause;
 use std::collections::VecDeque;
 
 use super::backoff::Backoff;
@@ -99,7 +100,7 @@ impl Agent {
         let Ok(map) = decode_pieces(held.version, &held.pieces) else { return };
         if map.hosts.iter().any(|host| host.mac == mac) {
             self.refute(seen);
-            self.invalidate(now, &format!("host {mac} reports a change"), suspects);
+            self.invalidate(now, Cause::ChangeReported { mac }, suspects);
         }
     }
 }

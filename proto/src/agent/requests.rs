@@ -38,6 +38,13 @@ pub(super) enum Asked {
     Resume,
     /// Nothing: printf, word of an invalid map.
     Courtesy,
+    /// What a service of this host wants to know of another.
+    Service {
+        /// The service's own number for it.
+        ticket: u32,
+        /// The host that is asked.
+        to: Mac,
+    },
 }
 
 impl Asked {
@@ -49,7 +56,8 @@ impl Asked {
             | Self::ParentNotice(mac)
             | Self::Refutation(mac)
             | Self::ChildNotice(mac)
-            | Self::Piece(mac) => Some(mac),
+            | Self::Piece(mac)
+            | Self::Service { to: mac, .. } => Some(mac),
             Self::VerifyParent
             | Self::VerifyChild(_)
             | Self::VerifyHost(_)
@@ -84,6 +92,9 @@ impl Request {
     const fn is_answered_by(&self, answer: &Answer) -> bool {
         match (&self.reason, answer) {
             (Reason::MapRequest { piece, .. }, Answer::MapRequest { piece: sent, .. }) => *piece == *sent,
+            (Reason::Service { service, .. }, Answer::Service { service: answering, .. }) => {
+                service.0 == answering.0
+            }
             (Reason::Mapping, Answer::Mapping)
             | (Reason::QueryMapVersion { .. }, Answer::QueryMapVersion)
             | (Reason::Tree { .. }, Answer::Tree)

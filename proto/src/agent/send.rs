@@ -54,6 +54,7 @@ impl Agent {
             Reason::Verify | Reason::Alive { .. } | Reason::AddressConflict { .. } => &mut self.sent.verify,
             Reason::MapRequest { .. } => &mut self.sent.pieces,
             Reason::Hello => &mut self.sent.hellos,
+            Reason::Service { .. } => &mut self.sent.services,
         };
         *counter += 1;
         let scout = Scout { id, info: self.info(), way_back, way_there: route.clone(), reason };

@@ -1,5 +1,6 @@
 //! What the user may set of an agent.
 
+use super::cause::Cause;
 use std::time::Duration;
 
 use super::machine::Agent;
@@ -123,7 +124,7 @@ impl Agent {
         self.note_time(now);
         let own = self.held.as_ref().filter(|held| held.valid && held.version.mac == self.settings.mac);
         if own.is_some_and(|held| held.non_clos != self.settings.non_clos) {
-            self.map_again(now, "its non-clos was changed");
+            self.map_again(now, Cause::NonClosChanged);
             self.pump(now);
         }
     }

@@ -45,6 +45,8 @@ pub struct Sent {
     pub replies: u64,
     /// Questions whether a sender is there and who it says, before it is believed.
     pub hellos: u64,
+    /// Questions and answers of services.
+    pub services: u64,
     /// Of scouts and of probes of verification, those sent again after a time-out; counted above too.
     pub retries: u64,
 }

@@ -333,7 +333,7 @@ impl Bench {
                     self.agent.handle_routing_failure(self.now, version, "too far".into());
                 }
             }
-            Input::CableDown => self.agent.cable_down(self.now, port(OWN), true, "lost carrier"),
+            Input::CableDown => self.agent.cable_down(self.now, port(OWN), super::CableCause::Carrier),
             Input::Silence => self.silence(self.agent.status().state),
         }
         self.drain();

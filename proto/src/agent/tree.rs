@@ -1,6 +1,7 @@
 //! The tree over the map in force: how a new map is announced downwards, how its failure travels
 //! up and down, and how all learn that all are done.
 
+use super::cause::Cause;
 use std::sync::Arc;
 
 use super::doubts::Doubts;
@@ -41,7 +42,7 @@ impl Agent {
         let own = map.hosts.iter().find(|host| host.mac == mac);
         if own.is_some_and(|own| (own.level, own.host_type) != (level, host_type)) {
             let home: Vec<_> = own.and_then(|own| own.at).into_iter().collect();
-            self.invalidate(now, "the map is wrong about this host's level or type", &home);
+            self.invalidate(now, Cause::OwnEntryWrong, &home);
         }
     }
 
@@ -110,7 +111,7 @@ impl Agent {
     /// on as without any, so that nobody below waits for them; they are taken when they come.
     pub(super) fn lose_patience(&mut self, now: Instant) {
         match (self.state, &self.held) {
-            (AgentState::Fetching, _) => self.fetch_failed(now, "no more of the map came from its parent"),
+            (AgentState::Fetching, _) => self.fetch_failed(now, Cause::PiecesEnded),
             (AgentState::Routing, Some(held)) if !held.is_done() => {
                 let (version, limit) = (held.version, self.settings.silence_limit);
                 let why = format!("routes to all hosts are not computed yet after {limit:?}");
@@ -183,7 +184,7 @@ impl Agent {
         }
         if !info.version.is_some() {
             // It may have restarted, and be given this very map again: nothing to report.
-            self.give_up_map(now, "the parent has no valid map");
+            self.give_up_map(now, Cause::ParentHasNoMap);
         } else if info.version != held.version {
             let Some(way) = held.routes.get(&info.rank.mac).cloned() else { return };
             if self.is_refuted(info.version) {
@@ -234,7 +235,7 @@ impl Agent {
 
     /// The map in force no longer holds. The global mapper maps again; all others report to their
     /// parent and wait. The children learn it at once.
-    pub(super) fn invalidate(&mut self, now: Instant, cause: &str, suspects: &[PortRef]) {
+    pub(super) fn invalidate(&mut self, now: Instant, cause: Cause, suspects: &[PortRef]) {
         let Some(held) = self.held.as_mut().filter(|held| held.valid) else { return };
         held.avoid(suspects, self.settings.mac);
         let version = held.version;
@@ -244,19 +245,19 @@ impl Agent {
     }
 
     /// Waits for another map, or makes one if there is no parent to wait for.
-    fn give_up_map(&mut self, now: Instant, cause: &str) {
+    fn give_up_map(&mut self, now: Instant, cause: Cause) {
         let Some(held) = self.held.as_ref() else { return };
         let parent = held.parent.and_then(|rank| Some((rank, held.routes.get(&rank.mac).cloned()?)));
         let Some((rank, (route, way_back))) = parent else { return self.map_again(now, cause) };
-        self.leave_tree(now, cause);
+        self.leave_tree(now, cause.clone());
         self.follow(now, Parent { rank, route, way_back, provisional: false, last_heard: now, since: now });
         self.report_to_parent(now);
-        self.print_at_parent_if_wanted(now, cause);
+        self.print_at_parent_if_wanted(now, &cause.to_string());
     }
 
     /// Ends all that this agent does for the map in force, in waiting or in the making. Its
     /// tables stay: users' traffic goes on until new ones replace them.
-    pub(super) fn leave_tree(&mut self, now: Instant, cause: &str) {
+    pub(super) fn leave_tree(&mut self, now: Instant, cause: Cause) {
         self.mapping = None;
         self.fetch = None;
         self.cycle = None;
@@ -272,7 +273,7 @@ impl Agent {
         held.network_complete = false;
         let version = held.version;
         let ways: Vec<_> = held.children.iter().filter_map(|c| held.routes.get(&c.mac).cloned()).collect();
-        self.event(Event::MapInvalid { version, cause: cause.to_owned() });
+        self.event(Event::MapInvalid { version, cause });
         for way in ways {
             // What this agent says of itself now shows no valid map.
             self.ask(now, Asked::Courtesy, way, Reason::Verify, self.settings.probe_tries);

@@ -10,6 +10,7 @@
 //!   what is wrong. As long as the map is in force the global mapper asks them with each cycle of
 //!   verification, and thereby tells them: a host that never maps would not find its twin.
 
+use super::cause::Cause;
 use super::event::Event;
 use super::machine::{Agent, Timer};
 use super::requests::{Asked, Requests};
@@ -135,7 +136,7 @@ impl Agent {
     /// Leaves the network: as long as two hosts have one address, neither is believed.
     fn become_contested(&mut self, now: Instant, way: Option<(Route, Route)>, places: Vec<Place>) {
         self.twin = Some(Box::new(Twin { way, last_word: now, places }));
-        self.leave_tree(now, "another host has this address");
+        self.leave_tree(now, Cause::TwinFound);
         self.parent = None;
         self.held = None;
         self.suspects.clear();
@@ -157,7 +158,7 @@ impl Agent {
         let Some(twin) = &self.twin else { return };
         if now.since(twin.last_word) >= self.settings.silence_limit {
             self.twin = None;
-            return self.map_again(now, "no other host has this address any more");
+            return self.map_again(now, Cause::TwinGone);
         }
         if let Some(way) = twin.way.clone() {
             let reason = Reason::AddressConflict { places: twin.places.clone() };
@@ -172,7 +173,7 @@ impl Agent {
         let waits_for_it = self.state == AgentState::Passive
             && self.parent.as_ref().is_some_and(|parent| parent.rank.mac == info.rank.mac);
         if info.flags.contested && waits_for_it {
-            self.map_again(now, "its higher mapper shares its address with another host");
+            self.map_again(now, Cause::MapperContested);
         }
         // Nor is one of them followed or taken for a stranger that this map's maker did not believe.
         let held = self.held.as_ref().filter(|held| held.valid);
@@ -184,8 +185,8 @@ impl Agent {
     pub(super) fn heard_contested(&mut self, now: Instant, info: &Info, suspect: Option<PortRef>) -> bool {
         let contested = info.flags.contested;
         if contested && self.backoff.counts(now, info.rank.mac) {
-            let cause = format!("host {} shares its address with another", info.rank.mac);
-            self.invalidate(now, &cause, suspect.as_slice());
+            let cause = Cause::AddressShared { mac: info.rank.mac };
+            self.invalidate(now, cause, suspect.as_slice());
         }
         contested
     }
@@ -216,21 +217,21 @@ impl Agent {
         let Some(&(contested, _)) = held.contested.get(index) else { return };
         let mac = contested.mac;
         let cause = if info.rank.mac != mac {
-            format!("host {} answers where one of those with the address {mac} was", info.rank.mac)
+            Cause::ContestedReplaced { found: info.rank.mac, mac }
         } else if held.places_of(mac).len() < 2 && !info.flags.contested {
-            format!("host {mac} is alone with its address")
+            Cause::ContestedAlone { mac }
         } else {
             return;
         };
-        self.refute_contested(now, index, &cause);
+        self.refute_contested(now, index, cause);
     }
 
     /// The host at a contested port does not answer.
     pub(super) fn contested_silent(&mut self, now: Instant, index: usize) {
-        self.refute_contested(now, index, "a host whose address another has no longer answers");
+        self.refute_contested(now, index, Cause::ContestedSilent);
     }
 
-    fn refute_contested(&mut self, now: Instant, index: usize, cause: &str) {
+    fn refute_contested(&mut self, now: Instant, index: usize, cause: Cause) {
         let contested = self.held.as_ref().and_then(|held| held.contested.get(index)).map(|&(c, _)| c);
         if let Some(contested) = contested.filter(|contested| self.backoff.counts(now, contested.mac)) {
             self.invalidate(now, cause, &[contested.at]);

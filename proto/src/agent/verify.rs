@@ -7,12 +7,14 @@
 //! The pause is not idle: ten times a pause there is a glance at what one frame shows of a whole tagged
 //! xbar, its carriers, so that a cable that goes or comes is noticed in a tenth of the time.
 
+use super::cause::Cause;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::checks::{Check, Expected, ProbeCheck, bit, silent_port};
+use super::checks::{Check, Expected, ProbeCheck, silent_port};
 use crate::Instant;
 use crate::map::PortRef;
+use crate::port_set::PortSet;
 use crate::wire::{ProbeKind, Stamp};
 
 /// Where a cycle stands.
@@ -53,7 +55,7 @@ pub(super) enum Step {
     /// Send this probe under this id.
     Probe(u32, ProbeCheck),
     /// The map no longer holds.
-    Failed { cause: String, suspect: Option<PortRef> },
+    Failed { cause: Cause, suspect: Option<PortRef> },
     /// There is a cable between these ports that the map lacks.
     Proved([PortRef; 2]),
 }
@@ -141,10 +143,9 @@ impl Cycle {
         match (running.check, stamp) {
             (Check::Returns(_), _) | (Check::Host { .. }, _) => None,
             (Check::Silent(probe), _) => Some(appeared(&probe)),
-            (Check::Stamped { probe, .. }, None) => Some(Step::Failed {
-                cause: "an xbar no longer tells its identity".into(),
-                suspect: probe.suspect,
-            }),
+            (Check::Stamped { probe, .. }, None) => {
+                Some(Step::Failed { cause: Cause::IdentityLost, suspect: probe.suspect })
+            }
             (Check::Stamped { probe, tag, arrival, in_use }, Some(stamp)) => {
                 self.compare_stamp(&probe, (tag, arrival), in_use.as_deref(), stamp)
             }
@@ -174,25 +175,24 @@ impl Cycle {
         &mut self,
         probe: &ProbeCheck,
         (tag, arrival): (u64, u8),
-        in_use: Option<&[u8; 32]>,
+        in_use: Option<&PortSet>,
         stamp: &Stamp,
     ) -> Option<Step> {
         let suspect = probe.suspect;
         if stamp.tag != tag {
-            let cause = format!("xbar {:016x} stands where {tag:016x} was", stamp.tag);
+            let cause = Cause::XbarReplaced { found: stamp.tag, expected: tag };
             return Some(Step::Failed { cause, suspect });
         }
         if stamp.arrival != arrival {
-            let cause =
-                format!("a cable leads to port {} of xbar {tag:016x}, no longer {arrival}", stamp.arrival);
+            let cause = Cause::CableMoved { tag, port: stamp.arrival, before: arrival };
             return Some(Step::Failed { cause, suspect });
         }
         let in_use = in_use?;
         for port in 0..=u8::MAX {
             let at = suspect.map(|s| PortRef { xbar: s.xbar, port });
-            match (bit(in_use, port), bit(&stamp.carrier, port)) {
+            match (in_use.contains(port), stamp.has_carrier(port)) {
                 (true, false) => {
-                    let cause = format!("port {port} of xbar {tag:016x} has lost its carrier");
+                    let cause = Cause::CarrierLost { tag, port };
                     return Some(Step::Failed { cause, suspect: at });
                 }
                 (false, true) => self.queue.extend(silent_port(probe, arrival, port)),
@@ -207,7 +207,7 @@ impl Cycle {
         match self.running.remove(&id)?.check {
             Check::Silent(probe) => Some(appeared(&probe)),
             Check::Returns(probe) | Check::Stamped { probe, .. } => {
-                Some(Step::Failed { cause: "a host stands where an xbar was".into(), suspect: probe.suspect })
+                Some(Step::Failed { cause: Cause::HostForXbar, suspect: probe.suspect })
             }
             Check::Host { .. } | Check::Unproved { .. } => None,
         }
@@ -228,7 +228,7 @@ impl Cycle {
             match running.check {
                 Check::Silent(_) | Check::Host { .. } | Check::Unproved { .. } => {}
                 Check::Returns(probe) | Check::Stamped { probe, .. } => {
-                    let cause = "a cable or an xbar no longer answers".into();
+                    let cause = Cause::CableSilent;
                     return Some(Step::Failed { cause, suspect: probe.suspect });
                 }
             }
@@ -244,10 +244,10 @@ impl Cycle {
 /// Something that was silent answers: a port that was empty, or an xbar that had no identity.
 fn appeared(probe: &ProbeCheck) -> Step {
     let cause = match probe.kind {
-        ProbeKind::Identify => "an xbar tells an identity that had none",
-        ProbeKind::Loopback | ProbeKind::Compare => "something answers at a port that was empty",
+        ProbeKind::Identify => Cause::IdentityAppeared,
+        ProbeKind::Loopback | ProbeKind::Compare => Cause::PortAnswers,
     };
-    Step::Failed { cause: cause.into(), suspect: probe.suspect }
+    Step::Failed { cause, suspect: probe.suspect }
 }
 
 fn probe_of(check: &Check) -> Option<&ProbeCheck> {

@@ -1,6 +1,7 @@
 //! How a configured agent watches over its map: it drives a [`Cycle`] of verification and judges
 //! what parent, children and hosts answer.
 
+use super::cause::Cause;
 use super::checks::{Check, ProbeCheck};
 use super::machine::{Agent, Timer};
 use super::requests::Asked;
@@ -30,7 +31,7 @@ impl Agent {
             return;
         }
         if self.settings.thrash && held.parent.is_none() && held.network_complete {
-            return self.map_again(now, "it is told to keep remapping");
+            return self.map_again(now, Cause::ToldToRemap);
         }
         let parent = held.parent.map(|parent| (Asked::VerifyParent, parent.mac));
         let children = held.children.iter().map(|child| (Asked::VerifyChild(child.mac), child.mac));
@@ -159,12 +160,12 @@ impl Agent {
                 let glance = self.cycle.as_ref().is_some_and(|cycle| cycle.phase == Phase::Glance);
                 // A cable that comes and goes is left to the whole cycle, which is in no hurry.
                 if !glance || suspect.is_none_or(|at| self.cable_backoff.counts(now, at)) {
-                    self.invalidate(now, &cause, suspect.as_slice());
+                    self.invalidate(now, cause, suspect.as_slice());
                 }
             }
             // Who could pretend it again and again must not have all map again and again.
             Some(Step::Proved(ends)) if self.cable_backoff.counts(now, ends[0]) => {
-                self.invalidate(now, "a cable is there that could not be proved before", &ends);
+                self.invalidate(now, Cause::CableProved, &ends);
             }
             Some(Step::Proved(_)) => {}
         }
@@ -203,7 +204,7 @@ impl Agent {
             // The map does not hold, whoever offers it once more.
             let version = self.held.as_ref().map_or(MapVersion::NONE, |held| held.version);
             self.refute(version);
-            return self.map_again(now, "another host answers in its parent's place");
+            return self.map_again(now, Cause::ParentReplaced);
         }
         if !self.look_at_level(now, info) {
             self.judge_parent(now, info);
@@ -213,10 +214,10 @@ impl Agent {
     /// A child has answered.
     pub(super) fn hear_child_verified(&mut self, now: Instant, mac: Mac, info: &Info) {
         if info.rank.mac != mac {
-            let cause = format!("host {} answers where {mac} was", info.rank.mac);
+            let cause = Cause::HostReplaced { found: info.rank.mac, expected: mac };
             // Any cable on the way may be the one that was moved.
             let suspects = self.ports_to(mac);
-            return self.invalidate(now, &cause, &suspects);
+            return self.invalidate(now, cause, &suspects);
         }
         if self.look_at_level(now, info) {
             return;
@@ -233,7 +234,7 @@ impl Agent {
         let Some(child) = self.held.as_mut().and_then(|held| held.child_mut(mac)) else { return };
         child.stale_cycles = child.stale_cycles.saturating_add(1);
         if child.stale_cycles >= STALE_CYCLES && self.backoff.counts(now, mac) {
-            self.invalidate(now, &format!("host {mac} does not take the map"), &[]);
+            self.invalidate(now, Cause::MapNotTaken { mac }, &[]);
         }
     }
 
@@ -255,9 +256,9 @@ impl Agent {
         let asked = self.held.as_ref().and_then(|held| held.share.get(check));
         let Some(Check::Host { mac, suspect, route, .. }) = asked else { return };
         if *mac != info.rank.mac {
-            let cause = format!("host {} answers where {mac} was", info.rank.mac);
+            let cause = Cause::HostReplaced { found: info.rank.mac, expected: *mac };
             let suspects = self.ports_along(route);
-            return self.invalidate(now, &cause, &suspects);
+            return self.invalidate(now, cause, &suspects);
         }
         let suspect = *suspect;
         self.heard_contested(now, info, suspect);
@@ -272,13 +273,13 @@ impl Agent {
             self.refute(version);
         }
         self.parent_lost_under = version;
-        self.map_again(now, "its parent is gone");
+        self.map_again(now, Cause::ParentGone);
     }
 
     /// A child is gone.
     pub(super) fn child_lost(&mut self, now: Instant, mac: Mac) {
         let suspects = self.ports_to(mac);
-        self.invalidate(now, &format!("host {mac} no longer answers"), &suspects);
+        self.invalidate(now, Cause::HostSilent { mac }, &suspects);
     }
 
     /// All ports by which the way to a neighbour in the tree leaves an xbar.
@@ -302,8 +303,8 @@ impl Agent {
     pub(super) fn host_lost(&mut self, now: Instant, check: usize) {
         let lost = self.held.as_ref().and_then(|held| held.share.get(check));
         if let Some(Check::Host { mac, route, .. }) = lost {
-            let (cause, suspects) = (format!("host {mac} no longer answers"), self.ports_along(route));
-            self.invalidate(now, &cause, &suspects);
+            let (cause, suspects) = (Cause::HostSilent { mac: *mac }, self.ports_along(route));
+            self.invalidate(now, cause, &suspects);
         }
     }
 }

@@ -88,7 +88,8 @@ impl Explorer {
                 }
                 if !is_refuted {
                     asked.insert(pair(from, to));
-                    self.compares.push(Compare { sight, from, to, sent: 0, stamp: None });
+                    let compare = Compare { sight, from, to, sent: 0, stamp: None, is_of_home: false };
+                    self.compares.push(compare);
                     changed = true;
                 }
             }

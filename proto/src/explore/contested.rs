@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::knowledge::KnownHost;
 use super::request::{Ask, Job};
-use super::routes::Way;
+use super::routes::WayOut;
 use super::schedule::Class;
 use super::{ExploreError, Explorer, Outcome, RequestKind};
 use crate::Mac;
@@ -112,7 +112,7 @@ impl Explorer {
     /// The scout that asks a contested host once more.
     pub(super) fn confirmation_request(&self, host: u32) -> Option<(Route, RequestKind)> {
         let at = self.known.hosts()[host as usize].at?;
-        Self::request_along(&Way::out_of(&self.known, at.node, at.delta)?, Ask::Scout)
+        Self::request_along(&WayOut::out_of(&self.known, at.node, at.delta)?, Ask::Scout)
     }
 
     /// What a contested host that was asked once more answered.

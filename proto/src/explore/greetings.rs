@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use super::knowledge::{At, Far};
 use super::request::Ask;
-use super::routes::Way;
+use super::routes::WayOut;
 use super::{ExploreError, Explorer, Outcome, RequestKind};
 use crate::wire::Route;
 
@@ -56,7 +56,7 @@ impl Explorer {
 
     /// The scout that greets a host.
     pub(super) fn greeting_request(&self, greeting: Greeting) -> Option<(Route, RequestKind)> {
-        Self::request_along(&Way::out_of(&self.known, greeting.at.node, greeting.at.delta)?, Ask::Scout)
+        Self::request_along(&WayOut::out_of(&self.known, greeting.at.node, greeting.at.delta)?, Ask::Scout)
     }
 
     /// Nothing waits for a greeting any more.

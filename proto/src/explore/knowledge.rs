@@ -38,7 +38,7 @@ pub(super) enum Far {
 
 /// One sight of an xbar.
 #[derive(Clone, Debug)]
-struct Node {
+struct Sight {
     /// The node that this one was joined to (itself for a root).
     joined: u32,
     /// What to add to a delta of this node to get that of `joined`.
@@ -72,7 +72,7 @@ pub(super) struct KnownHost {
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct Knowledge {
-    nodes: Vec<Node>,
+    nodes: Vec<Sight>,
     hosts: Vec<KnownHost>,
     /// All but the own one.
     host_index: BTreeMap<(Mac, u32), u32>,
@@ -211,7 +211,7 @@ impl Knowledge {
         let late = parent.is_some_and(|at| self.xbar(at.node).late);
         let mut xbar = Box::new(XbarState::new(node));
         xbar.late = late;
-        self.nodes.push(Node { joined: node, shift: 0, parent, depth, xbar: Some(xbar) });
+        self.nodes.push(Sight { joined: node, shift: 0, parent, depth, xbar: Some(xbar) });
         self.touched.push(node);
         let far = parent.map_or(Far::Host(0), Far::Xbar);
         self.learn(At { node, delta: 0 }, far)?;

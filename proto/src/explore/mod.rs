@@ -270,6 +270,10 @@ impl Explorer {
     pub fn poll_probe(&mut self, now: Instant) -> Option<Request> {
         while !self.finished && self.pending.len() < self.settings.probe_window {
             let Some((job, class)) = self.choose() else {
+                if let Some(error) = self.proofs.take_failure() {
+                    self.end(Err(error));
+                    continue;
+                }
                 if self.compares.overflowed {
                     if !self.leave_out_heaviest() {
                         self.end(Err(ExploreError::TooAlike));

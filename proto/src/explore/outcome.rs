@@ -113,10 +113,16 @@ impl Explorer {
 
     /// A probe arrived here with its turn still to be obeyed: the port is our own, or a stranger behind it
     /// threw the probe back like that. Routes are not signed. Where strangers may be about, what else is on
-    /// that xbar has to tell whether it is our own.
+    /// that xbar has to tell whether it is our own: it is if the cable by which the way came in is that of the
+    /// port of our own xbar that is as far from our port.
     fn led_home(&mut self, at: At) -> Result<(), ExploreError> {
         if !self.settings.prove_tags {
             return self.known.learn(at, Far::Host(0));
+        }
+        let own = self.known.hosts()[0].at.map(|own| self.known.root(own));
+        if let (Some(from), Some(own)) = (self.known.parent(at.node), own) {
+            let to = At { node: own.node, delta: own.delta - at.delta };
+            self.compares.push(Compare { sight: at.node, from, to, sent: 0, stamp: None, is_of_home: true });
         }
         let at = self.known.root(at);
         let port = self.known.xbar_mut(at.node).port_mut(at.delta);
@@ -200,7 +206,7 @@ impl Explorer {
                 compare.sent += 1;
                 if compare.sent >= self.settings.probe_tries {
                     self.compares.refute(&compare);
-                } else if self.known.xbar(compare.sight).stage == Stage::Compared {
+                } else if compare.is_of_home || self.known.xbar(compare.sight).stage == Stage::Compared {
                     self.compares.push(compare);
                 }
             }

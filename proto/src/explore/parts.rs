@@ -235,8 +235,8 @@ impl Explorer {
                 self.wake(node);
             }
         }
-        if let Some(proof) = self.next_late_proof() {
-            return Some((Job::Prove(proof), Class::Port));
+        if let Some(job) = self.next_late_proof() {
+            return Some((job, Class::Port));
         }
         if had_late {
             (self.dirty, self.parts.ended) = (true, true);

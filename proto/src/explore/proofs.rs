@@ -14,8 +14,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 
 use super::knowledge::{At, Far};
-use super::request::Ask;
-use super::routes::Way;
+use super::request::{Ask, Job};
+use super::routes::WayOut;
 use super::{ExploreError, Explorer, Outcome, RequestKind};
 use crate::wire::{ProbeKind, Route, Stamp};
 
@@ -45,6 +45,8 @@ pub(super) struct Proofs {
     ports: Vec<At>,
     /// Sights of such xbars.
     sights: Vec<u32>,
+    /// A contradiction that showed itself when a proof was to be asked.
+    failed: Option<ExploreError>,
 }
 
 impl Proofs {
@@ -55,6 +57,11 @@ impl Proofs {
     /// All that are to be asked.
     pub(super) fn take_all(&mut self) -> Vec<Proof> {
         self.todo.drain(..).chain(self.late.drain(..)).collect()
+    }
+
+    /// The contradiction that showed itself when a proof was to be asked, once.
+    pub(super) fn take_failure(&mut self) -> Option<ExploreError> {
+        self.failed.take()
     }
 
     /// Whatever is behind a port, it cannot be believed.
@@ -98,20 +105,79 @@ impl fmt::Display for TagConflict {
 const MOST_CLAIMS: usize = 8;
 
 impl Explorer {
-    /// The next proof to ask that is not late.
-    pub(super) fn next_proof(&mut self) -> Option<Proof> {
-        while let Some(proof) = self.proofs.todo.pop_front() {
-            if !self.known.xbar(proof.from.node).late {
-                return Some(proof);
+    /// The next question for a proof that is not late.
+    pub(super) fn next_proof(&mut self) -> Option<Job> {
+        for _ in 0..self.proofs.todo.len() {
+            let proof = self.proofs.todo.pop_front()?;
+            if self.known.xbar(proof.from.node).late {
+                self.proofs.late.push_back(proof);
+            } else if let Some(job) = self.ask_proof(proof) {
+                return Some(job);
             }
-            self.proofs.late.push_back(proof);
         }
         None
     }
 
-    /// The next proof of a claim from a large part without hosts.
-    pub(super) fn next_late_proof(&mut self) -> Option<Proof> {
-        self.proofs.late.pop_front()
+    /// What to ask for a proof now. `None` if it waits for other answers, or needs none any more.
+    fn ask_proof(&mut self, proof: Proof) -> Option<Job> {
+        let from = self.known.root(proof.from);
+        let far = self.known.xbar(from.node).far(from.delta).map(|far| self.known.far_root(far));
+        if far == Some(Far::Xbar(self.known.root(proof.to))) {
+            self.release(&proof);
+            return None;
+        }
+        if !self.comes_from_itself(&proof) {
+            return Some(Job::Prove(proof));
+        }
+        if let Some(node) = self.nameless_on_way(&proof) {
+            self.proofs.todo.push_back(proof);
+            return (!self.known.xbar(node).identify_waiting).then_some(Job::Identify(node));
+        }
+        if self.is_on_way(proof.to, proof.from) {
+            self.unprovable(&proof);
+        } else if self.known.numbered(proof.from).is_some() {
+            // A probe out of the port by which the way comes in would cross the last cable of the way
+            // once more: what is there is known, and it is not this claimant.
+            self.release(&proof);
+            let tried = self.claimed(proof.from, &proof.stamp, proof.tried + 1);
+            self.proofs.failed = tried.err();
+        } else {
+            return Some(Job::Prove(proof));
+        }
+        None
+    }
+
+    /// Whether the claim is that a cable ends where the way to one of its ends leaves an xbar or comes in: so
+    /// it is if that xbar was crossed before, and met again through its own cable.
+    fn comes_from_itself(&self, proof: &Proof) -> bool {
+        let to = self.known.root(proof.to);
+        let entry = self.known.root(At { node: self.known.xbar(to.node).via, delta: 0 });
+        to == entry || self.is_on_way(proof.to, proof.from)
+    }
+
+    /// A sight on the ways to both ends of a claim that has not been asked often enough for the name of its
+    /// xbar. It may be the xbar that the claim is about.
+    fn nameless_on_way(&self, proof: &Proof) -> Option<u32> {
+        let way_to = |at: At| {
+            let via = self.known.xbar(self.known.root(at).node).via;
+            std::iter::successors(Some(via), |&node| Some(self.known.parent(node)?.node))
+        };
+        let is_nameless = |&node: &u32| {
+            let xbar = self.known.xbar(node);
+            xbar.tag.is_none() && xbar.identify_sent < self.settings.probe_tries
+        };
+        way_to(proof.from).chain(way_to(proof.to)).find(is_nameless)
+    }
+
+    /// The next question for a proof of a claim from a large part without hosts.
+    pub(super) fn next_late_proof(&mut self) -> Option<Job> {
+        for _ in 0..self.proofs.late.len() {
+            let proof = self.proofs.late.pop_front()?;
+            if let Some(job) = self.ask_proof(proof) {
+                return Some(job);
+            }
+        }
+        None
     }
 
     /// A probe out of the port `from` was stamped, and not by one of the first `tried` xbars that are
@@ -137,8 +203,6 @@ impl Explorer {
             }
         }
         match claimed.get(tried) {
-            // No port on the way there can be at the end of it.
-            Some(&to) if self.is_on_way(to, from) => self.disbelieve(from, sight),
             Some(&to) => {
                 self.hold(from);
                 self.hold(to);
@@ -156,8 +220,8 @@ impl Explorer {
         Ok(())
     }
 
-    /// Whether the way to `from` leaves by the port `to`. A sight that no tag tells apart may be of an
-    /// xbar on the way, and so does not count.
+    /// Whether the way to `from` leaves by the port `to`: nothing at the end of a way is a port on it. A sight
+    /// that no tag tells apart may be of an xbar on the way, and so does not count.
     fn is_on_way(&self, to: At, from: At) -> bool {
         if self.known.numbered(from).is_none() {
             return false;
@@ -203,12 +267,12 @@ impl Explorer {
     /// The probe that proves a claim: out of the claimed port to the stamp of the xbar that the claim
     /// came from; or, if that has no tag, out of one port and home by the other.
     pub(super) fn proof_request(&self, proof: &mut Proof) -> Option<(Route, RequestKind)> {
-        let to = Way::out_of(&self.known, proof.to.node, proof.to.delta)?;
+        let to = WayOut::out_of(&self.known, proof.to.node, proof.to.delta)?;
         proof.proof = self.known.numbered(proof.from);
         if proof.proof.is_some() {
             return Self::request_along(&to, Ask::Identify);
         }
-        let from = Way::out_of(&self.known, proof.from.node, proof.from.delta)?;
+        let from = WayOut::out_of(&self.known, proof.from.node, proof.from.delta)?;
         let path = from.compare(&to)?;
         proof.proof = path.stamp;
         let kind = if path.stamp.is_some() { ProbeKind::Identify } else { ProbeKind::Compare };

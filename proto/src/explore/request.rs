@@ -3,7 +3,7 @@
 use super::greetings::Greeting;
 use super::knowledge::At;
 use super::proofs::Proof;
-use super::routes::Way;
+use super::routes::WayOut;
 use super::schedule::Class;
 use super::{Explorer, RequestKind};
 use crate::wire::{Element, ProbeKind, Route};
@@ -53,6 +53,8 @@ pub(super) struct Compare {
     pub(super) sent: u8,
     /// The tag and arrival port that a stamp must show to be proof.
     pub(super) stamp: Option<(u64, u8)>,
+    /// It asks whether the sight is our own xbar, as a probe of it came home by our own port.
+    pub(super) is_of_home: bool,
 }
 
 /// A question under way.
@@ -105,22 +107,22 @@ impl Explorer {
     /// The frame for a job. `None` if no route can express it.
     pub(super) fn request(&self, job: &mut Job) -> Option<(Route, RequestKind)> {
         match job {
-            Job::FirstCable(ask) => Self::request_along(&Way::default(), *ask),
+            Job::FirstCable(ask) => Self::request_along(&WayOut::default(), *ask),
             Job::Port(at, ask) => {
-                let way = Way::out_of(&self.known, at.node, at.delta)?;
+                let way = WayOut::out_of(&self.known, at.node, at.delta)?;
                 if way.hops() > self.settings.max_hops {
                     return None;
                 }
                 Self::request_along(&way, *ask)
             }
-            Job::Identify(node) => Self::request_along(&Way::to(&self.known, *node)?, Ask::Identify),
+            Job::Identify(node) => Self::request_along(&WayOut::to(&self.known, *node)?, Ask::Identify),
             Job::Confirm { host, .. } => self.confirmation_request(*host),
             Job::Greet(greeting) => self.greeting_request(*greeting),
             Job::Recheck(node) => self.recheck_request(*node),
             Job::Prove(proof) => self.proof_request(proof),
             Job::Compare(compare) => {
-                let to = Way::out_of(&self.known, compare.to.node, compare.to.delta)?;
-                let from = Way::out_of(&self.known, compare.from.node, compare.from.delta)?;
+                let to = WayOut::out_of(&self.known, compare.to.node, compare.to.delta)?;
+                let from = WayOut::out_of(&self.known, compare.from.node, compare.from.delta)?;
                 let path = to.compare(&from)?;
                 let left = path.left;
                 compare.stamp = path.stamp;
@@ -130,7 +132,7 @@ impl Explorer {
         }
     }
 
-    pub(super) fn request_along(way: &Way, ask: Ask) -> Option<(Route, RequestKind)> {
+    pub(super) fn request_along(way: &WayOut, ask: Ask) -> Option<(Route, RequestKind)> {
         match ask {
             Ask::Loopback => {
                 let (route, left) = way.and_back(Element::Relative(0))?;

@@ -17,7 +17,7 @@ struct Turn {
 
 /// A way from this host out of a port.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Way {
+pub(super) struct WayOut {
     turns: Vec<Turn>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct ComparePath {
     pub(super) stamp: Option<(u64, u8)>,
 }
 
-impl Way {
+impl WayOut {
     /// The way out of the port at `delta` of the xbar that `node` is a sight of. `None` if a turn
     /// cannot be expressed or the port is not known well enough to be addressed.
     pub(super) fn out_of(knowledge: &Knowledge, node: u32, delta: i16) -> Option<Self> {
@@ -137,10 +137,10 @@ impl Turn {
 mod tests {
     use super::*;
 
-    fn way(deltas: &[i8]) -> Way {
+    fn way(deltas: &[i8]) -> WayOut {
         let turn =
             |&d: &i8| Turn { forward: Element::Relative(d), back: Element::Relative(-d), leaves: None };
-        Way { turns: deltas.iter().map(turn).collect() }
+        WayOut { turns: deltas.iter().map(turn).collect() }
     }
 
     #[test]

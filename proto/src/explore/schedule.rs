@@ -70,8 +70,8 @@ impl Explorer {
         if let Some(greeting) = self.greetings.next() {
             return Some((Job::Greet(greeting), Class::Port));
         }
-        if let Some(proof) = self.next_proof() {
-            return Some((Job::Prove(proof), Class::Port));
+        if let Some(job) = self.next_proof() {
+            return Some((job, Class::Port));
         }
         if let Some(job) = self.next_recheck() {
             return Some((job, Class::Port));

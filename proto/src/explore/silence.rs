@@ -7,7 +7,7 @@
 
 use super::knowledge::At;
 use super::request::{Ask, Job};
-use super::routes::Way;
+use super::routes::WayOut;
 use super::{ExploreError, Explorer, Outcome, RequestKind};
 use crate::wire::Route;
 
@@ -56,7 +56,7 @@ impl Explorer {
     pub(super) fn recheck_request(&self, node: u32) -> Option<(Route, RequestKind)> {
         let xbar = self.known.xbar(node);
         let ask = if xbar.tag.is_some() { Ask::Identify } else { Ask::Loopback };
-        Self::request_along(&Way::to(&self.known, xbar.via)?, ask)
+        Self::request_along(&WayOut::to(&self.known, xbar.via)?, ask)
     }
 
     /// Whether an xbar is still there.

@@ -226,8 +226,7 @@ impl XbarState {
         let Some(tag) = self.tag else { return };
         // Ports count from 0 or from 1.
         for number in 0..=tag.ports {
-            let carrier = stamp.carrier[usize::from(number / 8)] >> (number % 8) & 1 == 1;
-            if carrier {
+            if stamp.has_carrier(number) {
                 let port = self.port_mut(i16::from(number) - tag.base);
                 if port.sent == PortState::NEVER {
                     port.sent = 0;

@@ -1,6 +1,6 @@
 //! Which xbar of one map is which of another, when something may have changed.
 
-use super::{Attached, HostIndex, Map, PortRef, Ports};
+use super::{Attached, HostIndex, Map, PortRef, PortsInUse};
 
 /// Which xbar of a newer map is which of an older one, and how their ports are numbered.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -60,8 +60,8 @@ impl Correspondence {
 struct Guess<'a> {
     older: &'a Map,
     newer: &'a Map,
-    older_ports: Ports,
-    newer_ports: Ports,
+    older_ports: PortsInUse,
+    newer_ports: PortsInUse,
     twins: Vec<Option<Twin>>,
     taken: Vec<bool>,
 }
@@ -74,8 +74,8 @@ impl<'a> Guess<'a> {
         Self {
             older,
             newer,
-            older_ports: Ports::new(older),
-            newer_ports: Ports::new(newer),
+            older_ports: PortsInUse::new(older),
+            newer_ports: PortsInUse::new(newer),
             twins: vec![None; older.xbars.len()],
             taken: vec![false; newer.xbars.len()],
         }

@@ -6,7 +6,7 @@
 
 use thiserror::Error;
 
-use super::{End, Host, HostIndex, Map, PortRef, Ports, Xbar, host_type};
+use super::{FarEnd, Host, HostIndex, Map, PortRef, PortsInUse, Xbar, host_type};
 use crate::Mac;
 
 /// Where a found map is not isomorphic to the real one. "Found" and "real" are the first and the
@@ -114,11 +114,11 @@ pub enum Mismatch {
         /// The port in the found map.
         found: PortRef,
         /// What is there.
-        found_end: End,
+        found_end: FarEnd,
         /// The port in the real map.
         real: PortRef,
         /// What is there.
-        real_end: End,
+        real_end: FarEnd,
     },
     /// An xbar of the real map that nothing in the found map can be.
     #[error("crossbar {0} is missing from the found map")]
@@ -199,8 +199,8 @@ struct Twin {
 struct Matcher<'a> {
     found: &'a Map,
     real: &'a Map,
-    found_ports: Ports,
-    real_ports: Ports,
+    found_ports: PortsInUse,
+    real_ports: PortsInUse,
     /// By xbar of the found map.
     twins: Vec<Option<Twin>>,
     /// By xbar of the real map.
@@ -221,8 +221,8 @@ impl<'a> Matcher<'a> {
         Ok(Self {
             found,
             real,
-            found_ports: Ports::new(found),
-            real_ports: Ports::new(real),
+            found_ports: PortsInUse::new(found),
+            real_ports: PortsInUse::new(real),
             twins: vec![None; found.xbars.len()],
             taken_by: vec![None; real.xbars.len()],
             matched: Vec::with_capacity(found.xbars.len()),
@@ -317,11 +317,12 @@ impl<'a> Matcher<'a> {
             let port_f = f.map(|f| i16::from(f.0));
             let port_r = r.map(|r| i16::from(r.0) - twin.offset);
             let port = port_f.into_iter().chain(port_r).min().unwrap_or_default();
-            let found_end = f.filter(|_| port_f == Some(port)).map_or(End::Nothing, |f| f.1.end(self.found));
-            let real_end = r.filter(|_| port_r == Some(port)).map_or(End::Nothing, |r| r.1.end(self.real));
+            let found_end =
+                f.filter(|_| port_f == Some(port)).map_or(FarEnd::Nothing, |f| f.1.end(self.found));
+            let real_end = r.filter(|_| port_r == Some(port)).map_or(FarEnd::Nothing, |r| r.1.end(self.real));
             match (found_end, real_end) {
-                (End::Host(one), End::Host(other)) if one == other => {}
-                (End::Port(one), End::Port(other)) => pairs.push((one, other)),
+                (FarEnd::Host(one), FarEnd::Host(other)) if one == other => {}
+                (FarEnd::Port(one), FarEnd::Port(other)) => pairs.push((one, other)),
                 _ => {
                     let found = PortRef { xbar: found, port: port.clamp(0, 255) as u8 };
                     let real = PortRef { xbar: twin.real, port: (port + twin.offset).clamp(0, 255) as u8 };
@@ -352,7 +353,7 @@ impl<'a> Matcher<'a> {
     }
 
     fn match_somewhere(&mut self, found: u32) -> bool {
-        let first = |ports: &Ports, xbar| ports.of_xbar(xbar).first().map(|&(port, _)| port);
+        let first = |ports: &PortsInUse, xbar| ports.of_xbar(xbar).first().map(|&(port, _)| port);
         for real in 0..self.taken_by.len() as u32 {
             let firsts = (first(&self.found_ports, found), first(&self.real_ports, real));
             let offset = match firsts {

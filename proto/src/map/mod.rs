@@ -30,7 +30,7 @@ pub use isomorphism::{Mismatch, is_isomorphic};
 pub use order::HostIndex;
 pub use part::Part;
 pub use pieces::{Assembly, PieceError, decode_pieces, encode_pieces};
-pub use ports::{Attached, End, Ports};
+pub use ports::{Attached, FarEnd, PortsInUse};
 pub use rules::Rules;
 
 use std::fmt;

@@ -1,6 +1,6 @@
 //! Parts of a map: what is connected, and what exploration can know.
 
-use super::{Attached, Cable, Contested, Host, Map, PortRef, Ports, host_type};
+use super::{Attached, Cable, Contested, Host, Map, PortRef, PortsInUse, host_type};
 
 /// A part of a map, and where its hosts and xbars stand in the whole.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -24,7 +24,7 @@ impl Map {
                 index == host || (face_to_face && other.host_type != host_type::PHANTOM)
             });
         };
-        let ports = Ports::new(self);
+        let ports = PortsInUse::new(self);
         let mut keep = vec![false; self.xbars.len()];
         let mut to_visit = vec![at.xbar];
         while let Some(xbar) = to_visit.pop() {
@@ -42,7 +42,7 @@ impl Map {
     /// In the words of Mainwaring, Chun, Schleimer and Wilkerson ("System Area Network Mapping",
     /// 1997): the network less what a switch-bridge separates from every host.
     pub fn reachable_core(&self) -> Part {
-        let ports = Ports::new(self);
+        let ports = PortsInUse::new(self);
         let mut search = BridgeSearch::new(self, &ports);
         for host in &self.hosts {
             if let Some(at) = host.at.filter(|at| (at.xbar as usize) < self.xbars.len()) {
@@ -80,7 +80,7 @@ impl Map {
     }
 }
 
-fn neighbours(ports: &Ports, xbar: u32) -> impl Iterator<Item = u32> + '_ {
+fn neighbours(ports: &PortsInUse, xbar: u32) -> impl Iterator<Item = u32> + '_ {
     ports.of_xbar(xbar).iter().filter_map(|&(_, attached)| match attached {
         Attached::Xbar(far) => Some(far.xbar),
         Attached::Host(_) => None,
@@ -90,7 +90,7 @@ fn neighbours(ports: &Ports, xbar: u32) -> impl Iterator<Item = u32> + '_ {
 /// A depth-first search for bridges (Tarjan 1974), without recursion. It begins at an xbar with a
 /// host, so what hangs below a bridge is separated from every host if there is no host below.
 struct BridgeSearch<'a> {
-    ports: &'a Ports,
+    ports: &'a PortsInUse,
     /// When each xbar was first seen, counted from 1; 0 for not yet.
     seen: Vec<u32>,
     /// The earliest xbar that each xbar or one below it reaches by a cable off the tree.
@@ -106,7 +106,7 @@ struct BridgeSearch<'a> {
 }
 
 impl<'a> BridgeSearch<'a> {
-    fn new(map: &Map, ports: &'a Ports) -> Self {
+    fn new(map: &Map, ports: &'a PortsInUse) -> Self {
         let count = map.xbars.len();
         let mut hosts = vec![0; count];
         for at in map.hosts.iter().filter_map(|host| host.at) {

@@ -16,7 +16,7 @@ pub enum Attached {
 
 /// What is at a port, in words that hold outside the map.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum End {
+pub enum FarEnd {
     /// No cable, or one that leads to nothing.
     Nothing,
     /// A host.
@@ -25,7 +25,7 @@ pub enum End {
     Port(PortRef),
 }
 
-impl fmt::Display for End {
+impl fmt::Display for FarEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing => f.write_str("nothing"),
@@ -37,23 +37,25 @@ impl fmt::Display for End {
 
 impl Attached {
     /// The same in words that hold outside the map.
-    pub fn end(self, map: &Map) -> End {
+    pub fn end(self, map: &Map) -> FarEnd {
         match self {
-            Self::Host(host) => map.hosts.get(host as usize).map_or(End::Nothing, |host| End::Host(host.mac)),
-            Self::Xbar(port) => End::Port(port),
+            Self::Host(host) => {
+                map.hosts.get(host as usize).map_or(FarEnd::Nothing, |host| FarEnd::Host(host.mac))
+            }
+            Self::Xbar(port) => FarEnd::Port(port),
         }
     }
 }
 
 /// A map's ports in use, xbar by xbar, by rising port number: one flat array.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Ports {
+pub struct PortsInUse {
     /// Where each xbar's ports begin in `entries`; one more at the end.
     starts: Vec<u32>,
     entries: Vec<(u8, Attached)>,
 }
 
-impl Ports {
+impl PortsInUse {
     /// The ports in use in this map. Ends at xbars that the map does not have are left out.
     pub fn new(map: &Map) -> Self {
         let mut starts = vec![0; map.xbars.len() + 1];
@@ -126,7 +128,7 @@ mod tests {
             ],
             ..Map::default()
         };
-        let ports = Ports::new(&map);
+        let ports = PortsInUse::new(&map);
         assert_eq!(ports.of_xbar(0), [(1, Attached::Xbar(port(1, 2))), (3, Attached::Host(2))]);
         assert_eq!(ports.at(port(1, 2)), Some(Attached::Xbar(port(0, 1))));
         assert_eq!(ports.at(port(1, 3)), Some(Attached::Xbar(port(1, 5))));
@@ -137,6 +139,6 @@ mod tests {
         for nothing in [port(0, 0), port(0, 2), port(1, 9), port(2, 1), port(3, 1), port(u32::MAX, 1)] {
             assert_eq!(ports.at(nothing), None, "{nothing:?}");
         }
-        assert_eq!(Ports::default().of_xbar(0), []);
+        assert_eq!(PortsInUse::default().of_xbar(0), []);
     }
 }

@@ -5,6 +5,7 @@ use thiserror::Error;
 use super::data::token_and_way_home;
 use super::frame::{FLAG_STAMP, FrameKind, HEADER_BYTES, field};
 use super::{Element, Route, RouteError, STAMP_BYTES, Stamp, Undeliverable};
+use crate::port_set::PortSet;
 
 /// What an xbar understands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -239,9 +240,9 @@ fn find_stamp_area(payload: &[u8], mut at: usize) -> Option<usize> {
 /// The ports that have carrier in one of the two and not in the other, and whether they have it
 /// in `after`: a bit a port, as in [`Crossbar::carrier`].
 pub fn carrier_changes(before: [u8; 32], after: [u8; 32]) -> impl Iterator<Item = (u8, bool)> {
-    let bit = |carriers: &[u8; 32], port: u8| carriers[usize::from(port / 8)] & (1 << (port % 8)) != 0;
+    let (before, after) = (PortSet::from(before), PortSet::from(after));
     (0..=u8::MAX)
-        .map(move |port| (port, bit(&before, port), bit(&after, port)))
+        .map(move |port| (port, before.contains(port), after.contains(port)))
         .filter(|(_, before, after)| before != after)
         .map(|(port, _, after)| (port, after))
 }

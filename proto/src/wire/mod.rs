@@ -28,7 +28,7 @@ pub use printer::Printer;
 pub use probe::{Probe, ProbeKind};
 pub use reply::{Answer, Reply};
 pub use route::{Element, Route, RouteError};
-pub use scout::{Reason, Scout};
+pub use scout::{Reason, Scout, ServiceNumber};
 pub use stamp::{STAMP_BYTES, Stamp};
 
 /// The version of the protocol that this crate speaks.

@@ -165,6 +165,9 @@ fn write_reason(f: &mut fmt::Formatter<'_>, reason: &Reason) -> fmt::Result {
             places.iter().try_for_each(|place| write!(f, ", {place}"))
         }
         Reason::Hello => f.write_str("hello"),
+        Reason::Service { service, room_bytes, question } => {
+            write!(f, "service {} length {} room {room_bytes}", service.0, question.len())
+        }
     }
 }
 
@@ -181,6 +184,10 @@ fn write_answer(f: &mut fmt::Formatter<'_>, answer: &Answer) -> fmt::Result {
         Answer::Printf => "printf",
         Answer::AddressConflict => "address-conflict",
         Answer::Hello => "hello",
+        Answer::Service { service, answer: None } => return write!(f, "service {} none", service.0),
+        Answer::Service { service, answer: Some(answer) } => {
+            return write!(f, "service {} length {}", service.0, answer.len());
+        }
         Answer::MapRequest { version, piece, pieces, needs_bytes, bytes } => {
             let length = bytes.len();
             return write!(

@@ -1,8 +1,8 @@
 //! Replies to probes and scouts.
 
-use super::Info;
 use super::cursor::{Reader, Unreadable, Write};
-use super::scout::code;
+use super::scout::{code, read_service_body};
+use super::{Info, Reason, ServiceNumber};
 use crate::Mac;
 use crate::map::MapVersion;
 
@@ -45,6 +45,14 @@ pub enum Answer {
     Alive,
     /// To [`Reason::Hello`](super::Reason::Hello).
     Hello,
+    /// To [`Reason::Service`](super::Reason::Service).
+    Service {
+        /// Which service.
+        service: ServiceNumber,
+        /// The answer, at most [`Reason::MAX_SERVICE_BYTES`] bytes; `None` if this host does not run the
+        /// service, or has no answer.
+        answer: Option<Vec<u8>>,
+    },
 }
 
 /// The reply to a probe or scout.
@@ -90,6 +98,16 @@ impl Answer {
             Self::AddressConflict => out.put_u8(code::ADDRESS_CONFLICT),
             Self::Alive => out.put_u8(code::ALIVE),
             Self::Hello => out.put_u8(code::HELLO),
+            Self::Service { service, answer } => {
+                let answer = answer.as_ref().filter(|answer| answer.len() <= Reason::MAX_SERVICE_BYTES);
+                out.put_u8(code::SERVICE);
+                out.put_u8(service.0);
+                out.put_u8(u8::from(answer.is_some()));
+                if let Some(answer) = answer {
+                    out.put_u16(answer.len() as u16);
+                    out.extend_from_slice(answer);
+                }
+            }
         }
     }
 
@@ -113,6 +131,9 @@ impl Answer {
             code::ADDRESS_CONFLICT => Self::AddressConflict,
             code::ALIVE => Self::Alive,
             code::HELLO => Self::Hello,
+            code::SERVICE => {
+                Self::Service { service: ServiceNumber(reader.u8()?), answer: read_answer(reader)? }
+            }
             _ => return Err(Unreadable),
         })
     }
@@ -124,6 +145,14 @@ fn read_piece(reader: &mut Reader<'_>) -> Result<Vec<u8>, Unreadable> {
         return Err(Unreadable);
     }
     reader.bytes(length).map(<[u8]>::to_vec)
+}
+
+fn read_answer(reader: &mut Reader<'_>) -> Result<Option<Vec<u8>>, Unreadable> {
+    match reader.u8()? {
+        0 => Ok(None),
+        1 => read_service_body(reader).map(Some),
+        _ => Err(Unreadable),
+    }
 }
 
 impl Reply {

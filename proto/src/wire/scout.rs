@@ -64,6 +64,25 @@ pub enum Reason {
     },
     /// Are you there, and are you who you say? Answered by every agent, in every state.
     Hello,
+    /// A question of a service that runs beside the agent: see [`ServiceNumber`].
+    Service {
+        /// Which service.
+        service: ServiceNumber,
+        /// Most bytes that the answer may have beyond those of the question. The scout carries as many
+        /// zeros, as for [`Reason::MapRequest`]. At most [`Reason::MAX_SERVICE_BYTES`].
+        room_bytes: u16,
+        /// The question, at most [`Reason::MAX_SERVICE_BYTES`] bytes.
+        question: Vec<u8>,
+    },
+}
+
+/// Which service a question or an answer is of. What the bodies say is the service's own affair.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ServiceNumber(pub u8);
+
+impl ServiceNumber {
+    /// The names of hosts.
+    pub const NAMES: Self = Self(1);
 }
 
 impl Reason {
@@ -73,6 +92,9 @@ impl Reason {
     pub const MAX_PRINTF_BYTES: usize = 512;
     /// Most places in one scout.
     pub const MAX_PLACES: usize = 8;
+    /// Longest question of a service, and longest answer: with the longest routes they fit a frame of
+    /// 1,500 bytes.
+    pub const MAX_SERVICE_BYTES: usize = 768;
 }
 
 /// A small, unreliable message to an agent. It carries the way back.
@@ -107,6 +129,7 @@ pub(super) mod code {
     pub(crate) const ALIVE: u8 = 9;
     pub(crate) const ADDRESS_CONFLICT: u8 = 10;
     pub(crate) const HELLO: u8 = 11;
+    pub(crate) const SERVICE: u8 = 12;
 }
 
 impl Reason {
@@ -159,6 +182,16 @@ impl Reason {
                 places.iter().for_each(|place| write_place(place, out));
             }
             Self::Hello => out.put_u8(code::HELLO),
+            Self::Service { service, room_bytes, question } => {
+                let question = &question[..question.len().min(Self::MAX_SERVICE_BYTES)];
+                let room_bytes = (*room_bytes).min(Self::MAX_SERVICE_BYTES as u16);
+                out.put_u8(code::SERVICE);
+                out.put_u8(service.0);
+                out.put_u16(question.len() as u16);
+                out.extend_from_slice(question);
+                out.put_u16(room_bytes);
+                out.put_zeros(usize::from(room_bytes));
+            }
         }
     }
 
@@ -173,7 +206,7 @@ impl Reason {
             code::MAP_REQUEST => Self::MapRequest {
                 version: reader.version()?,
                 piece: reader.u16()?,
-                room_bytes: read_room(reader)?,
+                room_bytes: read_room(reader, Answer::MAX_PIECE_BYTES)?,
             },
             code::PAUSE => Self::Pause { max_ms: reader.u16()? },
             code::RESUME => Self::Resume,
@@ -181,9 +214,23 @@ impl Reason {
             code::PRINTF => Self::Printf { text: read_text(reader)? },
             code::ADDRESS_CONFLICT => Self::AddressConflict { places: read_places(reader)? },
             code::HELLO => Self::Hello,
+            code::SERVICE => Self::Service {
+                service: ServiceNumber(reader.u8()?),
+                question: read_service_body(reader)?,
+                room_bytes: read_room(reader, Self::MAX_SERVICE_BYTES)?,
+            },
             _ => return Err(Unreadable),
         })
     }
+}
+
+/// What a service asks or answers.
+pub(super) fn read_service_body(reader: &mut Reader<'_>) -> Result<Vec<u8>, Unreadable> {
+    let length = usize::from(reader.u16()?);
+    if length > Reason::MAX_SERVICE_BYTES {
+        return Err(Unreadable);
+    }
+    reader.bytes(length).map(<[u8]>::to_vec)
 }
 
 fn read_suspects(reader: &mut Reader<'_>) -> Result<Vec<PortRef>, Unreadable> {
@@ -194,9 +241,9 @@ fn read_suspects(reader: &mut Reader<'_>) -> Result<Vec<PortRef>, Unreadable> {
     (0..count).map(|_| Ok(PortRef { xbar: reader.u32()?, port: reader.u8()? })).collect()
 }
 
-fn read_room(reader: &mut Reader<'_>) -> Result<u16, Unreadable> {
+fn read_room(reader: &mut Reader<'_>, most_bytes: usize) -> Result<u16, Unreadable> {
     let room_bytes = reader.u16()?;
-    if usize::from(room_bytes) > Answer::MAX_PIECE_BYTES {
+    if usize::from(room_bytes) > most_bytes {
         return Err(Unreadable);
     }
     reader.zeros(usize::from(room_bytes))?;

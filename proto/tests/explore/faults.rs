@@ -13,14 +13,14 @@ use crate::fabrics::{self, Kinds};
 use crate::oracle::{OracleFabric, drive, drive_with, explore, own_host, settings};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum End {
+enum OracleEnd {
     Host(Mac),
     Port(PortRef),
 }
 
-fn ends(map: &Map) -> BTreeMap<PortRef, End> {
-    let cables = map.cables.iter().flat_map(|c| [(c.a, End::Port(c.b)), (c.b, End::Port(c.a))]);
-    let hosts = map.hosts.iter().filter_map(|host| Some((host.at?, End::Host(host.mac))));
+fn ends(map: &Map) -> BTreeMap<PortRef, OracleEnd> {
+    let cables = map.cables.iter().flat_map(|c| [(c.a, OracleEnd::Port(c.b)), (c.b, OracleEnd::Port(c.a))]);
+    let hosts = map.hosts.iter().filter_map(|host| Some((host.at?, OracleEnd::Host(host.mac))));
     cables.chain(hosts).collect()
 }
 
@@ -52,8 +52,8 @@ fn says_only_what_is_so(found: &Map, real: &Map, own: Mac) -> Result<(), String>
         {
             let port = u8::try_from(i16::from(at.port) + twin.1).map_err(|_| format!("{at:?} cannot be"))?;
             match (end, real_ends.get(&PortRef { xbar: twin.0, port })) {
-                (End::Host(x), Some(&End::Host(y))) if x == y => {}
-                (End::Port(x), Some(&End::Port(y))) => walk.push_back((x, y)),
+                (OracleEnd::Host(x), Some(&OracleEnd::Host(y))) if x == y => {}
+                (OracleEnd::Port(x), Some(&OracleEnd::Port(y))) => walk.push_back((x, y)),
                 (end, real) => return Err(format!("{at:?} leads to {end:?}, not {real:?}")),
             }
         }

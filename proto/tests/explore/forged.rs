@@ -1,14 +1,14 @@
 //! Exploration where a stranger at a port stamps probes with a tag that is not its own.
 
 use mapper_proto::Mac;
-use mapper_proto::explore::ExploreSettings;
+use mapper_proto::explore::{ExploreSettings, Explorer, RequestKind};
 use mapper_proto::map::{Cable, Map, PortRef, Xbar, is_isomorphic};
-use mapper_proto::wire::Stamp;
+use mapper_proto::wire::{ProbeKind, Stamp};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::fabrics::{self, Kinds};
-use crate::oracle::{Forger, OracleFabric, explore, settings};
+use crate::fabrics::{self, Builder, Kinds};
+use crate::oracle::{Forger, OracleFabric, drive_with, explore, own_host, settings};
 
 /// What a stranger does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -142,5 +142,35 @@ fn proofs_change_nothing_where_nobody_lies() {
 fn a_stranger_that_also_throws_frames_back_does_not_change_the_map() {
     for lie in LIES {
         lies_do_no_harm(Kinds::Tagged, lie, true, 1000);
+    }
+}
+
+#[test]
+fn the_own_xbar_met_through_a_loop_is_known_again_whatever_compares_get_lost() {
+    for (tagged, hosts) in [(0, 2), (0, 1), (1, 2), (4, 2)] {
+        let mut builder = Builder::default();
+        let xbars = [0, 1, 2].map(|xbar| builder.xbar(8, tagged >> xbar & 1 == 1));
+        for host in 0..hosts {
+            builder.host(Some((xbars[0], 3 + host)));
+        }
+        builder.cable((xbars[0], 0), (xbars[1], 7));
+        builder.cable((xbars[1], 6), (xbars[2], 6));
+        builder.cable((xbars[2], 0), (xbars[2], 1));
+        for lost in 0..=6 {
+            let mut fabric = OracleFabric::new(&builder.map, 0);
+            let settings = proving(16);
+            let explorer = Explorer::new(&settings, own_host(&fabric, 0), 9);
+            let mut left = lost;
+            let run = drive_with(&mut fabric, 0, &settings, explorer, |request, outcome| {
+                let is_compare = matches!(request.kind, RequestKind::Probe { kind: ProbeKind::Compare, .. });
+                let is_lost = is_compare && outcome.is_some() && left > 0;
+                left -= u32::from(is_lost);
+                outcome.filter(|_| !is_lost)
+            });
+            let Ok(found) = run.map else { continue };
+            // Several in a row can keep a cable from being found, but no xbar is there twice.
+            let is_twice = found.xbars.len() > builder.map.xbars.len();
+            assert!(!is_twice, "{tagged} {hosts} {lost}: {found:?}");
+        }
     }
 }

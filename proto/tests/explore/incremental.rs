@@ -1,28 +1,37 @@
 //! Remapping of what changed alone.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use mapper_proto::explore::Explorer;
+use mapper_proto::explore::{ExploreSettings, Explorer};
 use mapper_proto::map::{Cable, Map, PortRef, is_isomorphic};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::fabrics::{self, Kinds};
+use crate::fabrics::{self, Builder, Kinds};
 use crate::oracle::{OracleFabric, Run, drive, explore, own_host, settings};
 
 /// Maps `before`, then remaps `after` with these suspects (ports of the fabric, told in the numbering
 /// of the first map), and requires the map that a full exploration makes. Both runs.
 fn remap(before: &Map, after: &Map, suspects: &[PortRef], plain_ports: u8) -> (Run, Run) {
-    let settings = settings(plain_ports);
-    let full = explore(&mut OracleFabric::new(before, 0), 0, &settings);
+    remap_with(&settings(plain_ports), before, after, suspects)
+}
+
+/// The same, where no tag is believed that is not proved.
+fn remap_proving(before: &Map, after: &Map, suspects: &[PortRef], plain_ports: u8) -> (Run, Run) {
+    remap_with(&ExploreSettings { prove_tags: true, ..settings(plain_ports) }, before, after, suspects)
+}
+
+fn remap_with(settings: &ExploreSettings, before: &Map, after: &Map, suspects: &[PortRef]) -> (Run, Run) {
+    let full = explore(&mut OracleFabric::new(before, 0), 0, settings);
     let previous = full.map.as_ref().unwrap();
     let suspects: Vec<PortRef> = suspects.iter().filter_map(|&at| translate(before, previous, at)).collect();
     let mut fabric = OracleFabric::new(after, 0);
     let explorer =
-        Explorer::incremental(&settings, own_host(&fabric, 0), 9, previous, &BTreeMap::new(), &suspects);
-    let run = drive(&mut fabric, 0, &settings, explorer);
+        Explorer::incremental(settings, own_host(&fabric, 0), 9, previous, &BTreeMap::new(), &suspects);
+    let run = drive(&mut fabric, 0, settings, explorer);
     let found = run.map.as_ref().unwrap();
-    let anew = explore(&mut fabric, 0, &settings).map.unwrap();
+    let anew = explore(&mut fabric, 0, settings).map.unwrap();
     is_isomorphic(found, &anew).unwrap_or_else(|why| panic!("{why}"));
     is_isomorphic(found, &fabric.knowable(0)).unwrap();
     (full, run)
@@ -126,8 +135,69 @@ fn random_changes_are_found() {
         }
         // There and back.
         remap(&before, &after, &suspects, 8);
+        remap_proving(&before, &after, &suspects, 8);
         if kinds == Kinds::Tagged {
             remap(&after, &before, &suspects, 8);
+            remap_proving(&after, &before, &suspects, 8);
         }
+    }
+}
+
+#[test]
+fn a_cable_from_a_crossbar_to_itself_is_found_again() {
+    for kinds in 0..8 {
+        let is_tagged = |bit: u32| kinds >> bit & 1 == 1;
+        let mut builder = Builder::default();
+        let [near, middle, far, beyond] =
+            [(16, 0), (8, 1), (4, 2), (4, 3)].map(|(ports, bit)| builder.xbar(ports, is_tagged(bit)));
+        for at in [(near, 12), (near, 3), (near, 0), (middle, 4)] {
+            builder.host(Some(at));
+        }
+        builder.cable((near, 1), (middle, 7));
+        builder.cable((middle, 3), (far, 0));
+        builder.cable((far, 2), (beyond, 1));
+        let before = builder.map.clone();
+        builder.cable((far, 1), (far, 3));
+        let after = builder.map;
+        let ends = [1, 3].map(|port| PortRef { xbar: far, port });
+        for suspects in [&ends[..1], &ends[1..], &ends[..]] {
+            remap(&before, &after, suspects, 16);
+            remap_proving(&before, &after, suspects, 16);
+        }
+    }
+}
+
+#[test]
+fn a_cable_from_a_crossbar_to_itself_is_proved_where_a_nameless_sight_leads_to_it() {
+    // Its crossbar is first met as one without a name, and a second time through the cable itself.
+    let mut builder = Builder::default();
+    for (ports, tagged) in [(6, false), (4, true), (16, false), (4, true), (8, true), (4, true), (4, false)] {
+        builder.xbar(ports, tagged);
+    }
+    for at in [(0, 1), (0, 2), (0, 3), (2, 0), (2, 9), (2, 12), (2, 15), (3, 3), (4, 4)] {
+        builder.host(Some(at));
+    }
+    for (a, b) in [
+        ((0, 4), (2, 10)),
+        ((0, 0), (1, 2)),
+        ((1, 0), (3, 1)),
+        ((1, 3), (3, 0)),
+        ((1, 1), (4, 5)),
+        ((2, 1), (4, 7)),
+        ((2, 2), (3, 2)),
+        ((4, 3), (5, 0)),
+        ((5, 1), (5, 3)),
+        ((5, 2), (6, 1)),
+    ] {
+        builder.cable(a, b);
+    }
+    for probe_window in [1, 4, 16, 64, 256] {
+        let settings = ExploreSettings { prove_tags: true, probe_window, ..settings(16) };
+        let mut fabric = OracleFabric::new(&builder.map, 0);
+        // Who is near answers first.
+        fabric.hop = Duration::from_micros(20);
+        let found = explore(&mut fabric, 0, &settings).map.unwrap();
+        is_isomorphic(&found, &fabric.knowable(0)).unwrap();
+        assert!(found.contested.is_empty(), "with a window of {probe_window}: {:?}", found.contested);
     }
 }

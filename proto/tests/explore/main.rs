@@ -16,6 +16,8 @@ mod oracle;
 mod twins;
 
 use fabrics::{Builder, Kinds};
+use std::time::Duration;
+
 use mapper_proto::map::{Map, is_isomorphic};
 use oracle::{OracleFabric, Run, explore, settings};
 use rand::{RngExt, SeedableRng};
@@ -82,6 +84,7 @@ fn random_fabrics_are_found() {
         settings.probe_window = [1, 4, 64][rng.random_range(0..3)];
         settings.prove_tags = rng.random_bool(0.5);
         settings.greet_hosts = rng.random_bool(0.3);
+        fabric.hop = Duration::from_micros([0, 20][rng.random_range(0..2)]);
         let run = explore(&mut fabric, 0, &settings);
         let found = run.map.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         let real = fabric.knowable(0);

@@ -15,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 
 /// What is at the other end of a cable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum End {
+enum OracleEnd {
     Host(usize),
     Port(PortRef),
 }
@@ -84,7 +84,7 @@ impl Endless {
 /// A fabric that answers probes.
 pub(crate) struct OracleFabric {
     pub(crate) map: Map,
-    ends: BTreeMap<PortRef, End>,
+    ends: BTreeMap<PortRef, OracleEnd>,
     /// Hosts without an agent.
     pub(crate) mute: BTreeSet<Mac>,
     /// By host.
@@ -97,6 +97,8 @@ pub(crate) struct OracleFabric {
     /// The share of frames that get lost, there and back together.
     pub(crate) loss: f64,
     pub(crate) round_trip: Duration,
+    /// How much longer an answer takes for each element of its request's route.
+    pub(crate) hop: Duration,
     pub(crate) rng: ChaCha8Rng,
 }
 
@@ -105,13 +107,17 @@ impl OracleFabric {
         let mut ends = BTreeMap::new();
         for (index, host) in map.hosts.iter().enumerate() {
             if let Some(at) = host.at {
-                assert!(ends.insert(at, End::Host(index)).is_none(), "two cables at {at:?}");
+                assert!(ends.insert(at, OracleEnd::Host(index)).is_none(), "two cables at {at:?}");
             }
         }
         for cable in &map.cables {
-            assert!(ends.insert(cable.a, End::Port(cable.b)).is_none(), "two cables at {:?}", cable.a);
+            assert!(ends.insert(cable.a, OracleEnd::Port(cable.b)).is_none(), "two cables at {:?}", cable.a);
             if cable.a != cable.b {
-                assert!(ends.insert(cable.b, End::Port(cable.a)).is_none(), "two cables at {:?}", cable.b);
+                assert!(
+                    ends.insert(cable.b, OracleEnd::Port(cable.a)).is_none(),
+                    "two cables at {:?}",
+                    cable.b
+                );
             }
         }
         Self {
@@ -124,6 +130,7 @@ impl OracleFabric {
             first_port,
             loss: 0.0,
             round_trip: Duration::from_micros(100),
+            hop: Duration::ZERO,
             rng: ChaCha8Rng::seed_from_u64(1),
         }
     }
@@ -149,15 +156,16 @@ impl OracleFabric {
     fn walk_once(&self, host: usize, route: &[Element]) -> Option<Landing> {
         let mut route = route.iter().copied().peekable();
         let mut stamp = None;
+        let mut turned_back = false;
         let mut end = match self.map.hosts[host].at {
-            Some(at) => End::Port(at),
-            None => End::Host((0..self.map.hosts.len()).find(|&other| {
+            Some(at) => OracleEnd::Port(at),
+            None => OracleEnd::Host((0..self.map.hosts.len()).find(|&other| {
                 other != host && self.map.hosts[other].at.is_none() && self.map.xbars.is_empty()
             })?),
         };
         loop {
             let arrival = match end {
-                End::Host(host) => match (self.forgers.get(&host), route.peek()) {
+                OracleEnd::Host(host) => match (self.forgers.get(&host), route.peek()) {
                     (Some(forger), Some(Element::Identify)) => {
                         route.next();
                         stamp = Some(forger.stamp);
@@ -169,11 +177,17 @@ impl OracleFabric {
                     }
                     _ => return Some(Landing { host, left: route.collect(), stamp }),
                 },
-                End::Port(arrival) => arrival,
+                OracleEnd::Port(arrival) => arrival,
             };
             let xbar = self.map.xbars[arrival.xbar as usize];
             let ports = i16::from(self.first_port)..i16::from(self.first_port) + i16::from(xbar.ports);
-            let out = match (route.next()?, xbar.tag) {
+            let element = route.next()?;
+            // As crossbars do: a frame turns back at most once.
+            let turns_back = matches!(element, Element::Relative(0) | Element::Identify);
+            if turns_back && std::mem::replace(&mut turned_back, true) {
+                return None;
+            }
+            let out = match (element, xbar.tag) {
                 (Element::Relative(delta), _) => i16::from(arrival.port) + i16::from(delta),
                 (Element::Absolute(port), Some(_)) => i16::from(port),
                 (Element::Identify, Some(tag)) => {
@@ -321,7 +335,8 @@ pub(crate) fn drive_with(
             assert!(request.route.as_bytes().len() <= Route::MAX_BYTES);
             let outcome = fabric.answer(own, &request);
             if let Some(outcome) = meddle(&request, outcome) {
-                let after = fabric.round_trip + fabric.slow_by(own, &request.route);
+                let hops = u32::try_from(request.route.hops()).unwrap();
+                let after = fabric.round_trip + fabric.hop * hops + fabric.slow_by(own, &request.route);
                 events.insert((now + after, sent), (request.id, outcome));
             }
         }

@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::held::{Cable, Held, Identity, cables, lid_of_host, lid_of_xbar};
 use super::place;
 use crate::Subnet;
-use crate::tables::End;
+use crate::tables::SlotEnd;
 use mapper_fabric::names::Named;
 
 /// Why cached tables cannot stay.
@@ -129,8 +129,8 @@ impl Correspondence {
     /// The held slot of each slot.
     pub(super) fn slots(&self, held: &Held, subnet: &Subnet) -> Vec<u32> {
         let slot = |slot: u32| match subnet.destinations.end(slot) {
-            End::Xbar(xbar) => held.xbars[self.xbars[xbar as usize] as usize].slot,
-            End::Host { host, path } => {
+            SlotEnd::Xbar(xbar) => held.xbars[self.xbars[xbar as usize] as usize].slot,
+            SlotEnd::Host { host, path } => {
                 let at = held.hosts[self.hosts[host as usize] as usize].at;
                 // A host with a slot is cabled now, and so it was: the rules say so.
                 at.map_or(0, |at| at.slot + u32::from(path))

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::compare::Correspondence;
 use crate::engines::torus::TorusStatement;
-use crate::engines::{Engine, Node, Settings};
+use crate::engines::{Engine, Settings, SubnetNode};
 
 /// A setting, perhaps of a node. A node that is gone has no say while it is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -67,8 +67,8 @@ pub(super) fn lines(engines: &[Engine], settings: &Settings) -> Vec<Line> {
     .map(|text| Line { node: None, text })
     .collect();
     lines.extend(order_first.iter().map(|&node| match node {
-        Node::Xbar(at) => xbar(at, "first".to_owned()),
-        Node::Host(at) => host(at, "first"),
+        SubnetNode::Xbar(at) => xbar(at, "first".to_owned()),
+        SubnetNode::Host(at) => host(at, "first"),
     }));
     lines.extend(uncounted_ports.iter().map(|at| xbar(at.xbar, format!("uncounted {}", at.port))));
     lines.extend(port_order.iter().map(|(&at, ports)| xbar(at, format!("ports {ports:?}"))));

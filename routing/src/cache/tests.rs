@@ -7,8 +7,8 @@ use mapper_proto::map::{Cable, PortRef};
 use proptest::prelude::*;
 
 use super::*;
-use crate::engines::Node;
-use crate::tables::End;
+use crate::engines::SubnetNode;
+use crate::tables::SlotEnd;
 
 /// A fabric whose nodes have LIDs, as a subnet manager gives them.
 fn with_lids(spec: &str) -> Fabric {
@@ -45,7 +45,7 @@ fn tables(subnet: &Subnet) -> Tables {
                     tables.set_port(xbar, slot, topology.tail(channel).port);
                 }
             }
-            if let End::Host { host, .. } = subnet.destinations.end(slot)
+            if let SlotEnd::Host { host, .. } = subnet.destinations.end(slot)
                 && let Some((_, port)) = place(subnet, host)
             {
                 tables.set_port(end, slot, port);
@@ -103,8 +103,8 @@ fn by_name(fabric: &Fabric, tables: &Tables) -> Vec<(String, String, u8)> {
     let mut entries = Vec::new();
     for slot in 0..tables.slot_count() as u32 {
         let to = match subnet.destinations.end(slot) {
-            End::Xbar(xbar) => fabric.xbars[xbar as usize].name.clone(),
-            End::Host { host, path } => format!("{}+{path}", fabric.hosts[host as usize].name),
+            SlotEnd::Xbar(xbar) => fabric.xbars[xbar as usize].name.clone(),
+            SlotEnd::Host { host, path } => format!("{}+{path}", fabric.hosts[host as usize].name),
         };
         for (xbar, &port) in tables.of_slot(slot).iter().enumerate() {
             entries.push((fabric.xbars[xbar].name.clone(), to.clone(), port));
@@ -237,7 +237,7 @@ fn other_engines_and_settings_drop_it_but_those_of_nodes_that_are_gone_do_not() 
     let settings = Settings {
         compute_nodes: Some([3, 4, 5].into()),
         roots: Some(vec![4, 5, 6]),
-        order_first: vec![Node::Host(5), Node::Host(4), Node::Xbar(2)],
+        order_first: vec![SubnetNode::Host(5), SubnetNode::Host(4), SubnetNode::Xbar(2)],
         ..Settings::default()
     };
     let (subnet, cache) = routed(&fabric, &settings);
@@ -248,7 +248,10 @@ fn other_engines_and_settings_drop_it_but_those_of_nodes_that_are_gone_do_not() 
         Settings { seed: 2, ..settings.clone() },
         Settings { roots: Some(vec![4, 5]), ..settings.clone() },
         Settings { compute_nodes: None, ..settings.clone() },
-        Settings { order_first: vec![Node::Host(4), Node::Host(5), Node::Xbar(2)], ..settings.clone() },
+        Settings {
+            order_first: vec![SubnetNode::Host(4), SubnetNode::Host(5), SubnetNode::Xbar(2)],
+            ..settings.clone()
+        },
     ] {
         assert_eq!(other(&ENGINES, &changed).unwrap_err(), WhyNot::OtherSettings);
     }
@@ -256,7 +259,7 @@ fn other_engines_and_settings_drop_it_but_those_of_nodes_that_are_gone_do_not() 
     let subnet = Subnet::new(&down, None).unwrap();
     let fewer = Settings {
         compute_nodes: Some([3, 4].into()),
-        order_first: vec![Node::Host(4), Node::Xbar(2)],
+        order_first: vec![SubnetNode::Host(4), SubnetNode::Xbar(2)],
         ..settings
     };
     assert!(cache.reuse(&down, &subnet, &ENGINES, &fewer).is_ok());

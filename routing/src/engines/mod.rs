@@ -19,7 +19,7 @@ mod trees;
 pub use opensm::{HopMatrix, hop_matrix};
 pub use selection::{Answer, NotRouted, Selection, SourceSelection, Tried, answer, select};
 pub use setting::Setting;
-pub use settings::{Balance, Node, Settings};
+pub use settings::{Balance, Settings, SubnetNode};
 
 use std::fmt;
 use std::str::FromStr;

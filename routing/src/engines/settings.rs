@@ -34,7 +34,7 @@ pub struct Settings {
     /// Balance everything anew, whatever was in force.
     pub reassign: bool,
     /// Destinations that are served first, as hosts or xbars, in this order.
-    pub order_first: Vec<Node>,
+    pub order_first: Vec<SubnetNode>,
     /// Ports that do not count when loads are balanced.
     pub uncounted_ports: BTreeSet<PortRef>,
     /// For single xbars, the order in which ports are tried.
@@ -128,7 +128,7 @@ impl Default for Settings {
 
 /// An xbar or a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Node {
+pub enum SubnetNode {
     /// An xbar.
     Xbar(u32),
     /// A host.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::tables::{End, Tables};
+use crate::tables::{SlotEnd, Tables};
 use crate::{Attachment, Far, Subnet, UnionProof};
 use mapper_proto::map::PortRef;
 
@@ -108,7 +108,7 @@ impl Trees {
             let trees_to = self.to(end);
             for (slot, tree) in all.host_slots_of(end).zip(trees_to.clone().cycle()) {
                 tables.as_mut_slice()[slot as usize * xbars..][..xbars].copy_from_slice(self.ports(tree));
-                if let End::Host { host, .. } = all.end(slot)
+                if let SlotEnd::Host { host, .. } = all.end(slot)
                     && let Attachment::Port(at) = topology.attachment(host)
                 {
                     tables.set_port(end, slot, at.port);

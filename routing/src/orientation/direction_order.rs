@@ -22,7 +22,7 @@
 //! long ways round a dateline are. It is not trusted: the steps are numbered before anything uses them.
 
 use crate::Topology;
-use crate::engines::torus::{Grid, TorusStatement, Way, recognise, under_other_names};
+use crate::engines::torus::{Grid, Sense, TorusStatement, recognise, under_other_names};
 use crate::repair::onward;
 
 use super::{Order, Orientation, Passage, Shape, numbers};
@@ -90,7 +90,7 @@ impl Datelines {
     }
 
     /// Whether a step from a place crosses the dateline.
-    fn is_crossed(&self, grid: &Grid, from: [u8; 3], dimension: usize, way: Way) -> bool {
+    fn is_crossed(&self, grid: &Grid, from: [u8; 3], dimension: usize, way: Sense) -> bool {
         let [_, y, z] = from.map(usize::from);
         let at = match dimension {
             0 => self.x[y + usize::from(grid.size(1)) * z],
@@ -99,8 +99,8 @@ impl Datelines {
         };
         let is_ring = grid.dimensions().get(dimension).is_some_and(|dimension| dimension.is_ring);
         let lower = match way {
-            Way::Plus => from[dimension],
-            Way::Minus => from[dimension].checked_sub(1).unwrap_or(grid.size(dimension) - 1),
+            Sense::Plus => from[dimension],
+            Sense::Minus => from[dimension].checked_sub(1).unwrap_or(grid.size(dimension) - 1),
         };
         is_ring && lower == at
     }
@@ -116,7 +116,7 @@ struct Missing {
 impl Missing {
     fn of(topology: &Topology, grid: &Grid) -> Self {
         let leads = |xbar: u32, dimension: usize| {
-            grid.channels(xbar, dimension, Way::Plus).iter().any(|&channel| !topology.is_dead(channel))
+            grid.channels(xbar, dimension, Sense::Plus).iter().any(|&channel| !topology.is_dead(channel))
         };
         let at = |place: [u8; 3]| {
             [0, 1, 2].map(|dimension| {
@@ -151,7 +151,7 @@ fn passages(topology: &Topology, grid: &Grid, datelines: &Datelines) -> Vec<Pass
     let mut passages = vec![Passage::BARRED; topology.channel_count()];
     for xbar in 0..topology.xbar_count() as u32 {
         for dimension in 0..grid.dimensions().len() {
-            for way in Way::BOTH {
+            for way in Sense::BOTH {
                 let crosses = datelines.is_crossed(grid, grid.coordinates(xbar), dimension, way);
                 for &channel in grid.channels(xbar, dimension, way) {
                     passages[channel as usize] = passage(dimension as u8, way, crosses);
@@ -163,11 +163,11 @@ fn passages(topology: &Topology, grid: &Grid, datelines: &Datelines) -> Vec<Pass
 }
 
 /// R0 and R2, sharpened.
-fn passage(dimension: u8, way: Way, crosses_dateline: bool) -> Passage {
+fn passage(dimension: u8, way: Sense, crosses_dateline: bool) -> Passage {
     let then = match way {
         _ if crosses_dateline => dimension + 1,
-        Way::Plus => 0,
-        Way::Minus => dimension,
+        Sense::Plus => 0,
+        Sense::Minus => dimension,
     };
     Passage { until: dimension, then }
 }

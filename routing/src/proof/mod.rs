@@ -1,15 +1,17 @@
 //! Proofs about routes, made without trusting how the routes were computed.
 
 mod host;
+mod service_levels;
 mod tables;
 mod union;
 mod walk;
 
 pub use host::{Proof, prove_host, prove_routes};
+pub use service_levels::prove_service_levels;
 pub use tables::{DeadEnd, ProofRules, TableViolation, TablesProof, prove_tables};
 pub(crate) use union::dependency_base;
 pub use union::{Cycle, UnionProof};
-pub use walk::walk;
+pub use walk::{walk, walk_tables};
 
 use mapper_proto::Mac;
 use mapper_proto::map::PortRef;

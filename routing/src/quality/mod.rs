@@ -99,11 +99,6 @@ impl Quality {
             loads: census.loads.clone(),
         }
     }
-
-    /// The loads of all channels in order of tiers, as a person reads them: a line a tier and direction.
-    pub fn describe_tiers(&self) -> String {
-        self.tiers.iter().map(|tier| format!("{tier}\n")).collect()
-    }
 }
 
 /// The hosts that are cabled to xbars: xbar by xbar, by rising port.

@@ -55,7 +55,7 @@ fn shortest(subnet: &Subnet, choose: impl Fn(u32, u32, usize) -> usize) -> Table
                     tables.set_port(xbar, slot, topology.tail(channel).port);
                 }
             }
-            let tables::End::Host { host, .. } = destinations.end(slot) else { continue };
+            let tables::SlotEnd::Host { host, .. } = destinations.end(slot) else { continue };
             let Attachment::Port(at) = topology.attachment(host) else { continue };
             tables.set_port(end, slot, at.port);
         }
@@ -80,7 +80,7 @@ fn d_mod_k(subnet: &Subnet, arity: &[u32]) -> Tables {
     };
     let leaf_of = |xbar: u32| hops_to_leaf(topology, xbar);
     shortest(subnet, |xbar, slot, count| {
-        let tables::End::Host { host, .. } = subnet.destinations.end(slot) else { return 0 };
+        let tables::SlotEnd::Host { host, .. } = subnet.destinations.end(slot) else { return 0 };
         let below: u32 = arity[..leaf_of(xbar)].iter().product();
         (place[host as usize] / below) as usize % count.max(1)
     })
@@ -209,14 +209,16 @@ fn several_addresses_share_a_pairs_traffic() {
     let subnet = Subnet::new(&fabric, Some(1)).unwrap();
     // Even addresses by the first spine, odd ones by the second.
     let tables = shortest(&subnet, |_, slot, count| match subnet.destinations.end(slot) {
-        tables::End::Host { path, .. } => usize::from(path) % count.max(1),
-        tables::End::Xbar(_) => 0,
+        tables::SlotEnd::Host { path, .. } => usize::from(path) % count.max(1),
+        tables::SlotEnd::Xbar(_) => 0,
     });
     let quality = Quality::measure(&TableRoutes::new(&subnet, &tables), 1);
     assert_eq!(quality.loads, [4.0; 12], "of 2 hosts' traffic to 4 others a half each");
     assert_eq!((quality.congestion_a2a, quality.unroutable), (2, 0));
     assert!(
-        quality.describe_tiers().starts_with("tier 0 to 1 (up): 6 channels, 4 to 4 routes each, mean 4.0;")
+        quality.tiers[0]
+            .to_string()
+            .starts_with("tier 0 to 1 (up): 6 channels, 4 to 4 routes each, mean 4.0;")
     );
 }
 

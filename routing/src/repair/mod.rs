@@ -43,9 +43,12 @@
 //!
 //! *Turns between channels that lie in no common circle add none*, whatever the others are.
 //!
-//! So long as what hosts hold for dead is dead, then, no circle closes. While a cable is back, and some
-//! host still uses turns of rule 3 and another routes across the cable again, that is not proved. So
-//! a host that hears that a cable is back repairs again at once; see [`LiveRoutes::opened`].
+//! So long as what hosts hold for dead is dead, then, no circle closes. A host may be wrong, as frames get
+//! lost for other reasons too, and then the turns of rule 3 and the routes of another host across the cable
+//! can close one. So only cables of which it is known that nothing passes open turns
+//! ([`DeadCables::proved`]). While a cable is back, and some host still uses turns that it opened and another
+//! routes across it again, that is not proved. So a host that hears anything from behind a cable repairs
+//! again at once; see [`LiveRoutes::opened`].
 //!
 //! # What is proved at run time
 //! None of it is trusted. [`repair`] proves each route on G - D as [`prove_host`](super::prove_host)
@@ -95,6 +98,22 @@ pub enum OutOfReach {
     /// Cables lead there, but no route.
     #[error("no route around the dead cables is short and safe; the next map brings one")]
     NoSafeRoute,
+}
+
+/// The cables that a host routes around, named by ports that hold them, from either end.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DeadCables {
+    /// All that are held for dead.
+    pub avoided: BTreeSet<PortRef>,
+    /// Those of them that were asked and gave no answer, or have no carrier. Only they open turns.
+    pub proved: BTreeSet<PortRef>,
+}
+
+impl From<BTreeSet<PortRef>> for DeadCables {
+    /// Cables that are dead beyond doubt.
+    fn from(dead: BTreeSet<PortRef>) -> Self {
+        Self { proved: dead.clone(), avoided: dead }
+    }
 }
 
 /// One host's routes over the cables that are not known dead.
@@ -198,7 +217,7 @@ impl LiveRoutes {
         &self,
         cut: &Topology,
         orientation: &Orientation,
-        openings: Option<&Openings>,
+        openings: Option<(&Topology, &Openings)>,
     ) -> Result<(), Violation> {
         prove_routes(cut, orientation, &self.kept)?;
         self.around.as_ref().map(|routes| prove_routes(cut, orientation, routes)).transpose()?;
@@ -208,7 +227,7 @@ impl LiveRoutes {
                 let Some(hops) = self.detour_to(cut, to) else { continue };
                 let channels = walk(cut, self.from(), to, &hops, max_hops)?;
                 let allows = |pair: &[u32]| {
-                    openings.is_some_and(|openings| openings.allows(cut, orientation, pair[0], pair[1]))
+                    openings.is_some_and(|(gone, open)| open.allows(gone, orientation, pair[0], pair[1]))
                 };
                 if let Some(turn) = channels.windows(2).find(|pair| !allows(pair)) {
                     let (from, to) = (cut.mac(self.from()), cut.mac(to));
@@ -221,9 +240,8 @@ impl LiveRoutes {
     }
 }
 
-/// Routes around dead cables: `routes` are of the whole `topology` and `whole` its orientation, and
-/// `dead` names ports that hold dead cables, from either end. Returns the topology that is left,
-/// numbered as before, and the routes on it, proved.
+/// Routes around dead cables: `routes` are of the whole `topology` and `whole` its orientation. Returns the
+/// topology that is left, numbered as before, and the routes on it, proved.
 ///
 /// Start from the routes of the whole map each time, also when more cables die or some come back.
 ///
@@ -233,9 +251,9 @@ pub fn repair(
     topology: &Topology,
     whole: &Orientation,
     routes: &HostRoutes,
-    dead: &BTreeSet<PortRef>,
+    dead: &DeadCables,
 ) -> Result<(Topology, LiveRoutes), RepairError> {
-    let cut = topology.without(dead);
+    let cut = topology.without(&dead.avoided);
     let orientation = whole.carried_to(&cut);
     let (from, options): (u32, &Options) = (routes.from(), routes.options());
     let compute = || HostRoutes::compute_within(&cut, &orientation, from, options);
@@ -249,15 +267,16 @@ pub fn repair(
         live.around = Some(compute()?);
         let missed: BTreeSet<u32> = live.missed(&cut).collect();
         if !missed.is_empty() {
-            let open = Openings::of(&cut, whole);
-            let allows = |first, second| open.allows(&cut, whole, first, second);
+            let gone = topology.without(&dead.proved);
+            let open = Openings::of(&gone, whole);
+            let allows = |first, second| open.allows(&gone, whole, first, second);
             live.detours = detours::detours(&cut, from, missed.into_iter(), options.max_hops, allows);
-            let mut union = UnionProof::new(&cut);
+            let mut union = UnionProof::new(&gone);
             union.add_turns(allows);
             union.prove_acyclic()?;
-            openings = Some(open);
+            openings = Some((gone, open));
         }
     }
-    live.prove(&cut, &orientation, openings.as_ref())?;
+    live.prove(&cut, &orientation, openings.as_ref().map(|(gone, open)| (gone, open)))?;
     Ok((cut, live))
 }

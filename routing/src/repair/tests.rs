@@ -35,7 +35,8 @@ impl Whole {
     }
 
     fn repair(&self, host: u32, dead: &Dead) -> (Topology, LiveRoutes) {
-        repair(&self.topology, &self.orientation, &self.tables[host as usize], dead).unwrap()
+        let dead = DeadCables::from(dead.clone());
+        repair(&self.topology, &self.orientation, &self.tables[host as usize], &dead).unwrap()
     }
 
     fn hosts(&self) -> std::ops::Range<u32> {
@@ -281,6 +282,28 @@ fn a_top_that_lost_its_way_up_goes_out_through_an_xbar_below() {
     // the other.
     let (cut, live) = whole.repair(1, &between(0, 1));
     assert_eq!(live.unreachable(&cut).next(), Some((0, OutOfReach::NoSafeRoute)));
+}
+
+#[test]
+fn a_cable_that_may_be_alive_opens_no_turns() {
+    let map = fabrics::ring(6);
+    let whole = Whole::new(&map);
+    for cable in &map.cables {
+        let avoided = Dead::from([cable.a]);
+        let doubted = DeadCables { avoided: avoided.clone(), proved: Dead::new() };
+        let mut without = 0;
+        for host in whole.hosts() {
+            let routes = &whole.tables[host as usize];
+            let (cut, live) = repair(&whole.topology, &whole.orientation, routes, &doubted).unwrap();
+            assert!(!live.opened());
+            let legal = |&(_, why): &(u32, OutOfReach)| why == OutOfReach::NoSafeRoute;
+            without += live.unreachable(&cut).filter(legal).count();
+            let (cut, live) = whole.repair(host, &avoided);
+            assert_eq!(live.unreachable(&cut).count(), 0);
+        }
+        // But for where the ring may not be passed anyway, some pairs must wait.
+        assert_eq!(without > 0, whole.hosts().any(|host| whole.repair(host, &avoided).1.opened()));
+    }
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub enum LidError {
 
 /// What a slot of a table leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum End {
+pub enum SlotEnd {
     /// The xbar itself: its management port.
     Xbar(u32),
     /// A host, by one of its addresses, counted from 0.
@@ -54,7 +54,7 @@ pub enum End {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Destinations {
     base: Vec<u32>,
-    ends: Vec<End>,
+    ends: Vec<SlotEnd>,
     lids: Vec<u32>,
     lmc: u8,
     first_slot: Vec<u32>,
@@ -81,7 +81,7 @@ impl Destinations {
         };
         for xbar in 0..topology.xbar_count() as u32 {
             all.base.push(all.ends.len() as u32);
-            all.ends.push(End::Xbar(xbar));
+            all.ends.push(SlotEnd::Xbar(xbar));
             let port = |host: u32| match topology.attachment(host) {
                 Attachment::Port(at) => Some((at.port, host)),
                 Attachment::Host(_) | Attachment::Nothing => None,
@@ -90,7 +90,7 @@ impl Destinations {
             hosts.sort_unstable();
             for (_, host) in hosts {
                 all.first_slot[host as usize] = all.ends.len() as u32;
-                all.ends.extend((0..1 << lmc).map(|path| End::Host { host, path }));
+                all.ends.extend((0..1 << lmc).map(|path| SlotEnd::Host { host, path }));
             }
         }
         all.base.push(all.ends.len() as u32);
@@ -127,7 +127,7 @@ impl Destinations {
     }
 
     /// What a slot leads to.
-    pub fn end(&self, slot: u32) -> End {
+    pub fn end(&self, slot: u32) -> SlotEnd {
         self.ends[slot as usize]
     }
 
@@ -221,8 +221,8 @@ mod tests {
         let all = destinations(&fabric, None).unwrap();
         assert_eq!(all.slot_count(), 9);
         assert_eq!((all.slots_of(1), all.host_slots_of(1)), (3..6, 4..6));
-        assert_eq!(all.end(3), End::Xbar(1));
-        assert_eq!(all.end(4), End::Host { host: 2, path: 0 });
+        assert_eq!(all.end(3), SlotEnd::Xbar(1));
+        assert_eq!(all.end(4), SlotEnd::Host { host: 2, path: 0 });
         assert_eq!(all.slots_of_host(2), 4..5);
         let lids: Vec<u32> = (0..9).map(|slot| all.lid(slot)).collect();
         assert_eq!(lids, [7, 1, 2, 8, 3, 4, 9, 5, 6]);
@@ -248,7 +248,7 @@ mod tests {
         let all = destinations(&fabric, Some(1)).unwrap();
         let lids: Vec<u32> = (0..9).map(|slot| all.lid(slot)).collect();
         assert_eq!(lids, [1, 2, 3, 8, 4, 5, 9, 6, 7]);
-        assert_eq!(all.end(2), End::Host { host: 0, path: 1 });
+        assert_eq!(all.end(2), SlotEnd::Host { host: 0, path: 1 });
         assert_eq!(destinations(&fabric, Some(8)), Err(LidError::Lmc(8)));
     }
 }

@@ -1,12 +1,14 @@
 //! Forwarding tables: which port each xbar sends each destination's frames to.
 
 mod destinations;
+mod service_levels;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
-pub use destinations::{Destinations, End, LidError, MAX_LMC};
+pub use destinations::{Destinations, LidError, MAX_LMC, SlotEnd};
+pub use service_levels::ServiceLevels;
 
 /// An out port for each xbar and each slot of [`Destinations`].
 ///

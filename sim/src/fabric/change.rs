@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use thiserror::Error;
 
-use super::{CableState, End, Plant, Xbars};
+use super::{CableState, Plant, PlantPort, Xbars};
 
 /// A change that the plant's state does not allow.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -28,7 +28,7 @@ impl Plant {
     ///
     /// # Errors
     /// If there is no such port or no cable in it.
-    pub fn set_cable(&mut self, end: End, state: CableState) -> Result<(), ChangeError> {
+    pub fn set_cable(&mut self, end: PlantPort, state: CableState) -> Result<(), ChangeError> {
         let (near, far) = self.cable_at(end)?;
         self.sockets[near as usize].cable = state;
         self.sockets[far as usize].cable = state;
@@ -40,7 +40,7 @@ impl Plant {
     ///
     /// # Errors
     /// If a port is not there, `from` is empty or `to` is not.
-    pub fn move_end(&mut self, from: End, to: End) -> Result<(), ChangeError> {
+    pub fn move_end(&mut self, from: PlantPort, to: PlantPort) -> Result<(), ChangeError> {
         let (near, far) = self.cable_at(from)?;
         let target = self.socket(to).ok_or_else(|| ChangeError::NoSuchPort(self.end_name(to)))?;
         if self.sockets[target as usize].peer.is_some() {
@@ -92,7 +92,7 @@ impl Plant {
         self.present[host as usize]
     }
 
-    fn cable_at(&self, end: End) -> Result<(u32, u32), ChangeError> {
+    fn cable_at(&self, end: PlantPort) -> Result<(u32, u32), ChangeError> {
         let near = self.socket(end).ok_or_else(|| ChangeError::NoSuchPort(self.end_name(end)))?;
         let far = self.sockets[near as usize].peer.ok_or_else(|| ChangeError::NoCable(self.end_name(end)))?;
         Ok((near, far))

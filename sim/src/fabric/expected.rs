@@ -3,7 +3,7 @@
 use mapper_proto::map::{Cable, Host, Map, PortRef, Xbar};
 use mapper_proto::wire::CrossbarKind;
 
-use super::{CableState, Node, Parts, Plant};
+use super::{CableState, Parts, Plant, PlantNode};
 
 impl Plant {
     /// The map of one connected part as it is now, in the order of the description: its xbars,
@@ -13,7 +13,7 @@ impl Plant {
         let mut index = vec![None; self.xbars.len()];
         let mut map = Map::default();
         for (i, xbar) in self.xbars.iter().enumerate() {
-            if xbar.powered && parts.part(Node::Xbar(i as u32)) == part {
+            if xbar.powered && parts.part(PlantNode::Xbar(i as u32)) == part {
                 index[i] = Some(map.xbars.len() as u32);
                 let tag = match xbar.crossbar.kind {
                     CrossbarKind::Plain => None,
@@ -28,12 +28,12 @@ impl Plant {
                 .then(|| self.sockets[socket as usize].peer)?
         };
         let port_ref = |socket: u32| match self.sockets[socket as usize].end.node {
-            Node::Host(_) => None,
-            Node::Xbar(xbar) => index[xbar as usize]
+            PlantNode::Host(_) => None,
+            PlantNode::Xbar(xbar) => index[xbar as usize]
                 .map(|xbar| PortRef { xbar, port: self.sockets[socket as usize].end.port }),
         };
         for &(i, host) in hosts {
-            if parts.part(Node::Host(i)) == part {
+            if parts.part(PlantNode::Host(i)) == part {
                 map.hosts.push(Host { at: carried(i).and_then(port_ref), ..host });
             }
         }

@@ -13,6 +13,6 @@ mod walk;
 
 pub use change::ChangeError;
 pub use parts::Parts;
-pub use plant::{CableState, End, Node, Plant, PlantError, Xbars};
+pub use plant::{CableState, Plant, PlantError, PlantNode, PlantPort, Xbars};
 pub use timing::{Noise, Timing};
 pub use walk::{Fate, Loss};

@@ -1,6 +1,6 @@
 //! Which nodes can reach each other.
 
-use super::{CableState, Node, Plant};
+use super::{CableState, Plant, PlantNode};
 
 /// The connected parts of a plant: nodes with power, joined by cables that carry frames.
 #[derive(Clone, Debug)]
@@ -14,9 +14,9 @@ impl Parts {
     /// The parts of the plant as it is.
     pub fn of(plant: &Plant) -> Self {
         let hosts = plant.hosts();
-        let index = |node: Node| match node {
-            Node::Host(i) => i as usize,
-            Node::Xbar(i) => hosts + i as usize,
+        let index = |node: PlantNode| match node {
+            PlantNode::Host(i) => i as usize,
+            PlantNode::Xbar(i) => hosts + i as usize,
         };
         let mut part: Vec<u32> = (0..(hosts + plant.xbars()) as u32).collect();
         for (i, socket) in plant.sockets.iter().enumerate() {
@@ -35,10 +35,10 @@ impl Parts {
     }
 
     /// The part that a node is in: the same number for nodes that reach each other.
-    pub fn part(&self, node: Node) -> u32 {
+    pub fn part(&self, node: PlantNode) -> u32 {
         match node {
-            Node::Host(i) => self.part[i as usize],
-            Node::Xbar(i) => self.part[self.hosts + i as usize],
+            PlantNode::Host(i) => self.part[i as usize],
+            PlantNode::Xbar(i) => self.part[self.hosts + i as usize],
         }
     }
 }

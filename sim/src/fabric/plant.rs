@@ -10,7 +10,7 @@ use thiserror::Error;
 
 /// A host or an xbar of the plant, by its position in the description.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize, Deserialize)]
-pub enum Node {
+pub enum PlantNode {
     /// Index into the description's hosts.
     Host(u32),
     /// Index into the description's xbars.
@@ -19,9 +19,9 @@ pub enum Node {
 
 /// An end of a cable, or where one could be: a node and the port on it (0 for a host).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize, Deserialize)]
-pub struct End {
+pub struct PlantPort {
     /// The node.
-    pub node: Node,
+    pub node: PlantNode,
     /// Its port; a host has only port 0.
     pub port: u8,
 }
@@ -111,7 +111,7 @@ pub enum PlantError {
 /// One interface: of a host, or a port of an xbar.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Socket {
-    pub(super) end: End,
+    pub(super) end: PlantPort,
     /// The socket at the other end of the cable.
     pub(super) peer: Option<u32>,
     /// State of the cable; the same at both ends.
@@ -138,7 +138,7 @@ pub struct Plant {
     pub(super) present: Vec<bool>,
     host_names: Vec<String>,
     xbar_names: Vec<String>,
-    by_name: BTreeMap<String, Node>,
+    by_name: BTreeMap<String, PlantNode>,
     /// Grows with each change.
     pub(super) generation: u64,
 }
@@ -173,14 +173,14 @@ impl Plant {
         // People may say what is written on the box. An id is its own node's, whatever others are called.
         for (name, node) in Names::of(fabric).nodes() {
             by_name.entry(name.to_owned()).or_insert(match node {
-                Named::Host(host) => Node::Host(host),
-                Named::Xbar(xbar) => Node::Xbar(xbar),
+                Named::Host(host) => PlantNode::Host(host),
+                Named::Xbar(xbar) => PlantNode::Xbar(xbar),
             });
         }
         let first_port = first_port(fabric);
         let tags = super::change::tags(fabric, kinds, seed);
         let mut sockets: Vec<Socket> =
-            (0..map.hosts.len() as u32).map(|i| Socket::empty(Node::Host(i), 0)).collect();
+            (0..map.hosts.len() as u32).map(|i| Socket::empty(PlantNode::Host(i), 0)).collect();
         let mut xbars = Vec::with_capacity(map.xbars.len());
         for (i, xbar) in map.xbars.iter().enumerate() {
             if tags[i].is_none() && xbar.ports > Self::MAX_PLAIN_PORTS {
@@ -189,7 +189,7 @@ impl Plant {
             let kind = tags[i].map_or(CrossbarKind::Plain, |tag| CrossbarKind::Tagged { tag });
             let crossbar = Crossbar { kind, first_port, ports: xbar.ports, carrier: [0; 32] };
             xbars.push(PhysicalXbar { crossbar, base: sockets.len() as u32, powered: true });
-            sockets.extend((0..xbar.ports).map(|p| Socket::empty(Node::Xbar(i as u32), first_port + p)));
+            sockets.extend((0..xbar.ports).map(|p| Socket::empty(PlantNode::Xbar(i as u32), first_port + p)));
         }
         let present = vec![true; map.hosts.len()];
         let mut plant = Self { sockets, xbars, present, host_names, xbar_names, by_name, generation: 0 };
@@ -214,7 +214,7 @@ impl Plant {
             .get(at.xbar as usize)
             .ok_or(PlantError::NoSuchXbar { xbar: at.xbar, xbars: self.xbars.len() })?;
         let (first, ports) = (xbar.crossbar.first_port, xbar.crossbar.ports);
-        let end = End { node: Node::Xbar(at.xbar), port: at.port };
+        let end = PlantPort { node: PlantNode::Xbar(at.xbar), port: at.port };
         self.socket(end).ok_or_else(|| PlantError::NoSuchPort {
             xbar: self.xbar_names[at.xbar as usize].clone(),
             port: at.port,
@@ -237,10 +237,10 @@ impl Plant {
     }
 
     /// The socket at `end`, if there is such a port.
-    pub(super) fn socket(&self, end: End) -> Option<u32> {
+    pub(super) fn socket(&self, end: PlantPort) -> Option<u32> {
         match end.node {
-            Node::Host(host) => (end.port == 0 && (host as usize) < self.hosts()).then_some(host),
-            Node::Xbar(xbar) => {
+            PlantNode::Host(host) => (end.port == 0 && (host as usize) < self.hosts()).then_some(host),
+            PlantNode::Xbar(xbar) => {
                 let xbar = self.xbars.get(xbar as usize)?;
                 let offset = end.port.checked_sub(xbar.crossbar.first_port)?;
                 (offset < xbar.crossbar.ports).then(|| xbar.base + u32::from(offset))
@@ -273,23 +273,23 @@ impl Plant {
     }
 
     /// The name of a node.
-    pub fn name(&self, node: Node) -> &str {
+    pub fn name(&self, node: PlantNode) -> &str {
         match node {
-            Node::Host(i) => &self.host_names[i as usize],
-            Node::Xbar(i) => &self.xbar_names[i as usize],
+            PlantNode::Host(i) => &self.host_names[i as usize],
+            PlantNode::Xbar(i) => &self.xbar_names[i as usize],
         }
     }
 
     /// The node of this name.
-    pub fn node(&self, name: &str) -> Option<Node> {
+    pub fn node(&self, name: &str) -> Option<PlantNode> {
         self.by_name.get(name).copied()
     }
 
     /// An end as people write it: `xbar:port`, or a host's name.
-    pub fn end_name(&self, end: End) -> String {
+    pub fn end_name(&self, end: PlantPort) -> String {
         match end.node {
-            Node::Host(_) => self.name(end.node).to_owned(),
-            Node::Xbar(_) => format!("{}:{}", self.name(end.node), end.port),
+            PlantNode::Host(_) => self.name(end.node).to_owned(),
+            PlantNode::Xbar(_) => format!("{}:{}", self.name(end.node), end.port),
         }
     }
 
@@ -299,25 +299,25 @@ impl Plant {
     }
 
     /// All ends, plugged in or not: hosts first, then the xbars' ports.
-    pub fn ends(&self) -> impl Iterator<Item = End> + '_ {
+    pub fn ends(&self) -> impl Iterator<Item = PlantPort> + '_ {
         self.sockets.iter().map(|socket| socket.end)
     }
 
     /// Whether a cable is plugged in there.
-    pub fn is_plugged(&self, end: End) -> bool {
+    pub fn is_plugged(&self, end: PlantPort) -> bool {
         self.socket(end).is_some_and(|socket| self.sockets[socket as usize].peer.is_some())
     }
 
     /// The other end of the cable that is plugged in there.
-    pub fn peer(&self, end: End) -> Option<End> {
+    pub fn peer(&self, end: PlantPort) -> Option<PlantPort> {
         let peer = self.sockets[self.socket(end)? as usize].peer?;
         Some(self.sockets[peer as usize].end)
     }
 
-    pub(super) fn is_on(&self, node: Node) -> bool {
+    pub(super) fn is_on(&self, node: PlantNode) -> bool {
         match node {
-            Node::Host(i) => self.present[i as usize],
-            Node::Xbar(i) => self.xbars[i as usize].powered,
+            PlantNode::Host(i) => self.present[i as usize],
+            PlantNode::Xbar(i) => self.xbars[i as usize].powered,
         }
     }
 
@@ -338,13 +338,13 @@ impl Plant {
     /// there.
     pub(crate) fn own_crossbar(&self, host: u32) -> Option<(u64, [u8; 32])> {
         let peer = self.sockets[host as usize].peer?;
-        let Node::Xbar(xbar) = self.sockets[peer as usize].end.node else { return None };
+        let PlantNode::Xbar(xbar) = self.sockets[peer as usize].end.node else { return None };
         let PhysicalXbar { crossbar, base, powered } = &self.xbars[xbar as usize];
         let CrossbarKind::Tagged { tag } = crossbar.kind else { return None };
         let ports = *base..base + u32::from(crossbar.ports);
         let is_host = |socket: &u32| {
             let peer = self.sockets[*socket as usize].peer;
-            peer.is_some_and(|peer| matches!(self.sockets[peer as usize].end.node, Node::Host(_)))
+            peer.is_some_and(|peer| matches!(self.sockets[peer as usize].end.node, PlantNode::Host(_)))
         };
         (*powered && ports.filter(is_host).count() == 1).then_some((tag, crossbar.carrier))
     }
@@ -353,7 +353,7 @@ impl Plant {
     pub(crate) fn wired_ports(&self, host: u32) -> [u8; 32] {
         let mut ports = [0; 32];
         let xbar = self.sockets[host as usize].peer.map(|peer| self.sockets[peer as usize].end.node);
-        if let Some(Node::Xbar(xbar)) = xbar {
+        if let Some(PlantNode::Xbar(xbar)) = xbar {
             let Crossbar { first_port, ports: count, .. } = self.xbars[xbar as usize].crossbar;
             (first_port..first_port + count).for_each(|port| ports[usize::from(port / 8)] |= 1 << (port % 8));
         }
@@ -378,14 +378,14 @@ impl Plant {
 }
 
 impl Socket {
-    fn empty(node: Node, port: u8) -> Self {
-        Self { end: End { node, port }, peer: None, cable: CableState::Up }
+    fn empty(node: PlantNode, port: u8) -> Self {
+        Self { end: PlantPort { node, port }, peer: None, cable: CableState::Up }
     }
 }
 
-fn index_names(hosts: &[String], xbars: &[String]) -> Result<BTreeMap<String, Node>, PlantError> {
-    let hosts = hosts.iter().enumerate().map(|(i, name)| (name, Node::Host(i as u32)));
-    let xbars = xbars.iter().enumerate().map(|(i, name)| (name, Node::Xbar(i as u32)));
+fn index_names(hosts: &[String], xbars: &[String]) -> Result<BTreeMap<String, PlantNode>, PlantError> {
+    let hosts = hosts.iter().enumerate().map(|(i, name)| (name, PlantNode::Host(i as u32)));
+    let xbars = xbars.iter().enumerate().map(|(i, name)| (name, PlantNode::Xbar(i as u32)));
     let mut by_name = BTreeMap::new();
     for (name, node) in hosts.chain(xbars) {
         if by_name.insert(name.clone(), node).is_some() {

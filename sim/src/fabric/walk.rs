@@ -6,7 +6,7 @@ use mapper_proto::wire::Decision;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::{CableState, End, Node, Noise, Plant, Timing};
+use super::{CableState, Noise, Plant, PlantNode, PlantPort, Timing};
 
 /// Why a frame did not arrive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,8 +100,8 @@ impl Plant {
             }
             let arrival = self.sockets[peer as usize].end;
             let xbar = match arrival.node {
-                Node::Host(host) => return Fate::Arrives { host, stripped, latency },
-                Node::Xbar(xbar) => &self.xbars[xbar as usize],
+                PlantNode::Host(host) => return Fate::Arrives { host, stripped, latency },
+                PlantNode::Xbar(xbar) => &self.xbars[xbar as usize],
             };
             latency += timing.xbar;
             came_in = Some((peer, stripped));
@@ -122,8 +122,8 @@ impl Plant {
     }
 
     /// What the xbar of this end tells whoever sent `payload`, which cannot leave by it.
-    fn notice(&self, end: End, payload: &[u8]) -> Option<Vec<u8>> {
-        let Node::Xbar(xbar) = end.node else { return None };
+    fn notice(&self, end: PlantPort, payload: &[u8]) -> Option<Vec<u8>> {
+        let PlantNode::Xbar(xbar) = end.node else { return None };
         self.xbars[xbar as usize].crossbar.undeliverable(end.port, payload)
     }
 
@@ -135,7 +135,7 @@ impl Plant {
             let passes = here.cable == CableState::Up && self.has_carrier(socket);
             let Some(peer) = here.peer.filter(|_| passes) else { return channels };
             let arrival = self.sockets[peer as usize].end;
-            let Node::Xbar(xbar) = arrival.node else { return channels };
+            let PlantNode::Xbar(xbar) = arrival.node else { return channels };
             let xbar = &self.xbars[xbar as usize];
             let Decision::Forward { port, strip } = xbar.crossbar.decide(arrival.port, &payload[stripped..])
             else {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use mapper_proto::Instant;
 
-use crate::fabric::{End, Node, Plant};
+use crate::fabric::{Plant, PlantNode, PlantPort};
 
 /// The language of fault files, for people.
 pub const LANGUAGE: &str = include_str!("language.txt");
@@ -26,17 +26,17 @@ pub const LANGUAGE: &str = include_str!("language.txt");
 #[non_exhaustive]
 pub enum Fault {
     /// The cable breaks; both ends lose carrier.
-    Cut(End),
+    Cut(PlantPort),
     /// The cable works (again).
-    Mend(End),
+    Mend(PlantPort),
     /// The cable swallows all frames and keeps its carrier.
-    Silence(End),
+    Silence(PlantPort),
     /// An end of a cable is unplugged and plugged in elsewhere.
     Move {
         /// Where it was.
-        from: End,
+        from: PlantPort,
         /// Where it goes.
-        to: End,
+        to: PlantPort,
     },
     /// The host's agent is gone; its wire keeps its carrier.
     Kill(u32),
@@ -110,11 +110,11 @@ impl Fault {
 
     /// The fault as a line of a fault file has it, less its time.
     pub fn describe(&self, plant: &Plant) -> String {
-        let host = |host: &u32| written(plant.name(Node::Host(*host)));
-        let xbar = |xbar: &u32| written(plant.name(Node::Xbar(*xbar)));
-        let end = |end: &End| match end.node {
-            Node::Host(index) => host(&index),
-            Node::Xbar(index) => format!("{}:{}", xbar(&index), end.port),
+        let host = |host: &u32| written(plant.name(PlantNode::Host(*host)));
+        let xbar = |xbar: &u32| written(plant.name(PlantNode::Xbar(*xbar)));
+        let end = |end: &PlantPort| match end.node {
+            PlantNode::Host(index) => host(&index),
+            PlantNode::Xbar(index) => format!("{}:{}", xbar(&index), end.port),
         };
         let word = self.word();
         match self {

@@ -7,7 +7,7 @@ use mapper_proto::quote::{self, quoted};
 use thiserror::Error;
 
 use super::{Fault, FaultPlan, RandomFaults, RandomKind, Timed};
-use crate::fabric::{End, Node, Plant};
+use crate::fabric::{Plant, PlantNode, PlantPort};
 
 /// Most bytes of a file's name in an error.
 const MAX_FILE_NAME_BYTES: usize = 1024;
@@ -260,8 +260,8 @@ impl<'a> Words<'a> {
     fn host(&mut self) -> Result<u32, String> {
         let name = self.expect("a host's name")?;
         match self.plant.node(name) {
-            Some(Node::Host(host)) => Ok(host),
-            Some(Node::Xbar(_)) => Err(format!("{} is an xbar; expected a host", quoted(name))),
+            Some(PlantNode::Host(host)) => Ok(host),
+            Some(PlantNode::Xbar(_)) => Err(format!("{} is an xbar; expected a host", quoted(name))),
             None => Err(format!("the fabric has no host {}", quoted(name))),
         }
     }
@@ -269,16 +269,16 @@ impl<'a> Words<'a> {
     fn xbar(&mut self) -> Result<u32, String> {
         let name = self.expect("an xbar's name")?;
         match self.plant.node(name) {
-            Some(Node::Xbar(xbar)) => Ok(xbar),
-            Some(Node::Host(_)) => Err(format!("{} is a host; expected an xbar", quoted(name))),
+            Some(PlantNode::Xbar(xbar)) => Ok(xbar),
+            Some(PlantNode::Host(_)) => Err(format!("{} is a host; expected an xbar", quoted(name))),
             None => Err(format!("the fabric has no xbar {}", quoted(name))),
         }
     }
 
-    fn cable_end(&mut self) -> Result<End, String> {
+    fn cable_end(&mut self) -> Result<PlantPort, String> {
         let name = self.expect("a cable's end (HOST or XBAR:PORT)")?;
-        if let Some(node @ Node::Host(_)) = self.plant.node(name) {
-            return Ok(End { node, port: 0 });
+        if let Some(node @ PlantNode::Host(_)) = self.plant.node(name) {
+            return Ok(PlantPort { node, port: 0 });
         }
         let (node, port) = name
             .rsplit_once(':')
@@ -287,9 +287,9 @@ impl<'a> Words<'a> {
         match self.plant.node(node) {
             None => Err(format!("the fabric has no node {}", quoted(node))),
             // A host has one interface, so its port needs no checking.
-            Some(node @ Node::Host(_)) => Ok(End { node, port: 0 }),
+            Some(node @ PlantNode::Host(_)) => Ok(PlantPort { node, port: 0 }),
             Some(node) => {
-                let end = End { node, port };
+                let end = PlantPort { node, port };
                 let known = self.plant.ends().any(|other| other == end);
                 known.then_some(end).ok_or_else(|| format!("{}: that xbar has no port {port}", quoted(name)))
             }

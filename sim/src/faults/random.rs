@@ -7,7 +7,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::{Fault, Timed};
-use crate::fabric::{End, Plant};
+use crate::fabric::{Plant, PlantPort};
 
 /// Which kind of fault to draw.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,8 +78,8 @@ pub struct RandomFaults {
 /// Draws all of `wanted` and adds them to `drawn`.
 pub(super) fn draw(wanted: &[RandomFaults], plant: &Plant, seed: u64, drawn: &mut Vec<Timed>) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x6661_756c_7473);
-    let plugged: Vec<End> = plant.ends().filter(|&end| plant.is_plugged(end)).collect();
-    let empty: Vec<End> = plant.ends().filter(|&end| !plant.is_plugged(end)).collect();
+    let plugged: Vec<PlantPort> = plant.ends().filter(|&end| plant.is_plugged(end)).collect();
+    let empty: Vec<PlantPort> = plant.ends().filter(|&end| !plant.is_plugged(end)).collect();
     let places = Places { plugged, empty, hosts: plant.hosts() as u32, xbars: plant.xbars() as u32 };
     for faults in wanted {
         for _ in 0..faults.count {
@@ -96,8 +96,8 @@ pub(super) fn draw(wanted: &[RandomFaults], plant: &Plant, seed: u64, drawn: &mu
 
 /// Where faults can strike.
 struct Places {
-    plugged: Vec<End>,
-    empty: Vec<End>,
+    plugged: Vec<PlantPort>,
+    empty: Vec<PlantPort>,
     hosts: u32,
     xbars: u32,
 }
@@ -133,7 +133,7 @@ impl Places {
     }
 }
 
-fn one_of(ends: &[End], rng: &mut ChaCha8Rng) -> Option<End> {
+fn one_of(ends: &[PlantPort], rng: &mut ChaCha8Rng) -> Option<PlantPort> {
     (!ends.is_empty()).then(|| ends[rng.random_range(0..ends.len())])
 }
 

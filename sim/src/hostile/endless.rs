@@ -21,7 +21,7 @@ pub enum EndlessTree {
 
 /// One crossbar of the tree.
 #[derive(Clone, Copy)]
-struct Place {
+struct PhantomXbar {
     /// Differs for all.
     tag: u64,
     /// The port by which a frame enters it.
@@ -54,16 +54,16 @@ impl EndlessTree {
         }
     }
 
-    fn place(self, tag: u64) -> Place {
+    fn place(self, tag: u64) -> PhantomXbar {
         let entry = match self {
             Self::Tagged { .. } => 0,
             Self::Plain { ports } => (tag >> 32) as u8 % (ports + 1),
         };
-        Place { tag, entry }
+        PhantomXbar { tag, entry }
     }
 
     /// The crossbar that is reached from another.
-    fn beyond(self, from: Place, element: Element) -> Option<Place> {
+    fn beyond(self, from: PhantomXbar, element: Element) -> Option<PhantomXbar> {
         let port = match (element, self) {
             (Element::Relative(delta), _) => from.entry.checked_add_signed(delta)?,
             (Element::Absolute(port), Self::Tagged { .. }) => port,
@@ -75,7 +75,7 @@ impl EndlessTree {
     }
 
     /// Stamps a frame as the crossbar would that it came to; `None` if that is anonymous.
-    fn stamp(self, place: Place, payload: &mut [u8]) -> Option<()> {
+    fn stamp(self, place: PhantomXbar, payload: &mut [u8]) -> Option<()> {
         let Self::Tagged { ports } = self else { return None };
         let kind = CrossbarKind::Tagged { tag: place.tag };
         let mut crossbar = Crossbar { kind, first_port: 0, ports: ports.saturating_add(1), carrier: [0; 32] };

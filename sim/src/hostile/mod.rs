@@ -15,7 +15,7 @@ use mapper_proto::{Instant, Mac};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::node::Node;
+use crate::node::SimulatedHost;
 
 pub use endless::EndlessTree;
 
@@ -150,7 +150,7 @@ fn remember<T>(memory: &mut VecDeque<T>, thing: T) {
     memory.push_back(thing);
 }
 
-impl Node for Hostile {
+impl SimulatedHost for Hostile {
     fn handle_frame(&mut self, _now: Instant, payload: &[u8]) {
         self.listen(payload);
     }

@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use thiserror::Error;
 
 use super::{Outcome, Scenario, Violation};
-use crate::fabric::{End, Node, Plant};
+use crate::fabric::{Plant, PlantNode, PlantPort};
 use crate::faults::Fault;
 use crate::setup::{FaultFile, Setup, SetupError, UserSetup};
 use crate::world::{Stopped, TraceError, TraceEvent, TraceSink, Until, WorldError};
@@ -252,14 +252,14 @@ fn mendings(fault: Fault) -> impl Iterator<Item = Option<Duration>> {
 
 /// Each end of each cable to each free port of an xbar.
 fn moves(plant: &Plant) -> Vec<Fault> {
-    let is_free = |end: &End| matches!(end.node, Node::Xbar(_)) && !plant.is_plugged(*end);
-    let free: Vec<End> = plant.ends().filter(is_free).collect();
+    let is_free = |end: &PlantPort| matches!(end.node, PlantNode::Xbar(_)) && !plant.is_plugged(*end);
+    let free: Vec<PlantPort> = plant.ends().filter(is_free).collect();
     let ends = cables(plant).into_iter().flatten();
     ends.flat_map(|from| free.iter().map(move |&to| Fault::Move { from, to })).collect()
 }
 
 /// Both ends of each cable.
-fn cables(plant: &Plant) -> Vec<[End; 2]> {
+fn cables(plant: &Plant) -> Vec<[PlantPort; 2]> {
     let ends = plant.ends().filter_map(|end| Some([end, plant.peer(end)?]));
     ends.filter(|[near, far]| near < far).collect()
 }

@@ -60,6 +60,8 @@ pub struct Users {
 struct Watch {
     /// Since when looks have found a circle in the routes in force.
     circle_since: Option<Instant>,
+    /// The same, while all used one true map and some host turns that a cable opened that was dead.
+    revival_since: Option<Instant>,
     longest_circle: Duration,
 }
 
@@ -102,9 +104,12 @@ impl Scenario {
     const MAX_LOAD: usize = 4096;
     /// Most entries that a signed session adds: what was said lately, so that nobody says it again.
     const MAX_SESSION_LOAD: usize = 16_384;
-    /// For so long at most hosts' routes of different maps, or of maps that are wrong by now, may close a
-    /// circle together.
+    /// For so long at most after the last fault hosts' routes of different maps, or of maps that are wrong by
+    /// now, may close a circle together.
     pub const MAX_CIRCLE: Duration = Duration::from_secs(5);
+    /// For so long at most a host may use turns that dead cables opened after one of them lives again: until
+    /// its next test is answered, and looks are that far apart.
+    const MAX_REVIVAL: Duration = Duration::from_millis(250);
     /// Users' frames sent from so long after all agreed on must all arrive.
     const SETTLED: Duration = Duration::from_millis(500);
     /// Users send for so long after all agreed: what they do then is the same however long they do it.
@@ -129,10 +134,13 @@ impl Scenario {
     fn run_in(&self, world: &mut World) -> Result<Outcome, Violation> {
         let watch = &mut Watch::default();
         self.run_checked(world, watch, self.healed_at)?;
-        let deadline = self.healed_at + Self::PATIENCE;
+        // A cable that was moved late is moved back later.
+        let healed_at = world.last_fault_at().map_or(self.healed_at, |last| last.max(self.healed_at));
+        self.run_checked(world, watch, healed_at)?;
+        let deadline = healed_at + Self::PATIENCE;
         loop {
             self.run_until_agreed(world, watch, deadline)?;
-            let healing = world.now().since(self.healed_at);
+            let healing = world.now().since(healed_at);
             self.check_agreed(world)?;
             let before = versions(world);
             let agreed_at = world.now();
@@ -207,19 +215,28 @@ impl Scenario {
     /// Routes of one map, and all repairs of them, are proved to close no circle whatever hosts know, as long as
     /// cables are where the map has them. Nobody can prove it of routes of different maps, which there are
     /// from when the first host has a new map until the last one has; nor of routes on cables that were moved:
-    /// that must be over soon.
+    /// that must be over soon. So must turns that a dead cable opened when it lives again.
     fn check_in_force(&self, world: &mut World, watch: &mut Watch) -> Result<(), String> {
         let now = world.now();
         let Err(circle) = world.prove_in_force() else {
-            watch.circle_since = None;
+            (watch.circle_since, watch.revival_since) = (None, None);
             return Ok(());
         };
         if world.is_of_one_true_map() {
-            return Err(circle);
+            let lasted = now.since(*watch.revival_since.get_or_insert(now));
+            return if world.depends_on_the_dead() && lasted <= Self::MAX_REVIVAL {
+                Ok(())
+            } else {
+                Err(circle)
+            };
         }
-        let lasted = now.since(*watch.circle_since.get_or_insert(now));
+        watch.revival_since = None;
+        let since = *watch.circle_since.get_or_insert(now);
+        let lasted = now.since(since);
         watch.longest_circle = watch.longest_circle.max(lasted + Self::LOOK_EVERY);
-        if lasted > Self::MAX_CIRCLE {
+        // As long as things go wrong, nothing bounds it: hosts that follow one who lies about its rank keep
+        // their routes, whatever is moved under them.
+        if now.since(since.max(self.healed_at)) > Self::MAX_CIRCLE {
             return Err(format!("{circle}, for {lasted:?} now"));
         }
         Ok(())

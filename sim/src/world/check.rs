@@ -7,7 +7,7 @@ use mapper_proto::wire::AgentState;
 use mapper_proto::{Instant, Mac};
 
 use super::World;
-use crate::fabric::{Node, Noise, Parts};
+use crate::fabric::{Noise, Parts, PlantNode};
 
 /// The global mapper of a connected part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -190,9 +190,9 @@ impl World {
 
     fn is_alone(&self, host: u32) -> bool {
         let Some(parts) = &self.matches.parts else { return false };
-        let part = parts.part(Node::Host(host));
+        let part = parts.part(PlantNode::Host(host));
         let others = (0..self.hosts.len() as u32).filter(|&other| other != host);
-        !others.into_iter().any(|other| parts.part(Node::Host(other)) == part && self.is_live(other))
+        !others.into_iter().any(|other| parts.part(PlantNode::Host(other)) == part && self.is_live(other))
     }
 
     fn shared_addresses(&self) -> BTreeSet<Mac> {
@@ -202,18 +202,18 @@ impl World {
     }
 
     /// Whether another live host of its part has its address, by what was found last.
-    fn has_twin(&self, host: u32) -> bool {
+    pub fn has_twin(&self, host: u32) -> bool {
         let Some(parts) =
             self.matches.parts.as_ref().filter(|_| self.matches.shared.contains(&self.mac(host)))
         else {
             return false;
         };
-        let part = parts.part(Node::Host(host));
+        let part = parts.part(PlantNode::Host(host));
         let is_twin = |&other: &u32| {
             other != host
                 && self.mac(other) == self.mac(host)
                 && self.is_live(other)
-                && parts.part(Node::Host(other)) == part
+                && parts.part(PlantNode::Host(other)) == part
         };
         (0..self.hosts.len() as u32).any(|other| is_twin(&other))
     }
@@ -225,7 +225,7 @@ impl World {
         let mut by_part: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         let live = (0..self.hosts.len() as u32).filter(|&host| self.is_live(host) && !self.has_twin(host));
         for host in live {
-            by_part.entry(parts.part(Node::Host(host))).or_default().push(host);
+            by_part.entry(parts.part(PlantNode::Host(host))).or_default().push(host);
         }
         let mut parts: Vec<Part> = by_part.into_iter().map(|(part, hosts)| Part { part, hosts }).collect();
         parts.sort_by_key(|part| std::cmp::Reverse(part.hosts.len()));
@@ -240,13 +240,16 @@ impl World {
             let mut first = None;
             for &host in &part.hosts {
                 if let Err(why) = self.look_at(host, alone, &mut first) {
-                    let name = self.plant.name(Node::Host(host));
+                    let name = self.plant.name(PlantNode::Host(host));
                     return Some(format!("{name} {why}{}", self.first_routing_failure()));
                 }
             }
         }
         if let Some(waiting) = self.hosts.iter().position(|slot| !slot.powered_on) {
-            return Some(format!("{} is not powered on yet", self.plant.name(Node::Host(waiting as u32))));
+            return Some(format!(
+                "{} is not powered on yet",
+                self.plant.name(PlantNode::Host(waiting as u32))
+            ));
         }
         match (self.hosts.is_empty(), parts.is_empty()) {
             (true, _) => Some("the fabric has no hosts".to_owned()),
@@ -260,7 +263,7 @@ impl World {
         let live = (0..self.hosts.len() as u32).filter(|&host| self.is_live(host));
         let mut failed = live.filter_map(|host| {
             let failure = self.hosts[host as usize].node.as_ref()?.host()?.routing_failure()?;
-            Some(format!("; {} has no routes: {failure}", self.plant.name(Node::Host(host))))
+            Some(format!("; {}: {failure}", self.plant.name(PlantNode::Host(host))))
         });
         failed.next().unwrap_or_default()
     }
@@ -313,7 +316,7 @@ impl World {
     }
 
     fn compare_part(&self, part: &Part, witness: u32) -> Result<(), String> {
-        let name = self.plant.name(Node::Host(witness));
+        let name = self.plant.name(PlantNode::Host(witness));
         let map = self.hosts[witness as usize].node.as_ref().and_then(|node| node.map());
         let map = map.ok_or_else(|| format!("{name} holds no map"))?;
         let expected = self.expected_map(part).ok_or("the fabric is in no known state")?;

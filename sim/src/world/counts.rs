@@ -50,6 +50,7 @@ impl Totals {
             verify,
             replies,
             hellos,
+            services,
             retries: _,
         } = status.sent;
         self.sent.switch_probes += switch_probes;
@@ -61,6 +62,7 @@ impl Totals {
         self.sent.verify += verify;
         self.sent.replies += replies;
         self.sent.hellos += hellos;
+        self.sent.services += services;
         self.dropped += status.dropped.total();
     }
 }

@@ -17,12 +17,13 @@ impl World {
                 self.stats.routing_failures += 1;
                 Some(("no routes", format!("{version}: {why}")))
             }
+            HostEvent::NamesChanged => None,
             HostEvent::Repaired { dead } => Some(("repaired", plural(dead.len() as u64, "dead cable"))),
             HostEvent::RepairRefused { why } => Some(("not repaired", why)),
         };
         let Some((what, detail)) = told else { return };
         self.worth_checking = true;
-        let name = self.plant.name(crate::fabric::Node::Host(host));
+        let name = self.plant.name(crate::fabric::PlantNode::Host(host));
         self.trace.event(&TraceEvent { at: self.now, place: name, what, detail: &detail });
     }
 
@@ -31,7 +32,7 @@ impl World {
         Some(match event {
             Event::MappingStarted { cause } => {
                 slot.configured = None;
-                ("mapping", cause)
+                ("mapping", cause.to_string())
             }
             Event::Mapped { version } => {
                 slot.mapped = Some((version, self.now));
@@ -66,13 +67,19 @@ impl World {
             Event::CableCleared { at, .. } => {
                 ("cable cleared", format!("port {} of xbar {}", at.port, at.xbar))
             }
+            Event::CableAsked { at, answered, .. } => {
+                let what = if answered { "cable answers" } else { "cable silent" };
+                (what, format!("port {} of xbar {}", at.port, at.xbar))
+            }
             Event::AddressContested { why } => {
                 slot.configured = None;
                 ("contested", why)
             }
             Event::Printed { from, text } => ("printed", format!("{from}: {text}")),
             // There can be as many as frames; the counters of the status tell them.
-            Event::Dropped { .. } => return None,
+            Event::Dropped { .. } | Event::ServiceAsked { .. } | Event::ServiceAnswered { .. } => {
+                return None;
+            }
         })
     }
 }

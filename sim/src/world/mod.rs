@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use mapper_host::UserFrames;
 use mapper_host::routes::RouteTable;
-use mapper_proto::agent::{PathId, PathUse, Settings, Status};
+use mapper_proto::agent::{CableCause, PathId, PathUse, Settings, Status};
 use mapper_proto::map::{Fabric, Map, MapVersion, PortRef};
 use mapper_proto::wire::{Key, KeyRing, SECRET_BYTES};
 use mapper_proto::{Instant, Mac};
@@ -38,9 +38,9 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::fabric::{ChangeError, End, Node as PlantNode, Noise, Plant};
+use crate::fabric::{ChangeError, Noise, Plant, PlantNode, PlantPort};
 use crate::faults::Timed;
-use crate::node::{Node, RealHosts, Spawn, Start};
+use crate::node::{RealHosts, SimulatedHost, Spawn, Start};
 use options::derive_seed;
 use queue::{Flights, Queue, What};
 use routes::{Pending, SharedMaps};
@@ -99,7 +99,7 @@ struct HostSlot {
     /// Its own address; the settings may have that of another.
     own_mac: Mac,
     /// `None` before power-on and while dead.
-    node: Option<Box<dyn Node>>,
+    node: Option<Box<dyn SimulatedHost>>,
     /// How often an agent was started here.
     starts: u64,
     /// Whether an agent was started, or a fault decided on what runs here instead.
@@ -310,6 +310,7 @@ impl World {
             settings,
             routes: self.options.routes,
             users: self.options.link_mtu.map(|link_mtu| UserFrames { link_mtu, secret }),
+            name: self.plant.name(PlantNode::Host(host)).parse().ok(),
             seed,
             now: self.now,
         };
@@ -321,7 +322,7 @@ impl World {
     }
 
     /// Puts another agent, or none, in place of the one at a host. Its routes go with it.
-    fn occupy(&mut self, host: u32, node: Option<Box<dyn Node>>) {
+    fn occupy(&mut self, host: u32, node: Option<Box<dyn SimulatedHost>>) {
         let slot = &mut self.hosts[host as usize];
         if let Some(status) = slot.node.as_ref().and_then(|node| node.status()) {
             self.retired.add(&status);
@@ -354,7 +355,7 @@ impl World {
         {
             slot.timeouts_now += 1;
             if slot.timeouts_now > Self::MAX_TIMEOUTS_NOW {
-                let host = self.plant.name(crate::fabric::Node::Host(host)).to_owned();
+                let host = self.plant.name(crate::fabric::PlantNode::Host(host)).to_owned();
                 return Err(WorldError::Livelock { host, at_ms: self.now.as_millis_f64() });
             }
             node.handle_timeout(self.now);
@@ -373,13 +374,13 @@ impl World {
 
     /// Whoever carries users' frames beside a host says that the cable at this end, which its map shows, is
     /// dead: see [`Host::cable_down`](mapper_host::Host::cable_down). The end's xbar is tagged, or the host knows of no such cable.
-    pub fn cable_down(&mut self, host: u32, end: End, certain: bool, cause: &str) {
+    pub fn cable_down(&mut self, host: u32, end: PlantPort, cause: CableCause) {
         let PlantNode::Xbar(xbar) = end.node else { return };
         let tag = self.plant.tag(xbar);
         let Some(map) = self.map(host).filter(|_| tag.is_some()) else { return };
         let Some(index) = map.xbars.iter().position(|xbar| xbar.tag == tag) else { return };
         if let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) {
-            real.cable_down(self.now, PortRef { xbar: index as u32, port: end.port }, certain, cause);
+            real.cable_down(self.now, PortRef { xbar: index as u32, port: end.port }, cause);
         }
         self.drain(host);
     }

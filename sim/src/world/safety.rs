@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::World;
-use crate::fabric::{Fate, Node, Noise};
+use crate::fabric::{Fate, Noise, PlantNode};
 
 impl World {
     /// Checks that no agent holds more than `most` entries in its queues and tables.
@@ -22,7 +22,7 @@ impl World {
             if load > most {
                 return Err(format!(
                     "{} holds {load} entries in its queues",
-                    self.plant.name(Node::Host(i as u32))
+                    self.plant.name(PlantNode::Host(i as u32))
                 ));
             }
         }
@@ -38,7 +38,7 @@ impl World {
             let Some(status) = self.status(host) else { continue };
             let routes = self.table(host).map(|table| table.version()).unwrap_or_default();
             if status.state == AgentState::Configured && routes != status.version {
-                let name = self.plant.name(Node::Host(host));
+                let name = self.plant.name(PlantNode::Host(host));
                 let version = status.version;
                 return Err(format!(
                     "{name} is configured with map {version} and has routes of map {routes}"
@@ -95,7 +95,7 @@ impl World {
     }
 
     fn deliver_one(&self, map: &Map, from: u32, to: u32, rng: &mut ChaCha8Rng) -> Result<(), String> {
-        let name = |host| self.plant.name(Node::Host(host));
+        let name = |host| self.plant.name(PlantNode::Host(host));
         let table = self.table(from).filter(|table| table.version() == map.version);
         let route = table.and_then(|table| table.first_to(self.mac(to)));
         let route = route.ok_or_else(|| format!("{} has no route to {}", name(from), name(to)))?;

@@ -8,7 +8,7 @@ use mapper_proto::map::{Cable, Host, HostLabel, Map, PortRef, Xbar, XbarLabel, h
 use mapper_proto::wire::{Element, Info, Message, Probe, ProbeKind, Route};
 
 use super::*;
-use crate::fabric::{CableState, End, Node as PlantNode, Xbars};
+use crate::fabric::{CableState, PlantNode, PlantPort, Xbars};
 use crate::faults::Fault;
 
 /// What stand-ins heard: when, at which host, what.
@@ -22,7 +22,7 @@ struct Scripted {
     heard: Heard,
 }
 
-impl Node for Scripted {
+impl SimulatedHost for Scripted {
     fn handle_frame(&mut self, now: Instant, payload: &[u8]) {
         self.heard.lock().unwrap().push((now.as_nanos(), self.host, payload.to_vec()));
     }
@@ -49,7 +49,7 @@ struct Scripts {
 }
 
 impl Spawn for Scripts {
-    fn spawn(&mut self, start: Start) -> Box<dyn Node> {
+    fn spawn(&mut self, start: Start) -> Box<dyn SimulatedHost> {
         let host = start.host;
         let mut script: Vec<_> =
             self.sends.iter().filter(|s| s.0 == host).map(|s| (s.1, s.2.clone())).collect();
@@ -63,7 +63,7 @@ struct Deceived {
     host: mapper_host::Host,
 }
 
-impl Node for Deceived {
+impl SimulatedHost for Deceived {
     fn handle_frame(&mut self, now: Instant, payload: &[u8]) {
         self.host.handle_frame(now, payload);
     }
@@ -90,7 +90,7 @@ impl Node for Deceived {
 struct AllDeceived;
 
 impl Spawn for AllDeceived {
-    fn spawn(&mut self, start: Start) -> Box<dyn Node> {
+    fn spawn(&mut self, start: Start) -> Box<dyn SimulatedHost> {
         Box::new(Deceived { host: start.real() })
     }
 }
@@ -211,12 +211,12 @@ fn a_busy_host_queues_and_then_loses_frames() {
 fn faults_cut_silence_mend_and_move() {
     let every_ms = (0..8)
         .map(|i| (0, ms(i) + Duration::from_micros(500), transmit(&[Element::Relative(1)], &[i as u8])));
-    let end = |port| End { node: PlantNode::Xbar(0), port };
+    let end = |port| PlantPort { node: PlantNode::Xbar(0), port };
     let fault = |at, fault| Timed { at: ms(at), fault, line: None };
     let faults = vec![
         fault(1, Fault::Cut(end(2))),
         fault(2, Fault::Mend(end(2))),
-        fault(3, Fault::Silence(End { node: PlantNode::Host(1), port: 0 })),
+        fault(3, Fault::Silence(PlantPort { node: PlantNode::Host(1), port: 0 })),
         fault(4, Fault::Mend(end(2))),
         fault(5, Fault::Move { from: end(2), to: end(3) }),
         fault(6, Fault::Move { from: end(3), to: end(2) }),
@@ -231,7 +231,7 @@ fn faults_cut_silence_mend_and_move() {
 
 #[test]
 fn a_demanded_fault_that_cannot_strike_is_an_error() {
-    let end = End { node: PlantNode::Xbar(0), port: 3 };
+    let end = PlantPort { node: PlantNode::Xbar(0), port: 3 };
     let faults = vec![Timed { at: ms(1), fault: Fault::Cut(end), line: Some(4) }];
     let (mut world, _) = scripted(Xbars::Plain, options(), faults.clone(), Vec::new());
     let error = world.run(Until::After(Duration::from_millis(2)), ms(2)).unwrap_err();
@@ -291,7 +291,7 @@ fn the_highest_mapper_must_have_made_the_map() {
 
 #[test]
 fn after_a_fault_the_old_map_does_not_count() {
-    let end = End { node: PlantNode::Xbar(0), port: 4 };
+    let end = PlantPort { node: PlantNode::Xbar(0), port: 4 };
     let faults = vec![Timed { at: ms(900), fault: Fault::Cut(end), line: Some(1) }];
     let mut world = real(RealHosts, faults);
     assert_eq!(world.run(Until::Configured, ms(901)).unwrap(), Stopped::Limit);
@@ -305,7 +305,7 @@ fn after_a_fault_the_old_map_does_not_count() {
 #[test]
 fn an_agent_that_stops_time_is_told() {
     struct Stuck;
-    impl Node for Stuck {
+    impl SimulatedHost for Stuck {
         fn handle_frame(&mut self, _: Instant, _: &[u8]) {}
         fn handle_timeout(&mut self, _: Instant) {}
         fn poll_timeout(&self) -> Option<Instant> {
@@ -314,7 +314,7 @@ fn an_agent_that_stops_time_is_told() {
     }
     struct AllStuck;
     impl Spawn for AllStuck {
-        fn spawn(&mut self, _: Start) -> Box<dyn Node> {
+        fn spawn(&mut self, _: Start) -> Box<dyn SimulatedHost> {
             Box::new(Stuck)
         }
     }

@@ -16,7 +16,7 @@ use rand_chacha::ChaCha8Rng;
 use super::World;
 use super::options::{TrafficOptions, derive_seed};
 use super::queue::What;
-use crate::fabric::Node;
+use crate::fabric::PlantNode;
 use frame::UserFrame;
 use pair::{Arrival, Gap, Pair};
 
@@ -259,7 +259,7 @@ impl World {
                 (self.mac(host), self.hosts.get(frame.to as usize).map(|slot| slot.settings.mac));
             let Some(traffic) = &mut self.traffic else { continue };
             if frame.to != host && meant != Some(here) {
-                let name = |host| self.plant.name(Node::Host(host));
+                let name = |host| self.plant.name(PlantNode::Host(host));
                 let why =
                     format!("a frame from {} to {} reached {}", name(frame.from), name(frame.to), name(host));
                 traffic.wrong.get_or_insert(why);

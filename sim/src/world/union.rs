@@ -46,6 +46,13 @@ impl World {
         result
     }
 
+    /// Whether some live host has routes that are safe only as long as cables are dead.
+    pub fn depends_on_the_dead(&mut self) -> bool {
+        let hosts = 0..self.hosts.len() as u32;
+        let depends = |host| self.table(host).is_some_and(|table| table.depends_on_the_dead());
+        hosts.into_iter().any(|host| depends(host) && self.is_live(host))
+    }
+
     fn find_circle(&self, tables: &[Option<Arc<RouteTable>>]) -> Result<(), String> {
         let frame = Data { token: 0, way_back: Route::new(), ethernet: &[0; 64] }
             .encode()

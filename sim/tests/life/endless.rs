@@ -10,7 +10,7 @@ use mapper_proto::{Instant, Mac};
 use mapper_sim::fabric::{Plant, Xbars};
 use mapper_sim::faults::FaultPlan;
 use mapper_sim::hostile::EndlessTree;
-use mapper_sim::node::{Node, Spawn, Start};
+use mapper_sim::node::{SimulatedHost, Spawn, Start};
 use mapper_sim::world::{Options, Until, World};
 
 use crate::keys::ring;
@@ -85,7 +85,7 @@ struct Answering {
     now: Instant,
 }
 
-impl Node for Answering {
+impl SimulatedHost for Answering {
     fn handle_frame(&mut self, now: Instant, payload: &[u8]) {
         self.now = now;
         if self.stranger.times.is_there(now) {
@@ -109,7 +109,7 @@ impl Node for Answering {
 }
 
 impl Spawn for Stranger {
-    fn spawn(&mut self, start: Start) -> Box<dyn Node> {
+    fn spawn(&mut self, start: Start) -> Box<dyn SimulatedHost> {
         if start.host != self.host {
             return Box::new(start.real());
         }

@@ -8,7 +8,7 @@ use mapper_proto::wire::{
 };
 use mapper_proto::{Instant, Mac};
 use mapper_sim::fabric::{Plant, Xbars};
-use mapper_sim::node::{Node, Spawn, Start};
+use mapper_sim::node::{SimulatedHost, Spawn, Start};
 use mapper_sim::world::{Options, Until, World};
 
 use crate::lab::ms;
@@ -23,7 +23,7 @@ struct Forger {
     outbox: Vec<Transmit>,
 }
 
-impl Node for Forger {
+impl SimulatedHost for Forger {
     fn handle_frame(&mut self, _now: Instant, payload: &[u8]) {
         let mut payload = payload.to_vec();
         let strip = match self.crossbar.decide(self.arrival, &payload) {
@@ -55,7 +55,7 @@ struct OneForger {
 }
 
 impl Spawn for OneForger {
-    fn spawn(&mut self, start: Start) -> Box<dyn Node> {
+    fn spawn(&mut self, start: Start) -> Box<dyn SimulatedHost> {
         if start.host != self.host {
             return Box::new(start.real());
         }

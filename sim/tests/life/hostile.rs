@@ -9,7 +9,7 @@ use mapper_proto::wire::{
 };
 use mapper_proto::{Instant, Mac};
 use mapper_sim::fabric::Xbars;
-use mapper_sim::node::{Node, Spawn, Start};
+use mapper_sim::node::{SimulatedHost, Spawn, Start};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -110,7 +110,7 @@ impl Harried {
     }
 }
 
-impl Node for Harried {
+impl SimulatedHost for Harried {
     fn handle_frame(&mut self, now: Instant, payload: &[u8]) {
         self.host.handle_frame(now, payload);
         self.seen.push_back(payload.to_vec());
@@ -138,7 +138,7 @@ impl Node for Harried {
 struct AllHarried(u64);
 
 impl Spawn for AllHarried {
-    fn spawn(&mut self, start: Start) -> Box<dyn Node> {
+    fn spawn(&mut self, start: Start) -> Box<dyn SimulatedHost> {
         Box::new(Harried {
             own: start.settings.rank(),
             rng: ChaCha8Rng::seed_from_u64(start.seed ^ self.0),

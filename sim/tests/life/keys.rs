@@ -13,7 +13,7 @@ use mapper_proto::wire::{
 use mapper_proto::{Instant, Mac};
 use mapper_sim::fabric::{Plant, Xbars};
 use mapper_sim::faults::FaultPlan;
-use mapper_sim::node::{Node, Spawn, Start};
+use mapper_sim::node::{SimulatedHost, Spawn, Start};
 use mapper_sim::world::{Options, Until, World};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -126,7 +126,7 @@ impl Beset {
     }
 }
 
-impl Node for Beset {
+impl SimulatedHost for Beset {
     fn handle_frame(&mut self, now: Instant, payload: &[u8]) {
         if let Some(records) = &self.records {
             records.lock().unwrap().push(payload.to_vec());
@@ -170,7 +170,7 @@ struct AllBeset {
 }
 
 impl Spawn for AllBeset {
-    fn spawn(&mut self, start: Start) -> Box<dyn Node> {
+    fn spawn(&mut self, start: Start) -> Box<dyn SimulatedHost> {
         Box::new(Beset {
             own: start.settings.mac,
             rng: ChaCha8Rng::seed_from_u64(start.seed),

@@ -9,9 +9,9 @@ use mapper_proto::agent::{Sent, Settings, Status};
 use mapper_proto::map::{Fabric, MapVersion};
 use mapper_proto::wire::AgentState;
 use mapper_proto::{Instant, Mac};
-use mapper_sim::fabric::{Node as PlantNode, Plant, Xbars};
+use mapper_sim::fabric::{Plant, PlantNode, Xbars};
 use mapper_sim::faults::FaultPlan;
-use mapper_sim::node::{Node, Spawn, Start};
+use mapper_sim::node::{SimulatedHost, Spawn, Start};
 use mapper_sim::world::{Options, Stopped, TraceError, TraceEvent, TraceSink, Until, World};
 
 /// An event of an agent, or a fault, as the trace tells it.
@@ -53,7 +53,7 @@ type Tune = Box<dyn Fn(u32, &mut Settings)>;
 struct Tuned(Tune);
 
 impl Spawn for Tuned {
-    fn spawn(&mut self, start: Start) -> Box<dyn Node> {
+    fn spawn(&mut self, start: Start) -> Box<dyn SimulatedHost> {
         let mut start = start;
         self.0(start.host, &mut start.settings);
         Box::new(start.real())

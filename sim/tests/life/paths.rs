@@ -1,9 +1,9 @@
 //! Paths in use are watched, and cables that are said to be dead are checked.
 
 use mapper_proto::Instant;
-use mapper_proto::agent::{LivenessStatus, PathId, PathUse};
+use mapper_proto::agent::{CableCause, LivenessStatus, PathId, PathUse};
 use mapper_proto::wire::{Element, Route};
-use mapper_sim::fabric::{End, Xbars};
+use mapper_sim::fabric::{PlantPort, Xbars};
 
 use crate::lab::{Happening, Lab, Plan, millis, ms};
 
@@ -14,14 +14,14 @@ const RING: &str = "ring:n=4,hosts=1";
 const REPEAT_MS: u64 = 300;
 
 /// The cable between the first two xbars, from the first one's end.
-fn first_cable(lab: &Lab) -> (String, End) {
+fn first_cable(lab: &Lab) -> (String, PlantPort) {
     let map = lab.world.map(0).unwrap();
     let tag = |n| lab.world.plant().tag(n);
     let at = |n| map.xbars.iter().position(|xbar| xbar.tag == tag(n)).unwrap() as u32;
     let (near, far) = (at(0), at(1));
     let ends = map.cables.iter().flat_map(|cable| [(cable.a, cable.b), (cable.b, cable.a)]);
     let (from, _) = ends.into_iter().find(|(a, b)| a.xbar == near && b.xbar == far).unwrap();
-    let end = End { node: lab.world.plant().node("xbar1").unwrap(), port: from.port };
+    let end = PlantPort { node: lab.world.plant().node("xbar1").unwrap(), port: from.port };
     (lab.world.plant().end_name(end), end)
 }
 
@@ -124,9 +124,9 @@ fn a_cable_that_is_said_to_be_dead_and_answers_changes_nothing() {
         let before = lab.agree_at(ms(3300));
         let xbar = |n: u32| lab.world.plant().node(&format!("xbar{n}")).unwrap();
         let ports = (1..=4).flat_map(|n| (1..=3).map(move |port| (n, port)));
-        let ends: Vec<_> = ports.map(|(n, port)| End { node: xbar(n), port }).collect();
+        let ends: Vec<_> = ports.map(|(n, port)| PlantPort { node: xbar(n), port }).collect();
         for end in ends.iter().cycle().take(100) {
-            (0..4).for_each(|host| lab.world.cable_down(host, *end, false, "a path is silent"));
+            (0..4).for_each(|host| lab.world.cable_down(host, *end, CableCause::Silence));
         }
         assert_eq!(lab.agree_at(ms(3700)), before);
         if kinds == Xbars::Tagged {
@@ -134,7 +134,7 @@ fn a_cable_that_is_said_to_be_dead_and_answers_changes_nothing() {
         }
         // No such cable: nothing is done, however certain.
         for port in [0, 4, 200] {
-            lab.world.cable_down(0, End { node: ends[0].node, port }, true, "carrier lost");
+            lab.world.cable_down(0, PlantPort { node: ends[0].node, port }, CableCause::Carrier);
         }
         assert_eq!(lab.agree_at(ms(3800)), before);
     }
@@ -150,7 +150,7 @@ fn a_cable_that_is_said_to_be_dead_and_is_leads_to_a_new_map_at_once() {
         lab.run_to(ms(3406));
         // The far end, and hosts that are far away know it too.
         for host in [1, 0, 2] {
-            lab.world.cable_down(host, end, false, "a path is silent");
+            lab.world.cable_down(host, end, CableCause::Silence);
         }
         assert_ne!(lab.agree_at(ms(3506)), before, "{fault}");
     }
@@ -164,8 +164,8 @@ fn a_host_that_is_said_to_be_cut_off_is_checked() {
     let map = lab.world.map(0).unwrap();
     let mac = lab.world.mac(2);
     let port = map.hosts.iter().find(|host| host.mac == mac).and_then(|host| host.at).unwrap().port;
-    let end = End { node: lab.world.plant().node("xbar3").unwrap(), port };
-    lab.world.cable_down(1, end, false, "a path is silent");
+    let end = PlantPort { node: lab.world.plant().node("xbar3").unwrap(), port };
+    lab.world.cable_down(1, end, CableCause::Silence);
     assert_ne!(lab.agree_at(ms(3500)), before);
 }
 
@@ -175,7 +175,7 @@ fn a_carrier_that_comes_and_goes_makes_few_maps() {
     let mut lab = Lab::configured(Plan::new(RING, Xbars::Tagged));
     for n in 0..500 {
         lab.run_to(ms(3000 + 20 * n));
-        lab.world.cable_down(0, end, true, "carrier lost");
+        lab.world.cable_down(0, end, CableCause::Carrier);
     }
     let maps = lab.count("mapped", ms(3000));
     assert!((1..=8).contains(&maps), "{maps} maps in 10 s");

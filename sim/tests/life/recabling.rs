@@ -5,7 +5,7 @@ use std::time::Duration;
 use mapper_fabric::generate;
 use mapper_proto::Instant;
 use mapper_proto::map::{Cable, Fabric, Host, Map, PortRef, is_isomorphic};
-use mapper_sim::fabric::{Node, Plant, Xbars};
+use mapper_sim::fabric::{Plant, PlantNode, Xbars};
 use mapper_sim::world::Until;
 
 use crate::lab::{Lab, Plan, ms};
@@ -26,9 +26,9 @@ struct Move {
 fn moves(fabric: &Fabric) -> Vec<Move> {
     let map = &fabric.map;
     let plant = Plant::new(fabric, Xbars::Plain, 1).unwrap();
-    let port = |end: mapper_sim::fabric::End| match end.node {
-        Node::Xbar(xbar) => Some(PortRef { xbar, port: end.port }),
-        Node::Host(_) => None,
+    let port = |end: mapper_sim::fabric::PlantPort| match end.node {
+        PlantNode::Xbar(xbar) => Some(PortRef { xbar, port: end.port }),
+        PlantNode::Host(_) => None,
     };
     let free: Vec<_> = plant.ends().filter(|&end| !plant.is_plugged(end)).filter_map(port).collect();
     let cables = map.cables.iter().flat_map(|cable| [cable.a, cable.b]);

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use mapper_proto::Instant;
-use mapper_sim::fabric::{End, Node, Xbars};
+use mapper_proto::agent::CableCause;
+use mapper_sim::fabric::{PlantNode, PlantPort, Xbars};
 
 use crate::lab::{Lab, Plan, millis, ms};
 
@@ -14,9 +15,9 @@ const FABRICS: [(&str, &str, &str); 3] = [
     ("clos:hosts=128,ports=16", "leaf1:9", "h5"),
 ];
 
-fn end(lab: &Lab, name: &str) -> End {
+fn end(lab: &Lab, name: &str) -> PlantPort {
     let (node, port) = name.split_once(':').unwrap();
-    End { node: lab.world.plant().node(node).unwrap(), port: port.parse().unwrap() }
+    PlantPort { node: lab.world.plant().node(node).unwrap(), port: port.parse().unwrap() }
 }
 
 /// How long it takes from `since` until all are configured with a map of the fabric as it is.
@@ -62,7 +63,7 @@ fn a_lost_carrier_that_an_agent_sees_leads_to_new_tables_at_once() {
             lab.agree_at(ms(3409));
             lab.run_to(ms(3410));
             let (host, end) = (lab.host(host), end(&lab, cable));
-            lab.world.cable_down(host, end, true, "carrier lost");
+            lab.world.cable_down(host, end, CableCause::Carrier);
             assert_within(settle(&mut lab, ms(3410)), 30, &format!("{spec}, incremental: {incremental}"));
         }
     }
@@ -76,7 +77,7 @@ fn a_silent_cable_that_an_agent_doubts_leads_to_new_tables_soon() {
         lab.agree_at(ms(3409));
         lab.run_to(ms(3410));
         let (host, end) = (lab.host(host), end(&lab, cable));
-        lab.world.cable_down(host, end, false, "a path is silent");
+        lab.world.cable_down(host, end, CableCause::Silence);
         // Three tries at the cable, and four at each end of it in the new mapping.
         assert_within(settle(&mut lab, ms(3410)), 150, spec);
     }
@@ -103,7 +104,7 @@ fn a_host_that_starts_late_is_in_the_map_soon() {
             // The lowest, and the highest mapper.
             for host in [0, Plan::new(spec, kinds).fabric.map.hosts.len() as u32 - 1] {
                 let lab = Plan::new(spec, kinds).start();
-                let name = lab.world.plant().name(Node::Host(host)).to_owned();
+                let name = lab.world.plant().name(PlantNode::Host(host)).to_owned();
                 let faults = format!("at 0ms remove {name}\nat 3400ms insert {name}\n");
                 let mut lab = Plan::new(spec, kinds).faults(&faults).start();
                 lab.agree_at(ms(3399));

@@ -24,7 +24,8 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
     let Board { unit, level, state, .. } = board;
     let interface = board.interface.as_deref().unwrap_or("unknown");
     let mac = board.mac.as_deref().unwrap_or("unknown");
-    writeln!(text, "unit {unit}: {interface} {mac} level {level}: {state}")?;
+    let name = board.host_name.as_ref().map(|name| format!("{} ", name.escape_debug())).unwrap_or_default();
+    writeln!(text, "unit {unit}: {interface} {name}{mac} level {level}: {state}")?;
     writeln!(text, "  {}", verdict(board))?;
     if let Some(gone) = board.gone() {
         writeln!(text, "  {gone}")?;
@@ -51,8 +52,10 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
     }
     write_host_types(text, board)?;
     if let Some(leader) = &board.leader {
-        let children = if board.children.is_empty() { "none".to_owned() } else { board.children.join(" ") };
-        let parent = board.parent.as_deref().unwrap_or("none");
+        let called: Vec<_> = board.children.iter().map(|mac| board.called(mac)).collect();
+        let children = if called.is_empty() { "none".to_owned() } else { called.join(" ") };
+        let parent = board.parent.as_deref().map_or_else(|| "none".to_owned(), |mac| board.called(mac));
+        let leader = board.called(leader);
         writeln!(text, "  global mapper {leader}, parent {parent}, children {children}")?;
     }
     if let Some(tap) = &board.tap {
@@ -74,6 +77,7 @@ fn write_host_types(text: &mut String, board: &Board) -> fmt::Result {
     write!(text, "  hosts run: {} {}", most.count, most.name)?;
     for HostsOfType { name, count, hosts, .. } in others {
         let more = if *count > hosts.len() { " and more" } else { "" };
+        let hosts: Vec<_> = hosts.iter().map(|mac| board.called(mac)).collect();
         write!(text, "; {count} {name}: {}{more}", hosts.join(", "))?;
     }
     writeln!(text)
@@ -183,14 +187,14 @@ fn write_troubles(text: &mut String, board: &Board, interface: &str) -> fmt::Res
         writeln!(text, "  routing failed: {why}")?;
     }
     for host in &board.unreachable {
-        writeln!(text, "  host {}: {}", host.mac, host.why)?;
+        writeln!(text, "  host {}: {}", board.called(&host.mac), host.why)?;
     }
     for cable in &board.dead_cables {
         writeln!(text, "  {}", describe_cable(cable))?;
     }
     if !board.network_configured {
         for mismatch in board.counters.dropped.mismatches() {
-            // Of one that is isolated the keys are in the verdict.
+            // The verdict on an isolated host already tells of its keys.
             if board.state != "isolated" || mismatch.name != "key" {
                 writeln!(text, "  {}", describe_mismatch(&mismatch))?;
             }

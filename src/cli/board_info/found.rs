@@ -8,8 +8,9 @@ use serde::Serialize;
 use super::describe::{describe_board, describe_frames, describe_xbar};
 use super::{Args, routes};
 use crate::cli::error_chain;
-use crate::daemon::status::{Board, Counters, RouteInForce, RoutesInForce, StatusSocketError, ask, units};
+use crate::daemon::status::{Board, Counters, RouteInForce, RoutesInForce, ask, units};
 use crate::xbar::{self, PortStatus, XbarStatus};
+use mapper_machine::status::StatusSocketError;
 
 /// An agent that says nothing for so long is taken for stuck. A busy machine takes a second or more.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -69,7 +70,7 @@ impl Found {
             for unit in asked {
                 let question = match ask(run_dir, unit) {
                     Ok(Some(question)) => Ok(question),
-                    // One that has ended since the directory was read is no longer of this machine.
+                    // A daemon that has ended since the directory was read is left out.
                     Ok(None) if args.units.is_empty() => continue,
                     Ok(None) => {
                         refused = true;

@@ -11,8 +11,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{CliError, Format, output};
-use crate::daemon::options::default_run_dir;
 use found::Found;
+use mapper_machine::options::default_run_dir;
 
 /// The exit status when `--wait` runs out of time.
 const TIMED_OUT: u8 = 4;

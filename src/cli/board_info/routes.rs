@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use crate::cli::{CliError, output};
 use crate::daemon::options::HostType;
 use crate::daemon::status::{
-    RouteInForce, RouteUse, RoutesInForce, StatusSocketError, ask_at, routes_socket_path,
+    MAX_ROUTES_BYTES, Request, RouteInForce, RouteUse, RoutesInForce, requests_socket_path,
 };
 use crate::formats::json::VersionJson;
 use crate::formats::routes::{RouteJson, RoutesJson, SCHEMA, file_name};
+use mapper_machine::status::{self, Question, StatusSocketError};
 
 /// Writing the routes of the largest map down takes some seconds on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -23,11 +24,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// If one may not be asked, or what it says are no routes.
 pub(super) fn ask(places: &[(PathBuf, u8)]) -> Result<Vec<Option<RoutesInForce>>, StatusSocketError> {
     let deadline = Instant::now() + PATIENCE;
-    let asked = places.iter().map(|(run_dir, unit)| ask_at(routes_socket_path(run_dir, *unit)));
+    let asked = places.iter().map(|(run_dir, unit)| {
+        let question = status::ask(requests_socket_path(run_dir, *unit))?;
+        question.map(|question| question.request(&Request::Routes)).transpose()
+    });
     let asked: Vec<_> = asked.collect();
+    let answer = |question: Question<_>| question.answer_json(deadline, MAX_ROUTES_BYTES, "routes");
     let answers = asked.into_iter().map(|question| match question {
-        Ok(question) => question.map(|question| question.routes(deadline)).transpose(),
-        // One that has ended has no routes in force.
+        Ok(question) => question.map(answer).transpose(),
+        // A daemon that has ended has no routes in force.
         Err(StatusSocketError::LeftBehind { .. }) => Ok(None),
         Err(error) => Err(error),
     });
@@ -37,7 +42,9 @@ pub(super) fn ask(places: &[(PathBuf, u8)]) -> Result<Vec<Option<RoutesInForce>>
 /// A line for each route: where it leads, by which ports, and what it is used for.
 pub(super) fn describe(routes: &RoutesInForce) -> String {
     let mut text = String::new();
-    for RouteInForce { name, host_type, via, used_for, frames, .. } in &routes.routes {
+    for RouteInForce { to, name, host_type, via, used_for, frames, .. } in &routes.routes {
+        // Two hosts may be called the same, and names come from other machines.
+        let name = if name == to { to.clone() } else { format!("{} {to}", name.escape_debug()) };
         let used_for = match used_for {
             RouteUse::Flows => "flows",
             RouteUse::Agent => "agent",

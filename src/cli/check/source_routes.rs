@@ -314,7 +314,7 @@ impl<'a> QualityLists<'a> {
             for route in &host.routes {
                 // A route takes memory even without hops.
                 self.hops += route.hops.len() + 8;
-                // Routes that lead elsewhere carry nothing; the proof tells.
+                // A route that leads elsewhere carries nothing, and the proof tells of it.
                 let _told = lists.add(host.from, route.to, &route.hops);
             }
         }

@@ -34,7 +34,7 @@ pub(super) fn of_command(command: &Command) -> io::Result<Page> {
     let name = display_name(command);
     let sections = sections::of(&name);
     let man = Man::new(command.clone()).title(name.to_uppercase()).section(sections.number);
-    // Where others have a date: a page is the same whenever it is made.
+    // Other pages have a date here; without one a page is the same whenever it is made.
     let man = man.date(version()).source("mapper").manual(MANUAL);
     let mut text = Vec::new();
     man.render_title(&mut text)?;

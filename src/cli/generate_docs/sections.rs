@@ -118,6 +118,12 @@ const BOARD_INFO: Sections = Sections {
     ..NOTHING
 };
 
+const RESOLVE: Sections = Sections {
+    files: &[RUN_DIR],
+    examples: &[("Where node7 is, and how frames get there:", "mapper resolve node7")],
+    ..NOTHING
+};
+
 const DIFF: Sections = Sections {
     statuses: &[("3", "The fabrics differ.")],
     examples: &[(
@@ -196,6 +202,7 @@ pub(super) fn of(name: &str) -> Sections {
         "mapper-node" => NODE,
         "mapper-doctor" => Sections { number: "8", ..NOTHING },
         "mapper-board-info" => BOARD_INFO,
+        "mapper-resolve" => RESOLVE,
         "mapper-sim" => SIM,
         "mapper-route" => ROUTE,
         "mapper-check" => CHECK,

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Place, on_stdout, place_of, unwritable, write_as_it_is, write_new};
+use super::{OutputPlace, on_stdout, place_of, unwritable, write_as_it_is, write_new};
 use crate::cli::CliError;
 
 /// Files that are written beside their places, and put there together once all are complete.
@@ -32,9 +32,9 @@ impl Staged {
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), CliError> {
         let written = match place_of(path) {
-            Place::StandardOutput => return on_stdout(write),
-            Place::AsItIs => write_as_it_is(path, write),
-            Place::File { place, beside } => {
+            OutputPlace::StandardOutput => return on_stdout(write),
+            OutputPlace::AsItIs => write_as_it_is(path, write),
+            OutputPlace::File { place, beside } => {
                 self.moves.push((beside.clone(), place));
                 write_new(&beside, write)
             }
@@ -53,7 +53,7 @@ impl Staged {
         let beside = folder.join(format!(".mapper.{}.new", std::process::id()));
         self.beside.push(beside.clone());
         let made = fs::create_dir_all(folder).and_then(|()| match fs::create_dir(&beside) {
-            // A run of the same number was killed before it was done: what it left is nobody's.
+            // A process of the same number was killed before it was done, and left this file behind.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 fs::remove_dir_all(&beside)?;
                 fs::create_dir(&beside)
@@ -91,7 +91,7 @@ impl Staged {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        // What went wrong was said; that its remains stay too is not worth a second error.
+        // The error that counts was returned; that this file stays is not worth a second one.
         for (new, _) in &self.moves {
             let _ = fs::remove_file(new);
         }
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(read(folder.path()), ["old"; 3]);
         stage(folder.path(), "new").commit().unwrap();
         assert_eq!(read(folder.path()), ["new"; 3]);
-        // A folder in the place of a file: the others stay as they were.
+        // A folder stands in the place of a file, so the other files must stay as they were.
         fs::remove_file(folder.path().join("deep/routes/2")).unwrap();
         fs::create_dir(folder.path().join("deep/routes/2")).unwrap();
         let error = stage(folder.path(), "newer").commit().unwrap_err();

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::judgement::{ProofReport, QualityReport};
 use mapper_fabric::wording::plural;
 use mapper_routing::engines::{Answer, Settings, Tried};
-use mapper_routing::tables::End;
+use mapper_routing::tables::SlotEnd;
 use mapper_routing::{Subnet, Tables, TablesProof};
 
 /// What was proved.
@@ -41,12 +41,12 @@ pub(super) fn changed_entries(subnet: &Subnet, tables: &Tables, previous: &Table
     let differ = |slot: u32| {
         let own = subnet.destinations.end(slot);
         let pairs = (0..).zip(tables.of_slot(slot).iter().zip(previous.of_slot(slot)));
-        pairs.filter(|&(xbar, (one, other))| one != other && own != End::Xbar(xbar)).count() as u64
+        pairs.filter(|&(xbar, (one, other))| one != other && own != SlotEnd::Xbar(xbar)).count() as u64
     };
     (0..tables.slot_count() as u32).into_par_iter().map(differ).sum()
 }
 
-/// How good it is.
+/// How good an answer is.
 pub(super) fn quality(answer: &Answer<'_>, subnet: &Subnet, settings: &Settings) -> QualityReport {
     match answer {
         Answer::Tables(selection) => {

@@ -84,7 +84,7 @@ impl Comparison {
         let widths: [usize; 10] = std::array::from_fn(width);
         let mut text = String::new();
         for row in &cells {
-            // Names to the left, numbers to the right.
+            // Names stand to the left of their columns, numbers to the right.
             let cell = |(at, (cell, width)): (usize, (&String, usize))| {
                 if at < 2 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
             };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use mapper_proto::map::Fabric;
 
 use super::options::named;
-use super::places::Place;
+use super::places::NamedPath;
 use crate::cli::CliError;
 use crate::formats::guid_files::{self, Listed};
 use crate::formats::{FormatError, lid_matrix, torus_file};
@@ -53,7 +53,7 @@ pub(super) struct EngineFiles {
 
 impl EngineFiles {
     /// Each option that names a file.
-    pub(super) fn places(&self) -> Vec<Place<'_>> {
+    pub(super) fn places(&self) -> Vec<NamedPath<'_>> {
         let all = [
             ("--root-guid-file", &self.root_guid_file),
             ("--ids-guid-file", &self.ids_guid_file),

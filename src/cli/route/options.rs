@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use mapper_proto::map::Fabric;
 
 use super::files::EngineFiles;
-use super::places::Place;
+use super::places::NamedPath;
 use crate::cli::CliError;
 use crate::formats::lfts;
 use mapper_routing::engines::{Balance, Settings};
@@ -85,7 +85,7 @@ impl EngineOptions {
     }
 
     /// Each option that names a file to read, but the tables in force: new ones may replace those.
-    pub(super) fn places(&self) -> Vec<Place<'_>> {
+    pub(super) fn places(&self) -> Vec<NamedPath<'_>> {
         let mut all = self.files.places();
         all.extend(self.lfts_file.as_deref().map(|path| ("--lfts-file", path)));
         all

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use mapper_proto::map::Fabric;
 
-use super::places::Place;
+use super::places::NamedPath;
 use super::routes_dir;
 use crate::cli::output::{self, Staged};
 use crate::cli::{CliError, UsageError};
-use crate::formats::{ftree_order, lfts, lid_matrix, plot_loads, sls};
+use crate::formats::{ftree_order, gm_routes, lfts, lid_matrix, plot_loads, sls};
 use mapper_routing::engines::ftree::HostOrder;
 use mapper_routing::engines::{Engine, Selection, Settings, SourceSelection, hop_matrix};
 use mapper_routing::{Quality, Subnet};
@@ -31,6 +31,9 @@ pub(super) struct Outputs {
     /// Write every host's routes as mapper.routes/1, a file a host.
     #[arg(long, value_name = "DIR")]
     routes_dir: Option<PathBuf>,
+    /// Write all hosts' routes in one file as GM's mapper did, its `.routes`.
+    #[arg(long, value_name = "FILE")]
+    gm_routes: Option<PathBuf>,
     /// Draw how many routes cross each channel, as SVG.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -101,7 +104,12 @@ impl Outputs {
             let new = staged.folder(dir)?;
             routes_dir::write_tables(&new, fabric, subnet, routing)?;
             notes.extend(routes_dir::others(dir, &subnet.topology));
-            notes.extend(layers_of_routes(routing.layers.count));
+            notes.extend(layers_of_routes("--routes-dir", routing.layers.count));
+        }
+        if let Some(path) = &self.gm_routes {
+            let blocks = routes_dir::gm_blocks_of_tables(fabric, subnet, routing)?;
+            staged.file(path, |out| gm_routes::write(out, &blocks))?;
+            notes.extend(layers_of_routes("--gm-routes", routing.layers.count));
         }
         Ok(())
     }
@@ -119,6 +127,10 @@ impl Outputs {
             let new = staged.folder(dir)?;
             routes_dir::write_source_routes(&new, fabric, &selection.routes)?;
             notes.extend(routes_dir::others(dir, selection.routes.topology()));
+        }
+        if let Some(path) = &self.gm_routes {
+            let blocks = routes_dir::gm_blocks_of_source_routes(fabric, &selection.routes)?;
+            staged.file(path, |out| gm_routes::write(out, &blocks))?;
         }
         Ok(())
     }
@@ -142,11 +154,12 @@ impl Outputs {
     }
 
     /// Each option that names a place to write to.
-    pub(super) fn places(&self) -> Vec<Place<'_>> {
+    pub(super) fn places(&self) -> Vec<NamedPath<'_>> {
         let all = [
             ("--lfts", &self.lfts),
             ("--sls", &self.sls),
             ("--routes-dir", &self.routes_dir),
+            ("--gm-routes", &self.gm_routes),
             ("--plot", &self.plot),
             ("--dump-lid-matrix", &self.dump_lid_matrix),
             ("--ftree-order", &self.ftree_order),
@@ -182,11 +195,11 @@ fn levels_missing(engine: Engine, layers: u8) -> String {
 
 /// A note if source routes are free of deadlock only as long as each keeps to its layer: frames of a
 /// source-routed fabric have none.
-fn layers_of_routes(layers: u8) -> Option<String> {
+fn layers_of_routes(option: &str, layers: u8) -> Option<String> {
     (layers > 1).then(|| {
         format!(
-            "the routes of --routes-dir are free of deadlock only where frames travel in the layer that each \
-             names, one of {layers}; source-routed crossbars have no layers: there, let the engine dispersive \
+            "the routes of {option} are free of deadlock only where frames travel in the layer of each \
+             pair, one of {layers}; source-routed crossbars have no layers: there, let the engine dispersive \
              make the routes"
         )
     })

@@ -8,7 +8,7 @@ use crate::cli::CliError;
 use crate::cli::output::is_standard_output;
 
 /// An option and the path that it names.
-pub(super) type Place<'a> = (&'static str, &'a Path);
+pub(super) type NamedPath<'a> = (&'static str, &'a Path);
 
 /// What is read again later, and so cannot be standard output.
 const READ_AGAIN: [&str; 2] = ["--cache", "--routes-dir"];
@@ -19,12 +19,12 @@ const READ_AGAIN: [&str; 2] = ["--cache", "--routes-dir"];
 ///
 /// # Errors
 /// Names the option.
-pub(super) fn check(outputs: &[Place<'_>], inputs: &[Place<'_>]) -> Result<(), CliError> {
+pub(super) fn check(outputs: &[NamedPath<'_>], inputs: &[NamedPath<'_>]) -> Result<(), CliError> {
     for (i, &(option, path)) in outputs.iter().enumerate() {
         if is_standard_output(path) && READ_AGAIN.contains(&option) {
             return Err(format!("{option}: {} is standard output; name another", path.display()).into());
         }
-        let same = |other: &&Place<'_>| is_same(path, other.1);
+        let same = |other: &&NamedPath<'_>| is_same(path, other.1);
         if let Some((other, _)) = inputs.iter().find(same) {
             return Err(format!("{option}: {} is read by {other}; name another file", path.display()).into());
         }
@@ -86,8 +86,9 @@ mod tests {
         let (a, b) = (folder.path().join("a.net"), folder.path().join("b.lfts"));
         fs::write(&a, "").unwrap();
         let roundabout = folder.path().join(".").join("a.net");
-        let said =
-            |outputs: &[Place<'_>], inputs: &[Place<'_>]| check(outputs, inputs).unwrap_err().to_string();
+        let said = |outputs: &[NamedPath<'_>], inputs: &[NamedPath<'_>]| {
+            check(outputs, inputs).unwrap_err().to_string()
+        };
         assert!(said(&[("--lfts", &roundabout)], &[("TOPOLOGY", &a)]).contains("is read by TOPOLOGY"));
         assert!(said(&[("--lfts", &b), ("--sls", &b)], &[]).starts_with("--sls: "));
         let out = [("--lfts", Path::new("-")), ("--sls", Path::new("/dev/stdout"))];

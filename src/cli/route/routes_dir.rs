@@ -8,11 +8,12 @@ use mapper_proto::map::{Fabric, PortRef};
 use rayon::prelude::*;
 
 use crate::cli::CliError;
+use crate::formats::gm_routes::Block;
 use crate::formats::routes::{RouteJson, RoutesJson, file_name, is_file_name, table_to_json};
 use mapper_fabric::wording::counted;
 use mapper_routing::engines::Routing;
 use mapper_routing::engines::dispersive::AllHosts;
-use mapper_routing::{Attachment, Far, RoutingError, Subnet, Tables, Topology};
+use mapper_routing::{Attachment, RoutingError, Subnet, Topology, walk_tables};
 
 /// Hosts whose routes are in memory at once, for each thread.
 const HOSTS_A_THREAD: usize = 4;
@@ -43,47 +44,64 @@ fn routes_of(
     let topology = &subnet.topology;
     let mut routes = Vec::new();
     for to in (0..topology.host_count() as u32).filter(|&to| to != from) {
-        // The same way may lead to several of a host's addresses.
-        let mut ways: Vec<Vec<PortRef>> = Vec::new();
-        if topology.attachment(from) == Attachment::Host(to) {
-            ways.push(Vec::new());
-        }
-        for slot in subnet.destinations.slots_of_host(to) {
-            ways.extend(walk_tables(subnet, &routing.tables, from, slot).filter(|way| !ways.contains(way)));
-        }
         let layer = match (subnet.xbar_of_host(from), subnet.xbar_of_host(to)) {
             (Some(source), Some(destination)) => routing.layers.service_level(source, destination),
             _ => 0,
         };
-        for way in ways {
+        for way in ways_to(subnet, routing, from, to) {
             routes.push(RouteJson::new(fabric, topology, (from, to), layer, &way)?);
         }
     }
     Ok(RoutesJson::new(topology, from, routes))
 }
 
-/// The ports that frames from a host to a slot leave by; nothing if they do not get there.
-pub(in crate::cli) fn walk_tables(
-    subnet: &Subnet,
-    tables: &Tables,
-    from: u32,
-    slot: u32,
-) -> Option<Vec<PortRef>> {
-    let mut xbar = subnet.xbar_of_host(from)?;
-    let mut hops = Vec::new();
-    // No route without a loop is longer.
-    for _ in 0..subnet.topology.xbar_count() {
-        let hop = PortRef { xbar, port: tables.port(xbar, slot) };
-        hops.push(hop);
-        match subnet.topology.far(hop) {
-            Far::Channel(channel) => xbar = subnet.topology.head(channel).xbar,
-            Far::Host(host) => {
-                return subnet.destinations.slots_of_host(host).contains(&slot).then_some(hops);
-            }
-            Far::Nothing => return None,
-        }
+/// The ways that tables give from a host to another. The same way may lead to several of a host's addresses:
+/// it is listed once.
+fn ways_to(subnet: &Subnet, routing: &Routing, from: u32, to: u32) -> Vec<Vec<PortRef>> {
+    let mut ways: Vec<Vec<PortRef>> = Vec::new();
+    if subnet.topology.attachment(from) == Attachment::Host(to) {
+        ways.push(Vec::new());
     }
-    None
+    for slot in subnet.destinations.slots_of_host(to) {
+        ways.extend(walk_tables(subnet, &routing.tables, from, slot).filter(|way| !ways.contains(way)));
+    }
+    ways
+}
+
+/// The routes that tables give to each host, as GM's mapper wrote them.
+pub(super) fn gm_blocks_of_tables(
+    fabric: &Fabric,
+    subnet: &Subnet,
+    routing: &Routing,
+) -> Result<Vec<Block>, CliError> {
+    let topology = &subnet.topology;
+    let hosts: Vec<u32> =
+        (0..topology.host_count() as u32).filter(|&host| !topology.is_phantom(host)).collect();
+    let block = |&from: &u32| {
+        let others = hosts.iter().filter(|&&to| to != from);
+        let ways = |&to: &u32| ways_to(subnet, routing, from, to).into_iter().map(move |way| (to, way));
+        Block::new(fabric, topology, from, &others.flat_map(ways).collect())
+            .map_err(|error| named(fabric, from, &error))
+    };
+    hosts.par_iter().map(block).collect()
+}
+
+/// The routes that each host computes for itself, as GM's mapper wrote them.
+pub(super) fn gm_blocks_of_source_routes(
+    fabric: &Fabric,
+    routes: &AllHosts<'_>,
+) -> Result<Vec<Block>, CliError> {
+    let topology = routes.topology();
+    let mut blocks = Vec::new();
+    routes.for_each(|table| {
+        let from = table.from();
+        let hosts = 0..topology.host_count() as u32;
+        let to = |to| table.routes_to(topology, to).map(move |hops| (to, hops));
+        let block = Block::new(fabric, topology, from, &hosts.flat_map(to).collect());
+        blocks.push(block.map_err(|error| named(fabric, from, &error))?);
+        Ok::<_, CliError>(())
+    })?;
+    Ok(blocks)
 }
 
 /// Writes the routes that each host computes for itself.

@@ -15,11 +15,11 @@ use crate::formats::routes::{file_name, table_to_json};
 pub(super) fn check_map_file(path: &Path) -> Result<(), CliError> {
     match fs::metadata(path) {
         Ok(there) if there.is_dir() => return Err(failure(path, &io::ErrorKind::IsADirectory.into())),
-        // Written as it is, like /dev/stdout.
+        // A device like /dev/stdout is written as it is.
         Ok(there) if !there.is_file() => return Ok(()),
         _ => {}
     }
-    // A link stays, and what it leads to is replaced.
+    // A symbolic link stays, and the file that it leads to is replaced.
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let name = real.file_name().ok_or_else(|| failure(path, &io::ErrorKind::IsADirectory.into()))?;
     let folder = real.with_file_name("");

@@ -6,7 +6,7 @@ use mapper_fabric::names::Names;
 use mapper_fabric::wording::{SHOWN_NAMES, counted, first_of};
 use mapper_proto::map::{Fabric, Map};
 use mapper_routing::Shape;
-use mapper_sim::fabric::Node;
+use mapper_sim::fabric::PlantNode;
 use mapper_sim::world::{FaultEffect, Leader, TrafficReport, World};
 use serde_json::{Value, json};
 
@@ -23,6 +23,8 @@ pub(super) struct Report {
     leader: Option<LeaderReport>,
     parts: usize,
     live_hosts: usize,
+    /// The names of live hosts that share an address with another, and so are in no map.
+    twins: Vec<String>,
     /// When a live host last completed a map.
     last_map_ms: Option<f64>,
     configured_ms: Option<f64>,
@@ -57,10 +59,14 @@ impl Report {
             why_not: verdict.why_not,
             leader,
             parts: verdict.parts,
-            live_hosts: hosts.filter(|&host| world.is_live(host)).count(),
+            live_hosts: hosts.clone().filter(|&host| world.is_live(host)).count(),
+            twins: hosts
+                .filter(|&host| world.is_live(host) && world.has_twin(host))
+                .map(|host| world.plant().name(PlantNode::Host(host)).to_string())
+                .collect(),
             last_map_ms: last_map(world),
             configured_ms: world.configured_at().map(mapper_proto::Instant::as_millis_f64),
-            ports: world.plant().ends().filter(|end| matches!(end.node, Node::Xbar(_))).count(),
+            ports: world.plant().ends().filter(|end| matches!(end.node, PlantNode::Xbar(_))).count(),
             totals: world.totals(),
             stats: world.stats(),
             digest: world.digest(),
@@ -123,6 +129,7 @@ impl Report {
                 "verify": sent.verify,
                 "replies": sent.replies,
                 "hellos": sent.hellos,
+                "services": sent.services,
                 "dropped": self.totals.dropped,
                 "total": self.stats.sent,
             },
@@ -199,6 +206,12 @@ impl Report {
             (true, true) if parts > 1 => {
                 format!("{parts} parts, each configured under its own leader; {hosts} live hosts in all")
             }
+            (true, true) if !self.twins.is_empty() => format!(
+                "yes, all {} live hosts whose address is their own; the map is that of the fabric without {}, \
+                 which share addresses",
+                hosts - self.twins.len(),
+                self.twins.join(", ")
+            ),
             (true, true) => format!("yes, all {hosts} live hosts; the map is that of the fabric"),
             (true, false) => format!("yes, but {}", self.why_not),
             (false, _) => format!("no: {}", self.why_not),

@@ -87,7 +87,8 @@ pub(super) fn first_port(fabric: &Fabric) -> u8 {
 }
 
 fn colours(side: &Side<'_>, neighbours: &[Vec<Neighbour>], by_port: bool, rounds: usize) -> Vec<u64> {
-    // Ports that count count from the start, so that one look tells the xbars at a tree's top apart.
+    // Where ports count, they do so from the first round on, so that one round tells the xbars at a tree's
+    // top apart.
     let begin = |known: &Option<usize>| known.map_or(1, |known| known as u64 + 2);
     let mut colours: Vec<u64> = side.known.iter().map(begin).collect();
     for round in 0..=rounds {
@@ -95,7 +96,7 @@ fn colours(side: &Side<'_>, neighbours: &[Vec<Neighbour>], by_port: bool, rounds
             if side.known[xbar].is_some() {
                 return colours[xbar];
             }
-            // The first look is at the ports alone.
+            // The first round looks at the ports alone.
             let seen = |far: Option<usize>| far.map_or(0, |far| if round == 0 { 1 } else { colours[far] });
             let mut ends: Vec<[u64; 3]> =
                 ends.iter().map(|&(near, far, xbar)| [near.into(), far.into(), seen(xbar)]).collect();

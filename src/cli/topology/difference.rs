@@ -15,15 +15,15 @@ use matching::Matching;
 
 /// A node: its id, as programs match it, and what people call it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Node {
+struct NodeName {
     id: String,
     name: String,
 }
 
 /// The end of a cable: a host, or an xbar and its port.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct End {
-    node: Node,
+pub(super) struct NodePort {
+    node: NodeName,
     port: Option<i16>,
 }
 
@@ -50,7 +50,7 @@ impl MatchedBy {
 }
 
 /// A cable by its ends, in order.
-type Cable = [End; 2];
+type Cable = [NodePort; 2];
 
 /// How fabric B differs from fabric A. Ports and names are A's, but for what only B has.
 #[derive(Default, Debug)]
@@ -59,10 +59,10 @@ pub(super) struct Difference {
     added: Vec<Cable>,
     /// Cables that kept one end: from, to.
     moved: Vec<(Cable, Cable)>,
-    missing_nodes: Vec<Node>,
-    added_nodes: Vec<Node>,
+    missing_nodes: Vec<NodeName>,
+    added_nodes: Vec<NodeName>,
     /// Xbars with another number of ports: before, now.
-    resized: Vec<(Node, u8, u8)>,
+    resized: Vec<(NodeName, u8, u8)>,
     matched_by: MatchedBy,
 }
 
@@ -141,7 +141,7 @@ impl Difference {
 
     /// Takes a missing and an added cable with an end in common for one that was moved.
     fn find_moved(&mut self) {
-        let mut by_end: BTreeMap<&End, usize> = BTreeMap::new();
+        let mut by_end: BTreeMap<&NodePort, usize> = BTreeMap::new();
         for (index, cable) in self.added.iter().enumerate() {
             by_end.extend(cable.iter().map(|end| (end, index)));
         }
@@ -161,8 +161,8 @@ impl Difference {
 
     /// As `mapper.diff/1`.
     pub(super) fn json(&self) -> Value {
-        let end = |end: &End| json!([end.node.id, end.port]);
-        let ids = |nodes: &[Node]| nodes.iter().map(|node| node.id.clone()).collect::<Vec<_>>();
+        let end = |end: &NodePort| json!([end.node.id, end.port]);
+        let ids = |nodes: &[NodeName]| nodes.iter().map(|node| node.id.clone()).collect::<Vec<_>>();
         let cable = |[a, b]: &Cable| json!({ "a": end(a), "b": end(b) });
         let cables = |list: &[Cable]| list.iter().map(cable).collect::<Vec<_>>();
         let moved = self.moved.iter().map(|(from, to)| json!({ "from": cable(from), "to": cable(to) }));
@@ -183,7 +183,7 @@ impl Difference {
     }
 }
 
-impl fmt::Display for End {
+impl fmt::Display for NodePort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.port {
             Some(port) => write!(f, "{}:{port}", self.node.name),

@@ -10,7 +10,7 @@ use super::summary::WIDTH;
 use mapper_fabric::names::Names;
 use mapper_fabric::wording::plural;
 use mapper_routing::Topology;
-use mapper_routing::engines::torus::{Grid, TorusStatement, Way, recognise};
+use mapper_routing::engines::torus::{Grid, Sense, TorusStatement, recognise};
 
 /// The names of dimensions.
 const NAMES: [&str; 3] = ["x", "y", "z"];
@@ -91,12 +91,12 @@ impl<'a> Planes<'a> {
         text
     }
 
-    /// As programs match it.
+    /// The id by which programs match the xbar.
     fn id(&self, xbar: u32) -> &str {
         &self.fabric.xbars[xbar as usize].name
     }
 
-    /// As people call it.
+    /// What people call the xbar.
     fn name(&self, xbar: u32) -> &str {
         &self.names.xbars[xbar as usize]
     }
@@ -220,13 +220,13 @@ impl<'a> Planes<'a> {
 
     /// The cables from a plane to the next, in words.
     fn steps_up(&self, z: u8) -> String {
-        let Some(next) = self.grid.step([0, 0, z], 2, Way::Plus) else { return String::new() };
+        let Some(next) = self.grid.step([0, 0, z], 2, Sense::Plus) else { return String::new() };
         let places = self.grid.places().filter(|place| place[2] == z);
         let steps: Vec<_> = places.map(|place| (place, self.step(place, 2))).collect();
         let lost = steps.iter().filter(|(_, step)| matches!(step, Step::Missing | Step::Short));
         let lost: Vec<_> = lost
             .filter_map(|&(place, step)| {
-                let to = self.grid.xbar_at(self.grid.step(place, 2, Way::Plus)?)?;
+                let to = self.grid.xbar_at(self.grid.step(place, 2, Sense::Plus)?)?;
                 let sign = if step == Step::Missing { "x" } else { "-x-" };
                 Some(format!("{} {sign} {}", self.name(self.grid.xbar_at(place)?), self.name(to)))
             })
@@ -241,7 +241,7 @@ impl<'a> Planes<'a> {
 
     /// What is one step up from a place.
     fn step(&self, place: [u8; 3], dimension: usize) -> Step {
-        let to = self.grid.step(place, dimension, Way::Plus).and_then(|next| self.grid.xbar_at(next));
+        let to = self.grid.step(place, dimension, Sense::Plus).and_then(|next| self.grid.xbar_at(next));
         let (Some(from), Some(_)) = (self.grid.xbar_at(place), to) else { return Step::None };
         match self.short.get(&(from, dimension)) {
             None => Step::Whole,
@@ -277,9 +277,9 @@ enum Step {
     None,
     /// No cable.
     Missing,
-    /// Fewer cables than usual.
+    /// Fewer cables than between most neighbours.
     Short,
-    /// As many as usual.
+    /// As many cables as between most neighbours.
     Whole,
 }
 

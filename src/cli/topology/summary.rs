@@ -6,8 +6,8 @@ use std::fmt::Write;
 use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 
-use crate::formats::shape;
 use mapper_fabric::names::Names;
+use mapper_fabric::shape;
 use mapper_fabric::wording::{first_of, plural};
 
 /// How wide a table may be, in characters.

@@ -97,7 +97,7 @@ fn write_table(text: &mut String, ports: &[PortStatus]) -> std::fmt::Result {
         text.push(' ');
         for (column, cell) in row.iter().enumerate() {
             let width = rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-            // Words to the left, numbers to the right.
+            // Words stand to the left of their columns, numbers to the right.
             match column {
                 1 | 2 => write!(text, " {cell:<width$}")?,
                 _ => write!(text, " {cell:>width$}")?,

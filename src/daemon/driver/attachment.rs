@@ -11,13 +11,13 @@ use tracing::{info, warn};
 use super::crossbar_tag;
 use super::outer_ports::{Opened, OuterPorts};
 use crate::daemon::DaemonError;
-use crate::daemon::interface_lock::InterfaceLock;
 use crate::daemon::options::Config;
 use crate::daemon::status::BoardPort;
-use crate::link::interface::Interface;
-use crate::link::port::Port;
-use crate::link::{Link, LinkError, internal};
 use crate::xbar::{Carriers, Switch};
+use mapper_machine::interface_lock::InterfaceLock;
+use mapper_machine::link::interface::Interface;
+use mapper_machine::link::port::Port;
+use mapper_machine::link::{Link, LinkError, internal};
 
 /// The number of a node's first port.
 const FIRST_PORT: u8 = 1;
@@ -67,7 +67,7 @@ impl Attachment {
                 let ports = self.outer_ports();
                 LinkMtu::of_ports(ports.iter().filter_map(|port| Some((port.port, port.mtu?))))
             }
-            // Port 0 names none.
+            // An agent's own interface has no port number; 0 stands for that.
             None => LinkMtu::of_ports(self.link.mtu().map(|mtu| (0, mtu))),
         };
         (found.bytes > 0).then_some(found)
@@ -75,8 +75,8 @@ impl Attachment {
 
     fn interface(config: &Config) -> Result<Self, DaemonError> {
         set_up(&config.interface)?;
-        let (port, mac) = Port::open_usable(&config.interface, config.marking, config.needed_mtu())?;
-        let outer = OuterPorts::one(&config.interface, InterfaceLock::take(&config.interface)?);
+        let (port, mac) = Port::open_usable(&config.interface, config.service.marking, config.needed_mtu())?;
+        let outer = OuterPorts::one(InterfaceLock::take(&config.interface)?);
         let mtu = port.mtu().unwrap_or_else(|| config.needed_mtu());
         Ok(Self { link: port.into(), mac, mtu, crossbar: None, outer })
     }
@@ -89,14 +89,14 @@ impl Attachment {
         for (number, name) in (FIRST_PORT..).zip(&config.ports) {
             let opened = Opened::new(name, config)?;
             macs.extend(opened.mac);
-            held.insert(number, opened.held);
+            held.insert(number, opened.lock);
             links.push((number, opened.link));
         }
         let first = config.ports.first().cloned().unwrap_or_default();
         let mac = *macs.first().ok_or(LinkError::NoSuchInterface(first))?;
         let ports = links.len() as u8 + 1;
         let agent_port = FIRST_PORT + ports - 1;
-        let (own, crossbars) = internal::pair(&config.interface, mac, config.marking);
+        let (own, crossbars) = internal::pair(&config.interface, mac, config.service.marking);
         links.push((agent_port, crossbars.into()));
         let kind = CrossbarKind::Tagged { tag: crossbar_tag::derive(&crossbar_tag::machine_id(), &macs) };
         let crossbar = Crossbar { kind, first_port: FIRST_PORT, ports, carrier: [0; 32] };

@@ -9,25 +9,30 @@ use mapper_proto::agent::Settings;
 use mapper_proto::map::{LinkMtu, MapVersion};
 use mapper_proto::wire::{CrossbarKind, Printer, carrier_changes};
 use mapper_proto::{Instant, Mac};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tracing::{Level, debug, enabled, info, trace};
 
-use super::End;
+use super::DaemonEnd;
 use super::attachment::Attachment;
 use super::computation::Computation;
 use super::user_interface::UserInterface;
 use crate::daemon::DaemonError;
-use crate::daemon::log::{self, RateLimit};
-use crate::daemon::metrics::{self, Causes, Exporter, KnownFabric};
-use crate::daemon::notify::Notifier;
+use crate::daemon::metrics::{self, Causes, KnownFabric};
 use crate::daemon::options::{Config, Source};
-use crate::daemon::signals::{Signal, Signals};
-use crate::daemon::status::{StatusServer, dead_ports, state_name};
-use crate::link::batch::Batch;
-use crate::link::ethernet::{Frame, MAX_FRAME_BYTES};
-use crate::link::interface::{Change, Monitor};
+use crate::daemon::status::{Request, dead_ports, state_name};
 use crate::xbar::Carriers;
+use mapper_machine::clock::Clock;
+use mapper_machine::link::batch::Batch;
+use mapper_machine::link::ethernet::{Frame, MAX_FRAME_BYTES};
+use mapper_machine::link::interface::{Change, Monitor};
+use mapper_machine::log::{self, RateLimit};
+use mapper_machine::metrics::Exporter;
+use mapper_machine::notify::Notifier;
+use mapper_machine::signals::{Signal, Signals};
+use mapper_machine::status::{Client, StatusServer};
 
+/// Requests that wait to be answered.
+const REQUESTS: usize = 16;
 /// Frames taken in before timers and sockets have their turn.
 const BURST: usize = 64;
 /// One line a peer in this time about versions of the protocol that are not spoken here, and one
@@ -45,13 +50,13 @@ pub(super) struct Driver {
     pub(super) config: Config,
     pub(super) attachment: Attachment,
     pub(super) notifier: Notifier,
-    start: tokio::time::Instant,
+    clock: Clock,
     pub(super) host: Host,
     /// Where users' frames come from and go to, if there is a tap interface.
     pub(super) users: Option<UserInterface>,
     /// The carriers of a node's crossbar, and those that were known last.
     carriers: Option<(watch::Receiver<Carriers>, Carriers)>,
-    computation: Computation,
+    pub(super) computation: Computation,
     pub(super) version_lines: RateLimit,
     pub(super) key_lines: RateLimit,
     pub(super) drop_lines: RateLimit,
@@ -63,6 +68,8 @@ pub(super) struct Driver {
     pub(super) warned: Vec<String>,
     /// Why the last map could not be stored, if so.
     pub(super) store_failure: Option<io::Error>,
+    /// When to store the map once more, as names have come since.
+    pub(super) store_names_at: Option<Instant>,
     /// The last map version that was complete everywhere.
     pub(super) complete: Option<MapVersion>,
     /// When to leave, as mapping is complete everywhere.
@@ -89,7 +96,7 @@ impl Driver {
             source,
             config,
             attachment,
-            start: tokio::time::Instant::now(),
+            clock: Clock::start(),
             users,
             carriers,
             computation: Computation::default(),
@@ -101,51 +108,57 @@ impl Driver {
             known: KnownFabric::new(),
             warned: Vec::new(),
             store_failure: None,
+            store_names_at: None,
             complete: None,
             leave_at: None,
         }
     }
 
     pub(super) fn now(&self) -> Instant {
-        Instant::ZERO + self.start.elapsed()
+        self.clock.now()
     }
 
     pub(super) async fn drive(
         &mut self,
         monitor: &Monitor,
-        [server, routes_server]: [&StatusServer; 2],
+        [server, requests_server]: [&StatusServer; 2],
         signals: &mut Signals,
-    ) -> Result<End, DaemonError> {
+    ) -> Result<DaemonEnd, DaemonError> {
         // What changed before the monitor was heard for the first time: how it is now is what counts. This very
         // process has made the tap interface meanwhile, step by step.
         monitor.forget_past();
         self.apply(&Change::Missed);
         self.follow_address();
         self.look_around()?;
+        self.say_name();
         let mut batch = Batch::new();
         let mut buffer = vec![0; MAX_FRAME_BYTES];
+        // A client that asks slowly keeps nothing else waiting. As many can ask at once as are served.
+        let (asking, mut asked) = mpsc::channel(REQUESTS);
         loop {
             self.drain(None);
+            self.store_names_if_due();
             self.notifier.feed_if_due(self.now());
             if self.must_leave()? {
                 info!("mapping is complete everywhere; leaving");
-                return Ok(End::Complete { hosts: self.host.agent().status().hosts });
+                return Ok(DaemonEnd::Complete { hosts: self.host.agent().status().hosts });
             }
             let wake_at = self.wake_at();
             tokio::select! {
                 () = self.attachment.link.recv_batch(&mut batch) => self.take_frames(&batch),
                 ready = user_ready(&self.users) => self.take_user_frames(&mut buffer, ready)?,
                 () = carrier_changed(&mut self.carriers) => self.follow_carriers(),
-                () = sleep_until(self.start, wake_at) => self.host.handle_timeout(self.now()),
+                () = self.clock.sleep_until(wake_at) => self.host.handle_timeout(self.now()),
                 computed = self.computation.finished() => self.take_routes(computed),
                 client = server.accept() => match client {
                     Ok(client) => drop(tokio::spawn(client.answer(self.board()))),
                     Err(error) => debug!(%error, "cannot accept on the status socket"),
                 },
-                client = routes_server.accept() => match client {
-                    Ok(client) => drop(tokio::spawn(client.answer_routes(self.routes_asked()))),
-                    Err(error) => debug!(%error, "cannot accept on the socket of routes"),
+                client = requests_server.accept() => match client {
+                    Ok(client) => drop(tokio::spawn(take_request(client, asking.clone()))),
+                    Err(error) => debug!(%error, "cannot accept on the socket of requests"),
                 },
+                Some((request, client)) = asked.recv() => self.answer(&request, client),
                 request = self.exporter.requested() => {
                     let crossbar = self.attachment.crossbar.as_ref().map(|switch| switch.status());
                     let board = self.board();
@@ -161,7 +174,7 @@ impl Driver {
                     Signal::Stop => {
                         info!("told to stop");
                         self.notifier.stopping();
-                        return Ok(End::Stopped);
+                        return Ok(DaemonEnd::Stopped);
                     }
                     Signal::Reload => {
                         self.notifier.reloading();
@@ -215,7 +228,8 @@ impl Driver {
     /// When something falls due.
     fn wake_at(&self) -> Option<Instant> {
         let limit = self.config.map_once.map(|limit| Instant::ZERO + limit);
-        let due = [self.leave_at, limit, self.notifier.feed_at(), self.host.poll_timeout()];
+        let due =
+            [self.leave_at, limit, self.notifier.feed_at(), self.store_names_at, self.host.poll_timeout()];
         due.into_iter().flatten().min()
     }
 
@@ -300,7 +314,8 @@ impl Driver {
             self.act_on(event, source);
         }
         if let Some(task) = self.host.poll_task() {
-            self.computation.begin(task, self.config.map_file.clone());
+            let names = self.config.map_file.as_ref().map(|_| self.names_of_map()).unwrap_or_default();
+            self.computation.begin(task, self.config.map_file.clone(), names);
         }
     }
 }
@@ -323,10 +338,10 @@ async fn carrier_changed(carriers: &mut Option<(watch::Receiver<Carriers>, Carri
     pending::<()>().await;
 }
 
-/// Waits until `at`, for ever if there is none.
-async fn sleep_until(start: tokio::time::Instant, at: Option<Instant>) {
-    match at.and_then(|at| start.checked_add(at.since(Instant::ZERO))) {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => pending().await,
+/// Waits for what a client wants, and hands it to the loop.
+async fn take_request(mut client: Client, asking: mpsc::Sender<(Request, Client)>) {
+    if let Some(request) = client.request().await {
+        // If the loop has ended, so has the daemon.
+        let _ended = asking.send((request, client)).await;
     }
 }

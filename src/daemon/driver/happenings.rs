@@ -13,39 +13,42 @@ use tracing::{debug, error, info, warn};
 
 use super::computation::Outcome;
 use super::event_loop::Driver;
-use crate::daemon::freed;
+use mapper_machine::freed;
 
 impl Driver {
     /// Acts on what happened at the host. `source` sent the frame that made it happen, if it was one.
     pub(super) fn act_on(&mut self, event: HostEvent, source: Option<Mac>) {
         match event {
             HostEvent::Agent(event) => self.act_on_agent(event, source),
+            HostEvent::NamesChanged => self.names_changed(),
             HostEvent::RoutesInstalled { version } => self.tell_of_routes(version),
             HostEvent::RoutingFailed { version, why } => error!(%version, "{why}"),
             HostEvent::Repaired { dead } => {
                 let routes = self.host.table().map_or(0, |table| table.count());
-                info!(cables = ?Ports(&dead), routes, "routing around dead cables");
+                info!(cables = ?PortsShown(&dead), routes, "routing around dead cables");
             }
             HostEvent::RepairRefused { why } => error!("the routes stay as they were: {why}"),
         }
     }
 
     fn act_on_agent(&mut self, event: Event, source: Option<Mac>) {
-        self.notifier.follow(&event);
+        if let Some(text) = status_after(&event) {
+            self.notifier.status(&text);
+        }
         match event {
             Event::MappingStarted { cause } => {
                 self.causes.mapping_began(&cause);
-                info!(cause, "mapping");
+                info!(cause = cause.to_string(), "mapping");
             }
             Event::Mapped { version } => {
                 info!(%version, "mapped as global mapper");
                 freed::give_back();
             }
-            Event::BecamePassive { to } => info!(mapper = %to.mac, level = to.level, "passive"),
+            Event::BecamePassive { to } => info!(mapper = self.called(to.mac), level = to.level, "passive"),
             Event::MapInstalled { map, .. } => self.tell_of_map(&map),
             Event::MapInvalid { version, cause } => {
                 self.causes.map_ended(&cause);
-                warn!(%version, cause, "the map no longer holds");
+                warn!(%version, cause = cause.to_string(), "the map no longer holds");
             }
             Event::Configured { version } => info!(%version, "configured"),
             Event::NetworkComplete { version } => self.network_complete(version),
@@ -62,8 +65,13 @@ impl Driver {
             Event::CableCleared { at, .. } => {
                 debug!(xbar = at.xbar, port = at.port, "the mapper's frames pass the cable");
             }
-            // Whatever it says: as a quoted string it cannot pass for a line of ours.
-            Event::Printed { from, text } => info!(%from, ?text, "printf"),
+            Event::CableAsked { at, answered, .. } => {
+                debug!(xbar = at.xbar, port = at.port, answered, "a cable that was held for dead was asked");
+            }
+            // The text is a stranger's. It is quoted, so that it cannot pass for a line of this program.
+            Event::Printed { from, text } => info!(from = self.called(from), ?text, "printf"),
+            // The host deals with them itself.
+            Event::ServiceAsked { .. } | Event::ServiceAnswered { .. } => {}
             Event::Dropped { error } => self.log_dropped(error, source),
         }
     }
@@ -141,10 +149,25 @@ impl Driver {
     }
 }
 
-/// Ports in a log line.
-struct Ports<'a>(&'a BTreeSet<PortRef>);
+/// What became of the agent, as one line of `systemctl status`, if this event says so.
+fn status_after(event: &Event) -> Option<String> {
+    match event {
+        Event::MappingStarted { cause } => Some(format!("mapping: {cause}")),
+        Event::BecamePassive { to } => Some(format!("passive: waiting for the map of {}", to.mac)),
+        Event::MapInvalid { cause, .. } => Some(format!("the map no longer holds: {cause}")),
+        Event::MapInstalled { map, .. } => {
+            Some(format!("routing a map of {} hosts and {} xbars", map.hosts.len(), map.xbars.len()))
+        }
+        Event::Configured { version } => Some(format!("configured with map {version}")),
+        Event::NetworkComplete { version } => Some(format!("network is fully configured with map {version}")),
+        _ => None,
+    }
+}
 
-impl fmt::Debug for Ports<'_> {
+/// Ports in a log line.
+struct PortsShown<'a>(&'a BTreeSet<PortRef>);
+
+impl fmt::Debug for PortsShown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.iter().map(|at| format!("xbar {} port {}", at.xbar, at.port))).finish()
     }

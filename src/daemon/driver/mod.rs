@@ -6,6 +6,7 @@ mod crossbar_tag;
 mod event_loop;
 mod happenings;
 mod identity;
+mod names;
 mod outer_ports;
 mod reload;
 mod shown;
@@ -16,20 +17,20 @@ use std::io;
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use mapper_fabric::wording::with_causes;
-use tokio::task::LocalSet;
-use tracing::{error, info, warn};
+use mapper_machine::link::interface::Monitor;
+use mapper_machine::metrics::Exporter;
+use mapper_machine::options::ServiceConfig;
+use mapper_machine::privileges::{self, Needs};
+use mapper_machine::process::Starter;
+use mapper_machine::service::{self, Ran, ServiceError};
+use mapper_machine::signals::Signals;
+use mapper_machine::status::{StatusServer, StatusSocketError};
+use tracing::{info, warn};
 
 use super::DaemonError;
-use super::log;
 use super::map_file;
-use super::metrics::Exporter;
 use super::options::{Config, Source};
-use super::privileges::{self, Needs};
-use super::process::{self, Detached, PidFile, Starter};
-use super::signals::Signals;
-use super::status::{StatusServer, StatusSocketError, routes_socket_path};
-use crate::link::interface::Monitor;
+use super::status::{self, requests_socket_path};
 use crate::xbar;
 use attachment::Attachment;
 use event_loop::Driver;
@@ -37,7 +38,7 @@ use user_interface::UserInterface;
 
 /// How a daemon that did not fail came to its end.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum End {
+pub enum DaemonEnd {
     /// It goes on in the background, or failed there and has said so: leave with this status.
     Background(ExitCode),
     /// It was told to stop.
@@ -55,55 +56,45 @@ pub enum End {
 ///
 /// # Errors
 /// If it cannot start, or `map_once` ran out of time.
-pub fn run(source: Source) -> Result<End, DaemonError> {
+pub fn run(source: Source) -> Result<DaemonEnd, DaemonError> {
     let config = source.read()?;
-    let starter = match config.daemon_pid_file.is_some().then(process::detach).transpose()? {
-        Some(Detached::Parent(status)) => return Ok(End::Background(status)),
-        Some(Detached::Daemon(starter)) => Some(starter),
-        None => None,
-    };
-    log::start(&config.log).map_err(|source| DaemonError::Log {
-        path: config.log.file.clone().unwrap_or_else(|| "standard error".into()),
-        source,
-    })?;
-    let _pid_file = config.daemon_pid_file.as_deref().map(PidFile::create).transpose()?;
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(DaemonError::Runtime)?;
-    let result = LocalSet::new().block_on(&runtime, serve(source, config, starter));
-    // Routes that are still being computed are not waited for.
-    runtime.shutdown_background();
-    if let Err(error) = &result {
-        // The command line prints it; this line is for the file.
-        error!(target: log::FAILURE, "{}", with_causes(error));
-    }
-    result
+    let ServiceConfig { daemon_pid_file, log, .. } = config.service.clone();
+    let serve = |starter| serve(source, config, starter);
+    Ok(match service::run(daemon_pid_file.as_deref(), &log, serve)? {
+        Ran::Background(status) => DaemonEnd::Background(status),
+        Ran::Ended(end) => end,
+    })
 }
 
-async fn serve(source: Source, mut config: Config, starter: Option<Starter>) -> Result<End, DaemonError> {
-    log::attend();
-    let mut signals = Signals::new().map_err(DaemonError::Runtime)?;
-    // The monitor first: then no change is missed between looking and listening.
+async fn serve(
+    source: Source,
+    mut config: Config,
+    starter: Option<Starter>,
+) -> Result<DaemonEnd, DaemonError> {
+    let mut signals = Signals::new().map_err(ServiceError::Runtime)?;
+    // The monitor is opened before the interfaces are looked at, so that no change falls between.
     let monitor = Monitor::new()?;
     let attachment = Attachment::open(&config)?;
     let server = bind_status(&mut config)?;
-    let routes_path = routes_socket_path(&config.run_dir, config.unit);
-    let taken = |path| StatusSocketError::UnitTaken { unit: config.unit, path };
-    let routes_server = StatusServer::bind_at(routes_path, config.group.as_deref(), taken)?;
+    let ServiceConfig { run_dir, group, .. } = &config.service;
+    let requests_path = requests_socket_path(run_dir, config.unit);
+    let requests_server = status::bind_at(requests_path, config.unit, group.as_deref())?;
     let users = UserInterface::open(&config, attachment.mac, attachment.mtu)?;
-    privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })?;
-    // As it will be written: without the privileges.
+    privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })
+        .map_err(ServiceError::from)?;
+    // This is done without the privileges, as the file will be written without them.
     if let Some(path) = &config.map_file {
         map_file::check(path).map_err(|source| DaemonError::MapFile { path: path.clone(), source })?;
     }
-    let exporter = Exporter::new(config.metrics_listen.as_ref(), config.metrics_file.as_deref())?;
+    let exporter = Exporter::new(&config.service)?;
     let seed = match config.seed {
         Some(seed) => seed,
-        None => random_seed().map_err(DaemonError::Runtime)?,
+        None => random_seed().map_err(ServiceError::Runtime)?,
     };
-    let secret = random_seed().map_err(DaemonError::Runtime)?;
+    let secret = random_seed().map_err(ServiceError::Runtime)?;
     if let Some(switch) = &attachment.crossbar {
         tokio::task::spawn_local(Rc::clone(switch).run());
-        let asked = xbar::socket::bind(&config.run_dir, &config.interface, config.group.as_deref())?;
+        let asked = xbar::socket::bind(run_dir, &config.interface, group.as_deref())?;
         tokio::task::spawn_local(xbar::socket::serve(asked, Rc::clone(switch)));
     }
     let mut driver = Driver::new(source, config, attachment, users, (seed, secret), exporter);
@@ -112,17 +103,18 @@ async fn serve(source: Source, mut config: Config, starter: Option<Starter>) -> 
         warn!(interface = driver.attachment.link.name(), "no carrier: is the cable plugged in?");
     }
     if let Some(starter) = starter {
-        starter.ready()?;
+        starter.ready().map_err(ServiceError::from)?;
     }
     driver.notifier.ready();
-    driver.drive(&monitor, [&server, &routes_server], &mut signals).await
+    driver.drive(&monitor, [&server, &requests_server], &mut signals).await
 }
 
 /// Serves the status socket of the unit that was asked for, or of the first that is free.
 fn bind_status(config: &mut Config) -> Result<StatusServer, StatusSocketError> {
     loop {
-        match StatusServer::bind(&config.run_dir, config.unit, config.group.as_deref()) {
-            Err(StatusSocketError::UnitTaken { .. }) if !config.unit_given && config.unit < u8::MAX => {
+        let ServiceConfig { run_dir, group, .. } = &config.service;
+        match status::bind(run_dir, config.unit, group.as_deref()) {
+            Err(StatusSocketError::Taken { .. }) if !config.unit_given && config.unit < u8::MAX => {
                 config.unit += 1;
             }
             done => return done,

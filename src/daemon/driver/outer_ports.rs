@@ -7,34 +7,27 @@ use tracing::{error, info, warn};
 
 use super::attachment::set_up;
 use super::event_loop::Driver;
-use super::with_causes;
 use crate::daemon::DaemonError;
-use crate::daemon::interface_lock::InterfaceLock;
 use crate::daemon::options::Config;
-use crate::link::interface::Interface;
-use crate::link::port::Port;
-use crate::link::{Link, LinkError};
 use crate::xbar::Switch;
 use crate::xbar::ports::{self, Numbered, PortName, PortsError};
+use mapper_fabric::wording::with_causes;
+use mapper_machine::interface_lock::InterfaceLock;
+use mapper_machine::link::interface::Interface;
+use mapper_machine::link::port::Port;
+use mapper_machine::link::{Link, LinkError};
 
 /// The interfaces that this process has, by the numbers of their ports.
 #[derive(Debug)]
 pub(super) struct OuterPorts {
-    held: BTreeMap<u8, Held>,
+    held: BTreeMap<u8, InterfaceLock>,
     /// The number of the port behind which a node's agent is. It stays, whatever comes behind it.
     agent_port: u8,
 }
 
-/// An interface that is kept from other daemons.
-#[derive(Debug)]
-pub(super) struct Held {
-    interface: String,
-    _lock: InterfaceLock,
-}
-
 /// A port of a node, before it is part of the crossbar.
 pub(super) struct Opened {
-    pub(super) held: Held,
+    pub(super) lock: InterfaceLock,
     pub(super) link: Link,
     /// The interface's address, if it is there.
     pub(super) mac: Option<Mac>,
@@ -46,30 +39,29 @@ impl Opened {
     /// # Errors
     /// If it cannot be used, belongs to another daemon, or carries too short frames.
     pub(super) fn new(name: &str, config: &Config) -> Result<Self, DaemonError> {
-        let held = Held { interface: name.to_owned(), _lock: InterfaceLock::take(name)? };
+        let lock = InterfaceLock::take(name)?;
         let found = set_up(name)?;
         if found.is_none() {
             warn!(interface = name, "the interface does not exist yet; waiting for it");
         }
-        let link = Link::from(Port::open(name, config.marking)?);
+        let link = Link::from(Port::open(name, config.service.marking)?);
         let needed = config.needed_mtu();
         if let Some(mtu) = link.mtu().filter(|&mtu| mtu < needed) {
             return Err(LinkError::MtuTooSmall { interface: name.to_owned(), mtu, needed }.into());
         }
-        Ok(Self { held, link, mac: found.map(|interface| interface.mac) })
+        Ok(Self { lock, link, mac: found.map(|interface| interface.mac) })
     }
 }
 
 impl OuterPorts {
     /// The ports of a node, whose agent is behind another.
-    pub(super) const fn new(held: BTreeMap<u8, Held>, agent_port: u8) -> Self {
+    pub(super) const fn new(held: BTreeMap<u8, InterfaceLock>, agent_port: u8) -> Self {
         Self { held, agent_port }
     }
 
     /// The interface of an agent alone.
-    pub(super) fn one(interface: &str, lock: InterfaceLock) -> Self {
-        let held = Held { interface: interface.to_owned(), _lock: lock };
-        Self::new(BTreeMap::from([(0, held)]), 0)
+    pub(super) fn one(lock: InterfaceLock) -> Self {
+        Self::new(BTreeMap::from([(0, lock)]), 0)
     }
 
     /// The number of the port behind which the agent is.
@@ -86,7 +78,7 @@ impl OuterPorts {
     /// next that is free.
     fn number(&self, interfaces: &[String]) -> Result<Numbered, PortsError> {
         let mut current: Numbered =
-            self.held.iter().map(|(&number, held)| (number, held.interface.clone())).collect();
+            self.held.iter().map(|(&number, lock)| (number, lock.interface().to_owned())).collect();
         // No interface has this name, and none gets the number.
         let agent = PortName { number: Some(self.agent_port), interface: String::new() };
         current.push((self.agent_port, String::new()));
@@ -99,8 +91,8 @@ impl OuterPorts {
 
     /// Gives up what is no port any more. `mac` is the node's address.
     fn let_go_of_others(&mut self, ports: &Numbered, switch: &Switch, mac: Mac) {
-        self.held.retain(|number, held| {
-            let interface = &held.interface;
+        self.held.retain(|number, lock| {
+            let interface = lock.interface();
             let stays = ports.iter().any(|(named, name)| named == number && name == interface);
             if !stays {
                 switch.remove(*number);
@@ -123,10 +115,10 @@ impl OuterPorts {
                 continue;
             }
             match Opened::new(interface, config) {
-                Ok(Opened { held, link, .. }) => {
+                Ok(Opened { lock, link, .. }) => {
                     let carrier = link.carrier();
                     switch.add(*number, link);
-                    self.held.insert(*number, held);
+                    self.held.insert(*number, lock);
                     info!(port = number, interface, carrier, "the port is taken");
                 }
                 Err(error) => {
@@ -146,7 +138,7 @@ impl Driver {
             Err(error) => return error!("the ports stay as they were: {error}"),
         };
         self.attachment.outer.let_go_of_others(&ports, &switch, self.host.own());
-        // A number may go from one interface to another, whose cable is another too.
+        // A number may go from one interface to another, which has another cable and another carrier.
         self.follow_carriers();
         self.attachment.outer.take_new(&ports, &switch, &self.config);
         self.follow_carriers();

@@ -5,51 +5,44 @@ use mapper_proto::agent::Settings;
 use tracing::{error, info, warn};
 
 use super::event_loop::Driver;
-use crate::daemon::log;
 use crate::daemon::options::{Config, OptionsError};
+use mapper_machine::log;
+use mapper_machine::options::changed_keys;
 
-/// The keys that differ but count only at start.
-fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
-    let differs = [
+/// What an agent that began with `old` goes on with, now that its configuration says `new`; and the keys that
+/// differ and count only at start.
+fn read_again(old: &Config, new: Config) -> (Config, Vec<&'static str>) {
+    // Without `..`: a new option shall not compile before it is decided whether it counts only at start.
+    let Config {
+        interface,
+        ports,
+        service,
+        settings,
+        seed,
+        num_passes,
+        unit,
+        unit_given,
+        map_file,
+        map_once,
+        tap,
+        addresses,
+        key_file,
+        host_name,
+    } = new;
+    let (service, mut start_only) = old.service.read_again(service);
+    start_only.extend(changed_keys([
         // A node is called by the ports that it began with.
-        ("interface", new.ports.is_empty() && old.interface != new.interface),
-        ("ethertype or destination", old.marking != new.marking),
-        ("seed", old.seed != new.seed),
-        ("unit", new.unit_given && old.unit != new.unit),
-        ("run-dir", old.run_dir != new.run_dir),
-        ("group", old.group != new.group),
-        ("daemon-pid-file", old.daemon_pid_file != new.daemon_pid_file),
-        ("tap", old.tap != new.tap),
-        ("address", old.addresses != new.addresses),
-        ("map-once", old.map_once != new.map_once),
-        ("metrics-listen", old.metrics_listen != new.metrics_listen),
-        ("metrics-file", old.metrics_file != new.metrics_file),
-        ("verbose-file", old.log.file != new.log.file),
-        ("log-format", old.log.format != new.log.format),
-    ];
-    differs.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
-}
-
-/// The new configuration, with the old values of the keys that count only at start.
-fn without_restart(old: &Config, new: Config) -> Config {
-    let old = old.clone();
-    Config {
-        interface: old.interface,
-        marking: old.marking,
-        seed: old.seed,
-        unit: old.unit,
-        unit_given: old.unit_given,
-        run_dir: old.run_dir,
-        group: old.group,
-        daemon_pid_file: old.daemon_pid_file,
-        tap: old.tap,
-        addresses: old.addresses,
-        map_once: old.map_once,
-        metrics_listen: old.metrics_listen,
-        metrics_file: old.metrics_file,
-        log: crate::daemon::options::LogOptions { level: new.log.level, ..old.log },
-        ..new
-    }
+        ("interface", ports.is_empty() && old.interface != interface),
+        ("seed", old.seed != seed),
+        ("unit", unit_given && old.unit != unit),
+        ("tap", old.tap != tap),
+        ("address", old.addresses != addresses),
+        ("map-once", old.map_once != map_once),
+    ]));
+    (
+        Config { ports, service, settings, num_passes, map_file, key_file, host_name, ..old.clone() },
+        start_only,
+    )
 }
 
 impl Driver {
@@ -65,15 +58,16 @@ impl Driver {
         if self.config.tap.as_ref().is_some_and(|tap| new.ports.contains(tap)) {
             return error!("the configuration is not used: {}", OptionsError::TapIsPort);
         }
-        for key in needs_restart(&self.config, &new) {
+        let (new, start_only) = read_again(&self.config, new);
+        for key in start_only {
             warn!(key, "this key counts only at start; restart the agent");
         }
-        let new = without_restart(&self.config, new);
         let old = std::mem::replace(&mut self.config, new);
-        log::set_level(self.config.log.level);
+        log::set_level(self.config.service.log.level);
         self.follow_ports();
         self.apply_settings(&old.settings);
         self.host.set_route_options(self.config.route_options());
+        self.say_name();
         info!("the configuration was read again");
     }
 
@@ -85,5 +79,56 @@ impl Driver {
             return;
         }
         self.begin_anew(settings);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::daemon::options::Source;
+
+    fn read(text: &str) -> Config {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        Source::agent(crate::daemon::options::Options::default(), Some(file.path().to_owned()))
+            .read()
+            .unwrap()
+    }
+
+    #[test]
+    fn what_counts_only_at_start_is_named_and_stays_and_all_else_is_followed() {
+        let old = read("interface = \"eth1\"\nunit = 1\nlevel = 2\nlog-level = \"info\"\n");
+        let new = read(
+            "interface = \"eth2\"\nunit = 2\nseed = 7\ntap = \"f0\"\naddress = \"10.0.0.1/24\"\nmap-once = true\n\
+             run-dir = \"/tmp\"\ngroup = \"g\"\ndaemon-pid-file = \"/tmp/p\"\nethertype = \"0x88b6\"\n\
+             metrics-listen = \"127.0.0.1:1\"\nmetrics-file = \"/tmp/m\"\nverbose-file = \"/tmp/v\"\n\
+             log-format = \"json\"\nlevel = 3\nnum-passes = 2\nlog-level = \"warn\"\nmap-file = \"/tmp/map\"\n",
+        );
+        let (config, mut keys) = read_again(&old, new.clone());
+        keys.sort_unstable();
+        let all = [
+            "address",
+            "daemon-pid-file",
+            "ethertype or destination",
+            "group",
+            "interface",
+            "log-format",
+            "map-once",
+            "metrics-file",
+            "metrics-listen",
+            "run-dir",
+            "seed",
+            "tap",
+            "unit",
+            "verbose-file",
+        ];
+        assert_eq!(keys, all);
+        let mut expected = old.clone();
+        expected.settings.level = 3;
+        expected.num_passes = 2;
+        expected.map_file = Some("/tmp/map".into());
+        expected.service.log.level = new.service.log.level;
+        assert_eq!(config, expected);
+        assert!(read_again(&config, config.clone()).1.is_empty());
     }
 }

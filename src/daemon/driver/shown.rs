@@ -3,8 +3,9 @@
 use mapper_host::healing::DeadCable;
 
 use super::event_loop::Driver;
-use crate::daemon::log;
-use crate::daemon::status::{self, Board, RoutesAsked, Surroundings};
+use crate::daemon::status::{self, Board, Request, Resolved, RoutesAsked, Surroundings};
+use mapper_machine::log;
+use mapper_machine::status::Client;
 
 impl Driver {
     /// Everything, at this moment.
@@ -16,6 +17,7 @@ impl Driver {
             host_type: self.config.settings.host_type,
             carrier: self.attachment.link.carrier(),
             ports: self.attachment.outer_ports(),
+            names: self.host.names(),
             routes: self.host.table().map_or(0, |table| table.count()),
             routing_failure: self.host.routing_failure(),
             traffic: self.attachment.link.traffic(),
@@ -34,12 +36,27 @@ impl Driver {
         Board::new(&self.host.agent().status(), around)
     }
 
+    /// Answers a request, beside the loop.
+    pub(super) fn answer(&self, request: &Request, client: Client) {
+        match request {
+            Request::Routes => {
+                let asked = self.routes_asked();
+                drop(tokio::spawn(client.answer_json(move || asked.to_json())));
+            }
+            Request::Resolve(wanted) => {
+                let resolved = Resolved::of(&self.host, wanted);
+                drop(tokio::spawn(client.answer_json(move || serde_json::to_vec(&resolved))));
+            }
+        }
+    }
+
     /// What there is to tell of the routes in use.
-    pub(super) fn routes_asked(&self) -> RoutesAsked {
+    fn routes_asked(&self) -> RoutesAsked {
         RoutesAsked {
             host: self.host.own(),
             table: self.host.table().cloned(),
             map: self.host.newest_map().cloned(),
+            names: self.names_of_map(),
             neighbours: self.host.neighbours().to_vec(),
             uses: self.host.data().map_or_else(Vec::new, |data| data.uses(self.now())),
         }

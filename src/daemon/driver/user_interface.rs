@@ -9,8 +9,8 @@ use tracing::info;
 use crate::daemon::DaemonError;
 use crate::daemon::options::Config;
 use crate::daemon::status;
-use crate::link::interface::{Change, Interface};
-use crate::link::tap::Tap;
+use mapper_machine::link::interface::{Change, Interface};
+use mapper_machine::link::tap::Tap;
 
 /// The host's Ethernet interface over the fabric.
 pub(super) struct UserInterface {

@@ -105,7 +105,7 @@ mod tests {
             ..Map::default()
         };
         assert_eq!(describe_differing(&map(false, &[]), mac(5), false), None);
-        // Set anew since the map was made.
+        // The setting has changed since the map was made.
         assert_eq!(describe_differing(&map(false, &[5]), mac(5), false), None);
         let words = describe_differing(&map(false, &[2, 5]), mac(5), true).unwrap();
         let expected = "non-clos is true at this host, 02:00:00:00:00:02, but all hosts route by that of the \

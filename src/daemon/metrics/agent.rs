@@ -1,9 +1,9 @@
 //! The metrics of an agent.
 
 use super::known::KnownFabric;
-use super::text::{Dialect, Exposition, Kind, Unit};
 use crate::daemon::status::{Board, Counters, DroppedCounters, SentCounters, state_name};
 use mapper_host::data::{DataDrops, DataStatus};
+use mapper_machine::metrics::{Dialect, Exposition, FamilyKind, Unit};
 use mapper_proto::wire::AgentState;
 
 const STATES: [AgentState; 7] = [
@@ -34,11 +34,18 @@ fn write_agent(text: &mut Exposition, board: &Board) {
         ("version", env!("CARGO_PKG_VERSION")),
         ("unit", unit.as_str()),
         ("mac", board.mac.as_deref().unwrap_or_default()),
+        ("host_name", board.host_name.as_deref().unwrap_or_default()),
     ];
-    text.family(Kind::Info, "mapper_agent", Unit::None, "The agent and its program.").sample(&labels, 1);
-    text.family(Kind::Gauge, "mapper_agent_uptime", Unit::Seconds, "How long the agent has been running.")
-        .sample_float(&[], board.uptime_ms as f64 / 1e3);
-    text.family(Kind::StateSet, "mapper_agent_state", Unit::None, "Where the agent is in its life.")
+    text.family(FamilyKind::Info, "mapper_agent", Unit::None, "The agent and its program.")
+        .sample(&labels, 1);
+    text.family(
+        FamilyKind::Gauge,
+        "mapper_agent_uptime",
+        Unit::Seconds,
+        "How long the agent has been running.",
+    )
+    .sample_float(&[], board.uptime_ms as f64 / 1e3);
+    text.family(FamilyKind::StateSet, "mapper_agent_state", Unit::None, "Where the agent is in its life.")
         .states(&STATES.map(state_name), &board.state);
     let help = "Lines of the log that were lost, as nobody read them or they could not be written.";
     text.counter("mapper_agent_log_lines_lost", Unit::None, help, board.counters.log_lines_lost);
@@ -82,13 +89,13 @@ fn write_fabric(text: &mut Exposition, board: &Board, known: &KnownFabric) {
 
     let help =
         "1 if the cable between two xbars is there, 0 if it was seen since the start and is gone or dead.";
-    let mut cables = text.family(Kind::Gauge, "mapper_cable_up", Unit::None, help);
+    let mut cables = text.family(FamilyKind::Gauge, "mapper_cable_up", Unit::None, help);
     for (a, b, up) in known.cables(&board.dead_cables) {
         cables.sample(&[("a", &a), ("b", &b)], up.into());
     }
     let help =
         "1 if the host is in the map and answers as it should, 0 if not or if it was seen and is gone.";
-    let mut hosts = text.family(Kind::Gauge, "mapper_host_up", Unit::None, help);
+    let mut hosts = text.family(FamilyKind::Gauge, "mapper_host_up", Unit::None, help);
     for (mac, there) in known.hosts() {
         let mac = mac.to_string();
         let up = there && board.unreachable.iter().all(|host| host.mac != mac);
@@ -98,7 +105,8 @@ fn write_fabric(text: &mut Exposition, board: &Board, known: &KnownFabric) {
 
 fn write_messages(text: &mut Exposition, counters: &Counters) {
     let Counters { frames, sent, dropped, mapping, causes, .. } = counters;
-    let mut family = text.family(Kind::Counter, "mapper_link_frames", Unit::None, "Frames on the interface.");
+    let mut family =
+        text.family(FamilyKind::Counter, "mapper_link_frames", Unit::None, "Frames on the interface.");
     family.by("what", &[("received", frames.received), ("sent", frames.sent), ("unsent", frames.unsent)]);
     let help = "Frames that the kernel lost, as they arrived faster than they were taken.";
     text.counter("mapper_overruns", Unit::None, help, frames.overruns);
@@ -113,6 +121,7 @@ fn write_messages(text: &mut Exposition, counters: &Counters) {
         verify,
         replies,
         hellos,
+        services,
         retries,
     } = *sent;
     let sent = [
@@ -125,25 +134,27 @@ fn write_messages(text: &mut Exposition, counters: &Counters) {
         ("verify", verify),
         ("reply", replies),
         ("hello", hellos),
+        ("service", services),
     ];
     let help = "Messages sent, by what they are for; retries are counted.";
-    text.family(Kind::Counter, "mapper_messages_sent", Unit::None, help).by("kind", &sent);
+    text.family(FamilyKind::Counter, "mapper_messages_sent", Unit::None, help).by("kind", &sent);
     let help = "Scouts and probes of verification that were sent again, as no answer came in time.";
     text.counter("mapper_retries", Unit::None, help, retries);
     let help = "Frames dropped, by why.";
-    text.family(Kind::Counter, "mapper_frames_dropped", Unit::None, help).by("reason", &drops(dropped));
+    text.family(FamilyKind::Counter, "mapper_frames_dropped", Unit::None, help).by("reason", &drops(dropped));
 
     let mut family =
-        text.family(Kind::Counter, "mapper_mappings", Unit::None, "Mappings begun here, by cause.");
+        text.family(FamilyKind::Counter, "mapper_mappings", Unit::None, "Mappings begun here, by cause.");
     for cause in causes {
         family.sample(&[("cause", &cause.cause)], cause.mappings);
     }
-    let mut family = text.family(Kind::Counter, "mapper_maps_ended", Unit::None, "Maps given up, by cause.");
+    let mut family =
+        text.family(FamilyKind::Counter, "mapper_maps_ended", Unit::None, "Maps given up, by cause.");
     for cause in causes {
         family.sample(&[("cause", &cause.cause)], cause.maps_ended);
     }
     let help = "How long the last mapping by this agent took.";
-    let mut family = text.family(Kind::Gauge, "mapper_last_mapping", Unit::Seconds, help);
+    let mut family = text.family(FamilyKind::Gauge, "mapper_last_mapping", Unit::Seconds, help);
     if let Some(mapping) = mapping {
         family.sample_float(&[], mapping.took_ms / 1e3);
     }
@@ -210,7 +221,7 @@ fn write_healing(text: &mut Exposition, board: &Board) {
         ("silent_path", repairs.silent_paths),
     ];
     let help = "What was heard of dead cables, by how: carrier loss, notice of a crossbar, silent path.";
-    text.family(Kind::Counter, "mapper_cable_losses", Unit::None, help).by("cause", &causes);
+    text.family(FamilyKind::Counter, "mapper_cable_losses", Unit::None, help).by("cause", &causes);
 }
 
 fn write_tap(text: &mut Exposition, board: &Board) {
@@ -233,10 +244,10 @@ fn write_tap(text: &mut Exposition, board: &Board) {
         routes_in_use,
     } = tap.counters;
     let help = "Users' frames over the fabric: out from this host, in to it.";
-    let mut family = text.family(Kind::Counter, "mapper_tap_frames", Unit::None, help);
+    let mut family = text.family(FamilyKind::Counter, "mapper_tap_frames", Unit::None, help);
     family.by("direction", &[("out", frames_out), ("in", frames_in)]);
     let help = "Bytes of users' frames over the fabric: out from this host, in to it.";
-    let mut family = text.family(Kind::Counter, "mapper_tap", Unit::Bytes, help);
+    let mut family = text.family(FamilyKind::Counter, "mapper_tap", Unit::Bytes, help);
     family.by("direction", &[("out", bytes_out), ("in", bytes_in)]);
     let help = "Users' frames that went to all hosts.";
     text.counter("mapper_tap_broadcasts", Unit::None, help, broadcasts);
@@ -276,25 +287,9 @@ fn write_tap(text: &mut Exposition, board: &Board) {
         ("forged_neighbour", forged_neighbour),
     ];
     let help = "Users' frames dropped, by why.";
-    text.family(Kind::Counter, "mapper_tap_dropped", Unit::None, help).by("reason", &dropped);
+    text.family(FamilyKind::Counter, "mapper_tap_dropped", Unit::None, help).by("reason", &dropped);
     let help = "Users' frames from the fabric that the kernel did not take.";
     text.counter("mapper_tap_refused", Unit::None, help, tap.refused);
-}
-
-/// Fails unless each family is described once, its samples follow, and the text ends as it must.
-#[cfg(test)]
-pub(super) fn assert_well_formed(text: &str) {
-    let mut families = std::collections::BTreeSet::new();
-    let mut current = "none yet".to_owned();
-    for line in text.lines().filter(|line| *line != "# EOF") {
-        if let Some(rest) = line.strip_prefix("# TYPE ") {
-            rest.split(' ').next().unwrap_or_default().clone_into(&mut current);
-            assert!(families.insert(current.clone()), "{current} twice");
-        }
-        let name = ["# TYPE ", "# HELP ", "# UNIT "].iter().find_map(|start| line.strip_prefix(start));
-        assert!(name.unwrap_or(line).starts_with(&current), "{line} under {current}");
-    }
-    assert!(text.ends_with("# EOF\n"));
 }
 
 #[cfg(test)]
@@ -366,7 +361,7 @@ mod tests {
 
     #[test]
     fn every_family_is_described_once_and_keeps_its_samples_together() {
-        assert_well_formed(&render(&board(), &known(), Dialect::OpenMetrics));
+        crate::xbar::metrics::assert_well_formed(&render(&board(), &known(), Dialect::OpenMetrics));
     }
 
     /// A peer's parser: that of the Python client of Prometheus, if it is here.

@@ -17,22 +17,22 @@ const MAX_REVISIONS: usize = 3;
 /// An xbar's name in labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum XbarName {
-    /// By its tag.
+    /// A tagged xbar, by its tag.
     Tagged(u64),
-    /// A plain one.
+    /// A plain xbar, by the number that it got here.
     Plain(u32),
 }
 
 /// One end of a cable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct End {
+pub(super) struct NamedEnd {
     /// The xbar.
     pub(super) xbar: XbarName,
     /// Its port, as it was numbered when the xbar was first seen.
     pub(super) port: i16,
 }
 
-impl fmt::Display for End {
+impl fmt::Display for NamedEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.xbar {
             XbarName::Tagged(tag) => write!(f, "{tag:#018x}:{}", self.port),
@@ -49,8 +49,8 @@ struct Called {
 }
 
 impl Called {
-    fn end(self, port: u8) -> End {
-        End { xbar: self.name, port: i16::from(port).saturating_sub(self.offset) }
+    fn end(self, port: u8) -> NamedEnd {
+        NamedEnd { xbar: self.name, port: i16::from(port).saturating_sub(self.offset) }
     }
 }
 
@@ -58,9 +58,9 @@ impl Called {
 #[derive(Debug, Default)]
 pub(super) struct Before {
     /// What each end was ever cabled to, and whether it was in the last map.
-    pub(super) cables: BTreeMap<End, Vec<(End, bool)>>,
+    pub(super) cables: BTreeMap<NamedEnd, Vec<(NamedEnd, bool)>>,
     /// Where each host was last.
-    pub(super) hosts: BTreeMap<Mac, End>,
+    pub(super) hosts: BTreeMap<Mac, NamedEnd>,
 }
 
 /// The names of the xbars of the last map.
@@ -84,7 +84,7 @@ impl XbarNames {
     }
 
     /// The end at this port of the last map; `None` if it has no such xbar.
-    pub(super) fn end(&self, port: PortRef) -> Option<End> {
+    pub(super) fn end(&self, port: PortRef) -> Option<NamedEnd> {
         self.called.get(port.xbar as usize).map(|called| called.end(port.port))
     }
 
@@ -138,7 +138,7 @@ impl<'a> Recall<'a> {
     /// The votes of hosts, and of cables to xbars that have a name, for those that have none in `named`.
     fn votes(&self, named: &[Option<Called>]) -> BTreeMap<Candidate, Weight> {
         let mut votes = BTreeMap::new();
-        let mut vote = |at: PortRef, was: End, there: bool| {
+        let mut vote = |at: PortRef, was: NamedEnd, there: bool| {
             let is_open = named.get(at.xbar as usize).is_some_and(Option::is_none);
             if is_open && matches!(was.xbar, XbarName::Plain(_)) {
                 let offset = i16::from(at.port).saturating_sub(was.port);
@@ -165,7 +165,7 @@ impl<'a> Recall<'a> {
     /// Gives names by the most votes first. Says whether any was given.
     fn elect(&mut self, votes: BTreeMap<Candidate, Weight>) -> bool {
         let mut votes: Vec<_> = votes.into_iter().collect();
-        // Stable: equal ones go by index.
+        // The sort is stable, so equal ones stay in the order of their indices.
         votes.sort_by_key(|&(_, weight)| Reverse(weight));
         let mut any = false;
         for ((xbar, name, offset), _) in votes {

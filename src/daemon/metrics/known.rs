@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mapper_proto::Mac;
 use mapper_proto::map::{Map, PortRef, host_type};
 
-use super::called::{Before, End, XbarName, XbarNames};
+use super::called::{Before, NamedEnd, XbarName, XbarNames};
 use crate::daemon::status::DeadCable;
 
 /// Most cables, and most hosts, that are remembered.
@@ -18,10 +18,10 @@ const MAX_SHOWN: usize = 1024;
 /// The cables and hosts of all maps since the start.
 #[derive(Debug, Default)]
 pub struct KnownFabric {
-    cables: Seen<[End; 2]>,
+    cables: Seen<[NamedEnd; 2]>,
     hosts: Seen<Mac>,
     /// Where each host was last.
-    places: BTreeMap<Mac, End>,
+    places: BTreeMap<Mac, NamedEnd>,
     names: XbarNames,
 }
 
@@ -41,7 +41,7 @@ impl KnownFabric {
         };
         let cables: Vec<_> = map.cables.iter().filter_map(ends).collect();
         self.cables.update(cables.into_iter());
-        // Phantoms only inflate a map: they cannot be lost.
+        // A phantom only inflates the map, so it cannot be lost.
         let real = || map.hosts.iter().filter(|host| host.host_type != host_type::PHANTOM);
         self.hosts.update(real().map(|host| host.mac));
         let places = real().filter_map(|host| Some((host.mac, self.names.end(host.at?)?)));
@@ -62,25 +62,26 @@ impl KnownFabric {
         let strangers = self.names.call(map, &before);
         self.places.append(&mut before.hosts);
         if strangers {
-            // Any of them may be one that is gone: what such ones had among themselves may be there still.
+            // Any of the new xbars may be one that is gone, so cables between xbars that are gone may be
+            // there still.
             let names = self.names.all();
-            let lost = |end: &End| matches!(end.xbar, XbarName::Plain(_)) && !names.contains(&end.xbar);
+            let lost = |end: &NamedEnd| matches!(end.xbar, XbarName::Plain(_)) && !names.contains(&end.xbar);
             self.cables.entries.retain(|ends, _| !ends.iter().all(lost));
         }
     }
 
     /// The cables to show, by their ends' names, and whether each is there and not `dead`.
     pub(super) fn cables(&self, dead: &[DeadCable]) -> impl Iterator<Item = (String, String, bool)> {
-        let dead: BTreeSet<End> = dead.iter().filter_map(|cable| self.end_of_dead(cable)).collect();
+        let dead: BTreeSet<NamedEnd> = dead.iter().filter_map(|cable| self.end_of_dead(cable)).collect();
         self.cables.shown().map(move |(ends, there)| {
             let up = there && !ends.iter().any(|end| dead.contains(end));
             (ends[0].to_string(), ends[1].to_string(), up)
         })
     }
 
-    fn end_of_dead(&self, cable: &DeadCable) -> Option<End> {
+    fn end_of_dead(&self, cable: &DeadCable) -> Option<NamedEnd> {
         match cable.tag_number() {
-            Some(tag) => Some(End { xbar: XbarName::Tagged(tag), port: cable.port.into() }),
+            Some(tag) => Some(NamedEnd { xbar: XbarName::Tagged(tag), port: cable.port.into() }),
             None => self.names.end(PortRef { xbar: cable.xbar, port: cable.port }),
         }
     }
@@ -147,7 +148,7 @@ impl<K: Ord + Copy> Seen<K> {
             gone.push(*key);
         }
         for key in new {
-            // Room is made at the cost of what is gone.
+            // What is gone is forgotten first when there is no room.
             if self.entries.len() >= MAX_KNOWN
                 && gone.pop().is_none_or(|gone| self.entries.remove(&gone).is_none())
             {
@@ -255,7 +256,7 @@ mod tests {
                 let off = &off[..1 + (round as usize / 2) % 2];
                 known.see(&found(&fabric, off, round));
                 assert_eq!(known.cables_gone(), at_xbar(off) as u64, "{spec} without {off:?}");
-                // One after the other comes back.
+                // The cables come back one after the other.
                 known.see(&found(&fabric, &off[1..], round + 1));
                 assert_eq!(known.cables_gone(), at_xbar(&off[1..]) as u64, "{spec} with {} again", off[0]);
                 known.see(&found(&fabric, &[], round + 2));

@@ -8,21 +8,16 @@
 mod agent;
 mod called;
 mod causes;
-mod exporter;
 mod known;
-mod server;
-mod text;
-mod xbar;
+
+use mapper_machine::metrics::Dialect;
 
 use super::status::Board;
-use crate::xbar::XbarStatus;
+use crate::xbar::{self, XbarStatus};
 
 pub use agent::render;
 pub use causes::{CauseCounters, Causes};
-pub use exporter::{Exporter, MetricsError, Request};
 pub use known::KnownFabric;
-pub use text::Dialect;
-pub use xbar::render_xbar;
 
 /// The metrics of an agent, and of the crossbar if it is a node.
 pub fn render_node(
@@ -34,10 +29,10 @@ pub fn render_node(
     let agent = render(board, known, dialect);
     match crossbar {
         None => agent,
-        // Their families have different names: one text ends where the other begins.
+        // The families of the two have different names, so one text can follow the other.
         Some(crossbar) => {
             let families = agent.strip_suffix("# EOF\n").unwrap_or(&agent);
-            families.to_owned() + &render_xbar(crossbar, dialect)
+            families.to_owned() + &xbar::metrics::render(crossbar, dialect)
         }
     }
 }

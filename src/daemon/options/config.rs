@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use mapper_host::names::HostName;
+use mapper_machine::link::address::InterfaceAddress;
+use mapper_machine::options::ServiceConfig;
 use mapper_proto::agent::Settings;
-
-use super::{LogFormat, LogLevel, MetricsAddress};
-use crate::link::address::InterfaceAddress;
-use crate::link::ethernet::Marking;
 
 /// What a message takes beside the piece of a map in it: route, headers, addresses, trailer, CRC-32.
 const MESSAGE_OVERHEAD_BYTES: usize = 200;
@@ -19,8 +18,8 @@ pub struct Config {
     pub interface: String,
     /// The interfaces of a node's crossbar; none for an agent alone.
     pub ports: Vec<String>,
-    /// How frames are marked.
-    pub marking: Marking,
+    /// What every daemon is told.
+    pub service: ServiceConfig,
     /// The agent's settings; the address is not known before the interface is opened.
     pub settings: Settings,
     /// Seed of the agent's random choices.
@@ -31,28 +30,18 @@ pub struct Config {
     pub unit: u8,
     /// Whether that number was asked for: without, any that is free will do.
     pub unit_given: bool,
-    /// Directory of the status sockets.
-    pub run_dir: PathBuf,
-    /// Run in the background, with the process id here.
-    pub daemon_pid_file: Option<PathBuf>,
     /// Where each new map is stored.
     pub map_file: Option<PathBuf>,
     /// Leave once the network is complete, and fail after this time.
     pub map_once: Option<Duration>,
-    /// Group that may ask the status socket.
-    pub group: Option<String>,
     /// The host's Ethernet interface over the fabric.
     pub tap: Option<String>,
     /// The addresses of IP that it gets.
     pub addresses: Vec<InterfaceAddress>,
     /// Keys of the mapper's messages.
     pub key_file: Option<PathBuf>,
-    /// Where metrics are served.
-    pub metrics_listen: Option<MetricsAddress>,
-    /// Where metrics are written for node_exporter.
-    pub metrics_file: Option<PathBuf>,
-    /// What is logged, how and where.
-    pub log: LogOptions,
+    /// What this host is called; the machine's name without.
+    pub host_name: Option<HostName>,
 }
 
 impl Config {
@@ -64,29 +53,5 @@ impl Config {
     /// How many routes there are to a destination, and how long they may be.
     pub fn route_options(&self) -> mapper_routing::Options {
         mapper_routing::Options { passes: self.num_passes, max_hops: self.settings.max_hops as u8 }
-    }
-}
-
-/// What a daemon logs, how and where.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LogOptions {
-    /// The least severe lines that are logged.
-    pub level: LogLevel,
-    /// How they are written.
-    pub format: LogFormat,
-    /// Write them there, too, with all that `debug` shows.
-    pub file: Option<PathBuf>,
-}
-
-impl LogOptions {
-    /// With defaults where nothing was said; a level that was said counts before `verbose`.
-    pub fn new(
-        level: Option<LogLevel>,
-        format: Option<LogFormat>,
-        verbose: bool,
-        file: Option<PathBuf>,
-    ) -> Self {
-        let unsaid = if verbose { LogLevel::Debug } else { LogLevel::Info };
-        Self { level: level.unwrap_or(unsaid), format: format.unwrap_or_default(), file }
     }
 }

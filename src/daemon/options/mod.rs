@@ -4,40 +4,28 @@
 //! with the same values. The command line wins.
 
 mod config;
-mod keys_of_file;
-mod shared;
+mod host_type;
 mod source;
 #[cfg(test)]
 mod tests;
-mod values;
 
-pub use config::{Config, LogOptions};
-pub use keys_of_file::FileOptions;
-pub use shared::{FrameKeys, LogKeys, MetricsKeys, Shared};
+pub use config::Config;
+pub use host_type::HostType;
 use source::Role;
 pub use source::{ConfigError, Source};
-pub use values::{Bounded, EtherType, HostType, LogFormat, LogLevel, MetricsAddress, Text};
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use mapper_host::names::HostName;
+use mapper_machine::link::address::InterfaceAddress;
+use mapper_machine::options::{
+    self, Bounded, ConfigFileError, FileOptions, FrameKeys, LogKeys, MetricsKeys, ProcessKeys, Shared, Text,
+    ZeroDestination,
+};
 use mapper_proto::Mac;
 use mapper_proto::agent::Settings;
-use mapper_proto::quote;
 use thiserror::Error;
-
-use crate::link::address::InterfaceAddress;
-
-/// Where status sockets are, unless the user says otherwise.
-pub const DEFAULT_RUN_DIR: &str = "/run/mapper";
-/// The environment variable that overrides [`DEFAULT_RUN_DIR`].
-pub const RUN_DIR_VARIABLE: &str = "MAPPER_RUN_DIR";
-
-/// The run directory that holds where neither command line nor file names one.
-pub fn default_run_dir() -> PathBuf {
-    std::env::var_os(RUN_DIR_VARIABLE).map_or_else(|| DEFAULT_RUN_DIR.into(), PathBuf::from)
-}
 
 /// The options of an agent. What is `None` was not set.
 #[derive(Debug, Clone, Default, PartialEq, clap::Args, serde::Deserialize)]
@@ -52,21 +40,16 @@ pub struct Options {
     /// Board number: which of this machine's agents this is [default: the first that is free].
     #[arg(short = 'b', short_alias = 'B', long, value_name = "BOARD")]
     pub unit: Option<u8>,
-    /// Run as a daemon, and store its process id in this file.
-    #[arg(long, value_name = "PATH")]
-    pub daemon_pid_file: Option<PathBuf>,
-    /// Directory of the status sockets, which board-info reads.
-    #[arg(long, value_name = "DIR")]
-    pub run_dir: Option<PathBuf>,
-    /// Group that may ask the status socket, by name or number [default: this process's].
-    #[arg(long, value_name = "GROUP")]
-    pub group: Option<String>,
+    /// How the daemon runs, and where it answers.
+    #[command(flatten)]
+    #[serde(skip)]
+    pub process: ProcessKeys,
     /// Give this host an Ethernet interface of this name over the fabric.
     #[arg(long, value_name = "NAME")]
     pub tap: Option<String>,
     /// Give that interface this address of IP. May be repeated, or several with commas between them.
     #[arg(long, value_name = "ADDRESS/PREFIX", value_delimiter = ',')]
-    #[serde(deserialize_with = "values::one_or_more")]
+    #[serde(deserialize_with = "options::one_or_more")]
     pub address: Option<Vec<Text<InterfaceAddress>>>,
     /// Keys that sign and check all messages of the mapper; see `mapper key`.
     #[arg(long, value_name = "PATH")]
@@ -77,6 +60,9 @@ pub struct Options {
     /// What this host runs: gm, xm, mx, ethernet, infiniband, or a number.
     #[arg(long, value_name = "TYPE")]
     pub host_type: Option<Text<HostType>>,
+    /// What this host is called on all boards, in maps and logs [default: the name of the machine].
+    #[arg(long, value_name = "NAME")]
+    pub host_name: Option<Text<HostName>>,
     /// Number of route computation passes: how many routes to each destination.
     #[arg(long, value_name = "N")]
     pub num_passes: Option<Bounded<1, 64>>,
@@ -172,35 +158,6 @@ pub struct Options {
     pub log: LogKeys,
 }
 
-/// A configuration file that cannot be used.
-#[derive(Debug, Error)]
-pub enum ConfigFileError {
-    /// It cannot be read.
-    #[error("cannot read {}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// It is too long.
-    #[error("{} is longer than {MAX_CONFIG_BYTES} bytes, which no configuration needs", path.display())]
-    TooLong {
-        /// The file.
-        path: PathBuf,
-    },
-    /// It says something wrong.
-    #[error("{}:{line}: {message}", path.display())]
-    Wrong {
-        /// The file.
-        path: PathBuf,
-        /// The line, counted from 1.
-        line: usize,
-        /// What is wrong with it.
-        message: String,
-    },
-}
-
 /// Options that do not make a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum OptionsError {
@@ -238,11 +195,8 @@ pub enum OptionsError {
     )]
     AddressWithoutTap,
     /// Nobody has that address.
-    #[error(
-        "destination 00:00:00:00:00:00 is no address: switches between the hosts drop such frames; leave it \
-         out, or give a group address"
-    )]
-    ZeroDestination,
+    #[error(transparent)]
+    Destination(#[from] ZeroDestination),
     /// A parent would count as silent before it is asked.
     #[error(
         "silence-limit-ms ({silence_limit_ms}) is below query-interval-ms ({query_interval_ms}): a parent \
@@ -257,36 +211,25 @@ pub enum OptionsError {
 }
 
 impl FileOptions for Options {
+    const PROCESS_FOLLOWS: &'static str = "unit";
     const FRAMES_FOLLOW: &'static str = "piece-window";
 
-    fn with(self, Shared { frames, metrics, log }: Shared) -> Self {
-        Self { frames, metrics, log, ..self }
-    }
-}
-
-impl Options {
-    /// Reads a configuration file: TOML, each key an option.
-    ///
-    /// # Errors
-    /// If it cannot be read, or has an unknown key or wrong value; names the line.
-    pub fn read(path: &Path) -> Result<Self, ConfigFileError> {
-        read_toml(path)
+    fn with(self, Shared { process, frames, metrics, log }: Shared) -> Self {
+        Self { process, frames, metrics, log, ..self }
     }
 
-    /// These options, and where they are not set, those of `file`.
-    pub fn or(self, file: Self) -> Self {
+    fn or(self, file: Self) -> Self {
         Self {
             interface: self.interface.or(file.interface),
             ports: self.ports.or(file.ports),
             unit: self.unit.or(file.unit),
-            daemon_pid_file: self.daemon_pid_file.or(file.daemon_pid_file),
-            run_dir: self.run_dir.or(file.run_dir),
-            group: self.group.or(file.group),
+            process: self.process.or(file.process),
             tap: self.tap.or(file.tap),
             address: self.address.or(file.address),
             key_file: self.key_file.or(file.key_file),
             level: self.level.or(file.level),
             host_type: self.host_type.or(file.host_type),
+            host_name: self.host_name.or(file.host_name),
             num_passes: self.num_passes.or(file.num_passes),
             map_file: self.map_file.or(file.map_file),
             non_clos: self.non_clos.or(file.non_clos),
@@ -318,6 +261,25 @@ impl Options {
             log: self.log.or(file.log),
         }
     }
+}
+
+impl Options {
+    /// Reads a configuration file: TOML, each key an option.
+    ///
+    /// # Errors
+    /// If it cannot be read, or has an unknown key or wrong value; names the line.
+    pub fn read(path: &Path) -> Result<Self, ConfigFileError> {
+        options::read_toml(path)
+    }
+
+    /// What the file of all daemons, which may have keys of agents, says to daemons of any kind.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn read_shared(path: &Path) -> Result<Shared, ConfigFileError> {
+        let Self { process, frames, metrics, log, .. } = options::read_if_there(path)?;
+        Ok(Shared { process, frames, metrics, log })
+    }
 
     /// Fills in the defaults.
     ///
@@ -337,7 +299,7 @@ impl Options {
         }
         let mut addresses: Vec<_> = Vec::new();
         for address in self.address.iter().flatten().map(|text| text.value()) {
-            // Twice is once.
+            // An address that is named twice counts once.
             if !addresses.contains(&address) {
                 addresses.push(address);
             }
@@ -345,8 +307,10 @@ impl Options {
         if self.tap.is_none() && !addresses.is_empty() {
             return Err(OptionsError::AddressWithoutTap);
         }
-        let marking = self.frames.marking().ok_or(OptionsError::ZeroDestination)?;
         let settings = self.settings();
+        let shared =
+            Shared { process: self.process, frames: self.frames, metrics: self.metrics, log: self.log };
+        let service = shared.resolve()?;
         if settings.silence_limit < settings.query_interval {
             return Err(OptionsError::SilenceBelowQuery {
                 silence_limit_ms: settings.silence_limit.as_millis(),
@@ -357,23 +321,18 @@ impl Options {
         Ok(Config {
             interface,
             ports,
-            marking,
+            service,
             settings,
             seed: self.seed.map(|n| u64::from(n.get())),
             num_passes: self.num_passes.map_or(DEFAULT_NUM_PASSES, |n| n.get() as u8),
             unit: self.unit.unwrap_or(0),
             unit_given: self.unit.is_some(),
-            run_dir: self.run_dir.unwrap_or_else(default_run_dir),
-            daemon_pid_file: self.daemon_pid_file,
-            group: self.group,
             tap: self.tap,
             addresses,
             key_file: self.key_file,
-            metrics_listen: self.metrics.metrics_listen.map(Text::value),
-            metrics_file: self.metrics.metrics_file,
+            host_name: self.host_name.map(Text::value),
             map_file: self.map_file,
             map_once: self.map_once.unwrap_or(false).then(|| Duration::from_secs(limit_s)),
-            log: self.log.resolve(),
         })
     }
 
@@ -400,52 +359,18 @@ impl Options {
             piece_window: self.piece_window.map_or(defaults.piece_window, |n| n.get() as usize),
             printeur: self.printeur.unwrap_or(defaults.printeur),
             thrash: self.thrash.unwrap_or(defaults.thrash),
-            extra_hosts: self.extra_hosts.map_or(defaults.extra_hosts, values::Bounded::get),
+            extra_hosts: self.extra_hosts.map_or(defaults.extra_hosts, Bounded::get),
             pause: self.pause.unwrap_or(defaults.pause),
             non_clos: self.non_clos.unwrap_or(defaults.non_clos),
             map_incrementally: self.map_incrementally.unwrap_or(defaults.map_incrementally),
             xbar_check: self.no_xbar_check.map_or(defaults.xbar_check, |skip| !skip),
-            // The interfaces say it.
+            // The MTU is found out when the interfaces are opened.
             mtu: defaults.mtu,
-            // Read with the rest of what is read: see `Source`.
+            // The keys are in a file of their own, which `Source` reads.
             keys: None,
         }
     }
 }
-
-/// Reads a file of options, which are keys of TOML.
-///
-/// # Errors
-/// If it cannot be read, or has an unknown key or wrong value; names the line.
-pub fn read_toml<T: FileOptions>(path: &Path) -> Result<T, ConfigFileError> {
-    let unreadable = |source| ConfigFileError::Unreadable { path: path.to_owned(), source };
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    file.take(MAX_CONFIG_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > MAX_CONFIG_BYTES {
-        return Err(ConfigFileError::TooLong { path: path.to_owned() });
-    }
-    let parsed = match std::str::from_utf8(&bytes) {
-        Ok(text) => parse_toml(text),
-        Err(error) => {
-            let before = bytes.iter().take(error.valid_up_to());
-            Err((1 + before.filter(|&&byte| byte == b'\n').count(), "not UTF-8 text".to_owned()))
-        }
-    };
-    parsed.map_err(|(line, message)| ConfigFileError::Wrong { path: path.to_owned(), line, message })
-}
-
-/// What a text says, or the line that is wrong and why.
-fn parse_toml<T: FileOptions>(text: &str) -> Result<T, (usize, String)> {
-    toml::Deserializer::parse(text).and_then(T::read_from).map_err(|error: toml::de::Error| {
-        let at = error.span().map_or(text.len(), |span| span.start);
-        let line = 1 + text.bytes().take(at).filter(|&byte| byte == b'\n').count();
-        let message = error.message().trim_end().replace('\n', ", ");
-        (line, quote::harmless(&message, quote::MAX_MESSAGE_BYTES))
-    })
-}
-/// Longest configuration file that is read. All keys with their longest values take less than a tenth of it.
-const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
 /// Most interfaces of a node: a crossbar has 255 ports, and the agent needs one.
 const MAX_NODE_PORTS: usize = 254;

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use mapper_machine::options::{self, ConfigFileError, FileOptions as _};
 use mapper_proto::wire::KeyRing;
 use thiserror::Error;
 
-use super::{Config, ConfigFileError, Options, OptionsError};
+use super::{Config, Options, OptionsError};
 use crate::daemon::keys::{self, KeyFileError};
 
 /// A command line, and the configuration file that it names.
@@ -85,20 +86,11 @@ impl Source {
 
     /// Reads a file; or of a directory what all share and over it what is this one's own.
     fn read_files(&self, path: &Path) -> Result<Options, ConfigFileError> {
-        if !path.is_dir() {
-            return Options::read(path);
-        }
-        let read_if_there = |name: &str| {
-            let file = path.join(format!("{name}.toml"));
-            // Without one of its own, it is as all are. One that may not be looked at is an error.
-            if file.try_exists().unwrap_or(true) { Options::read(&file) } else { Ok(Options::default()) }
-        };
         let own = match self.role {
             Role::Agent => self.line.interface.as_deref(),
             Role::Node => Some("node"),
         };
-        let own = own.map(read_if_there).transpose()?.unwrap_or_default();
-        Ok(own.or(read_if_there("mapper")?))
+        options::read_file_or_dir(path, own, options::read_if_there)
     }
 }
 

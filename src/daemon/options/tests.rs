@@ -2,7 +2,12 @@ use super::*;
 use clap::Args;
 
 fn parse(text: &str) -> Result<Options, (usize, String)> {
-    parse_toml(text)
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    Options::read(file.path()).map_err(|error| match error {
+        ConfigFileError::Wrong { line, message, .. } => (line, message),
+        other => panic!("{other}"),
+    })
 }
 
 const DEFAULTS: &str = include_str!("../../../mapper.toml");
@@ -20,7 +25,8 @@ fn defaults_with_all_keys() -> String {
 fn the_file_of_defaults_is_the_defaults() {
     let interface = Some("eth1".to_owned());
     let read = Options { interface: interface.clone(), ..parse(DEFAULTS).unwrap() };
-    let unset = Options { interface, run_dir: Some(DEFAULT_RUN_DIR.into()), ..Options::default() };
+    let process = ProcessKeys { run_dir: Some(options::DEFAULT_RUN_DIR.into()), ..ProcessKeys::default() };
+    let unset = Options { interface, process, ..Options::default() };
     assert_eq!(read.resolve(Role::Agent), unset.resolve(Role::Agent));
 }
 
@@ -149,7 +155,7 @@ fn addresses_are_one_or_several_and_need_a_tap() {
 #[test]
 fn frames_go_to_no_zero_address() {
     let file = parse("interface = \"eth1\"\ndestination = \"00:00:00:00:00:00\"\n").unwrap();
-    assert_eq!(file.resolve(Role::Agent), Err(OptionsError::ZeroDestination));
+    assert_eq!(file.resolve(Role::Agent), Err(OptionsError::Destination(ZeroDestination)));
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! A board: `mapper.board-info/1` describes each agent as one.
 
-use mapper_proto::Instant;
+use std::collections::BTreeMap;
+
+use mapper_host::names::NameTable;
 use mapper_proto::agent::{Dropped, MappingCost, Sent, Status};
 use mapper_proto::map::{Map, MapVersion};
 use mapper_proto::wire::AgentState;
+use mapper_proto::{Instant, Mac};
 use serde::{Deserialize, Serialize};
 
 use super::healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
@@ -11,8 +14,8 @@ use super::host_types::HostsOfType;
 use super::narrow_cables::NarrowCable;
 use super::ports::BoardPort;
 use crate::daemon::metrics::{CauseCounters, Causes, KnownFabric};
-use crate::link::port::Traffic;
 use mapper_fabric::wording::plural;
+use mapper_machine::link::port::Traffic;
 
 /// One agent of this machine, as `mapper.board-info/1` has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +26,10 @@ pub struct Board {
     pub interface: Option<String>,
     /// The interface's address, if the agent answered.
     pub mac: Option<String>,
+    /// What this host is called, if it has a name to tell.
+    pub host_name: Option<String>,
+    /// What the hosts that this board names are called, by address, as far as they have said so.
+    pub names: BTreeMap<String, String>,
     /// Level in the election.
     pub level: u8,
     /// What the host runs, by number.
@@ -146,6 +153,7 @@ pub struct SentCounters {
     pub verify: u64,
     pub replies: u64,
     pub hellos: u64,
+    pub services: u64,
     pub retries: u64,
 }
 
@@ -197,6 +205,8 @@ pub struct Surroundings<'a> {
     pub carrier: bool,
     /// The ports of a node that lead out of the machine.
     pub ports: Vec<BoardPort>,
+    /// What hosts are called.
+    pub names: &'a NameTable,
     /// Routes in use.
     pub routes: usize,
     /// Why the last map could not be routed.
@@ -233,8 +243,11 @@ const MOST_GONE: usize = 64;
 impl Board {
     /// The board of a running agent.
     pub fn new(status: &Status, around: Surroundings<'_>) -> Self {
-        Self {
+        let name_of = |mac: Mac| Some(around.names.name_of(mac)?.to_string());
+        let mut board = Self {
             unit: around.unit,
+            host_name: name_of(status.rank.mac),
+            names: BTreeMap::new(),
             interface: Some(around.interface.to_owned()),
             mac: Some(status.rank.mac.to_string()),
             level: status.rank.level,
@@ -282,6 +295,27 @@ impl Board {
                 log_lines_lost: around.log_lines_lost,
             },
             uptime_ms: around.now.as_nanos() / 1_000_000,
+        };
+        let named = board.macs().filter_map(|mac| Some((mac.to_owned(), name_of(mac.parse().ok()?)?)));
+        board.names = named.collect();
+        board
+    }
+
+    /// The addresses of all hosts that it names.
+    fn macs(&self) -> impl Iterator<Item = &str> {
+        let unreachable = self.unreachable.iter().map(|host| &host.mac);
+        let of_types = self.host_types.iter().flat_map(|of_type| &of_type.hosts);
+        let one = [&self.mac, &self.leader, &self.parent].into_iter().flatten();
+        let many = self.children.iter().chain(&self.gone_hosts).chain(unreachable).chain(of_types);
+        one.chain(many).map(String::as_str)
+    }
+
+    /// A host as people call it, with its address, as two may be called the same.
+    pub fn called(&self, mac: &str) -> String {
+        match self.names.get(mac) {
+            // It came from another machine, and may have what a terminal obeys.
+            Some(name) => format!("{} ({mac})", name.escape_debug()),
+            None => mac.to_owned(),
         }
     }
 
@@ -295,7 +329,8 @@ impl Board {
             (hosts, cables) => (format!("{} and {}", plural(hosts, "host"), plural(cables, "cable")), true),
         };
         let ends = self.gone_cables.iter().map(|[a, b]| format!("{a} to {b}"));
-        let names: Vec<_> = self.gone_hosts.iter().cloned().chain(ends).collect();
+        let hosts = self.gone_hosts.iter().map(|mac| self.called(mac));
+        let names: Vec<_> = hosts.chain(ends).collect();
         let are = if are { "are" } else { "is" };
         Some(format!("{what} seen since the start {are} gone: {}", names.join(", ")))
     }
@@ -304,6 +339,8 @@ impl Board {
     pub fn silent(unit: u8, why: String) -> Self {
         Self {
             unit,
+            host_name: None,
+            names: BTreeMap::new(),
             interface: None,
             mac: None,
             level: 0,
@@ -367,9 +404,32 @@ impl From<Traffic> for FrameCounters {
 impl From<Sent> for SentCounters {
     fn from(sent: Sent) -> Self {
         // Without `..`: a new counter shall not compile before it is shown.
-        let Sent { switch_probes, scouts, compares, tree, queries, pieces, verify, replies, hellos, retries } =
-            sent;
-        Self { switch_probes, scouts, compares, tree, queries, pieces, verify, replies, hellos, retries }
+        let Sent {
+            switch_probes,
+            scouts,
+            compares,
+            tree,
+            queries,
+            pieces,
+            verify,
+            replies,
+            hellos,
+            services,
+            retries,
+        } = sent;
+        Self {
+            switch_probes,
+            scouts,
+            compares,
+            tree,
+            queries,
+            pieces,
+            verify,
+            replies,
+            hellos,
+            services,
+            retries,
+        }
     }
 }
 

@@ -69,7 +69,7 @@ mod tests {
         let counts: Vec<_> = found.iter().map(|of| (of.name.as_str(), of.count, of.hosts.len())).collect();
         assert_eq!(counts, [("ethernet", 100, 64), ("type 9", 1, 1)]);
         assert_eq!(found[1].hosts, ["02:00:00:00:00:01"]);
-        // However many types there are, a board stays small.
+        // A board stays small however many types there are.
         map.hosts = (0..20_000).map(|n| host(n, (n % 255 + 1) as u8)).collect();
         let named: usize = HostsOfType::of(&map).iter().map(|of| of.hosts.len()).sum();
         assert_eq!(named, MOST_NAMED);

@@ -1,15 +1,16 @@
 //! The status socket: what an agent's daemon says of itself to programs on its machine.
 //!
 //! A client connects to the unix socket, and the daemon sends one [`Board`] and hangs up. There is
-//! nothing to ask, so nothing to parse from whoever connects.
+//! nothing to ask, so nothing to parse from whoever connects. What is larger, or depends on what the client
+//! wants to know, has a socket of its own: see [`Request`].
 
 mod board;
-mod codec;
 mod healing;
 mod host_types;
 mod mismatch;
 mod narrow_cables;
 mod ports;
+mod requests;
 mod routes;
 mod socket;
 
@@ -17,13 +18,11 @@ pub use board::{
     Board, Counters, DroppedCounters, FrameCounters, MapVersionDto, Reason, SentCounters, Surroundings,
     state_name,
 };
-pub use codec::CodecError;
 pub use healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
 pub use host_types::HostsOfType;
 pub use mismatch::Mismatch;
 pub use narrow_cables::{CableEnd, NarrowCable};
 pub use ports::{BoardPort, dead_ports, unequal_mtus};
-pub use routes::{MAX_ROUTES_BYTES, RouteInForce, RouteUse, RoutesAsked, RoutesInForce, routes_socket_path};
-pub use socket::{
-    Client, Question, StatusServer, StatusSocketError, ask, ask_at, socket_path, sockets, units,
-};
+pub use requests::{MAX_RESOLVED_BYTES, Request, Resolved, ResolvedHost, requests_socket_path};
+pub use routes::{MAX_ROUTES_BYTES, RouteInForce, RouteUse, RoutesAsked, RoutesInForce};
+pub use socket::{ask, bind, bind_at, socket_path, units};

@@ -1,9 +1,7 @@
-//! The routes in force, told on a socket of their own: a board is small and asked for often, and these are
-//! neither. What is said is JSON, as that is what comes of it.
+//! The routes in force, told on request. What is said is JSON, as that is what comes of it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mapper_proto::Mac;
@@ -14,11 +12,6 @@ use super::{MapVersionDto, Reason};
 use crate::formats::json::{MapJson, Names, map_to_json};
 use mapper_host::data::PathTraffic;
 use mapper_host::routes::RouteTable;
-
-/// The socket on which a board tells its routes. It is no status socket, and not named like one.
-pub fn routes_socket_path(run_dir: &Path, unit: u8) -> PathBuf {
-    run_dir.join(format!("{unit}.routes"))
-}
 
 /// Most bytes that a client reads: as much as 10,000 hosts take, eight routes each.
 pub const MAX_ROUTES_BYTES: usize = 64 << 20;
@@ -85,6 +78,8 @@ pub struct RoutesAsked {
     pub table: Option<Arc<RouteTable>>,
     /// Their map, if it is at hand.
     pub map: Option<Arc<Map>>,
+    /// What hosts are called.
+    pub names: Names,
     /// To whom the agent itself sends.
     pub neighbours: Vec<Mac>,
     /// What users' frames do.
@@ -111,7 +106,7 @@ impl RoutesAsked {
         let Some(table) = &self.table else { return answer };
         let Some(map) = self.map.as_ref().filter(|map| map.version == table.version()) else { return answer };
         answer.map_version = MapVersionDto::new(map.version);
-        let json = map_to_json(map, &Names::default());
+        let json = map_to_json(map, &self.names);
         let ids: Vec<&str> = json.xbars.iter().map(|xbar| xbar.id.as_str()).collect();
         let called: Vec<String> = map
             .xbars
@@ -130,7 +125,7 @@ impl RoutesAsked {
                 let hops: Vec<_> = path.hops.iter().map(hop).collect();
                 answer.routes.push(RouteInForce {
                     to: to.to_string(),
-                    name: to.to_string(),
+                    name: self.names.of_host(to).map_or_else(|| to.to_string(), str::to_owned),
                     host_type: types.get(&to).copied().unwrap_or_default(),
                     hops: hops.iter().map(|&(xbar, port)| (ids[xbar].to_owned(), port)).collect(),
                     via: hops.iter().map(|&(xbar, port)| format!("{}:{port}", called[xbar])).collect(),
@@ -186,11 +181,12 @@ mod tests {
         let (host, map) = (map.hosts[0].mac, Arc::new(map));
         let basis = Arc::new(Basis::new(Arc::clone(&map)).unwrap());
         let table = RouteTable::compute(&basis, host, &mapper_routing::Options::default()).unwrap();
-        let table = table.repair(&BTreeSet::from_iter(dead.iter().copied())).unwrap();
+        let table = table.repair(&BTreeSet::from_iter(dead.iter().copied()).into()).unwrap();
         RoutesAsked {
             host,
             table: Some(Arc::new(table)),
             map: Some(map),
+            names: Names::default(),
             neighbours: Vec::new(),
             uses: Vec::new(),
         }

@@ -9,7 +9,7 @@ use super::notes::Notes;
 use super::{PortNumbers, PortZero};
 use crate::formats::blocks::{self, Block, decimal, hex, quoted};
 use crate::formats::{FormatError, Malformed};
-use mapper_routing::tables::End;
+use mapper_routing::tables::SlotEnd;
 use mapper_routing::{Subnet, Tables};
 
 /// Tables from a file.
@@ -78,8 +78,8 @@ impl Known {
             }
             by_lid[lid] = slot;
             let guid = match destinations.end(slot) {
-                End::Xbar(xbar) => subnet.xbar_guids[xbar as usize],
-                End::Host { host, .. } => subnet.host_port_guids[host as usize],
+                SlotEnd::Xbar(xbar) => subnet.xbar_guids[xbar as usize],
+                SlotEnd::Host { host, .. } => subnet.host_port_guids[host as usize],
             };
             by_guid.entry(guid).or_insert(slot);
             guids.push(guid);
@@ -174,7 +174,7 @@ fn parse_line(line: usize, text: &[u8], known: &Known) -> Result<Option<Event>, 
         })?;
         return Ok(Some(Event::Header { line, xbar: known.xbars.get(&guid).copied() }));
     }
-    // What ibroute prints besides: column titles; and both programs' counts.
+    // Beside rows ibroute prints titles of columns, and both programs print how many rows there are.
     let words = text.trim_ascii();
     if words.ends_with(b"lids dumped") {
         return Ok(Some(Event::End));
@@ -313,7 +313,7 @@ impl Reader<'_> {
 
     fn finish(self) -> Loaded {
         let mut notes = self.notes.texts();
-        // Who writes tables by hand need not end any.
+        // A table that was written by hand may lack the line that ends it.
         if self.in_table && self.ends > 0 {
             notes
                 .push("the last table has no end (`lids dumped`): the file may have been cut off".to_owned());

@@ -163,7 +163,7 @@ fn what_the_fabric_does_not_have_is_passed_over_and_told() {
             "the file has no table of 2 xbars, xbar2 one of them",
         ]
     );
-    // Cut off in the last table.
+    // The text is cut off inside the last table.
     let cut = text.strip_suffix("4 valid lids dumped\n").unwrap();
     let notes = load(cut.as_bytes(), &fabric, &subnet).unwrap().notes;
     assert!(notes.iter().any(|note| note.starts_with("the last table has no end")), "{notes:?}");

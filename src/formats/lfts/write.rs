@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::{PortNumbers, PortZero};
 use crate::formats::identity;
-use mapper_routing::tables::End;
+use mapper_routing::tables::SlotEnd;
 use mapper_routing::{Subnet, Tables};
 
 /// Bytes of text that are made at once, unless one xbar a core needs more.
@@ -59,8 +59,8 @@ impl<'a> Dump<'a> {
     /// mean nothing, or another node, to the program that reads it.
     fn comment(&self, slot: u32) -> String {
         let (kind, guid, name) = match self.subnet.destinations.end(slot) {
-            End::Xbar(xbar) => ("Switch", self.known_guid(xbar), self.xbar_description(xbar)),
-            End::Host { host, .. } => {
+            SlotEnd::Xbar(xbar) => ("Switch", self.known_guid(xbar), self.xbar_description(xbar)),
+            SlotEnd::Host { host, .. } => {
                 let label = &self.fabric.hosts[host as usize];
                 let guid = label.port_guid.map(|_| self.subnet.host_port_guids[host as usize]);
                 ("Channel Adapter", guid, description(&label.description, &label.name))

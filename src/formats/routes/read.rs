@@ -147,7 +147,7 @@ impl<'a> RouteReader<'a> {
             Ok(hops) => hops,
             Err(unknown) => return fault(FaultKind::UnknownXbar(unknown)),
         };
-        // Hops that follow no cable are the proof's to tell.
+        // Hops that follow no cable are found by the proof, and told there.
         if let Ok(turns) = turns(self.topology, from, &hops) {
             let says = |element: Element, (arrival, out): (PortRef, u8)| match element {
                 Element::Relative(delta) => i16::from(arrival.port) + i16::from(delta) == i16::from(out),

@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 use mapper_proto::map::{Cable, Fabric};
 
-use self::ways::{Layout, Point, Way};
+use self::ways::{CableCurve, Layout, Point};
 use super::{COLOURS, Picture, cable_path, escaped, letters, xbar_title};
 use mapper_fabric::names::Names;
 
@@ -36,7 +36,7 @@ pub(super) fn draw(fabric: &Fabric, names: &Names) -> Picture {
         *count += 1;
         *count - 1
     };
-    let mut ways: Vec<Way> = (fabric.map.cables.iter())
+    let mut ways: Vec<CableCurve> = (fabric.map.cables.iter())
         .map(|cable| layout.way(cable.a.xbar as usize, cable.b.xbar as usize, nth(cable)))
         .collect();
     let (width, height) = layout.move_into_view(&mut ways);

@@ -42,7 +42,8 @@ pub(crate) fn plot_loads(topology: &Topology, loads: &[f64], title: &str) -> Str
             Panel { from, to, loads }
         })
         .collect();
-    // Tier above tier, the hosts' at the bottom as in drawings of fabrics; up to the left of down.
+    // Tiers stand above each other, the hosts' at the bottom as in drawings of fabrics, and up stands left of
+    // down.
     panels.sort_by_key(|panel| (std::cmp::Reverse(panel.from.max(panel.to)), panel.heading()));
     let scale = Scale::up_to(loads.iter().copied().fold(0.0, f64::max));
     super::document(&picture(&panels, &scale, title), "")

@@ -13,8 +13,8 @@ mod tests;
 pub(crate) use loads::plot_loads;
 use mapper_proto::map::{Cable, Fabric, PortRef};
 
-use super::shape::layers;
 use mapper_fabric::names::Names;
+use mapper_fabric::shape::layers;
 use mapper_fabric::wording::{first_of, plural};
 
 /// Least distance between boxes, and from the border.
@@ -30,7 +30,7 @@ struct Picture {
     height: i64,
     /// Paths of cables; they are drawn first.
     cables: String,
-    /// All else.
+    /// Everything else of the drawing: boxes, names and numbers.
     boxes: String,
 }
 

@@ -34,7 +34,7 @@ pub(super) fn draw(fabric: &Fabric, names: &Names, tiers: &[Vec<usize>], tier: &
 
 /// An xbar's box, where it stands, and which ports it has above and below its name.
 #[derive(Clone, Default)]
-struct Node {
+struct XbarBox {
     x: i64,
     y: i64,
     width: i64,
@@ -42,7 +42,7 @@ struct Node {
     lower: Vec<u8>,
 }
 
-impl Node {
+impl XbarBox {
     /// Where the cable of a port begins.
     fn anchor(&self, port: u8) -> (i64, i64) {
         let column = |row: &[u8]| row.iter().position(|&p| p == port).map(|i| self.column(row, i) + CELL / 2);
@@ -62,7 +62,7 @@ struct Rows<'a> {
     fabric: &'a Fabric,
     names: &'a Names,
     tier: &'a [usize],
-    nodes: Vec<Node>,
+    nodes: Vec<XbarBox>,
     /// Height between the boxes of a row and those of the next.
     row_gap: i64,
     /// The host at each port.
@@ -72,7 +72,7 @@ struct Rows<'a> {
 impl<'a> Rows<'a> {
     fn new(fabric: &'a Fabric, names: &'a Names, tier: &'a [usize]) -> Self {
         let map = &fabric.map;
-        let mut nodes = vec![Node::default(); map.xbars.len()];
+        let mut nodes = vec![XbarBox::default(); map.xbars.len()];
         for cable in &map.cables {
             for (near, far) in [(cable.a, cable.b), (cable.b, cable.a)] {
                 let node = &mut nodes[near.xbar as usize];
@@ -94,8 +94,9 @@ impl<'a> Rows<'a> {
 
     /// Gives each box its place: the tier with hosts at the bottom.
     fn place(&mut self, tiers: &[Vec<usize>]) {
-        let row_width =
-            |nodes: &[Node], row: &[usize]| -> i64 { row.iter().map(|&xbar| nodes[xbar].width + GAP).sum() };
+        let row_width = |nodes: &[XbarBox], row: &[usize]| -> i64 {
+            row.iter().map(|&xbar| nodes[xbar].width + GAP).sum()
+        };
         let widest = tiers.iter().map(|row| row_width(&self.nodes, row)).max().unwrap_or(0);
         // Cables that run far sideways need height to be told apart.
         self.row_gap = (widest / 8).clamp(90, 480);
@@ -150,7 +151,7 @@ impl<'a> Rows<'a> {
     /// A box with its name, its cells, and its hosts below.
     fn node(&self, index: usize) -> String {
         let node = &self.nodes[index];
-        let Node { x, y, width, .. } = *node;
+        let XbarBox { x, y, width, .. } = *node;
         let mut text = format!(
             "<g>{}\n<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{BOX_HEIGHT}\" rx=\"3\" fill=\"{}\" \
              stroke=\"#33414b\"/>\n\

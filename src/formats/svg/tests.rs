@@ -61,7 +61,8 @@ fn along(path: &str) -> Vec<Point> {
         let mut control = vec![last];
         control.append(&mut pending);
         for step in 1..=400 {
-            // De Casteljau: halves of halves of the way between control points.
+            // This is de Casteljau's construction: the ways between control points are halved again and
+            // again.
             let part = f64::from(step) / 400.0;
             let mut level = control.clone();
             while level.len() > 1 {

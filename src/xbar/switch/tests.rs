@@ -5,8 +5,8 @@ use mapper_proto::wire::{Data, Element, Route, Undeliverable};
 use proptest::prelude::*;
 
 use super::*;
-use crate::link::ethernet::Marking;
-use crate::link::internal::{InternalPort, pair};
+use mapper_machine::link::ethernet::Marking;
+use mapper_machine::link::internal::{InternalPort, pair};
 use mapper_proto::wire::carrier_changes;
 
 const HEADER: [u8; HEADER_BYTES] = [7; HEADER_BYTES];
@@ -84,7 +84,7 @@ fn the_sender_of_data_is_told_once_a_frame_and_bounded() {
     let way_back = [Element::Relative(-1)].into_iter().collect();
     let data = Data { token: 9, way_back, ethernet: &[0; 60] }.encode().unwrap();
     let to = |port| [Route::from_iter([Element::Absolute(port)]).as_bytes(), &data].concat();
-    // Port 2 lost its other end, port 4 never had a link, port 6 is none.
+    // Port 2 has lost its other end, port 4 never had a link, and there is no port 6.
     let out = pass(&switch, &far, &[to(2), to(4), to(6)]);
     let notices: Vec<_> =
         out[0].iter().map(|frame| Undeliverable::decode(&frame[HEADER_BYTES..]).unwrap()).collect();
@@ -109,7 +109,7 @@ fn frames_that_go_to_and_fro_are_dropped_and_very_long_routes_are_bounded() {
     assert!(out.iter().all(Vec::is_empty));
     assert_eq!(switch.status().ports[0].dropped.turns_again, 2);
 
-    // Round and round: as many as any way needs pass, however many; longer ones for a moment.
+    // As many elements as any way needs always pass; longer routes pass only for a moment.
     let round =
         |hops: usize| [1, -1].map(Element::Relative).into_iter().cycle().take(hops).collect::<Vec<_>>();
     let many = |hops| vec![route(&round(hops)); 900];

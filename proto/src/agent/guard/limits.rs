@@ -25,6 +25,10 @@ const STRANGERS: Rate = Rate { interval: Duration::from_micros(20), burst: 8192 
 /// All, where there are no keys and so nobody is proved: what one processor can answer.
 const ALL: Rate = Rate { interval: Duration::from_micros(5), burst: 16_384 };
 
+/// Questions of services: what one neighbour in the tree asks at once and more, and no more than a
+/// tenth of a processor.
+const SERVICES: Rate = Rate { interval: Duration::from_micros(50), burst: 1024 };
+
 /// When the bucket will be full again.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bucket {
@@ -47,6 +51,7 @@ impl Bucket {
 pub(in crate::agent) struct Limits {
     strangers: Bucket,
     all: Bucket,
+    services: Bucket,
     /// By address, those that are proved to be there apart from those that only say so.
     sources: BTreeMap<(bool, Mac), Bucket>,
     /// Shared by the sources beyond the limit, again apart.
@@ -62,6 +67,11 @@ impl Limits {
     /// Whether one more frame may come that says it is from this address, where there are no keys.
     pub(super) fn allow_unsigned(&mut self, now: Instant, mac: Mac) -> bool {
         self.all.take(now, ALL) && self.allow_source(now, mac)
+    }
+
+    /// Whether one more question of a service may be answered.
+    pub(in crate::agent) fn allow_service(&mut self, now: Instant) -> bool {
+        self.services.take(now, SERVICES)
     }
 
     /// Whether one more frame may come that says it is from this address.

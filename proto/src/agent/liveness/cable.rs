@@ -48,6 +48,25 @@ struct Tested {
     waits_for: Option<u32>,
     /// Answers in a row.
     answers: u32,
+    /// Whether the last test was answered, as the driver knows.
+    told: Option<bool>,
+}
+
+impl Tested {
+    /// Notes whether a test was answered. Whether the driver has not heard that yet.
+    fn note(&mut self, answered: bool) -> bool {
+        self.told.replace(answered) != Some(answered)
+    }
+}
+
+/// An answer to a test.
+struct Answered {
+    version: MapVersion,
+    at: PortRef,
+    /// The one before was not answered, or there was none.
+    is_news: bool,
+    /// It was the last that was wanted.
+    is_alive: bool,
 }
 
 /// All cables under test, by the map that the port is of.
@@ -63,28 +82,24 @@ impl CableTests {
         self.0.len()
     }
 
-    /// A test has come home, or a host answered it. `None` if no cable waits for it, else the
-    /// cable if it lives now.
-    fn answered(&mut self, id: u32) -> Option<Option<(MapVersion, PortRef)>> {
-        let (&name, tested) = self.0.iter_mut().find(|(_, tested)| tested.waits_for == Some(id))?;
+    /// A test has come home, or a host answered it. `None` if no cable waits for it.
+    fn answered(&mut self, id: u32) -> Option<Answered> {
+        let (&(version, at), tested) = self.0.iter_mut().find(|(_, tested)| tested.waits_for == Some(id))?;
         tested.waits_for = None;
         tested.answers += 1;
-        let alive = tested.answers >= tested.test.answers;
-        if alive {
-            self.0.remove(&name);
+        let (is_news, is_alive) = (tested.note(true), tested.answers >= tested.test.answers);
+        if is_alive {
+            self.0.remove(&(version, at));
         }
-        Some(alive.then_some(name))
+        Some(Answered { version, at, is_news, is_alive })
     }
 
-    /// A cable whose next test is due, and how it is tested, as its answers in a row stand then.
-    fn next_due(&mut self, now: Instant, settings: &Settings) -> Option<&mut Tested> {
+    /// A cable whose next test is due.
+    fn next_due(&mut self, now: Instant, settings: &Settings) -> Option<(MapVersion, PortRef, &mut Tested)> {
         self.0.retain(|_, tested| now.since(tested.repeated_at) < FORGET_AFTER);
-        let tested = self.0.values_mut().find(|tested| tested.due_at <= now)?;
+        let (&(version, at), tested) = self.0.iter_mut().find(|(_, tested)| tested.due_at <= now)?;
         tested.due_at = now + INTERVAL.max(settings.liveness_interval);
-        if tested.waits_for.is_some() {
-            tested.answers = 0;
-        }
-        Some(tested)
+        Some((version, at, tested))
     }
 }
 
@@ -97,7 +112,14 @@ impl Agent {
         if tests.len() >= LIMIT && !tests.contains_key(&(version, at)) {
             return;
         }
-        let fresh = Tested { test: test.clone(), repeated_at: now, due_at: now, waits_for: None, answers: 0 };
+        let fresh = Tested {
+            test: test.clone(),
+            repeated_at: now,
+            due_at: now,
+            waits_for: None,
+            answers: 0,
+            told: None,
+        };
         let tested = tests.entry((version, at)).or_insert(fresh);
         tested.repeated_at = now;
         if tested.test != test {
@@ -109,9 +131,17 @@ impl Agent {
     pub(super) fn test_cables(&mut self, now: Instant) {
         loop {
             let id = self.new_probe_id();
-            let Some(tested) = self.liveness.cables.next_due(now, &self.settings) else { return };
-            tested.waits_for = Some(id);
+            let Some((version, at, tested)) = self.liveness.cables.next_due(now, &self.settings) else {
+                return;
+            };
+            let unanswered = tested.waits_for.replace(id).is_some();
             let CableTest { route, left, to, frame_bytes, .. } = tested.test.clone();
+            if unanswered {
+                tested.answers = 0;
+            }
+            if unanswered && tested.note(false) {
+                self.event(Event::CableAsked { version, at, answered: false });
+            }
             self.liveness.checks_sent += 1;
             let way_there = route.elements().take(route.hops().saturating_sub(usize::from(left))).collect();
             let probe = Probe { id, kind: ProbeKind::Loopback, left, info: self.info(), way_there };
@@ -122,8 +152,12 @@ impl Agent {
 
     /// A probe came home, or a host answered it. False if it was not sent to test a cable.
     pub(in super::super) fn cable_test_answered(&mut self, id: u32) -> bool {
-        let Some(alive) = self.liveness.cables.answered(id) else { return false };
-        if let Some((version, at)) = alive {
+        let Some(answer) = self.liveness.cables.answered(id) else { return false };
+        let Answered { version, at, is_news, is_alive } = answer;
+        if is_news {
+            self.event(Event::CableAsked { version, at, answered: true });
+        }
+        if is_alive {
             self.event(Event::CableUp { version, at });
         }
         true

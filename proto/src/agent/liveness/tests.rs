@@ -385,9 +385,19 @@ fn a_cable_lives_when_it_answers_so_many_tests_in_a_row() {
         pair.watcher.test_cable(pair.now, version, at, test.clone());
         pair.run_quietly_to(ms(300 * round));
     }
-    let [(up_at, event), ..] = &pair.events[..] else { panic!("nothing") };
+    let (asked, up): (Vec<_>, Vec<_>) =
+        pair.events.iter().partition(|(_, event)| matches!(event, Event::CableAsked { .. }));
+    let [(up_at, event), ..] = up[..] else { panic!("nothing") };
     assert_eq!(*event, Event::CableUp { version, at });
     assert!((ms(2000)..ms(2500)).contains(up_at), "{up_at:?}");
+    // Until then each change is told, and told once.
+    let asked: Vec<_> = asked.into_iter().filter(|(at, _)| at <= up_at).collect();
+    let expected = |answered| Event::CableAsked { version, at, answered };
+    assert_eq!(asked[0].1, expected(false));
+    for pair in asked.windows(2) {
+        assert_ne!(pair[0].1, pair[1].1);
+    }
+    assert!(asked[1].0 >= ms(1000) && asked[1].1 == expected(true), "{asked:?}");
     pair.run_quietly_to(ms(6000));
     assert_eq!((pair.watcher.load(), pair.watcher.poll_timeout()), (0, None), "forgotten when not repeated");
 }

@@ -68,7 +68,7 @@ fn is_isomorphic_by_trying(found: &Map, real: &Map) -> bool {
 }
 
 fn agrees(found: &Map, real: &Map, twins: &[u32]) -> bool {
-    let (found_ports, real_ports) = (Ports::new(found), Ports::new(real));
+    let (found_ports, real_ports) = (PortsInUse::new(found), PortsInUse::new(real));
     let mut offsets = Vec::new();
     for (f, &r) in (0..).zip(twins) {
         let (fx, rx) = (found.xbars[f as usize], real.xbars[r as usize]);
@@ -211,9 +211,9 @@ fn what_is_wrong_with_cables_is_told() {
         added,
         Err(Mismatch::Port {
             found: port(1, 0),
-            found_end: End::Port(port(1, 0)),
+            found_end: FarEnd::Port(port(1, 0)),
             real: port(1, 0),
-            real_end: End::Nothing
+            real_end: FarEnd::Nothing
         })
     );
     let moved = mismatch(|found| found.cables[0].b.port = 6);

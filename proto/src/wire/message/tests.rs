@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::Mac;
 use crate::map::{LinkMtu, MapVersion, Place, PortRef, Rank};
-use crate::wire::{AgentState, Answer, Data, Element, Info, InfoFlags, Reason, Route, frame};
+use crate::wire::{AgentState, Answer, Data, Element, Info, InfoFlags, Reason, Route, ServiceNumber, frame};
 
 fn mac() -> impl Strategy<Value = Mac> {
     any::<[u8; 6]>().prop_map(Mac)
@@ -74,6 +74,12 @@ fn reason() -> impl Strategy<Value = Reason> {
         (version(), any::<u16>(), 0..=Answer::MAX_PIECE_BYTES as u16)
             .prop_map(|(version, piece, room_bytes)| Reason::MapRequest { version, piece, room_bytes }),
         Just(Reason::Hello),
+        (any::<u8>(), 0..=Reason::MAX_SERVICE_BYTES as u16, vec(any::<u8>(), 0..=Reason::MAX_SERVICE_BYTES))
+            .prop_map(|(service, room_bytes, question)| Reason::Service {
+                service: ServiceNumber(service),
+                room_bytes,
+                question
+            }),
         any::<u16>().prop_map(|max_ms| Reason::Pause { max_ms }),
         Just(Reason::Resume),
         any::<u16>().prop_map(|answer_bytes| Reason::Alive { answer_bytes }),
@@ -99,6 +105,8 @@ fn answer() -> impl Strategy<Value = Answer> {
             }
         ),
         Just(Answer::Hello),
+        (any::<u8>(), proptest::option::of(vec(any::<u8>(), 0..=Reason::MAX_SERVICE_BYTES)))
+            .prop_map(|(service, answer)| Answer::Service { service: ServiceNumber(service), answer }),
         Just(Answer::Pause),
         Just(Answer::Resume),
         Just(Answer::Alive),
@@ -202,6 +210,10 @@ fn scouts_have_their_golden_bytes() {
         (Reason::Printf { text: "hé".to_owned() }, "08 0003 68c3a9"),
         (Reason::AddressConflict { places }, "0a 02 00000102 03 00 00000001 04 01 000000000000feed"),
         (Reason::Hello, "0b"),
+        (
+            Reason::Service { service: ServiceNumber(1), room_bytes: 2, question: vec![0xab] },
+            "0c 01 0001 ab 0002 0000",
+        ),
     ] {
         let way_back = Route::from_iter([Element::Relative(-3), Element::Absolute(7)]);
         let way_there = Route::from_iter([Element::Absolute(9)]);
@@ -229,6 +241,8 @@ fn replies_have_their_golden_bytes() {
         (Answer::Printf, "08"),
         (Answer::AddressConflict, "0a"),
         (Answer::Hello, "0b"),
+        (Answer::Service { service: ServiceNumber(1), answer: None }, "0c 01 00"),
+        (Answer::Service { service: ServiceNumber(1), answer: Some(vec![0xab]) }, "0c 01 01 0001 ab"),
     ] {
         let reply = Reply { id: 2, to: Mac([2, 0, 0, 0, 0, 1]), info: sample_info(), answer };
         assert_golden(&Message::Reply(reply), &format!("03 00000002 020000000001 INFO {golden}"));

@@ -1,7 +1,7 @@
 use super::*;
 use crate::Mac;
 use crate::map::{LinkMtu, MapVersion, Place, Rank};
-use crate::wire::{AgentState, Key, Seal, frame};
+use crate::wire::{AgentState, Key, Seal, ServiceNumber, frame};
 
 fn info() -> Info {
     Info {
@@ -78,6 +78,10 @@ fn scouts_are_shown() {
             "map-request 02:00:00:00:00:0a/7 piece 5 room 9",
         ),
         (Reason::Hello, "hello"),
+        (
+            Reason::Service { service: ServiceNumber::NAMES, room_bytes: 4, question: vec![7; 3] },
+            "service 1 length 3 room 4",
+        ),
         (Reason::Alive { answer_bytes: 99 }, "alive answer 99"),
         (Reason::Pause { max_ms: 9 }, "pause 9 ms"),
         (Reason::Resume, "resume"),

@@ -12,11 +12,11 @@ use std::sync::OnceLock;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::ports::Ports;
+use super::ports::XbarPorts;
 use super::ranks::{UNRANKED, tiers};
 use crate::engines::Settings;
-use crate::engines::settings::Node;
-use crate::tables::End;
+use crate::engines::settings::SubnetNode;
+use crate::tables::SlotEnd;
 use crate::{Attachment, Subnet};
 
 /// One step of a chain: an xbar, and the port by which it leads towards the host.
@@ -34,7 +34,7 @@ pub(super) struct Link {
 pub(super) struct Chains<'a> {
     subnet: &'a Subnet,
     settings: &'a Settings,
-    ports: &'a Ports,
+    ports: &'a XbarPorts,
     chosen: OnceLock<Chosen>,
 }
 
@@ -47,7 +47,7 @@ struct Chosen {
 
 impl<'a> Chains<'a> {
     /// The chains of a fabric with these ports.
-    pub(super) fn new(subnet: &'a Subnet, settings: &'a Settings, ports: &'a Ports) -> Self {
+    pub(super) fn new(subnet: &'a Subnet, settings: &'a Settings, ports: &'a XbarPorts) -> Self {
         Self { subnet, settings, ports, chosen: OnceLock::new() }
     }
 
@@ -59,7 +59,7 @@ impl<'a> Chains<'a> {
 
 impl Chosen {
     /// Chooses chains, slot by slot, hosts that are to be served first before all others.
-    fn new(subnet: &Subnet, settings: &Settings, ports: &Ports) -> Self {
+    fn new(subnet: &Subnet, settings: &Settings, ports: &XbarPorts) -> Self {
         let slots = subnet.destinations.slot_count();
         let mut chooser = Chooser {
             subnet,
@@ -74,11 +74,11 @@ impl Chosen {
         chooser.ups = (0..ports.xbars as u32).map(|xbar| chooser.ups_of(xbar)).collect();
         let mut served = vec![false; slots];
         let first = settings.order_first.iter().flat_map(|&node| match node {
-            Node::Host(host) if (host as usize) < subnet.topology.host_count() => {
+            SubnetNode::Host(host) if (host as usize) < subnet.topology.host_count() => {
                 subnet.destinations.slots_of_host(host)
             }
             // An xbar stands for nothing that is balanced: its own slot is not counted.
-            Node::Host(_) | Node::Xbar(_) => 0..0,
+            SubnetNode::Host(_) | SubnetNode::Xbar(_) => 0..0,
         });
         for slot in first.chain(0..slots as u32) {
             if !std::mem::replace(&mut served[slot as usize], true) {
@@ -96,7 +96,7 @@ impl Chosen {
 
 struct Chooser<'a> {
     subnet: &'a Subnet,
-    ports: &'a Ports,
+    ports: &'a XbarPorts,
     tiers: Vec<u32>,
     /// How many chains use each port, and each xbar.
     by_port: Vec<u32>,
@@ -109,7 +109,7 @@ struct Chooser<'a> {
 
 impl Chooser<'_> {
     fn serve(&mut self, slot: u32) {
-        let End::Host { host, path } = self.subnet.destinations.end(slot) else { return };
+        let SlotEnd::Host { host, path } = self.subnet.destinations.end(slot) else { return };
         let Attachment::Port(at) = self.subnet.topology.attachment(host) else { return };
         let start = self.chains.links.len() as u32;
         let earlier: Vec<u32> = (slot - u32::from(path)..slot).collect();

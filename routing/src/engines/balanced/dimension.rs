@@ -1,6 +1,6 @@
 //! Dimension order: of the shortest ways only those to the neighbour that the first port leads to.
 
-use super::ports::Ports;
+use super::ports::XbarPorts;
 use super::ways::Ways;
 use crate::engines::Settings;
 
@@ -14,7 +14,7 @@ pub(super) struct FirstPort {
 }
 
 impl FirstPort {
-    pub(super) fn new(ports: &Ports, settings: &Settings) -> Self {
+    pub(super) fn new(ports: &XbarPorts, settings: &Settings) -> Self {
         let order = |xbar: u32| {
             let listed = settings.port_order.get(&xbar).into_iter().flatten();
             listed.filter_map(|&port| ports.bit_of_port(port)).collect()
@@ -23,7 +23,7 @@ impl FirstPort {
     }
 
     /// Leaves only the ways to the first port's neighbour.
-    pub(super) fn reduce(&self, ports: &Ports, ways: &mut Ways) {
+    pub(super) fn reduce(&self, ports: &XbarPorts, ways: &mut Ways) {
         let words = ports.words;
         for (at, set) in ways.masks.chunks_exact_mut(words).enumerate() {
             let xbar = at % ports.xbars;

@@ -7,12 +7,12 @@ use rayon::prelude::*;
 use super::chains::Chains;
 use super::dimension::FirstPort;
 use super::kept::{Kept, Previous, is_right};
-use super::ports::Ports;
+use super::ports::XbarPorts;
 use super::ranks::cabled_hosts;
 use super::sweep::{LANES, Slots, Sweeper, Target};
 use super::turns::nth;
 use super::ways::{BLOCK, Ways};
-use crate::tables::End;
+use crate::tables::SlotEnd;
 use crate::{Attachment, Subnet, Tables};
 
 /// Most bytes of the ways that are known at once.
@@ -32,7 +32,7 @@ const PIECE: usize = 4096;
 /// All that entries are computed from.
 pub(super) struct Filler<'a> {
     pub(super) subnet: &'a Subnet,
-    pub(super) ports: &'a Ports,
+    pub(super) ports: &'a XbarPorts,
     chains: &'a Chains<'a>,
     /// The connected part of each xbar.
     parts: Vec<u32>,
@@ -48,7 +48,7 @@ pub(super) struct Filler<'a> {
 impl<'a> Filler<'a> {
     pub(super) fn new(
         subnet: &'a Subnet,
-        ports: &'a Ports,
+        ports: &'a XbarPorts,
         chains: &'a Chains<'a>,
         first_port: Option<&'a FirstPort>,
         scatter: Option<u64>,
@@ -170,7 +170,7 @@ impl<'a> Filler<'a> {
 
     /// The port of the host that a slot leads to.
     pub(super) fn port_at_home(&self, slot: u32) -> u8 {
-        let End::Host { host, .. } = self.subnet.destinations.end(slot) else { return Tables::NONE };
+        let SlotEnd::Host { host, .. } = self.subnet.destinations.end(slot) else { return Tables::NONE };
         match self.subnet.topology.attachment(host) {
             Attachment::Port(at) => at.port,
             Attachment::Host(_) | Attachment::Nothing => Tables::NONE,
@@ -210,7 +210,7 @@ impl<'a> Filler<'a> {
 }
 
 /// The port from an xbar to another's own slot: one after another, as nobody's traffic goes there.
-pub(super) fn own_port(ports: &Ports, set: &[u64], to: u32, xbar: u32) -> u8 {
+pub(super) fn own_port(ports: &XbarPorts, set: &[u64], to: u32, xbar: u32) -> u8 {
     nth(set, (to + xbar) as usize).map_or(Tables::NONE, |bit| ports.port_of_bit(bit))
 }
 

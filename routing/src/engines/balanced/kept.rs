@@ -5,7 +5,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::fill::Filler;
-use super::ports::Ports;
+use super::ports::XbarPorts;
 use super::ranks::each_bit;
 use super::sweep::{Sweeper, Target};
 use super::ways::BLOCK;
@@ -22,7 +22,7 @@ const FEW: usize = 16;
 const PIECE: usize = 64;
 
 /// Whether an entry is right: a port by which a legal shortest way leads on, or none if there is no way.
-pub(super) fn is_right(ports: &Ports, set: &[u64], entry: u8) -> bool {
+pub(super) fn is_right(ports: &XbarPorts, set: &[u64], entry: u8) -> bool {
     match ports.bit_of_port(entry) {
         _ if entry == Tables::NONE => set.iter().all(|&word| word == 0),
         Some(bit) => set[bit / 64] >> (bit % 64) & 1 == 1,
@@ -164,7 +164,7 @@ struct Runs {
 impl Runs {
     /// The first runs of sets of one word; none otherwise. Without a way, no port is right; at the
     /// destination itself, any.
-    fn of(ports: &Ports, masks: &[u64], to: u32) -> Self {
+    fn of(ports: &XbarPorts, masks: &[u64], to: u32) -> Self {
         if ports.words != 1 {
             return Self { firsts: Vec::new(), spans: Vec::new() };
         }
@@ -193,7 +193,7 @@ fn low(mask: u64) -> usize {
 
 /// Whether all entries but the destination's own lead on by a way. Sets of one word are most, so they are
 /// tested without a branch.
-pub(super) fn all_lead(ports: &Ports, masks: &[u64], row: &[u8], to: u32) -> bool {
+pub(super) fn all_lead(ports: &XbarPorts, masks: &[u64], row: &[u8], to: u32) -> bool {
     let lead = |masks: &[u64], row: &[u8]| {
         let bit = |entry: u8| entry.wrapping_sub(ports.first);
         let within = row.iter().fold(0, |most: u8, &entry| most.max(bit(entry))) < 64;

@@ -33,7 +33,7 @@ use chains::Chains;
 use dimension::FirstPort;
 use fill::Filler;
 use kept::Previous;
-use ports::Ports;
+use ports::XbarPorts;
 use ranks::{Order, cabled_hosts, find_roots, ranks_from};
 
 /// Computes the tables of minhop, updn, dnup or dor.
@@ -59,7 +59,7 @@ pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> R
         _ => None,
     };
     let previous = previous(engine, subnet, settings)?;
-    let ports = Ports::new(topology, settings, order.as_ref());
+    let ports = XbarPorts::new(topology, settings, order.as_ref());
     let first_port = (engine == Engine::Dor).then(|| FirstPort::new(&ports, settings));
     let chains = Chains::new(subnet, settings, &ports);
     let filler = Filler::new(subnet, &ports, &chains, first_port.as_ref(), settings.scatter);

@@ -1,7 +1,7 @@
 //! Values of settings that are taken otherwise than they are given, said rather than hidden.
 
 use crate::engines::Settings;
-use crate::engines::settings::Node;
+use crate::engines::settings::SubnetNode;
 
 /// What a user should know of such values.
 pub(super) fn taken_otherwise(settings: &Settings) -> Vec<String> {
@@ -10,7 +10,7 @@ pub(super) fn taken_otherwise(settings: &Settings) -> Vec<String> {
         let note = "a hop weight of 0 counts as 1: frames could circle where steps are free";
         notes.push(note.to_owned());
     }
-    if settings.order_first.iter().any(|node| matches!(node, Node::Xbar(_))) {
+    if settings.order_first.iter().any(|node| matches!(node, SubnetNode::Xbar(_))) {
         let note = "the routing order has no effect on xbars: routes to them are not balanced";
         notes.push(note.to_owned());
     }

@@ -13,7 +13,7 @@ pub(super) const NOWHERE: u32 = u32::MAX;
 ///
 /// A set of an xbar's ports is [`Self::words`] words of 64 bits. Bit b stands for port
 /// [`Self::first`] + b. The number of a port throughout the fabric is `xbar * 64 * words + b`.
-pub(super) struct Ports {
+pub(super) struct XbarPorts {
     /// How many xbars there are.
     pub(super) xbars: usize,
     /// Words of a set of ports.
@@ -42,7 +42,7 @@ pub(super) struct Ports {
     parallel: Vec<bool>,
 }
 
-impl Ports {
+impl XbarPorts {
     /// The ports of a fabric. With an order, routes climb in it and then descend; without, any step
     /// counts as one that climbs.
     pub(super) fn new(topology: &Topology, settings: &Settings, order: Option<&Order>) -> Self {

@@ -1,10 +1,10 @@
 //! Hosts of several addresses: each is to be reached by another system, else another xbar, else another port.
 
-use super::ports::Ports;
+use super::ports::XbarPorts;
 use super::ranks::each_bit;
 use super::sweep::Slots;
 use crate::Subnet;
-use crate::tables::End;
+use crate::tables::SlotEnd;
 
 /// Which slots are of the same host.
 pub(super) struct Spread<'a> {
@@ -20,8 +20,8 @@ impl<'a> Spread<'a> {
             return None;
         }
         let path = |lane: usize| match subnet.destinations.end(slots.first + lane as u32) {
-            End::Host { path, .. } => usize::from(path).min(lane),
-            End::Xbar(_) => 0,
+            SlotEnd::Host { path, .. } => usize::from(path).min(lane),
+            SlotEnd::Xbar(_) => 0,
         };
         Some(Self { subnet, earlier: (0..slots.lanes).map(path).collect() })
     }
@@ -31,7 +31,7 @@ impl<'a> Spread<'a> {
     /// of each slot there.
     pub(super) fn likeness(
         &self,
-        ports: &Ports,
+        ports: &XbarPorts,
         entry: impl Fn(usize) -> u8,
         lane: usize,
         number: usize,

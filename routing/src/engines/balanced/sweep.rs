@@ -9,7 +9,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::chains::{Chains, Link};
-use super::ports::{NOWHERE, Ports};
+use super::ports::{NOWHERE, XbarPorts};
 use super::spread::Spread;
 use super::ways::Ways;
 use crate::{Subnet, Tables};
@@ -37,7 +37,7 @@ impl Target<'_> {
     }
 
     /// The ports of an xbar by which ways lead on.
-    pub(super) fn set(&self, ports: &Ports, xbar: u32) -> &[u64] {
+    pub(super) fn set(&self, ports: &XbarPorts, xbar: u32) -> &[u64] {
         &self.ways.masks_to(self.place)[xbar as usize * ports.words..][..ports.words]
     }
 }
@@ -58,7 +58,7 @@ impl Slots {
 
 /// Works on one destination after another, and keeps the loads of channels up to date.
 pub(super) struct Sweeper<'a> {
-    ports: &'a Ports,
+    ports: &'a XbarPorts,
     chains: &'a Chains<'a>,
     subnet: &'a Subnet,
     /// How many hosts each xbar has.
@@ -90,7 +90,7 @@ pub(super) struct Sweeper<'a> {
 impl<'a> Sweeper<'a> {
     pub(super) fn new(
         subnet: &'a Subnet,
-        ports: &'a Ports,
+        ports: &'a XbarPorts,
         chains: &'a Chains<'a>,
         sources: &'a [u32],
         scatter: Option<u64>,
@@ -191,7 +191,7 @@ impl<'a> Sweeper<'a> {
 }
 
 /// Whether a link of a chain is on a legal shortest way.
-fn leads(ports: &Ports, target: Target<'_>, link: Link) -> bool {
+fn leads(ports: &XbarPorts, target: Target<'_>, link: Link) -> bool {
     debug_assert_eq!(ports.xbar_of(link.port as usize), link.xbar, "a port of its own xbar");
     target.ways.leads(target.place, link.port as usize)
 }

@@ -11,7 +11,7 @@ use super::*;
 use crate::engines::Balance;
 use crate::proof::{ProofRules, prove_tables};
 use crate::quality::{Quality, TableRoutes};
-use crate::tables::End;
+use crate::tables::SlotEnd;
 use crate::{Far, Tables, Topology, fabrics};
 
 const ALL: [Engine; 4] = [Engine::Minhop, Engine::Updn, Engine::Dnup, Engine::Dor];
@@ -91,7 +91,7 @@ fn check_minimal(subnet: &Subnet, tables: &Tables) {
             }
         }
         for slot in subnet.destinations.host_slots_of(to) {
-            let End::Host { host, .. } = subnet.destinations.end(slot) else { continue };
+            let SlotEnd::Host { host, .. } = subnet.destinations.end(slot) else { continue };
             let far = topology.far(PortRef { xbar: to, port: tables.port(to, slot) });
             assert_eq!(far, Far::Host(host));
         }
@@ -194,12 +194,12 @@ proptest! {
         let subnet = subnet_of(fabrics::random(seed), None);
         let settings = with_roots(&subnet, &roots);
         for order in [None, Some(order(Engine::Updn, &subnet, &settings))] {
-            let masks = |ports: &Ports| {
+            let masks = |ports: &XbarPorts| {
                 let chains = Chains::new(&subnet, &settings, ports);
                 let to: Vec<u32> = (0..subnet.topology.xbar_count() as u32).collect();
                 Filler::new(&subnet, ports, &chains, None, None).ways(&to).masks
             };
-            let mut ports = Ports::new(&subnet.topology, &settings, order.as_ref());
+            let mut ports = XbarPorts::new(&subnet.topology, &settings, order.as_ref());
             let plain = masks(&ports);
             ports.weights = vec![1; ports.heads.len()];
             let weighted = masks(&ports);
@@ -247,7 +247,7 @@ proptest! {
 /// Whether exactly those entries stayed that are still right.
 fn check_kept(engine: Engine, subnet: &Subnet, settings: &Settings, old: &Tables, new: &Tables) {
     let order = matches!(engine, Engine::Updn | Engine::Dnup).then(|| order(engine, subnet, settings));
-    let ports = Ports::new(&subnet.topology, settings, order.as_ref());
+    let ports = XbarPorts::new(&subnet.topology, settings, order.as_ref());
     let chains = Chains::new(subnet, settings, &ports);
     let first_port = (engine == Engine::Dor).then(|| FirstPort::new(&ports, settings));
     let filler = Filler::new(subnet, &ports, &chains, first_port.as_ref(), None);

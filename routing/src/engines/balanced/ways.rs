@@ -1,6 +1,6 @@
 //! Legal shortest ways to destination xbars, up to 64 of them at once, a bit each.
 
-use super::ports::Ports;
+use super::ports::XbarPorts;
 use super::ranks::each_bit;
 
 /// Destinations that one search follows.
@@ -34,7 +34,7 @@ pub(super) struct Ways {
 impl Ways {
     /// Ways to at most [`BLOCK`] xbars. `hosts`: which xbars have hosts, and so must have a way if there is any.
     /// Without `ordered`, [`Self::order_to`] is left empty.
-    pub(super) fn find(ports: &Ports, to: &[u32], parts: &[u32], hosts: &[u32], ordered: bool) -> Self {
+    pub(super) fn find(ports: &XbarPorts, to: &[u32], parts: &[u32], hosts: &[u32], ordered: bool) -> Self {
         debug_assert!(to.len() <= BLOCK, "a bit each");
         let mut ways = Self {
             to: to.to_vec(),
@@ -113,7 +113,7 @@ fn missed(reached: &[u64], to: &[u32], all: u64, parts: &[u32], hosts: &[u32]) -
 }
 
 /// For each xbar the destinations that it can fall to.
-fn falls(ports: &Ports, to: &[u32], wanted: u64) -> Vec<u64> {
+fn falls(ports: &XbarPorts, to: &[u32], wanted: u64) -> Vec<u64> {
     let mut falls = vec![0; ports.xbars];
     let mut queue = Vec::new();
     each_bit(wanted, |place| {
@@ -134,7 +134,7 @@ fn falls(ports: &Ports, to: &[u32], wanted: u64) -> Vec<u64> {
 
 /// A search by levels from up to 64 destinations.
 struct Search<'a> {
-    ports: &'a Ports,
+    ports: &'a XbarPorts,
     ways: &'a mut Ways,
     wanted: u64,
     /// If given, an xbar rises only to destinations that it cannot fall to.
@@ -149,7 +149,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(ports: &'a Ports, ways: &'a mut Ways, wanted: u64, falls: Option<&'a [u64]>) -> Self {
+    fn new(ports: &'a XbarPorts, ways: &'a mut Ways, wanted: u64, falls: Option<&'a [u64]>) -> Self {
         let zeros = || vec![0; ports.xbars];
         let (reached, fresh, falling, rise, fall) = (zeros(), zeros(), zeros(), zeros(), zeros());
         Self { ports, ways, wanted, falls, reached, fresh, falling, rise, fall }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::ports::Ports;
+use super::ports::XbarPorts;
 use super::ranks::each_bit;
 use super::ways::Ways;
 
@@ -11,7 +11,7 @@ use super::ways::Ways;
 ///
 /// The rule is that of [`Ways`]: the lighter way is taken, and falling if both are as light; where that
 /// leaves an xbar without a way that could have one, whatever can fall does.
-pub(super) fn find(ports: &Ports, ways: &mut Ways) {
+pub(super) fn find(ports: &XbarPorts, ways: &mut Ways) {
     for place in 0..ways.to.len() {
         let to = ways.to[place];
         let falls = fall(ports, to);
@@ -32,7 +32,7 @@ struct State {
 const UNREACHED: State = State { distance: u32::MAX, falls: false };
 
 /// The weight of the lightest way down from each xbar.
-fn fall(ports: &Ports, to: u32) -> Vec<u32> {
+fn fall(ports: &XbarPorts, to: u32) -> Vec<u32> {
     let mut distance = vec![u32::MAX; ports.xbars];
     let mut heap = BinaryHeap::from([Reverse((0, to))]);
     distance[to as usize] = 0;
@@ -54,7 +54,7 @@ fn fall(ports: &Ports, to: u32) -> Vec<u32> {
 
 /// Settles xbars by rising distance. An xbar is offered to fall at the weight of its way down, if the
 /// xbars on it fall as well.
-fn settle(ports: &Ports, to: u32, falls: &[u32], fall_first: bool) -> Vec<State> {
+fn settle(ports: &XbarPorts, to: u32, falls: &[u32], fall_first: bool) -> Vec<State> {
     let mut states = vec![UNREACHED; ports.xbars];
     // Falling sorts before rising at the same distance.
     let mut heap = BinaryHeap::from([Reverse((0, false, to))]);
@@ -82,7 +82,7 @@ fn settle(ports: &Ports, to: u32, falls: &[u32], fall_first: bool) -> Vec<State>
 }
 
 /// Notes ports and order of what was settled.
-fn note(ports: &Ports, ways: &mut Ways, place: usize, states: &[State]) {
+fn note(ports: &XbarPorts, ways: &mut Ways, place: usize, states: &[State]) {
     let mut order: Vec<u32> =
         (0..ports.xbars as u32).filter(|&xbar| states[xbar as usize].distance != u32::MAX).collect();
     order.sort_by_key(|&xbar| (states[xbar as usize].distance, xbar));

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::costs::Costs;
 use super::numbers::Numbers;
 use super::tiers::{Group, Tiers};
-use crate::tables::{End, Tables};
+use crate::tables::{SlotEnd, Tables};
 use crate::{Attachment, Subnet};
 
 /// The tables. `costs` are those of the leaves; those of other xbars are found as they are needed.
@@ -70,7 +70,7 @@ fn fill(subnet: &Subnet, tiers: &Tiers, costs: &Costs, first: u32, end: u32, blo
         }
     }
     for (row, slot) in block.chunks_exact_mut(xbars).zip(subnet.destinations.slots_of(end)) {
-        if let End::Host { host, .. } = subnet.destinations.end(slot)
+        if let SlotEnd::Host { host, .. } = subnet.destinations.end(slot)
             && let Attachment::Port(at) = subnet.topology.attachment(host)
         {
             row[end as usize] = at.port;

@@ -33,7 +33,7 @@ pub use order::{HostOrder, LeafOrder};
 use super::algorithm::Algorithm;
 use super::{Engine, EngineError, Routing, Setting, Settings};
 use crate::Subnet;
-use crate::tables::{End, Tables};
+use crate::tables::{SlotEnd, Tables};
 use detours::Detours;
 use ranks::Ranks;
 use reach::Reach;
@@ -116,8 +116,8 @@ fn previous<'a>(subnet: &Subnet, settings: &'a Settings, notes: &mut Vec<String>
 /// The host that a slot leads to.
 fn host_of_slot(subnet: &Subnet, slot: u32) -> Option<u32> {
     match subnet.destinations.end(slot) {
-        End::Host { host, .. } => Some(host),
-        End::Xbar(_) => None,
+        SlotEnd::Host { host, .. } => Some(host),
+        SlotEnd::Xbar(_) => None,
     }
 }
 

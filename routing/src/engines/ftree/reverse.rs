@@ -7,7 +7,7 @@ use super::{Settings, host_of_slot};
 
 /// An entry on a way with steps down before the last step up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Way {
+pub(super) struct ReverseEntry {
     /// The xbar.
     pub(super) xbar: u32,
     /// The destination.
@@ -23,7 +23,7 @@ type Label = (u32, u32, u32);
 ///
 /// # Errors
 /// If a pair of hosts has no way: the pair is named.
-pub(super) fn ways(tree: &Tree<'_>, reach: &Reach, settings: &Settings) -> Result<Vec<Way>, String> {
+pub(super) fn ways(tree: &Tree<'_>, reach: &Reach, settings: &Settings) -> Result<Vec<ReverseEntry>, String> {
     let topology = &tree.subnet.topology;
     let sources: Vec<u32> = (0..tree.xbar_count() as u32).filter(|&xbar| tree.hosts_at(xbar) > 0).collect();
     let is_source: Vec<u8> =
@@ -51,7 +51,7 @@ pub(super) fn ways(tree: &Tree<'_>, reach: &Reach, settings: &Settings) -> Resul
                 continue;
             };
             let port = topology.tail(channel).port;
-            ways.extend(tree.subnet.destinations.slots_of(to).map(|slot| Way { xbar, slot, port }));
+            ways.extend(tree.subnet.destinations.slots_of(to).map(|slot| ReverseEntry { xbar, slot, port }));
         }
     }
     Ok(ways)

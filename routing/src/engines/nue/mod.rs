@@ -20,7 +20,7 @@ mod turns;
 
 use super::algorithm::Algorithm;
 use super::{Engine, EngineError, Routing, Setting, Settings};
-use crate::tables::{End, Layers, Tables};
+use crate::tables::{Layers, SlotEnd, Tables};
 use crate::{Attachment, Subnet};
 use escape::{EscapeTrees, NONE};
 use mapper_fabric::wording::counted;
@@ -199,7 +199,7 @@ impl<'a> Router<'a> {
                 *port = Tables::NONE;
             }
         }
-        if let End::Host { host, .. } = self.subnet.destinations.end(slot)
+        if let SlotEnd::Host { host, .. } = self.subnet.destinations.end(slot)
             && let Attachment::Port(at) = topology.attachment(host)
         {
             ports[end as usize] = at.port;

@@ -1,8 +1,8 @@
 //! In which order destinations are served.
 
 use crate::Subnet;
-use crate::engines::{Node, Settings};
-use crate::tables::End;
+use crate::engines::{Settings, SubnetNode};
+use crate::tables::SlotEnd;
 
 /// A node that tables lead to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Order {
         }
         let mut xbars: Vec<u32> = (0..subnet.topology.xbar_count() as u32).collect();
         xbars.sort_by_key(|&xbar| (guid(subnet, xbar), xbar));
-        xbars.into_iter().filter_map(|xbar| target(subnet, Node::Xbar(xbar))).for_each(place);
+        xbars.into_iter().filter_map(|xbar| target(subnet, SubnetNode::Xbar(xbar))).for_each(place);
         Self(order)
     }
 }
@@ -58,23 +58,23 @@ fn hosts_of(subnet: &Subnet, xbar: u32) -> impl Iterator<Item = Target> + '_ {
     let paths = 1 << subnet.destinations.lmc();
     let slots = subnet.destinations.host_slots_of(xbar).step_by(paths);
     let cabled = |slot: &u32| match subnet.destinations.end(*slot) {
-        End::Host { host, .. } => subnet.xbar_of_host(host).is_some(),
-        End::Xbar(_) => false,
+        SlotEnd::Host { host, .. } => subnet.xbar_of_host(host).is_some(),
+        SlotEnd::Xbar(_) => false,
     };
     slots.filter(cabled).map(move |slot| Target { xbar, slot, is_xbar: false })
 }
 
 /// A node of the user's; none if it is not there, or has no cable.
-fn target(subnet: &Subnet, node: Node) -> Option<Target> {
+fn target(subnet: &Subnet, node: SubnetNode) -> Option<Target> {
     match node {
-        Node::Xbar(xbar) if (xbar as usize) < subnet.topology.xbar_count() => {
+        SubnetNode::Xbar(xbar) if (xbar as usize) < subnet.topology.xbar_count() => {
             Some(Target { xbar, slot: subnet.destinations.slot_of_xbar(xbar), is_xbar: true })
         }
-        Node::Host(host) if (host as usize) < subnet.topology.host_count() => {
+        SubnetNode::Host(host) if (host as usize) < subnet.topology.host_count() => {
             let slot = subnet.destinations.slots_of_host(host).next()?;
             Some(Target { xbar: subnet.xbar_of_host(host)?, slot, is_xbar: false })
         }
-        Node::Xbar(_) | Node::Host(_) => None,
+        SubnetNode::Xbar(_) | SubnetNode::Host(_) => None,
     }
 }
 

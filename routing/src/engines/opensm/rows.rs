@@ -10,7 +10,7 @@ use super::hops::LeastHops;
 use super::order::{Order, Target};
 use super::paths::{Candidate, Paths, Used};
 use crate::engines::Settings;
-use crate::tables::{End, Tables};
+use crate::tables::{SlotEnd, Tables};
 use crate::topology::Far;
 use crate::{Attachment, Subnet, Topology};
 
@@ -158,7 +158,7 @@ impl<'a> Row<'a> {
 
     /// The port of a host of this xbar.
     fn port_of_host(&self, slot: u32) -> u8 {
-        let End::Host { host, .. } = self.rows.subnet.destinations.end(slot) else { return Tables::NONE };
+        let SlotEnd::Host { host, .. } = self.rows.subnet.destinations.end(slot) else { return Tables::NONE };
         match self.topology.attachment(host) {
             Attachment::Port(at) => at.port,
             Attachment::Host(_) | Attachment::Nothing => Tables::NONE,

@@ -5,8 +5,8 @@ use mapper_proto::map::PortRef;
 use proptest::prelude::*;
 
 use super::*;
-use crate::engines::{Balance, Node};
-use crate::tables::{End, Tables};
+use crate::engines::{Balance, SubnetNode};
+use crate::tables::{SlotEnd, Tables};
 use crate::topology::Far;
 
 fn subnet(spec: &str) -> Subnet {
@@ -37,8 +37,8 @@ fn hops(subnet: &Subnet, tables: &Tables, from: u32, slot: u32) -> Option<usize>
     for hops in 0..64 {
         let port = tables.port(at, slot);
         match (subnet.destinations.end(slot), subnet.topology.far(PortRef { xbar: at, port })) {
-            (End::Xbar(xbar), _) if xbar == at => return Some(hops),
-            (End::Host { host, .. }, Far::Host(there)) => return (host == there).then_some(hops + 1),
+            (SlotEnd::Xbar(xbar), _) if xbar == at => return Some(hops),
+            (SlotEnd::Host { host, .. }, Far::Host(there)) => return (host == there).then_some(hops + 1),
             (_, Far::Channel(channel)) => at = subnet.topology.head(channel).xbar,
             _ => return None,
         }
@@ -65,7 +65,8 @@ fn ports_that_do_not_count_take_all() {
 #[test]
 fn destinations_and_ports_are_tried_in_the_order_given() {
     let subnet = subnet("clos:hosts=8,ports=4");
-    let order_first = vec![Node::Host(5), Node::Host(5), Node::Host(3), Node::Host(99)];
+    let order_first =
+        vec![SubnetNode::Host(5), SubnetNode::Host(5), SubnetNode::Host(3), SubnetNode::Host(99)];
     let minhop = tables(Engine::Minhop, &subnet, &Settings { order_first, ..exact() });
     // Host 5 first, then host 3, and the others by GUID.
     assert_eq!(ports(&subnet, &minhop, 0, 2..8), [3, 4, 4, 3, 3, 4]);
@@ -190,8 +191,8 @@ proptest! {
             for xbar in 0..subnet.topology.xbar_count() as u32 {
                 for slot in 0..subnet.destinations.slot_count() as u32 {
                     let (to, last) = match subnet.destinations.end(slot) {
-                        End::Xbar(to) => (to, 0),
-                        End::Host { host, .. } => (subnet.xbar_of_host(host).unwrap(), 1),
+                        SlotEnd::Xbar(to) => (to, 0),
+                        SlotEnd::Host { host, .. } => (subnet.xbar_of_host(host).unwrap(), 1),
                     };
                     let least = matrix.least(xbar, to);
                     let expected = (least != HopMatrix::NO_PATH).then(|| usize::from(least) + last);

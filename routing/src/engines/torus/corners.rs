@@ -203,7 +203,7 @@ mod tests {
     use super::*;
     use crate::engines::torus::engine::fabric;
     use crate::engines::torus::fabrics::{Broken, prove};
-    use crate::engines::torus::ports::Ports;
+    use crate::engines::torus::ports::HeadingPorts;
     use crate::engines::{Routing, Settings};
     use crate::tables::Layers;
 
@@ -216,7 +216,7 @@ mod tests {
         let trees = Trees::new(&fabric);
         let (count, of) = by_corner(&fabric, &trees, Layers::MAX).unwrap();
         let layers = Layers::by_destination(count, 0, of, lattice.router_count());
-        let tables = Ports::new(&grid, &subnet).tables(&subnet, &trees, None);
+        let tables = HeadingPorts::new(&grid, &subnet).tables(&subnet, &trees, None);
         prove(&subnet, &Routing { layers, ..Routing::in_one_layer(tables) });
         count
     }

@@ -17,7 +17,7 @@ use super::lattice::Lattice;
 use super::layers::{self, ClassLayers};
 use super::packing;
 use super::placements::best_trees;
-use super::ports::Ports;
+use super::ports::HeadingPorts;
 use super::recognition::recognise;
 use super::regions::Regions;
 use super::serve::Fabric;
@@ -103,7 +103,7 @@ pub(super) fn compute_as_named(
         EngineError::refuse(Engine::Torus, why)
     })?;
     let layers = assign_layers(subnet, settings, &lattice, &trees)?;
-    let tables = Ports::new(grid, subnet).tables(subnet, &trees, previous(settings));
+    let tables = HeadingPorts::new(grid, subnet).tables(subnet, &trees, previous(settings));
     Ok(Routing { tables, layers, notes: notes(&lattice, &trees) })
 }
 

@@ -4,7 +4,7 @@ use mapper_fabric::generate;
 use mapper_proto::map::{Fabric, PortRef};
 
 use crate::engines::{Routing, Settings};
-use crate::tables::End;
+use crate::tables::SlotEnd;
 use crate::{Attachment, Far, Subnet, UnionProof};
 
 use super::grid::{Dimension, Grid};
@@ -145,7 +145,7 @@ pub(super) fn prove(subnet: &Subnet, routing: &Routing) -> Figures {
         .collect();
     for &to in &hosts {
         let slot = subnet.destinations.slots_of_host(to).start;
-        assert_eq!(subnet.destinations.end(slot), End::Host { host: to, path: 0 });
+        assert_eq!(subnet.destinations.end(slot), SlotEnd::Host { host: to, path: 0 });
         let end = subnet.xbar_of_host(to).unwrap();
         let steps_to = steps(subnet, end);
         for start in (0..topology.xbar_count() as u32).filter(|&xbar| subnet.is_leaf(xbar)) {

@@ -9,14 +9,14 @@ use mapper_fabric::names::Names;
 
 /// A direction along a dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Way {
+pub enum Sense {
     /// Towards higher coordinates.
     Plus,
     /// Towards lower coordinates.
     Minus,
 }
 
-impl Way {
+impl Sense {
     /// Both of them.
     pub const BOTH: [Self; 2] = [Self::Plus, Self::Minus];
 
@@ -41,12 +41,12 @@ pub struct Dimension {
 
 impl Dimension {
     /// The coordinate one step further, unless the end of a line is reached.
-    pub const fn step(self, from: u8, way: Way) -> Option<u8> {
+    pub const fn step(self, from: u8, way: Sense) -> Option<u8> {
         match way {
-            Way::Plus if from + 1 < self.size => Some(from + 1),
-            Way::Plus if self.is_ring => Some(0),
-            Way::Minus if from > 0 => Some(from - 1),
-            Way::Minus if self.is_ring => Some(self.size - 1),
+            Sense::Plus if from + 1 < self.size => Some(from + 1),
+            Sense::Plus if self.is_ring => Some(0),
+            Sense::Minus if from > 0 => Some(from - 1),
+            Sense::Minus if self.is_ring => Some(self.size - 1),
             _ => None,
         }
     }
@@ -228,8 +228,8 @@ impl Grid {
         Ok(())
     }
 
-    fn slot(xbar: u32, dimension: usize, way: Way) -> usize {
-        6 * xbar as usize + 2 * dimension + usize::from(way == Way::Minus)
+    fn slot(xbar: u32, dimension: usize, way: Sense) -> usize {
+        6 * xbar as usize + 2 * dimension + usize::from(way == Sense::Minus)
     }
 
     /// Where a place stands in `places`, if it is inside.
@@ -273,21 +273,21 @@ impl Grid {
 
     /// The place one step from another, unless the end of a line is reached. Whether an xbar stands there
     /// or cables lead there is another matter.
-    pub fn step(&self, place: [u8; 3], dimension: usize, way: Way) -> Option<[u8; 3]> {
+    pub fn step(&self, place: [u8; 3], dimension: usize, way: Sense) -> Option<[u8; 3]> {
         let mut next = place;
         next[dimension] = self.dimensions.get(dimension)?.step(place[dimension], way)?;
         Some(next)
     }
 
     /// The direction from a place to a neighbouring one.
-    pub fn direction(&self, from: [u8; 3], to: [u8; 3]) -> Option<(usize, Way)> {
-        let directions = (0..self.dimensions.len()).flat_map(|d| Way::BOTH.map(|way| (d, way)));
+    pub fn direction(&self, from: [u8; 3], to: [u8; 3]) -> Option<(usize, Sense)> {
+        let directions = (0..self.dimensions.len()).flat_map(|d| Sense::BOTH.map(|way| (d, way)));
         directions.into_iter().find(|&(dimension, way)| self.step(from, dimension, way) == Some(to))
     }
 
     /// The channels from an xbar one step along a dimension: parallel cables, by rising port; none where
     /// the cables are missing or the edge of a line is reached.
-    pub fn channels(&self, xbar: u32, dimension: usize, way: Way) -> &[u32] {
+    pub fn channels(&self, xbar: u32, dimension: usize, way: Sense) -> &[u32] {
         &self.channels[Self::slot(xbar, dimension, way)]
     }
 }
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(grid.places().collect::<Vec<_>>(), in_order([4, 3, 2]));
         for xbar in 0..24 {
             for dimension in 0..3 {
-                for way in Way::BOTH {
+                for way in Sense::BOTH {
                     let next = grid.step(grid.coordinates(xbar), dimension, way);
                     let heads: Vec<_> = grid.channels(xbar, dimension, way).iter().collect();
                     let heads: Vec<_> = heads.iter().map(|&&channel| topology.head(channel).xbar).collect();
@@ -331,7 +331,7 @@ mod tests {
         }
         let cut = topology.without(&[topology.tail(0)].into());
         let grid = Grid::from_parts(&cut, &[RING(4), RING(3), LINE(2)], in_order([4, 3, 2])).unwrap();
-        assert!(grid.channels(0, 0, Way::Plus).is_empty(), "a dead cable leads nowhere");
+        assert!(grid.channels(0, 0, Sense::Plus).is_empty(), "a dead cable leads nowhere");
     }
 
     #[test]

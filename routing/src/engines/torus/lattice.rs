@@ -2,7 +2,7 @@
 
 use crate::Topology;
 
-use super::grid::{Grid, Way};
+use super::grid::{Grid, Sense};
 use super::heading::Heading;
 
 /// No router: the cables there are missing, or a line ends.
@@ -39,7 +39,7 @@ impl Lattice {
         let mut next = vec![NOWHERE; 6 * routers as usize];
         for router in 0..routers {
             for heading in &Heading::ALL[..2 * grid.dimensions().len()] {
-                let way = if heading.is_plus() { Way::Plus } else { Way::Minus };
+                let way = if heading.is_plus() { Sense::Plus } else { Sense::Minus };
                 let mut channels = grid.channels(router, heading.dimension(), way).iter();
                 if let Some(&channel) = channels.find(|&&channel| !topology.is_dead(channel)) {
                     next[6 * router as usize + heading.index()] = topology.head(channel).xbar;

@@ -1,6 +1,6 @@
 //! What a torus or mesh has lost.
 
-use super::grid::{Grid, Way};
+use super::grid::{Grid, Sense};
 
 /// A step of a grid that has fewer cables than it should, both its xbars being there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +43,8 @@ impl Grid {
     fn steps(&self, dimension: usize) -> impl Iterator<Item = ([u32; 2], usize)> + '_ {
         self.places().filter_map(move |place| {
             let from = self.xbar_at(place)?;
-            let to = self.xbar_at(self.step(place, dimension, Way::Plus)?)?;
-            Some(([from, to], self.channels(from, dimension, Way::Plus).len()))
+            let to = self.xbar_at(self.step(place, dimension, Sense::Plus)?)?;
+            Some(([from, to], self.channels(from, dimension, Sense::Plus).len()))
         })
     }
 }

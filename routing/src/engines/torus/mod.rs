@@ -43,7 +43,7 @@ mod trees;
 pub use axes::under_other_names;
 pub(super) use engine::Torus;
 pub use engine::{compute, compute_on};
-pub use grid::{Dimension, Grid, GridError, Way};
+pub use grid::{Dimension, Grid, GridError, Sense};
 pub use missing::MissingCable;
 pub use recognition::{NoTorus, recognise};
 pub use statement::{BadStatement, TorusStatement};

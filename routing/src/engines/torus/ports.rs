@@ -2,16 +2,16 @@
 
 use rayon::prelude::*;
 
-use crate::tables::{End, Tables};
+use crate::tables::{SlotEnd, Tables};
 use crate::{Attachment, Subnet};
 
-use super::grid::{Grid, Way};
+use super::grid::{Grid, Sense};
 use super::heading::Heading;
 use super::trees::Trees;
 
 /// The ports of each router by heading: parallel cables, by rising port.
 #[derive(Debug, Clone)]
-pub(super) struct Ports {
+pub(super) struct HeadingPorts {
     /// `first[6 * router + heading]..` of the next are places in `ports`.
     first: Vec<u32>,
     ports: Vec<u8>,
@@ -21,7 +21,7 @@ pub(super) struct Ports {
 /// Fewest destinations that are worth a thread's while.
 const MIN_DESTINATIONS: usize = 16;
 
-impl Ports {
+impl HeadingPorts {
     /// The ports of a grid's living cables.
     pub(super) fn new(grid: &Grid, subnet: &Subnet) -> Self {
         let topology = &subnet.topology;
@@ -36,7 +36,7 @@ impl Ports {
             for heading in Heading::ALL {
                 all.first.push(all.ports.len() as u32);
                 if heading.dimension() < dimensions {
-                    let way = if heading.is_plus() { Way::Plus } else { Way::Minus };
+                    let way = if heading.is_plus() { Sense::Plus } else { Sense::Minus };
                     let channels = grid.channels(router, heading.dimension(), way).iter();
                     let living = channels.filter(|&&channel| !topology.is_dead(channel));
                     all.ports.extend(living.map(|&channel| topology.tail(channel).port));
@@ -126,7 +126,7 @@ impl Ports {
 
 /// The port of the host that a slot leads to.
 fn port_of(subnet: &Subnet, slot: u32) -> Option<u8> {
-    let End::Host { host, .. } = subnet.destinations.end(slot) else { return None };
+    let SlotEnd::Host { host, .. } = subnet.destinations.end(slot) else { return None };
     match subnet.topology.attachment(host) {
         Attachment::Port(at) => Some(at.port),
         Attachment::Host(_) | Attachment::Nothing => None,

@@ -100,7 +100,7 @@ fn a_mesh_that_direction_order_cannot_join_goes_up_and_down() {
     let grid = recognise(&whole, &TorusStatement::default()).unwrap();
     // Whichever dimension is Z: nothing but z follows z-, so no way leads round what is broken.
     let middle = grid.xbar_at([1, 1, 1]).unwrap();
-    let dead = [0, 1, 2].map(|dimension| whole.tail(grid.channels(middle, dimension, Way::Minus)[0]));
+    let dead = [0, 1, 2].map(|dimension| whole.tail(grid.channels(middle, dimension, Sense::Minus)[0]));
     let mut map = generate(spec).unwrap().map;
     map.cables.retain(|cable| !dead.contains(&cable.a) && !dead.contains(&cable.b));
     let topology = Topology::from_map(&map).unwrap();

@@ -6,7 +6,7 @@ use mapper_proto::map::PortRef;
 
 use super::{Cycle, DeadEnd, TableViolation};
 use crate::engines::Settings;
-use crate::tables::End;
+use crate::tables::SlotEnd;
 use crate::{Far, Subnet};
 use mapper_fabric::wording::{counted, plural};
 
@@ -77,8 +77,8 @@ impl Names for Labels<'_> {
 
     fn source(&self, xbar: u32, slot: u32) -> String {
         let to = match self.subnet.destinations.end(slot) {
-            End::Host { host, .. } => Some(host),
-            End::Xbar(_) => None,
+            SlotEnd::Host { host, .. } => Some(host),
+            SlotEnd::Xbar(_) => None,
         };
         let hosts = self.subnet.topology.hosts_of(xbar);
         let from = hosts.iter().copied().find(|&host| Some(host) != to);
@@ -87,8 +87,8 @@ impl Names for Labels<'_> {
 
     fn end(&self, slot: u32) -> String {
         match self.subnet.destinations.end(slot) {
-            End::Host { host, .. } => self.host(host),
-            End::Xbar(xbar) => self.xbar(xbar),
+            SlotEnd::Host { host, .. } => self.host(host),
+            SlotEnd::Xbar(xbar) => self.xbar(xbar),
         }
     }
 

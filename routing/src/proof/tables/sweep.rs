@@ -4,7 +4,7 @@ use super::dependencies::Dependencies;
 use super::wiring::Wiring;
 use super::{DeadEnd, TableViolation, TablesProof};
 use crate::proof::Cycle;
-use crate::tables::{End, Layers, Tables};
+use crate::tables::{Layers, SlotEnd, Tables};
 use crate::{ProofRules, Subnet};
 
 /// What is known of the way from an xbar: hops to the destination, or one of these.
@@ -242,8 +242,8 @@ impl<'a> Sweep<'a> {
         scratch.ways.fill(way::UNKNOWN);
         scratch.arriving.clear();
         let arrives = match self.subnet.destinations.end(slot) {
-            End::Xbar(_) => true,
-            End::Host { host, .. } => self.wiring.step(end, ports[end as usize]).host() == Some(host),
+            SlotEnd::Xbar(_) => true,
+            SlotEnd::Host { host, .. } => self.wiring.step(end, ports[end as usize]).host() == Some(host),
         };
         if arrives {
             scratch.ways[end as usize] = 1;
@@ -326,7 +326,7 @@ impl<'a> Sweep<'a> {
         // A host that is alone at its xbar sends itself nothing.
         let only_itself = destinations.host_slots_of(end).len() == 1 << destinations.lmc()
             && !self.rules.xbar_destinations
-            && matches!(destinations.end(slot), End::Host { .. });
+            && matches!(destinations.end(slot), SlotEnd::Host { .. });
         for &from in sources {
             match scratch.ways[from as usize] {
                 hops @ ..=way::MAX_HOPS => {

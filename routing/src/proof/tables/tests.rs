@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::Attachment;
 use crate::fabrics::random;
-use crate::tables::End;
+use crate::tables::SlotEnd;
 use crate::{Far, UnionProof};
 
 const RULES: ProofRules = ProofRules { max_hops: 64, xbar_destinations: false };
@@ -26,7 +26,7 @@ fn shortest(subnet: &Subnet, rng: &mut ChaCha8Rng) -> Tables {
     let mut tables = Tables::empty(topology.xbar_count(), all.slot_count());
     for end in 0..topology.xbar_count() as u32 {
         for slot in all.slots_of(end) {
-            if let End::Host { host, .. } = all.end(slot)
+            if let SlotEnd::Host { host, .. } = all.end(slot)
                 && let Attachment::Port(at) = topology.attachment(host)
             {
                 tables.set_port(end, slot, at.port);
@@ -67,12 +67,12 @@ fn walked(subnet: &Subnet, tables: &Tables, layers: &Layers, rules: &ProofRules)
     for end in 0..topology.xbar_count() as u32 {
         for slot in all.slots_of(end) {
             let to = all.end(slot);
-            if matches!(to, End::Xbar(_)) && !rules.xbar_destinations {
+            if matches!(to, SlotEnd::Xbar(_)) && !rules.xbar_destinations {
                 continue;
             }
             for from in 0..topology.xbar_count() as u32 {
                 let leaf = subnet.is_leaf(from);
-                let begins = leaf || rules.xbar_destinations && matches!(to, End::Host { .. });
+                let begins = leaf || rules.xbar_destinations && matches!(to, SlotEnd::Host { .. });
                 if !begins || topology.component(from) != topology.component(end) {
                     continue;
                 }
@@ -80,13 +80,13 @@ fn walked(subnet: &Subnet, tables: &Tables, layers: &Layers, rules: &ProofRules)
                 let mut channels = Vec::new();
                 let arrived = loop {
                     let xbar = passed[passed.len() - 1];
-                    if to == End::Xbar(xbar) {
+                    if to == SlotEnd::Xbar(xbar) {
                         break Ok(true);
                     }
                     match topology.far(PortRef { xbar, port: tables.port(xbar, slot) }) {
                         Far::Nothing => break Ok(false),
                         Far::Host(host) => {
-                            break Ok(matches!(to, End::Host { host: wanted, .. } if wanted == host));
+                            break Ok(matches!(to, SlotEnd::Host { host: wanted, .. } if wanted == host));
                         }
                         Far::Channel(channel) => {
                             let next = topology.head(channel).xbar;

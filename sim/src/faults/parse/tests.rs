@@ -22,15 +22,15 @@ fn one(line: &str) -> Timed {
 
 #[test]
 fn reads_every_fault() {
-    let end = |node, port| End { node, port };
-    let leaf = |port| end(Node::Xbar(0), port);
+    let end = |node, port| PlantPort { node, port };
+    let leaf = |port| end(PlantNode::Xbar(0), port);
     assert_eq!(one("at 500ms cut leaf:2").fault, Fault::Cut(leaf(2)));
     assert_eq!(one("at 500ms cut leaf:2").at, Instant::from_nanos(500_000_000));
-    assert_eq!(one("at 1.5us mend h1").fault, Fault::Mend(end(Node::Host(0), 0)));
-    assert_eq!(one("at 0s silence \"a b:1\"").fault, Fault::Silence(end(Node::Host(1), 0)));
+    assert_eq!(one("at 1.5us mend h1").fault, Fault::Mend(end(PlantNode::Host(0), 0)));
+    assert_eq!(one("at 0s silence \"a b:1\"").fault, Fault::Silence(end(PlantNode::Host(1), 0)));
     assert_eq!(
         one("at 1s move h1 to leaf:8").fault,
-        Fault::Move { from: end(Node::Host(0), 0), to: leaf(8) }
+        Fault::Move { from: end(PlantNode::Host(0), 0), to: leaf(8) }
     );
     assert_eq!(one("  at 1s kill h3 # why").fault, Fault::Kill(2));
     assert_eq!(one("at 1s twin h3 of h1").fault, Fault::Twin { host: 2, of: 0 });
@@ -120,8 +120,8 @@ fn nodes_are_named_by_their_descriptions_too() {
     fabric.hosts[0].description = "leaf".to_owned();
     let plant = Plant::new(&fabric, Xbars::AsDescribed, 1).unwrap();
     let first = |text: &str| FaultPlan::parse("file", text, &plant).map(|plan| plan.timed[0].fault);
-    let spine = Fault::Cut(End { node: Node::Xbar(1), port: 2 });
+    let spine = Fault::Cut(PlantPort { node: PlantNode::Xbar(1), port: 2 });
     assert_eq!(first("at 1s cut \"spine one\":2"), Ok(spine));
     // An id is its own node's, whatever another is called.
-    assert_eq!(first("at 1s cut leaf:2"), Ok(Fault::Cut(End { node: Node::Xbar(0), port: 2 })));
+    assert_eq!(first("at 1s cut leaf:2"), Ok(Fault::Cut(PlantPort { node: PlantNode::Xbar(0), port: 2 })));
 }

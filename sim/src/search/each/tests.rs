@@ -34,9 +34,9 @@ fn every_fault_of_every_place_strikes_at_every_moment() {
 #[test]
 fn a_case_can_be_written_down() {
     let each = each("clos:hosts=2,ports=4", Xbars::Plain);
-    let end = |node| End { node, port: 0 };
+    let end = |node| PlantPort { node, port: 0 };
     let case = Case {
-        fault: Fault::Cut(end(Node::Host(1))),
+        fault: Fault::Cut(end(PlantNode::Host(1))),
         at: Instant::from_nanos(12_345_679),
         mended_after: Some(Duration::from_millis(20)),
     };

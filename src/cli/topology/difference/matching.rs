@@ -7,7 +7,7 @@ use mapper_proto::map::{Fabric, HostLabel, PortRef, XbarLabel};
 
 use super::super::alike::{self, Side};
 use super::super::numbering;
-use super::{Cable, End, MatchedBy, Node};
+use super::{Cable, MatchedBy, NodeName, NodePort};
 use crate::formats::identity;
 use mapper_fabric::names::Names;
 
@@ -150,16 +150,16 @@ impl<'a> Matching<'a> {
         }
     }
 
-    pub(super) fn host_of_a(&self, host: usize) -> Node {
-        Node { id: self.a.hosts[host].name.clone(), name: self.names_a.hosts[host].clone() }
+    pub(super) fn host_of_a(&self, host: usize) -> NodeName {
+        NodeName { id: self.a.hosts[host].name.clone(), name: self.names_a.hosts[host].clone() }
     }
 
-    pub(super) fn xbar_of_a(&self, xbar: usize) -> Node {
-        Node { id: self.a.xbars[xbar].name.clone(), name: self.names_a.xbars[xbar].clone() }
+    pub(super) fn xbar_of_a(&self, xbar: usize) -> NodeName {
+        NodeName { id: self.a.xbars[xbar].name.clone(), name: self.names_a.xbars[xbar].clone() }
     }
 
     /// A host of B, as A calls it if it has it.
-    pub(super) fn host_of_b(&self, host: usize) -> Node {
+    pub(super) fn host_of_b(&self, host: usize) -> NodeName {
         match self.host_in_a[host] {
             Some(in_a) => self.host_of_a(in_a),
             None => self.only_in_b(&self.b.hosts[host].name, &self.names_b.hosts[host]),
@@ -167,17 +167,17 @@ impl<'a> Matching<'a> {
     }
 
     /// An xbar of B, as A calls it if it has it.
-    pub(super) fn xbar_of_b(&self, xbar: usize) -> Node {
+    pub(super) fn xbar_of_b(&self, xbar: usize) -> NodeName {
         match self.xbar_in_a[xbar] {
             Some(in_a) => self.xbar_of_a(in_a),
             None => self.only_in_b(&self.b.xbars[xbar].name, &self.names_b.xbars[xbar]),
         }
     }
 
-    fn only_in_b(&self, id: &str, name: &str) -> Node {
+    fn only_in_b(&self, id: &str, name: &str) -> NodeName {
         let is_told = name == id || !self.taken.contains(name);
         let name = if is_told { name.to_owned() } else { format!("{name} ({id})") };
-        Node { id: id.to_owned(), name }
+        NodeName { id: id.to_owned(), name }
     }
 
     /// Matches xbars that are cabled to the same hosts and matched xbars, those with the most
@@ -230,8 +230,10 @@ impl<'a> Matching<'a> {
     }
 
     pub(super) fn cables_of_a(&self) -> BTreeSet<Cable> {
-        let end =
-            |end: PortRef| End { node: self.xbar_of_a(end.xbar as usize), port: Some(i16::from(end.port)) };
+        let end = |end: PortRef| NodePort {
+            node: self.xbar_of_a(end.xbar as usize),
+            port: Some(i16::from(end.port)),
+        };
         cables(self.a, |host| self.host_of_a(host), end)
     }
 
@@ -239,7 +241,7 @@ impl<'a> Matching<'a> {
     pub(super) fn cables_of_b(&self) -> BTreeSet<Cable> {
         let end = |end: PortRef| {
             let xbar = end.xbar as usize;
-            End { node: self.xbar_of_b(xbar), port: Some(i16::from(end.port) + self.offset[xbar]) }
+            NodePort { node: self.xbar_of_b(xbar), port: Some(i16::from(end.port) + self.offset[xbar]) }
         };
         cables(self.b, |host| self.host_of_b(host), end)
     }
@@ -283,12 +285,17 @@ fn pair<K: Ord>(
 }
 
 /// All cables of a fabric, hosts' included.
-fn cables(fabric: &Fabric, host: impl Fn(usize) -> Node, end: impl Fn(PortRef) -> End) -> BTreeSet<Cable> {
-    let ordered = |x: End, y: End| if x <= y { [x, y] } else { [y, x] };
+fn cables(
+    fabric: &Fabric,
+    host: impl Fn(usize) -> NodeName,
+    end: impl Fn(PortRef) -> NodePort,
+) -> BTreeSet<Cable> {
+    let ordered = |x: NodePort, y: NodePort| if x <= y { [x, y] } else { [y, x] };
     let hosts = fabric.map.hosts.iter().enumerate();
-    let hosts = hosts.filter_map(|(index, at)| Some([End { node: host(index), port: None }, end(at.at?)]));
+    let hosts =
+        hosts.filter_map(|(index, at)| Some([NodePort { node: host(index), port: None }, end(at.at?)]));
     let cables = fabric.map.cables.iter().map(|cable| ordered(end(cable.a), end(cable.b)));
     let pair = fabric.face_to_face().into_iter();
-    let pair = pair.map(|pair| pair.map(|index| End { node: host(index), port: None }));
+    let pair = pair.map(|pair| pair.map(|index| NodePort { node: host(index), port: None }));
     hosts.chain(cables).chain(pair.map(|[a, b]| ordered(a, b))).collect()
 }

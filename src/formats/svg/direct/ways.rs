@@ -12,7 +12,7 @@ use super::super::GAP;
 /// A place on the page.
 pub(super) type Point = (i64, i64);
 
-/// Between cables side by side.
+/// The space between cables that stand side by side.
 const BESIDE: i64 = 5;
 
 /// Where boxes stand.
@@ -20,10 +20,10 @@ pub(super) struct Layout {
     pub(super) centres: Vec<Point>,
     /// Half a box's width and height.
     half: (i64, i64),
-    place: Place,
+    place: BoxPlaces,
 }
 
-enum Place {
+enum BoxPlaces {
     /// The column and the row of each box, and the boxes by these.
     Grid(Vec<Point>, std::collections::BTreeSet<Point>),
     /// The middle is at (0, 0), and no box is as near to it as this.
@@ -31,7 +31,7 @@ enum Place {
 }
 
 /// The way of a cable: a line from point to point, or a curve.
-pub(super) enum Way {
+pub(super) enum CableCurve {
     Line(Vec<Point>),
     /// A line to the second point, a curve to the fourth by way of the third, and a line to the last.
     Arc([Point; 5]),
@@ -51,10 +51,10 @@ impl Layout {
             (column * wide + column / depth * apart, row * high + row / depth * apart)
         };
         let taken = at.iter().copied().collect();
-        Self { centres: at.iter().map(centre).collect(), half, place: Place::Grid(at, taken) }
+        Self { centres: at.iter().map(centre).collect(), half, place: BoxPlaces::Grid(at, taken) }
     }
 
-    /// Clockwise, from the top.
+    /// Boxes stand on a circle, clockwise from the top.
     pub(super) fn circle(count: usize, half: (i64, i64)) -> Self {
         let step = (2 * half.0.max(half.1) + 2 * GAP) as f64;
         let radius = (step * count as f64 / std::f64::consts::TAU).max(step);
@@ -63,33 +63,33 @@ impl Layout {
             ((radius * sin).round() as i64, (-radius * cos).round() as i64)
         };
         let inside = radius - (half.0 as f64).hypot(half.1 as f64) - GAP as f64 / 2.0;
-        Self { centres: (0..count).map(centre).collect(), half, place: Place::Circle(inside.max(0.0)) }
+        Self { centres: (0..count).map(centre).collect(), half, place: BoxPlaces::Circle(inside.max(0.0)) }
     }
 
     /// The way of the `nth` cable between two boxes, counted from 0.
-    pub(super) fn way(&self, a: usize, b: usize, nth: i64) -> Way {
+    pub(super) fn way(&self, a: usize, b: usize, nth: i64) -> CableCurve {
         let (from, to) = (self.centres[a], self.centres[b]);
         let aside = nth * BESIDE;
         if a == b {
             let (x, y) = from;
             let above = y - 3 * self.half.1 - nth * GAP;
-            return Way::Loop([from, (x - self.half.0, above), (x + self.half.0, above), to]);
+            return CableCurve::Loop([from, (x - self.half.0, above), (x + self.half.0, above), to]);
         }
         match &self.place {
-            Place::Grid(at, taken) if is_next(at[a], at[b], taken) => {
-                // Beside each other across the line.
+            BoxPlaces::Grid(at, taken) if is_next(at[a], at[b], taken) => {
+                // Parallel cables stand beside each other, across the line.
                 let (dx, dy) = ((to.0 - from.0).abs(), (to.1 - from.1).abs());
                 let shift = if dx > dy { (0, aside) } else { (aside, 0) };
-                Way::Line([from, to].map(|(x, y)| (x + shift.0, y + shift.1)).to_vec())
+                CableCurve::Line([from, to].map(|(x, y)| (x + shift.0, y + shift.1)).to_vec())
             }
-            Place::Grid(at, _) => self.along_lanes((from, at[a]), (to, at[b]), aside),
-            Place::Circle(_) if self.is_beside(a, b) && nth == 0 => Way::Line(vec![from, to]),
-            Place::Circle(inside) => {
+            BoxPlaces::Grid(at, _) => self.along_lanes((from, at[a]), (to, at[b]), aside),
+            BoxPlaces::Circle(_) if self.is_beside(a, b) && nth == 0 => CableCurve::Line(vec![from, to]),
+            BoxPlaces::Circle(inside) => {
                 let (near, far) = (self.inner(a, b, nth, *inside), self.inner(b, a, nth, *inside));
                 let middle = (i64::midpoint(near.0, far.0), i64::midpoint(near.1, far.1));
                 // The longer the way, the nearer it passes the middle, so that few lie upon each other.
                 let pulled = |at: i64| (at as f64 * 0.7 / (1 + nth) as f64) as i64;
-                Way::Arc([from, near, (pulled(middle.0), pulled(middle.1)), far, to])
+                CableCurve::Arc([from, near, (pulled(middle.0), pulled(middle.1)), far, to])
             }
         }
     }
@@ -106,7 +106,7 @@ impl Layout {
     fn inner(&self, box_at: usize, to: usize, nth: i64, inside: f64) -> Point {
         let count = self.centres.len();
         let (x, y) = self.centres[box_at];
-        // From -0.5, the next box clockwise, to 0.5, the next one the other way round.
+        // This runs from -0.5, for the next box clockwise, to 0.5, for the next one the other way round.
         let turn = 0.5 - ((to + count - box_at) % count) as f64 / count as f64;
         let wide = self.half.0.max(self.half.1) as f64 * 1.6;
         let aside = turn * wide + (nth * BESIDE) as f64;
@@ -115,12 +115,12 @@ impl Layout {
     }
 
     /// A way by the lanes above rows and left of columns.
-    fn along_lanes(&self, (from, a): (Point, Point), (to, b): (Point, Point), aside: i64) -> Way {
+    fn along_lanes(&self, (from, a): (Point, Point), (to, b): (Point, Point), aside: i64) -> CableCurve {
         let above = |y: i64| y - self.half.1 - GAP - aside;
         let left = |x: i64| x - self.half.0 - GAP - aside;
-        // Away from the middle, where straight cables begin, and from each other.
+        // Loops point away from the middle, where straight cables begin, and from each other.
         let (shift_x, shift_y) = (self.half.0 * 2 / 3 + aside, self.half.1 * 2 / 3 + aside);
-        Way::Line(if a.1 == b.1 {
+        CableCurve::Line(if a.1 == b.1 {
             let y = above(from.1);
             vec![
                 (from.0 - shift_x, from.1),
@@ -145,7 +145,7 @@ impl Layout {
     }
 
     /// Moves all that is drawn away from the border of the page, and tells how wide and high that is.
-    pub(super) fn move_into_view(&mut self, ways: &mut [Way]) -> (i64, i64) {
+    pub(super) fn move_into_view(&mut self, ways: &mut [CableCurve]) -> (i64, i64) {
         let (width, height) = self.half;
         let corners = |&(x, y): &Point| [(x - width, y - height), (x + width, y + height)];
         let drawn = || ways.iter().flat_map(|way| way.points().iter().copied());
@@ -176,7 +176,7 @@ fn is_next(a: Point, b: Point, taken: &std::collections::BTreeSet<Point>) -> boo
     }
 }
 
-impl Way {
+impl CableCurve {
     /// All points, those that a curve only nears included.
     fn points(&self) -> &[Point] {
         match self {
@@ -216,7 +216,7 @@ impl Way {
         (second, last_but_one)
     }
 
-    /// As SVG has it.
+    /// The curve as the data of an SVG path.
     pub(super) fn path(&self) -> String {
         let text = |&(x, y): &Point| format!("{x} {y}");
         match self {

@@ -6,7 +6,7 @@
 
 use super::super::grid::Dimension;
 use super::links::Links;
-use super::space::{Before, Place, Space};
+use super::space::{Before, GridPlace, Space};
 
 /// How a search ended.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ pub(super) fn entries(links: &Links) -> Vec<Vec<u32>> {
 #[derive(Debug, Clone, Copy)]
 struct Put {
     xbar: u32,
-    place: Place,
+    place: GridPlace,
     before: Before,
 }
 
@@ -68,7 +68,7 @@ struct Choice {
     /// How many xbars stood before.
     depth: usize,
     /// Places not tried yet, the next one last.
-    rest: Vec<Place>,
+    rest: Vec<GridPlace>,
 }
 
 /// Most places next to an xbar.
@@ -80,7 +80,7 @@ const FAR: u8 = u8::MAX;
 struct Search<'a> {
     links: &'a Links,
     space: Space,
-    place: Vec<Option<Place>>,
+    place: Vec<Option<GridPlace>>,
     put: Vec<Put>,
     /// How many places each xbar has left, if it is next to one that stands.
     left: Vec<u8>,
@@ -145,7 +145,7 @@ impl<'a> Search<'a> {
     }
 
     /// The xbar to put down next, and its places, the first to try last.
-    fn next(&mut self, parts: &[Vec<u32>]) -> Option<(u32, Vec<Place>)> {
+    fn next(&mut self, parts: &[Vec<u32>]) -> Option<(u32, Vec<GridPlace>)> {
         for count in 0..=MOST {
             while let Some(&xbar) = self.waiting[count].last() {
                 if !self.waits(xbar, count) {
@@ -188,7 +188,7 @@ impl<'a> Search<'a> {
 
     /// Drops places that are like others by symmetry. Only an xbar with one neighbour that stands can
     /// have such.
-    fn drop_alike(&self, xbar: u32, places: &mut Vec<Place>) {
+    fn drop_alike(&self, xbar: u32, places: &mut Vec<GridPlace>) {
         if self.links.are_restricted() {
             return;
         }
@@ -202,7 +202,7 @@ impl<'a> Search<'a> {
     }
 
     /// The places next to all neighbours that stand.
-    fn places_left(&self, xbar: u32) -> Vec<Place> {
+    fn places_left(&self, xbar: u32) -> Vec<GridPlace> {
         let mut places = Vec::new();
         self.for_each_place(xbar, |place| places.push(place));
         places
@@ -214,7 +214,7 @@ impl<'a> Search<'a> {
     }
 
     /// False if none of the neighbours stands.
-    fn for_each_place(&self, xbar: u32, mut each: impl FnMut(Place)) -> bool {
+    fn for_each_place(&self, xbar: u32, mut each: impl FnMut(GridPlace)) -> bool {
         let around = self.links.of_xbar(xbar);
         let Some((first, from)) =
             around.iter().enumerate().find_map(|(i, &near)| Some((i, self.place[near as usize]?)))
@@ -237,7 +237,7 @@ impl<'a> Search<'a> {
     }
 
     /// Puts an xbar down. False if another then has no place left.
-    fn put_down(&mut self, xbar: u32, place: Place) -> bool {
+    fn put_down(&mut self, xbar: u32, place: GridPlace) -> bool {
         let before = self.space.put(xbar, place);
         self.place[xbar as usize] = Some(place);
         self.put.push(Put { xbar, place, before });
@@ -267,7 +267,7 @@ impl<'a> Search<'a> {
     }
 
     /// Counts the places of those again that an xbar at a place concerns. One that has none, if any.
-    fn count_again(&mut self, xbar: u32, place: Place) -> Option<u32> {
+    fn count_again(&mut self, xbar: u32, place: GridPlace) -> Option<u32> {
         let mut stuck = None;
         let links = self.links;
         for &near in links.of_xbar(xbar) {

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::super::grid::{Dimension, Way};
+use super::super::grid::{Dimension, Sense};
 use super::super::statement::TorusStatement;
 use crate::Topology;
 
@@ -33,8 +33,8 @@ pub(super) fn settle(topology: &Topology, placed: Placed, statement: &TorusState
         let turn = match (statement.has_ports(), origin) {
             (true, _) => false,
             (false, Some(origin)) if !placed.0[i].is_ring => placed.1[origin as usize][i] > 0,
-            _ if by_ports && ports.way(Way::Plus).0 != ports.way(Way::Minus).0 => {
-                ports.way(Way::Plus).0 > ports.way(Way::Minus).0
+            _ if by_ports && ports.way(Sense::Plus).0 != ports.way(Sense::Minus).0 => {
+                ports.way(Sense::Plus).0 > ports.way(Sense::Minus).0
             }
             _ => is_turned(&placed, i),
         };
@@ -77,18 +77,18 @@ struct UsualPorts {
 
 impl UsualPorts {
     /// The usual port of a way, and how many channels leave by it.
-    fn way(&self, way: Way) -> (u8, usize) {
+    fn way(&self, way: Sense) -> (u8, usize) {
         let most = self.count[way as usize].iter().max_by_key(|&(port, times)| (times, Reverse(port)));
         most.map_or((u8::MAX, 0), |(&port, &times)| (port, times))
     }
 
     fn lowest(&self) -> u8 {
-        self.way(Way::Plus).0.min(self.way(Way::Minus).0)
+        self.way(Sense::Plus).0.min(self.way(Sense::Minus).0)
     }
 
     fn are_telling(&self) -> bool {
         let all: usize = self.count.iter().flat_map(BTreeMap::values).sum();
-        let usual = self.way(Way::Plus).1 + self.way(Way::Minus).1;
+        let usual = self.way(Sense::Plus).1 + self.way(Sense::Minus).1;
         all > 0 && 4 * usual >= USUAL_QUARTERS * all
     }
 }
@@ -99,8 +99,11 @@ fn usual_ports(topology: &Topology, (dimensions, coordinates): &Placed) -> Vec<U
         let (tail, head) = (topology.tail(channel), topology.head(channel));
         let (from, to) = (coordinates[tail.xbar as usize], coordinates[head.xbar as usize]);
         if let Some(i) = (0..dimensions.len()).find(|&i| from[i] != to[i]) {
-            let way =
-                if dimensions[i].step(from[i], Way::Plus) == Some(to[i]) { Way::Plus } else { Way::Minus };
+            let way = if dimensions[i].step(from[i], Sense::Plus) == Some(to[i]) {
+                Sense::Plus
+            } else {
+                Sense::Minus
+            };
             *ports[i].count[way as usize].entry(tail.port).or_default() += 1;
         }
     }

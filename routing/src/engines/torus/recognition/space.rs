@@ -3,7 +3,7 @@
 use super::super::grid::Dimension;
 
 /// A place: coordinates modulo the size in rings, from an arbitrary origin in lines.
-pub(super) type Place = [u16; 3];
+pub(super) type GridPlace = [u16; 3];
 
 /// No xbar.
 const NOBODY: u32 = u32::MAX;
@@ -49,7 +49,7 @@ impl Space {
     }
 
     /// Where the first xbar goes: in the middle of lines.
-    pub(super) fn origin(&self) -> Place {
+    pub(super) fn origin(&self) -> GridPlace {
         std::array::from_fn(|i| match self.dimensions.get(i) {
             Some(&Dimension { size, is_ring: false }) => u16::from(size) - 1,
             _ => 0,
@@ -70,23 +70,23 @@ impl Space {
         shrunk.collect()
     }
 
-    fn index(&self, [x, y, z]: Place) -> usize {
+    fn index(&self, [x, y, z]: GridPlace) -> usize {
         let [width, height, _] = self.width.map(usize::from);
         usize::from(x) + width * (usize::from(y) + height * usize::from(z))
     }
 
     /// Who stands at a place.
-    pub(super) fn occupant(&self, place: Place) -> Option<u32> {
+    pub(super) fn occupant(&self, place: GridPlace) -> Option<u32> {
         Some(self.occupants[self.index(place)]).filter(|&xbar| xbar != NOBODY)
     }
 
     /// Whether an xbar may be put at a place.
-    pub(super) fn is_free(&self, place: Place) -> bool {
+    pub(super) fn is_free(&self, place: GridPlace) -> bool {
         self.occupants[self.index(place)] == NOBODY
     }
 
     /// The place one step from another: direction `2 * dimension`, or 1 more for a step down.
-    pub(super) fn step(&self, from: Place, direction: usize) -> Option<Place> {
+    pub(super) fn step(&self, from: GridPlace, direction: usize) -> Option<GridPlace> {
         let i = direction / 2;
         let Dimension { size, is_ring } = self.dimensions[i];
         let (size, at) = (u16::from(size), from[i]);
@@ -104,7 +104,7 @@ impl Space {
     }
 
     /// The direction from a place to a neighbouring one, as a bit; 0 if they are no neighbours.
-    pub(super) fn direction(&self, from: Place, to: Place) -> u8 {
+    pub(super) fn direction(&self, from: GridPlace, to: GridPlace) -> u8 {
         let mut differing = (0..3).filter(|&i| from[i] != to[i]);
         let (Some(i), None) = (differing.next(), differing.next()) else { return 0 };
         let Dimension { size, is_ring } = self.dimensions[i];
@@ -119,7 +119,7 @@ impl Space {
     }
 
     /// All places that are free, in order.
-    pub(super) fn free(&self) -> Vec<Place> {
+    pub(super) fn free(&self) -> Vec<GridPlace> {
         let range = |i: usize| match self.dimensions.get(i) {
             Some(&Dimension { size, is_ring: false }) => {
                 let (least, greatest) = self.used[i];
@@ -146,7 +146,7 @@ impl Space {
     }
 
     /// Puts an xbar down.
-    pub(super) fn put(&mut self, xbar: u32, place: Place) -> Before {
+    pub(super) fn put(&mut self, xbar: u32, place: GridPlace) -> Before {
         let before = Before { used: self.used };
         let (index, origin) = (self.index(place), self.origin());
         self.occupants[index] = xbar;
@@ -158,7 +158,7 @@ impl Space {
     }
 
     /// Takes the xbar away that was put down last.
-    pub(super) fn take(&mut self, place: Place, before: Before) {
+    pub(super) fn take(&mut self, place: GridPlace, before: Before) {
         let (index, origin) = (self.index(place), self.origin());
         self.occupants[index] = NOBODY;
         self.used = before.used;
@@ -168,7 +168,7 @@ impl Space {
     }
 
     /// The coordinates of a place in the end, with lines that begin at 0.
-    pub(super) fn coordinates(&self, place: Place) -> [u8; 3] {
+    pub(super) fn coordinates(&self, place: GridPlace) -> [u8; 3] {
         std::array::from_fn(|i| match self.dimensions.get(i) {
             Some(Dimension { is_ring: false, .. }) => (place[i] - self.used[i].0) as u8,
             _ => place[i] as u8,

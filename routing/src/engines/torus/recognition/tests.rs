@@ -7,7 +7,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::super::{Dimension, Grid, TorusStatement, Way};
+use super::super::{Dimension, Grid, Sense, TorusStatement};
 use super::*;
 use crate::Topology;
 
@@ -419,7 +419,7 @@ fn stated_ports_lead_where_they_are_stated_to() {
     assert_eq!(grid.coordinates(5), [1, 0, 0]);
     for xbar in 0..75 {
         for (i, ports) in statement.ports.iter().enumerate() {
-            let way = Way::BOTH[i % 2];
+            let way = Sense::BOTH[i % 2];
             for &channel in grid.channels(xbar, i / 2, way) {
                 assert!(ports.contains(&torus.tail(channel).port));
             }

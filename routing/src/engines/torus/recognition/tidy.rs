@@ -6,7 +6,7 @@
 //!     d---e---f
 //! ```
 
-use super::super::grid::{Dimension, Way};
+use super::super::grid::{Dimension, Sense};
 use super::frame::Placed;
 use super::links::Links;
 
@@ -69,12 +69,14 @@ impl Room {
     fn around(&self, place: [u8; 3]) -> Vec<(u32, u8)> {
         let mut around = Vec::new();
         for (i, dimension) in self.dimensions.iter().enumerate() {
-            for way in Way::BOTH {
+            for way in Sense::BOTH {
                 let Some(at) = dimension.step(place[i], way) else { continue };
                 let mut next = place;
                 next[i] = at;
-                around
-                    .push((self.occupants[self.index(next)], 1 << (2 * i + usize::from(way == Way::Minus))));
+                around.push((
+                    self.occupants[self.index(next)],
+                    1 << (2 * i + usize::from(way == Sense::Minus)),
+                ));
             }
         }
         around.retain(|&(xbar, _)| xbar != NOBODY);

@@ -1,0 +1,180 @@
+//! Services: what runs beside the agent and asks other hosts through it.
+//!
+//! A service never speaks by itself. It says what it would ask, and the host asks when the agent has
+//! nothing better to do: its questions travel as the agent's messages do, signed and fresh where there are
+//! keys, along proved routes, and never while a map is made. To add one, implement [`Service`], give it a
+//! number in [`ServiceNumber`], and list it in `Services::all`.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use mapper_proto::agent::{Agent, AskedService, ServiceQuestion};
+use mapper_proto::map::host_type;
+use mapper_proto::wire::ServiceNumber;
+use mapper_proto::{Instant, Mac};
+
+use crate::names::Names;
+use crate::routes::{Basis, RouteTable};
+
+/// Where a host stands in the map whose routes are in use.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The map.
+    pub basis: Arc<Basis>,
+    /// The parent in the binary tree over its hosts; none for the global mapper.
+    pub parent: Option<Mac>,
+    /// The children there, at most two.
+    pub children: Vec<Mac>,
+}
+
+impl Place {
+    /// The place of the host `own`; `None` if the map does not list it.
+    pub(crate) fn new(basis: &Arc<Basis>, own: Mac) -> Option<Self> {
+        let hosts = &basis.map().hosts;
+        let index = hosts.iter().position(|host| host.mac == own)?;
+        let agent = |at: usize| hosts.get(at).filter(|host| host.host_type != host_type::PHANTOM);
+        let mac = |at: usize| agent(at).map(|host| host.mac);
+        let parent =
+            (index + 1).checked_div(2).filter(|&parent| parent > 0).and_then(|parent| mac(parent - 1));
+        let children = [2 * index + 1, 2 * index + 2].into_iter().filter_map(mac).collect();
+        Some(Self { basis: Arc::clone(basis), parent, children })
+    }
+}
+
+/// A question that a service wants to ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// The host.
+    pub to: Mac,
+    /// What, at most [`Reason::MAX_SERVICE_BYTES`](mapper_proto::wire::Reason::MAX_SERVICE_BYTES) bytes.
+    pub body: Vec<u8>,
+    /// Most bytes that the answer may have beyond those of the question.
+    pub room_bytes: u16,
+}
+
+/// One service at one host: a deterministic state machine, as the agent is.
+pub trait Service: Debug + Send {
+    /// Its number on the wire.
+    fn number(&self) -> ServiceNumber;
+
+    /// Routes of another map are in use.
+    fn map_changed(&mut self, now: Instant, place: &Place);
+
+    /// Another host asks. The answer may have `most_bytes`; `None` if there is none. What was asked may be
+    /// asked once more, as an answer can get lost, and must then be answered alike.
+    fn asked(&mut self, now: Instant, from: Mac, question: &[u8], most_bytes: usize) -> Option<Vec<u8>>;
+
+    /// What came of the question that is under way to this host; `None` for silence.
+    fn answered(&mut self, now: Instant, to: Mac, answer: Option<&[u8]>);
+
+    /// The next question to ask, if there is one by now. At most one is under way to each host.
+    fn poll_question(&mut self, now: Instant) -> Option<Question>;
+
+    /// When [`Self::poll_question`] may have one.
+    fn poll_timeout(&self) -> Option<Instant>;
+}
+
+/// All services of a host.
+#[derive(Debug)]
+pub(crate) struct Services {
+    names: Names,
+    /// Questions under way, by ticket.
+    under_way: BTreeMap<u32, (ServiceNumber, Mac)>,
+    next_ticket: u32,
+    /// Whether the agent lets services ask, as was seen last.
+    may_ask: bool,
+}
+
+impl Services {
+    pub(crate) fn new(own: Mac) -> Self {
+        Self { names: Names::new(own), under_way: BTreeMap::new(), next_ticket: 0, may_ask: false }
+    }
+
+    /// The names of hosts.
+    pub(crate) fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// The same, to say what this host is called.
+    pub(crate) fn names_mut(&mut self) -> &mut Names {
+        &mut self.names
+    }
+
+    fn all(&mut self) -> [&mut dyn Service; 1] {
+        [&mut self.names]
+    }
+
+    fn of(&mut self, number: ServiceNumber) -> Option<&mut dyn Service> {
+        self.all().into_iter().find(|service| service.number() == number)
+    }
+
+    /// Routes of another map are in use.
+    pub(crate) fn map_changed(&mut self, now: Instant, basis: &Arc<Basis>, own: Mac) {
+        let Some(place) = Place::new(basis, own) else { return };
+        self.all().into_iter().for_each(|service| service.map_changed(now, &place));
+    }
+
+    /// Another host asks something.
+    pub(crate) fn asked(&mut self, now: Instant, agent: &mut Agent, asked: AskedService) {
+        let service = self.of(asked.service);
+        let answer = service.and_then(|it| it.asked(now, asked.from, &asked.question, asked.most_bytes));
+        agent.answer_service(asked, answer);
+    }
+
+    /// A question was answered, or not.
+    pub(crate) fn answered(&mut self, now: Instant, ticket: u32, answer: Option<&[u8]>) {
+        let Some((number, to)) = self.under_way.remove(&ticket) else { return };
+        if let Some(service) = self.of(number) {
+            service.answered(now, to, answer);
+        }
+    }
+
+    /// Asks what is to be asked by now, as far as the agent lets.
+    pub(crate) fn ask(&mut self, now: Instant, agent: &mut Agent, table: Option<&RouteTable>) {
+        // Nearly always nothing is to be asked: then it is enough to be woken when something is.
+        self.may_ask = true;
+        if self.names.poll_timeout().is_none_or(|at| at > now) {
+            return;
+        }
+        self.may_ask = table.is_some() && agent.may_ask_service();
+        let Some(table) = table else { return };
+        let mut count = self.all().len();
+        while self.may_ask && count > 0 {
+            count = 0;
+            for number in self.all().map(|service| service.number()) {
+                let question = self.of(number).and_then(|service| service.poll_question(now));
+                let Some(question) = question else { continue };
+                count += 1;
+                self.put(now, agent, table, number, question);
+            }
+            self.may_ask = agent.may_ask_service();
+        }
+    }
+
+    fn put(
+        &mut self,
+        now: Instant,
+        agent: &mut Agent,
+        table: &RouteTable,
+        service: ServiceNumber,
+        Question { to, body, room_bytes }: Question,
+    ) {
+        let ticket = self.next_ticket;
+        self.next_ticket = ticket.wrapping_add(1);
+        let path = table.host(to).and_then(|host| table.paths_to(host).next());
+        let asked = path.is_some_and(|path| {
+            let question = ServiceQuestion { ticket, service, to, question: body, room_bytes };
+            agent.ask_service(now, question, (path.route, path.way_back))
+        });
+        self.under_way.insert(ticket, (service, to));
+        if !asked {
+            self.answered(now, ticket, None);
+        }
+    }
+
+    /// When [`Self::ask`] has something to do.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        self.names.poll_timeout().filter(|_| self.may_ask)
+    }
+}

@@ -1,0 +1,208 @@
+//! One daemon an interface: two agents would answer each other's frames, and an agent would hear
+//! those that a crossbar is to pass on.
+//!
+//! Whoever has an interface holds an abstract unix socket named after it. Such names belong to the
+//! network namespace, as interfaces do, so the lock holds between daemons whatever their run
+//! directories, and between no others; the kernel lets it go when the process ends, however it ends.
+//!
+//! Anybody may hold such a name. So a holder that is neither root nor of this daemon's user counts
+//! only if its user has a raw socket on the interface, which takes a privilege: a daemon of the user
+//! of a service is believed by one that root starts by hand, and whoever just holds the name is not.
+
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+
+use rustix::net::sockopt::socket_peercred;
+use socket2::{Domain, SockAddr, Socket, Type};
+use thiserror::Error;
+use tracing::warn;
+
+use crate::link::interface::Interface;
+
+/// Most characters shown of the holder's command line.
+const MAX_COMMAND_CHARS: usize = 100;
+
+/// An interface that this daemon cannot have for itself.
+#[derive(Debug, Error)]
+pub enum InterfaceLockError {
+    /// Another daemon has it.
+    #[error("interface `{interface}` already has an agent or crossbar: {holder}; stop that one first")]
+    Taken {
+        /// The interface.
+        interface: String,
+        /// The other daemon, in words.
+        holder: String,
+    },
+    /// The lock cannot be taken.
+    #[error("cannot lock interface `{interface}`")]
+    Io {
+        /// The interface.
+        interface: String,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// An interface held for one daemon.
+#[derive(Debug)]
+pub struct InterfaceLock {
+    interface: String,
+    /// Nobody is ever accepted: who connects learns who listens, and that is all.
+    _held: Option<UnixListener>,
+}
+
+impl InterfaceLock {
+    /// Takes the interface. A user who may not open raw sockets cannot keep it from the daemon by
+    /// holding the name: that is logged.
+    ///
+    /// # Errors
+    /// If another daemon has it, or the kernel refuses.
+    pub fn take(interface: &str) -> Result<Self, InterfaceLockError> {
+        let failed = |source| InterfaceLockError::Io { interface: interface.to_owned(), source };
+        let locked = |held| Self { interface: interface.to_owned(), _held: held };
+        let address = SocketAddr::from_abstract_name(abstract_name(interface)).map_err(failed)?;
+        match UnixListener::bind_addr(&address) {
+            Ok(held) => return Ok(locked(Some(held))),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+            Err(error) => return Err(failed(error)),
+        }
+        match holder(interface).map_err(failed)? {
+            // The holder ended between the two questions.
+            None => UnixListener::bind_addr(&address).map(|held| locked(Some(held))).map_err(failed),
+            Some(holder) if holder.is_trusted(interface) => {
+                Err(InterfaceLockError::Taken { interface: interface.to_owned(), holder: holder.describe() })
+            }
+            Some(holder) => {
+                warn!(
+                    interface,
+                    holder = holder.describe(),
+                    "another user holds this interface's lock: ignored"
+                );
+                Ok(locked(None))
+            }
+        }
+    }
+
+    /// The interface that is held.
+    pub fn interface(&self) -> &str {
+        &self.interface
+    }
+}
+
+/// The process that holds an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holder {
+    /// Its process id and user; `None` if it has been asked too often to tell.
+    credentials: Option<(i32, u32)>,
+}
+
+/// Who holds this interface, if anyone does.
+///
+/// # Errors
+/// If the kernel does not tell.
+pub fn holder(interface: &str) -> io::Result<Option<Holder>> {
+    let mut name = b"\0".to_vec();
+    name.extend(abstract_name(interface).into_bytes());
+    let address = SockAddr::unix(std::ffi::OsStr::new(&*String::from_utf8_lossy(&name)))?;
+    // Connecting must not wait, as a listener that accepts nobody may have many clients waiting.
+    let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+    match socket.connect(&address) {
+        Ok(()) => {
+            let peer = socket_peercred(&socket)?;
+            Ok(Some(Holder { credentials: Some((peer.pid.as_raw_nonzero().get(), peer.uid.as_raw())) }))
+        }
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Some(Holder { credentials: None })),
+        Err(error) => Err(error),
+    }
+}
+
+impl Holder {
+    /// Its process id, if known.
+    pub fn process_id(&self) -> Option<i32> {
+        self.credentials.map(|(pid, _)| pid)
+    }
+
+    fn is_trusted(&self, interface: &str) -> bool {
+        let Some((_, uid)) = self.credentials else { return true };
+        uid == 0 || uid == rustix::process::geteuid().as_raw() || has_raw_socket(uid, interface)
+    }
+
+    /// The process, and what it was started as if that can be read.
+    pub fn describe(&self) -> String {
+        let Some((pid, _)) = self.credentials else { return "another process".to_owned() };
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words: Vec<_> = words.split(|&byte| byte == 0).map(String::from_utf8_lossy).collect();
+        let command = words.join(" ");
+        let command = command.trim();
+        if command.is_empty() {
+            return format!("process {pid}");
+        }
+        let shown: String = command.chars().filter(|c| !c.is_control()).take(MAX_COMMAND_CHARS).collect();
+        format!("process {pid} ({shown})")
+    }
+}
+
+/// Whether a user has a raw socket on an interface. While there is no such interface nobody has.
+fn has_raw_socket(uid: u32, interface: &str) -> bool {
+    let Ok(Some(interface)) = Interface::look_up(interface) else { return false };
+    // This file lists the sockets of this thread's network namespace.
+    let sockets = std::fs::read_to_string("/proc/thread-self/net/packet").unwrap_or_default();
+    lists_raw_socket(&sockets, uid, interface.index)
+}
+
+/// Whether `/proc/net/packet` lists a socket of this user that is bound to this interface.
+fn lists_raw_socket(sockets: &str, uid: u32, index: u32) -> bool {
+    // sk RefCnt Type Proto Iface R Rmem User Inode
+    let bound = sockets.lines().filter_map(|line| {
+        let mut columns = line.split_whitespace().skip(4);
+        let at = columns.next()?.parse::<u32>().ok()?;
+        let user = columns.nth(2)?.parse::<u32>().ok()?;
+        Some((user, at))
+    });
+    bound.into_iter().any(|found| found == (uid, index))
+}
+
+fn abstract_name(interface: &str) -> String {
+    format!("mapper/interface/{interface}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_has_one_daemon_and_the_other_is_named() {
+        let name = format!("lock-test-{}", std::process::id());
+        assert_eq!(holder(&name).unwrap(), None);
+        let held = InterfaceLock::take(&name).unwrap();
+        assert_eq!(holder(&name).unwrap().unwrap().process_id(), Some(std::process::id().cast_signed()));
+        let error = InterfaceLock::take(&name).unwrap_err().to_string();
+        let process = format!("process {} (", std::process::id());
+        assert!(error.contains(&name) && error.contains(&process), "{error}");
+        let _other = InterfaceLock::take(&format!("{name}-2")).unwrap();
+        drop(held);
+        InterfaceLock::take(&name).unwrap();
+    }
+
+    #[test]
+    fn a_raw_socket_is_found_by_user_and_interface() {
+        let sockets = "sk               RefCnt Type Proto  Iface R Rmem   User   Inode\n\
+                       ffff8881052d8000 3      3    88b5   5     1 0      106    34105\n";
+        assert!(lists_raw_socket(sockets, 106, 5));
+        assert!(!lists_raw_socket(sockets, 107, 5));
+        assert!(!lists_raw_socket(sockets, 106, 6));
+        assert!(!lists_raw_socket("nonsense\n1 2 3 4 x\n", 0, 0));
+    }
+
+    #[test]
+    fn a_lock_holds_however_often_it_is_asked_for() {
+        let name = format!("lock-test-often-{}", std::process::id());
+        let _held = InterfaceLock::take(&name).unwrap();
+        // Nobody accepts, so at some point no more can wait.
+        for _ in 0..5000 {
+            assert!(matches!(InterfaceLock::take(&name), Err(InterfaceLockError::Taken { .. })));
+        }
+    }
+}

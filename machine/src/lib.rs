@@ -1,0 +1,34 @@
+//! What a daemon needs of the machine that it runs on: the floor below agent, node and crossbar.
+//!
+//! Nothing here knows what an agent or a crossbar does.
+//!
+//! - [`link`]: frames over raw Ethernet, over cables inside a process, and over a tap interface.
+//! - [`interface_lock`]: an interface belongs to one daemon.
+//! - [`options`]: what all daemons let their user set, and how a configuration file is read.
+//! - [`service`]: the start and the end of a process that is a daemon.
+//! - [`process`]: running in the background: fork and pid file.
+//! - [`privileges`]: giving up what a running daemon does not need.
+//! - [`signals`]: being told to stop, or to read the configuration again.
+//! - [`clock`]: the time since the start, and waiting for a moment.
+//! - [`notify`]: what a service manager hears.
+//! - [`log`]: where log lines go, and how often.
+//! - [`status`]: the status socket: its bytes, its server and its client.
+//! - [`metrics`]: OpenMetrics text, served over HTTP and written to a file.
+//! - [`whole_file`]: files that are replaced as a whole.
+//! - [`freed`]: memory that is given back to the system.
+
+pub mod clock;
+mod fork;
+pub mod freed;
+pub mod interface_lock;
+pub mod link;
+pub mod log;
+pub mod metrics;
+pub mod notify;
+pub mod options;
+pub mod privileges;
+pub mod process;
+pub mod service;
+pub mod signals;
+pub mod status;
+pub mod whole_file;

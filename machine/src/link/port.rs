@@ -1,0 +1,328 @@
+//! An interface that may vanish and return, with the socket on it.
+
+use std::cell::{Cell, RefCell};
+use std::io::{self, IoSlice};
+use std::rc::Rc;
+use std::time::Duration;
+
+use mapper_proto::Mac;
+use tokio::sync::Notify;
+use tracing::{error, info, warn};
+
+use super::batch::{Batch, SendQueue};
+use super::ethernet::{EthernetSocket, HEADER_BYTES, Marking};
+use super::interface::{Change, Interface};
+use super::{LinkError, Unsent};
+
+/// After an error that should not be, wait this long before the socket is read again.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+
+/// Frames over one port since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Traffic {
+    /// Frames that arrived.
+    pub received: u64,
+    /// Bytes that arrived, with the Ethernet headers.
+    pub received_bytes: u64,
+    /// Frames that the kernel lost, as they arrived faster than they were taken.
+    pub overruns: u64,
+    /// Frames that the kernel took.
+    pub sent: u64,
+    /// Bytes that the kernel took, with the Ethernet headers.
+    pub sent_bytes: u64,
+    /// Frames that the kernel did not take: no room, too long, interface down or gone.
+    pub unsent: u64,
+}
+
+impl Traffic {
+    pub(super) const fn count_received(&mut self, frames: usize, bytes: usize) {
+        self.received += frames as u64;
+        self.received_bytes += bytes as u64;
+    }
+
+    pub(super) const fn count_sent(&mut self, frames: usize, bytes: usize) {
+        self.sent += frames as u64;
+        self.sent_bytes += bytes as u64;
+    }
+}
+
+/// One interface, by name. While it does not exist there is nothing to receive, and what is sent
+/// is lost and counted, as on a cable that is unplugged. Feed it what a
+/// [`Monitor`](super::interface::Monitor) reports.
+#[derive(Debug)]
+pub struct Port {
+    name: String,
+    marking: Marking,
+    /// Number of the interface that the socket is bound to.
+    index: Cell<Option<u32>>,
+    /// The address that it sends with.
+    mac: Cell<Mac>,
+    socket: RefCell<Option<Rc<EthernetSocket>>>,
+    socket_changed: Notify,
+    up: Cell<bool>,
+    carrier: Cell<bool>,
+    mtu: Cell<u32>,
+    traffic: Cell<Traffic>,
+    queue: RefCell<SendQueue>,
+}
+
+impl Port {
+    /// A port on the interface of this name, which need not exist yet.
+    ///
+    /// # Errors
+    /// If the kernel does not tell about it, or it exists but cannot be used.
+    pub fn open(name: &str, marking: Marking) -> Result<Self, LinkError> {
+        let port = Self {
+            name: name.to_owned(),
+            marking,
+            index: Cell::new(None),
+            mac: Cell::default(),
+            socket: RefCell::new(None),
+            socket_changed: Notify::new(),
+            up: Cell::new(false),
+            carrier: Cell::new(false),
+            mtu: Cell::new(0),
+            traffic: Cell::default(),
+            queue: RefCell::default(),
+        };
+        if let Some(interface) = Interface::look_up(name)? {
+            port.attach(&interface)?;
+        }
+        Ok(port)
+    }
+
+    /// A port on an interface that exists, is up and carries payloads of `needed_mtu` bytes; and
+    /// the interface's address.
+    ///
+    /// # Errors
+    /// If any of this is not so.
+    pub fn open_usable(name: &str, marking: Marking, needed_mtu: u32) -> Result<(Self, Mac), LinkError> {
+        let interface =
+            Interface::look_up(name)?.ok_or_else(|| LinkError::NoSuchInterface(name.to_owned()))?;
+        if !interface.ethernet {
+            return Err(LinkError::NotEthernet(interface.name));
+        }
+        if !interface.up {
+            return Err(LinkError::Down(interface.name));
+        }
+        if interface.mtu < needed_mtu {
+            let (interface, mtu) = (interface.name, interface.mtu);
+            return Err(LinkError::MtuTooSmall { interface, mtu, needed: needed_mtu });
+        }
+        Ok((Self::open(name, marking)?, interface.mac))
+    }
+
+    /// The interface's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether the interface exists, is up and its cable carries a signal.
+    pub fn carrier(&self) -> bool {
+        self.carrier.get()
+    }
+
+    /// Whether the interface exists and is administratively up.
+    pub fn up(&self) -> bool {
+        self.up.get()
+    }
+
+    /// Whether the interface exists.
+    pub fn exists(&self) -> bool {
+        self.index.get().is_some()
+    }
+
+    /// The interface's address; `None` if it does not exist. One that returns, or is changed, may have
+    /// another.
+    pub fn mac(&self) -> Option<Mac> {
+        self.exists().then(|| self.mac.get())
+    }
+
+    /// Most bytes behind the Ethernet header; `None` if the interface does not exist.
+    pub fn mtu(&self) -> Option<u32> {
+        self.exists().then(|| self.mtu.get())
+    }
+
+    /// What went over it.
+    pub fn traffic(&self) -> Traffic {
+        let lost = self.socket.borrow().as_ref().map_or(0, |socket| socket.take_overruns());
+        self.count(|traffic| traffic.overruns += lost);
+        self.traffic.get()
+    }
+
+    /// Takes in a change of any interface. Returns whether this port's carrier changed.
+    pub fn apply(&self, change: &Change) -> bool {
+        let before = self.carrier.get();
+        match change {
+            Change::Now(interface) if interface.name == self.name => self.attach_or_log(interface),
+            Change::Now(interface) if self.index.get() == Some(interface.index) => self.detach(),
+            Change::Gone { index } if self.index.get() == Some(*index) => self.detach(),
+            Change::Now(_) | Change::Gone { .. } => {}
+            Change::Missed => match Interface::look_up(&self.name) {
+                Ok(Some(interface)) => self.attach_or_log(&interface),
+                Ok(None) if self.index.get().is_some() => self.detach(),
+                Ok(None) => {}
+                Err(error) => error!(interface = self.name, %error, "cannot look the interface up"),
+            },
+        }
+        let after = self.carrier.get();
+        if before != after {
+            info!(interface = self.name, carrier = after, "carrier changed");
+        }
+        before != after
+    }
+
+    /// Waits for a frame and puts it into `buffer`; returns how long it is.
+    pub async fn recv(&self, buffer: &mut [u8]) -> usize {
+        let bytes = self.receive(async |socket| socket.recv(buffer).await).await;
+        self.count(|traffic| traffic.count_received(1, bytes));
+        bytes
+    }
+
+    /// Like [`Self::recv`], but `None` if no frame is there.
+    pub fn try_recv(&self, buffer: &mut [u8]) -> Option<usize> {
+        let bytes = self.socket.borrow().as_ref()?.try_recv(buffer).ok()?;
+        self.count(|traffic| traffic.count_received(1, bytes));
+        Some(bytes)
+    }
+
+    /// Waits for frames and puts as many as there are and as it holds into `batch`, which is
+    /// emptied before.
+    pub async fn recv_batch(&self, batch: &mut Batch) {
+        self.receive(async |socket| socket.recv_batch(batch).await).await;
+        self.count(|traffic| traffic.count_received(batch.len(), batch.total_bytes()));
+    }
+
+    /// Like [`Self::recv_batch`], but does not wait; returns whether a frame is there.
+    pub fn try_recv_batch(&self, batch: &mut Batch) -> bool {
+        batch.clear();
+        if let Some(socket) = self.socket.borrow().as_ref() {
+            // An error that was not expected is met again, and logged, at the next wait.
+            let _nothing_or_error = socket.try_recv_batch(batch);
+        }
+        self.count(|traffic| traffic.count_received(batch.len(), batch.total_bytes()));
+        !batch.is_empty()
+    }
+
+    /// Receives from the socket there is, as soon as there is one and it has something.
+    async fn receive<R>(&self, mut receive: impl AsyncFnMut(&EthernetSocket) -> io::Result<R>) -> R {
+        loop {
+            let socket = self.socket.borrow().clone();
+            let Some(socket) = socket else {
+                self.socket_changed.notified().await;
+                continue;
+            };
+            let result = tokio::select! {
+                result = receive(&socket) => result,
+                // A socket on an interface that is gone stays silent for ever.
+                () = self.socket_changed.notified() => continue,
+            };
+            match result {
+                Ok(received) => return received,
+                Err(error) => self.after_error(&error).await,
+            }
+        }
+    }
+
+    /// Sends a payload in two parts. What cannot be sent is lost and counted.
+    pub fn send(&self, route: &[u8], frame: &[u8]) {
+        let sent = self.socket.borrow().as_ref().is_some_and(|socket| socket.send(route, frame).is_ok());
+        self.count(|traffic| match sent {
+            true => traffic.count_sent(1, HEADER_BYTES + route.len() + frame.len()),
+            false => traffic.unsent += 1,
+        });
+    }
+
+    /// As [`Self::send`], but the frame may wait for [`Self::flush`], and leaves with others. What
+    /// is sent at once overtakes it.
+    pub fn queue(&self, route: &[u8], frame: &[u8]) {
+        let full = match self.socket.borrow().as_ref() {
+            None => return self.count(|traffic| traffic.unsent += 1),
+            Some(socket) => {
+                let mut queue = self.queue.borrow_mut();
+                queue.push([socket.header(), route, frame]);
+                queue.is_full()
+            }
+        };
+        if full {
+            self.flush();
+        }
+    }
+
+    /// Sends what was queued.
+    pub fn flush(&self) {
+        let mut queue = self.queue.borrow_mut();
+        if !queue.is_empty() {
+            self.forward_batch(&queue.frames(), |_, _| {});
+            queue.clear();
+        }
+    }
+
+    /// Sends frames on, each as Ethernet header and payload, in order; calls `unsent` for each
+    /// that is lost.
+    pub fn forward_batch(&self, frames: &[[IoSlice<'_>; 2]], mut unsent: impl FnMut(usize, Unsent)) {
+        let bytes = |parts: &[IoSlice<'_>; 2]| parts[0].len() + parts[1].len();
+        let (mut lost, mut lost_bytes) = (0, 0);
+        let mut lose = |nth: usize, why| {
+            lost += 1;
+            lost_bytes += frames.get(nth).map_or(0, bytes);
+            unsent(nth, why);
+        };
+        match self.socket.borrow().as_ref() {
+            Some(socket) => socket.send_batch(frames, lose),
+            None => (0..frames.len()).for_each(|nth| lose(nth, Unsent::Down)),
+        }
+        let total_bytes: usize = frames.iter().map(bytes).sum();
+        self.count(|traffic| {
+            traffic.count_sent(frames.len() - lost, total_bytes - lost_bytes);
+            traffic.unsent += lost as u64;
+        });
+    }
+
+    fn count(&self, change: impl FnOnce(&mut Traffic)) {
+        let mut traffic = self.traffic.get();
+        change(&mut traffic);
+        self.traffic.set(traffic);
+    }
+
+    fn attach_or_log(&self, interface: &Interface) {
+        if let Err(error) = self.attach(interface) {
+            error!(
+                interface = self.name,
+                error = &error as &dyn std::error::Error,
+                "cannot use the interface"
+            );
+        }
+    }
+
+    fn attach(&self, interface: &Interface) -> Result<(), LinkError> {
+        if self.index.get() != Some(interface.index) || self.mac.get() != interface.mac {
+            let socket = EthernetSocket::open(interface, self.marking)?;
+            *self.socket.borrow_mut() = Some(Rc::new(socket));
+            self.index.set(Some(interface.index));
+            self.mac.set(interface.mac);
+            self.socket_changed.notify_one();
+        }
+        self.up.set(interface.up);
+        self.carrier.set(interface.carrier);
+        self.mtu.set(interface.mtu);
+        Ok(())
+    }
+
+    fn detach(&self) {
+        warn!(interface = self.name, "the interface is gone; waiting for it to return");
+        self.index.set(None);
+        *self.socket.borrow_mut() = None;
+        self.socket_changed.notify_one();
+        self.up.set(false);
+        self.carrier.set(false);
+    }
+
+    async fn after_error(&self, error: &io::Error) {
+        // The kernel reports once that the interface went down; the monitor says when it is back.
+        if error.raw_os_error() != Some(libc::ENETDOWN) {
+            warn!(interface = self.name, %error, "cannot receive");
+            tokio::time::sleep(RETRY_PAUSE).await;
+        }
+    }
+}

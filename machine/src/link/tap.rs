@@ -1,0 +1,301 @@
+//! A tap interface: Ethernet frames that the kernel would send, and that it takes in.
+
+use std::cell::{Cell, RefCell};
+use std::fs::{File, OpenOptions};
+use std::io::{self, IoSlice, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+
+use mapper_proto::Mac;
+use thiserror::Error;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use super::address::InterfaceAddress;
+use super::interface::Interface;
+use super::offload::{Coalescer, Segments};
+use super::{LinkError, readiness, set_link, tun};
+
+const DEVICE: &str = "/dev/net/tun";
+
+/// Why there is no tap interface, and what to do.
+#[derive(Debug, Error)]
+pub enum TapError {
+    /// The kernel has no tap interfaces.
+    #[error(
+        "cannot make the tap interface `{name}`: {DEVICE} does not exist; load the module with `modprobe tun`, \
+         and give a container the device"
+    )]
+    NoDevice {
+        /// The interface.
+        name: String,
+    },
+    /// The device's mode, or a container's list of devices, keeps the process out.
+    #[error(
+        "no permission to open {DEVICE} for the tap interface `{name}`: let this process read and write the \
+         device (`chmod 666 {DEVICE}`; making an interface needs CAP_NET_ADMIN besides), and give a container \
+         the device"
+    )]
+    DeviceForbidden {
+        /// The interface.
+        name: String,
+    },
+    /// The process may not make interfaces.
+    #[error(
+        "no permission to make the tap interface `{name}`; run as root, or give the program the capability \
+         once: `setcap cap_net_raw,cap_net_admin+ep {program}`"
+    )]
+    NotPermitted {
+        /// The interface.
+        name: String,
+        /// The path of the running program.
+        program: String,
+    },
+    /// The name is that of another kind of interface.
+    #[error("`{name}` exists and is no tap interface; give the tap interface another name")]
+    NameTaken {
+        /// The interface.
+        name: String,
+    },
+    /// The name cannot be that of an interface.
+    #[error("`{name}` cannot name an interface: give 1 to 15 characters without `/`, `%`, `:` and blanks")]
+    BadName {
+        /// What was given.
+        name: String,
+    },
+    /// Another process is at its other end.
+    #[error("the tap interface `{name}` is used by another process; end that, or give another name")]
+    Busy {
+        /// The interface.
+        name: String,
+    },
+    /// The kernel would not give it an address of IP.
+    #[error(
+        "the tap interface `{name}` cannot have the address {address}{}",
+        if *.disabled { format!(": IPv6 is disabled; `sysctl net.ipv6.conf.{name}.disable_ipv6=0`") } else { String::new() }
+    )]
+    Address {
+        /// The interface.
+        name: String,
+        /// The address.
+        address: InterfaceAddress,
+        /// Whether IPv6 is disabled there.
+        disabled: bool,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The kernel refused something else.
+    #[error("tap interface `{name}`: {doing}")]
+    Io {
+        /// The interface.
+        name: String,
+        /// What was being done.
+        doing: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The kernel would not tell about interfaces.
+    #[error("tap interface")]
+    Link(#[from] LinkError),
+}
+
+/// A tap interface. It is there as long as this is, unless it was made to stay by somebody else.
+///
+/// The kernel hands TCP over in segments of up to 64 KiB with checksums to be done, and takes it so:
+/// that costs a fraction of the system calls, and of the kernel's work. They are cut and joined here,
+/// so its users see ordinary frames only.
+#[derive(Debug)]
+pub struct Tap {
+    name: String,
+    index: u32,
+    file: AsyncFd<File>,
+    /// What the kernel sent, cut to size.
+    segments: RefCell<Segments>,
+    /// What the kernel is to get.
+    coalescer: RefCell<Coalescer>,
+    refused: Cell<u64>,
+}
+
+impl Tap {
+    /// Makes the interface of this name with this address and MTU (in bytes), and sets it up; or
+    /// takes over a tap interface that is there and that no process uses. Needs a tokio
+    /// runtime with I/O, and `CAP_NET_ADMIN`.
+    ///
+    /// # Errors
+    /// If the kernel cannot make it, the process may not, or the name is taken.
+    pub fn create(name: &str, mac: Mac, mtu: u32) -> Result<Self, TapError> {
+        let file = attach(name)?;
+        let index = match Interface::look_up(name)? {
+            Some(interface) => interface.index,
+            None => return Err(LinkError::NoSuchInterface(name.to_owned()).into()),
+        };
+        let failed = |doing| move |source| TapError::Io { name: name.to_owned(), doing, source };
+        set_link::set_up(index, mac, mtu)
+            .map_err(failed("setting its address and MTU, and setting it up"))?;
+        let file = readiness::watch_file(file).map_err(failed("watching it"))?;
+        Ok(Self {
+            name: name.to_owned(),
+            index,
+            file,
+            segments: RefCell::default(),
+            coalescer: RefCell::default(),
+            refused: Cell::new(0),
+        })
+    }
+
+    /// Whether [`Self::create`] could have this name. Takes over an interface that is there for a
+    /// moment, and makes none.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    pub fn check_name(name: &str) -> Result<(), TapError> {
+        if !is_interface_name(name) {
+            return Err(TapError::BadName { name: name.to_owned() });
+        }
+        if Interface::look_up(name)?.is_some() {
+            attach(name)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the interface an address of IP. Needs `CAP_NET_ADMIN`.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn add_address(&self, address: InterfaceAddress) -> Result<(), TapError> {
+        address.add_to(self.index).map_err(|source| TapError::Address {
+            name: self.name.clone(),
+            address,
+            disabled: source.raw_os_error() == Some(libc::EACCES),
+            source,
+        })
+    }
+
+    /// The interface's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Waits until the kernel sends a frame, which is then there for [`Self::try_read`]. Nothing is lost
+    /// if the future is dropped.
+    ///
+    /// # Errors
+    /// If the interface is beyond use: somebody removed it.
+    pub async fn ready(&self) -> io::Result<()> {
+        while self.segments.borrow().is_empty() {
+            self.file.async_io(Interest::READABLE, |file| self.fetch(file)).await?;
+        }
+        Ok(())
+    }
+
+    /// Puts the next frame that the kernel sends into `buffer`; returns how long it is. One longer
+    /// than the buffer is cut off. It will not be handed out again.
+    ///
+    /// # Errors
+    /// `WouldBlock` if no frame is there, else as [`Self::ready`].
+    pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if let Some(length) = self.segments.borrow_mut().next_into(buffer) {
+                return Ok(length);
+            }
+            self.file.try_io(Interest::READABLE, |file| self.fetch(file))?;
+        }
+    }
+
+    fn fetch(&self, mut file: &File) -> io::Result<()> {
+        let mut segments = self.segments.borrow_mut();
+        let bytes = file.read(segments.room())?;
+        segments.begin(bytes);
+        Ok(())
+    }
+
+    /// Hands a frame to the kernel as if it had arrived. It may wait for [`Self::flush`], to be
+    /// joined with others of its flow. What the kernel does not take is lost and counted.
+    pub fn queue(&self, frame: &[u8]) {
+        self.coalescer.borrow_mut().push(frame, |header, frame| self.write(header, frame));
+    }
+
+    /// Hands over what waits.
+    pub fn flush(&self) {
+        self.coalescer.borrow_mut().flush(|header, frame| self.write(header, frame));
+    }
+
+    fn write(&self, header: &[u8], frame: &[u8]) {
+        if self.file.get_ref().write_vectored(&[IoSlice::new(header), IoSlice::new(frame)]).is_err() {
+            self.refused.set(self.refused.get() + 1);
+        }
+    }
+
+    /// How many frames the kernel did not take: the interface was down or gone, or memory short.
+    pub fn refused(&self) -> u64 {
+        self.refused.get()
+    }
+}
+
+/// The other end of the tap interface of this name.
+fn attach(name: &str) -> Result<File, TapError> {
+    if !is_interface_name(name) {
+        return Err(TapError::BadName { name: name.to_owned() });
+    }
+    let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(DEVICE);
+    let file = file.map_err(|source| not_opened(name, source))?;
+    tun::attach_tap(&file, name).map_err(|source| not_attached(name, source))?;
+    Ok(file)
+}
+
+/// Whether the kernel would take this as a name. `%` would have it make one up.
+fn is_interface_name(name: &str) -> bool {
+    let bad = |byte: u8| matches!(byte, b'/' | b'%' | b':' | 0) || byte.is_ascii_whitespace();
+    !matches!(name, "" | "." | "..") && name.len() < libc::IFNAMSIZ && !name.bytes().any(bad)
+}
+
+fn not_opened(name: &str, source: io::Error) -> TapError {
+    let name = name.to_owned();
+    match source.raw_os_error() {
+        Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => TapError::NoDevice { name },
+        // This is about the permissions of the file /dev/net/tun, which no capability of the network makes up
+        // for.
+        Some(libc::EACCES | libc::EPERM) => TapError::DeviceForbidden { name },
+        _ => TapError::Io { name, doing: "opening /dev/net/tun", source },
+    }
+}
+
+fn not_attached(name: &str, source: io::Error) -> TapError {
+    let name = name.to_owned();
+    match source.raw_os_error() {
+        Some(libc::EPERM) => TapError::NotPermitted { name, program: program() },
+        // The name is that of an interface of another kind; a tun interface is one.
+        Some(libc::EINVAL) => TapError::NameTaken { name },
+        Some(libc::EBUSY) => TapError::Busy { name },
+        _ => TapError::Io { name, doing: "making it", source },
+    }
+}
+
+fn program() -> String {
+    std::env::current_exe().map_or_else(|_| "/path/to/mapper".to_owned(), |path| path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_kernel_takes_is_a_name() {
+        for good in ["fabric0", "a", "fifteen-letters"] {
+            assert!(is_interface_name(good), "{good}");
+        }
+        for bad in ["", ".", "..", "sixteen--letters", "a/b", "tap%d", "a b", "a:1", "a\0"] {
+            assert!(!is_interface_name(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn errors_say_what_to_do() {
+        let error = |errno| io::Error::from_raw_os_error(errno);
+        assert!(not_opened("t0", error(libc::ENOENT)).to_string().contains("modprobe tun"));
+        let forbidden = not_opened("t0", error(libc::EACCES)).to_string();
+        assert!(forbidden.contains("chmod 666 /dev/net/tun") && !forbidden.contains("setcap"), "{forbidden}");
+        assert!(not_attached("t0", error(libc::EPERM)).to_string().contains("setcap"));
+        assert!(not_attached("lo", error(libc::EINVAL)).to_string().contains("another name"));
+        assert!(not_attached("t0", error(libc::EBUSY)).to_string().contains("another process"));
+    }
+}

@@ -1,0 +1,225 @@
+//! Who wants the metrics, and when: clients over HTTP, and the file every 15 seconds.
+
+use std::future::pending;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::time::{Interval, MissedTickBehavior, interval};
+use tracing::{error, info};
+
+use super::server::{Scrape, Server};
+use super::text::Dialect;
+use crate::options::{MetricsAddress, ServiceConfig};
+use crate::whole_file;
+
+/// How often the file is written.
+const FILE_INTERVAL: Duration = Duration::from_secs(15);
+
+/// Metrics that cannot be had where they were wanted.
+#[derive(Debug, Error)]
+pub enum MetricsError {
+    /// The address cannot be listened on.
+    #[error("cannot serve metrics on {address}; is another program there? choose another --metrics-listen")]
+    Listen {
+        /// The address.
+        address: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The file cannot be written.
+    #[error("cannot write metrics to {}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// Where a daemon's metrics go.
+#[derive(Debug)]
+pub struct Exporter {
+    server: Option<Server>,
+    file: Option<MetricsFile>,
+}
+
+#[derive(Debug)]
+struct MetricsFile {
+    path: Arc<Path>,
+    due: Interval,
+    /// The last writing failed: it has been said.
+    failing: Arc<AtomicBool>,
+    /// A writing is under way: a disk that hangs shall not collect them.
+    writing: Arc<AtomicBool>,
+}
+
+/// Someone wants the metrics now.
+#[derive(Debug)]
+pub struct Request {
+    dialect: Dialect,
+    recipient: Recipient,
+}
+
+#[derive(Debug)]
+enum Recipient {
+    Client(Scrape),
+    File { path: Arc<Path>, failing: Arc<AtomicBool>, writing: Arc<AtomicBool> },
+}
+
+impl Exporter {
+    /// Begins to listen, and finds out whether the file can be written; without either, nobody
+    /// ever asks. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// If the address is taken, or the file cannot be written.
+    pub fn new(config: &ServiceConfig) -> Result<Self, MetricsError> {
+        Self::open(config.metrics_listen.as_ref(), config.metrics_file.as_deref())
+    }
+
+    fn open(listen: Option<&MetricsAddress>, file: Option<&Path>) -> Result<Self, MetricsError> {
+        let server = listen
+            .map(|listen| {
+                Server::bind(listen)
+                    .map_err(|source| MetricsError::Listen { address: listen.to_string(), source })
+            })
+            .transpose()?;
+        let file = file.map(MetricsFile::new).transpose()?;
+        Ok(Self { server, file })
+    }
+
+    /// Where clients are served, if over TCP.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.server.as_ref().and_then(Server::address)
+    }
+
+    /// Waits until someone wants the metrics. May be cancelled without loss.
+    pub async fn requested(&mut self) -> Request {
+        let Self { server, file } = self;
+        tokio::select! {
+            scrape = next_scrape(server.as_mut()) => {
+                Request { dialect: Dialect::OpenMetrics, recipient: Recipient::Client(scrape) }
+            }
+            recipient = next_writing(file.as_mut()) => Request { dialect: Dialect::Prometheus, recipient },
+        }
+    }
+}
+
+async fn next_scrape(server: Option<&mut Server>) -> Scrape {
+    match server {
+        Some(server) => match server.scrape().await {
+            Some(scrape) => scrape,
+            // This cannot happen, as the task that serves lives as long as the server.
+            None => pending().await,
+        },
+        None => pending().await,
+    }
+}
+
+async fn next_writing(file: Option<&mut MetricsFile>) -> Recipient {
+    let Some(file) = file else { return pending().await };
+    loop {
+        file.due.tick().await;
+        if !file.writing.load(Ordering::Relaxed) {
+            let MetricsFile { path, failing, writing, .. } = file;
+            return Recipient::File {
+                path: Arc::clone(path),
+                failing: Arc::clone(failing),
+                writing: Arc::clone(writing),
+            };
+        }
+    }
+}
+
+impl MetricsFile {
+    fn new(path: &Path) -> Result<Self, MetricsError> {
+        whole_file::check(path).map_err(|source| MetricsError::File { path: path.to_owned(), source })?;
+        let mut due = interval(FILE_INTERVAL);
+        due.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        Ok(Self { path: path.into(), due, failing: Arc::default(), writing: Arc::default() })
+    }
+}
+
+impl Drop for MetricsFile {
+    fn drop(&mut self) {
+        // Numbers of a daemon that has gone would pass for those of one that runs.
+        let _already_gone = std::fs::remove_file(&self.path);
+    }
+}
+
+impl Request {
+    /// Which format is wanted.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// Hands over the text; a file is written beside the daemon's loop.
+    pub fn answer(self, text: String) {
+        match self.recipient {
+            // A client that went away meanwhile is none of our concern.
+            Recipient::Client(scrape) => drop(scrape.send(text)),
+            Recipient::File { path, failing, writing } => {
+                writing.store(true, Ordering::Relaxed);
+                drop(tokio::task::spawn_blocking(move || {
+                    write(&path, &text, &failing);
+                    writing.store(false, Ordering::Relaxed);
+                }));
+            }
+        }
+    }
+}
+
+/// Writes the file, and says when that begins to fail and when it works again.
+fn write(path: &Path, text: &str, failing: &AtomicBool) {
+    match whole_file::replace(path, text) {
+        Ok(()) => {
+            if failing.swap(false, Ordering::Relaxed) {
+                info!(?path, "metrics are written again");
+            }
+        }
+        Err(error) => {
+            if !failing.swap(true, Ordering::Relaxed) {
+                error!(?path, %error, "cannot write the metrics; the file keeps the old ones");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_written_at_once_and_goes_with_the_daemon() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("mapper.prom");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut exporter = Exporter::open(None, Some(&path)).unwrap();
+            let request = exporter.requested().await;
+            assert_eq!(request.dialect(), Dialect::Prometheus);
+            request.answer("x 1\n".to_owned());
+            while std::fs::read_to_string(&path).is_err() {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), "x 1\n");
+        });
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_file_or_address_that_cannot_be_used_is_an_error_that_names_it() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let _inside = runtime.enter();
+        let error = Exporter::open(None, Some(Path::new("/nonexistent/x.prom"))).unwrap_err().to_string();
+        assert!(error.contains("/nonexistent/x.prom"), "{error}");
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = MetricsAddress::Loopback(taken.local_addr().unwrap());
+        let error = Exporter::open(Some(&address), None).unwrap_err().to_string();
+        assert!(error.contains(&taken.local_addr().unwrap().to_string()), "{error}");
+    }
+}

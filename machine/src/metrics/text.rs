@@ -1,0 +1,244 @@
+//! The text of metrics: OpenMetrics 1.0, and the older Prometheus text format.
+//!
+//! The writer keeps the rules that readers insist on: a family's description before its samples,
+//! its samples together, `_total` behind counters, the unit as the end of the name, quotes escaped,
+//! `# EOF` at the end.
+
+use std::fmt::Write as _;
+
+/// Which of the two formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// OpenMetrics 1.0, for scrapes.
+    OpenMetrics,
+    /// The Prometheus text format 0.0.4: all that node_exporter reads from a file. It has no state
+    /// sets, infos or units.
+    Prometheus,
+}
+
+impl Dialect {
+    /// Its `Content-Type`.
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
+        }
+    }
+}
+
+/// What a family's samples are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FamilyKind {
+    /// Grows, and starts again from 0 when the program does.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+    /// One sample a state, of which one is 1.
+    StateSet,
+    /// Always 1; its labels are what it says.
+    Info,
+}
+
+/// What a family counts or measures. The name ends with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Things.
+    None,
+    /// Bytes.
+    Bytes,
+    /// Seconds.
+    Seconds,
+}
+
+impl Unit {
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Bytes => "_bytes",
+            Self::Seconds => "_seconds",
+        }
+    }
+}
+
+/// A text of metrics in the making.
+#[derive(Debug)]
+pub struct Exposition {
+    dialect: Dialect,
+    /// Labels of every sample, escaped, each with a comma behind it.
+    common: String,
+    text: String,
+}
+
+impl Exposition {
+    /// An empty one, whose samples all have these labels.
+    pub fn new(dialect: Dialect, common: &[(&str, &str)]) -> Self {
+        let mut labels = String::new();
+        for (name, value) in common {
+            push_label(&mut labels, name, value);
+        }
+        Self { dialect, common: labels, text: String::new() }
+    }
+
+    /// Begins a family. `name` has neither unit nor `_total`, and `help` no line break.
+    pub fn family(&mut self, kind: FamilyKind, name: &'static str, unit: Unit, help: &str) -> Family<'_> {
+        let Self { dialect, text, .. } = self;
+        let base = format!("{name}{}", unit.suffix());
+        let sample = match kind {
+            FamilyKind::Counter => format!("{base}_total"),
+            FamilyKind::Info => format!("{base}_info"),
+            FamilyKind::Gauge | FamilyKind::StateSet => base.clone(),
+        };
+        let (described, type_name) = match (*dialect, kind) {
+            (Dialect::OpenMetrics, FamilyKind::Counter) => (&base, "counter"),
+            (Dialect::OpenMetrics, FamilyKind::StateSet) => (&base, "stateset"),
+            (Dialect::OpenMetrics, FamilyKind::Info) => (&base, "info"),
+            (Dialect::Prometheus, FamilyKind::Counter) => (&sample, "counter"),
+            (_, FamilyKind::Gauge | FamilyKind::StateSet | FamilyKind::Info) => (&sample, "gauge"),
+        };
+        // Writing to a String does not fail.
+        let _infallible = writeln!(text, "# TYPE {described} {type_name}");
+        if *dialect == Dialect::OpenMetrics && unit != Unit::None {
+            let _infallible = writeln!(text, "# UNIT {described} {}", &unit.suffix()[1..]);
+        }
+        let _infallible = writeln!(text, "# HELP {described} {help}");
+        Family { exposition: self, base, sample }
+    }
+
+    /// A counter with one sample.
+    pub fn counter(&mut self, name: &'static str, unit: Unit, help: &str, value: u64) {
+        self.family(FamilyKind::Counter, name, unit, help).sample(&[], value);
+    }
+
+    /// A gauge with one sample.
+    pub fn gauge(&mut self, name: &'static str, help: &str, value: u64) {
+        self.family(FamilyKind::Gauge, name, Unit::None, help).sample(&[], value);
+    }
+
+    /// The text, whole.
+    pub fn finish(mut self) -> String {
+        if self.dialect == Dialect::OpenMetrics {
+            self.text.push_str("# EOF\n");
+        }
+        self.text
+    }
+}
+
+/// A family whose samples are being written.
+#[derive(Debug)]
+pub struct Family<'a> {
+    exposition: &'a mut Exposition,
+    base: String,
+    sample: String,
+}
+
+impl Family<'_> {
+    /// A sample with these labels beside those of all.
+    pub fn sample(&mut self, labels: &[(&str, &str)], value: u64) -> &mut Self {
+        self.write(labels, &value.to_string())
+    }
+
+    /// A sample that is no whole number.
+    pub fn sample_float(&mut self, labels: &[(&str, &str)], value: f64) -> &mut Self {
+        self.write(labels, &value.to_string())
+    }
+
+    /// Counters that differ in one label.
+    pub fn by(&mut self, label: &str, samples: &[(&str, u64)]) {
+        for (value, count) in samples {
+            self.sample(&[(label, value)], *count);
+        }
+    }
+
+    /// The samples of a state set: which of `states` holds.
+    pub fn states(&mut self, states: &[&str], current: &str) {
+        let label = self.base.clone();
+        for state in states {
+            self.sample(&[(&label, state)], u64::from(*state == current));
+        }
+    }
+
+    fn write(&mut self, labels: &[(&str, &str)], value: &str) -> &mut Self {
+        let Exposition { common, text, .. } = &mut *self.exposition;
+        text.push_str(&self.sample);
+        if !(common.is_empty() && labels.is_empty()) {
+            text.push('{');
+            text.push_str(common);
+            for (name, value) in labels {
+                push_label(text, name, value);
+            }
+            // This removes the comma behind the last label.
+            text.pop();
+            text.push('}');
+        }
+        text.push(' ');
+        text.push_str(value);
+        text.push('\n');
+        self
+    }
+}
+
+fn push_label(text: &mut String, name: &str, value: &str) {
+    text.push_str(name);
+    text.push_str("=\"");
+    for character in value.chars() {
+        match character {
+            '\\' => text.push_str("\\\\"),
+            '"' => text.push_str("\\\""),
+            '\n' => text.push_str("\\n"),
+            other => text.push(other),
+        }
+    }
+    text.push_str("\",");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example(dialect: Dialect) -> String {
+        let mut text = Exposition::new(dialect, &[("interface", "eth1")]);
+        text.counter("x_frames", Unit::None, "Frames.", 7);
+        text.family(FamilyKind::Gauge, "x_age", Unit::Seconds, "Age.").sample_float(&[], 1.5);
+        text.family(FamilyKind::StateSet, "x_state", Unit::None, "State.").states(&["up", "down"], "up");
+        text.family(FamilyKind::Info, "x", Unit::None, "What it is.").sample(&[("name", "a\"b\\c\nd")], 1);
+        text.finish()
+    }
+
+    #[test]
+    fn openmetrics_is_written_to_the_letter() {
+        assert_eq!(
+            example(Dialect::OpenMetrics),
+            r##"# TYPE x_frames counter
+# HELP x_frames Frames.
+x_frames_total{interface="eth1"} 7
+# TYPE x_age_seconds gauge
+# UNIT x_age_seconds seconds
+# HELP x_age_seconds Age.
+x_age_seconds{interface="eth1"} 1.5
+# TYPE x_state stateset
+# HELP x_state State.
+x_state{interface="eth1",x_state="up"} 1
+x_state{interface="eth1",x_state="down"} 0
+# TYPE x info
+# HELP x What it is.
+x_info{interface="eth1",name="a\"b\\c\nd"} 1
+# EOF
+"##
+        );
+    }
+
+    #[test]
+    fn the_older_format_names_counters_in_full_and_has_only_its_own_types() {
+        let text = example(Dialect::Prometheus);
+        assert!(text.contains("# TYPE x_frames_total counter\n"), "{text}");
+        assert!(text.contains("# TYPE x_state gauge\n") && text.contains("# TYPE x_info gauge\n"), "{text}");
+        assert!(!text.contains("UNIT") && !text.contains("EOF"), "{text}");
+    }
+
+    #[test]
+    fn a_sample_without_labels_has_no_braces() {
+        let mut text = Exposition::new(Dialect::OpenMetrics, &[]);
+        text.gauge("x", "X.", 1);
+        assert!(text.finish().ends_with("\nx 1\n# EOF\n"));
+    }
+}

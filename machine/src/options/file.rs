@@ -1,0 +1,101 @@
+//! Reads configuration files: keys of TOML, in one file or in a directory of several.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use mapper_proto::quote;
+use thiserror::Error;
+
+use super::FileOptions;
+
+/// Longest configuration file that is read. All keys with their longest values take less than a tenth of it.
+const MAX_CONFIG_BYTES: u64 = 1 << 20;
+/// The file of a directory that is for all daemons of the machine.
+const FILE_OF_ALL: &str = "mapper.toml";
+
+/// A configuration file that cannot be used.
+#[derive(Debug, Error)]
+pub enum ConfigFileError {
+    /// It cannot be read.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// It is too long.
+    #[error("{} is longer than {MAX_CONFIG_BYTES} bytes, which no configuration needs", path.display())]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It says something wrong.
+    #[error("{}:{line}: {message}", path.display())]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        message: String,
+    },
+}
+
+/// Reads a file; or of a directory the file of all daemons, by `read_common`, and over it the one called
+/// `own`, both if they are there.
+///
+/// # Errors
+/// If one of them cannot be read, or has an unknown key or wrong value; names file and line.
+pub fn read_file_or_dir<T: FileOptions>(
+    path: &Path,
+    own: Option<&str>,
+    read_common: impl FnOnce(&Path) -> Result<T, ConfigFileError>,
+) -> Result<T, ConfigFileError> {
+    if !path.is_dir() {
+        return read_toml(path);
+    }
+    let own = own.map(|name| read_if_there::<T>(&path.join(format!("{name}.toml")))).transpose()?;
+    Ok(own.unwrap_or_default().or(read_common(&path.join(FILE_OF_ALL))?))
+}
+
+/// Reads a file of options, if there is one: else nothing is set.
+///
+/// # Errors
+/// As [`read_toml`].
+pub fn read_if_there<T: FileOptions>(path: &Path) -> Result<T, ConfigFileError> {
+    // A file that may not be examined is taken for one that is there, so that reading it is an error.
+    if path.try_exists().unwrap_or(true) { read_toml(path) } else { Ok(T::default()) }
+}
+
+/// Reads a file of options, which are keys of TOML.
+///
+/// # Errors
+/// If it cannot be read, or has an unknown key or wrong value; names the line.
+pub fn read_toml<T: FileOptions>(path: &Path) -> Result<T, ConfigFileError> {
+    let unreadable = |source| ConfigFileError::Unreadable { path: path.to_owned(), source };
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    file.take(MAX_CONFIG_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_CONFIG_BYTES {
+        return Err(ConfigFileError::TooLong { path: path.to_owned() });
+    }
+    let parsed = match std::str::from_utf8(&bytes) {
+        Ok(text) => parse_toml(text),
+        Err(error) => {
+            let before = bytes.iter().take(error.valid_up_to());
+            Err((1 + before.filter(|&&byte| byte == b'\n').count(), "not UTF-8 text".to_owned()))
+        }
+    };
+    parsed.map_err(|(line, message)| ConfigFileError::Wrong { path: path.to_owned(), line, message })
+}
+
+/// What a text says, or the line that is wrong and why.
+fn parse_toml<T: FileOptions>(text: &str) -> Result<T, (usize, String)> {
+    toml::Deserializer::parse(text).and_then(T::read_from).map_err(|error: toml::de::Error| {
+        let at = error.span().map_or(text.len(), |span| span.start);
+        let line = 1 + text.bytes().take(at).filter(|&byte| byte == b'\n').count();
+        let message = error.message().trim_end().replace('\n', ", ");
+        (line, quote::harmless(&message, quote::MAX_MESSAGE_BYTES))
+    })
+}

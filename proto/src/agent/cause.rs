@@ -1,0 +1,326 @@
+//! Why an agent gives a map up, or maps.
+
+use std::fmt;
+
+use crate::Mac;
+use crate::explore::ExploreError;
+
+/// Why a map no longer holds, or why an agent maps. Its [`Display`](fmt::Display) is for persons and may be
+/// reworded; [`Cause::name`] is for programs and may not.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// The agent has just started.
+    Start,
+    /// The operator wants one map after another.
+    ToldToRemap,
+    /// The own setting `non-clos` is another than the map's.
+    NonClosChanged,
+    /// A higher mapper is heard.
+    HigherMapper {
+        /// Its address.
+        mac: Mac,
+    },
+    /// A parent offers a new map.
+    NewMapOffered,
+    /// The higher mapper that this agent waited for has started again, and is lower now.
+    MapperRestartedLower,
+    /// The higher mapper that this agent waited for is silent.
+    MapperSilent,
+    /// The address of the higher mapper that this agent waited for is another host's too.
+    MapperContested,
+    /// No map came for too long, though the higher mapper is heard.
+    NoMapCame,
+    /// Another host has the own address.
+    TwinFound,
+    /// The other host with the own address is gone.
+    TwinGone,
+    /// A piece of a map could not be read.
+    PieceMakesNoSense,
+    /// The parent answers, but has no piece of the map.
+    NoPieceDelivered,
+    /// The parent does not answer requests for pieces.
+    PieceUnanswered,
+    /// No more pieces came.
+    PiecesEnded,
+    /// All pieces came, and are no map.
+    MapMakesNoSense,
+    /// The map that came does not show this host, or is not its maker's.
+    NotInMap,
+    /// The parent in the tree does not answer.
+    ParentGone,
+    /// The parent in the tree says that its map no longer holds.
+    ParentHasNoMap,
+    /// Another host answers where the parent in the tree was.
+    ParentReplaced,
+    /// The last exploration failed.
+    ExplorationFailed(ExploreError),
+    /// The last exploration did not find this host itself.
+    SelfNotFound,
+    /// Exploring the suspect ports alone found no change, so it must be somewhere else.
+    SuspectsUnchanged,
+    /// The MTU of a host is another than the map's.
+    MtuChanged,
+    /// The map shows this host with another level or type.
+    OwnEntryWrong,
+    /// A host is heard that the map lacks.
+    HostNotInMap {
+        /// Its address.
+        mac: Mac,
+    },
+    /// A host has another level than in the map.
+    LevelChanged {
+        /// Its address.
+        mac: Mac,
+        /// The level that it has.
+        level: u8,
+        /// The level that the map shows.
+        before: u8,
+    },
+    /// Another host found a change.
+    ChangeReported {
+        /// Its address.
+        mac: Mac,
+    },
+    /// A child holds another map for too long.
+    MapNotTaken {
+        /// Its address.
+        mac: Mac,
+    },
+    /// A host of the map does not answer.
+    HostSilent {
+        /// Its address.
+        mac: Mac,
+    },
+    /// The host at a cable in doubt does not answer.
+    DoubtedHostSilent,
+    /// Another host answers than the map shows.
+    HostReplaced {
+        /// Who answers.
+        found: Mac,
+        /// Who should.
+        expected: Mac,
+    },
+    /// A host of the map says that another has its address.
+    AddressShared {
+        /// The address.
+        mac: Mac,
+    },
+    /// At a contested port another host answers than one of those with the contested address.
+    ContestedReplaced {
+        /// Who answers.
+        found: Mac,
+        /// The contested address.
+        mac: Mac,
+    },
+    /// An address that was contested is one host's again.
+    ContestedAlone {
+        /// The address.
+        mac: Mac,
+    },
+    /// The host at a contested port does not answer.
+    ContestedSilent,
+    /// A tagged xbar fills in no stamp any more.
+    IdentityLost,
+    /// An xbar that filled in no stamp does so now.
+    IdentityAppeared,
+    /// Another xbar answers than the map shows.
+    XbarReplaced {
+        /// The tag that it has.
+        found: u64,
+        /// The tag that the map shows.
+        expected: u64,
+    },
+    /// A cable leads to another port than the map shows.
+    CableMoved {
+        /// The xbar's tag.
+        tag: u64,
+        /// The port that it leads to.
+        port: u8,
+        /// The port that the map shows.
+        before: u8,
+    },
+    /// A port of the map has lost its carrier, says its xbar's stamp.
+    CarrierLost {
+        /// The xbar's tag.
+        tag: u64,
+        /// The port.
+        port: u8,
+    },
+    /// A host answers where the map shows an xbar.
+    HostForXbar,
+    /// A probe along the map does not come home.
+    CableSilent,
+    /// Something answers at a port that is empty in the map.
+    PortAnswers,
+    /// A cable that could not be proved while mapping is proved now.
+    CableProved,
+    /// Users' frames found a cable dead.
+    CableDown(CableCause),
+    /// Users' frames raised a doubt about a cable, and a check confirmed it.
+    DoubtConfirmed {
+        /// The doubt.
+        doubt: CableCause,
+        /// What the check found.
+        found: Box<Self>,
+    },
+}
+
+impl Cause {
+    /// A name that stays: the label of metrics. What is confirmed by a check is named by what the check found.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::ToldToRemap => "told_to_remap",
+            Self::NonClosChanged => "non_clos_changed",
+            Self::HigherMapper { .. } => "higher_mapper",
+            Self::NewMapOffered => "new_map_offered",
+            Self::MapperRestartedLower => "mapper_restarted_lower",
+            Self::MapperSilent => "mapper_silent",
+            Self::MapperContested => "mapper_contested",
+            Self::NoMapCame => "no_map_came",
+            Self::TwinFound => "twin_found",
+            Self::TwinGone => "twin_gone",
+            Self::PieceMakesNoSense => "piece_makes_no_sense",
+            Self::NoPieceDelivered => "no_piece_delivered",
+            Self::PieceUnanswered => "piece_unanswered",
+            Self::PiecesEnded => "pieces_ended",
+            Self::MapMakesNoSense => "map_makes_no_sense",
+            Self::NotInMap => "not_in_map",
+            Self::ParentGone => "parent_gone",
+            Self::ParentHasNoMap => "parent_has_no_map",
+            Self::ParentReplaced => "parent_replaced",
+            Self::ExplorationFailed(_) => "exploration_failed",
+            Self::SelfNotFound => "self_not_found",
+            Self::SuspectsUnchanged => "suspects_unchanged",
+            Self::MtuChanged => "mtu_changed",
+            Self::OwnEntryWrong => "own_entry_wrong",
+            Self::HostNotInMap { .. } => "host_not_in_map",
+            Self::LevelChanged { .. } => "level_changed",
+            Self::ChangeReported { .. } => "change_reported",
+            Self::MapNotTaken { .. } => "map_not_taken",
+            Self::HostSilent { .. } | Self::DoubtedHostSilent => "host_silent",
+            Self::HostReplaced { .. } => "host_replaced",
+            Self::AddressShared { .. } => "address_shared",
+            Self::ContestedReplaced { .. } => "contested_replaced",
+            Self::ContestedAlone { .. } => "contested_alone",
+            Self::ContestedSilent => "contested_silent",
+            Self::IdentityLost => "identity_lost",
+            Self::IdentityAppeared => "identity_appeared",
+            Self::XbarReplaced { .. } => "xbar_replaced",
+            Self::CableMoved { .. } => "cable_moved",
+            Self::CarrierLost { .. } => "carrier_lost",
+            Self::HostForXbar => "host_for_xbar",
+            Self::CableSilent => "cable_silent",
+            Self::PortAnswers => "port_answers",
+            Self::CableProved => "cable_proved",
+            Self::CableDown(cause) => cause.name(),
+            Self::DoubtConfirmed { found, .. } => found.name(),
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Start => "start",
+            Self::ToldToRemap => "it is told to keep remapping",
+            Self::NonClosChanged => "its non-clos was changed",
+            Self::HigherMapper { mac } => return write!(f, "{mac} is a higher mapper"),
+            Self::NewMapOffered => "a new map is to be had",
+            Self::MapperRestartedLower => "its higher mapper has started again and is lower now",
+            Self::MapperSilent => "its higher mapper fell silent",
+            Self::MapperContested => "its higher mapper shares its address with another host",
+            Self::NoMapCame => "no map came",
+            Self::TwinFound => "another host has this address",
+            Self::TwinGone => "no other host has this address any more",
+            Self::PieceMakesNoSense => "a piece of the map makes no sense",
+            Self::NoPieceDelivered => "its parent delivers no piece of the map",
+            Self::PieceUnanswered => "its parent does not deliver the map",
+            Self::PiecesEnded => "no more of the map came from its parent",
+            Self::MapMakesNoSense => "the map that came makes no sense",
+            Self::NotInMap => "the map that came does not show this host",
+            Self::ParentGone => "its parent is gone",
+            Self::ParentHasNoMap => "the parent has no valid map",
+            Self::ParentReplaced => "another host answers in its parent's place",
+            Self::ExplorationFailed(error) => return write!(f, "the last exploration failed: {error}"),
+            Self::SelfNotFound => "the last exploration did not find this host itself",
+            Self::SuspectsUnchanged => "the suspect ports are as they were",
+            Self::MtuChanged => "a host's MTU was changed",
+            Self::OwnEntryWrong => "the map is wrong about this host's level or type",
+            Self::HostNotInMap { mac } => return write!(f, "host {mac} is not in the map"),
+            Self::LevelChanged { mac, level, before } => {
+                return write!(f, "host {mac} has level {level}, no longer {before}");
+            }
+            Self::ChangeReported { mac } => return write!(f, "host {mac} reports a change"),
+            Self::MapNotTaken { mac } => return write!(f, "host {mac} does not take the map"),
+            Self::HostSilent { mac } => return write!(f, "host {mac} no longer answers"),
+            Self::DoubtedHostSilent => "the host no longer answers",
+            Self::HostReplaced { found, expected } => {
+                return write!(f, "host {found} answers where {expected} was");
+            }
+            Self::AddressShared { mac } => return write!(f, "host {mac} shares its address with another"),
+            Self::ContestedReplaced { found, mac } => {
+                return write!(f, "host {found} answers where one of those with the address {mac} was");
+            }
+            Self::ContestedAlone { mac } => return write!(f, "host {mac} is alone with its address"),
+            Self::ContestedSilent => "a host whose address another has no longer answers",
+            Self::IdentityLost => "an xbar no longer tells its identity",
+            Self::IdentityAppeared => "an xbar tells an identity that had none",
+            Self::XbarReplaced { found, expected } => {
+                return write!(f, "xbar {found:016x} stands where {expected:016x} was");
+            }
+            Self::CableMoved { tag, port, before } => {
+                return write!(f, "a cable leads to port {port} of xbar {tag:016x}, no longer {before}");
+            }
+            Self::CarrierLost { tag, port } => {
+                return write!(f, "port {port} of xbar {tag:016x} has lost its carrier");
+            }
+            Self::HostForXbar => "a host stands where an xbar was",
+            Self::CableSilent => "a cable or an xbar no longer answers",
+            Self::PortAnswers => "something answers at a port that was empty",
+            Self::CableProved => "a cable is there that could not be proved before",
+            Self::CableDown(cause) => return write!(f, "{cause}"),
+            Self::DoubtConfirmed { doubt, found } => return write!(f, "{doubt}; checked: {found}"),
+        })
+    }
+}
+
+/// How it came out that a cable is dead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CableCause {
+    /// The own crossbar has no carrier there.
+    Carrier,
+    /// Another crossbar has no carrier there, and said so.
+    Notice,
+    /// A path in use is silent from there on.
+    Silence,
+    /// A path in use is silent from there on, and yet the mapper's frames pass.
+    UsersOnly,
+}
+
+impl CableCause {
+    /// Whether the cable is dead beyond doubt.
+    pub const fn is_certain(self) -> bool {
+        matches!(self, Self::Carrier | Self::Notice)
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Carrier => "own_carrier_lost",
+            Self::Notice => "carrier_notice",
+            Self::Silence => "path_silent",
+            Self::UsersOnly => "users_frames_silent",
+        }
+    }
+}
+
+impl fmt::Display for CableCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Carrier => "no carrier at the own crossbar",
+            Self::Notice => "no carrier, says the crossbar",
+            Self::Silence => "a path in use is silent from there on",
+            Self::UsersOnly => "it carries the mapper's frames and not users'",
+        })
+    }
+}

@@ -1,0 +1,199 @@
+//! The metrics of a software crossbar.
+
+use super::counters::DropCounters;
+use super::{PortStatus, XbarStatus};
+use mapper_machine::metrics::{Dialect, Exposition, FamilyKind, Unit};
+
+/// The metrics of the crossbar that says this of itself.
+pub fn render(status: &XbarStatus, dialect: Dialect) -> String {
+    let mut text = Exposition::new(dialect, &[("xbar", &status.name)]);
+    let tag = status.tag.as_deref().unwrap_or_default();
+    let labels = [("version", env!("CARGO_PKG_VERSION")), ("kind", &*status.kind), ("tag", tag)];
+    text.family(FamilyKind::Info, "mapper_xbar", Unit::None, "The crossbar and its program.")
+        .sample(&labels, 1);
+    text.family(
+        FamilyKind::Gauge,
+        "mapper_xbar_uptime",
+        Unit::Seconds,
+        "How long the crossbar has been running.",
+    )
+    .sample_float(&[], status.uptime_ms as f64 / 1e3);
+    let help = "Lines of the log that were lost, as nobody read them or they could not be written.";
+    text.counter("mapper_xbar_log_lines_lost", Unit::None, help, status.log_lines_lost);
+    write_ports(&mut text, &status.ports);
+    let help = "Frames that arrived at the port and did not leave by any, by why.";
+    let mut family = text.family(FamilyKind::Counter, "mapper_xbar_dropped", Unit::None, help);
+    for port in &status.ports {
+        let number = port.port.to_string();
+        for (reason, count) in drops(&port.dropped) {
+            family
+                .sample(&[("port", &number), ("port_interface", &port.interface), ("reason", reason)], count);
+        }
+    }
+    text.finish()
+}
+
+type Measure = fn(&PortStatus) -> u64;
+
+fn write_ports(text: &mut Exposition, ports: &[PortStatus]) {
+    let families: [(FamilyKind, &'static str, Unit, &str, Measure); 11] = [
+        (
+            FamilyKind::Gauge,
+            "mapper_xbar_port_exists",
+            Unit::None,
+            "1 if the port's interface exists.",
+            |port| port.exists.into(),
+        ),
+        (FamilyKind::Gauge, "mapper_xbar_port_carrier", Unit::None, "1 if the port has carrier.", |port| {
+            port.carrier.into()
+        }),
+        (
+            FamilyKind::Counter,
+            "mapper_xbar_received_frames",
+            Unit::None,
+            "Frames that arrived at the port.",
+            |port| port.received,
+        ),
+        (
+            FamilyKind::Counter,
+            "mapper_xbar_received",
+            Unit::Bytes,
+            "Bytes that arrived at the port.",
+            |port| port.received_bytes,
+        ),
+        (
+            FamilyKind::Counter,
+            "mapper_xbar_overruns",
+            Unit::None,
+            "Frames that the kernel lost before they were taken in.",
+            |port| port.overruns,
+        ),
+        (
+            FamilyKind::Counter,
+            "mapper_xbar_forwarded_frames",
+            Unit::None,
+            "Frames that arrived at the port and left by some port.",
+            |port| port.forwarded,
+        ),
+        (
+            FamilyKind::Counter,
+            "mapper_xbar_sent_frames",
+            Unit::None,
+            "Frames that left by the port.",
+            |port| port.sent,
+        ),
+        (FamilyKind::Counter, "mapper_xbar_sent", Unit::Bytes, "Bytes that left by the port.", |port| {
+            port.sent_bytes
+        }),
+        (
+            FamilyKind::Counter,
+            "mapper_xbar_unsent_frames",
+            Unit::None,
+            "Frames that should have left by the port, but that it did not take.",
+            |port| port.unsent,
+        ),
+        (
+            FamilyKind::Counter,
+            "mapper_xbar_notices",
+            Unit::None,
+            "Notices sent back out of the port, as a frame could not go on.",
+            |port| port.notices,
+        ),
+        (
+            FamilyKind::Counter,
+            "mapper_xbar_notices_suppressed",
+            Unit::None,
+            "Notices not sent, as there were too many of them.",
+            |port| port.notices_suppressed,
+        ),
+    ];
+    for (kind, name, unit, help, measure) in families {
+        let mut family = text.family(kind, name, unit, help);
+        for port in ports {
+            let number = port.port.to_string();
+            family.sample(&[("port", &number), ("port_interface", &port.interface)], measure(port));
+        }
+    }
+}
+
+fn drops(dropped: &DropCounters) -> [(&'static str, u64); 12] {
+    // Without `..`: a new counter shall not compile before it is shown.
+    let DropCounters {
+        no_route,
+        no_such_port,
+        not_understood,
+        truncated,
+        no_stamp_area,
+        turns_again,
+        long_routes,
+        no_carrier,
+        no_interface,
+        queue_full,
+        too_long,
+        refused,
+    } = *dropped;
+    [
+        ("no_route", no_route),
+        ("no_such_port", no_such_port),
+        ("not_understood", not_understood),
+        ("truncated", truncated),
+        ("no_stamp_area", no_stamp_area),
+        ("turns_again", turns_again),
+        ("long_routes", long_routes),
+        ("no_carrier", no_carrier),
+        ("no_interface", no_interface),
+        ("queue_full", queue_full),
+        ("too_long", too_long),
+        ("refused", refused),
+    ]
+}
+
+/// Fails unless each family is described once, its samples follow, and the text ends as it must.
+#[cfg(test)]
+pub(crate) fn assert_well_formed(text: &str) {
+    let mut families = std::collections::BTreeSet::new();
+    let mut current = "none yet".to_owned();
+    for line in text.lines().filter(|line| *line != "# EOF") {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            rest.split(' ').next().unwrap_or_default().clone_into(&mut current);
+            assert!(families.insert(current.clone()), "{current} twice");
+        }
+        let name = ["# TYPE ", "# HELP ", "# UNIT "].iter().find_map(|start| line.strip_prefix(start));
+        assert!(name.unwrap_or(line).starts_with(&current), "{line} under {current}");
+    }
+    assert!(text.ends_with("# EOF\n"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_port_has_its_numbers() {
+        let port = |number, sent| PortStatus {
+            port: number,
+            interface: format!("p{number}"),
+            carrier: number == 1,
+            sent,
+            dropped: DropCounters { queue_full: 4, ..DropCounters::default() },
+            ..PortStatus::default()
+        };
+        let status = XbarStatus {
+            name: "leaf".to_owned(),
+            kind: "plain".to_owned(),
+            ports: vec![port(1, 7), port(2, 0)],
+            ..XbarStatus::default()
+        };
+        let text = render(&status, Dialect::OpenMetrics);
+        for line in [
+            r#"mapper_xbar_port_carrier{xbar="leaf",port="1",port_interface="p1"} 1"#,
+            r#"mapper_xbar_port_carrier{xbar="leaf",port="2",port_interface="p2"} 0"#,
+            r#"mapper_xbar_sent_frames_total{xbar="leaf",port="1",port_interface="p1"} 7"#,
+            r#"mapper_xbar_sent_bytes_total{xbar="leaf",port="1",port_interface="p1"} 0"#,
+            r#"mapper_xbar_dropped_total{xbar="leaf",port="2",port_interface="p2",reason="queue_full"} 4"#,
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+        }
+        assert_well_formed(&text);
+    }
+}
