@@ -28,6 +28,7 @@ impl Algorithm for Dnup {
                 Setting::PortOrder,
                 Setting::PortShifting,
                 Setting::Ids,
+                Setting::ConnectRoots,
             ]
         } else {
             &[

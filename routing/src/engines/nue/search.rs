@@ -189,14 +189,14 @@ impl<'a> Search<'a> {
         let place = self.place[xbar as usize];
         let suits = |&onward: &u32| {
             let there = topology.head(onward).xbar;
-            let is_nearer = self.place[there as usize] < place;
-            let goes_on = there == end || turns.may_use(onward, self.next[there as usize]);
+            let goes_on = || there == end || turns.may_use(onward, self.next[there as usize]);
             let arriving = topology.channels_of(xbar).map(|out| topology.reverse(out));
             let mut children =
                 arriving.filter(|&channel| self.next[topology.tail(channel).xbar as usize] == channel);
+            // What is not nearer may not be reached at all, or lead back here.
             !topology.is_dead(onward)
-                && is_nearer
-                && goes_on
+                && self.place[there as usize] < place
+                && goes_on()
                 && turns.may_use(more, onward)
                 && children.all(|child| turns.may_use(child, onward))
         };
