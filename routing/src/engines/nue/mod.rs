@@ -21,9 +21,10 @@ mod turns;
 use super::algorithm::Algorithm;
 use super::{Engine, EngineError, Routing, Setting, Settings};
 use crate::tables::{Layers, SlotEnd, Tables};
-use crate::{Attachment, Subnet};
+use crate::{Attachment, Far, Subnet};
 use escape::{EscapeTrees, NONE};
 use mapper_fabric::wording::counted;
+use mapper_proto::map::PortRef;
 use search::{Found, Search, count_loads};
 use turns::Turns;
 
@@ -153,42 +154,51 @@ impl<'a> Router<'a> {
             .collect();
         let sends = self.sends.clone();
         let mut search = Search::new(subnet, &sends);
-        let xbars = topology.xbar_count();
-        let mut trees: Vec<u32> = vec![NONE; slots.len() * xbars];
-        let mut along = vec![NONE; xbars];
+        let mut along = vec![NONE; topology.xbar_count()];
         let mut escaped = vec![false; slots.len()];
         for round in 0..=ROUNDS {
             for (at, &(end, slot)) in slots.iter().enumerate() {
-                let tree = &mut trees[at * xbars..][..xbars];
                 let weight = u64::from(slot != subnet.destinations.slot_of_xbar(end));
                 if round > 0 {
+                    self.read(slot, &mut along);
                     let loads = &mut self.loads;
-                    count_loads(&mut search, tree, end, |channel, load| loads[channel] -= weight * load);
+                    count_loads(&mut search, &along, end, |channel, load| loads[channel] -= weight * load);
                 }
                 if search.find(end, &self.loads, &mut turns) == Found::Tree {
                     search.complete(end, &self.trees, &mut along);
-                    tree.copy_from_slice(&search.next);
+                    self.write(slot, end, &search.next);
                     escaped[at] = false;
                 } else if round == 0 {
                     search.escape(end, &self.trees);
-                    tree.copy_from_slice(&search.next);
+                    self.write(slot, end, &search.next);
                     escaped[at] = true;
                 }
+                self.read(slot, &mut along);
                 let loads = &mut self.loads;
-                count_loads(&mut search, tree, end, |channel, load| loads[channel] += weight * load);
+                count_loads(&mut search, &along, end, |channel, load| loads[channel] += weight * load);
             }
         }
-        for (at, &(end, slot)) in slots.iter().enumerate() {
-            let tree = &trees[at * xbars..][..xbars];
-            self.write(slot, end, tree);
-            if slot == subnet.destinations.host_slots_of(end).start {
-                self.write(subnet.destinations.slot_of_xbar(end), end, tree);
+        for &end in ends {
+            if let Some(first) = subnet.destinations.host_slots_of(end).next() {
+                self.read(first, &mut along);
+                self.write(subnet.destinations.slot_of_xbar(end), end, &along);
             }
         }
         self.escaped += escaped.iter().filter(|&&escaped| escaped).count();
     }
 
-    /// Writes a tree into the tables.
+    /// Reads a tree from the tables.
+    fn read(&self, slot: u32, next: &mut [u32]) {
+        let topology = &self.subnet.topology;
+        for ((xbar, &port), next) in (0..).zip(self.tables.of_slot(slot)).zip(next) {
+            *next = match topology.far(PortRef { xbar, port }) {
+                Far::Channel(channel) => channel,
+                Far::Host(_) | Far::Nothing => NONE,
+            };
+        }
+    }
+
+    /// Writes a tree into the tables, as far as it is in the destination's part.
     fn write(&mut self, slot: u32, end: u32, next: &[u32]) {
         let topology = &self.subnet.topology;
         let port = |&channel: &u32| if channel == NONE { Tables::NONE } else { topology.tail(channel).port };
