@@ -13,6 +13,8 @@ fn route_all(spec: &str, non_clos: bool) -> Shape {
     let orientation = Orientation::new(&topology, non_clos);
     let mut union = UnionProof::new(&topology);
     let mut loads = ChannelLoads::new(&topology);
+    // How often a flow of each pair crosses a cable between xbars. All routes of a pair are equally long.
+    let mut crossings = 0;
     let hosts = topology.host_count() as u32;
     for host in 0..hosts {
         assert!(matches!(topology.attachment(host), Attachment::Port(_)), "{spec}");
@@ -21,9 +23,16 @@ fn route_all(spec: &str, non_clos: bool) -> Shape {
         assert_eq!((proof.reachable, proof.unreachable), (hosts as usize - 1, 0), "{spec}");
         union.add_table(&table).unwrap();
         loads.add_table(&table);
+        for to in (0..hosts).filter(|&to| to != host) {
+            let mut lengths = table.routes_to(&topology, to).map(|hops| hops.len());
+            let length = lengths.next().unwrap();
+            assert!(lengths.all(|other| other == length), "{spec}");
+            crossings += length - 1;
+        }
     }
     union.prove_acyclic().unwrap();
-    assert!(loads.edge_forwarding_index() >= loads.mean(), "{spec}");
+    let counted = loads.mean() * topology.channel_count() as f64;
+    assert!((counted - crossings as f64).abs() < 1e-6 * counted, "{spec}: {counted} of {crossings}");
     orientation.shape().clone()
 }
 

@@ -90,21 +90,25 @@ pub(super) struct Request {
 impl Request {
     /// Whether an answer is one to this scout: of its kind and, for a piece, the one asked for.
     const fn is_answered_by(&self, answer: &Answer) -> bool {
-        match (&self.reason, answer) {
-            (Reason::MapRequest { piece, .. }, Answer::MapRequest { piece: sent, .. }) => *piece == *sent,
-            (Reason::Service { service, .. }, Answer::Service { service: answering, .. }) => {
-                service.0 == answering.0
+        // Without `_` for the reason: a new one shall not compile before it is decided what answers it.
+        match &self.reason {
+            Reason::MapRequest { piece, .. } => {
+                matches!(answer, Answer::MapRequest { piece: sent, .. } if *sent == *piece)
             }
-            (Reason::Mapping, Answer::Mapping)
-            | (Reason::QueryMapVersion { .. }, Answer::QueryMapVersion)
-            | (Reason::Tree { .. }, Answer::Tree)
-            | (Reason::Verify, Answer::Verify)
-            | (Reason::Pause { .. }, Answer::Pause)
-            | (Reason::Resume, Answer::Resume)
-            | (Reason::Printf { .. }, Answer::Printf)
-            | (Reason::AddressConflict { .. }, Answer::AddressConflict)
-            | (Reason::Hello, Answer::Hello) => true,
-            _ => false,
+            Reason::Service { service, .. } => {
+                matches!(answer, Answer::Service { service: answering, .. } if answering.0 == service.0)
+            }
+            Reason::Mapping => matches!(answer, Answer::Mapping),
+            Reason::QueryMapVersion { .. } => matches!(answer, Answer::QueryMapVersion),
+            Reason::Tree { .. } => matches!(answer, Answer::Tree),
+            Reason::Verify => matches!(answer, Answer::Verify),
+            Reason::Pause { .. } => matches!(answer, Answer::Pause),
+            Reason::Resume => matches!(answer, Answer::Resume),
+            Reason::Printf { .. } => matches!(answer, Answer::Printf),
+            Reason::AddressConflict { .. } => matches!(answer, Answer::AddressConflict),
+            Reason::Hello => matches!(answer, Answer::Hello),
+            // Its answer is told by the number of the path that is watched: see `liveness`.
+            Reason::Alive { .. } => false,
         }
     }
 }

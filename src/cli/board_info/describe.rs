@@ -24,8 +24,8 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
     let Board { unit, level, state, .. } = board;
     let interface = board.interface.as_deref().unwrap_or("unknown");
     let mac = board.mac.as_deref().unwrap_or("unknown");
-    let name = board.host_name.as_ref().map(|name| format!("{} ", name.escape_debug())).unwrap_or_default();
-    writeln!(text, "unit {unit}: {interface} {name}{mac} level {level}: {state}")?;
+    let name = board.host_name.as_ref().map(|name| format!(" {}", name.escape_debug())).unwrap_or_default();
+    writeln!(text, "unit {unit}: {interface} {mac}{name} level {level}: {state}")?;
     writeln!(text, "  {}", verdict(board))?;
     if let Some(gone) = board.gone() {
         writeln!(text, "  {gone}")?;
