@@ -3,6 +3,7 @@
 mod answer;
 mod cache;
 mod compare;
+mod engine_names;
 mod files;
 pub(super) mod judgement;
 mod options;
@@ -22,6 +23,7 @@ use super::{CliError, Format};
 use answer::{changed_entries, proof_of};
 use cache::{CacheUse, Request};
 use compare::Comparison;
+use engine_names::EngineName;
 use judgement::nothing_to_prove;
 use mapper_routing::engines::{self, Answer, Engine, NotRouted, Tried};
 use mapper_routing::{Subnet, TableViolation, Tables};
@@ -32,7 +34,7 @@ use report::Report;
 
 /// Options of `mapper route`.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = ENGINES)]
+#[command(after_long_help = engine_names::help())]
 pub struct Args {
     /// The fabric: an ibnetdiscover, ibsim, GM .map or mapper.map/1 file, or a spec.
     #[arg(value_name = "TOPOLOGY")]
@@ -43,11 +45,14 @@ pub struct Args {
         long,
         required_unless_present = "compare",
         value_delimiter = ',',
-        value_name = "NAME[,NAME..]"
+        value_name = "NAME[,NAME..]",
+        value_parser = EngineName,
+        hide_possible_values = true
     )]
     engine: Vec<Engine>,
     /// Compute, prove and measure by each of these engines, print one table, and write nothing.
-    #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME..]",
+    #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME..]", value_parser = EngineName,
+          hide_possible_values = true,
           conflicts_with_all = ["engine", "no_fallback", "unproved", "lfts", "sls", "routes_dir", "gm_routes", "plot", "dump_lid_matrix", "ftree_order", "cache"])]
     compare: Vec<Engine>,
     /// Keep fabric and tables in this file. If only hosts or whole leaves are gone since, or are back, the
@@ -68,25 +73,6 @@ pub struct Args {
     #[command(flatten)]
     options: EngineOptions,
 }
-
-/// Help for those who choose an engine.
-const ENGINES: &str = "\
-Engines:
-  minhop      shortest routes, balanced; may have credit loops where the fabric has circles
-  updn        shortest routes up to a root and down again; no credit loops
-  dnup        its mirror image: down and then up
-  ftree       fat trees: every shift of the hosts without congestion
-  lash        shortest routes in as few layers (service levels) as keep each free of credit loops
-  dor         dimension order: the lowest port of the shortest ways, for meshes and hypercubes
-  torus       direction order in tori and meshes, round broken cables too, in the fewest layers
-  file        the tables of --lfts-file
-  dispersive  the agents' own source routes, several a pair; no forwarding tables
-
-Nothing is written unless every pair has a route, no route is a loop or too long, and no layer can
-deadlock. An engine whose tables fail is passed over like one that cannot serve.
-
-A changed entry (changed_entries) is an out port that the tables of --previous do not have, or have
-otherwise, or have and these do not; switches' entries for themselves do not count.";
 
 /// Runs it.
 ///
@@ -150,7 +136,7 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
         Answer::Tables(selection) => selection.engine,
         Answer::SourceRoutes(selection) => selection.engine,
     };
-    notes.extend(settings.of_others(served));
+    notes.extend(served.without_effect(&settings));
     notes.extend(nothing_to_prove(&subnet.topology));
     let proof = proof_of(&answer, &subnet, &fabric);
     let mut staged = Staged::default();

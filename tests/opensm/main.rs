@@ -12,6 +12,7 @@
     reason = "helpers of tests fail by panicking, and say why a test is skipped"
 )]
 
+mod bisection;
 mod dumps;
 mod exact;
 mod fabrics;

@@ -125,6 +125,23 @@ fn dor() {
 }
 
 #[test]
+fn nue() {
+    round_trip(Engine::Nue, "torus:x=4,y=4,hosts=2", ours);
+    round_trip(Engine::Nue, "random:xbars=10,ports=12,hosts=24,links=20,seed=3", ours);
+}
+
+#[test]
+fn sssp_and_dfsssp() {
+    round_trip(Engine::Sssp, "clos:hosts=32,ports=8", ours);
+    round_trip(Engine::Dfsssp, "torus:x=5,y=4", ours);
+}
+
+#[test]
+fn dmodc() {
+    round_trip(Engine::Dmodc, "xgft:h=3;m=3,3,4;w=1,2,3", ours);
+}
+
+#[test]
 fn torus() {
     round_trip(Engine::Torus, "torus:x=4,y=3,z=3,hosts=1", ours);
 }

@@ -57,7 +57,7 @@ pub(super) fn lines(engines: &[Engine], settings: &Settings) -> Vec<Line> {
     let mut lines: Vec<Line> = [
         format!("engines {engines:?}"),
         format!("seed {seed}, balance {balance:?}, scatter {scatter:?}, shifting {port_shifting}"),
-        format!("hops {max_hops}, reverse {max_reverse_hops}, layers {first_layer} to {max_layers}"),
+        format!("hops {max_hops}, reverse {max_reverse_hops}, layers {first_layer} to {max_layers:?}"),
         format!("xbars {xbar_destinations}, connect roots {connect_roots}, passes {passes}"),
         format!("reassign {reassign}, roots {}, compute nodes {}", roots.is_some(), compute_nodes.is_some()),
         format!("file {}", file.is_some() || hops.is_some()),

@@ -2,15 +2,37 @@
 //!
 //! They are served as they are. What is wrong with them is the proof's to find, as with any engine's.
 
-use super::{Engine, EngineError, Routing, Settings};
+use super::algorithm::Algorithm;
+use super::{Engine, EngineError, Routing, Setting, Settings};
 use crate::Subnet;
 use mapper_fabric::wording::plural;
+
+/// Tables from a file.
+pub(super) struct File;
+
+impl Algorithm for File {
+    fn name(&self) -> &'static str {
+        "file"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the tables of --lfts-file"
+    }
+
+    fn obeys(&self, _: &Settings) -> &'static [Setting] {
+        &[Setting::File]
+    }
+
+    fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+        compute(subnet, settings)
+    }
+}
 
 /// The tables of [`Settings::file`].
 ///
 /// # Errors
 /// If there are none, or they are of another subnet.
-pub(super) fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
     let refuse = |why: String| Err(EngineError::refuse(Engine::File, why));
     let Some(tables) = &settings.file else {
         return refuse("no tables were given to load; name a dump of tables (--lfts-file)".to_owned());

@@ -4,18 +4,21 @@
 //! tables for a whole [`Subnet`], each in a module of its own behind [`Engine::compute`].
 //! [`select`] tries several, and lets nothing out that is not proved.
 
+mod acyclic;
+mod algorithm;
 mod balanced;
-pub mod dispersive;
-mod file;
-pub mod ftree;
-mod lash;
+mod layer;
 mod opensm;
 mod selection;
+mod setting;
 mod settings;
-pub mod torus;
+#[cfg(test)]
+mod tests;
+mod trees;
 
 pub use opensm::{HopMatrix, hop_matrix};
 pub use selection::{Answer, NotRouted, Selection, SourceSelection, Tried, answer, select};
+pub use setting::Setting;
 pub use settings::{Balance, Settings, SubnetNode};
 
 use std::fmt;
@@ -25,77 +28,94 @@ use thiserror::Error;
 
 use super::Subnet;
 use super::tables::{Layers, Tables};
+use algorithm::Algorithm;
 
-/// A way to compute forwarding tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Engine {
+/// Makes the modules of the engines and [`Engine`] of one list. A line names a module, and what implements
+/// [`Algorithm`] there, which is also the name of the variant.
+macro_rules! engines {
+    ($($(#[$doc:meta])* $visible:vis mod $module:ident: $Engine:ident;)*) => {
+        $($visible mod $module;)*
+
+        /// A way to compute forwarding tables.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Engine {
+            $($(#[$doc])* $Engine,)*
+        }
+
+        impl Engine {
+            /// All of them.
+            pub const ALL: [Self; [$(Self::$Engine),*].len()] = [$(Self::$Engine),*];
+
+            fn algorithm(self) -> &'static dyn Algorithm {
+                match self {
+                    $(Self::$Engine => &$module::$Engine,)*
+                }
+            }
+        }
+    };
+}
+
+// `cargo fmt` does not find modules that a macro declares: scripts/format does.
+engines! {
     /// Shortest routes, balanced.
-    Minhop,
+    mod minhop: Minhop;
     /// Shortest routes that go up to a root and then down.
-    Updn,
+    mod updn: Updn;
     /// Shortest routes that go down and then up.
-    Dnup,
+    mod dnup: Dnup;
     /// Fat trees: every shift of the hosts without congestion.
-    Ftree,
+    pub mod ftree: Ftree;
     /// Shortest routes in layers, each free of deadlock.
-    Lash,
+    mod lash: Lash;
+    /// Shortest routes, each address by the least loaded channels.
+    mod sssp: Sssp;
+    /// The routes of sssp in layers, each free of deadlock.
+    mod dfsssp: Dfsssp;
+    /// Fat trees that may have lost parts, in closed form.
+    mod dmodc: Dmodc;
+    /// Any fabric, in one layer or as many as are allowed.
+    mod nue: Nue;
     /// Dimension order: the first port of the shortest ones.
-    Dor,
+    mod dor: Dor;
     /// Direction order: tori and meshes that may have lost cables.
-    Torus,
+    pub mod torus: Torus;
     /// Tables from a file.
-    File,
+    mod file: File;
     /// The agents' own source routes, several a pair.
-    Dispersive,
+    pub mod dispersive: Dispersive;
 }
 
 impl Engine {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Minhop,
-        Self::Updn,
-        Self::Dnup,
-        Self::Ftree,
-        Self::Lash,
-        Self::Dor,
-        Self::Torus,
-        Self::File,
-        Self::Dispersive,
-    ];
-
     /// The name that a user gives.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Minhop => "minhop",
-            Self::Updn => "updn",
-            Self::Dnup => "dnup",
-            Self::Ftree => "ftree",
-            Self::Lash => "lash",
-            Self::Dor => "dor",
-            Self::Torus => "torus",
-            Self::File => "file",
-            Self::Dispersive => "dispersive",
-        }
+    pub fn name(self) -> &'static str {
+        self.algorithm().name()
     }
 
-    /// Computes tables. They are not proved yet: [`select`] does that.
+    /// What it is for, in less than a line.
+    pub fn summary(self) -> &'static str {
+        self.algorithm().summary()
+    }
+
+    /// The settings that decide what it computes, when it is given these.
+    pub fn obeys(self, settings: &Settings) -> &'static [Setting] {
+        self.algorithm().obeys(settings)
+    }
+
+    /// What a user should know of settings that have no effect on it.
+    pub fn without_effect(self, settings: &Settings) -> Vec<String> {
+        setting::without_effect(self, settings)
+    }
+
+    /// Computes tables. They are not proved yet: [`select`] does that. Settings that the engine does not obey
+    /// are as if nobody had set them.
     ///
     /// # Errors
     /// If the engine cannot serve this fabric, or not with these settings.
     pub fn compute(self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
-        if opensm::serves(self, settings) {
-            return opensm::compute(self, subnet, settings);
+        if let Some(refusal) = setting::refusal(self, settings) {
+            return Err(refusal);
         }
-        match self {
-            Self::Minhop | Self::Updn | Self::Dnup | Self::Dor => balanced::compute(self, subnet, settings),
-            Self::Ftree => ftree::compute(subnet, settings),
-            Self::Lash => lash::compute(subnet, settings),
-            Self::Torus => torus::compute(subnet, settings),
-            Self::File => file::compute(subnet, settings),
-            Self::Dispersive => {
-                Err(EngineError::refuse(self, "it computes source routes, and no forwarding tables"))
-            }
-        }
+        self.algorithm().compute(subnet, &settings.only(self.obeys(settings)))
     }
 }
 
@@ -132,7 +152,7 @@ pub struct Routing {
     pub tables: Tables,
     /// The layer of each pair.
     pub layers: Layers,
-    /// What a user should know: guesses that were made, settings without effect here.
+    /// What a user should know: guesses that were made, values of settings that are taken otherwise.
     pub notes: Vec<String>,
 }
 

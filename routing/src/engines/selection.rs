@@ -5,7 +5,7 @@ use std::time::Instant;
 use thiserror::Error;
 
 use super::dispersive::{AllHosts, SourceProof};
-use super::{Engine, Routing, Settings};
+use super::{Engine, Routing, Settings, setting};
 use crate::proof::{ProofRules, TableViolation, TablesProof, prove_tables};
 use crate::{Options, Quality, Subnet, Topology};
 
@@ -222,6 +222,9 @@ fn source_routes<'a>(
     settings: &Settings,
     unproved: bool,
 ) -> Result<SourceSelection<'a>, String> {
+    if let Some(refusal) = setting::refusal(Engine::Dispersive, settings) {
+        return Err(refusal.why);
+    }
     let max_hops = settings.max_hops.min(Options::MAX_HOPS);
     if !unproved && let Some(violation) = too_far(subnet, max_hops) {
         return Err(violation.describe(subnet));

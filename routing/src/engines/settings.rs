@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_proto::map::PortRef;
 
-use super::Engine;
 use super::HopMatrix;
 use super::torus::TorusStatement;
 use crate::Options;
@@ -61,10 +60,11 @@ pub struct Settings {
     pub io_nodes: BTreeSet<u32>,
     /// ftree: most steps the wrong way to or from an I/O node.
     pub max_reverse_hops: u8,
-    /// lash: the first layer, 0 to 15.
+    /// The first layer, 0 to 15.
     pub first_layer: u8,
-    /// Most layers, with those before the first one.
-    pub max_layers: u8,
+    /// Most layers, with those before the first one. If it is not given, engines that need layers take as
+    /// many as they need, up to [`Layers::MAX`], and nue takes one.
+    pub max_layers: Option<u8>,
     /// Also frames to and from xbars' own addresses must be free of deadlock.
     pub xbar_destinations: bool,
     /// torus: what is stated of the fabric, its datelines and regions; the rest is found from the map.
@@ -78,49 +78,20 @@ pub struct Settings {
 impl Settings {
     /// Longest route that InfiniBand knows, in hops.
     pub const MAX_HOPS: u8 = 64;
-}
 
-impl Settings {
-    /// What a user should know of settings that belong to other engines than this one.
-    pub fn of_others(&self, engine: Engine) -> Vec<String> {
-        let default = Self::default();
-        let ranked = matches!(engine, Engine::Updn | Engine::Dnup);
-        let layered = matches!(engine, Engine::Lash | Engine::Torus);
-        // The other engines tell of these themselves, as some have an effect there.
-        let unbalanced = matches!(engine, Engine::Torus | Engine::File | Engine::Dispersive);
-        let rootless = unbalanced || engine == Engine::Lash;
-        let counted = "minhop, updn, dnup and dor";
-        let foreign = [
-            (!self.order_first.is_empty() && unbalanced, "a routing order", counted),
-            (!self.uncounted_ports.is_empty() && unbalanced, "ports that do not count", counted),
-            (!self.port_order.is_empty() && unbalanced, "a port search order", counted),
-            (!self.hop_weights.is_empty() && unbalanced, "hop weights", counted),
-            (self.scatter.is_some() && unbalanced, "scatter", counted),
-            (self.port_shifting && unbalanced, "port shifting", counted),
-            (self.file.is_some() && engine != Engine::File, "tables to load", "file"),
-            (self.roots.is_some() && rootless, "roots", "updn and ftree"),
-            (self.connect_roots && rootless, "connecting roots", "updn"),
-            (self.torus != default.torus && engine != Engine::Torus, "a stated torus", "torus"),
-            (!self.ids.is_empty() && !ranked, "ids", "updn and dnup"),
-            (
-                self.passes != default.passes && engine != Engine::Dispersive,
-                "routes a destination",
-                "dispersive",
-            ),
-            (self.first_layer != default.first_layer && !layered, "a first layer", "lash and torus"),
-            (self.max_layers != default.max_layers && !layered, "a limit on layers", "lash and torus"),
-            (self.compute_nodes.is_some() && engine != Engine::Ftree, "compute nodes", "ftree"),
-            (!self.io_nodes.is_empty() && engine != Engine::Ftree, "I/O nodes", "ftree"),
-            (
-                self.max_reverse_hops != default.max_reverse_hops && engine != Engine::Ftree,
-                "reverse hops",
-                "ftree",
-            ),
-        ];
-        let said = |&(_, what, whose): &(bool, &str, &str)| {
-            format!("{what}: no effect on {engine}, only on {whose}")
-        };
-        foreign.iter().filter(|(foreign, _, _)| *foreign).map(said).collect()
+    /// How many layers an engine may use that takes as many as it needs.
+    ///
+    /// # Errors
+    /// In words for the user, if none is left.
+    pub(super) fn layers_left(&self) -> Result<u8, String> {
+        let allowed = self.max_layers.unwrap_or(Layers::MAX).min(Layers::MAX);
+        match allowed.saturating_sub(self.first_layer) {
+            0 => Err(format!(
+                "no layer is left: {allowed} are allowed (--max-layers), the first is {} (--lash-start-vl)",
+                self.first_layer
+            )),
+            left => Ok(left),
+        }
     }
 }
 
@@ -146,7 +117,7 @@ impl Default for Settings {
             io_nodes: BTreeSet::new(),
             max_reverse_hops: 0,
             first_layer: 0,
-            max_layers: Layers::MAX,
+            max_layers: None,
             xbar_destinations: false,
             torus: TorusStatement::default(),
             file: None,
@@ -162,21 +133,4 @@ pub enum SubnetNode {
     Xbar(u32),
     /// A host.
     Host(u32),
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_belongs_to_other_engines_is_said() {
-        for engine in Engine::ALL {
-            assert!(Settings::default().of_others(engine).is_empty(), "{engine}");
-        }
-        let settings = Settings { passes: 3, max_layers: 2, roots: Some(Vec::new()), ..Settings::default() };
-        let said = settings.of_others(Engine::Torus);
-        assert_eq!(said[0], "roots: no effect on torus, only on updn and ftree");
-        assert_eq!(said.len(), 2, "layers have an effect: {said:?}");
-        assert_eq!(settings.of_others(Engine::Dispersive).len(), 2);
-    }
 }

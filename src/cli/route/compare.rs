@@ -120,7 +120,8 @@ impl Row {
     fn of(fabric: &Fabric, subnet: &Subnet, engine: Engine, settings: &Settings) -> Self {
         match engines::answer(subnet, &[engine], settings, true) {
             Ok(answer) => {
-                let computed = Computed::of(&answer, fabric, subnet, settings);
+                let mut computed = Computed::of(&answer, fabric, subnet, settings);
+                computed.notes.extend(engine.without_effect(settings));
                 let why_not = (!computed.proof.holds()).then(|| failed(&computed.proof));
                 Self { engine, why_not, computed: Some(computed) }
             }

@@ -47,14 +47,14 @@ pub(super) struct EngineOptions {
     /// updn: let roots reach each other, down and up again, if no credit loop comes of it.
     #[arg(long, alias = "connect_roots")]
     connect_roots: bool,
-    /// lash: the first layer.
+    /// The first layer, for engines that use layers.
     #[arg(long, alias = "lash_start_vl", value_name = "LAYER", default_value_t = 0,
           value_parser = clap::value_parser!(u8).range(..i64::from(Layers::MAX)))]
     lash_start_vl: u8,
-    /// lash: most layers, with those before the first one.
-    #[arg(long, alias = "max_layers", value_name = "N", default_value_t = Layers::MAX,
+    /// Most layers, with those before the first one [default: as many as are needed; nue takes one].
+    #[arg(long, alias = "max_layers", value_name = "N",
           value_parser = clap::value_parser!(u8).range(1..=i64::from(Layers::MAX)))]
-    max_layers: u8,
+    max_layers: Option<u8>,
     /// Also frames to and from xbars' own addresses must arrive, and be free of credit loops.
     #[arg(long, alias = "switch_destinations")]
     switch_destinations: bool,

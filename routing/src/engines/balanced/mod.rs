@@ -42,7 +42,7 @@ use ranks::{Order, cabled_hosts, find_roots, ranks_from};
 /// If updn finds no roots, or the tables that were in force are of another fabric.
 pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
     let topology = &subnet.topology;
-    let mut notes = notes::without_effect(engine, settings);
+    let mut notes = notes::taken_otherwise(settings);
     let mut roots = Vec::new();
     let order = match engine {
         Engine::Updn => {

@@ -22,12 +22,35 @@ use mapper_proto::map::MapVersion;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::algorithm::Algorithm;
+use super::{Engine, EngineError, Routing, Setting, Settings};
 use crate::host_routes::Source;
-use crate::{HostRoutes, Options, Orientation, RoutingError, Topology};
+use crate::{HostRoutes, Options, Orientation, RoutingError, Subnet, Topology};
 pub use all_hosts::{AllHosts, SourceProof};
 use choices::Choices;
 use distances::Distances;
 use search::Searches;
+
+/// The agents' own source routes.
+pub(super) struct Dispersive;
+
+impl Algorithm for Dispersive {
+    fn name(&self) -> &'static str {
+        "dispersive"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the agents' own source routes, several a pair; no forwarding tables"
+    }
+
+    fn obeys(&self, _: &Settings) -> &'static [Setting] {
+        &[Setting::Passes]
+    }
+
+    fn compute(&self, _: &Subnet, _: &Settings) -> Result<Routing, EngineError> {
+        Err(EngineError::refuse(Engine::Dispersive, "it computes source routes, and no forwarding tables"))
+    }
+}
 
 /// What becomes of destinations that are farther than [`Options::max_hops`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

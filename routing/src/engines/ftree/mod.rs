@@ -30,7 +30,8 @@ mod tree;
 
 pub use order::{HostOrder, LeafOrder};
 
-use super::{Engine, EngineError, Routing, Settings};
+use super::algorithm::Algorithm;
+use super::{Engine, EngineError, Routing, Setting, Settings};
 use crate::Subnet;
 use crate::tables::{SlotEnd, Tables};
 use detours::Detours;
@@ -40,16 +41,37 @@ use spines::Spines;
 use templates::Templates;
 use tree::Tree;
 
+/// Fat trees: every shift of the hosts without congestion.
+pub(super) struct Ftree;
+
+impl Algorithm for Ftree {
+    fn name(&self) -> &'static str {
+        "ftree"
+    }
+
+    fn summary(&self) -> &'static str {
+        "fat trees: every shift of the hosts without congestion"
+    }
+
+    fn obeys(&self, _: &Settings) -> &'static [Setting] {
+        &[Setting::Previous, Setting::Roots, Setting::ComputeNodes, Setting::IoNodes, Setting::MaxReverseHops]
+    }
+
+    fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+        compute(subnet, settings)
+    }
+}
+
 /// Computes the tables.
 ///
 /// # Errors
 /// If the fabric is no tree, or some pair of hosts cannot be joined by going up and then down.
-pub(super) fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
     let order = HostOrder::new(subnet, settings);
     refusal::check(subnet, settings, &order).map_err(refuse)?;
     let ranks = Ranks::new(subnet, settings, &order).map_err(refuse)?;
     let tree = Tree::new(subnet, ranks);
-    let mut notes = notes(settings);
+    let mut notes = Vec::new();
     if settings.roots.is_none()
         && let Some(irregular) = tree.irregularity()
     {
@@ -89,23 +111,6 @@ fn previous<'a>(subnet: &Subnet, settings: &'a Settings, notes: &mut Vec<String>
         previous.slot_count()
     ));
     None
-}
-
-/// Settings that have no effect here.
-fn notes(settings: &Settings) -> Vec<String> {
-    let without_effect = [
-        (!settings.order_first.is_empty(), "a routing order"),
-        (!settings.uncounted_ports.is_empty(), "ports that do not count"),
-        (!settings.port_order.is_empty(), "a port search order"),
-        (!settings.hop_weights.is_empty(), "hop weights"),
-        (settings.scatter.is_some(), "scatter"),
-        (settings.port_shifting, "port shifting"),
-    ];
-    without_effect
-        .into_iter()
-        .filter(|(given, _)| *given)
-        .map(|(_, what)| format!("{what}: ftree balances by its own order, this has no effect"))
-        .collect()
 }
 
 /// The host that a slot leads to.

@@ -6,9 +6,9 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::acyclic::{Acyclic, Dependency, Numbers};
-use super::trees::Trees;
 use crate::Subnet;
+use crate::engines::layer::{Dependency, Layer, Numbers};
+use crate::engines::trees::Trees;
 
 /// The layer of each pair.
 #[derive(Clone)]
@@ -72,7 +72,7 @@ pub(super) struct Filler<'a> {
     subnet: &'a Subnet,
     trees: &'a Trees,
     numbers: &'a Numbers<'a>,
-    layers: Vec<Acyclic>,
+    layers: Vec<Layer>,
     /// Layers that may be used.
     most: usize,
     /// Dependencies looked up so far.
@@ -140,12 +140,12 @@ impl<'a> Filler<'a> {
     }
 
     fn work(&self) -> u64 {
-        self.layers.iter().map(|layer| layer.work).sum::<u64>() + self.work
+        self.layers.iter().map(Layer::work).sum::<u64>() + self.work
     }
 
     /// Puts pairs into the layers that they were found to fit into.
     fn place_as_found(&mut self, layering: Layering) -> Layering {
-        self.layers.iter_mut().for_each(Acyclic::clear);
+        self.layers.iter_mut().for_each(Layer::clear);
         let mut dependencies = Vec::new();
         for pair in &layering.pairs {
             self.find_dependencies(pair.a, pair.b, &mut dependencies);
@@ -157,7 +157,7 @@ impl<'a> Filler<'a> {
 
     /// Puts pairs into layers in this order.
     fn place(&mut self, mut pairs: Vec<Placed>) -> Layering {
-        self.layers.iter_mut().for_each(Acyclic::clear);
+        self.layers.iter_mut().for_each(Layer::clear);
         let mut count = 0;
         let mut dependencies = Vec::new();
         for pair in &mut pairs {
@@ -168,7 +168,7 @@ impl<'a> Filler<'a> {
             if layer == count {
                 count += 1;
                 if self.layers.len() < count {
-                    self.layers.push(Acyclic::new(self.numbers));
+                    self.layers.push(Layer::new(self.numbers));
                 }
                 // The two shortest routes of one pair have no channel in common: no cycle.
                 let alone = self.layers[layer].add(&dependencies);

@@ -10,32 +10,52 @@
 //! the route of its neighbours'. Elsewhere a pair of xbars would need one layer for many trees, so all hosts
 //! of an xbar share one.
 
-mod acyclic;
 mod layering;
 #[cfg(test)]
 mod tests;
-mod trees;
 
-use acyclic::Numbers;
 use layering::{Filler, Layering};
-use trees::{Choice, Trees};
 
-use super::{Balance, Engine, EngineError, Routing, Settings};
-use crate::tables::{Layers, SlotEnd, Tables};
-use crate::{Attachment, Subnet, UnionProof};
+use super::algorithm::Algorithm;
+use super::layer::Numbers;
+use super::trees::{Choice, Trees};
+use super::{Engine, EngineError, Routing, Setting, Settings};
+use crate::Subnet;
+use crate::tables::Layers;
 
 /// Most xbars: layers need memory for each pair.
 const MAX_XBARS: usize = 8192;
+
+/// Shortest routes in layers, each free of deadlock.
+pub(super) struct Lash;
+
+impl Algorithm for Lash {
+    fn name(&self) -> &'static str {
+        "lash"
+    }
+
+    fn summary(&self) -> &'static str {
+        "shortest routes in as few layers (service levels) as keep each free of credit loops"
+    }
+
+    fn obeys(&self, _: &Settings) -> &'static [Setting] {
+        &[Setting::FirstLayer, Setting::MaxLayers]
+    }
+
+    fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+        compute(subnet, settings)
+    }
+}
 
 /// Computes tables and layers.
 ///
 /// Pairs of xbars that both have hosts are layered. Other xbars' own addresses are reached by shortest
 /// routes in the first layer, and may deadlock there, unless `xbar_destinations` asks for layers for these
-/// routes, too. `seed`, `first_layer`, `max_layers` have effect.
+/// routes, too.
 ///
 /// # Errors
 /// If hosts have several addresses, or too few layers are allowed.
-pub(super) fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
     let refuse = |why: String| EngineError::refuse(Engine::Lash, why);
     if subnet.destinations.lmc() > 0 {
         let lmc = subnet.destinations.lmc();
@@ -45,19 +65,12 @@ pub(super) fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, E
     if xbars > MAX_XBARS {
         return Err(refuse(format!("the fabric has {xbars} xbars; it serves {MAX_XBARS} at most")));
     }
-    let most = settings.max_layers.min(Layers::MAX).saturating_sub(settings.first_layer);
-    if most == 0 {
-        let Settings { first_layer, max_layers, .. } = settings;
-        return Err(refuse(format!(
-            "no layer is left: {max_layers} are allowed (--max-layers), the first is {first_layer} (--lash-start-vl)"
-        )));
-    }
-    let notes = notes(settings);
+    let most = settings.layers_left().map_err(refuse)?;
     let by_host = Trees::new(subnet, Choice::LeastLoadedByHost);
-    if is_acyclic(subnet, &by_host, settings.xbar_destinations) {
+    if by_host.fit_one_layer(subnet, settings.xbar_destinations) {
         let mut layers = Layers::single();
         layers.first = settings.first_layer;
-        return Ok(Routing { tables: fill_tables(subnet, &by_host), layers, notes });
+        return Ok(Routing { tables: by_host.tables(subnet), layers, notes: Vec::new() });
     }
     drop(by_host);
     let numbers = Numbers::new(&subnet.topology);
@@ -84,70 +97,5 @@ pub(super) fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, E
     }
     let of = layering.by_pair(xbars);
     let layers = Layers::by_destination(layering.count as u8, settings.first_layer, of, xbars);
-    Ok(Routing { tables: fill_tables(subnet, &trees), layers, notes })
-}
-
-/// Whether all frames together can go in one layer.
-fn is_acyclic(subnet: &Subnet, trees: &Trees, xbar_destinations: bool) -> bool {
-    let topology = &subnet.topology;
-    let mut union = UnionProof::new(topology);
-    let mut marks = vec![u32::MAX; topology.xbar_count()];
-    for end in 0..topology.xbar_count() as u32 {
-        let leaf = subnet.is_leaf(end);
-        if !leaf && !xbar_destinations {
-            continue;
-        }
-        for tree in trees.to(end) {
-            let sources = 0..topology.xbar_count() as u32;
-            for from in sources.filter(|&from| subnet.is_leaf(from) || leaf && xbar_destinations) {
-                let mut last = None;
-                // What lies behind an xbar that was passed for this tree is there already.
-                trees.walk(subnet, tree, from, |channel| {
-                    if let Some(last) = last.replace(channel) {
-                        union.add_dependency(last, channel);
-                    }
-                    let mark = &mut marks[topology.tail(channel).xbar as usize];
-                    std::mem::replace(mark, tree) != tree
-                });
-            }
-        }
-    }
-    union.prove_acyclic().is_ok()
-}
-
-/// The trees as tables.
-fn fill_tables(subnet: &Subnet, trees: &Trees) -> Tables {
-    let (topology, all) = (&subnet.topology, &subnet.destinations);
-    let xbars = topology.xbar_count();
-    let mut tables = Tables::empty(xbars, all.slot_count());
-    for end in 0..xbars as u32 {
-        let trees_to = trees.to(end);
-        for (slot, tree) in all.host_slots_of(end).zip(trees_to.clone().cycle()) {
-            tables.as_mut_slice()[slot as usize * xbars..][..xbars].copy_from_slice(trees.ports(tree));
-            if let SlotEnd::Host { host, .. } = all.end(slot)
-                && let Attachment::Port(at) = topology.attachment(host)
-            {
-                tables.set_port(end, slot, at.port);
-            }
-        }
-        let own = all.slot_of_xbar(end) as usize;
-        tables.as_mut_slice()[own * xbars..][..xbars].copy_from_slice(trees.ports(trees_to.start));
-    }
-    tables
-}
-
-/// What a user set that has no effect here.
-fn notes(settings: &Settings) -> Vec<String> {
-    let without_effect = [
-        (settings.previous.is_some() && !settings.reassign, "previous tables"),
-        (settings.balance == Balance::Opensm, "OpenSM's balance"),
-        (!settings.order_first.is_empty(), "the order of destinations"),
-        (!settings.port_order.is_empty(), "the order of ports"),
-        (!settings.hop_weights.is_empty(), "hop weights"),
-        (!settings.uncounted_ports.is_empty(), "ports that do not count"),
-        (settings.scatter.is_some(), "scatter"),
-        (settings.port_shifting, "port shifting"),
-    ];
-    let set = without_effect.into_iter().filter(|&(set, _)| set);
-    set.map(|(_, what)| format!("lash computes all routes anew and alike: {what} had no effect")).collect()
+    Ok(Routing { tables: trees.tables(subnet), layers, notes: Vec::new() })
 }

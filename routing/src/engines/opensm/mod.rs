@@ -30,14 +30,13 @@ use rows::Rows;
 
 pub use matrix::HopMatrix;
 
-/// Whether this module computes an engine's tables: all of its engines' with OpenSM's balance, and
-/// those from hops that are given.
-pub(super) fn serves(engine: Engine, settings: &Settings) -> bool {
-    let is_ours = matches!(engine, Engine::Minhop | Engine::Updn | Engine::Dnup | Engine::Dor);
-    is_ours && (settings.balance == Balance::Opensm || settings.hops.is_some())
+/// Whether tables are to be made as OpenSM makes them: if its balance is asked for, and from hops that are
+/// given.
+pub(super) fn is_wanted(settings: &Settings) -> bool {
+    settings.balance == Balance::Opensm || settings.hops.is_some()
 }
 
-/// The tables of an engine that this module [`serves`], exactly as OpenSM makes them.
+/// The tables of minhop, updn, dnup or dor, exactly as OpenSM makes them.
 ///
 /// # Errors
 /// If the engine finds no roots or no leaves, or previous tables or hops are another fabric's.
@@ -50,9 +49,6 @@ pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> R
         return refuse("the previous tables are of another fabric; give those of this one, or none");
     }
     let least = match &settings.hops {
-        Some(_) if !matches!(engine, Engine::Minhop | Engine::Dor) => {
-            return refuse("it finds hops by rules of its own; give a lid matrix to minhop or dor, or none");
-        }
         Some(hops) if !hops.is_of(&subnet.topology) => {
             return refuse("the lid matrix is of another fabric; give that of this one, or none");
         }

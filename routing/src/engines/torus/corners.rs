@@ -64,7 +64,7 @@ pub(super) fn by_corner(fabric: &Fabric<'_>, trees: &Trees, most: u8) -> Option<
 struct Stack<'a> {
     lattice: &'a Lattice,
     halves: &'a Halves,
-    layers: Vec<Option<Layer<'a>>>,
+    layers: Vec<Option<Layer>>,
     most: u8,
 }
 
@@ -162,7 +162,7 @@ impl Halves {
     }
 
     /// All that default routes with a label may make depend on each other.
-    fn layer<'a>(&self, lattice: &'a Lattice, label: u8) -> Layer<'a> {
+    fn layer(&self, lattice: &Lattice, label: u8) -> Layer {
         let channels = 6 * lattice.router_count();
         let (mut onward, mut ranks) = (vec![0; channels], vec![0; channels]);
         for router in 0..lattice.router_count() as u32 {

@@ -3,7 +3,8 @@
 use rayon::prelude::*;
 
 use crate::Subnet;
-use crate::engines::{Engine, EngineError, Routing, Settings};
+use crate::engines::algorithm::Algorithm;
+use crate::engines::{Engine, EngineError, Routing, Setting, Settings};
 use crate::tables::Layers;
 use mapper_fabric::names::Names;
 use mapper_fabric::wording::plural;
@@ -21,6 +22,27 @@ use super::recognition::recognise;
 use super::regions::Regions;
 use super::serve::Fabric;
 use super::trees::Trees;
+
+/// Direction order: tori and meshes that may have lost cables.
+pub(in crate::engines) struct Torus;
+
+impl Algorithm for Torus {
+    fn name(&self) -> &'static str {
+        "torus"
+    }
+
+    fn summary(&self) -> &'static str {
+        "direction order in tori and meshes, round broken cables too, in the fewest layers"
+    }
+
+    fn obeys(&self, _: &Settings) -> &'static [Setting] {
+        &[Setting::Previous, Setting::FirstLayer, Setting::MaxLayers, Setting::Torus]
+    }
+
+    fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+        compute(subnet, settings)
+    }
+}
 
 /// Direction-order tables and layers of a torus or mesh, which is found in the subnet as far as it is not
 /// stated.
@@ -125,7 +147,7 @@ fn assign_layers(
     lattice: &Lattice,
     trees: &Trees,
 ) -> Result<Layers, EngineError> {
-    let most = Layers::MAX.min(settings.max_layers).saturating_sub(settings.first_layer);
+    let most = settings.layers_left().map_err(|why| EngineError::refuse(Engine::Torus, why))?;
     let routers = lattice.router_count();
     let by_class = layers::by_class(lattice, &trees.dependencies, most);
     if let Some(ClassLayers { count: 1, .. }) = by_class {

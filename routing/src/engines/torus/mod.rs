@@ -41,6 +41,7 @@ mod tree;
 mod trees;
 
 pub use axes::under_other_names;
+pub(super) use engine::Torus;
 pub use engine::{compute, compute_on};
 pub use grid::{Dimension, Grid, GridError, Sense};
 pub use missing::MissingCable;

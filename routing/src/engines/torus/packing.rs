@@ -86,7 +86,7 @@ impl Routes {
 
     fn pack(&self, lattice: &Lattice, order: &[u32], most: u8) -> Option<(u8, Vec<u8>)> {
         let routers = lattice.router_count();
-        let mut layers: Vec<Layer<'_>> = Vec::new();
+        let mut layers: Vec<Layer> = Vec::new();
         let mut of = vec![0; routers * routers];
         for &route in order {
             let channels = self.of(route);

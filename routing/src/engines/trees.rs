@@ -1,15 +1,15 @@
-//! Shortest routes between xbars: a tree to each destination xbar, or one to each of its hosts.
+//! Shortest routes between xbars: a tree to each destination xbar, or one to each address of its hosts.
 
 use std::ops::Range;
 
-use crate::tables::Tables;
-use crate::{Far, Subnet};
+use crate::tables::{SlotEnd, Tables};
+use crate::{Attachment, Far, Subnet, UnionProof};
 use mapper_proto::map::PortRef;
 
 /// How an xbar chooses among the channels that begin a shortest route.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Choice {
-    /// The least loaded route as a whole; a tree of its own for each host.
+    /// The least loaded route as a whole; a tree of its own for each address of a host.
     LeastLoadedByHost,
     /// The least loaded route as a whole; one tree for all hosts of an xbar.
     LeastLoaded,
@@ -36,9 +36,9 @@ impl Trees {
         let mut grower = Grower::new(subnet, choice);
         for end in 0..xbars as u32 {
             grower.search(end);
-            let hosts = subnet.topology.hosts_of(end).len();
-            let count = if choice == Choice::LeastLoadedByHost { hosts.max(1) } else { 1 };
-            let weight = if count > 1 { 1 } else { hosts as u64 };
+            let addresses = subnet.destinations.host_slots_of(end).len();
+            let count = if choice == Choice::LeastLoadedByHost { addresses.max(1) } else { 1 };
+            let weight = if count > 1 { 1 } else { addresses as u64 };
             for _ in 0..count {
                 let start = trees.ports.len();
                 trees.ports.resize(start + xbars, Tables::NONE);
@@ -69,6 +69,55 @@ impl Trees {
         {
             xbar = subnet.topology.head(channel).xbar;
         }
+    }
+
+    /// Whether all frames together can go in one layer.
+    pub(super) fn fit_one_layer(&self, subnet: &Subnet, xbar_destinations: bool) -> bool {
+        let topology = &subnet.topology;
+        let mut union = UnionProof::new(topology);
+        let mut marks = vec![u32::MAX; topology.xbar_count()];
+        for end in 0..topology.xbar_count() as u32 {
+            let leaf = subnet.is_leaf(end);
+            if !leaf && !xbar_destinations {
+                continue;
+            }
+            for tree in self.to(end) {
+                let sources = 0..topology.xbar_count() as u32;
+                for from in sources.filter(|&from| subnet.is_leaf(from) || leaf && xbar_destinations) {
+                    let mut last = None;
+                    // What lies behind an xbar that was passed for this tree is there already.
+                    self.walk(subnet, tree, from, |channel| {
+                        if let Some(last) = last.replace(channel) {
+                            union.add_dependency(last, channel);
+                        }
+                        let mark = &mut marks[topology.tail(channel).xbar as usize];
+                        std::mem::replace(mark, tree) != tree
+                    });
+                }
+            }
+        }
+        union.prove_acyclic().is_ok()
+    }
+
+    /// The trees as tables.
+    pub(super) fn tables(&self, subnet: &Subnet) -> Tables {
+        let (topology, all) = (&subnet.topology, &subnet.destinations);
+        let xbars = topology.xbar_count();
+        let mut tables = Tables::empty(xbars, all.slot_count());
+        for end in 0..xbars as u32 {
+            let trees_to = self.to(end);
+            for (slot, tree) in all.host_slots_of(end).zip(trees_to.clone().cycle()) {
+                tables.as_mut_slice()[slot as usize * xbars..][..xbars].copy_from_slice(self.ports(tree));
+                if let SlotEnd::Host { host, .. } = all.end(slot)
+                    && let Attachment::Port(at) = topology.attachment(host)
+                {
+                    tables.set_port(end, slot, at.port);
+                }
+            }
+            let own = all.slot_of_xbar(end) as usize;
+            tables.as_mut_slice()[own * xbars..][..xbars].copy_from_slice(self.ports(trees_to.start));
+        }
+        tables
     }
 
     /// Hops from an xbar to another.

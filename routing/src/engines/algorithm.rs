@@ -1,0 +1,27 @@
+//! What every engine says of itself.
+
+use super::{EngineError, Routing, Setting, Settings};
+use crate::Subnet;
+
+/// An engine as it is written: its name, what it is for, what it obeys, and what it computes.
+///
+/// Each engine implements this in a module of its own, and stands in the list of [`super::Engine`].
+pub(super) trait Algorithm: Sync {
+    /// The name that a user gives.
+    fn name(&self) -> &'static str;
+
+    /// What it is for, in less than a line of the help.
+    fn summary(&self) -> &'static str;
+
+    /// The settings that decide what it computes, when it is given these. [`Self::compute`] sees all others
+    /// as if nobody had set them, and the user is told that they had no effect.
+    ///
+    /// [`Setting`] has no names for what all engines obey: seed, longest route, destinations of xbars.
+    fn obeys(&self, settings: &Settings) -> &'static [Setting];
+
+    /// Computes tables. They are not proved yet: [`super::select`] does that.
+    ///
+    /// # Errors
+    /// If it cannot serve this fabric, or not with these settings; the error says what would help.
+    fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>;
+}

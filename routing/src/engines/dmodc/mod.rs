@@ -1,0 +1,74 @@
+//! dmodc: fat trees that may have lost xbars and cables, in closed form.
+//!
+//! After Gliksberg, Capra, Louvet, Garcia, Sohier: "High-Quality Fault-Resiliency in Fat-Tree Networks", 2019.
+//! Nothing is counted as tables are filled: each entry follows from the numbers of its xbar and its destination
+//! alone, so all are computed in parallel, and little changes when a cable breaks.
+//!
+//! 1. `tiers`: how high each xbar stands, which cables lead up and down, and the divider of each xbar.
+//! 2. `costs`: how far each xbar is from a destination by going down only, or up and then down.
+//! 3. `numbers`: leaves that are near each other stand together, hosts of one leaf in the order of their ports.
+//! 4. `fill`: of the neighbours that are nearer to the destination, the one that its number says, divided by the
+//!    divider and taken modulo how many there are; and of the cables to it likewise.
+//!
+//! On a whole tree that is D-mod-K. Routes go up and then down, so they are free of credit loops.
+
+mod costs;
+mod fill;
+mod numbers;
+#[cfg(test)]
+mod tests;
+mod tiers;
+
+use rayon::prelude::*;
+
+use super::algorithm::Algorithm;
+use super::{Engine, EngineError, Routing, Setting, Settings};
+use crate::Subnet;
+use costs::Costs;
+use numbers::Numbers;
+use tiers::Tiers;
+
+/// Fat trees that may have lost parts, in closed form.
+pub(super) struct Dmodc;
+
+impl Algorithm for Dmodc {
+    fn name(&self) -> &'static str {
+        "dmodc"
+    }
+
+    fn summary(&self) -> &'static str {
+        "fat trees that lost xbars or cables, in closed form; no credit loops"
+    }
+
+    fn obeys(&self, _: &Settings) -> &'static [Setting] {
+        &[Setting::Roots]
+    }
+
+    /// # Errors
+    /// If some leaf cannot reach another by going up and then down, though cables lead there.
+    fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
+        let refuse = |why: String| EngineError::refuse(Engine::Dmodc, why);
+        let tiers = Tiers::new(subnet, settings.roots.as_deref()).map_err(refuse)?;
+        let leaves: Vec<u32> =
+            (0..subnet.topology.xbar_count() as u32).filter(|&xbar| subnet.is_leaf(xbar)).collect();
+        let costs: Vec<Costs> = leaves.par_iter().map(|&leaf| Costs::to(&tiers, leaf)).collect();
+        if let Some((from, to)) = apart(subnet, &leaves, &costs) {
+            let (from, to) = (subnet.names.xbar(from), subnet.names.xbar(to));
+            return Err(refuse(format!(
+                "no way leads from {from} up and then down to {to}; name the roots (--root-guid-file), or use nue"
+            )));
+        }
+        let numbers = Numbers::new(subnet, &leaves, &costs);
+        Ok(Routing::in_one_layer(fill::tables(subnet, &tiers, &leaves, &costs, &numbers)))
+    }
+}
+
+/// Two leaves that cables join, but no way up and then down.
+fn apart(subnet: &Subnet, leaves: &[u32], costs: &[Costs]) -> Option<(u32, u32)> {
+    let topology = &subnet.topology;
+    leaves.iter().zip(costs).find_map(|(&to, costs)| {
+        let is_apart =
+            |&from: &u32| !costs.reaches(from) && topology.component(from) == topology.component(to);
+        leaves.iter().copied().find(is_apart).map(|from| (from, to))
+    })
+}

@@ -1,0 +1,63 @@
+use mapper_fabric::generate;
+use mapper_proto::map::Fabric;
+use proptest::prelude::*;
+
+use super::*;
+use crate::engines::select;
+use crate::{ProofRules, Quality, TableRoutes, prove_tables};
+
+fn serve(fabric: &Fabric, lmc: Option<u8>) -> (Subnet, Result<Routing, EngineError>) {
+    let subnet = Subnet::new(fabric, lmc).unwrap();
+    let routing = Dmodc.compute(&subnet, &Settings::default());
+    (subnet, routing)
+}
+
+#[test]
+fn whole_trees_serve_every_shift_without_congestion() {
+    for spec in ["clos:hosts=128,ports=8", "clos:hosts=648,ports=36", "xgft:h=3;m=4,4,6;w=1,4,4"] {
+        let (subnet, routing) = serve(&generate(spec).unwrap(), None);
+        let tables = routing.unwrap().tables;
+        let quality = Quality::measure(&TableRoutes::new(&subnet, &tables), 1);
+        assert_eq!(quality.congestion_shift, 1, "{spec}");
+    }
+}
+
+#[test]
+fn what_is_no_tree_is_refused_by_the_names_of_two_leaves() {
+    let (_, routing) = serve(&generate("ring:n=6,hosts=1").unwrap(), None);
+    let why = routing.unwrap_err().why;
+    assert_eq!(
+        why,
+        "no way leads from xbar2 up and then down to xbar1; name the roots (--root-guid-file), or use nue"
+    );
+}
+
+#[test]
+fn roots_that_are_given_say_what_is_up() {
+    // Each xbar has a host, so that hosts do not tell what is up.
+    let subnet = Subnet::new(&generate("ring:n=6,hosts=1").unwrap(), None).unwrap();
+    let settings = Settings { roots: Some(vec![0]), ..Settings::default() };
+    let served = select(&subnet, &[Engine::Dmodc], &settings, false).unwrap();
+    assert_eq!(served.proof.max_hops, 5, "no route passes the xbar that is opposite to the root");
+}
+
+proptest! {
+    #[test]
+    fn trees_that_lost_cables_are_proved_or_refused(
+        cut in proptest::collection::btree_set(0..10_000_usize, 0..40), lmc in 0..2_u8,
+    ) {
+        let mut fabric = generate("clos:hosts=128,ports=8").unwrap();
+        let cables = fabric.map.cables.len();
+        let cut: std::collections::BTreeSet<usize> = cut.into_iter().map(|cable| cable % cables).collect();
+        let mut number = 0..;
+        fabric.map.cables.retain(|_| number.next().is_some_and(|number| !cut.contains(&number)));
+        let (subnet, routing) = serve(&fabric, Some(lmc));
+        if let Ok(routing) = routing {
+            let rules = ProofRules { max_hops: Settings::MAX_HOPS, xbar_destinations: false };
+            let proof = prove_tables(&subnet, &routing.tables, &routing.layers, &rules);
+            prop_assert!(proof.holds(), "{:?}", proof.violations);
+        } else {
+            prop_assert!(!cut.is_empty());
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! How high xbars stand, and the cables between them in groups.
+
+use crate::{Subnet, Topology};
+
+/// All cables from an xbar to one neighbour.
+pub(super) struct Group {
+    /// The neighbour.
+    pub(super) xbar: u32,
+    /// The xbar's ports to it, in rising order.
+    pub(super) ports: Vec<u8>,
+}
+
+/// How high xbars stand, and the cables between them in groups.
+pub(super) struct Tiers {
+    /// All xbars, the highest first.
+    pub(super) from_top: Vec<u32>,
+    /// By xbar, the groups of cables up and down, by rising neighbour.
+    pub(super) up: Vec<Vec<Group>>,
+    pub(super) down: Vec<Vec<Group>>,
+    /// By xbar, how many destinations in a row leave it by one group.
+    pub(super) dividers: Vec<u32>,
+}
+
+impl Tiers {
+    /// Most tiers: hops are counted in a byte.
+    const MOST: u32 = 100;
+
+    /// Heights above the nearest leaf; with given roots, below the nearest root. Cables between xbars of one
+    /// height belong to no group.
+    ///
+    /// # Errors
+    /// In words for the user, if there are too many tiers for a tree.
+    pub(super) fn new(subnet: &Subnet, roots: Option<&[u32]>) -> Result<Self, String> {
+        let topology = &subnet.topology;
+        let all = 0..topology.xbar_count() as u32;
+        let heights: Vec<u32> = match roots {
+            Some(roots) => {
+                let known = roots.iter().copied().filter(|root| all.contains(root));
+                distances(topology, known.collect()).into_iter().map(|hops| u32::MAX - hops).collect()
+            }
+            None => distances(topology, all.clone().filter(|&xbar| subnet.is_leaf(xbar)).collect()),
+        };
+        let connected = heights.iter().copied().filter(|&height| height != u32::MAX && height != 0);
+        let (most, least) =
+            connected.fold((0, u32::MAX), |(most, least), height| (most.max(height), least.min(height)));
+        if most.saturating_sub(least) > Self::MOST {
+            return Err(format!(
+                "its xbars stand in {} tiers, more than any tree has; use nue",
+                most - least
+            ));
+        }
+        let mut from_top: Vec<u32> = all.clone().collect();
+        from_top.sort_by_key(|&xbar| (std::cmp::Reverse(heights[xbar as usize]), xbar));
+        let side = |xbar: u32, is_there: &dyn Fn(u32, u32) -> bool| {
+            groups(topology, xbar, |other| is_there(heights[other as usize], heights[xbar as usize]))
+        };
+        let up: Vec<Vec<Group>> = all.clone().map(|xbar| side(xbar, &|other, own| other > own)).collect();
+        let down: Vec<Vec<Group>> = all.map(|xbar| side(xbar, &|other, own| other < own)).collect();
+        let mut dividers = vec![1_u32; from_top.len()];
+        for &xbar in from_top.iter().rev() {
+            let below = down[xbar as usize].iter().map(|group| {
+                let groups = up[group.xbar as usize].len() as u32;
+                dividers[group.xbar as usize].saturating_mul(groups)
+            });
+            dividers[xbar as usize] = below.max().unwrap_or(1);
+        }
+        Ok(Self { from_top, up, down, dividers })
+    }
+}
+
+/// The cables from an xbar to the neighbours that are wanted.
+fn groups(topology: &Topology, xbar: u32, is_wanted: impl Fn(u32) -> bool) -> Vec<Group> {
+    let mut cables: Vec<(u32, u8)> = topology
+        .channels_of(xbar)
+        .filter(|&channel| !topology.is_dead(channel) && is_wanted(topology.head(channel).xbar))
+        .map(|channel| (topology.head(channel).xbar, topology.tail(channel).port))
+        .collect();
+    cables.sort_unstable();
+    cables
+        .chunk_by(|one, other| one.0 == other.0)
+        .map(|group| Group { xbar: group[0].0, ports: group.iter().map(|&(_, port)| port).collect() })
+        .collect()
+}
+
+/// Hops from the nearest of some xbars to each.
+fn distances(topology: &Topology, starts: Vec<u32>) -> Vec<u32> {
+    let mut hops = vec![u32::MAX; topology.xbar_count()];
+    starts.iter().for_each(|&start| hops[start as usize] = 0);
+    let mut queue = starts;
+    let mut next = 0;
+    while let Some(&xbar) = queue.get(next) {
+        next += 1;
+        for channel in topology.channels_of(xbar).filter(|&channel| !topology.is_dead(channel)) {
+            let there = topology.head(channel).xbar;
+            if hops[there as usize] == u32::MAX {
+                hops[there as usize] = hops[xbar as usize] + 1;
+                queue.push(there);
+            }
+        }
+    }
+    hops
+}

@@ -1,0 +1,252 @@
+//! The tree to one destination: shortest routes by the least loaded channels, as far as turns are free.
+
+use super::escape::{EscapeTrees, NONE};
+use super::turns::Turns;
+use crate::{Subnet, Topology};
+
+/// Tries before a destination is left to the escape tree.
+const TRIES: usize = 24;
+
+/// What a search ends with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    /// A tree whose turns are all in use now.
+    Tree,
+    /// None: some xbar cannot be reached, or turns were blocked again and again.
+    Impasse,
+}
+
+/// Memory for many destinations in turn.
+pub(super) struct Search<'a> {
+    subnet: &'a Subnet,
+    /// The channel that each xbar's frames go on by.
+    pub(super) next: Vec<u32>,
+    /// Which xbars send frames to the destination.
+    pub(super) sends: &'a [bool],
+    /// Xbars from near to far.
+    order: Vec<u32>,
+    /// Each xbar's place in `order`, or [`NONE`].
+    place: Vec<u32>,
+    costs: Vec<u64>,
+    /// The next xbars, while their channels are chosen.
+    level: Vec<u32>,
+    carries: Vec<bool>,
+    sources: Vec<u64>,
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(subnet: &'a Subnet, sends: &'a [bool]) -> Self {
+        let xbars = subnet.topology.xbar_count();
+        Self {
+            subnet,
+            next: vec![NONE; xbars],
+            sends,
+            order: Vec::with_capacity(xbars),
+            place: vec![NONE; xbars],
+            costs: vec![0; xbars],
+            level: Vec::new(),
+            carries: vec![false; xbars],
+            sources: vec![0; xbars],
+        }
+    }
+
+    /// Finds a tree to a destination and uses its turns.
+    pub(super) fn find(&mut self, end: u32, loads: &[u64], turns: &mut Turns<'_>) -> Found {
+        for _ in 0..TRIES {
+            self.grow(end, loads, turns);
+            if !self.reaches_all(end) {
+                self.rescue(end, turns);
+                if !self.reaches_all(end) {
+                    return Found::Impasse;
+                }
+            }
+            if self.use_turns(end, turns) {
+                return Found::Tree;
+            }
+        }
+        Found::Impasse
+    }
+
+    /// Takes the escape tree.
+    pub(super) fn escape(&mut self, end: u32, trees: &EscapeTrees) {
+        trees.lead_to(&self.subnet.topology, end, &mut self.next);
+    }
+
+    /// Lets xbars that no tree reaches, and that send nothing, go on along the escape tree.
+    pub(super) fn complete(&mut self, end: u32, trees: &EscapeTrees, along: &mut [u32]) {
+        if self.order.len() < self.next.len() {
+            trees.lead_to(&self.subnet.topology, end, along);
+            for (xbar, next) in self.next.iter_mut().enumerate() {
+                if *next == NONE && xbar != end as usize {
+                    *next = along[xbar];
+                }
+            }
+        }
+    }
+
+    /// Grows a tree, level by level, by the cheapest channels whose turns are not blocked.
+    fn grow(&mut self, end: u32, loads: &[u64], turns: &Turns<'_>) {
+        let topology = &self.subnet.topology;
+        self.next.fill(NONE);
+        self.place.fill(NONE);
+        self.order.clear();
+        self.order.push(end);
+        self.place[end as usize] = 0;
+        self.costs[end as usize] = 0;
+        let mut first = 0;
+        while first < self.order.len() {
+            let last = self.order.len();
+            self.level.clear();
+            for at in first..last {
+                let xbar = self.order[at];
+                let onward = self.next[xbar as usize];
+                for out in topology.channels_of(xbar) {
+                    let before = topology.head(out).xbar;
+                    let channel = topology.reverse(out);
+                    if self.place[before as usize] != NONE
+                        || topology.is_dead(out)
+                        || onward != NONE && !turns.may_use(channel, onward)
+                    {
+                        continue;
+                    }
+                    let cost = self.costs[xbar as usize] + loads[channel as usize];
+                    let best = self.next[before as usize];
+                    if best == NONE {
+                        self.level.push(before);
+                    }
+                    if best == NONE || (cost, channel) < (self.costs[before as usize], best) {
+                        self.next[before as usize] = channel;
+                        self.costs[before as usize] = cost;
+                    }
+                }
+            }
+            for &xbar in &self.level {
+                self.place[xbar as usize] = self.order.len() as u32;
+                self.order.push(xbar);
+            }
+            first = last;
+        }
+    }
+
+    /// Whether all xbars that send frames to a destination are reached.
+    fn reaches_all(&self, end: u32) -> bool {
+        let topology = &self.subnet.topology;
+        let part = topology.component(end);
+        self.order.len() == self.next.len()
+            || (0..self.next.len() as u32).all(|xbar| {
+                self.place[xbar as usize] != NONE
+                    || !self.sends[xbar as usize]
+                    || topology.component(xbar) != part
+            })
+    }
+
+    /// Joins xbars that were not reached: directly, or to one that can go on otherwise than it does.
+    fn rescue(&mut self, end: u32, turns: &Turns<'_>) {
+        let part = self.subnet.topology.component(end);
+        let is_lost = |xbar: &u32| self.place[*xbar as usize] == NONE;
+        let mut lost: Vec<u32> = (0..self.next.len() as u32)
+            .filter(|&xbar| self.subnet.topology.component(xbar) == part)
+            .filter(is_lost)
+            .collect();
+        loop {
+            let before = lost.len();
+            lost.retain(|&xbar| !self.join(xbar, end, turns));
+            if lost.is_empty() || lost.len() == before {
+                return;
+            }
+        }
+    }
+
+    /// Joins an xbar to one that is reached.
+    fn join(&mut self, xbar: u32, end: u32, turns: &Turns<'_>) -> bool {
+        let topology = &self.subnet.topology;
+        for channel in topology.channels_of(xbar).filter(|&channel| !topology.is_dead(channel)) {
+            let there = topology.head(channel).xbar;
+            if self.place[there as usize] == NONE {
+                continue;
+            }
+            let onward = self.next[there as usize];
+            let found = if there == end || turns.may_use(channel, onward) {
+                Some(onward)
+            } else {
+                self.other_way(there, channel, end, turns)
+            };
+            if let Some(onward) = found {
+                self.next[there as usize] = onward;
+                self.next[xbar as usize] = channel;
+                self.place[xbar as usize] = self.order.len() as u32;
+                self.costs[xbar as usize] = self.costs[there as usize];
+                self.order.push(xbar);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Another channel for an xbar to go on by, which suits all that send to it and one channel more.
+    fn other_way(&self, xbar: u32, more: u32, end: u32, turns: &Turns<'_>) -> Option<u32> {
+        let topology: &Topology = &self.subnet.topology;
+        let place = self.place[xbar as usize];
+        let suits = |&onward: &u32| {
+            let there = topology.head(onward).xbar;
+            let goes_on = || there == end || turns.may_use(onward, self.next[there as usize]);
+            let arriving = topology.channels_of(xbar).map(|out| topology.reverse(out));
+            let mut children =
+                arriving.filter(|&channel| self.next[topology.tail(channel).xbar as usize] == channel);
+            // What is not nearer may not be reached at all, or lead back here.
+            !topology.is_dead(onward)
+                && self.place[there as usize] < place
+                && goes_on()
+                && turns.may_use(more, onward)
+                && children.all(|child| turns.may_use(child, onward))
+        };
+        topology.channels_of(xbar).find(suits)
+    }
+
+    /// Uses all turns of the tree that frames make. False if some are blocked.
+    fn use_turns(&mut self, end: u32, turns: &mut Turns<'_>) -> bool {
+        let topology = &self.subnet.topology;
+        self.carries.copy_from_slice(self.sends);
+        for &xbar in self.order[1..].iter().rev() {
+            if self.carries[xbar as usize] {
+                self.carries[topology.head(self.next[xbar as usize]).xbar as usize] = true;
+            }
+        }
+        let mut all = true;
+        for &xbar in self.order[1..].iter().filter(|&&xbar| self.carries[xbar as usize]) {
+            let channel = self.next[xbar as usize];
+            let there = topology.head(channel).xbar;
+            all &= there == end || turns.make_used(channel, self.next[there as usize]);
+        }
+        all
+    }
+}
+
+/// Adds what a tree puts on channels: a frame from each host. `add` says how.
+pub(super) fn count_loads(search: &mut Search<'_>, next: &[u32], end: u32, mut add: impl FnMut(usize, u64)) {
+    let topology = &search.subnet.topology;
+    // How many frames come to an xbar is known once all that send to it are counted.
+    search.place.fill(0);
+    for (xbar, &channel) in next.iter().enumerate() {
+        search.sources[xbar] = topology.hosts_of(xbar as u32).len() as u64;
+        if channel != NONE && xbar != end as usize {
+            search.place[topology.head(channel).xbar as usize] += 1;
+        }
+    }
+    let ready = |xbar: &u32| search.place[*xbar as usize] == 0;
+    let mut free: Vec<u32> = (0..next.len() as u32).filter(ready).collect();
+    while let Some(xbar) = free.pop() {
+        let channel = next[xbar as usize];
+        if channel == NONE || xbar == end {
+            continue;
+        }
+        let there = topology.head(channel).xbar;
+        let sources = search.sources[xbar as usize];
+        add(channel as usize, sources);
+        search.sources[there as usize] += sources;
+        search.place[there as usize] -= 1;
+        if search.place[there as usize] == 0 {
+            free.push(there);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The complete channel-dependency graph: which turns are used, and which would close a circle with them.
+
+use crate::Topology;
+use crate::engines::acyclic::AcyclicGraph;
+use crate::engines::layer::Numbers;
+
+/// What is known of a turn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nobody asked for it yet.
+    Free,
+    /// It is in the graph.
+    Used,
+    /// It would close a circle, and ever will: what is used stays used.
+    Blocked,
+}
+
+/// The turns of one layer, from a channel to one that begins where it ends.
+pub(super) struct Turns<'a> {
+    numbers: Numbers<'a>,
+    states: Vec<State>,
+    graph: AcyclicGraph,
+}
+
+impl<'a> Turns<'a> {
+    /// No turn is used yet. The graph's order of channels begins with these places.
+    pub(super) fn new(topology: &'a Topology, places: Vec<u32>) -> Self {
+        let numbers = Numbers::new(topology);
+        let states = vec![State::Free; numbers.count()];
+        Self { numbers, states, graph: AcyclicGraph::in_order(places) }
+    }
+
+    /// Whether a turn is not known to close a circle.
+    #[inline]
+    pub(super) fn may_use(&self, held: u32, wanted: u32) -> bool {
+        self.states[self.numbers.dependency(held, wanted).number as usize] != State::Blocked
+    }
+
+    /// Uses a turn. False if it would close a circle: then it is blocked.
+    pub(super) fn make_used(&mut self, held: u32, wanted: u32) -> bool {
+        let state = &mut self.states[self.numbers.dependency(held, wanted).number as usize];
+        if *state == State::Free {
+            *state = if self.graph.insert(held, wanted) { State::Used } else { State::Blocked };
+        }
+        *state == State::Used
+    }
+}

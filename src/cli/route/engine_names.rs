@@ -1,0 +1,45 @@
+//! The names of the engines, for the command line, its help and its completions.
+
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Arg, Command, Error};
+
+use mapper_routing::engines::Engine;
+
+/// Reads an engine's name.
+#[derive(Clone)]
+pub(super) struct EngineName;
+
+impl TypedValueParser for EngineName {
+    type Value = Engine;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Engine, Error> {
+        let name = StringValueParser::new().parse_ref(command, arg, value)?;
+        name.parse().map_err(|error| {
+            let option = arg.map(ToString::to_string).unwrap_or_default();
+            let what = format!("invalid value '{name}' for '{option}': {error}\n");
+            Error::raw(ErrorKind::ValueValidation, what).with_cmd(command)
+        })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let value = |engine: Engine| PossibleValue::new(engine.name()).help(engine.summary());
+        Some(Box::new(Engine::ALL.into_iter().map(value)))
+    }
+}
+
+/// Help for those who choose an engine.
+pub(super) fn help() -> String {
+    let width = Engine::ALL.map(|engine| engine.name().len()).into_iter().max().unwrap_or_default();
+    let line = |engine: Engine| format!("  {:<width$}  {}\n", engine.name(), engine.summary());
+    format!("Engines:\n{}{REST}", Engine::ALL.map(line).concat())
+}
+
+const REST: &str = "
+Nothing is written unless every pair has a route, no route is a loop or too long, and no layer can
+deadlock. An engine whose tables fail is passed over like one that cannot serve.
+
+A changed entry (changed_entries) is an out port that the tables of --previous do not have, or have
+otherwise, or have and these do not; switches' entries for themselves do not count.";

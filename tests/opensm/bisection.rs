@@ -1,0 +1,45 @@
+//! How good our tables are beside those that OpenSM computes by an engine of the same name.
+
+use mapper::formats::{self, lfts};
+use mapper_routing::engines::{Engine, Settings, select};
+use mapper_routing::{Quality, Subnet, TableRoutes};
+
+use crate::peers::{Simulation, missing};
+
+/// Computes tables by OpenSM's engine and by ours, and compares the bandwidth that hosts get.
+fn at_least_as_good(engine: Engine, spec: &str) {
+    if missing() {
+        return;
+    }
+    let simulation = Simulation::start(&formats::resolve(spec).unwrap());
+    let log = simulation.opensm(&["-R", engine.name()]);
+    assert!(log.contains(&format!("{engine} tables configured on all switches")), "{spec}: {log}");
+    let fabric = simulation.found();
+    let subnet = Subnet::new(&fabric, None).unwrap();
+    let theirs = lfts::read(&simulation.file("opensm-lfts.dump"), &fabric, &subnet).unwrap().tables;
+    let ours = select(&subnet, &[engine], &Settings::default(), false).unwrap().routing.tables;
+    let bisection = |tables| Quality::measure(&TableRoutes::new(&subnet, tables), 1).effective_bisection;
+    let (theirs, ours) = (bisection(&theirs), bisection(&ours));
+    eprintln!("{engine} on {spec}: {theirs:.3} theirs, {ours:.3} ours");
+    assert!(ours >= theirs, "{engine} on {spec}: {theirs:.3} theirs, {ours:.3} ours");
+}
+
+#[test]
+fn nue() {
+    for spec in [
+        "random:xbars=40,ports=16,hosts=110,links=100,seed=3",
+        "hypercube:d=5,hosts=4",
+        "torus:x=4,y=4,hosts=4",
+        "clos:hosts=128,ports=16",
+        "dragonfly:a=4,p=2,h=2",
+    ] {
+        at_least_as_good(Engine::Nue, spec);
+    }
+}
+
+#[test]
+fn dfsssp() {
+    for spec in ["clos:hosts=128,ports=16", "hypercube:d=4,hosts=4"] {
+        at_least_as_good(Engine::Dfsssp, spec);
+    }
+}
