@@ -11,6 +11,7 @@
 
 mod builder;
 mod clos;
+mod cluster;
 mod dragonfly;
 mod grid;
 pub mod names;
@@ -41,8 +42,9 @@ pub const MAX_PORTS: u64 = 255;
 type Generator = fn(&Spec<'_>) -> Result<Fabric, SpecError>;
 
 /// Every kind of fabric and what makes it.
-const KINDS: [(&str, Generator); 9] = [
+const KINDS: [(&str, Generator); 10] = [
     ("clos", clos::clos),
+    ("cluster", cluster::cluster),
     ("xgft", tree::xgft),
     ("torus", grid::torus),
     ("mesh", grid::mesh),

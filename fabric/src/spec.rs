@@ -142,6 +142,17 @@ impl<'a> Spec<'a> {
         }
     }
 
+    /// The value of a key that is a word and may be missing.
+    pub(super) fn word(&self, key: &str) -> Result<Option<&'a str>, SpecError> {
+        match self.keys.iter().find(|&&(name, _)| name == key) {
+            None => Ok(None),
+            Some((_, values)) => match values[..] {
+                [word] => Ok(Some(word)),
+                _ => Err(self.bad(key, "a list", "one word")),
+            },
+        }
+    }
+
     /// The value of a key that must be there.
     pub(super) fn number(&self, key: &'static str, range: RangeInclusive<u64>) -> Result<u64, SpecError> {
         self.optional(key, range.clone())?.ok_or_else(|| self.missing(key, expectation(&range)))

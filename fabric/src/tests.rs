@@ -163,7 +163,7 @@ fn random_is_as_asked_and_connected() {
 #[test]
 fn errors_name_the_key_and_what_was_expected() {
     for (spec, error) in [
-        ("klos:hosts=1", "there is no kind of fabric `klos`; expected one of clos, xgft"),
+        ("klos:hosts=1", "there is no kind of fabric `klos`; expected one of clos, cluster, xgft"),
         ("clos", "clos: key `hosts` is missing; expected a number from 1 to 200000"),
         ("clos:hosts=x,ports=4", "clos: key `hosts` is `x`; expected a number from 1 to 200000"),
         ("clos:hosts=4,ports=256", "key `ports` is `256`; expected a number from 2 to 255"),

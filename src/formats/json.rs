@@ -176,16 +176,30 @@ impl Names {
     }
 
     /// A map with these names: a host that has none is called by its address, an xbar by its
-    /// position.
+    /// position. No two nodes are called the same: hosts of one name have their addresses behind it.
     pub fn label(&self, map: &Map) -> Fabric {
-        let hosts = map.hosts.iter().map(|host| HostLabel {
-            name: self.hosts.get(&host.mac).cloned().unwrap_or_else(|| host.mac.to_string()),
+        let known = |xbar: &Xbar| self.xbars.get(&xbar.tag?).cloned();
+        let mut taken: BTreeSet<String> = map.xbars.iter().filter_map(known).collect();
+        let mut count: BTreeMap<&str, usize> = BTreeMap::new();
+        let named = |host: &Host| self.hosts.get(&host.mac).map(String::as_str);
+        map.hosts.iter().filter_map(named).for_each(|name| *count.entry(name).or_default() += 1);
+        let macs: BTreeSet<String> = map.hosts.iter().map(|host| host.mac.to_string()).collect();
+        let mut names = Vec::with_capacity(map.hosts.len());
+        for host in &map.hosts {
+            let name = named(host).filter(|name| !macs.contains(*name));
+            let alone = name.filter(|name| count[name] == 1).map(str::to_owned);
+            let ways = [alone, name.map(|name| format!("{name} {}", host.mac))];
+            let free = ways.into_iter().flatten().find(|name| !taken.contains(name));
+            let name = free.unwrap_or_else(|| host.mac.to_string());
+            taken.insert(name.clone());
+            names.push(name);
+        }
+        let hosts = names.into_iter().map(|name| HostLabel {
+            name,
             node_port: 1,
             node_ports: 1,
             ..Default::default()
         });
-        let known = |xbar: &Xbar| self.xbars.get(&xbar.tag?).cloned();
-        let taken: BTreeSet<String> = map.xbars.iter().filter_map(known).collect();
         let mut positions = (1_usize..).map(|position| format!("x{position}"));
         let mut unnamed = || positions.find(|name| !taken.contains(name)).unwrap_or_default();
         let xbars = map

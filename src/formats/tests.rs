@@ -459,3 +459,20 @@ fn an_argument_is_a_file_or_a_spec() {
         assert!(message.contains(error), "{argument}: {message}");
     }
 }
+
+#[test]
+fn maps_are_read_back_whatever_hosts_say_that_they_are_called() {
+    let mut map = generated("ring:n=4,hosts=1").map;
+    map.xbars[0].tag = None;
+    let mac = |host: usize| map.hosts[host].mac;
+    // Two of one name, one that is called like another's address, and one like a crossbar.
+    let said = [(mac(0), "node".to_owned()), (mac(1), "node".to_owned()), (mac(2), mac(3).to_string())];
+    let names = json::Names::of_hosts(said.into_iter().chain([(mac(3), "x1".to_owned())]).collect());
+    let written = json::map_to_json(&map, &names);
+    let called: Vec<&str> = written.hosts.iter().map(|host| host.name.as_deref().unwrap()).collect();
+    let with_address = |host: usize| format!("node {}", mac(host));
+    assert_eq!(called[..2], [with_address(0), with_address(1)]);
+    assert_eq!(called[2..], [mac(2).to_string(), "x1".to_owned()]);
+    let read = read(&serde_json::to_string(&written).unwrap()).unwrap();
+    assert_eq!(read.map.hosts.len(), 4);
+}
