@@ -31,6 +31,9 @@ const FIRST_AFTER: Duration = Duration::from_millis(100);
 pub const COMPARE_EVERY: Duration = Duration::from_secs(10);
 /// How long after silence a host is asked again.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// So often a comparison is tried again that soon: the other may have no routes of the map yet. One that still
+/// does not answer knows no names.
+const SOON: u8 = 5;
 
 /// The names that this host knows, and what it tells its neighbours in the tree.
 #[derive(Debug)]
@@ -52,6 +55,8 @@ struct Neighbour {
     not_before: Instant,
     /// Hosts whose names it may not know.
     untold: BTreeSet<Mac>,
+    /// Comparisons in a row that were not answered.
+    unanswered: u8,
     under_way: Option<UnderWay>,
 }
 
@@ -65,7 +70,14 @@ enum UnderWay {
 
 impl Neighbour {
     fn new(mac: Mac, now: Instant) -> Self {
-        Self { mac, compare_at: None, not_before: now, untold: BTreeSet::new(), under_way: None }
+        Self {
+            mac,
+            compare_at: None,
+            not_before: now,
+            untold: BTreeSet::new(),
+            unanswered: 0,
+            under_way: None,
+        }
     }
 
     /// When there is something to ask.
@@ -165,6 +177,7 @@ impl Service for Names {
             let mut neighbour =
                 known.map_or_else(|| Neighbour::new(mac, now), |known| before.swap_remove(known));
             neighbour.compare_at = (place.parent == Some(mac)).then_some(now + FIRST_AFTER);
+            neighbour.unanswered = 0;
             neighbour.not_before = now + FIRST_AFTER;
             self.neighbours.push(neighbour);
         }
@@ -196,12 +209,16 @@ impl Service for Names {
         match (under_way, answer) {
             (UnderWay::Compare, Some(parts)) => {
                 neighbour.compare_at = Some(now + COMPARE_EVERY);
+                neighbour.unanswered = 0;
                 if let Ok(parts) = parts.try_into().map(u32::from_be_bytes) {
                     neighbour.untold.extend(self.table.hosts_in(parts));
                 }
             }
-            // One that knows no names will hardly know some soon.
-            (UnderWay::Compare, None) => neighbour.compare_at = Some(now + COMPARE_EVERY),
+            (UnderWay::Compare, None) => {
+                let wait = if neighbour.unanswered < SOON { AGAIN_AFTER } else { COMPARE_EVERY };
+                neighbour.unanswered = neighbour.unanswered.saturating_add(1);
+                neighbour.compare_at = Some(now + wait);
+            }
             (UnderWay::Tell(_), Some(_)) => {}
             (UnderWay::Tell(macs), None) => {
                 neighbour.untold.extend(macs);

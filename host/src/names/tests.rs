@@ -52,11 +52,16 @@ impl Tree {
 
     /// A map of the first `count` hosts is in force.
     fn install(&mut self, count: usize) {
+        self.install_at(count, 0..count);
+    }
+
+    /// The same, where only these hosts have heard of it.
+    fn install_at(&mut self, count: usize, heard: std::ops::Range<usize>) {
         let mut map = generate(&format!("clos:hosts={count},ports=64")).unwrap().map;
         map.sort_canonical();
         self.order = map.hosts.iter().map(|host| host.mac).collect();
         let basis = std::sync::Arc::new(Basis::new(std::sync::Arc::new(map)).unwrap());
-        for host in &mut self.hosts[..count] {
+        for host in &mut self.hosts[heard] {
             let place = Place::new(&basis, host.own).unwrap();
             host.map_changed(self.now, &place);
         }
@@ -125,6 +130,19 @@ fn a_name_that_changes_is_told_to_all_at_once() {
     tree.run_ms(1);
     assert_eq!(tree.missing(40), 0, "though its clock stands behind");
     assert!(tree.hosts[3].table().hosts_called("OTHER").eq([mac(17)]));
+}
+
+#[test]
+fn a_parent_that_has_routes_of_the_map_later_is_asked_again_soon() {
+    let mut tree = Tree::new(2);
+    let parent = tree.index(tree.order[0]);
+    // It has not heard of the map yet.
+    tree.hosts[parent].neighbours.clear();
+    tree.run_ms(1500);
+    assert!(tree.missing(2) > 0);
+    tree.install_at(2, parent..parent + 1);
+    tree.run_ms(1500);
+    assert_eq!(tree.missing(2), 0);
 }
 
 #[test]
