@@ -48,8 +48,12 @@ fn every_host_reaches_every_other_over_both_versions_of_ip() {
     let lab = lab("clos:hosts=4,ports=4");
     lab.run(&["ping-all"]);
     lab.run(&["ping-all", "-6"]);
-    for board in lab.boards(&[]) {
-        assert!(counter(&board, "broadcasts") > 0, "ARP asks all: {board:#}");
+    let boards = lab.boards(&[]);
+    // ARP asks all. Who was asked by all others first knows them by that, but two such hosts would not know each
+    // other.
+    let silent = boards.iter().filter(|board| counter(board, "broadcasts") == 0).count();
+    assert!(silent <= 1, "{boards:#?}");
+    for board in boards {
         assert!(counter(&board, "broadcast_copies") <= 3 * counter(&board, "broadcasts"));
         assert_eq!(board["tap"]["counters"]["dropped"]["malformed"], 0);
     }
