@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use mapper_proto::Mac;
 use mapper_proto::map::{Map, MapVersion, PortRef, PortsInUse};
-use mapper_proto::wire::Route;
+use mapper_proto::wire::{RoundTrip, Route};
 use thiserror::Error;
 
 use mapper_routing::{
@@ -34,10 +34,8 @@ pub enum RouteTableError {
 pub struct RoutePath {
     /// The ports that it leaves by, an xbar each.
     pub hops: Vec<PortRef>,
-    /// The route as it travels.
-    pub route: Route,
-    /// The way back from the destination, through the same xbars.
-    pub way_back: Route,
+    /// The route as it travels, and the way back through the same xbars.
+    pub way: RoundTrip,
 }
 
 /// What follows from a map alike for all its hosts: those who run many hosts derive it once.
@@ -191,7 +189,7 @@ impl RouteTable {
 
     /// The first route to a host, if one leads there.
     pub fn first_to(&self, mac: Mac) -> Option<Route> {
-        Some(self.paths_to(self.host(mac)?).next()?.route)
+        Some(self.paths_to(self.host(mac)?).next()?.way.there)
     }
 
     /// The number of another host in the map.
@@ -219,9 +217,9 @@ impl RouteTable {
         let whole = is_cut_off.then(|| self.whole.routes_to(&self.basis.topology, host));
         let live = (!is_cut_off).then(|| self.routes.routes_to(&self.topology, host));
         whole.into_iter().flatten().chain(live.into_iter().flatten()).filter_map(move |hops| {
-            let route = wire_route(&self.basis.topology, from, &hops).ok()?;
-            let way_back = wire_way_back(&self.basis.topology, from, &hops).ok()?;
-            Some(RoutePath { hops, route, way_back })
+            let there = wire_route(&self.basis.topology, from, &hops).ok()?;
+            let back = wire_way_back(&self.basis.topology, from, &hops).ok()?;
+            Some(RoutePath { hops, way: RoundTrip { there, back } })
         })
     }
 

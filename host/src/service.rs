@@ -165,7 +165,7 @@ impl Services {
         let path = table.host(to).and_then(|host| table.paths_to(host).next());
         let asked = path.is_some_and(|path| {
             let question = ServiceQuestion { ticket, service, to, question: body, room_bytes };
-            agent.ask_service(now, question, (path.route, path.way_back))
+            agent.ask_service(now, question, path.way)
         });
         self.under_way.insert(ticket, (service, to));
         if !asked {

@@ -5,7 +5,8 @@ mod bodies;
 use mapper_proto::Mac;
 use mapper_proto::map::{MapVersion, PortRef, Rank};
 use mapper_proto::wire::{
-    Answer, Data, Element, Info, Message, Probe, ProbeKind, Reason, Reply, Route, Scout, Undeliverable,
+    Answer, Data, Element, Info, Message, Probe, ProbeKind, Reason, Reply, RoundTrip, Route, Scout,
+    Undeliverable,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -22,8 +23,7 @@ fn good_frames() -> Vec<Vec<u8>> {
         Message::Scout(Scout {
             id: 2,
             info,
-            way_back: way_back.clone(),
-            way_there: way_there.clone(),
+            way: RoundTrip { there: way_there.clone(), back: way_back.clone() },
             reason,
         })
     };

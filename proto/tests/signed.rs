@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use mapper_proto::agent::{Agent, Event, Settings, Status};
 use mapper_proto::wire::{
-    AgentState, Answer, Element, Info, Key, KeyRing, Message, Probe, ProbeKind, Reason, Reply, Route,
-    SECRET_BYTES, Scout, Seal,
+    AgentState, Answer, Element, Info, Key, KeyRing, Message, Probe, ProbeKind, Reason, Reply, RoundTrip,
+    Route, SECRET_BYTES, Scout, Seal,
 };
 use mapper_proto::{Instant, Mac};
 use proptest::prelude::*;
@@ -261,8 +261,8 @@ fn request() -> impl Strategy<Value = (Message, Route)> {
         }),
     ];
     let info = Info { session: 7, state: AgentState::Configured, ..Info::default() };
-    let scout = (route(), route(), reason).prop_map(move |(way_back, way_there, reason)| {
-        (Message::Scout(Scout { id: 3, info, way_back, way_there, reason }), Route::new())
+    let scout = (route(), route(), reason).prop_map(move |(back, there, reason)| {
+        (Message::Scout(Scout { id: 3, info, way: RoundTrip { there, back }, reason }), Route::new())
     });
     let probe = (route(), route()).prop_map(move |(way_there, back)| {
         let left = Route::from_iter(std::iter::once(Element::Relative(0)).chain(back.elements()));

@@ -10,7 +10,7 @@ use mapper_proto::Mac;
 use mapper_proto::map::{LinkMtu, MapVersion, PortRef, Rank};
 use mapper_proto::wire::{
     AgentState, Answer, Data, Element, Info, InfoFlags, Key, Message, PROTOCOL_VERSION, Probe, ProbeKind,
-    Reason, Reply, Route, SECRET_BYTES, Scout, Seal,
+    Reason, Reply, RoundTrip, Route, SECRET_BYTES, Scout, Seal,
 };
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -84,10 +84,10 @@ fn forged(random: &mut ChaCha8Rng, to: usize) -> Vec<u8> {
         5 => Reason::AddressConflict { places: Vec::new() },
         _ => Reason::Hello,
     };
-    let (way_back, way_there) = (routes()[0].clone(), routes()[to].clone());
+    let way = RoundTrip { there: routes()[to].clone(), back: routes()[0].clone() };
     let message = match random.random_range(0..3) {
-        0 => Message::Scout(Scout { id, info, way_back, way_there, reason }),
-        1 => Message::Probe(Probe { id, kind: ProbeKind::Loopback, left: 1, info, way_there }),
+        0 => Message::Scout(Scout { id, info, way, reason }),
+        1 => Message::Probe(Probe { id, kind: ProbeKind::Loopback, left: 1, info, way_there: way.there }),
         _ => {
             Message::Reply(Reply { id, to: Mac::from_position(to as u32 + 1), info, answer: Answer::Verify })
         }

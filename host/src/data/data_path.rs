@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mapper_proto::map::{Map, MapVersion, PortRef};
-use mapper_proto::wire::{Data, Route, Undeliverable};
+use mapper_proto::wire::{Data, RoundTrip, Undeliverable};
 use mapper_proto::{Instant, Mac};
 
 use super::destinations::{Destinations, NarrowPorts};
@@ -25,10 +25,8 @@ const MAX_TRIES: u8 = 2;
 pub struct PathInUse {
     /// The number that names the path as long as it is in the table.
     pub id: PathId,
-    /// The route there.
-    pub route: Route,
-    /// The way back.
-    pub way_back: Route,
+    /// The way there and back.
+    pub way: RoundTrip,
     /// The host at its end.
     pub to: Mac,
     /// The longest frame that took it since this was last asked and it was used, route and all, in bytes.
@@ -216,8 +214,8 @@ impl DataPath {
         if tries > 0 && !path.alive {
             return Err(DataDrop::NoRoute);
         }
-        let frame_bytes = Data::len_bytes(&path.way_back, frame);
-        let link_bytes = path.route.as_bytes().len() + frame_bytes;
+        let frame_bytes = Data::len_bytes(&path.way.back, frame);
+        let link_bytes = path.way.there.as_bytes().len() + frame_bytes;
         if link_bytes > self.link_mtu {
             return Err(DataDrop::TooLong);
         }
@@ -225,10 +223,10 @@ impl DataPath {
             let most_bytes = (path.most_bytes + frame.len()).saturating_sub(link_bytes);
             return Err(DataDrop::TooLongForCable { most_bytes });
         }
-        let write = |token, room: &mut [u8]| Data::write(token, &path.way_back, frame, room).ok();
+        let write = |token, room: &mut [u8]| Data::write(token, &path.way.back, frame, room).ok();
         let (route, data) = self
             .sent
-            .push(now, (to, tries), path.route.as_bytes(), frame_bytes, write)
+            .push(now, (to, tries), path.way.there.as_bytes(), frame_bytes, write)
             .ok_or(DataDrop::TooLong)?;
         send(route, data);
         path.used = now;
@@ -359,9 +357,8 @@ impl DataPath {
             let Some(path) = destinations.path(now, mac, id) else { return false };
             path.listed = now.since(path.used) < IN_USE;
             if path.listed {
-                let (route, way_back) = (path.route.clone(), path.way_back.clone());
-                let longest_bytes = path.take_longest();
-                paths.push((path.used, PathInUse { id, route, way_back, to: mac, longest_bytes }));
+                let (way, longest_bytes) = (path.way.clone(), path.take_longest());
+                paths.push((path.used, PathInUse { id, way, to: mac, longest_bytes }));
             }
             path.listed
         });
@@ -375,8 +372,8 @@ impl DataPath {
         let &mac = self.in_use.get(&id)?;
         let destinations = self.destinations.as_ref()?;
         let path = destinations.listed(mac, id)?;
-        let found = destinations.look_up(mac, path.route.as_bytes())?;
-        (found.way_back == path.way_back).then_some((mac, found.hops))
+        let found = destinations.look_up(mac, path.way.there.as_bytes())?;
+        (found.way.back == path.way.back).then_some((mac, found.hops))
     }
 
     /// How many paths carried frames for one host lately.

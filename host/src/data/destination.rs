@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mapper_proto::wire::Route;
+use mapper_proto::wire::RoundTrip;
 use mapper_proto::{Instant, Mac};
 
 use super::PathId;
@@ -17,8 +17,7 @@ const SILENCE: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub(super) struct Path {
     pub(super) id: PathId,
-    pub(super) route: Route,
-    pub(super) way_back: Route,
+    pub(super) way: RoundTrip,
     /// Whether no cable on it is known to be dead.
     pub(super) alive: bool,
     /// The longest frame that all its cables carry, route and all, in bytes.
@@ -71,9 +70,7 @@ impl Destination {
     /// had to move.
     pub(super) fn replace_paths(&mut self, now: Instant, paths: Vec<Path>) -> u64 {
         debug_assert!(paths.len() <= usize::from(u8::MAX), "more paths than a bucket can name");
-        let place_now = |before: &Path| {
-            paths.iter().position(|path| path.route == before.route && path.way_back == before.way_back)
-        };
+        let place_now = |before: &Path| paths.iter().position(|path| path.way == before.way);
         let kept: Vec<Option<usize>> = self.paths.iter().map(place_now).collect();
         self.paths = paths;
         if self.paths.is_empty() {

@@ -137,7 +137,7 @@ impl Destinations {
 
     /// What the table says of the path to a host with this route.
     pub(super) fn look_up(&self, mac: Mac, route: &[u8]) -> Option<RoutePath> {
-        self.table.paths_to(self.table.host(mac)?).find(|path| path.route.as_bytes() == route)
+        self.table.paths_to(self.table.host(mac)?).find(|path| path.way.there.as_bytes() == route)
     }
 }
 
@@ -149,16 +149,15 @@ fn carry_over(
     before: &[Path],
     next: &mut PathId,
 ) -> Path {
-    let RoutePath { route, way_back, .. } = found;
-    match before.iter().find(|path| path.route == route && path.way_back == way_back) {
-        Some(path) => Path { alive, most_bytes, route, way_back, ..*path },
+    let way = found.way;
+    match before.iter().find(|path| path.way == way) {
+        Some(path) => Path { alive, most_bytes, way, ..*path },
         None => {
             let id = *next;
             *next = PathId(id.0.wrapping_add(1));
             Path {
                 id,
-                route,
-                way_back,
+                way,
                 alive,
                 most_bytes,
                 used: Instant::ZERO,

@@ -233,10 +233,10 @@ fn flows_keep_off_a_cable_of_shorter_frames_while_another_leads_there() {
     let mut routes_of_all_flows = || -> BTreeSet<_> {
         (0..400).map(|flow| route_of(&mut path, NOW, &frame(own, other, flow))).collect()
     };
-    assert_eq!(routes_of_all_flows(), wide.iter().map(|path| path.route.as_bytes().to_vec()).collect());
+    assert_eq!(routes_of_all_flows(), wide.iter().map(|path| path.way.there.as_bytes().to_vec()).collect());
     // Frames take a cable that carries less rather than one that is dead.
     wide.iter().for_each(|dead| path.avoid(NOW, dead.hops[0]));
-    assert_eq!(route_of(&mut path, NOW, &frame(own, other, 1)), narrow[0].route.as_bytes());
+    assert_eq!(route_of(&mut path, NOW, &frame(own, other, 1)), narrow[0].way.there.as_bytes());
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn a_notice_is_believed_for_the_token_of_a_frame_that_took_this_cable_and_once()
     let mut path = data_path(&map, 0);
     let (route, data) = outbound(&mut path, NOW, &frame(own, other, 1)).remove(0);
     let token = Data::decode(&data).unwrap().token;
-    let hops = table(&map, 0).paths_to(7).find(|path| path.route.as_bytes() == route).unwrap().hops;
+    let hops = table(&map, 0).paths_to(7).find(|path| path.way.there.as_bytes() == route).unwrap().hops;
     let notice = |token, at: PortRef| {
         let tag = map.xbars[at.xbar as usize].tag.unwrap();
         Undeliverable { token, tag, port: at.port }.encode()
@@ -421,7 +421,7 @@ fn a_cable_is_avoided_for_a_while_and_until_there_is_another_map() {
     let paths: Vec<_> = table(&map, 0).paths_to(7).collect();
     let carried = |path: &mut DataPath, now| {
         let all: BTreeSet<_> = (0..200).map(|flow| route_of(path, now, &frame(own, other, flow))).collect();
-        all.contains(paths[0].route.as_bytes())
+        all.contains(paths[0].way.there.as_bytes())
     };
     assert!(carried(&mut path, NOW));
     path.avoid(NOW, paths[0].hops[0]);
@@ -455,13 +455,13 @@ fn paths_are_in_use_while_they_carry_frames_and_keep_their_id_over_a_swap() {
     assert_eq!(path.paths_in_use(later, 1), both[..1], "the one used last first");
     let (to, hops) = path.path_hops(both[1].id).unwrap();
     assert_eq!(to, map.hosts[7].mac);
-    assert_eq!(hops.len(), both[1].route.hops());
+    assert_eq!(hops.len(), both[1].way.there.hops());
     let mut newer = map.clone();
     newer.version.counter += 1;
     path.install(table(&newer, 0));
     for before in &both {
         match path.path_hops(before.id) {
-            Some((_, hops)) => assert_eq!(hops.len(), before.route.hops()),
+            Some((_, hops)) => assert_eq!(hops.len(), before.way.there.hops()),
             None => assert!(!path.paths_in_use(later, 64).contains(before)),
         }
     }
@@ -496,7 +496,7 @@ proptest! {
                     .host(to.mac)
                     .into_iter()
                     .flat_map(|host| table.paths_to(host))
-                    .map(|path| path.route.as_bytes().to_vec())
+                    .map(|path| path.way.there.as_bytes().to_vec())
                     .collect();
                 for &flow in &flows {
                     let now = route_of(&mut path, NOW, &frame(own, to.mac, flow));

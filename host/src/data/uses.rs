@@ -28,7 +28,7 @@ impl DataPath {
         let uses = destinations.flat_map(|destination| {
             destination.paths.iter().map(|path| PathTraffic {
                 to: destination.mac,
-                route: path.route.clone(),
+                route: path.way.there.clone(),
                 alive: path.alive,
                 in_use: path.listed && now.since(path.used) < IN_USE,
                 frames: path.frames,

@@ -43,8 +43,8 @@ impl Watching {
         self.told = data.routes_in_use();
         self.at = (!paths.is_empty()).then(|| now + WATCH_INTERVAL);
         for path in paths {
-            let PathInUse { id, route, way_back, to, longest_bytes } = path;
-            agent.watch_path(now, id, PathUse { route, way_back, to, longest_bytes });
+            let PathInUse { id, way, to, longest_bytes } = path;
+            agent.watch_path(now, id, PathUse { way, to, longest_bytes });
         }
     }
 }

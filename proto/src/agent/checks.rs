@@ -36,7 +36,7 @@ use crate::map::forest::Forest;
 use crate::map::ways::{Way, Ways, turn};
 use crate::map::{Map, PortRef, host_type};
 use crate::port_set::PortSet;
-use crate::wire::{Element, ProbeKind, Route};
+use crate::wire::{Element, ProbeKind, RoundTrip, Route};
 
 /// Something that must hold, and the frame that shows whether it does.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,10 +61,8 @@ pub(super) enum Check {
     Host {
         /// The host.
         mac: Mac,
-        /// The way there.
-        route: Route,
-        /// The way back.
-        way_back: Route,
+        /// The way there and back.
+        way: RoundTrip,
         /// The port it hangs on.
         suspect: Option<PortRef>,
     },
@@ -134,7 +132,7 @@ fn share_without_xbar(map: &Map, own: usize) -> Vec<Check> {
     let other = map.hosts.iter().enumerate().find(|(i, h)| *i != own && h.host_type != host_type::PHANTOM);
     match other {
         Some((_, host)) => {
-            vec![Check::Host { mac: host.mac, route: Route::new(), way_back: Route::new(), suspect: None }]
+            vec![Check::Host { mac: host.mac, way: RoundTrip::default(), suspect: None }]
         }
         None => vec![Check::Silent(ProbeCheck {
             route: Route::from_iter([Element::Relative(0)]),
@@ -304,8 +302,10 @@ impl<'a> Planner<'a> {
         if next != self.own {
             checks.push(Check::Host {
                 mac: host.mac,
-                route: Route::from_iter([turn(at.port, there.port)]),
-                way_back: Route::from_iter([turn(there.port, at.port)]),
+                way: RoundTrip {
+                    there: Route::from_iter([turn(at.port, there.port)]),
+                    back: Route::from_iter([turn(there.port, at.port)]),
+                },
                 suspect: host.at,
             });
         }
@@ -325,12 +325,8 @@ pub(super) fn doubted(map: &Map, ways: &Ways, home: PortRef, at: PortRef) -> Opt
         return Some(own_cable(at));
     }
     if let Some(host) = map.hosts.iter().find(|host| host.at == Some(at)) {
-        let way = ways.to(at.xbar)?;
-        let mut route = way.forward();
-        route.push(turn(way.entry.port, at.port));
-        let mut way_back = Route::from_iter([turn(at.port, way.entry.port)]);
-        way_back.extend(way.back().elements());
-        return Some(Check::Host { mac: host.mac, route, way_back, suspect: Some(at) });
+        let way = ways.to(at.xbar)?.to_port(at.port);
+        return Some(Check::Host { mac: host.mac, way, suspect: Some(at) });
     }
     let cable = map.cables.iter().find(|cable| cable.a == at || cable.b == at)?;
     let ends = [cable.a, cable.b].map(|end| Some((ways.to(end.xbar)?, end)));

@@ -16,7 +16,7 @@ use super::machine::{Agent, Parent, Timer};
 use super::requests::Asked;
 use crate::map::ways::follow;
 use crate::map::{Map, MapVersion, PortRef, Rank, decode_pieces};
-use crate::wire::{AgentState, Info, Reason, Route};
+use crate::wire::{AgentState, Info, Reason, RoundTrip, Route};
 use crate::{Instant, Mac};
 
 /// After so many silence limits without a map an agent stops waiting for one.
@@ -29,7 +29,7 @@ impl Agent {
     }
 
     /// An agent has sent something of its own accord. `way` leads there and back.
-    pub(super) fn contact(&mut self, now: Instant, info: &Info, way: &(Route, Route)) {
+    pub(super) fn contact(&mut self, now: Instant, info: &Info, way: &RoundTrip) {
         let theirs = info.rank;
         if self.twin.is_some() || self.avoid_contested(now, info) {
             return;
@@ -37,7 +37,7 @@ impl Agent {
         self.note_printeur(info);
         let maps = info.state == AgentState::Mapping;
         if self.held.as_ref().is_none_or(|held| !held.valid) {
-            self.note_heard(theirs.mac, &way.0);
+            self.note_heard(theirs.mac, &way.there);
         }
         match self.state {
             AgentState::Mapping | AgentState::Starting if theirs.level > 0 && theirs > self.rank() => {
@@ -56,7 +56,7 @@ impl Agent {
                     self.become_passive(now, info, way.clone());
                 } else if !maps || !self.look_at_level(now, info) {
                     // Of all others the level is looked at when they answer what this agent asks.
-                    self.look_at_stranger(now, info, &way.0);
+                    self.look_at_stranger(now, info, &way.there);
                     self.offer_to_child(now, info);
                 }
             }
@@ -139,12 +139,11 @@ impl Agent {
     }
 
     /// A higher mapper was met.
-    pub(super) fn become_passive(&mut self, now: Instant, to: &Info, way: (Route, Route)) {
-        let (route, way_back) = way.clone();
+    pub(super) fn become_passive(&mut self, now: Instant, to: &Info, way: RoundTrip) {
         self.leave_tree(now, Cause::HigherMapper { mac: to.rank.mac });
         self.follow(
             now,
-            Parent { rank: to.rank, route, way_back, provisional: true, last_heard: now, since: now },
+            Parent { rank: to.rank, way: way.clone(), provisional: true, last_heard: now, since: now },
         );
         self.event(Event::BecamePassive { to: to.rank });
         if self.is_refuted(to.version) {
@@ -185,8 +184,7 @@ impl Agent {
         }
         let held = self.held.as_ref().filter(|held| held.valid);
         let in_tree = held.and_then(|held| held.routes.get(&held.parent?.mac).cloned());
-        let in_waiting =
-            || self.parent.as_ref().map(|parent| (parent.route.clone(), parent.way_back.clone()));
+        let in_waiting = || self.parent.as_ref().map(|parent| parent.way.clone());
         if let Some(way) = in_tree.or_else(in_waiting) {
             let text = format!("{}: {what}", self.settings.mac);
             self.ask(now, Asked::Courtesy, way, Reason::Printf { text }, 1);
@@ -213,7 +211,7 @@ impl Agent {
         let last = self.held.as_ref().filter(|held| !held.valid && !parent.provisional);
         let refuted = last.map(|held| held.version).filter(|version| self.is_refuted(*version));
         let reason = self.refutation(refuted.unwrap_or(MapVersion::NONE));
-        let way = (parent.route.clone(), parent.way_back.clone());
+        let way = parent.way.clone();
         self.ask(now, Asked::ParentVersion(parent.rank.mac), way, reason, self.settings.probe_tries);
     }
 
@@ -234,7 +232,7 @@ impl Agent {
         let waited = now.since(parent.since) >= self.settings.query_interval * 3;
         let told = self.held.as_ref().map_or(MapVersion::NONE, |held| held.version);
         let is_ready = waited || !parent.provisional;
-        let way = (parent.route.clone(), parent.way_back.clone());
+        let way = parent.way.clone();
         if self.is_refuted(info.version) {
             self.tell_refuted(now, info.rank.mac, way, info.version);
         } else if info.version.is_some() && info.version != told && is_ready {

@@ -78,8 +78,7 @@ impl Agent {
 
     fn doubt(&mut self, now: Instant, at: PortRef, cause: CableCause, check: Option<Check>) {
         match check {
-            Some(Check::Host { route, way_back, .. }) => {
-                let way = (route, way_back);
+            Some(Check::Host { way, .. }) => {
                 self.ask(now, Asked::DoubtedHost(at), way, Reason::Verify, self.settings.probe_tries);
             }
             Some(check) => self.doubts.probes.add(check),

@@ -8,7 +8,7 @@ use super::machine::{Agent, Parent, Timer};
 use super::requests::Asked;
 use crate::Instant;
 use crate::map::{Assembly, MapVersion, Rank};
-use crate::wire::{AgentState, Answer, Info, Reason, Route};
+use crate::wire::{AgentState, Answer, Info, Reason, RoundTrip};
 
 /// A map on its way here.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct Fetch {
     /// tree scout told it.
     pub(super) leader: Rank,
     from: Info,
-    way: (Route, Route),
+    way: RoundTrip,
     assembly: Assembly,
     /// The next piece that has not been asked for.
     next: u16,
@@ -32,7 +32,7 @@ pub(super) struct Fetch {
 
 impl Agent {
     /// Begins to collect the map that an agent holds. `level` is that of the global mapper, if known.
-    pub(super) fn begin_fetch(&mut self, now: Instant, from: &Info, way: (Route, Route), level: Option<u8>) {
+    pub(super) fn begin_fetch(&mut self, now: Instant, from: &Info, way: RoundTrip, level: Option<u8>) {
         let Ok(assembly) = Assembly::new(from.version, from.pieces) else {
             self.dropped.implausible += 1;
             return;
@@ -41,14 +41,8 @@ impl Agent {
         // Who is offered one map after another, and is given none, has waited since the first.
         let since = self.parent.as_ref().map_or(now, |parent| parent.since);
         let leader = Rank { level: level.unwrap_or(from.rank.level), mac: from.version.mac };
-        self.parent = Some(Parent {
-            rank: from.rank,
-            route: way.0.clone(),
-            way_back: way.1.clone(),
-            provisional: false,
-            last_heard: now,
-            since,
-        });
+        self.parent =
+            Some(Parent { rank: from.rank, way: way.clone(), provisional: false, last_heard: now, since });
         self.fetch = Some(Box::new(Fetch {
             version: from.version,
             leader,

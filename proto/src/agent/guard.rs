@@ -43,8 +43,8 @@ use self::parked::Parked;
 use self::peers::{Peers, Standing};
 use super::machine::Agent;
 use crate::wire::{
-    AgentState, AuthTrailer, Frame, FrameError, Info, KeyRing, Message, Probe, Reason, Reply, Route, Scout,
-    Seal,
+    AgentState, AuthTrailer, Frame, FrameError, Info, KeyRing, Message, Probe, Reason, Reply, RoundTrip,
+    Route, Scout, Seal,
 };
 use crate::{Instant, Mac};
 
@@ -279,15 +279,18 @@ impl Agent {
     /// Asks the sender of a message whether it is there, along the way back that the message gave.
     /// The question is no longer than the message was on its last cable.
     fn greet(&mut self, now: Instant, key: (Mac, u32), message: &Message, left: &Route) {
-        let (route, way_back) = match message {
-            Message::Probe(probe) => (left.elements().skip(1).collect(), probe.way_there.clone()),
-            Message::Scout(scout) => (scout.way_back.clone(), scout.way_there.clone()),
+        let RoundTrip { there, back } = match message {
+            Message::Probe(probe) => {
+                RoundTrip { there: left.elements().skip(1).collect(), back: probe.way_there.clone() }
+            }
+            Message::Scout(scout) => scout.way.clone().reversed(),
             Message::Reply(_) => return,
         };
         let (id, info) = (self.new_probe_id(), self.info());
-        let scout = Scout { id, info, way_back, way_there: Route::new(), reason: Reason::Hello };
+        let way = RoundTrip { there: Route::new(), back };
+        let scout = Scout { id, info, way, reason: Reason::Hello };
         self.sent.hellos += 1;
-        self.transmit(route, &Message::Scout(scout));
+        self.transmit(there, &Message::Scout(scout));
         if let Some(guard) = &mut self.guard {
             guard.parked.note_asked(now, key, guard.sequence);
         }

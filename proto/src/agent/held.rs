@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use super::checks::{self, Check};
 use crate::Mac;
-use crate::map::ways::{Ways, turn};
+use crate::map::ways::Ways;
 use crate::map::{
     AddressConflict, Contested, Host, Map, MapVersion, Place, PortRef, Rank, decode_pieces, host_type,
 };
-use crate::wire::{AgentState, Info, Route};
+use crate::wire::{AgentState, Info, RoundTrip};
 
 /// A child in the tree, and what it last said.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ pub(super) struct Held {
     pub(super) share: Vec<Check>,
     /// Ways to parent and children, there and back: the shortest, until proved routes are there whose
     /// way back can be told.
-    pub(super) routes: BTreeMap<Mac, (Route, Route)>,
+    pub(super) routes: BTreeMap<Mac, RoundTrip>,
     /// Whether routes to all hosts are in place.
     pub(super) routed: bool,
     /// Why there are no routes.
@@ -62,7 +62,7 @@ pub(super) struct Held {
     /// Addresses that several hosts have.
     pub(super) conflicts: Vec<AddressConflict>,
     /// The contested ports, with the ways there and back, if this agent is the global mapper.
-    pub(super) contested: Vec<(Contested, (Route, Route))>,
+    pub(super) contested: Vec<(Contested, RoundTrip)>,
     /// Whether the map has all route by up*/down*.
     pub(super) non_clos: bool,
     pub(super) hosts: usize,
@@ -194,7 +194,7 @@ impl Child {
 
 /// The shortest ways there and back between the host at `own` and all others, for small messages
 /// to hosts that no proved route is at hand for.
-pub(super) fn short_ways(map: &Map, own: Mac) -> Vec<(Mac, (Route, Route))> {
+pub(super) fn short_ways(map: &Map, own: Mac) -> Vec<(Mac, RoundTrip)> {
     let at = map.hosts.iter().find(|host| host.mac == own).and_then(|host| host.at);
     let ways = at.map(|at| Ways::new(map, at));
     ways_to(map, ways.as_ref(), |mac| mac != own).collect()
@@ -205,29 +205,21 @@ fn ways_to<'a>(
     map: &'a Map,
     ways: Option<&'a Ways>,
     wanted: impl Fn(Mac) -> bool + 'a,
-) -> impl Iterator<Item = (Mac, (Route, Route))> + 'a {
+) -> impl Iterator<Item = (Mac, RoundTrip)> + 'a {
     let wanted = move |host: &&Host| host.host_type != host_type::PHANTOM && wanted(host.mac);
     map.hosts.iter().filter(wanted).filter_map(move |host| {
-        let Some(ways) = ways else { return Some((host.mac, (Route::new(), Route::new()))) };
+        let Some(ways) = ways else { return Some((host.mac, RoundTrip::default())) };
         Some((host.mac, way_to(ways, host.at?)?))
     })
 }
 
 /// The way to what is cabled to a port, and back.
-fn way_to(ways: &Ways, there: PortRef) -> Option<(Route, Route)> {
-    let way = ways.to(there.xbar)?;
-    let mut route = way.forward();
-    route.push(turn(way.entry.port, there.port));
-    let mut back = Route::from_iter([turn(there.port, way.entry.port)]);
-    back.extend(way.back().elements());
-    Some((route, back))
+fn way_to(ways: &Ways, there: PortRef) -> Option<RoundTrip> {
+    Some(ways.to(there.xbar)?.to_port(there.port))
 }
 
 /// The contested ports, with the ways to what is cabled there.
-fn contested_ways<'a>(
-    map: &'a Map,
-    ways: &'a Ways,
-) -> impl Iterator<Item = (Contested, (Route, Route))> + 'a {
+fn contested_ways<'a>(map: &'a Map, ways: &'a Ways) -> impl Iterator<Item = (Contested, RoundTrip)> + 'a {
     let hosts = map.contested.iter().filter(|contested| contested.mac != Mac::NOBODY);
     hosts.filter_map(|&contested| Some((contested, way_to(ways, contested.at)?)))
 }

@@ -22,15 +22,14 @@ use super::status::{Dropped, MappingCost, Sent};
 use super::twin::Twin;
 use super::verify::Cycle;
 use crate::map::{LinkMtu, MapVersion, PortRef, Rank};
-use crate::wire::{AgentState, Answer, Reason, Reply, Route, Scout};
+use crate::wire::{AgentState, Answer, Reason, Reply, RoundTrip, Route, Scout};
 use crate::{Instant, Mac};
 
 /// The parent that an agent without a map holds on to.
 #[derive(Clone, Debug)]
 pub(super) struct Parent {
     pub(super) rank: Rank,
-    pub(super) route: Route,
-    pub(super) way_back: Route,
+    pub(super) way: RoundTrip,
     /// Met in the election, not named by a tree scout or a map.
     pub(super) provisional: bool,
     pub(super) last_heard: Instant,
@@ -206,12 +205,12 @@ impl Agent {
     pub(super) fn scout(&mut self, now: Instant, scout: Scout) {
         if scout.reason == Reason::Hello && scout.info.session != self.session {
             // Before all else: it says that somebody wants to know, and nothing more.
-            return self.answer(&scout.info, scout.id, scout.way_back, Answer::Hello);
+            return self.answer(&scout.info, scout.id, scout.way.back, Answer::Hello);
         }
         if scout.info.rank.mac == self.settings.mac {
             return self.scout_of_own_address(now, scout);
         }
-        let way = (scout.way_back.clone(), scout.way_there.clone());
+        let way = scout.way.clone().reversed();
         if !matches!(scout.reason, Reason::Alive { .. }) {
             // Checks of paths come by the hundred a second: they are answered, and that is all.
             self.contact(now, &scout.info, &way);
@@ -253,7 +252,7 @@ impl Agent {
             Reason::Hello => Answer::Hello,
             Reason::Service { .. } => return self.hear_service(now, scout),
         };
-        self.answer(&scout.info, scout.id, scout.way_back, answer);
+        self.answer(&scout.info, scout.id, scout.way.back, answer);
     }
 
     pub(super) fn reply(&mut self, now: Instant, reply: Reply) {
@@ -324,7 +323,7 @@ impl Agent {
             match expired {
                 Expired::Again(id, request) => {
                     self.sent.retries += 1;
-                    self.send_scout(id, (request.route, request.way_back), request.reason);
+                    self.send_scout(id, request.way, request.reason);
                 }
                 Expired::GivenUp(request) => self.unanswered(now, &request),
             }

@@ -15,7 +15,7 @@ use crate::map::{
     FrameSizes, Host, LinkMtu, Map, MapVersion, Rank, Rules, decode_pieces, encode_pieces, host_type,
     is_isomorphic,
 };
-use crate::wire::{AgentState, Message, Probe, ProbeKind, Reason, Reply, Route, Scout, Stamp};
+use crate::wire::{AgentState, Message, Probe, ProbeKind, Reason, Reply, RoundTrip, Scout, Stamp};
 use crate::{Instant, Mac};
 
 /// Longest wait before a failed exploration is begun anew.
@@ -38,7 +38,7 @@ pub(super) struct Mapping {
     began: Instant,
     sent_before: (u64, u64, u64),
     /// Ways of the latest requests, so that a host that answers can be reached again.
-    ways: VecDeque<(u32, Route, Route)>,
+    ways: VecDeque<(u32, RoundTrip)>,
     /// Whether it waits for those that were asked for quiet before it began.
     waits_for_quiet: bool,
     /// Hosts that are set to `non-clos`.
@@ -53,9 +53,9 @@ pub(super) struct Mapping {
 
 impl Mapping {
     /// The way there and back that a request took, if it is one of the latest.
-    pub(super) fn way_of(&self, request: u32) -> Option<(Route, Route)> {
-        let (_, there, back) = self.ways.iter().find(|(id, ..)| *id == request)?;
-        Some((there.clone(), back.clone()))
+    pub(super) fn way_of(&self, request: u32) -> Option<RoundTrip> {
+        let (_, way) = self.ways.iter().find(|(id, _)| *id == request)?;
+        Some(way.clone())
     }
 
     /// When the next time-out falls due, or the hush is over.
@@ -200,18 +200,17 @@ impl Agent {
     fn send_probe(&mut self, mapping: &mut Mapping, request: Request) {
         let id = request.id;
         let info = self.info();
-        let (way_there, way_back) = ways_of(&request);
+        let way = way_of(&request);
         let (counter, message) = match request.kind {
             RequestKind::Probe { kind, left } => {
                 let counter = match kind {
                     ProbeKind::Compare => &mut self.sent.compares,
                     ProbeKind::Loopback | ProbeKind::Identify => &mut self.sent.switch_probes,
                 };
-                (counter, Message::Probe(Probe { id, kind, left, info, way_there: way_there.clone() }))
+                (counter, Message::Probe(Probe { id, kind, left, info, way_there: way.there.clone() }))
             }
             RequestKind::Scout { .. } => {
-                let (way_back, way_there) = (way_back.clone(), way_there.clone());
-                let scout = Scout { id, info, way_back, way_there, reason: Reason::Mapping };
+                let scout = Scout { id, info, way: way.clone(), reason: Reason::Mapping };
                 (&mut self.sent.scouts, Message::Scout(scout))
             }
         };
@@ -219,7 +218,7 @@ impl Agent {
         if mapping.ways.len() >= 4 * self.settings.probe_window {
             mapping.ways.pop_front();
         }
-        mapping.ways.push_back((id, way_there, way_back));
+        mapping.ways.push_back((id, way));
         self.transmit(request.route, &message);
     }
 
@@ -252,11 +251,11 @@ impl Agent {
             mapping.non_clos.remove(&info.rank.mac);
         }
         mapping.mtus.insert(info.rank.mac, info.mtu);
-        let Some((there, back)) = mapping.way_of(reply.id) else { return true };
+        let Some(way) = mapping.way_of(reply.id) else { return true };
         if info.rank > self.settings.rank() && !info.flags.contested {
-            self.become_passive(now, info, (there, back));
+            self.become_passive(now, info, way);
         } else if self.settings.pause {
-            self.ask_for_quiet(now, info.rank.mac, (there, back));
+            self.ask_for_quiet(now, info.rank.mac, way);
         }
         true
     }
@@ -377,14 +376,14 @@ impl Agent {
 }
 
 /// The ways to and from what a request looks for, its turn left out.
-fn ways_of(request: &Request) -> (Route, Route) {
+fn way_of(request: &Request) -> RoundTrip {
     match &request.kind {
         RequestKind::Probe { left, .. } => {
             let turn = request.route.hops().saturating_sub(usize::from(*left));
             let there = request.route.elements().take(turn).collect();
             let back = request.route.elements().skip(turn + 1).collect();
-            (there, back)
+            RoundTrip { there, back }
         }
-        RequestKind::Scout { way_back } => (request.route.clone(), way_back.clone()),
+        RequestKind::Scout { way_back } => RoundTrip { there: request.route.clone(), back: way_back.clone() },
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::machine::{Agent, Timer};
 use super::requests::Asked;
 use crate::map::Map;
-use crate::wire::{Reason, Route};
+use crate::wire::{Reason, RoundTrip};
 use crate::{Instant, Mac};
 
 use super::held::short_ways;
@@ -20,18 +20,15 @@ use super::held::short_ways;
 /// Longest pause in a row, and the most that an agent saves up for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// The way there and back.
-type Way = (Route, Route);
-
 /// What this agent, as a mapper, wants of others.
 #[derive(Debug, Default)]
 pub(super) struct Quiet {
     /// Hosts still to be asked to pause.
-    to_ask: VecDeque<(Mac, Way)>,
+    to_ask: VecDeque<(Mac, RoundTrip)>,
     /// Those that were asked, to be told when it is over.
-    asked: BTreeMap<Mac, Way>,
+    asked: BTreeMap<Mac, RoundTrip>,
     /// Ways to those still to be told that it is over.
-    to_resume: VecDeque<Way>,
+    to_resume: VecDeque<RoundTrip>,
 }
 
 impl Quiet {
@@ -92,7 +89,7 @@ impl Agent {
     }
 
     /// Has a host asked for quiet that was met, unless it was asked already.
-    pub(super) fn ask_for_quiet(&mut self, now: Instant, mac: Mac, way: Way) {
+    pub(super) fn ask_for_quiet(&mut self, now: Instant, mac: Mac, way: RoundTrip) {
         let quiet = &self.quiet;
         if !quiet.asked.contains_key(&mac) && quiet.to_ask.iter().all(|(other, _)| *other != mac) {
             self.quiet.to_ask.push_back((mac, way));
@@ -176,7 +173,7 @@ mod tests {
     fn hear(agent: &mut Agent, now: Instant, reason: Reason) {
         let rank = Rank { level: 1, mac: Mac::from_position(2) };
         let info = Info { rank, host_type: 4, session: 5, ..Info::default() };
-        let scout = Scout { id: 1, info, way_back: Route::new(), way_there: Route::new(), reason };
+        let scout = Scout { id: 1, info, way: RoundTrip::default(), reason };
         agent.handle_frame(now, &Message::Scout(scout).encode());
     }
 

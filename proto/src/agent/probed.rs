@@ -2,7 +2,7 @@
 
 use super::machine::Agent;
 use crate::Instant;
-use crate::wire::{Answer, Element, Probe, Route, Stamp};
+use crate::wire::{Answer, Element, Probe, RoundTrip, Route, Stamp};
 
 impl Agent {
     /// A probe of this agent has come home, or was thrown back at it half-way.
@@ -44,7 +44,7 @@ impl Agent {
     /// A probe of another agent looks for an xbar and has found this host: answer it.
     pub(super) fn foreign_probe(&mut self, now: Instant, probe: &Probe, left: &Route) {
         let way_back: Route = left.elements().skip(1).collect();
-        self.contact(now, &probe.info, &(way_back.clone(), probe.way_there.clone()));
+        self.contact(now, &probe.info, &RoundTrip { there: way_back.clone(), back: probe.way_there.clone() });
         self.answer(&probe.info, probe.id, way_back, Answer::Probe);
     }
 }

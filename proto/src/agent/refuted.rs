@@ -14,7 +14,7 @@ use super::backoff::Backoff;
 use super::machine::Agent;
 use super::requests::Asked;
 use crate::map::{MapVersion, PortRef, decode_pieces};
-use crate::wire::{AgentState, Info, Reason, Route};
+use crate::wire::{AgentState, Info, Reason, RoundTrip};
 use crate::{Instant, Mac};
 
 /// Maps that are known not to hold.
@@ -57,18 +57,18 @@ impl Agent {
     }
 
     /// Does not take a map that is offered but known not to hold, and tells who offers it.
-    pub(super) fn refuse(&mut self, now: Instant, info: &Info, way: (Route, Route), version: MapVersion) {
+    pub(super) fn refuse(&mut self, now: Instant, info: &Info, way: RoundTrip, version: MapVersion) {
         if let Some(parent) = self.parent.as_mut().filter(|_| self.state == AgentState::Passive)
             && parent.rank.mac == info.rank.mac
         {
             // The offer came this way; the map's own way may be one of those that changed.
-            (parent.route, parent.way_back) = way.clone();
+            parent.way = way.clone();
         }
         self.tell_refuted(now, info.rank.mac, way, version);
     }
 
     /// Tells a host that the map that it holds is known not to hold.
-    pub(super) fn tell_refuted(&mut self, now: Instant, to: Mac, way: (Route, Route), version: MapVersion) {
+    pub(super) fn tell_refuted(&mut self, now: Instant, to: Mac, way: RoundTrip, version: MapVersion) {
         if !self.requests.waits_for(Asked::Refutation(to)) {
             let reason = self.refutation(version);
             self.ask(now, Asked::Refutation(to), way, reason, self.settings.probe_tries);

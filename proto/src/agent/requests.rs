@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::map::PortRef;
-use crate::wire::{Answer, Reason, Route};
+use crate::wire::{Answer, Reason, RoundTrip};
 use crate::{Instant, Mac};
 
 /// What the agent wants to learn by a scout.
@@ -76,10 +76,8 @@ impl Asked {
 pub(super) struct Request {
     /// What for.
     pub(super) asked: Asked,
-    /// The way there.
-    pub(super) route: Route,
-    /// The way back that it carries.
-    pub(super) way_back: Route,
+    /// The way that it takes, and the way back that it carries.
+    pub(super) way: RoundTrip,
     /// Why.
     pub(super) reason: Reason,
     /// How often it may be sent again.
@@ -136,7 +134,7 @@ impl Requests {
     pub(super) fn begin(
         &mut self,
         asked: Asked,
-        (route, way_back): (Route, Route),
+        way: RoundTrip,
         reason: Reason,
         tries: u8,
         deadline: Instant,
@@ -150,7 +148,7 @@ impl Requests {
         }
         self.next = id.wrapping_add(1);
         let tries_left = tries.saturating_sub(1);
-        self.by_id.insert(id, Request { asked, route, way_back, reason, tries_left, deadline });
+        self.by_id.insert(id, Request { asked, way, reason, tries_left, deadline });
         self.by_deadline.insert((deadline, id));
         Some(id)
     }
@@ -236,7 +234,7 @@ mod tests {
         let mut requests = Requests::new(7);
         let version = MapVersion { mac: Mac::from_position(1), counter: 1 };
         let reason = Reason::MapRequest { version, piece: 3, room_bytes: 5 };
-        let way = (Route::new(), Route::new());
+        let way = RoundTrip::default();
         let parent = Mac::from_position(2);
         let id = requests.begin(Asked::Piece(parent), way, reason, 1, Instant::ZERO).unwrap();
         let piece = |piece| Answer::MapRequest { version, piece, pieces: 9, needs_bytes: 1, bytes: vec![1] };

@@ -7,7 +7,7 @@ use super::requests::{Asked, Requests};
 use crate::Instant;
 use crate::Mac;
 use crate::map::MapVersion;
-use crate::wire::{Answer, Data, Info, InfoFlags, Message, Reason, Reply, Route, Scout};
+use crate::wire::{Answer, Data, Info, InfoFlags, Message, Reason, Reply, RoundTrip, Route, Scout};
 
 /// Most frames that wait to be sent. Windows keep them far below; a flood from outside is cut here.
 const OUTBOX_LIMIT: usize = 4096;
@@ -35,7 +35,7 @@ impl Agent {
     }
 
     /// Sends a scout that waits for a reply.
-    pub(super) fn ask(&mut self, now: Instant, asked: Asked, way: (Route, Route), reason: Reason, tries: u8) {
+    pub(super) fn ask(&mut self, now: Instant, asked: Asked, way: RoundTrip, reason: Reason, tries: u8) {
         let deadline = now + self.settings.probe_timeout;
         match self.requests.begin(asked, way.clone(), reason.clone(), tries, deadline) {
             Some(id) => self.send_scout(id, way, reason),
@@ -44,7 +44,7 @@ impl Agent {
     }
 
     /// Sends a scout, for the first time or again.
-    pub(super) fn send_scout(&mut self, id: u32, (route, way_back): (Route, Route), reason: Reason) {
+    pub(super) fn send_scout(&mut self, id: u32, way: RoundTrip, reason: Reason) {
         let counter = match reason {
             Reason::Mapping => &mut self.sent.scouts,
             Reason::QueryMapVersion { .. } => &mut self.sent.queries,
@@ -57,8 +57,8 @@ impl Agent {
             Reason::Service { .. } => &mut self.sent.services,
         };
         *counter += 1;
-        let scout = Scout { id, info: self.info(), way_back, way_there: route.clone(), reason };
-        self.transmit(route, &Message::Scout(scout));
+        let route = way.there.clone();
+        self.transmit(route, &Message::Scout(Scout { id, info: self.info(), way, reason }));
     }
 
     /// Puts a message in the outbox, signed if there are keys; it is dropped and counted if that is
@@ -73,7 +73,7 @@ impl Agent {
     /// As [`Self::transmit`], in a data frame to this host, made up to so many bytes, the route and all.
     pub(super) fn transmit_as_data(
         &mut self,
-        (route, way_back): (Route, &Route),
+        way: RoundTrip,
         to: Mac,
         message: &Message,
         wanted_bytes: usize,
@@ -82,9 +82,9 @@ impl Agent {
             return;
         }
         let (token, mapper_frame) = (self.liveness.check_token(), self.seal(message));
-        let wanted_bytes = wanted_bytes.saturating_sub(route.as_bytes().len());
-        match Data::carry(token, way_back, (to, self.settings.mac), &mapper_frame, wanted_bytes) {
-            Ok(frame) => self.outbox.push_back(Transmit { route, frame }),
+        let wanted_bytes = wanted_bytes.saturating_sub(way.there.as_bytes().len());
+        match Data::carry(token, &way.back, (to, self.settings.mac), &mapper_frame, wanted_bytes) {
+            Ok(frame) => self.outbox.push_back(Transmit { route: way.there, frame }),
             Err(_) => self.dropped.overload += 1,
         }
     }
@@ -126,14 +126,14 @@ impl Agent {
     /// Answers a check of a path as users' frames would go, in a frame as long as it asks for; if it leaves
     /// no room for that, in a shorter one of the mapper's: no answer is longer than what asked for it.
     pub(super) fn answer_alive(&mut self, scout: Scout, answer_bytes: u16) {
-        let Scout { id, info, way_back, way_there, .. } = scout;
+        let Scout { id, info, way, .. } = scout;
         self.sent.replies += 1;
         let to = info.rank.mac;
         let reply = Message::Reply(Reply { id, to, info: self.info(), answer: Answer::Alive });
-        let least = self.data_bytes(&reply, &way_there) + way_back.as_bytes().len();
+        let least = self.data_bytes(&reply, &way.there) + way.back.as_bytes().len();
         match usize::from(answer_bytes) {
-            bytes if bytes >= least => self.transmit_as_data((way_back, &way_there), to, &reply, bytes),
-            _ => self.transmit(way_back, &reply),
+            bytes if bytes >= least => self.transmit_as_data(way.reversed(), to, &reply, bytes),
+            _ => self.transmit(way.back, &reply),
         }
     }
 

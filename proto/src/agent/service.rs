@@ -8,7 +8,7 @@
 use super::event::Event;
 use super::machine::Agent;
 use super::requests::{Asked, Request};
-use crate::wire::{AgentState, Answer, Reason, Reply, Route, Scout, ServiceNumber};
+use crate::wire::{AgentState, Answer, Reason, Reply, RoundTrip, Route, Scout, ServiceNumber};
 use crate::{Instant, Mac};
 
 /// Most questions of services under way at once.
@@ -58,7 +58,7 @@ impl Agent {
     /// Asks a question of a service along a way there and back, with the usual tries. What comes of it is told
     /// by [`Event::ServiceAnswered`]. The question may be asked twice, as an answer can get lost. False if
     /// nothing may be asked now: see [`Self::may_ask_service`].
-    pub fn ask_service(&mut self, now: Instant, question: ServiceQuestion, way: (Route, Route)) -> bool {
+    pub fn ask_service(&mut self, now: Instant, question: ServiceQuestion, way: RoundTrip) -> bool {
         self.note_time(now);
         if !self.may_ask_service() {
             return false;
@@ -83,7 +83,7 @@ impl Agent {
 
     /// Another host asks a service of this one.
     pub(super) fn hear_service(&mut self, now: Instant, scout: Scout) {
-        let Scout { id, info, way_back, reason, .. } = scout;
+        let Scout { id, info, way, reason } = scout;
         let Reason::Service { service, room_bytes, question } = reason else { return };
         if !self.limits.allow_service(now) {
             self.dropped.rate_limited += 1;
@@ -93,7 +93,7 @@ impl Agent {
         let sequence = self.answering();
         let from = info.rank.mac;
         self.event(Event::ServiceAsked {
-            asked: AskedService { from, service, question, most_bytes, id, way_back, sequence },
+            asked: AskedService { from, service, question, most_bytes, id, way_back: way.back, sequence },
         });
     }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::machine::Timer;
 use super::{Agent, Event, Settings};
 use crate::map::{Host, LinkMtu, Map, MapVersion, Place, PortRef, Rank, Xbar, encode_pieces, host_type};
-use crate::wire::{AgentState, Answer, Frame, Info, Message, Reason, Reply, Route, Scout};
+use crate::wire::{AgentState, Answer, Frame, Info, Message, Reason, Reply, RoundTrip, Route, Scout};
 use crate::wire::{Element, InfoFlags};
 use crate::{Instant, Mac};
 
@@ -31,9 +31,10 @@ fn port(host: u8) -> PortRef {
 }
 
 /// The way from the agent under test to a host; the way back is the other way round.
-fn way(host: u8) -> (Route, Route) {
+fn way(host: u8) -> RoundTrip {
     let delta = host as i8 - OWN as i8;
-    (Route::from_iter([Element::Relative(delta)]), Route::from_iter([Element::Relative(-delta)]))
+    let route = |delta| Route::from_iter([Element::Relative(delta)]);
+    RoundTrip { there: route(delta), back: route(-delta) }
 }
 
 fn version(counter: u32) -> MapVersion {
@@ -210,9 +211,9 @@ impl Bench {
     }
 
     fn scout(&mut self, host: u8, counter: u32, state: AgentState, reason: Reason) {
-        let (way_back, way_there) = way(host);
+        let way = way(host).reversed();
         let info = Self::info(host, counter, state);
-        self.hear(&Message::Scout(Scout { id: 7, info, way_back, way_there, reason }));
+        self.hear(&Message::Scout(Scout { id: 7, info, way, reason }));
     }
 
     fn answer(&mut self, id: u32, host: u8, counter: u32, answer: Answer) {
@@ -265,14 +266,15 @@ impl Bench {
         let end = self.now + std::time::Duration::from_millis(2500);
         self.asked.clear();
         loop {
-            let route = way(host).0;
-            let wanted = |scout: &Scout| scout.reason == Reason::Verify && scout.way_there == route;
+            let route = way(host).there;
+            let wanted = |scout: &Scout| scout.reason == Reason::Verify && scout.way.there == route;
             if let Some(scout) = self.take(wanted) {
                 return Some(scout);
             }
             // All others answer: some are verified only after these.
             if let Some(other) = self.take(|scout| scout.reason == Reason::Verify) {
-                let answers = [CHILD, OTHER, LEADER].into_iter().find(|host| way(*host).0 == other.way_there);
+                let answers =
+                    [CHILD, OTHER, LEADER].into_iter().find(|host| way(*host).there == other.way.there);
                 answers.into_iter().for_each(|host| self.answer(other.id, host, 1, Answer::Verify));
                 continue;
             }
@@ -324,7 +326,7 @@ impl Bench {
                 if let Some((version, neighbours)) = self.installed.clone() {
                     let hosts = [CHILD, OTHER, LEADER, HIGHEST];
                     let near = hosts.into_iter().filter(|host| neighbours.contains(&rank(*host).mac));
-                    let routes = near.map(|host| (rank(host).mac, way(host).0)).collect();
+                    let routes = near.map(|host| (rank(host).mac, way(host).there)).collect();
                     self.agent.handle_routes(self.now, version, routes);
                 }
             }
@@ -495,7 +497,7 @@ fn who_offers_a_refuted_map_is_told_over_the_way_of_the_offer() {
         bench.asked.clear();
         bench.put(Input::Offer(host, 1));
         let told = bench.asked.iter().any(|scout| {
-            scout.way_there == way(host).0
+            scout.way.there == way(host).there
                 && matches!(scout.reason, Reason::QueryMapVersion { seen, .. } if seen == version(1))
         });
         assert!(told, "host {host} in {:?}", bench.asked);

@@ -11,7 +11,7 @@ use super::machine::{Agent, Parent, Timer};
 use super::requests::Asked;
 use super::settings::Settings;
 use crate::map::{Map, MapVersion, PortRef, Rank};
-use crate::wire::{AgentState, Element, Info, Reason, Route};
+use crate::wire::{AgentState, Element, Info, Reason, RoundTrip, Route};
 use crate::{Instant, Mac};
 
 impl Agent {
@@ -52,8 +52,8 @@ impl Agent {
             return;
         };
         for (mac, route) in routes {
-            if let Some(way_back) = reverse(&route) {
-                held.routes.insert(mac, (route, way_back));
+            if let Some(back) = reverse(&route) {
+                held.routes.insert(mac, RoundTrip { there: route, back });
             }
         }
         held.routed = true;
@@ -143,7 +143,7 @@ impl Agent {
         &mut self,
         now: Instant,
         info: &Info,
-        way: (Route, Route),
+        way: RoundTrip,
         version: MapVersion,
         level: u8,
     ) {
@@ -248,9 +248,9 @@ impl Agent {
     fn give_up_map(&mut self, now: Instant, cause: Cause) {
         let Some(held) = self.held.as_ref() else { return };
         let parent = held.parent.and_then(|rank| Some((rank, held.routes.get(&rank.mac).cloned()?)));
-        let Some((rank, (route, way_back))) = parent else { return self.map_again(now, cause) };
+        let Some((rank, way)) = parent else { return self.map_again(now, cause) };
         self.leave_tree(now, cause.clone());
-        self.follow(now, Parent { rank, route, way_back, provisional: false, last_heard: now, since: now });
+        self.follow(now, Parent { rank, way, provisional: false, last_heard: now, since: now });
         self.report_to_parent(now);
         self.print_at_parent_if_wanted(now, &cause.to_string());
     }

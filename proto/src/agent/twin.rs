@@ -17,7 +17,7 @@ use super::requests::{Asked, Requests};
 use super::status::Unreachable;
 use crate::Instant;
 use crate::map::{AddressConflict, Place, PortRef};
-use crate::wire::{AgentState, Answer, Info, Probe, Reason, Reply, Route, Scout};
+use crate::wire::{AgentState, Answer, Info, Probe, Reason, Reply, RoundTrip, Route, Scout};
 
 /// Most contested ports that the global mapper asks in one cycle of verification.
 const MOST_ASKED: usize = 64;
@@ -26,7 +26,7 @@ const MOST_ASKED: usize = 64;
 #[derive(Debug)]
 pub(super) struct Twin {
     /// The way there and back, if this agent has met it.
-    way: Option<(Route, Route)>,
+    way: Option<RoundTrip>,
     /// When it answered last, or a mapper told of it.
     last_word: Instant,
     /// Where hosts with the address are, as a mapper told.
@@ -38,11 +38,11 @@ impl Twin {
     fn why(&self, conflict: &AddressConflict) -> String {
         let advice = "has this address too: give one of them another address";
         match &self.way {
-            Some((route, _)) if self.places.is_empty() && route.is_empty() => {
+            Some(way) if self.places.is_empty() && way.there.is_empty() => {
                 format!("the host at the other end of the cable {advice}")
             }
-            Some((route, _)) if self.places.is_empty() => {
-                format!("another host, {} xbars away by route {route}, {advice}", route.hops())
+            Some(RoundTrip { there, .. }) if self.places.is_empty() => {
+                format!("another host, {} xbars away by route {there}, {advice}", there.hops())
             }
             _ => conflict.to_string(),
         }
@@ -53,7 +53,7 @@ impl Agent {
     /// A probe of this agent's address that this agent did not send has come here.
     pub(super) fn probe_of_own_address(&mut self, now: Instant, probe: &Probe, left: &Route) {
         let way_back: Route = left.elements().skip(1).collect();
-        self.ask_back(now, (way_back.clone(), probe.way_there.clone()));
+        self.ask_back(now, RoundTrip { there: way_back.clone(), back: probe.way_there.clone() });
         self.answer(&probe.info, probe.id, way_back, Answer::Probe);
     }
 
@@ -71,13 +71,14 @@ impl Agent {
             self.dropped.implausible += 1;
             return;
         };
-        self.ask_back(now, (scout.way_back.clone(), scout.way_there));
-        self.answer(&scout.info, scout.id, scout.way_back, answer);
+        let way = scout.way.reversed();
+        self.ask_back(now, way.clone());
+        self.answer(&scout.info, scout.id, way.there, answer);
     }
 
     /// Asks who sends with this agent's address, unless that is known. A former self, whose frames
     /// are still on their way, does not answer.
-    fn ask_back(&mut self, now: Instant, way: (Route, Route)) {
+    fn ask_back(&mut self, now: Instant, way: RoundTrip) {
         let is_met = self.twin.as_ref().is_some_and(|twin| twin.way.is_some());
         if !is_met && !self.requests.waits_for(Asked::Twin) {
             self.ask(now, Asked::Twin, way, Reason::Verify, self.settings.probe_tries);
@@ -102,7 +103,7 @@ impl Agent {
             self.mapping.as_ref().and_then(|mapping| mapping.way_of(reply.id))
         } else {
             let request = self.requests.take_answered_by_any(reply.id, &reply.answer);
-            request.map(|request| (request.route, request.way_back))
+            request.map(|request| request.way)
         };
         match (way, &mut self.twin) {
             (None, _) => self.dropped.unexpected += 1,
@@ -134,7 +135,7 @@ impl Agent {
     }
 
     /// Leaves the network: as long as two hosts have one address, neither is believed.
-    fn become_contested(&mut self, now: Instant, way: Option<(Route, Route)>, places: Vec<Place>) {
+    fn become_contested(&mut self, now: Instant, way: Option<RoundTrip>, places: Vec<Place>) {
         self.twin = Some(Box::new(Twin { way, last_word: now, places }));
         self.leave_tree(now, Cause::TwinFound);
         self.parent = None;

@@ -131,8 +131,8 @@ impl Agent {
         while waiting < self.settings.probe_window.max(1) {
             let Some(index) = self.cycle.as_mut().and_then(Cycle::next_host) else { break };
             let check = self.held.as_ref().and_then(|held| held.share.get(index));
-            let Some(Check::Host { route, way_back, .. }) = check else { continue };
-            let way = (route.clone(), way_back.clone());
+            let Some(Check::Host { way, .. }) = check else { continue };
+            let way = way.clone();
             self.ask(now, Asked::VerifyHost(index), way, Reason::Verify, self.verify_tries());
             waiting += 1;
         }
@@ -254,10 +254,10 @@ impl Agent {
     /// A host of this agent's share has answered.
     pub(super) fn hear_host_verified(&mut self, now: Instant, check: usize, info: &Info) {
         let asked = self.held.as_ref().and_then(|held| held.share.get(check));
-        let Some(Check::Host { mac, suspect, route, .. }) = asked else { return };
+        let Some(Check::Host { mac, suspect, way }) = asked else { return };
         if *mac != info.rank.mac {
             let cause = Cause::HostReplaced { found: info.rank.mac, expected: *mac };
-            let suspects = self.ports_along(route);
+            let suspects = self.ports_along(&way.there);
             return self.invalidate(now, cause, &suspects);
         }
         let suspect = *suspect;
@@ -285,7 +285,7 @@ impl Agent {
     /// All ports by which the way to a neighbour in the tree leaves an xbar.
     fn ports_to(&self, mac: Mac) -> Vec<PortRef> {
         let way = self.held.as_ref().and_then(|held| held.routes.get(&mac));
-        way.map(|(route, _)| self.ports_along(route)).unwrap_or_default()
+        way.map(|way| self.ports_along(&way.there)).unwrap_or_default()
     }
 
     /// All ports by which a route leaves an xbar: if it leads to silence, any cable on the way may be
@@ -302,8 +302,8 @@ impl Agent {
     /// A host of this agent's share is gone.
     pub(super) fn host_lost(&mut self, now: Instant, check: usize) {
         let lost = self.held.as_ref().and_then(|held| held.share.get(check));
-        if let Some(Check::Host { mac, route, .. }) = lost {
-            let (cause, suspects) = (Cause::HostSilent { mac: *mac }, self.ports_along(route));
+        if let Some(Check::Host { mac, way, .. }) = lost {
+            let (cause, suspects) = (Cause::HostSilent { mac: *mac }, self.ports_along(&way.there));
             self.invalidate(now, cause, &suspects);
         }
     }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use super::{Map, PortRef};
-use crate::wire::{Element, Route};
+use crate::wire::{Element, RoundTrip, Route};
 
 /// The turn from one port of an xbar to another: relative where it fits, absolute otherwise.
 pub fn turn(arrival: u8, leave: u8) -> Element {
@@ -47,6 +47,15 @@ impl Way {
     /// not included.
     pub fn back(&self) -> Route {
         self.crossings.iter().rev().map(|c| turn(c.leave, c.arrival)).collect()
+    }
+
+    /// The way to what is cabled to this port of the xbar at the end, and back.
+    pub fn to_port(&self, port: u8) -> RoundTrip {
+        let mut there = self.forward();
+        there.push(turn(self.entry.port, port));
+        let mut back = Route::from_iter([turn(port, self.entry.port)]);
+        back.extend(self.back().elements());
+        RoundTrip { there, back }
     }
 }
 

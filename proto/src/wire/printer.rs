@@ -8,7 +8,7 @@ use std::fmt;
 
 use super::{
     Answer, Data, Element, Frame, FrameError, FrameKind, Info, InfoFlags, Message, Probe, ProbeKind, Reason,
-    Reply, Route, Scout, Stamp, Undeliverable,
+    Reply, RoundTrip, Route, Scout, Stamp, Undeliverable,
 };
 use crate::map::PortRef;
 
@@ -127,10 +127,10 @@ fn write_message(f: &mut fmt::Formatter<'_>, message: &Message) -> fmt::Result {
             };
             write!(f, "probe {kind} #{id} there {way_there} left {left} from {}", Shown(info))
         }
-        Message::Scout(Scout { id, info, way_back, way_there, reason }) => {
+        Message::Scout(Scout { id, info, way: RoundTrip { there, back }, reason }) => {
             f.write_str("scout ")?;
             write_reason(f, reason)?;
-            write!(f, " #{id} there {way_there} back {way_back} from {}", Shown(info))
+            write!(f, " #{id} there {there} back {back} from {}", Shown(info))
         }
         Message::Reply(Reply { id, to, info, answer }) => {
             f.write_str("reply ")?;

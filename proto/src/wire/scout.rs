@@ -1,7 +1,7 @@
 //! Scouts: messages to an agent, by reason.
 
 use super::cursor::{Reader, Unreadable, Write};
-use super::{Answer, Info, Route};
+use super::{Answer, Info, RoundTrip};
 use crate::map::{MapVersion, Place, PortRef};
 
 /// Why a scout was sent; a reply names the reason of what it answers.
@@ -104,11 +104,9 @@ pub struct Scout {
     pub id: u32,
     /// Who sent it.
     pub info: Info,
-    /// The way back to the sender.
-    pub way_back: Route,
-    /// The way that it takes: how its receiver is reached from the sender, to be carried back in
-    /// what the receiver asks in turn.
-    pub way_there: Route,
+    /// The way that it takes, which the receiver gives as the way back in what it asks in turn, and the
+    /// way back to the sender.
+    pub way: RoundTrip,
     /// Why it was sent.
     pub reason: Reason,
 }
@@ -287,19 +285,19 @@ fn read_text(reader: &mut Reader<'_>) -> Result<String, Unreadable> {
 
 impl Scout {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        let Self { id, info, way_back, way_there, reason } = self;
+        let Self { id, info, way: RoundTrip { there, back }, reason } = self;
         out.put_u32(*id);
         info.write(out);
-        out.put_route(way_back);
-        out.put_route(way_there);
+        out.put_route(back);
+        out.put_route(there);
         out.put_zeros(REPLY_ROOM_BYTES);
         reason.write(out);
     }
 
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Unreadable> {
         let (id, info) = (reader.u32()?, Info::read(reader)?);
-        let (way_back, way_there) = (reader.route()?, reader.route()?);
+        let (back, there) = (reader.route()?, reader.route()?);
         reader.zeros(REPLY_ROOM_BYTES)?;
-        Ok(Self { id, info, way_back, way_there, reason: Reason::read(reader)? })
+        Ok(Self { id, info, way: RoundTrip { there, back }, reason: Reason::read(reader)? })
     }
 }

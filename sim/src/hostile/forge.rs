@@ -3,7 +3,8 @@
 use mapper_proto::Mac;
 use mapper_proto::map::{MapVersion, PortRef, Rank};
 use mapper_proto::wire::{
-    AgentState, Answer, Element, Info, InfoFlags, Message, Probe, ProbeKind, Reason, Reply, Route, Scout,
+    AgentState, Answer, Element, Info, InfoFlags, Message, Probe, ProbeKind, Reason, Reply, RoundTrip, Route,
+    Scout,
 };
 use rand::RngExt;
 
@@ -25,8 +26,8 @@ impl Hostile {
                 way_there: self.way(),
             }),
             _ => {
-                let (way_there, way_back) = (self.way(), self.way());
-                Message::Scout(Scout { id, info, way_there, way_back, reason: self.reason() })
+                let way = RoundTrip { there: self.way(), back: self.way() };
+                Message::Scout(Scout { id, info, way, reason: self.reason() })
             }
         };
         message.encode()

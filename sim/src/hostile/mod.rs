@@ -134,7 +134,7 @@ impl Hostile {
                 (probe.id, probe.info)
             }
             Message::Scout(scout) => {
-                remember(&mut self.ways, scout.way_back);
+                remember(&mut self.ways, scout.way.back);
                 (scout.id, scout.info)
             }
             Message::Reply(reply) => (reply.id, reply.info),

@@ -61,7 +61,7 @@ impl World {
         for (host, table) in (0..).zip(tables) {
             let Some(table) = table else { continue };
             for path in table.hosts().flat_map(|(_, to)| table.paths_to(to)) {
-                let payload = [path.route.as_bytes(), &frame].concat();
+                let payload = [path.way.there.as_bytes(), &frame].concat();
                 for pair in self.plant.channels(host, &payload).windows(2) {
                     after.entry(pair[0]).or_default().insert(pair[1]);
                 }

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use mapper_host::Host;
 use mapper_proto::map::{MapVersion, PortRef, Rank};
 use mapper_proto::wire::{
-    AgentState, Answer, Data, Element, Info, Message, Probe, ProbeKind, Reason, Reply, Route, Scout,
+    AgentState, Answer, Data, Element, Info, Message, Probe, ProbeKind, Reason, Reply, RoundTrip, Route,
+    Scout,
 };
 use mapper_proto::{Instant, Mac};
 use mapper_sim::fabric::Xbars;
@@ -103,7 +104,7 @@ impl Harried {
                 answer: Answer::MapRequest { version, piece: 0, pieces: u16::MAX, needs_bytes: 100, bytes },
             }),
             1 => Message::Probe(Probe { id, kind: ProbeKind::Loopback, left: 1, info, way_there: way() }),
-            _ => Message::Scout(Scout { id, info, way_back: way(), way_there: way(), reason }),
+            _ => Message::Scout(Scout { id, info, way: RoundTrip { back: way(), there: way() }, reason }),
         };
         let turn = matches!(message, Message::Probe(_)).then(|| Route::from_iter([Element::Relative(0)]));
         [turn.unwrap_or_default().as_bytes(), &message.encode()].concat()

@@ -7,8 +7,8 @@ use mapper_host::Host;
 use mapper_proto::agent::Status;
 use mapper_proto::map::{MapVersion, Rank};
 use mapper_proto::wire::{
-    AgentState, Element, Info, Key, KeyRing, Message, Probe, ProbeKind, Reason, Route, SECRET_BYTES, Scout,
-    Seal,
+    AgentState, Element, Info, Key, KeyRing, Message, Probe, ProbeKind, Reason, RoundTrip, Route,
+    SECRET_BYTES, Scout, Seal,
 };
 use mapper_proto::{Instant, Mac};
 use mapper_sim::fabric::{Plant, Xbars};
@@ -116,7 +116,10 @@ impl Beset {
             let probe = Probe { id, kind, left: 2, info, way_there: way() };
             (Message::Probe(probe), Route::from_iter([Element::Relative(0), Element::Relative(1)]))
         } else {
-            (Message::Scout(Scout { id, info, way_back: way(), way_there: way(), reason }), Route::new())
+            (
+                Message::Scout(Scout { id, info, way: RoundTrip { back: way(), there: way() }, reason }),
+                Route::new(),
+            )
         };
         let frame = match key {
             Some(key) => message.encode_sealed(Seal { key, sequence: self.rng.next_u64(), answers: 0 }),

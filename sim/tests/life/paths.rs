@@ -2,7 +2,7 @@
 
 use mapper_proto::Instant;
 use mapper_proto::agent::{CableCause, LivenessStatus, PathId, PathUse};
-use mapper_proto::wire::{Element, Route};
+use mapper_proto::wire::{Element, RoundTrip};
 use mapper_sim::fabric::{PlantPort, Xbars};
 
 use crate::lab::{Happening, Lab, Plan, millis, ms};
@@ -37,8 +37,8 @@ fn watch(lab: &mut Lab, from: u32, to: u32) {
         })
         .collect();
     back.reverse();
-    let way_back = back.into_iter().collect::<Route>();
-    let used = PathUse { route, way_back, to: lab.world.mac(to), longest_bytes: 1000 };
+    let way = RoundTrip { there: route, back: back.into_iter().collect() };
+    let used = PathUse { way, to: lab.world.mac(to), longest_bytes: 1000 };
     lab.world.watch_path(from, PathId(to), used);
 }
 

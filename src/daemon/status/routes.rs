@@ -119,7 +119,7 @@ impl RoutesAsked {
         let types: BTreeMap<Mac, u8> = map.hosts.iter().map(|host| (host.mac, host.host_type)).collect();
         for (to, host) in table.hosts() {
             for (nth, path) in table.paths_to(host).enumerate() {
-                let used = uses.get(&(to, path.route.as_bytes())).copied();
+                let used = uses.get(&(to, path.way.there.as_bytes())).copied();
                 let of_agent = nth == 0 && self.neighbours.contains(&to);
                 let hop = |hop: &mapper_proto::map::PortRef| (hop.xbar as usize, hop.port);
                 let hops: Vec<_> = path.hops.iter().map(hop).collect();
@@ -130,7 +130,7 @@ impl RoutesAsked {
                     hops: hops.iter().map(|&(xbar, port)| (ids[xbar].to_owned(), port)).collect(),
                     via: hops.iter().map(|&(xbar, port)| format!("{}:{port}", called[xbar])).collect(),
                     layer: 0,
-                    bytes: hex(path.route.as_bytes()),
+                    bytes: hex(path.way.there.as_bytes()),
                     used_for: RouteUse::of(used, of_agent),
                     frames: used.map_or(0, |used| used.frames),
                 });
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(asked.answer().routes[0].used_for, RouteUse::Agent);
         let to: Mac = first.to.parse().unwrap();
         let host = asked.table.as_ref().unwrap().host(to).unwrap();
-        let route = asked.table.as_ref().unwrap().paths_to(host).next().unwrap().route;
+        let route = asked.table.as_ref().unwrap().paths_to(host).next().unwrap().way.there;
         asked.uses = vec![PathTraffic { to, route, alive: true, in_use: true, frames: 5 }];
         let answer = asked.answer();
         assert_eq!((answer.routes[0].used_for, answer.routes[0].frames), (RouteUse::Flows, 5));

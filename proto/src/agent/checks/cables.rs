@@ -4,7 +4,7 @@ use super::{Check, Expected, Planner, ProbeCheck};
 use crate::Mac;
 use crate::map::ways::{Crossing, Way, turn};
 use crate::map::{Cable, Host, PortRef};
-use crate::wire::{Element, ProbeKind, Route};
+use crate::wire::{Element, ProbeKind, RoundTrip, Route};
 
 /// Most ports behind which nothing is believed that are tried for a cable, each with each.
 const MOST_UNPROVED: usize = 32;
@@ -98,7 +98,7 @@ fn fits(check: &Check) -> bool {
     let fits = |route: &Route| route.as_bytes().len() <= Route::MAX_BYTES;
     match check {
         Check::Returns(probe) | Check::Silent(probe) | Check::Stamped { probe, .. } => fits(&probe.route),
-        Check::Host { route, way_back, .. } => fits(route) && fits(way_back),
+        Check::Host { way, .. } => fits(&way.there) && fits(&way.back),
         Check::Unproved { probes, .. } => probes.iter().all(|expected| fits(&expected.probe.route)),
     }
 }
@@ -158,8 +158,8 @@ fn joint(
 ) -> Check {
     route.push(turn(far.port, theirs.entry.port));
     route.extend(theirs.back().elements());
-    let mut way_back = theirs.forward();
+    let mut back = theirs.forward();
     let over = [turn(theirs.entry.port, far.port), turn(near.port, ours.entry.port)];
-    way_back.extend(route_of(over, ours).elements());
-    Check::Host { mac: host.mac, route, way_back, suspect: host.at }
+    back.extend(route_of(over, ours).elements());
+    Check::Host { mac: host.mac, way: RoundTrip { there: route, back }, suspect: host.at }
 }

@@ -117,19 +117,13 @@ impl Parked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{Info, Reason, Scout};
+    use crate::wire::{Info, Reason, RoundTrip, Scout};
 
     const HOST: Mac = Mac([2, 0, 0, 0, 0, 1]);
     const AGAIN: Duration = Duration::from_millis(5);
 
     fn message(sequence: u64) -> ParkedMessage {
-        let scout = Scout {
-            id: 1,
-            info: Info::default(),
-            way_back: Route::new(),
-            way_there: Route::new(),
-            reason: Reason::Verify,
-        };
+        let scout = Scout { id: 1, info: Info::default(), way: RoundTrip::default(), reason: Reason::Verify };
         ParkedMessage { sequence, message: Message::Scout(scout), left: Route::new() }
     }
 

@@ -12,7 +12,7 @@ use super::super::event::Event;
 use super::super::machine::Agent;
 use super::super::settings::Settings;
 use crate::map::{MapVersion, PortRef};
-use crate::wire::{Message, Probe, ProbeKind, Route};
+use crate::wire::{Message, Probe, ProbeKind, RoundTrip, Route};
 use crate::{Instant, Mac};
 
 /// Between two tests of a cable, unless paths are checked less often.
@@ -146,7 +146,12 @@ impl Agent {
             let way_there = route.elements().take(route.hops().saturating_sub(usize::from(left))).collect();
             let probe = Probe { id, kind: ProbeKind::Loopback, left, info: self.info(), way_there };
             // There and back it is the same way, so it is its own way back.
-            self.transmit_as_data((route.clone(), &route), to, &Message::Probe(probe), frame_bytes);
+            self.transmit_as_data(
+                RoundTrip { there: route.clone(), back: route },
+                to,
+                &Message::Probe(probe),
+                frame_bytes,
+            );
         }
     }
 

@@ -46,7 +46,7 @@ use self::path::{Due, Pace, Path, State};
 use super::event::Event;
 use super::machine::Agent;
 use super::settings::Settings;
-use crate::wire::{Element, Message, Probe, ProbeKind, Reason, Route, Scout};
+use crate::wire::{Element, Message, Probe, ProbeKind, Reason, RoundTrip, Route, Scout};
 use crate::{Instant, Mac};
 
 /// A path that is not said to be in use for so long is forgotten.
@@ -63,10 +63,8 @@ pub struct PathId(pub u32);
 /// A path of the driver that carries data.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PathUse {
-    /// Leads to its end.
-    pub route: Route,
-    /// The same way back, through the same ports.
-    pub way_back: Route,
+    /// The way to its end, and the way back through the same ports.
+    pub way: RoundTrip,
     /// The host at its end.
     pub to: Mac,
     /// The longest frame that took it lately, route and all, in bytes.
@@ -135,7 +133,7 @@ impl Liveness {
     fn watch(&mut self, now: Instant, id: PathId, used: PathUse, settings: &Settings) {
         self.sweep_at = self.sweep_at.min(now + FORGET_AFTER);
         if let Some(path) = self.paths.get_mut(&id) {
-            if path.used.route == used.route && path.used.way_back == used.way_back {
+            if path.used.way == used.way {
                 path.repeated_at = now;
                 path.used = used;
                 return;
@@ -288,29 +286,28 @@ impl Agent {
 
     fn check_path(&mut self, now: Instant, name: PathId) {
         let Some(path) = self.liveness.paths.get(&name) else { return };
-        let PathUse { route, way_back, to, .. } = path.used.clone();
+        let PathUse { way, to, .. } = path.used.clone();
         let bytes = path.check_bytes;
         let id = self.new_probe_id();
         self.liveness.note_sent(now, id, (name, Asks::Host(bytes)), pace(&self.settings));
         // Who does not know this agent yet asks back along the way there.
-        let (info, way_there) = (self.info(), route.clone());
+        let info = self.info();
         let scout = |answer_bytes| {
-            let (way_back, way_there) = (way_back.clone(), way_there.clone());
-            Message::Scout(Scout { id, info, way_back, way_there, reason: Reason::Alive { answer_bytes } })
+            Message::Scout(Scout { id, info, way: way.clone(), reason: Reason::Alive { answer_bytes } })
         };
         // The answer is as long as what arrives, which is without the route.
-        let least = self.data_bytes(&scout(0), &way_back);
-        let answer_bytes = bytes.saturating_sub(route.as_bytes().len()).max(least);
+        let least = self.data_bytes(&scout(0), &way.back);
+        let answer_bytes = bytes.saturating_sub(way.there.as_bytes().len()).max(least);
         let answer_bytes = u16::try_from(answer_bytes).unwrap_or_default();
-        self.transmit_as_data((route, &way_back), to, &scout(answer_bytes), bytes);
+        self.transmit_as_data(way.clone(), to, &scout(answer_bytes), bytes);
     }
 
     /// Sends a loopback probe to each xbar of a path's route.
     fn probe_path(&mut self, now: Instant, name: PathId) {
         let Some(path) = self.liveness.paths.get(&name) else { return };
         let (to, bytes) = (path.used.to, path.check_bytes);
-        let there: Vec<_> = path.used.route.elements().collect();
-        let back: Vec<_> = path.used.way_back.elements().collect();
+        let there: Vec<_> = path.used.way.there.elements().collect();
+        let back: Vec<_> = path.used.way.back.elements().collect();
         if there.len() != back.len() {
             return;
         }
@@ -325,7 +322,12 @@ impl Agent {
             let left = u8::try_from(xbar).unwrap_or(u8::MAX);
             let probe = Probe { id, kind: ProbeKind::Loopback, left, info: self.info(), way_there };
             // There and back it is the same way, so it is its own way back.
-            self.transmit_as_data((route.clone(), &route), to, &Message::Probe(probe), bytes);
+            self.transmit_as_data(
+                RoundTrip { there: route.clone(), back: route },
+                to,
+                &Message::Probe(probe),
+                bytes,
+            );
         }
     }
 

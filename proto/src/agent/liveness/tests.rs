@@ -7,7 +7,7 @@ use super::path::{Due, Pace, Path, State};
 use super::{CableTest, LivenessStatus, PathId, PathUse};
 use crate::agent::{Agent, Event, Settings, Transmit};
 use crate::map::{MapVersion, PortRef};
-use crate::wire::{Data, Element, Frame, Key, KeyRing, Message, Route, SECRET_BYTES};
+use crate::wire::{Data, Element, Frame, Key, KeyRing, Message, RoundTrip, Route, SECRET_BYTES};
 use crate::{Instant, Mac};
 
 const PACE: Pace = Pace { interval: Duration::from_millis(20), misses: 3 };
@@ -104,7 +104,7 @@ fn a_path_falls_when_silent_for_the_whole_time_and_never_else() {
 fn used(deltas: &[i8]) -> PathUse {
     let back: Vec<i8> = deltas.iter().rev().map(|delta| -delta).collect();
     let to = Mac::from_position(2);
-    PathUse { route: route(deltas), way_back: route(&back), to, longest_bytes: LONGEST }
+    PathUse { way: RoundTrip { there: route(deltas), back: route(&back) }, to, longest_bytes: LONGEST }
 }
 
 const LONGEST: usize = 1000;

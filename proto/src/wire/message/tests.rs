@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::Mac;
 use crate::map::{LinkMtu, MapVersion, Place, PortRef, Rank};
-use crate::wire::{AgentState, Answer, Data, Element, Info, InfoFlags, Reason, Route, ServiceNumber, frame};
+use crate::wire::{
+    AgentState, Answer, Data, Element, Info, InfoFlags, Reason, RoundTrip, Route, ServiceNumber, frame,
+};
 
 fn mac() -> impl Strategy<Value = Mac> {
     any::<[u8; 6]>().prop_map(Mac)
@@ -121,11 +123,9 @@ fn message() -> impl Strategy<Value = Message> {
         (any::<u32>(), kind, any::<u8>(), info(), route()).prop_map(|(id, kind, left, info, way_there)| {
             Message::Probe(Probe { id, kind, left, info, way_there })
         }),
-        (any::<u32>(), info(), route(), route(), reason()).prop_map(
-            |(id, info, way_back, way_there, reason)| {
-                Message::Scout(Scout { id, info, way_back, way_there, reason })
-            }
-        ),
+        (any::<u32>(), info(), route(), route(), reason()).prop_map(|(id, info, there, back, reason)| {
+            Message::Scout(Scout { id, info, way: RoundTrip { there, back }, reason })
+        }),
         (any::<u32>(), mac(), info(), answer()).prop_map(|(id, to, info, answer)| Message::Reply(Reply {
             id,
             to,
@@ -215,9 +215,9 @@ fn scouts_have_their_golden_bytes() {
             "0c 01 0001 ab 0002 0000",
         ),
     ] {
-        let way_back = Route::from_iter([Element::Relative(-3), Element::Absolute(7)]);
-        let way_there = Route::from_iter([Element::Absolute(9)]);
-        let scout = Scout { id: 1, info: sample_info(), way_back, way_there, reason };
+        let back = Route::from_iter([Element::Relative(-3), Element::Absolute(7)]);
+        let there = Route::from_iter([Element::Absolute(9)]);
+        let scout = Scout { id: 1, info: sample_info(), way: RoundTrip { there, back }, reason };
         assert_golden(&Message::Scout(scout), &format!("02 00000001 INFO 03 bdc007 02 c009 ROOM {golden}"));
     }
 }
@@ -323,13 +323,7 @@ fn a_stamp_area_belongs_to_identify_probes_alone() {
 
 #[test]
 fn lists_beyond_their_bounds_are_cut_off_by_the_sender_and_refused_by_the_receiver() {
-    let scout = |reason| Scout {
-        id: 0,
-        info: sample_info(),
-        way_back: Route::new(),
-        way_there: Route::new(),
-        reason,
-    };
+    let scout = |reason| Scout { id: 0, info: sample_info(), way: RoundTrip::default(), reason };
     let suspects = vec![PortRef { xbar: 1, port: 2 }; Reason::MAX_SUSPECTS + 3];
     let sent = Message::Scout(scout(Reason::QueryMapVersion { seen: MapVersion::NONE, suspects }));
     let Ok((Message::Scout(Scout { reason: Reason::QueryMapVersion { suspects, .. }, .. }), None)) =

@@ -93,8 +93,8 @@ fn scouts_are_shown() {
             "address-conflict, port 2 of xbar 0000000000000007",
         ),
     ] {
-        let way_there = Route::from_iter([Element::Absolute(9)]);
-        let scout = Scout { id: 1, info: info(), way_back: Route::new(), way_there, reason };
+        let way = RoundTrip { there: Route::from_iter([Element::Absolute(9)]), back: Route::new() };
+        let scout = Scout { id: 1, info: info(), way, reason };
         let frame = Message::Scout(scout).encode();
         let expected = format!("- > scout {shown} #1 there @9 back - {FROM}, {} bytes", frame.len());
         assert_eq!(printed(&[], &frame), expected);
@@ -142,8 +142,7 @@ fn a_check_of_a_path_is_shown_as_what_it_carries() {
     let scout = Scout {
         id: 1,
         info: info(),
-        way_back: way_back.clone(),
-        way_there: Route::new(),
+        way: RoundTrip { there: Route::new(), back: way_back.clone() },
         reason: Reason::Alive { answer_bytes: 80 },
     };
     let carried = Message::Scout(scout).encode();
