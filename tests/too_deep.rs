@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mapper_fabric::generate;
 use mapper_proto::Instant;
-use mapper_proto::agent::Status;
+use mapper_proto::agent::{Purpose, Status};
 use mapper_proto::wire::AgentState;
 use mapper_sim::setup::Setup;
 use mapper_sim::world::Until;
@@ -36,7 +36,7 @@ fn hosts_too_far_apart_say_so_and_all_others_work() {
             assert_eq!(status.state, AgentState::Configured);
         }
     }
-    let mapped = statuses[11].sent.switch_probes;
+    let mapped = statuses[11].sent[Purpose::SwitchProbe];
     assert!(mapped < 500, "{mapped} probes: the map is made again and again");
 }
 
@@ -46,7 +46,7 @@ fn what_no_probe_can_reach_does_not_keep_the_fabric_busy() {
     let global_mapper = |seconds| statuses("mesh:x=70", seconds).pop().unwrap();
     let (first, second) = (global_mapper(60), global_mapper(120));
     let a_mapping = second.mapping.unwrap().switch_probes;
-    let probes = second.sent.switch_probes - first.sent.switch_probes;
+    let probes = second.sent[Purpose::SwitchProbe] - first.sent[Purpose::SwitchProbe];
     // At most one mapping in eight seconds, and one that was under way.
     assert!(probes <= 9 * a_mapping, "{probes} probes in a minute, {a_mapping} a mapping");
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+use mapper_host::data::DataDropKind;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -118,7 +119,7 @@ fn users_reach_each_other_once_there_are_routes() {
     assert!(pair.run_until(|ends| !ends[1].users.is_empty()));
     assert!(pair.ends[1].users[0].ends_with(b"hello"));
     let dropped = pair.ends[0].host.data().unwrap().status().dropped;
-    assert_eq!(dropped.no_route, 1, "the early one was counted");
+    assert_eq!(dropped[DataDropKind::NoRoute], 1, "the early one was counted");
 }
 
 #[test]

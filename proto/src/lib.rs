@@ -18,8 +18,10 @@ pub mod mac;
 pub mod map;
 mod port_set;
 pub mod quote;
+mod tally;
 pub mod time;
 pub mod wire;
 
 pub use mac::Mac;
+pub use tally::{Counted, Tally};
 pub use time::Instant;

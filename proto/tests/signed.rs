@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use mapper_proto::agent::{Agent, Event, Settings, Status};
+use mapper_proto::agent::{Agent, Event, FrameDrop, Purpose, Settings, Status};
 use mapper_proto::wire::{
     AgentState, Answer, Element, Info, Key, KeyRing, Message, Probe, ProbeKind, Reason, Reply, RoundTrip,
     Route, SECRET_BYTES, Scout, Seal,
@@ -102,7 +102,12 @@ impl Pair {
 /// Frames that were dropped for their keys, tags or age.
 fn disbelieved(status: &Status) -> u64 {
     let d = status.dropped;
-    d.unexpected_tag + d.no_tag + d.unknown_key + d.bad_tag + d.replayed + d.rate_limited
+    d[FrameDrop::UnexpectedTag]
+        + d[FrameDrop::NoTag]
+        + d[FrameDrop::UnknownKey]
+        + d[FrameDrop::BadTag]
+        + d[FrameDrop::Replayed]
+        + d[FrameDrop::RateLimited]
 }
 
 #[test]
@@ -128,14 +133,14 @@ fn who_has_another_key_or_none_is_not_believed_and_counted_as_such() {
         for (status, counter) in pair.status().into_iter().zip(counters) {
             let d = status.dropped;
             let count = match counter {
-                "no_tag" => d.no_tag,
-                "unexpected_tag" => d.unexpected_tag,
-                "unknown_key" => d.unknown_key,
-                _ => d.bad_tag,
+                "no_tag" => d[FrameDrop::NoTag],
+                "unexpected_tag" => d[FrameDrop::UnexpectedTag],
+                "unknown_key" => d[FrameDrop::UnknownKey],
+                _ => d[FrameDrop::BadTag],
             };
             assert!(count > 0 && count == d.total(), "{counter}: {d:?}");
             assert_eq!(
-                status.sent.replies + status.sent.hellos + status.sent.pieces,
+                status.sent[Purpose::Reply] + status.sent[Purpose::Hello] + status.sent[Purpose::Piece],
                 0,
                 "nothing is answered"
             );
@@ -185,8 +190,8 @@ fn copies_are_dropped() {
     assert!(pair.agree());
     for status in pair.status() {
         let d = status.dropped;
-        assert!(d.replayed > 0, "{d:?}");
-        assert_eq!(d.total(), d.replayed + d.unexpected, "{d:?}");
+        assert!(d[FrameDrop::Replayed] > 0, "{d:?}");
+        assert_eq!(d.total(), d[FrameDrop::Replayed] + d[FrameDrop::Unexpected], "{d:?}");
     }
 }
 
@@ -200,7 +205,7 @@ fn a_recording_of_an_earlier_run_does_nothing_after_all_have_restarted() {
     let mut pair = Pair::alike(&[1], 2);
     pair.run_to(ms(500));
     assert!(pair.agree());
-    let sent_before: u64 = pair.status().iter().map(|s| s.sent.hellos).sum();
+    let sent_before: u64 = pair.status().iter().map(|s| s.sent[Purpose::Hello]).sum();
     for (to, payload) in &before.heard {
         for receiver in [*to, 1 - *to] {
             pair.agents[receiver].handle_frame(pair.now, payload);
@@ -212,7 +217,7 @@ fn a_recording_of_an_earlier_run_does_nothing_after_all_have_restarted() {
     pair.run_to(ms(5000));
     assert!(pair.agree());
     assert_eq!(pair.status().map(|status| status.version), versions, "no new map was called for");
-    let hellos: u64 = pair.status().iter().map(|s| s.sent.hellos).sum();
+    let hellos: u64 = pair.status().iter().map(|s| s.sent[Purpose::Hello]).sum();
     assert!(hellos - sent_before <= 4, "the old session is asked for once: {}", hellos - sent_before);
 }
 
@@ -232,7 +237,7 @@ fn a_recording_does_nothing_to_an_agent_whose_peer_is_gone() {
         while alone.poll_transmit().is_some() || alone.poll_event().is_some() {}
         assert!(alone.status().parent.is_none() && alone.status().hosts <= 1, "{:?}", alone.status());
     }
-    assert_eq!(alone.status().dropped.bad_tag, 0);
+    assert_eq!(alone.status().dropped[FrameDrop::BadTag], 0);
 }
 
 /// What a stranger can claim in a request: anything.

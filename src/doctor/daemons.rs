@@ -210,7 +210,7 @@ pub(super) fn check_fabric(board: &Board) -> Vec<Check> {
     if let Some(why) = &board.routing_failure {
         checks.push(Check::failed("routes", why, "cable the fabric closer, or raise max-hops on all hosts"));
     }
-    for Mismatch { name, frames, what, fix } in board.counters.dropped.mismatches() {
+    for Mismatch { name, frames, what, fix } in board.counters.mismatches() {
         let what = format!("since it began the agent has dropped {frames} {what}");
         // A network that is whole lacks nobody: the frames are those of a stranger, or of the past.
         checks.push(match whole {
@@ -248,6 +248,7 @@ mod tests {
     use super::super::Outcome;
     use super::*;
     use crate::daemon::status::BoardPort;
+    use mapper_proto::agent::FrameDrop;
 
     fn whole() -> Board {
         Board { configured: true, network_configured: true, hosts: 3, ..Board::silent(0, String::new()) }
@@ -258,7 +259,7 @@ mod tests {
         let mut board = Board { configured: false, hosts: 1, state: "isolated".to_owned(), ..whole() };
         let check = &check_fabric(&board)[0];
         assert_eq!((check.name, check.status), ("network", Outcome::Warning));
-        board.counters.dropped.unknown_key = 1;
+        board.counters.dropped.add(FrameDrop::UnknownKey, 1);
         let check = &check_fabric(&board)[1];
         assert_eq!((check.name, check.status), ("key", Outcome::Failed));
     }
@@ -294,8 +295,8 @@ mod tests {
     fn a_running_agent_tells_what_it_misses() {
         let mut board = whole();
         assert!(check_fabric(&board).iter().all(|check| check.status == Outcome::Ok));
-        board.counters.dropped.unknown_version = 2;
-        board.counters.dropped.bad_tag = 1;
+        board.counters.dropped.add(FrameDrop::UnknownVersion, 2);
+        board.counters.dropped.add(FrameDrop::BadTag, 1);
         board.routing_failure = Some("too deep".to_owned());
         let found: Vec<_> =
             check_fabric(&board).into_iter().map(|check| (check.name, check.status)).collect();

@@ -1,6 +1,5 @@
 //! The metrics of a software crossbar.
 
-use super::counters::DropCounters;
 use super::{PortStatus, XbarStatus};
 use mapper_machine::metrics::{Dialect, Exposition, FamilyKind, Unit};
 
@@ -25,7 +24,7 @@ pub fn render(status: &XbarStatus, dialect: Dialect) -> String {
     let mut family = text.family(FamilyKind::Counter, "mapper_xbar_dropped", Unit::None, help);
     for port in &status.ports {
         let number = port.port.to_string();
-        for (reason, count) in drops(&port.dropped) {
+        for (_, reason, count) in port.dropped.iter() {
             family
                 .sample(&[("port", &number), ("port_interface", &port.interface), ("reason", reason)], count);
         }
@@ -116,39 +115,6 @@ fn write_ports(text: &mut Exposition, ports: &[PortStatus]) {
     }
 }
 
-fn drops(dropped: &DropCounters) -> [(&'static str, u64); 12] {
-    // Without `..`: a new counter shall not compile before it is shown.
-    let DropCounters {
-        no_route,
-        no_such_port,
-        not_understood,
-        truncated,
-        no_stamp_area,
-        turns_again,
-        long_routes,
-        no_carrier,
-        no_interface,
-        queue_full,
-        too_long,
-        refused,
-    } = *dropped;
-    [
-        ("no_route", no_route),
-        ("no_such_port", no_such_port),
-        ("not_understood", not_understood),
-        ("truncated", truncated),
-        ("no_stamp_area", no_stamp_area),
-        ("turns_again", turns_again),
-        ("long_routes", long_routes),
-        ("no_carrier", no_carrier),
-        ("no_interface", no_interface),
-        ("queue_full", queue_full),
-        ("too_long", too_long),
-        ("refused", refused),
-    ]
-}
-
-/// Fails unless each family is described once, its samples follow, and the text ends as it must.
 #[cfg(test)]
 pub(crate) fn assert_well_formed(text: &str) {
     let mut families = std::collections::BTreeSet::new();
@@ -167,6 +133,8 @@ pub(crate) fn assert_well_formed(text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::xbar::counters::XbarDrop;
+    use mapper_proto::Tally;
 
     #[test]
     fn each_port_has_its_numbers() {
@@ -175,7 +143,7 @@ mod tests {
             interface: format!("p{number}"),
             carrier: number == 1,
             sent,
-            dropped: DropCounters { queue_full: 4, ..DropCounters::default() },
+            dropped: Tally::from_iter([(XbarDrop::QueueFull, 4)]),
             ..PortStatus::default()
         };
         let status = XbarStatus {

@@ -1,9 +1,10 @@
 //! What a crossbar says of itself: `mapper.xbar/1` describes each crossbar as one.
 
+use mapper_proto::Tally;
 use mapper_proto::wire::{Crossbar, CrossbarKind};
 use serde::{Deserialize, Serialize};
 
-use super::counters::{ArrivalCounters, DropCounters};
+use super::counters::{ArrivalCounters, XbarDrop};
 use mapper_machine::link::Link;
 use mapper_machine::log;
 
@@ -57,7 +58,7 @@ pub struct PortStatus {
     /// Frames that arrived here and left by some port.
     pub forwarded: u64,
     /// Frames that arrived here and did not, by why.
-    pub dropped: DropCounters,
+    pub dropped: Tally<XbarDrop>,
     /// Frames that left by this port.
     pub sent: u64,
     /// Bytes that left by it, with the Ethernet headers.

@@ -4,13 +4,13 @@ use std::cell::{Cell, RefCell};
 use std::io::IoSlice;
 use std::rc::Rc;
 
-use mapper_proto::wire::{Crossbar, CrossbarKind, Decision, DropReason};
+use mapper_proto::wire::{Crossbar, CrossbarKind, Decision};
 use tokio::sync::{Notify, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
 use super::bucket::TokenBucket;
-use super::counters::ArrivalCounters;
+use super::counters::{ArrivalCounters, XbarDrop};
 use super::status::{PortStatus, XbarStatus};
 use mapper_machine::link::batch::{BATCH_FRAMES, Batch};
 use mapper_machine::link::ethernet::HEADER_BYTES;
@@ -210,12 +210,12 @@ impl Switch {
     ) -> Option<(u8, usize)> {
         let cut_off = batch.is_cut_off(nth);
         let Some((_, payload)) = batch.frame_mut(nth).split_at_mut_checked(HEADER_BYTES) else {
-            from.count(|arrivals| arrivals.dropped.count_decision(DropReason::Truncated));
+            from.count(|arrivals| arrivals.dropped.count(XbarDrop::Truncated));
             return None;
         };
         let (port, strip) = match crossbar.decide(arrival, payload) {
             Decision::Drop(reason) => {
-                from.count(|arrivals| arrivals.dropped.count_decision(reason));
+                from.count(|arrivals| arrivals.dropped.count(reason.into()));
                 return None;
             }
             Decision::Forward { port, strip } => (port, strip),
@@ -225,11 +225,11 @@ impl Switch {
             }
         };
         if Crossbar::has_long_route(payload) && !from.long_routes.take(Instant::now()) {
-            from.count(|arrivals| arrivals.dropped.long_routes += 1);
+            from.count(|arrivals| arrivals.dropped.count(XbarDrop::LongRoutes));
             return None;
         }
         if cut_off {
-            from.count(|arrivals| arrivals.dropped.too_long += 1);
+            from.count(|arrivals| arrivals.dropped.count(XbarDrop::TooLong));
             return None;
         }
         if !crossbar.has_carrier(port) {
@@ -257,7 +257,7 @@ impl Switch {
                 Unsent::Down => {
                     self.lose(crossbar, from, port, &batch.frame(exits[nth].nth)[HEADER_BYTES..]);
                 }
-                why => from.count(|arrivals| arrivals.dropped.count_unsent(why)),
+                why => from.count(|arrivals| arrivals.dropped.count(why.into())),
             }
         }
     }
@@ -266,10 +266,8 @@ impl Switch {
     /// `payload` is all of it, as it arrived.
     fn lose(&self, crossbar: &Crossbar, from: &SwitchPort, port: u8, payload: &[u8]) {
         let exists = self.port(port).is_some_and(|port| port.link.exists());
-        from.count(|arrivals| {
-            let dropped = &mut arrivals.dropped;
-            *if exists { &mut dropped.no_carrier } else { &mut dropped.no_interface } += 1;
-        });
+        let why = if exists { XbarDrop::NoCarrier } else { XbarDrop::NoInterface };
+        from.count(|arrivals| arrivals.dropped.count(why));
         let Some(notice) = crossbar.undeliverable(port, payload) else { return };
         if from.notices.take(Instant::now()) {
             from.link.queue(&notice, &[]);

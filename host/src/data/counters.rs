@@ -1,10 +1,15 @@
 //! What the data path counts.
 
+use enum_map::Enum;
+use mapper_proto::Tally;
 use serde::{Deserialize, Serialize};
+use strum::{EnumDiscriminants, IntoStaticStr};
 use thiserror::Error;
 
-/// Why a user's frame is dropped. Each reason has its counter in [`DataDrops`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Error)]
+/// Why a user's frame is dropped. Each has a kind of [`DataDropKind`], which is what is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Error, EnumDiscriminants)]
+#[strum_discriminants(name(DataDropKind), derive(Enum, IntoStaticStr), strum(serialize_all = "snake_case"))]
+#[strum_discriminants(doc = "Kinds of reasons why a user's frame is dropped.")]
 pub enum DataDrop {
     /// There is no map yet, or no route leads to the destination for now.
     #[error("no route leads to the destination")]
@@ -39,46 +44,6 @@ pub enum DataDrop {
     ForgedNeighbour,
 }
 
-/// User's frames dropped, by reason.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct DataDrops {
-    /// [`DataDrop::NoRoute`].
-    pub no_route: u64,
-    /// [`DataDrop::UnknownDestination`].
-    pub unknown_destination: u64,
-    /// [`DataDrop::ForeignSource`].
-    pub foreign_source: u64,
-    /// [`DataDrop::TooLong`].
-    pub too_long: u64,
-    /// [`DataDrop::TooLongForCable`].
-    pub too_long_for_cable: u64,
-    /// [`DataDrop::Malformed`].
-    pub malformed: u64,
-    /// [`DataDrop::NotForMe`].
-    pub not_for_me: u64,
-    /// [`DataDrop::UnknownSource`].
-    pub unknown_source: u64,
-    /// [`DataDrop::ForgedNeighbour`].
-    pub forged_neighbour: u64,
-}
-
-impl DataDrops {
-    /// Counts one dropped frame.
-    pub(super) fn count(&mut self, reason: DataDrop) {
-        *match reason {
-            DataDrop::NoRoute => &mut self.no_route,
-            DataDrop::UnknownDestination => &mut self.unknown_destination,
-            DataDrop::ForeignSource => &mut self.foreign_source,
-            DataDrop::TooLong => &mut self.too_long,
-            DataDrop::TooLongForCable { .. } => &mut self.too_long_for_cable,
-            DataDrop::Malformed => &mut self.malformed,
-            DataDrop::NotForMe => &mut self.not_for_me,
-            DataDrop::UnknownSource => &mut self.unknown_source,
-            DataDrop::ForgedNeighbour => &mut self.forged_neighbour,
-        } += 1;
-    }
-}
-
 /// What the data path did since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DataStatus {
@@ -95,7 +60,7 @@ pub struct DataStatus {
     /// Copies that were made of these, one for each host.
     pub broadcast_copies: u64,
     /// Frames dropped, by reason.
-    pub dropped: DataDrops,
+    pub dropped: Tally<DataDropKind>,
     /// Notices that a frame could not be delivered.
     pub notices: u64,
     /// Notices believed no more, or never: without the token of a frame sent lately, or about a

@@ -12,7 +12,7 @@ use super::destinations::{Destinations, NarrowPorts};
 use super::sent::SentFrames;
 use super::sources::{Sources, points_elsewhere};
 use super::waiting::Waiting;
-use super::{DataDrop, DataStatus, PathId, ethernet, flow, too_big};
+use super::{DataDrop, DataDropKind, DataStatus, PathId, ethernet, flow, too_big};
 use crate::routes::RouteTable;
 
 /// A path is in use for so long after its last frame.
@@ -132,7 +132,7 @@ impl DataPath {
                 self.counters.bytes_out += frame.len() as u64;
             }
             Err(reason) => {
-                self.counters.dropped.count(reason);
+                self.counters.dropped.count(reason.into());
                 if let DataDrop::TooLongForCable { most_bytes } = reason {
                     self.answer = too_big::answer(frame, most_bytes);
                 }
@@ -192,7 +192,7 @@ impl DataPath {
             return failed;
         }
         // Copies that were too long for a cable are counted, although others were sent.
-        self.counters.dropped.too_long_for_cable += too_long;
+        self.counters.dropped.add(DataDropKind::TooLongForCable, too_long);
         self.counters.broadcasts += 1;
         self.counters.broadcast_copies += copies;
         Ok(())
@@ -249,7 +249,7 @@ impl DataPath {
                 self.counters.frames_in += 1;
                 self.counters.bytes_in += frame.len() as u64;
             }
-            Err(reason) => self.counters.dropped.count(reason),
+            Err(reason) => self.counters.dropped.count(reason.into()),
         }
         result
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mapper_proto::map::{FrameSizes, LinkMtu, Map, PortRef};
 use mapper_proto::wire::{Data, FrameKind, Route, Undeliverable};
-use mapper_proto::{Instant, Mac};
+use mapper_proto::{Instant, Mac, Tally};
 use proptest::prelude::*;
 
 use super::*;
@@ -43,7 +43,7 @@ fn a_frame_arrives_as_it_was_and_its_way_back_leads_home() {
         }
         let status = sender.status();
         assert_eq!(status.frames_out, 50 * (map.hosts.len() as u64 - 1));
-        assert_eq!(status.dropped, DataDrops::default());
+        assert_eq!(status.dropped, Tally::default());
     }
 }
 
@@ -55,7 +55,7 @@ fn without_routes_nothing_is_sent() {
     assert_eq!(outbound(&mut sender, NOW, &frame).len(), 1);
     sender.forget_routes();
     assert!(outbound(&mut sender, NOW, &frame).is_empty());
-    assert_eq!(sender.status().dropped.no_route, 1);
+    assert_eq!(sender.status().dropped[DataDropKind::NoRoute], 1);
 }
 
 #[test]
@@ -114,15 +114,14 @@ fn what_cannot_be_sent_is_dropped_and_counted_by_reason() {
     let for_another = outbound(&mut path, NOW, &frame(own, other, 1)).remove(0).1;
     let third = map.hosts[2].mac;
     assert_eq!(DataPath::new(third, LINK_MTU, 1).inbound(NOW, &for_another), Err(DataDrop::NotForMe));
-    let expected = DataDrops {
-        no_route: 2,
-        unknown_destination: 2,
-        foreign_source: 1,
-        too_long: 1,
-        malformed: 2,
-        ..DataDrops::default()
-    };
-    assert_eq!(path.status().dropped, expected);
+    let expected = [
+        (DataDropKind::NoRoute, 2),
+        (DataDropKind::UnknownDestination, 2),
+        (DataDropKind::ForeignSource, 1),
+        (DataDropKind::TooLong, 1),
+        (DataDropKind::Malformed, 2),
+    ];
+    assert_eq!(path.status().dropped, expected.into_iter().collect());
     assert_eq!(path.status().frames_out, 1);
 }
 
@@ -144,8 +143,9 @@ fn what_comes_from_no_host_of_the_map_or_points_at_another_is_dropped_and_counte
     };
     assert!(path.inbound(NOW, &arp(other)).is_ok());
     assert_eq!(path.inbound(NOW, &arp(stranger)), Err(DataDrop::ForgedNeighbour));
-    let DataDrops { unknown_source, forged_neighbour, .. } = path.status().dropped;
-    assert_eq!((unknown_source, forged_neighbour, path.status().frames_in), (2, 1, 3));
+    let dropped = path.status().dropped;
+    assert_eq!((dropped[DataDropKind::UnknownSource], dropped[DataDropKind::ForgedNeighbour]), (2, 1));
+    assert_eq!(path.status().frames_in, 3);
     path.forget_routes();
     assert_eq!(
         path.inbound(NOW, &arp(other)),
@@ -168,7 +168,7 @@ fn the_longest_frame_of_the_tap_is_sent_and_one_that_does_not_fit_the_link_is_no
     assert_eq!(outbound(&mut path, NOW, &longest).len(), 1);
     longest.push(0);
     assert_eq!(outbound(&mut path, NOW, &longest).len(), 0);
-    assert_eq!(path.status().dropped.too_long, 1);
+    assert_eq!(path.status().dropped[DataDropKind::TooLong], 1);
 }
 
 /// A ring of four hosts in which both cables of the second one's xbar carry no more than this.
@@ -193,7 +193,7 @@ fn a_frame_that_is_too_long_for_all_ways_is_counted_and_the_kernel_told_what_get
     assert_eq!(path.take_answer(), None);
     longest.push(0);
     assert_eq!(outbound(&mut path, NOW, &longest), []);
-    assert_eq!(path.status().dropped.too_long_for_cable, 1);
+    assert_eq!(path.status().dropped[DataDropKind::TooLongForCable], 1);
     let answer = path.take_answer().unwrap();
     let mtu = u16::from_be_bytes([answer[14 + 20 + 6], answer[14 + 20 + 7]]);
     assert_eq!((&answer[..6], usize::from(mtu)), (&own.0[..], longest.len() - 1 - 14));
@@ -203,7 +203,7 @@ fn a_frame_that_is_too_long_for_all_ways_is_counted_and_the_kernel_told_what_get
     assert_eq!(outbound(&mut path, NOW, &longest).len(), 1);
     longest[..6].fill(0xff);
     assert_eq!(outbound(&mut path, NOW, &longest).len(), 2);
-    assert_eq!(path.status().dropped.too_long_for_cable, 2);
+    assert_eq!(path.status().dropped[DataDropKind::TooLongForCable], 2);
     assert_eq!(path.take_answer(), None, "a broadcast is not answered");
     // The MTU is raised again, and a map says so.
     let mut mended = map.clone();

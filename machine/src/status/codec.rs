@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// Raised whenever the board of an agent or the status of a crossbar changes, as bincode carries no field
 /// names.
-const FORMAT: u32 = 8;
+const FORMAT: u32 = 9;
 /// Most bytes of a message, written or read.
 pub(super) const MAX_BYTES: usize = 1 << 20;
 
@@ -97,8 +97,9 @@ mod tests {
     #[test]
     fn another_format_is_told_apart() {
         let mut bytes = encode(&board()).unwrap();
-        bytes[0] = 9;
-        assert!(matches!(decode::<Board>(&bytes), Err(CodecError::OtherFormat(9))));
+        let other = FORMAT + 1;
+        bytes[..4].copy_from_slice(&other.to_le_bytes());
+        assert!(matches!(decode::<Board>(&bytes), Err(CodecError::OtherFormat(format)) if format == other));
         assert!(matches!(decode::<Board>(&bytes[..2]), Err(CodecError::Truncated)));
     }
 

@@ -4,6 +4,7 @@ use super::event::Event;
 use super::guard::Admission;
 use super::machine::Agent;
 use super::probed::turns_here;
+use super::status::FrameDrop;
 use crate::Instant;
 use crate::wire::{
     Answer, Data, Frame, FrameError, FrameKind, Message, Reason, Reply, Route, Scout, Stamp, split_route,
@@ -24,7 +25,7 @@ impl Agent {
             return Err(FrameError::Malformed);
         }
         if self.is_astray(&message, &left) {
-            self.dropped.unstripped_route += 1;
+            self.dropped.count(FrameDrop::UnstrippedRoute);
             return Ok(());
         }
         match self.admit(now, (&frame, auth), &message, &left)? {
@@ -66,22 +67,7 @@ impl Agent {
 
     /// Counts a frame that cannot be used, and says so.
     pub(super) fn drop_frame(&mut self, error: FrameError) {
-        let counter = match error {
-            FrameError::Truncated => &mut self.dropped.truncated,
-            FrameError::Oversized => &mut self.dropped.oversized,
-            FrameError::BadCrc => &mut self.dropped.bad_crc,
-            FrameError::BadRoute => &mut self.dropped.unstripped_route,
-            FrameError::UnknownVersion(_) => &mut self.dropped.unknown_version,
-            FrameError::UnknownKind(_) => &mut self.dropped.unknown_kind,
-            FrameError::Malformed => &mut self.dropped.malformed,
-            FrameError::UnexpectedTag(_) => &mut self.dropped.unexpected_tag,
-            FrameError::NoTag => &mut self.dropped.no_tag,
-            FrameError::UnknownKey(_) => &mut self.dropped.unknown_key,
-            FrameError::BadTag(_) => &mut self.dropped.bad_tag,
-            FrameError::Replayed => &mut self.dropped.replayed,
-            FrameError::RateLimited => &mut self.dropped.rate_limited,
-        };
-        *counter += 1;
+        self.dropped.count(error.into());
         self.event(Event::Dropped { error });
     }
 }

@@ -8,6 +8,7 @@ use super::checks::{Check, doubted};
 use super::event::Event;
 use super::machine::Agent;
 use super::requests::Asked;
+use super::status::FrameDrop;
 use super::verify::{Cycle, Step};
 use crate::Instant;
 use crate::map::ways::Ways;
@@ -58,7 +59,7 @@ impl Agent {
         let doubted = self.doubts.cables.iter().any(|(doubted, _)| *doubted == at);
         let full = self.doubts.count() >= LIMIT;
         if !certain && (doubted || full) {
-            self.dropped.overload += u64::from(full && !doubted);
+            self.dropped.add(FrameDrop::Overload, u64::from(full && !doubted));
             return;
         }
         let Some(held) = self.held.as_ref().filter(|held| held.valid) else { return };

@@ -1,6 +1,7 @@
 //! Distribution: the child asks its parent for the map, piece by piece.
 
 use super::cause::Cause;
+use super::status::FrameDrop;
 use std::time::Duration;
 
 use super::held::Held;
@@ -34,7 +35,7 @@ impl Agent {
     /// Begins to collect the map that an agent holds. `level` is that of the global mapper, if known.
     pub(super) fn begin_fetch(&mut self, now: Instant, from: &Info, way: RoundTrip, level: Option<u8>) {
         let Ok(assembly) = Assembly::new(from.version, from.pieces) else {
-            self.dropped.implausible += 1;
+            self.dropped.count(FrameDrop::Implausible);
             return;
         };
         self.leave_tree(now, Cause::NewMapOffered);
@@ -118,7 +119,7 @@ impl Agent {
         let Some(fetch) =
             self.fetch.as_mut().filter(|f| f.version == version && f.from.rank.mac == info.rank.mac)
         else {
-            self.dropped.unexpected += 1;
+            self.dropped.count(FrameDrop::Unexpected);
             return;
         };
         if bytes.is_empty() && needs_bytes > 0 {
@@ -129,7 +130,7 @@ impl Agent {
             return self.fetch_again_later(now);
         }
         if fetch.assembly.insert(piece, bytes).is_err() {
-            self.dropped.implausible += 1;
+            self.dropped.count(FrameDrop::Implausible);
             return self.fetch_failed(now, Cause::PieceMakesNoSense);
         }
         if fetch.assembly.is_complete() {
@@ -145,7 +146,7 @@ impl Agent {
         let Some(fetch) = self.fetch.as_mut() else { return };
         // Once for the first piece, and rarely again: the first ones are the longest.
         if fetch.misfits > fetch.from.pieces || usize::from(needs_bytes) > Answer::MAX_PIECE_BYTES {
-            self.dropped.implausible += 1;
+            self.dropped.count(FrameDrop::Implausible);
             return self.fetch_failed(now, Cause::NoPieceDelivered);
         }
         fetch.misfits += 1;
@@ -183,7 +184,7 @@ impl Agent {
         let Some(fetch) = self.end_fetch() else { return };
         let version = fetch.version;
         let Ok(map) = fetch.assembly.finish() else {
-            self.dropped.implausible += 1;
+            self.dropped.count(FrameDrop::Implausible);
             return self.map_again(now, Cause::MapMakesNoSense);
         };
         let pieces = fetch.assembly.into_pieces();

@@ -36,6 +36,7 @@ mod window;
 pub(super) use limits::Limits;
 pub(super) use parked::ParkedMessage;
 
+use super::status::{FrameDrop, Purpose};
 use rand::Rng;
 
 use self::awaited::Awaited;
@@ -200,7 +201,7 @@ impl Agent {
             return Ok(Admission::Handle);
         };
         if !guard.awaited.waits(now, auth.sequence, probe.id) {
-            self.dropped.unexpected += 1;
+            self.dropped.count(FrameDrop::Unexpected);
             return Ok(Admission::Hold);
         }
         guard.check_tag(frame, &auth)?;
@@ -216,7 +217,7 @@ impl Agent {
     ) -> Result<Admission, FrameError> {
         let (Some(guard), Some(auth)) = (&mut self.guard, auth) else { return Ok(Admission::Handle) };
         if reply.to != self.settings.mac || !guard.awaited.waits(now, auth.answers, reply.id) {
-            self.dropped.unexpected += 1;
+            self.dropped.count(FrameDrop::Unexpected);
             return Ok(Admission::Hold);
         }
         guard.check_tag(frame, &auth)?;
@@ -289,7 +290,7 @@ impl Agent {
         let (id, info) = (self.new_probe_id(), self.info());
         let way = RoundTrip { there: Route::new(), back };
         let scout = Scout { id, info, way, reason: Reason::Hello };
-        self.sent.hellos += 1;
+        self.sent.count(Purpose::Hello);
         self.transmit(there, &Message::Scout(scout));
         if let Some(guard) = &mut self.guard {
             guard.parked.note_asked(now, key, guard.sequence);

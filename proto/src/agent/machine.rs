@@ -18,12 +18,12 @@ use super::pause::{Pause, Quiet};
 use super::refuted::Refuted;
 use super::requests::{Asked, Expired, Request, Requests};
 use super::settings::Settings;
-use super::status::{Dropped, MappingCost, Sent};
+use super::status::{FrameDrop, MappingCost, Purpose};
 use super::twin::Twin;
 use super::verify::Cycle;
 use crate::map::{LinkMtu, MapVersion, PortRef, Rank};
 use crate::wire::{AgentState, Answer, Reason, Reply, RoundTrip, Route, Scout};
-use crate::{Instant, Mac};
+use crate::{Instant, Mac, Tally};
 
 /// The parent that an agent without a map holds on to.
 #[derive(Clone, Debug)]
@@ -117,8 +117,8 @@ pub struct Agent {
     pub(super) mtus: BTreeMap<Mac, LinkMtu>,
     /// Whether this host's MTU changed since there is no valid map.
     pub(super) mtu_untold: bool,
-    pub(super) sent: Sent,
-    pub(super) dropped: Dropped,
+    pub(super) sent: Tally<Purpose>,
+    pub(super) dropped: Tally<FrameDrop>,
     /// With keys: who is believed.
     pub(super) guard: Option<Box<Guard>>,
     pub(super) limits: Limits,
@@ -178,8 +178,8 @@ impl Agent {
             sessions: BTreeMap::new(),
             mtus: BTreeMap::new(),
             mtu_untold: false,
-            sent: Sent::default(),
-            dropped: Dropped::default(),
+            sent: Tally::default(),
+            dropped: Tally::default(),
             guard: None,
             limits: Limits::default(),
             outbox: VecDeque::new(),
@@ -257,17 +257,17 @@ impl Agent {
 
     pub(super) fn reply(&mut self, now: Instant, reply: Reply) {
         if reply.to != self.settings.mac {
-            self.dropped.unexpected += 1;
+            self.dropped.count(FrameDrop::Unexpected);
         } else if reply.info.rank.mac == self.settings.mac {
             self.reply_of_own_address(now, &reply);
         } else if reply.answer == Answer::Alive {
             if !self.path_answered(now, reply.id, reply.info.rank.mac) {
-                self.dropped.unexpected += 1;
+                self.dropped.count(FrameDrop::Unexpected);
             }
         } else if reply.id & Requests::ID_BIT != 0 {
             match self.requests.take_answered(reply.id, reply.info.rank.mac, &reply.answer) {
                 Some(request) => self.answered(now, request.asked, reply),
-                None => self.dropped.unexpected += 1,
+                None => self.dropped.count(FrameDrop::Unexpected),
             }
         } else if self.cycle.as_ref().is_some_and(|cycle| cycle.waits_for(reply.id)) {
             let step = self.cycle.as_mut().and_then(|cycle| cycle.handle_host(reply.id));
@@ -276,7 +276,7 @@ impl Agent {
             && !self.cable_test_answered(reply.id)
             && !self.mapping_found_host(now, &reply)
         {
-            self.dropped.unexpected += 1;
+            self.dropped.count(FrameDrop::Unexpected);
         }
     }
 
@@ -322,7 +322,7 @@ impl Agent {
         while let Some(expired) = self.requests.expired(now, self.settings.probe_timeout) {
             match expired {
                 Expired::Again(id, request) => {
-                    self.sent.retries += 1;
+                    self.sent.count(Purpose::Retry);
                     self.send_scout(id, request.way, request.reason);
                 }
                 Expired::GivenUp(request) => self.unanswered(now, &request),

@@ -1,6 +1,7 @@
 //! This agent as a mapper: it drives an [`Explorer`] and turns its requests into frames.
 
 use super::cause::Cause;
+use super::status::Purpose;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::map::{
     is_isomorphic,
 };
 use crate::wire::{AgentState, Message, Probe, ProbeKind, Reason, Reply, RoundTrip, Scout, Stamp};
-use crate::{Instant, Mac};
+use crate::{Instant, Mac, Tally};
 
 /// Longest wait before a failed exploration is begun anew.
 const LONGEST_RETRY: Duration = Duration::from_secs(1);
@@ -36,7 +37,7 @@ pub(super) struct Mapping {
     /// The map that an incremental exploration began from.
     previous: Option<Map>,
     began: Instant,
-    sent_before: (u64, u64, u64),
+    sent_before: Tally<Purpose>,
     /// Ways of the latest requests, so that a host that answers can be reached again.
     ways: VecDeque<(u32, RoundTrip)>,
     /// Whether it waits for those that were asked for quiet before it began.
@@ -145,7 +146,7 @@ impl Agent {
             explorer,
             previous,
             began: now,
-            sent_before: (self.sent.switch_probes, self.sent.scouts, self.sent.compares),
+            sent_before: self.sent,
             ways: VecDeque::new(),
             waits_for_quiet: self.settings.pause,
             non_clos,
@@ -201,20 +202,20 @@ impl Agent {
         let id = request.id;
         let info = self.info();
         let way = way_of(&request);
-        let (counter, message) = match request.kind {
+        let (purpose, message) = match request.kind {
             RequestKind::Probe { kind, left } => {
-                let counter = match kind {
-                    ProbeKind::Compare => &mut self.sent.compares,
-                    ProbeKind::Loopback | ProbeKind::Identify => &mut self.sent.switch_probes,
+                let purpose = match kind {
+                    ProbeKind::Compare => Purpose::Compare,
+                    ProbeKind::Loopback | ProbeKind::Identify => Purpose::SwitchProbe,
                 };
-                (counter, Message::Probe(Probe { id, kind, left, info, way_there: way.there.clone() }))
+                (purpose, Message::Probe(Probe { id, kind, left, info, way_there: way.there.clone() }))
             }
             RequestKind::Scout { .. } => {
                 let scout = Scout { id, info, way: way.clone(), reason: Reason::Mapping };
-                (&mut self.sent.scouts, Message::Scout(scout))
+                (Purpose::Scout, Message::Scout(scout))
             }
         };
-        *counter += 1;
+        self.sent.count(purpose);
         if mapping.ways.len() >= 4 * self.settings.probe_window {
             mapping.ways.pop_front();
         }
@@ -306,11 +307,11 @@ impl Agent {
         });
         map.hosts.extend(phantoms);
         map.sort_canonical();
-        let (switch_probes, scouts, compares) = mapping.sent_before;
+        let spent = |purpose| self.sent[purpose] - mapping.sent_before[purpose];
         self.last_mapping = Some(MappingCost {
-            switch_probes: self.sent.switch_probes - switch_probes,
-            scouts: self.sent.scouts - scouts,
-            compares: self.sent.compares - compares,
+            switch_probes: spent(Purpose::SwitchProbe),
+            scouts: spent(Purpose::Scout),
+            compares: spent(Purpose::Compare),
             began: mapping.began,
             ended: now,
         });

@@ -80,4 +80,4 @@ pub use liveness::{CableTest, LivenessStatus, PathId, PathUse};
 pub use machine::Agent;
 pub use service::{AskedService, ServiceQuestion};
 pub use settings::Settings;
-pub use status::{Dropped, MappingCost, Sent, Status, Unreachable};
+pub use status::{FrameDrop, MappingCost, Purpose, Status, Unreachable};

@@ -1,6 +1,7 @@
 //! Probes that come home, and probes of others that come here.
 
 use super::machine::Agent;
+use super::status::FrameDrop;
 use crate::Instant;
 use crate::wire::{Answer, Element, Probe, RoundTrip, Route, Stamp};
 
@@ -15,7 +16,7 @@ impl Agent {
             // The port leads to this very host.
             self.probe_hit_self(now, probe.id);
         } else {
-            self.dropped.unstripped_route += 1;
+            self.dropped.count(FrameDrop::UnstrippedRoute);
         }
     }
 
@@ -28,7 +29,7 @@ impl Agent {
                 || self.cable_test_answered(id)
                 || self.doubt_returned(now, id, stamp)
                 || self.mapping_returned(now, id, stamp);
-            self.dropped.unexpected += u64::from(!expected);
+            self.dropped.add(FrameDrop::Unexpected, u64::from(!expected));
         }
     }
 
@@ -37,7 +38,7 @@ impl Agent {
             let step = self.cycle.as_mut().and_then(|cycle| cycle.handle_host(id));
             self.take_step(now, step);
         } else if !self.doubt_hit_host(now, id) && !self.mapping_hit_self(now, id) {
-            self.dropped.unexpected += 1;
+            self.dropped.count(FrameDrop::Unexpected);
         }
     }
 

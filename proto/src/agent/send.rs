@@ -4,6 +4,7 @@ use super::event::{Event, Transmit};
 use super::held::Held;
 use super::machine::Agent;
 use super::requests::{Asked, Requests};
+use super::status::{FrameDrop, Purpose};
 use crate::Instant;
 use crate::Mac;
 use crate::map::MapVersion;
@@ -39,24 +40,24 @@ impl Agent {
         let deadline = now + self.settings.probe_timeout;
         match self.requests.begin(asked, way.clone(), reason.clone(), tries, deadline) {
             Some(id) => self.send_scout(id, way, reason),
-            None => self.dropped.overload += 1,
+            None => self.dropped.count(FrameDrop::Overload),
         }
     }
 
     /// Sends a scout, for the first time or again.
     pub(super) fn send_scout(&mut self, id: u32, way: RoundTrip, reason: Reason) {
-        let counter = match reason {
-            Reason::Mapping => &mut self.sent.scouts,
-            Reason::QueryMapVersion { .. } => &mut self.sent.queries,
+        let purpose = match reason {
+            Reason::Mapping => Purpose::Scout,
+            Reason::QueryMapVersion { .. } => Purpose::Query,
             Reason::Tree { .. } | Reason::Pause { .. } | Reason::Resume | Reason::Printf { .. } => {
-                &mut self.sent.tree
+                Purpose::Tree
             }
-            Reason::Verify | Reason::Alive { .. } | Reason::AddressConflict { .. } => &mut self.sent.verify,
-            Reason::MapRequest { .. } => &mut self.sent.pieces,
-            Reason::Hello => &mut self.sent.hellos,
-            Reason::Service { .. } => &mut self.sent.services,
+            Reason::Verify | Reason::Alive { .. } | Reason::AddressConflict { .. } => Purpose::Verify,
+            Reason::MapRequest { .. } => Purpose::Piece,
+            Reason::Hello => Purpose::Hello,
+            Reason::Service { .. } => Purpose::Service,
         };
-        *counter += 1;
+        self.sent.count(purpose);
         let route = way.there.clone();
         self.transmit(route, &Message::Scout(Scout { id, info: self.info(), way, reason }));
     }
@@ -85,7 +86,7 @@ impl Agent {
         let wanted_bytes = wanted_bytes.saturating_sub(way.there.as_bytes().len());
         match Data::carry(token, &way.back, (to, self.settings.mac), &mapper_frame, wanted_bytes) {
             Ok(frame) => self.outbox.push_back(Transmit { route: way.there, frame }),
-            Err(_) => self.dropped.overload += 1,
+            Err(_) => self.dropped.count(FrameDrop::Overload),
         }
     }
 
@@ -97,7 +98,7 @@ impl Agent {
 
     fn has_room(&mut self) -> bool {
         let room = self.outbox.len() < OUTBOX_LIMIT;
-        self.dropped.overload += u64::from(!room);
+        self.dropped.add(FrameDrop::Overload, u64::from(!room));
         room
     }
 
@@ -127,7 +128,7 @@ impl Agent {
     /// no room for that, in a shorter one of the mapper's: no answer is longer than what asked for it.
     pub(super) fn answer_alive(&mut self, scout: Scout, answer_bytes: u16) {
         let Scout { id, info, way, .. } = scout;
-        self.sent.replies += 1;
+        self.sent.count(Purpose::Reply);
         let to = info.rank.mac;
         let reply = Message::Reply(Reply { id, to, info: self.info(), answer: Answer::Alive });
         let least = self.data_bytes(&reply, &way.there) + way.back.as_bytes().len();
@@ -140,8 +141,8 @@ impl Agent {
     /// Answers a scout or probe along the way back that it gave.
     pub(super) fn answer(&mut self, to: &Info, id: u32, way_back: Route, answer: Answer) {
         match answer {
-            Answer::MapRequest { .. } => self.sent.pieces += 1,
-            _ => self.sent.replies += 1,
+            Answer::MapRequest { .. } => self.sent.count(Purpose::Piece),
+            _ => self.sent.count(Purpose::Reply),
         }
         let reply = Reply { id, to: to.rank.mac, info: self.info(), answer };
         self.transmit(way_back, &Message::Reply(reply));

@@ -8,6 +8,7 @@
 use super::event::Event;
 use super::machine::Agent;
 use super::requests::{Asked, Request};
+use super::status::{FrameDrop, Purpose};
 use crate::wire::{AgentState, Answer, Reason, Reply, RoundTrip, Route, Scout, ServiceNumber};
 use crate::{Instant, Mac};
 
@@ -75,7 +76,7 @@ impl Agent {
         let AskedService { from, service, most_bytes, id, way_back, sequence, .. } = asked;
         let answer = answer.filter(|answer| answer.len() <= most_bytes);
         self.turn_to_parked(sequence);
-        self.sent.services += 1;
+        self.sent.count(Purpose::Service);
         let answer = Answer::Service { service, answer };
         let reply = Reply { id, to: from, info: self.info(), answer };
         self.transmit(way_back, &crate::wire::Message::Reply(reply));
@@ -86,7 +87,7 @@ impl Agent {
         let Scout { id, info, way, reason } = scout;
         let Reason::Service { service, room_bytes, question } = reason else { return };
         if !self.limits.allow_service(now) {
-            self.dropped.rate_limited += 1;
+            self.dropped.count(FrameDrop::RateLimited);
             return;
         }
         let most_bytes = (question.len() + usize::from(room_bytes)).min(Reason::MAX_SERVICE_BYTES);

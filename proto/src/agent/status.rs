@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use enum_map::Enum;
+use strum::IntoStaticStr;
+
 use super::liveness::LivenessStatus;
 use super::machine::Agent;
 use super::verify::Cycle;
 use crate::map::{AddressConflict, Map, MapVersion, Rank, decode_pieces};
-use crate::wire::AgentState;
-use crate::{Instant, Mac};
+use crate::wire::{AgentState, FrameError};
+use crate::{Instant, Mac, Tally};
 
 /// What the last mapping by this agent cost, retries counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -24,89 +27,100 @@ pub struct MappingCost {
     pub ended: Instant,
 }
 
-/// Messages sent since the start, by what they are for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Sent {
-    /// Loopback and identify probes of exploration.
-    pub switch_probes: u64,
-    /// Mapping scouts of exploration.
-    pub scouts: u64,
-    /// Compare probes of exploration.
-    pub compares: u64,
-    /// Tree scouts, pauses and resumes.
-    pub tree: u64,
-    /// Queries for a map version.
-    pub queries: u64,
-    /// Requests for pieces and the pieces themselves.
-    pub pieces: u64,
-    /// Probes and scouts of verification.
-    pub verify: u64,
-    /// Replies other than pieces.
-    pub replies: u64,
-    /// Questions whether a sender is there and who it says, before it is believed.
-    pub hellos: u64,
-    /// Questions and answers of services.
-    pub services: u64,
-    /// Of scouts and of probes of verification, those sent again after a time-out; counted above too.
-    pub retries: u64,
+/// What a message is sent for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Enum, IntoStaticStr)]
+pub enum Purpose {
+    /// A loopback or identify probe of exploration.
+    #[strum(serialize = "switch_probes")]
+    SwitchProbe,
+    /// A mapping scout of exploration.
+    #[strum(serialize = "scouts")]
+    Scout,
+    /// A compare probe of exploration.
+    #[strum(serialize = "compares")]
+    Compare,
+    /// A tree scout, a pause or a resume.
+    #[strum(serialize = "tree")]
+    Tree,
+    /// A query for a map version.
+    #[strum(serialize = "queries")]
+    Query,
+    /// A request for a piece, or a piece.
+    #[strum(serialize = "pieces")]
+    Piece,
+    /// A probe or scout of verification.
+    #[strum(serialize = "verify")]
+    Verify,
+    /// A reply other than a piece.
+    #[strum(serialize = "replies")]
+    Reply,
+    /// A question whether a sender is there and who it says, before it is believed.
+    #[strum(serialize = "hellos")]
+    Hello,
+    /// A question or an answer of a service.
+    #[strum(serialize = "services")]
+    Service,
+    /// Not a purpose of its own: a scout or a probe of verification that was sent again after a time-out, which
+    /// is counted under its purpose too.
+    #[strum(serialize = "retries")]
+    Retry,
 }
 
-/// Frames dropped since the start, by kind.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Dropped {
+/// Why an agent drops a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Enum, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum FrameDrop {
     /// Too short.
-    pub truncated: u64,
+    Truncated,
     /// Too long.
-    pub oversized: u64,
+    Oversized,
     /// CRC-32 mismatch.
-    pub bad_crc: u64,
+    BadCrc,
     /// Route elements left over that are no probe's turn, or no route at all.
-    pub unstripped_route: u64,
+    UnstrippedRoute,
     /// Unknown protocol version.
-    pub unknown_version: u64,
+    UnknownVersion,
     /// Unknown frame type.
-    pub unknown_kind: u64,
+    UnknownKind,
     /// Fields that make no sense.
-    pub malformed: u64,
-    /// Replies and returning probes that nothing waits for: late, duplicated, replayed or forged.
-    pub unexpected: u64,
+    Malformed,
+    /// A reply or returning probe that nothing waits for: late, duplicated, replayed or forged.
+    Unexpected,
     /// Well-formed, but what it says cannot be so: a forged or confused sender.
-    pub implausible: u64,
-    /// Dropped because this agent has too much to do.
-    pub overload: u64,
+    Implausible,
+    /// This agent has too much to do.
+    Overload,
     /// Signed, while this agent has no key.
-    pub unexpected_tag: u64,
+    UnexpectedTag,
     /// Not signed, while this agent has a key.
-    pub no_tag: u64,
+    NoTag,
     /// Signed with a key that this agent does not have.
-    pub unknown_key: u64,
+    UnknownKey,
     /// Signed, but not with the key that is named.
-    pub bad_tag: u64,
+    BadTag,
     /// Signed, and heard before or of a session that is over.
-    pub replayed: u64,
+    Replayed,
     /// More than one source, or all strangers together, may send.
-    pub rate_limited: u64,
+    RateLimited,
 }
 
-impl Dropped {
-    /// All of them.
-    pub const fn total(&self) -> u64 {
-        self.truncated
-            + self.oversized
-            + self.bad_crc
-            + self.unstripped_route
-            + self.unknown_version
-            + self.unknown_kind
-            + self.malformed
-            + self.unexpected
-            + self.implausible
-            + self.overload
-            + self.unexpected_tag
-            + self.no_tag
-            + self.unknown_key
-            + self.bad_tag
-            + self.replayed
-            + self.rate_limited
+impl From<FrameError> for FrameDrop {
+    fn from(error: FrameError) -> Self {
+        match error {
+            FrameError::Truncated => Self::Truncated,
+            FrameError::Oversized => Self::Oversized,
+            FrameError::BadCrc => Self::BadCrc,
+            FrameError::BadRoute => Self::UnstrippedRoute,
+            FrameError::UnknownVersion(_) => Self::UnknownVersion,
+            FrameError::UnknownKind(_) => Self::UnknownKind,
+            FrameError::Malformed => Self::Malformed,
+            FrameError::UnexpectedTag(_) => Self::UnexpectedTag,
+            FrameError::NoTag => Self::NoTag,
+            FrameError::UnknownKey(_) => Self::UnknownKey,
+            FrameError::BadTag(_) => Self::BadTag,
+            FrameError::Replayed => Self::Replayed,
+            FrameError::RateLimited => Self::RateLimited,
+        }
     }
 }
 
@@ -151,9 +165,9 @@ pub struct Status {
     /// What the checks of paths in use cost and found.
     pub liveness: LivenessStatus,
     /// Messages sent.
-    pub sent: Sent,
+    pub sent: Tally<Purpose>,
     /// Frames dropped.
-    pub dropped: Dropped,
+    pub dropped: Tally<FrameDrop>,
 }
 
 impl Agent {

@@ -2,6 +2,7 @@
 //! up and down, and how all learn that all are done.
 
 use super::cause::Cause;
+use super::status::FrameDrop;
 use std::sync::Arc;
 
 use super::doubts::Doubts;
@@ -152,7 +153,7 @@ impl Agent {
             return;
         }
         if version != info.version || !version.is_some() || leader <= self.rank() {
-            self.dropped.implausible += 1;
+            self.dropped.count(FrameDrop::Implausible);
             return;
         }
         if let Some(held) = self.held.as_ref().filter(|held| held.valid) {

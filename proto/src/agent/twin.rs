@@ -14,7 +14,7 @@ use super::cause::Cause;
 use super::event::Event;
 use super::machine::{Agent, Timer};
 use super::requests::{Asked, Requests};
-use super::status::Unreachable;
+use super::status::{FrameDrop, Unreachable};
 use crate::Instant;
 use crate::map::{AddressConflict, Place, PortRef};
 use crate::wire::{AgentState, Answer, Info, Probe, Reason, Reply, RoundTrip, Route, Scout};
@@ -68,7 +68,7 @@ impl Agent {
             _ => None,
         };
         let Some(answer) = answer else {
-            self.dropped.implausible += 1;
+            self.dropped.count(FrameDrop::Implausible);
             return;
         };
         let way = scout.way.reversed();
@@ -89,7 +89,7 @@ impl Agent {
     /// a twin.
     pub(super) fn reply_of_own_address(&mut self, now: Instant, reply: &Reply) {
         if reply.info.session == self.session {
-            self.dropped.unexpected += 1;
+            self.dropped.count(FrameDrop::Unexpected);
             return;
         }
         if self.cycle.as_ref().is_some_and(|cycle| cycle.waits_for(reply.id)) {
@@ -106,7 +106,7 @@ impl Agent {
             request.map(|request| request.way)
         };
         match (way, &mut self.twin) {
-            (None, _) => self.dropped.unexpected += 1,
+            (None, _) => self.dropped.count(FrameDrop::Unexpected),
             (Some(way), Some(twin)) => {
                 twin.last_word = now;
                 twin.way.get_or_insert(way);
@@ -130,7 +130,7 @@ impl Agent {
             }
             // A lower one may not silence a higher one, which finds its twin when it maps.
             None if from_higher => self.become_contested(now, None, places),
-            None => self.dropped.implausible += 1,
+            None => self.dropped.count(FrameDrop::Implausible),
         }
     }
 

@@ -5,6 +5,7 @@ use super::cause::Cause;
 use super::checks::{Check, ProbeCheck};
 use super::machine::{Agent, Timer};
 use super::requests::Asked;
+use super::status::Purpose;
 use super::verify::{Cycle, Phase, Step};
 use crate::map::ways::follow;
 use crate::map::{MapVersion, PortRef, decode_pieces};
@@ -172,7 +173,7 @@ impl Agent {
     }
 
     pub(super) fn send_check(&mut self, id: u32, ProbeCheck { route, left, kind, .. }: ProbeCheck) {
-        self.sent.verify += 1;
+        self.sent.count(Purpose::Verify);
         let way_there = route.elements().take(route.hops().saturating_sub(usize::from(left))).collect();
         let probe = Probe { id, kind, left, info: self.info(), way_there };
         self.transmit(route, &Message::Probe(probe));
@@ -182,7 +183,7 @@ impl Agent {
     pub(super) fn expire_checks(&mut self, now: Instant) {
         let wait = self.settings.probe_timeout;
         while let Some(step) = self.cycle.as_mut().and_then(|cycle| cycle.expire(now, wait)) {
-            self.sent.retries += u64::from(matches!(step, Step::Probe(..)));
+            self.sent.add(Purpose::Retry, u64::from(matches!(step, Step::Probe(..))));
             self.take_step(now, Some(step));
         }
     }

@@ -1,6 +1,7 @@
 //! What is counted in a run.
 
-use mapper_proto::agent::{Sent, Status};
+use mapper_proto::Tally;
+use mapper_proto::agent::{Purpose, Status};
 
 /// What was counted in a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -33,36 +34,14 @@ pub struct Stats {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
     /// Messages sent, by what they are for.
-    pub sent: Sent,
+    pub sent: Tally<Purpose>,
     /// Frames dropped by agents.
     pub dropped: u64,
 }
 
 impl Totals {
     pub(super) fn add(&mut self, status: &Status) {
-        let Sent {
-            switch_probes,
-            scouts,
-            compares,
-            tree,
-            queries,
-            pieces,
-            verify,
-            replies,
-            hellos,
-            services,
-            retries: _,
-        } = status.sent;
-        self.sent.switch_probes += switch_probes;
-        self.sent.scouts += scouts;
-        self.sent.compares += compares;
-        self.sent.tree += tree;
-        self.sent.queries += queries;
-        self.sent.pieces += pieces;
-        self.sent.verify += verify;
-        self.sent.replies += replies;
-        self.sent.hellos += hellos;
-        self.sent.services += services;
+        self.sent += &status.sent;
         self.dropped += status.dropped.total();
     }
 }

@@ -1,5 +1,6 @@
 //! How the map reaches everybody.
 
+use mapper_proto::agent::Purpose;
 use mapper_proto::map::{host_type, is_isomorphic};
 use mapper_proto::wire::AgentState;
 use mapper_sim::fabric::Xbars;
@@ -72,7 +73,7 @@ fn a_map_travels_in_many_pieces() {
     let mut lab = slow_pieces().start();
     lab.agree_at(ms(3000));
     // h1 has no children: it sent requests only, one a piece.
-    let pieces = lab.status("h1").sent.pieces;
+    let pieces = lab.status("h1").sent[Purpose::Piece];
     assert!((10..100).contains(&pieces), "{pieces}");
 }
 
@@ -89,7 +90,7 @@ fn nobody_waits_for_the_map_until_others_have_routes() {
         lab.agree_at(ms(8000));
         assert!(lab.statuses().iter().all(|status| status.network_complete));
         // Who took note was not told again.
-        let tree: u64 = lab.statuses().iter().map(|status| status.sent.tree).sum();
+        let tree: u64 = lab.statuses().iter().map(|status| status.sent[Purpose::Tree]).sum();
         assert!(tree < 3 * 32, "{tree}");
     }
 }

@@ -1,6 +1,7 @@
 //! Who leads, who follows, and the tree over the map.
 
-use mapper_proto::agent::Sent;
+use mapper_proto::Tally;
+use mapper_proto::agent::Purpose;
 use mapper_proto::wire::AgentState;
 use mapper_sim::fabric::Xbars;
 
@@ -50,7 +51,7 @@ fn level_0_never_maps() {
     let mut lab = Plan::new(RING, Xbars::Plain).levels(|_| 0).start();
     lab.run_to(ms(10_000));
     assert_eq!(lab.in_state(AgentState::Starting), 8);
-    assert!(lab.statuses().iter().all(|status| status.sent == Sent::default()));
+    assert!(lab.statuses().iter().all(|status| status.sent == Tally::default()));
 }
 
 #[test]
@@ -96,7 +97,7 @@ fn losers_query_the_winner_each_second_and_map_when_it_falls_silent() {
     lab.options.power_on_spread = millis(0);
     let mut lab = lab.start();
     let queries = |lab: &crate::lab::Lab| -> Vec<u64> {
-        (1..=7).map(|n| lab.status(&format!("h{n}")).sent.queries).collect()
+        (1..=7).map(|n| lab.status(&format!("h{n}")).sent[Purpose::Query]).collect()
     };
     lab.run_to(ms(1300));
     assert_eq!(lab.in_state(AgentState::Passive), 7);

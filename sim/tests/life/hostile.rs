@@ -1,5 +1,6 @@
 //! Whatever frames an agent is fed, it counts them, keeps its bounds and goes on.
 
+use mapper_proto::agent::FrameDrop;
 use std::collections::VecDeque;
 
 use mapper_host::Host;
@@ -164,14 +165,14 @@ fn agents_that_are_fed_lies_count_them_and_agree_again() {
         for host in 0..8 {
             let d = world.status(host).unwrap().dropped;
             let by_kind = [
-                d.truncated,
-                d.oversized,
-                d.bad_crc,
-                d.unstripped_route,
-                d.unknown_kind + d.unknown_version,
-                d.malformed,
-                d.unexpected,
-                d.implausible,
+                d[FrameDrop::Truncated],
+                d[FrameDrop::Oversized],
+                d[FrameDrop::BadCrc],
+                d[FrameDrop::UnstrippedRoute],
+                d[FrameDrop::UnknownKind] + d[FrameDrop::UnknownVersion],
+                d[FrameDrop::Malformed],
+                d[FrameDrop::Unexpected],
+                d[FrameDrop::Implausible],
                 d.total(),
             ];
             kinds_seen.iter_mut().zip(by_kind).for_each(|(all, one)| *all += one);

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use mapper_host::Host;
-use mapper_proto::agent::Status;
+use mapper_proto::agent::{FrameDrop, Status};
 use mapper_proto::map::{MapVersion, Rank};
 use mapper_proto::wire::{
     AgentState, Element, Info, Key, KeyRing, Message, Probe, ProbeKind, Reason, RoundTrip, Route,
@@ -236,7 +236,11 @@ fn a_stranger_that_recorded_an_earlier_run_changes_nothing() {
         for host in 0..8 {
             let status = world.status(host).unwrap();
             assert_eq!((status.version, status.state), (version, AgentState::Configured), "{kinds:?}");
-            assert!(status.dropped.replayed > 0 && status.dropped.no_tag > 0 && status.dropped.bad_tag > 0);
+            assert!(
+                status.dropped[FrameDrop::Replayed] > 0
+                    && status.dropped[FrameDrop::NoTag] > 0
+                    && status.dropped[FrameDrop::BadTag] > 0
+            );
         }
         // A host that dies is not kept alive by what it said in another life.
         run_to(&mut world, ms(9000));

@@ -5,10 +5,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use mapper_fabric::generate;
-use mapper_proto::agent::{Sent, Settings, Status};
+use mapper_proto::agent::{Purpose, Settings, Status};
 use mapper_proto::map::{Fabric, MapVersion};
 use mapper_proto::wire::AgentState;
-use mapper_proto::{Instant, Mac};
+use mapper_proto::{Instant, Mac, Tally};
 use mapper_sim::fabric::{Plant, PlantNode, Xbars};
 use mapper_sim::faults::FaultPlan;
 use mapper_sim::node::{SimulatedHost, Spawn, Start};
@@ -228,6 +228,6 @@ pub(crate) const fn millis(ms: u64) -> Duration {
 }
 
 /// All messages of exploration that an agent sent.
-pub(crate) const fn exploration(sent: &Sent) -> u64 {
-    sent.switch_probes + sent.scouts + sent.compares
+pub(crate) fn exploration(sent: &Tally<Purpose>) -> u64 {
+    sent[Purpose::SwitchProbe] + sent[Purpose::Scout] + sent[Purpose::Compare]
 }

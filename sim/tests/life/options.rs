@@ -1,6 +1,6 @@
 //! What the options of an agent do.
 
-use mapper_proto::agent::{MappingCost, Status};
+use mapper_proto::agent::{MappingCost, Purpose, Status};
 use mapper_proto::wire::AgentState;
 use mapper_sim::fabric::Xbars;
 
@@ -18,7 +18,7 @@ fn first_cable(plan: &Plan) -> String {
 fn of_others(lab: &Lab, leader: &str) -> u64 {
     let leader = lab.status(leader).rank;
     let others = lab.statuses().into_iter().filter(|status| status.rank != leader);
-    others.map(|status| status.sent.verify + exploration(&status.sent)).sum()
+    others.map(|status| status.sent[Purpose::Verify] + exploration(&status.sent)).sum()
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn pause_keeps_the_others_quiet_while_the_leader_maps() {
 fn probes_between(before: &Status, after: &Status) -> u64 {
     let explored = exploration(&after.sent) - exploration(&before.sent);
     let is_word = [before, after].iter().all(|status| status.state == AgentState::Passive);
-    explored + if is_word { 0 } else { after.sent.verify - before.sent.verify }
+    explored + if is_word { 0 } else { after.sent[Purpose::Verify] - before.sent[Purpose::Verify] }
 }
 
 /// Looks at all others while the leader explores, with and without lost frames. Returns how many probes of
@@ -163,9 +163,9 @@ fn without_xbar_checks_cables_between_xbars_are_left_alone() {
             let cables = plan.fabric.map.cables.len() as u64;
             let mut lab = plan.start();
             lab.agree_at(ms(2000));
-            let before = lab.world.totals().sent.verify;
+            let before = lab.world.totals().sent[Purpose::Verify];
             lab.agree_at(ms(12_000));
-            (lab.world.totals().sent.verify - before, cables)
+            (lab.world.totals().sent[Purpose::Verify] - before, cables)
         };
         let ((with, cables), (without, _)) = (verify(true), verify(false));
         // A cycle takes a little longer than the pause of a second between two.

@@ -1,5 +1,7 @@
 //! A fabric that does not change is left in peace.
 
+use mapper_proto::Tally;
+use mapper_proto::agent::Purpose;
 use mapper_sim::fabric::Xbars;
 
 use crate::lab::{Lab, Plan, exploration, millis, ms};
@@ -20,10 +22,10 @@ fn an_unchanged_fabric_keeps_its_map_at_a_bounded_cost() {
         }
         let after = lab.world.totals();
         // 60 cycles; replies are not counted. A host and a port cost some messages each.
-        let cycle = (after.sent.verify - before.sent.verify) as usize / 60;
+        let cycle = (after.sent[Purpose::Verify] - before.sent[Purpose::Verify]) as usize / 60;
         assert!(cycle <= 3 * size, "{kinds:?}: {cycle} messages a cycle, {size} hosts and ports");
         assert_eq!(after.dropped, before.dropped);
-        let explored = |sent: mapper_proto::agent::Sent| exploration(&sent) + sent.tree + sent.pieces;
+        let explored = |sent: Tally<Purpose>| exploration(&sent) + sent[Purpose::Tree] + sent[Purpose::Piece];
         assert_eq!(explored(after.sent), explored(before.sent));
     }
 }
@@ -33,7 +35,7 @@ fn growth(lab: &Lab) -> (usize, u64, u64) {
     let totals = lab.world.totals();
     (
         lab.happenings().len(),
-        exploration(&totals.sent) + totals.sent.tree + totals.sent.pieces,
+        exploration(&totals.sent) + totals.sent[Purpose::Tree] + totals.sent[Purpose::Piece],
         totals.dropped,
     )
 }

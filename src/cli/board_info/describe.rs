@@ -124,7 +124,7 @@ pub(super) fn describe_xbar(xbar: &XbarStatus) -> String {
 
 /// Whether the network can be used, and if not, what is missing.
 fn verdict(board: &Board) -> String {
-    let mismatches = board.counters.dropped.mismatches().into_iter();
+    let mismatches = board.counters.mismatches().into_iter();
     let other_keys: Vec<_> = mismatches
         .filter(|mismatch| mismatch.name == "key")
         .map(|mismatch| describe_mismatch(&mismatch))
@@ -193,7 +193,7 @@ fn write_troubles(text: &mut String, board: &Board, interface: &str) -> fmt::Res
         writeln!(text, "  {}", describe_cable(cable))?;
     }
     if !board.network_configured {
-        for mismatch in board.counters.dropped.mismatches() {
+        for mismatch in board.counters.mismatches() {
             // The verdict on an isolated host already tells of its keys.
             if board.state != "isolated" || mismatch.name != "key" {
                 writeln!(text, "  {}", describe_mismatch(&mismatch))?;
@@ -218,6 +218,7 @@ fn describe_cable(cable: &DeadCable) -> String {
 mod tests {
     use super::*;
     use crate::daemon::status::{MapVersionDto, NarrowCable, Reason};
+    use mapper_proto::agent::FrameDrop;
 
     fn configured() -> Board {
         Board {
@@ -294,7 +295,7 @@ mod tests {
             network_configured: false,
             ..configured()
         };
-        board.counters.dropped.unknown_key = 4;
+        board.counters.dropped.add(FrameDrop::UnknownKey, 4);
         let text = describe_board(&board);
         assert!(text.contains("configured: the keys differ: dropped 4 frames signed with a key"), "{text}");
         assert_eq!(text.matches("dropped 4").count(), 1, "{text}");
@@ -398,7 +399,7 @@ mod tests {
     #[test]
     fn what_stands_in_the_way_is_said() {
         let mut board = Board { network_configured: false, carrier: false, ..configured() };
-        board.counters.dropped.unknown_version = 3;
+        board.counters.dropped.add(FrameDrop::UnknownVersion, 3);
         board.routing_failure = Some("too long".to_owned());
         board.dead_cables = vec![DeadCable {
             tag: Some("000000000000000a".to_owned()),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use mapper_fabric::names::Names;
 use mapper_fabric::wording::{SHOWN_NAMES, counted, first_of};
+use mapper_proto::agent::Purpose;
 use mapper_proto::map::{Fabric, Map};
 use mapper_routing::Shape;
 use mapper_sim::fabric::PlantNode;
@@ -87,7 +88,6 @@ impl Report {
 
     /// `mapper.sim/1`.
     pub(super) fn json(&self) -> Value {
-        let sent = &self.totals.sent;
         let leader = self.leader.as_ref();
         let cost = leader.and_then(|leader| leader.status.mapping);
         let mut report = json!({
@@ -119,20 +119,7 @@ impl Report {
                 "virtual_ms": cost.ended.since(cost.began).as_secs_f64() * 1e3,
                 "probes_per_port": self.probes_per_port(),
             })),
-            "messages": {
-                "switch_probes": sent.switch_probes,
-                "scouts": sent.scouts,
-                "compares": sent.compares,
-                "tree": sent.tree,
-                "queries": sent.queries,
-                "pieces": sent.pieces,
-                "verify": sent.verify,
-                "replies": sent.replies,
-                "hellos": sent.hellos,
-                "services": sent.services,
-                "dropped": self.totals.dropped,
-                "total": self.stats.sent,
-            },
+            "messages": self.messages(),
             "frames": {
                 "sent": self.stats.sent,
                 "received": self.stats.received,
@@ -226,6 +213,16 @@ impl Report {
         let configured = ms(self.configured_ms);
         let wall = self.wall_ms / 1e3;
         format!("mapped {mapped}, configured {configured} of virtual time; {wall:.2} s of wall time")
+    }
+
+    /// What all agents sent, by what it was for, without counting again what was sent again.
+    fn messages(&self) -> Value {
+        let sent = self.totals.sent.iter().filter(|(purpose, ..)| *purpose != Purpose::Retry);
+        let mut messages: serde_json::Map<String, Value> =
+            sent.map(|(_, name, number)| (name.to_owned(), number.into())).collect();
+        messages.insert("dropped".to_owned(), self.totals.dropped.into());
+        messages.insert("total".to_owned(), self.stats.sent.into());
+        messages.into()
     }
 
     /// Probe frames of the leader's last mapping, over the ports of all xbars.

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::cli::{CliError, Format, output};
-use crate::xbar::counters::DropCounters;
 use crate::xbar::{PortStatus, XbarStatus, socket};
 use mapper_fabric::wording::plural;
 
@@ -110,37 +109,9 @@ fn write_table(text: &mut String, ports: &[PortStatus]) -> std::fmt::Result {
 
 /// Why frames that arrived at a port were lost, if any were.
 fn write_losses(text: &mut String, port: &PortStatus) -> std::fmt::Result {
-    // Without `..`: a new counter shall not compile before it is shown.
-    let DropCounters {
-        no_route,
-        no_such_port,
-        not_understood,
-        truncated,
-        no_stamp_area,
-        turns_again,
-        long_routes,
-        no_carrier,
-        no_interface,
-        queue_full,
-        too_long,
-        refused,
-    } = port.dropped;
-    let reasons = [
-        (no_carrier, "to a port without carrier"),
-        (no_interface, "to a port without interface"),
-        (no_such_port, "to a port that it does not have"),
-        (no_route, "whose route ends here"),
-        (not_understood, "with a route element that it does not know"),
-        (truncated, "that end inside their route"),
-        (no_stamp_area, "without room for a stamp"),
-        (turns_again, "that turn back more than once"),
-        (long_routes, "as too many had very long routes"),
-        (queue_full, "as too many waited to leave"),
-        (too_long, "too long for the interface"),
-        (refused, "that the kernel refused"),
-        (port.overruns, "lost before it, as they came too fast"),
-    ];
-    let reasons: Vec<_> = reasons.iter().filter(|(count, _)| *count > 0).collect();
+    let overruns = (port.overruns, "lost before it, as they came too fast");
+    let reasons = port.dropped.iter().map(|(why, _, count)| (count, why.words())).chain([overruns]);
+    let reasons: Vec<_> = reasons.filter(|(count, _)| *count > 0).collect();
     if !reasons.is_empty() {
         let words: Vec<_> = reasons.iter().map(|(count, reason)| format!("{count} {reason}")).collect();
         writeln!(text, "  lost at port {}: {}", port.port, words.join("; "))?;
@@ -168,10 +139,12 @@ fn describe_time(ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::xbar::counters::XbarDrop;
+    use mapper_proto::Tally;
 
     #[test]
     fn a_table_shows_each_port_and_a_line_why_frames_were_lost() {
-        let dropped = DropCounters { no_carrier: 7, too_long: 2, ..DropCounters::default() };
+        let dropped = Tally::from_iter([(XbarDrop::NoCarrier, 7), (XbarDrop::TooLong, 2)]);
         let busy = PortStatus {
             port: 1,
             interface: "eth1".to_owned(),

@@ -1,10 +1,12 @@
 //! The metrics of an agent.
 
 use super::known::KnownFabric;
-use crate::daemon::status::{Board, Counters, DroppedCounters, SentCounters, state_name};
-use mapper_host::data::{DataDrops, DataStatus};
+use crate::daemon::status::{Board, Counters, state_name};
+use mapper_host::data::DataStatus;
 use mapper_machine::metrics::{Dialect, Exposition, FamilyKind, Unit};
+use mapper_proto::agent::Purpose;
 use mapper_proto::wire::AgentState;
+use mapper_proto::{Counted, Tally};
 
 const STATES: [AgentState; 7] = [
     AgentState::Starting,
@@ -111,37 +113,14 @@ fn write_messages(text: &mut Exposition, counters: &Counters) {
     let help = "Frames that the kernel lost, as they arrived faster than they were taken.";
     text.counter("mapper_overruns", Unit::None, help, frames.overruns);
 
-    let SentCounters {
-        switch_probes,
-        scouts,
-        compares,
-        tree,
-        queries,
-        pieces,
-        verify,
-        replies,
-        hellos,
-        services,
-        retries,
-    } = *sent;
-    let sent = [
-        ("switch_probe", switch_probes),
-        ("scout", scouts),
-        ("compare", compares),
-        ("tree", tree),
-        ("query", queries),
-        ("piece", pieces),
-        ("verify", verify),
-        ("reply", replies),
-        ("hello", hellos),
-        ("service", services),
-    ];
+    let sent_for: Vec<_> =
+        sent.iter().filter_map(|(purpose, _, number)| Some((label(purpose)?, number))).collect();
     let help = "Messages sent, by what they are for; retries are counted.";
-    text.family(FamilyKind::Counter, "mapper_messages_sent", Unit::None, help).by("kind", &sent);
+    text.family(FamilyKind::Counter, "mapper_messages_sent", Unit::None, help).by("kind", &sent_for);
     let help = "Scouts and probes of verification that were sent again, as no answer came in time.";
-    text.counter("mapper_retries", Unit::None, help, retries);
+    text.counter("mapper_retries", Unit::None, help, sent[Purpose::Retry]);
     let help = "Frames dropped, by why.";
-    text.family(FamilyKind::Counter, "mapper_frames_dropped", Unit::None, help).by("reason", &drops(dropped));
+    text.family(FamilyKind::Counter, "mapper_frames_dropped", Unit::None, help).by("reason", &named(dropped));
 
     let mut family =
         text.family(FamilyKind::Counter, "mapper_mappings", Unit::None, "Mappings begun here, by cause.");
@@ -160,44 +139,26 @@ fn write_messages(text: &mut Exposition, counters: &Counters) {
     }
 }
 
-fn drops(dropped: &DroppedCounters) -> Vec<(&'static str, u64)> {
-    // Without `..`: a new counter shall not compile before it is shown.
-    let DroppedCounters {
-        truncated,
-        oversized,
-        bad_crc,
-        unstripped_route,
-        unknown_version,
-        unknown_kind,
-        malformed,
-        unexpected,
-        implausible,
-        overload,
-        unexpected_tag,
-        no_tag,
-        unknown_key,
-        bad_tag,
-        replayed,
-        rate_limited,
-    } = *dropped;
-    vec![
-        ("truncated", truncated),
-        ("oversized", oversized),
-        ("bad_crc", bad_crc),
-        ("unstripped_route", unstripped_route),
-        ("unknown_version", unknown_version),
-        ("unknown_kind", unknown_kind),
-        ("malformed", malformed),
-        ("unexpected", unexpected),
-        ("implausible", implausible),
-        ("overload", overload),
-        ("unexpected_tag", unexpected_tag),
-        ("no_tag", no_tag),
-        ("unknown_key", unknown_key),
-        ("bad_tag", bad_tag),
-        ("replayed", replayed),
-        ("rate_limited", rate_limited),
-    ]
+/// The label of what messages are sent for; none for retries, which have a metric of their own.
+const fn label(purpose: Purpose) -> Option<&'static str> {
+    Some(match purpose {
+        Purpose::SwitchProbe => "switch_probe",
+        Purpose::Scout => "scout",
+        Purpose::Compare => "compare",
+        Purpose::Tree => "tree",
+        Purpose::Query => "query",
+        Purpose::Piece => "piece",
+        Purpose::Verify => "verify",
+        Purpose::Reply => "reply",
+        Purpose::Hello => "hello",
+        Purpose::Service => "service",
+        Purpose::Retry => return None,
+    })
+}
+
+/// Counts under the names of their kinds.
+fn named<K: Counted>(tally: &Tally<K>) -> Vec<(&'static str, u64)> {
+    tally.iter().map(|(_, name, number)| (name, number)).collect()
 }
 
 fn write_healing(text: &mut Exposition, board: &Board) {
@@ -264,36 +225,15 @@ fn write_tap(text: &mut Exposition, board: &Board) {
     text.counter("mapper_flows_moved", Unit::None, "Flows that changed to another route.", flows_moved);
     text.counter("mapper_route_swaps", Unit::None, "Tables of routes put to use.", route_swaps);
     text.gauge("mapper_routes_in_use", "Routes that carried frames during the last second.", routes_in_use);
-    let DataDrops {
-        no_route,
-        unknown_destination,
-        foreign_source,
-        too_long,
-        too_long_for_cable,
-        malformed,
-        not_for_me,
-        unknown_source,
-        forged_neighbour,
-    } = dropped;
-    let dropped = [
-        ("no_route", no_route),
-        ("unknown_destination", unknown_destination),
-        ("foreign_source", foreign_source),
-        ("too_long", too_long),
-        ("too_long_for_cable", too_long_for_cable),
-        ("malformed", malformed),
-        ("not_for_me", not_for_me),
-        ("unknown_source", unknown_source),
-        ("forged_neighbour", forged_neighbour),
-    ];
     let help = "Users' frames dropped, by why.";
-    text.family(FamilyKind::Counter, "mapper_tap_dropped", Unit::None, help).by("reason", &dropped);
+    text.family(FamilyKind::Counter, "mapper_tap_dropped", Unit::None, help).by("reason", &named(&dropped));
     let help = "Users' frames from the fabric that the kernel did not take.";
     text.counter("mapper_tap_refused", Unit::None, help, tap.refused);
 }
 
 #[cfg(test)]
 mod tests {
+    use mapper_proto::agent::FrameDrop;
     use std::io::Write;
     use std::process::{Command, Stdio};
 
@@ -323,7 +263,7 @@ mod tests {
         };
         let cause = "a \"quoted\" cause".to_owned();
         board.counters.causes = vec![super::super::CauseCounters { cause, maps_ended: 2, mappings: 1 }];
-        board.counters.dropped.bad_crc = 5;
+        board.counters.dropped.add(FrameDrop::BadCrc, 5);
         board
     }
 

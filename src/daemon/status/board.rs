@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use mapper_host::names::NameTable;
-use mapper_proto::agent::{Dropped, MappingCost, Sent, Status};
+use mapper_proto::agent::{FrameDrop, MappingCost, Purpose, Status};
 use mapper_proto::map::{Map, MapVersion};
 use mapper_proto::wire::AgentState;
-use mapper_proto::{Instant, Mac};
+use mapper_proto::{Instant, Mac, Tally};
 use serde::{Deserialize, Serialize};
 
 use super::healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
@@ -112,9 +112,9 @@ pub struct Counters {
     /// Frames on the interface.
     pub frames: FrameCounters,
     /// Messages sent, by what they are for.
-    pub sent: SentCounters,
+    pub sent: Tally<Purpose>,
     /// Frames dropped, by why.
-    pub dropped: DroppedCounters,
+    pub dropped: Tally<FrameDrop>,
     /// What the last mapping by this agent cost; `None` if it finished none.
     pub mapping: Option<MappingCounters>,
     /// Why maps were given up and made.
@@ -138,45 +138,6 @@ pub struct FrameCounters {
     pub unsent: u64,
     /// Frames that the kernel lost, as they arrived faster than they were taken.
     pub overruns: u64,
-}
-
-/// Messages sent: see [`Sent`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "the fields are those of Sent")]
-pub struct SentCounters {
-    pub switch_probes: u64,
-    pub scouts: u64,
-    pub compares: u64,
-    pub tree: u64,
-    pub queries: u64,
-    pub pieces: u64,
-    pub verify: u64,
-    pub replies: u64,
-    pub hellos: u64,
-    pub services: u64,
-    pub retries: u64,
-}
-
-/// Frames dropped: see [`Dropped`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "the fields are those of Dropped")]
-pub struct DroppedCounters {
-    pub truncated: u64,
-    pub oversized: u64,
-    pub bad_crc: u64,
-    pub unstripped_route: u64,
-    pub unknown_version: u64,
-    pub unknown_kind: u64,
-    pub malformed: u64,
-    pub unexpected: u64,
-    pub implausible: u64,
-    pub overload: u64,
-    pub unexpected_tag: u64,
-    pub no_tag: u64,
-    pub unknown_key: u64,
-    pub bad_tag: u64,
-    pub replayed: u64,
-    pub rate_limited: u64,
 }
 
 /// What a mapping cost: see [`MappingCost`].
@@ -286,8 +247,8 @@ impl Board {
             no_answer: None,
             counters: Counters {
                 frames: FrameCounters::from(around.traffic),
-                sent: SentCounters::from(status.sent),
-                dropped: DroppedCounters::from(status.dropped),
+                sent: status.sent,
+                dropped: status.dropped,
                 mapping: status.mapping.map(MappingCounters::from),
                 causes: around.causes.counters(),
                 liveness: LivenessCounters::from(status.liveness),
@@ -398,79 +359,6 @@ impl From<Traffic> for FrameCounters {
     fn from(traffic: Traffic) -> Self {
         let Traffic { received, sent, unsent, overruns, .. } = traffic;
         Self { received, sent, unsent, overruns }
-    }
-}
-
-impl From<Sent> for SentCounters {
-    fn from(sent: Sent) -> Self {
-        // Without `..`: a new counter shall not compile before it is shown.
-        let Sent {
-            switch_probes,
-            scouts,
-            compares,
-            tree,
-            queries,
-            pieces,
-            verify,
-            replies,
-            hellos,
-            services,
-            retries,
-        } = sent;
-        Self {
-            switch_probes,
-            scouts,
-            compares,
-            tree,
-            queries,
-            pieces,
-            verify,
-            replies,
-            hellos,
-            services,
-            retries,
-        }
-    }
-}
-
-impl From<Dropped> for DroppedCounters {
-    fn from(dropped: Dropped) -> Self {
-        let Dropped {
-            truncated,
-            oversized,
-            bad_crc,
-            unstripped_route,
-            unknown_version,
-            unknown_kind,
-            malformed,
-            unexpected,
-            implausible,
-            overload,
-            unexpected_tag,
-            no_tag,
-            unknown_key,
-            bad_tag,
-            replayed,
-            rate_limited,
-        } = dropped;
-        Self {
-            truncated,
-            oversized,
-            bad_crc,
-            unstripped_route,
-            unknown_version,
-            unknown_kind,
-            malformed,
-            unexpected,
-            implausible,
-            overload,
-            unexpected_tag,
-            no_tag,
-            unknown_key,
-            bad_tag,
-            replayed,
-            rate_limited,
-        }
     }
 }
 

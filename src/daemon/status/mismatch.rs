@@ -1,6 +1,8 @@
 //! What dropped frames tell of hosts that cannot work together.
 
-use super::DroppedCounters;
+use mapper_proto::agent::FrameDrop;
+
+use super::Counters;
 
 /// Frames that were dropped since another host is set up differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,38 +17,39 @@ pub struct Mismatch {
     pub fix: &'static str,
 }
 
-impl DroppedCounters {
+impl Counters {
     /// In what other hosts differ, by what was dropped since the agent's start.
     pub fn mismatches(&self) -> Vec<Mismatch> {
+        let dropped = &self.dropped;
         let one_key_file = "give all hosts of the network one key file";
         let all = [
             Mismatch {
                 name: "protocol version",
-                frames: self.unknown_version,
+                frames: dropped[FrameDrop::UnknownVersion],
                 what: "frames of another version of the protocol",
                 fix: "run one version of the program on all hosts",
             },
             Mismatch {
                 name: "key",
-                frames: self.unexpected_tag,
+                frames: dropped[FrameDrop::UnexpectedTag],
                 what: "signed frames, while this agent has no key",
                 fix: "name the network's key file with --key-file, or take it from the others",
             },
             Mismatch {
                 name: "key",
-                frames: self.no_tag,
+                frames: dropped[FrameDrop::NoTag],
                 what: "frames that are not signed, while this agent has a key",
                 fix: one_key_file,
             },
             Mismatch {
                 name: "key",
-                frames: self.unknown_key,
+                frames: dropped[FrameDrop::UnknownKey],
                 what: "frames signed with a key that this agent does not have",
                 fix: one_key_file,
             },
             Mismatch {
                 name: "key",
-                frames: self.bad_tag,
+                frames: dropped[FrameDrop::BadTag],
                 what: "frames signed with another key of the same number",
                 fix: one_key_file,
             },

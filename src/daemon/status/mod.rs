@@ -14,10 +14,7 @@ mod requests;
 mod routes;
 mod socket;
 
-pub use board::{
-    Board, Counters, DroppedCounters, FrameCounters, MapVersionDto, Reason, SentCounters, Surroundings,
-    state_name,
-};
+pub use board::{Board, Counters, FrameCounters, MapVersionDto, Reason, Surroundings, state_name};
 pub use healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
 pub use host_types::HostsOfType;
 pub use mismatch::Mismatch;

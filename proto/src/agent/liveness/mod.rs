@@ -34,6 +34,7 @@ mod path;
 #[cfg(test)]
 mod tests;
 
+use super::status::FrameDrop;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -343,7 +344,7 @@ impl Agent {
         match path.hear(now, from, pace) {
             Some(true) => self.event(Event::PathUp { path: name }),
             Some(false) => {}
-            None => self.dropped.implausible += 1,
+            None => self.dropped.count(FrameDrop::Implausible),
         }
         true
     }
