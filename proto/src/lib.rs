@@ -23,5 +23,6 @@ pub mod time;
 pub mod wire;
 
 pub use mac::Mac;
+pub use port_set::PortSet;
 pub use tally::{Counted, Tally};
 pub use time::Instant;

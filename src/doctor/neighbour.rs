@@ -189,6 +189,7 @@ impl Prober<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mapper_proto::PortSet;
     use mapper_proto::wire::{Answer, Crossbar, CrossbarKind, Decision, Key};
 
     const OWN: Mac = Mac([2, 0, 0, 0, 0, 1]);
@@ -200,7 +201,7 @@ mod tests {
 
     /// What comes back from a crossbar that these probes hit at its port 3.
     fn reflected(kind: CrossbarKind) -> Vec<Neighbour> {
-        let mut crossbar = Crossbar { kind, first_port: 1, ports: 8, carrier: [0; 32] };
+        let mut crossbar = Crossbar { kind, first_port: 1, ports: 8, carriers: PortSet::NONE };
         crossbar.set_carrier(3, true);
         let heard = PROBER.probes(1).into_iter().filter_map(|(route, frame)| {
             let mut payload = [route.as_bytes(), &frame].concat();

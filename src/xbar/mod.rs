@@ -25,4 +25,4 @@ pub mod switch;
 
 pub use process::{Config, Kind, XbarError, run};
 pub use status::{PortStatus, XbarStatus};
-pub use switch::{Carriers, Switch};
+pub use switch::Switch;

@@ -1,5 +1,6 @@
 //! The ports of a running crossbar: which there are, and how they come and go.
 
+use mapper_proto::PortSet;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -64,7 +65,7 @@ impl PortTable {
             kind: kind(config)?,
             first_port: config.first_port,
             ports: config.ports,
-            carrier: [0; 32],
+            carriers: PortSet::NONE,
         };
         let switch = Rc::new(Switch::new(&config.name, crossbar, links));
         let mut table = Self { switch, config: config.clone(), held };

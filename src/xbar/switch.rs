@@ -1,5 +1,6 @@
 //! The ports of a crossbar and what goes from one to the other.
 
+use mapper_proto::PortSet;
 use std::cell::{Cell, RefCell};
 use std::io::IoSlice;
 use std::rc::Rc;
@@ -31,9 +32,6 @@ const LONG_ROUTES_PER_SECOND: u32 = 2_000;
 /// Such frames at once: a few windows of probes.
 const LONG_ROUTE_BURST: u32 = 512;
 
-/// Which ports have carrier: bit `p % 8` of byte `p / 8` for port p, as in a stamp.
-pub type Carriers = [u8; 32];
-
 /// A running crossbar. It belongs to one thread.
 #[derive(Debug)]
 pub struct Switch {
@@ -47,7 +45,7 @@ pub struct Switch {
     /// A port came that nobody listens at yet.
     added: Notify,
     /// The crossbar's carriers, for others to follow.
-    carriers: watch::Sender<Carriers>,
+    carriers: watch::Sender<PortSet>,
 }
 
 #[derive(Debug)]
@@ -75,14 +73,14 @@ impl Switch {
     /// A crossbar with these links behind its ports. The carriers in `crossbar` are replaced by
     /// those of the links.
     pub fn new(name: &str, mut crossbar: Crossbar, links: impl IntoIterator<Item = (u8, Link)>) -> Self {
-        crossbar.carrier = [0; 32];
+        crossbar.carriers = PortSet::NONE;
         let switch = Self {
             name: name.to_owned(),
             started_at: Instant::now(),
             crossbar: Cell::new(crossbar),
             ports: RefCell::new(vec![None; 256]),
             added: Notify::new(),
-            carriers: watch::Sender::new(crossbar.carrier),
+            carriers: watch::Sender::new(crossbar.carriers),
         };
         links.into_iter().for_each(|(number, link)| switch.add(number, link));
         switch
@@ -135,7 +133,7 @@ impl Switch {
     }
 
     /// Tells which ports have carrier, now and whenever it changes.
-    pub fn carriers(&self) -> watch::Receiver<Carriers> {
+    pub fn carriers(&self) -> watch::Receiver<PortSet> {
         self.carriers.subscribe()
     }
 
@@ -292,8 +290,8 @@ impl Switch {
     fn publish(&self, crossbar: Crossbar) {
         self.crossbar.set(crossbar);
         self.carriers.send_if_modified(|carriers| {
-            let changed = *carriers != crossbar.carrier;
-            *carriers = crossbar.carrier;
+            let changed = *carriers != crossbar.carriers;
+            *carriers = crossbar.carriers;
             changed
         });
     }

@@ -29,7 +29,7 @@ pub struct Crossbar {
     /// How many ports it has.
     pub ports: u8,
     /// Which ports have carrier: bit `p % 8` of byte `p / 8` for port p.
-    pub carrier: [u8; 32],
+    pub carriers: PortSet,
 }
 
 /// What is to be done with a frame.
@@ -156,14 +156,12 @@ impl Crossbar {
 
     /// Whether this port has carrier.
     pub const fn has_carrier(&self, port: u8) -> bool {
-        self.carrier[(port / 8) as usize] & (1 << (port % 8)) != 0
+        self.carriers.contains(port)
     }
 
     /// Says that this port has carrier, or that it has none.
     pub const fn set_carrier(&mut self, port: u8, up: bool) {
-        let bit = 1 << (port % 8);
-        let byte = &mut self.carrier[(port / 8) as usize];
-        *byte = if up { *byte | bit } else { *byte & !bit };
+        if up { self.carriers.insert(port) } else { self.carriers.remove(port) }
     }
 
     /// What it stamps into a frame that came in by port `arrival`; `None` for a plain one.
@@ -171,7 +169,7 @@ impl Crossbar {
         match self.kind {
             CrossbarKind::Plain => None,
             CrossbarKind::Tagged { tag } => {
-                Some(Stamp { tag, ports: self.ports, arrival, carrier: self.carrier })
+                Some(Stamp { tag, ports: self.ports, arrival, carriers: self.carriers })
             }
         }
     }
@@ -237,16 +235,6 @@ fn find_stamp_area(payload: &[u8], mut at: usize) -> Option<usize> {
     (mapper && flagged && payload.len() >= stamp_at + STAMP_BYTES).then_some(stamp_at)
 }
 
-/// The ports that have carrier in one of the two and not in the other, and whether they have it
-/// in `after`: a bit a port, as in [`Crossbar::carrier`].
-pub fn carrier_changes(before: [u8; 32], after: [u8; 32]) -> impl Iterator<Item = (u8, bool)> {
-    let (before, after) = (PortSet::from(before), PortSet::from(after));
-    (0..=u8::MAX)
-        .map(move |port| (port, before.contains(port), after.contains(port)))
-        .filter(|(_, before, after)| before != after)
-        .map(|(port, _, after)| (port, after))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -255,7 +243,7 @@ mod tests {
     use crate::wire::{Data, Info, Message, Probe, ProbeKind, split_route};
 
     fn xbar(kind: CrossbarKind) -> Crossbar {
-        Crossbar { kind, first_port: 1, ports: 8, carrier: [0; 32] }
+        Crossbar { kind, first_port: 1, ports: 8, carriers: PortSet::NONE }
     }
 
     fn plain() -> Crossbar {
@@ -457,7 +445,7 @@ mod tests {
             payload in proptest::collection::vec(any::<u8>(), 0..120),
         ) {
             let kind = if is_tagged { CrossbarKind::Tagged { tag: 1 } } else { CrossbarKind::Plain };
-            let xbar = Crossbar { kind, first_port, ports, carrier: [0xff; 32] };
+            let xbar = Crossbar { kind, first_port, ports, carriers: PortSet::ALL };
             match xbar.decide(arrival, &payload) {
                 Decision::Forward { port, strip } => {
                     let nth = i32::from(port) - i32::from(first_port);

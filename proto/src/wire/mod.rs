@@ -20,7 +20,7 @@ mod scout;
 mod stamp;
 
 pub use auth::{Key, KeyRing, KeyRingError, SECRET_BYTES, Seal, TAG_BYTES};
-pub use crossbar::{Crossbar, CrossbarKind, Decision, DropReason, carrier_changes};
+pub use crossbar::{Crossbar, CrossbarKind, Decision, DropReason};
 pub use data::{Data, Undeliverable};
 pub use frame::{AuthTrailer, Frame, FrameError, FrameKind, MAX_BODY_BYTES, MAX_FRAME_BYTES, split_route};
 pub use info::{AgentState, Info, InfoFlags};

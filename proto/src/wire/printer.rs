@@ -202,7 +202,7 @@ fn write_stamp(f: &mut fmt::Formatter<'_>, stamp: &Stamp) -> fmt::Result {
     let Stamp { tag, ports, arrival, .. } = stamp;
     write!(f, ", stamp {tag:#018x} ports {ports} arrival {arrival} carrier ")?;
     let mut any = false;
-    for port in (0..=u8::MAX).filter(|&port| stamp.has_carrier(port)) {
+    for port in stamp.carriers.iter() {
         write!(f, "{}{port}", if any { "," } else { "" })?;
         any = true;
     }

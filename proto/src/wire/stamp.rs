@@ -9,6 +9,7 @@
 //!
 //! An area of zeros has not been stamped.
 
+use crate::PortSet;
 use std::ops::Range;
 
 use super::cursor::Reader;
@@ -36,24 +37,24 @@ pub struct Stamp {
     pub ports: u8,
     /// The port by which the frame came in.
     pub arrival: u8,
-    /// Which ports have carrier: bit `p % 8` of byte `p / 8` for port p.
-    pub carrier: [u8; 32],
+    /// The ports that have carrier.
+    pub carriers: PortSet,
 }
 
 impl Stamp {
     /// Whether this port has carrier.
     pub const fn has_carrier(&self, port: u8) -> bool {
-        self.carrier[(port / 8) as usize] & (1 << (port % 8)) != 0
+        self.carriers.contains(port)
     }
 
     /// Writes the stamp over the first [`STAMP_BYTES`] of `area`; a shorter area is left as it is.
     pub fn write(&self, area: &mut [u8]) {
         let Some(area) = area.first_chunk_mut::<STAMP_BYTES>() else { return };
-        let Self { tag, ports, arrival, carrier } = self;
+        let Self { tag, ports, arrival, carriers } = self;
         area[field::TAG].copy_from_slice(&tag.to_be_bytes());
         area[field::PORTS] = *ports;
         area[field::ARRIVAL] = *arrival;
-        area[field::CARRIER].copy_from_slice(carrier);
+        area[field::CARRIER].copy_from_slice(&carriers.to_bytes());
         let crc = crc32fast::hash(&area[..field::CRC.start]);
         area[field::CRC].copy_from_slice(&crc.to_be_bytes());
     }
@@ -70,12 +71,12 @@ impl Stamp {
         }
         let mut reader = Reader::new(area);
         let (tag, ports, arrival) = (reader.u64()?, reader.u8()?, reader.u8()?);
-        let mut carrier = [0; 32];
-        carrier.copy_from_slice(reader.bytes(field::CARRIER.len())?);
+        let mut carriers = [0; PortSet::BYTES];
+        carriers.copy_from_slice(reader.bytes(field::CARRIER.len())?);
         if reader.u32()? != crc32fast::hash(&area[..field::CRC.start]) {
             return Err(FrameError::BadCrc);
         }
-        Ok(Some(Self { tag, ports, arrival, carrier }))
+        Ok(Some(Self { tag, ports, arrival, carriers: carriers.into() }))
     }
 }
 
@@ -87,7 +88,7 @@ mod tests {
 
     fn stamp() -> impl Strategy<Value = Stamp> {
         (any::<u64>(), any::<u8>(), any::<u8>(), any::<[u8; 32]>())
-            .prop_map(|(tag, ports, arrival, carrier)| Stamp { tag, ports, arrival, carrier })
+            .prop_map(|(tag, ports, arrival, bits)| Stamp { tag, ports, arrival, carriers: bits.into() })
     }
 
     #[test]
@@ -98,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_stamp_of_zeros_is_a_stamp() {
-        let zero = Stamp { tag: 0, ports: 0, arrival: 0, carrier: [0; 32] };
+        let zero = Stamp { tag: 0, ports: 0, arrival: 0, carriers: PortSet::NONE };
         let mut area = [0xa5; STAMP_BYTES];
         zero.write(&mut area);
         assert_eq!(Stamp::read(&area), Ok(Some(zero)));
@@ -106,12 +107,10 @@ mod tests {
 
     #[test]
     fn carrier_bits_are_counted_from_port_0() {
-        let mut carrier = [0; 32];
-        carrier[0] = 0b10;
-        carrier[31] = 0x80;
-        let stamp = Stamp { tag: 1, ports: 8, arrival: 1, carrier };
-        let ports: Vec<u8> = (0..=255).filter(|&p| stamp.has_carrier(p)).collect();
-        assert_eq!(ports, [1, 255]);
+        let carriers = PortSet::from_iter([1, 255]);
+        let mut area = [0; STAMP_BYTES];
+        Stamp { tag: 1, ports: 8, arrival: 1, carriers }.write(&mut area);
+        assert_eq!((area[field::CARRIER.start], area[field::CARRIER.end - 1]), (0b10, 0x80));
     }
 
     proptest! {

@@ -52,7 +52,7 @@ fn assert_one_line(bytes: &[u8]) {
 pub fn crossbar(bytes: &[u8]) {
     let Some((&[kind, first_port, ports, arrival], payload)) = bytes.split_first_chunk() else { return };
     let kind = if kind % 2 == 0 { CrossbarKind::Plain } else { CrossbarKind::Tagged { tag: 0xfeed } };
-    let xbar = Crossbar { kind, first_port, ports, carrier: [0x55; 32] };
+    let xbar = Crossbar { kind, first_port, ports, carriers: [0x55; 32].into() };
     let (mut arrival, mut payload) = (arrival, payload.to_vec());
     loop {
         let strip = match xbar.decide(arrival, &payload) {

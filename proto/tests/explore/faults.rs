@@ -123,7 +123,7 @@ fn lies_end_in_a_map_or_an_error() {
                         tag: rng.random_range(0..4),
                         ports: rng.random(),
                         arrival: rng.random(),
-                        carrier: [rng.random(); 32],
+                        carriers: [rng.random(); 32].into(),
                     }),
                 }),
             }

@@ -64,7 +64,7 @@ fn lies_do_no_harm(kinds: Kinds, lie: Lie, mirrors: bool, seeds: u64) {
             tag: claimed.tag.unwrap(),
             ports: if rng.random_bool(0.9) { claimed.ports } else { 3 },
             arrival: rng.random_range(0..claimed.ports),
-            carrier: [rng.random(); 32],
+            carriers: [rng.random(); 32].into(),
         };
         // A dead end without hosts differs in nothing from a phantom, and leads nowhere.
         let is_dead_end = |is_it: &dyn Fn(u32) -> bool| {

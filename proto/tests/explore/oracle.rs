@@ -71,9 +71,8 @@ impl Endless {
                     };
                     (tag ^ port).wrapping_mul(0x0100_0000_01b3).rotate_left(23)
                 });
-                let mut carrier = [0; 32];
-                (0..=ports).for_each(|port| carrier[usize::from(port / 8)] |= 1 << (port % 8));
-                Some(Stamp { tag, ports: ports.saturating_add(1), arrival: 0, carrier })
+                let carriers = (0..=ports).collect();
+                Some(Stamp { tag, ports: ports.saturating_add(1), arrival: 0, carriers })
             }
             _ => None,
         };
@@ -191,13 +190,10 @@ impl OracleFabric {
                 (Element::Relative(delta), _) => i16::from(arrival.port) + i16::from(delta),
                 (Element::Absolute(port), Some(_)) => i16::from(port),
                 (Element::Identify, Some(tag)) => {
-                    let mut carrier = [0; 32];
-                    for port in ports.clone().map(|port| port as u8) {
-                        if self.ends.contains_key(&PortRef { xbar: arrival.xbar, port }) {
-                            carrier[usize::from(port / 8)] |= 1 << (port % 8);
-                        }
-                    }
-                    stamp = Some(Stamp { tag, ports: xbar.ports, arrival: arrival.port, carrier });
+                    let is_cabled =
+                        |port: &u8| self.ends.contains_key(&PortRef { xbar: arrival.xbar, port: *port });
+                    let carriers = ports.clone().map(|port| port as u8).filter(is_cabled).collect();
+                    stamp = Some(Stamp { tag, ports: xbar.ports, arrival: arrival.port, carriers });
                     i16::from(arrival.port)
                 }
                 _ => return None,

@@ -1,5 +1,6 @@
 //! The plant: sockets and what is plugged into them.
 
+use mapper_proto::PortSet;
 use std::collections::BTreeMap;
 
 use mapper_fabric::names::{Named, Names};
@@ -187,7 +188,7 @@ impl Plant {
                 return Err(PlantError::PlainTooWide { xbar: xbar_names[i].clone(), ports: xbar.ports });
             }
             let kind = tags[i].map_or(CrossbarKind::Plain, |tag| CrossbarKind::Tagged { tag });
-            let crossbar = Crossbar { kind, first_port, ports: xbar.ports, carrier: [0; 32] };
+            let crossbar = Crossbar { kind, first_port, ports: xbar.ports, carriers: PortSet::NONE };
             xbars.push(PhysicalXbar { crossbar, base: sockets.len() as u32, powered: true });
             sockets.extend((0..xbar.ports).map(|p| Socket::empty(PlantNode::Xbar(i as u32), first_port + p)));
         }
@@ -336,7 +337,7 @@ impl Plant {
 
     /// The tag and carriers of the tagged xbar that a host has to itself; `None` if it shares one, or none is
     /// there.
-    pub(crate) fn own_crossbar(&self, host: u32) -> Option<(u64, [u8; 32])> {
+    pub(crate) fn own_crossbar(&self, host: u32) -> Option<(u64, PortSet)> {
         let peer = self.sockets[host as usize].peer?;
         let PlantNode::Xbar(xbar) = self.sockets[peer as usize].end.node else { return None };
         let PhysicalXbar { crossbar, base, powered } = &self.xbars[xbar as usize];
@@ -346,16 +347,16 @@ impl Plant {
             let peer = self.sockets[*socket as usize].peer;
             peer.is_some_and(|peer| matches!(self.sockets[peer as usize].end.node, PlantNode::Host(_)))
         };
-        (*powered && ports.filter(is_host).count() == 1).then_some((tag, crossbar.carrier))
+        (*powered && ports.filter(is_host).count() == 1).then_some((tag, crossbar.carriers))
     }
 
     /// All ports of the xbar that a host is cabled to, as if each had carrier.
-    pub(crate) fn wired_ports(&self, host: u32) -> [u8; 32] {
-        let mut ports = [0; 32];
+    pub(crate) fn wired_ports(&self, host: u32) -> PortSet {
+        let mut ports = PortSet::NONE;
         let xbar = self.sockets[host as usize].peer.map(|peer| self.sockets[peer as usize].end.node);
         if let Some(PlantNode::Xbar(xbar)) = xbar {
             let Crossbar { first_port, ports: count, .. } = self.xbars[xbar as usize].crossbar;
-            (first_port..first_port + count).for_each(|port| ports[usize::from(port / 8)] |= 1 << (port % 8));
+            (first_port..first_port + count).for_each(|port| ports.insert(port));
         }
         ports
     }
@@ -365,14 +366,13 @@ impl Plant {
         self.generation += 1;
         for i in 0..self.xbars.len() {
             let (base, first) = (self.xbars[i].base, self.xbars[i].crossbar.first_port);
-            let mut carrier = [0; 32];
+            let mut carriers = PortSet::NONE;
             for offset in 0..self.xbars[i].crossbar.ports {
                 if self.has_carrier(base + u32::from(offset)) {
-                    let port = first + offset;
-                    carrier[usize::from(port / 8)] |= 1 << (port % 8);
+                    carriers.insert(first + offset);
                 }
             }
-            self.xbars[i].crossbar.carrier = carrier;
+            self.xbars[i].crossbar.carriers = carriers;
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A stranger that answers probes as a tree of crossbars without end.
 
+use mapper_proto::PortSet;
 use mapper_proto::agent::Transmit;
 use mapper_proto::wire::{Crossbar, CrossbarKind, Decision, Element, Route, split_route};
 
@@ -78,7 +79,8 @@ impl EndlessTree {
     fn stamp(self, place: PhantomXbar, payload: &mut [u8]) -> Option<()> {
         let Self::Tagged { ports } = self else { return None };
         let kind = CrossbarKind::Tagged { tag: place.tag };
-        let mut crossbar = Crossbar { kind, first_port: 0, ports: ports.saturating_add(1), carrier: [0; 32] };
+        let mut crossbar =
+            Crossbar { kind, first_port: 0, ports: ports.saturating_add(1), carriers: PortSet::NONE };
         (0..=ports).for_each(|port| crossbar.set_carrier(port, true));
         let Decision::Identify { stamp_at, .. } = crossbar.decide(place.entry, payload) else { return None };
         crossbar.write_stamp(place.entry, stamp_at, payload);

@@ -1,6 +1,6 @@
 //! Which carriers a host sees: that of its own interface, and those of a crossbar on the same machine.
 
-use mapper_proto::wire::carrier_changes;
+use mapper_proto::PortSet;
 
 use super::World;
 
@@ -10,7 +10,7 @@ pub(super) struct Seen {
     /// That of its interface.
     pub(super) own: bool,
     /// If it is a node: the tag of its crossbar, and the carriers of that.
-    pub(super) crossbar: Option<(u64, [u8; 32])>,
+    pub(super) crossbar: Option<(u64, PortSet)>,
 }
 
 impl World {
@@ -38,13 +38,14 @@ impl World {
         match before.crossbar {
             Some((tag, carriers)) if crossbar.is_some_and(|(now, _)| now == tag) => known = carriers,
             Some((tag, carriers)) => {
-                carrier_changes(carriers, [0xff; 32])
+                carriers
+                    .changes_to(PortSet::ALL)
                     .for_each(|(port, _)| real.handle_carrier(now, tag, port, true));
             }
             None => {}
         }
         if let Some((tag, carriers)) = crossbar {
-            for (port, up) in carrier_changes(known, carriers) {
+            for (port, up) in known.changes_to(carriers) {
                 real.handle_carrier(now, tag, port, up);
             }
         }

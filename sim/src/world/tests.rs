@@ -1,5 +1,6 @@
 //! The world with stand-ins for agents.
 
+use mapper_proto::PortSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -187,7 +188,10 @@ fn a_tagged_xbar_stamps_and_a_plain_one_drops() {
     run_to(&mut world, ms(10));
     let frame = heard.lock().unwrap()[0].2.clone();
     let stamp = Message::decode(&frame).unwrap().1.unwrap();
-    assert_eq!((stamp.tag, stamp.ports, stamp.arrival, stamp.carrier[0]), (0xa, 4, 1, 0b1_0110));
+    assert_eq!(
+        (stamp.tag, stamp.ports, stamp.arrival, stamp.carriers),
+        (0xa, 4, 1, PortSet::from_iter([1, 2, 4]))
+    );
     let (mut world, heard) = scripted(Xbars::Plain, options(), Vec::new(), ask());
     run_to(&mut world, ms(10));
     assert!(heard.lock().unwrap().is_empty());

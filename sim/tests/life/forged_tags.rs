@@ -2,6 +2,7 @@
 //! keeps the fabric from being mapped nor anybody from being configured.
 
 use mapper_fabric::generate;
+use mapper_proto::PortSet;
 use mapper_proto::agent::Transmit;
 use mapper_proto::wire::{
     AgentState, Crossbar, CrossbarKind, Decision, Key, KeyRing, SECRET_BYTES, split_route,
@@ -60,7 +61,7 @@ impl Spawn for OneForger {
             return Box::new(start.real());
         }
         let kind = CrossbarKind::Tagged { tag: self.tag };
-        let crossbar = Crossbar { kind, first_port: 1, ports: 8, carrier: [0xff; 32] };
+        let crossbar = Crossbar { kind, first_port: 1, ports: 8, carriers: PortSet::ALL };
         Box::new(Forger { crossbar, arrival: self.arrival, forwards: self.forwards, outbox: Vec::new() })
     }
 }

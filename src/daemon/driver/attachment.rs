@@ -1,5 +1,6 @@
 //! How an agent is joined to the fabric: by an interface, or by a crossbar in the same process.
 
+use mapper_proto::PortSet;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -13,7 +14,7 @@ use super::outer_ports::{Opened, OuterPorts};
 use crate::daemon::DaemonError;
 use crate::daemon::options::Config;
 use crate::daemon::status::BoardPort;
-use crate::xbar::{Carriers, Switch};
+use crate::xbar::Switch;
 use mapper_machine::interface_lock::InterfaceLock;
 use mapper_machine::link::interface::Interface;
 use mapper_machine::link::port::Port;
@@ -47,10 +48,8 @@ impl Attachment {
     }
 
     /// All ports of a node's crossbar, as if each had carrier.
-    pub(super) fn ports(&self) -> Carriers {
-        let last = self.outer.agent_port();
-        let bits = |byte: u8| (0..8).filter(move |bit| (FIRST_PORT..=last).contains(&(8 * byte + bit)));
-        std::array::from_fn(|byte| bits(byte as u8).fold(0, |all, bit| all | 1 << bit))
+    pub(super) fn ports(&self) -> PortSet {
+        (FIRST_PORT..=self.outer.agent_port()).collect()
     }
 
     /// The ports of a node that lead out of the machine; none of an agent alone.
@@ -99,7 +98,7 @@ impl Attachment {
         let (own, crossbars) = internal::pair(&config.interface, mac, config.service.marking);
         links.push((agent_port, crossbars.into()));
         let kind = CrossbarKind::Tagged { tag: crossbar_tag::derive(&crossbar_tag::machine_id(), &macs) };
-        let crossbar = Crossbar { kind, first_port: FIRST_PORT, ports, carrier: [0; 32] };
+        let crossbar = Crossbar { kind, first_port: FIRST_PORT, ports, carriers: PortSet::NONE };
         let switch = Switch::new(&config.interface, crossbar, links);
         let mtu = switch.least_mtu().unwrap_or_else(|| config.needed_mtu());
         let outer = OuterPorts::new(held, agent_port);

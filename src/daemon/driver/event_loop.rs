@@ -7,7 +7,7 @@ use std::time::Duration;
 use mapper_host::{Host, UserFrames};
 use mapper_proto::agent::Settings;
 use mapper_proto::map::{LinkMtu, MapVersion};
-use mapper_proto::wire::{CrossbarKind, Printer, carrier_changes};
+use mapper_proto::wire::{CrossbarKind, Printer};
 use mapper_proto::{Instant, Mac};
 use tokio::sync::{mpsc, watch};
 use tracing::{Level, debug, enabled, info, trace};
@@ -20,7 +20,6 @@ use crate::daemon::DaemonError;
 use crate::daemon::metrics::{self, Causes, KnownFabric};
 use crate::daemon::options::{Config, Source};
 use crate::daemon::status::{Request, dead_ports, state_name};
-use crate::xbar::Carriers;
 use mapper_machine::clock::Clock;
 use mapper_machine::link::batch::Batch;
 use mapper_machine::link::ethernet::{Frame, MAX_FRAME_BYTES};
@@ -30,6 +29,7 @@ use mapper_machine::metrics::Exporter;
 use mapper_machine::notify::Notifier;
 use mapper_machine::signals::{Signal, Signals};
 use mapper_machine::status::{Client, StatusServer};
+use mapper_proto::PortSet;
 
 /// Requests that wait to be answered.
 const REQUESTS: usize = 16;
@@ -55,7 +55,7 @@ pub(super) struct Driver {
     /// Where users' frames come from and go to, if there is a tap interface.
     pub(super) users: Option<UserInterface>,
     /// The carriers of a node's crossbar, and those that were known last.
-    carriers: Option<(watch::Receiver<Carriers>, Carriers)>,
+    carriers: Option<(watch::Receiver<PortSet>, PortSet)>,
     pub(super) computation: Computation,
     pub(super) version_lines: RateLimit,
     pub(super) key_lines: RateLimit,
@@ -216,7 +216,7 @@ impl Driver {
         let now = self.now();
         let Some((carriers, before)) = &mut self.carriers else { return };
         let after = *carriers.borrow_and_update();
-        let changes = carrier_changes(*before, after);
+        let changes = before.changes_to(after);
         *before = after;
         let kind = self.attachment.crossbar.as_ref().map(|switch| switch.kind());
         let Some(CrossbarKind::Tagged { tag }) = kind else { return };
@@ -329,7 +329,7 @@ async fn user_ready(users: &Option<UserInterface>) -> io::Result<()> {
 }
 
 /// Waits for a change at the own crossbar, for ever if there is none.
-async fn carrier_changed(carriers: &mut Option<(watch::Receiver<Carriers>, Carriers)>) {
+async fn carrier_changed(carriers: &mut Option<(watch::Receiver<PortSet>, PortSet)>) {
     if let Some((carriers, _)) = carriers
         && carriers.changed().await.is_ok()
     {

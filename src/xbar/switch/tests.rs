@@ -7,13 +7,13 @@ use proptest::prelude::*;
 use super::*;
 use mapper_machine::link::ethernet::Marking;
 use mapper_machine::link::internal::{InternalPort, pair};
-use mapper_proto::wire::carrier_changes;
+use mapper_proto::PortSet;
 
 const HEADER: [u8; HEADER_BYTES] = [7; HEADER_BYTES];
 
 /// A crossbar with internal ports 1 to 3, of 5, and their far ends.
 fn switch(kind: CrossbarKind) -> (Switch, Vec<InternalPort>) {
-    let crossbar = Crossbar { kind, first_port: 1, ports: 5, carrier: [0xff; 32] };
+    let crossbar = Crossbar { kind, first_port: 1, ports: 5, carriers: PortSet::ALL };
     let pairs =
         (1..=3).map(|number| (number, pair("port", Mac::from_position(number.into()), Marking::default())));
     let (near, far): (Vec<_>, Vec<_>) =
@@ -129,16 +129,9 @@ fn frames_that_go_to_and_fro_are_dropped_and_very_long_routes_are_bounded() {
 }
 
 #[test]
-fn a_change_of_carrier_is_told_to_who_follows_it() {
-    let mut before = [0; 32];
-    before[0] = 0b0110;
-    let mut after = before;
-    after[0] = 0b0011;
-    after[31] = 0x80;
-    let changes: Vec<_> = carrier_changes(before, after).collect();
-    assert_eq!(changes, [(0, true), (2, false), (255, true)]);
+fn the_ports_with_carrier_are_told_to_who_follows_them() {
     let (switch, _far) = switch(CrossbarKind::Plain);
-    assert_eq!(switch.carriers().borrow()[0], 0b1110, "ports 1 to 3");
+    assert_eq!(*switch.carriers().borrow(), PortSet::from_iter([1, 2, 3]));
 }
 
 #[tokio::test]

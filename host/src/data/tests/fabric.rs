@@ -1,5 +1,6 @@
 //! Fabrics that frames really travel through, and the data paths of their hosts.
 
+use mapper_proto::PortSet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -104,7 +105,7 @@ impl<'a> Fabric<'a> {
 
     fn xbar(&self, xbar: u32) -> Crossbar {
         let tag = self.map.xbars[xbar as usize].tag.unwrap();
-        Crossbar { kind: CrossbarKind::Tagged { tag }, first_port: 0, ports: 255, carrier: [0xff; 32] }
+        Crossbar { kind: CrossbarKind::Tagged { tag }, first_port: 0, ports: 255, carriers: PortSet::ALL }
     }
 
     /// Sends a payload from a host.

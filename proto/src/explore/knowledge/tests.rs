@@ -1,4 +1,5 @@
 use super::*;
+use crate::PortSet;
 use crate::wire::Stamp;
 
 fn host(n: u32) -> Host {
@@ -14,7 +15,7 @@ fn at(node: u32, delta: i16) -> At {
 }
 
 fn stamp(tag: u64, arrival: u8) -> Stamp {
-    Stamp { tag, ports: 8, arrival, carrier: [0xff; 32] }
+    Stamp { tag, ports: 8, arrival, carriers: PortSet::ALL }
 }
 
 /// The first xbar, and a sight behind each of its ports 1 to `sights`.

@@ -77,7 +77,7 @@ fn the_tag_does_not_cover_the_stamp() {
     let key = key();
     let seal = Seal { key: &key, sequence: 3, answers: 0 };
     let mut bytes = build(FrameKind::Mapper, true, Some(seal), |body| body.extend_from_slice(b"hello"));
-    let stamp = Stamp { tag: 0xfeed, ports: 16, arrival: 3, carrier: [0x11; 32] };
+    let stamp = Stamp { tag: 0xfeed, ports: 16, arrival: 3, carriers: [0x11; 32].into() };
     stamp.write(&mut bytes[HEADER_BYTES..]);
     let frame = Frame::parse(&bytes).unwrap();
     assert!(frame.is_signed_by(&key));

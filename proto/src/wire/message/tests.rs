@@ -272,7 +272,7 @@ fn a_stamp_comes_back_and_a_damaged_one_is_told() {
         info: sample_info(),
         way_there: Route::new(),
     });
-    let stamp = Stamp { tag: 0xfeed, ports: 16, arrival: 3, carrier: [0x11; 32] };
+    let stamp = Stamp { tag: 0xfeed, ports: 16, arrival: 3, carriers: [0x11; 32].into() };
     let mut bytes = probe.encode();
     stamp.write(&mut bytes[frame::HEADER_BYTES..]);
     assert_eq!(Message::decode(&bytes), Ok((probe, Some(stamp))));

@@ -1,5 +1,6 @@
 use super::*;
 use crate::Mac;
+use crate::PortSet;
 use crate::map::{LinkMtu, MapVersion, Place, Rank};
 use crate::wire::{AgentState, Key, Seal, ServiceNumber, frame};
 
@@ -40,9 +41,8 @@ fn probes_are_shown() {
         printed(&[], &frame),
         format!("- > probe identify #10 there 1 left 2 {FROM}, unstamped, 107 bytes")
     );
-    let mut carrier = [0; 32];
-    carrier[0] = 0b110;
-    Stamp { tag: 0xfeed, ports: 16, arrival: 2, carrier }.write(&mut frame[frame::HEADER_BYTES..]);
+    let carriers = PortSet::from_iter([1, 2]);
+    Stamp { tag: 0xfeed, ports: 16, arrival: 2, carriers }.write(&mut frame[frame::HEADER_BYTES..]);
     assert_eq!(
         printed(&[], &frame),
         format!(
