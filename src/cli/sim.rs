@@ -212,9 +212,14 @@ fn replay(path: &Path, args: &Args, format: Format) -> Result<ExitCode, CliError
             return Err(format!("{file} {why}").into());
         }
         Recorded::FaultSeed(seed) => run_scenario(&Scenario::draw(seed), sink, format)?,
-        Recorded::Scenario { topology, setup, healed_at_ns } => {
+        Recorded::Scenario { topology, setup, healed_at_ns, most_gap_ns } => {
             let fabric = formats::parse(&path.display().to_string(), &topology)?;
-            let scenario = Scenario { fabric, setup: *setup, healed_at: Instant::from_nanos(healed_at_ns) };
+            let scenario = Scenario {
+                fabric,
+                setup: *setup,
+                healed_at: Instant::from_nanos(healed_at_ns),
+                most_gap: most_gap_ns.map(Duration::from_nanos),
+            };
             run_scenario(&scenario, sink, format)?
         }
         Recorded::Run { topology, setup } => {

@@ -51,6 +51,11 @@ impl World {
             self.flights.recycle(payload);
             return;
         }
+        if payload.len() > self.hosts[host as usize].mtu_bytes.into() {
+            self.stats.too_long += 1;
+            self.flights.recycle(payload);
+            return;
+        }
         let timing = &self.options.timing;
         let mut fate = self.plant.walk(host, &mut payload, timing, &self.noise, &mut self.rng);
         let mut before = Duration::ZERO;
@@ -103,6 +108,9 @@ impl World {
         let slot = &mut self.hosts[host as usize];
         if slot.node.is_none() || !present {
             self.stats.unheard += 1;
+            self.discard(flight);
+        } else if self.flights.len_bytes(flight) > usize::from(slot.mtu_bytes) {
+            self.stats.too_long += 1;
             self.discard(flight);
         } else if slot.busy_until > self.now || !slot.waiting.is_empty() {
             if slot.waiting.len() >= self.options.timing.receive_queue {
