@@ -3,7 +3,6 @@
 //!
 //! A part of them by default; all with `MAPPER_EACH_FAULT=all`. What fails is told with the command that runs it
 //! again.
-#![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::process::Command;
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::command::{CLOS, Folder, data, json, shortest, text};
+use crate::route::command::{CLOS, Folder, data, json, shortest, text};
 
 #[test]
 fn tables_are_written_as_they_always_were() {

@@ -1,6 +1,5 @@
 //! `mapper route` and `mapper check` as a user runs them: tables and routes as files, what is refused, exit
 //! statuses, JSON.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod cache;
 mod command;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::command::{CLOS, Folder, RING, error, json, shortest, text};
+use crate::route::command::{CLOS, Folder, RING, error, json, shortest, text};
 
 #[test]
 fn a_wrong_command_line_is_told_from_failure() {
@@ -199,7 +199,7 @@ fn refusals_of_routes_are_short_and_harmless() {
             _ => format!("{before}{key}:\"{bad}\"{after}"),
         };
         folder.write(name, &broken);
-        let output = crate::command::mapper(&["check", RING, "--routes-dir", &dir]);
+        let output = crate::route::command::mapper(&["check", RING, "--routes-dir", &dir]);
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{place}");
         assert!(stderr.len() < 1000 && !stderr.contains('\u{1b}'), "{place}: {stderr:?}");
