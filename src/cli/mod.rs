@@ -7,6 +7,7 @@
 pub mod agent;
 pub mod board_info;
 pub mod check;
+pub mod dissector;
 pub mod doctor;
 pub mod fabric_argument;
 pub mod generate_docs;
@@ -73,6 +74,8 @@ pub enum Command {
     Resolve(resolve::Args),
     /// Find out what keeps an agent from working on this machine, and what to do.
     Doctor(doctor::Args),
+    /// Print a script by which Wireshark and tshark show the agents' frames.
+    Dissector(dissector::Args),
     /// Make a key for a key file.
     Key(key::Args),
     /// Print a fabric as lines that a shell can read, for scripts/lab.
@@ -114,6 +117,7 @@ pub fn main() -> ExitCode {
         Command::BoardInfo(args) => board_info::run(args, format),
         Command::Resolve(args) => resolve::run(&args, format),
         Command::Doctor(args) => doctor::run(args, format),
+        Command::Dissector(args) => dissector::run(&args, format),
         Command::Key(args) => key::run(&args, format),
         Command::LabPlan(args) => lab_plan::run(&args, format),
         Command::GenerateDocs(args) => generate_docs::run(&args, format),

@@ -18,7 +18,7 @@ use thiserror::Error;
 
 use crate::faults::Fault;
 use crate::setup::{Setup, SetupError};
-use crate::world::{Stopped, TraceSink, Until, World, WorldError};
+use crate::world::{FrameSink, Stopped, TraceSink, Until, World, WorldError};
 
 /// A fabric, and what befalls it.
 #[derive(Clone, PartialEq, Debug)]
@@ -129,9 +129,24 @@ impl Scenario {
     /// # Errors
     /// If something does not hold.
     pub fn run(&self, sink: Option<Box<dyn TraceSink>>) -> Result<Outcome, Violation> {
+        self.run_captured(sink, None)
+    }
+
+    /// As [`Self::run`], and all frames at the interfaces of hosts go to `frames`, if it is there.
+    ///
+    /// # Errors
+    /// If something does not hold.
+    pub fn run_captured(
+        &self,
+        sink: Option<Box<dyn TraceSink>>,
+        frames: Option<Box<dyn FrameSink>>,
+    ) -> Result<Outcome, Violation> {
         let mut world = self.setup.world(&self.fabric)?;
         if let Some(sink) = sink {
             world.record(sink);
+        }
+        if let Some(frames) = frames {
+            world.capture(frames);
         }
         let outcome = self.run_in(&mut world)?;
         world.end_record().map_err(WorldError::from)?;

@@ -3,6 +3,7 @@
 //! [`World::run`] takes events in the order of their time until all is configured or time is up.
 //! A seed, a fabric, options and faults decide a run bit for bit; [`World::digest`] sums it up.
 
+mod capture;
 mod carriers;
 mod check;
 mod counts;
@@ -18,6 +19,7 @@ mod trace;
 mod traffic;
 mod union;
 
+pub use capture::{CapturedFrame, Direction, FrameSink};
 pub use check::{Leader, Verdict};
 pub use counts::{Stats, Totals};
 pub(crate) use keys::KeyStep;
@@ -154,6 +156,7 @@ pub struct World {
     worth_checking: bool,
     matches: check::MatchCache,
     trace: trace::Recorder,
+    capture: capture::Capture,
     /// The moment from which on all have been configured; see [`World::configured_at`].
     configured_at: Option<Instant>,
     /// Whether some agent has been configured since that was last looked at.
@@ -229,6 +232,7 @@ impl World {
             worth_checking: false,
             matches: check::MatchCache::default(),
             trace: trace::Recorder::default(),
+            capture: capture::Capture::default(),
             configured_at: None,
             newly_configured: false,
             traffic,
@@ -243,12 +247,18 @@ impl World {
         self.trace.set_sink(sink);
     }
 
-    /// Ends the record.
+    /// Hands all frames at the interfaces of hosts to `sink` from now on.
+    pub fn capture(&mut self, sink: Box<dyn FrameSink>) {
+        self.capture.set_sink(sink);
+    }
+
+    /// Ends the record, and the capture of frames.
     ///
     /// # Errors
-    /// If it cannot be written, or the recorded run ended otherwise.
+    /// If one of them cannot be written, or the recorded run ended otherwise.
     pub fn end_record(&mut self) -> Result<(), TraceError> {
-        self.trace.end(self.now)
+        self.trace.end(self.now)?;
+        self.capture.end()
     }
 
     /// Runs until what `until` asks for or until `limit`, whichever is first. Can be called again
@@ -301,7 +311,8 @@ impl World {
             What::StartUsers => self.start_users(),
             What::User { host } => self.send_user_frame(host),
         }
-        self.trace.take_error().map_or(Ok(()), |error| Err(error.into()))
+        let error = self.trace.take_error().or_else(|| self.capture.take_error());
+        error.map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// Starts an honest agent at a host, in place of what is there.

@@ -39,6 +39,7 @@ impl World {
         {
             traffic.strike(self.now, &what);
         }
+        self.capture.strike(&what);
         self.trace.event(&TraceEvent { at: self.now, place: "fault", what: &what, detail: &detail });
         self.worth_checking = true;
         Ok(())

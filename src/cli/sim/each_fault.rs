@@ -26,7 +26,7 @@ pub(super) struct EachFault {
     /// to every free port; every frame lost once. Exit status 1 if anything fails.
     #[arg(long, conflicts_with_all = EXCLUDED)]
     pub(super) each_fault: bool,
-    /// Run this one alone; --trace records it.
+    /// Run this one alone; --trace and --pcapng record it.
     #[arg(long, value_name = "N", requires = "each_fault", conflicts_with = "every")]
     case: Option<usize>,
     /// Run only every so manyth.
@@ -58,8 +58,10 @@ pub(super) fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     if let Some(number) = args.each.case {
         return run_case(&each, number, args, format);
     }
-    if args.trace.is_some() {
-        return Err("--trace records one run: say which (--case N)".into());
+    for (option, given) in [("--trace", args.trace.is_some()), ("--pcapng", args.pcapng.is_some())] {
+        if given {
+            return Err(format!("{option} records one run: say which (--case N)").into());
+        }
     }
     let numbers: Vec<usize> = (0..each.cases().len()).step_by(args.each.every as usize).collect();
     // Draws nothing unless standard error is a terminal.
@@ -88,7 +90,7 @@ fn run_case(each: &Each, number: usize, args: &Args, format: Format) -> Result<E
         most_gap_ns: scenario.most_gap.map(|gap| gap.as_nanos() as u64),
     };
     let sink = writer(args.trace.as_deref(), recorded)?;
-    super::run_scenario(&scenario, sink, format)
+    super::run_scenario(&scenario, sink, args, format)
 }
 
 /// What came of a kind of fault.

@@ -2,11 +2,15 @@
 
 use mapper_proto::Mac;
 
-/// How a frame begins behind its two addresses: IPv4 and UDP, as most that users send.
+/// How a frame begins behind its two addresses: IPv4 and UDP, as most that users send, for the service that
+/// discards all (RFC 863).
 const HEADERS: [u8; 30] =
-    [8, 0, 0x45, 0, 0, 44, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 0, 0, 53, 0, 24, 0, 0];
+    [8, 0, 0x45, 0, 0, 44, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 0, 0, 9, 0, 24, 0, 0];
 /// Where UDP's source port is, which tells flows apart.
 const SOURCE_PORT_AT: usize = 22;
+/// The first of the ports that no service has (RFC 6335), so that nobody who looks at a recording takes the
+/// frames for those of some service.
+const FIRST_DYNAMIC_PORT: u16 = 49_152;
 const ADDRESSES_BYTES: usize = 12;
 
 /// A frame of one user for another.
@@ -23,7 +27,8 @@ impl UserFrame {
     /// those of a bulk transfer are.
     pub(super) fn encode(self, own: Mac, to: Mac, most_bytes: usize) -> Vec<u8> {
         let mut headers = HEADERS;
-        headers[SOURCE_PORT_AT..SOURCE_PORT_AT + 2].copy_from_slice(&(self.to as u16).to_be_bytes());
+        let source_port = FIRST_DYNAMIC_PORT | self.to as u16;
+        headers[SOURCE_PORT_AT..SOURCE_PORT_AT + 2].copy_from_slice(&source_port.to_be_bytes());
         let body = self.body();
         let mut frame = [&to.0[..], &own.0, &headers, &body, &crc32fast::hash(&body).to_be_bytes()].concat();
         if self.number.is_multiple_of(4) {
