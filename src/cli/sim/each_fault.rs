@@ -1,4 +1,4 @@
-//! `mapper sim --each-fault`: every single fault of a fabric, one run each.
+//! `mapper sim --each-fault`: tries every single fault of a fabric, each in a run of its own.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -13,9 +13,9 @@ use super::{Args, writer};
 use crate::cli::{CliError, Format, output};
 use crate::formats;
 
-/// Most failures that the text tells; JSON has more.
+/// How many failures the text lists at most. JSON lists more.
 const MOST_IN_TEXT: usize = 20;
-/// Most failures that JSON tells.
+/// How many failures JSON lists at most.
 const MOST_IN_JSON: usize = 1000;
 
 /// The options of `--each-fault` alone.
@@ -34,8 +34,8 @@ pub(super) struct EachFault {
     every: u32,
 }
 
-/// What goes wrong is decided by `--each-fault`, and how long a run lasts; noise that never ends and agents that
-/// do not look would fail by themselves.
+/// The options that conflict with `--each-fault`. It decides itself on the faults and on how long a run lasts. With
+/// noise that never ends, or with agents that do not verify, runs would fail without any fault.
 const EXCLUDED: [&str; 11] = [
     "faults",
     "until",
@@ -50,7 +50,7 @@ const EXCLUDED: [&str; 11] = [
     "no_xbar_check",
 ];
 
-/// Runs them.
+/// Runs all cases, or those that the options name.
 pub(super) fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     let fabric = formats::resolve(&args.topology)?;
     let setup = args.setup()?;
@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
         }
     }
     let numbers: Vec<usize> = (0..each.cases().len()).step_by(args.each.every as usize).collect();
-    // Draws nothing unless standard error is a terminal.
+    // The bar draws nothing unless standard error is a terminal.
     let bar = ProgressBar::new(numbers.len() as u64);
     bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} faults tried, {eta} to go")?);
     let tried = each.run(&numbers, || bar.inc(1));
@@ -77,7 +77,7 @@ pub(super) fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     Ok(if tried.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Runs one case, as a run of the fault search.
+/// Runs one case in the same way as a scenario of the fault search.
 fn run_case(each: &Each, number: usize, args: &Args, format: Format) -> Result<ExitCode, CliError> {
     let count = each.cases().len();
     let case =
@@ -108,12 +108,12 @@ fn in_ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// What came of them.
+/// The results of the cases.
 struct Report<'a> {
     each: &'a Each,
     numbers: &'a [usize],
     tried: &'a Tried,
-    /// The command line, less which case.
+    /// The command line, to which `--case N` is appended.
     command: String,
 }
 
@@ -198,7 +198,7 @@ impl Report<'_> {
     }
 }
 
-/// This command line, less what says how to print and which cases to run.
+/// This command line without the options that say how to print and which cases to run.
 fn command(words: impl Iterator<Item = String>) -> String {
     let mut command = "mapper".to_owned();
     let mut words = words.skip(1);
@@ -213,7 +213,7 @@ fn command(words: impl Iterator<Item = String>) -> String {
     command
 }
 
-/// A word as a shell reads it.
+/// A word as it must be written in a shell.
 fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
