@@ -5,6 +5,7 @@
 //! `--format json`), a wrong command line 2. A reader that leaves (`| head`) ends a command with 141.
 
 pub mod agent;
+mod best;
 pub mod board_info;
 pub mod check;
 pub mod doctor;
@@ -14,6 +15,7 @@ pub mod key;
 pub mod lab_plan;
 pub mod node;
 pub mod output;
+mod progress;
 pub mod resolve;
 pub mod route;
 pub mod sim;

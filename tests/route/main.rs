@@ -2,6 +2,7 @@
 //! statuses, JSON.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod best;
 mod cache;
 mod command;
 mod compare;

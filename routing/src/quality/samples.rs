@@ -184,8 +184,8 @@ impl<'a, F: Flows> Scratch<'a, F> {
         let mean = |shared: &[u32]| {
             // Sums of fractions depend on what is added first: they are added by source.
             let flows = shared.iter().filter(|&&shared| shared > 0);
-            let (count, total) =
-                flows.fold((0_u32, 0.0), |(count, total), &shared| (count + 1, total + 1.0 / f64::from(shared)));
+            let (count, total) = flows
+                .fold((0_u32, 0.0), |(count, total), &shared| (count + 1, total + 1.0 / f64::from(shared)));
             if count == 0 { 1.0 } else { total / f64::from(count) }
         };
         shared.chunks_exact(places.max(1)).map(mean).collect()
