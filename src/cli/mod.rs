@@ -6,6 +6,7 @@
 //! standard output ends early (`| head`), it is 141.
 
 pub mod agent;
+mod best;
 pub mod board_info;
 pub mod check;
 pub mod dissector;
@@ -16,6 +17,7 @@ pub mod key;
 pub mod lab_plan;
 pub mod node;
 pub mod output;
+mod progress;
 pub mod resolve;
 pub mod route;
 pub mod sim;

@@ -138,7 +138,7 @@ const ROUTE: Sections = Sections {
         (
             "Tables for an InfiniBand fabric, and OpenSM with them:",
             "ibnetdiscover >fabric.net\n\
-             mapper route fabric.net --engine ftree,updn --lfts fabric.lfts\n\
+             mapper route fabric.net --lfts fabric.lfts\n\
              opensm -R file -U fabric.lfts",
         ),
         (

@@ -7,14 +7,15 @@ use crate::route::command::{CLOS, Folder, RING, error, json, shortest, text};
 #[test]
 fn a_wrong_command_line_is_told_from_failure() {
     for arguments in [
-        &["route", CLOS][..],
-        &["route", CLOS, "--engine", "nonsense"],
+        &["route", CLOS, "--engine", "nonsense"][..],
+        &["route", CLOS, "--engine", "best,updn"],
+        &["route", CLOS, "--no-fallback"],
+        &["route", CLOS, "--unsafe"],
         &["route", CLOS, "--engine", "file"],
         &["route", CLOS, "--engine", "updn,file", "--lfts", "a"],
         &["route", CLOS, "--engine", "minhop", "--threads", "0"],
         &["route", CLOS, "--engine", "minhop", "--reassign"],
         &["route", CLOS, "--engine", "minhop", "--lmc", "8"],
-        &["check", CLOS],
         &["check", CLOS, "--lfts", "a", "--routes-dir", "b"],
         &["check", CLOS, "--sls", "a"],
     ] {
