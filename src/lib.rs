@@ -1,7 +1,7 @@
 //! The fabric mapper: everything around the protocol of `mapper-proto`.
 //!
-//! - [`cli`]: one file a subcommand.
-//! - [`daemon`]: the tokio driver of an agent: timers, status socket, pid file, signals.
+//! - [`cli`]: the command line, with one file for each subcommand.
+//! - [`daemon`]: the tokio driver of an agent, with its timers, status socket, pid file and signals.
 //! - [`dissector`]: what shows the frames in Wireshark.
 //! - [`doctor`]: what keeps an agent from working on this machine.
 //! - [`pcapng`]: recorded frames as a file.

@@ -1,4 +1,4 @@
-//! `mapper sim`.
+//! `mapper sim`: runs a simulated fabric.
 
 mod capture;
 mod each_fault;
@@ -23,7 +23,7 @@ use crate::formats;
 use capture::Capture;
 use report::Report;
 
-/// What a trace or a seed of the fault search decides, so that nothing else may.
+/// The options that conflict with a trace or a seed of the fault search, as these decide the same.
 const DECIDED: [&str; 23] = [
     "topology",
     "seed",
@@ -50,10 +50,10 @@ const DECIDED: [&str; 23] = [
     "each_fault",
 ];
 
-/// To so many others the users at a host send in turn.
+/// To how many other hosts the users at a host send in turn.
 const PARTNERS: usize = 4;
 
-/// Most virtual milliseconds that can be asked for: eleven days.
+/// The most virtual milliseconds that an option takes, which are more than eleven days.
 const MAX_MS: u64 = 1_000_000_000;
 
 /// Options of `mapper sim`.
@@ -165,10 +165,10 @@ enum XbarKinds {
     Mixed,
 }
 
-/// Runs it.
+/// Runs `mapper sim`.
 ///
 /// # Errors
-/// In words for the user.
+/// If the command fails. The error is worded for the user.
 #[expect(clippy::needless_pass_by_value, reason = "all subcommands take their options alike")]
 pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     if let Some(path) = &args.map_file {
@@ -225,9 +225,14 @@ fn replay(path: &Path, args: &Args, format: Format) -> Result<ExitCode, CliError
             return Err(format!("{file} {why}").into());
         }
         Recorded::FaultSeed(seed) => run_scenario(&Scenario::draw(seed), sink, args, format)?,
-        Recorded::Scenario { topology, setup, healed_at_ns } => {
+        Recorded::Scenario { topology, setup, healed_at_ns, most_gap_ns } => {
             let fabric = formats::parse(&path.display().to_string(), &topology)?;
-            let scenario = Scenario { fabric, setup: *setup, healed_at: Instant::from_nanos(healed_at_ns) };
+            let scenario = Scenario {
+                fabric,
+                setup: *setup,
+                healed_at: Instant::from_nanos(healed_at_ns),
+                most_gap: most_gap_ns.map(Duration::from_nanos),
+            };
             run_scenario(&scenario, sink, args, format)?
         }
         Recorded::Run { topology, setup } => {
@@ -330,10 +335,10 @@ fn why_not(world: &mut World) -> String {
     if why.is_empty() { "the maps changed to the end".to_owned() } else { why }
 }
 
-/// Runs to the end in small steps, with a progress bar if someone watches.
+/// Runs to the end in small steps, with a progress bar if standard error is a terminal.
 fn advance(world: &mut World, setup: &Setup) -> Result<Stopped, CliError> {
     const STEP: Duration = Duration::from_millis(2);
-    // Draws nothing unless standard error is a terminal.
+    // The bar draws nothing unless standard error is a terminal.
     let bar = ProgressBar::new(world.plant().hosts() as u64);
     bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} hosts configured, {msg}")?);
     let limit = setup.limit_at();
@@ -403,7 +408,7 @@ fn read_faults(path: &Path) -> Result<FaultFile, CliError> {
     Ok(FaultFile { name, text })
 }
 
-/// A rate of frames a second.
+/// Reads a rate in frames a second.
 fn parse_rate(word: &str) -> Result<f64, String> {
     let rate: f64 = word.parse().map_err(|_| "expected a number of frames a second".to_owned())?;
     if (0.1..=1e6).contains(&rate) { Ok(rate) } else { Err("expected from 0.1 to 1000000".to_owned()) }

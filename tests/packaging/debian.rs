@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::{MAPPER, has, is_root, run, skip};
+use crate::{MAPPER, run};
 
 /// In a mount namespace of its own: an overlay over the whole system, whose changes are in memory.
 const COPY: &str = r#"
@@ -42,7 +42,7 @@ echo "user after purge: $(in_root getent passwd mapper || true)"
 
 #[test]
 fn the_package_is_installed_removed_and_purged_and_nothing_is_left() {
-    if !(is_root() && has(&["cargo-deb", "strip", "dpkg", "unshare", "man"])) {
+    if !(mapper_needs::root() && mapper_needs::programs(&["cargo-deb", "strip", "dpkg", "unshare", "man"])) {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -53,8 +53,7 @@ fn the_package_is_installed_removed_and_purged_and_nothing_is_left() {
         shell.args(["--mount", "--propagation", "private", "bash", "-c", script, "bash"]).arg(&copy);
         shell
     };
-    if !shell(COPY).output().unwrap().status.success() {
-        skip("a kernel with overlayfs");
+    if !mapper_needs::or_skip(shell(COPY).output().unwrap().status.success(), "a kernel with overlayfs") {
         return;
     }
     let mut build = Command::new("scripts/package");

@@ -16,6 +16,7 @@ use mapper_proto::Instant;
 use mapper_proto::map::Fabric;
 use thiserror::Error;
 
+use crate::faults::Fault;
 use crate::setup::{Setup, SetupError};
 use crate::world::{FrameSink, Stopped, TraceSink, Until, World, WorldError};
 
@@ -28,6 +29,9 @@ pub struct Scenario {
     pub setup: Setup,
     /// When everything is put right.
     pub healed_at: Instant,
+    /// For so long at most a pair may lose all frames behind a fault, before everything is put right and while
+    /// cables lead from one to the other; `None` if nothing is promised.
+    pub most_gap: Option<Duration>,
 }
 
 /// What a scenario came to.
@@ -53,6 +57,9 @@ pub struct Users {
     pub lost: u64,
     /// Frames that arrived behind later ones.
     pub reordered: u64,
+    /// The longest time that a pair lost all frames behind a fault, before all was put right and while cables
+    /// led from one to the other.
+    pub longest_gap: Duration,
 }
 
 /// What is followed through a run.
@@ -174,6 +181,11 @@ impl Scenario {
                     let why = format!("{lost} users' frames were lost while nothing was wrong");
                     return Err(Violation::Unsafe { at: world.now(), why });
                 }
+                if self.most_gap.is_some_and(|most| users.longest_gap > most) {
+                    let gap = users.longest_gap;
+                    let why = format!("users of two hosts heard nothing of each other for {gap:?}");
+                    return Err(Violation::Unsafe { at: world.now(), why });
+                }
                 return Ok(Outcome { healing, circle: watch.longest_circle, users, digest: world.digest() });
             }
             // A map may lack what a single cable separates from every host, and be made anew once
@@ -271,13 +283,16 @@ impl Scenario {
                 return Err(Violation::Unsafe { at, why });
             }
         }
+        world.check_frame_sizes().map_err(|why| Violation::Unsafe { at, why })?;
         world.deliver_all(usize::MAX, self.setup.seed).map_err(|why| Violation::Unsafe { at, why })
     }
 }
 
 fn users(world: &mut World) -> Users {
     let report = world.traffic().unwrap_or_default();
-    Users { sent: report.sent, lost: report.lost, reordered: report.reordered }
+    let faults = report.faults.iter().filter(|fault| fault.what != Fault::Heal.word());
+    let longest_gap = faults.map(|fault| fault.longest_gap).max().unwrap_or_default();
+    Users { sent: report.sent, lost: report.lost, reordered: report.reordered, longest_gap }
 }
 
 /// The map that each host holds.

@@ -58,6 +58,8 @@ pub(super) enum Undelivered {
     OnTheWay(Loss),
     /// A port on its way has no carrier, and the crossbar tells whoever sent it.
     Returned,
+    /// The interface that it leaves or comes to carries no frames as long as this one.
+    TooLong,
     /// No agent runs where it arrived.
     Unheard,
     /// Too many frames wait where it arrived.
@@ -73,6 +75,7 @@ impl fmt::Display for Undelivered {
             Self::OnTheWay(Loss::Noise) => "lost: at random",
             Self::OnTheWay(Loss::Misrouted) => "lost: a crossbar cannot obey its route",
             Self::Returned => "lost: a port on its way has no carrier, and a notice comes back",
+            Self::TooLong => "lost: too long for the interface",
             Self::Unheard => "lost: no agent runs here",
             Self::Overflowed => "lost: too many frames wait here",
         })

@@ -63,6 +63,11 @@ impl World {
             self.flights.recycle(payload);
             return Err(Undelivered::ToBeLost);
         }
+        if payload.len() > self.hosts[host as usize].mtu_bytes.into() {
+            self.stats.too_long += 1;
+            self.flights.recycle(payload);
+            return Err(Undelivered::TooLong);
+        }
         let timing = &self.options.timing;
         let mut fate = self.plant.walk(host, &mut payload, timing, &self.noise, &mut self.rng);
         let mut before = Duration::ZERO;
@@ -119,6 +124,9 @@ impl World {
         if slot.node.is_none() || !present {
             self.stats.unheard += 1;
             self.discard(host, flight, Undelivered::Unheard);
+        } else if self.flights.len_bytes(flight) > usize::from(slot.mtu_bytes) {
+            self.stats.too_long += 1;
+            self.discard(host, flight, Undelivered::TooLong);
         } else if slot.busy_until > self.now || !slot.waiting.is_empty() {
             if slot.waiting.len() >= self.options.timing.receive_queue {
                 self.stats.overflowed += 1;

@@ -1,20 +1,20 @@
-//! What a manual page says that the definition of its command does not.
+//! The parts of manual pages that do not follow from the definitions of the commands.
 
-/// A name, and what is to be said of it.
+/// A name, and what the page says about it.
 pub(super) type Item = (&'static str, &'static str);
 
 /// The sections of a page that are written by hand.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sections {
-    /// The section of the manual: 1 for what everybody runs, 8 for the operator's.
+    /// The section of the manual: 1 for commands of every user, 8 for those of the operator.
     pub(super) number: &'static str,
-    /// Exit statuses beside those that all commands have.
+    /// Exit statuses besides those that all commands have.
     pub(super) statuses: &'static [Item],
-    /// What signals do.
+    /// The signals that the command follows.
     pub(super) signals: &'static [Item],
-    /// Files that it reads or writes.
+    /// The files that the command reads or writes.
     pub(super) files: &'static [Item],
-    /// What one may want, and the commands for it.
+    /// Examples, each with what it is for and the commands.
     pub(super) examples: &'static [Item],
 }
 
@@ -138,7 +138,7 @@ const ROUTE: Sections = Sections {
         (
             "Tables for an InfiniBand fabric, and OpenSM with them:",
             "ibnetdiscover >fabric.net\n\
-             mapper route fabric.net --engine ftree,updn --lfts fabric.lfts\n\
+             mapper route fabric.net --lfts fabric.lfts\n\
              opensm -R file -U fabric.lfts",
         ),
         (

@@ -23,19 +23,24 @@ pub(super) struct UserFrame {
 }
 
 impl UserFrame {
-    /// The frame, from its destination address on.
-    pub(super) fn encode(self, own: Mac, to: Mac) -> Vec<u8> {
+    /// The frame, from its destination address on. Every fourth one is made up to the most bytes that fit, as
+    /// those of a bulk transfer are.
+    pub(super) fn encode(self, own: Mac, to: Mac, most_bytes: usize) -> Vec<u8> {
         let mut headers = HEADERS;
         let source_port = FIRST_DYNAMIC_PORT | self.to as u16;
         headers[SOURCE_PORT_AT..SOURCE_PORT_AT + 2].copy_from_slice(&source_port.to_be_bytes());
         let body = self.body();
-        [&to.0[..], &own.0, &headers, &body, &crc32fast::hash(&body).to_be_bytes()].concat()
+        let mut frame = [&to.0[..], &own.0, &headers, &body, &crc32fast::hash(&body).to_be_bytes()].concat();
+        if self.number.is_multiple_of(4) {
+            frame.resize(frame.len().max(most_bytes), 0);
+        }
+        frame
     }
 
     /// `None` if it is no such frame, or garbled.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let rest = bytes.get(ADDRESSES_BYTES + HEADERS.len()..)?;
-        let (body, sum) = rest.split_at_checked(16)?;
+        let (body, sum) = rest.get(..20)?.split_at_checked(16)?;
         let whole = sum == crc32fast::hash(body).to_be_bytes();
         let word = |at: usize| Some(u32::from_be_bytes(body.get(at..at + 4)?.try_into().ok()?));
         let number = u64::from_be_bytes(body.get(8..16)?.try_into().ok()?);
@@ -59,7 +64,7 @@ mod tests {
     #[test]
     fn what_is_encoded_is_decoded_and_what_is_garbled_is_not() {
         let frame = UserFrame { from: 3, to: 70_000, number: 5 };
-        let mut bytes = frame.encode(Mac::from_position(4), Mac::from_position(1));
+        let mut bytes = frame.encode(Mac::from_position(4), Mac::from_position(1), 900);
         assert_eq!(UserFrame::decode(&bytes), Some(frame));
         for at in ADDRESSES_BYTES + HEADERS.len()..bytes.len() {
             bytes[at] ^= 4;

@@ -2,7 +2,6 @@
 //!
 //! `MAPPER_FAULT_SEEDS` says how many (100 by default), `MAPPER_FAULT_FIRST` which is the first
 //! (1 by default). A seed that fails is told with the command that runs it again.
-#![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,5 +1,4 @@
 //! Hosts that are set to different `non-clos`, in the simulator: all route as the global mapper is set.
-#![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;
 

@@ -1,7 +1,5 @@
 //! Every generated fabric is routed by all its hosts, and the union of their routes is proved.
 
-#![expect(clippy::unwrap_used, reason = "a helper of tests stops at what it did not expect")]
-
 use mapper_fabric::generate;
 use mapper_routing::{
     Attachment, ChannelLoads, HostRoutes, Options, Orientation, Shape, Topology, UnionProof, prove_host,

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::command::{Folder, json, text};
+use crate::route::command::{Folder, json, text};
 
 const NO_PAIR: &str = "no two hosts are joined by cables, so there was no pair to prove";
 

@@ -1,7 +1,7 @@
 //! `mapper route` and `mapper check` as a user runs them: tables and routes as files, what is refused, exit
 //! statuses, JSON.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod best;
 mod cache;
 mod command;
 mod compare;

@@ -1,5 +1,4 @@
 //! A fabric deeper than the longest route: told, host by host, and no reason to map for ever.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;
 

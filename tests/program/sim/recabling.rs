@@ -1,5 +1,4 @@
 //! Cables between xbars that are cut while all agents run.
-#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;
 

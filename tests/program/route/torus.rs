@@ -4,7 +4,7 @@ use std::path::Path;
 
 use mapper::formats;
 
-use crate::command::{Folder, error, json, text};
+use crate::route::command::{Folder, error, json, text};
 
 #[test]
 fn a_torus_is_served_in_direction_order_in_few_layers() {

@@ -6,7 +6,7 @@ use std::path::Path;
 use mapper::formats::{self, FileFormat};
 use serde_json::Value;
 
-use crate::command::{CLOS, Folder, RING, error, json, shortest, text};
+use crate::route::command::{CLOS, Folder, RING, error, json, shortest, text};
 
 #[test]
 fn routes_of_hosts_are_written_and_checked() {

@@ -6,7 +6,7 @@ use mapper::formats::{self, FileFormat};
 use mapper_proto::map::Fabric;
 use serde_json::Value;
 
-use crate::command::{Folder, json};
+use crate::route::command::{Folder, json};
 
 /// Routes a fabric by ftree with a cache, and gives the report.
 fn cached(folder: &Folder, fabric: &str, lfts: &str) -> Value {

@@ -1,5 +1,4 @@
 //! Hostile agents among honest ones.
-#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;
 

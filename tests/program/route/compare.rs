@@ -1,6 +1,6 @@
 //! Engines side by side, and loads drawn.
 
-use crate::command::{Folder, json};
+use crate::route::command::{Folder, json};
 
 #[test]
 fn engines_are_compared_and_loads_are_drawn() {

@@ -1,5 +1,4 @@
 //! `mapper sim` as a command.
-#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -2,19 +2,20 @@
 
 use std::path::Path;
 
-use crate::command::{CLOS, Folder, RING, error, json, shortest, text};
+use crate::route::command::{CLOS, Folder, RING, error, json, shortest, text};
 
 #[test]
 fn a_wrong_command_line_is_told_from_failure() {
     for arguments in [
-        &["route", CLOS][..],
-        &["route", CLOS, "--engine", "nonsense"],
+        &["route", CLOS, "--engine", "nonsense"][..],
+        &["route", CLOS, "--engine", "best,updn"],
+        &["route", CLOS, "--no-fallback"],
+        &["route", CLOS, "--unsafe"],
         &["route", CLOS, "--engine", "file"],
         &["route", CLOS, "--engine", "updn,file", "--lfts", "a"],
         &["route", CLOS, "--engine", "minhop", "--threads", "0"],
         &["route", CLOS, "--engine", "minhop", "--reassign"],
         &["route", CLOS, "--engine", "minhop", "--lmc", "8"],
-        &["check", CLOS],
         &["check", CLOS, "--lfts", "a", "--routes-dir", "b"],
         &["check", CLOS, "--sls", "a"],
     ] {
@@ -199,7 +200,7 @@ fn refusals_of_routes_are_short_and_harmless() {
             _ => format!("{before}{key}:\"{bad}\"{after}"),
         };
         folder.write(name, &broken);
-        let output = crate::command::mapper(&["check", RING, "--routes-dir", &dir]);
+        let output = crate::route::command::mapper(&["check", RING, "--routes-dir", &dir]);
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{place}");
         assert!(stderr.len() < 1000 && !stderr.contains('\u{1b}'), "{place}: {stderr:?}");

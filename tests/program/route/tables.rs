@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::command::{CLOS, Folder, data, json, shortest, text};
+use crate::route::command::{CLOS, Folder, data, json, shortest, text};
 
 #[test]
 fn tables_are_written_as_they_always_were() {
@@ -153,6 +153,49 @@ fn tables_of_several_addresses_a_host_hint_at_the_option_that_says_so() {
     assert!(shown.contains("say so with --lmc"), "{shown}");
     let shown = text(0, &["check", CLOS, "--lfts", &lfts, "--lmc", "7"]);
     assert!(!shown.contains("--lmc"), "{shown}");
+}
+
+#[test]
+fn layers_are_not_lost_in_silence() {
+    let folder = Folder::new();
+    let (lfts, sls) = (folder.path("a.lfts"), folder.path("a.sls"));
+    let torus = ["route", "torus:x=5,y=5,hosts=1", "--max-layers", "4", "--lfts", &lfts];
+    let refused = json(2, &torus);
+    assert!(refused["error"].as_str().unwrap().contains("write these, too, with --sls"), "{refused}");
+    assert!(!std::path::Path::new(&lfts).exists(), "nothing is written");
+    let report = json(0, &[&torus[..], &["--sls", &sls]].concat());
+    assert!(report["layers"].as_u64() > Some(1));
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("opensm -R file") && notes.contains("CAN DEADLOCK"), "{notes}");
+    // That is so: as one layer they fail the proof.
+    json(3, &["check", torus[1], "--lfts", &lfts]);
+    json(0, &["check", torus[1], "--lfts", &lfts, "--sls", &sls]);
+    let one = json(0, &["route", torus[1], "--lfts", &lfts, "--sls", &sls]);
+    assert!(!one["notes"].to_string().contains("opensm -R file"), "{one}");
+}
+
+#[test]
+fn terse_tables_say_the_same_to_who_reads_them() {
+    let folder = Folder::new();
+    let (long, short) = (folder.path("long.lfts"), folder.path("short.lfts"));
+    json(0, &["route", CLOS, "--engine", "ftree", "--lfts", &long]);
+    json(0, &["route", CLOS, "--engine", "ftree", "--lfts", &short, "--terse"]);
+    let rows = |name: &str| -> Vec<String> {
+        let text = folder.read(name);
+        let row = |line: &str| match line.split_once(" # ") {
+            None => line.to_owned(),
+            Some((row, comment)) => {
+                let guid = comment.split_once("portguid ").map_or("", |(_, guid)| &guid[..18]);
+                format!("{row} {guid}").trim_end().to_owned()
+            }
+        };
+        text.lines().map(row).collect()
+    };
+    assert_eq!(rows("long.lfts"), rows("short.lfts"));
+    assert!(!folder.read("short.lfts").contains("Channel Adapter"));
+    let checked = |file: &str| json(0, &["check", CLOS, "--lfts", file]);
+    assert_eq!(checked(&long), checked(&short));
+    json(2, &["route", CLOS, "--terse"]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::process::Command;
 
-use crate::command::{CLOS, Folder, error, json, mapper};
+use crate::route::command::{CLOS, Folder, error, json, mapper};
 
 const ROUTE: [&str; 5] = ["route", CLOS, "--engine", "ftree", "--no-fallback"];
 

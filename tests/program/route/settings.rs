@@ -1,6 +1,6 @@
 //! Service levels, and the files of settings.
 
-use crate::command::{CLOS, Folder, RING, error, json, shortest, text};
+use crate::route::command::{CLOS, Folder, RING, error, json, shortest, text};
 
 #[test]
 fn service_levels_are_written_and_checked() {

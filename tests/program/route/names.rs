@@ -3,7 +3,7 @@
 use mapper::formats::{self, FileFormat};
 use mapper_proto::map::{Cable, Fabric, PortRef};
 
-use crate::command::{Folder, error, json};
+use crate::route::command::{Folder, error, json};
 
 /// A fabric whose xbars and hosts are described.
 fn described(spec: &str) -> Fabric {
