@@ -14,8 +14,8 @@ use mapper::pcapng::{Direction, Packet, PcapngWriter};
 use mapper_proto::map::{LinkMtu, MapVersion, Place, PortRef, Rank};
 use mapper_proto::wire::layout::{FRAME, Record, Shape};
 use mapper_proto::wire::{
-    AgentState, Answer, Data, Element, Info, InfoFlags, Key, Message, Probe, ProbeKind, Reason, Reply,
-    RoundTrip, Route, Scout, Seal, ServiceNumber, Stamp, Undeliverable,
+    AgentState, Answer, Data, Element, Frame, Info, InfoFlags, Key, Message, Probe, ProbeKind, Reason, Reply,
+    RoundTrip, Route, Scout, Seal, ServiceNumber, Stamp, Undeliverable, split_route,
 };
 use mapper_proto::{Mac, PortSet};
 
@@ -346,15 +346,17 @@ fn garbled_frames_are_told_and_do_not_stop_the_dissector() {
     let recording = simulate(dir.path(), "", &options);
     let pdml = tshark(&recording, &["-T", "pdml"]);
     assert!(!pdml.contains("Lua Error") && !pdml.contains("_ws.lua.error"));
-    // The codec refuses some of what arrived, and the dissector shows at least as many as faulty.
-    let refused = payloads(&recording).iter().filter(|payload| is_refused(payload)).count();
-    let shown =
-        tshark(&recording, &["-Y", "mapper.malformed || mapper.bad_crc || mapper.other_version || !mapper"]);
-    assert!(refused > 10 && shown.lines().count() >= refused, "{refused} are refused:\n{shown}");
+    let payloads = payloads(&recording);
+    let refused: Vec<usize> = (1..=payloads.len()).filter(|&nth| is_refused(&payloads[nth - 1])).collect();
+    let filter = "mapper.malformed || mapper.bad_crc || mapper.other_version || !mapper";
+    let shown = tshark(&recording, &["-Y", filter, "-T", "fields", "-e", "frame.number"]);
+    let shown: Vec<usize> = shown.lines().map(|number| number.parse().unwrap()).collect();
+    assert!(refused.len() > 10, "{refused:?}");
+    assert_eq!(shown, refused, "what the codec refuses is shown as faulty, and nothing else");
 }
 
-/// Whether the codec takes a frame for damaged.
+/// Whether the codec takes a frame for damaged, or the stamp in it.
 fn is_refused(payload: &[u8]) -> bool {
-    let frame = mapper_proto::wire::split_route(payload).map(|(_, frame)| frame);
-    frame.and_then(mapper_proto::wire::Frame::parse).is_err()
+    let frame = split_route(payload).and_then(|(_, frame)| Frame::parse(frame));
+    frame.and_then(|frame| frame.stamp()).is_err()
 }
