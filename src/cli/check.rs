@@ -1,5 +1,5 @@
-//! `mapper check`: prove and measure tables and routes that anyone made, from files alone; or, where none are
-//! named, the best that can be made for the fabric.
+//! `mapper check`: proves and measures tables and routes that anyone made, from files alone; or, where none are
+//! named, the best tables that can be made for the fabric.
 
 mod source_routes;
 
@@ -22,7 +22,7 @@ use mapper_routing::engines::{Engine, Settings};
 use mapper_routing::tables::{Layers, MAX_LMC};
 use mapper_routing::{ProofRules, Subnet, prove_service_levels, prove_tables};
 
-/// Exit status if a proof fails.
+/// The exit status if a proof fails.
 const EXIT_FAILED: u8 = 3;
 
 /// Options of `mapper check`.
@@ -62,26 +62,26 @@ pub struct Args {
     switch_destinations: bool,
 }
 
-/// What `mapper check` says.
+/// What `mapper check` reports.
 struct Report {
     hosts: usize,
     xbars: usize,
     layers: u8,
     /// The engine, where the best tables were computed, and those that do not serve.
     best: Option<(Engine, Vec<Other>)>,
-    /// Source routes, if these were checked.
+    /// How many source routes there are, if source routes were checked.
     routes: Option<u64>,
-    /// Of how many hosts source routes were given.
+    /// How many hosts have a file of source routes, if source routes were checked.
     hosts_given: Option<usize>,
     proof: ProofReport,
     quality: QualityReport,
     notes: Vec<String>,
 }
 
-/// Runs it.
+/// Runs `mapper check`.
 ///
 /// # Errors
-/// In words for the user.
+/// If the command fails. The error is worded for the user.
 #[expect(clippy::needless_pass_by_value, reason = "all subcommands take their options alike")]
 pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     on_threads(args.threads, || {
@@ -208,7 +208,7 @@ impl Report {
         }
     }
 
-    /// For a person.
+    /// The report as text for a person.
     fn text(&self) -> String {
         let text = format!(
             "fabric     {} on {}, {}{}\n",
@@ -222,13 +222,13 @@ impl Report {
             best::text(*engine, measured, others)
         });
         let text = text + &best.unwrap_or_default();
-        // Writing to a string cannot fail.
+        // Writing to a String never fails.
         let notes = self.notes.iter().fold(String::new(), |mut text, note| {
             let _infallible = writeln!(text, "note       {note}");
             text
         });
         let (proof, quality) = (self.proof.text(), self.quality_text());
-        // What is wrong with the files is why the proof fails, so it comes first then.
+        // If the proof fails, what is wrong with the files is probably the reason, so the notes come first.
         let parts = if self.proof.holds() { [proof, quality, notes] } else { [notes, proof, quality] };
         text + &parts.concat()
     }

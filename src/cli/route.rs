@@ -1,4 +1,4 @@
-//! `mapper route`: compute, prove and write tables.
+//! `mapper route`: computes, proves and writes tables.
 
 mod answer;
 mod cache;
@@ -76,16 +76,16 @@ pub struct Args {
     options: EngineOptions,
 }
 
-/// Runs it.
+/// Runs `mapper route`.
 ///
 /// # Errors
-/// In words for the user.
+/// If the command fails. The error is worded for the user.
 #[expect(clippy::needless_pass_by_value, reason = "all subcommands take their options alike")]
 pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     on_threads(args.threads, || route(&args, format))
 }
 
-/// Runs on so many threads, or one a core.
+/// Calls `run` with so many threads for parallel work, or with one thread a core.
 pub(super) fn on_threads<T: Send>(
     threads: Option<u16>,
     run: impl FnOnce() -> Result<T, CliError> + Send,
@@ -134,7 +134,7 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
             (answer, unused.and_then(Result::err).map(|why_not| CacheUse::Unused { why_not }))
         }
     };
-    // A cache that was used stays as it is, as the nodes that are gone are to come back.
+    // A cache that was used is not replaced: nodes that are gone now are expected to come back.
     if let (Some(path), Some(CacheUse::Unused { .. })) = (&args.cache, &cache) {
         request.write_cache(path, &answer)?;
     }
@@ -187,7 +187,7 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
         Format::Text => report.text(),
         Format::Json => format!("{}\n", report.json()),
     };
-    // Tables and report must not mix on standard output.
+    // If a table goes to standard output, the report goes to standard error, so that they do not mix.
     if args.outputs.use_standard_output() { output::print_aside(&said) } else { output::print(&said) }?;
     Ok(ExitCode::SUCCESS)
 }
@@ -201,7 +201,8 @@ fn changed(answer: &Answer<'_>, subnet: &Subnet, previous: Option<&Tables>) -> O
     }
 }
 
-/// Why no engine serves, and for proofs that fail the pair or the circle.
+/// The error if no engine serves. It names for each engine why not; for a failed proof it names the pair or the
+/// circle.
 pub(super) fn why_refused(refused: &NotRouted, subnet: &Subnet) -> CliError {
     let updn_tried = refused.tried.iter().any(|tried| tried.engine == Engine::Updn);
     let each = |tried: &Tried| {
@@ -214,14 +215,14 @@ pub(super) fn why_refused(refused: &NotRouted, subnet: &Subnet) -> CliError {
         let violations = tried.failed.iter().flat_map(|proof| &proof.violations);
         violations.into_iter().any(|found| matches!(found, TableViolation::TooFar { .. }))
     };
-    // Hosts that are too far apart are so for any engine.
+    // If hosts are too far apart, lash cannot help either.
     if !refused.tried.iter().any(|tried| tried.engine == Engine::Lash || too_far(tried)) {
         all.push("lash needs no roots and no shape: try it".to_owned());
     }
     format!("no engine serves this fabric: {}", all.join("\n  ")).into()
 }
 
-/// What an engine says, less its advice to use updn, which is no good where updn was refused as well.
+/// An engine's reason without its advice to use updn, which does not help if updn was refused as well.
 fn without_advice_of_updn(why: &str) -> &str {
     let endings = [", or use updn", "; use updn", ", or try updn", "; try updn"];
     endings.iter().find_map(|ending| why.strip_suffix(ending)).unwrap_or(why)
@@ -266,7 +267,7 @@ impl Args {
         places::check(&outputs, &inputs)
     }
 
-    /// What each engine would make of the fabric, side by side.
+    /// Prints the results of several engines side by side.
     fn compare(&self, format: Format) -> Result<ExitCode, CliError> {
         let fabric = self.fabric.load()?;
         let subnet = Subnet::new(&fabric, self.options.lmc(&fabric))?;
@@ -279,7 +280,7 @@ impl Args {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// An error if something is wanted that source routes cannot give.
+    /// Refuses options that need forwarding tables, as source routes have none.
     fn refuse_tables(&self) -> Result<(), CliError> {
         match self.options.previous {
             Some(_) => Err(no_tables("--previous")),

@@ -60,7 +60,7 @@ impl TypedValueParser for EngineName {
     }
 }
 
-/// Help for those who choose an engine.
+/// The help text that lists the engines.
 pub(super) fn help() -> String {
     let width = Engine::ALL.map(|engine| engine.name().len()).into_iter().max().unwrap_or_default();
     let line = |name: &str, summary: &str| format!("  {name:<width$}  {summary}\n");

@@ -14,7 +14,7 @@ use mapper_routing::engines::{Engine, Routing, Selection, Settings, SourceSelect
 use mapper_routing::tables::Layers;
 use mapper_routing::{ProofRules, Quality, Subnet, prove_tables};
 
-/// Highest LID of a single node; those above are for multicast.
+/// The highest unicast LID. Those above are for multicast.
 const LAST_UNICAST_LID: u32 = 0xbfff;
 
 /// Where results are written.
@@ -51,7 +51,7 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// An error if something is wanted that source routes cannot give.
+    /// Refuses options that need forwarding tables, as source routes have none.
     pub(super) fn refuse_tables(&self) -> Result<(), CliError> {
         let wanted = [
             ("--lfts", &self.lfts),
@@ -65,7 +65,8 @@ impl Outputs {
         }
     }
 
-    /// Writes what is wanted of tables. What cannot be written is found out before anything is.
+    /// Writes the files that the user wants, from tables. Options that cannot be served are refused before
+    /// anything is written.
     pub(super) fn write_tables(
         &self,
         staged: &mut Staged,
@@ -121,7 +122,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes what is wanted of source routes.
+    /// Writes the files that the user wants, from source routes.
     pub(super) fn write_source_routes(
         &self,
         staged: &mut Staged,
@@ -142,7 +143,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Draws the loads, if that is wanted.
+    /// Draws the loads of channels, if the user wants that.
     pub(super) fn write_plot(
         &self,
         staged: &mut Staged,
@@ -155,12 +156,12 @@ impl Outputs {
         staged.file(path, |out| out.write_all(drawn.as_bytes()))
     }
 
-    /// Whether any of these is standard output, so that the report must go elsewhere.
+    /// Whether any of these files is standard output, so that the report must go to standard error.
     pub(super) fn use_standard_output(&self) -> bool {
         self.places().iter().any(|(_, path)| output::is_standard_output(path))
     }
 
-    /// Each option that names a place to write to.
+    /// Each option that is given, with the path that it names.
     pub(super) fn places(&self) -> Vec<NamedPath<'_>> {
         let all = [
             ("--lfts", &self.lfts),
@@ -174,7 +175,7 @@ impl Outputs {
         all.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect()
     }
 
-    /// What was written, by its option's name in JSON, and where.
+    /// Each file that was written, as the name of its option in JSON and its path.
     pub(super) fn written(&self) -> Vec<(String, String)> {
         let name =
             |option: &str| option.trim_start_matches("--").trim_start_matches("dump-").replace('-', "_");
@@ -183,7 +184,7 @@ impl Outputs {
     }
 }
 
-/// Why an option is refused where the engine is dispersive.
+/// The error for an option that the engine dispersive cannot serve.
 pub(super) fn no_tables(option: &str) -> CliError {
     format!(
         "{option}: the engine dispersive has no forwarding tables, for it gives each host several routes to a \
@@ -192,7 +193,7 @@ pub(super) fn no_tables(option: &str) -> CliError {
     .into()
 }
 
-/// Why tables of several layers are not written alone.
+/// The error for tables of several layers that would be written without their service levels.
 fn levels_missing(engine: Engine, layers: u8) -> String {
     format!(
         "--lfts: the tables of {engine} are free of deadlock only with the service level of each pair, one of \
@@ -218,8 +219,8 @@ fn layers_of_lfts(subnet: &Subnet, settings: &Settings, routing: &Routing) -> Op
     })
 }
 
-/// A note if source routes are free of deadlock only as long as each keeps to its layer: frames of a
-/// source-routed fabric have none.
+/// A note if the routes are free of deadlock only as long as each keeps to its layer, as a source-routed fabric
+/// has no layers.
 fn layers_of_routes(option: &str, layers: u8) -> Option<String> {
     (layers > 1).then(|| {
         format!(
@@ -230,7 +231,7 @@ fn layers_of_routes(option: &str, layers: u8) -> Option<String> {
     })
 }
 
-/// A note if LIDs are in use that InfiniBand has for multicast.
+/// A note if hosts or switches have LIDs that InfiniBand reserves for multicast.
 fn past_unicast(subnet: &Subnet) -> Option<String> {
     let slots = 0..subnet.destinations.slot_count() as u32;
     let last = slots.map(|slot| subnet.destinations.lid(slot)).max()?;

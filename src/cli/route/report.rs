@@ -1,4 +1,4 @@
-//! What `mapper route` says.
+//! The report that `mapper route` prints.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use mapper_fabric::wording::{counted, plural};
 use mapper_routing::Subnet;
 use mapper_routing::engines::{Answer, Engine};
 
-/// What `mapper route` says.
+/// The report that `mapper route` prints.
 pub(super) struct Report {
     engine: Engine,
     /// Those that do not serve.
@@ -25,18 +25,18 @@ pub(super) struct Report {
     layers: u8,
     pub(super) total_ms: f64,
     pub(super) proof: ProofReport,
-    /// Entries that differ from those of `--previous`.
+    /// How many entries differ from those of `--previous`.
     pub(super) changed_entries: Option<u64>,
     pub(super) quality: QualityReport,
-    /// What came of `--cache`.
+    /// Whether the file of `--cache` was used.
     pub(super) cache: Option<CacheUse>,
     pub(super) notes: Vec<String>,
-    /// What was written, and where.
+    /// Each file that was written, as the name of its option in JSON and its path.
     pub(super) written: Vec<(String, String)>,
 }
 
 impl Report {
-    /// What follows from an answer alone.
+    /// A report with what follows from an answer alone. The caller fills in the rest.
     pub(super) fn of(answer: &Answer<'_>, subnet: &Subnet, is_best: bool) -> Self {
         let (engine, tried, compute_ms, layers) = match answer {
             Answer::Tables(selection) => {
@@ -91,7 +91,7 @@ impl Report {
         })
     }
 
-    /// For a person.
+    /// The report as text for a person.
     pub(super) fn text(&self) -> String {
         let mut text = format!(
             "engine     {}, for {} on {}, {}\n",
