@@ -31,6 +31,9 @@ const MANY_ENTRIES: u64 = 1 << 26;
 const SSSP_STEPS: u64 = 1 << 28;
 /// Turns of all addresses above which nue does: it needs some ten nanoseconds each.
 const NUE_TURNS: u64 = 1 << 30;
+/// The same where others are soon done, as each address has so many turns for each xbar.
+const NUE_TURNS_IF_DENSE: u64 = 1 << 28;
+const DENSE: u64 = 32;
 /// Turns of all pairs of xbars with hosts above which engines do that put each pair into a layer: they need
 /// some three nanoseconds each.
 const PAIR_TURNS: u64 = 1 << 30;
@@ -164,7 +167,11 @@ impl Size {
 
     fn effort(&self, engine: Engine) -> Effort {
         let is_far_more = match engine {
-            Engine::Nue => self.addresses * self.turns > NUE_TURNS,
+            Engine::Nue => {
+                let turns = self.addresses * self.turns;
+                let is_dense = turns > DENSE * self.entries;
+                turns > if is_dense { NUE_TURNS_IF_DENSE } else { NUE_TURNS }
+            }
             Engine::Lash | Engine::Dfsssp => {
                 let most = if self.layers > 1 { PAIR_TURNS_IN_LAYERS } else { PAIR_TURNS };
                 self.leaves * self.leaves * self.turns > most
