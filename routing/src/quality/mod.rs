@@ -4,6 +4,7 @@
 //! Only channels between xbars count: a host's own cable carries the same whatever the routes.
 
 mod census;
+mod counter;
 mod loads;
 mod patterns;
 mod samples;
