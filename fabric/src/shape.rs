@@ -1,42 +1,6 @@
-//! What shape a fabric has: its layers by distance from hosts, and into how many parts it falls.
+//! Into how many parts a fabric falls.
 
-use std::collections::VecDeque;
-
-use mapper_proto::map::{Fabric, Map};
-
-/// The xbars of a map by distance from the nearest host: first those with hosts, then their
-/// neighbours without, and so on; last those that no host reaches.
-pub fn layers(map: &Map) -> Vec<Vec<usize>> {
-    let mut neighbours = vec![Vec::new(); map.xbars.len()];
-    for cable in &map.cables {
-        neighbours[cable.a.xbar as usize].push(cable.b.xbar as usize);
-        neighbours[cable.b.xbar as usize].push(cable.a.xbar as usize);
-    }
-    let mut distance = vec![None; map.xbars.len()];
-    let mut queue = VecDeque::new();
-    for at in map.hosts.iter().filter_map(|host| host.at) {
-        if distance[at.xbar as usize].replace(0).is_none() {
-            queue.push_back(at.xbar as usize);
-        }
-    }
-    let mut farthest = 0;
-    while let Some(xbar) = queue.pop_front() {
-        let next = distance[xbar].map_or(0, |hops: usize| hops + 1);
-        for &neighbour in &neighbours[xbar] {
-            if distance[neighbour].is_none() {
-                distance[neighbour] = Some(next);
-                farthest = farthest.max(next);
-                queue.push_back(neighbour);
-            }
-        }
-    }
-    let mut layers = vec![Vec::new(); farthest + 2];
-    for (xbar, distance) in distance.into_iter().enumerate() {
-        layers[distance.unwrap_or(farthest + 1)].push(xbar);
-    }
-    layers.retain(|layer| !layer.is_empty());
-    layers
-}
+use mapper_proto::map::Fabric;
 
 /// How many parts a fabric has that no cable joins. Each host without a cable is a part.
 pub fn parts(fabric: &Fabric) -> usize {
@@ -68,9 +32,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tree_has_layers_and_one_part() {
+    fn a_tree_has_one_part() {
         let clos = generate("clos:hosts=1024,ports=16").unwrap();
-        assert_eq!(layers(&clos.map).iter().map(Vec::len).collect::<Vec<_>>(), [128, 128, 64]);
         assert_eq!(parts(&clos), 1);
     }
 
@@ -80,11 +43,6 @@ mod tests {
         ring.map.cables.truncate(2);
         ring.map.hosts[3].at = None;
         assert_eq!(parts(&ring), 3, "three xbars in a row, one alone, one host alone");
-        assert_eq!(
-            layers(&ring.map).iter().map(Vec::len).collect::<Vec<_>>(),
-            [3, 1],
-            "the last is reached by none"
-        );
         ring.map.xbars.clear();
         ring.map.cables.clear();
         ring.map.hosts.truncate(2);

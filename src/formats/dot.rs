@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use mapper_proto::map::{Cable, Fabric};
 
+use super::tiers::tiers;
 use mapper_fabric::names::Names;
-use mapper_fabric::shape::layers;
 
 /// The fabric as an undirected graph: xbars are boxes, hosts plain text, and cables carry the
-/// numbers of their ports. Xbars as far from hosts stand side by side, unless all are.
+/// numbers of their ports. Xbars of one tier stand side by side, unless there is only one.
 pub(super) fn write(fabric: &Fabric) -> String {
     let map = &fabric.map;
     let names = Names::of(fabric);
@@ -24,9 +24,9 @@ pub(super) fn write(fabric: &Fabric) -> String {
         let (name, mac) = (escaped(name), host.mac);
         let _ = writeln!(text, "  h{index} [shape=plaintext, label=\"{name}\", tooltip=\"{mac}\"];");
     }
-    let layers = layers(map);
-    for layer in layers.iter().filter(|_| layers.len() > 1) {
-        let xbars: Vec<_> = layer.iter().map(|xbar| format!("x{xbar}")).collect();
+    let tiers = tiers(map);
+    for tier in tiers.iter().filter(|_| tiers.len() > 1) {
+        let xbars: Vec<_> = tier.iter().map(|xbar| format!("x{xbar}")).collect();
         let _ = writeln!(text, "  {{ rank=same; {}; }}", xbars.join("; "));
     }
     for (index, host) in map.hosts.iter().enumerate() {

@@ -26,6 +26,7 @@ pub mod lfts;
 pub mod lid_matrix;
 pub mod routes;
 pub mod sls;
+pub(crate) mod tiers;
 pub mod torus_file;
 
 mod blocks;

@@ -3,7 +3,7 @@
 //! Switches of real clusters carry service adapters (a SHARP aggregation node, a management host, a gateway), and
 //! spines do too. Such an adapter makes no leaf of a spine. [`Tiers`] says which xbars are leaves and how many steps
 //! the others stand above them, and all that ranks xbars takes it from here: engines, the agents' orientation, the
-//! measures of quality and the plots of loads.
+//! measures of quality, the descriptions and the drawings.
 //!
 //! 1. `leaves`: which xbars with hosts are leaves, and which stand above them.
 //! 2. `one_top`: an order of xbars for routes up and then down that joins the adapters of spines, too.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use mapper_proto::map::Fabric;
+use mapper_proto::map::{Fabric, PortRef};
 use serde_json::{Value, json};
 
+use crate::formats::tiers::tiers;
 use mapper_fabric::names::Names;
 use mapper_fabric::shape;
 use mapper_fabric::wording::{first_of, plural};
@@ -55,7 +56,7 @@ pub(super) fn json(name: &str, fabric: &Fabric) -> Value {
         "host_cables": host_cables(fabric),
         "ports": ports(fabric),
         "ports_in_use": ports_in_use(fabric),
-        "tiers": shape::layers(map).iter().map(Vec::len).collect::<Vec<_>>(),
+        "tiers": tiers(map).iter().map(Vec::len).collect::<Vec<_>>(),
         "parts": shape::parts(fabric),
         "isolated_hosts": fabric.isolated().len(),
     })
@@ -65,23 +66,23 @@ pub(super) fn json(name: &str, fabric: &Fabric) -> Value {
 pub(super) fn text(name: &str, fabric: &Fabric) -> String {
     let map = &fabric.map;
     let mut text = format!("{name}: {}\n", counts(fabric));
-    let layers = shape::layers(map);
-    for (distance, layer) in layers.iter().enumerate() {
-        let tags = layer.iter().filter(|&&xbar| map.xbars[xbar].tag.is_some()).count();
-        let place = match distance {
+    let tiers = tiers(map);
+    for (height, tier) in tiers.iter().enumerate() {
+        let tags = tier.iter().filter(|&&xbar| map.xbars[xbar].tag.is_some()).count();
+        let place = match height {
             0 if host_cables(fabric) > 0 => "with hosts".to_owned(),
             0 => "without hosts".to_owned(),
-            distance => format!("{} from those with hosts", plural(distance, "cable")),
+            height => place_above(fabric, height, tier),
         };
         let _ = writeln!(
             text,
             "tier {}: {} {place}, {}, {}",
-            distance + 1,
-            plural(layer.len(), "xbar"),
-            sizes(fabric, layer),
+            height + 1,
+            plural(tier.len(), "xbar"),
+            sizes(fabric, tier),
             match tags {
                 0 => "plain".to_owned(),
-                tags if tags == layer.len() => "tagged".to_owned(),
+                tags if tags == tier.len() => "tagged".to_owned(),
                 tags => format!("{tags} of them tagged"),
             }
         );
@@ -94,7 +95,7 @@ pub(super) fn text(name: &str, fabric: &Fabric) -> String {
     }
     let names = Names::of(fabric);
     let ends = port_table(fabric, &names);
-    for xbar in layers.concat() {
+    for xbar in tiers.concat() {
         text += &xbar_table(fabric, &names, xbar, &ends[xbar]);
     }
     if let Some([a, b]) = fabric.face_to_face() {
@@ -108,9 +109,19 @@ pub(super) fn text(name: &str, fabric: &Fabric) -> String {
     text
 }
 
-/// Describes how many ports the xbars of a layer have.
-fn sizes(fabric: &Fabric, layer: &[usize]) -> String {
-    let ports = || layer.iter().map(|&xbar| fabric.map.xbars[xbar].ports);
+/// Says where a tier above the leaves is, and how many service adapters it has.
+fn place_above(fabric: &Fabric, height: usize, tier: &[usize]) -> String {
+    let is_here = |at: PortRef| tier.binary_search(&(at.xbar as usize)).is_ok();
+    let cables = plural(height, "cable");
+    match fabric.map.hosts.iter().filter(|host| host.at.is_some_and(is_here)).count() {
+        0 => format!("{cables} from those with hosts"),
+        adapters => format!("{cables} above the leaves, with {}", plural(adapters, "service adapter")),
+    }
+}
+
+/// Describes how many ports the xbars of a tier have.
+fn sizes(fabric: &Fabric, tier: &[usize]) -> String {
+    let ports = || tier.iter().map(|&xbar| fabric.map.xbars[xbar].ports);
     match (ports().min(), ports().max()) {
         (Some(low), Some(high)) if low != high => format!("{low} to {high} ports each"),
         (low, _) => format!("{} each", plural(low.unwrap_or(0), "port")),

@@ -1,7 +1,6 @@
 //! Drawings.
 //!
-//! Where xbars without hosts connect those with (a Clos, a tree), they stand above them, row by
-//! row (`rows`). Where xbars with hosts are cabled to each other (a torus, a dragonfly), they
+//! Where xbars above the leaves connect these (a Clos, a tree), they stand above them, row by row (`rows`). Where xbars with hosts are cabled to each other (a torus, a dragonfly), they
 //! stand on a grid or a circle (`direct`).
 
 mod direct;
@@ -13,8 +12,8 @@ mod tests;
 pub(crate) use loads::plot_loads;
 use mapper_proto::map::{Cable, Fabric, PortRef};
 
+use super::tiers::tiers;
 use mapper_fabric::names::Names;
-use mapper_fabric::shape::layers;
 use mapper_fabric::wording::{first_of, plural};
 
 /// Least distance between boxes, and from the border.
@@ -36,7 +35,7 @@ struct Picture {
 
 /// The fabric as an SVG document.
 pub(super) fn write(fabric: &Fabric) -> String {
-    let tiers = layers(&fabric.map);
+    let tiers = tiers(&fabric.map);
     let mut tier = vec![0; fabric.map.xbars.len()];
     for (number, xbars) in tiers.iter().enumerate() {
         xbars.iter().for_each(|&xbar| tier[xbar] = number);

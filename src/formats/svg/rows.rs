@@ -1,4 +1,4 @@
-//! Row above row, by distance from the hosts.
+//! Row above row, tier by tier.
 //!
 //! Xbars are boxes with a cell for each cabled port, numbered: ports that lead up on the upper
 //! side, those that lead down on the lower. Hosts are names below their port.
