@@ -4,6 +4,9 @@ use super::acyclic::AcyclicGraph;
 use crate::Topology;
 use crate::proof::dependency_base;
 
+/// Most xbars of a fabric whose pairs are put into layers one by one: a layer is kept for each pair.
+pub(super) const MAX_XBARS: usize = 8192;
+
 /// Numbers each dependency of a channel on one that begins where it ends.
 pub(super) struct Numbers<'a> {
     pub(super) topology: &'a Topology,

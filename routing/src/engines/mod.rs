@@ -7,11 +7,15 @@
 mod acyclic;
 mod algorithm;
 mod balanced;
+mod filling;
+mod first_fit;
 mod layer;
 mod opensm;
+mod pairs;
 mod selection;
 mod setting;
 mod settings;
+mod shortest;
 #[cfg(test)]
 mod tests;
 mod trees;

@@ -120,13 +120,3 @@ fn host_of_slot(subnet: &Subnet, slot: u32) -> Option<u32> {
         SlotEnd::Xbar(_) => None,
     }
 }
-
-/// The port at which each host's slot leaves its own xbar.
-fn host_port(subnet: &Subnet, slot: u32) -> u8 {
-    use crate::Attachment;
-    let attachment = host_of_slot(subnet, slot).map(|host| subnet.topology.attachment(host));
-    match attachment {
-        Some(Attachment::Port(at)) => at.port,
-        Some(Attachment::Host(_) | Attachment::Nothing) | None => Tables::NONE,
-    }
-}

@@ -17,14 +17,12 @@ mod tests;
 use layering::{Filler, Layering};
 
 use super::algorithm::Algorithm;
-use super::layer::Numbers;
-use super::trees::{Choice, Trees};
+use super::layer::{MAX_XBARS, Numbers};
+use super::pairs::Pairs;
+use super::shortest::{Choice, ShortestTrees};
 use super::{Engine, EngineError, Routing, Setting, Settings};
 use crate::Subnet;
 use crate::tables::Layers;
-
-/// Most xbars: layers need memory for each pair.
-const MAX_XBARS: usize = 8192;
 
 /// Shortest routes in layers, each free of deadlock.
 pub(super) struct Lash;
@@ -66,25 +64,24 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
         return Err(refuse(format!("the fabric has {xbars} xbars; it serves {MAX_XBARS} at most")));
     }
     let most = settings.layers_left().map_err(refuse)?;
-    let by_host = Trees::new(subnet, Choice::LeastLoadedByHost);
+    let by_host = ShortestTrees::new(subnet, Choice::LeastLoadedByHost).trees;
     if by_host.fit_one_layer(subnet, settings.xbar_destinations) {
-        let mut layers = Layers::single();
-        layers.first = settings.first_layer;
+        let layers = Layers::starting_at(settings.first_layer);
         return Ok(Routing { tables: by_host.tables(subnet), layers, notes: Vec::new() });
     }
     drop(by_host);
     let numbers = Numbers::new(&subnet.topology);
-    let pairs = layering::pairs(subnet, settings.xbar_destinations);
+    let pairs: Vec<(u32, u32)> = Pairs::new(subnet, settings.xbar_destinations).both_ways().collect();
     let candidate = |choice| {
-        let trees = Trees::new(subnet, choice);
-        let mut filler = Filler::new(subnet, &trees, &numbers, most);
+        let shortest = ShortestTrees::new(subnet, choice);
+        let mut filler = Filler::new(subnet, &shortest.trees, &numbers, most);
         let mut layering = filler.fill(&pairs, settings.seed);
         filler.balance(&mut layering);
-        (layering, trees)
+        (layering, shortest)
     };
     let (a, b) = rayon::join(|| candidate(Choice::LeastLoaded), || candidate(Choice::FirstPort));
-    let rank = |(layering, trees): &(Layering, Trees)| (layering.count, trees.busiest);
-    let (layering, trees) = if rank(&b) < rank(&a) { b } else { a };
+    let rank = |(layering, shortest): &(Layering, ShortestTrees)| (layering.count, shortest.busiest);
+    let (layering, ShortestTrees { trees, .. }) = if rank(&b) < rank(&a) { b } else { a };
     if layering.count > usize::from(most) {
         let (needed, first) = (layering.count, settings.first_layer);
         let advice = match usize::from(first) + needed > usize::from(Layers::MAX) {

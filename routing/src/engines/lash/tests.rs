@@ -62,7 +62,7 @@ fn a_torus_of_150_routers_fits() {
 #[test]
 fn hosts_of_a_fat_tree_spread_over_the_spines() {
     let subnet = subnet("xgft:h=2;m=8,8;w=1,8");
-    let trees = Trees::new(&subnet, Choice::LeastLoadedByHost);
+    let trees = ShortestTrees::new(&subnet, Choice::LeastLoadedByHost);
     // 64 hosts, of which each sends to the 56 elsewhere over 8 channels a leaf.
     assert_eq!(trees.busiest, 56);
     assert_eq!(compute(&subnet, &Settings::default()).unwrap().layers.count, 1);
@@ -74,7 +74,7 @@ fn layers_are_filled_alike() {
         let subnet = subnet(spec);
         let routing = compute(&subnet, &Settings::default()).unwrap();
         let mut sizes = vec![0_usize; routing.layers.count.into()];
-        for (a, b) in layering::pairs(&subnet, false) {
+        for (a, b) in Pairs::new(&subnet, false).both_ways() {
             sizes[usize::from(routing.layers.of(a, b))] += 2;
         }
         let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());

@@ -151,9 +151,7 @@ fn assign_layers(
     let routers = lattice.router_count();
     let by_class = layers::by_class(lattice, &trees.dependencies, most);
     if let Some(ClassLayers { count: 1, .. }) = by_class {
-        let mut one = Layers::single();
-        one.first = settings.first_layer;
-        return Ok(one);
+        return Ok(Layers::starting_at(settings.first_layer));
     }
     let fabric = fabric(subnet, settings, lattice);
     let fewer = by_class.as_ref().map_or(most, |layers| layers.count - 1);
