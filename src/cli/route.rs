@@ -25,8 +25,8 @@ use cache::{CacheUse, Request};
 use compare::Comparison;
 use engine_names::EngineName;
 use judgement::nothing_to_prove;
-use mapper_routing::engines::{self, Answer, Engine, NotRouted, Tried};
-use mapper_routing::{Subnet, TableViolation, Tables};
+use mapper_routing::engines::{self, Answer, Engine, NotRouted, Settings, Tried};
+use mapper_routing::{Subnet, Tables};
 use options::EngineOptions;
 pub(super) use options::{lmc_of, named};
 use outputs::{Outputs, no_tables};
@@ -124,7 +124,7 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
         Some(Ok(answer)) => (answer, Some(CacheUse::Used)),
         unused => {
             let answer = engines::answer(&subnet, &engines, &settings, args.unproved)
-                .map_err(|refused| why_refused(&refused, &subnet))?;
+                .map_err(|refused| why_refused(&refused, &subnet, &settings))?;
             (answer, unused.and_then(Result::err).map(|why_not| CacheUse::Unused { why_not }))
         }
     };
@@ -185,7 +185,7 @@ fn changed(answer: &Answer<'_>, subnet: &Subnet, previous: Option<&Tables>) -> O
 }
 
 /// Why no engine serves, and for proofs that fail the pair or the circle.
-fn why_refused(refused: &NotRouted, subnet: &Subnet) -> CliError {
+fn why_refused(refused: &NotRouted, subnet: &Subnet, settings: &Settings) -> CliError {
     let updn_tried = refused.tried.iter().any(|tried| tried.engine == Engine::Updn);
     let each = |tried: &Tried| {
         let why = answer::why_not(tried, subnet);
@@ -193,15 +193,22 @@ fn why_refused(refused: &NotRouted, subnet: &Subnet) -> CliError {
         format!("{}: {why}", tried.engine)
     };
     let mut all: Vec<String> = refused.tried.iter().map(each).collect();
-    let too_far = |tried: &Tried| {
-        let violations = tried.failed.iter().flat_map(|proof| &proof.violations);
-        violations.into_iter().any(|found| matches!(found, TableViolation::TooFar { .. }))
-    };
     // Hosts that are too far apart are so for any engine.
-    if !refused.tried.iter().any(|tried| tried.engine == Engine::Lash || too_far(tried)) {
-        all.push("lash needs no roots and no shape: try it".to_owned());
+    if !refused.tried.iter().any(|tried| tried.why_not.is_distance()) {
+        all.extend(
+            advised(refused, subnet, settings)
+                .map(|engine| format!("{engine} needs no roots and no shape: try it")),
+        );
     }
     format!("no engine serves this fabric: {}", all.join("\n  ")).into()
+}
+
+/// An engine for any fabric that may serve where others do not: lash, or nue if it is seen at once that lash does not
+/// serve either. None if lash was tried: it says itself what would help.
+fn advised(refused: &NotRouted, subnet: &Subnet, settings: &Settings) -> Option<Engine> {
+    let is_tried = |engine: Engine| refused.tried.iter().any(|tried| tried.engine == engine);
+    let may_serve = |engine: &Engine| !is_tried(*engine) && engine.check(subnet, settings).is_ok();
+    if is_tried(Engine::Lash) { None } else { [Engine::Lash, Engine::Nue].into_iter().find(may_serve) }
 }
 
 /// What an engine says, less its advice to use updn, which is no good where updn was refused as well.

@@ -13,11 +13,11 @@ mod breaking;
 mod tests;
 
 use super::algorithm::Algorithm;
-use super::layer::{MAX_XBARS, Numbers};
+use super::layer::{Numbers, check_size};
 use super::pairs::Pairs;
 use super::shortest::{Choice, ShortestTrees};
 use super::trees::Trees;
-use super::{Engine, EngineError, Routing, Setting, Settings};
+use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, TooManyLayers};
 use crate::Subnet;
 use crate::tables::Layers;
 use breaking::Breaking;
@@ -38,14 +38,16 @@ impl Algorithm for Dfsssp {
         &[Setting::FirstLayer, Setting::MaxLayers]
     }
 
+    fn check(&self, subnet: &Subnet, settings: &Settings) -> Result<(), Refusal> {
+        check_size(subnet)?;
+        settings.layers_left().map(|_| ())
+    }
+
     /// # Errors
     /// If it needs more layers than are allowed; the error says how many.
     fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
-        let refuse = |why: String| EngineError::refuse(Engine::Dfsssp, why);
+        let refuse = |why: Refusal| EngineError::refuse(Engine::Dfsssp, why);
         let xbars = subnet.topology.xbar_count();
-        if xbars > MAX_XBARS {
-            return Err(refuse(format!("the fabric has {xbars} xbars; it serves {MAX_XBARS} at most")));
-        }
         let most = settings.layers_left().map_err(refuse)?;
         let by_host = ShortestTrees::new(subnet, Choice::LeastLoadedByHost).trees;
         if by_host.fit_one_layer(subnet, settings.xbar_destinations) {
@@ -59,16 +61,9 @@ impl Algorithm for Dfsssp {
         let (a, b) = rayon::join(|| layered(by_host), || layered(by_xbar()));
         let (sets, trees) = if b.0.len() < a.0.len() { b } else { a };
         if sets.len() > usize::from(most) {
-            let first = settings.first_layer;
-            let needed = sets.len();
-            return Err(refuse(format!(
-                "it needs {needed} layers, but there are {most} from layer {first} on; {}",
-                if usize::from(first) + needed > usize::from(Layers::MAX) {
-                    "try nue, which needs one"
-                } else {
-                    "allow more (--max-layers), or try nue, which needs one"
-                }
-            )));
+            let (needed, first) = (sets.len(), settings.first_layer);
+            let instead = "nue, which needs one";
+            return Err(refuse(Refusal::TooManyLayers(TooManyLayers { needed, left: most, first, instead })));
         }
         let mut of = vec![0; xbars * xbars];
         for (layer, set) in (0..).zip(&sets) {

@@ -20,9 +20,10 @@ mod tests;
 mod tiers;
 
 use rayon::prelude::*;
+use thiserror::Error;
 
 use super::algorithm::Algorithm;
-use super::{Engine, EngineError, Routing, Setting, Settings};
+use super::{Engine, EngineError, Refusal, Routing, Setting, Settings};
 use crate::Subnet;
 use costs::Costs;
 use numbers::Numbers;
@@ -47,20 +48,30 @@ impl Algorithm for Dmodc {
     /// # Errors
     /// If some leaf cannot reach another by going up and then down, though cables lead there.
     fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
-        let refuse = |why: String| EngineError::refuse(Engine::Dmodc, why);
+        let refuse = |why: DmodcRefusal| EngineError::refuse(Engine::Dmodc, Refusal::own(why));
         let tiers = Tiers::new(subnet, settings.roots.as_deref()).map_err(refuse)?;
         let leaves: Vec<u32> =
             (0..subnet.topology.xbar_count() as u32).filter(|&xbar| subnet.is_leaf(xbar)).collect();
         let costs: Vec<Costs> = leaves.par_iter().map(|&leaf| Costs::to(&tiers, leaf)).collect();
         if let Some((from, to)) = apart(subnet, &leaves, &costs) {
             let (from, to) = (subnet.names.xbar(from), subnet.names.xbar(to));
-            return Err(refuse(format!(
-                "no way leads from {from} up and then down to {to}; name the roots (--root-guid-file), or use nue"
-            )));
+            return Err(refuse(DmodcRefusal::Apart { from, to }));
         }
         let numbers = Numbers::new(subnet, &leaves, &costs);
         Ok(Routing::in_one_layer(fill::tables(subnet, &tiers, &leaves, &costs, &numbers)))
     }
+}
+
+/// Why a fabric is no tree that it can serve.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+enum DmodcRefusal {
+    /// No way up and then down joins two leaves, by their names.
+    #[error(
+        "no way leads from {from} up and then down to {to}; name the roots (--root-guid-file), or use nue"
+    )]
+    Apart { from: String, to: String },
+    #[error("its xbars stand in {tiers} tiers, more than any tree has; use nue")]
+    TooManyTiers { tiers: u32 },
 }
 
 /// Two leaves that cables join, but no way up and then down.

@@ -31,12 +31,13 @@ mod tree;
 pub use order::{HostOrder, LeafOrder};
 
 use super::algorithm::Algorithm;
-use super::{Engine, EngineError, Routing, Setting, Settings};
+use super::{Engine, EngineError, Refusal, Routing, Setting, Settings};
 use crate::Subnet;
 use crate::tables::{SlotEnd, Tables};
 use detours::Detours;
 use ranks::Ranks;
 use reach::Reach;
+use refusal::FtreeRefusal;
 use spines::Spines;
 use templates::Templates;
 use tree::Tree;
@@ -94,8 +95,8 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
     Ok(Routing { notes, ..Routing::in_one_layer(tables) })
 }
 
-fn refuse(why: String) -> EngineError {
-    EngineError::refuse(Engine::Ftree, why)
+fn refuse(why: FtreeRefusal) -> EngineError {
+    EngineError::refuse(Engine::Ftree, Refusal::own(why))
 }
 
 /// The tables to keep what is right of.

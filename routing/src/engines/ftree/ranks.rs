@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use mapper_proto::map::PortRef;
+
 use super::order::HostOrder;
-use super::refusal::{host_name, xbar_name};
+use super::refusal::{FtreeRefusal, host_name, xbar_name};
 use super::{Settings, Subnet};
 
 /// Most ranks of a tree.
@@ -29,7 +31,7 @@ impl Ranks {
     /// # Errors
     /// If a cable joins two xbars of a rank, compute nodes are on different ranks, or ranks are too many
     /// or too few.
-    pub(super) fn new(subnet: &Subnet, settings: &Settings, order: &HostOrder) -> Result<Self, String> {
+    pub(super) fn new(subnet: &Subnet, settings: &Settings, order: &HostOrder) -> Result<Self, FtreeRefusal> {
         let topology = &subnet.topology;
         let count = topology.xbar_count();
         let roots = settings.roots.as_deref().unwrap_or_default();
@@ -82,7 +84,7 @@ fn search(subnet: &Subnet, from: impl Iterator<Item = u32>, distances: &mut [u32
     }
 }
 
-fn check(subnet: &Subnet, settings: &Settings, order: &HostOrder, ranks: &[u32]) -> Result<(), String> {
+fn check(subnet: &Subnet, settings: &Settings, order: &HostOrder, ranks: &[u32]) -> Result<(), FtreeRefusal> {
     let topology = &subnet.topology;
     let mut has_hosts = vec![false; topology.xbar_count()];
     for xbar in (0..topology.xbar_count() as u32).filter(|&xbar| subnet.is_leaf(xbar)) {
@@ -92,42 +94,26 @@ fn check(subnet: &Subnet, settings: &Settings, order: &HostOrder, ranks: &[u32])
         let (a, b) = (topology.tail(channel), topology.head(channel));
         let routed = has_hosts[topology.component(a.xbar) as usize];
         if routed && a.xbar != b.xbar && ranks[a.xbar as usize].abs_diff(ranks[b.xbar as usize]) != 1 {
-            let (x, y) = (xbar_name(subnet, a.xbar), xbar_name(subnet, b.xbar));
-            return Err(format!(
-                "the cable from {x} port {} to {y} port {} joins ranks {} and {}, and a tree's cables join \
-                 neighbouring ranks; {}",
-                a.port,
-                b.port,
-                ranks[a.xbar as usize],
-                ranks[b.xbar as usize],
-                match settings.roots {
-                    Some(_) => "name other roots (--root-guid-file)",
-                    None => "name the roots (--root-guid-file), or use updn",
-                },
-            ));
+            let end = |at: PortRef| (xbar_name(subnet, at.xbar), at.port, ranks[at.xbar as usize]);
+            let are_roots_named = settings.roots.is_some();
+            return Err(FtreeRefusal::CableAcrossRanks { ends: [end(a), end(b)], are_roots_named });
         }
     }
     let deepest = (0..).zip(ranks).max_by_key(|&(xbar, &rank)| (rank, std::cmp::Reverse(xbar)));
     if let Some((xbar, &rank)) = deepest
         && !(FEWEST_RANKS..=MOST_RANKS).contains(&(rank as usize + 1))
     {
-        return Err(format!(
-            "the tree has {} ranks ({} is the lowest), and ftree serves {FEWEST_RANKS} to {MOST_RANKS}; use updn",
-            rank + 1,
-            xbar_name(subnet, xbar)
-        ));
+        let lowest = xbar_name(subnet, xbar);
+        let (fewest, most) = (FEWEST_RANKS, MOST_RANKS);
+        return Err(FtreeRefusal::Ranks { ranks: rank + 1, lowest, fewest, most });
     }
     let mut first_of_part: BTreeMap<u32, &super::LeafOrder> = BTreeMap::new();
     for leaf in &order.leaves {
         let first = *first_of_part.entry(topology.component(leaf.xbar)).or_insert(leaf);
         let (rank, other) = (ranks[leaf.xbar as usize], ranks[first.xbar as usize]);
         if rank != other {
-            return Err(format!(
-                "compute nodes are on different ranks: {} on rank {rank}, {} on rank {other}; name the compute \
-                 nodes, or make one of them an I/O node",
-                host_name(subnet, leaf.hosts[0]),
-                host_name(subnet, first.hosts[0]),
-            ));
+            let node = |leaf: &super::LeafOrder, rank| (host_name(subnet, leaf.hosts[0]), rank);
+            return Err(FtreeRefusal::ComputeNodesApart { nodes: [node(leaf, rank), node(first, other)] });
         }
     }
     Ok(())

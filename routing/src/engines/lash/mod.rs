@@ -15,12 +15,13 @@ mod layering;
 mod tests;
 
 use layering::{Filler, Layering};
+use thiserror::Error;
 
 use super::algorithm::Algorithm;
-use super::layer::{MAX_XBARS, Numbers};
+use super::layer::{Numbers, check_size};
 use super::pairs::Pairs;
 use super::shortest::{Choice, ShortestTrees};
-use super::{Engine, EngineError, Routing, Setting, Settings};
+use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, TooManyLayers};
 use crate::Subnet;
 use crate::tables::Layers;
 
@@ -40,9 +41,25 @@ impl Algorithm for Lash {
         &[Setting::FirstLayer, Setting::MaxLayers]
     }
 
+    fn check(&self, subnet: &Subnet, settings: &Settings) -> Result<(), Refusal> {
+        let lmc = subnet.destinations.lmc();
+        if lmc > 0 {
+            return Err(Refusal::own(SeveralAddresses { lmc }));
+        }
+        check_size(subnet)?;
+        settings.layers_left().map(|_| ())
+    }
+
     fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
         compute(subnet, settings)
     }
+}
+
+/// Hosts have several addresses each, but a pair of xbars has one layer, and so one route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("hosts have {} addresses each (LMC {lmc}); it needs LMC 0", 1_u32 << lmc)]
+struct SeveralAddresses {
+    lmc: u8,
 }
 
 /// Computes tables and layers.
@@ -52,17 +69,10 @@ impl Algorithm for Lash {
 /// routes, too.
 ///
 /// # Errors
-/// If hosts have several addresses, or too few layers are allowed.
+/// If too few layers are allowed.
 fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
-    let refuse = |why: String| EngineError::refuse(Engine::Lash, why);
-    if subnet.destinations.lmc() > 0 {
-        let lmc = subnet.destinations.lmc();
-        return Err(refuse(format!("hosts have {} addresses each (LMC {lmc}); it needs LMC 0", 1 << lmc)));
-    }
+    let refuse = |why: Refusal| EngineError::refuse(Engine::Lash, why);
     let xbars = subnet.topology.xbar_count();
-    if xbars > MAX_XBARS {
-        return Err(refuse(format!("the fabric has {xbars} xbars; it serves {MAX_XBARS} at most")));
-    }
     let most = settings.layers_left().map_err(refuse)?;
     let by_host = ShortestTrees::new(subnet, Choice::LeastLoadedByHost).trees;
     if by_host.fit_one_layer(subnet, settings.xbar_destinations) {
@@ -84,13 +94,8 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
     let (layering, ShortestTrees { trees, .. }) = if rank(&b) < rank(&a) { b } else { a };
     if layering.count > usize::from(most) {
         let (needed, first) = (layering.count, settings.first_layer);
-        let advice = match usize::from(first) + needed > usize::from(Layers::MAX) {
-            true => "try updn",
-            false => "allow more (--max-layers), or try updn",
-        };
-        return Err(refuse(format!(
-            "it needs {needed} layers, but there are {most} from layer {first} on; {advice}"
-        )));
+        let too_many = TooManyLayers { needed, left: most, first, instead: "updn" };
+        return Err(refuse(Refusal::TooManyLayers(too_many)));
     }
     let of = layering.by_pair(xbars);
     let layers = Layers::by_destination(layering.count as u8, settings.first_layer, of, xbars);

@@ -20,7 +20,7 @@ mod turns;
 
 use super::algorithm::Algorithm;
 use super::filling::{self, NO_CHANNEL};
-use super::{Engine, EngineError, Routing, Setting, Settings};
+use super::{Engine, EngineError, Refusal, Routing, Setting, Settings};
 use crate::Subnet;
 use crate::tables::{Layers, Tables};
 use escape::EscapeTrees;
@@ -45,6 +45,10 @@ impl Algorithm for Nue {
 
     fn obeys(&self, _: &Settings) -> &'static [Setting] {
         &[Setting::FirstLayer, Setting::MaxLayers]
+    }
+
+    fn check(&self, _: &Subnet, settings: &Settings) -> Result<(), Refusal> {
+        settings.layers_left().map(|_| ())
     }
 
     fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
