@@ -23,11 +23,9 @@ impl Algorithm for Dnup {
                 Setting::Previous,
                 Setting::OrderFirst,
                 Setting::UncountedPorts,
-                Setting::HopWeights,
                 Setting::Scatter,
                 Setting::PortOrder,
                 Setting::PortShifting,
-                Setting::Ids,
                 Setting::ConnectRoots,
             ]
         } else {
