@@ -13,7 +13,7 @@ pub enum SubnetError {
     /// Its map is malformed.
     #[error("{}", .0.describe(.1))]
     Topology(TopologyError, Box<Names>),
-    /// Its LIDs are.
+    /// Its LIDs are malformed.
     #[error(transparent)]
     Lids(#[from] LidError),
     /// A port that tables cannot name.
@@ -21,7 +21,7 @@ pub enum SubnetError {
     Port(PortRef, Box<Names>),
 }
 
-/// A fabric as the engines see it. Built once, read by all.
+/// A fabric as the engines see it. It is built once and read by all.
 ///
 /// Nodes without a GUID get one that sorts by position: xbars from [`Self::INVENTED_XBAR_GUIDS`], hosts
 /// their address.

@@ -13,7 +13,7 @@ impl Algorithm for Dnup {
     }
 
     fn summary(&self) -> &'static str {
-        "its mirror image: down and then up"
+        "shortest routes down and up again: the mirror image of updn"
     }
 
     fn obeys(&self, settings: &Settings) -> &'static [Setting] {

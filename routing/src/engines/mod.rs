@@ -22,7 +22,7 @@ mod tests;
 mod trees;
 
 pub use opensm::{HopMatrix, hop_matrix};
-pub use refusal::{EngineError, OwnReason, Refusal, TooManyLayers, WhyNot};
+pub use refusal::{EngineError, OwnReason, Refusal, TooManyLayers, WhyNotServed};
 pub use selection::{Answer, NotRouted, Selection, SourceSelection, Tried, answer, select};
 pub use setting::Setting;
 pub use settings::{Balance, Settings, SubnetNode};

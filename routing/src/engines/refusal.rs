@@ -130,7 +130,7 @@ impl Refusal {
 
 /// Why an engine that was tried did not serve.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum WhyNot {
+pub enum WhyNotServed {
     /// It refused, or settings that it does not obey cannot be passed over.
     #[error("{0}")]
     Refused(Refusal),
@@ -148,7 +148,7 @@ pub enum WhyNot {
     UnprovedRoutes(Box<SourceProof>),
 }
 
-impl WhyNot {
+impl WhyNotServed {
     /// Whether hosts are farther from each other than any route may be long. Then no engine serves.
     pub fn is_distance(&self) -> bool {
         match self {

@@ -5,7 +5,7 @@ use std::time::Instant;
 use thiserror::Error;
 
 use super::dispersive::{AllHosts, SourceProof};
-use super::{Engine, Refusal, Routing, Settings, WhyNot};
+use super::{Engine, Refusal, Routing, Settings, WhyNotServed};
 use crate::proof::{ProofRules, TableViolation, TablesProof, prove_tables};
 use crate::{Options, Quality, Subnet, Topology};
 
@@ -15,7 +15,7 @@ pub struct Tried {
     /// The engine.
     pub engine: Engine,
     /// Why it did not serve.
-    pub why_not: WhyNot,
+    pub why_not: WhyNotServed,
 }
 
 /// Tables, and how they came to be.
@@ -135,22 +135,22 @@ pub fn select(
 fn tables(subnet: &Subnet, engine: Engine, settings: &Settings, unproved: bool) -> Result<Selection, Tried> {
     let refused = |why_not| Err(Tried { engine, why_not });
     if engine == Engine::Dispersive {
-        return refused(WhyNot::Refused(Refusal::NoTables));
+        return refused(WhyNotServed::Refused(Refusal::NoTables));
     }
     if !unproved && let Some(violation) = too_far(subnet, settings.max_hops) {
         let proof = TablesProof { violations: vec![violation], violation_count: 1, ..TablesProof::default() };
-        return refused(WhyNot::Unproved(Box::new(proof)));
+        return refused(WhyNotServed::Unproved(Box::new(proof)));
     }
     let started = Instant::now();
     let routing = match engine.compute(subnet, settings) {
         Ok(routing) => routing,
-        Err(error) => return refused(WhyNot::Refused(error.why)),
+        Err(error) => return refused(WhyNotServed::Refused(error.why)),
     };
     let compute_ms = started.elapsed().as_secs_f64() * 1e3;
     let rules = ProofRules { max_hops: settings.max_hops, xbar_destinations: settings.xbar_destinations };
     let proof = prove_tables(subnet, &routing.tables, &routing.layers, &rules);
     if !unproved && !proof.holds() {
-        return refused(WhyNot::Unproved(Box::new(proof)));
+        return refused(WhyNotServed::Unproved(Box::new(proof)));
     }
     Ok(Selection { engine, tried: Vec::new(), routing, proof, compute_ms })
 }
@@ -215,22 +215,22 @@ fn source_routes<'a>(
     subnet: &'a Subnet,
     settings: &Settings,
     unproved: bool,
-) -> Result<SourceSelection<'a>, WhyNot> {
-    Engine::Dispersive.check(subnet, settings).map_err(|error| WhyNot::Refused(error.why))?;
+) -> Result<SourceSelection<'a>, WhyNotServed> {
+    Engine::Dispersive.check(subnet, settings).map_err(|error| WhyNotServed::Refused(error.why))?;
     let max_hops = settings.max_hops.min(Options::MAX_HOPS);
     if !unproved && let Some(violation) = too_far(subnet, max_hops) {
         let told = violation.describe(subnet);
-        return Err(WhyNot::TooFar(violation, told));
+        return Err(WhyNotServed::TooFar(violation, told));
     }
     let options = Options { passes: settings.passes, max_hops };
     let routes = AllHosts::new(&subnet.topology, options, false);
     let measured = routes.prove_and_measure(settings.seed);
     let (proof, quality, computing) = measured.map_err(|error| {
         let told = error.describe(&subnet.names, &subnet.topology);
-        WhyNot::NoSourceRoutes(error, told)
+        WhyNotServed::NoSourceRoutes(error, told)
     })?;
     if !unproved && !proof.holds() {
-        return Err(WhyNot::UnprovedRoutes(Box::new(proof)));
+        return Err(WhyNotServed::UnprovedRoutes(Box::new(proof)));
     }
     let compute_ms = computing.as_secs_f64() * 1e3;
     Ok(SourceSelection { engine: Engine::Dispersive, tried: Vec::new(), routes, proof, quality, compute_ms })

@@ -39,7 +39,7 @@ pub struct Quality {
     /// pair send to each other at once, and each flow gets 1/(flows on its busiest channel). This is the
     /// mean over all flows of a matching, and the mean of that over all matchings drawn.
     pub effective_bisection: f64,
-    /// Its standard error.
+    /// Standard error of the effective bisection bandwidth.
     pub effective_bisection_error: f64,
     /// Congestion risk for all-to-all traffic (Gliksberg et al., "Dmodc", 2022): for each channel the smaller
     /// of the numbers of different sources and of different destinations of the routes across it, and of that
@@ -60,7 +60,7 @@ pub struct Quality {
     pub all_shifts: usize,
     /// Routes over each channel.
     pub loads: Vec<f64>,
-    /// The same, by tier and direction.
+    /// How many routes cross each channel, summed up by tier and direction.
     pub tiers: Vec<TierLoads>,
 }
 

@@ -36,11 +36,11 @@ impl<R: PairRoutes> Flows for ByPair<'_, R> {
 pub(super) struct Samples {
     /// Mean bandwidth of the flows of matchings.
     pub(super) bisection: f64,
-    /// Its standard error.
+    /// Standard error of that bandwidth.
     pub(super) bisection_error: f64,
     /// Mean over permutations of the flows on the busiest channel.
     pub(super) permutation: f64,
-    /// The same, the largest of all shifts.
+    /// The largest of all shifts, of the flows on the busiest channel.
     pub(super) shift: u32,
 }
 

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::judgement::{ProofReport, QualityReport};
 use mapper_fabric::wording::plural;
-use mapper_routing::engines::{Answer, Settings, Tried, WhyNot};
+use mapper_routing::engines::{Answer, Settings, Tried, WhyNotServed};
 use mapper_routing::tables::SlotEnd;
 use mapper_routing::{Subnet, Tables, TablesProof};
 
@@ -22,7 +22,7 @@ pub(super) fn proof_of(answer: &Answer<'_>, subnet: &Subnet, fabric: &Fabric) ->
 /// Why an engine did not serve, by the names of the fabric.
 pub(super) fn why_not(tried: &Tried, subnet: &Subnet) -> String {
     let failed = match &tried.why_not {
-        WhyNot::Unproved(proof) => what_fails(proof, subnet),
+        WhyNotServed::Unproved(proof) => what_fails(proof, subnet),
         _ => None,
     };
     failed.unwrap_or_else(|| tried.why_not.to_string())

@@ -12,9 +12,9 @@ pub(in crate::engines) const UNRANKED: u32 = u32::MAX;
 /// The xbars that routes of `updn` turn at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::engines) struct Roots {
-    /// By rising number.
+    /// The roots, by rising number.
     pub(in crate::engines) xbars: Vec<u32>,
-    /// How they were guessed, if a user should know.
+    /// How the roots were guessed, if a user should know.
     pub(in crate::engines) note: Option<String>,
 }
 

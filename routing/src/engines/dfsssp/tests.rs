@@ -2,7 +2,7 @@ use mapper_fabric::generate;
 use proptest::prelude::*;
 
 use super::*;
-use crate::engines::{WhyNot, select};
+use crate::engines::{WhyNotServed, select};
 use crate::fabrics::random;
 use crate::{ProofRules, Topology, prove_tables};
 use mapper_proto::map::Fabric;
@@ -56,7 +56,7 @@ fn too_few_layers_are_refused_with_the_number_that_is_needed() {
 fn sssp_is_refused_where_its_routes_close_a_circle() {
     let settings = Settings::default();
     let error = select(&subnet("ring:n=7,hosts=1", None), &[Engine::Sssp], &settings, false).unwrap_err();
-    let WhyNot::Unproved(proof) = &error.tried[0].why_not else { panic!("{error}") };
+    let WhyNotServed::Unproved(proof) = &error.tried[0].why_not else { panic!("{error}") };
     assert!(!proof.deadlock_free);
     let served = select(&subnet("clos:hosts=64,ports=8", None), &[Engine::Sssp], &settings, false).unwrap();
     assert_eq!(served.proof.max_hops, 5);

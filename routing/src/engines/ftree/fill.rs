@@ -62,7 +62,7 @@ fn base_row(tree: &Tree<'_>, reach: &Reach, to: u32) -> Vec<u8> {
 /// The golden section of 2^32: its multiples fall evenly between 0 and 2^32.
 const GOLDEN: u32 = 0x9e37_79b9;
 
-/// Likewise, from the square root of 2.
+/// The fraction of the square root of 2, times 2^32: its multiples fall evenly, too.
 const SILVER: u32 = 0x6a09_e667;
 
 /// One of `count`, evenly by turn, without a division.

@@ -17,7 +17,7 @@ const FEWEST_RANKS: usize = 2;
 /// Each xbar's rank; 0 at the roots of each connected part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ranks {
-    /// By xbar.
+    /// The rank of each xbar.
     pub(super) of: Vec<u8>,
     /// The xbars of each rank, by index.
     pub(super) xbars: Vec<Vec<u32>>,

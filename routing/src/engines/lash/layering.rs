@@ -101,7 +101,7 @@ impl<'a> Filler<'a> {
         self.place_as_found(best)
     }
 
-    /// The best of: as listed, near pairs first, far pairs first.
+    /// The best of three layerings: of the pairs as they are listed, of near pairs first, and of far pairs first.
     fn first(&mut self, pairs: &[(u32, u32)]) -> Layering {
         let listed: Vec<Placed> = pairs.iter().map(|&(a, b)| Placed { a, b, layer: 0 }).collect();
         let mut best = self.place(listed.clone());

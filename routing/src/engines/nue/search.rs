@@ -16,7 +16,7 @@ const TRIES: usize = 24;
 pub(super) enum Found {
     /// A tree whose turns are all in use now.
     Tree,
-    /// None: some xbar cannot be reached, or turns were blocked again and again.
+    /// No tree: some xbar cannot be reached, or turns were blocked again and again.
     Impasse,
 }
 

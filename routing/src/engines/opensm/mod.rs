@@ -85,7 +85,7 @@ pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> R
 /// The hops from each port to each xbar that an engine of this module reckons with.
 ///
 /// # Errors
-/// As the engine.
+/// If the engine finds no roots or no leaves.
 pub fn hop_matrix(engine: Engine, subnet: &Subnet, settings: &Settings) -> Result<HopMatrix, EngineError> {
     with_search(engine, subnet, settings, |search| HopMatrix::of(search))
 }
