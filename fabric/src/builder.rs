@@ -10,7 +10,7 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    /// Adds an xbar and returns its index. Its tag is told by its position.
+    /// Adds an xbar and returns its index, from which its tag follows.
     pub(super) fn xbar(&mut self, name: String, ports: u8) -> u32 {
         let index = self.fabric.map.xbars.len() as u32;
         let tag = 0x0200_0000_0000_0001 + u64::from(index);
@@ -19,7 +19,7 @@ impl Builder {
         index
     }
 
-    /// Adds a host at a port. Its name and its address are told by its position.
+    /// Adds a host at a port. Its name and its address follow from how many hosts there are already.
     pub(super) fn host(&mut self, xbar: u32, port: u64) {
         let number = self.fabric.map.hosts.len() as u32 + 1;
         let at = Some(PortRef { xbar, port: port as u8 });
@@ -46,7 +46,7 @@ impl Builder {
         self.fabric.map.cables.push(Cable::new(end(x, x_port), end(y, y_port)));
     }
 
-    /// The fabric, its cables in order.
+    /// The fabric, with its cables sorted as every map has them.
     pub(super) fn finish(mut self) -> Fabric {
         self.fabric.map.cables.sort_unstable();
         self.fabric

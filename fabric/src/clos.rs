@@ -1,11 +1,12 @@
 //! Folded Clos networks of as few xbars as can be.
 //!
-//! With d half of an xbar's ports, each leaf has d hosts and d cables up. An xbar of a level between has d
-//! cables each way, one at the top 2d down. Leaves below one part of a level are a *pod*. A pod needs as
-//! many xbars at each of its levels as it has leaves, and the top half as many as there are leaves: then no
-//! level is narrower than the leaves are. All that is asked beyond is that each xbar above a pod reaches
-//! it, so that it reaches every host below: that takes a pod of few leaves more xbars than its width does.
-//! Where a level above is narrow, several cables join the same two xbars.
+//! Let d be half of an xbar's ports. A leaf has d hosts and d cables up, an xbar of a middle level has d
+//! cables each way, and an xbar of the top level has 2d cables down. A *pod* is a set of leaves with all the
+//! xbars above them, below the top, that reach no other leaf. Two conditions decide how many xbars there are.
+//! First, no level may be narrower than the leaves: a pod has at least as many xbars at each of its levels as
+//! it has leaves, and the top at least half as many as there are leaves. Second, each xbar above a pod has a
+//! cable to it, so that it reaches every host below: in a pod of few leaves that takes more xbars than the
+//! first condition. Where a level above is narrow, several cables join the same two xbars.
 
 use mapper_proto::map::Fabric;
 
@@ -30,7 +31,7 @@ pub(super) fn clos(spec: &Spec<'_>) -> Result<Fabric, SpecError> {
     }
     let half = ports / 2;
     let leaves = hosts.div_ceil(half);
-    // Leaves below an xbar of the highest level but the top, and levels without the top.
+    // A pod right below the top has at most `pod_leaves` leaves; `levels` does not count the top.
     let (mut pod_leaves, mut levels) = (1, 1);
     while 2 * half * pod_leaves < leaves {
         if half < 2 {
@@ -64,30 +65,31 @@ fn first_of_levels(widths: &[u64]) -> Vec<u64> {
     widths.iter().scan(0, first).collect()
 }
 
-/// The xbars above some leaves, at one level and below it; or the whole, with the top.
+/// A pod as the module describes it, or the whole network with the top as its highest level.
 struct Pod {
     /// Xbars of its highest level.
     width: u64,
-    /// Cables up from these, as many as are needed.
+    /// Cables up from all xbars of the highest level together; none in the whole network.
     up: u64,
+    /// The pods one level lower; a leaf has none.
     children: Vec<Pod>,
 }
 
 impl Pod {
-    /// The whole, of pods of at most so many leaves.
+    /// The whole network over `leaves` leaves, of pods of at most `pod_leaves` leaves each.
     fn top(half: u64, leaves: u64, pod_leaves: u64) -> Self {
         Self::new(half, 2 * half, leaves, pod_leaves, leaves.div_ceil(2))
     }
 
-    /// A pod whose highest xbars have `down` cables down each, with at least `width` of them. Its children
-    /// hold at most `most` leaves each; without any it is a leaf.
+    /// A pod of `leaves` leaves with at least `width` xbars at its highest level, each with at most `down`
+    /// cables down. Its children hold at most `most` leaves each; with `most` 0 the pod is a single leaf.
     fn new(half: u64, down: u64, leaves: u64, most: u64, width: u64) -> Self {
         if most == 0 {
             return Self { width: 1, up: 0, children: Vec::new() };
         }
         let count = leaves.div_ceil(most);
         let of_child = |child: u64| leaves / count + u64::from(child < leaves % count);
-        // A cable for each host below, and one to each xbar above.
+        // A child has a cable up for each host below it, and at least one to each xbar above it.
         let up = |child: u64, width: u64| (half * of_child(child)).max(width);
         let cables = |width: u64| (0..count).map(|child| up(child, width)).sum::<u64>();
         let mut width = width;
@@ -103,18 +105,18 @@ impl Pod {
         Self { width, up: 0, children: (0..count).map(child).collect() }
     }
 
-    /// Adds its xbars to those of each level.
+    /// Adds the number of this pod's xbars at each level to `widths`; its highest level is `level`.
     fn count(&self, level: usize, widths: &mut [u64]) {
         widths[level] += self.width;
         self.children.iter().for_each(|child| child.count(level - 1, widths));
     }
 
-    /// Cables its xbars, which come next at each level, and gives the number of the first of its highest
-    /// ones. Ports down come first, then those up.
+    /// Adds the cables inside this pod, whose xbars at each level begin at the number in `next`. Returns the
+    /// number of the first xbar of its highest level. An xbar's first ports lead down, its last ports up.
     fn cable(&self, builder: &mut Builder, half: u64, level: usize, next: &mut [u64]) -> u64 {
         let first = next[level];
         next[level] += self.width;
-        // The cables of all children go round the xbars above, so that each gets as many.
+        // The cables of all children are dealt out to the xbars above in turn, so that each gets as many.
         let mut cables = 0;
         let down = |cable: u64| (first + cable % self.width, cable / self.width + 1);
         for child in &self.children {

@@ -83,7 +83,7 @@ impl Service {
     }
 }
 
-/// Whether each pair of a leaf and a spine, leaf by leaf, is to have no cable.
+/// Which pairs of a leaf and a spine have no cable: one entry a pair, at `leaf * spines + spine`.
 fn draw_gaps(rng: &mut ChaCha8Rng, leaves: u64, spines: u64, missing: u64) -> Vec<bool> {
     // Each leaf keeps the cables to one spine that is drawn for it.
     let kept: Vec<u64> = (0..leaves).map(|_| rng.random_range(0..spines)).collect();

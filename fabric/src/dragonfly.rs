@@ -10,10 +10,10 @@ use super::{MAX_PORTS, MAX_XBARS};
 /// and H cables to other groups, after Kim, Dally, Scott and Abts, "Technology-Driven,
 /// Highly-Scalable Dragonfly Topology" (ISCA 2008).
 ///
-/// Ports 1..=P lead to hosts, the next A-1 into the group, the last H to other groups. Global
-/// cables are laid out as a palm tree: the k-th of a group leads k groups on. There are A·H+1
-/// groups unless fewer are asked for; then each pair of groups has as many cables as all can
-/// have alike.
+/// Ports 1..=P lead to hosts, the next A-1 to other xbars of the group, the last H to other groups.
+/// Cables between groups are laid out as a palm tree: the k-th of a group leads k groups on. There are
+/// A·H+1 groups unless `groups` asks for fewer; then all pairs of groups have equally many cables, as
+/// many as there are ports for.
 pub(super) fn dragonfly(spec: &Spec<'_>) -> Result<Fabric, SpecError> {
     spec.only(&["a", "p", "h", "groups", "ports"])?;
     let a = spec.number("a", 1..=MAX_PORTS)?;
@@ -32,7 +32,7 @@ pub(super) fn dragonfly(spec: &Spec<'_>) -> Result<Fabric, SpecError> {
     for group in 0..groups {
         for low in 0..a {
             for high in low + 1..a {
-                // The port to a sibling counts siblings without oneself.
+                // An xbar's ports to its group count the other xbars, so those above it move down by one.
                 let xbar = |router| (group * a + router) as u32;
                 builder.cable((xbar(low), p + high), (xbar(high), p + low + 1));
             }

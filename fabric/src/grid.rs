@@ -1,5 +1,5 @@
-//! Tori, meshes, rings and hypercubes: the same port for the same direction at every xbar, as
-//! dimension-ordered routing needs it.
+//! Tori, meshes, rings and hypercubes. A direction has the same port at every xbar, as dimension-ordered
+//! routing needs it.
 
 use mapper_proto::map::Fabric;
 
@@ -76,7 +76,7 @@ fn build(
     Ok(builder.finish())
 }
 
-/// The coordinates of an xbar, x first; x runs fastest.
+/// The coordinates of an xbar, x first. Xbars next to each other in number differ in x.
 fn coordinates(index: u64, sizes: &[u64]) -> Vec<u64> {
     let mut rest = index;
     let digit = |&size: &u64| {

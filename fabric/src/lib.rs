@@ -1,4 +1,4 @@
-//! Fabrics by the name of their shape: `clos:hosts=128,ports=16`.
+//! Makes fabrics from a *spec*, the name of a shape and its measures: `clos:hosts=128,ports=16`.
 //!
 //! The shapes are those of [`SHAPES`]:
 //!
@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Ports count from 1. Hosts are named `h1`, `h2`, and so on, and have the addresses
-//! `Mac::from_position(1)`, and so on. All xbars are tagged, with a tag by position.
+//! `Mac::from_position(1)`, and so on. All xbars are tagged; an xbar's tag follows from its index.
 
 mod builder;
 mod clos;

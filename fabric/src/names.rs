@@ -1,7 +1,7 @@
 //! What people call the nodes of a fabric.
 //!
-//! Programs match nodes by their ids (JSON, files of tables and routes). A person looks for what is written
-//! on the box: the description.
+//! Programs match nodes by their ids, in JSON and in files of tables and routes. A person looks for what is
+//! written on the box, which is the description.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use mapper_proto::quote;
 /// Most bytes of a description that are shown; InfiniBand's have 64 at most.
 const MAX_DESCRIPTION_BYTES: usize = 64;
 
-/// What each node of a fabric is called wherever people read: its description, with its id where the
-/// description is another node's too; its id alone where it has none.
+/// What each node of a fabric is called wherever people read. It is the node's description, followed by its
+/// id where another node is called the same, or the id alone where the node has no description.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Names {
     /// By host.
@@ -40,7 +40,8 @@ impl Names {
         let hosts = fabric.hosts.iter().map(|label| NamedNode::new(&label.name, &label.description));
         let xbars = fabric.xbars.iter().map(|label| NamedNode::new(&label.name, &label.description));
         let nodes: Vec<NamedNode<'_>> = hosts.chain(xbars).collect();
-        // An id counts as taken also by its own node, if that is described by something else.
+        // A node that is shown by its description keeps its id taken as well: no other node is shown by
+        // that id alone.
         let mut taken: BTreeMap<&str, usize> = BTreeMap::new();
         for node in &nodes {
             *taken.entry(&node.shown).or_default() += 1;
@@ -112,7 +113,7 @@ impl Names {
 
 struct NamedNode<'a> {
     id: &'a str,
-    /// The description if there is one.
+    /// The description, or the id if there is none.
     shown: String,
 }
 
@@ -137,7 +138,7 @@ mod tests {
         fabric.xbars[1].description = "spare".to_owned();
         fabric.xbars[2].description = "spare".to_owned();
         fabric.hosts[0].description = String::new();
-        // Another node's id is no name for this one.
+        // The second host is described by the third one's id, which alone would name the wrong host.
         fabric.hosts[1].description = "h3".to_owned();
         fabric.hosts[2].description = "x".repeat(1000);
         let names = Names::of(&fabric);

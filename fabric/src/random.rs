@@ -10,7 +10,7 @@ use super::spec::{Spec, SpecError};
 use super::{MAX_HOSTS, MAX_PORTS, MAX_XBARS};
 
 /// `random:xbars=X,ports=P,hosts=H,links=L,seed=S`: L cables between random ports of random
-/// xbars, none of them to itself, and H hosts on random ports of those left.
+/// xbars, none from an xbar to itself, and H hosts on random ports of those left.
 ///
 /// The fabric is connected if it can be: the first X-1 cables make a tree. Parallel cables occur.
 pub(super) fn random(spec: &Spec<'_>) -> Result<Fabric, SpecError> {
@@ -76,7 +76,7 @@ impl Drawing {
         let mut rest = order.into_iter();
         self.open.extend(rest.next());
         for xbar in rest {
-            // Without a free port in the tree (they have one each) a new tree begins.
+            // If xbars have one port each, a tree of two has none free, and the next xbar begins another tree.
             if self.links.len() < most && !self.open.is_empty() {
                 let at = self.rng.random_range(0..self.open.len());
                 let end = self.take(at);
@@ -97,14 +97,16 @@ impl Drawing {
         let one = self.rng.random_range(0..self.open.len());
         let other = self.rng.random_range(0..self.open.len() - 1);
         let other = if other >= one { other + 1 } else { other };
-        // The later position first: taking may move the last xbar to where it took.
+        // The later position comes first: taking an xbar's last port moves the last xbar of `open` to its place,
+        // which leaves earlier positions as they are.
         let first = self.take(one.max(other));
         let second = self.take(one.min(other));
         self.links.push([first, second]);
         true
     }
 
-    /// With free ports on one xbar only, puts that xbar in the middle of a link of others.
+    /// Where only one xbar has free ports, replaces a link between two others by a link from each to it, which
+    /// makes one link more. False if no such link exists or that xbar has only one free port.
     fn split_link(&mut self) -> bool {
         let Some(&xbar) = self.open.first() else { return false };
         let elsewhere = |link: &[FreePort; 2]| link.iter().all(|end| end.0 != xbar);

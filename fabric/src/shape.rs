@@ -1,4 +1,4 @@
-//! What shape a fabric has: which xbars are as far from hosts, and how many parts there are.
+//! What shape a fabric has: its layers by distance from hosts, and into how many parts it falls.
 
 use std::collections::VecDeque;
 
@@ -38,7 +38,7 @@ pub fn layers(map: &Map) -> Vec<Vec<usize>> {
     layers
 }
 
-/// How many parts without a cable between them a fabric has, each host without a cable counted as one.
+/// How many parts a fabric has that no cable joins. Each host without a cable is a part.
 pub fn parts(fabric: &Fabric) -> usize {
     // Finds the representative of an xbar's part, and halves the path to it on the way.
     fn root(parent: &mut [usize], mut xbar: usize) -> usize {

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::{MAX_HOSTS, MAX_PORTS, MAX_XBARS};
 
-/// A spec that describes no fabric.
+/// Why a spec describes no fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SpecError {
     /// A kind that nobody knows.
@@ -46,7 +46,7 @@ pub enum SpecError {
         /// What its value should be.
         expected: String,
     },
-    /// A value that cannot be.
+    /// A value that is out of range or does not fit the other keys.
     #[error("{kind}: key {} is {}; expected {expected}", quoted(.key), quoted(.value))]
     BadValue {
         /// The kind of fabric.
@@ -194,7 +194,7 @@ impl<'a> Spec<'a> {
         Ok(())
     }
 
-    /// The error of a value.
+    /// The error for a key whose value is not as expected.
     pub(super) fn bad(&self, key: &str, value: &str, expected: impl Into<String>) -> SpecError {
         SpecError::BadValue {
             kind: self.kind,

@@ -12,7 +12,7 @@ fn fabric(spec: &str) -> Fabric {
     fabric
 }
 
-/// Hosts, xbars, cables between xbars.
+/// How many hosts, xbars and cables between xbars a fabric has.
 fn counts(spec: &str) -> (usize, usize, usize) {
     let map = fabric(spec).map;
     (map.hosts.len(), map.xbars.len(), map.cables.len())
@@ -74,13 +74,13 @@ fn clos_has_the_counts_of_the_textbook() {
     assert_eq!(counts("clos:hosts=16,ports=16"), (16, 1, 0));
     assert_eq!(counts("clos:hosts=1,ports=2"), (1, 1, 0));
     assert_eq!(counts("clos:hosts=648,ports=36"), (648, 54, 648));
-    // Three levels of 128, 128 and 64.
+    // Three levels have 128, 128 and 64 xbars.
     assert_eq!(counts("clos:hosts=1024,ports=16"), (1024, 320, 2048));
-    // Not filled: 13 leaves, the last with 4 hosts.
+    // The last of 13 leaves has only 4 hosts, and keeps a cable to each of 7 spines.
     assert_eq!(counts("clos:hosts=100,ports=16"), (100, 20, 104));
     // Half as many spines as leaves, each with two cables to each leaf.
     assert_eq!(counts("clos:hosts=16,ports=8"), (16, 6, 16));
-    // 57 leaves in four pods, as many xbars in the middle, half as many at the top.
+    // There are 57 leaves in four pods, as many xbars in the middle, and half as many at the top.
     assert_eq!(counts("clos:hosts=1024,ports=36"), (1024, 143, 2 * 57 * 18));
     assert_eq!(diameter(&fabric("clos:hosts=1024,ports=36")), 4);
     assert_eq!(diameter(&fabric("clos:hosts=128,ports=16")), 2);
@@ -132,7 +132,7 @@ fn dragonfly_has_one_global_cable_between_any_two_groups() {
     let global = dragonfly.map.cables.iter().map(|cable| (group(cable.a.xbar), group(cable.b.xbar)));
     let pairs: BTreeSet<_> = global.filter(|(a, b)| a != b).collect();
     assert_eq!(pairs.len(), 33 * 32 / 2);
-    // Two cables between each of three groups, none between one and itself.
+    // Three groups of two xbars: a cable in each group, and two between each pair of groups.
     assert_eq!(counts("dragonfly:a=2,p=1,h=2,groups=3"), (6, 6, 3 + 6));
     assert_eq!(counts("dragonfly:a=3,p=1,h=0"), (3, 3, 3));
 }
@@ -155,7 +155,7 @@ fn random_is_as_asked_and_connected() {
     let again = fabric("random:xbars=128,ports=36,hosts=1024,links=600");
     assert_eq!(fabric("random:xbars=128,ports=36,hosts=1024,links=600,seed=1"), again, "same seed");
     assert_ne!(fabric("random:xbars=128,ports=36,hosts=1024,links=600,seed=2"), again, "other seed");
-    // Every port in use, and one cable for two xbars.
+    // All ports are in use in the first; in the second one cable takes the only port of both xbars.
     assert_eq!(counts("random:xbars=4,ports=4,hosts=2,links=7"), (2, 4, 7));
     assert_eq!(counts("random:xbars=2,ports=1,hosts=0,links=1"), (0, 2, 1));
 }
@@ -260,7 +260,7 @@ proptest! {
 
     #[test]
     fn no_text_breaks_it(kind in prop::sample::select(KINDS.map(|kind| kind.0).to_vec()), keys in "[a-z0-9=,;]{0,40}") {
-        // Whatever it is, it is a fabric or an error.
+        // Any text gives a fabric or an error, and never a panic.
         let _ = generate(&format!("{kind}:{keys}"));
         let _ = generate(&keys);
     }

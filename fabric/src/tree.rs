@@ -6,7 +6,7 @@ use super::builder::Builder;
 use super::spec::{Spec, SpecError};
 use super::{MAX_PORTS, MAX_XBARS};
 
-/// Most levels of xbars.
+/// The most levels of xbars that a tree may have.
 const MAX_LEVELS: u64 = 16;
 
 /// `xgft:h=H;m=..;w=..`: the extended generalised fat tree XGFT(H; m1..mH; w1..wH) of Öhring,

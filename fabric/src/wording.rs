@@ -17,10 +17,11 @@ pub fn with_causes(error: &dyn std::error::Error) -> String {
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
-/// Most names in a list for a person.
+/// The most names that a list for a person shows.
 pub const SHOWN_NAMES: usize = 8;
 
-/// The first of `count` names, and whether there are more. It is enough to know those that are shown.
+/// The first [`SHOWN_NAMES`] of `count` names, and dots if there are more. `names` need not hold more than
+/// are shown.
 pub fn first_of<T: AsRef<str>>(names: &[T], count: usize) -> String {
     let shown: Vec<_> = names.iter().take(SHOWN_NAMES).map(T::as_ref).collect();
     let more = if shown.len() < count { ", .." } else { "" };

@@ -1,4 +1,4 @@
-//! Routes of a map, computed by whoever drives the host.
+//! The computation of a map's routes, which whoever drives the host carries out.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use mapper_routing::Options;
 
 use crate::routes::{Basis, RouteTable, RouteTableError};
 
-/// A map to be routed: see [`Host::poll_task`](crate::Host::poll_task). Running it takes up to a second and
-/// touches nothing else, so it may be run on another thread.
+/// A map whose routes are to be computed, from [`Host::poll_task`](crate::Host::poll_task). Running it takes up
+/// to a second and touches nothing of the host, so it may be run on another thread.
 #[derive(Debug, Clone)]
 pub struct Task {
     /// Which of this host's tasks it is.
@@ -19,7 +19,7 @@ pub struct Task {
     options: Options,
 }
 
-/// What comes of a [`Task`].
+/// The result of a [`Task`], for [`Host::handle_computed`](crate::Host::handle_computed).
 #[derive(Debug)]
 pub struct Computed {
     pub(crate) number: u64,
@@ -43,8 +43,8 @@ impl Task {
         Computed { number: self.number, map: self.map, table }
     }
 
-    /// As [`Self::run`], for those who run many hosts: `basis` is that of an equal map, which takes the
-    /// place of this task's own.
+    /// Does the same as [`Self::run`], for those who run many hosts. `basis` must be that of a map equal to this
+    /// task's, which it replaces.
     pub fn run_on(self, basis: &Arc<Basis>) -> Computed {
         debug_assert_eq!(self.map.version, basis.map().version, "the basis of another map");
         let table = RouteTable::compute(basis, self.own, &self.options);
@@ -52,7 +52,7 @@ impl Task {
     }
 }
 
-/// One computation at a time, and the newest map that came meanwhile.
+/// The computation under way, of which there is one at most, and the newest map that came meanwhile.
 #[derive(Debug, Default)]
 pub(crate) struct Computation {
     is_running: bool,
@@ -62,7 +62,7 @@ pub(crate) struct Computation {
 }
 
 impl Computation {
-    /// Asks for the routes of a map. Of those that wait only the last counts.
+    /// Asks for the routes of a map, which takes the place of a map that still waits.
     pub(crate) fn ask(&mut self, map: Arc<Map>, own: Mac, options: Options) {
         self.number += 1;
         self.waiting = Some(Task { number: self.number, map, own, options });
@@ -75,25 +75,25 @@ impl Computation {
         task
     }
 
-    /// The one under way is over. Whether its number is that of the newest task.
+    /// Notes that the task under way has ended. Returns whether `number` is that of the newest task.
     pub(crate) fn end(&mut self, number: u64) -> bool {
         self.is_running = false;
         self.number == number
     }
 
-    /// The one under way broke off. Whether it was the newest task.
+    /// Notes that the task under way ended without a result. Returns whether it was the newest task.
     pub(crate) fn lose(&mut self) -> bool {
         self.is_running = false;
         self.waiting.is_none()
     }
 
-    /// What is under way or waits counts no more.
+    /// Has the task under way no longer count as the newest one, and drops the one that waits.
     pub(crate) fn forget(&mut self) {
         self.number += 1;
         self.waiting = None;
     }
 
-    /// Has an equal map take the place of that of the task that waits.
+    /// Replaces the map of the waiting task by an equal one that is shared with others, to save memory.
     pub(crate) fn share_map(&mut self, map: &Arc<Map>) {
         if let Some(task) = self.waiting.as_mut().filter(|task| task.map.version == map.version) {
             task.map = Arc::clone(map);

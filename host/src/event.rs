@@ -8,29 +8,28 @@ use mapper_proto::map::{MapVersion, PortRef};
 /// What happened, for the driver to log, to show, or to act on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostEvent {
-    /// What the agent reports. What is to be done about its maps, paths and cables is done.
+    /// An event of the agent. The host has already acted on it.
     Agent(Event),
-    /// Other hosts are called otherwise than before, or their names have come: see
-    /// [`Host::names`](crate::Host::names).
+    /// Names of hosts came or changed: see [`Host::names`](crate::Host::names).
     NamesChanged,
     /// Proved routes of this map are in use.
     RoutesInstalled {
         /// The map.
         version: MapVersion,
     },
-    /// This map gave no routes; those of the one before stay in use.
+    /// No routes could be computed for this map. The routes of the map before stay in use.
     RoutingFailed {
         /// The map.
         version: MapVersion,
         /// Why, in words for a person.
         why: String,
     },
-    /// Routes around dead cables are in use; without any, those of the whole map again.
+    /// Routes around dead cables are in use, or the routes of the whole map again.
     Repaired {
-        /// A port of each dead cable.
+        /// A port of each dead cable; empty if no cable is dead any more.
         dead: BTreeSet<PortRef>,
     },
-    /// There are no routes around dead cables that could be proved: the routes stay as they were.
+    /// The routes around dead cables could not be proved safe. The routes before stay in use.
     RepairRefused {
         /// Why, in words for a person.
         why: String,

@@ -1,19 +1,18 @@
-//! Frames that wait to be taken, in memory that is used again.
+//! A queue of frames whose memory is used again.
 
 use std::collections::VecDeque;
 
-/// Memory beyond this is given back when the queue is empty: a broadcast to thousands of hosts may have
-/// needed it.
+/// How much memory an empty queue keeps. A broadcast to thousands of hosts may have needed much more.
 const KEPT_BYTES: usize = 256 * 1024;
 
 /// Frames in the order in which they were put in, each in two parts.
 ///
-/// A frame that is taken stays where it is until the next is put in behind an empty queue, so taking costs no
-/// copy.
+/// A frame that is taken stays in the queue's memory until a frame is put into the empty queue. So taking a
+/// frame costs no copy.
 #[derive(Debug, Default)]
 pub(crate) struct FrameQueue {
     bytes: Vec<u8>,
-    /// Where the first part of each frame ends, and where the second.
+    /// For each frame, where its first part ends and where its second part ends.
     ends: VecDeque<(usize, usize)>,
     /// Where the next frame to be taken begins.
     start: usize,

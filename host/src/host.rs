@@ -1,4 +1,4 @@
-//! All that runs at one host, joined.
+//! The type that joins all that runs at one host.
 
 mod heal;
 mod paths;
@@ -26,9 +26,9 @@ use paths::Watching;
 /// What a host needs to carry users' frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserFrames {
-    /// Most bytes of a frame on the link: route, header and the user's frame.
+    /// The most bytes of a frame on the link, which are its route, its header and the user's frame.
     pub link_mtu: u32,
-    /// Makes tokens that nobody can guess, so it must be random.
+    /// The key of the tokens in users' frames. Nobody may guess them, so it must be random.
     pub secret: u64,
 }
 
@@ -69,19 +69,20 @@ pub struct Host {
     own: Mac,
     agent: Agent,
     route_options: Options,
-    /// Most paths in use that the agent watches.
+    /// How many paths in use the agent watches at most.
     liveness_limit: usize,
-    /// Users' frames, if it carries some.
+    /// The way of users' frames, if this host carries any.
     data: Option<DataPath>,
     watching: Watching,
     healing: Healing,
     services: Services,
-    /// The routes in use. Replaced whole.
+    /// The routes in use.
     table: Option<Arc<RouteTable>>,
-    /// The map in force or to come, and to whom the agent itself needs a route.
+    /// The newest map, whose routes may still be being computed, and the hosts that the agent itself needs a
+    /// route to.
     newest: Option<(Arc<Map>, Vec<Mac>)>,
     computation: Computation,
-    /// Why the newest map gave no routes, if so.
+    /// Why no routes could be computed for the newest map, if so.
     routing_failure: Option<String>,
     /// Users' frames for the fabric.
     outgoing: FrameQueue,
@@ -122,7 +123,7 @@ impl Host {
         }
     }
 
-    /// A frame came off the fabric: `payload` is what is left of its route, and all behind it.
+    /// Takes a frame that came off the fabric. `payload` is what is left of its route and all behind it.
     pub fn handle_frame(&mut self, now: Instant, payload: &[u8]) {
         if !self.take_users(now, payload) {
             self.agent.handle_frame(now, payload);
@@ -130,11 +131,11 @@ impl Host {
         }
     }
 
-    /// Takes a frame that is users' data, or a notice about one. Whether it was.
+    /// Takes the frame if it carries a user's frame, or is a notice about one. Returns whether it did.
     fn take_users(&mut self, now: Instant, payload: &[u8]) -> bool {
         let Some(data) = &mut self.data else { return false };
         match FrameKind::of(payload) {
-            // Checks of a path are for the agent.
+            // The agent checks paths with frames that look like data; these are for the agent.
             Ok(FrameKind::Data) if Data::is_check(payload) => false,
             Ok(FrameKind::Data) => {
                 if let Ok(ethernet) = data.inbound(now, payload) {
@@ -142,7 +143,7 @@ impl Host {
                 }
                 true
             }
-            // The sender of a check learns the same by silence.
+            // The agent learns that a check was lost by its silence, so the notice tells it nothing.
             Ok(FrameKind::Undeliverable) if is_about_check(payload) => true,
             Ok(FrameKind::Undeliverable) => {
                 let outgoing = &mut self.outgoing;
@@ -157,7 +158,7 @@ impl Host {
         }
     }
 
-    /// The user has a frame to send, from its destination address on. What cannot be sent is counted.
+    /// Takes a frame that the user sends, from its destination address on. What cannot be sent is counted.
     pub fn handle_user_frame(&mut self, now: Instant, ethernet: &[u8]) {
         let Some(data) = &mut self.data else { return };
         let outgoing = &mut self.outgoing;
@@ -168,7 +169,7 @@ impl Host {
         self.watching.see(now, data);
     }
 
-    /// A port of the host's own crossbar, which shows this tag, lost or regained carrier.
+    /// Takes in that a port of the host's own crossbar, which has this tag, lost or regained carrier.
     pub fn handle_carrier(&mut self, now: Instant, tag: u64, port: u8, up: bool) {
         self.healing.carrier(now, tag, port, up);
         if up {
@@ -177,7 +178,7 @@ impl Host {
         self.settle(now);
     }
 
-    /// A moment came: that of [`Self::poll_timeout`], or any other.
+    /// Does what is due by now. To be called at [`Self::poll_timeout`]; other moments do no harm.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.agent.poll_timeout().is_some_and(|at| at <= now) {
             self.agent.handle_timeout(now);
@@ -185,20 +186,21 @@ impl Host {
         self.settle(now);
     }
 
-    /// The interface has carrier again, or something else is a reason to look at once.
+    /// Has the agent verify its map at once, as the interface has carrier again or something else may have
+    /// changed: see [`Agent::look_again`].
     pub fn look_again(&mut self, now: Instant) {
         self.agent.look_again(now);
         self.settle(now);
     }
 
-    /// How long frames may be at this host has changed: see [`Agent::set_mtu`].
+    /// Takes in how long frames may now be at this host: see [`Agent::set_mtu`].
     pub fn set_mtu(&mut self, now: Instant, mtu: LinkMtu) {
         self.agent.set_mtu(now, mtu);
         self.settle(now);
     }
 
-    /// Gives the agent other settings. Those of another address, level or host type are of another
-    /// agent: see [`Self::begin_anew`].
+    /// Gives the agent other settings. Another address, level or host type takes a new agent instead: see
+    /// [`Self::begin_anew`].
     pub fn set_settings(&mut self, now: Instant, settings: &Settings) {
         self.liveness_limit = settings.liveness_limit;
         self.agent.set_settings(settings);
@@ -239,7 +241,7 @@ impl Host {
         self.delivered.pop().map(|(_, ethernet)| ethernet)
     }
 
-    /// What happened.
+    /// The next event that the driver has not seen.
     pub fn poll_event(&mut self) -> Option<HostEvent> {
         self.events.pop_front()
     }
@@ -272,7 +274,7 @@ impl Host {
         self.services.names().table()
     }
 
-    /// Its address.
+    /// This host's address.
     pub fn own(&self) -> Mac {
         self.own
     }
@@ -287,7 +289,7 @@ impl Host {
         &self.healing
     }
 
-    /// The path of users' frames, if it carries some.
+    /// The way of users' frames, if this host carries any.
     pub fn data(&self) -> Option<&DataPath> {
         self.data.as_ref()
     }

@@ -1,6 +1,6 @@
 //! All that runs at one host of a fabric, without I/O.
 //!
-//! - [`Host`]: agent, routes, healing and users' frames, joined. Daemon and simulator drive the same.
+//! - [`Host`] joins agent, routes, healing and users' frames. The daemon and the simulator drive it alike.
 //! - [`routes`]: this host's routes for one map, computed and proved.
 //! - [`healing`]: what is known of dead cables before there is a new map.
 //! - [`data`]: users' frames, from one host to another.

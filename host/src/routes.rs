@@ -1,4 +1,4 @@
-//! This host's routes for one map: computed, proved, and kept whole.
+//! One host's routes for one map, which are computed, proved and then put to use as a whole.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,7 +12,7 @@ use mapper_routing::{
     Shape, Topology, TopologyError, Violation, prove_host, repair, wire_route, wire_way_back,
 };
 
-/// A map that cannot be routed.
+/// Why a host has no routes on a map.
 #[derive(Debug, Error)]
 pub enum RouteTableError {
     /// The map contradicts itself.
@@ -29,26 +29,26 @@ pub enum RouteTableError {
     Refused(#[from] Violation),
 }
 
-/// One route to a host: what travels, and what it means on the map.
+/// One route to a host, as frames carry it and as it lies on the map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoutePath {
-    /// The ports that it leaves by, an xbar each.
+    /// The port by which it leaves each xbar, in order.
     pub hops: Vec<PortRef>,
     /// The route as it travels, and the way back through the same xbars.
     pub way: RoundTrip,
 }
 
-/// What follows from a map alike for all its hosts: those who run many hosts derive it once.
+/// What all hosts derive alike from a map. Whoever runs many hosts derives it once.
 #[derive(Debug)]
 pub struct Basis {
     map: Arc<Map>,
     topology: Arc<Topology>,
     orientation: Orientation,
-    /// All hosts of the map that may be sent to, by address.
+    /// All hosts of the map but phantoms, sorted by address, with their numbers.
     by_mac: Vec<(Mac, u32)>,
-    /// The xbars that have a tag, by tag.
+    /// The xbars that have a tag, sorted by tag, with their numbers.
     by_tag: Vec<(u64, u32)>,
-    /// What each port holds.
+    /// What each port is cabled to.
     ports: PortsInUse,
 }
 
@@ -56,7 +56,7 @@ impl Basis {
     /// Derives from the map what all its hosts have alike.
     ///
     /// # Errors
-    /// If the map makes no sense.
+    /// If the map contradicts itself.
     pub fn new(map: Arc<Map>) -> Result<Self, TopologyError> {
         let topology = Arc::new(Topology::from_map(&map)?);
         let orientation = Orientation::new(&topology, map.rules.non_clos);
@@ -74,7 +74,7 @@ impl Basis {
         &self.topology
     }
 
-    /// What each port of its xbars holds.
+    /// What each port of the map's xbars is cabled to.
     pub fn ports(&self) -> &PortsInUse {
         &self.ports
     }
@@ -102,10 +102,10 @@ pub struct RouteTable {
     basis: Arc<Basis>,
     /// The routes of the whole map, whichever cables are dead.
     whole: Arc<HostRoutes>,
-    /// What is left of the map without the cables known dead.
+    /// The topology without the cables that the routes go around.
     topology: Arc<Topology>,
     routes: LiveRoutes,
-    /// How many routes there are; counted when somebody asks for the first time.
+    /// How many routes there are. They are counted when somebody asks for the first time.
     count: OnceLock<usize>,
 }
 
@@ -124,8 +124,8 @@ impl RouteTable {
         Ok(Self { basis: Arc::clone(basis), whole, topology, routes, count: OnceLock::new() })
     }
 
-    /// The routes of the same map around dead cables: see [`repair`]. All but these are alive again; without
-    /// any the routes are those of the whole map. Takes milliseconds.
+    /// The routes of the same map around these dead cables, and around no others: see [`repair`]. Without any
+    /// these are the routes of the whole map. Takes milliseconds.
     ///
     /// # Errors
     /// If a proof fails, which is a fault of this program.
@@ -141,7 +141,7 @@ impl RouteTable {
         Ok(Self { basis, whole, topology, routes, count: OnceLock::new() })
     }
 
-    /// What it was computed from.
+    /// The map and what was derived from it.
     pub fn basis(&self) -> &Arc<Basis> {
         &self.basis
     }
@@ -166,18 +166,18 @@ impl RouteTable {
         self.topology.version()
     }
 
-    /// How routes go, alike at all hosts of the map.
+    /// The kind of orientation that the routes obey, which is the same at all hosts of the map.
     pub fn shape(&self) -> &Shape {
         self.basis.orientation.shape()
     }
 
-    /// How many routes there are, several a destination.
+    /// How many routes there are to all destinations together.
     pub fn count(&self) -> usize {
         let hosts = 0..self.topology.host_count() as u32;
         *self.count.get_or_init(|| hosts.map(|to| self.routes.count_to(&self.topology, to)).sum())
     }
 
-    /// Hosts that the map lists but no route leads to around the cables that are held for dead, with why.
+    /// The hosts that the map lists but to which no route leads around the dead cables, with the reason.
     pub fn unreachable(&self) -> impl Iterator<Item = (Mac, OutOfReach)> + '_ {
         self.routes.unreachable(&self.topology).map(|(to, why)| (self.topology.mac(to), why))
     }
@@ -202,15 +202,15 @@ impl RouteTable {
         self.basis.by_mac.iter().copied().filter(|&(_, host)| host != self.routes.from())
     }
 
-    /// How many hosts the map lists, this one too. Their numbers are below it.
+    /// How many hosts the map lists, including this one. All hosts' numbers are lower.
     pub fn host_count(&self) -> usize {
         self.topology.host_count()
     }
 
-    /// All routes to a host, by its number. None if it is out of reach for now.
+    /// All routes to a host, by its number.
     ///
-    /// Where there is no way around the cables that are held for dead, these are the routes of the whole map:
-    /// a cable that is dead drops what is sent to it, so nothing waits for it, and one that is not carries it.
+    /// Where no route leads around the cables that are held for dead, these are the routes of the whole map. They
+    /// do no harm: a dead cable drops frames, so nothing waits for it, and a live one carries them.
     pub fn paths_to(&self, host: u32) -> impl Iterator<Item = RoutePath> + '_ {
         let from = self.routes.from();
         let is_cut_off = self.routes.count_to(&self.topology, host) == 0;

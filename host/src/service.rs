@@ -22,9 +22,9 @@ use crate::routes::{Basis, RouteTable};
 pub struct Place {
     /// The map.
     pub basis: Arc<Basis>,
-    /// The parent in the binary tree over its hosts; none for the global mapper.
+    /// The parent in the binary tree over the map's hosts; none for the global mapper.
     pub parent: Option<Mac>,
-    /// The children there, at most two.
+    /// The children in that tree, at most two.
     pub children: Vec<Mac>,
 }
 
@@ -45,33 +45,34 @@ impl Place {
 /// A question that a service wants to ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// The host.
+    /// The host that is asked.
     pub to: Mac,
-    /// What, at most [`Reason::MAX_SERVICE_BYTES`](mapper_proto::wire::Reason::MAX_SERVICE_BYTES) bytes.
+    /// The question: at most
+    /// [`Reason::MAX_SERVICE_BYTES`](mapper_proto::wire::Reason::MAX_SERVICE_BYTES) bytes.
     pub body: Vec<u8>,
-    /// Most bytes that the answer may have beyond those of the question.
+    /// How many bytes the answer may have beyond those of the question.
     pub room_bytes: u16,
 }
 
 /// One service at one host: a deterministic state machine, as the agent is.
 pub trait Service: Debug + Send {
-    /// Its number on the wire.
+    /// The service's number on the wire.
     fn number(&self) -> ServiceNumber;
 
-    /// Routes of another map are in use.
+    /// Takes in that routes of another map are in use.
     fn map_changed(&mut self, now: Instant, place: &Place);
 
-    /// Another host asks. The answer may have `most_bytes`; `None` if there is none. What was asked may be
-    /// asked once more, as an answer can get lost, and must then be answered alike.
+    /// Answers a question of another host in at most `most_bytes` bytes; `None` if there is no answer. As an
+    /// answer can get lost, the same question may come again, and must then be answered alike.
     fn asked(&mut self, now: Instant, from: Mac, question: &[u8], most_bytes: usize) -> Option<Vec<u8>>;
 
-    /// What came of the question that is under way to this host; `None` for silence.
+    /// Takes the answer to the question that is under way to this host, or `None` if there was none.
     fn answered(&mut self, now: Instant, to: Mac, answer: Option<&[u8]>);
 
     /// The next question to ask, if there is one by now. At most one is under way to each host.
     fn poll_question(&mut self, now: Instant) -> Option<Question>;
 
-    /// When [`Self::poll_question`] may have one.
+    /// When [`Self::poll_question`] may have a question.
     fn poll_timeout(&self) -> Option<Instant>;
 }
 
@@ -82,7 +83,7 @@ pub(crate) struct Services {
     /// Questions under way, by ticket.
     under_way: BTreeMap<u32, (ServiceNumber, Mac)>,
     next_ticket: u32,
-    /// Whether the agent lets services ask, as was seen last.
+    /// Whether the agent let services ask when that was last looked at.
     may_ask: bool,
 }
 
@@ -96,7 +97,7 @@ impl Services {
         &self.names
     }
 
-    /// The same, to say what this host is called.
+    /// The names of hosts, to be changed by commands of the user.
     pub(crate) fn names_mut(&mut self) -> &mut Names {
         &mut self.names
     }
@@ -109,20 +110,20 @@ impl Services {
         self.all().into_iter().find(|service| service.number() == number)
     }
 
-    /// Routes of another map are in use.
+    /// Tells all services that routes of another map are in use.
     pub(crate) fn map_changed(&mut self, now: Instant, basis: &Arc<Basis>, own: Mac) {
         let Some(place) = Place::new(basis, own) else { return };
         self.all().into_iter().for_each(|service| service.map_changed(now, &place));
     }
 
-    /// Another host asks something.
+    /// Has a service answer what another host asks it.
     pub(crate) fn asked(&mut self, now: Instant, agent: &mut Agent, asked: AskedService) {
         let service = self.of(asked.service);
         let answer = service.and_then(|it| it.asked(now, asked.from, &asked.question, asked.most_bytes));
         agent.answer_service(asked, answer);
     }
 
-    /// A question was answered, or not.
+    /// Tells a service what came of its question.
     pub(crate) fn answered(&mut self, now: Instant, ticket: u32, answer: Option<&[u8]>) {
         let Some((number, to)) = self.under_way.remove(&ticket) else { return };
         if let Some(service) = self.of(number) {
@@ -130,9 +131,9 @@ impl Services {
         }
     }
 
-    /// Asks what is to be asked by now, as far as the agent lets.
+    /// Asks the questions that are due, as far as the agent lets services ask.
     pub(crate) fn ask(&mut self, now: Instant, agent: &mut Agent, table: Option<&RouteTable>) {
-        // Nearly always nothing is to be asked: then it is enough to be woken when something is.
+        // Nearly always no question is due, and then there is no need to look at the agent.
         self.may_ask = true;
         if self.names.poll_timeout().is_none_or(|at| at > now) {
             return;

@@ -12,9 +12,9 @@ use mapper_proto::wire::AgentState;
 use mapper_proto::{Instant, Mac};
 use mapper_routing::Options;
 
-/// A frame is under way for so long.
+/// How long a frame is under way.
 const LATENCY: Duration = Duration::from_micros(50);
-/// Whoever takes more steps than this lets no time pass.
+/// How many steps a run may take. One that takes more is stuck at one moment.
 const MOST_STEPS: usize = 200_000;
 
 /// A host, and what its driver keeps for it.
@@ -29,9 +29,9 @@ struct Driven {
 struct Pair {
     ends: [Driven; 2],
     now: Instant,
-    /// When a frame arrives, at which end, and what it is.
+    /// The frames on the cable, each with when and at which end it arrives.
     cable: VecDeque<(Instant, usize, Vec<u8>)>,
-    /// Whether tasks are run at once.
+    /// Whether routes are computed as soon as a task for it comes.
     computes: bool,
 }
 
@@ -64,7 +64,7 @@ impl Pair {
         }
     }
 
-    /// Runs until `done`, or for ten seconds of their time.
+    /// Runs until `done`, or for ten seconds of virtual time. Returns whether it was done.
     fn run_until(&mut self, done: impl Fn(&[Driven; 2]) -> bool) -> bool {
         let end = self.now + Duration::from_secs(10);
         for _ in 0..MOST_STEPS {
@@ -149,7 +149,7 @@ fn a_computation_that_breaks_off_is_told_and_the_next_one_counts() {
     let told = |end: &Driven| end.events.iter().any(|event| matches!(event, HostEvent::RoutingFailed { .. }));
     assert!(told(&pair.ends[0]));
     assert!(pair.ends[0].host.routing_failure().is_some());
-    // Other options are reason enough to compute again.
+    // Other route options have the routes computed again.
     pair.ends[0].host.set_route_options(Options { passes: 2, ..Options::default() });
     pair.computes = true;
     (0..2).for_each(|at| pair.drain(at));

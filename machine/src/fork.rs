@@ -1,9 +1,9 @@
-//! The one call that makes a daemon.
+//! The system call fork, which puts a daemon into the background.
 #![allow(unsafe_code, reason = "no safe crate offers fork, as a thread would make it unsound")]
 
 use std::io;
 
-/// Which of the two processes this is.
+/// Which of the two processes after the fork this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Parent,

@@ -1,13 +1,13 @@
-//! One daemon an interface: two agents would answer each other's frames, and an agent would hear
-//! those that a crossbar is to pass on.
+//! Locks an interface, so that one daemon at a time uses it. Of two agents on an interface each would answer
+//! frames for the other, and an agent beside a crossbar would take frames that the crossbar is to forward.
 //!
-//! Whoever has an interface holds an abstract unix socket named after it. Such names belong to the
-//! network namespace, as interfaces do, so the lock holds between daemons whatever their run
-//! directories, and between no others; the kernel lets it go when the process ends, however it ends.
+//! The daemon that uses an interface holds an abstract unix socket named after it. Such names belong to the
+//! network namespace, as interfaces do, so the lock does not depend on the daemons' run directories. The kernel
+//! releases it when the process ends, however it ends.
 //!
-//! Anybody may hold such a name. So a holder that is neither root nor of this daemon's user counts
-//! only if its user has a raw socket on the interface, which takes a privilege: a daemon of the user
-//! of a service is believed by one that root starts by hand, and whoever just holds the name is not.
+//! Any user may hold such a name. So a holder that is neither root nor of this daemon's user counts only if
+//! its user has a raw socket on the interface, which takes a privilege. A daemon that root starts by hand
+//! respects one that runs as a service's user, and ignores a user who merely holds the name.
 
 use std::io;
 use std::os::linux::net::SocketAddrExt;
@@ -20,10 +20,10 @@ use tracing::warn;
 
 use crate::link::interface::Interface;
 
-/// Most characters shown of the holder's command line.
+/// How many characters of the holder's command line are shown at most.
 const MAX_COMMAND_CHARS: usize = 100;
 
-/// An interface that this daemon cannot have for itself.
+/// Why this daemon cannot have an interface for itself.
 #[derive(Debug, Error)]
 pub enum InterfaceLockError {
     /// Another daemon has it.
@@ -48,13 +48,14 @@ pub enum InterfaceLockError {
 #[derive(Debug)]
 pub struct InterfaceLock {
     interface: String,
-    /// Nobody is ever accepted: who connects learns who listens, and that is all.
+    /// The socket with the interface's name; `None` if another user's hold on the name is ignored. It accepts
+    /// no connection: whoever connects learns from the kernel who listens.
     _held: Option<UnixListener>,
 }
 
 impl InterfaceLock {
-    /// Takes the interface. A user who may not open raw sockets cannot keep it from the daemon by
-    /// holding the name: that is logged.
+    /// Takes the interface. A user who may not open raw sockets cannot keep the daemon from it by holding the
+    /// name; this is logged.
     ///
     /// # Errors
     /// If another daemon has it, or the kernel refuses.
@@ -68,7 +69,7 @@ impl InterfaceLock {
             Err(error) => return Err(failed(error)),
         }
         match holder(interface).map_err(failed)? {
-            // The holder ended between the two questions.
+            // The holder ended between the two system calls, so the name is free now.
             None => UnixListener::bind_addr(&address).map(|held| locked(Some(held))).map_err(failed),
             Some(holder) if holder.is_trusted(interface) => {
                 Err(InterfaceLockError::Taken { interface: interface.to_owned(), holder: holder.describe() })
@@ -93,11 +94,11 @@ impl InterfaceLock {
 /// The process that holds an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Holder {
-    /// Its process id and user; `None` if it has been asked too often to tell.
+    /// Its process id and user; `None` if too many connections wait at its socket to ask.
     credentials: Option<(i32, u32)>,
 }
 
-/// Who holds this interface, if anyone does.
+/// The process that holds this interface, if there is one.
 ///
 /// # Errors
 /// If the kernel does not tell.
@@ -105,7 +106,7 @@ pub fn holder(interface: &str) -> io::Result<Option<Holder>> {
     let mut name = b"\0".to_vec();
     name.extend(abstract_name(interface).into_bytes());
     let address = SockAddr::unix(std::ffi::OsStr::new(&*String::from_utf8_lossy(&name)))?;
-    // Connecting must not wait, as a listener that accepts nobody may have many clients waiting.
+    // The call must not block, as the listener accepts nobody and its queue may be full.
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
     match socket.connect(&address) {
         Ok(()) => {
@@ -119,7 +120,7 @@ pub fn holder(interface: &str) -> io::Result<Option<Holder>> {
 }
 
 impl Holder {
-    /// Its process id, if known.
+    /// The holder's process id, if known.
     pub fn process_id(&self) -> Option<i32> {
         self.credentials.map(|(pid, _)| pid)
     }
@@ -129,7 +130,7 @@ impl Holder {
         uid == 0 || uid == rustix::process::geteuid().as_raw() || has_raw_socket(uid, interface)
     }
 
-    /// The process, and what it was started as if that can be read.
+    /// The process in words, with its command line if that can be read.
     pub fn describe(&self) -> String {
         let Some((pid, _)) = self.credentials else { return "another process".to_owned() };
         let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -144,7 +145,7 @@ impl Holder {
     }
 }
 
-/// Whether a user has a raw socket on an interface. While there is no such interface nobody has.
+/// Whether a user has a raw socket on an interface.
 fn has_raw_socket(uid: u32, interface: &str) -> bool {
     let Ok(Some(interface)) = Interface::look_up(interface) else { return false };
     // This file lists the sockets of this thread's network namespace.
@@ -154,7 +155,7 @@ fn has_raw_socket(uid: u32, interface: &str) -> bool {
 
 /// Whether `/proc/net/packet` lists a socket of this user that is bound to this interface.
 fn lists_raw_socket(sockets: &str, uid: u32, index: u32) -> bool {
-    // sk RefCnt Type Proto Iface R Rmem User Inode
+    // The columns are: sk RefCnt Type Proto Iface R Rmem User Inode.
     let bound = sockets.lines().filter_map(|line| {
         let mut columns = line.split_whitespace().skip(4);
         let at = columns.next()?.parse::<u32>().ok()?;
@@ -200,7 +201,7 @@ mod tests {
     fn a_lock_holds_however_often_it_is_asked_for() {
         let name = format!("lock-test-often-{}", std::process::id());
         let _held = InterfaceLock::take(&name).unwrap();
-        // Nobody accepts, so at some point no more can wait.
+        // Nobody accepts these connections, so the listener's queue is full at some point.
         for _ in 0..5000 {
             assert!(matches!(InterfaceLock::take(&name), Err(InterfaceLockError::Taken { .. })));
         }

@@ -1,17 +1,17 @@
-//! What a daemon needs of the machine that it runs on: the floor below agent, node and crossbar.
+//! What every daemon (agent, node or crossbar) needs of the machine that it runs on.
 //!
 //! Nothing here knows what an agent or a crossbar does.
 //!
 //! - [`link`]: frames over raw Ethernet, over cables inside a process, and over a tap interface.
-//! - [`interface_lock`]: an interface belongs to one daemon.
+//! - [`interface_lock`]: the lock that gives an interface to one daemon.
 //! - [`options`]: what all daemons let their user set, and how a configuration file is read.
-//! - [`service`]: the start and the end of a process that is a daemon.
-//! - [`process`]: running in the background: fork and pid file.
-//! - [`privileges`]: giving up what a running daemon does not need.
-//! - [`signals`]: being told to stop, or to read the configuration again.
+//! - [`service`]: the start and the end of a daemon's process.
+//! - [`process`]: running in the background, by fork and pid file.
+//! - [`privileges`]: giving up privileges that a running daemon does not need.
+//! - [`signals`]: the signals to stop, or to read the configuration again.
 //! - [`clock`]: the time since the start, and waiting for a moment.
-//! - [`notify`]: what a service manager hears.
-//! - [`log`]: where log lines go, and how often.
+//! - [`notify`]: what a daemon tells its service manager.
+//! - [`log`]: where log lines go, and how many are written.
 //! - [`status`]: the status socket: its bytes, its server and its client.
 //! - [`metrics`]: OpenMetrics text, served over HTTP and written to a file.
 //! - [`whole_file`]: files that are replaced as a whole.

@@ -1,7 +1,7 @@
-//! What a service manager hears of a daemon: that it is ready, what it does, that it still turns.
+//! Tells the service manager that a daemon is ready, what it does, and that it does not hang.
 //!
-//! The protocol is that of sd_notify(3): datagrams to the socket that `NOTIFY_SOCKET` names. Without
-//! one, as outside of systemd, nothing is said.
+//! The protocol is that of sd_notify(3), which sends datagrams to the socket that `NOTIFY_SOCKET` names. Without
+//! that variable, as outside of systemd, nothing is sent.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use mapper_proto::Instant;
 use sd_notify::NotifyState;
 use tracing::debug;
 
-/// The way to the service manager, and when its watchdog is to be fed.
+/// The connection to the service manager, and when its watchdog is to be fed.
 ///
-/// A daemon that says nothing for `WATCHDOG_USEC` is taken for hung, killed and started again. So it
-/// is fed from the loop that does the work, twice in that time.
+/// The service manager kills and restarts a daemon that does not feed the watchdog for `WATCHDOG_USEC`. So the
+/// loop that does the work feeds it, twice in that time.
 #[derive(Debug)]
 pub struct Notifier {
     watchdog_interval: Option<Duration>,
@@ -20,7 +20,7 @@ pub struct Notifier {
 }
 
 impl Notifier {
-    /// What the environment asks for.
+    /// A notifier as the environment asks for.
     pub fn new() -> Self {
         let watchdog_interval = sd_notify::watchdog_enabled().filter(|limit| !limit.is_zero());
         Self { watchdog_interval: watchdog_interval.map(|limit| limit / 2), feed_at: Instant::ZERO }
@@ -79,7 +79,7 @@ impl Default for Notifier {
 
 fn say(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        // The daemon does its work all the same; whoever watches it will notice.
+        // The daemon works without the service manager too.
         debug!(%error, "the service manager does not hear us");
     }
 }
@@ -92,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    /// The environment of a test is that of its process: this part runs in one of its own.
+    /// This needs an environment of its own, so the test below runs it in another process.
     #[test]
     #[ignore = "is run by the test below, under a service manager"]
     fn life_of_a_daemon() {

@@ -1,7 +1,7 @@
-//! What a running daemon may do: only what it still needs.
+//! Gives up the privileges that a running daemon does not need any more.
 //!
-//! Opening interfaces and making a tap takes capabilities (capabilities(7)) that a daemon which has
-//! been taken over by a malicious frame must not have.
+//! Opening interfaces and making a tap takes capabilities (capabilities(7)). A daemon that a malicious frame
+//! has taken over must not have them.
 
 use std::io;
 
@@ -11,22 +11,22 @@ use rustix::thread::{
 };
 use thiserror::Error;
 
-/// More than any kernel has.
+/// A number of capabilities that no kernel exceeds.
 const CAPABILITIES: u32 = 64;
 
 /// What a daemon still needs once it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Needs {
-    /// To open an interface again that went and came back (`CAP_NET_RAW`).
+    /// Whether it must be able to open an interface again that went away and came back (`CAP_NET_RAW`).
     pub raw_sockets: bool,
-    /// To change interfaces (`CAP_NET_ADMIN`).
+    /// Whether it must be able to change interfaces (`CAP_NET_ADMIN`).
     pub network_administration: bool,
 }
 
-/// Privileges that could not be given up.
+/// Why privileges could not be given up.
 #[derive(Debug, Error)]
 pub enum PrivilegesError {
-    /// Privileges are those of a thread: others would keep theirs.
+    /// There are other threads with privileges, which would keep them, as privileges belong to threads.
     #[error("privileges must be given up before there are other threads: there are {0} that hold some")]
     Threads(usize),
     /// The kernel refused.
@@ -48,8 +48,8 @@ impl Needs {
     }
 }
 
-/// Gives up every privilege of this process but those that it needs, for itself and whatever it
-/// might start. Call it while the process has one thread, or others have none.
+/// Gives up every privilege of this process except those that it needs, also for programs that it might
+/// start. To be called while no other thread has privileges.
 ///
 /// # Errors
 /// If other threads have privileges, or the kernel refuses.
@@ -73,7 +73,7 @@ fn refused(doing: &'static str) -> impl FnOnce(io::Error) -> PrivilegesError {
     move |source| PrivilegesError::Refused { doing, source }
 }
 
-/// Other threads of this process that have not given up their privileges.
+/// How many other threads of this process have not given up their privileges.
 fn privileged_threads() -> io::Result<usize> {
     let own = rustix::thread::gettid().as_raw_nonzero().to_string();
     let mut count = 0;
@@ -93,7 +93,7 @@ fn privileged_threads() -> io::Result<usize> {
     Ok(count)
 }
 
-/// Whether a thread of this status (proc(5)) has none and can get none.
+/// Whether a thread with this status (proc(5)) has no privileges and can get none.
 fn has_no_privileges(status: &str) -> bool {
     let value = |key: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
@@ -107,8 +107,8 @@ fn keep_only(kept: CapabilitySet) -> Result<(), PrivilegesError> {
     set_no_new_privs(true).map_err(|e| refused("setting no_new_privs")(e.into()))?;
     clear_ambient_capability_set().map_err(|e| refused("clearing the ambient set")(e.into()))?;
     let held = capabilities(None).map_err(|e| refused("reading its capabilities")(e.into()))?;
-    // The bounding set limits what a program that is started could get. Whoever may not change it
-    // can get nothing either, as no_new_privs is set.
+    // The bounding set limits what a program that is started could get. If this process may not change it,
+    // no_new_privs alone ensures that such a program gets nothing.
     if held.effective.contains(CapabilitySet::SETPCAP) {
         clear_bounding_set(kept).map_err(refused("clearing the bounding set"))?;
     }
@@ -122,7 +122,7 @@ fn clear_bounding_set(kept: CapabilitySet) -> io::Result<()> {
         match capability_is_in_bounding_set(capability) {
             Ok(true) if !kept.contains(capability) => remove_capability_from_bounding_set(capability)?,
             Ok(_) => {}
-            // The kernel knows none from here on.
+            // The kernel knows no capabilities from this number on.
             Err(rustix::io::Errno::INVAL) => return Ok(()),
             Err(error) => return Err(error.into()),
         }

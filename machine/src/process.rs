@@ -1,4 +1,4 @@
-//! Running in the background: fork and pid file.
+//! Runs a daemon in the background, by fork and pid file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -16,14 +16,14 @@ use thiserror::Error;
 use super::fork::{Side, fork};
 use super::log;
 
-/// How long a process that was killed may take to let go of its pid file.
+/// How long to wait until a process that was killed releases its pid file.
 const RELEASE_LIMIT: Duration = Duration::from_secs(1);
-/// How often the pid file is tried meanwhile.
+/// How often the pid file is tried during that time.
 const RELEASE_POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Longer than any process id with its newline.
+/// How many bytes of a pid file are read, which is more than any process id with its newline has.
 const MAX_PID_BYTES: u64 = 16;
 
-/// A daemon that cannot run in the background.
+/// Why a daemon cannot run in the background.
 #[derive(Debug, Error)]
 pub enum ProcessError {
     /// Another process holds the pid file.
@@ -35,7 +35,7 @@ pub enum ProcessError {
         /// The pid file.
         path: PathBuf,
     },
-    /// What is there was never a pid file. It is left as it is.
+    /// The file that was named is no pid file. It is left as it is.
     #[error(
         "{} is no pid file: it holds something else than a process id; name another, or remove it",
         path.display()
@@ -65,20 +65,21 @@ pub enum ProcessError {
 /// Which process returns from [`detach`].
 #[derive(Debug)]
 pub enum Detached {
-    /// The one that was started: the daemon is ready or has failed; leave with this status.
+    /// The process that was started. The daemon is ready or has failed, and this process is to exit with this
+    /// status.
     Parent(ExitCode),
-    /// The daemon. Standard error still leads to whoever started it.
+    /// The daemon. Its standard error still belongs to whoever started it.
     Daemon(Starter),
 }
 
-/// The way back to the process that waits for the daemon to be ready.
+/// The pipe to the parent process, which waits for the daemon to be ready.
 #[derive(Debug)]
 pub struct Starter {
     pipe: OwnedFd,
 }
 
-/// Forks. The parent waits until the daemon says that it is ready, or ends. Call it while the
-/// process has one thread.
+/// Forks. The parent waits until the daemon says that it is ready, or ends. To be called while the process has
+/// one thread.
 ///
 /// # Errors
 /// If the kernel refuses.
@@ -91,7 +92,7 @@ pub fn detach() -> Result<Detached, ProcessError> {
             drop(write);
             let mut ready = [0];
             let heard = File::from(read).read_exact(&mut ready);
-            // A daemon that fails says why on the standard error that it shares with us.
+            // A daemon that fails prints the reason to standard error, which both processes share.
             Ok(Detached::Parent(if heard.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }))
         }
         Side::Child => {
@@ -102,19 +103,19 @@ pub fn detach() -> Result<Detached, ProcessError> {
 }
 
 impl Starter {
-    /// Lets the parent go, and the standard streams with it.
+    /// Tells the parent that the daemon is ready, and closes the standard streams.
     ///
     /// # Errors
     /// If `/dev/null` cannot be opened.
     pub fn ready(self) -> Result<(), ProcessError> {
         let failed = |source| ProcessError::Detach { doing: "closing the standard streams", source };
         let null = OpenOptions::new().read(true).write(true).open("/dev/null").map_err(failed)?;
-        // What was logged so far is for whoever started this.
+        // Whoever started the daemon is to see the lines that were logged so far.
         log::flush();
         rustix::stdio::dup2_stdin(&null).map_err(|e| failed(e.into()))?;
         rustix::stdio::dup2_stdout(&null).map_err(|e| failed(e.into()))?;
         rustix::stdio::dup2_stderr(&null).map_err(|e| failed(e.into()))?;
-        // A parent that has been killed meanwhile is no reason to stop.
+        // The daemon goes on even if the parent has been killed meanwhile.
         let _parent_may_be_gone = File::from(self.pipe).write_all(&[1]);
         Ok(())
     }
@@ -124,15 +125,16 @@ impl Starter {
 #[derive(Debug)]
 pub struct PidFile {
     path: PathBuf,
-    /// The lock on it tells a running daemon's file from one that was left behind.
+    /// The open file, whose lock tells a running daemon's pid file from one that was left behind.
     _locked: File,
 }
 
 impl PidFile {
-    /// Writes it. A process that has just been killed is waited for, up to a second.
+    /// Writes the pid file. A process that still holds it is waited for, up to a second, as it may have been
+    /// killed just now.
     ///
     /// # Errors
-    /// If another process holds it, it is a file of another kind, or it cannot be written.
+    /// If another process holds the file, it is a file of another kind, or it cannot be written.
     pub fn create(path: &Path) -> Result<Self, ProcessError> {
         let failed = |source| ProcessError::PidFile { path: path.to_owned(), source };
         let give_up_at = Instant::now() + RELEASE_LIMIT;
@@ -152,7 +154,7 @@ impl PidFile {
     }
 }
 
-/// Opens what may be a pid file, and makes it ours. `None` if another process has it.
+/// Opens and locks what may be a pid file. `None` if another process holds it, or has just removed it.
 fn open_locked(path: &Path) -> Result<Option<File>, ProcessError> {
     let failed = |source| ProcessError::PidFile { path: path.to_owned(), source };
     let no_pid_file = || ProcessError::NoPidFile { path: path.to_owned() };
@@ -175,12 +177,12 @@ fn open_locked(path: &Path) -> Result<Option<File>, ProcessError> {
     if !is_pid_text(&text) {
         return Err(no_pid_file());
     }
-    // A daemon that ended between our opening and locking has removed it.
+    // A daemon that ended between the opening and the locking above has removed the file.
     let is_there = std::fs::metadata(path).is_ok_and(|there| there.ino() == opened.ino());
     Ok(is_there.then_some(file))
 }
 
-/// Whether this is what a pid file holds: a number and a newline, or nothing yet.
+/// Whether this is the text of a pid file, which is a number and a newline, or nothing yet.
 fn is_pid_text(text: &[u8]) -> bool {
     match text.split_last() {
         None => true,
@@ -190,7 +192,7 @@ fn is_pid_text(text: &[u8]) -> bool {
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        // Nothing is left to be done about a directory that has gone.
+        // This fails if the file or its directory is gone, and then nothing is to be done.
         let _already_gone = std::fs::remove_file(&self.path);
     }
 }

@@ -1,4 +1,4 @@
-//! The start and the end of a process that is a daemon.
+//! The start and the end of a daemon's process.
 
 use std::future::Future;
 use std::io;
@@ -15,13 +15,13 @@ use crate::options::LogOptions;
 use crate::privileges::PrivilegesError;
 use crate::process::{self, Detached, PidFile, ProcessError, Starter};
 
-/// A daemon that cannot start.
+/// Why a daemon cannot start.
 #[derive(Debug, Error)]
 pub enum ServiceError {
-    /// It cannot run in the background.
+    /// The daemon cannot run in the background.
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// It would run with more privileges than it needs.
+    /// The daemon cannot give up privileges that it does not need.
     #[error(transparent)]
     Privileges(#[from] PrivilegesError),
     /// The log file cannot be opened.
@@ -40,19 +40,19 @@ pub enum ServiceError {
 /// Which process returns from [`run`], and why.
 #[derive(Debug)]
 pub enum Ran<T> {
-    /// The one that was started: the daemon goes on in the background, or failed there and has said so. Leave
-    /// with this status.
+    /// The process that was started. The daemon runs in the background, or has failed and said so. This process
+    /// is to exit with this status.
     Background(ExitCode),
     /// The daemon itself, which has come to its end.
     Ended(T),
 }
 
-/// Runs a daemon on one thread. With a pid file it runs in the background, and the process that was started
-/// returns as soon as the daemon uses what `serve` gets, to say that it is ready. The log begins here. Call it
+/// Runs a daemon on one thread, and starts its log. With a pid file the daemon runs in the background, and the
+/// process that was started returns as soon as the daemon says by the [`Starter`] that it is ready. To be called
 /// while the process has one thread.
 ///
 /// # Errors
-/// If it cannot start, or `serve` fails: the last line of the log file says so.
+/// If the daemon cannot start, or `serve` fails. An error of `serve` is also the last line of the log file.
 pub fn run<T, E, F>(
     daemon_pid_file: Option<&Path>,
     log_options: &LogOptions,
@@ -79,10 +79,10 @@ where
         log::attend();
         serve(starter).await
     });
-    // What still runs on other threads, such as a computation of routes, is not waited for.
+    // Work on other threads, such as a computation of routes, is not waited for.
     runtime.shutdown_background();
     if let Err(error) = &result {
-        // The command line prints it; this line is for the file.
+        // This line is for the log file, as the command line prints the error to standard error.
         error!(target: log::FAILURE, "{}", with_causes(error));
     }
     result.map(Ran::Ended)

@@ -7,15 +7,15 @@ use tokio::signal::unix::{self, SignalKind};
 /// What a signal asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// SIGTERM, SIGINT: leave.
+    /// The daemon is to end (SIGTERM, SIGINT).
     Stop,
-    /// SIGHUP: read the configuration again.
+    /// The daemon is to read its configuration again (SIGHUP).
     Reload,
-    /// SIGUSR1: open the log file again, as it was moved away.
+    /// The daemon is to open its log file anew, as it was moved away (SIGUSR1).
     ReopenLog,
 }
 
-/// Listens to all of them.
+/// Listens to all signals that a daemon follows.
 #[derive(Debug)]
 pub struct Signals {
     terminate: unix::Signal,
@@ -38,7 +38,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub async fn next(&mut self) -> Signal {
         tokio::select! {
             _ = self.terminate.recv() => Signal::Stop,

@@ -1,21 +1,21 @@
-//! A file that is replaced as a whole: whoever reads it sees the old text or the new.
+//! Replaces a file as a whole, so that whoever reads it sees the old text or the new one.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Replaces the file's text. If that fails, for want of room for instance, the old one stays.
+/// Replaces the file's text. If that fails, for example for lack of room, the old text stays.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let beside = beside(path)?;
     let result = write_synced(&beside, text).and_then(|()| std::fs::rename(&beside, path));
     if result.is_err() {
-        // The first error is the one that counts.
+        // The error that is returned is the first one, whether or not this one fails as well.
         let _may_not_be_there = std::fs::remove_file(&beside);
     }
     result
 }
 
-/// Whether the file can be replaced, found out before there is anything to write.
+/// Checks that the file can be replaced, before there is anything to write.
 pub fn check(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
@@ -25,7 +25,7 @@ pub fn check(path: &Path) -> io::Result<()> {
     std::fs::remove_file(&beside)
 }
 
-/// The file that takes the place of the one at `path`.
+/// The path of the new file that is renamed to `path`.
 fn beside(path: &Path) -> io::Result<PathBuf> {
     let mut name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_owned();
     name.push(format!(".{}.new", std::process::id()));

@@ -1,11 +1,11 @@
 //! A simulated source-routed fabric that runs thousands of real mapper agents in virtual time.
 //!
-//! - [`fabric`]: xbars, cables and interfaces, and what befalls them.
-//! - [`node`]: what sits at a host: an agent, or something that stands in for one.
+//! - [`fabric`]: xbars, cables and interfaces, and their faults.
+//! - [`node`]: the software of a host: the shipped one, or something that stands in for it.
 //! - [`faults`]: what goes wrong, and when.
-//! - [`hostile`]: an agent that has turned against the others.
+//! - [`hostile`]: an agent that attacks the others.
 //! - [`world`]: clock, events, agents, checks.
-//! - [`setup`]: a run, described so that it can be run again.
+//! - [`setup`]: the description of a run, by which it can be run again.
 //! - [`record`]: traces as files.
 //! - [`search`]: scenarios drawn from seeds, and what must hold in them.
 

@@ -1,4 +1,4 @@
-//! What sits at a host: all that ships, or something that stands in for it.
+//! The software of a simulated host: the [`Host`] that daemons run, or something that stands in for it.
 
 use std::sync::Arc;
 
@@ -9,24 +9,25 @@ use mapper_proto::agent::{Settings, Status, Transmit};
 use mapper_proto::map::Map;
 use mapper_routing::Options;
 
-/// What sits at a host, as the world drives it. After each `handle_*` the world drains what there is to
-/// poll, and asks for the next timeout.
+/// The software of a host, as the world drives it. After each `handle_*` the world polls until there is
+/// nothing left, and asks for the next timeout.
 ///
-/// Whatever has a [`Host`] in it is honest, unless it says otherwise, and does by default what that does.
+/// All methods but the first two pass on to [`Self::host`] by default, and software with a [`Host`] in it
+/// counts as honest.
 pub trait SimulatedHost: Send {
-    /// A frame arrived: what is left of the route, then the frame.
+    /// Takes a frame that arrived. `payload` is what is left of its route, then the frame.
     fn handle_frame(&mut self, now: Instant, payload: &[u8]);
-    /// The moment that [`Self::poll_timeout`] named has come.
+    /// Does what is due at the moment that [`Self::poll_timeout`] named.
     fn handle_timeout(&mut self, now: Instant);
-    /// What ships, if that is in it.
+    /// The [`Host`] in this software, if there is one.
     fn host(&self) -> Option<&Host> {
         None
     }
-    /// The same, to be changed.
+    /// The [`Host`] in this software, to be changed.
     fn host_mut(&mut self) -> Option<&mut Host> {
         None
     }
-    /// Routes were computed.
+    /// Takes routes that were computed.
     fn handle_computed(&mut self, now: Instant, computed: Computed) {
         if let Some(host) = self.host_mut() {
             host.handle_computed(now, computed);
@@ -36,7 +37,7 @@ pub trait SimulatedHost: Send {
     fn poll_transmit(&mut self) -> Option<Transmit> {
         None
     }
-    /// Puts the next frame to send, route first, behind what is in `payload`. Whether there was one.
+    /// Appends the next frame to send, route first, to `payload`. Returns whether there was one.
     fn append_transmit(&mut self, payload: &mut Vec<u8>) -> bool {
         if let Some(Transmit { route, frame }) = self.poll_transmit() {
             payload.extend_from_slice(route.as_bytes());
@@ -54,31 +55,31 @@ pub trait SimulatedHost: Send {
     fn poll_user_frame(&mut self) -> Option<&[u8]> {
         self.host_mut().and_then(Host::poll_user_frame)
     }
-    /// What happened.
+    /// The next event.
     fn poll_event(&mut self) -> Option<HostEvent> {
         self.host_mut().and_then(Host::poll_event)
     }
-    /// Routes to be computed.
+    /// The next task of computing routes.
     fn poll_task(&mut self) -> Option<Task> {
         self.host_mut().and_then(Host::poll_task)
     }
-    /// Whether it does what hosts should. Others count for nothing when all is looked at.
+    /// Whether the host does what hosts should. Checks of the whole world leave out others.
     fn is_honest(&self) -> bool {
         self.host().is_some()
     }
-    /// A picture of the agent; `None` if this counts for nothing.
+    /// The status of the agent; `None` without an agent to be checked.
     fn status(&self) -> Option<Status> {
         self.host().map(|host| host.agent().status())
     }
-    /// The map that the agent holds. Costly.
+    /// The map that the agent holds. This is costly.
     fn map(&self) -> Option<Arc<Map>> {
         self.host()?.agent().map()
     }
-    /// Entries in the agent's queues and tables.
+    /// How many entries the agent's queues and tables have.
     fn load(&self) -> usize {
         self.host().map_or(0, |host| host.agent().load())
     }
-    /// A digest of the map that the agent holds, equal for equal maps. Cheap.
+    /// A digest of the map that the agent holds, equal for equal maps. This is cheap.
     fn map_digest(&self) -> Option<u64> {
         self.host()?.agent().map_digest()
     }
@@ -109,24 +110,24 @@ pub struct Start {
     pub host: u32,
     /// What its agent is set to.
     pub settings: Settings,
-    /// Its routes.
+    /// How its routes are computed.
     pub routes: Options,
     /// Whether it carries users' frames, and how.
     pub users: Option<UserFrames>,
-    /// What it is called.
+    /// The name that it tells others, if it has one.
     pub name: Option<HostName>,
-    /// Differs for each host and each start.
+    /// The seed of everything random at this host, which differs for each host and each start.
     pub seed: u64,
-    /// When.
+    /// The moment of the start.
     pub now: Instant,
 }
 
 impl Start {
-    /// What ships, started so.
+    /// A [`Host`] that starts in this way.
     pub fn real(self) -> Host {
         let mut host = Host::new(self.settings, self.routes, self.users, self.seed, self.now);
         if let Some(name) = self.name {
-            // As a machine's clock would have it.
+            // Virtual time rises from start to start, as the clock does from which a daemon takes the revision.
             let revision = u32::try_from(self.now.as_nanos() / 1_000_000).unwrap_or(u32::MAX);
             host.set_name(self.now, name, revision);
         }
@@ -136,11 +137,11 @@ impl Start {
 
 /// Starts the software of a host.
 pub trait Spawn {
-    /// What runs at a host that starts so.
+    /// The software of a host that starts in this way.
     fn spawn(&mut self, start: Start) -> Box<dyn SimulatedHost>;
 }
 
-/// Starts what ships.
+/// Starts a [`Host`] at every host.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RealHosts;
 
@@ -150,7 +151,7 @@ impl Spawn for RealHosts {
     }
 }
 
-/// An agent that hangs: its host's wire has carrier, and nothing ever answers.
+/// A host whose agent hangs: its cable has carrier, and it never answers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Mute;
 

@@ -1,4 +1,4 @@
-//! A run, described so that it can be written down and run again.
+//! The description of a run, which can be written to a file and run again.
 
 use std::time::Duration;
 
@@ -11,14 +11,11 @@ use crate::fabric::{Noise, Plant, PlantError, Timing, Xbars};
 use crate::faults::{FaultError, FaultPlan, Timed};
 use crate::world::{Options, TrafficOptions, Until, World};
 
-/// Most bytes of a frame on simulated links: Ethernet's.
-const LINK_MTU: u32 = 1500;
-
 /// All that decides a run, besides the fabric.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setup {
-    /// Decides everything that is random.
+    /// The seed of everything that is random.
     pub seed: u64,
     /// Which kind of xbars the fabric is made of.
     pub xbars: Xbars,
@@ -35,18 +32,18 @@ pub struct Setup {
     /// What users send, if hosts carry users' frames.
     #[serde(default)]
     pub users: Option<UserSetup>,
-    /// Each host that has a tagged xbar to itself is a node: one machine with that xbar, whose carriers it
-    /// sees.
+    /// Whether each host that shares its tagged xbar with no other host is a node: one machine with that xbar,
+    /// whose carriers it sees.
     #[serde(default)]
     pub nodes: bool,
-    /// Agents sign what they say with a key that all have.
+    /// Whether agents sign their messages with a key that all have.
     #[serde(default)]
     pub signed: bool,
     /// The fault file.
     pub faults: FaultFile,
-    /// When to stop.
+    /// What the run waits for.
     pub until: Until,
-    /// When to give up.
+    /// The virtual time after which the run ends even if that has not come.
     pub limit: Duration,
 }
 
@@ -67,9 +64,9 @@ pub struct AgentSetup {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RouteSetup {
-    /// Routes a destination.
+    /// How many routes are computed for a destination.
     pub passes: u8,
-    /// Use up*/down* routes on a Clos or a torus, too; what all agents are set to, and their maps say.
+    /// Whether agents use up*/down* routes on a torus or a Clos too. All agents are set alike.
     pub non_clos: bool,
 }
 
@@ -77,11 +74,11 @@ pub struct RouteSetup {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserSetup {
-    /// Frames a second at each host, to others in turn.
+    /// How many frames each host sends in a second, to its partners in turn.
     pub rate: f64,
-    /// To how many others.
+    /// To how many other hosts each host sends.
     pub partners: usize,
-    /// When they begin; `None` for when all are configured.
+    /// When users begin to send; `None` for when all hosts are configured.
     pub from: Option<Duration>,
 }
 
@@ -89,9 +86,9 @@ pub struct UserSetup {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultFile {
-    /// What errors call it.
+    /// The name by which errors call the file.
     pub name: String,
-    /// See [`crate::faults`].
+    /// The text, in the language of [`crate::faults`].
     pub text: String,
 }
 
@@ -99,7 +96,7 @@ pub struct FaultFile {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SetupError {
-    /// No such fabric can be built.
+    /// The fabric cannot be built.
     #[error(transparent)]
     Plant(#[from] PlantError),
     /// The fault file is wrong.
@@ -137,7 +134,7 @@ impl Default for Setup {
 }
 
 impl Setup {
-    /// The world that is about to be powered on.
+    /// The world of this run before anything is powered on.
     ///
     /// # Errors
     /// If the fabric cannot be built or the fault file is wrong.
@@ -147,7 +144,7 @@ impl Setup {
         Ok(World::new(fabric, plant, self.options(), faults))
     }
 
-    /// When to give up.
+    /// The moment after which the run ends even if what it waits for has not come.
     pub fn limit_at(&self) -> Instant {
         Instant::ZERO + self.limit
     }
@@ -178,7 +175,6 @@ impl Setup {
             let from = users.from.map(|from| Instant::ZERO + from);
             TrafficOptions { rate: users.rate, partners: users.partners, from }
         });
-        options.link_mtu = self.users.map(|_| LINK_MTU);
         (options.nodes, options.signed) = (self.nodes, self.signed);
         let max_hops = u8::try_from(max_hops).unwrap_or(u8::MAX);
         options.routes = mapper_routing::Options { passes: self.routes.passes, max_hops };

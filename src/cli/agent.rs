@@ -18,12 +18,12 @@ pub struct Args {
     options: Options,
 }
 
-/// Runs it. With `--map-once` and `--format json` prints, once mapping is complete everywhere,
+/// Runs `mapper agent`. With `--map-once` and `--format json` prints, once mapping is complete everywhere,
 /// `{"schema":"mapper.agent/1","complete":true,"hosts":N}` with the number of hosts in the map. A
 /// daemon in the background prints nothing.
 ///
 /// # Errors
-/// In words for the user.
+/// If the command fails. The error is worded for the user.
 pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     finish(driver::run(Source::agent(args.options, args.config))?, format)
 }

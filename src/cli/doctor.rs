@@ -34,7 +34,7 @@ pub struct Args {
     run_dir: Option<PathBuf>,
 }
 
-/// What the installed daemons read.
+/// The configuration directory of installed daemons.
 const CONFIG_DIR: &str = "/etc/mapper";
 
 #[derive(Serialize)]
@@ -43,10 +43,10 @@ struct Output<'a> {
     checks: &'a [Check],
 }
 
-/// Runs it. The exit status is 1 if a check failed.
+/// Runs `mapper doctor`. The exit status is 1 if a check failed.
 ///
 /// # Errors
-/// In words for the user.
+/// If the command fails. The error is worded for the user.
 pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     let Args { interfaces, ports, config, key_file, tap, run_dir } = args;
     let installed = || Some(PathBuf::from(CONFIG_DIR)).filter(|path| Path::is_dir(path));
@@ -65,7 +65,7 @@ pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// A line a check, and below it what to do.
+/// Describes each check in a line, with what to do below it.
 fn describe(checks: &[Check]) -> String {
     let mut text = String::new();
     for check in checks {

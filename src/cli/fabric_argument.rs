@@ -20,7 +20,7 @@ impl FabricArgument {
     /// Reads or generates the fabric.
     ///
     /// # Errors
-    /// If it is neither a file nor a spec, or no good.
+    /// If the argument is neither a file nor a spec, or describes no fabric.
     pub fn load(&self) -> Result<Fabric, CliError> {
         Ok(formats::resolve(&self.0)?)
     }

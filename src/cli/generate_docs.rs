@@ -1,6 +1,6 @@
-//! `mapper generate-docs`: manual pages and shell completions, from the definitions of the commands.
+//! `mapper generate-docs`: writes manual pages and shell completions from the definitions of the commands.
 //!
-//! Packages are built with it; nobody runs it by hand, so it is hidden.
+//! It is hidden, as only the build of packages runs it.
 
 mod page;
 mod sections;
@@ -22,10 +22,10 @@ pub struct Args {
     dir: PathBuf,
 }
 
-/// Runs it.
+/// Runs `mapper generate-docs`.
 ///
 /// # Errors
-/// In words for the user.
+/// If the command fails. The error is worded for the user.
 pub fn run(args: &Args, _format: Format) -> Result<ExitCode, CliError> {
     let mut command = visible(&Cli::command());
     write_completions(&mut command, &args.dir.join("completions"))?;
@@ -36,13 +36,13 @@ pub fn run(args: &Args, _format: Format) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A command without what is hidden.
+/// A copy of a command without hidden subcommands.
 fn visible(command: &Command) -> Command {
-    // clap has no way to take a subcommand away, so a new command is built without them.
+    // clap cannot remove a subcommand, so a new command is built.
     let mut visible = Command::new(command.get_name().to_owned())
         .args(command.get_arguments())
         .subcommands(command.get_subcommands().filter(|below| !below.is_hide_set()).map(self::visible))
-        // `mapper-help-topology` and its like would be pages that say nothing.
+        // Pages like `mapper-help-topology` would say nothing.
         .disable_help_subcommand(true);
     if let Some(about) = command.get_about() {
         visible = visible.about(about.clone());
@@ -66,7 +66,7 @@ fn write_completions(command: &mut Command, dir: &Path) -> Result<(), CliError> 
     Ok(())
 }
 
-/// Writes the page of a command, and those of all below it.
+/// Writes the manual pages of a command and of all its subcommands.
 fn write_pages(command: &Command, man: &Path) -> Result<(), CliError> {
     let page = page::of_command(command)?;
     write_page(man, &page.name, page.section, &page.text)?;

@@ -29,10 +29,10 @@ struct Output {
     secret: String,
 }
 
-/// Runs it.
+/// Runs `mapper key`.
 ///
 /// # Errors
-/// In words for the user.
+/// If the command fails. The error is worded for the user.
 pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     let (id, secret) = keys::fresh()?;
     let id = args.id.unwrap_or(id);

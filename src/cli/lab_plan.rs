@@ -1,6 +1,6 @@
-//! `mapper lab-plan`: a fabric as lines that a shell can read, for `scripts/lab`.
+//! `mapper lab-plan`: prints a fabric as lines that a shell can read, for `scripts/lab`.
 //!
-//! Fields are separated by blanks, names come last on their line:
+//! Fields are separated by blanks, and names come last on their line:
 //! - `xbar SLUG FIRST_PORT PORTS TAG NAME`, TAG `-` for a plain one;
 //! - `host SLUG MAC NODE_PORT NAME`;
 //! - `node SLUG MAC NODE_PORT NAME`, with `--nodes`: a host and its xbar in one process; a line
@@ -45,10 +45,10 @@ enum Xbars {
     Mixed,
 }
 
-/// Runs it.
+/// Runs `mapper lab-plan`.
 ///
 /// # Errors
-/// In words for the user.
+/// If the command fails. The error is worded for the user.
 pub fn run(args: &Args, _format: Format) -> Result<ExitCode, CliError> {
     let fabric = formats::resolve(&args.topology)?;
     output::print(&plan(&fabric, args.xbars, args.nodes))?;
@@ -59,7 +59,7 @@ fn plan(fabric: &Fabric, xbars: Option<Xbars>, nodes: bool) -> String {
     let mut slugs = Slugs::default();
     let mut text = String::new();
     let mut line = |words: std::fmt::Arguments<'_>| {
-        // Writing to a String does not fail.
+        // Writing to a String never fails.
         let _infallible = writeln!(text, "{words}");
     };
 
@@ -107,7 +107,7 @@ fn plan(fabric: &Fabric, xbars: Option<Xbars>, nodes: bool) -> String {
     text
 }
 
-/// The xbars that one host alone can run: they have no other host, and a cable to somewhere.
+/// The xbars that can be one node with their host: they have exactly one host, and a cable to another xbar.
 fn xbars_of_one_host(fabric: &Fabric) -> BTreeSet<u32> {
     let mut hosts = vec![0; fabric.xbars.len()];
     for at in fabric.map.hosts.iter().filter_map(|host| host.at) {
@@ -136,7 +136,7 @@ fn used_ports(fabric: &Fabric, xbar: u32) -> Vec<u8> {
     ports
 }
 
-/// Names that a shell and a file system can bear.
+/// Makes unique names that are safe in shells and file systems.
 #[derive(Debug, Default)]
 struct Slugs {
     taken: BTreeSet<String>,

@@ -1,12 +1,15 @@
-//! The command line: one file a subcommand.
+//! The command line, with one file for each subcommand.
 //!
-//! Every subcommand takes `--format text|json`. Results go to standard output, logs to standard
-//! error. Failure, of writing too, is exit status 1 (with `mapper.error/1` on standard output under
-//! `--format json`), a wrong command line 2. A reader that leaves (`| head`) ends a command with 141.
+//! Every subcommand takes `--format text|json`. Results go to standard output, logs to standard error. If a
+//! command fails, even if only in writing its results, the exit status is 1, and under `--format json` there is
+//! a `mapper.error/1` on standard output. After a wrong command line the exit status is 2. If the reader of
+//! standard output ends early (`| head`), it is 141.
 
 pub mod agent;
+mod best;
 pub mod board_info;
 pub mod check;
+pub mod dissector;
 pub mod doctor;
 pub mod fabric_argument;
 pub mod generate_docs;
@@ -14,6 +17,7 @@ pub mod key;
 pub mod lab_plan;
 pub mod node;
 pub mod output;
+mod progress;
 pub mod resolve;
 pub mod route;
 pub mod sim;
@@ -76,6 +80,8 @@ pub enum Command {
     Resolve(resolve::Args),
     /// Find out what keeps an agent from working on this machine, and what to do.
     Doctor(doctor::Args),
+    /// Print a script by which Wireshark and tshark show the agents' frames.
+    Dissector(dissector::Args),
     /// Make a key for a key file.
     Key(key::Args),
     /// Print a fabric as lines that a shell can read, for scripts/lab.
@@ -89,7 +95,7 @@ pub enum Command {
 /// Why a command failed: one text, which says what was wrong and what to do.
 pub type CliError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Options that do not go together, as comes out only once the work is done.
+/// The error for options that do not go together if that shows only once the work is done.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
@@ -117,6 +123,7 @@ pub fn main() -> ExitCode {
         Command::BoardInfo(args) => board_info::run(args, format),
         Command::Resolve(args) => resolve::run(&args, format),
         Command::Doctor(args) => doctor::run(args, format),
+        Command::Dissector(args) => dissector::run(&args, format),
         Command::Key(args) => key::run(&args, format),
         Command::LabPlan(args) => lab_plan::run(&args, format),
         Command::GenerateDocs(args) => generate_docs::run(&args, format),
@@ -126,18 +133,18 @@ pub fn main() -> ExitCode {
     status
 }
 
-/// Says what failed, and how the process ends.
+/// Prints why a command failed, and returns the exit status.
 fn fail(error: &CliError, format: Format) -> ExitCode {
     if error.is::<output::ReaderGone>() {
         return ExitCode::from(output::ReaderGone::EXIT_STATUS);
     }
-    // Names of files may come from anywhere, and each cause may repeat one.
+    // File names in the message may come from anywhere, so what a terminal obeys is made visible.
     let lines: Vec<String> = error_chain(error.as_ref()).split('\n').map(quote::visible).collect();
     let message = lines.join("\n");
     if format == Format::Json {
         print_json_error(&message);
     }
-    // Where nobody can be told there is still the exit status.
+    // If standard error cannot be written, the exit status still tells of the failure.
     let _unheard = log::say(&format!("mapper: {message}\n"));
     ExitCode::from(if error.is::<UsageError>() { UsageError::EXIT_STATUS } else { 1 })
 }
@@ -148,16 +155,16 @@ fn refuse_usage(error: &clap::Error) -> ExitCode {
         print_json_error(&usage_message(error));
     }
     if !error.use_stderr() {
-        // The help or the version, with colours where a terminal shows them.
+        // This is no error: the user asked for the help or the version.
         return output::print_help(error)
             .map_or_else(|failed| fail(&failed, Format::Text), |()| ExitCode::SUCCESS);
     }
-    // Where nobody can be told there is still the exit status.
+    // If standard error cannot be written, the exit status still tells of the failure.
     let _unheard = error.print();
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
-/// Whether an unreadable command line asks for JSON all the same.
+/// Whether a command line that could not be parsed asks for JSON.
 fn json_is_asked_for(arguments: impl IntoIterator<Item = OsString>) -> bool {
     let mut after_format = false;
     arguments.into_iter().any(|argument| {
@@ -167,13 +174,13 @@ fn json_is_asked_for(arguments: impl IntoIterator<Item = OsString>) -> bool {
     })
 }
 
-/// What clap says is wrong, without the usage that follows it.
+/// What is wrong with the command line in clap's words, without the usage that follows.
 fn usage_message(error: &clap::Error) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return "a command is missing; --help lists them".to_owned();
     }
     let text = error.render().to_string();
-    // Tips and the usage follow in paragraphs of their own.
+    // Tips and the usage follow in later paragraphs, which are left out.
     let text = text.split("\n\n").next().unwrap_or_default();
     let words: Vec<_> = text.trim_start_matches("error: ").split_whitespace().collect();
     words.join(" ")
@@ -181,7 +188,7 @@ fn usage_message(error: &clap::Error) -> String {
 
 fn print_json_error(message: &str) {
     let error = serde_json::json!({ "schema": "mapper.error/1", "error": message });
-    // The failure is on standard error too.
+    // If standard output cannot be written, the failure is still printed to standard error.
     let _unheard = output::print(&format!("{error}\n"));
 }
 

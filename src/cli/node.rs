@@ -30,10 +30,10 @@ pub struct Args {
     options: Options,
 }
 
-/// Runs it. Prints what `mapper agent` prints.
+/// Runs `mapper node`. It prints what `mapper agent` prints.
 ///
 /// # Errors
-/// In words for the user.
+/// If the command fails. The error is worded for the user.
 pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     let line = Options { ports: args.ports, ..args.options };
     agent::finish(driver::run(Source::node(line, args.config))?, format)

@@ -1,4 +1,4 @@
-//! Where results go: standard output, or a file that is replaced as a whole.
+//! Writes results to standard output, or to files that are replaced as a whole.
 
 mod closed;
 mod staged;
@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use super::CliError;
 
-/// A result that could not be written.
+/// The error for a result that could not be written.
 #[derive(Debug, Error)]
 #[error("cannot write {target}")]
 struct WriteError {
@@ -23,34 +23,35 @@ struct WriteError {
     source: io::Error,
 }
 
-/// Nobody reads standard output any more (`| head`). No more is to be said of it: who left knows.
+/// The error if nobody reads standard output any more (`| head`). No message is printed for it, as the reader
+/// closed standard output itself.
 #[derive(Debug, Error)]
 #[error("nobody reads standard output any more")]
 pub struct ReaderGone;
 
 impl ReaderGone {
-    /// The exit status: as of a program that the signal SIGPIPE ended, as which a shell reports most programs
-    /// then. It is not 0, for not all was written.
+    /// The exit status, which is the one that shells report for a program that SIGPIPE ended, as most programs
+    /// end then. It is not 0, as not everything was written.
     pub const EXIT_STATUS: u8 = 128 + 13;
 }
 
 /// Prints to standard output.
 ///
 /// # Errors
-/// If standard output cannot be written: [`ReaderGone`] if its reader has seen enough.
+/// If standard output cannot be written. The error is [`ReaderGone`] if nobody reads it any more.
 pub fn print(text: &str) -> Result<(), CliError> {
     on_stdout(|out| out.write_all(text.as_bytes()))
 }
 
-/// Prints the help or the version that a command line asked for, in colours if a terminal shows them.
+/// Prints the help or the version that a command line asked for, in colours if standard output is a terminal.
 ///
 /// # Errors
-/// As [`print()`].
+/// The same as those of [`print()`].
 pub fn print_help(asked: &clap::Error) -> Result<(), CliError> {
     on_stdout(|_| asked.print())
 }
 
-/// Writes to standard output, to its end.
+/// Writes to standard output and flushes it.
 fn on_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CliError> {
     let failed = |source: io::Error| match source.kind() {
         ErrorKind::BrokenPipe => CliError::from(ReaderGone),
@@ -63,7 +64,7 @@ fn on_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(),
     write(&mut out).and_then(|()| out.flush()).map_err(failed)
 }
 
-/// Prints to standard error: what is said of results that go to standard output themselves.
+/// Prints to standard error. This is for a report about results that themselves go to standard output.
 ///
 /// # Errors
 /// If standard error cannot be written.
@@ -72,8 +73,9 @@ pub fn print_aside(text: &str) -> Result<(), CliError> {
     written.map_err(|source| WriteError { target: "standard error".to_owned(), source }.into())
 }
 
-/// Writes a file: first beside it, then in its place, so that a failure loses nothing. What is
-/// not a plain file (`/dev/stdout`, a pipe) is written as it is; `-` is standard output.
+/// Writes a file. The text is first written to a new file, which then replaces the old one, so that a failure
+/// loses nothing. A path that is no plain file (`/dev/stdout`, a pipe) is written to directly; `-` is standard
+/// output.
 ///
 /// # Errors
 /// If the file or its folder cannot be written.
@@ -81,7 +83,7 @@ pub fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
     stream_file(path, |out| out.write_all(text.as_bytes()))
 }
 
-/// Like [`write_file`], for what is too long to be held in memory.
+/// Writes a file as [`write_file`] does, from a function, as the text may be too long for memory.
 ///
 /// # Errors
 /// If the file or its folder cannot be written.
@@ -106,12 +108,12 @@ pub fn is_standard_output(path: &Path) -> bool {
     NAMES.iter().any(|&name| path == Path::new(name)) || is_its_file().unwrap_or_default()
 }
 
-/// How what a path names is written.
+/// How a path is written to.
 enum OutputPlace {
     StandardOutput,
-    /// A pipe or a device.
+    /// The path is a pipe or a device, which is written to directly.
     AsItIs,
-    /// First `beside` the place, then there.
+    /// The text is written to `beside`, which is then renamed to `place`.
     File {
         place: PathBuf,
         beside: PathBuf,
@@ -125,7 +127,7 @@ fn place_of(path: &Path) -> OutputPlace {
     if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
         return OutputPlace::AsItIs;
     }
-    // A symbolic link stays, and the file that it leads to is replaced.
+    // If the path is a symbolic link, the link stays and its target is replaced.
     let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let beside = place.with_file_name(format!(".{name}.{}.new", std::process::id()));

@@ -1,4 +1,4 @@
-//! `mapper resolve`: which host a name or an address stands for, as this machine's agents know.
+//! `mapper resolve`: says which host a name or an address stands for, by what this machine's agents know.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use crate::daemon::status::{
     MAX_RESOLVED_BYTES, Request, Resolved, ResolvedHost, requests_socket_path, units,
 };
 
-/// An agent answers at once unless it hangs.
+/// How long an agent may take to answer. It answers at once unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Options of `mapper resolve`.
@@ -44,10 +44,10 @@ struct BoardAnswer {
     resolved: Resolved,
 }
 
-/// Runs it. The exit status is 1 if no agent knows such a host.
+/// Runs `mapper resolve`. The exit status is 1 if no agent knows such a host.
 ///
 /// # Errors
-/// In words for the user.
+/// If the command fails. The error is worded for the user.
 pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     let run_dir = args.run_dir.clone().unwrap_or_else(default_run_dir);
     let asked = args.unit.map_or_else(|| units(&run_dir), |unit| Ok(vec![unit]))?;

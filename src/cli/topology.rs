@@ -1,4 +1,4 @@
-//! `mapper topology`: fabrics as files.
+//! `mapper topology`: generates, converts, shows and compares fabrics.
 
 mod alike;
 mod difference;
@@ -17,7 +17,7 @@ use super::fabric_argument::FabricArgument;
 use super::{CliError, Format, output};
 use crate::formats::{self, FileFormat};
 
-/// Exit status of `diff` if there is a difference.
+/// The exit status of `diff` if there is a difference.
 const EXIT_DIFFERENT: u8 = 3;
 
 /// Options of `mapper topology`.
@@ -74,7 +74,7 @@ struct Target {
     to: Option<FileFormat>,
 }
 
-/// Help for those who write specs.
+/// The help text that lists the specs.
 const SPECS: &str = "\
 Specs (keys in brackets may be left out):
   clos:hosts=128,ports=16               smallest folded Clos, with as few levels as hold the hosts
@@ -89,10 +89,10 @@ Specs (keys in brackets may be left out):
   random:xbars=128,ports=36,hosts=1024,links=600[,seed=1]
   now[:subclusters=3]                   the Berkeley NOW";
 
-/// Runs it.
+/// Runs `mapper topology`.
 ///
 /// # Errors
-/// In words for the user.
+/// If the command fails. The error is worded for the user.
 pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     match args.command {
         Command::Generate { spec, target } => target.write(&mapper_fabric::generate(&spec)?, format)?,
@@ -104,7 +104,7 @@ pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
 }
 
 impl Target {
-    /// Writes a fabric, and says so unless it went to standard output.
+    /// Writes a fabric, and prints a line about it unless the fabric itself goes to standard output.
     fn write(&self, fabric: &Fabric, format: Format) -> Result<(), CliError> {
         let is_stdout = self.output == Path::new("-");
         let by_name = || FileFormat::of_path(&self.output).or(is_stdout.then_some(FileFormat::Json));

@@ -1,4 +1,4 @@
-//! `mapper xbar`.
+//! `mapper xbar`: runs a software crossbar, or shows those that run.
 
 mod status;
 
@@ -27,10 +27,10 @@ pub struct Args {
     status: bool,
 }
 
-/// Runs it.
+/// Runs `mapper xbar`.
 ///
 /// # Errors
-/// In words for the user.
+/// If the command fails. The error is worded for the user.
 pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     let Args { options, config, status } = args;
     if status {

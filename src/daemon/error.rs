@@ -16,7 +16,7 @@ use mapper_host::data::MtuTooSmall;
 use mapper_machine::link::LinkError;
 use mapper_machine::link::tap::TapError;
 
-/// A daemon that cannot run, or that did not reach what it was to.
+/// Why a daemon cannot run, or ended before it had done what it was asked for.
 #[derive(Debug, Error)]
 pub enum DaemonError {
     /// The configuration cannot be used.
@@ -31,13 +31,13 @@ pub enum DaemonError {
     /// The tap interface cannot be made.
     #[error(transparent)]
     Tap(#[from] TapError),
-    /// Too little of a frame is left for users.
+    /// The MTU of the link leaves too little of a frame for users.
     #[error("no tap interface")]
     TapMtu(#[from] MtuTooSmall),
     /// The tap interface is gone.
     #[error("the tap interface is gone: somebody removed it; start again to have it made anew")]
     TapGone,
-    /// It cannot start as a daemon.
+    /// The process cannot become a daemon.
     #[error(transparent)]
     Service(#[from] ServiceError),
     /// The status socket cannot be served.
@@ -54,14 +54,14 @@ pub enum DaemonError {
         /// What the system says.
         source: io::Error,
     },
-    /// `--map-once`, and time ran out.
+    /// With `--map-once`, mapping was not complete within its time limit.
     #[error("mapping was not complete everywhere within {} s: this agent is {state}, {missing}", limit.as_secs())]
     MapOnceLimit {
-        /// The limit.
+        /// The time limit.
         limit: Duration,
         /// Where the agent is in its life.
         state: &'static str,
-        /// Who is missing, in words.
+        /// Which hosts are missing, in words.
         missing: String,
     },
 }

@@ -1,8 +1,8 @@
 //! Key files: the secrets that all agents of a network share.
 //!
-//! A line a key: its number, then its secret as 64 hexadecimal digits; `#` begins a comment. The
-//! first key signs, all are accepted. So keys are changed without a gap: add the new one as second
-//! line everywhere, then make it the first everywhere, then remove the old one.
+//! Each line is a key: its number, then its secret as 64 hexadecimal digits; `#` begins a comment. The
+//! first key signs, and all keys are accepted. Keys are therefore changed without a gap in three steps: add
+//! the new key as second line on all hosts, then make it the first on all hosts, then remove the old one.
 //!
 //! ```text
 //! # fabric of room 4
@@ -18,14 +18,14 @@ use mapper_proto::wire::{Key, KeyRing, KeyRingError, SECRET_BYTES};
 use rustix::rand::{GetRandomFlags, getrandom};
 use thiserror::Error;
 
-/// Longest key file.
+/// The longest key file that is read, in bytes.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// A key file that is not used. What is in it is never shown.
+/// Why a key file is not used. The error never shows what is in the file.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum KeyFileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read the key file {}", path.display())]
     Unreadable {
         /// The file.
@@ -33,13 +33,13 @@ pub enum KeyFileError {
         /// What the system says.
         source: io::Error,
     },
-    /// It is a directory, a device or the like.
+    /// The path names a directory, a device or the like.
     #[error("the key file {} is no ordinary file", path.display())]
     NoFile {
         /// The file.
         path: PathBuf,
     },
-    /// Others may read or change it.
+    /// The mode of the file lets others read or change it.
     #[error(
         "others may read or change the key file {0} (its mode is {mode:03o}), so its keys are no secret; \
          make new ones, and let its owner alone use it: chmod 600 {0}",
@@ -51,7 +51,7 @@ pub enum KeyFileError {
         /// Its permissions.
         mode: u32,
     },
-    /// It belongs to somebody else.
+    /// The file belongs to somebody else.
     #[error(
         "the key file {} belongs to user {owner}, who can change it; it must belong to root or to the user \
          that runs this",
@@ -63,7 +63,7 @@ pub enum KeyFileError {
         /// The owner's number.
         owner: u32,
     },
-    /// It is no text, or far too long.
+    /// The file is no text, or longer than any key file.
     #[error("the key file {} is no text of at most 64 KiB", path.display())]
     NoText {
         /// The file.
@@ -79,12 +79,12 @@ pub enum KeyFileError {
         /// What is wrong with it.
         what: &'static str,
     },
-    /// Its keys make no ring.
+    /// The keys of the file make no key ring.
     #[error("the key file {}: {source}", path.display())]
     BadRing {
         /// The file.
         path: PathBuf,
-        /// The cause.
+        /// Why they make none.
         source: KeyRingError,
     },
     /// The system gives no random numbers.
@@ -95,15 +95,15 @@ pub enum KeyFileError {
 /// Reads a key file.
 ///
 /// # Errors
-/// If it cannot be read, somebody else may read or change it, or it holds no keys.
+/// If the file cannot be read, somebody else may read or change it, or it holds no keys.
 pub fn read(path: &Path) -> Result<KeyRing, KeyFileError> {
     read_of(path, rustix::process::geteuid().as_raw())
 }
 
-/// As [`read`], for a daemon of the user with this number.
+/// Reads a key file for a daemon that runs as `user`, to whom the file must belong if not to root.
 ///
 /// # Errors
-/// As [`read`].
+/// If the file cannot be read, somebody else may read or change it, or it holds no keys.
 pub fn read_of(path: &Path, user: u32) -> Result<KeyRing, KeyFileError> {
     let text = read_text(path, user)?;
     let keys = parse(path, &text)?;
@@ -117,10 +117,11 @@ fn read_text(path: &Path, user: u32) -> Result<String, KeyFileError> {
         let no_file = || KeyFileError::NoFile { path: path.to_owned() };
         metadata.is_file().then_some(metadata).ok_or_else(no_file)
     };
-    // Opening a device may do something, and opening a pipe waits for its writer.
+    // The path is examined before it is opened: to open a device may have effects, and to open a pipe may wait for
+    // its writer.
     ordinary(fs::metadata(path).map_err(unreadable)?)?;
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(unreadable)?;
-    // The open file is asked, not the path, so that what is examined is what is read.
+    // The mode and owner are those of the open file. The path may name another file by now.
     let metadata = ordinary(file.metadata().map_err(unreadable)?)?;
     let mode = metadata.mode() & 0o7777;
     if mode & 0o077 != 0 {
@@ -170,7 +171,7 @@ fn parse_secret(digits: &[u8]) -> Option<[u8; SECRET_BYTES]> {
     (digits.len() == 2 * SECRET_BYTES).then_some(secret)
 }
 
-/// A fresh secret and number, from the system's random source, as a line of a key file has them.
+/// A fresh number and secret from the system's random source. The secret is in hexadecimal, as in a key file.
 ///
 /// # Errors
 /// If the system gives no random numbers.
@@ -239,11 +240,10 @@ mod tests {
     #[test]
     fn a_file_of_another_user_is_refused() {
         let file = file(&format!("1 {SECRET}"), 0o600);
-        if std::os::unix::fs::chown(file.path(), Some(12_345), None).is_err() {
-            assert!(std::env::var_os("MAPPER_REQUIRE_ALL").is_none(), "root is needed");
-            println!("skipped: needs root");
+        if !mapper_needs::root() {
             return;
         }
+        std::os::unix::fs::chown(file.path(), Some(12_345), None).unwrap();
         assert!(matches!(read(file.path()), Err(KeyFileError::Foreign { owner: 12_345, .. })));
     }
 

@@ -8,21 +8,21 @@ use mapper_proto::map::Map;
 use crate::formats::json::{Names, map_to_json};
 use mapper_machine::whole_file;
 
-/// Writes the map as `mapper.map/1`, with the names that are known. Whoever reads the file meanwhile sees the old map or the new
-/// one, whole.
+/// Writes the map as `mapper.map/1`, with the names that are known. Whoever reads the file meanwhile sees the
+/// whole old map or the whole new one.
 ///
 /// # Errors
-/// If the file, or the one beside it that takes its place, cannot be written.
+/// If the file cannot be replaced, or the temporary file beside it cannot be written.
 pub fn write(path: &Path, map: &Map, names: &Names) -> io::Result<()> {
     let mut text = serde_json::to_string_pretty(&map_to_json(map, names))?;
     text.push('\n');
     whole_file::replace(path, &text)
 }
 
-/// Whether maps can be stored there, found out before the first is made.
+/// Checks whether maps can be stored in this file, so that a daemon can say so before it has the first map.
 ///
 /// # Errors
-/// If they cannot.
+/// If they cannot be stored.
 pub fn check(path: &Path) -> io::Result<()> {
     whole_file::check(path)
 }

@@ -5,7 +5,7 @@
 //! - [`keys`]: key files.
 //! - [`options`]: what the user may set, on the command line and in a configuration file.
 //! - [`status`]: what the status socket says.
-//! - [`metrics`]: the same as OpenMetrics text.
+//! - [`metrics`]: what the status socket says, as OpenMetrics text.
 
 pub mod driver;
 mod error;

@@ -13,10 +13,11 @@ use mapper_fabric::wording::plural;
 use mapper_machine::interface_lock::{Holder, holder};
 use mapper_machine::status::{Question, StatusSocketError, ask};
 
-/// An agent that says nothing for so long is taken for stuck. A busy machine takes a second or more.
+/// How long an agent may take to answer before it is taken for stuck. On a busy machine it takes a second or more.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What the daemons of a run directory said. They are asked once, as one that hangs takes time.
+/// What the daemons of a run directory said. They are asked only once, since a daemon that hangs costs
+/// [`PATIENCE`].
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     run_dir: PathBuf,
@@ -28,7 +29,7 @@ pub(super) struct Heard {
 /// Who works on an interface.
 #[derive(Debug)]
 pub(super) enum Daemon<'a> {
-    /// Nobody.
+    /// No daemon works on it.
     None,
     /// An agent or node of this run directory.
     Agent(&'a Board),
@@ -38,11 +39,11 @@ pub(super) enum Daemon<'a> {
     Unheard(Holder, &'a StatusSocketError),
     /// A daemon that has no status socket in this run directory.
     Other(Holder),
-    /// The kernel does not tell.
+    /// The kernel does not tell which daemon works on it.
     Unknown(std::io::Error),
 }
 
-/// A socket that told nothing.
+/// A status socket that gave no answer.
 #[derive(Debug)]
 struct Unheard {
     /// The process that serves it, if that is known.
@@ -51,11 +52,11 @@ struct Unheard {
 }
 
 impl Unheard {
-    /// Whether this may be why the holder of an interface did not speak up.
+    /// Whether this may be the status socket of the daemon that holds an interface.
     fn may_be(&self, holder: Holder) -> bool {
         match (self.process_id, holder.process_id()) {
             (Some(asked), Some(holding)) => asked == holding,
-            // One that ended serves no socket and holds no interface.
+            // A socket that was left behind belongs to a daemon that has ended, which holds no interface.
             _ => !matches!(self.error, StatusSocketError::LeftBehind { .. }),
         }
     }
@@ -67,7 +68,7 @@ impl Heard {
         let deadline = Instant::now() + PATIENCE;
         let units = units(run_dir).unwrap_or_default();
         let names = xbar::socket::names(run_dir).unwrap_or_default();
-        // All are asked before the first answer is waited for.
+        // All daemons are asked before the first answer is waited for, so that they answer side by side.
         let mut unheard = Vec::new();
         let agents = ask_all(units.into_iter().map(|unit| socket_path(run_dir, unit)), &mut unheard);
         let xbars = ask_all(names.iter().map(|name| xbar::socket::socket_path(run_dir, name)), &mut unheard);
@@ -76,7 +77,7 @@ impl Heard {
         Self { run_dir: run_dir.to_owned(), boards, xbars, unheard }
     }
 
-    /// As from agents on these interfaces.
+    /// The answers that agents on these interfaces would give.
     #[cfg(test)]
     pub(super) fn at_work(interfaces: &[&str]) -> Self {
         let board =
@@ -90,7 +91,8 @@ impl Heard {
 
     /// The interfaces that agents, nodes and crossbars of this run directory work on.
     pub(super) fn interfaces(&self) -> impl Iterator<Item = &str> {
-        // The crossbar of a node names each port; its board is called by those that it began with.
+        // The boards of nodes are left out: their crossbars name each port, while the interface of such a board is
+        // a name made of the ports that the node began with.
         let agents = self.boards.iter().filter(|board| board.ports.is_empty());
         let agents = agents.filter_map(|board| board.interface.as_deref());
         let agents = agents.filter(|name| !name.contains('+'));
@@ -100,7 +102,7 @@ impl Heard {
 }
 
 impl<'a> Daemon<'a> {
-    /// That on the interface of this configuration.
+    /// The daemon on the interface of this configuration.
     pub(super) fn on(config: &Config, heard: &'a Heard) -> Self {
         let Heard { boards, xbars, unheard, .. } = heard;
         if let Some(board) = boards.iter().find(|board| is_board_of(board, &config.interface)) {
@@ -143,8 +145,8 @@ impl<'a> Daemon<'a> {
     }
 }
 
-/// Whether this is the board of an interface. A node is called by all the ports that it began with, and has
-/// those that its board lists.
+/// Whether this is the board of the daemon on an interface, or of a node by that name. A node has a name made of the
+/// ports that it began with, and works on the ports that its board lists.
 fn is_board_of(board: &Board, interface: &str) -> bool {
     if !board.ports.is_empty() {
         return board.ports.iter().any(|port| port.interface == interface);
@@ -212,7 +214,8 @@ pub(super) fn check_fabric(board: &Board) -> Vec<Check> {
     }
     for Mismatch { name, frames, what, fix } in board.counters.mismatches() {
         let what = format!("since it began the agent has dropped {frames} {what}");
-        // A network that is whole lacks nobody: the frames are those of a stranger, or of the past.
+        // If the whole network is configured, no host is missing. The frames then came from a stranger, or from a
+        // host that has been set right since.
         checks.push(match whole {
             true => Check::warning(name, what, fix),
             false => Check::failed(name, what, fix),

@@ -9,17 +9,17 @@ const INIT_DEFAULTS: &str = "/etc/default/mapper";
 /// Where systemd keeps which units are enabled.
 const ENABLED_UNITS: &str = "/etc/systemd/system/multi-user.target.wants";
 
-/// Interfaces by what works on them.
+/// The interfaces that an installation configures, by the kind of daemon that works on them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Interfaces {
-    /// Those of agents.
+    /// The interfaces of agents.
     pub(super) agents: BTreeSet<String>,
-    /// The ports of crossbars.
+    /// The interfaces that are ports of crossbars.
     pub(super) crossbars: BTreeSet<String>,
 }
 
-/// What the files of a configuration directory are of; for that of the system, also what is enabled. What
-/// cannot be read names nothing.
+/// The interfaces that the files of a configuration directory are for. For the system's own directory, also those
+/// whose daemons are enabled. A file that cannot be read names none.
 pub(super) fn interfaces(directory: &Path) -> Interfaces {
     let mut found = Interfaces::default();
     for name in names(directory) {
@@ -105,7 +105,7 @@ fn words_of_line(text: &str) -> Vec<String> {
 
 fn interface_of(port: &str) -> Option<String> {
     let name = port.rsplit('=').next()?;
-    // A name of digits alone is a number of ports.
+    // A word of digits alone is a number of ports, and no interface.
     let is_one = !name.is_empty() && !name.contains(['*', '?']) && name.bytes().any(|b| !b.is_ascii_digit());
     is_one.then(|| name.to_owned())
 }

@@ -11,7 +11,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::Check;
 use crate::daemon::options::Config;
 
-/// The device that tap interfaces are made with.
+/// The kernel's device for making tap interfaces.
 const TUN_DEVICE: &str = "/dev/net/tun";
 
 pub(super) fn check(config: &Config) -> Vec<Check> {
@@ -36,7 +36,7 @@ fn program() -> String {
 
 fn check_raw_socket() -> Check {
     let name = "raw sockets";
-    // A socket of protocol 0 receives no frames.
+    // The socket is opened only to see whether it may be. With protocol 0 it receives no frames.
     match Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0))) {
         Ok(_) => Check::ok(name, "may be opened (CAP_NET_RAW)"),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Check::failed(
@@ -88,7 +88,7 @@ fn check_tun_device(device: &Path) -> Check {
     }
 }
 
-/// Whether files can be made in a directory, or it can be made itself.
+/// Checks whether files can be made in a directory, or if there is none, whether it can be made.
 fn check_directory(name: &'static str, directory: &Path, option: &str) -> Check {
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     let shown = directory.display();

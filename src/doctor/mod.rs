@@ -1,7 +1,7 @@
 //! What keeps an agent from working on this machine, found out before or while it runs.
 //!
-//! Every check says what it found, and if that is no good, what to do. Nothing is changed; of all
-//! checks only that of the neighbour sends frames, and only where no agent runs.
+//! Every check says what it found, and if something is wrong, what to do about it. No check changes anything. Only
+//! the check of the neighbour sends frames, and only on interfaces where no agent runs.
 
 mod daemons;
 mod installation;
@@ -20,9 +20,9 @@ use mapper_machine::options::default_run_dir;
 /// What is to be examined.
 #[derive(Debug, Clone, Default)]
 pub struct Subject {
-    /// Interfaces cabled to the fabric; none for those that the configuration names.
+    /// The interfaces that are cabled to the fabric. If there are none, the configuration names them.
     pub interfaces: Vec<String>,
-    /// The interfaces of a node; none for those that the configuration names.
+    /// The interfaces of a node. If there are none, the configuration names them.
     pub ports: Vec<String>,
     /// Options as an agent would be given them.
     pub options: Options,
@@ -36,7 +36,7 @@ pub struct Subject {
 pub enum Outcome {
     /// What was checked is as it should be.
     Ok,
-    /// May be meant so.
+    /// Something is unusual, but the user may want it so.
     Warning,
     /// An agent will not work.
     Failed,
@@ -47,7 +47,7 @@ pub enum Outcome {
 pub struct Check {
     /// What was checked, in a word or two.
     pub name: &'static str,
-    /// Of which interface, if of one.
+    /// The interface that was checked; `None` if the check is of the whole machine.
     pub interface: Option<String>,
     /// How it came out.
     pub status: Outcome,
@@ -70,13 +70,13 @@ impl Check {
         Self { status: Outcome::Failed, fix: Some(fix.into()), ..Self::ok(name, what) }
     }
 
-    /// Failed with an error that says what was wrong and what to do.
+    /// A check that failed with an error, whose text says what was wrong and what to do.
     fn error(name: &'static str, error: &dyn std::error::Error) -> Self {
         let mut what = error.to_string();
         let mut source = error.source();
         while let Some(cause) = source {
             let cause_text = cause.to_string();
-            // Some errors have their cause in their own text.
+            // Some errors repeat their cause in their own text.
             if !what.ends_with(&cause_text) {
                 what = format!("{what}: {cause_text}");
             }
@@ -90,7 +90,7 @@ impl Check {
     }
 }
 
-/// Examines this machine. Takes about a second an interface.
+/// Examines this machine. It takes about a second for each interface.
 pub fn examine(subject: &Subject) -> Vec<Check> {
     let run_dir = |options: &Options| options.process.run_dir.clone().unwrap_or_else(default_run_dir);
     let mut heard = Heard::in_dir(&run_dir(&subject.options));
@@ -138,8 +138,8 @@ pub fn examine(subject: &Subject) -> Vec<Check> {
 }
 
 impl Subject {
-    /// What an agent of each interface would be configured with. The interfaces of a node are its
-    /// ports.
+    /// The configuration that an agent of each interface would have. The interfaces of a node are its ports, and each
+    /// has the configuration of the node.
     fn configs(&self, heard: &Heard) -> Result<Vec<Config>, ConfigError> {
         let file = self.file.as_ref();
         let read = |interface: Option<String>| {
@@ -155,7 +155,7 @@ impl Subject {
             node.ports.iter().map(of_port).collect()
         };
         let read_named = |interface: &String| match read(Some(interface.clone())) {
-            // The file is that of a node, and the interface one of its ports, or to be one.
+            // The file is that of a node, so the interface is one of its ports, or will be one.
             Err(ConfigError::Options(OptionsError::PortsOfAgent)) => {
                 read_node().map(|node| Config { interface: interface.clone(), ..node })
             }
@@ -169,7 +169,7 @@ impl Subject {
         if let Some(directory) = self.file.as_deref().filter(|path| path.is_dir()) {
             return self.installed(Some(directory), heard);
         }
-        // Without any configuration, what is at work says what is to be examined.
+        // Without any configuration, the interfaces of the daemons that run are examined.
         if self.file.is_none() && self.options.interface.is_none() && heard.interfaces().next().is_some() {
             return self.installed(None, heard);
         }
@@ -180,7 +180,7 @@ impl Subject {
         }
     }
 
-    /// What all that is configured in a directory, or runs, would be configured with.
+    /// The configurations of all daemons that a directory configures, or that run.
     fn installed(&self, directory: Option<&Path>, heard: &Heard) -> Result<Vec<Config>, ConfigError> {
         let file = || directory.map(Path::to_owned);
         let mut configs = Vec::new();
@@ -198,7 +198,7 @@ impl Subject {
             }
             let options = Options { interface: Some(interface.clone()), ..self.options.clone() };
             let mut config = Source::agent(options, file()).read_for_any_user()?;
-            // A crossbar has no interface over the fabric, whatever its machine's agents share.
+            // A crossbar has no tap interface, even if the file that all daemons share names one.
             config.tap = config.tap.filter(|_| is_agent);
             configs.push(config);
         }

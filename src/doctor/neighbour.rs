@@ -1,9 +1,9 @@
 //! Who is at the other end of a cable.
 //!
-//! Two probes ask: one that a tagged crossbar stamps and sends back, one that a plain crossbar
-//! sends back. Either is answered by an agent that it hits; one with keys asks first who is there.
-//! The sender of these probes has level 0, so nobody takes it for a mapper; and behind a crossbar
-//! nobody hears of it.
+//! The search sends two probes: a tagged crossbar stamps one and sends it back, and a plain crossbar sends back the
+//! other. An agent that receives either of them answers it; an agent with keys asks first who is there. The
+//! sender of these probes has level 0, so that no agent takes it for a mapper. No agent behind a crossbar
+//! receives them.
 
 use std::fmt;
 use std::io;
@@ -21,11 +21,11 @@ use mapper_machine::link::LinkError;
 use mapper_machine::link::ethernet::{EthernetSocket, Frame, MAX_FRAME_BYTES, Marking};
 use mapper_machine::link::interface::Interface;
 
-/// How long to listen in all.
+/// How long the search lasts in all.
 const PATIENCE: Duration = Duration::from_millis(1000);
 /// How often the probes are sent.
 const SENDINGS: u64 = 3;
-/// The time between.
+/// The time between two sendings of the probes.
 const INTERVAL: Duration = Duration::from_millis(200);
 /// The ids of the two probes.
 const IDENTIFY_ID: u32 = 1;
@@ -40,11 +40,11 @@ pub(super) enum Neighbour {
     PlainXbar,
     /// An agent.
     Agent { mac: Mac, state: AgentState },
-    /// An agent that signs, while there is no key here.
+    /// An agent that signs, while this host has no keys.
     Signs,
-    /// An agent that signs with a key that is not here, or that has another secret there.
+    /// An agent that signs with the key of this number, which this host lacks or has with another secret.
     OtherKey(u32),
-    /// An agent that does not sign, while there are keys here.
+    /// An agent that does not sign, while this host has keys.
     Unsigned(Mac),
     /// Someone who speaks another version of the protocol.
     OtherVersion(u8),
@@ -64,7 +64,7 @@ impl fmt::Display for Neighbour {
     }
 }
 
-/// Probes and listens, for at most a second.
+/// Sends the probes and listens for answers, for at most a second.
 pub(super) fn find(
     interface: &Interface,
     marking: Marking,
@@ -80,7 +80,7 @@ pub(super) fn find(
     })
 }
 
-/// Who asks, and whom they believe.
+/// The sender of the probes, and the keys by which it believes answers.
 struct Prober<'a> {
     own: Mac,
     keys: Option<&'a KeyRing>,
@@ -92,7 +92,7 @@ impl Prober<'_> {
         let mut next_sending = Instant::now();
         let mut sendings = 0;
         let mut buffer = vec![0; MAX_FRAME_BYTES];
-        // An agent that speaks of its own accord, while a crossbar or agent may still answer.
+        // An agent that was heard without having been asked. It counts only if nobody answers a probe.
         let mut overheard = None;
         loop {
             let wake_at = if sendings < SENDINGS { next_sending } else { deadline };
@@ -103,7 +103,7 @@ impl Prober<'_> {
                     }
                     sendings += 1;
                     for (route, frame) in self.probes(sendings) {
-                        // A send that fails is as good as a frame that is lost.
+                        // A probe that cannot be sent counts as lost on its way.
                         let _lost = socket.send(route.as_bytes(), &frame);
                     }
                     next_sending = wake_at + INTERVAL;
@@ -121,12 +121,12 @@ impl Prober<'_> {
         }
     }
 
-    /// What the probes are sent along, and their frames, for the `nth` time.
+    /// The routes and frames of the two probes, for the `nth` sending.
     fn probes(&self, nth: u64) -> [(Route, Vec<u8>); 2] {
         let info = Info {
             rank: Rank { level: 0, mac: self.own },
-            // This nonce differs from that of an agent that once ran here, and from that of an earlier
-            // examination.
+            // The nonce must differ from that of an agent that ran here before, and from that of an earlier
+            // examination. The process id does.
             session: std::process::id(),
             ..Info::default()
         };
@@ -145,8 +145,8 @@ impl Prober<'_> {
         ]
     }
 
-    /// Who sent or sent back this payload, and whether it decides the question; `None` if it tells
-    /// nothing.
+    /// Finds out who sent or reflected this payload, and whether that decides who the neighbour is; `None` if the
+    /// payload tells nothing.
     fn judge(&self, payload: &[u8]) -> Option<(Neighbour, bool)> {
         let (_, bytes) = split_route(payload).ok()?;
         let frame = match WireFrame::parse(bytes) {
@@ -171,7 +171,7 @@ impl Prober<'_> {
         }
     }
 
-    /// The agent that sent a frame, by whether it can be believed.
+    /// The agent that sent a frame, as far as its signature can be believed.
     fn agent(&self, frame: &WireFrame<'_>, info: &Info) -> Neighbour {
         let (mac, state) = (info.rank.mac, info.state);
         match (self.keys, frame.auth()) {
@@ -199,7 +199,8 @@ mod tests {
         KeyRing::new(vec![Key::new(id, [byte; 32])], 0).unwrap()
     }
 
-    /// What comes back from a crossbar that these probes hit at its port 3.
+    /// What the prober makes of the frames that come back from a crossbar of this kind, if its probes arrive at
+    /// port 3.
     fn reflected(kind: CrossbarKind) -> Vec<Neighbour> {
         let mut crossbar = Crossbar { kind, first_port: 1, ports: 8, carriers: PortSet::NONE };
         crossbar.set_carrier(3, true);

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A token bucket: so many a second for as long as you like, and as many at once as fit in.
+/// A token bucket. It allows `per_second` actions a second for any length of time, and as many at once as its
+/// capacity.
 #[derive(Debug)]
 pub(super) struct TokenBucket {
     capacity: u32,
@@ -15,7 +16,7 @@ pub(super) struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// Begins with a full bucket.
+    /// A full bucket.
     pub(super) const fn new(per_second: u32, capacity: u32, now: Instant) -> Self {
         Self { capacity, per_second, tokens: Cell::new(capacity), filled_at: Cell::new(now) }
     }

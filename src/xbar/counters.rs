@@ -7,52 +7,52 @@ use mapper_proto::wire::DropReason;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-/// What became of the frames that arrived at a port: `received` is `forwarded` and all of
-/// `dropped`.
+/// What became of the frames that arrived at a port. The sum of `forwarded` and all of `dropped` is how many frames
+/// arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ArrivalCounters {
-    /// Frames that left by another port, or by the same.
+    /// Frames that left by any port; that may be the one at which they arrived.
     pub forwarded: u64,
-    /// Frames that arrived and did not leave by any port, by why.
+    /// Frames that arrived and did not leave by any port, counted by the reason.
     pub dropped: Tally<XbarDrop>,
-    /// Notices sent back out of this port: a data frame could not go on.
+    /// Notices sent back out of this port, each because a data frame could not be forwarded.
     pub notices: u64,
-    /// Notices not sent, as there were too many of them.
+    /// Notices not sent because there were too many of them.
     pub notices_suppressed: u64,
 }
 
-/// Why a frame that arrived at a port leaves by none.
+/// Why a frame that arrived at a port does not leave by any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Enum, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum XbarDrop {
-    /// To a port whose interface has no carrier.
+    /// The frame was to leave by a port whose interface has no carrier.
     NoCarrier,
-    /// To a port without interface.
+    /// The frame was to leave by a port without interface.
     NoInterface,
-    /// To a port that the crossbar does not have.
+    /// The frame was to leave by a port that the crossbar does not have.
     NoSuchPort,
     /// The route ends at the crossbar.
     NoRoute,
-    /// A route element of a kind that it does not know.
+    /// The next route element is of a kind that the crossbar does not know.
     NotUnderstood,
     /// The frame ends inside its route.
     Truncated,
-    /// It asks for a stamp and has no room for one.
+    /// The frame asks for a stamp and has no room for one.
     NoStampArea,
-    /// It turns back more than once.
+    /// The route turns back more than once.
     TurnsAgain,
     /// Too many frames with a route longer than there and back over 62 crossbars came in.
     LongRoutes,
     /// Too many frames waited to leave.
     QueueFull,
-    /// Longer than the interface carries.
+    /// The frame is longer than the interface carries.
     TooLong,
-    /// The kernel did not take it for another reason.
+    /// The kernel did not take the frame for another reason.
     Refused,
 }
 
 impl XbarDrop {
-    /// What is lost, in words that follow a number of frames.
+    /// The reason, in words that follow a number of frames.
     pub const fn words(self) -> &'static str {
         match self {
             Self::NoCarrier => "to a port without carrier",

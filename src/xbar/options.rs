@@ -1,7 +1,7 @@
 //! What the user may set of a crossbar: on the command line, in a configuration file, or not at all.
 //!
-//! One type is both: every option of `mapper xbar` is a key of the file, by the same name and with the
-//! same values. The command line wins.
+//! One type serves the command line and the file: every option of `mapper xbar` is a key of the file, by the same
+//! name and with the same values. The command line wins.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -15,7 +15,7 @@ use mapper_machine::options::{
     ZeroDestination,
 };
 
-/// Longest name of a crossbar: it is part of the path of a unix socket.
+/// The longest name of a crossbar: it is part of the path of a unix socket, which has at most 107 bytes.
 const MAX_NAME_BYTES: usize = 64;
 
 /// The options of a crossbar. What is `None` was not set.
@@ -26,7 +26,7 @@ pub struct XbarOptions {
     /// The interfaces, each as IF or N=IF with the number of its port; without a number it is the next
     /// port. An interface need not exist yet. A pattern such as 'eth*' takes all that match, now and
     /// as they come.
-    // `--port` is what it was called, and a number alone is what `--ports` meant once.
+    // The option was once called `--port`, while `--ports` meant how many ports there are. Both are still taken.
     #[arg(long, alias = "port", value_name = "[N=]IF,..", value_delimiter = ',')]
     pub ports: Option<Vec<Text<PortWord>>>,
     /// The crossbar's name on this machine [default: its first interface].
@@ -63,7 +63,8 @@ pub struct XbarOptions {
     pub log: LogKeys,
 }
 
-/// What is to be said of a shared option otherwise than at an agent. Each keeps its place.
+/// Changes the help of an option that agents have, too, where it must say something else for a crossbar. The option
+/// keeps its place in the help.
 fn in_words_of_a_crossbar(option: clap::Arg) -> clap::Arg {
     let help = match option.get_id().as_str() {
         "run_dir" => "Directory of the status sockets [default: $MAPPER_RUN_DIR, or /run/mapper]",
@@ -80,12 +81,12 @@ fn in_words_of_a_crossbar(option: clap::Arg) -> clap::Arg {
     option.help(help)
 }
 
-/// A word in a list of ports.
+/// A word in the list of ports that the user gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PortWord {
     /// A port.
     Port(PortName),
-    /// How many ports there are.
+    /// A number alone, which says how many ports there are.
     Count(u8),
 }
 
@@ -110,7 +111,7 @@ pub enum KindName {
     Tagged,
 }
 
-/// A name that can be part of a file's.
+/// A crossbar's name, which can be part of the name of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Name(String);
 
@@ -144,28 +145,28 @@ impl FromStr for TagText {
     }
 }
 
-/// A configuration of a crossbar that cannot be used.
+/// Why the configuration of a crossbar cannot be used.
 #[derive(Debug, Error)]
 pub enum XbarConfigError {
-    /// The file is at fault.
+    /// The configuration file cannot be read, or is wrong.
     #[error(transparent)]
     File(#[from] ConfigFileError),
     /// The ports do not go together.
     #[error(transparent)]
     Ports(#[from] PortsError),
-    /// A crossbar without ports.
+    /// The crossbar was given no ports.
     #[error("name the interfaces of the crossbar: --ports IF,IF, or `ports = [..]` in the file")]
     NoPorts,
-    /// Nobody has that address.
+    /// The destination address of frames is zero, which no interface has.
     #[error(transparent)]
     Destination(#[from] ZeroDestination),
 }
 
-/// Reads what the file of all daemons says to daemons of any kind; nothing if there is no such file. It may
-/// have keys of agents, too, which a crossbar does not know.
+/// A function that reads what the file of all daemons says to daemons of any kind; it returns nothing if there is no
+/// such file. The caller passes it in because the file may have keys of agents, which a crossbar does not know.
 pub type ReadShared = fn(&Path) -> Result<Shared, ConfigFileError>;
 
-/// A command line, and the configuration file that it names: what can be read again.
+/// A command line and the configuration file that it names, which can be read again.
 #[derive(Debug, Clone)]
 pub struct XbarSource {
     line: XbarOptions,
@@ -174,7 +175,7 @@ pub struct XbarSource {
 }
 
 impl XbarSource {
-    /// The command line wins over the file.
+    /// The source of a crossbar's configuration. The command line wins over the file.
     pub const fn new(line: XbarOptions, file: Option<PathBuf>, read_shared: ReadShared) -> Self {
         Self { line, file, read_shared }
     }
@@ -189,7 +190,8 @@ impl XbarSource {
         self.line.clone().or(file).resolve(current)
     }
 
-    /// Reads a file; or of a directory what all daemons share and over it what is this one's own.
+    /// Reads a configuration file. If the path is a directory, reads its file for all daemons and, over it, the file
+    /// of this crossbar.
     fn read_files(&self, path: &Path) -> Result<XbarOptions, ConfigFileError> {
         let own = match &self.line.name {
             Some(name) => format!("xbar-{}", name.clone().value().0),
@@ -226,7 +228,7 @@ impl FileOptions for XbarOptions {
 }
 
 impl XbarOptions {
-    /// What a crossbar has in common with the agents of its machine.
+    /// The options of a crossbar that the file of all daemons sets.
     fn of_all_daemons(Shared { process, frames, log, .. }: Shared) -> Self {
         Self {
             process: ProcessKeys { daemon_pid_file: None, ..process },
@@ -311,7 +313,7 @@ mod tests {
         options: XbarOptions,
     }
 
-    /// Options of another daemon, which has keys of its own.
+    /// The options of a daemon of another kind, which has a key that crossbars do not know.
     #[derive(Debug, Default, serde::Deserialize)]
     #[serde(deny_unknown_fields, default)]
     struct OfAgents {

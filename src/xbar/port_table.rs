@@ -1,4 +1,4 @@
-//! The ports of a running crossbar: which there are, and how they come and go.
+//! The table of a running crossbar's ports, which interfaces join and leave.
 
 use mapper_proto::PortSet;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use mapper_machine::link::port::Port;
 use mapper_machine::log;
 use mapper_machine::options::changed_keys;
 
-/// A crossbar and what is behind its ports.
+/// A crossbar and the interfaces behind its ports.
 #[derive(Debug)]
 pub(super) struct PortTable {
     switch: Rc<Switch>,
@@ -31,7 +31,7 @@ pub(super) struct PortTable {
 #[derive(Debug)]
 struct Held {
     lock: InterfaceLock,
-    /// It is a port as it matches a pattern.
+    /// Whether the interface is a port because it matches a pattern, and not because it is named.
     by_pattern: bool,
 }
 
@@ -41,7 +41,7 @@ impl Held {
     }
 }
 
-/// How one interface became a port, or why not.
+/// Whether an interface became a port, and if not, why.
 enum Taking {
     Taken,
     Failed(XbarError),
@@ -49,7 +49,7 @@ enum Taking {
 }
 
 impl PortTable {
-    /// Opens all ports that are named, and those that match now.
+    /// Opens all interfaces that are named, and those that match a pattern now.
     ///
     /// # Errors
     /// If an interface that is named cannot be used, or belongs to another daemon.
@@ -77,7 +77,7 @@ impl PortTable {
         &self.switch
     }
 
-    /// Takes in a change of any interface.
+    /// Takes in a change of any interface of the machine; it need not be a port.
     pub(super) fn apply(&mut self, change: &Change) {
         self.switch.apply(change);
         match change {
@@ -87,8 +87,8 @@ impl PortTable {
         }
     }
 
-    /// Reads the configuration again, and follows it as far as ports and what is logged go. One that
-    /// cannot be used changes nothing.
+    /// Reads the configuration again, and follows it in its ports and in what is logged. A configuration that cannot
+    /// be used changes nothing.
     pub(super) fn reload(&mut self, source: &XbarSource) {
         let current: Numbered =
             self.held.iter().map(|(number, held)| (*number, held.interface().to_owned())).collect();
@@ -125,7 +125,7 @@ impl PortTable {
         info!("the configuration was read again");
     }
 
-    /// Gives up what is neither named for its port nor matches.
+    /// Gives up the interfaces that the configuration neither names for their port nor matches with a pattern.
     fn let_go_of_the_rest(&mut self) {
         let Config { interfaces, patterns, .. } = &self.config;
         let switch = &self.switch;
@@ -153,7 +153,7 @@ impl PortTable {
         }
     }
 
-    /// Makes an interface a port, if it is to be one and is none yet.
+    /// Makes an interface a port if it matches a pattern and is no port yet.
     fn take_if_it_matches(&mut self, interface: &Interface) {
         let name = &interface.name;
         let matches = self.config.patterns.iter().any(|pattern| ports::matches(pattern, name));
@@ -173,7 +173,8 @@ impl PortTable {
         }
     }
 
-    /// The lowest number that is free; else that of a matching interface that is gone.
+    /// The lowest number that is free. If there is none, that of an interface that was a port by a pattern and is
+    /// gone.
     fn free_number(&mut self) -> Option<u8> {
         let Config { first_port, ports, grows, .. } = self.config;
         let end =
@@ -221,7 +222,8 @@ fn kind(config: &Config) -> Result<CrossbarKind, XbarError> {
     })
 }
 
-/// The address of the first interface: the first that is named, else the first that matches.
+/// The tag of a crossbar to which none was given: the address of the first interface that is named, or if none is, of
+/// the first that matches a pattern.
 fn derive_tag(config: &Config) -> Result<u64, XbarError> {
     let interface = match (config.interfaces.first(), config.patterns.first()) {
         (Some((_, name)), _) => Interface::look_up(name)?.ok_or_else(|| name.clone()),
@@ -237,10 +239,11 @@ fn derive_tag(config: &Config) -> Result<u64, XbarError> {
     interface.map(|interface| interface.mac.to_u64()).map_err(XbarError::NoTag)
 }
 
-/// What a crossbar that began with `old` goes on with, now that its configuration says `new`; and the keys that
-/// differ and count only at start.
+/// The configuration that a crossbar that began with `old` continues with after it has read `new`, and the keys in
+/// which the two differ but that count only at the start.
 fn read_again(old: &Config, new: Config) -> (Config, Vec<&'static str>) {
-    // Without `..`: a new option shall not compile before it is decided whether it counts only at start.
+    // The pattern has no `..`, so that a new option does not compile before somebody decided whether it counts only
+    // at the start.
     let Config { name, service, interfaces, patterns, first_port, ports, grows, kind } = new;
     let (service, mut start_only) = old.service.read_again(service);
     start_only.extend(changed_keys([

@@ -1,21 +1,22 @@
-//! Which interface is behind which port: as they are named, and as they come.
+//! Which interface is behind which port of a crossbar: the names that the user gives, and the numbers they get.
 
 use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// A port as it is named: `eth1`, `7=eth1`, or `eth*` for all that match.
+/// A port as the user names it: `eth1`, `7=eth1`, or `eth*` for all interfaces that match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortName {
-    /// The number asked for.
+    /// The number that the user asks for, if any.
     pub number: Option<u8>,
-    /// The interface, or a pattern.
+    /// The name of the interface, or a pattern.
     pub interface: String,
 }
 
 impl PortName {
-    /// Whether it stands for all interfaces that match: `*` is any characters, `?` is any one.
+    /// Whether the name is a pattern, which stands for all interfaces that match: `*` is any characters, `?` is any
+    /// one.
     pub fn is_pattern(&self) -> bool {
         self.interface.contains(['*', '?'])
     }
@@ -52,29 +53,29 @@ impl fmt::Display for PortName {
     }
 }
 
-/// Ports that do not go together.
+/// Why ports do not go together.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PortsError {
     /// A number was given twice.
     #[error("port {0} is named twice")]
     PortTwice(u8),
-    /// An interface can be behind one port.
+    /// An interface was named twice.
     #[error("interface `{0}` is named twice")]
     InterfaceTwice(String),
-    /// All numbers are in use.
+    /// All numbers are in use, so that none is left for the interface.
     #[error("there is no port number left for interface `{0}`; the highest is 255")]
     NoNumberLeft(String),
-    /// A number that the crossbar does not have.
+    /// A port has a number that the crossbar does not have.
     #[error("port {port} is outside the crossbar, whose {ports} ports begin at {first_port}")]
     Outside {
-        /// The port.
+        /// The number.
         port: u8,
-        /// The number of the first.
+        /// The number of the crossbar's first port.
         first_port: u8,
-        /// How many there are.
+        /// How many ports the crossbar has.
         ports: u8,
     },
-    /// The last would have no number.
+    /// The last port would have a number above 255.
     #[error("{ports} ports from {first_port} on end beyond port 255")]
     TooMany {
         /// The number of the first.
@@ -82,17 +83,17 @@ pub enum PortsError {
         /// How many there are.
         ports: u8,
     },
-    /// The numbers are too far apart.
+    /// The numbers are too far apart for a crossbar.
     #[error("a crossbar has at most 255 ports; these numbers need {0}")]
     TooWide(usize),
 }
 
-/// Ports and the interfaces behind them, by rising number.
+/// Port numbers and the interfaces behind them, in rising order.
 pub type Numbered = Vec<(u8, String)>;
 
-/// Gives each interface that is named its port: the number named, else the one that it has in
-/// `current`, else the one after the port before it. In a running crossbar, if that is in use, the
-/// lowest that is free.
+/// Gives each interface that is named its port: the number that is asked for, else the one that it has in
+/// `current`, else the one after the port before it in the list. If that one is in use in a running crossbar, the
+/// interface gets the lowest number that is free.
 ///
 /// # Errors
 /// If a number or an interface is named twice, or no number is left.
@@ -111,7 +112,7 @@ pub fn number(names: &[PortName], current: &[(u8, String)]) -> Result<Numbered, 
             !claimed(number) && !kept.contains(&number) && numbered.iter().all(|(other, _)| *other != number)
         };
         let new = || match next {
-            // When a crossbar starts, numbers go up along the list, so that its order says them.
+            // When a crossbar starts, the numbers rise along the list, so that the user can tell them from it.
             _ if current.is_empty() => next,
             Some(next) if is_free(next, &numbered) => Some(next),
             _ => (1..=u8::MAX).find(|&number| is_free(number, &numbered)),
@@ -138,7 +139,7 @@ pub fn matches(pattern: &str, name: &str) -> bool {
         None => name.is_empty(),
         Some('*') => {
             let ends = name.char_indices().map(|(at, _)| at).chain([name.len()]);
-            // Interface names have at most 15 bytes, so trying all ends is little work.
+            // Interface names have at most 15 bytes, so it is little work to try all ends of the name.
             ends.into_iter().any(|at| matches(rest.as_str(), &name[at..]))
         }
         Some(wanted) => {

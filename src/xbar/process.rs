@@ -26,43 +26,44 @@ use super::port_table::PortTable;
 use super::ports::Numbered;
 use super::{PortStatus, Switch, socket};
 
-/// What a crossbar is to be.
+/// The configuration of a crossbar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Its name on this machine.
+    /// The crossbar's name on this machine.
     pub name: String,
-    /// What every daemon is told.
+    /// The options that daemons of any kind have.
     pub service: ServiceConfig,
     /// Port numbers and the interfaces behind them, in rising order.
     pub interfaces: Numbered,
-    /// Interfaces that match one of these are ports, too, as they come.
+    /// Patterns of interface names. An interface that matches one becomes a port when it appears.
     pub patterns: Vec<String>,
     /// The number of the first port.
     pub first_port: u8,
     /// How many ports it has, with an interface or without.
     pub ports: u8,
-    /// Whether it may have more as they come.
+    /// Whether the crossbar gets more ports when interfaces appear that match.
     pub grows: bool,
-    /// What it understands.
+    /// Which route elements it understands.
     pub kind: Kind,
 }
 
-/// What a crossbar understands.
+/// Which route elements a crossbar understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Anonymous: relative elements only.
+    /// The crossbar is anonymous, and understands relative route elements only.
     Plain,
-    /// All elements. Without a tag it takes the address of its first port's interface.
+    /// The crossbar understands all route elements. If no tag is given, its tag is the address of its first port's
+    /// interface.
     Tagged(Option<u64>),
 }
 
-/// A crossbar that cannot run.
+/// Why a crossbar cannot run.
 #[derive(Debug, Error)]
 pub enum XbarError {
     /// An interface cannot be used.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// Its status socket cannot be made.
+    /// The status socket cannot be made.
     #[error(transparent)]
     Status(#[from] StatusSocketError),
     /// An interface belongs to another daemon.
@@ -71,10 +72,10 @@ pub enum XbarError {
     /// Metrics cannot be had where they were wanted.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
-    /// It cannot start as a daemon.
+    /// The process cannot become a daemon.
     #[error(transparent)]
     Service(#[from] ServiceError),
-    /// There is nothing to derive a tag from.
+    /// There is no interface to derive a tag from.
     #[error(
         "a tagged crossbar takes its identity from interface `{0}`, which does not exist; name one: --tag HEX"
     )]
@@ -84,8 +85,8 @@ pub enum XbarError {
     Config(#[from] XbarConfigError),
 }
 
-/// Runs a crossbar until it is told to stop (SIGTERM, SIGINT). SIGHUP reads the configuration again:
-/// ports come and go. SIGUSR1 opens the log file again.
+/// Runs a crossbar until it is told to stop (SIGTERM, SIGINT). On SIGHUP it reads the configuration again, and adds
+/// and removes ports. On SIGUSR1 it opens the log file again.
 ///
 /// # Errors
 /// If it cannot start, or the kernel no longer tells about interfaces.
@@ -101,15 +102,16 @@ pub fn run(source: &XbarSource) -> Result<ExitCode, XbarError> {
 
 async fn serve(source: &XbarSource, config: &Config, starter: Option<Starter>) -> Result<(), XbarError> {
     let mut signals = Signals::new().map_err(ServiceError::Runtime)?;
-    // The monitor is opened before the interfaces are looked at, so that no change falls between.
+    // The monitor is opened before the interfaces are looked at, so that no change between the two is missed.
     let monitor = Monitor::new()?;
     let server = socket::bind(&config.service.run_dir, &config.name, config.service.group.as_deref())?;
     let mut ports = PortTable::open(config)?;
     let switch = Rc::clone(ports.switch());
-    // An interface that comes back later needs a new socket.
+    // The daemon keeps the privilege for raw sockets, since an interface that comes back later needs a new one.
     privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })
         .map_err(ServiceError::from)?;
-    // This is done without the privileges, as the file will be written without them.
+    // The exporter is made after the privileges are given up, so that a metrics file that cannot be written
+    // without them is refused now.
     let mut exporter = Exporter::new(&config.service)?;
     tokio::task::spawn_local(Rc::clone(&switch).run());
     tokio::task::spawn_local(socket::serve(server, Rc::clone(&switch)));
@@ -130,7 +132,7 @@ async fn serve(source: &XbarSource, config: &Config, starter: Option<Starter>) -
     Ok(())
 }
 
-/// Follows interfaces and signals until told to stop.
+/// Follows interfaces and signals until a signal tells the crossbar to stop.
 async fn watch(
     source: &XbarSource,
     ports: &mut PortTable,
@@ -140,7 +142,7 @@ async fn watch(
     exporter: &mut Exporter,
 ) -> Result<(), XbarError> {
     let clock = Clock::start();
-    // This covers what changed before the monitor was heard for the first time.
+    // All interfaces are looked at once more, for those that changed before the monitor was first heard.
     ports.apply(&Change::Missed);
     loop {
         tokio::select! {
@@ -166,7 +168,7 @@ async fn watch(
     }
 }
 
-/// Logs what went over all ports together.
+/// Logs how many frames went over all ports together.
 fn log_traffic(switch: &Switch) {
     let ports = switch.status().ports;
     let sum = |count: fn(&PortStatus) -> u64| ports.iter().map(count).sum::<u64>();

@@ -10,16 +10,16 @@ use tracing::debug;
 use super::{Switch, XbarStatus};
 use mapper_machine::status::{self, Question, StatusServer, StatusSocketError};
 
-/// What the names of their sockets begin with.
+/// What the names of crossbars' sockets begin with.
 const PREFIX: &str = "xbar-";
 
-/// The socket of a crossbar.
+/// The path of a crossbar's status socket.
 pub fn socket_path(run_dir: &Path, name: &str) -> PathBuf {
     run_dir.join(format!("{PREFIX}{name}.sock"))
 }
 
-/// The names of the crossbars that have a socket in this run directory, in order. None if there is
-/// no such directory.
+/// The names of the crossbars that have a socket in this run directory, in order. There are none if there is no
+/// such directory.
 ///
 /// # Errors
 /// If the directory cannot be read.
@@ -28,15 +28,15 @@ pub fn names(run_dir: &Path) -> Result<Vec<String>, StatusSocketError> {
     Ok(sockets.iter().filter_map(|socket| socket.strip_prefix(PREFIX)).map(str::to_owned).collect())
 }
 
-/// Makes the socket of a crossbar, and the run directory if need be. `group` may ask.
+/// Makes the socket of a crossbar, and the run directory if need be. The members of `group` may connect to it.
 ///
 /// # Errors
-/// If another crossbar serves it, or it cannot be made.
+/// If another crossbar serves the socket, or the socket cannot be made.
 pub fn bind(run_dir: &Path, name: &str, group: Option<&str>) -> Result<StatusServer, StatusSocketError> {
     StatusServer::bind(socket_path(run_dir, name), group, || format!("crossbar `{name}`"), "--name")
 }
 
-/// Answers whoever asks, for ever. Needs a tokio `LocalSet`.
+/// Tells each client the status of the crossbar, for ever. It must run in a tokio `LocalSet`.
 pub async fn serve(server: StatusServer, switch: Rc<Switch>) {
     loop {
         match server.accept().await {
@@ -46,8 +46,8 @@ pub async fn serve(server: StatusServer, switch: Rc<Switch>) {
     }
 }
 
-/// Asks all crossbars of a run directory at once, in the order of their names. One that does not
-/// answer before `deadline` is there all the same, and says why it did not.
+/// Asks all crossbars of a run directory at once. The answers also list a crossbar that does not answer before
+/// `deadline`, and say why it did not.
 ///
 /// # Errors
 /// If the directory cannot be read.
@@ -55,7 +55,7 @@ pub fn ask_all(run_dir: &Path, deadline: Instant) -> Result<Answers, StatusSocke
     let mut asked = Vec::new();
     let mut denied = false;
     for name in names(run_dir)? {
-        // A daemon that has ended since the directory was read is left out.
+        // A crossbar that has ended since the directory was read has no socket any more, and is left out.
         if let Some(question) = status::ask(socket_path(run_dir, &name)).transpose() {
             denied |= matches!(question, Err(StatusSocketError::Denied { .. }));
             asked.push((name, question));
@@ -68,7 +68,7 @@ pub fn ask_all(run_dir: &Path, deadline: Instant) -> Result<Answers, StatusSocke
     Ok(Answers { xbars: answers.collect(), denied })
 }
 
-/// What the crossbars of a run directory said.
+/// The answers of the crossbars of a run directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answers {
     /// The crossbars, in the order of their names.

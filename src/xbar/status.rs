@@ -11,11 +11,11 @@ use mapper_machine::log;
 /// One crossbar of this machine, as `mapper.xbar/1` has it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct XbarStatus {
-    /// Its name on this machine.
+    /// The crossbar's name on this machine.
     pub name: String,
     /// `plain` or `tagged`.
     pub kind: String,
-    /// Its identity, 16 hexadecimal digits; `None` for a plain one.
+    /// The tag of a tagged crossbar, as 16 hexadecimal digits; `None` for a plain one.
     pub tag: Option<String>,
     /// The number of its first port.
     pub first_port: u8,
@@ -23,51 +23,51 @@ pub struct XbarStatus {
     pub port_count: u8,
     /// The ports that have an interface, present or not, by rising number.
     pub ports: Vec<PortStatus>,
-    /// Its process.
+    /// The id of its process.
     pub pid: u32,
     /// How long it has been running, in milliseconds.
     pub uptime_ms: u64,
-    /// Lines of its process's log that were lost, as nobody read them or they could not be written.
+    /// Lines of its process's log that were lost, since nobody read them or they could not be written.
     pub log_lines_lost: u64,
-    /// Why it did not answer, if so: then nothing but its name is known of it.
+    /// Why the crossbar did not answer; `None` if it did. Only the name is known of one that did not.
     pub no_answer: Option<String>,
 }
 
 /// One port of a crossbar, and what it counted since the start.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PortStatus {
-    /// Its number.
+    /// The port's number.
     pub port: u8,
     /// The interface's name.
     pub interface: String,
     /// Whether there is such an interface.
     pub exists: bool,
-    /// Whether it is administratively up.
+    /// Whether the interface is administratively up.
     pub up: bool,
-    /// Whether it has carrier.
+    /// Whether the interface has carrier.
     pub carrier: bool,
-    /// Most bytes behind its Ethernet header; `None` without such a limit, as inside a process, or without
-    /// interface.
+    /// The MTU of the interface, in bytes; `None` if there is no interface, or the link is inside a process and has
+    /// no such limit.
     pub mtu: Option<u32>,
     /// Frames that arrived: those forwarded and those dropped.
     pub received: u64,
     /// Bytes that arrived, with the Ethernet headers.
     pub received_bytes: u64,
-    /// Frames that the kernel lost, as they arrived faster than they were taken; not in `received`.
+    /// Frames that the kernel lost, since they arrived faster than they were taken. They are not in `received`.
     pub overruns: u64,
     /// Frames that arrived here and left by some port.
     pub forwarded: u64,
-    /// Frames that arrived here and did not, by why.
+    /// Frames that arrived here and left by no port, counted by the reason.
     pub dropped: Tally<XbarDrop>,
     /// Frames that left by this port.
     pub sent: u64,
-    /// Bytes that left by it, with the Ethernet headers.
+    /// Bytes that left by this port, with the Ethernet headers.
     pub sent_bytes: u64,
-    /// Frames that should have left by it, but that it did not take.
+    /// Frames that should have left by this port, but that its link did not take.
     pub unsent: u64,
-    /// Notices sent back out of this port: a data frame that arrived here could not go on.
+    /// Notices sent back out of this port, each because a data frame that arrived here could not be forwarded.
     pub notices: u64,
-    /// Notices not sent, as there were too many of them.
+    /// Notices not sent because there were too many of them.
     pub notices_suppressed: u64,
 }
 
@@ -91,7 +91,7 @@ impl XbarStatus {
         }
     }
 
-    /// A crossbar that did not answer, and why.
+    /// The status of a crossbar that did not answer; `why` says so in words.
     pub fn silent(name: &str, why: String) -> Self {
         Self { name: name.to_owned(), no_answer: Some(why), ..Self::default() }
     }

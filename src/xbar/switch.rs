@@ -1,4 +1,4 @@
-//! The ports of a crossbar and what goes from one to the other.
+//! The ports of a crossbar, and how frames go from one to the other.
 
 use mapper_proto::PortSet;
 use std::cell::{Cell, RefCell};
@@ -18,33 +18,33 @@ use mapper_machine::link::ethernet::HEADER_BYTES;
 use mapper_machine::link::interface::Change;
 use mapper_machine::link::{Link, Unsent};
 
-/// Batches taken from one port before the others have their turn.
+/// How many batches are taken from one port before the other ports have their turn.
 const TURNS: usize = 4;
-/// Notices a second that go back out of one port.
+/// How many notices a second may go back out of one port.
 const NOTICES_PER_SECOND: u32 = 10_000;
-/// Notices that go back at once: a batch of frames, and some.
+/// How many notices may go back out of one port at once, which is more than a batch of frames needs.
 const NOTICE_BURST: u32 = 256;
 
-/// Frames a second with a route longer than there and back over 62 crossbars that are taken in by one
-/// port: some ten agents that compare cables at the far end of the deepest fabric. Who forges such frames
-/// has each go round a circle of cables a hundred times.
+/// How many frames a second one port takes in whose route is longer than there and back over 62 crossbars. About ten
+/// agents that compare cables at the far end of the deepest fabric send so many. The bound is there because a
+/// forged frame with such a route can go round a circle of cables a hundred times.
 const LONG_ROUTES_PER_SECOND: u32 = 2_000;
-/// Such frames at once: a few windows of probes.
+/// How many frames with such a long route one port takes in at once, which is a few windows of probes.
 const LONG_ROUTE_BURST: u32 = 512;
 
 /// A running crossbar. It belongs to one thread.
 #[derive(Debug)]
 pub struct Switch {
-    /// Its name on this machine.
+    /// The crossbar's name on this machine.
     name: String,
     started_at: Instant,
-    /// What decides. Its carriers follow the links.
+    /// The crossbar that decides where a frame goes. Its carriers are kept equal to those of the links.
     crossbar: Cell<Crossbar>,
-    /// By port number; `None` where no link is.
+    /// The ports, indexed by their numbers; `None` for a port without link.
     ports: RefCell<Vec<Option<Rc<SwitchPort>>>>,
-    /// A port came that nobody listens at yet.
+    /// Notified when a port was added, so that a task is started that listens at it.
     added: Notify,
-    /// The crossbar's carriers, for others to follow.
+    /// Publishes the crossbar's carriers.
     carriers: watch::Sender<PortSet>,
 }
 
@@ -54,18 +54,18 @@ struct SwitchPort {
     arrivals: Cell<ArrivalCounters>,
     notices: TokenBucket,
     long_routes: TokenBucket,
-    /// What sends on what arrives here, once it does.
+    /// The task that forwards the frames that arrive at this port, once it is started.
     listener: RefCell<Option<AbortHandle>>,
 }
 
-/// How a frame of a batch leaves.
+/// How a frame of a batch leaves the crossbar.
 #[derive(Debug, Clone, Copy, Default)]
 struct Exit {
-    /// The port that it leaves by.
+    /// The port that the frame leaves by.
     port: u8,
-    /// Its place in the batch.
+    /// The place of the frame in the batch.
     nth: usize,
-    /// Bytes to strip from the front of its payload.
+    /// How many bytes to strip from the front of its payload.
     strip: usize,
 }
 
@@ -86,8 +86,8 @@ impl Switch {
         switch
     }
 
-    /// Puts a link behind a port, in place of any that is there. A port behind the last makes the
-    /// crossbar so much larger.
+    /// Puts a link behind a port, in place of any that is there. If the number is above that of the last port, the
+    /// crossbar grows up to it.
     pub fn add(&self, number: u8, link: Link) {
         self.remove(number);
         let mut crossbar = self.crossbar.get();
@@ -118,7 +118,7 @@ impl Switch {
         self.publish(crossbar);
     }
 
-    /// What it has to say of itself.
+    /// The status of the crossbar, as its socket tells it.
     pub fn status(&self) -> XbarStatus {
         let numbered = self.numbered();
         let ports =
@@ -127,24 +127,23 @@ impl Switch {
         XbarStatus::new(&self.name, &self.crossbar.get(), ports.collect(), uptime_ms)
     }
 
-    /// What the crossbar understands.
+    /// Which route elements the crossbar understands.
     pub fn kind(&self) -> CrossbarKind {
         self.crossbar.get().kind
     }
 
-    /// Tells which ports have carrier, now and whenever it changes.
+    /// Which ports have carrier, now and after each change.
     pub fn carriers(&self) -> watch::Receiver<PortSet> {
         self.carriers.subscribe()
     }
 
-    /// The least that any of its interfaces carries behind the Ethernet header, in bytes; `None`
-    /// without interface.
+    /// The least MTU of the crossbar's interfaces, in bytes; `None` if it has no interface.
     pub fn least_mtu(&self) -> Option<u32> {
         self.numbered().iter().filter_map(|(_, port)| port.link.mtu()).min()
     }
 
-    /// Sends on what arrives at any port, for ever. Needs a tokio `LocalSet`; feed it changes of
-    /// interfaces by [`Self::apply`] meanwhile.
+    /// Forwards the frames that arrive at any port, for ever. It must run in a tokio `LocalSet`, and the caller must
+    /// tell it changes of interfaces by [`Self::apply`] meanwhile.
     pub async fn run(self: Rc<Self>) {
         let mut tasks = JoinSet::new();
         loop {
@@ -164,7 +163,7 @@ impl Switch {
     async fn forward_from(self: Rc<Self>, arrival: u8, port: Rc<SwitchPort>) {
         let mut batch = Batch::new();
         loop {
-            // Waiting here lets other ports have their turn.
+            // The task yields here, which lets other ports have their turn.
             port.link.recv_batch(&mut batch).await;
             self.forward(arrival, &port, &mut batch);
             let mut turns = 1;
@@ -178,7 +177,7 @@ impl Switch {
         }
     }
 
-    /// Sends a batch on, that of one out-port together. The order of those to one port is kept.
+    /// Forwards a batch. Frames that leave by the same port are sent together, and keep their order.
     fn forward(&self, arrival: u8, from: &SwitchPort, batch: &mut Batch) {
         let crossbar = self.crossbar.get();
         let mut exits = [Exit::default(); BATCH_FRAMES];
@@ -197,7 +196,7 @@ impl Switch {
         from.link.flush();
     }
 
-    /// The port that a frame leaves by and how much is stripped; `None` if it does not leave.
+    /// The port that a frame leaves by and how much is stripped from it; `None` if it is dropped.
     fn decide(
         &self,
         crossbar: &Crossbar,
@@ -237,7 +236,7 @@ impl Switch {
         Some((port, strip))
     }
 
-    /// Sends frames out of the one port that they all leave by.
+    /// Sends the frames of `exits` out of the port that they all leave by.
     fn send(&self, crossbar: &Crossbar, from: &SwitchPort, batch: &Batch, exits: &[Exit]) {
         let Some((to, port)) = exits.first().and_then(|exit| Some((self.port(exit.port)?, exit.port))) else {
             return;
@@ -260,8 +259,8 @@ impl Switch {
         }
     }
 
-    /// Drops a frame, as nothing can leave by `port`, and tells whoever sent it if that can be.
-    /// `payload` is all of it, as it arrived.
+    /// Drops a frame because nothing can leave by `port`, and sends a notice to its sender if the frame allows it.
+    /// `payload` is the whole payload as it arrived.
     fn lose(&self, crossbar: &Crossbar, from: &SwitchPort, port: u8, payload: &[u8]) {
         let exists = self.port(port).is_some_and(|port| port.link.exists());
         let why = if exists { XbarDrop::NoCarrier } else { XbarDrop::NoInterface };
@@ -275,7 +274,7 @@ impl Switch {
         }
     }
 
-    /// Takes in a change of any interface.
+    /// Takes in a change of any interface of the machine; it need not be a port.
     pub fn apply(&self, change: &Change) {
         let mut crossbar = self.crossbar.get();
         for (number, port) in self.numbered() {
@@ -286,7 +285,7 @@ impl Switch {
         self.publish(crossbar);
     }
 
-    /// Decides by this from now on, and tells of changed carriers.
+    /// Makes `crossbar` decide from now on, and publishes its carriers if they changed.
     fn publish(&self, crossbar: Crossbar) {
         self.crossbar.set(crossbar);
         self.carriers.send_if_modified(|carriers| {
@@ -300,7 +299,7 @@ impl Switch {
         self.ports.borrow()[usize::from(number)].clone()
     }
 
-    /// The ports that have a link, by rising number.
+    /// The ports that have a link, in the order of their numbers.
     fn numbered(&self) -> Vec<(u8, Rc<SwitchPort>)> {
         let ports = self.ports.borrow();
         (0..=u8::MAX).zip(&*ports).filter_map(|(number, port)| Some((number, port.clone()?))).collect()

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::lab::wait_for;
 use crate::namespace::Namespace;
-use crate::{MAPPER, can_make_namespaces, skip};
+use crate::{MAPPER, can_make_namespaces};
 
 /// The environment in which libfaketime reads what the time of day is off by from a file, each time.
 fn faked(command: &mut Command, offset: &std::path::Path) {
@@ -29,11 +29,7 @@ impl Drop for Agent {
 
 #[test]
 fn agents_go_on_when_the_time_of_day_is_set_back() {
-    if !can_make_namespaces() {
-        return;
-    }
-    if Command::new("faketime").arg("--version").output().is_err() {
-        let _skipped = skip("needs faketime");
+    if !(can_make_namespaces() && mapper_needs::programs(&["faketime"])) {
         return;
     }
     let namespace = Namespace::new();

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use strum::{EnumDiscriminants, IntoStaticStr};
 use thiserror::Error;
 
-/// Why a user's frame is dropped. Each has a kind of [`DataDropKind`], which is what is counted.
+/// Why a user's frame is dropped. Drops are counted by [`DataDropKind`], the reason without its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Error, EnumDiscriminants)]
 #[strum_discriminants(name(DataDropKind), derive(Enum, IntoStaticStr), strum(serialize_all = "snake_case"))]
 #[strum_discriminants(doc = "Kinds of reasons why a user's frame is dropped.")]
@@ -20,16 +20,16 @@ pub enum DataDrop {
     /// The source is not this host: something is bridged to the tap interface.
     #[error("the source is not this host's address; nothing may be bridged to the tap interface")]
     ForeignSource,
-    /// It does not fit the link behind its route.
+    /// The frame does not fit this host's link together with its route.
     #[error("the frame is too long for the link")]
     TooLong,
-    /// It fits the link, but not a cable on every way to the destination.
+    /// The frame fits this host's link, but every way to the destination has a cable that it does not fit.
     #[error("a cable on the way carries no frames of that length")]
     TooLongForCable {
         /// The longest frame of the user that gets through, in bytes.
         most_bytes: usize,
     },
-    /// It is no Ethernet frame, or what arrived is no data frame.
+    /// The user's frame is no Ethernet frame, or what arrived is no data frame.
     #[error("the frame is malformed")]
     Malformed,
     /// What arrived is for another host, or comes from this one.
@@ -47,7 +47,7 @@ pub enum DataDrop {
 /// What the data path did since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DataStatus {
-    /// Frames of the user sent, a broadcast once.
+    /// Frames of the user that were sent. A broadcast counts once.
     pub frames_out: u64,
     /// Bytes of the frames sent, from the destination address on.
     pub bytes_out: u64,
@@ -57,22 +57,22 @@ pub struct DataStatus {
     pub bytes_in: u64,
     /// Broadcasts and multicasts among the frames sent.
     pub broadcasts: u64,
-    /// Copies that were made of these, one for each host.
+    /// Copies that were made of broadcasts and multicasts, one for each host.
     pub broadcast_copies: u64,
     /// Frames dropped, by reason.
     pub dropped: Tally<DataDropKind>,
     /// Notices that a frame could not be delivered.
     pub notices: u64,
-    /// Notices believed no more, or never: without the token of a frame sent lately, or about a
-    /// cable that this was not sent over.
+    /// Notices that were not believed, as they had no token of a frame sent lately or named a cable that
+    /// the frame was not sent over.
     pub notices_ignored: u64,
     /// Frames sent again along another route, after a notice.
     pub resent: u64,
-    /// Frames of which a notice came, and that were not sent again: there is no other route, or it
-    /// was tried often enough.
+    /// Frames about which a notice came and that were not sent again, as there was no other route or they
+    /// had been tried often enough.
     pub given_up: u64,
-    /// Flows in use that had to leave their route for another. What is counted are buckets of
-    /// flows: those that share one move together.
+    /// Flows in use that had to leave their route for another. Flows that share a bucket move together and
+    /// count once.
     pub flows_moved: u64,
     /// How often a new table was put to use.
     pub route_swaps: u64,

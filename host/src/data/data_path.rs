@@ -1,4 +1,4 @@
-//! The way of a user's frame: from the tap interface to the fabric, and from there to the tap.
+//! Takes users' frames from the tap interface to the fabric, and from the fabric to the tap interface.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::waiting::Waiting;
 use super::{DataDrop, DataDropKind, DataStatus, PathId, ethernet, flow, too_big};
 use crate::routes::RouteTable;
 
-/// A path is in use for so long after its last frame.
+/// A path counts as in use for this long after its last frame.
 pub(super) const IN_USE: Duration = Duration::from_secs(1);
 /// How often a frame is sent again at most.
 const MAX_TRIES: u8 = 2;
@@ -29,7 +29,8 @@ pub struct PathInUse {
     pub way: RoundTrip,
     /// The host at its end.
     pub to: Mac,
-    /// The longest frame that took it since this was last asked and it was used, route and all, in bytes.
+    /// The longest frame that took the path since the last question, or before it if none has since, in bytes
+    /// with its route.
     pub longest_bytes: usize,
 }
 
@@ -38,33 +39,34 @@ pub struct PathInUse {
 pub struct DeadPort {
     /// The crossbar's tag.
     pub tag: u64,
-    /// Which port it is, by its number at the crossbar and in the map of the table in use.
+    /// The port, with the crossbar's number in the map of the table in use.
     pub at: PortRef,
 }
 
 /// Carries one host's frames over the fabric, by the table of routes that was installed last.
 ///
 /// The host is an end station: frames from other sources than its own address are dropped, as
-/// nobody could answer them. So nothing can be bridged to the tap interface, and the fabric can be
-/// no part of a loop.
+/// nobody could answer them. So nothing can be bridged to the tap interface, and no loop of bridges can
+/// lead through the fabric.
 ///
 /// A broadcast or multicast goes to each host of the map once, as a copy made here.
 pub struct DataPath {
     own: Mac,
     link_mtu: usize,
     pub(super) destinations: Option<Destinations>,
-    /// The cables of the newest map that carry shorter frames than others, until there is a table of it.
+    /// The ports of the newest map whose cables carry shorter frames than others, until a table of that map is
+    /// installed.
     narrow: Option<(MapVersion, NarrowPorts)>,
-    /// Whose frames are delivered.
+    /// The hosts whose frames are delivered to the user.
     sources: Sources,
-    /// Paths that carried frames of one destination lately.
+    /// The paths that carried unicast frames lately, each with the host at its end.
     in_use: BTreeMap<PathId, Mac>,
     sent: SentFrames,
-    /// Frames that came back, until there is a table with a route for them.
+    /// Undelivered frames for which there is no other route until the next table.
     waiting: Waiting,
-    /// The user's frame that is sent again. Kept for its memory.
+    /// The user's frame that is being sent again. It is a field so that its memory is used again.
     again: Vec<u8>,
-    /// What the kernel is to be told of the frame that it sent last.
+    /// The reply to the kernel about the frame that was taken from it last, if there is one.
     answer: Option<Vec<u8>>,
     counters: DataStatus,
 }
@@ -88,8 +90,8 @@ impl DataPath {
         }
     }
 
-    /// Puts a table of this host to use, at once and for all flows. A flow whose route is in it
-    /// stays on its route.
+    /// Puts a table of this host to use, at once and for all flows. A flow whose route is also in the
+    /// new table stays on it.
     pub fn install(&mut self, table: Arc<RouteTable>) {
         self.counters.route_swaps += 1;
         let narrow = self.narrow.take_if(|(version, _)| *version == table.version()).map(|(_, ports)| ports);
@@ -99,9 +101,9 @@ impl DataPath {
         }
     }
 
-    /// A map came: from now on frames of its hosts are delivered, and of no others; those of the map
-    /// before for a second more. To be called as soon as the map is there, before routes are
-    /// computed: other hosts may use theirs already.
+    /// Takes in a new map. From now on only frames from its hosts are delivered, and for another second those
+    /// from hosts of the map before. To be called as soon as the map is there, before its routes are computed,
+    /// as other hosts may use theirs already.
     pub fn take_map(&mut self, now: Instant, map: &Map) {
         self.sources.take_map(now, map);
         self.narrow = Some((map.version, map.narrow_ports()));
@@ -140,7 +142,8 @@ impl DataPath {
         }
     }
 
-    /// What the kernel is to be told, as if it came off the fabric, of the user's frame that was taken last.
+    /// A frame to be given to the kernel as if it came off the fabric: the reply to the user's frame that was
+    /// taken last, if that was too long for a cable.
     pub fn take_answer(&mut self) -> Option<Vec<u8>> {
         self.answer.take()
     }
@@ -168,7 +171,7 @@ impl DataPath {
         Ok(())
     }
 
-    /// Sends a copy to each host of the map.
+    /// Sends a copy of a broadcast or multicast to each other host of the map.
     fn broadcast(
         &mut self,
         now: Instant,
@@ -179,7 +182,7 @@ impl DataPath {
         let hash = flow::hash(frame);
         let (mut copies, mut too_long, mut failed) = (0, 0, Ok(()));
         for (to, host) in table.hosts() {
-            // A broadcast says nothing of which paths are worth watching: it takes one to each host.
+            // A broadcast takes a path to each host, so it does not tell which paths are worth watching.
             match self.send_to(now, &Outgoing { host, to, hash, tries: 0, frame }, send) {
                 Ok(_) => copies += 1,
                 Err(reason) => {
@@ -198,8 +201,8 @@ impl DataPath {
         Ok(())
     }
 
-    /// Sends a frame to one host. Returns the path that it took if that was not listed as in use
-    /// by frames for one host.
+    /// Sends a frame to one host. Returns the path that it took if the frame is unicast and the path is not
+    /// listed as in use yet.
     fn send_to(
         &mut self,
         now: Instant,
@@ -241,7 +244,7 @@ impl DataPath {
     /// it. What is not for this host, or from no host of the map, is dropped and counted.
     ///
     /// # Errors
-    /// Why it was dropped.
+    /// The reason why the frame was dropped.
     pub fn inbound<'a>(&mut self, now: Instant, frame: &'a [u8]) -> Result<&'a [u8], DataDrop> {
         let result = self.try_inbound(now, frame);
         match result {
@@ -272,9 +275,10 @@ impl DataPath {
         Ok(frame)
     }
 
-    /// Takes a notice off the fabric, from its type on. If it is about a frame sent lately, all
-    /// flows leave the cable that it names, and the frame is sent again along another route.
-    /// Returns the port that is dead, if the notice is to be believed.
+    /// Takes a notice off the fabric, from its type on, in which a crossbar says that it could not send a
+    /// frame out of a port. If that frame was sent lately, all flows leave the port's cable, and the frame is
+    /// sent again along another route. Returns the dead port, if the notice is to be believed and the port
+    /// is in the table in use.
     pub fn undeliverable(
         &mut self,
         now: Instant,
@@ -299,8 +303,8 @@ impl DataPath {
         dead
     }
 
-    /// Sends what came back and found no other route, as there is a new table now. What finds none in
-    /// this either is given up.
+    /// Sends the undelivered frames that wait for a new table, which must be installed by now. Frames that
+    /// have no route in it either are given up.
     pub fn send_waiting(&mut self, now: Instant, send: &mut impl FnMut(&[u8], &[u8])) {
         self.counters.given_up += self.waiting.expire(now);
         for waiting in self.waiting.take() {
@@ -312,13 +316,14 @@ impl DataPath {
         }
     }
 
-    /// Looks up which frame a notice is about, and puts that into `again`. Returns where it went,
-    /// how often it was sent before, and the dead port if that can be known.
+    /// Looks up the frame that a notice is about, and puts it into `again`. Returns the host it was sent to,
+    /// how often it was sent before, and the dead port unless the frame's route has left the table.
     fn believe(&mut self, now: Instant, notice: Undeliverable) -> Option<(Mac, u8, Option<DeadPort>)> {
         let sent = self.sent.take(now, notice.token)?;
         let destinations = self.destinations.as_ref()?;
         let (route, data) = self.sent.route_and_frame(&sent);
-        // A route that is no longer in the table is left already, and its map may be forgotten.
+        // No flow takes a route that is no longer in the table, and without that route's map nobody can
+        // tell whether the port lies on it.
         let dead = match destinations.look_up(sent.to, route) {
             None => None,
             Some(path) => {
@@ -366,8 +371,8 @@ impl DataPath {
         paths.into_iter().take(limit).map(|(_, path)| path).collect()
     }
 
-    /// Where a path leads and the ports that it leaves by, on the map of the table in use. `None`
-    /// if it is not in use, or in that table no more.
+    /// The host that a path leads to and the ports by which it leaves crossbars, on the map of the table in
+    /// use. `None` if the path is not in use or no longer in that table.
     pub fn path_hops(&self, id: PathId) -> Option<(Mac, Vec<PortRef>)> {
         let &mac = self.in_use.get(&id)?;
         let destinations = self.destinations.as_ref()?;
@@ -381,7 +386,7 @@ impl DataPath {
         self.in_use.len() as u64
     }
 
-    /// What it has done.
+    /// What the data path has done since its start.
     pub fn status(&self) -> DataStatus {
         let flows_moved = self.destinations.as_ref().map_or(0, |destinations| destinations.flows_moved);
         DataStatus { flows_moved, routes_in_use: self.in_use.len() as u64, ..self.counters }

@@ -7,10 +7,10 @@ use mapper_proto::{Instant, Mac};
 
 use super::PathId;
 
-/// Flows to a destination share so many buckets; those of a bucket share a route.
+/// The number of buckets that the flows to a destination share. Flows in one bucket take one route.
 pub(super) const BUCKETS: usize = 64;
-/// A bucket that was silent for so long may take another route: whatever was on its way has
-/// arrived, so nothing can overtake it.
+/// A bucket that was silent for this long may take another route: its last frame has arrived by then, so
+/// no later one can overtake it.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// A route to a destination.
@@ -20,7 +20,7 @@ pub(super) struct Path {
     pub(super) way: RoundTrip,
     /// Whether no cable on it is known to be dead.
     pub(super) alive: bool,
-    /// The longest frame that all its cables carry, route and all, in bytes.
+    /// The longest frame that all cables on the route carry, in bytes with the route.
     pub(super) most_bytes: usize,
     /// When a frame took it last; [`Instant::ZERO`] for never.
     pub(super) used: Instant,
@@ -28,13 +28,13 @@ pub(super) struct Path {
     pub(super) frames: u64,
     /// Whether it is on the list of paths in use.
     pub(super) listed: bool,
-    /// The longest frame that took it since that was last asked, route and all, in bytes, and what was
-    /// said then.
+    /// The longest frame that took the route since the last [`Self::take_longest`], and the answer that it
+    /// gave, both in bytes with the route.
     pub(super) longest: (usize, usize),
 }
 
 impl Path {
-    /// The longest frame that took it since this was last asked, or before if none has since.
+    /// The longest frame that took the route since the last call. If none has, it is the same as at that call.
     pub(super) fn take_longest(&mut self) -> usize {
         if self.longest.0 > 0 {
             self.longest = (0, self.longest.0);
@@ -47,14 +47,15 @@ impl Path {
 #[derive(Debug)]
 pub(super) struct Destination {
     pub(super) mac: Mac,
-    /// When its paths were looked up, in the data path's counting of changes.
+    /// The value of [`Destinations`](super::destinations::Destinations)' count of changes when the paths were
+    /// looked up.
     pub(super) epoch: u64,
     pub(super) paths: Vec<Path>,
-    /// The place among the paths that a bucket of flows takes.
+    /// The index in `paths` of the path that each bucket of flows takes.
     buckets: [u8; BUCKETS],
-    /// When a frame of the bucket was sent last; [`Instant::ZERO`] for never.
+    /// When a frame of each bucket was sent last; [`Instant::ZERO`] for never.
     used: [Instant; BUCKETS],
-    /// Whether all usable paths have as many buckets, or one more or less.
+    /// Whether the usable paths are known to have equally many buckets, give or take one.
     even: bool,
 }
 
@@ -65,9 +66,8 @@ impl Destination {
         Self { mac, epoch: 0, paths: Vec::new(), buckets: [0; BUCKETS], used, even: false }
     }
 
-    /// Replaces the paths. A bucket keeps to its route if that is still there and alive; the others
-    /// are spread evenly, and so are those that were silent. Returns how many buckets in use
-    /// had to move.
+    /// Replaces the paths. A bucket keeps its route if that is still there and usable. All other buckets, and
+    /// those that were silent, are spread evenly. Returns how many buckets in use had to move.
     pub(super) fn replace_paths(&mut self, now: Instant, paths: Vec<Path>) -> u64 {
         debug_assert!(paths.len() <= usize::from(u8::MAX), "more paths than a bucket can name");
         let place_now = |before: &Path| paths.iter().position(|path| path.way == before.way);
@@ -102,7 +102,7 @@ impl Destination {
 
     /// The place of the path that the flow with this hash takes now. There must be paths.
     pub(super) fn choose(&mut self, now: Instant, hash: u64) -> usize {
-        // The high bits of the product are mixed best.
+        // The high bits of the hash are mixed best.
         let bucket = (hash >> (u64::BITS - BUCKETS.trailing_zeros())) as usize;
         self.even_out(now, bucket);
         self.used[bucket] = now;
@@ -113,8 +113,8 @@ impl Destination {
         self.used[bucket] == Instant::ZERO || now.since(self.used[bucket]) >= SILENCE
     }
 
-    /// Moves a silent bucket to a path that has too few, so that a route that came back gets its
-    /// share without any flow's frames overtaking each other.
+    /// Moves a silent bucket to a path that has too few buckets. So a route that came back gets its share
+    /// without any flow's frames overtaking each other.
     fn even_out(&mut self, now: Instant, bucket: usize) {
         if self.even || !self.is_silent(now, bucket) {
             return;
@@ -134,8 +134,9 @@ impl Destination {
         self.even = least.zip(most).is_none_or(|(least, most): (usize, usize)| most - least <= 1);
     }
 
-    /// For each path, whether flows may take it: of those alive, or of all if none is, the ones that carry the
-    /// longest frames. A flow has short frames and long ones, and they must not overtake each other.
+    /// For each path, whether flows may take it. Of the paths that are alive, or of all if none is, these are
+    /// the ones that carry the longest frames. All frames of a flow, short and long, must take one path, so
+    /// that none overtakes another.
     fn usable(&self) -> Vec<bool> {
         let none_alive = !self.paths.iter().any(|path| path.alive);
         let may_serve = |path: &&Path| path.alive || none_alive;
@@ -143,7 +144,8 @@ impl Destination {
         self.paths.iter().map(|path| may_serve(&path) && Some(path.most_bytes) == most_bytes).collect()
     }
 
-    /// The usable path with the fewest buckets; of several not the same for all destinations.
+    /// The usable path with the fewest buckets. Which of several it is depends on the destination, so that
+    /// not all destinations prefer the same one.
     fn least_loaded(&self, loads: &[usize], usable: &[bool]) -> usize {
         let count = self.paths.len();
         let first = self.mac.to_u64() as usize % count;

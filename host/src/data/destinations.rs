@@ -11,32 +11,31 @@ use super::PathId;
 use super::destination::{Destination, Path};
 use crate::routes::{RoutePath, RouteTable};
 
-/// A cable is avoided for so long, unless it is said to be dead again. A table without it comes
-/// much sooner.
+/// How long a cable is avoided after it was last said to be dead. A table without it comes much sooner.
 const AVOIDED_FOR: Duration = Duration::from_secs(1);
-/// Most ports that are avoided at a time; the oldest is forgotten first.
+/// The most ports that are avoided at a time. The one that was said to be dead longest ago is forgotten first.
 const MAX_AVOIDED: usize = 256;
 
-/// Ports of a map, and the longest frames that pass there.
+/// Ports of a map whose cables carry shorter frames than others, and the longest frames that pass there, in
+/// bytes.
 pub(super) type NarrowPorts = BTreeMap<PortRef, u16>;
 
-/// The destinations that are or were sent to, by their number in the table.
+/// The hosts that frames are or were sent to, by their number in the table.
 ///
-/// Nothing is computed when the table changes or a cable dies: a destination looks its paths up when
+/// Nothing is computed when the table changes or a cable dies: the paths of a destination are looked up when
 /// it is used next. So a change takes effect at once for all, and costs no pause.
 pub(super) struct Destinations {
     table: Arc<RouteTable>,
     by_host: Vec<Option<Box<Destination>>>,
-    /// The longest frames that the own link carries.
+    /// The longest frames that this host's link carries, in bytes.
     link_mtu: usize,
-    /// Ports of the map whose cables carry no frames longer than this.
     narrow: NarrowPorts,
-    /// Ports whose cable is dead, and since when that is known.
+    /// Ports whose cable is dead, and when that was last said.
     avoided: BTreeMap<PortRef, Instant>,
-    /// Counts what makes destinations look their paths up again.
+    /// The count of changes after which paths have to be looked up again.
     epoch: u64,
     next_path: PathId,
-    /// Buckets in use that had to leave their path.
+    /// How many buckets in use had to leave their path since the start.
     pub(super) flows_moved: u64,
 }
 
@@ -54,8 +53,8 @@ impl Destinations {
         }
     }
 
-    /// Puts another table to use. What is avoided stays avoided, unless the map is another; and so it is with
-    /// the cables that carry shorter frames, unless others are given.
+    /// Puts another table to use. If it is of the same map, avoided ports stay avoided, and `narrow` stays as it
+    /// is unless a new one is given.
     pub(super) fn install(&mut self, table: Arc<RouteTable>, narrow: Option<NarrowPorts>) {
         if table.version() != self.table.version() {
             self.avoided.clear();
@@ -99,7 +98,7 @@ impl Destinations {
         self.epoch += u64::from(self.avoided.len() != before);
     }
 
-    /// A destination by its number in the table, its paths looked up. `None` if no path leads there.
+    /// A destination by its number in the table, with its paths up to date. `None` if no path leads there.
     pub(super) fn get(&mut self, now: Instant, host: u32, mac: Mac) -> Option<&mut Destination> {
         let destination =
             self.by_host.get_mut(host as usize)?.get_or_insert_with(|| Box::new(Destination::new(mac)));
@@ -123,7 +122,7 @@ impl Destinations {
         self.by_host.iter().flatten().map(|destination| &**destination)
     }
 
-    /// A path by its id, looked up anew if need be. `None` if it is in the table no more.
+    /// A path by its id, with its destination's paths up to date. `None` if it is no longer in the table.
     pub(super) fn path(&mut self, now: Instant, mac: Mac, id: PathId) -> Option<&mut Path> {
         let host = self.table.host(mac)?;
         self.get(now, host, mac)?.paths.iter_mut().find(|path| path.id == id)
@@ -141,8 +140,8 @@ impl Destinations {
     }
 }
 
-/// A path of the table; the same as before if it was there, for what travels is what counts: the
-/// numbers of xbars are each map's own.
+/// The path for a route of the table. If a path before had the same way there and back, it is that path, with
+/// its number and its counts. Ways are compared byte by byte, as each map numbers xbars anew.
 fn carry_over(
     found: RoutePath,
     (alive, most_bytes): (bool, usize),

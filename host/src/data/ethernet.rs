@@ -6,13 +6,13 @@ use mapper_proto::Mac;
 pub(super) const HEADER_BYTES: usize = 14;
 /// Bytes that an IEEE 802.1Q tag adds to the header.
 pub(super) const VLAN_TAG_BYTES: usize = 4;
-/// Where the EtherType lies.
+/// The offset of the EtherType in a frame without a VLAN tag.
 pub(super) const ETHERTYPE_AT: usize = 12;
 
-/// Tags of IEEE 802.1Q, 802.1ad, and what was used for the latter before.
+/// The EtherTypes that announce a VLAN tag: of IEEE 802.1Q, of 802.1ad, and the one in use before 802.1ad.
 pub(super) const VLAN_TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 
-/// The number at a place of a frame, if it is there whole.
+/// The big-endian number at offset `at`, unless the bytes end before it does.
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }

@@ -1,10 +1,10 @@
 //! Which flow an Ethernet frame belongs to.
 //!
-//! Frames of one flow must stay in order, so they keep to one route; frames of different flows need
-//! not. A flow is told by a hash over what all its frames have alike: addresses, protocol and
+//! Frames of one flow must stay in order, so they all take one route; different flows may take different
+//! routes. A flow is identified by a hash over what all its frames have alike: addresses, protocol and
 //! ports of TCP, UDP, DCCP, SCTP and UDP-Lite over IPv4 and IPv6. Fragments other than the first
-//! have no ports, so all fragments go by their addresses. What is not IP goes by MACs and
-//! EtherType.
+//! have no ports, so of all fragments only the IP addresses are hashed. Of what is not IP the MACs and
+//! the EtherType are hashed.
 
 use super::ethernet::{self, VLAN_TAGS, u16_at};
 
@@ -23,10 +23,11 @@ const FRAGMENT: u8 = 44;
 const AUTHENTICATION: u8 = 51;
 const DESTINATION_OPTIONS: u8 = 60;
 const MOBILITY: u8 = 135;
-/// More than any honest frame has (RFC 8504 lets receivers limit them).
+/// The most IPv6 extension headers that are looked behind: more than any honest frame has. RFC 8504 lets
+/// receivers limit them.
 const MAX_EXTENSION_HEADERS: usize = 8;
 
-/// A number that is the same for all frames of a flow. All its bits are mixed, the high ones best.
+/// A hash that is the same for all frames of a flow. All its bits are mixed, the high ones best.
 pub(super) fn hash(frame: &[u8]) -> u64 {
     let mut rest = frame.get(ethernet::ETHERTYPE_AT..).unwrap_or_default();
     let mut mix = Mix(0);
@@ -89,7 +90,7 @@ fn ipv6(packet: &[u8], mut mix: Mix) -> Option<Mix> {
     Some(mix)
 }
 
-/// Mixes words, each of which changes all bits that follow (the finalizer of SplitMix64).
+/// A hash over words. Each word is mixed in by the finalizer of SplitMix64, so it changes all bits.
 #[derive(Clone, Copy)]
 struct Mix(u64);
 
@@ -174,7 +175,7 @@ mod tests {
         assert_ne!(hash_v4(&v4(17, 0, &PORTS)), hash_v4(&v4(17, 0, &OTHER_PORTS)));
         let fragment = |rest: &[u8]| v6(FRAGMENT, &[&[17, 0, 0, 1, 0, 0, 0, 1], rest].concat());
         assert_eq!(hash_v6(&fragment(&PORTS)), hash_v6(&fragment(&OTHER_PORTS)));
-        // The bit `don't fragment` is left out of the flow, as its frames may differ in it.
+        // The frames of one flow may differ in the bit `don't fragment`, so it does not count.
         assert_eq!(hash_v4(&v4(17, 0x4000, &PORTS)), hash_v4(&v4(17, 0, &PORTS)));
     }
 

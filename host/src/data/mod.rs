@@ -7,15 +7,15 @@
 //! ```
 //!
 //! Each destination has a few proved routes, which its flows share: a flow is hashed to one of 64
-//! buckets, and a bucket keeps to one route, so that frames of a flow stay in order. Only when that
-//! route is gone or dead, or when the bucket was silent for a second, it takes another.
+//! buckets, and a bucket keeps to one route, so that frames of a flow stay in order. A bucket takes another
+//! route only when its own is gone or dead, or when it was silent for a second.
 //!
-//! The frames sent last are kept for 50 ms. When a crossbar sends a notice that a port has no
-//! carrier, the flows over that cable move at once, and the frame is sent again; where the table has
-//! no other route, as soon as there is a table around the cable.
+//! Frames are kept for 50 ms after they were sent. When a crossbar sends a notice that a port has no
+//! carrier, the flows over that port's cable move at once, and the frame is sent again. Where the table has
+//! no other route, the frame waits for a repaired table, which avoids the cable.
 //!
-//! Flows keep off cables that carry shorter frames than others, where they can. Where they cannot, a frame that is
-//! too long is dropped, and the kernel told what gets through.
+//! Flows keep off cables that carry shorter frames than others, where they can. Where they cannot, a frame
+//! that is too long is dropped, and the sender's kernel is told how long a packet may be.
 
 mod counters;
 mod data_path;

@@ -5,12 +5,12 @@ use thiserror::Error;
 
 use super::ethernet::{HEADER_BYTES, VLAN_TAG_BYTES};
 
-/// Most bytes of a route element.
+/// The most bytes that one element of a route takes.
 const MAX_ELEMENT_BYTES: usize = 2;
 /// The least MTU that IPv6 works with (RFC 8200, section 5).
 const MIN_TAP_MTU: usize = 1280;
 
-/// A link whose frames are too short for IP.
+/// The error for a link whose frames are too short for IP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
     "an MTU of {link_mtu} bytes leaves less than the {MIN_TAP_MTU} that IPv6 needs: raise the interface's MTU \
@@ -19,15 +19,15 @@ const MIN_TAP_MTU: usize = 1280;
 pub struct MtuTooSmall {
     /// The link's MTU, in bytes.
     pub link_mtu: usize,
-    /// The least that will do.
+    /// The least MTU that leaves room for IPv6, in bytes.
     pub needed: usize,
 }
 
 /// The MTU of the tap interface, in bytes: the link's less all that a data frame adds with the
 /// longest routes there may be, there and back, and with a VLAN tag in the user's frame.
 ///
-/// The routes in use are mostly shorter. But an MTU that changed with each map would break
-/// connections that learned it, so it is constant.
+/// The routes in use are mostly shorter than the longest. But an MTU that changed with each map would break
+/// connections that learned it, so this one does not depend on the map.
 ///
 /// # Errors
 /// If less is left than IPv6 needs.

@@ -1,4 +1,4 @@
-//! The frames sent last, so that one that could not be delivered is sent again.
+//! Keeps the frames sent last, so that one that could not be delivered can be sent again.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use mapper_proto::{Instant, Mac};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Bytes of frames that are kept.
+/// How many bytes of frames are kept at most.
 const CAPACITY_BYTES: usize = 4 * 1024 * 1024;
-/// Frames that are kept.
+/// How many frames are kept at most.
 const CAPACITY_FRAMES: usize = 1 << SEQUENCE_BITS;
 /// How long a frame is kept. A notice comes within a round trip, which takes much less.
 const MAX_AGE: Duration = Duration::from_millis(50);
@@ -28,31 +28,31 @@ pub(super) struct Sent {
     pub(super) tries: u8,
     /// When it was sent.
     at: Instant,
-    /// Where its bytes are: its route, then the frame.
+    /// Where in the ring its bytes begin: the route, then the frame.
     start: usize,
     length: usize,
     route_bytes: u8,
-    /// Whether a notice has come.
+    /// Whether a notice about this frame has come.
     answered: bool,
 }
 
 /// A ring of frames sent lately, bounded in bytes, number and age.
 ///
-/// A token is 48 bits that nobody can guess who did not see the frame (of a stream cipher, by a key
-/// that only this process has) and 15 bits of its sequence number, which find the frame.
+/// A token has 48 bits of a stream cipher, which nobody can guess who did not see the frame, as only this
+/// process has the key. Another 15 bits are the frame's sequence number, by which the frame is found.
 pub(super) struct SentFrames {
     bytes: Box<[u8]>,
-    /// Where the next frame goes, if there is room.
+    /// Where the bytes of the newest frame end.
     end: usize,
     /// The frames that are kept, oldest first.
     frames: VecDeque<Sent>,
-    /// The sequence number of the oldest.
+    /// The sequence number of the oldest frame that is kept.
     first: u64,
     secrets: ChaCha8Rng,
 }
 
 impl SentFrames {
-    /// Begins without frames. `secret` must be as random as tokens are to be hard to guess.
+    /// A ring without frames. `secret` is the key of the tokens, so it must be random.
     pub(super) fn new(secret: u64) -> Self {
         Self::with_capacity(secret, CAPACITY_BYTES)
     }
@@ -67,9 +67,9 @@ impl SentFrames {
         }
     }
 
-    /// Makes room for a route and a frame, and lets `write` put the frame behind the route; it gets
-    /// the token and the room. Returns route and frame as they are to be sent, or `None` if
-    /// they are longer than the ring, or `write` wrote none.
+    /// Makes room for a route and a frame of `frame_bytes` bytes. `write` gets the frame's token and the room
+    /// behind the route, and writes the frame there. Returns route and frame as they are to be sent, or `None`
+    /// if together they are longer than the ring, or if `write` returned `None`.
     pub(super) fn push(
         &mut self,
         now: Instant,
@@ -101,7 +101,7 @@ impl SentFrames {
         Some(self.bytes[start..start + length].split_at(route.len()))
     }
 
-    /// Forgets the oldest frames until there is room for one of this length. Returns where.
+    /// Forgets the oldest frames until there is room for one of this length. Returns where in the ring it is.
     fn make_room(&mut self, now: Instant, length: usize) -> Option<usize> {
         if length > self.bytes.len() {
             return None;
@@ -113,8 +113,8 @@ impl SentFrames {
         }
         loop {
             let Some(oldest) = self.frames.front() else { return Some(0) };
-            // Either the frames lie between `oldest.start` and `end`, or they wrap around. Where
-            // both are equal, the ring is full.
+            // The frames lie either between `oldest.start` and `end`, or around the end of the ring. If
+            // `oldest.start` equals `end`, the ring is full.
             let wrapped = self.end <= oldest.start;
             let limit = if wrapped { oldest.start } else { self.bytes.len() };
             if limit - self.end >= length {
@@ -216,7 +216,7 @@ mod tests {
     }
 
     proptest! {
-        /// The model keeps all frames; the ring must have kept a run of the newest, unharmed.
+        /// The model keeps all frames. The ring must have kept the newest of them unharmed, and as many as fit.
         #[test]
         fn frames_that_are_kept_are_whole(
             lengths in proptest::collection::vec(1..40usize, 1..200),
@@ -231,7 +231,8 @@ mod tests {
                 let kept = ring.frames.len();
                 let bytes: usize = model.iter().rev().take(kept).map(|(_, frame)| frame.len()).sum();
                 prop_assert!(bytes <= capacity);
-                // Less than the longest frame is wasted at the end, and one more may not have fit.
+                // At the ring's end less than the longest frame is unused, and the next older frame is longer
+                // than what is left besides.
                 prop_assert!(kept == model.len() || bytes + 2 * 40 > capacity);
                 for (sent, (token, frame)) in ring.frames.iter().rev().zip(model.iter().rev()) {
                     prop_assert_eq!(sent.token, *token);

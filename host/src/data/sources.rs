@@ -1,8 +1,8 @@
-//! Whose frames are delivered: those of the hosts that the map lists.
+//! Decides whose frames are delivered to the user: those of the hosts that the map lists.
 //!
-//! What a frame says of its source is not proved by anything, with keys or without: whoever is on a
-//! cable can write the address of a host. But a source that no map has is nobody's, and an ARP or
-//! neighbour message that gives another address than the frame's own points others at a third.
+//! Nothing proves the source of a user's frame, with keys or without: whoever is on a cable can write a
+//! host's address into it. But a source that is in no map belongs to no host. And an ARP or neighbour
+//! message that gives another link address than the frame's source would have others send to a third host.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use mapper_proto::{Instant, Mac};
 
 use super::ethernet::{self, ETHERTYPE_AT, VLAN_TAG_BYTES, VLAN_TAGS};
 
-/// For so long after a new map the hosts of the one before are listened to: they may not have heard
-/// that they are left out, or have been left out for a moment only.
+/// How long after a new map frames from hosts of the map before are still delivered. Such a host may not have
+/// heard yet that it is in the map no more, or may be missing for a moment only.
 const OVERLAP: Duration = Duration::from_secs(1);
 
 const ARP: u16 = 0x0806;
@@ -24,16 +24,17 @@ const FRAGMENT: u8 = 44;
 const AUTHENTICATION: u8 = 51;
 const ICMPV6: u8 = 58;
 const DESTINATION_OPTIONS: u8 = 60;
-/// The bits of a fragment header that say where its part belongs.
+/// The bits of a fragment header that hold the fragment's offset in its packet.
 const FRAGMENT_OFFSET: u16 = 0xfff8;
-/// Router solicitation and advertisement, neighbour solicitation and advertisement, redirect. A router may
-/// redirect to a third, and give that one's link address, which nobody could tell from a forged one: hosts
-/// ask for it themselves where it is not given.
+/// The ICMPv6 types that are checked: router solicitation and advertisement, neighbour solicitation and
+/// advertisement, and redirect. An honest router may redirect to a third host and give that host's link
+/// address. Nobody could tell this from a forged redirect, so it is dropped as well: where a redirect gives
+/// no link address, hosts ask for it themselves.
 const NEIGHBOUR_DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
 const SOURCE_LINK_ADDRESS: u8 = 1;
 const TARGET_LINK_ADDRESS: u8 = 2;
-/// Nobody uses more. Hosts look behind any number of those that name no VLAN, so what has more is no frame
-/// that could be trusted.
+/// The most VLAN tags that an honest frame has. Linux looks behind any number of tags that name no VLAN, so a
+/// frame with more tags than are looked behind here cannot be trusted.
 const MAX_VLAN_TAGS: usize = 2;
 
 /// The hosts whose frames are delivered.
@@ -41,17 +42,17 @@ const MAX_VLAN_TAGS: usize = 2;
 pub(super) struct Sources {
     /// Hosts of the newest map, by address.
     newest: Vec<Mac>,
-    /// Hosts of the map before, and until when they count.
+    /// Hosts of the map before, and until when their frames are delivered.
     before: (Vec<Mac>, Instant),
 }
 
 impl Sources {
-    /// Delivers nobody's frames, as there is no map yet.
+    /// No hosts at all, as long as there is no map.
     pub(super) const fn none() -> Self {
         Self { newest: Vec::new(), before: (Vec::new(), Instant::ZERO) }
     }
 
-    /// Takes in a new map: the hosts of the one before count for a moment more.
+    /// Takes in a new map. Frames from hosts of the map before are delivered for [`OVERLAP`] more.
     pub(super) fn take_map(&mut self, now: Instant, map: &Map) {
         let real = map.hosts.iter().filter(|host| host.host_type != host_type::PHANTOM);
         let mut hosts: Vec<_> = real.map(|host| host.mac).collect();
@@ -59,16 +60,16 @@ impl Sources {
         self.before = (std::mem::replace(&mut self.newest, hosts), now + OVERLAP);
     }
 
-    /// Whether it is a host of the newest map, or was one of the map before until just now.
+    /// Whether frames from this host are delivered now.
     pub(super) fn knows(&self, now: Instant, mac: Mac) -> bool {
         let (before, until) = &self.before;
         self.newest.binary_search(&mac).is_ok() || (now < *until && before.binary_search(&mac).is_ok())
     }
 }
 
-/// Whether a frame tells others to send to another address than the one that it comes from: an ARP
-/// message with another sender, or a message of IPv6 neighbour discovery with another link address; or
-/// hides whether it does behind more VLAN tags than anybody uses.
+/// Whether a frame tells others to send to another address than the one that it comes from. That is an ARP
+/// message with another sender, a message of IPv6 neighbour discovery with another link address, or a frame
+/// with so many VLAN tags that nobody can say what is behind them.
 pub(super) fn points_elsewhere(frame: &[u8], from: Mac) -> bool {
     let mut rest = frame.get(ETHERTYPE_AT..).unwrap_or_default();
     let mut tags = 0;
@@ -81,19 +82,19 @@ pub(super) fn points_elsewhere(frame: &[u8], from: Mac) -> bool {
     }
     let packet = rest.get(2..).unwrap_or_default();
     match ethernet::u16_at(rest, 0) {
-        // The hardware type is not looked at, as Linux takes that of Ethernet and that of IEEE 802.
+        // The hardware type is not checked: Linux accepts more than one, that of Ethernet and that of IEEE 802.
         Some(ARP) => packet.get(8..14).is_some_and(|sender| *sender != from.0),
         Some(IPV6) => neighbour_elsewhere(packet, from),
         _ => false,
     }
 }
 
-/// Whether a packet of IPv6 is neighbour discovery (RFC 4861) that gives another link address. Extension
-/// headers may stand before the message, as hosts look behind them.
+/// Whether an IPv6 packet is a message of neighbour discovery (RFC 4861) that gives another link address than
+/// `from`. Hosts take such a message behind extension headers as well, so it is looked for there.
 fn neighbour_elsewhere(packet: &[u8], from: Mac) -> bool {
     let Some(message) = icmpv6_of(packet) else { return false };
     let Some(kind) = message.first().filter(|kind| NEIGHBOUR_DISCOVERY.contains(kind)) else { return false };
-    // Options begin behind the fixed part, whose length depends on the kind of message.
+    // Options begin behind the message's fixed part, whose length depends on the type.
     let fixed_bytes = match kind {
         133 => 8,
         134 => 16,
@@ -112,12 +113,12 @@ fn neighbour_elsewhere(packet: &[u8], from: Mac) -> bool {
     false
 }
 
-/// The ICMPv6 message in a packet of IPv6, behind whatever extension headers (RFC 8200); `None` if there is
-/// none, or this is not where a fragmented one begins.
+/// The ICMPv6 message in an IPv6 packet, behind any extension headers (RFC 8200). `None` if the packet has
+/// none, or is a fragment other than the first.
 fn icmpv6_of(packet: &[u8]) -> Option<&[u8]> {
     let mut next = *packet.get(6)?;
     let mut rest = packet.get(IPV6_HEADER_BYTES..)?;
-    // Each header takes eight bytes at least, so the packet's length bounds this.
+    // Each header takes at least eight bytes, so the packet's length bounds the number of rounds.
     while next != ICMPV6 {
         let units = usize::from(*rest.get(1)?);
         let bytes = match next {

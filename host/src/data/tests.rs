@@ -171,7 +171,7 @@ fn the_longest_frame_of_the_tap_is_sent_and_one_that_does_not_fit_the_link_is_no
     assert_eq!(path.status().dropped[DataDropKind::TooLong], 1);
 }
 
-/// A ring of four hosts in which both cables of the second one's xbar carry no more than this.
+/// A ring of four hosts in which both cables from the second host's xbar carry frames of at most `mtu` bytes.
 fn ring_with_a_small_host(mtu: u32) -> Map {
     let mut map = map("ring:n=4,hosts=1");
     let home = map.hosts[1].at.unwrap();
@@ -205,7 +205,7 @@ fn a_frame_that_is_too_long_for_all_ways_is_counted_and_the_kernel_told_what_get
     assert_eq!(outbound(&mut path, NOW, &longest).len(), 2);
     assert_eq!(path.status().dropped[DataDropKind::TooLongForCable], 2);
     assert_eq!(path.take_answer(), None, "a broadcast is not answered");
-    // The MTU is raised again, and a map says so.
+    // A new map says that the MTU has been raised; it counts once a table of that map is in use.
     let mut mended = map.clone();
     mended.version.counter += 1;
     mended.frame_sizes = FrameSizes::default();
@@ -473,8 +473,8 @@ fn paths_are_in_use_while_they_carry_frames_and_keep_their_id_over_a_swap() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever cables go and return: no frame takes a route that the table does not have, flows in
-    /// use stay where they can, and buckets are spread evenly where all may move.
+    /// Whatever cables go and return, no frame takes a route that the table does not have, and a flow in
+    /// use keeps its route as long as the table has it.
     #[test]
     fn flows_stay_on_routes_of_the_table_and_move_only_if_they_must(
         swaps in proptest::collection::vec(any::<prop::sample::Index>(), 1..6),

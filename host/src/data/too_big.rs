@@ -1,5 +1,5 @@
-//! Answers to the kernel for packets that are too long for a cable on their way: it then sends shorter ones,
-//! as it does where a router says so (RFC 1191, RFC 8201).
+//! Tells the kernel that a packet is too long for a cable on its way. The kernel then sends shorter packets, as
+//! it does when a router says so (path MTU discovery, RFC 1191 and RFC 8201).
 
 use super::ethernet::{ETHERTYPE_AT, HEADER_BYTES, VLAN_TAG_BYTES, VLAN_TAGS, u16_at};
 
@@ -10,15 +10,16 @@ const IPV6_HEADER_BYTES: usize = 40;
 const ICMP_HEADER_BYTES: usize = 8;
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
-/// The longest answers: what every host takes (RFC 1812, 4.3.2.3, and RFC 4443, 2.4).
+/// The longest IPv4 packet that every host takes, and so the longest answer (RFC 1812, 4.3.2.3).
 const MOST_IPV4_BYTES: usize = 576;
+/// The longest answer over IPv6: a link's least MTU (RFC 4443, 2.4).
 const MOST_IPV6_BYTES: usize = 1280;
 const MAX_VLAN_TAGS: usize = 2;
 const TTL: u8 = 64;
 
-/// The frame that says to the sender of `frame`, which is for one host, that only frames of up to `most_bytes`
-/// reach it. It comes from that host's addresses, as nobody else is on the way. `None` if it is no IP, or must
-/// not be answered.
+/// The frame that tells the sender of `frame` that only frames of up to `most_bytes` reach the host it is for.
+/// Its source is that host, as no router is on the way. `None` if `frame` is not IP, or is one that must not be
+/// answered by an ICMP error.
 pub(super) fn answer(frame: &[u8], most_bytes: usize) -> Option<Vec<u8>> {
     let mut type_at = ETHERTYPE_AT;
     for _ in 0..MAX_VLAN_TAGS {
@@ -38,7 +39,7 @@ pub(super) fn answer(frame: &[u8], most_bytes: usize) -> Option<Vec<u8>> {
     Some([from, to, frame.get(12..header_bytes)?, &answer[..]].concat())
 }
 
-/// ICMP: destination unreachable, as fragmentation is needed.
+/// The answer to an IPv4 packet: ICMP's "destination unreachable, fragmentation needed".
 fn ipv4(packet: &[u8], mtu: u16) -> Option<Vec<u8>> {
     let header_bytes = usize::from(packet.first()? & 0xf) * 4;
     let later_fragment = u16_at(packet, 6)? & 0x1fff != 0;
@@ -47,7 +48,7 @@ fn ipv4(packet: &[u8], mtu: u16) -> Option<Vec<u8>> {
     }
     let (from, to): (&[u8], &[u8]) = (packet.get(12..16)?, packet.get(16..20)?);
     let is_error = *packet.get(9)? == ICMP && matches!(packet.get(header_bytes)?, 3 | 4 | 5 | 11 | 12);
-    // No ICMP message goes to the unspecified address, a group or a broadcast address.
+    // An ICMP error must not be sent about a packet from or to the unspecified address, a group or broadcast.
     let one_host = |address: &[u8]| (1..224).contains(&address[0]);
     if is_error || !one_host(from) || !one_host(to) {
         return None;
@@ -64,7 +65,7 @@ fn ipv4(packet: &[u8], mtu: u16) -> Option<Vec<u8>> {
     Some([header, message].concat())
 }
 
-/// ICMPv6: packet too big.
+/// The answer to an IPv6 packet: ICMPv6's "packet too big".
 fn ipv6(packet: &[u8], mtu: u32) -> Option<Vec<u8>> {
     if packet.first()? >> 4 != 6 {
         return None;
@@ -84,11 +85,11 @@ fn ipv6(packet: &[u8], mtu: u32) -> Option<Vec<u8>> {
     Some([header, message].concat())
 }
 
-/// The Internet checksum (RFC 1071) over these parts, all but the last of even length.
+/// The Internet checksum (RFC 1071) over these parts. All but the last must have an even length.
 fn checksum(parts: &[&[u8]]) -> [u8; 2] {
     let words = parts.iter().flat_map(|part| part.chunks(2));
     let word = |word: &[u8]| u32::from(word[0]) << 8 | u32::from(word.get(1).copied().unwrap_or_default());
-    // Two kilobytes at most: the sum does not overflow.
+    // Answers have less than two kilobytes, so the sum does not overflow.
     let sum: u32 = words.map(word).sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     let folded = (folded & 0xffff) + (folded >> 16);
@@ -119,7 +120,7 @@ mod tests {
         [&[0x60, 0, 0, 0, 0, 0, next, 64][..], &address(1), &address(2), rest].concat()
     }
 
-    /// What a receiver computes over all that a checksum covers: zero.
+    /// Whether a receiver, who computes the checksum over all that it covers, gets zero.
     fn is_right(parts: &[&[u8]]) -> bool {
         checksum(parts) == [0, 0]
     }
@@ -143,7 +144,7 @@ mod tests {
     #[test]
     fn a_packet_of_ipv6_is_answered_with_the_mtu_that_gets_through() {
         let packet = v6(6, &[7; 3000]);
-        // With a VLAN tag four bytes less of the packet get through.
+        // A VLAN tag takes four bytes, so the packet may be four bytes shorter.
         let tagged = [0x81, 0, 0, 5, 0x86, 0xdd];
         let answer = answer(&frame(&tagged, &packet), 14 + 1417).unwrap();
         assert_eq!(answer[12..18], tagged);

@@ -1,4 +1,4 @@
-//! What the routes in force are used for.
+//! Reports how much each route in force is used.
 
 use mapper_proto::wire::Route;
 use mapper_proto::{Instant, Mac};
@@ -6,18 +6,18 @@ use mapper_proto::{Instant, Mac};
 use super::data_path::{DataPath, IN_USE};
 use super::destinations::Destinations;
 
-/// A route that frames were or could have been sent by, and what became of it.
+/// A route to a host that frames were sent to, and how much it was used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathTraffic {
-    /// Where it leads.
+    /// The host that the route leads to.
     pub to: Mac,
     /// The route.
     pub route: Route,
     /// Whether no cable on it is known to be dead.
     pub alive: bool,
-    /// Whether frames for one host went by it during the last second.
+    /// Whether unicast frames took it during the last second.
     pub in_use: bool,
-    /// Frames that went by it since it came into force.
+    /// How many frames took it since it came into force.
     pub frames: u64,
 }
 

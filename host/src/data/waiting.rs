@@ -1,21 +1,21 @@
-//! Frames that came back and have no other route yet: the table around the dead cable comes in
-//! milliseconds, and many destinations have but one route before.
+//! Undelivered frames that have no other route yet. Many destinations have only one route, and the repaired
+//! table, which avoids the dead cable, comes within milliseconds.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use mapper_proto::{Instant, Mac};
 
-/// So long a frame waits. The table comes much sooner, or not at all.
+/// How long a frame waits at most. The table comes much sooner, or not at all.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// Most bytes that wait.
+/// How many bytes of frames wait at most.
 const CAPACITY_BYTES: usize = 1024 * 1024;
 
 /// A user's frame that waits for a route.
 #[derive(Debug)]
 pub(super) struct WaitingFrame {
     pub(super) to: Mac,
-    /// How often it was sent.
+    /// How often the frame had been sent before the last time.
     pub(super) tries: u8,
     pub(super) frame: Vec<u8>,
     since: Instant,
@@ -29,7 +29,7 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Has a frame wait; false if there is no room.
+    /// Has a frame wait. Returns false if there is no room.
     pub(super) fn push(&mut self, now: Instant, to: Mac, tries: u8, frame: &[u8]) -> bool {
         let fits = self.bytes + frame.len() <= CAPACITY_BYTES;
         if fits {
@@ -39,7 +39,7 @@ impl Waiting {
         fits
     }
 
-    /// Takes what has waited too long out. Returns how much that was.
+    /// Drops the frames that have waited too long. Returns how many there were.
     pub(super) fn expire(&mut self, now: Instant) -> u64 {
         let before = self.frames.len();
         while let Some(oldest) = self.frames.front().filter(|oldest| now.since(oldest.since) > PATIENCE) {

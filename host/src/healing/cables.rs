@@ -1,4 +1,4 @@
-//! Which cable a port of the map holds.
+//! The cables of a map by their ports, and how each is tested.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use mapper_proto::wire::{Element, Route};
 
 use crate::routes::Basis;
 
-/// A cable, named by the end that stands first.
+/// A cable, named by the lower of its ports in the map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CableEnd {
-    /// That end; a host's cable has only one end at an xbar.
+    /// The lower of its two ports, or the only port of a cable to a host.
     pub(super) at: PortRef,
-    /// Whether it is a host's.
+    /// Whether the cable leads to a host.
     pub(super) is_host: bool,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Cables {
     own: Mac,
     /// This host's own port, if it is at an xbar.
     home: Option<PortRef>,
-    /// Ways from there over cables that live, and the dead ones that they do not take.
+    /// The ways from there to all xbars, and the dead cables that they were computed without.
     ways: Option<(BTreeSet<PortRef>, Ways)>,
 }
 
@@ -50,7 +50,7 @@ impl Cables {
         }
     }
 
-    /// The cable in a port of a tagged xbar. Ports of these have their real numbers in the map.
+    /// The cable in a port of a tagged xbar. The ports of tagged xbars have their real numbers in the map.
     pub(super) fn at_tag(&self, tag: u64, port: u8) -> Option<CableEnd> {
         let xbar = self.basis.xbar(tag)?;
         self.at(PortRef { xbar, port })
@@ -66,8 +66,8 @@ impl Cables {
         [Some(at), other].into_iter().flatten().filter_map(tagged)
     }
 
-    /// The test of a dead cable: to an end of it over cables that live, across, and back. `None` if there is
-    /// no such way.
+    /// The test of a dead cable: a route that leads over live cables to one of its ends, across it, and back.
+    /// `None` if live cables lead to neither end.
     pub(super) fn test_of(
         &mut self,
         at: PortRef,
@@ -92,7 +92,8 @@ impl Cables {
             turn(near.port, way.entry.port),
         ]);
         let back = way.back();
-        // The route has the elements of the way back, this turn, and the one behind the cable.
+        // When the frame has crossed the cable, these elements are left: the turn back into the cable, the
+        // turn from the cable to the way back, and the way back.
         let left = u8::try_from(back.hops() + 2).ok()?;
         route.extend(back.elements());
         Some(CableTest { route, left, to, frame_bytes, answers })

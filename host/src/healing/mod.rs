@@ -1,4 +1,4 @@
-//! What this host knows of dead cables, before there is a new map.
+//! What this host knows of dead cables until there is a new map.
 //!
 //! [`Healing`] is told what was seen, and says what to do: route around the cables that are dead now
 //! ([`Action::Repair`]), and tell the agent of a cable, so that there will be a new map
@@ -10,17 +10,21 @@
 //! | a notice: a crossbar's port has no carrier | yes | tests are answered, or the own crossbar sees carrier |
 //! | a path in use is silent | no | tests are answered, or the path answers again |
 //!
-//! What is held for dead stays so until something proves that it lives, however long no new map comes: users'
-//! frames try nothing. Cables are tested by frames of the agent's own ([`Action::Test`]), as long as the frames
-//! that were lost. Each time that a cable has failed silently again after its tests were answered, it takes
-//! twice as many answers in a row, up to [`MOST_DOUBLINGS`] times. Routes may be safe only while what is held
-//! for dead is dead (see [`mapper_routing::repair`]). So turns are opened only by cables that are *proved* dead,
-//! as they have no carrier, or did not answer when they were asked after they fell silent; with the first answer
-//! to a test that is over, and a cable that lives is used at once. A new map ends everything but lost carrier at the own crossbar, which counts as long as the cable is in the map, and cables
-//! that the mapper's frames pass and users' do not: every new map lists those.
+//! A cable that is held for dead stays so until something proves that it lives, however long no new map comes.
+//! It is tested by frames of the agent's own ([`Action::Test`]), which are as long as the users' frames that
+//! were lost; users' frames themselves never try it. A cable that is back in use after its tests and falls
+//! silent again has to answer twice as many tests in a row, and so on up to [`MOST_DOUBLINGS`] doublings.
 //!
-//! A silent host is no dead cable to be routed around: there is no way around it. The agent is told, and the
-//! cable is shown and tested.
+//! A repair may use turns that are safe only while certain cables are dead (see [`mapper_routing::repair`]).
+//! So only cables that are *proved* dead open such turns: cables without carrier, and cables that gave no answer
+//! to their last test. With the first answer a cable is no longer proved dead, and the turns are closed at once.
+//!
+//! A new map ends all that is known of dead cables, with two exceptions. Lost carrier at the own crossbar counts
+//! as long as the cable is in the map. So does a cable that passes the mapper's frames but not users' frames, as
+//! every new map lists it.
+//!
+//! The cable of a silent host is not routed around, as there is no way around it. The agent is told of it, and
+//! it is shown and tested.
 
 mod cables;
 #[cfg(test)]
@@ -40,17 +44,17 @@ use cables::{CableEnd, Cables};
 
 /// How often the agent is told which cables to test: well before it forgets them.
 const TEST_REPEAT: Duration = Duration::from_millis(400);
-/// So many answers in a row show that a cable lives that failed for the first time.
+/// How many answers in a row show that a cable lives, if it failed for the first time.
 const ANSWERS: u32 = 3;
-/// Dead cables known at once; more are left to the next map.
+/// How many dead cables are kept at once. More are left to the next map.
 const LIMIT: usize = 256;
-/// How often the answers that show that a cable lives double at most.
+/// How often the number of answers that show that a cable lives is doubled at most.
 pub const MOST_DOUBLINGS: u32 = 4;
 
-/// What is to be done.
+/// What the host is to do about dead cables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Route around [`Healing::dead`], on the map of this version: it has changed.
+    /// Route around [`Healing::dead`], which has changed.
     Repair {
         /// The map that the ports are of.
         version: MapVersion,
@@ -61,7 +65,7 @@ pub enum Action {
         version: MapVersion,
         /// A port that holds the cable.
         at: PortRef,
-        /// How it came out.
+        /// How the cable was found dead.
         cause: CableCause,
     },
     /// Have the agent test a cable that is held for dead.
@@ -70,7 +74,7 @@ pub enum Action {
         version: MapVersion,
         /// A port that holds the cable.
         at: PortRef,
-        /// How.
+        /// The route of the test, and how many answers it takes.
         test: CableTest,
     },
 }
@@ -78,11 +82,11 @@ pub enum Action {
 /// A cable that is held for dead now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeadCable {
-    /// A port that holds it: that of the xbar listed first.
+    /// The port that holds it at the xbar that the map lists first.
     pub at: PortRef,
-    /// Since when.
+    /// When it was found dead.
     pub since: Instant,
-    /// How it came out, by the surest source.
+    /// How it was found dead, by the surest source.
     pub cause: CableCause,
 }
 
@@ -99,7 +103,7 @@ pub struct HealingStatus {
     pub by_silence: u64,
     /// Cables in use again as their carrier is back, a path answers again, or tests are answered.
     pub came_back: u64,
-    /// What named no cable of the map.
+    /// Reports of dead cables that named no cable of the map.
     pub ignored: u64,
     /// Dead cables that were too many to keep.
     pub overload: u64,
@@ -114,7 +118,7 @@ struct Known {
     no_carrier: bool,
     notice: bool,
     silence: bool,
-    /// The mapper's frames pass.
+    /// The mapper's frames pass the cable, though users' frames do not.
     cleared: bool,
     /// The cable was tested last and gave no answer.
     unanswered: bool,
@@ -151,12 +155,12 @@ impl Known {
         }
     }
 
-    /// Whether routes go around it.
+    /// Whether routes go around the cable.
     fn is_avoided(&self) -> bool {
         self.no_carrier || self.notice || !self.is_host
     }
 
-    /// Whether nothing passes it, as far as can be told.
+    /// Whether nothing passes the cable, as far as can be told.
     fn is_proved(&self) -> bool {
         self.no_carrier || self.unanswered
     }
@@ -168,17 +172,18 @@ impl Known {
 pub struct Healing {
     /// The cables of that map, if there is one.
     cables: Option<Cables>,
-    /// The cables that are held for dead, by the end that stands first in the map.
+    /// The cables that are held for dead, by the lower of their ports in the map.
     known: BTreeMap<PortRef, Known>,
     /// How often each cable failed silently and then answered its tests.
     relapses: BTreeMap<PortRef, u32>,
-    /// Ports of the own crossbar without carrier: its tag, and the port.
+    /// The ports of the own crossbar without carrier, each with that crossbar's tag.
     no_carrier: BTreeSet<(u64, u8)>,
     /// The dead cables that routes were last computed around.
     repaired: DeadCables,
     to_tell: VecDeque<(PortRef, CableCause)>,
-    /// Cables whose tests the agent is to be told of, and when it is told of all again.
+    /// The cables whose tests the agent is to be told of now.
     to_test: VecDeque<PortRef>,
+    /// When the agent is told of the tests of all cables again.
     test_at: Instant,
     counters: HealingStatus,
 }
@@ -189,8 +194,8 @@ impl Healing {
         Self::default()
     }
 
-    /// Routes of a whole map were put to use by the host with the address `own`. All that is known of the
-    /// map before is forgotten, but cables between the same ports that only users' frames do not pass.
+    /// Takes in that the host with the address `own` has put the routes of a whole map to use. Of the map
+    /// before, only cables that pass the mapper's frames but not users' frames are kept.
     pub fn map_installed(&mut self, now: Instant, basis: Arc<Basis>, own: Mac) {
         let before = self.cables.replace(Cables::new(basis, own));
         let known = std::mem::take(&mut self.known);
@@ -213,7 +218,7 @@ impl Healing {
         self.test_now(now);
     }
 
-    /// The own crossbar, by its tag, lost or regained carrier at a port.
+    /// Takes in that the own crossbar, which has this tag, lost or regained carrier at a port.
     pub fn carrier(&mut self, now: Instant, tag: u64, port: u8, up: bool) {
         if up {
             self.no_carrier.remove(&(tag, port));
@@ -223,15 +228,16 @@ impl Healing {
         }
     }
 
-    /// A crossbar said that a port of it has no carrier. Only for notices whose token was checked.
+    /// Takes in a notice of the crossbar with this tag that its port has no carrier. The notice's token must
+    /// have been checked.
     pub fn notice(&mut self, now: Instant, tag: u64, port: u8) {
         let cable = self.cables.as_ref().and_then(|cables| cables.at_tag(tag, port));
         self.learn(now, cable, CableCause::Notice, |known| (known.notice, known.unanswered) = (true, true));
     }
 
-    /// A path in use is silent. `hops` are the ports by which it leaves its xbars, on the map whose
-    /// routes are in use; the first `reached` of these xbars still answer, and checks of
-    /// `frame_bytes` did not pass.
+    /// Takes in that a path in use is silent. `hops` are the ports by which it leaves its xbars, on the map
+    /// whose routes are in use. The first `reached` of these xbars still answer, and checks of `frame_bytes`
+    /// bytes did not pass.
     pub fn path_down(
         &mut self,
         now: Instant,
@@ -239,7 +245,7 @@ impl Healing {
         hops: &[PortRef],
         (reached, frame_bytes): (usize, usize),
     ) {
-        // Where no xbar is left, the cable is this host's own, which its agent watches itself.
+        // If no xbar answers, the dead cable is this host's own, which the agent watches itself.
         let Some(&at) = reached.checked_sub(1).and_then(|last| hops.get(last)) else {
             self.counters.ignored += 1;
             return;
@@ -254,7 +260,7 @@ impl Healing {
         });
     }
 
-    /// A cable of this map has answered all its tests.
+    /// Takes in that a cable of this map has answered all its tests.
     pub fn cable_up(&mut self, version: MapVersion, at: PortRef) {
         let Some(known) = self.known_of(version, at).filter(|known| !known.no_carrier) else { return };
         let was_silent = std::mem::take(&mut known.silence);
@@ -265,14 +271,14 @@ impl Healing {
         self.drop_live();
     }
 
-    /// The mapper's frames pass a cable of this map that was said to be silent.
+    /// Takes in that the mapper's frames pass a cable of this map that was said to be silent.
     pub fn cable_cleared(&mut self, version: MapVersion, at: PortRef) {
         if let Some(known) = self.known_of(version, at) {
             known.cleared = true;
         }
     }
 
-    /// A cable of this map that is held for dead was asked, and has answered or not.
+    /// Takes in that a cable of this map that is held for dead was tested, and whether it answered.
     pub fn cable_asked(&mut self, version: MapVersion, at: PortRef, answered: bool) {
         if let Some(known) = self.known_of(version, at) {
             known.unanswered = !answered;
@@ -284,7 +290,7 @@ impl Healing {
         self.known.get_mut(&cables.at(at)?.at)
     }
 
-    /// A path that was silent answers again.
+    /// Takes in that a path that was silent answers again.
     pub fn path_up(&mut self, path: PathId) {
         for known in self.known.values_mut() {
             if known.silent.remove(&path) && known.silent.is_empty() {
@@ -294,7 +300,7 @@ impl Healing {
         self.drop_live();
     }
 
-    /// What is to be done next; to be called until there is nothing.
+    /// What the host is to do next. To be called until there is nothing left.
     pub fn poll(&mut self, now: Instant) -> Option<Action> {
         let version = self.cables.as_ref()?.version();
         let dead = self.dead();
@@ -318,12 +324,12 @@ impl Healing {
         None
     }
 
-    /// When [`Self::poll`] has something to do even if nothing is heard.
+    /// When [`Self::poll`] is to be called next even if nothing else happens.
     pub fn poll_timeout(&self) -> Option<Instant> {
         (self.cables.is_some() && self.known.values().any(|known| !known.no_carrier)).then_some(self.test_at)
     }
 
-    /// How a cable is tested. None if that is not needed, or no live cable leads there.
+    /// How a cable is tested. `None` if that is not needed, or if no live cables lead there.
     fn test_of(&mut self, at: PortRef) -> Option<CableTest> {
         let Known { frame_bytes, .. } = self.known.get(&at).filter(|known| !known.no_carrier)?;
         let relapses = self.relapses.get(&at).copied().unwrap_or_default();
@@ -346,14 +352,14 @@ impl Healing {
         }
     }
 
-    /// The cables that are held for dead now, with why.
+    /// The cables that are held for dead now, with the cause of each.
     pub fn dead_cables(&self) -> impl Iterator<Item = DeadCable> + '_ {
         self.known
             .iter()
             .filter_map(|(&at, known)| Some(DeadCable { at, since: known.since, cause: known.cause()? }))
     }
 
-    /// What happened so far.
+    /// The counts since the start.
     pub fn status(&self) -> HealingStatus {
         HealingStatus { dead_now: self.known.len() as u64, ..self.counters }
     }
@@ -367,14 +373,14 @@ impl Healing {
         let Some(cables) = &self.cables else { return };
         let Some(cable) = cables.at_tag(tag, port) else { return };
         if let Some(known) = self.known.get_mut(&cable.at) {
-            // Both ends of a cable may be at this host's own crossbar.
+            // Both ends of a cable may be at this host's own crossbar, and the other end still without carrier.
             known.no_carrier = cables.tags_of(cable.at).any(|end| self.no_carrier.contains(&end));
             known.notice = false;
         }
         self.drop_live();
     }
 
-    /// Takes in that a cable is dead. `update` gets what is known of it.
+    /// Takes in that a cable was found dead in this way. `update` notes that in what is known of the cable.
     fn learn(
         &mut self,
         now: Instant,
@@ -401,7 +407,7 @@ impl Healing {
             } += 1;
             self.test_now(now);
         }
-        // The agent hears of it once, and again when it becomes certain.
+        // The agent is told of a dead cable once, and again when its death becomes certain.
         if before.is_none_or(|before| cause.is_certain() && !before.is_certain()) {
             self.to_tell.push_back((at, cause));
             self.to_tell.truncate(LIMIT);

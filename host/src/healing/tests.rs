@@ -1,4 +1,4 @@
-//! What a host does about dead cables, told as it happens.
+//! What a host does about dead cables, event by event.
 
 use mapper_proto::Mac;
 use mapper_proto::map::{Cable, Host, Map, Xbar, host_type};
@@ -41,7 +41,7 @@ fn ring() -> Arc<Map> {
 struct Story {
     healing: Healing,
     now: Instant,
-    /// What was to be tested when it was last polled.
+    /// The tests that the last poll asked for.
     tests: Vec<(PortRef, CableTest)>,
 }
 
@@ -56,7 +56,7 @@ impl Story {
         Self { healing, now: Instant::ZERO, tests: Vec::new() }
     }
 
-    /// All that is to be done: whether to repair, and what to tell the agent.
+    /// Polls until there is nothing left. Returns whether to repair, and what to tell the agent.
     fn poll(&mut self) -> (bool, Vec<(PortRef, CableCause)>) {
         let (mut repair, mut told) = (false, Vec::new());
         self.tests.clear();
@@ -125,7 +125,7 @@ fn what_is_dead_stays_so_however_long_no_map_comes_and_is_tested_until_it_answer
     assert_eq!(story.poll(), (false, vec![]), "a port of another map");
     story.healing.cable_up(VERSION, port(0, 2));
     assert_eq!(story.poll(), (true, vec![]));
-    // The same cable is named by its other end.
+    // The other dead cable runs from port 2 of xbar 2 to this port.
     story.healing.cable_up(VERSION, port(3, 3));
     assert_eq!(story.poll(), (true, vec![]));
     assert_eq!((story.dead(), story.healing.poll_timeout()), (vec![], None));
@@ -141,8 +141,8 @@ fn a_test_crosses_the_cable_over_live_ones_and_turns_behind_it() {
     // The frame enters xbar 0 by port 1, leaves by port 2, turns, and comes back.
     let expected = Route::from_iter([forward(1), forward(0), forward(-1)]);
     assert_eq!((&story.tests[0].1.route, story.tests[0].1.left), (&expected, 2));
-    // The cable behind it is reached the other way round the ring: out by port 3, to port 2 of xbar 3, and so
-    // on.
+    // The next cable of the ring is reached the other way round: out by port 3 of xbar 0 to port 2 of xbar 3,
+    // and so on to xbar 2.
     story.healing.notice(story.now, 11, 2);
     story.poll();
     let elements = [2, 1, 1, 0, -1, -1, -2];
@@ -272,7 +272,7 @@ fn a_new_map_ends_all_but_lost_carrier_of_cables_that_it_lists() {
     story.healing.path_down(story.now, PathId(1), &[port(2, 2), port(3, 1)], (1, 0));
     story.poll();
     assert_eq!(story.dead(), [port(0, 2), port(1, 2), port(2, 2)]);
-    // These routes were computed before the carrier was lost.
+    // The routes of a new map are put to use that were computed before the carrier was lost.
     story.healing.map_installed(story.now, basis(&ring()), OWN);
     assert_eq!(story.poll(), (true, vec![(port(0, 2), CableCause::Carrier)]));
     assert_eq!(story.dead(), [port(0, 2)]);

@@ -1,4 +1,4 @@
-//! Routes around dead cables, before there is a new map.
+//! Has routes go around dead cables until there is a new map.
 
 use mapper_fabric::wording::with_causes;
 use mapper_proto::Instant;
@@ -41,7 +41,7 @@ impl Host {
         }
     }
 
-    /// A path in use no longer answers, or only as far as its first `reached` xbars.
+    /// Takes in that a path in use no longer answers beyond its first `reached` xbars.
     pub(super) fn path_is_down(&mut self, now: Instant, path: PathId, reached: usize, frame_bytes: usize) {
         let hops = self.data.as_ref().and_then(|data| data.path_hops(path));
         if let Some((_, hops)) = hops {

@@ -1,4 +1,4 @@
-//! Which paths carry users' frames: the agent watches those.
+//! Tells the agent which paths carry users' frames, as it watches those.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use crate::data::{DataPath, PathInUse};
 /// How often the agent is told which paths are in use: well before it forgets them.
 const WATCH_INTERVAL: Duration = Duration::from_millis(400);
 
-/// When the agent is told next.
+/// When the agent is told next which paths are in use.
 #[derive(Debug, Default)]
 pub(super) struct Watching {
-    /// `None` while no path is in use.
+    /// When that is, or `None` while no path is in use.
     at: Option<Instant>,
-    /// How many were in use when it was told last.
+    /// How many paths were in use when the agent was told last.
     told: u64,
 }
 
 impl Watching {
-    /// A frame was sent. A path that came into use by it is watched at once.
+    /// Takes in that a frame was sent. If a path came into use by it, the agent is told at once.
     pub(super) fn see(&mut self, now: Instant, data: &DataPath) {
         if data.routes_in_use() > self.told {
             self.at = Some(now);
@@ -49,15 +49,15 @@ impl Watching {
     }
 }
 
-/// For whoever carries users' frames otherwise than through this host, by its routes.
+/// For whoever sends users' frames by this host's routes, but not through this host.
 impl Host {
-    /// A path carries frames: see [`Agent::watch_path`].
+    /// Has the agent watch a path that carries frames: see [`Agent::watch_path`].
     pub fn watch_path(&mut self, now: Instant, path: PathId, used: PathUse) {
         self.agent.watch_path(now, path, used);
         self.settle(now);
     }
 
-    /// The cable in this port of the newest map is said to be dead: see [`Agent::cable_down`].
+    /// Tells the agent that the cable in this port of the newest map is dead: see [`Agent::cable_down`].
     pub fn cable_down(&mut self, now: Instant, at: PortRef, cause: CableCause) {
         self.agent.cable_down(now, at, cause);
         self.settle(now);

@@ -1,4 +1,4 @@
-//! From a map to routes in use.
+//! Brings a host from a new map to the map's routes in use.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ impl Host {
         self.events.push_back(HostEvent::Agent(event));
     }
 
-    /// Services are this host's own affair: nobody else hears of their questions and answers.
+    /// Passes the questions and answers of services on to them. The driver does not hear of these.
     fn take_service(&mut self, now: Instant, event: Event) {
         match event {
             Event::ServiceAsked { asked } => self.services.asked(now, &mut self.agent, asked),
@@ -64,14 +64,14 @@ impl Host {
         self.route_newest();
     }
 
-    /// Has the routes of the newest map computed, as that or the options are new.
+    /// Has the routes of the newest map computed, by the route options as they are now.
     fn route_newest(&mut self) {
         if let Some((map, _)) = &self.newest {
             self.computation.ask(Arc::clone(map), self.own, self.route_options);
         }
     }
 
-    /// Sets how many routes there are and how long they may be. If that is new, routes are computed again.
+    /// Sets how many routes there are and how long they may be. If that has changed, routes are computed anew.
     pub fn set_route_options(&mut self, options: Options) {
         if self.route_options != options {
             self.route_options = options;
@@ -79,7 +79,7 @@ impl Host {
         }
     }
 
-    /// Puts routes that were computed to use, all at once, if their map is the newest still.
+    /// Puts computed routes to use, all at once, if their map is still the newest.
     pub fn handle_computed(&mut self, now: Instant, computed: Computed) {
         let Computed { number, map, table } = computed;
         if !self.computation.end(number) {
@@ -92,7 +92,7 @@ impl Host {
         self.settle(now);
     }
 
-    /// The computation that was under way broke off and gave nothing, which is a fault of this program.
+    /// Takes in that the computation under way ended without a result, which is a fault of this program.
     pub fn handle_lost_computation(&mut self, now: Instant) {
         let was_newest = self.computation.lose();
         let newest = self.newest.as_ref().map(|(map, _)| map.version);
@@ -121,7 +121,7 @@ impl Host {
         self.events.push_back(HostEvent::RoutingFailed { version, why });
     }
 
-    /// Puts routes to use, all at once, and sends by them what has waited for them.
+    /// Puts routes to use, all at once, and sends the frames that have waited for them.
     pub(super) fn use_table(&mut self, now: Instant, table: Arc<RouteTable>) {
         if let Some(data) = &mut self.data {
             let outgoing = &mut self.outgoing;
@@ -131,8 +131,8 @@ impl Host {
         self.table = Some(table);
     }
 
-    /// Uses no route any more until there is another map. Routes that are still being computed will not be
-    /// put to use either.
+    /// Stops using routes until there is another map. Routes that are still being computed are not put to use
+    /// either.
     pub fn forget_routes(&mut self, now: Instant) {
         self.drop_routes();
         self.settle(now);
@@ -151,22 +151,23 @@ impl Host {
         self.table.as_ref()
     }
 
-    /// The map in force or to come.
+    /// The newest map. Its routes may still be being computed.
     pub fn newest_map(&self) -> Option<&Arc<Map>> {
         self.newest.as_ref().map(|(map, _)| map)
     }
 
-    /// To whom the agent itself needs a route: parent and children in the tree.
+    /// The hosts that the agent itself needs a route to: its parent and its children in the tree over the
+    /// map's hosts.
     pub fn neighbours(&self) -> &[Mac] {
         self.newest.as_ref().map_or(&[], |(_, neighbours)| neighbours)
     }
 
-    /// Why the newest map gave no routes, if so.
+    /// Why no routes could be computed for the newest map, if so.
     pub fn routing_failure(&self) -> Option<&str> {
         self.routing_failure.as_deref()
     }
 
-    /// Has an equal map take the place of the newest, so that hosts in one process share one copy.
+    /// Replaces the newest map by an equal one, so that hosts in one process share one copy.
     pub fn share_map(&mut self, map: &Arc<Map>) {
         if let Some((newest, _)) = self.newest.as_mut().filter(|(newest, _)| newest.version == map.version) {
             *newest = Arc::clone(map);

@@ -1,8 +1,9 @@
-//! What the service of names asks, in bytes.
+//! The questions of the service of names, as bytes. The first byte says which question it is:
 //!
-//! - 1, then the sums over the parts of all names, 8 bytes each. The answer has 4 bytes, a bit for each part
-//!   that differs.
-//! - 2, then names, as many as fit: address (6 bytes), revision (4), length (1), text. The answer is empty.
+//! - 1 compares what two hosts know. The sums over the parts of all names follow, 8 bytes each. The answer has 4
+//!   bytes, with a bit for each part that differs.
+//! - 2 tells names. As many as fit follow, each as address (6 bytes), revision (4), length (1) and text. The
+//!   answer is empty.
 
 use mapper_proto::Mac;
 use mapper_proto::wire::Reason;
@@ -15,9 +16,9 @@ const TELL: u8 = 2;
 /// A question.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Body {
-    /// What the asker knows.
+    /// A comparison with the sums over the names that the asker knows.
     Compare(Box<Buckets>),
-    /// Names.
+    /// Names that the asker tells.
     Tell(Vec<Named>),
 }
 
@@ -42,7 +43,7 @@ impl Teller {
         }
         self.0.extend(named.mac.0);
         self.0.extend(named.revision.to_be_bytes());
-        // Names have at most 64 bytes.
+        // The length fits one byte, as names have at most 64 bytes.
         self.0.push(name.len() as u8);
         self.0.extend(name);
         true
@@ -53,7 +54,7 @@ impl Teller {
     }
 }
 
-/// A question; `None` if it makes no sense.
+/// Reads a question. `None` if it is malformed.
 pub(super) fn read(question: &[u8]) -> Option<Body> {
     match question.split_first()? {
         (&COMPARE, sums) => {
@@ -124,7 +125,7 @@ mod tests {
         let name = "n1".parse().unwrap();
         assert!(teller.push(&Named { mac: Mac([2, 0, 0, 0, 0, 9]), name, revision: 258 }));
         assert_eq!(teller.finish(), [2, 2, 0, 0, 0, 0, 9, 0, 0, 1, 2, 2, b'n', b'1']);
-        // Too short, a name of no bytes, one that would ring a bell.
+        // Among these are questions that are too short, an empty name, and a name that would ring a bell.
         for bad in [
             &[][..],
             &[1, 0],

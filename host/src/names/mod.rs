@@ -1,4 +1,4 @@
-//! What hosts are called: the service by which they tell each other.
+//! The service by which hosts tell each other their names.
 //!
 //! Every host knows the names of all hosts of the map. Names travel along the binary tree over the map's
 //! hosts: what a host learns from one neighbour it tells the others, each name once, many in one message. So a
@@ -7,9 +7,9 @@
 //! [`BUCKETS`](table::BUCKETS) parts, when they become neighbours and every [`COMPARE_EVERY`]; they tell each
 //! other anew what differs. That is how a host that starts again learns all names.
 //!
-//! A name has a revision, which only its host raises; the higher one counts. A host that hears of itself what
-//! is not so raises it again. Names are text for people: two hosts may have the same, and nothing is decided by
-//! them.
+//! A name has a revision, which only its host raises, and of two names of one host that of the higher revision
+//! counts. A host that is told a wrong name of itself raises its revision above that one's. Names are text for
+//! people: two hosts may have the same, and nothing is decided by them.
 
 mod body;
 pub mod table;
@@ -25,14 +25,15 @@ use body::Body;
 use table::{Buckets, Named};
 pub use table::{HostName, NameTable, NotAName};
 
-/// How long after a new map neighbours first compare: the map comes first.
+/// How long after a new map neighbours first compare what they know, so that names do not delay the map.
 const FIRST_AFTER: Duration = Duration::from_millis(100);
-/// How often they compare.
+/// How often neighbours compare what they know.
 pub const COMPARE_EVERY: Duration = Duration::from_secs(10);
-/// How long after silence a host is asked again.
+/// How long after an unanswered question the same host is asked again.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// So often a comparison is tried again that soon: the other may have no routes of the map yet. One that still
-/// does not answer knows no names.
+/// After this many unanswered comparisons in a row the next one waits for [`COMPARE_EVERY`] instead of
+/// [`AGAIN_AFTER`]. At first the other host may have no routes of the map yet; if it stays silent, it does not
+/// run this service.
 const SOON: u8 = 5;
 
 /// The names that this host knows, and what it tells its neighbours in the tree.
@@ -41,19 +42,20 @@ pub struct Names {
     own: Mac,
     table: NameTable,
     neighbours: Vec<Neighbour>,
-    /// Names came or changed since somebody asked.
+    /// Whether names came or changed since [`Names::take_changed`].
     changed: bool,
 }
 
-/// Parent or child in the tree.
+/// This host's parent or one of its children in the tree over the map's hosts.
 #[derive(Debug)]
 struct Neighbour {
     mac: Mac,
-    /// When to compare with it; only a child does.
+    /// When to compare with it. Only a child compares with its parent, so this is `None` for a child of this
+    /// host.
     compare_at: Option<Instant>,
-    /// Nothing is asked before.
+    /// The moment before which it is asked nothing.
     not_before: Instant,
-    /// Hosts whose names it may not know.
+    /// The hosts whose names it may not know.
     untold: BTreeSet<Mac>,
     /// Comparisons in a row that were not answered.
     unanswered: u8,
@@ -80,7 +82,7 @@ impl Neighbour {
         }
     }
 
-    /// When there is something to ask.
+    /// When there is something to ask this neighbour. `None` while it has a question to answer.
     fn due_at(&self) -> Option<Instant> {
         match (&self.under_way, self.untold.is_empty()) {
             (Some(_), _) => None,
@@ -91,7 +93,7 @@ impl Neighbour {
 }
 
 impl Names {
-    /// Nothing is known but the own address.
+    /// The service at the host with the address `own`, which knows no names yet.
     pub fn new(own: Mac) -> Self {
         Self { own, table: NameTable::default(), neighbours: Vec::new(), changed: false }
     }
@@ -107,7 +109,7 @@ impl Names {
         }
     }
 
-    /// The names.
+    /// The names that this host knows.
     pub fn table(&self) -> &NameTable {
         &self.table
     }
@@ -121,12 +123,12 @@ impl Names {
         self.changed = true;
     }
 
-    /// Whether names came or changed since this was last asked.
+    /// Whether names came or changed since the last call.
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
 
-    /// A neighbour says what hosts are called.
+    /// Takes names that a neighbour told.
     fn learn(&mut self, from: Mac, told: Vec<Named>) {
         for named in told {
             let known = self.table.get(named.mac).map(|known| (known.revision, known.name.clone()));
@@ -135,7 +137,7 @@ impl Names {
             let order =
                 known.as_ref().map(|(revision, name)| (named.revision, &named.name).cmp(&(*revision, name)));
             if is_own_and_wrong {
-                // Only its host says what it is called.
+                // Only a host itself says what it is called, so others must take the name that it has.
                 let (revision, name) = known.unwrap_or((0, named.name.clone()));
                 let revision = revision.max(named.revision.saturating_add(1));
                 self.put(Named { mac: self.own, name, revision }, None);
@@ -154,7 +156,8 @@ impl Names {
         }
     }
 
-    /// A neighbour says what it knows. The parts that differ, but for those of which it will hear anyway.
+    /// Compares the sums of a neighbour with this host's own. Returns the parts that differ, except those of
+    /// which the neighbour will be told names anyway; `None` if `from` is no neighbour.
     fn compare(&mut self, from: Mac, theirs: &Buckets) -> Option<u32> {
         let ours = self.table.buckets();
         let neighbour = self.neighbours.iter_mut().find(|it| it.mac == from)?;
@@ -234,7 +237,7 @@ impl Service for Names {
         let mut told = Vec::new();
         let mut writer = body::Teller::default();
         while let Some(&mac) = neighbour.untold.first() {
-            // What is not listed any more needs no telling.
+            // The neighbour does not need names of hosts that the map no longer lists.
             let named = table.get(mac).filter(|_| table.is_listed(mac));
             if named.is_some_and(|named| !writer.push(named)) {
                 break;
@@ -248,7 +251,7 @@ impl Service for Names {
             (UnderWay::Tell(told), writer.finish())
         };
         neighbour.under_way = Some(under_way);
-        // Each answer is shorter than its question.
+        // An answer never needs more room than its question took.
         Some(Question { to, body, room_bytes: 0 })
     }
 

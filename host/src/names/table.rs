@@ -10,9 +10,10 @@ use thiserror::Error;
 
 use crate::routes::Basis;
 
-/// So many parts of all names are compared, each by one sum.
+/// How many parts all names are divided into. Hosts compare one sum for each part.
 pub const BUCKETS: usize = 32;
-/// Names of hosts that are not in the map, kept so that they can be named when they are missed.
+/// How many names of hosts that left the map are kept at most, so that these hosts can be named when they are
+/// missed.
 const MOST_GONE: usize = 1024;
 
 /// What a host is called: text for people, of 1 to 64 bytes and without control characters.
@@ -34,7 +35,7 @@ pub enum NotAName {
 }
 
 impl HostName {
-    /// The longest name, as that of Linux.
+    /// The most bytes of a name, which is Linux's limit for host names.
     pub const MAX_BYTES: usize = 64;
 
     /// The name as text.
@@ -70,12 +71,13 @@ pub(super) struct Named {
     pub(super) revision: u32,
 }
 
-/// Sums over all names, by parts.
+/// The sums over the names of the map's hosts, one for each part. A sum is the exclusive or of hashes, so names
+/// can be added and taken out in any order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Buckets(pub(super) [u64; BUCKETS]);
 
 impl Buckets {
-    /// The parts that differ, a bit each.
+    /// The parts whose sums differ, as a bit each.
     pub(super) fn differing(&self, other: &Self) -> u32 {
         let pairs = self.0.iter().zip(&other.0).enumerate();
         pairs.filter(|(_, (one, other))| one != other).fold(0, |parts, (part, _)| parts | 1 << part)
@@ -98,7 +100,7 @@ fn sum(named: &Named) -> u64 {
     fnv(&bytes)
 }
 
-/// FNV-1a, and a last mixing: like addresses must not fall into one part.
+/// The hash FNV-1a with its halves mixed at the end, so that similar addresses fall into different parts.
 fn fnv(bytes: &[u8]) -> u64 {
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -109,10 +111,10 @@ fn fnv(bytes: &[u8]) -> u64 {
 /// The names of the hosts of the map in force, and of some that were in one before.
 #[derive(Debug, Default)]
 pub struct NameTable {
-    /// The map; without one nobody is listed.
+    /// The map in force; without one no host is listed.
     basis: Option<Arc<Basis>>,
     names: BTreeMap<Mac, Named>,
-    /// Over those of the map's hosts.
+    /// The sums over the names of the map's hosts.
     buckets: Buckets,
 }
 
@@ -122,7 +124,7 @@ impl NameTable {
         Some(&self.get(mac)?.name)
     }
 
-    /// The hosts of the map that are called so, capital letters or not.
+    /// The hosts of the map with this name, where ASCII capitals do not matter.
     pub fn hosts_called(&self, name: &str) -> impl Iterator<Item = Mac> {
         let called = self.names.values().filter(move |named| named.name.0.eq_ignore_ascii_case(name));
         called.map(|named| named.mac).filter(|&mac| self.is_listed(mac))
@@ -163,7 +165,7 @@ impl NameTable {
         macs.filter(|&mac| self.is_listed(mac))
     }
 
-    /// Takes another map. Names of hosts that are in it no more are kept, but not all of them.
+    /// Takes another map. Of the hosts that it does not list, [`MOST_GONE`] names are kept.
     pub(super) fn take_map(&mut self, basis: &Arc<Basis>) {
         self.basis = Some(Arc::clone(basis));
         let mut gone = 0;

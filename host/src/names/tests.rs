@@ -21,9 +21,10 @@ fn name(text: &str) -> HostName {
     text.parse().unwrap()
 }
 
-/// Hosts of one map, by the place in its tree.
+/// The services of the hosts of one map, and the messages between them.
 struct Tree {
     hosts: Vec<Names>,
+    /// The addresses of the hosts in the order of the map, which is their place in its tree.
     order: Vec<Mac>,
     now: Instant,
     asked: usize,
@@ -50,12 +51,12 @@ impl Tree {
         tree
     }
 
-    /// A map of the first `count` hosts is in force.
+    /// Puts a map of the first `count` hosts into force at all hosts.
     fn install(&mut self, count: usize) {
         self.install_at(count, 0..count);
     }
 
-    /// The same, where only these hosts have heard of it.
+    /// Puts a map of the first `count` hosts into force at the hosts in `heard`.
     fn install_at(&mut self, count: usize, heard: std::ops::Range<usize>) {
         let mut map = generate(&format!("clos:hosts={count},ports=64")).unwrap().map;
         map.sort_canonical();
@@ -71,7 +72,7 @@ impl Tree {
         self.hosts.iter().position(|host| host.own == mac).unwrap()
     }
 
-    /// Lets all ask what they want for so long.
+    /// Lets all hosts ask each other for this long.
     fn run_ms(&mut self, span_ms: u64) {
         let end = self.now + Duration::from_millis(span_ms);
         loop {
@@ -115,7 +116,8 @@ fn all_know_all_names_and_each_crosses_a_cable_of_the_tree_about_once() {
     assert_eq!(tree.asked, 0, "the map comes first");
     tree.run_ms(500);
     assert_eq!(tree.missing(100), 0);
-    // 99 edges, 100 names over each. They come a few at a time, as they are told on at once.
+    // Each of 100 names crosses each of 99 edges. A message carries only a few, as hosts pass on at once what
+    // they hear.
     assert!(tree.asked < 99 * 15, "{}", tree.asked);
     let before = tree.asked;
     tree.run_ms(10_000);
@@ -136,7 +138,7 @@ fn a_name_that_changes_is_told_to_all_at_once() {
 fn a_parent_that_has_routes_of_the_map_later_is_asked_again_soon() {
     let mut tree = Tree::new(2);
     let parent = tree.index(tree.order[0]);
-    // It has not heard of the map yet.
+    // The parent has not heard of the map yet.
     tree.hosts[parent].neighbours.clear();
     tree.run_ms(1500);
     assert!(tree.missing(2) > 0);
@@ -148,7 +150,7 @@ fn a_parent_that_has_routes_of_the_map_later_is_asked_again_soon() {
 #[test]
 fn what_gets_lost_is_told_again() {
     let mut tree = Tree::new(30);
-    // Three tries of the agent are all lost.
+    // The agent asks three times, so a message that is lost here stands for three lost ones.
     tree.loss = 10;
     tree.run_ms(30_000);
     assert_eq!(tree.missing(30), 0);
@@ -159,7 +161,7 @@ fn a_host_that_starts_again_learns_all_names_and_keeps_its_own() {
     let mut tree = Tree::new(30);
     tree.run_ms(1000);
     tree.hosts[7] = Names::new(mac(7));
-    // Its clock is behind that of its first start.
+    // The host's clock shows less than when the host first started.
     tree.hosts[7].set_own(name("n7b"), 3);
     tree.install(30);
     tree.run_ms(COMPARE_EVERY.as_millis() as u64 + 2000);
@@ -199,7 +201,7 @@ fn who_is_no_neighbour_tells_nothing_and_nobody_fills_the_memory() {
     // Hosts that are in no map have no name.
     assert_eq!(tree.hosts[leader].asked(tree.now, neighbour, &told(stranger, "x", 1), 99), Some(vec![]));
     assert_eq!(tree.hosts[leader].table().name_of(stranger), None);
-    // A host says itself what it is called, whoever says otherwise.
+    // A host that is told a wrong name of itself keeps its own, and all others do too.
     let own = tree.hosts[leader].own;
     let answer = tree.hosts[leader].asked(tree.now, neighbour, &told(own, "lie", 7_000), 99);
     assert_eq!(answer, Some(vec![]));

@@ -1,4 +1,4 @@
-//! Addresses of IP on an interface: rtnetlink (RFC 3549), by hand.
+//! Gives an interface IP addresses, by messages of rtnetlink (RFC 3549) that are built here.
 
 use std::fmt;
 use std::io;
@@ -16,7 +16,7 @@ const IFA_BROADCAST: u16 = 4;
 const IFA_FLAGS: u16 = 8;
 const IFA_F_NODAD: u32 = 2;
 
-/// An address of IP and how many of its bits are the network's, written `10.1.0.1/24` or `fd00::1/64`.
+/// An IP address and the length of its network prefix, written `10.1.0.1/24` or `fd00::1/64`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InterfaceAddress {
     ip: IpAddr,
@@ -24,7 +24,7 @@ pub struct InterfaceAddress {
 }
 
 impl InterfaceAddress {
-    /// Gives it to the interface with this number, which may have it already. Needs `CAP_NET_ADMIN`.
+    /// Gives the address to the interface with this number, which may have it already. Needs `CAP_NET_ADMIN`.
     ///
     /// # Errors
     /// If the kernel refuses: no such interface, no permission, or IPv6 is disabled there.
@@ -37,7 +37,7 @@ impl InterfaceAddress {
             IpAddr::V4(ip) => (libc::AF_INET, ip.octets().to_vec()),
             IpAddr::V6(ip) => (libc::AF_INET6, ip.octets().to_vec()),
         };
-        // ifaddrmsg: family, prefix, flags, scope (0, everywhere), index.
+        // The fields of ifaddrmsg are family, prefix, flags, scope (0 for everywhere) and index.
         let mut fixed = vec![family as u8, self.prefix, 0, 0];
         fixed.extend(index.to_ne_bytes());
         let (broadcast, flags) = (self.broadcast(), IFA_F_NODAD.to_ne_bytes());
@@ -46,14 +46,14 @@ impl InterfaceAddress {
             attributes.push((IFA_BROADCAST, &broadcast[..]));
         }
         if self.ip.is_ipv6() {
-            // The question whether somebody else has it would be asked before the fabric has routes, so
-            // nobody could hear it; and until it was answered no program could use the address.
+            // Duplicate address detection is switched off: its question would be sent before the fabric has
+            // routes, so nobody could hear it, and programs could not use the address until it has ended.
             attributes.push((IFA_FLAGS, &flags[..]));
         }
         message(RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, &fixed, &attributes)
     }
 
-    /// The address by which an IPv4 network of more than two hosts reaches all.
+    /// The broadcast address, which IPv4 networks with a prefix shorter than 31 have.
     fn broadcast(&self) -> Option<[u8; 4]> {
         match self.ip {
             IpAddr::V4(ip) if self.prefix < 31 => {
@@ -63,7 +63,7 @@ impl InterfaceAddress {
         }
     }
 
-    /// Whether it is the network's own address, or the one that reaches all: no host may have these.
+    /// Whether it is the network's own address or its broadcast address, which no host may have.
     fn is_of_no_host(&self) -> bool {
         match (self.ip, self.broadcast()) {
             (IpAddr::V4(ip), Some(broadcast)) => {

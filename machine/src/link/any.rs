@@ -1,4 +1,4 @@
-//! An interface or a cable inside the process, behind one type.
+//! One type for a network interface and for a cable inside the process.
 
 use std::io::IoSlice;
 
@@ -10,7 +10,7 @@ use super::internal::InternalPort;
 use super::port::{Port, Traffic};
 use super::unsent::Unsent;
 
-/// What an agent and a crossbar send and receive by.
+/// What an agent or a crossbar sends and receives frames by.
 #[derive(Debug)]
 pub enum Link {
     /// A network interface.
@@ -31,7 +31,7 @@ impl From<InternalPort> for Link {
     }
 }
 
-/// Calls the method of the same name of whichever it is.
+/// Evaluates one expression for whichever port the link has.
 macro_rules! either {
     ($link:expr, $port:ident => $call:expr) => {
         match $link {
@@ -42,7 +42,7 @@ macro_rules! either {
 }
 
 impl Link {
-    /// The interface's name, or what the internal port is called.
+    /// The name of the interface or of the internal port.
     pub fn name(&self) -> &str {
         either!(self, port => port.name())
     }
@@ -77,7 +77,7 @@ impl Link {
         }
     }
 
-    /// Most bytes behind the Ethernet header; `None` if there is no interface, or no such limit.
+    /// The most bytes behind the Ethernet header; `None` if there is no interface, or no such limit.
     pub fn mtu(&self) -> Option<u32> {
         match self {
             Self::Interface(port) => port.mtu(),
@@ -85,7 +85,7 @@ impl Link {
         }
     }
 
-    /// What went over it.
+    /// The counts of frames and bytes over this link.
     pub fn traffic(&self) -> Traffic {
         either!(self, port => port.traffic())
     }
@@ -108,8 +108,8 @@ impl Link {
         either!(self, port => port.try_recv(buffer))
     }
 
-    /// Waits for frames and puts as many as there are and as it holds into `batch`, which is
-    /// emptied before.
+    /// Waits for frames and puts those that are there into `batch`, as many as it holds. It is emptied
+    /// before.
     pub async fn recv_batch(&self, batch: &mut Batch) {
         either!(self, port => port.recv_batch(batch).await);
     }
@@ -124,12 +124,12 @@ impl Link {
         either!(self, port => port.send(route, frame));
     }
 
-    /// As [`Self::send`], but the frame may wait for [`Self::flush`], and leaves with others. What
-    /// is sent at once overtakes it.
+    /// Sends a payload as [`Self::send`] does, but the frame may wait for [`Self::flush`] and leave together
+    /// with others. Frames of [`Self::send`] overtake it.
     pub fn queue(&self, route: &[u8], frame: &[u8]) {
         match self {
             Self::Interface(port) => port.queue(route, frame),
-            // Without system calls there is nothing to be saved by waiting.
+            // Nothing is saved by waiting, as this port makes no system calls.
             Self::Internal(port) => port.send(route, frame),
         }
     }

@@ -1,25 +1,25 @@
-//! Many frames at one go, so that a system call is made for many.
+//! Batches of frames that are received or sent by one system call.
 
 use std::io::IoSlice;
 
 use super::ethernet::MAX_FRAME_BYTES;
 
-/// Most frames of one batch.
+/// How many frames a batch holds.
 pub const BATCH_FRAMES: usize = 64;
-/// From the start of one frame to that of the next. Not a power of two: the headers of a batch
-/// would share a few lines of the processor's cache.
+/// The distance from the start of one frame to that of the next. It is not a power of two, as then the headers
+/// of a batch would compete for a few lines of the processor's cache.
 const STRIDE_BYTES: usize = MAX_FRAME_BYTES + 192;
-/// What is queued beyond this many bytes is sent at once.
+/// The bytes at which a queue of frames is sent.
 const QUEUE_BYTES: usize = 128 * 1024;
 
 /// Frames that were received together, in the order of their arrival.
 #[derive(Debug)]
 pub struct Batch {
-    /// Frame n begins at n times [`STRIDE_BYTES`]. Memory that no frame has reached is not in use.
+    /// The room for all frames, in which frame n begins at n times [`STRIDE_BYTES`].
     bytes: Vec<u8>,
     /// How long each frame is.
     lengths: Vec<usize>,
-    /// Bit n: frame n was longer than a frame may be, and its end is missing.
+    /// Bit n says that frame n was too long and that its end is missing.
     cut_off: u64,
 }
 
@@ -49,23 +49,23 @@ impl Batch {
         self.lengths.is_empty()
     }
 
-    /// Whether there is room for no more: then others probably wait.
+    /// Whether there is no room for another frame, in which case more frames probably wait.
     pub fn is_full(&self) -> bool {
         self.lengths.len() == BATCH_FRAMES
     }
 
-    /// Bytes of all its frames.
+    /// How many bytes all its frames have together.
     pub fn total_bytes(&self) -> usize {
         self.lengths.iter().sum()
     }
 
-    /// Frame `nth`, header and all; empty beyond the last.
+    /// Frame `nth` with its header; empty beyond the last frame.
     pub fn frame(&self, nth: usize) -> &[u8] {
         let length = self.lengths.get(nth).copied().unwrap_or(0);
         &self.bytes[nth.min(BATCH_FRAMES - 1) * STRIDE_BYTES..][..length]
     }
 
-    /// As [`Self::frame`], to be changed in place.
+    /// Frame `nth` with its header, to be changed in place; empty beyond the last frame.
     pub fn frame_mut(&mut self, nth: usize) -> &mut [u8] {
         let length = self.lengths.get(nth).copied().unwrap_or(0);
         &mut self.bytes[nth.min(BATCH_FRAMES - 1) * STRIDE_BYTES..][..length]
@@ -87,7 +87,7 @@ impl Batch {
         self.cut_off = 0;
     }
 
-    /// Adds a frame, if there is room and it is not too long; returns whether.
+    /// Adds a frame. Returns false if there is no room or it is too long.
     pub(super) fn push(&mut self, frame: &[u8]) -> bool {
         if self.is_full() || frame.len() > MAX_FRAME_BYTES {
             return false;
@@ -98,12 +98,12 @@ impl Batch {
         true
     }
 
-    /// The places of its frames.
+    /// The rooms for its frames, into which the kernel writes.
     pub(super) fn places(&mut self) -> impl Iterator<Item = &mut [u8]> {
         self.bytes.chunks_exact_mut(STRIDE_BYTES).map(|place| &mut place[..MAX_FRAME_BYTES])
     }
 
-    /// Says how long the next frame is, which is in its place already.
+    /// Adds the next frame, whose bytes the kernel has written already.
     pub(super) fn add_placed(&mut self, length: usize, cut_off: bool) {
         if self.is_full() {
             return;
@@ -122,13 +122,13 @@ pub(super) struct SendQueue {
 }
 
 impl SendQueue {
-    /// Adds a frame in parts.
+    /// Adds a frame that is given in parts.
     pub(super) fn push(&mut self, parts: [&[u8]; 3]) {
         parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
         self.ends.push(self.bytes.len());
     }
 
-    /// Whether it is time to send them.
+    /// Whether the queue is to be sent before more is added.
     pub(super) fn is_full(&self) -> bool {
         self.ends.len() >= BATCH_FRAMES || self.bytes.len() >= QUEUE_BYTES
     }
@@ -142,7 +142,7 @@ impl SendQueue {
         self.ends.clear();
     }
 
-    /// The frames, each in two parts of which the second is empty.
+    /// The frames, each in two parts as sending wants them; the second is empty.
     pub(super) fn frames(&self) -> Vec<[IoSlice<'_>; 2]> {
         let mut begin = 0;
         let frame = |&end: &usize| {

@@ -1,8 +1,8 @@
 //! Raw Ethernet frames of one EtherType over one interface.
 //!
-//! A frame is destination, source, EtherType and payload. The destination is one address for all
-//! frames: the fabric goes by the route in the payload. By default it is one that bridges do not
-//! forward, so nothing leaks into a network that happens to be plugged in.
+//! A frame is destination, source, EtherType and payload. All frames have the same destination address, as
+//! crossbars forward by the route in the payload. By default it is one that bridges do not forward, so
+//! nothing leaks into a network that happens to be plugged in.
 
 use std::io::{self, IoSlice, Read};
 
@@ -19,15 +19,15 @@ use super::{LinkError, mmsg, packet_socket, readiness};
 
 /// Bytes of the Ethernet header: destination, source, EtherType.
 pub const HEADER_BYTES: usize = 14;
-/// More than any Ethernet frame, jumbo frames included.
+/// The room for a frame, which is more than any Ethernet frame needs, jumbo frames included.
 pub const MAX_FRAME_BYTES: usize = 16 * 1024;
 /// The smallest number that is an EtherType and no length (IEEE 802.3, 3.2.6).
 pub const MIN_ETHERTYPE: u16 = 0x0600;
 
-/// Memory for frames that arrive before they are taken: some 1700 of full size, which is as much as
-/// Linux lets a TCP connection have on its way (`net.ipv4.tcp_wmem`). With a quarter of it, fast
-/// connections lose frames; but a crossbar that is flooded with small frames forwards a quarter more
-/// then, as what has waited for long is no longer in the processor's cache.
+/// Memory for frames that arrive before they are taken, some 1700 of full size. That is as much as Linux lets a
+/// TCP connection have under way (`net.ipv4.tcp_wmem`). With a quarter of it fast connections lose frames.
+/// On the other hand a crossbar that is flooded with small frames would forward a quarter more then, as frames
+/// that have waited for long are no longer in the processor's cache.
 const RECEIVE_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 /// Memory for frames that the interface has not sent yet.
 const SEND_BUFFER_BYTES: usize = 1024 * 1024;
@@ -49,7 +49,7 @@ impl Default for Marking {
 
 impl Marking {
     /// The Ethernet header of what `source` sends.
-    pub(super) fn header(self, source: Mac) -> [u8; HEADER_BYTES] {
+    pub fn header(self, source: Mac) -> [u8; HEADER_BYTES] {
         let mut header = [0; HEADER_BYTES];
         header[..6].copy_from_slice(&self.destination.0);
         header[6..12].copy_from_slice(&source.0);
@@ -61,7 +61,7 @@ impl Marking {
 /// A frame as it arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// The Ethernet header's source: the agent that sent it, as crossbars leave it alone.
+    /// The source in the Ethernet header. It is the agent that sent the frame, as crossbars do not change it.
     pub source: Mac,
     /// The frame, Ethernet header included.
     pub bytes: &'a [u8],
@@ -88,7 +88,7 @@ pub struct EthernetSocket {
 }
 
 impl EthernetSocket {
-    /// Opens it. Needs a tokio runtime with I/O, and `CAP_NET_RAW`.
+    /// Opens a raw socket. Needs a tokio runtime with I/O, and `CAP_NET_RAW`.
     ///
     /// # Errors
     /// If the interface is not Ethernet, the process lacks the capability, or the kernel refuses.
@@ -97,8 +97,9 @@ impl EthernetSocket {
             return Err(LinkError::NotEthernet(interface.name.clone()));
         }
         let failed = |doing| move |source| LinkError::Io { interface: interface.name.clone(), doing, source };
-        // Protocol 0 hears nothing until bound to one EtherType on one interface. A socket bound
-        // to one EtherType is not shown outgoing frames: those go to sockets for all protocols.
+        // A socket of protocol 0 receives nothing until it is bound to one EtherType on one interface. Once
+        // bound it does not receive outgoing frames either, as the kernel gives those only to sockets for all
+        // protocols.
         let socket = Socket::new(Domain::PACKET, Type::RAW.nonblocking(), Some(Protocol::from(0)))
             .map_err(|source| not_permitted_or(interface, source))?;
         enlarge_buffers(&socket);
@@ -127,8 +128,8 @@ impl EthernetSocket {
         self.socket.try_io(Interest::READABLE, |mut socket| socket.read(buffer))
     }
 
-    /// Waits for frames and puts as many as there are and as it holds into `batch`, which is
-    /// emptied before.
+    /// Waits for frames and puts those that are there into `batch`, as many as it holds. It is emptied
+    /// before.
     ///
     /// # Errors
     /// As [`Self::recv`].
@@ -144,13 +145,12 @@ impl EthernetSocket {
         self.socket.try_io(Interest::READABLE, |socket| mmsg::recv(socket, batch))
     }
 
-    /// Frames that the kernel lost since this was last asked, as they arrived faster than they were
-    /// taken.
+    /// How many frames the kernel lost since the last call, as they arrived faster than they were taken.
     pub fn take_overruns(&self) -> u64 {
         packet_socket::take_drops(self.socket.get_ref()).map_or(0, u64::from)
     }
 
-    /// The Ethernet header of what this interface sends itself.
+    /// The Ethernet header of frames that begin at this interface.
     pub const fn header(&self) -> &[u8; HEADER_BYTES] {
         &self.header
     }
@@ -162,7 +162,7 @@ impl EthernetSocket {
     pub fn send(&self, route: &[u8], frame: &[u8]) -> io::Result<()> {
         let parts = [IoSlice::new(&self.header), IoSlice::new(route), IoSlice::new(frame)];
         let sent = match self.socket.get_ref().send_vectored(&parts) {
-            // It may only be the news, not heard until now, that the interface was down once.
+            // The kernel reports once per socket that the interface was down, even if it is up again.
             Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => {
                 self.socket.get_ref().send_vectored(&parts)
             }
@@ -193,10 +193,10 @@ impl EthernetSocket {
     }
 }
 
-/// Gives the socket room for bursts: as much as wanted with `CAP_NET_ADMIN`, else as much as
-/// `net.core.rmem_max` and `wmem_max` allow. What room there is is enough to run.
+/// Gives the socket room for bursts. Without `CAP_NET_ADMIN` it gets no more than `net.core.rmem_max` and
+/// `wmem_max` allow, which is enough to run.
 fn enlarge_buffers(socket: &Socket) {
-    // The kernel gives twice what is asked for, as its own part counts too.
+    // The kernel doubles what is asked for, to make up for its own data.
     if sockopt::set_socket_recv_buffer_size_force(socket, RECEIVE_BUFFER_BYTES / 2).is_err() {
         let _as_much_as_allowed = sockopt::set_socket_recv_buffer_size(socket, RECEIVE_BUFFER_BYTES / 2);
     }

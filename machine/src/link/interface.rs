@@ -1,7 +1,7 @@
-//! What the kernel knows of a network interface: rtnetlink (RFC 3549), by hand.
+//! Asks the kernel about network interfaces, by messages of rtnetlink (RFC 3549) that are built here.
 //!
-//! `/sys/class/net` would do for a machine, but it shows the network namespace that mounted it,
-//! which need not be ours.
+//! `/sys/class/net` does not do, as it shows the network namespace in which it was mounted, which may be
+//! another one than this process's.
 
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -35,24 +35,25 @@ const ARPHRD_ETHER: u16 = 1;
 const IFF_UP: u32 = 1;
 const IFF_LOWER_UP: u32 = 0x10000;
 
-/// Bytes of a netlink header, and of the `ifinfomsg` behind it.
+/// Bytes of a netlink header.
 const HEADER_BYTES: usize = 16;
+/// Bytes of the `ifinfomsg` behind the header.
 const INFO_BYTES: usize = 16;
-/// More than any one answer about an interface takes.
+/// The room for an answer, which is more than any answer about one interface takes.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// Most messages that are forgotten at once: on a machine whose interfaces never rest it must end, too.
+/// How many messages [`Monitor::forget_past`] drops at most, so that it ends even while interfaces keep changing.
 const MOST_PAST: usize = 4096;
 
 /// A network interface as the kernel described it at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
-    /// Its name.
+    /// The interface's name.
     pub name: String,
-    /// Its number in this network namespace.
+    /// The interface's number in this network namespace.
     pub index: u32,
-    /// Its address; zero if it has none of 48 bits.
+    /// The interface's address; zero if it has none of 48 bits.
     pub mac: Mac,
-    /// Most bytes behind the Ethernet header.
+    /// The most bytes behind the Ethernet header.
     pub mtu: u32,
     /// Whether it is Ethernet.
     pub ethernet: bool,
@@ -73,7 +74,7 @@ impl Interface {
         look_up(name).map_err(LinkError::Netlink)
     }
 
-    /// All interfaces of this network namespace, in the order in which they came.
+    /// All interfaces of this network namespace, in the kernel's order.
     ///
     /// # Errors
     /// If the kernel does not answer.
@@ -81,26 +82,26 @@ impl Interface {
         list().map_err(LinkError::Netlink)
     }
 
-    /// Sets it up. Needs `CAP_NET_ADMIN`.
+    /// Sets the interface up. Needs `CAP_NET_ADMIN`.
     ///
     /// # Errors
-    /// If the process may not, or the kernel refuses.
+    /// If the process lacks the capability, or the kernel refuses.
     pub fn set_up(&self) -> io::Result<()> {
         set_link::set_up_only(self.index)
     }
 }
 
-/// What became of an interface.
+/// A change of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// It exists, and this is how it is now.
+    /// The interface was made or changed, and this is its state now.
     Now(Interface),
-    /// It is gone.
+    /// The interface is gone.
     Gone {
         /// The number that it had.
         index: u32,
     },
-    /// Changes were missed: look every interface up again.
+    /// Changes were missed, so every interface must be looked up again.
     Missed,
 }
 
@@ -123,16 +124,16 @@ impl Monitor {
         open().map_err(LinkError::Netlink)
     }
 
-    /// Forgets all changes up to now. For whoever has made interfaces after [`Self::new`], and looks
-    /// everything up next: the kernel tells of every step in which an interface was made, and the first
-    /// ones are true no more.
+    /// Drops the changes up to now. This is for whoever has made interfaces after [`Self::new`] and looks
+    /// everything up next. The kernel reports each step in which an interface was made, and the first of these
+    /// reports are no longer true.
     pub fn forget_past(&self) {
         let mut socket = self.socket.get_ref();
         let mut buffer = vec![0; BUFFER_BYTES];
         for _ in 0..MOST_PAST {
             match socket.read(&mut buffer) {
                 Ok(_) => {}
-                // Changes that overflowed the buffer are part of what is forgotten.
+                // Changes that overflowed the socket's buffer are dropped as well.
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {}
                 // Nothing is left to read, or there is an error, which is met again at the next wait.
                 Err(_) => return,
@@ -145,7 +146,7 @@ impl Monitor {
     /// # Errors
     /// If the kernel's answer cannot be read.
     pub async fn changes(&self) -> Result<Vec<Change>, LinkError> {
-        // No buffer is held while nothing changes.
+        // The buffer is allocated when there is something to read, so none is held while nothing changes.
         let read = |mut socket: &Socket| {
             let mut buffer = vec![0; BUFFER_BYTES];
             let bytes = socket.read(&mut buffer)?;
@@ -160,7 +161,7 @@ impl Monitor {
 
 pub(super) fn open_netlink(flags: SocketFlags, groups: u32) -> io::Result<OwnedFd> {
     let flags = flags | SocketFlags::CLOEXEC;
-    // Where no protocol is named it is protocol 0, NETLINK_ROUTE.
+    // Without a protocol the socket has protocol 0, which is NETLINK_ROUTE.
     let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
     rustix::net::bind(&socket, &SocketAddrNetlink::new(0, groups))?;
     Ok(socket)
@@ -217,7 +218,7 @@ fn list() -> io::Result<Vec<Interface>> {
     }
 }
 
-/// `RTM_GETLINK` for one name; `None` if no interface can have that name.
+/// The request `RTM_GETLINK` for one name; `None` if no interface can have that name.
 fn request_by_name(name: &str) -> Option<Vec<u8>> {
     if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.bytes().any(|byte| byte == 0) {
         return None;
@@ -236,7 +237,7 @@ fn request_by_name(name: &str) -> Option<Vec<u8>> {
     Some(request)
 }
 
-/// The messages about interfaces in a datagram; others are skipped, and a cut-off one ends it.
+/// The changes of interfaces in a datagram. Other messages are skipped, and a cut-off one ends the iteration.
 fn parse_messages(datagram: &[u8]) -> impl Iterator<Item = Change> + '_ {
     let mut rest = datagram;
     let raw = std::iter::from_fn(move || {
@@ -251,7 +252,7 @@ fn parse_messages(datagram: &[u8]) -> impl Iterator<Item = Change> + '_ {
 fn parse_message(message: &[u8]) -> Option<Change> {
     let kind = u16_at(message, 4)?;
     let info = message.get(HEADER_BYTES..)?;
-    // A bridge announces that a port left it with the same message and its own family.
+    // A bridge reports that a port left it by the same type of message, with its own address family.
     if *info.first()? != 0 {
         return None;
     }

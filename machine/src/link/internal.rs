@@ -1,7 +1,6 @@
-//! A cable inside the process: two ends, each with a bounded queue of frames, and no system call.
+//! A cable inside the process, with a bounded queue of frames at each end and without system calls.
 //!
-//! On a machine that is host and crossbar at once it joins the two. Both ends belong to one
-//! thread.
+//! It joins host and crossbar on a machine that is both. Both ends belong to one thread.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -16,10 +15,10 @@ use super::ethernet::{HEADER_BYTES, MAX_FRAME_BYTES, Marking};
 use super::port::Traffic;
 use super::unsent::Unsent;
 
-/// Frames that wait at an end; more are lost and counted, as on an interface.
+/// How many frames wait at an end at most. More are lost and counted, as on an interface.
 const QUEUE_FRAMES: usize = 1024;
 
-/// Makes a cable. What either end sends itself ([`InternalPort::send`]) carries `mac` as its source.
+/// Makes a cable. Frames that begin at either end ([`InternalPort::send`]) have `mac` as their source.
 pub fn pair(name: &str, mac: Mac, marking: Marking) -> (InternalPort, InternalPort) {
     let lanes = [Rc::new(Lane::default()), Rc::new(Lane::default())];
     let end = |incoming: usize| InternalPort {
@@ -37,7 +36,7 @@ pub fn pair(name: &str, mac: Mac, marking: Marking) -> (InternalPort, InternalPo
 #[derive(Debug, Default)]
 struct Lane {
     frames: RefCell<VecDeque<Vec<u8>>>,
-    /// Buffers to be used again.
+    /// Buffers of frames that were taken, to be used again.
     spare: RefCell<Vec<Vec<u8>>>,
     arrived: Notify,
     /// Whether one of its two ends is gone.
@@ -93,7 +92,7 @@ pub struct InternalPort {
 }
 
 impl InternalPort {
-    /// What it is called.
+    /// The port's name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -103,12 +102,12 @@ impl InternalPort {
         self.mac
     }
 
-    /// Whether the other end is there.
+    /// Whether the other end still exists.
     pub fn carrier(&self) -> bool {
         !self.outgoing.broken.get()
     }
 
-    /// What went over it, seen from this end.
+    /// The counts of frames and bytes, seen from this end.
     pub fn traffic(&self) -> Traffic {
         self.traffic.get()
     }
@@ -154,13 +153,13 @@ impl InternalPort {
         !batch.is_empty()
     }
 
-    /// Sends a payload in two parts behind a header of its own.
+    /// Sends a payload in two parts behind this port's Ethernet header.
     pub fn send(&self, route: &[u8], frame: &[u8]) {
-        // What is lost is counted there, and nothing else is to be done.
+        // `push` counts a frame that is lost, and nothing else is to be done about it.
         let _counted = self.push([&self.header, route, frame]);
     }
 
-    /// Sends frames on, each in two parts; says which could not be sent, and why.
+    /// Sends frames on, each as Ethernet header and payload, in order; calls `unsent` for each that is lost.
     pub fn forward_batch(&self, frames: &[[IoSlice<'_>; 2]], mut unsent: impl FnMut(usize, Unsent)) {
         for (nth, [header, payload]) in frames.iter().enumerate() {
             if let Err(why) = self.push([header, payload, &[]]) {

@@ -1,4 +1,4 @@
-//! `recvmmsg(2)` and `sendmmsg(2)`: many frames a system call.
+//! `recvmmsg(2)` and `sendmmsg(2)`, which receive and send many frames by one system call.
 #![allow(unsafe_code, reason = "neither rustix nor socket2 has these calls")]
 
 use std::io::{self, IoSlice};
@@ -10,8 +10,7 @@ use socket2::Socket;
 
 use super::batch::{BATCH_FRAMES, Batch};
 
-/// Receives as many frames as there are and as the batch holds, which is emptied before. Does not
-/// wait.
+/// Receives the frames that are there, as many as the batch holds. The batch is emptied before. Does not wait.
 pub(super) fn recv(socket: &Socket, batch: &mut Batch) -> io::Result<()> {
     batch.clear();
     let no_bytes = libc::iovec { iov_base: null_mut(), iov_len: 0 };
@@ -49,7 +48,7 @@ pub(super) fn send(socket: &Socket, frames: &[[IoSlice<'_>; 2]]) -> io::Result<u
     let count = frames.len().min(BATCH_FRAMES);
     let mut headers = no_headers();
     for (header, parts) in headers.iter_mut().zip(frames) {
-        // An IoSlice is laid out as an iovec.
+        // The standard library guarantees that an IoSlice has the layout of an iovec.
         header.msg_hdr.msg_iov = parts.as_ptr().cast_mut().cast();
         header.msg_hdr.msg_iovlen = parts.len();
     }
@@ -67,6 +66,6 @@ pub(super) fn send(socket: &Socket, frames: &[[IoSlice<'_>; 2]]) -> io::Result<u
 }
 
 fn no_headers() -> [libc::mmsghdr; BATCH_FRAMES] {
-    // SAFETY: mmsghdr is numbers and raw pointers, for which zeros stand for none.
+    // SAFETY: mmsghdr has only numbers and raw pointers, for which zeros are valid.
     unsafe { zeroed() }
 }

@@ -3,11 +3,11 @@
 //! - [`interface`]: what the kernel knows of a network interface, and what changes (rtnetlink).
 //! - [`ethernet`]: raw Ethernet frames of one EtherType over one interface (`AF_PACKET`).
 //! - [`port`]: an interface that may vanish and return, with the socket on it.
-//! - [`address`]: addresses of IP on an interface.
-//! - [`tap`]: an interface whose frames the kernel hands to this process.
+//! - [`address`]: IP addresses of an interface.
+//! - [`tap`]: an interface whose frames the kernel exchanges with this process.
 //! - [`internal`]: a cable inside the process.
 //! - [`Link`]: a port on an interface, or an end of a cable inside the process.
-//! - [`batch`]: many frames at one go.
+//! - [`batch`]: batches of frames for one system call.
 
 pub mod address;
 mod any;
@@ -32,16 +32,16 @@ use thiserror::Error;
 pub use any::Link;
 pub use unsent::Unsent;
 
-/// An interface that cannot be used: which, why, and what to do.
+/// Why an interface cannot be used, and what to do.
 #[derive(Debug, Error)]
 pub enum LinkError {
     /// No interface has this name here.
     #[error("interface `{0}` does not exist in this network namespace; `ip link` lists those that do")]
     NoSuchInterface(String),
-    /// It is not Ethernet.
+    /// The interface is not Ethernet.
     #[error("interface `{0}` is not an Ethernet interface; raw frames need one")]
     NotEthernet(String),
-    /// It is administratively down.
+    /// The interface is administratively down.
     #[error("interface `{0}` is down; set it up with `ip link set {0} up`")]
     Down(String),
     /// The process may not open raw sockets.
@@ -68,7 +68,7 @@ pub enum LinkError {
         /// The least MTU that will do.
         needed: u32,
     },
-    /// The kernel refused something else.
+    /// The kernel refused a call for another reason.
     #[error("interface `{interface}`: {doing}")]
     Io {
         /// The interface.
@@ -78,7 +78,7 @@ pub enum LinkError {
         /// What the kernel said.
         source: io::Error,
     },
-    /// The kernel would not tell about interfaces.
+    /// The kernel did not answer a question about interfaces.
     #[error("asking the kernel about interfaces (rtnetlink)")]
     Netlink(#[source] io::Error),
 }

@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use mapper_proto::Mac;
 use socket2::{SockAddr, Socket};
 
-/// `PACKET_MR_UNICAST` of linux/if_packet.h, which libc lacks.
+/// The constant of linux/if_packet.h, which the crate libc lacks.
 const PACKET_MR_UNICAST: libc::c_int = 3;
 
 /// Binds the socket to frames of one EtherType that arrive at one interface.
@@ -59,7 +59,7 @@ pub(super) fn add_membership(socket: &Socket, index: u32, address: Mac) -> io::R
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Frames that the kernel could not queue for the socket since this was last asked.
+/// How many frames the kernel could not queue for the socket since the last call.
 pub(super) fn take_drops(socket: &Socket) -> io::Result<u32> {
     let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
     let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;

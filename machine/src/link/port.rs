@@ -14,10 +14,10 @@ use super::ethernet::{EthernetSocket, HEADER_BYTES, Marking};
 use super::interface::{Change, Interface};
 use super::{LinkError, Unsent};
 
-/// After an error that should not be, wait this long before the socket is read again.
+/// How long to wait after an unexpected error before the socket is read again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// Frames over one port since the start.
+/// The counts of frames and bytes over one port since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Traffic {
     /// Frames that arrived.
@@ -30,7 +30,8 @@ pub struct Traffic {
     pub sent: u64,
     /// Bytes that the kernel took, with the Ethernet headers.
     pub sent_bytes: u64,
-    /// Frames that the kernel did not take: no room, too long, interface down or gone.
+    /// Frames that the kernel did not take, as there was no room, they were too long, or the interface was down
+    /// or gone.
     pub unsent: u64,
 }
 
@@ -53,9 +54,9 @@ impl Traffic {
 pub struct Port {
     name: String,
     marking: Marking,
-    /// Number of the interface that the socket is bound to.
+    /// The number of the interface that the socket is bound to; `None` while it does not exist.
     index: Cell<Option<u32>>,
-    /// The address that it sends with.
+    /// The address with which frames are sent.
     mac: Cell<Mac>,
     socket: RefCell<Option<Rc<EthernetSocket>>>,
     socket_changed: Notify,
@@ -132,18 +133,17 @@ impl Port {
         self.index.get().is_some()
     }
 
-    /// The interface's address; `None` if it does not exist. One that returns, or is changed, may have
-    /// another.
+    /// The interface's address, which may change; `None` if the interface does not exist.
     pub fn mac(&self) -> Option<Mac> {
         self.exists().then(|| self.mac.get())
     }
 
-    /// Most bytes behind the Ethernet header; `None` if the interface does not exist.
+    /// The most bytes behind the Ethernet header; `None` if the interface does not exist.
     pub fn mtu(&self) -> Option<u32> {
         self.exists().then(|| self.mtu.get())
     }
 
-    /// What went over it.
+    /// The counts of frames and bytes over this port.
     pub fn traffic(&self) -> Traffic {
         let lost = self.socket.borrow().as_ref().map_or(0, |socket| socket.take_overruns());
         self.count(|traffic| traffic.overruns += lost);
@@ -186,8 +186,8 @@ impl Port {
         Some(bytes)
     }
 
-    /// Waits for frames and puts as many as there are and as it holds into `batch`, which is
-    /// emptied before.
+    /// Waits for frames and puts those that are there into `batch`, as many as it holds. It is emptied
+    /// before.
     pub async fn recv_batch(&self, batch: &mut Batch) {
         self.receive(async |socket| socket.recv_batch(batch).await).await;
         self.count(|traffic| traffic.count_received(batch.len(), batch.total_bytes()));
@@ -197,14 +197,14 @@ impl Port {
     pub fn try_recv_batch(&self, batch: &mut Batch) -> bool {
         batch.clear();
         if let Some(socket) = self.socket.borrow().as_ref() {
-            // An error that was not expected is met again, and logged, at the next wait.
+            // An unexpected error comes again at the next wait, and is logged there.
             let _nothing_or_error = socket.try_recv_batch(batch);
         }
         self.count(|traffic| traffic.count_received(batch.len(), batch.total_bytes()));
         !batch.is_empty()
     }
 
-    /// Receives from the socket there is, as soon as there is one and it has something.
+    /// Waits until there is a socket and it has something, and receives that.
     async fn receive<R>(&self, mut receive: impl AsyncFnMut(&EthernetSocket) -> io::Result<R>) -> R {
         loop {
             let socket = self.socket.borrow().clone();
@@ -214,7 +214,7 @@ impl Port {
             };
             let result = tokio::select! {
                 result = receive(&socket) => result,
-                // A socket on an interface that is gone stays silent for ever.
+                // The wait must end when the socket changes, as one on an interface that is gone stays silent.
                 () = self.socket_changed.notified() => continue,
             };
             match result {
@@ -233,8 +233,8 @@ impl Port {
         });
     }
 
-    /// As [`Self::send`], but the frame may wait for [`Self::flush`], and leaves with others. What
-    /// is sent at once overtakes it.
+    /// Sends a payload as [`Self::send`] does, but the frame may wait for [`Self::flush`] and leave together
+    /// with others. Frames of [`Self::send`] overtake it.
     pub fn queue(&self, route: &[u8], frame: &[u8]) {
         let full = match self.socket.borrow().as_ref() {
             None => return self.count(|traffic| traffic.unsent += 1),

@@ -17,7 +17,7 @@ pub(super) fn watch(socket: Socket) -> io::Result<AsyncFd<Socket>> {
 
 /// Watches a non-blocking device for input. Panics outside a tokio runtime with I/O.
 pub(super) fn watch_file(file: File) -> io::Result<AsyncFd<File>> {
-    // SAFETY: as for a socket: a File owns its descriptor, never changes it, and closes it only
-    // when it is dropped.
+    // SAFETY: a File owns its descriptor, never changes it, and closes it only when it is dropped; here the
+    // AsyncFd owns it and gives out shared references alone.
     unsafe { AsyncFd::register_with_interest(file, Interest::READABLE) }.map_err(io::Error::from)
 }

@@ -1,4 +1,4 @@
-//! Changes an interface: rtnetlink (RFC 3549), by hand.
+//! Changes an interface, by messages of rtnetlink (RFC 3549) that are built here.
 
 use std::io;
 
@@ -21,7 +21,7 @@ pub(super) fn set_up(index: u32, mac: Mac, mtu: u32) -> io::Result<()> {
     acknowledged(&request(index, &[(IFLA_ADDRESS, &mac.0[..]), (IFLA_MTU, &mtu.to_ne_bytes())]))
 }
 
-/// Sets an interface up, and leaves all else as it is.
+/// Sets an interface up, and leaves everything else about it as it is.
 pub(super) fn set_up_only(index: u32) -> io::Result<()> {
     acknowledged(&request(index, &[]))
 }
@@ -33,7 +33,7 @@ pub(super) fn acknowledged(request: &[u8]) -> io::Result<()> {
     let mut answer = [0; 1024];
     let (bytes, _) = rustix::net::recv(&socket, &mut answer[..], RecvFlags::empty())?;
     let answer = &answer[..bytes];
-    // An acknowledgement is an error of number 0.
+    // The kernel acknowledges by an error message with the number 0.
     let kind = answer.get(4..6).and_then(|kind| kind.try_into().ok()).map(u16::from_ne_bytes);
     let code = answer.get(HEADER_BYTES..HEADER_BYTES + 4).and_then(|code| code.try_into().ok());
     match (kind, code.map(i32::from_ne_bytes)) {
@@ -44,7 +44,7 @@ pub(super) fn acknowledged(request: &[u8]) -> io::Result<()> {
 }
 
 fn request(index: u32, attributes: &[(u16, &[u8])]) -> Vec<u8> {
-    // ifinfomsg: family and type unspecified, index, flags, which of them to change.
+    // The fields of ifinfomsg are family and type (both unspecified), index, flags, and which flags to change.
     let mut info = vec![0; 4];
     info.extend(index.to_ne_bytes());
     info.extend(IFF_UP.to_ne_bytes());
@@ -52,7 +52,8 @@ fn request(index: u32, attributes: &[(u16, &[u8])]) -> Vec<u8> {
     message(RTM_NEWLINK, 0, &info, attributes)
 }
 
-/// A request to be acknowledged: its type, more flags, the fixed part, attributes.
+/// A request that the kernel is to acknowledge, of this type, with these flags besides, this fixed part and
+/// these attributes.
 pub(super) fn message(kind: u16, flags: u16, fixed: &[u8], attributes: &[(u16, &[u8])]) -> Vec<u8> {
     let mut request = Vec::with_capacity(64);
     request.extend([0; 4]);

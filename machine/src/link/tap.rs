@@ -1,4 +1,4 @@
-//! A tap interface: Ethernet frames that the kernel would send, and that it takes in.
+//! A tap interface, by which this process exchanges Ethernet frames with the kernel.
 
 use std::cell::{Cell, RefCell};
 use std::fs::{File, OpenOptions};
@@ -17,7 +17,7 @@ use super::{LinkError, readiness, set_link, tun};
 
 const DEVICE: &str = "/dev/net/tun";
 
-/// Why there is no tap interface, and what to do.
+/// Why a tap interface cannot be made or used, and what to do.
 #[derive(Debug, Error)]
 pub enum TapError {
     /// The kernel has no tap interfaces.
@@ -62,13 +62,13 @@ pub enum TapError {
         /// What was given.
         name: String,
     },
-    /// Another process is at its other end.
+    /// Another process has the interface's device open.
     #[error("the tap interface `{name}` is used by another process; end that, or give another name")]
     Busy {
         /// The interface.
         name: String,
     },
-    /// The kernel would not give it an address of IP.
+    /// The kernel refused to give the interface an IP address.
     #[error(
         "the tap interface `{name}` cannot have the address {address}{}",
         if *.disabled { format!(": IPv6 is disabled; `sysctl net.ipv6.conf.{name}.disable_ipv6=0`") } else { String::new() }
@@ -83,7 +83,7 @@ pub enum TapError {
         /// What the kernel said.
         source: io::Error,
     },
-    /// The kernel refused something else.
+    /// The kernel refused a call for another reason.
     #[error("tap interface `{name}`: {doing}")]
     Io {
         /// The interface.
@@ -93,32 +93,32 @@ pub enum TapError {
         /// What the kernel said.
         source: io::Error,
     },
-    /// The kernel would not tell about interfaces.
+    /// The kernel did not answer a question about interfaces.
     #[error("tap interface")]
     Link(#[from] LinkError),
 }
 
-/// A tap interface. It is there as long as this is, unless it was made to stay by somebody else.
+/// A tap interface. It exists as long as this value, unless somebody else made it persistent.
 ///
-/// The kernel hands TCP over in segments of up to 64 KiB with checksums to be done, and takes it so:
-/// that costs a fraction of the system calls, and of the kernel's work. They are cut and joined here,
-/// so its users see ordinary frames only.
+/// The kernel hands over TCP in segments of up to 64 KiB with checksums left to be done, and takes such segments
+/// too. That costs a fraction of the system calls and of the kernel's work. Segments are cut and joined here,
+/// so users of this type see only ordinary frames.
 #[derive(Debug)]
 pub struct Tap {
     name: String,
     index: u32,
     file: AsyncFd<File>,
-    /// What the kernel sent, cut to size.
+    /// The frame that the kernel sent last, as far as it was not handed out yet.
     segments: RefCell<Segments>,
-    /// What the kernel is to get.
+    /// The segments that wait to be joined and handed to the kernel.
     coalescer: RefCell<Coalescer>,
     refused: Cell<u64>,
 }
 
 impl Tap {
-    /// Makes the interface of this name with this address and MTU (in bytes), and sets it up; or
-    /// takes over a tap interface that is there and that no process uses. Needs a tokio
-    /// runtime with I/O, and `CAP_NET_ADMIN`.
+    /// Makes the interface of this name, or takes over a tap interface of this name that no process uses. Gives it
+    /// this address and this MTU (in bytes), and sets it up. Needs a tokio runtime with I/O, and
+    /// `CAP_NET_ADMIN`.
     ///
     /// # Errors
     /// If the kernel cannot make it, the process may not, or the name is taken.
@@ -142,8 +142,8 @@ impl Tap {
         })
     }
 
-    /// Whether [`Self::create`] could have this name. Takes over an interface that is there for a
-    /// moment, and makes none.
+    /// Whether [`Self::create`] could have this name. A tap interface of this name is taken over for a moment;
+    /// none is made.
     ///
     /// # Errors
     /// As [`Self::create`].
@@ -157,7 +157,7 @@ impl Tap {
         Ok(())
     }
 
-    /// Gives the interface an address of IP. Needs `CAP_NET_ADMIN`.
+    /// Gives the interface an IP address. Needs `CAP_NET_ADMIN`.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -175,11 +175,11 @@ impl Tap {
         &self.name
     }
 
-    /// Waits until the kernel sends a frame, which is then there for [`Self::try_read`]. Nothing is lost
-    /// if the future is dropped.
+    /// Waits until the kernel sends a frame, which [`Self::try_read`] then returns. Nothing is lost if the
+    /// future is dropped.
     ///
     /// # Errors
-    /// If the interface is beyond use: somebody removed it.
+    /// If the interface cannot be used any more, as somebody removed it.
     pub async fn ready(&self) -> io::Result<()> {
         while self.segments.borrow().is_empty() {
             self.file.async_io(Interest::READABLE, |file| self.fetch(file)).await?;
@@ -187,8 +187,8 @@ impl Tap {
         Ok(())
     }
 
-    /// Puts the next frame that the kernel sends into `buffer`; returns how long it is. One longer
-    /// than the buffer is cut off. It will not be handed out again.
+    /// Puts the next frame that the kernel sends into `buffer`; returns how long it is. A frame longer
+    /// than the buffer is cut off, and its end is lost.
     ///
     /// # Errors
     /// `WouldBlock` if no frame is there, else as [`Self::ready`].
@@ -214,7 +214,7 @@ impl Tap {
         self.coalescer.borrow_mut().push(frame, |header, frame| self.write(header, frame));
     }
 
-    /// Hands over what waits.
+    /// Hands the frames that wait to the kernel.
     pub fn flush(&self) {
         self.coalescer.borrow_mut().flush(|header, frame| self.write(header, frame));
     }
@@ -225,13 +225,13 @@ impl Tap {
         }
     }
 
-    /// How many frames the kernel did not take: the interface was down or gone, or memory short.
+    /// How many frames the kernel did not take, as the interface was down or gone, or memory short.
     pub fn refused(&self) -> u64 {
         self.refused.get()
     }
 }
 
-/// The other end of the tap interface of this name.
+/// Opens the device of the tap interface of this name, which is made if there is none.
 fn attach(name: &str) -> Result<File, TapError> {
     if !is_interface_name(name) {
         return Err(TapError::BadName { name: name.to_owned() });
@@ -242,7 +242,7 @@ fn attach(name: &str) -> Result<File, TapError> {
     Ok(file)
 }
 
-/// Whether the kernel would take this as a name. `%` would have it make one up.
+/// Whether the kernel would take this as a name as it is. With `%` in it the kernel would make up a name.
 fn is_interface_name(name: &str) -> bool {
     let bad = |byte: u8| matches!(byte, b'/' | b'%' | b':' | 0) || byte.is_ascii_whitespace();
     !matches!(name, "" | "." | "..") && name.len() < libc::IFNAMSIZ && !name.bytes().any(bad)
@@ -252,8 +252,7 @@ fn not_opened(name: &str, source: io::Error) -> TapError {
     let name = name.to_owned();
     match source.raw_os_error() {
         Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => TapError::NoDevice { name },
-        // This is about the permissions of the file /dev/net/tun, which no capability of the network makes up
-        // for.
+        // The file /dev/net/tun may not be opened, and no capability for the network makes up for that.
         Some(libc::EACCES | libc::EPERM) => TapError::DeviceForbidden { name },
         _ => TapError::Io { name, doing: "opening /dev/net/tun", source },
     }
@@ -263,7 +262,7 @@ fn not_attached(name: &str, source: io::Error) -> TapError {
     let name = name.to_owned();
     match source.raw_os_error() {
         Some(libc::EPERM) => TapError::NotPermitted { name, program: program() },
-        // The name is that of an interface of another kind; a tun interface is one.
+        // The name belongs to an interface of another kind, for example to a tun interface.
         Some(libc::EINVAL) => TapError::NameTaken { name },
         Some(libc::EBUSY) => TapError::Busy { name },
         _ => TapError::Io { name, doing: "making it", source },

@@ -6,11 +6,11 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Makes the open `/dev/net/tun` the other end of the tap interface of this name, which is created
-/// if there is none. A read or a write is a `virtio_net_hdr` and an Ethernet frame; TCP segments
-/// may be long, and checksums missing.
+/// Attaches the open `/dev/net/tun` to the tap interface of this name, which is created if there is none. From
+/// then on a read or a write is a `virtio_net_hdr` and an Ethernet frame; TCP segments may be long, and
+/// checksums missing.
 pub(super) fn attach_tap(file: &File, name: &str) -> io::Result<()> {
-    // No name at all would let the kernel choose one.
+    // The kernel would choose a name if this one were empty.
     if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.bytes().any(|byte| byte == 0) {
         return Err(io::ErrorKind::InvalidInput.into());
     }

@@ -1,4 +1,4 @@
-//! Why a frame was not sent.
+//! The reasons why a frame was not sent.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use std::io;
 pub enum Unsent {
     /// Too many frames wait to leave.
     QueueFull,
-    /// Longer than the interface carries.
+    /// The frame is longer than the interface carries.
     TooLong,
     /// The interface is down or gone.
     Down,
@@ -16,7 +16,7 @@ pub enum Unsent {
 }
 
 impl Unsent {
-    /// What an error of a system call that sends means.
+    /// The reason behind an error of a system call that sends.
     pub(super) fn from_error(error: &io::Error) -> Self {
         match error.raw_os_error() {
             Some(libc::ENOBUFS | libc::EAGAIN | libc::ENOMEM) => Self::QueueFull,

@@ -1,4 +1,4 @@
-//! Where the lines of a log end up: a file that can be opened anew, and standard error.
+//! The outputs of the log: a file that can be opened anew, and standard error.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::queue::Output;
 
-/// How long to wait for room where the kernel does not wait for us.
+/// How long to wait for room if standard error is non-blocking.
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
 /// A file that lines are appended to.
@@ -16,7 +16,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(20);
 pub(super) struct LogFile {
     path: PathBuf,
     file: File,
-    /// The last line was not written to its end.
+    /// Whether the last line was not written to its end.
     torn: bool,
 }
 
@@ -33,7 +33,7 @@ fn open(path: &Path) -> io::Result<File> {
 impl Output for LogFile {
     fn write_line(&mut self, line: &[u8]) -> io::Result<()> {
         if self.torn {
-            // A line break ends the half line, so that what follows is a whole one.
+            // A line break ends the half line, so that the new one stands alone.
             self.file.write_all(b"\n")?;
         }
         let written = self.file.write_all(line);
@@ -48,8 +48,8 @@ impl Output for LogFile {
     }
 }
 
-/// Standard error. Not that of the standard library, whose lock a write that hangs would hold: whoever
-/// says why the program ends needs it.
+/// Standard error, written to without the standard library. A write that hangs would hold the library's lock,
+/// and the error with which the program ends could not be printed.
 #[derive(Debug)]
 pub(super) struct StandardError;
 

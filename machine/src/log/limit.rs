@@ -1,4 +1,4 @@
-//! So many lines of a kind a minute, and no more.
+//! Limits how many lines of each kind are written in a minute.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,15 +15,15 @@ use super::SUPPRESSED;
 
 /// How long lines are counted before the count begins again.
 pub(super) const WINDOW: Duration = Duration::from_secs(60);
-/// Lines of one kind that are written in a window.
+/// How many lines of one kind are written in a window at most.
 const LINES_PER_WINDOW: u32 = 60;
-/// Most characters of a line that are remembered of its kind.
+/// How many characters of a line that was not written are remembered, as an example of its kind.
 const MAX_LIKE_CHARS: usize = 100;
 
-/// Where in the program a line comes from: its kind.
+/// The kind of a line: the place in the program that it comes from, as file and line.
 type Kind = (&'static str, u32);
 
-/// Counts lines by kind. There are as many kinds as places in the program that log.
+/// Counts lines by kind. There are only as many kinds as there are places in the program that log.
 #[derive(Debug, Default)]
 pub(super) struct Limiter {
     windows: Mutex<BTreeMap<Kind, Window>>,
@@ -47,7 +47,7 @@ pub(super) struct Suppressed {
 }
 
 impl Limiter {
-    /// Whether a line of this kind may be written now; `like` is only made if not.
+    /// Whether a line of this kind may be written now. `like` is called only if not.
     fn allows(&self, now: Instant, kind: Kind, like: impl FnOnce() -> String) -> bool {
         let mut windows = self.lock();
         let fresh = Window { began: now, written: 0, suppressed: 0, like: String::new() };
@@ -66,7 +66,7 @@ impl Limiter {
         allowed
     }
 
-    /// What was not written in windows that are over, once.
+    /// The lines that were not written in windows that are over. Each is told only once.
     pub(super) fn take_suppressed(&self, now: Instant) -> Vec<Suppressed> {
         let mut windows = self.lock();
         let over = windows
@@ -80,7 +80,7 @@ impl Limiter {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Kind, Window>> {
-        // The counts are whole whenever a thread may break off.
+        // A thread that panicked while it held the lock left the counts consistent.
         self.windows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

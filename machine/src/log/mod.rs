@@ -1,11 +1,11 @@
-//! Where log lines go, and how often.
+//! The log: where its lines go, and how many are written.
 //!
-//! A kind of line is a place in the program. Of each kind only so many lines a minute are written;
-//! then one line says how many were not. Lines of level `trace` are not counted: who asks for them
-//! wants every frame.
+//! A line's kind is the place in the program that it comes from. Of each kind a limited number of lines is
+//! written in a minute, and then one line says how many were not. Lines of level `trace` are not limited, as
+//! whoever asks for them wants every frame.
 //!
-//! Threads of their own write the lines, so whoever does not read them holds up nobody: what cannot
-//! be written is lost, counted, and told once lines flow again.
+//! Threads of their own write the lines, so a reader that stops does not hold up the daemon. Lines that cannot
+//! be written are lost and counted, and a line tells how many once lines can be written again.
 
 mod file;
 mod limit;
@@ -31,17 +31,17 @@ use self::limit::{Limited, Limiter, WINDOW};
 use self::queue::LineQueue;
 use crate::options::{LogFormat, LogLevel, LogOptions};
 
-/// Target of the line with which a daemon that fails ends its file. Standard error does not show it:
-/// there the command line says why it failed.
+/// The target of a failed daemon's last line in its log file. Standard error does not show this line, as the
+/// command line prints the error there.
 pub const FAILURE: &str = "mapper::failure";
-/// Target of the lines that say how many were not written.
+/// The target of lines that say how many lines were not written.
 const SUPPRESSED: &str = "mapper::suppressed";
-/// How long to wait for those who read the last lines.
+/// How long to wait at the end until the last lines are written.
 const LAST_LINES_LIMIT: Duration = Duration::from_secs(1);
 
 type Handle = reload::Handle<Targets, Registry>;
 
-/// What can be changed of this process's log while it runs. There is one, as tracing has one.
+/// This process's log, as far as it can be changed while the process runs.
 static LOG: OnceLock<Log> = OnceLock::new();
 
 #[derive(Debug)]
@@ -50,17 +50,18 @@ struct Log {
     file: Option<Arc<LineQueue>>,
     to_stderr: Handle,
     to_file: Option<Handle>,
-    /// What limits the file's lines, or without a file those of standard error.
+    /// The limiter of the file's lines, or without a file that of standard error's lines.
     limiter: Arc<Limiter>,
-    /// Whether `RUST_LOG` was set: then it decides what is logged.
+    /// Whether `RUST_LOG` was set, in which case it decides what is logged.
     fixed: bool,
 }
 
-/// Sends this process's log lines to standard error, and with a file all that `debug` shows to its
-/// end. The environment variable `RUST_LOG` overrides what is logged: `trace` shows every frame.
+/// Starts this process's log, which goes to standard error and to the file, if there is one. The file gets at
+/// least all lines of level `debug`. The environment variable `RUST_LOG` overrides what is logged; `trace` shows
+/// every frame.
 ///
 /// # Errors
-/// If the file cannot be opened, `RUST_LOG` is not understood, or there can be no thread.
+/// If the file cannot be opened, `RUST_LOG` is malformed, or no thread can be started.
 pub fn start(options: &LogOptions) -> io::Result<()> {
     let wanted = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty());
     let wanted = wanted.map(|text| text.parse::<Targets>()).transpose();
@@ -86,12 +87,12 @@ pub fn start(options: &LogOptions) -> io::Result<()> {
         to_file = Some(handle);
     }
     tracing_subscriber::registry().with(sinks).init();
-    // A second start fails above, as tracing has its subscriber.
+    // This is always the first call: a second start would fail at `init`.
     let _first = LOG.set(Log { stderr, file, to_stderr, to_file, limiter, fixed: wanted.is_some() });
     Ok(())
 }
 
-/// What goes to standard error and to the file at this level.
+/// The filters of standard error and of the file at this level.
 fn filters(level: LogLevel) -> (Targets, Targets) {
     let level = LevelFilter::from(level);
     let targets = |level| Targets::new().with_default(level);
@@ -112,7 +113,7 @@ where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
     let limiter = Arc::clone(limiter);
-    // A full disk is no reason to fill standard error as well.
+    // With internal errors a full disk would fill standard error as well.
     let layer =
         fmt::layer().with_target(false).with_ansi(colours).with_writer(writer).log_internal_errors(false);
     match format {
@@ -123,20 +124,20 @@ where
     }
 }
 
-/// Opens the log file anew, under its name, as it was moved away. If it cannot be opened the old one
-/// stays in use, and says so.
+/// Opens the log file anew by its name, after it was moved away. If it cannot be opened, the old one stays in
+/// use, which is logged.
 pub fn reopen() {
     if let Some(file) = LOG.get().and_then(|log| log.file.as_ref()) {
         file.reopen();
     }
 }
 
-/// Lines of this process lost since its start, as nobody read them or they could not be written.
+/// How many lines of this process were lost since its start, as nobody read them or they could not be written.
 pub fn lines_lost() -> u64 {
     LOG.get().map_or(0, |log| log.stderr.lost() + log.file.as_ref().map_or(0, |file| file.lost()))
 }
 
-/// Says something on standard error that is no log line: behind the log's, if there is a log.
+/// Writes text that is no log line to standard error, behind the log lines that wait, if there is a log.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -147,8 +148,8 @@ pub fn say(text: &str) -> io::Result<()> {
     }
 }
 
-/// Waits until all lines so far are written, but not for long if nobody reads them: before the program
-/// ends, or lets go of its standard error.
+/// Waits until all lines so far are written, but not for long if nobody reads them. To be called before the
+/// program ends or gives up its standard error.
 pub fn flush() {
     let Some(log) = LOG.get() else { return };
     let deadline = Instant::now() + LAST_LINES_LIMIT;
@@ -158,7 +159,7 @@ pub fn flush() {
     }
 }
 
-/// Logs lines of this level and more severe ones from now on, unless `RUST_LOG` decides.
+/// Sets the least severe lines that are logged from now on, unless `RUST_LOG` decides.
 pub fn set_level(level: LogLevel) {
     let Some(log) = LOG.get().filter(|log| !log.fixed) else { return };
     let (stderr_filter, file_filter) = filters(level);
@@ -171,7 +172,7 @@ pub fn set_level(level: LogLevel) {
     }
 }
 
-/// From now on it is said every minute how many lines were not written. Needs a tokio runtime.
+/// Begins to log every minute how many lines were not written. Needs a tokio runtime.
 pub fn attend() {
     drop(tokio::spawn(async {
         let mut minute = interval(WINDOW);

@@ -1,11 +1,11 @@
-//! Lines about one peer, a bounded number of them.
+//! Limits how many lines are written about each peer.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mapper_proto::{Instant, Mac};
 
-/// Lets one line a peer through in each interval, and remembers a bounded number of peers.
+/// Allows one line about each peer in an interval, and remembers a bounded number of peers.
 #[derive(Debug)]
 pub struct RateLimit {
     interval: Duration,
@@ -14,7 +14,7 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// One line a peer in each `interval`, for at most `capacity` peers.
+    /// Allows one line about each peer in an `interval`, for at most `capacity` peers.
     pub const fn new(interval: Duration, capacity: usize) -> Self {
         Self { interval, capacity, last: BTreeMap::new() }
     }
@@ -28,7 +28,7 @@ impl RateLimit {
             let interval = self.interval;
             self.last.retain(|_, last| now.since(*last) < interval);
         }
-        // More peers than that are a sign of an attack, so nothing is written about further ones.
+        // So many peers are a sign of an attack, so nothing is written about further ones.
         if self.last.len() >= self.capacity && !self.last.contains_key(&peer) {
             return false;
         }

@@ -1,9 +1,9 @@
-//! Lines that wait to be written, so that nobody waits for a reader.
+//! A queue of log lines, so that whoever logs never waits for a reader.
 //!
 //! Standard error may be a terminal that somebody stopped, or a pipe to a program that hangs; a disk
-//! may hang, too. So a thread of its own writes, and what does not fit into its queue is lost and
-//! counted. Making the descriptor non-blocking would not do: others share it, and would suddenly
-//! fail.
+//! may hang, too. So a thread of its own writes the lines, and lines that do not fit into its queue are lost
+//! and counted. Making the descriptor non-blocking is no alternative: other processes share it, and their
+//! writes would fail.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -17,19 +17,19 @@ use tracing::{error, info, warn};
 use super::SUPPRESSED;
 use crate::privileges;
 
-/// Most bytes of lines that wait: some minutes of a busy log.
+/// How many bytes of lines wait at most, which is some minutes of a busy log.
 const MAX_BYTES: usize = 1 << 20;
-/// What a line takes beside its bytes, at least.
+/// How many bytes a line takes besides its text, at least.
 const LINE_OVERHEAD_BYTES: usize = 32;
-/// While lines go on being lost, this is said so often.
+/// How often it is logged that lines are lost, while more and more are.
 const TELL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Where lines end up.
 pub(super) trait Output: Send + 'static {
-    /// Writes a whole line; may take as long as it likes.
+    /// Writes a whole line, however long that takes.
     fn write_line(&mut self, line: &[u8]) -> io::Result<()>;
 
-    /// Opens what it writes to anew. If that fails the old one stays in use.
+    /// Opens the output anew. If that fails, the old one stays in use.
     fn reopen(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -44,9 +44,9 @@ pub(super) struct LineQueue {
 #[derive(Debug, Default)]
 struct Shared {
     waiting: Mutex<Waiting>,
-    /// There is something to do, or nothing any more.
+    /// Notified when there is something to do, and when something was done.
     changed: Condvar,
-    /// Lines lost since the start: there was no room for them, or writing them failed.
+    /// How many lines were lost since the start, as there was no room for them or they could not be written.
     lost: AtomicU64,
 }
 
@@ -55,9 +55,9 @@ struct Waiting {
     lines: VecDeque<Box<[u8]>>,
     bytes: usize,
     reopen: bool,
-    /// A line is being written.
+    /// Whether the thread is writing a line or opening the output anew.
     writing: bool,
-    /// No more lines will come.
+    /// Whether no more lines will come.
     closed: bool,
 }
 
@@ -67,11 +67,11 @@ enum Job {
 }
 
 impl LineQueue {
-    /// Begins to write to `output`, which is called `to` where the lost lines are told. The thread
-    /// has no privileges once this returns.
+    /// Starts the thread that writes to `output`, which lines about lost lines call `to`. The thread has no
+    /// privileges once this returns.
     ///
     /// # Errors
-    /// If there can be no thread, or it cannot give up its privileges.
+    /// If no thread can be started, or it cannot give up its privileges.
     pub(super) fn start(to: &'static str, output: impl Output) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let (ready, is_ready) = mpsc::channel();
@@ -79,7 +79,7 @@ impl LineQueue {
         let run = move || {
             let given_up = privileges::give_up_of_this_thread();
             let goes_on = given_up.is_ok();
-            // The thread that started this one waits until this is sent.
+            // Whoever starts the queue waits for this message.
             let _heard = ready.send(given_up);
             if goes_on {
                 theirs.write_all_lines(to, output);
@@ -93,7 +93,7 @@ impl LineQueue {
         }
     }
 
-    /// Lines lost since the start.
+    /// How many lines were lost since the start.
     pub(super) fn lost(&self) -> u64 {
         self.shared.lost.load(Ordering::Relaxed)
     }
@@ -140,8 +140,8 @@ impl Drop for LineQueue {
 }
 
 impl Write for &LineQueue {
-    /// Takes all of `bytes` for one line. Nothing at all is no line: a formatter leaves those empty
-    /// that are not to be written.
+    /// Takes all of `bytes` as one line. Empty text is not a line: the formatter leaves a line empty that is
+    /// not to be written.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !bytes.is_empty() {
             self.push(bytes);
@@ -156,7 +156,7 @@ impl Write for &LineQueue {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // The queue is whole whenever a thread may break off.
+        // A thread that panicked while it held the lock left the queue consistent.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -180,7 +180,7 @@ impl Shared {
         }
     }
 
-    /// The last thing is done. Returns whether nothing waits now.
+    /// Notes that the last job is done. Returns whether no line waits now.
     fn done(&self) -> bool {
         let mut waiting = self.lock();
         waiting.writing = false;
@@ -209,7 +209,7 @@ impl Shared {
             if !flows || lost == told {
                 continue;
             }
-            // Lost lines are told of when lines flow again, and not with every line before.
+            // Lost lines are logged when the queue is empty again, and until then only now and then.
             if idle || told_at.is_none_or(|at| at.elapsed() >= TELL_INTERVAL) {
                 warn!(target: SUPPRESSED, lines = lost - told, to, "log lines are lost: they were not read, or could not be written");
                 told = lost;
@@ -219,7 +219,8 @@ impl Shared {
     }
 }
 
-/// Says how it went. Nothing is known of the next line then.
+/// Opens the output anew and logs how that went. Returns false, as this does not tell whether lines can be
+/// written.
 fn reopen(output: &mut impl Output) -> bool {
     match output.reopen() {
         Ok(()) => info!("the log file is opened anew"),
@@ -232,7 +233,7 @@ fn reopen(output: &mut impl Output) -> bool {
 mod tests {
     use super::*;
 
-    /// Writes a line whenever the test lets it, or fails.
+    /// An output that writes a line, or fails, whenever the test lets it.
     struct Gate {
         permits: mpsc::Receiver<io::Result<()>>,
         written: Arc<Mutex<Vec<Box<[u8]>>>>,
@@ -240,7 +241,7 @@ mod tests {
 
     impl Output for Gate {
         fn write_line(&mut self, line: &[u8]) -> io::Result<()> {
-            // When its test has ended, the output lets all lines pass.
+            // Once the test has dropped its end, all lines are written.
             self.permits.recv().unwrap_or(Ok(()))?;
             self.written.lock().unwrap().push(line.into());
             Ok(())

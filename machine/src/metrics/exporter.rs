@@ -1,4 +1,4 @@
-//! Who wants the metrics, and when: clients over HTTP, and the file every 15 seconds.
+//! Serves metrics to clients over HTTP, and writes them to a file every 15 seconds.
 
 use std::future::pending;
 use std::io;
@@ -20,7 +20,7 @@ use crate::whole_file;
 /// How often the file is written.
 const FILE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Metrics that cannot be had where they were wanted.
+/// Why metrics cannot be served or written.
 #[derive(Debug, Error)]
 pub enum MetricsError {
     /// The address cannot be listened on.
@@ -41,7 +41,7 @@ pub enum MetricsError {
     },
 }
 
-/// Where a daemon's metrics go.
+/// The server and the file that a daemon's metrics go to.
 #[derive(Debug)]
 pub struct Exporter {
     server: Option<Server>,
@@ -52,13 +52,13 @@ pub struct Exporter {
 struct MetricsFile {
     path: Arc<Path>,
     due: Interval,
-    /// The last writing failed: it has been said.
+    /// Whether the last write failed, which has been logged.
     failing: Arc<AtomicBool>,
-    /// A writing is under way: a disk that hangs shall not collect them.
+    /// Whether a write is under way. While it is, no other begins, as writes would pile up if the disk hangs.
     writing: Arc<AtomicBool>,
 }
 
-/// Someone wants the metrics now.
+/// A request for the metrics as they are now, of a client or for the file.
 #[derive(Debug)]
 pub struct Request {
     dialect: Dialect,
@@ -72,8 +72,8 @@ enum Recipient {
 }
 
 impl Exporter {
-    /// Begins to listen, and finds out whether the file can be written; without either, nobody
-    /// ever asks. Needs a tokio runtime.
+    /// Begins to listen, and checks that the file can be written. Without address and file there are never any
+    /// requests. Needs a tokio runtime.
     ///
     /// # Errors
     /// If the address is taken, or the file cannot be written.
@@ -92,12 +92,12 @@ impl Exporter {
         Ok(Self { server, file })
     }
 
-    /// Where clients are served, if over TCP.
+    /// The address where clients are served, if that is over TCP.
     pub fn address(&self) -> Option<SocketAddr> {
         self.server.as_ref().and_then(Server::address)
     }
 
-    /// Waits until someone wants the metrics. May be cancelled without loss.
+    /// Waits for the next request. Nothing is lost if the future is dropped.
     pub async fn requested(&mut self) -> Request {
         let Self { server, file } = self;
         tokio::select! {
@@ -113,7 +113,7 @@ async fn next_scrape(server: Option<&mut Server>) -> Scrape {
     match server {
         Some(server) => match server.scrape().await {
             Some(scrape) => scrape,
-            // This cannot happen, as the task that serves lives as long as the server.
+            // This does not happen, as the task that serves lives as long as the server.
             None => pending().await,
         },
         None => pending().await,
@@ -146,21 +146,21 @@ impl MetricsFile {
 
 impl Drop for MetricsFile {
     fn drop(&mut self) {
-        // Numbers of a daemon that has gone would pass for those of one that runs.
+        // A file that is left behind would look like the metrics of a daemon that still runs.
         let _already_gone = std::fs::remove_file(&self.path);
     }
 }
 
 impl Request {
-    /// Which format is wanted.
+    /// The format that is wanted.
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// Hands over the text; a file is written beside the daemon's loop.
+    /// Answers with the text. A file is written on another thread.
     pub fn answer(self, text: String) {
         match self.recipient {
-            // A client that went away meanwhile is none of our concern.
+            // Sending fails if the client went away meanwhile, and then nothing is to be done.
             Recipient::Client(scrape) => drop(scrape.send(text)),
             Recipient::File { path, failing, writing } => {
                 writing.store(true, Ordering::Relaxed);
@@ -173,7 +173,7 @@ impl Request {
     }
 }
 
-/// Writes the file, and says when that begins to fail and when it works again.
+/// Writes the file, and logs when that begins to fail and when it works again.
 fn write(path: &Path, text: &str, failing: &AtomicBool) {
     match whole_file::replace(path, text) {
         Ok(()) => {

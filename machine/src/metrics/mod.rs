@@ -1,4 +1,4 @@
-//! What a daemon measures, as OpenMetrics text: over HTTP on this machine, and as a file for
+//! A daemon's metrics as text, which is served over HTTP on this machine and written to a file for
 //! node_exporter.
 
 mod exporter;

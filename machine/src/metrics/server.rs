@@ -1,8 +1,8 @@
 //! Metrics over HTTP.
 //!
-//! One resource, `GET /metrics`, for clients on this machine: so little of HTTP/1.1 (RFC 9112) that
-//! a library would be the larger part of the program. A request is bounded in bytes and time, each
-//! connection serves one, and few are served at once.
+//! There is one resource, `GET /metrics`, for clients on this machine. That takes so little of HTTP/1.1 (RFC
+//! 9112) that no library is used. A request is bounded in bytes and time, each connection serves one request,
+//! and few connections are served at once.
 
 use std::collections::VecDeque;
 use std::io;
@@ -23,22 +23,22 @@ use tracing::debug;
 use super::text::Dialect;
 use crate::options::MetricsAddress;
 
-/// Most bytes of a request's head.
+/// The most bytes of a request's head.
 const MAX_HEAD_BYTES: usize = 4096;
-/// A client that takes longer to ask is hung up on.
+/// How long a client may take to ask before its connection is closed.
 const ASK_LIMIT: Duration = Duration::from_secs(1);
-/// A client that takes longer to read is hung up on.
+/// How long a client may take to read the answer before its connection is closed.
 const READ_LIMIT: Duration = Duration::from_secs(5);
-/// Clients served at once. One more takes the place of whoever has been silent longest; if all have
-/// asked, it waits.
+/// How many clients are served at once. One more takes the place of the oldest that has not asked yet, or waits
+/// if all have asked.
 const MAX_CLIENTS: usize = 8;
-/// How long to wait after a connection could not be taken.
+/// How long to wait after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
 /// A client that waits for the metrics.
 pub(super) type Scrape = oneshot::Sender<String>;
 
-/// Serves clients until it is dropped. The unix socket goes with it.
+/// Serves clients until it is dropped, which also removes its unix socket.
 #[derive(Debug)]
 pub(super) struct Server {
     scrapes: mpsc::Receiver<Scrape>,
@@ -75,7 +75,7 @@ impl Server {
         self.scrapes.recv().await
     }
 
-    /// Where it listens, if not on a unix socket.
+    /// The address where it listens, if not on a unix socket.
     pub(super) fn address(&self) -> Option<SocketAddr> {
         self.address
     }
@@ -85,13 +85,13 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.serving.abort();
         if let Some(path) = &self.socket_file {
-            // If somebody else has removed the file, it is gone, as it should be.
+            // This fails only if somebody else has removed the file.
             let _already_gone = std::fs::remove_file(path);
         }
     }
 }
 
-/// Makes the socket, in place of one that was left behind. Its owner and group may ask.
+/// Makes the unix socket, in place of one that was left behind. Its owner and group may connect.
 fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     if std::os::unix::net::UnixStream::connect(path).is_ok() {
         return Err(io::ErrorKind::AddrInUse.into());
@@ -126,13 +126,13 @@ async fn serve(listener: Listener, scrapes: mpsc::Sender<Scrape>) {
         };
         if let Err(error) = accepted {
             debug!(%error, "cannot accept a client of the metrics");
-            // The connection still waits, so that without a pause it would be tried again at once.
+            // The connection still waits, so without a pause the same error would come at once.
             tokio::time::sleep(ACCEPT_PAUSE).await;
         }
     }
 }
 
-/// Who is served, the oldest first.
+/// The clients that are being served, the oldest first.
 #[derive(Debug)]
 struct Clients {
     places: Arc<Semaphore>,
@@ -146,7 +146,7 @@ struct Client {
 }
 
 impl Clients {
-    /// Serves a client beside, once there is a place for it.
+    /// Starts serving a client, once there is a place for it.
     async fn seat(
         &mut self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -191,7 +191,7 @@ async fn answer(
             if scrapes.send(reply).await.is_err() {
                 return;
             }
-            // A daemon that gives no answer is about to end.
+            // There is no answer if the daemon is about to end.
             let Ok(text) = text.await else { return };
             let body = if wants_body { text.as_str() } else { "" };
             let kind = Dialect::OpenMetrics.content_type();
@@ -210,7 +210,7 @@ async fn answer(
     }
 }
 
-/// Reads up to the empty line, or as much as a request may have.
+/// Reads up to the empty line that ends the head, but little more than [`MAX_HEAD_BYTES`].
 async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     let mut piece = [0; 512];
@@ -227,7 +227,7 @@ fn ends(head: &[u8]) -> bool {
     head.windows(4).any(|window| window == b"\r\n\r\n") || head.windows(2).any(|window| window == b"\n\n")
 }
 
-/// A request that gets no metrics.
+/// Why a request gets no metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
     BadRequest,

@@ -1,23 +1,23 @@
 //! The text of metrics: OpenMetrics 1.0, and the older Prometheus text format.
 //!
-//! The writer keeps the rules that readers insist on: a family's description before its samples,
-//! its samples together, `_total` behind counters, the unit as the end of the name, quotes escaped,
-//! `# EOF` at the end.
+//! The writer keeps the rules that readers insist on: a family's description stands before its samples, the
+//! samples of a family stand together, counters end in `_total`, names end with their unit, quotes are
+//! escaped, and `# EOF` comes last.
 
 use std::fmt::Write as _;
 
-/// Which of the two formats.
+/// One of the two formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// OpenMetrics 1.0, for scrapes.
     OpenMetrics,
-    /// The Prometheus text format 0.0.4: all that node_exporter reads from a file. It has no state
-    /// sets, infos or units.
+    /// The Prometheus text format 0.0.4, which is the only one that node_exporter reads from a file. It has
+    /// no state sets, infos or units.
     Prometheus,
 }
 
 impl Dialect {
-    /// Its `Content-Type`.
+    /// The format's `Content-Type`.
     pub const fn content_type(self) -> &'static str {
         match self {
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -26,23 +26,23 @@ impl Dialect {
     }
 }
 
-/// What a family's samples are.
+/// What the samples of a family are. A family is all samples of one name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FamilyKind {
-    /// Grows, and starts again from 0 when the program does.
+    /// Numbers that only grow, and start again from 0 when the program does.
     Counter,
-    /// Goes up and down.
+    /// Numbers that go up and down.
     Gauge,
-    /// One sample a state, of which one is 1.
+    /// One sample for each state. That of the current state is 1, and all others are 0.
     StateSet,
-    /// Always 1; its labels are what it says.
+    /// A sample that is always 1 and whose labels carry the information.
     Info,
 }
 
-/// What a family counts or measures. The name ends with it.
+/// The unit of a family, with which its name ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Things.
+    /// The family has no unit, as it counts things.
     None,
     /// Bytes.
     Bytes,
@@ -60,7 +60,7 @@ impl Unit {
     }
 }
 
-/// A text of metrics in the making.
+/// A text of metrics that is being written.
 #[derive(Debug)]
 pub struct Exposition {
     dialect: Dialect,
@@ -70,7 +70,7 @@ pub struct Exposition {
 }
 
 impl Exposition {
-    /// An empty one, whose samples all have these labels.
+    /// An empty text, whose samples all have these labels.
     pub fn new(dialect: Dialect, common: &[(&str, &str)]) -> Self {
         let mut labels = String::new();
         for (name, value) in common {
@@ -95,7 +95,7 @@ impl Exposition {
             (Dialect::Prometheus, FamilyKind::Counter) => (&sample, "counter"),
             (_, FamilyKind::Gauge | FamilyKind::StateSet | FamilyKind::Info) => (&sample, "gauge"),
         };
-        // Writing to a String does not fail.
+        // Writing to a String never fails.
         let _infallible = writeln!(text, "# TYPE {described} {type_name}");
         if *dialect == Dialect::OpenMetrics && unit != Unit::None {
             let _infallible = writeln!(text, "# UNIT {described} {}", &unit.suffix()[1..]);
@@ -114,7 +114,7 @@ impl Exposition {
         self.family(FamilyKind::Gauge, name, Unit::None, help).sample(&[], value);
     }
 
-    /// The text, whole.
+    /// The whole text.
     pub fn finish(mut self) -> String {
         if self.dialect == Dialect::OpenMetrics {
             self.text.push_str("# EOF\n");
@@ -132,24 +132,24 @@ pub struct Family<'a> {
 }
 
 impl Family<'_> {
-    /// A sample with these labels beside those of all.
+    /// Writes a sample with these labels besides those of all samples.
     pub fn sample(&mut self, labels: &[(&str, &str)], value: u64) -> &mut Self {
         self.write(labels, &value.to_string())
     }
 
-    /// A sample that is no whole number.
+    /// Writes a sample whose value is no whole number.
     pub fn sample_float(&mut self, labels: &[(&str, &str)], value: f64) -> &mut Self {
         self.write(labels, &value.to_string())
     }
 
-    /// Counters that differ in one label.
+    /// Writes samples that differ in one label, each with the value of that label.
     pub fn by(&mut self, label: &str, samples: &[(&str, u64)]) {
         for (value, count) in samples {
             self.sample(&[(label, value)], *count);
         }
     }
 
-    /// The samples of a state set: which of `states` holds.
+    /// Writes the samples of a state set, of which `current` is 1.
     pub fn states(&mut self, states: &[&str], current: &str) {
         let label = self.base.clone();
         for state in states {

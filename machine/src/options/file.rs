@@ -1,4 +1,4 @@
-//! Reads configuration files: keys of TOML, in one file or in a directory of several.
+//! Reads configuration files, which are keys of TOML in one file or in a directory of several files.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -8,15 +8,15 @@ use thiserror::Error;
 
 use super::FileOptions;
 
-/// Longest configuration file that is read. All keys with their longest values take less than a tenth of it.
+/// The longest configuration file that is read. All keys with their longest values take less than a tenth of it.
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
-/// The file of a directory that is for all daemons of the machine.
+/// The file in a directory of configuration files that is for all daemons of the machine.
 const FILE_OF_ALL: &str = "mapper.toml";
 
-/// A configuration file that cannot be used.
+/// Why a configuration file cannot be used.
 #[derive(Debug, Error)]
 pub enum ConfigFileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {}", path.display())]
     Unreadable {
         /// The file.
@@ -24,13 +24,13 @@ pub enum ConfigFileError {
         /// What the system says.
         source: std::io::Error,
     },
-    /// It is too long.
+    /// The file is too long.
     #[error("{} is longer than {MAX_CONFIG_BYTES} bytes, which no configuration needs", path.display())]
     TooLong {
         /// The file.
         path: PathBuf,
     },
-    /// It says something wrong.
+    /// The file has an unknown key, a wrong value, or is malformed.
     #[error("{}:{line}: {message}", path.display())]
     Wrong {
         /// The file.
@@ -42,11 +42,11 @@ pub enum ConfigFileError {
     },
 }
 
-/// Reads a file; or of a directory the file of all daemons, by `read_common`, and over it the one called
-/// `own`, both if they are there.
+/// Reads a file of options, or a directory of them. Of a directory, the file of all daemons is read by
+/// `read_common`, and the file called `own` overrides it. Either may be missing.
 ///
 /// # Errors
-/// If one of them cannot be read, or has an unknown key or wrong value; names file and line.
+/// If one of the files cannot be read, or has an unknown key or wrong value. The error names file and line.
 pub fn read_file_or_dir<T: FileOptions>(
     path: &Path,
     own: Option<&str>,
@@ -59,19 +59,19 @@ pub fn read_file_or_dir<T: FileOptions>(
     Ok(own.unwrap_or_default().or(read_common(&path.join(FILE_OF_ALL))?))
 }
 
-/// Reads a file of options, if there is one: else nothing is set.
+/// Reads a file of options. If there is none, no option is set.
 ///
 /// # Errors
 /// As [`read_toml`].
 pub fn read_if_there<T: FileOptions>(path: &Path) -> Result<T, ConfigFileError> {
-    // A file that may not be examined is taken for one that is there, so that reading it is an error.
+    // If it cannot be told whether the file exists, it is read, which gives an error that names the reason.
     if path.try_exists().unwrap_or(true) { read_toml(path) } else { Ok(T::default()) }
 }
 
 /// Reads a file of options, which are keys of TOML.
 ///
 /// # Errors
-/// If it cannot be read, or has an unknown key or wrong value; names the line.
+/// If the file cannot be read, or has an unknown key or wrong value. The error names the line.
 pub fn read_toml<T: FileOptions>(path: &Path) -> Result<T, ConfigFileError> {
     let unreadable = |source| ConfigFileError::Unreadable { path: path.to_owned(), source };
     let mut bytes = Vec::new();
@@ -90,7 +90,7 @@ pub fn read_toml<T: FileOptions>(path: &Path) -> Result<T, ConfigFileError> {
     parsed.map_err(|(line, message)| ConfigFileError::Wrong { path: path.to_owned(), line, message })
 }
 
-/// What a text says, or the line that is wrong and why.
+/// The options in a text, or the number of the line that is wrong and why.
 fn parse_toml<T: FileOptions>(text: &str) -> Result<T, (usize, String)> {
     toml::Deserializer::parse(text).and_then(T::read_from).map_err(|error: toml::de::Error| {
         let at = error.span().map_or(text.len(), |span| span.start);

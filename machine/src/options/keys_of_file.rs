@@ -1,7 +1,7 @@
-//! Reads a file whose keys are those of a type and of the groups that it shares with others.
+//! Reads a file whose keys are those of a type and of the groups of options that it shares with other types.
 //!
-//! `#[serde(flatten)]` is not for this: it goes neither with the refusal of unknown keys nor with the line of a
-//! wrong value. So each key goes either to the type, which has no field for the groups' keys, or to its group.
+//! `#[serde(flatten)]` does not do: with it unknown keys are not refused, and errors lose the line of a wrong
+//! value. So each key is handed either to the type, which has no field for the groups' keys, or to its group.
 
 use serde::de::value::StringDeserializer;
 use serde::de::{
@@ -11,18 +11,19 @@ use serde::forward_to_deserialize_any;
 
 use super::shared::Shared;
 
-/// Options of a file: keys of their own, and those of the groups.
+/// The options of a kind of daemon, which are keys of their own and those of the groups.
 pub trait FileOptions: DeserializeOwned + Default {
-    /// The own key behind which a list of all keys names those of the process.
+    /// The own key behind which a list of all keys has those of the process group.
     const PROCESS_FOLLOWS: &'static str;
-    /// The own key behind which a list of all keys names those of frames. Metrics and log come last.
+    /// The own key behind which a list of all keys has those of the frame group. Those of metrics and log come
+    /// last.
     const FRAMES_FOLLOW: &'static str;
 
-    /// With what the groups' keys say.
+    /// These options with the values of the groups' keys.
     #[must_use]
     fn with(self, shared: Shared) -> Self;
 
-    /// These options, and where they are not set, those of `file`.
+    /// These options, and those of `file` where these are not set.
     #[must_use]
     fn or(self, file: Self) -> Self;
 
@@ -41,14 +42,14 @@ pub trait FileOptions: DeserializeOwned + Default {
     }
 }
 
-/// A document without the groups' keys, which go to `shared`.
+/// A deserializer of a document without the groups' keys, which go to `shared`.
 struct Sorted<'a, D> {
     inner: D,
     shared: &'a mut Shared,
     follow: Follow,
 }
 
-/// The own keys behind which those of a group are named.
+/// The own keys behind which those of a group are listed.
 #[derive(Clone, Copy)]
 struct Follow {
     process: &'static str,
@@ -102,7 +103,7 @@ impl Own {
 
     fn unknown<E: Error>(self, key: &str) -> E {
         let all: Vec<_> = self.all().into_iter().map(|key| format!("`{key}`")).collect();
-        // The words are those of serde.
+        // The message is worded as serde words it.
         E::custom(format_args!("unknown field `{key}`, expected one of {}", all.join(", ")))
     }
 }
@@ -125,7 +126,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Table<'_, V> {
     }
 }
 
-/// The keys of a table, those of groups taken out.
+/// The keys of a table without those of groups.
 struct Keys<'a, A> {
     map: A,
     shared: &'a mut Shared,
@@ -136,8 +137,8 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Keys<'_, A> {
     type Error = A::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, mut seed: K) -> Result<Option<K::Value>, A::Error> {
-        // Whatever is wrong with a key is said inside `next_key_seed`, and with a value inside `next_value`:
-        // only there the reader knows the line.
+        // A wrong key must be refused inside `next_key_seed`, and a wrong value inside `next_value`, as only
+        // there the TOML reader adds the line to the error.
         loop {
             match self.map.next_key_seed(Key { seed, own: self.own })? {
                 None => return Ok(None),
@@ -155,7 +156,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Keys<'_, A> {
     }
 }
 
-/// Whose a key is.
+/// Whether a key belongs to the type or to a group.
 enum Sort<K, T> {
     Own(T),
     Shared(String, K),

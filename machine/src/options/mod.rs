@@ -1,7 +1,7 @@
-//! What all daemons let their user set, and how a configuration file is read.
+//! The options that all daemons have, and how a configuration file is read.
 //!
-//! Options that agents, nodes and crossbars have alike are one type a group, flattened into each of their
-//! types; with the defaults they make a [`ServiceConfig`].
+//! The options that agents, nodes and crossbars share come in groups. Each group is one type, which is flattened
+//! into the options of each kind of daemon. With all defaults filled in they make a [`ServiceConfig`].
 
 mod file;
 mod keys_of_file;
@@ -17,12 +17,12 @@ pub use values::{Bounded, EtherType, LogFormat, LogLevel, MetricsAddress, Text, 
 
 use std::path::PathBuf;
 
-/// Where status sockets are, unless the user says otherwise.
+/// The directory of status sockets, unless the user names another.
 pub const DEFAULT_RUN_DIR: &str = "/run/mapper";
 /// The environment variable that overrides [`DEFAULT_RUN_DIR`].
 pub const RUN_DIR_VARIABLE: &str = "MAPPER_RUN_DIR";
 
-/// The run directory that holds where neither command line nor file names one.
+/// The run directory if neither command line nor file names one.
 pub fn default_run_dir() -> PathBuf {
     std::env::var_os(RUN_DIR_VARIABLE).map_or_else(|| DEFAULT_RUN_DIR.into(), PathBuf::from)
 }

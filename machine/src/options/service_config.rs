@@ -1,4 +1,4 @@
-//! What every daemon is told, with all defaults filled in.
+//! The settings that every daemon has, with all defaults filled in.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::{LogFormat, LogLevel, MetricsAddress};
 use crate::link::ethernet::Marking;
 
-/// Frames that are to go to no address.
+/// The error for a destination address of zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
     "destination 00:00:00:00:00:00 is no address: switches between the hosts drop such frames; leave it \
@@ -15,14 +15,14 @@ use crate::link::ethernet::Marking;
 )]
 pub struct ZeroDestination;
 
-/// What every daemon is told: how it runs, and who hears of it.
+/// The settings that every daemon has: how it runs, and where it reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceConfig {
-    /// Directory of the status sockets.
+    /// The directory of the status sockets.
     pub run_dir: PathBuf,
-    /// Group that may ask the status socket.
+    /// The group that may ask the status socket.
     pub group: Option<String>,
-    /// Run in the background, with the process id here.
+    /// The file for the process id, if the daemon is to run in the background.
     pub daemon_pid_file: Option<PathBuf>,
     /// How frames are marked.
     pub marking: Marking,
@@ -35,10 +35,11 @@ pub struct ServiceConfig {
 }
 
 impl ServiceConfig {
-    /// What a daemon that began with `self` goes on with, now that its configuration says `new`; and the keys
-    /// that differ and count only at start.
+    /// The settings of a daemon that started with `self` and whose configuration now says `new`, and the keys
+    /// that differ but count only at start.
     pub fn read_again(&self, new: Self) -> (Self, Vec<&'static str>) {
-        // Without `..`: a new option shall not compile before it is decided whether it counts only at start.
+        // There is no `..` here, so that a new option does not compile before it is decided whether it counts
+        // only at start.
         let Self { run_dir, group, daemon_pid_file, marking, metrics_listen, metrics_file, log } = new;
         let LogOptions { level, format, file } = log;
         let keys = changed_keys([
@@ -56,7 +57,7 @@ impl ServiceConfig {
     }
 }
 
-/// The keys beside which it stands that they changed.
+/// The keys that changed, of a list that says for each whether it did.
 pub fn changed_keys<const N: usize>(keys: [(&'static str, bool); N]) -> Vec<&'static str> {
     keys.into_iter().filter(|(_, changed)| *changed).map(|(key, _)| key).collect()
 }
@@ -66,14 +67,14 @@ pub fn changed_keys<const N: usize>(keys: [(&'static str, bool); N]) -> Vec<&'st
 pub struct LogOptions {
     /// The least severe lines that are logged.
     pub level: LogLevel,
-    /// How they are written.
+    /// How lines are written.
     pub format: LogFormat,
-    /// Write them there, too, with all that `debug` shows.
+    /// The log file, which gets at least all lines of level `debug`.
     pub file: Option<PathBuf>,
 }
 
 impl LogOptions {
-    /// With defaults where nothing was said; a level that was said counts before `verbose`.
+    /// Log options with defaults for what is `None`. If there is a level, `verbose` does not count.
     pub fn new(
         level: Option<LogLevel>,
         format: Option<LogFormat>,

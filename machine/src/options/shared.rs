@@ -1,4 +1,5 @@
-//! Options that agents, nodes and crossbars have alike: one type a group, flattened into each of their types.
+//! The options that agents, nodes and crossbars share, in groups. Each group is one type, which is flattened into
+//! the options of each kind of daemon.
 
 use std::path::PathBuf;
 
@@ -26,7 +27,7 @@ pub struct ProcessKeys {
 }
 
 impl ProcessKeys {
-    /// These, and where they are not set, those of `file`.
+    /// These options, and those of `file` where these are not set.
     #[must_use]
     pub fn or(self, file: Self) -> Self {
         Self {
@@ -49,7 +50,7 @@ pub struct FrameKeys {
 }
 
 impl FrameKeys {
-    /// These, and where they are not set, those of `file`.
+    /// These options, and those of `file` where these are not set.
     pub fn or(self, file: Self) -> Self {
         Self {
             ethertype: self.ethertype.or(file.ethertype),
@@ -57,7 +58,7 @@ impl FrameKeys {
         }
     }
 
-    /// With defaults where nothing is set.
+    /// The marks of frames, with defaults where nothing is set.
     fn resolve(self) -> Result<Marking, ZeroDestination> {
         let defaults = Marking::default();
         let marking = Marking {
@@ -80,7 +81,7 @@ pub struct MetricsKeys {
 }
 
 impl MetricsKeys {
-    /// These, and where they are not set, those of `file`.
+    /// These options, and those of `file` where these are not set.
     pub fn or(self, file: Self) -> Self {
         Self {
             metrics_listen: self.metrics_listen.or(file.metrics_listen),
@@ -108,7 +109,7 @@ pub struct LogKeys {
 }
 
 impl LogKeys {
-    /// These, and where they are not set, those of `file`.
+    /// These options, and those of `file` where these are not set.
     pub fn or(self, file: Self) -> Self {
         Self {
             log_level: self.log_level.or(file.log_level),
@@ -118,14 +119,14 @@ impl LogKeys {
         }
     }
 
-    /// With defaults where nothing is set.
+    /// The options of the log, with defaults where nothing is set.
     fn resolve(self) -> LogOptions {
         let Self { log_level, log_format, verbose, verbose_file } = self;
         LogOptions::new(log_level, log_format, verbose.unwrap_or(false), verbose_file)
     }
 }
 
-/// All groups together, as a file has them.
+/// The options of all groups.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Shared {
     /// How the daemon runs, and where it answers.
@@ -139,10 +140,10 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// With defaults where nothing is set.
+    /// The settings of the daemon, with defaults where nothing is set.
     ///
     /// # Errors
-    /// If frames are to go to no address.
+    /// If the destination address of frames is zero.
     pub fn resolve(self) -> Result<ServiceConfig, ZeroDestination> {
         let Self { process, frames, metrics, log } = self;
         let ProcessKeys { daemon_pid_file, run_dir, group } = process;
@@ -159,7 +160,7 @@ impl Shared {
     }
 }
 
-/// The keys of each group, and the field that each sets.
+/// Lists the keys of each group, and the field that each sets.
 macro_rules! keys {
     ($($list:ident of $group:ident: $($key:literal => $field:ident),+;)+) => {
         impl Shared {
@@ -170,7 +171,7 @@ macro_rules! keys {
                 [$(Self::$list),+].concat().contains(&key)
             }
 
-            /// Takes the value that stands behind a key.
+            /// Reads the value of a key into its field.
             pub(super) fn take<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
                 match key {
                     $($($key => self.$group.$field = map.next_value()?,)+)+

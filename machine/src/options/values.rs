@@ -1,4 +1,4 @@
-//! Values of options: each is read and checked in one place, for the command line and the file.
+//! The types of options' values. Each is read and checked in one place, for the command line and the file.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -69,7 +69,7 @@ impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
     }
 }
 
-/// Values of a key that may have several: a list, or one alone.
+/// Reads the values of a key that takes a list, or one value alone.
 ///
 /// # Errors
 /// If one of them is wrong.
@@ -91,7 +91,7 @@ where
     texts.iter().map(|text| text.parse().map_err(de::Error::custom)).collect::<Result<_, _>>().map(Some)
 }
 
-/// What other protocols of an ordinary host would take for theirs, or the kernel would take apart.
+/// EtherTypes that the fabric's frames must not have, as the host's protocols or the kernel would take them.
 const FOREIGN_ETHERTYPES: [(u16, &str); 5] =
     [(0x0800, "IPv4"), (0x0806, "ARP"), (0x86dd, "IPv6"), (0x8100, "VLAN tags"), (0x88a8, "VLAN tags")];
 
@@ -150,7 +150,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// Where metrics are served: only this machine may ask.
+/// The address where metrics are served, which only this machine can reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MetricsAddress {
     /// A loopback address and port.

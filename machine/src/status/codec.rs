@@ -1,26 +1,26 @@
-//! The bytes on the status socket: bincode 2, here and nowhere else.
+//! The bytes on the status socket, in the encoding of bincode 2, which nothing else uses.
 
 use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-/// Raised whenever the board of an agent or the status of a crossbar changes, as bincode carries no field
+/// The number of the format. It is raised whenever the types of the statuses change, as bincode carries no field
 /// names.
 const FORMAT: u32 = 9;
-/// Most bytes of a message, written or read.
+/// The most bytes of a status, written or read.
 pub(super) const MAX_BYTES: usize = 1 << 20;
 
-/// Bytes that are no status, or a status that is no message.
+/// Why a status cannot be encoded or decoded.
 #[derive(Debug, Error)]
 pub enum CodecError {
-    /// Another version of the program speaks.
+    /// The daemon is of another version of the program.
     #[error("the daemon speaks status format {0}, this program {FORMAT}; they must be of one version")]
     OtherFormat(u32),
-    /// Ends too early: the daemon leaves.
+    /// The bytes end too early, as the daemon was ending.
     #[error("the daemon hung up before it had said all")]
     Truncated,
-    /// More follows than the status.
+    /// More bytes follow behind the status.
     #[error("the daemon's answer is longer than a status")]
     Longer,
     /// The status is too large to be read back.
@@ -38,11 +38,11 @@ const fn configuration() -> Configuration<LittleEndian, Fixint, Limit<MAX_BYTES>
     bincode::config::standard().with_fixed_int_encoding().with_limit::<MAX_BYTES>()
 }
 
-/// The bytes of a status, behind the number of the format.
+/// The number of the format, and behind it the bytes of a status.
 pub(super) fn encode<T: Serialize>(status: &T) -> Result<Vec<u8>, CodecError> {
     let mut bytes = FORMAT.to_le_bytes().to_vec();
     bincode::serde::encode_into_std_write(status, &mut bytes, configuration())?;
-    // bincode keeps its limit only when it reads.
+    // The limit in bincode's configuration counts only for decoding.
     if bytes.len() > MAX_BYTES { Err(CodecError::TooLarge(bytes.len())) } else { Ok(bytes) }
 }
 
@@ -67,7 +67,7 @@ mod tests {
     use proptest::prelude::*;
     use serde::Deserialize;
 
-    /// A status with all that statuses are made of.
+    /// A status with fields of all kinds that statuses have.
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     struct Board {
         unit: u8,
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn a_length_beyond_the_limit_allocates_nothing() {
         let mut bytes = FORMAT.to_le_bytes().to_vec();
-        // These two bytes are the unit, and that there is an interface.
+        // The first byte is the unit, and the second says that there is an interface, whose length follows.
         bytes.extend([3, 1]);
         bytes.extend(u64::MAX.to_le_bytes());
         assert!(matches!(decode::<Board>(&bytes), Err(CodecError::Decode(_))));

@@ -1,7 +1,7 @@
-//! The status socket: what a daemon says of itself to programs on its machine.
+//! The unix sockets by which a daemon answers programs on its machine.
 //!
-//! A client connects to the unix socket, and the daemon sends one status and hangs up. There is nothing to
-//! ask, so nothing to parse from whoever connects.
+//! On a status socket the daemon sends its status to whoever connects, reads nothing, and closes the connection.
+//! On a socket for requests it first reads one line of JSON.
 
 mod codec;
 mod socket;

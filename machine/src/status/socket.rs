@@ -1,4 +1,4 @@
-//! Server and client of a status socket, whatever daemon it is of.
+//! Server and client of a status socket, for every kind of daemon.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -23,22 +23,22 @@ use tracing::debug;
 
 use super::codec::{self, CodecError, MAX_BYTES};
 
-/// A client that does not read for so long is hung up on.
+/// How long a client may take to ask or to read before its connection is closed.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Beyond the deadline an answer that has already arrived is still taken: its pieces come in this
-/// time.
+/// How long an answer is read at least, even if the deadline has passed, so that one that has already arrived is
+/// taken.
 const GRACE: Duration = Duration::from_millis(10);
-/// How long to wait after a connection could not be taken.
+/// How long to wait after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
-/// Most bytes of a request.
+/// The most bytes of a request.
 const MAX_REQUEST_BYTES: usize = 4096;
-/// Clients served at once; others wait their turn.
+/// How many clients are served at once. Others wait.
 const MAX_CLIENTS: usize = 16;
 
-/// A status socket that cannot be served or asked.
+/// Why a status socket cannot be served or asked.
 #[derive(Debug, Error)]
 pub enum StatusSocketError {
-    /// The run directory is not there and cannot be made.
+    /// The run directory does not exist and cannot be made.
     #[error(
         "cannot make the run directory {}; run as root, or name one that you may write with --run-dir",
         path.display()
@@ -60,9 +60,9 @@ pub enum StatusSocketError {
     /// Another daemon serves the socket.
     #[error("{daemon} is already running ({} answers); stop it, or choose another {option}", path.display())]
     Taken {
-        /// What both daemons are called, as in "unit 3".
+        /// The name of both daemons, as in "unit 3".
         daemon: String,
-        /// The option that gives them this name.
+        /// The option that gives a daemon this name.
         option: &'static str,
         /// The socket.
         path: PathBuf,
@@ -78,7 +78,7 @@ pub enum StatusSocketError {
     /// There is no such group.
     #[error("there is no group {name:?} on this machine; name one of /etc/group, or its number")]
     NoGroup {
-        /// As it was named.
+        /// The group as it was named.
         name: String,
     },
     /// Nobody listens on the socket.
@@ -114,12 +114,12 @@ pub enum StatusSocketError {
     NotJson {
         /// The socket.
         path: PathBuf,
-        /// What was to come.
+        /// What was expected, in a word.
         wanted: &'static str,
         /// What is wrong.
         source: serde_json::Error,
     },
-    /// The daemon says something else.
+    /// What the daemon sent is no status.
     #[error("what listens on {} is not understood", path.display())]
     Garbled {
         /// The socket.
@@ -133,8 +133,7 @@ fn or_join(group: Option<&str>) -> String {
     group.map_or_else(String::new, |group| format!(", or join the group {group}"))
 }
 
-/// The names of the sockets in this run directory without `.sock`, in order. None if there is no
-/// such directory.
+/// The names of the sockets in this run directory without `.sock`, sorted; empty if there is no such directory.
 ///
 /// # Errors
 /// If the directory cannot be read.
@@ -154,8 +153,8 @@ pub fn names(run_dir: &Path) -> Result<Vec<String>, StatusSocketError> {
     Ok(names)
 }
 
-/// Connects to the daemon behind a socket, which is all the asking there is. `None` if there is no
-/// socket. Does not wait: ask all first, then take the answers.
+/// Asks the daemon behind a socket for its status, by connecting to it. `None` if there is no socket. This does
+/// not wait, so that several daemons can be asked before the first answer is taken.
 ///
 /// # Errors
 /// If nobody listens, or too many wait already.
@@ -179,7 +178,7 @@ pub fn ask<T>(path: PathBuf) -> Result<Option<Question<T>>, StatusSocketError> {
     }
 }
 
-/// The group of a file, by name or else by number; `None` for that of root, which nobody is to join.
+/// The group of a file, by name or else by number; `None` for root's group, which nobody should join.
 fn group_of(path: &Path) -> Option<String> {
     let gid = std::fs::metadata(path).ok()?.gid();
     if gid == 0 {
@@ -205,7 +204,7 @@ impl<T> Question<T> {
 }
 
 impl<T> Question<T> {
-    /// Says what is wanted, where the daemon waits for that: a line of JSON.
+    /// Sends a request as a line of JSON, to a socket on which the daemon reads one.
     ///
     /// # Errors
     /// If the daemon does not take it.
@@ -225,7 +224,7 @@ impl<T: DeserializeOwned> Question<T> {
     /// The answer, if it comes before `deadline`.
     ///
     /// # Errors
-    /// If it does not, or is no status.
+    /// If no answer comes in time, or it is no status.
     pub fn answer(self, deadline: Instant) -> Result<T, StatusSocketError> {
         let Self { mut socket, path, .. } = self;
         match read_until(&mut socket, deadline, MAX_BYTES) {
@@ -237,11 +236,11 @@ impl<T: DeserializeOwned> Question<T> {
         }
     }
 
-    /// The answer of a daemon that says it as JSON, if it comes before `deadline` and has at most `max_bytes`.
-    /// `wanted` says what it is to be, for the error.
+    /// The answer of a daemon that answers in JSON, if it comes before `deadline` and has at most `max_bytes`.
+    /// `wanted` says in the error what was expected.
     ///
     /// # Errors
-    /// If it does not come, or is something else.
+    /// If no answer comes in time, or it is something else.
     pub fn answer_json(
         self,
         deadline: Instant,
@@ -260,7 +259,7 @@ impl<T: DeserializeOwned> Question<T> {
     }
 }
 
-/// Reads to the end, but no more than so many bytes and one piece, and not for longer than allowed.
+/// Reads to the end, but little more than `most` bytes and not beyond `deadline`.
 fn read_until(socket: &mut Socket, deadline: Instant, most: usize) -> io::Result<Vec<u8>> {
     let deadline = deadline.max(Instant::now() + GRACE);
     let mut bytes = Vec::new();
@@ -280,14 +279,14 @@ fn read_until(socket: &mut Socket, deadline: Instant, most: usize) -> io::Result
             }
             Err(error) => return Err(error),
         }
-        // An answer that is longer than that is none; what was read is too long to be understood.
+        // The answer is too long, and what was read of it will not decode.
         if bytes.len() > most {
             return Ok(bytes);
         }
     }
 }
 
-/// The daemon's end of the status socket. The file goes when it is dropped.
+/// The daemon's end of a status socket. The socket's file is removed when this is dropped.
 #[derive(Debug)]
 pub struct StatusServer {
     listener: UnixListener,
@@ -296,13 +295,13 @@ pub struct StatusServer {
 }
 
 impl StatusServer {
-    /// Makes the run directory if need be, and the socket in it; replaces one left behind. Root, the
-    /// user of this process and the members of `group` may ask: by name or number, without it the
-    /// group of this process. The run directory itself may be open to all. `daemon` and `option` are for the
-    /// error if another daemon serves it: what both are called, and the option that gives them this name.
+    /// Makes the socket, in place of one that was left behind, and its directory if there is none. Root, the
+    /// user of this process and the members of `group` may ask. The group is given by name or number, and is that
+    /// of this process if there is none. The directory itself may be open to all. `daemon` and `option` are for
+    /// the error if another daemon serves the socket: the name of both, and the option that sets it.
     ///
     /// # Errors
-    /// If it is taken, there is no such group, or the socket cannot be made.
+    /// If another daemon serves the socket, there is no such group, or the socket cannot be made.
     pub fn bind(
         path: PathBuf,
         group: Option<&str>,
@@ -326,8 +325,7 @@ impl StatusServer {
         }
     }
 
-    /// Waits for a client, and until few enough are being served. What it gets is up to
-    /// [`Client::answer`].
+    /// Waits for a client, and until fewer than [`MAX_CLIENTS`] are being served.
     ///
     /// # Errors
     /// If the kernel hands out no connection, for want of descriptors.
@@ -336,7 +334,7 @@ impl StatusServer {
         match self.listener.accept().await {
             Ok((stream, _)) => Ok(Client { stream, _place: place }),
             Err(error) => {
-                // The connection still waits, so that without a pause it would be tried again at once.
+                // The connection still waits, so without a pause the same error would come at once.
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 Err(error)
             }
@@ -344,10 +342,10 @@ impl StatusServer {
     }
 }
 
-/// Most connections that wait to be taken.
+/// How many connections wait to be accepted at most.
 const BACKLOG: i32 = 128;
 
-/// A socket that is open to its owner and group alone, from its first moment on.
+/// Makes a socket that only its owner and group can connect to, from its first moment on.
 fn listen(path: &Path, gid: Option<u32>) -> io::Result<UnixListener> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -355,7 +353,7 @@ fn listen(path: &Path, gid: Option<u32>) -> io::Result<UnixListener> {
     }
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
     socket.bind(&SockAddr::unix(path)?)?;
-    // Nobody can connect before it listens.
+    // Nobody can connect before the socket listens, so there is time to set its owner and mode.
     std::os::unix::fs::chown(path, None, gid)?;
     std::fs::set_permissions(path, PermissionsExt::from_mode(0o660))?;
     socket.listen(BACKLOG)?;
@@ -373,21 +371,21 @@ fn group_id(name: &str, failed: impl Fn(io::Error) -> StatusSocketError) -> Resu
 
 impl Drop for StatusServer {
     fn drop(&mut self) {
-        // If somebody else has removed the file, it is gone, as it should be.
+        // This fails only if somebody else has removed the file.
         let _already_gone = std::fs::remove_file(&self.path);
     }
 }
 
-/// A program that connected to ask.
+/// A program that has connected.
 #[derive(Debug)]
 pub struct Client {
     stream: tokio::net::UnixStream,
-    /// Given back when it has been served.
+    /// Its place among the clients that are served at once, which is free when this is dropped.
     _place: OwnedSemaphorePermit,
 }
 
 impl Client {
-    /// What the client wants: a line of JSON. `None` if it says nothing of that kind in time.
+    /// Reads the client's request, which is a line of JSON. `None` if no such line comes in time.
     pub async fn request<R: DeserializeOwned>(&mut self) -> Option<R> {
         let mut line = Vec::new();
         let mut reader = BufReader::new((&mut self.stream).take(MAX_REQUEST_BYTES as u64));
@@ -409,7 +407,7 @@ impl Client {
         }
     }
 
-    /// Sends the status and hangs up. A client that does not read in time gets less.
+    /// Sends the status and closes the connection. A client that does not read in time gets only a part.
     pub async fn answer<T: Serialize>(self, status: T) {
         match codec::encode(&status) {
             Ok(bytes) => self.send(&bytes).await,
@@ -417,7 +415,8 @@ impl Client {
         }
     }
 
-    /// Sends what `make` writes down as JSON, and hangs up. It is called beside the loop, as it may take long.
+    /// Sends the JSON that `make` returns, and closes the connection. `make` may take long, so it is called on
+    /// another thread.
     pub async fn answer_json(self, make: impl FnOnce() -> serde_json::Result<Vec<u8>> + Send + 'static) {
         match tokio::task::spawn_blocking(make).await {
             Ok(Ok(bytes)) => self.send(&bytes).await,
@@ -435,7 +434,7 @@ impl Client {
     }
 }
 
-/// Holds a directory against others who do the same, and waits for them.
+/// Locks a directory, and waits for others who have locked it.
 fn lock(dir: &Path) -> io::Result<File> {
     let dir = File::open(dir)?;
     rustix::fs::flock(&dir, FlockOperation::LockExclusive)?;

@@ -23,8 +23,7 @@ pub(super) trait Algorithm: Sync {
     ///
     /// # Errors
     /// If it cannot serve a fabric of this size and addresses, or not with these settings.
-    fn check(&self, subnet: &Subnet, settings: &Settings) -> Result<(), Refusal> {
-        let (_, _) = (subnet, settings);
+    fn check(&self, _subnet: &Subnet, _settings: &Settings) -> Result<(), Refusal> {
         Ok(())
     }
 

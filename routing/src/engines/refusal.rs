@@ -129,7 +129,7 @@ impl Refusal {
 }
 
 /// Why an engine that was tried did not serve.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Error)]
 pub enum WhyNotServed {
     /// It refused, or settings that it does not obey cannot be passed over.
     #[error("{0}")]
@@ -146,6 +146,26 @@ pub enum WhyNotServed {
     /// Source routes were computed, and are wrong.
     #[error("{}", .0.summary())]
     UnprovedRoutes(Box<SourceProof>),
+    /// It serves, and another engine serves better, or as well and is simpler.
+    #[error("another engine's effective bisection is better, or as good")]
+    Beaten {
+        /// The effective bisection of its tables.
+        effective_bisection: f64,
+    },
+    /// It loads tables, and none were given.
+    #[error("no tables were given to load")]
+    NothingToLoad,
+    /// It was not tried, as it does not obey all that is set, and others do: what would have no effect.
+    #[error("not tried, as engines serve that obey all that is set; {}", .0.join("; "))]
+    Disobeys(Vec<String>),
+    /// It was not tried, as it takes far longer than others on a fabric of this size.
+    #[error("not tried, as it would take far longer than others on {size}; --engine {engine} takes it")]
+    TakesLong {
+        /// The engine.
+        engine: Engine,
+        /// How large the fabric is.
+        size: String,
+    },
 }
 
 impl WhyNotServed {
@@ -156,7 +176,20 @@ impl WhyNotServed {
                 proof.violations.iter().any(|found| matches!(found, TableViolation::TooFar { .. }))
             }
             Self::TooFar(..) => true,
-            Self::Refused(_) | Self::NoSourceRoutes(..) | Self::UnprovedRoutes(_) => false,
+            _ => false,
         }
+    }
+
+    /// The effective bisection of its tables if they are proved, and others were preferred.
+    pub fn effective_bisection(&self) -> Option<f64> {
+        match self {
+            Self::Beaten { effective_bisection } => Some(*effective_bisection),
+            _ => None,
+        }
+    }
+
+    /// Whether it was not tried at all, though it might have served.
+    pub fn is_left_out(&self) -> bool {
+        matches!(self, Self::Disobeys(_) | Self::TakesLong { .. })
     }
 }

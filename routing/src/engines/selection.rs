@@ -9,8 +9,8 @@ use super::{Engine, Refusal, Routing, Settings, WhyNotServed};
 use crate::proof::{ProofRules, TableViolation, TablesProof, prove_tables};
 use crate::{Options, Quality, Subnet, Topology};
 
-/// An engine that was tried and did not serve.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An engine that does not serve, and why.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Tried {
     /// The engine.
     pub engine: Engine,
@@ -34,7 +34,7 @@ pub struct Selection {
 }
 
 /// No engine served.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Error)]
 #[error("no engine serves this fabric: {}", list(.tried))]
 pub struct NotRouted {
     /// All that were tried, and why each did not serve.
@@ -132,7 +132,12 @@ pub fn select(
 }
 
 /// An engine's tables, or why it does not serve.
-fn tables(subnet: &Subnet, engine: Engine, settings: &Settings, unproved: bool) -> Result<Selection, Tried> {
+pub(super) fn tables(
+    subnet: &Subnet,
+    engine: Engine,
+    settings: &Settings,
+    unproved: bool,
+) -> Result<Selection, Tried> {
     let refused = |why_not| Err(Tried { engine, why_not });
     if engine == Engine::Dispersive {
         return refused(WhyNotServed::Refused(Refusal::NoTables));

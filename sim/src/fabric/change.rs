@@ -8,17 +8,17 @@ use thiserror::Error;
 
 use super::{CableState, Plant, PlantPort, Xbars};
 
-/// A change that the plant's state does not allow.
+/// Why the plant's state does not allow a change.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ChangeError {
-    /// No such port.
+    /// The fabric has no such port.
     #[error("{0} is no port of this fabric")]
     NoSuchPort(String),
-    /// Nothing is plugged in there.
+    /// No cable is plugged into the port.
     #[error("no cable is plugged into {0}")]
     NoCable(String),
-    /// Something is plugged in there already.
+    /// A cable is already plugged into the port.
     #[error("a cable is already plugged into {0}")]
     Taken(String),
 }
@@ -39,7 +39,7 @@ impl Plant {
     /// Pulls the cable's end out at `from` and plugs it in at `to`. The cable keeps its state.
     ///
     /// # Errors
-    /// If a port is not there, `from` is empty or `to` is not.
+    /// If there is no such port, if no cable is plugged in at `from`, or if one is at `to`.
     pub fn move_end(&mut self, from: PlantPort, to: PlantPort) -> Result<(), ChangeError> {
         let (near, far) = self.cable_at(from)?;
         let target = self.socket(to).ok_or_else(|| ChangeError::NoSuchPort(self.end_name(to)))?;
@@ -56,13 +56,13 @@ impl Plant {
         Ok(())
     }
 
-    /// Switches an xbar's power.
+    /// Switches an xbar's power on or off.
     pub fn set_power(&mut self, xbar: u32, powered: bool) {
         self.xbars[xbar as usize].powered = powered;
         self.changed();
     }
 
-    /// Puts a host's interface in (again) or takes it out; a cable without one has no carrier.
+    /// Puts a host's interface in or takes it out. While it is out, the host's cable has no carrier.
     pub fn set_present(&mut self, host: u32, present: bool) {
         self.present[host as usize] = present;
         self.changed();
@@ -72,7 +72,7 @@ impl Plant {
     /// another identity, a plain one cannot be told from the old one.
     pub fn swap_xbar(&mut self, xbar: u32) {
         if let CrossbarKind::Tagged { tag } = &mut self.xbars[xbar as usize].crossbar.kind {
-            // An odd increment: no identity of this xbar comes back within 2^64 swaps.
+            // The increment is odd, so this xbar has no identity twice within 2^64 swaps.
             *tag = tag.wrapping_add(0x9e37_79b9_7f4a_7c15);
         }
         self.changed();
@@ -87,7 +87,7 @@ impl Plant {
         self.changed();
     }
 
-    /// Whether the interface of a host is in.
+    /// Whether a host has its interface.
     pub fn is_present(&self, host: u32) -> bool {
         self.present[host as usize]
     }
@@ -99,7 +99,7 @@ impl Plant {
     }
 }
 
-/// The identity of each xbar, `None` for plain ones.
+/// The tag of each xbar; `None` for plain ones.
 pub(super) fn tags(fabric: &Fabric, kinds: Xbars, seed: u64) -> Vec<Option<u64>> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x7861_6261_7273);
     let xbars = fabric.map.xbars.iter().enumerate();

@@ -6,9 +6,9 @@ use mapper_proto::wire::CrossbarKind;
 use super::{CableState, Parts, Plant, PlantNode};
 
 impl Plant {
-    /// The map of one connected part as it is now, in the order of the description: its xbars,
-    /// the cables that carry frames, and those of `hosts` that are in it (the index of each host
-    /// and how it stands in maps).
+    /// The map of one connected part as it is now. It has the part's xbars in the order of the
+    /// description, the cables that carry frames, and those of `hosts` that are in the part. Each of
+    /// `hosts` is the index of a host and its entry in maps.
     pub fn map_of_part(&self, parts: &Parts, part: u32, hosts: &[(u32, Host)]) -> Map {
         let mut index = vec![None; self.xbars.len()];
         let mut map = Map::default();

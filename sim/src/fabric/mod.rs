@@ -1,8 +1,8 @@
-//! The physical fabric: xbars, cables and interfaces, and what befalls them.
+//! The physical fabric: xbars, cables and interfaces, and their faults.
 //!
 //! A [`Plant`] is built from a description and then changed by faults: cables are cut, mended,
 //! silenced and moved, xbars lose power or are swapped, interfaces are removed. A frame's whole
-//! way is walked when it is sent ([`Plant::walk`]), which costs one event a frame.
+//! way is computed when it is sent ([`Plant::walk`]), so a frame costs one event.
 
 mod change;
 mod expected;

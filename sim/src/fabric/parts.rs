@@ -43,7 +43,7 @@ impl Parts {
     }
 }
 
-/// Union-find with path halving.
+/// The representative of a node's part in the union-find forest, with path halving.
 fn root(part: &mut [u32], mut i: usize) -> usize {
     while part[i] as usize != i {
         part[i] = part[part[i] as usize];

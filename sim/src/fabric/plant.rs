@@ -18,42 +18,42 @@ pub enum PlantNode {
     Xbar(u32),
 }
 
-/// An end of a cable, or where one could be: a node and the port on it (0 for a host).
+/// A port of a node, with or without a cable in it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize, Deserialize)]
 pub struct PlantPort {
     /// The node.
     pub node: PlantNode,
-    /// Its port; a host has only port 0.
+    /// The port on the node; a host has only port 0.
     pub port: u8,
 }
 
 /// The state of a cable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CableState {
-    /// Carries frames.
+    /// The cable carries frames.
     #[default]
     Up,
-    /// Broken: neither end has carrier.
+    /// The cable is broken, so neither end has carrier.
     Cut,
-    /// Looks fine, but every frame on it vanishes.
+    /// Both ends have carrier, but every frame on the cable is lost.
     Silent,
 }
 
 /// Which kind of xbars the fabric is made of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Xbars {
-    /// As the description says.
+    /// Each xbar is of the kind that the description says.
     #[default]
     AsDescribed,
-    /// All plain: anonymous, relative routes only.
+    /// All xbars are plain: they are anonymous and obey only relative route elements.
     Plain,
-    /// All tagged: with an identity, all kinds of route elements.
+    /// All xbars are tagged: they have an identity and obey all kinds of route elements.
     Tagged,
-    /// Half of each, drawn from the seed.
+    /// Each xbar is plain or tagged with equal probability, drawn from the seed.
     Mixed,
 }
 
-/// A description that no plant can be built from.
+/// Why no plant can be built from a description.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PlantError {
@@ -65,7 +65,7 @@ pub enum PlantError {
         /// How many there are.
         xbars: usize,
     },
-    /// A port outside the xbar.
+    /// A cable is plugged into a port that the xbar does not have.
     #[error("xbar {xbar} has ports {first} to {last}, but a cable is plugged into port {port}")]
     NoSuchPort {
         /// The xbar's name.
@@ -77,7 +77,7 @@ pub enum PlantError {
         /// The last port.
         last: u8,
     },
-    /// Two cables in one port.
+    /// Two cables are plugged into one port.
     #[error("two cables are plugged into port {port} of xbar {xbar}")]
     PortTaken {
         /// The xbar's name.
@@ -85,7 +85,7 @@ pub enum PlantError {
         /// The port.
         port: u8,
     },
-    /// A plain xbar with more ports than relative route elements reach.
+    /// A plain xbar has more ports than relative route elements reach.
     #[error(
         "xbar {xbar} has {ports} ports, but a plain xbar can have at most {max}: make it tagged (--xbars tagged)",
         max = Plant::MAX_PLAIN_PORTS
@@ -96,7 +96,7 @@ pub enum PlantError {
         /// Its ports.
         ports: u8,
     },
-    /// More hosts or xbars than agents can map.
+    /// There are more hosts or xbars than agents can map.
     #[error("the fabric has {count} {what}, but a map holds at most {max}: simulate a part of it", max = Plant::MAX_NODES)]
     TooLarge {
         /// `hosts` or `xbars`.
@@ -104,25 +104,25 @@ pub enum PlantError {
         /// How many.
         count: usize,
     },
-    /// Two nodes of one name.
+    /// Two nodes have one name.
     #[error("two nodes are named `{0}`")]
     DuplicateName(String),
 }
 
-/// One interface: of a host, or a port of an xbar.
+/// The interface of a host, or a port of an xbar.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Socket {
     pub(super) end: PlantPort,
     /// The socket at the other end of the cable.
     pub(super) peer: Option<u32>,
-    /// State of the cable; the same at both ends.
+    /// The state of the cable, which is the same at both ends.
     pub(super) cable: CableState,
 }
 
-/// Fabrics count ports from here.
+/// A crossbar of the plant, and where its ports are among the sockets.
 #[derive(Clone, Debug)]
 pub(super) struct PhysicalXbar {
-    /// Decides on frames; its carriers follow the plant's state.
+    /// The rules by which the xbar forwards frames. Its carriers follow the plant's state.
     pub(super) crossbar: Crossbar,
     /// Index of its first port's socket.
     pub(super) base: u32,
@@ -132,7 +132,7 @@ pub(super) struct PhysicalXbar {
 /// All hardware of a fabric and the state that it is in.
 #[derive(Clone, Debug)]
 pub struct Plant {
-    /// Hosts' sockets first, in order, then each xbar's.
+    /// The sockets of all hosts, in order, and then those of all xbars.
     pub(super) sockets: Vec<Socket>,
     pub(super) xbars: Vec<PhysicalXbar>,
     /// Whether each host's interface is there at all.
@@ -140,19 +140,19 @@ pub struct Plant {
     host_names: Vec<String>,
     xbar_names: Vec<String>,
     by_name: BTreeMap<String, PlantNode>,
-    /// Grows with each change.
+    /// How often the plant has changed.
     pub(super) generation: u64,
 }
 
 impl Plant {
-    /// Most ports of a plain xbar: what a signed six-bit delta spans from any port.
+    /// The most ports of a plain xbar. From any of them a signed six-bit delta reaches all others.
     pub const MAX_PLAIN_PORTS: u8 = 32;
 
-    /// Most hosts, and most xbars: what a map holds.
+    /// The most hosts, and the most xbars, that a map holds.
     pub const MAX_NODES: usize = 65_535;
 
-    /// Builds the fabric that is described, all cables up. `seed` decides which xbars of
-    /// [`Xbars::Mixed`] are plain.
+    /// Builds the described fabric with all cables up. `seed` decides which xbars are plain under
+    /// [`Xbars::Mixed`].
     ///
     /// # Errors
     /// If the description contradicts itself, a plain xbar has too many ports, or no map could hold
@@ -171,7 +171,7 @@ impl Plant {
             .map(|i| fabric.xbars.get(i).map_or_else(|| format!("xbar{i}"), |label| label.name.clone()))
             .collect();
         let mut by_name = index_names(&host_names, &xbar_names)?;
-        // People may say what is written on the box. An id is its own node's, whatever others are called.
+        // In fault files a node may also be called by its description, unless that is another node's id.
         for (name, node) in Names::of(fabric).nodes() {
             by_name.entry(name.to_owned()).or_insert(match node {
                 Named::Host(host) => PlantNode::Host(host),
@@ -273,7 +273,7 @@ impl Plant {
         self.xbars.iter().filter(plain).map(|xbar| xbar.crossbar.ports).max()
     }
 
-    /// The name of a node.
+    /// The id of a node.
     pub fn name(&self, node: PlantNode) -> &str {
         match node {
             PlantNode::Host(i) => &self.host_names[i as usize],
@@ -281,7 +281,7 @@ impl Plant {
         }
     }
 
-    /// The node of this name.
+    /// The node with this id or description.
     pub fn node(&self, name: &str) -> Option<PlantNode> {
         self.by_name.get(name).copied()
     }
@@ -294,12 +294,12 @@ impl Plant {
         }
     }
 
-    /// Grows with each change of the plant, so that what was derived from it can be kept until then.
+    /// How often the plant has changed. What was derived from it holds until this grows.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// All ends, plugged in or not: hosts first, then the xbars' ports.
+    /// All ports, with and without a cable: those of hosts first, then those of xbars.
     pub fn ends(&self) -> impl Iterator<Item = PlantPort> + '_ {
         self.sockets.iter().map(|socket| socket.end)
     }
@@ -322,7 +322,7 @@ impl Plant {
         }
     }
 
-    /// Whether this socket sees light: a cable that is not cut, between two that have power.
+    /// Whether this socket has carrier: its cable is not cut, and the nodes at both ends have power.
     pub(super) fn has_carrier(&self, socket: u32) -> bool {
         let here = &self.sockets[socket as usize];
         let Some(peer) = here.peer else { return false };
@@ -330,13 +330,13 @@ impl Plant {
         here.cable != CableState::Cut && self.is_on(here.end.node) && self.is_on(there.end.node)
     }
 
-    /// Whether a host's interface sees light.
+    /// Whether a host's interface has carrier.
     pub(crate) fn sees_carrier(&self, host: u32) -> bool {
         self.has_carrier(host)
     }
 
-    /// The tag and carriers of the tagged xbar that a host has to itself; `None` if it shares one, or none is
-    /// there.
+    /// The tag and carriers of the tagged xbar that has this host and no other. `None` if there is no such
+    /// xbar, or it has no power.
     pub(crate) fn own_crossbar(&self, host: u32) -> Option<(u64, PortSet)> {
         let peer = self.sockets[host as usize].peer?;
         let PlantNode::Xbar(xbar) = self.sockets[peer as usize].end.node else { return None };
@@ -395,7 +395,7 @@ fn index_names(hosts: &[String], xbars: &[String]) -> Result<BTreeMap<String, Pl
     Ok(by_name)
 }
 
-/// Ports count from 0 if any port 0 is in use, as in GM's files, else from 1.
+/// The number of every xbar's first port: 0 if any port 0 is in use, as in GM's files, else 1.
 fn first_port(fabric: &Fabric) -> u8 {
     let hosts = fabric.map.hosts.iter().filter_map(|host| host.at);
     let cables = fabric.map.cables.iter().flat_map(|cable| [cable.a, cable.b]);

@@ -4,23 +4,23 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What a frame's way costs in time. With the defaults a probe is back after about 100 µs,
-/// however far it went: hosts are slow, cables and xbars are not.
+/// How long each part of a frame's way takes. With the defaults a probe is back after about 100 µs,
+/// however far it went, as hosts are slow and cables and xbars are fast.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Timing {
-    /// From an agent's wish to send to the first bit on the cable.
+    /// From when an agent hands a frame out until its first bit is on the cable.
     pub host_send: Duration,
-    /// From the last bit off the cable to the agent.
+    /// From the last bit off the cable until the agent has the frame.
     pub host_receive: Duration,
-    /// Along a cable: 10 m of fibre.
+    /// The time along a cable; the default is that of 10 m of fibre.
     pub cable: Duration,
-    /// Through an xbar.
+    /// The time through an xbar.
     pub xbar: Duration,
     /// Each frame is late by a random time up to this, so frames overtake each other.
     pub jitter: Duration,
     /// How long a host is busy with a frame before it can take the next.
     pub service: Duration,
-    /// How many frames wait at a busy host; more are lost.
+    /// How many frames can wait at a busy host. More are lost.
     pub receive_queue: usize,
     /// How long a host computes its routes.
     pub compute: Duration,
@@ -41,14 +41,14 @@ impl Default for Timing {
     }
 }
 
-/// How often things go wrong: probabilities from 0 to 1.
+/// The probabilities of random faults of frames, each from 0 to 1.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Noise {
-    /// That a frame is lost on a cable, for each cable that it crosses.
+    /// The probability that a frame is lost, for each cable that it crosses.
     pub loss: f64,
-    /// That a bit of a frame flips on a cable, for each cable that it crosses.
+    /// The probability that a bit of a frame flips, for each cable that it crosses.
     pub corrupt: f64,
-    /// That a frame arrives twice.
+    /// The probability that a frame arrives twice.
     pub duplicate: f64,
 }
 

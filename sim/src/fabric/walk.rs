@@ -13,7 +13,7 @@ use super::{CableState, Noise, Plant, PlantNode, PlantPort, Timing};
 pub enum Loss {
     /// It was sent into a port without carrier.
     NoCarrier,
-    /// It was on a cable that swallows frames.
+    /// It was on a cable that carries no frames though it has carrier.
     Silent,
     /// It was lost at random.
     Noise,
@@ -24,33 +24,33 @@ pub enum Loss {
 /// What becomes of a frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// It reaches a host.
+    /// The frame reaches a host.
     Arrives {
         /// Which host.
         host: u32,
-        /// How many bytes at the payload's front have been stripped.
+        /// How many bytes xbars stripped from the front of the payload.
         stripped: usize,
-        /// How long it was under way, less the time in the hosts.
+        /// How long it was under way, without the time in the hosts.
         latency: Duration,
     },
-    /// It does not.
+    /// The frame is lost.
     Lost(Loss),
-    /// It does not, as an xbar's port has no carrier, and the xbar tells whoever sent it.
+    /// The frame is lost as an xbar's port has no carrier, and the xbar sends a notice to its sender.
     Returned {
-        /// Where the notice leaves the xbar.
+        /// The socket by which the notice leaves the xbar.
         socket: u32,
-        /// The notice: route and frame.
+        /// The notice, route first.
         notice: Vec<u8>,
-        /// How long the frame was under way until then, less the time in the host.
+        /// How long the frame was under way until then, without the time in the host.
         latency: Duration,
     },
 }
 
 impl Plant {
-    /// Walks the whole way of a frame that `host` sends now. `payload` is all behind the Ethernet
+    /// Takes a frame that `host` sends now along its whole way. `payload` is all behind the Ethernet
     /// header; xbars stamp it and noise flips its bits in place.
     ///
-    /// Ends for any payload: each xbar strips at least one byte of the route or drops the frame.
+    /// This ends for any payload, as each xbar strips at least one byte of the route or drops the frame.
     pub fn walk(
         &self,
         host: u32,
@@ -62,7 +62,7 @@ impl Plant {
         self.walk_from(host, payload, timing, noise, rng)
     }
 
-    /// As [`Self::walk`], for a frame that leaves by the interface with this number, which may be an xbar's.
+    /// Does the same as [`Self::walk`] for a frame that leaves by this socket, which may be an xbar's.
     pub(crate) fn walk_from(
         &self,
         socket: u32,
@@ -74,7 +74,8 @@ impl Plant {
         let mut stripped = 0;
         let mut latency = Duration::ZERO;
         let mut socket = socket;
-        // Where it came into the xbar that it leaves now, and how much had been stripped before.
+        // The socket by which the frame came into the xbar that it is in, and how many bytes had been
+        // stripped before that xbar.
         let mut came_in: Option<(u32, usize)> = None;
         loop {
             let here = &self.sockets[socket as usize];
@@ -121,13 +122,13 @@ impl Plant {
         }
     }
 
-    /// What the xbar of this end tells whoever sent `payload`, which cannot leave by it.
+    /// The notice that the xbar of this port sends to whoever sent `payload`, which cannot leave by the port.
     fn notice(&self, end: PlantPort, payload: &[u8]) -> Option<Vec<u8>> {
         let PlantNode::Xbar(xbar) = end.node else { return None };
         self.xbars[xbar as usize].crossbar.undeliverable(end.port, payload)
     }
 
-    /// The interfaces by which a frame that `host` sends now leaves its xbars, up to where it is lost.
+    /// The sockets by which a frame that `host` sends now leaves the xbars on its way, as far as it gets.
     pub(crate) fn channels(&self, host: u32, payload: &[u8]) -> Vec<u32> {
         let (mut channels, mut socket, mut stripped) = (Vec::new(), host, 0);
         loop {

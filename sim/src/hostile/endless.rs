@@ -4,18 +4,19 @@ use mapper_proto::PortSet;
 use mapper_proto::agent::Transmit;
 use mapper_proto::wire::{Crossbar, CrossbarKind, Decision, Element, Route, split_route};
 
-/// A tree of crossbars that are not there: each port of each leads to another. A frame that turns within
-/// leaves it again as it would if they were there, so the stranger needs no key, and remembers nothing.
+/// A tree of crossbars that do not exist, in which each port of each crossbar leads to another. A frame that
+/// turns around in the tree leaves it as it would if the crossbars existed. So the stranger needs no key and
+/// remembers nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EndlessTree {
-    /// Their ports are 0, by which each is entered, to `ports`, and they have tags.
+    /// The crossbars have tags, and each is entered by port 0.
     Tagged {
-        /// See above.
+        /// The highest port of each crossbar; the lowest is 0.
         ports: u8,
     },
-    /// Their ports are 0 to `ports`, and which one each is entered by differs; they are anonymous.
+    /// The crossbars are anonymous, and each is entered by another port.
     Plain {
-        /// See above.
+        /// The highest port of each crossbar; the lowest is 0.
         ports: u8,
     },
 }
@@ -23,14 +24,15 @@ pub enum EndlessTree {
 /// One crossbar of the tree.
 #[derive(Clone, Copy)]
 struct PhantomXbar {
-    /// Differs for all.
+    /// The crossbar's identity, which no other has. Anonymous crossbars do not show it.
     tag: u64,
     /// The port by which a frame enters it.
     entry: u8,
 }
 
 impl EndlessTree {
-    /// What comes back of a frame, if it turns within the tree: `payload` is its route and all behind it.
+    /// The frame that comes back for a frame that turns around in the tree. `payload` is the route of the frame
+    /// that came and all behind it.
     pub fn answer(self, payload: &[u8]) -> Option<Transmit> {
         let (route, _) = split_route(payload).ok()?;
         let elements: Vec<Element> = route.elements().collect();
@@ -63,7 +65,7 @@ impl EndlessTree {
         PhantomXbar { tag, entry }
     }
 
-    /// The crossbar that is reached from another.
+    /// The crossbar that a frame reaches when it leaves `from` by this route element.
     fn beyond(self, from: PhantomXbar, element: Element) -> Option<PhantomXbar> {
         let port = match (element, self) {
             (Element::Relative(delta), _) => from.entry.checked_add_signed(delta)?,
@@ -75,7 +77,7 @@ impl EndlessTree {
         is_there.then(|| self.place(tag))
     }
 
-    /// Stamps a frame as the crossbar would that it came to; `None` if that is anonymous.
+    /// Stamps a frame as the crossbar would in which it turns; `None` if that is anonymous.
     fn stamp(self, place: PhantomXbar, payload: &mut [u8]) -> Option<()> {
         let Self::Tagged { ports } = self else { return None };
         let kind = CrossbarKind::Tagged { tag: place.tag };

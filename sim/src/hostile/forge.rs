@@ -1,4 +1,4 @@
-//! Forged messages: well-formed, and lies.
+//! Forged messages, which are well-formed and lie.
 
 use mapper_proto::Mac;
 use mapper_proto::map::{MapVersion, PortRef, Rank};
@@ -11,7 +11,7 @@ use rand::RngExt;
 use super::Hostile;
 
 impl Hostile {
-    /// A message that decodes, and says what is not so.
+    /// A message that decodes and says what is not true.
     pub(super) fn forged(&mut self) -> Vec<u8> {
         let info = self.false_info();
         let id = self.id();
@@ -33,7 +33,7 @@ impl Hostile {
         message.encode()
     }
 
-    /// An id in use, or any.
+    /// A message id, mostly one that was overheard.
     fn id(&mut self) -> u32 {
         if !self.overheard.is_empty() && self.rng.random_bool(0.7) {
             return self.overheard[self.rng.random_range(0..self.overheard.len())].id;
@@ -50,7 +50,8 @@ impl Hostile {
         self.overheard_info().map_or(self.own, |info| info.rank.mac)
     }
 
-    /// Somebody else, itself, or nobody; often a higher mapper than all.
+    /// What the sender says of itself: it is some other host, itself, or nobody, and often a higher mapper than
+    /// all.
     fn false_info(&mut self) -> Info {
         let heard = self.overheard_info().unwrap_or_default();
         let mac = match self.rng.random_range(0..3) {

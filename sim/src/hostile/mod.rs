@@ -1,7 +1,7 @@
-//! An agent that has turned against the others.
+//! A hostile agent, which attacks the others.
 //!
 //! It listens, learns the ways to its neighbours, and at a bounded rate sends them frames that
-//! are cut short, too long, garbled, replayed or forged. All of it comes from a seed.
+//! are cut short, too long, garbled, replayed or forged. A seed decides on all of it.
 
 mod endless;
 mod forge;
@@ -19,10 +19,10 @@ use crate::node::SimulatedHost;
 
 pub use endless::EndlessTree;
 
-/// What it heard from another agent, to use against it.
+/// What a hostile agent heard from another, to use in forged messages.
 #[derive(Clone, Debug)]
 struct Overheard {
-    /// The id of its probe or scout, or of the reply.
+    /// The id of the message.
     id: u32,
     info: Info,
 }
@@ -43,10 +43,10 @@ pub struct Hostile {
 }
 
 impl Hostile {
-    /// How much of each kind it remembers.
+    /// How many frames, ways and messages it remembers at most.
     const MEMORY: usize = 64;
 
-    /// One that starts now and sends a frame every `interval`.
+    /// A hostile agent that starts now and sends a frame every `interval`.
     pub fn new(own: Mac, seed: u64, now: Instant, interval: Duration) -> Self {
         Self {
             own,
@@ -72,7 +72,7 @@ impl Hostile {
         Transmit { route, frame }
     }
 
-    /// Mostly to a victim, sometimes to anywhere.
+    /// A route, mostly to a victim and sometimes to anywhere.
     fn route(&mut self) -> Route {
         if !self.ways.is_empty() && self.rng.random_bool(0.8) {
             return self.ways[self.rng.random_range(0..self.ways.len())].clone();
@@ -129,7 +129,7 @@ impl Hostile {
         let Ok((message, _)) = Message::decode(frame) else { return };
         let (id, info) = match message {
             Message::Probe(probe) => {
-                // Behind the element at which it turns is the way back.
+                // The first element that is left is the turn, and the way back follows it.
                 remember(&mut self.ways, left.elements().skip(1).collect());
                 (probe.id, probe.info)
             }

@@ -1,8 +1,8 @@
-//! Traces as files: a line of JSON for what the run is, one for each event and now and then for
-//! the frames, and one for the end.
+//! Traces of runs as files of JSON lines: the first says what the run is, then comes one for each event and
+//! now and then one for the frames, and the last is for the end.
 //!
-//! Every line carries a digest of everything before it, frames included. [`Replayer`] runs
-//! alongside a second run and stops it at the first line that differs.
+//! Every line but the first carries a digest of everything before it, frames included. [`Replayer`] compares
+//! a second run with a trace and stops it at the first line that differs.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -19,7 +19,7 @@ use crate::world::{TraceError, TraceEvent, TraceSink};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
-    /// [`Header::SCHEMA`].
+    /// The format of the file, which is [`Header::SCHEMA`].
     pub schema: String,
     /// What ran.
     pub recorded: Recorded,
@@ -29,28 +29,31 @@ pub struct Header {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Recorded {
-    /// A run.
+    /// A run of `mapper sim`.
     Run {
         /// The fabric: a generator's spec or the text of a file.
         topology: String,
-        /// All else.
+        /// All that decides the run besides the fabric.
         setup: Box<Setup>,
     },
     /// The [`Scenario`](crate::search::Scenario) of this seed.
     FaultSeed(u64),
-    /// A run with all checks of the [`Scenario`](crate::search::Scenario) of this.
+    /// A [`Scenario`](crate::search::Scenario), which is run with all its checks.
     Scenario {
         /// The text of a fabric file.
         topology: String,
-        /// All else.
+        /// All that decides the run besides the fabric.
         setup: Box<Setup>,
-        /// When everything is put right, or nothing more happens.
+        /// When all faults are mended, or nothing more happens.
         healed_at_ns: u64,
+        /// For how long a pair may lose all frames; nothing if that does not matter.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        most_gap_ns: Option<u64>,
     },
 }
 
 impl Header {
-    /// What the first line says that it is.
+    /// The name and version of the file format.
     pub const SCHEMA: &'static str = "mapper.trace/1";
 
     /// The header of a run.
@@ -59,7 +62,7 @@ impl Header {
     }
 }
 
-/// A line of a trace, behind the first.
+/// A line of a trace other than the first.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Line<'a> {
@@ -93,7 +96,7 @@ impl Writer {
     /// Begins a trace file.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn create(path: &Path, header: &Header) -> Result<Self, TraceError> {
         let file = path.display().to_string();
         let io = |source| TraceError::Io { file: file.clone(), source };
@@ -129,12 +132,12 @@ pub struct Replayer {
     file: String,
     input: BufReader<File>,
     line: usize,
-    /// Whether the line read last has no end.
+    /// Whether the file ended within the line that was read last.
     is_cut: bool,
 }
 
 impl Replayer {
-    /// Most bytes in a line: a fabric of 100,000 hosts fits in the first.
+    /// The most bytes of a line. A fabric of 100,000 hosts fits in the first line.
     const MAX_LINE_BYTES: u64 = 256 << 20;
 
     /// Opens a trace and reads what to run again.
@@ -192,8 +195,8 @@ impl Replayer {
     }
 }
 
-/// A line as far as a message repeats it: from its beginning, or if it is the same as the other for long,
-/// from a little before the first difference.
+/// The part of a line that an error message shows: its beginning, or if the two lines begin alike for long,
+/// what stands around the first difference.
 fn where_they_part(line: &str, other: &str) -> String {
     const BEFORE: usize = 60;
     let same = line.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();

@@ -7,10 +7,10 @@ use crate::lab::{Lab, Plan, millis, ms};
 /// Four xbars in a ring (ports 1 and 2), two hosts each (3 and 4), four ports free.
 const RING: &str = "ring:n=4,hosts=2,ports=8";
 
-/// Most maps that one change may cost.
+/// How many maps one change may cost at most.
 const MOST_MAPS: usize = 4;
 
-/// Strikes at 2 s; by then all is configured. Within 5 s all agree again.
+/// Lets a fault strike at 2 s, when all hosts are configured, and fails unless all agree again 5 s later.
 #[track_caller]
 fn change(kinds: Xbars, incremental: bool, before: &str, fault: &str) -> Lab {
     let faults = format!("{before}\nat 2s {fault}\n");
@@ -36,7 +36,7 @@ fn change_both(before: &str, fault: &str) {
 #[test]
 fn a_host_is_lost() {
     change_both("", "remove h3");
-    // The host of the highest mapper.
+    // The host with the highest mapper is lost.
     change_both("", "remove h8");
 }
 
@@ -65,7 +65,7 @@ fn a_cable_is_added() {
 
 #[test]
 fn a_cable_is_moved() {
-    // To another port, and to another xbar.
+    // The cable is moved to another port of its xbar, and to another xbar.
     change_both("", "move xbar2:1 to xbar2:7");
     change_both("", "move xbar2:1 to xbar1:6");
 }
@@ -74,7 +74,7 @@ fn a_cable_is_moved() {
 fn a_host_is_moved() {
     change_both("", "move xbar2:3 to xbar2:7");
     change_both("", "move xbar2:3 to xbar4:8");
-    // The global mapper's.
+    // The host of the global mapper is moved.
     change_both("", "move xbar4:4 to xbar1:8");
 }
 
@@ -121,9 +121,9 @@ fn the_global_mapper_restarts() {
 
 #[test]
 fn an_agent_that_restarts_is_given_the_map() {
-    // Also if it takes long to compute routes, while its children wait for it.
+    // In the last case routes take long to compute, and the children wait for their parent meanwhile.
     for (kinds, compute_ms) in [(Xbars::Plain, 1), (Xbars::Tagged, 1), (Xbars::Tagged, 1500)] {
-        // A leaf of the tree, and a parent.
+        // In the tree, h1 is a leaf and h7 a parent.
         for name in ["h1", "h7"] {
             let mut plan = Plan::new(RING, kinds).faults(&format!("at 8s restart {name}"));
             plan.options.timing.compute = millis(compute_ms);
@@ -136,10 +136,24 @@ fn an_agent_that_restarts_is_given_the_map() {
 }
 
 #[test]
+fn an_agent_that_restarts_need_not_wait_for_its_parent_to_notice() {
+    for kinds in [Xbars::Plain, Xbars::Tagged] {
+        for fabric in [RING, "xgft:h=2;m=2,2;w=1,2", "xgft:h=2;m=4,4;w=1,2"] {
+            for host in 1..=3 {
+                let faults = format!("at 319389289ns restart h{host}");
+                let mut lab = Plan::new(fabric, kinds).faults(&faults).start();
+                let old = lab.agree_at(ms(319));
+                assert_eq!(old, lab.agree_at(ms(400)), "h{host} of {fabric}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_parent_is_killed() {
     // h7 and h6 are the children of h8, h5 and h4 those of h7.
     change_both("", "kill h7");
-    // Parent and child at once.
+    // Here a parent and its child are killed at once.
     change_both("at 2s kill h8", "kill h7");
 }
 

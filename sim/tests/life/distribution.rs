@@ -1,4 +1,4 @@
-//! How the map reaches everybody.
+//! How the map reaches all hosts.
 
 use mapper_proto::agent::Purpose;
 use mapper_proto::map::{host_type, is_isomorphic};
@@ -25,7 +25,7 @@ fn garbled_late_and_doubled_frames_do_no_harm() {
     lab.settle_by(ms(15_000));
 }
 
-/// Tiny pieces, one at a time: it takes a child milliseconds to collect the map.
+/// Agents that send tiny pieces of the map, one at a time, so that a child takes milliseconds to collect it.
 fn slow_pieces() -> Plan {
     Plan::new(CLOS, Xbars::Tagged).agents(|settings| {
         settings.piece_bytes = 40;
@@ -33,8 +33,8 @@ fn slow_pieces() -> Plan {
     })
 }
 
-/// When h31, the first child of h32, has just told its children to collect the map from it: a run without
-/// faults is the same up to a fault.
+/// The moment when h31, the first child of h32, has just told its children to collect the map from it. It is
+/// taken from a run without faults, as a run with a fault is the same until then.
 fn first_fetch() -> Instant {
     let mut lab = slow_pieces().start();
     lab.agree_at(ms(3000));
@@ -43,7 +43,7 @@ fn first_fetch() -> Instant {
     parent.at + millis(1) / 2
 }
 
-/// Something befalls the parent while its children h29 and h28 collect the map from it.
+/// Lets a fault strike while h29 and h28, the children of h31, collect the map from it.
 fn in_mid_fetch(fault: &str) -> Lab {
     let at = first_fetch();
     let mut lab = slow_pieces().faults(&format!("at {}us {fault}\n", at.as_nanos() / 1000)).start();
@@ -72,12 +72,12 @@ fn a_child_recovers_whose_parent_has_another_map_in_mid_fetch() {
 fn a_map_travels_in_many_pieces() {
     let mut lab = slow_pieces().start();
     lab.agree_at(ms(3000));
-    // h1 has no children: it sent requests only, one a piece.
+    // h1 has no children, so it sent nothing but requests, one for each piece.
     let pieces = lab.status("h1").sent[Purpose::Piece];
     assert!((10..100).contains(&pieces), "{pieces}");
 }
 
-/// Routes take seconds here: all hosts have the map long before the first has routes.
+/// Routes take seconds to compute here, and all hosts have the map long before the first has routes.
 #[test]
 fn nobody_waits_for_the_map_until_others_have_routes() {
     for kinds in [Xbars::Plain, Xbars::Tagged] {
@@ -89,13 +89,14 @@ fn nobody_waits_for_the_map_until_others_have_routes() {
         assert!(lab.statuses().iter().all(|status| !status.network_complete));
         lab.agree_at(ms(8000));
         assert!(lab.statuses().iter().all(|status| status.network_complete));
-        // Who took note was not told again.
+        // A child that took note of the map was not told again.
         let tree: u64 = lab.statuses().iter().map(|status| status.sent[Purpose::Tree]).sum();
         assert!(tree < 3 * 32, "{tree}");
     }
 }
 
-/// The word does not get through before there are routes; it is not left to verification then.
+/// The parent's word of the map is lost. As soon as there are routes the child is told again, long before
+/// verification would find it.
 #[test]
 fn a_child_that_took_no_note_is_told_again_when_there_are_routes() {
     let mut plan = Plan::new(CLOS, Xbars::Tagged);

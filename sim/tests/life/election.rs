@@ -1,4 +1,4 @@
-//! Who leads, who follows, and the tree over the map.
+//! Which host becomes the global mapper, which follow it, and the tree over the map's hosts.
 
 use mapper_proto::Tally;
 use mapper_proto::agent::Purpose;
@@ -9,7 +9,7 @@ use crate::lab::{Plan, exploration, millis, ms};
 
 const RING: &str = "ring:n=4,hosts=2,ports=8";
 
-/// How many agents ever begin to map, of all.
+/// How many agents ever begin to map, and how many there are.
 fn mappers(spec: &str, kinds: Xbars, spread_ms: u64, seed: u64) -> (usize, usize) {
     let mut plan = Plan::new(spec, kinds);
     (plan.options.power_on_spread, plan.options.seed) = (millis(spread_ms), seed);
@@ -19,8 +19,8 @@ fn mappers(spec: &str, kinds: Xbars, spread_ms: u64, seed: u64) -> (usize, usize
     (statuses.iter().filter(|status| exploration(&status.sent) > 0).count(), statuses.len())
 }
 
-/// What ARCHITECTURE.md says of agents that start together. With n hosts at a crossbar it comes to
-/// 1 + 1/2 + ... + 1/n of them: so many are higher than all that began before.
+/// Checks what ARCHITECTURE.md says of agents that start together. Of n hosts at a crossbar, those map that
+/// are higher than all that began before them: 1 + 1/2 + ... + 1/n hosts on average.
 #[test]
 fn of_many_agents_that_start_together_most_never_need_to_map() {
     let fabrics = [("clos:hosts=32,ports=8", 60), ("now:subclusters=3", 50), ("clos:hosts=128,ports=16", 50)];
@@ -67,14 +67,14 @@ fn a_level_0_host_of_the_highest_address_is_configured_by_another() {
 
 #[test]
 fn level_0_hosts_are_found_again_when_their_leaders_die() {
-    // h8 leads, h7 is its only heir; the others cannot map.
+    // h8 is the global mapper, and h7 the only other one that can map.
     for faults in ["at 2s kill h8", "at 2s kill h7", "at 2s kill h8\nat 2s restart h6", "at 2s restart h8"] {
         let levels = |host| u8::from(host >= 6);
         let mut lab = Plan::new(RING, Xbars::Plain).levels(levels).faults(faults).start();
         lab.agree_at(ms(1999));
         lab.agree_at(ms(7000));
     }
-    // Without an heir they wait, and do not say that all is well.
+    // If no other host can map, they wait and do not say that the network is complete.
     let faults = "at 2s kill h8\nat 20s restart h8\n";
     let mut lab = Plan::new(RING, Xbars::Plain).levels(|host| u8::from(host == 7)).faults(faults).start();
     lab.agree_at(ms(1999));
@@ -87,7 +87,7 @@ fn level_0_hosts_are_found_again_when_their_leaders_die() {
 
 #[test]
 fn losers_query_the_winner_each_second_and_map_when_it_falls_silent() {
-    // The winner is slow: it dies before it has a map.
+    // The winner is so slow that it dies before it has a map.
     let plan = Plan::new(RING, Xbars::Plain).faults("at 4500ms kill h8");
     let mut lab = plan.tune(|host, settings| {
         if host == 7 {
@@ -132,7 +132,7 @@ fn completeness_falls_when_an_agent_dies() {
     lab.agree_at(ms(7000));
     let statuses = lab.statuses();
     assert!(statuses.iter().all(|status| status.network_complete && status.version != old));
-    // No agent said so of the old map once it knew better.
+    // No agent called the old map complete after the first had found it invalid.
     let invalid = lab.happenings().into_iter().find(|h| h.what == "invalid").unwrap().at;
     let happened = lab.happenings();
     let late =

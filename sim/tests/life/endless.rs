@@ -1,5 +1,5 @@
-//! With keys, a stranger at a port that answers as a tree of crossbars without end keeps nobody from mapping,
-//! neither while it is there nor when it has fallen silent.
+//! A stranger at a port that answers as a tree of crossbars without end keeps nobody from mapping, neither while
+//! it is there nor when it has fallen silent.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use mapper_sim::world::{Options, Until, World};
 use crate::keys::ring;
 use crate::lab::ms;
 
-/// What a stranger sends back of a frame.
+/// What a stranger sends back for a frame.
 type Answer = fn(&[u8]) -> Option<Transmit>;
 
 fn tagged_254(payload: &[u8]) -> Option<Transmit> {
@@ -35,16 +35,16 @@ fn plain_3(payload: &[u8]) -> Option<Transmit> {
     EndlessTree::Plain { ports: 3 }.answer(payload)
 }
 
-/// The frame as it came, its turn still to be obeyed: so it looks to its sender as if the port led to
-/// the sender itself.
+/// Sends the frame back with its turn not yet obeyed. So it looks to its sender as if the port led to the
+/// sender itself.
 fn unturned(payload: &[u8]) -> Option<Transmit> {
     let (left, frame) = split_route(payload).ok()?;
     let home = left.elements().skip(1);
     Some(Transmit { route: home.chain(left.elements()).collect(), frame: frame.to_vec() })
 }
 
-/// The frame sent on to the host at the port before the stranger's, with the rest of its route as it must be
-/// from there: so that host seems to be at the stranger's port.
+/// Sends the frame on to the host at the port before the stranger's, with the rest of its route as it must be
+/// from there. So that host seems to be at the stranger's port.
 fn sent_on(payload: &[u8]) -> Option<Transmit> {
     let (left, frame) = split_route(payload).ok()?;
     let mut left = left.elements();
@@ -57,8 +57,9 @@ fn sent_on(payload: &[u8]) -> Option<Transmit> {
 /// When a stranger is there.
 #[derive(Clone, Copy)]
 struct Times {
+    /// It comes once in this time.
     every: Duration,
-    /// How long of each of these.
+    /// It stays this long each time.
     there: Duration,
     until: Instant,
 }
@@ -117,7 +118,7 @@ impl Spawn for Stranger {
     }
 }
 
-/// A fabric that a stranger besets.
+/// A fabric with a stranger, and what the stranger does.
 #[derive(Clone, Copy)]
 struct Case {
     spec: &'static str,
@@ -153,7 +154,7 @@ impl Beset {
         self.world.run(Until::After(at.since(Instant::ZERO)), at).unwrap();
     }
 
-    /// Fails unless all but the stranger and so many dead are configured, with all of the fabric.
+    /// Fails unless all hosts but the stranger and `dead` others are configured with a map of the whole fabric.
     #[track_caller]
     fn is_mapped(&mut self, dead: u32) {
         let (case, at) = (&self.case, self.world.now());
@@ -165,14 +166,14 @@ impl Beset {
         assert_eq!(self.world.status(0).unwrap().state, AgentState::Configured, "{case} at {at:?}");
     }
 
-    /// Whether a port is named that leads to nobody who can be believed.
+    /// Whether the first host names a port behind which nobody can be believed.
     fn is_told(&self) -> bool {
         let status = self.world.status(0).unwrap();
         status.unreachable.iter().any(|gone| gone.mac == Mac::NOBODY)
     }
 }
 
-/// The stranger is there for ten seconds; hosts die while it is and when it is not any more.
+/// Lets a stranger be there for ten seconds. One host dies meanwhile, and another one afterwards.
 fn survive(case: Case) {
     let until = ms(10_000);
     let times = Times { every: Duration::from_secs(3600), there: Duration::from_secs(10), until };
@@ -180,7 +181,7 @@ fn survive(case: Case) {
     for (at, dead) in [(3500, 0), (9900, 1), (15_000, 2)] {
         beset.run_to(ms(at));
         beset.is_mapped(dead);
-        // One that answers late may as well be taken for one that has fallen silent.
+        // A stranger that answers late may also be taken for one that has fallen silent.
         let must_be_told = ms(at) <= until && case.slow_by.is_zero();
         assert!(beset.is_told() || !must_be_told, "{} at {at} ms: nobody is told", beset.case);
     }
@@ -248,7 +249,7 @@ fn one_that_comes_and_goes_leaves_all_mapped_each_time() {
         let every = Duration::from_secs(20);
         let times = Times { every, there: every / 2, until: ms(200_000) };
         let case = Case { spec: RING, kinds, keys: true, answer, slow_by: Duration::ZERO };
-        // All have to map while it is there, and when it is not.
+        // The restarts have all map again while the stranger is there, and while it is not.
         let restarts = (0..20).map(|nth| format!("at {}s restart h2\n", 10 * nth + 3));
         let mut beset = Beset::new(case, times, &restarts.collect::<String>());
         for nth in 1..=20 {

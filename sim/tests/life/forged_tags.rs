@@ -1,5 +1,5 @@
-//! With keys, a stranger at a port that stamps probes as a crossbar does, with whatever tag, neither
-//! keeps the fabric from being mapped nor anybody from being configured.
+//! With keys, a stranger at a port that stamps probes as a crossbar does, with whatever tag, keeps neither the
+//! fabric from being mapped nor any host from being configured.
 
 use mapper_fabric::generate;
 use mapper_proto::PortSet;
@@ -19,7 +19,7 @@ struct Forger {
     crossbar: Crossbar,
     /// The port of that crossbar by which all frames are said to come in.
     arrival: u8,
-    /// It sends on all frames that a crossbar would send on, along the one cable that it has.
+    /// Whether it sends on all frames that a crossbar would send on, along the one cable that it has.
     forwards: bool,
     outbox: Vec<Transmit>,
 }
@@ -47,7 +47,7 @@ impl SimulatedHost for Forger {
     }
 }
 
-/// Real agents, but for one host.
+/// Starts a stranger at one host, and a real agent at every other.
 struct OneForger {
     host: u32,
     tag: u64,
@@ -73,7 +73,7 @@ enum Shown {
     NewTag,
 }
 
-/// Lets a stranger at this host's port show a tag, and says what went wrong.
+/// Has a stranger at this host's port show a tag, and fails if that does harm.
 fn survive(spec: &str, kinds: Xbars, host: u32, shown: Shown, arrival: u8, forwards: bool) {
     let case = format!("{spec} {kinds:?} h{host} {shown:?} port {arrival}, forwards: {forwards}");
     let fabric = generate(spec).unwrap();
@@ -102,11 +102,11 @@ fn survive(spec: &str, kinds: Xbars, host: u32, shown: Shown, arrival: u8, forwa
     let map = world.map(honest[0]).unwrap();
     assert_eq!(map.hosts.len(), hosts - 1, "{case}");
     let phantom = usize::from(tag == 0xbad);
-    // The very port that it is cabled to: a plug that throws frames back.
+    // A stranger that shows the very port that it is cabled to looks like a plug that sends frames back.
     let looped = map.cables.iter().any(|cable| cable.a == cable.b);
     assert!(verdict.map_matches_fabric || phantom == 1 || looped, "{case}: {}", verdict.why_not);
     assert!(map.xbars.len() <= fabric.map.xbars.len() + phantom, "{case}");
-    // It stays so: nobody maps again and again.
+    // Nobody makes another map as long as nothing changes.
     run_to(&mut world, ms(20_000));
     for host in honest {
         let status = world.status(host).unwrap();

@@ -1,4 +1,4 @@
-//! Whatever frames an agent is fed, it counts them, keeps its bounds and goes on.
+//! Whatever frames an agent gets, it counts them, keeps its bounds and goes on.
 
 use mapper_proto::agent::FrameDrop;
 use std::collections::VecDeque;
@@ -19,15 +19,15 @@ use crate::lab::{Plan, ms};
 use mapper_sim::fabric::Plant;
 use mapper_sim::world::{Until, World};
 
-/// Attacks begin and end at these moments.
+/// The attacks begin and end at these moments of virtual time.
 const ATTACK_MS: std::ops::Range<u64> = 1000..4000;
 
-/// An agent that is fed lies beside all that it really receives.
+/// A host that gets false frames besides all that it really receives.
 struct Harried {
     host: Host,
     own: Rank,
     rng: ChaCha8Rng,
-    /// Real frames, newest last.
+    /// The last frames that it really received, newest last.
     seen: VecDeque<Vec<u8>>,
     version: MapVersion,
 }
@@ -182,7 +182,7 @@ fn agents_that_are_fed_lies_count_them_and_agree_again() {
             malformed < 1000 && kinds_seen.iter().enumerate().all(|(i, &n)| i == 5 || n > 0),
             "{kinds_seen:?}"
         );
-        // Forged leaders are waited for at most so long.
+        // By then nobody waits for forged leaders any more.
         world.run(Until::After(ms(20_000).since(Instant::ZERO)), ms(20_000)).unwrap();
         let verdict = world.verdict();
         assert!(verdict.configured && verdict.map_matches_fabric, "{kinds:?}: {}", verdict.why_not);

@@ -27,21 +27,22 @@ pub(crate) fn ring(secret: u8, salt: u64) -> KeyRing {
 /// Frames of a run, with what was left of their routes.
 type Recording = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// What a stranger got in, and what it got out of the agent that it beset.
+/// How many bytes a stranger delivered to agents, and how many they sent because of it.
 #[derive(Clone, Copy, Default, Debug)]
 struct Bytes {
     fed: u64,
     caused: u64,
 }
 
-/// An agent that a stranger besets: the strongest there can be, which hears all, and delivers any
-/// frame to any host with any rest of a route at any time, but has no key.
+/// A host that the strongest possible stranger attacks: it hears everything, and delivers any frame to any host
+/// with any rest of a route at any time, but has no key.
 struct Beset {
     host: Host,
     own: Mac,
     rng: ChaCha8Rng,
-    /// Who listens, before; what it plays back, after.
+    /// Where all frames are recorded in the first run.
     records: Option<Recording>,
+    /// The recorded frames that the stranger plays back in the second run.
     recording: Arc<Vec<Vec<u8>>>,
     from: Instant,
     bytes: Arc<Mutex<Bytes>>,
@@ -89,7 +90,7 @@ impl Beset {
         }
     }
 
-    /// A higher mapper than all, or a host that there is, says so; or the leader, that it is none any more.
+    /// A message in the name of any host, with any level, which is signed with this key or not at all.
     fn forged(&mut self, key: Option<&Key>) -> Vec<u8> {
         let mac = Mac::from_position(self.rng.random_range(0..9));
         let version = MapVersion { mac, counter: 7 };
@@ -189,9 +190,9 @@ impl Spawn for AllBeset {
 
 const FABRIC: &str = "ring:n=4,hosts=2,ports=8";
 
-/// A world whose agents have keys. `run` tells its sessions from those of other runs.
+/// A world whose agents have keys. Runs of different numbers have different sessions.
 fn world(kinds: Xbars, run: u64, spawn: AllBeset, faults: &str) -> World {
-    // What is recorded of the first run shows the second run's leader at a lower level.
+    // In the recording of the first run, the leader of the second run has a lower level.
     let plan = Plan::new(FABRIC, kinds).levels(|host| if run == 2 && host == 0 { 5 } else { 1 });
     let plant = Plant::new(&plan.fabric, kinds, 1).unwrap();
     let faults = FaultPlan::parse("faults", faults, &plant).unwrap().draw(&plant, 1);
@@ -204,7 +205,7 @@ fn run_to(world: &mut World, at: Instant) {
     world.run(Until::After(at.since(Instant::ZERO)), at).unwrap();
 }
 
-/// All frames of a run, mapping, a change and a long quiet.
+/// All frames of a run with a mapping, a change and a long time without changes.
 fn record(kinds: Xbars) -> Arc<Vec<Vec<u8>>> {
     let records = Recording::default();
     let spawn = AllBeset { records: Some(records.clone()), ..AllBeset::default() };
@@ -242,7 +243,7 @@ fn a_stranger_that_recorded_an_earlier_run_changes_nothing() {
                     && status.dropped[FrameDrop::BadTag] > 0
             );
         }
-        // A host that dies is not kept alive by what it said in another life.
+        // A recording of its earlier messages does not make a host that dies look alive.
         run_to(&mut world, ms(9000));
         let verdict = world.verdict();
         assert!(verdict.configured && verdict.map_matches_fabric, "{kinds:?}: {}", verdict.why_not);

@@ -1,4 +1,4 @@
-//! A world of real agents with shortest routes, and what the tests ask of it.
+//! A world of real hosts, and what the tests ask of it.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -91,7 +91,7 @@ impl Plan {
         self
     }
 
-    /// Sets what single agents are set to; the fabric decides on levels.
+    /// Sets what single agents are set to, by host. Levels are set by [`Self::levels`].
     pub(crate) fn tune(mut self, tune: impl Fn(u32, &mut Settings) + 'static) -> Self {
         self.tune = Box::new(tune);
         self
@@ -125,7 +125,7 @@ pub(crate) fn ms(ms: u64) -> Instant {
 }
 
 impl Lab {
-    /// A world in which all agree after 3 s.
+    /// A world that has run for 3 s, by when all hosts agree on a map.
     #[track_caller]
     pub(crate) fn configured(plan: Plan) -> Self {
         let mut lab = plan.start();
@@ -138,8 +138,8 @@ impl Lab {
         self.world.run(Until::After(at.since(Instant::ZERO)), at).unwrap();
     }
 
-    /// At `at`, all live agents of each connected part hold one map, which matches the fabric, and
-    /// say that the network is complete. The map of the largest part.
+    /// Runs to `at`, and fails unless all live agents of each connected part then hold one map that matches
+    /// the fabric and say that the network is complete. Returns the version of the first part's map.
     #[track_caller]
     pub(crate) fn agree_at(&mut self, at: Instant) -> MapVersion {
         self.run_to(at);
@@ -153,7 +153,8 @@ impl Lab {
         verdict.leaders.first().map(|leader| leader.version).unwrap_or_default()
     }
 
-    /// By `limit`, all are configured with a map that matches the fabric, and all faults have struck.
+    /// Runs until all faults have struck and all hosts are configured with a map that matches the fabric. Fails
+    /// if that is not so by `limit`.
     #[track_caller]
     pub(crate) fn settle_by(&mut self, limit: Instant) {
         let stopped = self.world.run(Until::Configured, limit).unwrap();
@@ -222,7 +223,7 @@ impl Lab {
     }
 }
 
-/// So many milliseconds.
+/// A duration in milliseconds.
 pub(crate) const fn millis(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }

@@ -1,4 +1,4 @@
-//! A host that starts again with another level than before: all others know it by the old one.
+//! A host starts again with another level than before, while all others still know it by the old level.
 
 use std::cell::Cell;
 use std::fmt::Write;
@@ -11,10 +11,10 @@ use crate::keys::ring;
 use crate::lab::{Plan, ms};
 
 const RESTARTED_MS: u64 = 2000;
-/// As long as a silent parent is waited for.
+/// How long a child waits for a silent parent.
 const SILENCE_MS: u64 = 3000;
 
-/// A fabric whose host `host` starts with level `before`, and again with level `after`; all others have 1.
+/// A fabric whose host `host` starts with level `before`, and again with level `after`. All others have level 1.
 struct Case {
     spec: String,
     kinds: Xbars,
@@ -25,7 +25,8 @@ struct Case {
 }
 
 impl Case {
-    /// Runs it: how long until all hold one map again, whose leader is the highest.
+    /// Runs the case. Returns how many milliseconds it took from the restart until all hosts held one map of the
+    /// highest host, or what was wrong.
     fn settle(self) -> Result<u64, String> {
         let Self { spec, kinds, host, before, after, keys } = self;
         let starts = Cell::new(0);

@@ -1,5 +1,5 @@
-//! Cables that are moved between crossbars that cannot be asked who they are. Ways of the old map then
-//! lead elsewhere: whoever sees it must be heard, though its own way to its parent may be one of them.
+//! Cables that are moved between plain crossbars, which cannot be asked who they are. Ways of the old map then
+//! lead elsewhere. Whoever sees that must be heard, though its own way to its parent may be one of them.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::lab::{Happening, Plan, ms};
 
 /// When the cable is moved.
 const MOVED_MS: u64 = 5000;
-/// By then all agree again, if anybody has noticed by [`NOTICED_MS`].
+/// When all must agree again, if anybody has noticed by [`NOTICED_MS`].
 const AGREED_MS: u64 = 25_000;
 const NOTICED_MS: u64 = 8000;
 
@@ -36,7 +36,7 @@ fn moves(fabric: &Fabric) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Moves a cable. What is wrong afterwards, if anything; `None` if nobody noticed.
+/// Moves a cable. Returns what is wrong afterwards, or `None` if nobody noticed the move.
 fn moved(spec: &str, from: &str, to: &str) -> Option<Result<(), String>> {
     let fault = format!("at {MOVED_MS}ms move {from} to {to}");
     let mut lab = Plan::new(spec, Xbars::Plain).faults(&fault).start();
@@ -55,7 +55,7 @@ fn moved(spec: &str, from: &str, to: &str) -> Option<Result<(), String>> {
     Some(wrong.map_or(Ok(()), |why| Err(format!("{spec}: move {from} to {to}: {why}"))))
 }
 
-/// Whether an agent took a map once more that it had itself seen not to hold.
+/// What is wrong if an agent took a map again that it had itself found invalid.
 fn taken_again(happened: &[Happening]) -> Option<String> {
     let mut refuted = BTreeSet::new();
     for Happening { place, what, detail, .. } in happened {

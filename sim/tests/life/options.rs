@@ -8,13 +8,13 @@ use crate::lab::{Lab, Plan, exploration, millis, ms};
 
 const CLOS: &str = "clos:hosts=32,ports=8";
 
-/// An end of the first cable of the description: a leaf's to a spine.
+/// The leaf's end of the first cable between a leaf and a spine.
 fn first_cable(plan: &Plan) -> String {
     let end = plan.fabric.map.cables[0].a;
     format!("{}:{}", plan.fabric.xbars[end.xbar as usize].name, end.port)
 }
 
-/// Probes and scouts of verification and exploration by all but the leader.
+/// How many probes and scouts of verification and exploration all hosts but the leader have sent.
 fn of_others(lab: &Lab, leader: &str) -> u64 {
     let leader = lab.status(leader).rank;
     let others = lab.statuses().into_iter().filter(|status| status.rank != leader);
@@ -33,7 +33,7 @@ fn pause_keeps_the_others_quiet_while_the_leader_maps() {
         assert!(lab.world.now() < ms(7000));
         lab.run_to(lab.world.now() + step);
     }
-    // The pause travels, and so does the word that the map no longer holds.
+    // It takes a while until all hosts know of the pause and that the map is invalid.
     lab.run_to(lab.world.now() + step * 5);
     let before = of_others(&lab, "h32");
     let mut looks = 0;
@@ -47,16 +47,16 @@ fn pause_keeps_the_others_quiet_while_the_leader_maps() {
     assert!(of_others(&lab, "h32") > before + 100, "they go on");
 }
 
-/// The probes that an agent sent between two looks. One that is passive has no map to verify: what it
-/// sends then is word to its children that their map no longer holds, again if that was lost.
+/// The probes that an agent sent between two looks. A passive agent has no map to verify. What it sends then as
+/// verification tells its children that their map is invalid, and is sent again if it was lost.
 fn probes_between(before: &Status, after: &Status) -> u64 {
     let explored = exploration(&after.sent) - exploration(&before.sent);
     let is_word = [before, after].iter().all(|status| status.state == AgentState::Passive);
     explored + if is_word { 0 } else { after.sent[Purpose::Verify] - before.sent[Purpose::Verify] }
 }
 
-/// Looks at all others while the leader explores, with and without lost frames. Returns how many probes of
-/// theirs were seen in how many looks.
+/// Looks at all other hosts while the leader explores. Returns how many probes they sent, and in how many looks
+/// that was counted.
 fn probes_while_the_leader_maps(loss: &str) -> (u64, u32) {
     let plan = Plan::new(CLOS, Xbars::Tagged);
     let end = first_cable(&plan);
@@ -116,7 +116,7 @@ fn a_printeur_prints_what_its_children_say() {
 
 #[test]
 fn a_printeur_hears_from_its_children_in_the_tree_whomever_it_beat() {
-    // h28 is the fifth in the tree: h23 and h22 are its children, and they print that they are configured.
+    // h28 is the fifth in the tree. Its children are h23 and h22, and they print that they are configured.
     let plan = Plan::new(CLOS, Xbars::Tagged).tune(|host, settings| settings.printeur = host == 27);
     let mut lab = plan.faults("at 2s cut h1").start();
     let children = lab.host("h28");
@@ -127,7 +127,7 @@ fn a_printeur_hears_from_its_children_in_the_tree_whomever_it_beat() {
         let configured = |h: &&crate::lab::Happening| {
             h.place == "h28" && h.detail == format!("{child}: {child}: configured")
         };
-        // Under the first map and under the one after the cut.
+        // Each child says it once under the first map, and once under the map after the cut.
         assert_eq!(printed.iter().filter(configured).count(), 2, "{child}: {printed:?}");
     }
 }
@@ -168,7 +168,8 @@ fn without_xbar_checks_cables_between_xbars_are_left_alone() {
             (lab.world.totals().sent[Purpose::Verify] - before, cables)
         };
         let ((with, cables), (without, _)) = (verify(true), verify(false));
-        // A cycle takes a little longer than the pause of a second between two.
+        // In ten seconds there are nine to eleven cycles, as a cycle takes a little longer than the pause of a
+        // second between two.
         assert!(with - without >= 9 * cables && with - without <= 11 * cables, "{with} {without} {cables}");
     }
 }

@@ -7,13 +7,13 @@ use mapper_sim::fabric::{PlantPort, Xbars};
 
 use crate::lab::{Happening, Lab, Plan, millis, ms};
 
-/// An xbar a host, in a ring: from one host to the next it is one cable.
+/// A ring of xbars with one host each, so that one cable lies between a host and the next.
 const RING: &str = "ring:n=4,hosts=1";
 
 /// How often a simulated driver says which paths are in use.
 const REPEAT_MS: u64 = 300;
 
-/// The cable between the first two xbars, from the first one's end.
+/// The end at the first xbar of its cable to the second xbar, by name and as a port.
 fn first_cable(lab: &Lab) -> (String, PlantPort) {
     let map = lab.world.map(0).unwrap();
     let tag = |n| lab.world.plant().tag(n);
@@ -25,7 +25,8 @@ fn first_cable(lab: &Lab) -> (String, PlantPort) {
     (lab.world.plant().end_name(end), end)
 }
 
-/// As a driver does that has traffic from one host to another: paths are named by the other.
+/// Tells the agent of `from` that a path to `to` is in use, as a host with traffic does. The path's number is
+/// that of `to`.
 fn watch(lab: &mut Lab, from: u32, to: u32) {
     let route = lab.world.table(from).and_then(|table| table.first_to(lab.world.mac(to)));
     let Some(route) = route else { return };
@@ -60,7 +61,7 @@ fn liveness(lab: &Lab, name: &str) -> LivenessStatus {
     lab.status(name).liveness
 }
 
-/// From each host to the next, both ways round.
+/// All pairs of hosts next to each other in a ring, in both directions.
 fn neighbours(hosts: u32) -> Vec<(u32, u32)> {
     (0..hosts).flat_map(|i| [(i, (i + 1) % hosts), ((i + 1) % hosts, i)]).collect()
 }
@@ -74,7 +75,7 @@ fn a_dead_cable_is_noticed_by_those_who_use_it_within_70_ms() {
                 let cable = first_cable(&Lab::configured(Plan::new(RING, Xbars::Tagged))).0;
                 let plan =
                     Plan::new(RING, kinds).faults(&format!("at {}ms {fault} {cable}", 3300 + after_ms));
-                // A new map must not end the paths before they are found down.
+                // Verification is so slow that no new map ends the paths before they are found down.
                 let mut lab = plan.agents(|settings| settings.verify_pause = millis(60_000)).start();
                 run_watched(&mut lab, &neighbours(4), cut_at + millis(70));
                 let down: Vec<_> =
@@ -105,7 +106,7 @@ fn a_mended_path_is_up_again() {
 #[test]
 fn lost_frames_bring_no_path_down() {
     let plan = Plan::new("clos:hosts=16,ports=8", Xbars::Tagged).faults("at 2s loss 1%");
-    // What the loss does to maps is not the question here.
+    // Verification is so slow that the loss does not lead to new maps.
     let mut lab = plan.agents(|settings| settings.verify_pause = millis(600_000)).start();
     lab.run_to(ms(2000));
     let pairs: Vec<_> = (0..16).flat_map(|i| [(i, (i + 5) % 16), (i, (i + 11) % 16)]).collect();
@@ -132,7 +133,7 @@ fn a_cable_that_is_said_to_be_dead_and_answers_changes_nothing() {
         if kinds == Xbars::Tagged {
             assert_eq!(liveness(&lab, "h1").cleared, 12, "each cable was checked once");
         }
-        // No such cable: nothing is done, however certain.
+        // A report about a port without a cable has no effect, however certain its cause is.
         for port in [0, 4, 200] {
             lab.world.cable_down(0, PlantPort { node: ends[0].node, port }, CableCause::Carrier);
         }
@@ -148,7 +149,7 @@ fn a_cable_that_is_said_to_be_dead_and_is_leads_to_a_new_map_at_once() {
         let mut lab = Plan::new(RING, Xbars::Tagged).faults(&faults).start();
         let before = lab.agree_at(ms(3400));
         lab.run_to(ms(3406));
-        // The far end, and hosts that are far away know it too.
+        // Hosts at both ends and one far away say that the cable is dead.
         for host in [1, 0, 2] {
             lab.world.cable_down(host, end, CableCause::Silence);
         }

@@ -1,4 +1,4 @@
-//! A fabric that does not change is left in peace.
+//! In a fabric that does not change, nobody maps and nothing grows.
 
 use mapper_proto::Tally;
 use mapper_proto::agent::Purpose;
@@ -21,7 +21,8 @@ fn an_unchanged_fabric_keeps_its_map_at_a_bounded_cost() {
             lab.world.check_load(64).unwrap();
         }
         let after = lab.world.totals();
-        // 60 cycles; replies are not counted. A host and a port cost some messages each.
+        // These are 60 cycles of verification. A cycle takes at most three messages for each host and port;
+        // replies are not counted.
         let cycle = (after.sent[Purpose::Verify] - before.sent[Purpose::Verify]) as usize / 60;
         assert!(cycle <= 3 * size, "{kinds:?}: {cycle} messages a cycle, {size} hosts and ports");
         assert_eq!(after.dropped, before.dropped);
@@ -30,7 +31,7 @@ fn an_unchanged_fabric_keeps_its_map_at_a_bounded_cost() {
     }
 }
 
-/// What could grow: entries in tables, lines in logs, messages of mapping, frames dropped.
+/// What must not grow: events, messages of mapping, and dropped frames.
 fn growth(lab: &Lab) -> (usize, u64, u64) {
     let totals = lab.world.totals();
     (
@@ -43,7 +44,8 @@ fn growth(lab: &Lab) -> (usize, u64, u64) {
 #[test]
 fn nothing_grows_in_a_day_of_idling() {
     for kinds in [Xbars::Tagged, Xbars::Plain] {
-        // Ten times slower than by default, so that a day takes seconds; a cycle is a cycle.
+        // Verification is ten times slower than by default, so that the test of a day takes seconds. That changes
+        // nothing about a single cycle.
         let plan = Plan::new("clos:hosts=16,ports=8", kinds);
         let mut lab = plan.agents(|settings| settings.verify_pause = millis(10_000)).start();
         let version = lab.agree_at(ms(2000));

@@ -1,4 +1,4 @@
-//! A cable's end is pulled out and plugged into a free port: somebody notices, wherever that is.
+//! Whenever a cable's end is pulled out and plugged into another port, some agent notices.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use mapper_sim::world::Until;
 
 use crate::lab::{Lab, Plan, ms};
 
-/// All is configured by then, and the cable is moved.
+/// When the cable is moved. All hosts are configured by then.
 const MOVED_MS: u64 = 3000;
-/// Three cycles of verification, and all tries of a check.
+/// When some agent must have noticed: three cycles of verification and all tries of a check later.
 const NOTICED_MS: u64 = 7500;
 
 /// An end of a cable and the free port that it is moved to.
@@ -56,12 +56,12 @@ fn moved(fabric: &Fabric, steps: &[Move]) -> Fabric {
     fabric
 }
 
-/// What came of a move.
+/// What happened after a move.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Outcome {
-    /// Some agent no longer believed its map.
+    /// Whether some agent found its map invalid.
     noticed: bool,
-    /// All agents agreed on the right map within 30 s.
+    /// Whether all agents agreed on the right map by 30 s.
     settled: bool,
 }
 
@@ -81,7 +81,8 @@ fn make(spec: &str, kinds: Xbars, steps: &[Move]) -> Outcome {
     Outcome { noticed, settled: verdict.configured && verdict.map_matches_fabric }
 }
 
-/// Makes every change of a fabric in turn. How many changed it.
+/// Makes every change of a fabric in turn, each in a new world. Returns how many of them change what a map
+/// can show.
 #[track_caller]
 fn all_are_noticed(spec: &str, kinds: Xbars, changes: impl Fn(&Fabric) -> Vec<Vec<Move>>) -> usize {
     let fabric = generate(spec).unwrap();
@@ -93,7 +94,7 @@ fn all_are_noticed(spec: &str, kinds: Xbars, changes: impl Fn(&Fabric) -> Vec<Ve
     let (mut count, mut unnoticed, mut unsettled) = (0, Vec::new(), Vec::new());
     for steps in changes(&fabric) {
         let outcome = make(spec, kinds, &steps);
-        // Plain xbars are known up to an offset: to move all that an xbar has changes nothing.
+        // Ports of plain xbars are known up to an offset only, so moving all cables of an xbar changes nothing.
         let is_change =
             kinds != Xbars::Plain || is_isomorphic(&before, &plain(moved(&fabric, &steps).map)).is_err();
         count += usize::from(is_change);
@@ -145,7 +146,7 @@ fn two_cables_that_are_exchanged() {
 
 #[test]
 fn a_host_alone_on_a_plain_xbar_notices_that_it_is_cut_off() {
-    // Alone from the start, or the last that is left.
+    // The host is alone from the start, or the last one that is left.
     for faults in ["at 0ms remove h2\nat 3s cut h1", "at 3s remove h2\nat 10s cut h1"] {
         let mut lab = Plan::new("clos:hosts=2,ports=8", Xbars::Plain).faults(faults).start();
         lab.settle_by(Instant::ZERO + Duration::from_secs(20));

@@ -1,8 +1,8 @@
-//! Mixes of faults drawn from seeds, for agents that map incrementally too.
+//! Scenarios of the fault search, which draws mixes of faults from seeds, for agents that map incrementally too.
 
 use mapper_sim::search::Scenario;
 
-/// What is wrong with a seed, if anything.
+/// What went wrong in the scenario of a seed, if anything.
 fn fault_of(seed: u64, incremental: bool) -> Option<String> {
     let mut scenario = Scenario::draw(seed);
     scenario.setup.agents.map_incrementally = incremental;
@@ -23,13 +23,14 @@ fn incremental_mappers_agree_after_every_drawn_mix_of_faults() {
 
 #[test]
 fn tagged_xbars_taken_for_plain_are_found_out() {
-    // Frames are lost while the map is made, among plain and tagged xbars.
+    // In these scenarios frames are lost among plain and tagged xbars while the map is made.
     all_hold([838, 1333, 3640, 3773, 4007, 5848, 5912, 6079, 9168], false);
     all_hold([2272, 2561, 3865, 4529, 5686, 6886, 6951, 8607], true);
 }
 
 #[test]
 fn incremental_mappers_do_not_hold_on_to_what_is_wrong() {
-    // The mapper's own cable was moved; a plain xbar without hosts was seen from a new side.
+    // In the first the mapper's own cable was moved; in the second a plain xbar without hosts was reached by
+    // another port than before.
     all_hold([2201, 9832], true);
 }

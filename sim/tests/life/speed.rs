@@ -8,7 +8,7 @@ use mapper_sim::fabric::{PlantNode, PlantPort, Xbars};
 
 use crate::lab::{Lab, Plan, millis, ms};
 
-/// Fabrics, a cable of each between two xbars, and a host of an agent that sees its carrier.
+/// Fabrics, each with one of its cables between two xbars and the host that is told of that cable.
 const FABRICS: [(&str, &str, &str); 3] = [
     ("ring:n=4,hosts=1", "xbar2:1", "h2"),
     ("clos:hosts=8,ports=4", "leaf1:3", "h2"),
@@ -78,7 +78,7 @@ fn a_silent_cable_that_an_agent_doubts_leads_to_new_tables_soon() {
         lab.run_to(ms(3410));
         let (host, end) = (lab.host(host), end(&lab, cable));
         lab.world.cable_down(host, end, CableCause::Silence);
-        // Three tries at the cable, and four at each end of it in the new mapping.
+        // The cable is tried three times, and in the new mapping each of its ends four times.
         assert_within(settle(&mut lab, ms(3410)), 150, spec);
     }
 }
@@ -101,7 +101,7 @@ fn what_no_agent_is_told_is_noticed_at_the_next_glance() {
 fn a_host_that_starts_late_is_in_the_map_soon() {
     for (spec, ..) in FABRICS {
         for kinds in [Xbars::Plain, Xbars::Tagged] {
-            // The lowest, and the highest mapper.
+            // The late host is the lowest mapper in one case, and the highest in the other.
             for host in [0, Plan::new(spec, kinds).fabric.map.hosts.len() as u32 - 1] {
                 let lab = Plan::new(spec, kinds).start();
                 let name = lab.world.plant().name(PlantNode::Host(host)).to_owned();

@@ -1,5 +1,5 @@
-//! A stale mapper: hosts A, B, C; C's mapper dies, B reboots. In the field A and C then kept routes
-//! to all while B had one to A only, and nothing said so.
+//! Of three hosts A, B and C, the agent of C dies and B reboots. In networks of the GM mapper, A and C then kept
+//! routes to all hosts while B had one to A only, and nothing said so.
 
 use mapper_sim::fabric::Xbars;
 
@@ -7,7 +7,7 @@ use crate::lab::{Plan, ms};
 
 #[test]
 fn a_dead_agent_is_left_out_though_another_reboots() {
-    // Each of the three in turn is the one that dies, as the highest mapper too.
+    // Each of the three is in turn the one that dies, and one of them is the highest mapper.
     for (a, b, c) in [("h1", "h2", "h3"), ("h3", "h1", "h2"), ("h2", "h3", "h1")] {
         for kinds in [Xbars::Plain, Xbars::Tagged] {
             for reboot_ms in [2000, 2001, 2200, 3100] {

@@ -13,7 +13,7 @@ use crate::lab::{Lab, Plan, exploration, ms};
 /// Four xbars in a ring (ports 1 and 2), two hosts each (3 and 4): h1 and h2 on xbar1, and so on.
 const RING: &str = "ring:n=4,hosts=2,ports=8";
 
-/// Most maps that twins may cost once all have settled, in ten seconds.
+/// How many maps twins may cost in ten seconds once all have settled.
 const MOST_IDLE_MAPS: usize = 0;
 
 fn lines(lab: &Lab, status: &Status) -> Vec<String> {
@@ -22,8 +22,8 @@ fn lines(lab: &Lab, status: &Status) -> Vec<String> {
     status.unreachable.iter().map(|host| format!("{}: {}", host.mac, host.why)).collect()
 }
 
-/// What must hold while `a` and `b` have one address, both in one part: both know it and stay out, all
-/// others work and say what is wrong.
+/// Fails unless `a` and `b`, which have one address and are in one part, both know it and stay out of the map,
+/// and all others work and say what is wrong. Returns the version of the others' map.
 #[track_caller]
 fn twins_are_named_and_not_believed(lab: &mut Lab, a: &str, b: &str, at_ms: u64) -> MapVersion {
     let version = lab.agree_at(ms(at_ms));
@@ -106,7 +106,7 @@ fn twins_on_two_xbars() {
 fn twins_that_would_be_the_global_mapper() {
     on_all_kinds("h1", "h8", |_| 1);
     on_all_kinds("h7", "h8", |_| 1);
-    // One address, two levels: both are above all others.
+    // The twins have one address and two levels, which are both above those of all others.
     on_all_kinds("h2", "h8", |host| 1 + u8::from(host == 1 || host == 7) + u8::from(host == 7));
 }
 
@@ -187,7 +187,7 @@ fn twins_with_nobody_else() {
 fn a_host_that_restarts_is_no_conflict() {
     for kinds in [Xbars::Plain, Xbars::Tagged] {
         for host in ["h1", "h8"] {
-            // Also in the midst of a mapping.
+            // The first two restarts come in the midst of a mapping.
             let faults = format!("at 5ms restart {host}\nat 14ms restart {host}\nat 3s restart {host}\n");
             let mut lab = Plan::new(RING, kinds).faults(&faults).start();
             lab.agree_at(ms(8000));

@@ -1,4 +1,4 @@
-//! Boards as text that a person reads at a glance.
+//! Describes boards as text for a person.
 
 use std::fmt::{self, Write as _};
 
@@ -8,10 +8,10 @@ use crate::daemon::status::{
 use crate::xbar::XbarStatus;
 use mapper_fabric::wording::plural;
 
-/// One line with the state as its last word, then what else there is to know, indented.
+/// Describes a board: a line that ends with its state, and below it everything else, indented.
 pub(super) fn describe_board(board: &Board) -> String {
     let mut text = String::new();
-    // Writing to a String does not fail.
+    // Writing to a String never fails.
     let _infallible = write_board(&mut text, board);
     text
 }
@@ -35,7 +35,7 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
     }
     write_troubles(text, board, interface)?;
     if let Some(version) = &board.map_version {
-        // Without an xbar a host hears another only over a cable of their own.
+        // Two hosts without an xbar can only have heard each other over a cable between them.
         let pair = if (board.hosts, board.xbars) == (2, 0) {
             ", the two hosts are cabled to each other"
         } else {
@@ -68,7 +68,7 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
     Ok(())
 }
 
-/// What the hosts run, if not all the same; those that run something rarer are named.
+/// Writes what the hosts run, if they differ. Hosts that do not run what most do are named.
 fn write_host_types(text: &mut String, board: &Board) -> fmt::Result {
     let [most, others @ ..] = &board.host_types[..] else { return Ok(()) };
     if others.is_empty() && most.host_type == board.host_type {
@@ -83,7 +83,7 @@ fn write_host_types(text: &mut String, board: &Board) -> fmt::Result {
     writeln!(text)
 }
 
-/// What went over the interface; it changes all the time.
+/// Describes the counts of frames and of lost log lines, which change all the time.
 pub(super) fn describe_frames(board: &Board) -> String {
     let FrameCounters { received, sent, unsent, overruns } = board.counters.frames;
     let lost = match overruns {
@@ -102,7 +102,7 @@ pub(super) fn describe_frames(board: &Board) -> String {
     }
 }
 
-/// A line, and below it the ports that nothing can go over.
+/// Describes a crossbar: a line, and below it a line for each port without carrier.
 pub(super) fn describe_xbar(xbar: &XbarStatus) -> String {
     let XbarStatus { name, kind, tag, ports, .. } = xbar;
     if let Some(why) = &xbar.no_answer {
@@ -175,7 +175,7 @@ fn nobody_found(ports: &[BoardPort]) -> String {
     }
 }
 
-/// Who is missing and why, and what may be the cause.
+/// Writes which hosts are missing and why, and what may be the cause.
 fn write_troubles(text: &mut String, board: &Board, interface: &str) -> fmt::Result {
     if !board.carrier {
         writeln!(text, "  interface {interface} has no carrier: is it up, and the cable plugged in?")?;
@@ -194,7 +194,7 @@ fn write_troubles(text: &mut String, board: &Board, interface: &str) -> fmt::Res
     }
     if !board.network_configured {
         for mismatch in board.counters.mismatches() {
-            // The verdict on an isolated host already tells of its keys.
+            // For an isolated host, `verdict` already says that its keys differ.
             if board.state != "isolated" || mismatch.name != "key" {
                 writeln!(text, "  {}", describe_mismatch(&mismatch))?;
             }

@@ -1,4 +1,4 @@
-//! What the status sockets said.
+//! Asks the status sockets, and holds the answers.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -12,17 +12,17 @@ use crate::daemon::status::{Board, Counters, RouteInForce, RoutesInForce, ask, u
 use crate::xbar::{self, PortStatus, XbarStatus};
 use mapper_machine::status::StatusSocketError;
 
-/// An agent that says nothing for so long is taken for stuck. A busy machine takes a second or more.
+/// How long an agent may take to answer. On a busy machine that takes a second or more.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// The least time given to agents to answer, however little is left to wait.
 const LEAST_PATIENCE: Duration = Duration::from_millis(500);
 
-/// `mapper.board-info/1`.
+/// The JSON `mapper.board-info/1`.
 #[derive(Serialize)]
 pub(super) struct Output<'a> {
     schema: &'static str,
     boards: Vec<BoardOutput<'a>>,
-    /// With `--all`.
+    /// The crossbars of this machine, with `--all`.
     #[serde(skip_serializing_if = "Option::is_none")]
     xbars: Option<&'a [XbarStatus]>,
 }
@@ -36,11 +36,11 @@ struct BoardOutput<'a> {
     routes_in_force: Option<&'a [RouteInForce]>,
 }
 
-/// What the status sockets said.
+/// The answers of the status sockets.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Found {
     boards: Vec<Board>,
-    /// Where each board was asked: its run directory and unit.
+    /// The run directory and the unit of each board.
     places: Vec<(PathBuf, u8)>,
     /// The routes of each board, if they were asked for; `None` for one that did not tell.
     routes: Option<Vec<Option<RoutesInForce>>>,
@@ -48,12 +48,12 @@ pub(super) struct Found {
     xbars: Option<Vec<XbarStatus>>,
     /// Run directories without any agent, in words.
     missing: Vec<String>,
-    /// Whether a board was named that is not there or does not answer, or one may not be asked.
+    /// Whether a board that was named is missing or silent, or a board may not be asked by this user.
     refused: bool,
 }
 
 impl Found {
-    /// Asks all agents at once, and gives them together the time that is `left`, or less.
+    /// Asks all agents at once. They have about the time `left` to answer, but no more than [`PATIENCE`].
     pub(super) fn ask(args: &Args, left: Duration) -> Result<Self, StatusSocketError> {
         let mut missing = Vec::new();
         let mut refused = false;
@@ -104,7 +104,7 @@ impl Found {
         Ok(Self { boards, places, routes: None, xbars, missing, refused })
     }
 
-    /// Asks the boards for their routes in force, too.
+    /// Asks the boards for their routes in force.
     pub(super) fn ask_routes(&mut self) -> Result<(), StatusSocketError> {
         self.routes = Some(routes::ask(&self.places)?);
         Ok(())
@@ -119,23 +119,23 @@ impl Found {
         self.missing.is_empty() && self.boards.iter().all(|board| board.configured)
     }
 
-    /// Whether nobody answers: no board, and no crossbar if those were asked for.
+    /// Whether no board answered, and no crossbar either if crossbars were asked.
     pub(super) fn nobody_there(&self) -> bool {
         self.boards.iter().all(|board| board.no_answer.is_some())
             && self.xbars.iter().flatten().all(|xbar| xbar.no_answer.is_some())
     }
 
-    /// Whether every board knows that its whole network is, too.
+    /// Whether every board knows that its whole network is configured.
     pub(super) fn networks_configured(&self) -> bool {
         self.boards.iter().all(|board| board.network_configured)
     }
 
-    /// Whether a board was named that is not there or does not answer, or one may not be asked.
+    /// Whether a board that was named is missing or silent, or a board may not be asked by this user.
     pub(super) fn refused(&self) -> bool {
         self.refused
     }
 
-    /// Without what changes all the time: counters and times.
+    /// These answers without counters and times, which change all the time.
     pub(super) fn steady(mut self) -> Self {
         for board in &mut self.boards {
             board.counters = Counters::default();
@@ -169,7 +169,7 @@ impl Found {
         self.describe_with(|board| describe_board(board) + &describe_frames(board))
     }
 
-    /// As [`Self::describe`], without what changes all the time.
+    /// Describes the answers as [`Self::describe`] does, without the counts of frames.
     pub(super) fn describe_without_frames(&self) -> String {
         self.describe_with(describe_board)
     }

@@ -18,9 +18,9 @@ use mapper_machine::options::default_run_dir;
 const TIMED_OUT: u8 = 4;
 /// How often the agents are asked while waiting.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// How often they are asked while watching.
+/// How often the agents are asked while watching.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
-/// What makes a terminal blank, with the cursor at its top.
+/// The escape sequence that clears a terminal.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// Options of `mapper board-info`.
@@ -52,11 +52,11 @@ pub struct Args {
     map_file: Option<PathBuf>,
 }
 
-/// Runs it. The exit status is 1 if no board answers, or one that was named is not there or does not answer,
-/// or one may not be asked.
+/// Runs `mapper board-info`. The exit status is 1 if no board answers, if a board that was
+/// named is missing or silent, or if a board may not be asked by this user.
 ///
 /// # Errors
-/// In words for the user.
+/// If the command fails. The error is worded for the user.
 pub fn run(mut args: Args, format: Format) -> Result<ExitCode, CliError> {
     if args.run_dirs.is_empty() {
         args.run_dirs.push(default_run_dir());
@@ -65,7 +65,7 @@ pub fn run(mut args: Args, format: Format) -> Result<ExitCode, CliError> {
         return watch(&args, format);
     }
     let deadline = args.wait.and_then(|seconds| Instant::now().checked_add(Duration::from_secs(seconds)));
-    // Without a wait, or with one too long for the clock, there is no deadline.
+    // There is no deadline without `--wait`, or if it is longer than the clock can count.
     let left =
         || deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
     let mut found = Found::ask(&args, left())?;
@@ -73,7 +73,8 @@ pub fn run(mut args: Args, format: Format) -> Result<ExitCode, CliError> {
         thread::sleep(POLL_INTERVAL.min(left()));
         found = Found::ask(&args, left())?;
     }
-    // What all hosts have reached takes a moment to be known here, and a person would wonder.
+    // It takes a moment until these boards know that the whole network is configured. A person who sees them
+    // configured and the network not would wonder, so that is waited for too.
     while args.wait.is_some()
         && format == Format::Text
         && found.all_configured()

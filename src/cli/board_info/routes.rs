@@ -1,4 +1,4 @@
-//! `mapper board-info --routes`: what each board sends by, as it stands.
+//! `mapper board-info --routes`: the routes that each board has in force.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,14 +14,14 @@ use crate::formats::json::VersionJson;
 use crate::formats::routes::{RouteJson, RoutesJson, SCHEMA, file_name};
 use mapper_machine::status::{self, Question, StatusSocketError};
 
-/// Writing the routes of the largest map down takes some seconds on a busy machine.
+/// How long a board may take to send its routes. On the largest map and a busy machine that takes some seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Asks the boards of these run directories and units for their routes, in this order. A board that does not
-/// answer has none.
+/// Asks the boards of these run directories and units for their routes. The answers are in the same order, with
+/// `None` for a board whose daemon has ended.
 ///
 /// # Errors
-/// If one may not be asked, or what it says are no routes.
+/// If a board may not be asked, does not answer in time, or what it answers are no routes.
 pub(super) fn ask(places: &[(PathBuf, u8)]) -> Result<Vec<Option<RoutesInForce>>, StatusSocketError> {
     let deadline = Instant::now() + PATIENCE;
     let asked = places.iter().map(|(run_dir, unit)| {
@@ -32,18 +32,19 @@ pub(super) fn ask(places: &[(PathBuf, u8)]) -> Result<Vec<Option<RoutesInForce>>
     let answer = |question: Question<_>| question.answer_json(deadline, MAX_ROUTES_BYTES, "routes");
     let answers = asked.into_iter().map(|question| match question {
         Ok(question) => question.map(answer).transpose(),
-        // A daemon that has ended has no routes in force.
+        // The daemon of this socket has ended, so it has no routes in force.
         Err(StatusSocketError::LeftBehind { .. }) => Ok(None),
         Err(error) => Err(error),
     });
     answers.collect()
 }
 
-/// A line for each route: where it leads, by which ports, and what it is used for.
+/// Describes each route in a line, with where it leads, by which ports, and what it is used for.
 pub(super) fn describe(routes: &RoutesInForce) -> String {
     let mut text = String::new();
     for RouteInForce { to, name, host_type, via, used_for, frames, .. } in &routes.routes {
-        // Two hosts may be called the same, and names come from other machines.
+        // The address stands beside the name, as two hosts may have one name. Names come from other machines,
+        // so they are escaped.
         let name = if name == to { to.clone() } else { format!("{} {to}", name.escape_debug()) };
         let used_for = match used_for {
             RouteUse::Flows => "flows",
@@ -53,7 +54,7 @@ pub(super) fn describe(routes: &RoutesInForce) -> String {
         };
         let runs = HostType::name(*host_type);
         let via = if via.is_empty() { "the cable".to_owned() } else { via.join(" ") };
-        // Writing to a String does not fail.
+        // Writing to a String never fails.
         let _infallible = writeln!(text, "  route to {name} ({runs}) by {via}: {used_for}, {frames} frames");
     }
     for host in &routes.without_route {
@@ -62,7 +63,7 @@ pub(super) fn describe(routes: &RoutesInForce) -> String {
     text
 }
 
-/// Writes the routes of each board as `mapper.routes/1`, a file a host, for `mapper check`.
+/// Writes the routes of each board to a file of its own, as `mapper.routes/1`, for `mapper check`.
 ///
 /// # Errors
 /// If the folder or a file cannot be written.
@@ -94,7 +95,7 @@ pub(super) fn write_dir<'a>(
 /// Writes the map that the routes of all boards belong to as `mapper.map/1`.
 ///
 /// # Errors
-/// If there is none, boards hold different ones, or the file cannot be written.
+/// If no board has a map, boards hold different maps, or the file cannot be written.
 pub(super) fn write_map<'a>(
     path: &Path,
     boards: impl IntoIterator<Item = &'a RoutesInForce>,

@@ -1,4 +1,4 @@
-//! The proof of hosts' source routes, from their files.
+//! Proves hosts' source routes from their files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use mapper_fabric::wording::counted;
 use mapper_routing::tables::Layers;
 use mapper_routing::{Quality, RouteLists, TablesProof, Topology, UnionProof, Violation};
 
-/// Files that are in memory at once, for each thread.
+/// How many files each thread has in memory at once.
 const FILES_A_THREAD: usize = 8;
 
 /// Proves and measures the routes in a folder of `mapper.routes/1` files.
@@ -44,7 +44,7 @@ pub(super) fn check(fabric: &Fabric, dir: &Path, max_hops: u8, seed: u64) -> Res
     checked.finish(seed)
 }
 
-/// The JSON files of a folder, by name.
+/// The JSON files of a folder, sorted by name.
 fn files(dir: &Path) -> Result<Vec<PathBuf>, CliError> {
     let unreadable = |error| CliError::from(format!("cannot read {}: {error}", dir.display()));
     let mut files = Vec::new();
@@ -61,20 +61,20 @@ fn files(dir: &Path) -> Result<Vec<PathBuf>, CliError> {
     Ok(files)
 }
 
-/// What was found so far.
+/// The result of the check so far.
 struct Checked<'a> {
     fabric: &'a Fabric,
     topology: &'a Topology,
     max_hops: u8,
-    /// Whether a host's file was read.
+    /// For each host, whether its file was read.
     seen: Vec<bool>,
-    /// The dependencies of each layer.
+    /// The channel dependencies of all routes so far, by layer; `None` for a layer without routes.
     layers: Vec<Option<UnionProof<'a>>>,
     proof: Part,
     routes: u64,
-    /// Files of hosts that the fabric does not have, and the first of them.
+    /// How many files are of hosts that the fabric does not have, and the first of these files.
     strangers: (u64, Option<PathBuf>),
-    /// Routes to hosts that the fabric does not have.
+    /// How many routes lead to hosts that the fabric does not have.
     to_strangers: u64,
     quality: QualityLists<'a>,
 }
@@ -91,14 +91,14 @@ struct Part {
 
 /// What is wrong with a route.
 enum Wrong {
-    /// Its hops, or that there is none.
+    /// Its hops are wrong, or a route is missing.
     Hops(Violation),
-    /// How it is written, and the host that it begins at.
+    /// It is written wrong. The number is that of the host where it begins.
     Written(u32, RouteFault),
 }
 
 impl Wrong {
-    /// With the names of a fabric.
+    /// Describes what is wrong with the names of a fabric.
     fn describe(&self, names: &Names<'_>) -> String {
         match self {
             Self::Hops(violation) => names.violation(violation),
@@ -181,7 +181,7 @@ impl<'a> Checked<'a> {
             for host in read {
                 for route in host.routes.iter().filter(|route| usize::from(route.layer) == layer) {
                     let union = union.get_or_insert_with(|| UnionProof::new(topology));
-                    // What is wrong with the route was found above.
+                    // A route that cannot be added is wrong, and `prove` has found that above.
                     let _found = union.add_route(host.from, route.to, &route.hops);
                 }
             }
@@ -189,7 +189,7 @@ impl<'a> Checked<'a> {
         self.quality.add(read);
     }
 
-    /// Proves the routes of a host one by one, and that there is one to every host.
+    /// Proves the routes of a host one by one, and that there is a route to every host that cables lead to.
     fn prove(&self, host: &ListedRoutes) -> Part {
         let mut part = Part::default();
         let mut reached = vec![false; self.topology.host_count()];
@@ -210,7 +210,7 @@ impl<'a> Checked<'a> {
         part
     }
 
-    /// Adds that there is no route where cables lead.
+    /// Adds a violation for each host that cables lead to but no route reaches.
     fn missed(&self, from: u32, reached: &[bool], part: &mut Part) {
         for (to, reached) in (0..).zip(reached) {
             if !reached && to != from && self.topology.connected(from, to) {
@@ -220,7 +220,7 @@ impl<'a> Checked<'a> {
         }
     }
 
-    /// What was not looked at, because it is of hosts that the fabric does not have.
+    /// Notes on files and routes that were skipped, as the fabric does not have their hosts.
     fn passed_over(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if let (count, Some(first)) = &self.strangers {
@@ -275,6 +275,7 @@ impl<'a> Checked<'a> {
             hosts: self.topology.host_count(),
             xbars: self.topology.xbar_count(),
             layers: self.layers.iter().flatten().count().max(1) as u8,
+            best: None,
             routes: Some(self.routes),
             hosts_given: Some(given),
             proof: ProofReport {
@@ -294,13 +295,13 @@ impl<'a> Checked<'a> {
     }
 }
 
-/// The routes, kept for the measures of quality as long as they are few.
+/// All routes, which are kept to measure their quality unless there are too many.
 struct QualityLists<'a> {
     lists: Option<RouteLists<'a>>,
     hops: usize,
 }
 
-/// Most hops that are kept: some hundred megabytes.
+/// How many hops are kept at most, which take some hundred megabytes.
 const MAX_KEPT_HOPS: usize = 50_000_000;
 
 impl<'a> QualityLists<'a> {
@@ -312,9 +313,9 @@ impl<'a> QualityLists<'a> {
         let Some(lists) = &mut self.lists else { return };
         for host in read {
             for route in &host.routes {
-                // A route takes memory even without hops.
+                // Each route takes memory besides that of its hops.
                 self.hops += route.hops.len() + 8;
-                // A route that leads elsewhere carries nothing, and the proof tells of it.
+                // A route that leads elsewhere is not measured, and the proof reports it.
                 let _told = lists.add(host.from, route.to, &route.hops);
             }
         }

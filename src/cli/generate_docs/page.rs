@@ -1,4 +1,4 @@
-//! One manual page, in the language of man(7).
+//! Makes manual pages, in the language of man(7).
 
 use std::io;
 
@@ -10,7 +10,7 @@ use super::sections::{self, Sections};
 
 /// The manual that all pages belong to.
 const MANUAL: &str = "Mapper manual";
-/// What every command ends with.
+/// The exit statuses that all commands have.
 const COMMON_STATUSES: [(&str, &str); 3] = [
     ("0", "It did what it was told to."),
     ("1", "It failed; standard error says why, and standard output too under --format json."),
@@ -21,20 +21,20 @@ const CONFIGURATION: &str = include_str!("../../../mapper.toml");
 
 /// The page of a command.
 pub(super) struct Page {
-    /// Its name: `mapper-board-info`.
+    /// The name of the page, such as `mapper-board-info`.
     pub(super) name: String,
-    /// The section of the manual that it is in.
+    /// The section of the manual that the page is in.
     pub(super) section: &'static str,
-    /// Its text.
+    /// The page in the language of man(7).
     pub(super) text: String,
 }
 
-/// The page of a command that has been built.
+/// The page of a command, on which [`Command::build`] must have been called.
 pub(super) fn of_command(command: &Command) -> io::Result<Page> {
     let name = display_name(command);
     let sections = sections::of(&name);
     let man = Man::new(command.clone()).title(name.to_uppercase()).section(sections.number);
-    // Other pages have a date here; without one a page is the same whenever it is made.
+    // The version stands where other pages have a date, so that a page is the same whenever it is made.
     let man = man.date(version()).source("mapper").manual(MANUAL);
     let mut text = Vec::new();
     man.render_title(&mut text)?;
@@ -55,7 +55,7 @@ pub(super) fn of_command(command: &Command) -> io::Result<Page> {
     Ok(Page { name, section: sections.number, text })
 }
 
-/// The page of `mapper.toml`: the file explains itself.
+/// The page of `mapper.toml`, which shows the file with its comments.
 pub(super) fn configuration() -> String {
     let mut page = Roff::new();
     page.control("TH", ["MAPPER.TOML", "5", &version(), "mapper", MANUAL]);
@@ -127,7 +127,7 @@ fn add_item(page: &mut Roff, name: &str, meaning: &str) {
     page.text([roman(meaning)]);
 }
 
-/// Text whose lines stay as they are.
+/// Adds text whose lines stay as they are.
 fn add_verbatim(page: &mut Roff, text: &str) {
     page.control("PP", []);
     page.control("RS", ["4"]);
@@ -140,7 +140,7 @@ fn add_verbatim(page: &mut Roff, text: &str) {
     page.control("PP", []);
 }
 
-/// The page above, and those beside it.
+/// Adds references to the page of the command above and to that of the configuration file.
 fn add_see_also(page: &mut Roff, name: &str, command: &Command) {
     let above =
         name.rsplit_once('-').map(|(above, _)| if above == "mapper-board" { "mapper" } else { above });

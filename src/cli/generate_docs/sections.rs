@@ -1,20 +1,20 @@
-//! What a manual page says that the definition of its command does not.
+//! The parts of manual pages that do not follow from the definitions of the commands.
 
-/// A name, and what is to be said of it.
+/// A name, and what the page says about it.
 pub(super) type Item = (&'static str, &'static str);
 
 /// The sections of a page that are written by hand.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sections {
-    /// The section of the manual: 1 for what everybody runs, 8 for the operator's.
+    /// The section of the manual: 1 for commands of every user, 8 for those of the operator.
     pub(super) number: &'static str,
-    /// Exit statuses beside those that all commands have.
+    /// Exit statuses besides those that all commands have.
     pub(super) statuses: &'static [Item],
-    /// What signals do.
+    /// The signals that the command follows.
     pub(super) signals: &'static [Item],
-    /// Files that it reads or writes.
+    /// The files that the command reads or writes.
     pub(super) files: &'static [Item],
-    /// What one may want, and the commands for it.
+    /// Examples, each with what it is for and the commands.
     pub(super) examples: &'static [Item],
 }
 
@@ -138,7 +138,7 @@ const ROUTE: Sections = Sections {
         (
             "Tables for an InfiniBand fabric, and OpenSM with them:",
             "ibnetdiscover >fabric.net\n\
-             mapper route fabric.net --engine ftree,updn --lfts fabric.lfts\n\
+             mapper route fabric.net --lfts fabric.lfts\n\
              opensm -R file -U fabric.lfts",
         ),
         (
@@ -184,6 +184,23 @@ const SIM: Sections = Sections {
     ..NOTHING
 };
 
+const DISSECTOR: Sections = Sections {
+    files: &[("/usr/share/mapper/mapper.lua", "The same script, from the package.")],
+    examples: &[
+        (
+            "The frames of a simulated run, in a terminal:",
+            "mapper dissector >mapper.lua\n\
+             mapper sim clos:hosts=8,ports=4 --pcapng run.pcapng\n\
+             tshark -X lua_script:mapper.lua -r run.pcapng",
+        ),
+        (
+            "Who asks for which piece of the map on an interface:",
+            "tshark -X lua_script:mapper.lua -i eth1 -Y mapper.scout.map_request.piece",
+        ),
+    ],
+    ..NOTHING
+};
+
 const MAPPER: Sections = Sections {
     examples: &[(
         "One agent an interface, one crossbar wherever frames must be switched:",
@@ -200,6 +217,7 @@ pub(super) fn of(name: &str) -> Sections {
         "mapper-agent" => AGENT,
         "mapper-xbar" => XBAR,
         "mapper-node" => NODE,
+        "mapper-dissector" => DISSECTOR,
         "mapper-doctor" => Sections { number: "8", ..NOTHING },
         "mapper-board-info" => BOARD_INFO,
         "mapper-resolve" => RESOLVE,

@@ -1,12 +1,11 @@
-//! Whether there was a standard output when this process began.
+//! Finds out whether standard output was closed when this process began.
 //!
-//! Rust's runtime opens `/dev/null` in the place of a standard output that is closed (`>&-`), before `main`:
-//! whatever is written there is lost without an error. So it is looked at earlier, where libraries are
-//! initialised.
+//! If it was closed (`>&-`), Rust's runtime opens `/dev/null` in its place before `main`, and results would be
+//! lost without an error. So a function looks at it earlier, when libraries are initialised.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether it was closed.
+/// Whether standard output was closed when [`look`] ran.
 static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// Whether standard output was closed when this process began, so that nothing can be written there.
@@ -15,7 +14,7 @@ pub(super) fn was_closed() -> bool {
 }
 
 extern "C" fn look() {
-    // SAFETY: reads the flags of a file descriptor, which need not be open, and changes nothing.
+    // SAFETY: this call reads the flags of a file descriptor, which need not be open, and changes nothing.
     #[expect(unsafe_code, reason = "rustix asks only of descriptors that are open")]
     let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
     WAS_CLOSED.store(flags == -1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Files that take their places together.
+//! Writes several files that replace the old ones together.
 
 use std::fs;
 use std::io::{self, Write};
@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use super::{OutputPlace, on_stdout, place_of, unwritable, write_as_it_is, write_new};
 use crate::cli::CliError;
 
-/// Files that are written beside their places, and put there together once all are complete.
+/// New files that are renamed to their places together once all are complete.
 ///
-/// Until [`Self::commit`] all is as it was, and it stays so if that is never called. What is no plain file
-/// (a pipe, a device, standard output) is written at once.
+/// Until [`Self::commit`] the old files stay, and they stay for good if it is never called. A path that is no
+/// plain file (a pipe, a device, standard output) is written to at once.
 #[derive(Debug, Default)]
 pub struct Staged {
-    /// Each file, and its place.
+    /// Each new file and the path to which it is to be renamed.
     moves: Vec<(PathBuf, PathBuf)>,
-    /// Folders for new files, each in the folder that they are for.
+    /// The temporary folders for new files, each inside the folder that the files are for.
     beside: Vec<PathBuf>,
-    /// Folders that were not there before; outer ones first.
+    /// The folders that this made, outer ones first.
     made: Vec<PathBuf>,
 }
 
@@ -25,7 +25,7 @@ impl Staged {
     /// Writes a file.
     ///
     /// # Errors
-    /// If it or its folder cannot be written.
+    /// If the file or its folder cannot be written.
     pub fn file(
         &mut self,
         path: &Path,
@@ -42,7 +42,8 @@ impl Staged {
         written.map_err(|error| unwritable(path, error))
     }
 
-    /// Makes a folder if there is none, and in it one for new files: all that is in that goes to the folder.
+    /// Makes a folder if there is none, and in it a temporary folder, which is returned. Files that are written
+    /// there are moved to the folder by [`Self::commit`].
     ///
     /// # Errors
     /// If the folders cannot be made.
@@ -53,7 +54,7 @@ impl Staged {
         let beside = folder.join(format!(".mapper.{}.new", std::process::id()));
         self.beside.push(beside.clone());
         let made = fs::create_dir_all(folder).and_then(|()| match fs::create_dir(&beside) {
-            // A process of the same number was killed before it was done, and left this file behind.
+            // A process with the same process id was killed before it was done and left this folder behind.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 fs::remove_dir_all(&beside)?;
                 fs::create_dir(&beside)
@@ -64,11 +65,11 @@ impl Staged {
         Ok(beside)
     }
 
-    /// Puts all files where they belong.
+    /// Moves all files to their places.
     ///
     /// # Errors
-    /// If one cannot be put there. What else can be found out before anything is moved is; if a move itself
-    /// fails, those before it stay done.
+    /// If a file cannot be moved. Most reasons are found before anything is moved; if a rename itself fails,
+    /// files that were moved before stay there.
     pub fn commit(mut self) -> Result<(), CliError> {
         for beside in &self.beside {
             let folder = beside.parent().unwrap_or(beside);
@@ -76,7 +77,7 @@ impl Staged {
             let names = names.map_err(|error| unwritable(folder, error))?;
             self.moves.extend(names.iter().map(|new| (new.path(), folder.join(new.file_name()))));
         }
-        // That a place is taken by a folder is found out before anything is moved.
+        // A folder in the place of a file must be found before anything is moved.
         if let Some((_, place)) = self.moves.iter().find(|(_, place)| place.is_dir()) {
             return Err(unwritable(place, io::ErrorKind::IsADirectory.into()));
         }
@@ -91,7 +92,7 @@ impl Staged {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        // The error that counts was returned; that this file stays is not worth a second one.
+        // An error while cleaning up is ignored, as the error that led here was returned.
         for (new, _) in &self.moves {
             let _ = fs::remove_file(new);
         }

@@ -1,4 +1,4 @@
-//! What is to be said of what an engine computed.
+//! Reports what an engine computed.
 
 use mapper_proto::map::Fabric;
 use rayon::prelude::*;
@@ -9,7 +9,7 @@ use mapper_routing::engines::{Answer, Settings, Tried, WhyNotServed};
 use mapper_routing::tables::SlotEnd;
 use mapper_routing::{Subnet, Tables, TablesProof};
 
-/// What was proved.
+/// What was proved of an answer.
 pub(super) fn proof_of(answer: &Answer<'_>, subnet: &Subnet, fabric: &Fabric) -> ProofReport {
     match answer {
         Answer::Tables(selection) => ProofReport::of_tables(&selection.proof, subnet, fabric),
@@ -20,7 +20,7 @@ pub(super) fn proof_of(answer: &Answer<'_>, subnet: &Subnet, fabric: &Fabric) ->
 }
 
 /// Why an engine did not serve, by the names of the fabric.
-pub(super) fn why_not(tried: &Tried, subnet: &Subnet) -> String {
+pub(in crate::cli) fn why_not(tried: &Tried, subnet: &Subnet) -> String {
     let failed = match &tried.why_not {
         WhyNotServed::Unproved(proof) => what_fails(proof, subnet),
         _ => None,
@@ -38,8 +38,8 @@ pub(super) fn what_fails(proof: &TablesProof, subnet: &Subnet) -> Option<String>
     })
 }
 
-/// How many entries differ between tables of a subnet, one that only one of them has counted too. Xbars'
-/// entries for themselves are not looked at: frames for an xbar have arrived there.
+/// How many entries differ between two tables of a subnet. An entry that only one of them has counts too. An
+/// xbar's entry for itself does not count, as frames for it have arrived there.
 pub(super) fn changed_entries(subnet: &Subnet, tables: &Tables, previous: &Tables) -> u64 {
     let differ = |slot: u32| {
         let own = subnet.destinations.end(slot);
@@ -49,7 +49,7 @@ pub(super) fn changed_entries(subnet: &Subnet, tables: &Tables, previous: &Table
     (0..tables.slot_count() as u32).into_par_iter().map(differ).sum()
 }
 
-/// How good an answer is.
+/// The quality of an answer's routes.
 pub(super) fn quality(answer: &Answer<'_>, subnet: &Subnet, settings: &Settings) -> QualityReport {
     match answer {
         Answer::Tables(selection) => {

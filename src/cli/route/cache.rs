@@ -1,4 +1,4 @@
-//! `mapper route --cache`: the unicast cache as a file.
+//! `mapper route --cache`: reads and writes the unicast cache as a file.
 
 use std::path::Path;
 use std::time::Instant;
@@ -12,19 +12,19 @@ use mapper_routing::cache::{CacheFileError, UnicastCache};
 use mapper_routing::engines::{Answer, Engine, Selection, Settings};
 use mapper_routing::{ProofRules, Subnet, prove_tables};
 
-/// What came of the cache.
+/// Whether the cache was used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CacheUse {
-    /// The tables are from it.
+    /// The tables are from the cache.
     Used,
-    /// They were computed.
+    /// The tables were computed.
     Unused {
-        /// Why they are not from it.
+        /// Why the cache was not used.
         why_not: String,
     },
 }
 
-/// What is asked for, of a fabric.
+/// A fabric, and the engines and settings by which it is to be routed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request<'a> {
     pub(super) fabric: &'a Fabric,
@@ -51,8 +51,8 @@ impl CacheUse {
 }
 
 impl<'a> Request<'a> {
-    /// The tables of the cache in this file if its rules let them stay and they pass the proof; otherwise
-    /// why not. A file that is no good is no failure: it is written anew.
+    /// The tables of the cache in this file, if they still fit the fabric and pass the proof; otherwise the
+    /// reason why they are not used. A malformed file is no failure, as it is written anew.
     pub(super) fn reuse(self, path: &Path, unproved: bool) -> Result<Answer<'a>, String> {
         let cache = match UnicastCache::read(path) {
             Ok(Some(cache)) => cache,

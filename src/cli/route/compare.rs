@@ -1,4 +1,4 @@
-//! `mapper route --compare`: what each of several engines would make of a fabric.
+//! `mapper route --compare`: compares the results of several engines on a fabric.
 
 use std::fmt::Write as _;
 
@@ -15,21 +15,21 @@ use mapper_routing::{Quality, Subnet, TableRoutes};
 /// The name of the schema.
 const SCHEMA: &str = "mapper.compare/1";
 
-/// Several engines side by side, in the order in which they were named.
+/// The results of several engines, in the order in which they were named.
 #[derive(Debug, Clone)]
 pub(super) struct Comparison {
     xbars: usize,
     hosts: usize,
     rows: Vec<Row>,
-    /// What a user should know of the settings.
+    /// Notes on the settings for the user.
     notes: Vec<String>,
 }
 
-/// An engine, and what came of it.
+/// The result of an engine.
 #[derive(Debug, Clone)]
 struct Row {
     engine: Engine,
-    /// Why it would not serve, if so.
+    /// Why it would not serve; `None` if it would.
     why_not: Option<String>,
     /// What it computed, whether or not that passes the proof.
     computed: Option<Computed>,
@@ -45,8 +45,8 @@ struct Computed {
 }
 
 impl Comparison {
-    /// Computes, proves and measures by each engine. What fails the proof is measured all the same.
-    /// `notes` on the settings are passed on.
+    /// Computes, proves and measures routes by each engine. Routes that fail the proof are measured too.
+    /// `notes` are notes on the settings.
     pub(super) fn of(
         fabric: &Fabric,
         subnet: &Subnet,
@@ -64,7 +64,7 @@ impl Comparison {
         }
     }
 
-    /// `mapper.compare/1`: objects like those of `mapper.route/1`, with `served`.
+    /// The JSON `mapper.compare/1`, with an object for each engine like that of `mapper.route/1`, and `served`.
     pub(super) fn json(&self) -> Value {
         json!({
             "schema": SCHEMA,
@@ -84,7 +84,7 @@ impl Comparison {
         let widths: [usize; 10] = std::array::from_fn(width);
         let mut text = String::new();
         for row in &cells {
-            // Names stand to the left of their columns, numbers to the right.
+            // Names are aligned to the left of their columns, numbers to the right.
             let cell = |(at, (cell, width)): (usize, (&String, usize))| {
                 if at < 2 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
             };
@@ -93,7 +93,7 @@ impl Comparison {
             text.push('\n');
         }
         for row in &self.rows {
-            // Writing to a string cannot fail.
+            // Writing to a String never fails.
             if let Some(why_not) = &row.why_not {
                 let _infallible = writeln!(text, "{} would not serve: {why_not}", row.engine);
             }

@@ -1,4 +1,4 @@
-//! The small files of OpenSM's settings, as options.
+//! The options that name the files of OpenSM's settings.
 
 use std::path::{Path, PathBuf};
 
@@ -53,7 +53,7 @@ pub(super) struct EngineFiles {
 }
 
 impl EngineFiles {
-    /// Each option that names a file.
+    /// Each option that is given, with the file that it names.
     pub(super) fn places(&self) -> Vec<NamedPath<'_>> {
         let all = [
             ("--root-guid-file", &self.root_guid_file),
@@ -70,7 +70,7 @@ impl EngineFiles {
         all.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect()
     }
 
-    /// Reads the files into settings; notes tell what was passed over.
+    /// Reads the files into settings. Notes are added for what was skipped in them.
     pub(super) fn read(
         &self,
         fabric: &Fabric,
@@ -104,7 +104,7 @@ impl EngineFiles {
     }
 }
 
-/// Reads files of one subnet, and gathers what is to be said of them.
+/// Reads files for one subnet, and collects the notes on them.
 struct Files<'a> {
     subnet: &'a Subnet,
     notes: &'a mut Vec<String>,

@@ -1,4 +1,4 @@
-//! What was proved of routes and how good they are, in words and as JSON.
+//! The reports on what was proved of routes and on their quality, as text and as JSON.
 
 use std::fmt::Write as _;
 
@@ -15,38 +15,39 @@ use mapper_routing::{
     Topology, Violation,
 };
 
-/// What was proved, with the names of the fabric.
+/// What was proved of routes, described with the names of the fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(in crate::cli) struct ProofReport {
     pub(in crate::cli) reachable: bool,
     pub(in crate::cli) loop_free: bool,
     pub(in crate::cli) deadlock_free: bool,
-    /// Hops of the longest route.
+    /// How many hops the longest route has.
     pub(in crate::cli) max_hops: usize,
-    /// What is wrong; the first ones if there is much.
+    /// Descriptions of what is wrong, but only of the first violations if there are many.
     pub(in crate::cli) violations: Vec<String>,
-    /// How many violations these tell of.
+    /// How many violations the descriptions are of.
     pub(in crate::cli) told: u64,
     /// How many violations there are in all.
     pub(in crate::cli) violation_count: u64,
-    /// Which hosts no route can join with the rest.
+    /// The hosts and parts of the fabric that no route can join, as no cables do.
     pub(in crate::cli) apart: ApartReport,
     /// Whether only routes from some of the hosts were judged.
     pub(in crate::cli) of_some_hosts: bool,
 }
 
-/// What cables do not join.
+/// The hosts and parts of a fabric that cables do not join with each other.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(in crate::cli) struct ApartReport {
-    /// Hosts that no cables join with most of the fabric, those without a cable too, by their ids.
+    /// The ids of the hosts that no cables join with the largest part of the fabric, including those without a
+    /// cable.
     cut_off: Vec<String>,
-    /// How many of these have a cable, and the names of the first.
+    /// How many hosts of `cut_off` have a cable, and the names of the first of them.
     cabled: (usize, Vec<String>),
-    /// Hosts without a cable, by their ids.
+    /// The ids of the hosts without a cable.
     isolated: Vec<String>,
-    /// The names of the first of these.
+    /// The names of the first hosts without a cable.
     isolated_shown: Vec<String>,
-    /// The parts of the fabric that have hosts, but for single hosts without a cable.
+    /// The parts of the fabric that have hosts, except single hosts without a cable.
     parts: Vec<PartReport>,
 }
 
@@ -55,7 +56,7 @@ pub(in crate::cli) struct ApartReport {
 pub(in crate::cli) struct PartReport {
     hosts: usize,
     xbars: usize,
-    /// Pairs of its hosts.
+    /// How many pairs its hosts make.
     pairs: u64,
     /// The id of its first host.
     first_host: String,
@@ -81,7 +82,7 @@ impl PartReport {
 }
 
 impl ApartReport {
-    /// What the cables of a fabric do not join.
+    /// The hosts and parts that the cables of a fabric do not join.
     pub(in crate::cli) fn of(topology: &Topology, fabric: &Fabric, names: &names::Names) -> Self {
         let (parts, isolated): (Vec<HostPart>, Vec<HostPart>) =
             topology.host_parts().into_iter().partition(|part| part.hosts.len() > 1 || part.xbars > 0);
@@ -110,14 +111,14 @@ impl ApartReport {
         self.pairs_between(self.isolated.len() as u64)
     }
 
-    /// How many pairs there are between the parts and so many single hosts.
+    /// How many pairs of hosts are in different parts, if there are `single` hosts that are each a part.
     fn pairs_between(&self, single: u64) -> u64 {
         let hosts = self.parts.iter().map(|part| part.hosts as u64).sum::<u64>() + single;
         let within: u64 = self.parts.iter().map(|part| part.pairs).sum();
         (hosts * hosts.saturating_sub(1) / 2).saturating_sub(within)
     }
 
-    /// Which pairs there are to join, and that all have a route.
+    /// The words that say of all pairs which cables join that they have a route.
     fn all_joined(&self) -> &'static str {
         match (self.parts.iter().any(|part| part.pairs > 0), self.parts.len(), self.isolated.len()) {
             (false, ..) if self.pairs_apart() > 0 => "no two hosts are joined by cables",
@@ -127,7 +128,7 @@ impl ApartReport {
         }
     }
 
-    /// Lines for a person; none where all is joined.
+    /// Lines for a person; empty if everything is joined.
     fn text(&self) -> String {
         let mut text = String::new();
         let (cut_off, shown) = &self.cabled;
@@ -143,7 +144,7 @@ impl ApartReport {
         text + &self.parts_text()
     }
 
-    /// The parts, if there are several.
+    /// Lines about the parts; empty if there is only one.
     fn parts_text(&self) -> String {
         if self.parts.len() < 2 {
             return String::new();
@@ -164,7 +165,7 @@ impl ApartReport {
 }
 
 impl ProofReport {
-    /// What was proved of tables.
+    /// The report on a proof of tables.
     pub(in crate::cli) fn of_tables(proof: &TablesProof, subnet: &Subnet, fabric: &Fabric) -> Self {
         Self {
             reachable: proof.reachable,
@@ -179,7 +180,7 @@ impl ProofReport {
         }
     }
 
-    /// What was proved of all hosts' own routes.
+    /// The report on a proof of all hosts' source routes.
     pub(in crate::cli) fn of_source_routes(
         proof: &SourceProof,
         topology: &Topology,
@@ -203,7 +204,7 @@ impl ProofReport {
         }
     }
 
-    /// Whether all holds that was to be proved.
+    /// Whether everything was proved.
     pub(in crate::cli) fn holds(&self) -> bool {
         self.violation_count == 0
     }
@@ -248,17 +249,17 @@ impl ProofReport {
     }
 }
 
-/// How good routes are; nothing if it was not measured.
+/// The quality of routes; `None` if it was not measured.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(in crate::cli) struct QualityReport(pub(in crate::cli) Option<Quality>);
 
 impl QualityReport {
-    /// Of tables; nothing if they lead no host to another.
+    /// The quality of tables; `None` if they lead no host to another.
     pub(in crate::cli) fn of_tables(subnet: &Subnet, tables: &Tables, seed: u64) -> Self {
         Self::of(Quality::measure(&TableRoutes::new(subnet, tables), seed))
     }
 
-    /// What was measured; nothing if it was measured over no routes although there should be some.
+    /// A measured quality; `None` if no pair has a route although there are pairs.
     pub(in crate::cli) fn of(quality: Quality) -> Self {
         let pairs = quality.hosts as u64 * (quality.hosts as u64).saturating_sub(1);
         Self((pairs == 0 || quality.unroutable < pairs).then_some(quality))
@@ -274,10 +275,10 @@ impl QualityReport {
     }
 }
 
-/// Most parts that are shown to a person.
+/// How many parts are shown to a person.
 const SHOWN_PARTS: usize = 8;
 
-/// What a proof is worth where there is no pair.
+/// A note if no two hosts are joined by cables, as then the proof says nothing.
 pub(in crate::cli) fn nothing_to_prove(topology: &Topology) -> Option<String> {
     let why = "no two hosts are joined by cables, so there was no pair to prove";
     (!topology.joins_hosts()).then(|| why.to_owned())
@@ -293,7 +294,7 @@ pub(in crate::cli) fn shown_hosts(hosts: &[u32], names: &names::Names) -> Vec<St
     hosts.iter().take(SHOWN_NAMES).map(|&host| names.host(host)).collect()
 }
 
-/// What people call the parts of a fabric.
+/// Describes violations with the names of a fabric's nodes.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::cli) struct Names<'a> {
     pub(in crate::cli) fabric: &'a Fabric,
@@ -307,7 +308,7 @@ impl Names<'_> {
         host.map_or_else(|| mac.to_string(), |host| self.shown.host(host as u32))
     }
 
-    /// Where a route leads.
+    /// The two ends of a route in words.
     pub(in crate::cli) fn pair(&self, from: Mac, to: Mac) -> String {
         format!("from {} to {}", self.host(from), self.host(to))
     }
@@ -331,7 +332,7 @@ impl Names<'_> {
         }
     }
 
-    /// A circle of channels that frames wait for.
+    /// Describes a circle of channels in which frames can wait for each other.
     pub(in crate::cli) fn deadlock(&self, layer: u8, cycle: &Cycle) -> String {
         let ports = cycle.ports.iter().chain(cycle.ports.first()).map(|&at| self.cable(at));
         format!(
@@ -340,7 +341,7 @@ impl Names<'_> {
         )
     }
 
-    /// What is wrong with source routes.
+    /// Describes what is wrong with source routes.
     pub(in crate::cli) fn violation(&self, violation: &Violation) -> String {
         let pair = |from: &Mac, to: &Mac| self.pair(*from, *to);
         match violation {

@@ -1,5 +1,5 @@
-//! What a user may set of the engines. Options have OpenSM's names, where it has them, with hyphens for
-//! underscores; as OpenSM spells them they are understood too.
+//! The options of the engines. Where OpenSM has the same option, it has OpenSM's name with hyphens for
+//! underscores, and OpenSM's own spelling is accepted too.
 
 use std::path::{Path, PathBuf};
 
@@ -79,19 +79,19 @@ enum BalanceName {
 }
 
 impl EngineOptions {
-    /// The LID mask control.
+    /// The LID mask control (LMC) as the user or the fabric's file gives it.
     pub(super) fn lmc(&self, fabric: &Fabric) -> Option<u8> {
         self.lmc.or_else(|| lmc_of(fabric))
     }
 
-    /// Each option that names a file to read, but the tables in force: new ones may replace those.
+    /// Each option that names a file to read. `--previous` is not among them, as new tables may replace its file.
     pub(super) fn places(&self) -> Vec<NamedPath<'_>> {
         let mut all = self.files.places();
         all.extend(self.lfts_file.as_deref().map(|path| ("--lfts-file", path)));
         all
     }
 
-    /// The settings, and what a user should know of the files that were read for them.
+    /// The settings, and notes on the files that were read for them.
     pub(super) fn settings(
         &self,
         fabric: &Fabric,
@@ -128,7 +128,7 @@ impl EngineOptions {
     }
 }
 
-/// The LID mask control that a fabric's file gives all cabled hosts alike.
+/// The LID mask control of the cabled hosts in a fabric's file, if it is the same for all.
 pub(in crate::cli) fn lmc_of(fabric: &Fabric) -> Option<u8> {
     let cabled = fabric.map.hosts.iter().zip(&fabric.hosts).filter(|(host, _)| host.at.is_some());
     let mut all = cabled.map(|(_, label)| label.lmc);
@@ -136,7 +136,7 @@ pub(in crate::cli) fn lmc_of(fabric: &Fabric) -> Option<u8> {
     all.all(|lmc| lmc == first).then_some(first)
 }
 
-/// A note on a file.
+/// A note that begins with the file that it is about.
 pub(in crate::cli) fn named(path: &Path, note: &str) -> String {
     format!("{}: {note}", path.display())
 }

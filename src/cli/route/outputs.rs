@@ -10,10 +10,11 @@ use crate::cli::output::{self, Staged};
 use crate::cli::{CliError, UsageError};
 use crate::formats::{ftree_order, gm_routes, lfts, lid_matrix, plot_loads, sls};
 use mapper_routing::engines::ftree::HostOrder;
-use mapper_routing::engines::{Engine, Selection, Settings, SourceSelection, hop_matrix};
-use mapper_routing::{Quality, Subnet};
+use mapper_routing::engines::{Engine, Routing, Selection, Settings, SourceSelection, hop_matrix};
+use mapper_routing::tables::Layers;
+use mapper_routing::{ProofRules, Quality, Subnet, prove_tables};
 
-/// Highest LID of a single node; those above are for multicast.
+/// The highest unicast LID. Those above are for multicast.
 const LAST_UNICAST_LID: u32 = 0xbfff;
 
 /// Where results are written.
@@ -25,6 +26,10 @@ pub(super) struct Outputs {
     /// Write the forwarding tables as OpenSM dumps them; `opensm -R file -U FILE` loads them.
     #[arg(long, value_name = "FILE")]
     lfts: Option<PathBuf>,
+    /// Leave out of the tables what OpenSM does not read: kinds and names of destinations. GUIDs stay, for it
+    /// finds by them what has another LID by now.
+    #[arg(long, requires = "lfts")]
+    terse: bool,
     /// Write the layer (service level) of each pair of hosts: source LID, destination LID, level.
     #[arg(long, value_name = "FILE")]
     sls: Option<PathBuf>,
@@ -46,7 +51,7 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// An error if something is wanted that source routes cannot give.
+    /// Refuses options that need forwarding tables, as source routes have none.
     pub(super) fn refuse_tables(&self) -> Result<(), CliError> {
         let wanted = [
             ("--lfts", &self.lfts),
@@ -60,7 +65,8 @@ impl Outputs {
         }
     }
 
-    /// Writes what is wanted of tables. What cannot be written is found out before anything is.
+    /// Writes the files that the user wants, from tables. Options that cannot be served are refused before
+    /// anything is written.
     pub(super) fn write_tables(
         &self,
         staged: &mut Staged,
@@ -86,9 +92,11 @@ impl Outputs {
             return Err(UsageError(levels_missing(selection.engine, routing.layers.count)).into());
         }
         if let Some(path) = &self.lfts {
-            let dump = lfts::Dump::new(fabric, subnet)?;
+            let dump = if self.terse { lfts::Dump::terse } else { lfts::Dump::new };
+            let dump = dump(fabric, subnet)?;
             staged.file(path, |out| dump.write(out, &routing.tables))?;
             notes.extend(past_unicast(subnet));
+            notes.extend(layers_of_lfts(subnet, settings, routing));
         }
         if let Some(path) = &self.sls {
             staged.file(path, |out| sls::write(out, subnet, &routing.layers))?;
@@ -114,7 +122,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes what is wanted of source routes.
+    /// Writes the files that the user wants, from source routes.
     pub(super) fn write_source_routes(
         &self,
         staged: &mut Staged,
@@ -135,7 +143,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Draws the loads, if that is wanted.
+    /// Draws the loads of channels, if the user wants that.
     pub(super) fn write_plot(
         &self,
         staged: &mut Staged,
@@ -148,12 +156,12 @@ impl Outputs {
         staged.file(path, |out| out.write_all(drawn.as_bytes()))
     }
 
-    /// Whether any of these is standard output, so that the report must go elsewhere.
+    /// Whether any of these files is standard output, so that the report must go to standard error.
     pub(super) fn use_standard_output(&self) -> bool {
         self.places().iter().any(|(_, path)| output::is_standard_output(path))
     }
 
-    /// Each option that names a place to write to.
+    /// Each option that is given, with the path that it names.
     pub(super) fn places(&self) -> Vec<NamedPath<'_>> {
         let all = [
             ("--lfts", &self.lfts),
@@ -167,7 +175,7 @@ impl Outputs {
         all.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect()
     }
 
-    /// What was written, by its option's name in JSON, and where.
+    /// Each file that was written, as the name of its option in JSON and its path.
     pub(super) fn written(&self) -> Vec<(String, String)> {
         let name =
             |option: &str| option.trim_start_matches("--").trim_start_matches("dump-").replace('-', "_");
@@ -176,7 +184,7 @@ impl Outputs {
     }
 }
 
-/// Why an option is refused where the engine is dispersive.
+/// The error for an option that the engine dispersive cannot serve.
 pub(super) fn no_tables(option: &str) -> CliError {
     format!(
         "{option}: the engine dispersive has no forwarding tables, for it gives each host several routes to a \
@@ -185,7 +193,7 @@ pub(super) fn no_tables(option: &str) -> CliError {
     .into()
 }
 
-/// Why tables of several layers are not written alone.
+/// The error for tables of several layers that would be written without their service levels.
 fn levels_missing(engine: Engine, layers: u8) -> String {
     format!(
         "--lfts: the tables of {engine} are free of deadlock only with the service level of each pair, one of \
@@ -193,8 +201,26 @@ fn levels_missing(engine: Engine, layers: u8) -> String {
     )
 }
 
-/// A note if source routes are free of deadlock only as long as each keeps to its layer: frames of a
-/// source-routed fabric have none.
+/// What OpenSM makes of tables with more than one layer: its engine `file` reads no service levels.
+fn layers_of_lfts(subnet: &Subnet, settings: &Settings, routing: &Routing) -> Option<String> {
+    let layers = routing.layers.count;
+    let rules = ProofRules { max_hops: settings.max_hops, xbar_destinations: settings.xbar_destinations };
+    let in_one = || prove_tables(subnet, &routing.tables, &Layers::single(), &rules);
+    (layers > 1).then(|| {
+        let comes_of_it = match in_one().deadlock_free {
+            true => "they are free of deadlock in one layer, too",
+            false => "they CAN DEADLOCK there, so do not load them that way: use an engine of one layer \
+                      (--max-layers 1), or set the levels of --sls by other means",
+        };
+        format!(
+            "the tables of --lfts are meant for {layers} layers; OpenSM's engine file (opensm -R file) reads no \
+             service levels, and takes them as one layer; {comes_of_it}"
+        )
+    })
+}
+
+/// A note if the routes are free of deadlock only as long as each keeps to its layer, as a source-routed fabric
+/// has no layers.
 fn layers_of_routes(option: &str, layers: u8) -> Option<String> {
     (layers > 1).then(|| {
         format!(
@@ -205,7 +231,7 @@ fn layers_of_routes(option: &str, layers: u8) -> Option<String> {
     })
 }
 
-/// A note if LIDs are in use that InfiniBand has for multicast.
+/// A note if hosts or switches have LIDs that InfiniBand reserves for multicast.
 fn past_unicast(subnet: &Subnet) -> Option<String> {
     let slots = 0..subnet.destinations.slot_count() as u32;
     let last = slots.map(|slot| subnet.destinations.lid(slot)).max()?;

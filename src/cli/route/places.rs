@@ -1,4 +1,4 @@
-//! Where results go must be known to be writable, and nobody else's, before anything is computed.
+//! Checks the paths of results before anything is computed.
 
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
@@ -10,15 +10,14 @@ use crate::cli::output::is_standard_output;
 /// An option and the path that it names.
 pub(super) type NamedPath<'a> = (&'static str, &'a Path);
 
-/// What is read again later, and so cannot be standard output.
+/// The options whose files are read again later, so that they cannot be standard output.
 const READ_AGAIN: [&str; 2] = ["--cache", "--routes-dir"];
 
-/// Refuses outputs that would replace an input, share a path, or cannot be written.
-///
-/// So a failure late in a run leaves no new tables beside old levels.
+/// Refuses outputs that would replace an input, share a path, or cannot be written. So no run fails late after
+/// it has replaced some of its outputs.
 ///
 /// # Errors
-/// Names the option.
+/// If a path is refused. The error names the option.
 pub(super) fn check(outputs: &[NamedPath<'_>], inputs: &[NamedPath<'_>]) -> Result<(), CliError> {
     for (i, &(option, path)) in outputs.iter().enumerate() {
         if is_standard_output(path) && READ_AGAIN.contains(&option) {
@@ -34,7 +33,7 @@ pub(super) fn check(outputs: &[NamedPath<'_>], inputs: &[NamedPath<'_>]) -> Resu
             );
         }
     }
-    // Folders are made when they are written.
+    // A folder of routes need not exist, as it is made when the routes are written.
     outputs.iter().filter(|(option, _)| *option != "--routes-dir").try_for_each(|&(option, path)| {
         probe(path).map_err(|error| format!("{option}: cannot write {}: {error}", path.display()).into())
     })
@@ -47,7 +46,7 @@ fn is_same(a: &Path, b: &Path) -> bool {
     is_output || !is_device(a) && whole(a) == whole(b)
 }
 
-/// The path without links and dots, as far as it exists.
+/// The path without symbolic links and dots, as far as it exists.
 fn whole(path: &Path) -> PathBuf {
     if let Ok(path) = fs::canonicalize(path) {
         return path;
@@ -61,7 +60,8 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Whether a file could be made beside the path. What is no plain file is tried when it is written.
+/// Checks that a file could be made beside the path. A path that is no plain file is not tried before it is
+/// written to.
 fn probe(path: &Path) -> std::io::Result<()> {
     match fs::metadata(path) {
         Ok(there) if there.is_dir() => return Err(ErrorKind::IsADirectory.into()),

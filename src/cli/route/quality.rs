@@ -1,4 +1,4 @@
-//! How good routes are, as JSON and in words.
+//! The quality of routes as JSON and as text.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use mapper_fabric::wording::plural;
 use mapper_routing::{Quality, TierLoads};
 
-/// The measures of `mapper.route/1`, and how they were taken.
+/// The measures of `mapper.route/1`, and over how much they were taken.
 pub(in crate::cli) fn json(quality: &Quality) -> Value {
     let tiers: Vec<Value> = quality.tiers.iter().map(tier_json).collect();
     json!({
@@ -52,7 +52,7 @@ pub(in crate::cli) fn text(quality: &Quality) -> String {
         looked_at(quality),
     );
     if quality.unroutable > 0 {
-        // Writing to a string cannot fail.
+        // Writing to a String never fails.
         let left_out = plural(quality.unroutable, "pair");
         let _infallible = writeln!(text, "           {left_out} without a route left out, each way counted");
     }
@@ -62,7 +62,7 @@ pub(in crate::cli) fn text(quality: &Quality) -> String {
     text
 }
 
-/// How many shifts were looked at, if not all.
+/// A remark on how many shifts were looked at; empty if it was all.
 fn looked_at(quality: &Quality) -> String {
     if quality.shifts == quality.all_shifts {
         return String::new();
@@ -75,7 +75,7 @@ fn routes(load: f64) -> String {
     format!("{} route{}", number(load), if load == 1.0 { "" } else { "s" })
 }
 
-/// A load: without a fraction unless it has one.
+/// A load as text, without a fraction if it is a whole number.
 pub(super) fn number(load: f64) -> String {
     if load.fract() == 0.0 { format!("{load:.0}") } else { format!("{load:.1}") }
 }

@@ -1,21 +1,23 @@
-//! What `mapper route` says.
+//! The report that `mapper route` prints.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::answer::why_not;
 use super::cache::CacheUse;
 use super::judgement::{ProofReport, QualityReport};
+use crate::cli::best::{self, Other};
 use mapper_fabric::wording::{counted, plural};
 use mapper_routing::Subnet;
 use mapper_routing::engines::{Answer, Engine};
 
-/// What `mapper route` says.
+/// The report that `mapper route` prints.
 pub(super) struct Report {
     engine: Engine,
-    /// Those that were tried before it, and why each did not serve.
-    tried: Vec<(Engine, String)>,
+    /// Those that do not serve.
+    others: Vec<Other>,
+    /// Whether the best was asked for.
+    is_best: bool,
     xbars: usize,
     hosts: usize,
     compute_ms: f64,
@@ -23,19 +25,19 @@ pub(super) struct Report {
     layers: u8,
     pub(super) total_ms: f64,
     pub(super) proof: ProofReport,
-    /// Entries that differ from those of `--previous`.
+    /// How many entries differ from those of `--previous`.
     pub(super) changed_entries: Option<u64>,
     pub(super) quality: QualityReport,
-    /// What came of `--cache`.
+    /// Whether the file of `--cache` was used.
     pub(super) cache: Option<CacheUse>,
     pub(super) notes: Vec<String>,
-    /// What was written, and where.
+    /// Each file that was written, as the name of its option in JSON and its path.
     pub(super) written: Vec<(String, String)>,
 }
 
 impl Report {
-    /// What follows from an answer alone.
-    pub(super) fn of(answer: &Answer<'_>, subnet: &Subnet) -> Self {
+    /// A report with what follows from an answer alone. The caller fills in the rest.
+    pub(super) fn of(answer: &Answer<'_>, subnet: &Subnet, is_best: bool) -> Self {
         let (engine, tried, compute_ms, layers) = match answer {
             Answer::Tables(selection) => {
                 (selection.engine, &selection.tried, selection.compute_ms, selection.routing.layers.count)
@@ -44,7 +46,8 @@ impl Report {
         };
         Self {
             engine,
-            tried: tried.iter().map(|tried| (tried.engine, why_not(tried, subnet))).collect(),
+            others: Other::all(tried, subnet),
+            is_best,
             xbars: subnet.topology.xbar_count(),
             hosts: subnet.topology.host_count(),
             compute_ms,
@@ -66,9 +69,7 @@ impl Report {
     }
 
     pub(super) fn json(&self) -> Value {
-        let tried: Vec<Value> = (self.tried.iter())
-            .map(|(engine, why_not)| json!({ "engine": engine.name(), "why_not": why_not }))
-            .collect();
+        let tried: Vec<Value> = self.others.iter().map(Other::json).collect();
         let written: serde_json::Map<String, Value> =
             self.written.iter().map(|(what, path)| (what.clone(), json!(path))).collect();
         json!({
@@ -90,7 +91,7 @@ impl Report {
         })
     }
 
-    /// For a person.
+    /// The report as text for a person.
     pub(super) fn text(&self) -> String {
         let mut text = format!(
             "engine     {}, for {} on {}, {}\n",
@@ -99,12 +100,15 @@ impl Report {
             plural(self.xbars, "xbar"),
             plural(self.layers, "layer"),
         );
-        // Writing to a string cannot fail.
-        for (engine, why_not) in &self.tried {
-            let _infallible = writeln!(text, "not {:<6} {why_not}", engine.name());
+        if self.is_best {
+            let measured = self.quality.0.as_ref().map(|quality| quality.effective_bisection);
+            text += &best::text(self.engine, measured, &self.others);
+        } else {
+            text.extend(self.others.iter().filter_map(Other::text));
         }
         text += &self.proof.text();
         text += &self.quality.text();
+        // Writing to a string cannot fail.
         if let Some(changed) = self.changed_entries {
             let entries = counted(changed, "entry", "entries");
             let _infallible = writeln!(text, "changed    {entries} against --previous");

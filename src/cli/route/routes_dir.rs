@@ -1,4 +1,4 @@
-//! Routes of all hosts as files, whichever engine made them.
+//! Writes the routes of all hosts as files, whichever engine made them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,11 +15,11 @@ use mapper_routing::engines::Routing;
 use mapper_routing::engines::dispersive::AllHosts;
 use mapper_routing::{Attachment, RoutingError, Subnet, Topology, walk_tables};
 
-/// Hosts whose routes are in memory at once, for each thread.
+/// For how many hosts each thread has the routes in memory at once.
 const HOSTS_A_THREAD: usize = 4;
 
-/// Writes the routes that tables give to each host, walked entry by entry. Where tables lead nowhere there
-/// is no route.
+/// Writes the routes that tables give to each host, by walking the tables entry by entry. Where they lead
+/// nowhere there is no route.
 pub(super) fn write_tables(
     dir: &Path,
     fabric: &Fabric,
@@ -55,8 +55,8 @@ fn routes_of(
     Ok(RoutesJson::new(topology, from, routes))
 }
 
-/// The ways that tables give from a host to another. The same way may lead to several of a host's addresses:
-/// it is listed once.
+/// The ways that tables give from a host to another. A way that leads to several of the host's addresses is
+/// listed once.
 fn ways_to(subnet: &Subnet, routing: &Routing, from: u32, to: u32) -> Vec<Vec<PortRef>> {
     let mut ways: Vec<Vec<PortRef>> = Vec::new();
     if subnet.topology.attachment(from) == Attachment::Host(to) {
@@ -68,7 +68,7 @@ fn ways_to(subnet: &Subnet, routing: &Routing, from: u32, to: u32) -> Vec<Vec<Po
     ways
 }
 
-/// The routes that tables give to each host, as GM's mapper wrote them.
+/// The routes that tables give to each host, in the form of GM's route files.
 pub(super) fn gm_blocks_of_tables(
     fabric: &Fabric,
     subnet: &Subnet,
@@ -86,7 +86,7 @@ pub(super) fn gm_blocks_of_tables(
     hosts.par_iter().map(block).collect()
 }
 
-/// The routes that each host computes for itself, as GM's mapper wrote them.
+/// The routes that each host computes for itself, in the form of GM's route files.
 pub(super) fn gm_blocks_of_source_routes(
     fabric: &Fabric,
     routes: &AllHosts<'_>,
@@ -117,7 +117,7 @@ pub(super) fn write_source_routes(
     })
 }
 
-/// A note if a folder has files of hosts that this fabric does not have: they stay.
+/// A note if a folder has files of hosts that this fabric does not have, as these stay.
 pub(super) fn others(dir: &Path, topology: &Topology) -> Option<String> {
     let hosts = (0..topology.host_count() as u32).map(|host| file_name(topology.mac(host)));
     let known: BTreeSet<String> = hosts.collect();

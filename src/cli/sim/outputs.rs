@@ -11,15 +11,15 @@ use crate::cli::{CliError, output};
 use crate::formats::json::{Names, map_to_json};
 use crate::formats::routes::{file_name, table_to_json};
 
-/// Finds out before a long run whether the map file can be written. What is there stays as it is.
+/// Checks before a long run that the map file can be written. A file that exists stays as it is.
 pub(super) fn check_map_file(path: &Path) -> Result<(), CliError> {
     match fs::metadata(path) {
         Ok(there) if there.is_dir() => return Err(failure(path, &io::ErrorKind::IsADirectory.into())),
-        // A device like /dev/stdout is written as it is.
+        // A device like /dev/stdout is written to directly.
         Ok(there) if !there.is_file() => return Ok(()),
         _ => {}
     }
-    // A symbolic link stays, and the file that it leads to is replaced.
+    // If the path is a symbolic link, the link stays and its target is replaced.
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let name = real.file_name().ok_or_else(|| failure(path, &io::ErrorKind::IsADirectory.into()))?;
     let folder = real.with_file_name("");
@@ -27,7 +27,7 @@ pub(super) fn check_map_file(path: &Path) -> Result<(), CliError> {
     check_folder(folder, &name.to_string_lossy()).map_err(|error| failure(path, &error))
 }
 
-/// Makes the folder for routes, and finds out before a long run whether files can be made in it.
+/// Makes the folder for routes, and checks before a long run that files can be made in it.
 pub(super) fn check_routes_dir(dir: &Path) -> Result<(), CliError> {
     let checked = fs::create_dir_all(dir).and_then(|()| check_folder(dir, "routes"));
     checked.map_err(|error| failure(dir, &error))
@@ -52,10 +52,10 @@ pub(super) fn write_map(world: &mut World, fabric: &Fabric, path: &Path) -> Resu
     output::write_file(path, &(json + "\n"))
 }
 
-/// Writes the routes of every host that has some.
+/// Writes the routes of every host that has a table.
 pub(super) fn write_routes(world: &World, fabric: &Fabric, dir: &Path) -> Result<(), CliError> {
     let names = Names::of(fabric);
-    // Hosts of one part share a map, so its names are looked up once.
+    // Hosts of one part have the same map, so its names are looked up only once.
     let mut labelled: Option<Fabric> = None;
     for host in 0..world.plant().hosts() as u32 {
         let Some(table) = world.table(host) else { continue };

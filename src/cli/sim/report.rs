@@ -1,4 +1,4 @@
-//! What `mapper sim` prints.
+//! The report that `mapper sim` prints.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use mapper_sim::fabric::PlantNode;
 use mapper_sim::world::{FaultEffect, Leader, TrafficReport, World};
 use serde_json::{Value, json};
 
-/// A finished run, ready to be printed.
+/// The results of a finished run.
 pub(super) struct Report {
     seed: u64,
     wall_ms: f64,
     virtual_ms: f64,
-    /// Each part is configured, under its own leader.
+    /// Whether each part is configured under its own leader.
     each_configured: bool,
-    /// Each part's map is that of the part.
+    /// Whether each part's map matches the part.
     each_matches: bool,
     why_not: String,
     leader: Option<LeaderReport>,
@@ -40,13 +40,13 @@ pub(super) struct Report {
 struct LeaderReport {
     name: String,
     status: mapper_proto::agent::Status,
-    /// How its routes go, in words, once it has some.
+    /// The kind of its routes in words, once it has some.
     routing: Option<String>,
     mapped_ms: Option<f64>,
 }
 
 impl Report {
-    /// Looks at a world whose run is over.
+    /// The report on a world whose run is over.
     pub(super) fn of(world: &mut World, fabric: &Fabric, seed: u64, wall_ms: f64) -> Self {
         let verdict = world.verdict();
         let leader = verdict.leaders.first().and_then(|leader| LeaderReport::of(world, leader, fabric));
@@ -75,7 +75,7 @@ impl Report {
         }
     }
 
-    /// Why not every live host holds one map that is that of the fabric; empty if each does.
+    /// Why not all live hosts hold one map that matches the fabric; empty if they do.
     fn why_not_one(&self) -> String {
         match self.parts {
             0 | 1 => self.why_not.clone(),
@@ -86,7 +86,7 @@ impl Report {
         }
     }
 
-    /// `mapper.sim/1`.
+    /// The JSON `mapper.sim/1`.
     pub(super) fn json(&self) -> Value {
         let leader = self.leader.as_ref();
         let cost = leader.and_then(|leader| leader.status.mapping);
@@ -140,7 +140,7 @@ impl Report {
         report
     }
 
-    /// For a person.
+    /// The report as text for a person.
     pub(super) fn text(&self) -> String {
         let mut lines = vec![("configured", self.configured_words())];
         if let Some(LeaderReport { name, status, .. }) = &self.leader {
@@ -208,14 +208,14 @@ impl Report {
     fn times_words(&self) -> String {
         let ms =
             |ms: Option<f64>| ms.map_or_else(|| "not by the end".to_owned(), |ms| format!("at {ms:.3} ms"));
-        // Hosts that do not agree on a leader may hold maps all the same.
+        // Hosts that do not agree on a leader may still hold maps, so the time of the last one is shown.
         let mapped = ms(self.leader.as_ref().and_then(|leader| leader.mapped_ms).or(self.last_map_ms));
         let configured = ms(self.configured_ms);
         let wall = self.wall_ms / 1e3;
         format!("mapped {mapped}, configured {configured} of virtual time; {wall:.2} s of wall time")
     }
 
-    /// What all agents sent, by what it was for, without counting again what was sent again.
+    /// How many messages all agents sent for each purpose. A message that was sent again counts once.
     fn messages(&self) -> Value {
         let sent = self.totals.sent.iter().filter(|(purpose, ..)| *purpose != Purpose::Retry);
         let mut messages: serde_json::Map<String, Value> =
@@ -225,7 +225,7 @@ impl Report {
         messages.into()
     }
 
-    /// Probe frames of the leader's last mapping, over the ports of all xbars.
+    /// The number of probe frames of the leader's last mapping, divided by the number of ports of all xbars.
     fn probes_per_port(&self) -> Option<f64> {
         let cost = self.leader.as_ref()?.status.mapping?;
         let frames = cost.switch_probes + cost.scouts + cost.compares;
@@ -269,7 +269,7 @@ fn traffic_words(traffic: &TrafficReport) -> String {
     )
 }
 
-/// What a fault did to users, for a person.
+/// Describes what a fault cost users.
 fn effect_words(effect: &FaultEffect) -> String {
     let lost = match effect.pairs {
         0 => "no pair lost frames".to_owned(),
@@ -292,14 +292,14 @@ fn effect_words(effect: &FaultEffect) -> String {
     format!("{} at {:.1} ms: {lost}; {map}", effect.what, effect.at.as_millis_f64())
 }
 
-/// When a live host last completed a map.
+/// When a live host last completed a map, in virtual milliseconds.
 fn last_map(world: &World) -> Option<f64> {
     let hosts = (0..world.plant().hosts() as u32).filter(|&host| world.is_live(host));
     let ended = hosts.filter_map(|host| Some(world.status(host)?.mapping?.ended));
     ended.max().map(mapper_proto::Instant::as_millis_f64)
 }
 
-/// How routes go, with the roots by the names that the fabric has for them.
+/// The kind of routes in words, with the roots called by their names in the fabric.
 fn routing_words(shape: &Shape, map: &Map, fabric: &Fabric, names: &Names) -> String {
     let Shape::UpDown { roots } = shape else { return shape.to_string() };
     let name = |&root: &u32| {
@@ -307,7 +307,7 @@ fn routing_words(shape: &Shape, map: &Map, fabric: &Fabric, names: &Names) -> St
         let xbar = fabric.map.xbars.iter().position(|xbar| xbar.tag == Some(tag))?;
         Some(names.xbar(xbar as u32))
     };
-    // An xbar without a tag has only its number in the map.
+    // An xbar without a tag cannot be found in the fabric by its number in the map, so it has no name.
     match roots.iter().take(SHOWN_NAMES).map(name).collect::<Option<Vec<_>>>() {
         Some(shown) if !shown.is_empty() => format!("up*/down* from {}", first_of(&shown, roots.len())),
         _ => shape.to_string(),

@@ -1,25 +1,27 @@
-//! Xbars that stand alike in two fabrics, whatever they are called.
+//! Finds xbars that are cabled alike in two fabrics, whatever they are called.
 //!
 //! What an xbar is cabled to, and what that is cabled to, and so on, is hashed into a colour, round by
-//! round (colour refinement, after Weisfeiler and Leman). Xbars of one colour stand alike as far as the
-//! rounds reach. Where many do, because a fabric is symmetric, any of them will do.
+//! round (colour refinement, after Weisfeiler and Leman). Xbars of one colour are cabled alike as far as the
+//! rounds reach. If many have one colour, because a fabric is symmetric, any of them is taken.
 
 use std::collections::BTreeMap;
 
 use mapper_proto::map::{Fabric, PortRef};
 
-/// Rounds that are tried, the farthest view first: a difference spoils the colours of all that see it.
+/// The numbers of rounds that are tried. Many rounds come first, as they tell most xbars apart; but a difference
+/// between the fabrics changes the colours of all xbars within as many cables as there are rounds.
 const ROUNDS: [usize; 6] = [16, 8, 4, 2, 1, 0];
 
-/// A fabric with the xbars that are known already.
+/// One of the two fabrics, with the xbars that are matched already.
 pub(super) struct Side<'a> {
     pub(super) fabric: &'a Fabric,
-    /// For each xbar a number that it shares with its twin, if that is known.
+    /// For each matched xbar, a number that it shares with its match in the other fabric.
     pub(super) known: Vec<Option<usize>>,
 }
 
-/// Pairs of xbars, one of each side, that stand alike and are not known yet: all that nothing else is like,
-/// or else one pair of those that are like each other. None if no two are.
+/// Pairs of xbars, one of each side, that have one colour and are not matched yet. These are all pairs whose colour
+/// no other xbar has. Without such pairs it is a single one, the best of those whose colour others have too. Empty
+/// if no two xbars of different sides have one colour.
 pub(super) fn pairs(a: &Side<'_>, b: &Side<'_>) -> Vec<(usize, usize)> {
     let mut best: Option<(Closeness, (usize, usize))> = None;
     for by_port in [true, false] {
@@ -56,11 +58,12 @@ pub(super) fn pairs(a: &Side<'_>, b: &Side<'_>) -> Vec<(usize, usize)> {
     best.map(|(_, pair)| pair).into_iter().collect()
 }
 
-/// How good a pair of many is: as many on both sides, seen with ports, and from far, come first.
+/// How good a pair is whose colour others have too; lower is better. It is better if as many xbars of both sides
+/// have the colour, if the colour takes ports into account, and if it took many rounds.
 type Closeness = (bool, bool, std::cmp::Reverse<usize>, usize, usize);
 
-/// What an xbar's port leads to: the port, the port there, the xbar there. Ports are 0 where they do not count,
-/// and those of hosts have no xbar.
+/// The port of a cable at an xbar, its port at the other end, and the xbar there. Ports are 0 if they do not count;
+/// at a host there is no xbar.
 type Neighbour = (u8, u8, Option<usize>);
 
 fn neighbours(fabric: &Fabric, by_port: bool) -> Vec<Vec<Neighbour>> {
@@ -79,7 +82,7 @@ fn neighbours(fabric: &Fabric, by_port: bool) -> Vec<Vec<Neighbour>> {
     neighbours
 }
 
-/// What ports count from: from 0 if any port 0 is in use, else from 1.
+/// The number that ports count from, which is 0 if any port 0 is in use, else 1.
 pub(super) fn first_port(fabric: &Fabric) -> u8 {
     let places = fabric.map.hosts.iter().filter_map(|host| host.at);
     let mut ends = places.chain(fabric.map.cables.iter().flat_map(|cable| [cable.a, cable.b]));
@@ -87,8 +90,8 @@ pub(super) fn first_port(fabric: &Fabric) -> u8 {
 }
 
 fn colours(side: &Side<'_>, neighbours: &[Vec<Neighbour>], by_port: bool, rounds: usize) -> Vec<u64> {
-    // Where ports count, they do so from the first round on, so that one round tells the xbars at a tree's
-    // top apart.
+    // If ports count, they count in the first round already, so that a single round more tells the xbars at the
+    // top of a tree apart.
     let begin = |known: &Option<usize>| known.map_or(1, |known| known as u64 + 2);
     let mut colours: Vec<u64> = side.known.iter().map(begin).collect();
     for round in 0..=rounds {
@@ -96,7 +99,7 @@ fn colours(side: &Side<'_>, neighbours: &[Vec<Neighbour>], by_port: bool, rounds
             if side.known[xbar].is_some() {
                 return colours[xbar];
             }
-            // The first round looks at the ports alone.
+            // The first round looks only at the ports, not at the colours of neighbours.
             let seen = |far: Option<usize>| far.map_or(0, |far| if round == 0 { 1 } else { colours[far] });
             let mut ends: Vec<[u64; 3]> =
                 ends.iter().map(|&(near, far, xbar)| [near.into(), far.into(), seen(xbar)]).collect();
@@ -108,7 +111,7 @@ fn colours(side: &Side<'_>, neighbours: &[Vec<Neighbour>], by_port: bool, rounds
     colours
 }
 
-/// Mixes a number into a hash (as `splitmix64` does).
+/// Mixes a number into a hash, by the finalizer of SplitMix64.
 fn mix(hash: u64, number: u64) -> u64 {
     let mut mixed = hash.rotate_left(7) ^ number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

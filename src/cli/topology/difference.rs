@@ -1,4 +1,4 @@
-//! Planned and found wiring, cable by cable.
+//! Compares two fabrics cable by cable, such as the planned and the found wiring.
 
 mod matching;
 #[cfg(test)]
@@ -13,29 +13,29 @@ use serde_json::{Value, json};
 use crate::formats::identity;
 use matching::Matching;
 
-/// A node: its id, as programs match it, and what people call it.
+/// A node by its id, which programs match, and by the name that people call it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct NodeName {
     id: String,
     name: String,
 }
 
-/// The end of a cable: a host, or an xbar and its port.
+/// The end of a cable. It is a host, which has no port number here, or an xbar and its port.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct NodePort {
     node: NodeName,
     port: Option<i16>,
 }
 
-/// By what nodes of two fabrics are taken for the same.
+/// How the nodes of two fabrics are matched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum MatchedBy {
-    /// Ids, addresses and tags.
+    /// By ids, addresses and tags.
     #[default]
     Ids,
-    /// Descriptions too, for most ids are in one fabric only.
+    /// By descriptions too, as most ids are in one fabric only.
     Descriptions,
-    /// What is cabled to what, for most descriptions are in one fabric only, too.
+    /// By what is cabled to what too, as most descriptions are in one fabric only as well.
     Structure,
 }
 
@@ -49,31 +49,31 @@ impl MatchedBy {
     }
 }
 
-/// A cable by its ends, in order.
+/// A cable by its two ends, the lower one first.
 type Cable = [NodePort; 2];
 
-/// How fabric B differs from fabric A. Ports and names are A's, but for what only B has.
+/// How fabric B differs from fabric A. Ports and names are those of A, except of nodes that only B has.
 #[derive(Default, Debug)]
 pub(super) struct Difference {
     missing: Vec<Cable>,
     added: Vec<Cable>,
-    /// Cables that kept one end: from, to.
+    /// Cables that kept one end, each as it is in A and as it is in B.
     moved: Vec<(Cable, Cable)>,
     missing_nodes: Vec<NodeName>,
     added_nodes: Vec<NodeName>,
-    /// Xbars with another number of ports: before, now.
+    /// Xbars whose number of ports differs, with the numbers in A and in B.
     resized: Vec<(NodeName, u8, u8)>,
     matched_by: MatchedBy,
 }
 
 /// Compares two fabrics.
 ///
-/// Hosts are matched by id, then by address. Where most hosts are in one fabric only by these, as in a plan and
-/// what came of it, nodes are matched by description, and where that tells few, by structure. Xbars are
-/// matched by name, then by tag; those left (plain xbars of an explored map have no name) by what they are cabled to, whatever their
-/// ports count from. Ports numbered one lower or higher, as in a GM map, are no difference: all
-/// tagged xbars of B alike, each plain one by itself. Names that maps and files give by position
-/// count only where they leave fewer differences.
+/// Hosts are matched by id, then by address. If that leaves most hosts without a match, as between a plan and
+/// what was built, nodes are matched by description too, and if that does not suffice, by structure. Xbars are
+/// matched by id, then by tag. Those that are left (plain xbars of an explored map have no id of their own)
+/// are matched by what they are cabled to, whatever their ports count from. Ports that are numbered one lower or
+/// higher, as in a GM map, are no difference; that is decided for all tagged xbars of B together, and for each
+/// plain one by itself. Ids that maps and files give by position count only if they leave fewer differences.
 pub(super) fn between(a: &Fabric, b: &Fabric) -> Difference {
     let by_all_names = compare(a, b, |_| true);
     if by_all_names.matched_by != MatchedBy::Ids {
@@ -86,13 +86,13 @@ pub(super) fn between(a: &Fabric, b: &Fabric) -> Difference {
     if by_given_names.len() < by_all_names.len() { by_given_names } else { by_all_names }
 }
 
-/// Whether a name is one that an explored map gives to an xbar that has none.
+/// Whether an id is one that an explored map gives to an xbar without an id of its own.
 fn is_by_position(name: &str) -> bool {
     let digits = name.strip_prefix('x').unwrap_or_default();
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Compares two fabrics, whose xbars may be matched by those names that `counts` takes.
+/// Compares two fabrics. Their xbars may be matched by the ids for which `counts` is true.
 fn compare(a: &Fabric, b: &Fabric, counts: fn(&str) -> bool) -> Difference {
     let matching = Matching::new(a, b, counts);
     let mut difference = Difference { matched_by: matching.by, ..Difference::default() };
@@ -101,7 +101,7 @@ fn compare(a: &Fabric, b: &Fabric, counts: fn(&str) -> bool) -> Difference {
             None => difference.missing_nodes.push(matching.xbar_of_a(index)),
             Some(in_b) => {
                 let (was, is) = (a.map.xbars[index], b.map.xbars[in_b]);
-                // What an explored map says of a plain xbar is only the most that it can be.
+                // The port count of a plain xbar in an explored map is only an upper bound.
                 let identified = matching.by != MatchedBy::Ids && is.ports_known
                     || identity(&was).is_some() && was.tag == is.tag
                     || a.xbars[index].name == b.xbars[in_b].name;
@@ -139,7 +139,7 @@ impl Difference {
         cables + self.missing_nodes.len() + self.added_nodes.len() + self.resized.len()
     }
 
-    /// Takes a missing and an added cable with an end in common for one that was moved.
+    /// Replaces each missing and added cable that have an end in common by one that was moved.
     fn find_moved(&mut self) {
         let mut by_end: BTreeMap<&NodePort, usize> = BTreeMap::new();
         for (index, cable) in self.added.iter().enumerate() {
@@ -159,7 +159,7 @@ impl Difference {
         (self.missing, self.moved) = (missing, moved);
     }
 
-    /// As `mapper.diff/1`.
+    /// The JSON `mapper.diff/1`.
     pub(super) fn json(&self) -> Value {
         let end = |end: &NodePort| json!([end.node.id, end.port]);
         let ids = |nodes: &[NodeName]| nodes.iter().map(|node| node.id.clone()).collect::<Vec<_>>();

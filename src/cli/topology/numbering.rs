@@ -1,4 +1,4 @@
-//! What the ports of one fabric's xbars count from, seen from another fabric.
+//! Finds out how the port numbers of one fabric's xbars differ from those of another fabric.
 
 use std::collections::BTreeSet;
 
@@ -6,19 +6,20 @@ use mapper_proto::map::{Fabric, PortRef};
 
 use crate::formats::identity;
 
-/// How far apart two numberings of the same ports can be: files count from 0 or from 1.
+/// The possible differences between two numberings of the same ports, as files count from 0 or from 1.
 const OFFSETS: [i16; 3] = [-1, 0, 1];
 
-/// How many cables speak for each of [`OFFSETS`].
+/// How many cables fit each of [`OFFSETS`].
 type Votes = [usize; 3];
 
-/// A port of A's xbar, or what a port of B is to A's matched xbar.
+/// An xbar of A and the number of a port on it, as A or as B numbers it.
 type Port = (u32, i16);
 
-/// By how much a port of each of B's xbars must grow to be A's, and what most xbars say.
+/// The number that must be added to the ports of each of B's xbars to get A's, and the number that fits most
+/// xbars.
 ///
-/// `in_b` says which of B's xbars each of A's is; `at_hosts` are ports with the same host. Xbars
-/// with an identity in both count alike; each of the others may count in its own way.
+/// `in_b` has for each of A's xbars the matched one of B; `at_hosts` are pairs of ports with the same host. The
+/// same number is taken for all xbars with an identity in both fabrics; other xbars may have different ones.
 pub(super) fn offsets(
     a: &Fabric,
     b: &Fabric,
@@ -43,13 +44,15 @@ pub(super) fn offsets(
     (offsets, numbering)
 }
 
-/// The offset with most votes; of equals, the preferred one, or else none.
+/// The offset with most votes. Of several with as many it is the preferred one if that is among them, else 0 if
+/// that is.
 fn best(votes: Votes, preferred: i16) -> i16 {
     let rank = |&(offset, count): &(i16, usize)| (count, offset == preferred, offset == 0);
     OFFSETS.into_iter().zip(votes).max_by_key(rank).map_or(preferred, |(offset, _)| offset)
 }
 
-/// The votes for each of A's xbars: one for each cable that B has too if its port is moved so.
+/// The votes for each of A's xbars. A cable gives an offset a vote if B has the same cable when the offset is added
+/// to B's port.
 fn votes(a: &Fabric, b: &Fabric, in_b: &[Option<usize>], at_hosts: &[(PortRef, PortRef)]) -> Vec<Votes> {
     let mut in_a = vec![None; b.xbars.len()];
     for (xbar, in_b) in (0_u32..).zip(in_b) {

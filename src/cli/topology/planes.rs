@@ -1,4 +1,4 @@
-//! A torus or mesh, drawn plane by plane.
+//! Draws a torus or mesh plane by plane.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -15,24 +15,25 @@ use mapper_routing::engines::torus::{Grid, Sense, TorusStatement, recognise};
 /// The names of dimensions.
 const NAMES: [&str; 3] = ["x", "y", "z"];
 
-/// What stands for an xbar that is missing.
+/// The sign for an xbar that is missing.
 const HOLE: &str = "*";
 
-/// What the signs of a drawing mean.
+/// The legend of the drawing's signs.
 const SIGNS: &str =
     "--- | cable   x cable missing   -x- some of several missing   ~ on to the other edge   * xbar missing";
 
-/// A torus or mesh as its users know it.
+/// A fabric that was recognised as a torus or mesh.
 pub(super) struct Planes<'a> {
     fabric: &'a Fabric,
     names: Names,
     grid: Grid,
-    /// Cables present and expected at steps that lack some, by the lower xbar and dimension.
+    /// For each pair of neighbours that lack cables, how many are present and how many are expected. The key is
+    /// the xbar with the lower coordinate, and the dimension.
     short: BTreeMap<(u32, usize), (usize, usize)>,
 }
 
 impl<'a> Planes<'a> {
-    /// The torus or mesh that a fabric is, if it is one.
+    /// The fabric as a torus or mesh, if it is one.
     pub(super) fn of(fabric: &'a Fabric) -> Option<Self> {
         let topology = Topology::from_fabric(fabric).ok()?;
         let grid = recognise(&topology, &TorusStatement::default()).ok()?;
@@ -43,7 +44,7 @@ impl<'a> Planes<'a> {
         (!planes.grid.dimensions().is_empty()).then_some(planes)
     }
 
-    /// As part of `mapper.topology/1`.
+    /// The part of `mapper.topology/1` about the torus or mesh.
     pub(super) fn json(&self) -> Value {
         let grid = &self.grid;
         let count = grid.dimensions().len();
@@ -96,7 +97,7 @@ impl<'a> Planes<'a> {
         &self.fabric.xbars[xbar as usize].name
     }
 
-    /// What people call the xbar.
+    /// The name by which people know the xbar.
     fn name(&self, xbar: u32) -> &str {
         &self.names.xbars[xbar as usize]
     }
@@ -125,7 +126,7 @@ impl<'a> Planes<'a> {
         format!("\n{kind} of {}: {lost}\n", sizes.join(", "))
     }
 
-    /// How planes are drawn so that they are no wider than a table.
+    /// The layout by which planes are no wider than [`WIDTH`].
     fn layout(&self) -> Layout {
         let columns = usize::from(self.grid.size(0));
         let names = self.names.xbars.iter().map(|name| name.chars().count()).max().unwrap_or(1);
@@ -147,7 +148,7 @@ impl<'a> Planes<'a> {
         if parts.is_empty() { String::new() } else { format!("plane {}\n", parts.join(", ")) }
     }
 
-    /// A plane, or as many columns of it as there is room for.
+    /// Draws these columns of a plane.
     fn plane(&self, z: u8, columns: std::ops::Range<u8>, layout: &Layout) -> String {
         let rows = self.grid.size(1);
         let has_y = self.grid.dimensions().len() > 1;
@@ -174,7 +175,7 @@ impl<'a> Planes<'a> {
         text
     }
 
-    /// A row of xbars and the cables between them.
+    /// Draws a row of xbars and the cables between them.
     fn row(&self, [first, y, z]: [u8; 3], end: u8, layout: &Layout) -> String {
         let edge = |x: u8| match self.step([x, y, z], 0) {
             Step::None => " ",
@@ -206,7 +207,7 @@ impl<'a> Planes<'a> {
         text
     }
 
-    /// The cables from a row to the next.
+    /// Draws the cables from a row to the next.
     fn steps_down(&self, [first, y, z]: [u8; 3], end: u8, whole: &str, layout: &Layout) -> String {
         let sign = |x: u8| match self.step([x, y, z], 1) {
             Step::None => " ".to_owned(),
@@ -218,7 +219,7 @@ impl<'a> Planes<'a> {
         "  ".to_owned() + &signs.collect::<String>()
     }
 
-    /// The cables from a plane to the next, in words.
+    /// Describes the cables from a plane to the next.
     fn steps_up(&self, z: u8) -> String {
         let Some(next) = self.grid.step([0, 0, z], 2, Sense::Plus) else { return String::new() };
         let places = self.grid.places().filter(|place| place[2] == z);
@@ -239,7 +240,7 @@ impl<'a> Planes<'a> {
         text + "\n"
     }
 
-    /// What is one step up from a place.
+    /// The cables from a place to the next place in this dimension.
     fn step(&self, place: [u8; 3], dimension: usize) -> Step {
         let to = self.grid.step(place, dimension, Sense::Plus).and_then(|next| self.grid.xbar_at(next));
         let (Some(from), Some(_)) = (self.grid.xbar_at(place), to) else { return Step::None };
@@ -251,35 +252,35 @@ impl<'a> Planes<'a> {
     }
 }
 
-/// Width of the rows' labels.
+/// The width of the rows' labels.
 const LABEL: usize = 7;
 
-/// Width of all but the cells of a row.
+/// The width of a row without its cells.
 const EDGE: usize = LABEL + 4;
 
-/// Width between cells.
+/// The width between cells.
 const GAP: usize = 3;
 
 /// How planes are drawn.
 struct Layout {
-    /// Width of an xbar.
+    /// The width of an xbar's cell.
     cell: usize,
-    /// Whether xbars' names are too long.
+    /// Whether xbars are drawn as numbers, as their names are too long.
     by_number: bool,
     /// How many columns stand side by side.
     columns: usize,
 }
 
-/// What leads one step up.
+/// The cables between two neighbouring places.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// There are not two xbars to join.
+    /// There are no cables to expect, as there is no xbar in one of the places.
     None,
-    /// No cable.
+    /// There is no cable.
     Missing,
-    /// Fewer cables than between most neighbours.
+    /// There are fewer cables than between most neighbours.
     Short,
-    /// As many cables as between most neighbours.
+    /// There are as many cables as between most neighbours.
     Whole,
 }
 

@@ -1,4 +1,4 @@
-//! A fabric in words.
+//! Describes a fabric as text and as JSON.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use mapper_fabric::wording::{first_of, plural};
 /// How wide a table may be, in characters.
 pub(super) const WIDTH: usize = 110;
 
-/// Hosts, xbars and cables, as a phrase.
+/// The numbers of hosts, xbars and cables, as a phrase.
 pub(super) fn counts(fabric: &Fabric) -> String {
     let map = &fabric.map;
     format!(
@@ -25,12 +25,12 @@ pub(super) fn counts(fabric: &Fabric) -> String {
     )
 }
 
-/// Cables with a host at one end, or at both.
+/// How many cables have a host at one end or at both.
 fn host_cables(fabric: &Fabric) -> usize {
     host_ports(fabric) + usize::from(fabric.face_to_face().is_some())
 }
 
-/// Ports of xbars that hosts are cabled to.
+/// How many ports of xbars hosts are cabled to.
 fn host_ports(fabric: &Fabric) -> usize {
     fabric.map.hosts.iter().filter(|host| host.at.is_some()).count()
 }
@@ -43,7 +43,7 @@ fn ports_in_use(fabric: &Fabric) -> usize {
     2 * fabric.map.cables.len() + host_ports(fabric)
 }
 
-/// A summary as `mapper.topology/1`.
+/// The JSON `mapper.topology/1`.
 pub(super) fn json(name: &str, fabric: &Fabric) -> Value {
     let map = &fabric.map;
     json!({
@@ -61,7 +61,7 @@ pub(super) fn json(name: &str, fabric: &Fabric) -> Value {
     })
 }
 
-/// The whole fabric for a person: counts, tiers, and each xbar with its ports.
+/// Describes the whole fabric: counts, tiers, and each xbar with its ports.
 pub(super) fn text(name: &str, fabric: &Fabric) -> String {
     let map = &fabric.map;
     let mut text = format!("{name}: {}\n", counts(fabric));
@@ -108,7 +108,7 @@ pub(super) fn text(name: &str, fabric: &Fabric) -> String {
     text
 }
 
-/// How many ports the xbars of a layer have.
+/// Describes how many ports the xbars of a layer have.
 fn sizes(fabric: &Fabric, layer: &[usize]) -> String {
     let ports = || layer.iter().map(|&xbar| fabric.map.xbars[xbar].ports);
     match (ports().min(), ports().max()) {
@@ -117,7 +117,7 @@ fn sizes(fabric: &Fabric, layer: &[usize]) -> String {
     }
 }
 
-/// What each port of each xbar leads to.
+/// The name of what each port of each xbar leads to.
 fn port_table(fabric: &Fabric, names: &Names) -> Vec<BTreeMap<u8, String>> {
     let map = &fabric.map;
     let mut ends = vec![BTreeMap::new(); map.xbars.len()];
@@ -135,7 +135,7 @@ fn port_table(fabric: &Fabric, names: &Names) -> Vec<BTreeMap<u8, String>> {
     ends
 }
 
-/// An xbar and its ports, in as many columns as there is room for.
+/// Describes an xbar and its ports, in as many columns as [`WIDTH`] allows.
 fn xbar_table(fabric: &Fabric, names: &Names, index: usize, ends: &BTreeMap<u8, String>) -> String {
     let (xbar, label) = (&fabric.map.xbars[index], &fabric.xbars[index]);
     let mut text = format!("\n{}  {}", names.xbars[index], plural(xbar.ports, "port"));

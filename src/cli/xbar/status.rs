@@ -1,4 +1,4 @@
-//! `mapper xbar --status`.
+//! `mapper xbar --status`: shows the crossbars of this machine.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,10 +11,10 @@ use crate::cli::{CliError, Format, output};
 use crate::xbar::{PortStatus, XbarStatus, socket};
 use mapper_fabric::wording::plural;
 
-/// A crossbar that says nothing for so long is taken for stuck.
+/// How long a crossbar may take to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// `mapper.xbar/1`: `xbars`, those of this machine by name, each as
+/// The JSON `mapper.xbar/1`. `xbars` are those of this machine, sorted by name, each as
 /// [`XbarStatus`]: `name`, `kind` (`plain`, `tagged`), `tag` (hex string or null), `first_port`,
 /// `port_count`, `log_lines_lost`, `ports` [{`port`, `interface`, `exists`, `up`, `carrier`, `mtu`, `received`,
 /// `received_bytes`, `overruns`, `forwarded`, `dropped` {by reason}, `sent`, `sent_bytes`, `unsent`, `notices`,
@@ -26,7 +26,7 @@ struct Output<'a> {
 }
 
 /// Shows the crossbars that have a socket in the run directory. The exit status is 1 if there is
-/// none, or one may not be asked.
+/// none, or if one may not be asked by this user.
 pub(super) fn show(run_dir: &Path, name: Option<&str>, format: Format) -> Result<ExitCode, CliError> {
     let socket::Answers { mut xbars, denied } = socket::ask_all(run_dir, Instant::now() + PATIENCE)?;
     if let Some(name) = name {
@@ -46,10 +46,10 @@ pub(super) fn show(run_dir: &Path, name: Option<&str>, format: Format) -> Result
     Ok(if denied || xbars.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// What a person reads: a line about the crossbar, a table of its ports, what was dropped and why.
+/// Describes a crossbar: a line about it, a table of its ports, and what was dropped and why.
 pub(super) fn describe(xbar: &XbarStatus) -> String {
     let mut text = String::new();
-    // Writing to a String does not fail.
+    // Writing to a String never fails.
     let _infallible = write_xbar(&mut text, xbar);
     text
 }
@@ -96,7 +96,7 @@ fn write_table(text: &mut String, ports: &[PortStatus]) -> std::fmt::Result {
         text.push(' ');
         for (column, cell) in row.iter().enumerate() {
             let width = rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-            // Words stand to the left of their columns, numbers to the right.
+            // Words are aligned to the left of their columns, numbers to the right.
             match column {
                 1 | 2 => write!(text, " {cell:<width$}")?,
                 _ => write!(text, " {cell:>width$}")?,
@@ -107,7 +107,7 @@ fn write_table(text: &mut String, ports: &[PortStatus]) -> std::fmt::Result {
     Ok(())
 }
 
-/// Why frames that arrived at a port were lost, if any were.
+/// Writes why frames that arrived at a port were lost, if any were.
 fn write_losses(text: &mut String, port: &PortStatus) -> std::fmt::Result {
     let overruns = (port.overruns, "lost before it, as they came too fast");
     let reasons = port.dropped.iter().map(|(why, _, count)| (count, why.words())).chain([overruns]);

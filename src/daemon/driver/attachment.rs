@@ -1,4 +1,4 @@
-//! How an agent is joined to the fabric: by an interface, or by a crossbar in the same process.
+//! Attaches an agent to the fabric, by an interface or by a crossbar in the same process.
 
 use mapper_proto::PortSet;
 use std::collections::BTreeMap;
@@ -23,26 +23,26 @@ use mapper_machine::link::{Link, LinkError, internal};
 /// The number of a node's first port.
 const FIRST_PORT: u8 = 1;
 
-/// How an agent is joined to the fabric.
+/// How an agent is attached to the fabric.
 #[derive(Debug)]
 pub(super) struct Attachment {
-    /// What it sends and receives by.
+    /// The link that the agent sends and receives by.
     pub(super) link: Link,
-    /// Its address.
+    /// The agent's address.
     pub(super) mac: Mac,
-    /// Most bytes behind an Ethernet header.
+    /// The most bytes behind an Ethernet header.
     pub(super) mtu: u32,
-    /// A node's crossbar.
+    /// The crossbar of a node; `None` for an agent alone.
     pub(super) crossbar: Option<Rc<Switch>>,
     /// The interfaces that lead out of the machine.
     pub(super) outer: OuterPorts,
 }
 
 impl Attachment {
-    /// Opens what the configuration names: an interface, or the ports of a node.
+    /// Opens the interface that the configuration names, or the ports of a node.
     ///
     /// # Errors
-    /// If one of them cannot be used, or belongs to another agent.
+    /// If an interface cannot be used, or belongs to another daemon.
     pub(super) fn open(config: &Config) -> Result<Self, DaemonError> {
         if config.ports.is_empty() { Self::interface(config) } else { Self::node(config) }
     }
@@ -52,21 +52,21 @@ impl Attachment {
         (FIRST_PORT..=self.outer.agent_port()).collect()
     }
 
-    /// The ports of a node that lead out of the machine; none of an agent alone.
+    /// The ports of a node that lead out of the machine; empty for an agent alone.
     pub(super) fn outer_ports(&self) -> Vec<BoardPort> {
         let Some(switch) = &self.crossbar else { return Vec::new() };
         let status = switch.status();
         status.ports.iter().filter(|port| self.outer.has(port.port)).map(BoardPort::from).collect()
     }
 
-    /// How long frames may be now, by its interfaces; `None` while there are none.
+    /// How long frames may be now, by the MTU of the interfaces; `None` while there are no interfaces.
     pub(super) fn link_mtu(&self) -> Option<LinkMtu> {
         let found = match &self.crossbar {
             Some(_) => {
                 let ports = self.outer_ports();
                 LinkMtu::of_ports(ports.iter().filter_map(|port| Some((port.port, port.mtu?))))
             }
-            // An agent's own interface has no port number; 0 stands for that.
+            // The interface of an agent alone has no port number, so 0 is given.
             None => LinkMtu::of_ports(self.link.mtu().map(|mtu| (0, mtu))),
         };
         (found.bytes > 0).then_some(found)
@@ -80,9 +80,8 @@ impl Attachment {
         Ok(Self { link: port.into(), mac, mtu, crossbar: None, outer })
     }
 
-    /// A crossbar over all ports, and a cable inside the process from its last port to the agent.
-    /// The agent's address is that of the first port that exists; the crossbar's identity begins with
-    /// it.
+    /// Makes a crossbar over all ports, and a cable inside the process from its last port to the agent. The
+    /// agent's address is that of the first port that exists, and the crossbar's tag begins with it.
     fn node(config: &Config) -> Result<Self, DaemonError> {
         let (mut links, mut held, mut macs) = (Vec::new(), BTreeMap::new(), Vec::new());
         for (number, name) in (FIRST_PORT..).zip(&config.ports) {
@@ -106,11 +105,11 @@ impl Attachment {
     }
 }
 
-/// Sets an interface up that is down, as nothing passes otherwise; returns it as it was found, or `None` if
-/// it is not there. Whoever may not is told, and so is the board.
+/// Sets an interface up if it is down. Returns it as it was found, or `None` if it does not exist. If the process
+/// lacks the privilege, the interface stays down, which is logged.
 ///
 /// # Errors
-/// If the kernel does not tell about it.
+/// If the kernel does not answer.
 pub(super) fn set_up(name: &str) -> Result<Option<Interface>, LinkError> {
     let found = Interface::look_up(name)?;
     if let Some(interface) = found.as_ref().filter(|interface| interface.ethernet && !interface.up) {

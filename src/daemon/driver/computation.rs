@@ -1,4 +1,4 @@
-//! Routes computed beside the loop.
+//! Computes routes and stores maps on other threads.
 
 use std::future::pending;
 use std::io;
@@ -13,30 +13,30 @@ use tokio::task::JoinHandle;
 use crate::daemon::map_file;
 use crate::formats::json::Names;
 
-/// What comes of a task: the routes, and whether the map could be stored.
+/// The result of a task: the routes, and whether the map could be stored.
 pub(super) type Outcome = (Computed, io::Result<()>);
 
-/// The computation that runs, if one does.
+/// The computation that is under way, if there is one.
 #[derive(Debug, Default)]
 pub(super) struct Computation {
     running: Option<JoinHandle<Outcome>>,
-    /// A map that is being stored again, with more names.
+    /// The map that is being stored again, as more names are known.
     storing: Option<JoinHandle<io::Result<()>>>,
 }
 
 impl Computation {
-    /// Begins. `map_file` is where the map is stored, too, with these names.
+    /// Begins a computation. The map is also stored in `map_file`, if there is one, with these names.
     pub(super) fn begin(&mut self, task: Task, map_file: Option<PathBuf>, names: Names) {
         let storing = self.storing.take();
         self.running = Some(tokio::task::spawn_blocking(move || {
-            // The map before this one must not take its place.
+            // Storing of the map before must have ended, or that map could replace this one.
             let _stored_before = storing.map(|storing| Handle::current().block_on(storing));
             let stored = map_file.map_or(Ok(()), |path| map_file::write(&path, task.map(), &names));
             (task.run(), stored)
         }));
     }
 
-    /// Stores a map once more, with these names. False if a map is just being stored.
+    /// Begins to store a map again, with these names. Returns false if a map is being stored already.
     pub(super) fn begin_storing(&mut self, path: PathBuf, map: Arc<Map>, names: Names) -> bool {
         let is_free = self.running.is_none() && self.storing.as_ref().is_none_or(JoinHandle::is_finished);
         if is_free {
@@ -45,7 +45,7 @@ impl Computation {
         is_free
     }
 
-    /// Waits for the end of the one that runs, for ever if there is none. `None` if it broke off.
+    /// Waits until the computation ends, for ever if there is none. `None` if it panicked.
     pub(super) async fn finished(&mut self) -> Option<Outcome> {
         let Some(running) = &mut self.running else { return pending().await };
         let outcome = running.await.ok();

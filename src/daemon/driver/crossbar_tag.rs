@@ -1,28 +1,28 @@
-//! The identity of a node's crossbar: the same after every start, and another on every machine.
+//! The tag of a node's crossbar, which is the same after every start and differs between machines.
 
 use mapper_proto::Mac;
 
-/// Where the machine's own id is (machine-id(5)), the likelier place first.
+/// The files that may hold the machine's id (machine-id(5)), the likelier one first.
 const MACHINE_ID_FILES: [&str; 2] = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
-/// Ports whose addresses count. The first gives the host its address. The second tells apart machines
-/// that were cloned with that address; more would give the crossbar another tag whenever a port is added.
+/// How many ports' addresses count. The first gives the host its address. The second distinguishes machines that
+/// were cloned with that address. If more counted, the tag would change whenever a port is added.
 const TELLING_PORTS: usize = 2;
 
 /// The tag of the crossbar of a node whose ports have these addresses, in the order of the ports.
 ///
-/// Others know the crossbar and its cables by it in boards and metrics, so it must not change from start to
-/// start: the first port's address, and behind it sixteen bits that come of the machine's id and the address of
-/// the next port. Machines that were cloned share the id or an address, rarely both.
+/// Boards and metrics of all hosts name the crossbar by its tag, so it must not change from start to start. It is
+/// the first port's address followed by sixteen bits, which are a checksum of the machine's id and of the
+/// addresses of the first two ports. Machines that were cloned share the id or an address, but rarely all of them.
 pub(super) fn derive(machine_id: &[u8], ports: &[Mac]) -> u64 {
     let mut told = machine_id.trim_ascii().to_vec();
     ports.iter().take(TELLING_PORTS).for_each(|mac| told.extend(mac.0));
     let sum = crc32fast::hash(&told);
     let first = ports.first().map_or(0, |mac| mac.to_u64());
-    // Sixteen bits of a sum do not give the id away, which is nobody else's business.
+    // The machine's id is confidential, and sixteen bits of a checksum do not reveal it.
     first << 16 | u64::from((sum ^ sum >> 16) & 0xffff)
 }
 
-/// The machine's id; nothing where it has none, as in many containers.
+/// The machine's id; empty if it has none, as in many containers.
 pub(super) fn machine_id() -> Vec<u8> {
     MACHINE_ID_FILES.iter().find_map(|path| std::fs::read(path).ok()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The loop: everything that a running agent waits for.
+//! The event loop of a running agent.
 
 use std::future::pending;
 use std::io;
@@ -31,30 +31,30 @@ use mapper_machine::signals::{Signal, Signals};
 use mapper_machine::status::{Client, StatusServer};
 use mapper_proto::PortSet;
 
-/// Requests that wait to be answered.
+/// How many requests wait to be answered at most.
 const REQUESTS: usize = 16;
-/// Frames taken in before timers and sockets have their turn.
+/// How many frames of the user are taken in before timers and sockets have their turn.
 const BURST: usize = 64;
-/// One line a peer in this time about versions of the protocol that are not spoken here, and one
-/// about keys that do not match.
+/// The time in which one line is logged about each peer that speaks another version of the protocol, and one about
+/// each peer with another key.
 const VERSION_LINE_INTERVAL: Duration = Duration::from_secs(60);
-/// One line a peer in this time about other frames that are dropped, if verbose.
+/// The time in which one line of level `debug` is logged about other dropped frames of each peer.
 const DROP_LINE_INTERVAL: Duration = Duration::from_secs(1);
-/// Peers whose last line is remembered.
+/// For how many peers the time of their last line is remembered.
 const PEERS_REMEMBERED: usize = 1024;
 
 /// A running agent, and all that it works with.
 pub(super) struct Driver {
-    /// Where `config` came from.
+    /// The command line and files that `config` was read from.
     pub(super) source: Source,
     pub(super) config: Config,
     pub(super) attachment: Attachment,
     pub(super) notifier: Notifier,
     clock: Clock,
     pub(super) host: Host,
-    /// Where users' frames come from and go to, if there is a tap interface.
+    /// The tap interface that users' frames come from and go to, if there is one.
     pub(super) users: Option<UserInterface>,
-    /// The carriers of a node's crossbar, and those that were known last.
+    /// The carriers of a node's crossbar, and those that the host was last told of.
     carriers: Option<(watch::Receiver<PortSet>, PortSet)>,
     pub(super) computation: Computation,
     pub(super) version_lines: RateLimit,
@@ -64,20 +64,21 @@ pub(super) struct Driver {
     pub(super) exporter: Exporter,
     /// What all maps have shown, for the metrics.
     pub(super) known: KnownFabric,
-    /// What was last said of interfaces.
+    /// The warnings about interfaces that were last logged.
     pub(super) warned: Vec<String>,
-    /// Why the last map could not be stored, if so.
+    /// Why the last map could not be stored, if that failed.
     pub(super) store_failure: Option<io::Error>,
-    /// When to store the map once more, as names have come since.
+    /// When to store the map again, as names have come since it was stored.
     pub(super) store_names_at: Option<Instant>,
     /// The last map version that was complete everywhere.
     pub(super) complete: Option<MapVersion>,
-    /// When to leave, as mapping is complete everywhere.
+    /// When to end, as with `map_once` mapping is complete everywhere.
     pub(super) leave_at: Option<Instant>,
 }
 
 impl Driver {
-    /// `secret` makes tokens of users' frames, and `seed` everything else that is random.
+    /// A driver that has not begun yet. `secret` is the key of the tokens in users' frames, and `seed` is for
+    /// everything else that is random.
     pub(super) fn new(
         source: Source,
         config: Config,
@@ -124,8 +125,8 @@ impl Driver {
         [server, requests_server]: [&StatusServer; 2],
         signals: &mut Signals,
     ) -> Result<DaemonEnd, DaemonError> {
-        // What changed before the monitor was heard for the first time: how it is now is what counts. This very
-        // process has made the tap interface meanwhile, step by step.
+        // Reports from before this moment are dropped, and all interfaces are looked up instead. Among them are
+        // reports of the steps in which this process made the tap interface.
         monitor.forget_past();
         self.apply(&Change::Missed);
         self.follow_address();
@@ -133,7 +134,7 @@ impl Driver {
         self.say_name();
         let mut batch = Batch::new();
         let mut buffer = vec![0; MAX_FRAME_BYTES];
-        // A client that asks slowly keeps nothing else waiting. As many can ask at once as are served.
+        // Requests are read by tasks of their own, so a client that asks slowly does not hold up the loop.
         let (asking, mut asked) = mpsc::channel(REQUESTS);
         loop {
             self.drain(None);
@@ -205,13 +206,13 @@ impl Driver {
         }
     }
 
-    /// How long frames may be at this host, for others to know; `None` if it carries no users' frames, or no
-    /// interface is there to say.
+    /// How long frames may be at this host, which other hosts are told; `None` if it carries no users' frames, or
+    /// there is no interface.
     pub(super) fn mtu_said(&self) -> Option<LinkMtu> {
         self.users.as_ref().and_then(|_| self.attachment.link_mtu())
     }
 
-    /// Follows the carriers of a node's own crossbar.
+    /// Tells the host which carriers of the node's own crossbar have changed.
     pub(super) fn follow_carriers(&mut self) {
         let now = self.now();
         let Some((carriers, before)) = &mut self.carriers else { return };
@@ -225,7 +226,7 @@ impl Driver {
         }
     }
 
-    /// When something falls due.
+    /// When something is due next.
     fn wake_at(&self) -> Option<Instant> {
         let limit = self.config.map_once.map(|limit| Instant::ZERO + limit);
         let due =
@@ -233,7 +234,8 @@ impl Driver {
         due.into_iter().flatten().min()
     }
 
-    /// With `map_once`: whether mapping is complete everywhere, and those below had time to hear.
+    /// Whether the agent must end as `map_once` says: mapping is complete everywhere, and the hosts below this one
+    /// in the tree had time to hear of that.
     fn must_leave(&mut self) -> Result<bool, DaemonError> {
         let now = self.now();
         if let Some(leave_at) = self.leave_at {
@@ -277,13 +279,13 @@ impl Driver {
         }
     }
 
-    /// Sends what the user has to send.
+    /// Takes in the frames that the user sends, up to a burst.
     fn take_user_frames(&mut self, buffer: &mut [u8], ready: io::Result<()>) -> Result<(), DaemonError> {
         let now = self.now();
         ready.map_err(|_| DaemonError::TapGone)?;
         if let Some(users) = &self.users {
             for _ in 0..BURST {
-                // What is read must be sent, so no more is read than a burst holds.
+                // Frames that are read must be sent, so no more are read than a burst.
                 let Some(ethernet) = users.try_read(buffer) else { break };
                 self.host.handle_user_frame(now, ethernet);
             }
@@ -291,7 +293,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Does all that the host wants. `source` sent the frame that it was handed last, if that was one.
+    /// Polls the host until there is nothing left. `source` is the sender of the frame that the host was just
+    /// given, if it was given one.
     fn drain(&mut self, source: Option<Mac>) {
         let link = &self.attachment.link;
         let mut sent = false;
@@ -320,7 +323,7 @@ impl Driver {
     }
 }
 
-/// Waits until the user has a frame to send, for ever if there is no tap interface.
+/// Waits until the user sends a frame, for ever if there is no tap interface.
 async fn user_ready(users: &Option<UserInterface>) -> io::Result<()> {
     match users {
         Some(users) => users.ready().await,
@@ -328,7 +331,7 @@ async fn user_ready(users: &Option<UserInterface>) -> io::Result<()> {
     }
 }
 
-/// Waits for a change at the own crossbar, for ever if there is none.
+/// Waits until a carrier of the own crossbar changes, for ever if there is no crossbar.
 async fn carrier_changed(carriers: &mut Option<(watch::Receiver<PortSet>, PortSet)>) {
     if let Some((carriers, _)) = carriers
         && carriers.changed().await.is_ok()
@@ -338,10 +341,10 @@ async fn carrier_changed(carriers: &mut Option<(watch::Receiver<PortSet>, PortSe
     pending::<()>().await;
 }
 
-/// Waits for what a client wants, and hands it to the loop.
+/// Reads a client's request, and hands it to the loop.
 async fn take_request(mut client: Client, asking: mpsc::Sender<(Request, Client)>) {
     if let Some(request) = client.request().await {
-        // If the loop has ended, so has the daemon.
+        // This fails only if the loop has ended, as the daemon is ending.
         let _ended = asking.send((request, client)).await;
     }
 }

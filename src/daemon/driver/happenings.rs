@@ -1,4 +1,4 @@
-//! What the host reports, in log lines and counters, and what the daemon does about it.
+//! Acts on the host's events, by log lines, counters and what the daemon does besides.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,7 +16,7 @@ use super::event_loop::Driver;
 use mapper_machine::freed;
 
 impl Driver {
-    /// Acts on what happened at the host. `source` sent the frame that made it happen, if it was one.
+    /// Acts on an event. `source` is the sender of the frame that caused it, if a frame did.
     pub(super) fn act_on(&mut self, event: HostEvent, source: Option<Mac>) {
         match event {
             HostEvent::Agent(event) => self.act_on_agent(event, source),
@@ -68,9 +68,10 @@ impl Driver {
             Event::CableAsked { at, answered, .. } => {
                 debug!(xbar = at.xbar, port = at.port, answered, "a cable that was held for dead was asked");
             }
-            // The text is a stranger's. It is quoted, so that it cannot pass for a line of this program.
+            // The text comes from another host. It is quoted, so that it cannot look like a line of this
+            // program.
             Event::Printed { from, text } => info!(from = self.called(from), ?text, "printf"),
-            // The host deals with them itself.
+            // The host acts on these events itself and does not pass them on.
             Event::ServiceAsked { .. } | Event::ServiceAnswered { .. } => {}
             Event::Dropped { error } => self.log_dropped(error, source),
         }
@@ -94,7 +95,7 @@ impl Driver {
         }
     }
 
-    /// Takes in what came of a computation; `None` if it broke off.
+    /// Takes in the result of a computation, or `None` if it panicked.
     pub(super) fn take_routes(&mut self, outcome: Option<Outcome>) {
         let now = self.now();
         let Some((computed, stored)) = outcome else {
@@ -110,15 +111,16 @@ impl Driver {
 
     fn network_complete(&mut self, version: MapVersion) {
         if self.host.table().is_none_or(|table| table.hosts().next().is_none()) {
-            // A network of one is complete and of no use: nobody waits for that.
+            // A network of this host alone is complete, but that is not what anybody waits for.
             return;
         }
-        // Whether all hosts are heard of comes and goes; that it came is said once a map.
+        // Completeness may come and go while a map holds, so it is logged once for each map.
         if self.complete.replace(version) != Some(version) {
             info!(%version, "network is fully configured");
         }
         if self.config.map_once.is_some() && self.leave_at.is_none() {
-            // Those below hear it from this agent, when they next ask.
+            // The hosts below this one in the tree hear of it when they next ask this agent, so it stays until
+            // then.
             let settings = &self.config.settings;
             self.leave_at = Some(self.now() + 2 * (settings.query_interval + settings.verify_pause));
         }
@@ -149,7 +151,7 @@ impl Driver {
     }
 }
 
-/// What became of the agent, as one line of `systemctl status`, if this event says so.
+/// The line of `systemctl status` after this event, if the event changes it.
 fn status_after(event: &Event) -> Option<String> {
     match event {
         Event::MappingStarted { cause } => Some(format!("mapping: {cause}")),
@@ -164,7 +166,7 @@ fn status_after(event: &Event) -> Option<String> {
     }
 }
 
-/// Ports in a log line.
+/// Shows ports in a log line.
 struct PortsShown<'a>(&'a BTreeSet<PortRef>);
 
 impl fmt::Debug for PortsShown<'_> {

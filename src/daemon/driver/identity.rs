@@ -1,4 +1,4 @@
-//! Who the agent is: the address of its interface, which may change, and which another host may have.
+//! The agent's address, which is that of its interface and may change.
 
 use mapper_proto::agent::Settings;
 use tracing::{error, info, warn};
@@ -7,12 +7,11 @@ use super::event_loop::Driver;
 use super::random_seed;
 
 impl Driver {
-    /// Takes the address that the interface has now. An agent with another address is another agent.
+    /// Takes the address that the interface has now. If it has changed, the agent is replaced by a new one.
     pub(super) fn follow_address(&mut self) {
         let Some(mac) = self.attachment.link.mac().filter(|&mac| mac != self.host.own()) else { return };
         if self.users.is_some() {
-            // The tap interface keeps its address for as long as it exists, and other hosts know this one by
-            // it.
+            // The tap interface keeps its address as long as it exists, and other hosts know this host by that.
             return;
         }
         warn!(old = %self.host.own(), new = %mac, "the interface has another address");
@@ -21,7 +20,7 @@ impl Driver {
         }
     }
 
-    /// Replaces the agent by a new one; the routes in use stay. Whether that was possible.
+    /// Replaces the agent by a new one; the routes in use stay. Returns whether that was possible.
     pub(super) fn begin_anew(&mut self, settings: Settings) -> bool {
         let seed = match random_seed() {
             Ok(seed) => seed,

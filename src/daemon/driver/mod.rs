@@ -1,4 +1,4 @@
-//! Drives one agent: what it waits for, and what follows.
+//! Starts and drives one agent or node.
 
 mod attachment;
 mod computation;
@@ -39,13 +39,14 @@ use user_interface::UserInterface;
 /// How a daemon that did not fail came to its end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum DaemonEnd {
-    /// It goes on in the background, or failed there and has said so: leave with this status.
+    /// The daemon runs in the background, or has failed there and said so. This process is to exit with this
+    /// status.
     Background(ExitCode),
-    /// It was told to stop.
+    /// The daemon was told to stop.
     Stopped,
-    /// With `map_once`: mapping is complete everywhere.
+    /// Mapping is complete everywhere, which `map_once` waited for.
     Complete {
-        /// Hosts of the map.
+        /// How many hosts the map has.
         hosts: usize,
     },
 }
@@ -82,7 +83,7 @@ async fn serve(
     let users = UserInterface::open(&config, attachment.mac, attachment.mtu)?;
     privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })
         .map_err(ServiceError::from)?;
-    // This is done without the privileges, as the file will be written without them.
+    // This check comes after the privileges were given up, as the file will be written without them.
     if let Some(path) = &config.map_file {
         map_file::check(path).map_err(|source| DaemonError::MapFile { path: path.clone(), source })?;
     }

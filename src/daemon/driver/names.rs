@@ -1,4 +1,4 @@
-//! What this host is called, and what others are, on boards, in logs and in the file of the map.
+//! The names of this host and of others, on boards, in logs and in the map file.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,11 +10,12 @@ use tracing::warn;
 use super::event_loop::Driver;
 use crate::formats::json::Names;
 
-/// Names come many at a time: so long after the first of them the file of the map is written again.
+/// How long after a name came the map file is written again. Names come many at a time, so this writes it once for
+/// many.
 const STORE_AFTER: Duration = Duration::from_secs(1);
 
 impl Driver {
-    /// Says what this host is called: as it is set, else as the machine is.
+    /// Tells the host its name, which is the one in the configuration or else that of the machine.
     pub(super) fn say_name(&mut self) {
         let name = self.config.host_name.clone().or_else(machine_name);
         let revision = seconds_since_1970();
@@ -24,22 +25,22 @@ impl Driver {
         }
     }
 
-    /// A host as people call it, with its address, as two may be called the same.
+    /// A host by its name and its address, as two hosts may have one name.
     pub(super) fn called(&self, mac: Mac) -> String {
         match self.host.names().name_of(mac) {
-            // It came from another machine: nothing in it may look like a line of ours.
+            // The name came from another machine, so it is escaped and cannot look like a line of this program.
             Some(name) => format!("{} ({mac})", name.as_str().escape_debug()),
             None => mac.to_string(),
         }
     }
 
-    /// The names of all hosts, as the file of the map has them.
+    /// The names of all hosts, for the map file.
     pub(super) fn names_of_map(&self) -> Names {
         let named = self.host.names().iter();
         Names::of_hosts(named.map(|(mac, name)| (mac, name.to_string())).collect::<BTreeMap<_, _>>())
     }
 
-    /// Names have come or changed: the file of the map is to show them.
+    /// Takes in that names have come or changed, and has the map file written again with them.
     pub(super) fn names_changed(&mut self) {
         if self.config.map_file.is_some() && self.store_names_at.is_none() {
             self.store_names_at = Some(self.now() + STORE_AFTER);
@@ -63,8 +64,8 @@ impl Driver {
     }
 }
 
-/// The time of day, for who starts again to be told from its former self. If the clock stands wrong, a host
-/// hears what the others remember of it and goes on from there.
+/// The time of day, as the revision of this host's name, so that it is higher after each start. If the clock is
+/// wrong, the host hears from others a name of a higher revision, and takes one above that.
 #[expect(
     clippy::disallowed_types,
     reason = "only the time of day outlasts a restart; nothing is timed by it"
@@ -74,7 +75,7 @@ fn seconds_since_1970() -> u32 {
     u32::try_from(since.as_secs()).unwrap_or(u32::MAX)
 }
 
-/// The machine's name, if it is one that can be told.
+/// The machine's name, if it is a valid host name.
 fn machine_name() -> Option<HostName> {
     rustix::system::uname().nodename().to_str().ok()?.parse().ok()
 }

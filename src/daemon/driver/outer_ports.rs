@@ -21,7 +21,7 @@ use mapper_machine::link::{Link, LinkError};
 #[derive(Debug)]
 pub(super) struct OuterPorts {
     held: BTreeMap<u8, InterfaceLock>,
-    /// The number of the port behind which a node's agent is. It stays, whatever comes behind it.
+    /// The number of the crossbar's port to a node's agent. It does not change when ports are added.
     agent_port: u8,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct OuterPorts {
 pub(super) struct Opened {
     pub(super) lock: InterfaceLock,
     pub(super) link: Link,
-    /// The interface's address, if it is there.
+    /// The interface's address, if it exists.
     pub(super) mac: Option<Mac>,
 }
 
@@ -37,7 +37,7 @@ impl Opened {
     /// Locks an interface, sets it up and opens it.
     ///
     /// # Errors
-    /// If it cannot be used, belongs to another daemon, or carries too short frames.
+    /// If the interface cannot be used, belongs to another daemon, or its MTU is too small.
     pub(super) fn new(name: &str, config: &Config) -> Result<Self, DaemonError> {
         let lock = InterfaceLock::take(name)?;
         let found = set_up(name)?;
@@ -54,7 +54,7 @@ impl Opened {
 }
 
 impl OuterPorts {
-    /// The ports of a node, whose agent is behind another.
+    /// The ports of a node, whose agent is at the port `agent_port`.
     pub(super) const fn new(held: BTreeMap<u8, InterfaceLock>, agent_port: u8) -> Self {
         Self { held, agent_port }
     }
@@ -64,7 +64,7 @@ impl OuterPorts {
         Self::new(BTreeMap::from([(0, lock)]), 0)
     }
 
-    /// The number of the port behind which the agent is.
+    /// The number of the crossbar's port to the agent.
     pub(super) const fn agent_port(&self) -> u8 {
         self.agent_port
     }
@@ -74,12 +74,12 @@ impl OuterPorts {
         self.held.contains_key(&number)
     }
 
-    /// The ports that a node with these interfaces has: what runs keeps its number, what is new takes the
-    /// next that is free.
+    /// The numbers of the ports of a node with these interfaces. Interfaces that are ports already keep their
+    /// numbers, and new ones get the next free numbers.
     fn number(&self, interfaces: &[String]) -> Result<Numbered, PortsError> {
         let mut current: Numbered =
             self.held.iter().map(|(&number, lock)| (number, lock.interface().to_owned())).collect();
-        // No interface has this name, and none gets the number.
+        // The agent's port takes part with an empty name, so that no interface gets its number.
         let agent = PortName { number: Some(self.agent_port), interface: String::new() };
         current.push((self.agent_port, String::new()));
         let named = interfaces.iter().map(|name| PortName { number: None, interface: name.clone() });
@@ -89,7 +89,7 @@ impl OuterPorts {
         Ok(numbered)
     }
 
-    /// Gives up what is no port any more. `mac` is the node's address.
+    /// Gives up the interfaces that are no ports any more. `mac` is the node's address.
     fn let_go_of_others(&mut self, ports: &Numbered, switch: &Switch, mac: Mac) {
         self.held.retain(|number, lock| {
             let interface = lock.interface();
@@ -108,7 +108,7 @@ impl OuterPorts {
         });
     }
 
-    /// Takes what is to be a port and is none yet.
+    /// Opens the interfaces that are to be ports and are none yet.
     fn take_new(&mut self, ports: &Numbered, switch: &Switch, config: &Config) {
         for (number, interface) in ports {
             if self.has(*number) {
@@ -130,7 +130,7 @@ impl OuterPorts {
 }
 
 impl Driver {
-    /// Has the node have the ports that its configuration names.
+    /// Gives the node the ports that its configuration names.
     pub(super) fn follow_ports(&mut self) {
         let Some(switch) = self.attachment.crossbar.clone() else { return };
         let ports = match self.attachment.outer.number(&self.config.ports) {
@@ -138,7 +138,8 @@ impl Driver {
             Err(error) => return error!("the ports stay as they were: {error}"),
         };
         self.attachment.outer.let_go_of_others(&ports, &switch, self.host.own());
-        // A number may go from one interface to another, which has another cable and another carrier.
+        // The host must hear that the old ports lost carrier before new interfaces take their numbers, as these
+        // have other cables.
         self.follow_carriers();
         self.attachment.outer.take_new(&ports, &switch, &self.config);
         self.follow_carriers();

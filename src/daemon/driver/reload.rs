@@ -1,4 +1,4 @@
-//! A configuration that is read again while the agent runs.
+//! Reads the configuration again while the agent runs.
 
 use mapper_fabric::wording::with_causes;
 use mapper_proto::agent::Settings;
@@ -9,10 +9,11 @@ use crate::daemon::options::{Config, OptionsError};
 use mapper_machine::log;
 use mapper_machine::options::changed_keys;
 
-/// What an agent that began with `old` goes on with, now that its configuration says `new`; and the keys that
-/// differ and count only at start.
+/// The configuration of an agent that started with `old` and whose files now say `new`, and the keys that differ
+/// but count only at start.
 fn read_again(old: &Config, new: Config) -> (Config, Vec<&'static str>) {
-    // Without `..`: a new option shall not compile before it is decided whether it counts only at start.
+    // There is no `..` here, so that a new option does not compile before it is decided whether it counts only at
+    // start.
     let Config {
         interface,
         ports,
@@ -31,7 +32,7 @@ fn read_again(old: &Config, new: Config) -> (Config, Vec<&'static str>) {
     } = new;
     let (service, mut start_only) = old.service.read_again(service);
     start_only.extend(changed_keys([
-        // A node is called by the ports that it began with.
+        // The `interface` of a node is a name made of its ports at the start, and no key.
         ("interface", ports.is_empty() && old.interface != interface),
         ("seed", old.seed != seed),
         ("unit", unit_given && old.unit != unit),
@@ -46,7 +47,7 @@ fn read_again(old: &Config, new: Config) -> (Config, Vec<&'static str>) {
 }
 
 impl Driver {
-    /// Reads the configuration again. One that cannot be used changes nothing.
+    /// Reads the configuration again. If it cannot be used, nothing changes.
     pub(super) fn reload(&mut self) {
         let new = match self.source.read() {
             Ok(new) => new,
@@ -54,7 +55,7 @@ impl Driver {
                 return error!("the configuration is not used: {}", with_causes(&error));
             }
         };
-        // The key `tap` counts only at start, so the check of the new keys does not see the old tap.
+        // The old tap interface stays, as `tap` counts only at start, so it must not be among the new ports.
         if self.config.tap.as_ref().is_some_and(|tap| new.ports.contains(tap)) {
             return error!("the configuration is not used: {}", OptionsError::TapIsPort);
         }
@@ -71,7 +72,8 @@ impl Driver {
         info!("the configuration was read again");
     }
 
-    /// Gives the agent its new settings. One of another rank is another agent to all others.
+    /// Gives the agent its new settings. If level or host type changed, it is replaced by a new agent, as others
+    /// know it by these.
     fn apply_settings(&mut self, old: &Settings) {
         let settings = Settings { mac: self.host.own(), ..self.config.settings.clone() };
         if (settings.level, settings.host_type) == (old.level, old.host_type) {

@@ -1,4 +1,4 @@
-//! What a running agent shows of itself: its board, and its routes.
+//! The board and the routes that a running agent shows.
 
 use mapper_host::healing::DeadCable;
 
@@ -8,7 +8,7 @@ use mapper_machine::log;
 use mapper_machine::status::Client;
 
 impl Driver {
-    /// Everything, at this moment.
+    /// The agent's board at this moment.
     pub(super) fn board(&self) -> Board {
         let counters = self.host.data().map(mapper_host::data::DataPath::status).unwrap_or_default();
         let around = Surroundings {
@@ -36,7 +36,7 @@ impl Driver {
         Board::new(&self.host.agent().status(), around)
     }
 
-    /// Answers a request, beside the loop.
+    /// Answers a request in a task of its own.
     pub(super) fn answer(&self, request: &Request, client: Client) {
         match request {
             Request::Routes => {
@@ -50,7 +50,7 @@ impl Driver {
         }
     }
 
-    /// What there is to tell of the routes in use.
+    /// What is needed to answer a request for the routes in use.
     fn routes_asked(&self) -> RoutesAsked {
         RoutesAsked {
             host: self.host.own(),
@@ -62,7 +62,7 @@ impl Driver {
         }
     }
 
-    /// The cables that are held for dead, as status displays show them.
+    /// The cables that are held for dead, as the board shows them.
     fn dead_cables(&self) -> Vec<status::DeadCable> {
         let now = self.now();
         let shown = |DeadCable { at, since, cause }: DeadCable| {
@@ -78,7 +78,7 @@ impl Driver {
         self.host.healing().dead_cables().map(shown).collect()
     }
 
-    /// How often routes were changed without a new map.
+    /// How often and why routes were repaired without a new map.
     fn repair_counters(&self) -> status::RepairCounters {
         let healing = self.host.healing().status();
         status::RepairCounters {

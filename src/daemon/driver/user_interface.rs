@@ -1,4 +1,4 @@
-//! The interface that users send and receive by.
+//! The tap interface by which users send and receive.
 
 use std::io;
 
@@ -22,11 +22,11 @@ pub(super) struct UserInterface {
 }
 
 impl UserInterface {
-    /// Makes the tap interface, if one is wanted, for the host with this address and a link of this
-    /// MTU.
+    /// Makes the tap interface for the host with this address and a link of this MTU, if the configuration names
+    /// a tap interface.
     ///
     /// # Errors
-    /// If it cannot be made, or too little of a frame is left for IP.
+    /// If the interface cannot be made, or the MTU leaves too little for IP.
     pub(super) fn open(config: &Config, mac: Mac, link_mtu: u32) -> Result<Option<Self>, DaemonError> {
         let Some(name) = &config.tap else { return Ok(None) };
         let mtu = tap_mtu(link_mtu, config.settings.max_hops as u8)?;
@@ -40,7 +40,7 @@ impl UserInterface {
         Ok(Some(Self { tap, mtu, mac, seen }))
     }
 
-    /// Takes in a change of any interface.
+    /// Takes in a change of any interface of the machine; it need not be the tap.
     pub(super) fn apply(&mut self, change: &Change) {
         let Some(seen) = &self.seen else { return };
         match change {
@@ -100,8 +100,8 @@ impl UserInterface {
         self.tap.ready().await
     }
 
-    /// The next frame that the user has to send, in `buffer`, which has room for the longest. What is read
-    /// must be sent.
+    /// Reads the next frame that the user has to send into `buffer`, which has room for the longest. The caller
+    /// must send it: the kernel does not give it a second time.
     pub(super) fn try_read<'a>(&self, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
         let bytes = self.tap.try_read(buffer).ok()?;
         Some(&buffer[..bytes])
@@ -112,12 +112,12 @@ impl UserInterface {
         self.tap.queue(ethernet);
     }
 
-    /// Hands the kernel what was queued. To be called when no more frames are there.
+    /// Hands the kernel what was queued. The caller does so when no more frames have arrived.
     pub(super) fn flush(&self) {
         self.tap.flush();
     }
 
-    /// What there is to be shown of it; `counters` are those of its frames.
+    /// What a board shows of the tap interface; `counters` are those of its frames.
     pub(super) fn status(&self, counters: DataStatus) -> status::Tap {
         status::Tap { name: self.tap.name().to_owned(), mtu: self.mtu, counters, refused: self.tap.refused() }
     }

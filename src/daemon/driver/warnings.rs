@@ -1,4 +1,5 @@
-//! What others did to the interfaces that keeps users' frames from passing.
+//! Warnings of what keeps users' frames from passing: interfaces that somebody took down or changed, and hosts
+//! that are set differently.
 
 use mapper_proto::Mac;
 use mapper_proto::map::Map;
@@ -29,7 +30,7 @@ impl Driver {
         if let Some(map) = self.host.newest_map() {
             warnings.extend(describe_differing(map, self.host.own(), self.config.settings.non_clos));
         }
-        // Which cables of the map it matters for says more than which ports differ.
+        // A warning that names the cables of the map says more than one that names the ports that differ.
         let narrow = NarrowCable::warning(&self.narrow_cables());
         warnings.extend(narrow.or_else(|| unequal_mtus(&attachment.outer_ports())));
         warnings
@@ -42,7 +43,7 @@ impl Driver {
         NarrowCable::of(map, self.host.own(), attachment.link.name(), &attachment.outer_ports())
     }
 
-    /// After a change of any interface: logs what is new about them.
+    /// Logs what is new about the interfaces, after a change of any of them.
     ///
     /// # Errors
     /// If the tap interface is gone.
@@ -54,7 +55,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Logs warnings that have not stood there before.
+    /// Logs the warnings that were not in force when this was last called.
     pub(super) fn warn_of_changes(&mut self) {
         let warnings = self.warnings();
         for warning in warnings.iter().filter(|warning| !self.warned.contains(warning)) {
@@ -64,9 +65,10 @@ impl Driver {
     }
 }
 
-/// Which hosts are not set to what the map has all obey, in words; `own` is this host, as it is set now.
+/// Which hosts have another setting of `non_clos` than the map, whose setting counts for all, in words; `own` is
+/// this host, with its setting of now.
 fn describe_differing(map: &Map, own: Mac, own_non_clos: bool) -> Option<String> {
-    /// Most hosts that are named.
+    /// The most hosts that are named.
     const MOST: usize = 16;
     let leader = map.hosts.first()?.mac;
     let rules = &map.rules;
@@ -105,7 +107,7 @@ mod tests {
             ..Map::default()
         };
         assert_eq!(describe_differing(&map(false, &[]), mac(5), false), None);
-        // The setting has changed since the map was made.
+        // This host's setting has changed since the map was made, and no longer differs.
         assert_eq!(describe_differing(&map(false, &[5]), mac(5), false), None);
         let words = describe_differing(&map(false, &[2, 5]), mac(5), true).unwrap();
         let expected = "non-clos is true at this host, 02:00:00:00:00:02, but all hosts route by that of the \

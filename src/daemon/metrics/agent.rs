@@ -139,7 +139,7 @@ fn write_messages(text: &mut Exposition, counters: &Counters) {
     }
 }
 
-/// The label of what messages are sent for; none for retries, which have a metric of their own.
+/// The label of what messages are sent for. Retries have none, since they have a metric of their own.
 const fn label(purpose: Purpose) -> Option<&'static str> {
     Some(match purpose {
         Purpose::SwitchProbe => "switch_probe",
@@ -156,7 +156,7 @@ const fn label(purpose: Purpose) -> Option<&'static str> {
     })
 }
 
-/// Counts under the names of their kinds.
+/// Each count of a tally, with the name of its kind.
 fn named<K: Counted>(tally: &Tally<K>) -> Vec<(&'static str, u64)> {
     tally.iter().map(|(_, name, number)| (name, number)).collect()
 }
@@ -187,7 +187,7 @@ fn write_healing(text: &mut Exposition, board: &Board) {
 
 fn write_tap(text: &mut Exposition, board: &Board) {
     let Some(tap) = &board.tap else { return };
-    // Without `..`: a new counter shall not compile before it is shown.
+    // The pattern has no `..`, so that a new counter does not compile before it is shown.
     let DataStatus {
         frames_out,
         bytes_out,
@@ -304,7 +304,7 @@ mod tests {
         crate::xbar::metrics::assert_well_formed(&render(&board(), &known(), Dialect::OpenMetrics));
     }
 
-    /// A peer's parser: that of the Python client of Prometheus, if it is here.
+    /// Reads the metrics with the parser of the Python client of Prometheus, if that is installed.
     #[test]
     fn the_parsers_of_prometheus_read_both_formats() {
         let python = std::env::var("MAPPER_PYTHON").unwrap_or_else(|_| "python3".to_owned());
@@ -324,10 +324,7 @@ mod tests {
             child.wait_with_output().ok()
         };
         let there = run("parser", "x 1\n").is_some_and(|output| output.status.success());
-        if !there {
-            let required = std::env::var_os("MAPPER_REQUIRE_ALL").is_some_and(|value| value == "1");
-            assert!(!required, "needs the Python module prometheus_client");
-            eprintln!("skipped: needs the Python module prometheus_client");
+        if !mapper_needs::or_skip(there, "the Python module prometheus_client") {
             return;
         }
         for (module, dialect) in

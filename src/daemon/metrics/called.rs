@@ -1,7 +1,8 @@
 //! What xbars are called, the same from map to map.
 //!
-//! Tagged ones have a tag. A plain one has no identity: it is numbered when it is first seen, and known
-//! again by what is cabled to it, hosts before all. That holds also for one that many maps lacked.
+//! A tagged xbar is called by its tag. A plain xbar has no identity: it is numbered when it is first seen, and
+//! recognized in later maps by what is cabled to it, above all hosts. It is recognized even if many maps in
+//! between lacked it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,8 +11,9 @@ use std::fmt;
 use mapper_proto::Mac;
 use mapper_proto::map::{Map, PortRef};
 
-/// How often the names that were found are put to the vote again, by all that is named by then: a host that
-/// has moved to an xbar without hosts takes the name of its old one along at first.
+/// How often the names that were found are put to the vote again, with the votes of all xbars that are named by
+/// then. A first vote can be wrong: a host that has moved to an xbar without hosts takes the name of its old xbar
+/// along.
 const MAX_REVISIONS: usize = 3;
 
 /// An xbar's name in labels.
@@ -41,7 +43,7 @@ impl fmt::Display for NamedEnd {
     }
 }
 
-/// How an xbar of a map is called, and its port numbers less those that it was first seen with.
+/// The name of an xbar of a map, and by how much its ports are numbered higher than when it was first seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Called {
     name: XbarName,
@@ -54,12 +56,12 @@ impl Called {
     }
 }
 
-/// What was seen before.
+/// What earlier maps have shown.
 #[derive(Debug, Default)]
 pub(super) struct Before {
-    /// What each end was ever cabled to, and whether it was in the last map.
+    /// All ends that each end was ever cabled to, and whether the last map had that cable.
     pub(super) cables: BTreeMap<NamedEnd, Vec<(NamedEnd, bool)>>,
-    /// Where each host was last.
+    /// Where each host was when a map last had it.
     pub(super) hosts: BTreeMap<Mac, NamedEnd>,
 }
 
@@ -71,7 +73,7 @@ pub(super) struct XbarNames {
 }
 
 impl XbarNames {
-    /// Names the xbars of a map. Says whether there is a plain one that nothing is known of.
+    /// Names the xbars of a map. Returns whether it has a plain xbar that nothing is known of.
     pub(super) fn call(&mut self, map: &Map, before: &Before) -> bool {
         let recalled = Recall::new(map, before).run();
         let strangers = recalled.iter().any(Option::is_none);
@@ -94,9 +96,10 @@ impl XbarNames {
     }
 }
 
-/// That an xbar of the new map has this name, with ports that are numbered so much higher.
+/// A guess at an xbar's name: the xbar's number in the new map, the name, and by how much its ports are numbered
+/// higher than when it was first seen.
 type Candidate = (u32, XbarName, i16);
-/// How many ends say so, and whether one of these was so in the last map.
+/// How many ends of cables vote for a guess, and whether one of these cables was in the last map.
 type Weight = (u32, bool);
 
 /// The search for the names of a map's xbars.
@@ -127,7 +130,8 @@ impl<'a> Recall<'a> {
         self.called
     }
 
-    /// Names what can be named by hosts, then by cables to what has a name already.
+    /// Names the xbars that can be recognized by their hosts, then those that can be by cables to xbars that have a
+    /// name already.
     fn grow(&mut self) {
         while {
             let votes = self.votes(&self.called);
@@ -135,7 +139,7 @@ impl<'a> Recall<'a> {
         } {}
     }
 
-    /// The votes of hosts, and of cables to xbars that have a name, for those that have none in `named`.
+    /// The votes of hosts, and of cables to xbars that have a name, for the xbars that have no name in `named`.
     fn votes(&self, named: &[Option<Called>]) -> BTreeMap<Candidate, Weight> {
         let mut votes = BTreeMap::new();
         let mut vote = |at: PortRef, was: NamedEnd, there: bool| {
@@ -162,10 +166,10 @@ impl<'a> Recall<'a> {
         votes
     }
 
-    /// Gives names by the most votes first. Says whether any was given.
+    /// Gives names, those with the most votes first. Returns whether it gave any.
     fn elect(&mut self, votes: BTreeMap<Candidate, Weight>) -> bool {
         let mut votes: Vec<_> = votes.into_iter().collect();
-        // The sort is stable, so equal ones stay in the order of their indices.
+        // The sort is stable, so guesses with equal votes stay in the order of the xbars' numbers.
         votes.sort_by_key(|&(_, weight)| Reverse(weight));
         let mut any = false;
         for ((xbar, name, offset), _) in votes {

@@ -5,35 +5,36 @@ use std::collections::BTreeMap;
 use mapper_proto::agent::Cause;
 use serde::{Deserialize, Serialize};
 
-/// How often one kind of cause led to something.
+/// How often one kind of cause ended a map or led to a new mapping.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CauseCounters {
     /// The name of the kind: [`Cause::name`].
     pub cause: String,
-    /// Maps that it ended.
+    /// How many maps it ended.
     pub maps_ended: u64,
-    /// Mappings that this agent began because of it.
+    /// How many mappings this agent began because of it.
     pub mappings: u64,
 }
 
-/// Causes since the start. There are as many as [`Cause`] has names, whatever comes from the wire.
+/// Causes since the start of the daemon. Their number is bounded, whatever comes from the wire: there are at most
+/// as many as [`Cause`] has names.
 #[derive(Debug, Default)]
 pub struct Causes {
     kinds: BTreeMap<&'static str, CauseCounters>,
 }
 
 impl Causes {
-    /// A map was given up because of this.
+    /// Counts a map that was given up because of this.
     pub fn map_ended(&mut self, cause: &Cause) {
         self.entry(cause).maps_ended += 1;
     }
 
-    /// A mapping began because of this.
+    /// Counts a mapping that began because of this.
     pub fn mapping_began(&mut self, cause: &Cause) {
         self.entry(cause).mappings += 1;
     }
 
-    /// All kinds, in the order of their names.
+    /// The counters of all kinds of causes, in the order of their names.
     pub fn counters(&self) -> Vec<CauseCounters> {
         self.kinds.values().cloned().collect()
     }

@@ -1,5 +1,5 @@
-//! What the maps have shown since the start, so that a cable or host that is gone reads 0 and does
-//! not vanish.
+//! What the maps have shown since the start of the daemon. The metric of a cable or host that is gone is thus 0,
+//! and does not vanish.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,10 @@ use mapper_proto::map::{Map, PortRef, host_type};
 use super::called::{Before, NamedEnd, XbarName, XbarNames};
 use crate::daemon::status::DeadCable;
 
-/// Most cables, and most hosts, that are remembered.
+/// The most cables, and the most hosts, that are remembered.
 const MAX_KNOWN: usize = 16_384;
-/// Most cables, and most hosts, that are shown one by one. Of more than that, only those are shown
-/// that have been down since the start.
+/// The most cables, and the most hosts, that are shown one by one. If there are more, only those are shown that
+/// have been down since the start.
 const MAX_SHOWN: usize = 1024;
 
 /// The cables and hosts of all maps since the start.
@@ -20,18 +20,18 @@ const MAX_SHOWN: usize = 1024;
 pub struct KnownFabric {
     cables: Seen<[NamedEnd; 2]>,
     hosts: Seen<Mac>,
-    /// Where each host was last.
+    /// Where each host was when a map last had it.
     places: BTreeMap<Mac, NamedEnd>,
     names: XbarNames,
 }
 
 impl KnownFabric {
-    /// Nothing seen yet.
+    /// A fabric of which no map has been seen yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes in a map: what is in it is there, what it lacks is gone.
+    /// Takes in a map. What the map has is there from now on, and what it lacks is gone.
     pub fn see(&mut self, map: &Map) {
         self.call(map);
         let ends = |cable: &mapper_proto::map::Cable| {
@@ -62,8 +62,8 @@ impl KnownFabric {
         let strangers = self.names.call(map, &before);
         self.places.append(&mut before.hosts);
         if strangers {
-            // Any of the new xbars may be one that is gone, so cables between xbars that are gone may be
-            // there still.
+            // Any of the new xbars may be one that is gone, so cables between xbars that are gone may still be
+            // there, under new names. They are forgotten rather than called gone.
             let names = self.names.all();
             let lost = |end: &NamedEnd| matches!(end.xbar, XbarName::Plain(_)) && !names.contains(&end.xbar);
             self.cables.entries.retain(|ends, _| !ends.iter().all(lost));
@@ -86,7 +86,7 @@ impl KnownFabric {
         }
     }
 
-    /// The hosts to show, and whether the last map has each.
+    /// The hosts to show, each with whether the last map has it.
     pub(super) fn hosts(&self) -> impl Iterator<Item = (Mac, bool)> + '_ {
         self.hosts.shown().map(|(mac, there)| (*mac, there))
     }
@@ -101,12 +101,12 @@ impl KnownFabric {
         self.cables(&[]).filter(|(_, _, up)| !up).map(|(a, b, _)| [a, b])
     }
 
-    /// Cables seen since the start that the last map lacks.
+    /// How many cables seen since the start the last map lacks.
     pub(super) fn cables_gone(&self) -> u64 {
         self.cables.gone()
     }
 
-    /// Hosts seen since the start that the last map lacks.
+    /// How many hosts seen since the start the last map lacks.
     pub(super) fn hosts_gone(&self) -> u64 {
         self.hosts.gone()
     }
@@ -148,7 +148,7 @@ impl<K: Ord + Copy> Seen<K> {
             gone.push(*key);
         }
         for key in new {
-            // What is gone is forgotten first when there is no room.
+            // When there is no room, things that are gone are forgotten for those that are there.
             if self.entries.len() >= MAX_KNOWN
                 && gone.pop().is_none_or(|gone| self.entries.remove(&gone).is_none())
             {
@@ -174,8 +174,8 @@ mod tests {
     use super::*;
     use mapper_proto::map::{Cable, Host, Xbar};
 
-    /// A ring of three xbars with a host each, less one cable if so wanted; `first` is the number
-    /// of the first port.
+    /// A ring of three xbars with a host each and the first `cables` of its three cables; `first` is the number of
+    /// each xbar's first port.
     fn ring(tags: bool, cables: usize, first: u8) -> Map {
         let port = |xbar, port| PortRef { xbar, port: port + first };
         let all = [(0, 1), (1, 2), (0, 2)];
@@ -219,8 +219,8 @@ mod tests {
         assert_eq!(known.cables(&[]).collect::<Vec<_>>(), before);
     }
 
-    /// As the next mapper finds a fabric of plain xbars of which some are off: numbered in another order, and
-    /// each one's ports from another first one. Hosts of xbars that are off are gone.
+    /// The map that the next mapper makes of a fabric of plain xbars of which some are off. Xbars are numbered in
+    /// another order, and the ports of each from another first port. Hosts of xbars that are off are gone.
     fn found(fabric: &Map, off: &[u32], round: u32) -> Map {
         let count = fabric.xbars.len() as u32;
         let order: Vec<u32> =

@@ -1,4 +1,4 @@
-//! The options with all defaults filled in.
+//! The configuration of an agent's daemon: its options with all defaults filled in.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,13 +14,13 @@ const MESSAGE_OVERHEAD_BYTES: usize = 200;
 /// What an agent's daemon needs to know: the options, with defaults where nothing was set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// The network interface; a node is called by all its ports.
+    /// The network interface, or for a node the name that is made of all its ports.
     pub interface: String,
     /// The interfaces of a node's crossbar; none for an agent alone.
     pub ports: Vec<String>,
-    /// What every daemon is told.
+    /// The options that daemons of any kind have.
     pub service: ServiceConfig,
-    /// The agent's settings; the address is not known before the interface is opened.
+    /// The agent's settings. They do not include its address, which is not known before the interface is opened.
     pub settings: Settings,
     /// Seed of the agent's random choices.
     pub seed: Option<u64>,
@@ -28,19 +28,19 @@ pub struct Config {
     pub num_passes: u8,
     /// Board number.
     pub unit: u8,
-    /// Whether that number was asked for: without, any that is free will do.
+    /// Whether the user set the board number. If not, the daemon takes any that is free.
     pub unit_given: bool,
-    /// Where each new map is stored.
+    /// The file that each new map is stored in.
     pub map_file: Option<PathBuf>,
-    /// Leave once the network is complete, and fail after this time.
+    /// If set, the daemon ends once mapping is complete everywhere, and fails after this time.
     pub map_once: Option<Duration>,
-    /// The host's Ethernet interface over the fabric.
+    /// The name of the host's Ethernet interface over the fabric.
     pub tap: Option<String>,
-    /// The addresses of IP that it gets.
+    /// The addresses of IP that this interface gets.
     pub addresses: Vec<InterfaceAddress>,
-    /// Keys of the mapper's messages.
+    /// The file with the keys of the mapper's messages.
     pub key_file: Option<PathBuf>,
-    /// What this host is called; the machine's name without.
+    /// What this host is called. If not set, it has the machine's name.
     pub host_name: Option<HostName>,
 }
 

@@ -1,7 +1,7 @@
 //! What the user may set of an agent: on the command line, in a configuration file, or not at all.
 //!
-//! One type is both: every option of `mapper agent` is a key of the file, by the same name and
-//! with the same values. The command line wins.
+//! One type serves the command line and the file: every option of `mapper agent` is a key of the file, by the
+//! same name and with the same values. The command line wins.
 
 mod config;
 mod host_type;
@@ -158,7 +158,7 @@ pub struct Options {
     pub log: LogKeys,
 }
 
-/// Options that do not make a configuration.
+/// Why options do not make a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum OptionsError {
     /// No interface was named.
@@ -166,38 +166,38 @@ pub enum OptionsError {
         "name the interface that is cabled to the fabric: --interface IF, or `interface = \"IF\"` in the file"
     )]
     NoInterface,
-    /// A node has ports, no interface.
+    /// A node was given an interface, but it has only ports.
     #[error("a node has no interface but ports; take `interface` out, or run `mapper agent`")]
     InterfaceOfNode,
-    /// An agent has an interface, no ports.
+    /// An agent was given ports, but it has only an interface.
     #[error("an agent has no ports but an interface; take `ports` out, or run `mapper node`")]
     PortsOfAgent,
-    /// A node without ports, or with too many.
+    /// A node was given no ports, or too many.
     #[error(
         "name 1 to {MAX_NODE_PORTS} interfaces that are cabled to others: --ports IF,IF, or `ports = [..]` in the file"
     )]
     PortCount,
-    /// An interface is one port.
+    /// The ports of a node name an interface twice, or have an empty name.
     #[error("a port of the node is named twice, or has no name")]
     PortTwice,
-    /// Only crossbars number their ports and wait for interfaces that match.
+    /// The ports of a node have numbers or patterns, which only those of a crossbar may have.
     #[error(
         "a node takes its ports by the names of interfaces, in their order, as in eth1,eth2; patterns like eth* \
          and numbers like 1=eth1 are for `mapper xbar`"
     )]
     PortOfXbar,
-    /// Users' frames would go round in a circle.
+    /// The tap has the name of an interface to the fabric, so users' frames would go round in a circle.
     #[error("tap names an interface that is cabled to the fabric; give the tap interface a name of its own")]
     TapIsPort,
-    /// There is nothing to give the address to.
+    /// There is an address of IP, but no tap interface to give it to.
     #[error(
         "an address is that of the interface over the fabric: name that, too, with --tap NAME or `tap = \"NAME\"`"
     )]
     AddressWithoutTap,
-    /// Nobody has that address.
+    /// The destination address of frames is zero, which no interface has.
     #[error(transparent)]
     Destination(#[from] ZeroDestination),
-    /// A parent would count as silent before it is asked.
+    /// A parent would count as silent before the agent has asked it.
     #[error(
         "silence-limit-ms ({silence_limit_ms}) is below query-interval-ms ({query_interval_ms}): a parent \
          must be asked before it can be silent"
@@ -205,7 +205,7 @@ pub enum OptionsError {
     SilenceBelowQuery {
         /// How long a parent may stay silent.
         silence_limit_ms: u128,
-        /// How often it is asked.
+        /// The time between two questions to the parent.
         query_interval_ms: u128,
     },
 }
@@ -264,18 +264,18 @@ impl FileOptions for Options {
 }
 
 impl Options {
-    /// Reads a configuration file: TOML, each key an option.
+    /// Reads a configuration file, which is TOML with an option for each key.
     ///
     /// # Errors
-    /// If it cannot be read, or has an unknown key or wrong value; names the line.
+    /// If the file cannot be read, or has an unknown key or a wrong value. The error names the line.
     pub fn read(path: &Path) -> Result<Self, ConfigFileError> {
         options::read_toml(path)
     }
 
-    /// What the file of all daemons, which may have keys of agents, says to daemons of any kind.
+    /// Reads from the file of all daemons, which may have keys of agents, what it says to daemons of any kind.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// If [`Self::read`] fails.
     pub fn read_shared(path: &Path) -> Result<Shared, ConfigFileError> {
         let Self { process, frames, metrics, log, .. } = options::read_if_there(path)?;
         Ok(Shared { process, frames, metrics, log })
@@ -372,14 +372,14 @@ impl Options {
     }
 }
 
-/// Most interfaces of a node: a crossbar has 255 ports, and the agent needs one.
+/// The most interfaces of a node: a crossbar has 255 ports, and the agent needs one of them.
 const MAX_NODE_PORTS: usize = 254;
 
-/// Longest name of a node: it is part of the path of a unix socket, which has at most 107 bytes.
+/// The longest name of a node: it is part of the path of a unix socket, which has at most 107 bytes.
 const MAX_NODE_NAME_BYTES: usize = 40;
 
-/// What a node is called instead of by an interface: by all its ports, or if they are many, by the
-/// first and how many follow.
+/// The name of a node, which has no one interface to be called by. It is made of all its ports, or if they are
+/// many, of the first and how many follow.
 fn node_name(ports: &[String]) -> Result<String, OptionsError> {
     if ports.is_empty() || ports.len() > MAX_NODE_PORTS {
         return Err(OptionsError::PortCount);

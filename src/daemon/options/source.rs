@@ -17,7 +17,7 @@ pub struct Source {
     role: Role,
 }
 
-/// What is configured.
+/// What a configuration is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// An agent at an interface.
@@ -29,24 +29,24 @@ pub(super) enum Role {
 /// A configuration that cannot be used.
 #[derive(Debug, Error)]
 pub enum ConfigError {
-    /// The file is at fault.
+    /// The configuration file cannot be read, or is wrong.
     #[error(transparent)]
     File(#[from] ConfigFileError),
     /// The options do not go together.
     #[error(transparent)]
     Options(#[from] OptionsError),
-    /// The keys are at fault.
+    /// The key file is not used.
     #[error(transparent)]
     Keys(#[from] KeyFileError),
 }
 
 impl Source {
-    /// That of `mapper agent`. The command line wins over the file.
+    /// The source of the configuration of `mapper agent`. The command line wins over the file.
     pub fn agent(line: Options, file: Option<PathBuf>) -> Self {
         Self { line, file, role: Role::Agent }
     }
 
-    /// That of `mapper node`. The command line wins over the file.
+    /// The source of the configuration of `mapper node`. The command line wins over the file.
     pub fn node(line: Options, file: Option<PathBuf>) -> Self {
         Self { line, file, role: Role::Node }
     }
@@ -60,11 +60,11 @@ impl Source {
         self.read_with(keys::read)
     }
 
-    /// As [`Self::read`], for a daemon that may be another user's: root may examine what belongs to
-    /// that user.
+    /// Reads the configuration of a daemon that may run as another user. Root may thus examine a daemon whose key
+    /// file belongs to that user.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// If [`Self::read`] fails for that user.
     pub fn read_for_any_user(&self) -> Result<Config, ConfigError> {
         self.read_with(|path| match keys::read(path) {
             Err(KeyFileError::Foreign { owner, .. }) if rustix::process::geteuid().is_root() => {
@@ -84,7 +84,8 @@ impl Source {
         Ok(config)
     }
 
-    /// Reads a file; or of a directory what all share and over it what is this one's own.
+    /// Reads a configuration file. If the path is a directory, reads its file for all daemons and, over it, the
+    /// file of this daemon.
     fn read_files(&self, path: &Path) -> Result<Options, ConfigFileError> {
         let own = match self.role {
             Role::Agent => self.line.interface.as_deref(),

@@ -41,7 +41,7 @@ fn the_file_of_defaults_lists_every_option() {
     for option in &options {
         assert!(table.contains_key(*option), "mapper.toml does not mention `{option}`");
     }
-    // What only the file and `mapper node` have.
+    // The key `ports` is the one option that `mapper agent` does not take on its command line.
     assert!(table.contains_key("ports"));
     assert_eq!(table.len(), options.len() + 1);
 }

@@ -1,4 +1,4 @@
-//! A board: `mapper.board-info/1` describes each agent as one.
+//! The board: an agent of this machine, as `mapper.board-info/1` describes it.
 
 use std::collections::BTreeMap;
 
@@ -40,31 +40,31 @@ pub struct Board {
     pub ports: Vec<BoardPort>,
     /// Where the agent is in its life; `starting` if it did not answer.
     pub state: String,
-    /// Whether it holds a map and proved routes for it.
+    /// Whether the agent holds a map and proved routes for it.
     pub configured: bool,
-    /// Whether the whole network is, by what the global mapper says.
+    /// Whether the global mapper says that all agents of the network are configured.
     pub network_configured: bool,
     /// The global mapper's address, if known.
     pub leader: Option<String>,
-    /// Its parent's address in the tree, if it has one.
+    /// The address of the agent's parent in the tree, if it has one.
     pub parent: Option<String>,
-    /// Its children's addresses in the tree.
+    /// The addresses of the agent's children in the tree.
     pub children: Vec<String>,
-    /// The map that it holds; `None` without a valid one.
+    /// The version of the map that the agent holds; `None` without a valid map.
     pub map_version: Option<MapVersionDto>,
-    /// Hosts in the map.
+    /// How many hosts the map has.
     pub hosts: usize,
     /// What these hosts run, the most common type first; empty without a valid map.
     pub host_types: Vec<HostsOfType>,
-    /// Xbars in the map.
+    /// How many xbars the map has.
     pub xbars: usize,
-    /// Cables between xbars in the map.
+    /// How many cables between xbars the map has.
     pub cables: usize,
-    /// Routes in use, several a destination.
+    /// How many routes are in force; there are several to each destination.
     pub routes: usize,
     /// Listed hosts that do not answer or hold another map version, and why.
     pub unreachable: Vec<Reason>,
-    /// Why the last map could not be routed, if so.
+    /// Why the last map could not be routed; `None` if it could.
     pub routing_failure: Option<String>,
     /// Cables of the map that are known to be dead; routes lead around them.
     pub dead_cables: Vec<DeadCable>,
@@ -72,7 +72,8 @@ pub struct Board {
     pub narrow_cables: Vec<NarrowCable>,
     /// Hosts that were seen since the start and that the last map lacks; at most 64 are named.
     pub gone_hosts: Vec<String>,
-    /// Cables between xbars likewise, by both ends.
+    /// Cables between xbars that were seen since the start and that the last map lacks, by both ends; at most 64 are
+    /// named.
     pub gone_cables: Vec<[String; 2]>,
     /// What else keeps users' frames from passing on this machine, in words.
     pub warnings: Vec<String>,
@@ -80,20 +81,20 @@ pub struct Board {
     pub tap: Option<Tap>,
     /// The addresses of IP that the agent gave that interface, as `10.1.0.1/24`.
     pub addresses: Vec<String>,
-    /// Why the agent did not answer, if so: then nothing else is known of it.
+    /// Why the agent did not answer; `None` if it did. Nothing else is known of an agent that did not.
     pub no_answer: Option<String>,
-    /// What was sent, received, dropped.
+    /// How much was sent, received and dropped.
     pub counters: Counters,
     /// How long the daemon has been running, in milliseconds.
     pub uptime_ms: u64,
 }
 
-/// Which map.
+/// The version of a map: who made it, and as which of its maps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MapVersionDto {
-    /// The global mapper that made it.
+    /// The address of the global mapper that made the map.
     pub mac: String,
-    /// Its counter.
+    /// The number of the map, which the mapper raises with each new one.
     pub counter: u32,
 }
 
@@ -111,19 +112,19 @@ pub struct Reason {
 pub struct Counters {
     /// Frames on the interface.
     pub frames: FrameCounters,
-    /// Messages sent, by what they are for.
+    /// Messages sent, counted by what they are for.
     pub sent: Tally<Purpose>,
-    /// Frames dropped, by why.
+    /// Frames dropped, counted by the reason.
     pub dropped: Tally<FrameDrop>,
     /// What the last mapping by this agent cost; `None` if it finished none.
     pub mapping: Option<MappingCounters>,
-    /// Why maps were given up and made.
+    /// How often maps were given up and made, counted by the cause.
     pub causes: Vec<CauseCounters>,
     /// What watching the paths in use costs and finds.
     pub liveness: LivenessCounters,
-    /// Routes changed before there was a new map.
+    /// How often routes were changed before there was a new map.
     pub repairs: RepairCounters,
-    /// Lines of the daemon's log that were lost, as nobody read them or they could not be written.
+    /// Lines of the daemon's log that were lost, since nobody read them or they could not be written.
     pub log_lines_lost: u64,
 }
 
@@ -149,7 +150,7 @@ pub struct MappingCounters {
     pub scouts: u64,
     /// Compare probes sent.
     pub compares: u64,
-    /// How long it took, in milliseconds.
+    /// How long the mapping took, in milliseconds.
     pub took_ms: f64,
 }
 
@@ -166,15 +167,15 @@ pub struct Surroundings<'a> {
     pub carrier: bool,
     /// The ports of a node that lead out of the machine.
     pub ports: Vec<BoardPort>,
-    /// What hosts are called.
+    /// The names that hosts have told.
     pub names: &'a NameTable,
-    /// Routes in use.
+    /// How many routes are in force.
     pub routes: usize,
     /// Why the last map could not be routed.
     pub routing_failure: Option<&'a str>,
     /// Frames on the interface.
     pub traffic: Traffic,
-    /// Why maps were given up and made.
+    /// How often maps were given up and made, counted by the cause.
     pub causes: &'a Causes,
     /// Cables of the map that are known to be dead.
     pub dead_cables: Vec<DeadCable>,
@@ -186,19 +187,19 @@ pub struct Surroundings<'a> {
     pub known: &'a KnownFabric,
     /// What else keeps users' frames from passing, in words.
     pub warnings: Vec<String>,
-    /// Routes changed before there was a new map.
+    /// How often routes were changed before there was a new map.
     pub repairs: RepairCounters,
     /// Lines of the log that were lost.
     pub log_lines_lost: u64,
     /// The host's Ethernet interface over the fabric.
     pub tap: Option<Tap>,
-    /// The addresses of IP that the agent gave it.
+    /// The addresses of IP that the agent gave that interface.
     pub addresses: Vec<String>,
-    /// Now, and so how long the daemon has been running.
+    /// The time since the start of the daemon.
     pub now: Instant,
 }
 
-/// Most hosts, and most cables, that are named as gone.
+/// The most hosts, and the most cables, that are named as gone.
 const MOST_GONE: usize = 64;
 
 impl Board {
@@ -262,7 +263,7 @@ impl Board {
         board
     }
 
-    /// The addresses of all hosts that it names.
+    /// The addresses of all hosts that this board names.
     fn macs(&self) -> impl Iterator<Item = &str> {
         let unreachable = self.unreachable.iter().map(|host| &host.mac);
         let of_types = self.host_types.iter().flat_map(|of_type| &of_type.hosts);
@@ -271,16 +272,16 @@ impl Board {
         one.chain(many).map(String::as_str)
     }
 
-    /// A host as people call it, with its address, as two may be called the same.
+    /// A host's name with its address, since two hosts may have the same name.
     pub fn called(&self, mac: &str) -> String {
         match self.names.get(mac) {
-            // It came from another machine, and may have what a terminal obeys.
+            // The name came from another machine, and may contain control sequences for a terminal.
             Some(name) => format!("{} ({mac})", name.escape_debug()),
             None => mac.to_owned(),
         }
     }
 
-    /// What was seen since the start and is gone, in words.
+    /// Says in words which hosts and cables were seen since the start and are gone; `None` if there are none.
     pub fn gone(&self) -> Option<String> {
         let (hosts, cables) = (self.gone_hosts.len(), self.gone_cables.len());
         let (what, are) = match (hosts, cables) {
@@ -296,7 +297,7 @@ impl Board {
         Some(format!("{what} seen since the start {are} gone: {}", names.join(", ")))
     }
 
-    /// The board of an agent that did not answer, and why.
+    /// The board of an agent that did not answer; `why` says so in words.
     pub fn silent(unit: u8, why: String) -> Self {
         Self {
             unit,

@@ -27,44 +27,44 @@ impl From<LivenessStatus> for LivenessCounters {
     }
 }
 
-/// A cable of the map that is known to be dead, named from one side.
+/// A cable of the map that is known to be dead, named by one of its ends.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DeadCable {
     /// The xbar's number in the map.
     pub xbar: u32,
-    /// Its tag in hexadecimal, if it has one.
+    /// The xbar's tag in hexadecimal, if it has one.
     pub tag: Option<String>,
     /// The port that the cable is at.
     pub port: u8,
-    /// How long it has been known, in milliseconds.
+    /// How long the agent has known that the cable is dead, in milliseconds.
     pub since_ms: u64,
-    /// How it is known, in words.
+    /// How the agent knows that the cable is dead, in words.
     pub why: String,
 }
 
 /// How often routes were changed before there was a new map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RepairCounters {
-    /// Routes computed around dead cables.
+    /// How often routes were computed around dead cables.
     pub repairs: u64,
-    /// Losses of carrier that were told of.
+    /// How often somebody told of a loss of carrier.
     pub carrier_losses: u64,
-    /// Notices of crossbars that could not send a frame on.
+    /// How many notices came from crossbars that could not send a frame on.
     pub notices: u64,
-    /// Paths in use that fell silent.
+    /// How many paths in use fell silent.
     pub silent_paths: u64,
 }
 
 /// The host's Ethernet interface over the fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tap {
-    /// Its name.
+    /// The interface's name.
     pub name: String,
-    /// Most bytes behind its Ethernet header.
+    /// The MTU of the interface, in bytes.
     pub mtu: u32,
-    /// What went over it.
+    /// How many frames went over the interface, and what became of them.
     pub counters: DataStatus,
-    /// Frames from the fabric that the kernel did not take: the interface was down, or memory short.
+    /// Frames from the fabric that the kernel did not take, since the interface was down or memory was short.
     pub refused: u64,
 }
 

@@ -5,25 +5,25 @@ use std::collections::BTreeMap;
 use mapper_proto::map::{Map, host_type};
 use serde::{Deserialize, Serialize};
 
-/// Most hosts of one type, and of all types, that are named: a board must fit a message.
+/// The most hosts of one type, and the most of all types, that are named: a board must fit a message.
 const MOST_OF_TYPE: usize = 64;
 const MOST_NAMED: usize = 1024;
 
 /// The hosts of the map that run one kind of transport.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostsOfType {
-    /// What they run, by number: see [`host_type`].
+    /// The number of what they run: see [`host_type`].
     pub host_type: u8,
-    /// What they run, as `host-type` has it.
+    /// The name of what they run, as the option `host-type` takes it.
     pub name: String,
     /// How many they are.
     pub count: usize,
-    /// Their addresses; at most 64.
+    /// The addresses of at most 64 of them.
     pub hosts: Vec<String>,
 }
 
 impl HostsOfType {
-    /// All hosts of a map, the most common type first. Phantoms are no hosts.
+    /// The types of all hosts of a map, the most common first. Phantoms do not count as hosts.
     pub fn of(map: &Map) -> Vec<Self> {
         let mut by_type: BTreeMap<u8, Self> = BTreeMap::new();
         let mut room = MOST_NAMED;

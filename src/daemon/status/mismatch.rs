@@ -7,18 +7,18 @@ use super::Counters;
 /// Frames that were dropped since another host is set up differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mismatch {
-    /// What differs.
+    /// The name of what differs.
     pub name: &'static str,
-    /// How many frames were dropped for it.
+    /// How many frames were dropped for this reason.
     pub frames: u64,
-    /// What they were.
+    /// What these frames were, in words.
     pub what: &'static str,
-    /// What to do.
+    /// What to do, in words.
     pub fix: &'static str,
 }
 
 impl Counters {
-    /// In what other hosts differ, by what was dropped since the agent's start.
+    /// How other hosts are set up differently, by what was dropped since the agent's start.
     pub fn mismatches(&self) -> Vec<Mismatch> {
         let dropped = &self.dropped;
         let one_key_file = "give all hosts of the network one key file";

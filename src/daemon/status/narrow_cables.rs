@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 
 use super::ports::BoardPort;
 
-/// Most cables that are shown: a board must fit a message.
+/// The most cables that a board shows: it must fit a message of the status socket.
 const MOST_SHOWN: usize = 64;
-/// Most that are named in words.
+/// The most cables that are named in words.
 const MOST_NAMED: usize = 8;
 
 /// A cable of the map that carries shorter frames than some host sends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NarrowCable {
-    /// The least MTU of its interfaces, in bytes.
+    /// The least MTU of the interfaces at the two ends of the cable, in bytes.
     pub mtu: u32,
     /// How long frames in the network can be, in bytes: the greatest MTU of all hosts.
     pub longest: u32,
-    /// The interfaces at its ends that are too small: one of them, or both.
+    /// The interfaces at the ends of the cable whose MTU is too small: one of them, or both.
     pub ends: Vec<CableEnd>,
 }
 
@@ -38,8 +38,8 @@ pub struct CableEnd {
 }
 
 impl NarrowCable {
-    /// Those of a map, by the order of its hosts, at most 64; for the host `own`, whose ports these are, or
-    /// whose interface has this name.
+    /// The narrow cables of a map, in the order of its hosts, at most 64. The interfaces of the host `own` are named:
+    /// those of a node are `ports`, that of an agent is `interface`.
     pub fn of(map: &Map, own: Mac, interface: &str, ports: &[BoardPort]) -> Vec<Self> {
         let name = |end: &NarrowEnd| match end.port {
             _ if end.host != own => None,
@@ -71,7 +71,7 @@ impl NarrowCable {
         cables
     }
 
-    /// What is wrong with these, in words, and what to do; `None` without any.
+    /// Says in words which cables are narrow, and what to do; `None` if there are none.
     pub fn warning(cables: &[Self]) -> Option<String> {
         let longest = cables.first()?.longest;
         let mut named: Vec<_> = cables.iter().take(MOST_NAMED).map(Self::describe).collect();
@@ -109,7 +109,8 @@ mod tests {
 
     use super::*;
 
-    /// Two nodes with two cables between, and an agent on an interface at the first one's third port.
+    /// Two nodes with two cables between them, and an agent on an interface that is cabled to the third port of the
+    /// first node.
     fn map(less: &[(u32, LinkMtu)]) -> Map {
         let port = |xbar, port| PortRef { xbar, port };
         let host = |n, at| Host { mac: Mac::from_position(n), level: 1, host_type: 4, at: Some(at) };

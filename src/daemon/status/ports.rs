@@ -7,17 +7,17 @@ use crate::xbar::PortStatus;
 /// A port of a node's own crossbar that leads out of the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BoardPort {
-    /// Its number at the crossbar.
+    /// The port's number at the crossbar.
     pub port: u8,
     /// The interface's name.
     pub interface: String,
     /// Whether there is such an interface.
     pub exists: bool,
-    /// Whether it is administratively up.
+    /// Whether the interface is administratively up.
     pub up: bool,
-    /// Whether it has carrier.
+    /// Whether the interface has carrier.
     pub carrier: bool,
-    /// Most bytes behind its Ethernet header; `None` without interface.
+    /// The MTU of the interface, in bytes; `None` without interface.
     pub mtu: Option<u32>,
 }
 
@@ -57,8 +57,8 @@ pub fn dead_ports(ports: &[BoardPort]) -> Option<String> {
     (!dead.is_empty()).then(|| dead.join(", "))
 }
 
-/// That some ports carry shorter frames than others, in words; `None` if all carry the same. Frames of other
-/// hosts that fit the larger ones are lost at the smaller ones, whichever way their routes lead.
+/// Says in words that some ports carry shorter frames than others; `None` if all carry the same. Frames of other
+/// hosts that fit the larger ports are lost at the smaller ones if their routes lead there.
 pub fn unequal_mtus(ports: &[BoardPort]) -> Option<String> {
     let known = || ports.iter().filter_map(|port| Some((port.mtu?, port.interface.as_str())));
     let (most, _) = known().max()?;

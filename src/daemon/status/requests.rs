@@ -1,5 +1,5 @@
-//! What a program may ask an agent for beyond its board: on a socket of its own, as a line of JSON. A board is
-//! small and asked for often, and what is asked for here is neither.
+//! Requests: what a program may ask an agent for beyond its board. A request is a line of JSON on a socket of its
+//! own, since its answer is larger than a board, and is asked for less often.
 
 use std::path::{Path, PathBuf};
 
@@ -9,30 +9,31 @@ use mapper_proto::Mac;
 use mapper_proto::map::PortRef;
 use serde::{Deserialize, Serialize};
 
-/// The socket on which a board takes requests. It is no status socket, and not named like one.
+/// The socket on which a board takes requests. It is not named like a status socket, so that nobody who looks
+/// for boards connects to it.
 pub fn requests_socket_path(run_dir: &Path, unit: u8) -> PathBuf {
     run_dir.join(format!("{unit}.requests"))
 }
 
-/// What is wanted.
+/// What a program asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
-    /// [`RoutesInForce`](super::RoutesInForce).
+    /// The routes in force, answered with [`RoutesInForce`](super::RoutesInForce).
     Routes,
-    /// [`Resolved`]: the hosts that are called so, or have this address.
+    /// The hosts that have this name or address, answered with [`Resolved`].
     Resolve(String),
 }
 
-/// Most bytes of an answer to [`Request::Resolve`].
+/// The most bytes of an answer to [`Request::Resolve`].
 pub const MAX_RESOLVED_BYTES: usize = 1 << 20;
-/// Most hosts in an answer: many may be called the same.
+/// The most hosts in an answer, as many may have the same name.
 const MOST_HOSTS: usize = 256;
 
 /// The hosts that a name or an address stands for.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Resolved {
-    /// By rising address; none if nobody is called so.
+    /// The hosts in the order of their addresses. It is empty if no host has this name or address.
     pub hosts: Vec<ResolvedHost>,
 }
 
@@ -47,8 +48,8 @@ pub struct ResolvedHost {
     pub in_map: bool,
     /// The port that it is cabled to: `0x..:port`, or the number of an xbar without a tag in the map.
     pub place: Option<String>,
-    /// By which ports frames go to it from here, by one of the routes; none to this host itself, or if no
-    /// route leads there.
+    /// The ports that frames from here to that host pass on one of its routes. There are none if it is this host
+    /// itself, or no route leads there.
     pub via: Option<Vec<String>>,
 }
 
@@ -66,7 +67,7 @@ impl Resolved {
 }
 
 impl ResolvedHost {
-    /// `None` if nothing is known of it.
+    /// What is known of the host with this address; `None` if nothing is.
     fn of(host: &Host, mac: Mac) -> Option<Self> {
         let table = host.table();
         let in_map = mac == host.own() || table.is_some_and(|table| table.basis().lists(mac));
@@ -86,7 +87,7 @@ impl ResolvedHost {
     }
 }
 
-/// A port as boards call it.
+/// A port's name, as boards show it.
 fn port_name(table: &RouteTable, PortRef { xbar, port }: PortRef) -> String {
     match table.tag(xbar) {
         Some(tag) => format!("{tag:#018x}:{port}"),

@@ -1,4 +1,4 @@
-//! The routes in force, told on request. What is said is JSON, as that is what comes of it.
+//! The routes in force, which an agent tells on request, as JSON.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,21 +13,21 @@ use crate::formats::json::{MapJson, Names, map_to_json};
 use mapper_host::data::PathTraffic;
 use mapper_host::routes::RouteTable;
 
-/// Most bytes that a client reads: as much as 10,000 hosts take, eight routes each.
+/// The most bytes of an answer that a client reads, which is room for 10,000 hosts with eight routes each.
 pub const MAX_ROUTES_BYTES: usize = 64 << 20;
 
-/// What one agent sends by, as it stands.
+/// The routes by which one agent sends, and how they are used, at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoutesInForce {
     /// The host whose routes these are.
     pub host: String,
-    /// The map that they belong to; `None` without a valid one.
+    /// The version of the map that the routes belong to; `None` without a valid map.
     pub map_version: Option<MapVersionDto>,
-    /// That map.
+    /// The map that the routes belong to, if the agent still holds it.
     pub map: Option<MapJson>,
     /// The routes, those of a destination together.
     pub routes: Vec<RouteInForce>,
-    /// Hosts of the map that no route leads to now, and why.
+    /// Hosts of the map that no route in force leads to, and why.
     pub without_route: Vec<Reason>,
 }
 
@@ -42,16 +42,16 @@ pub struct RouteInForce {
     pub host_type: u8,
     /// The id of each xbar on the way (as in `mapper.map/1`), and the port to leave it by.
     pub hops: Vec<(String, u8)>,
-    /// The same by what xbars are called on boards: `0x..:port`, or the id of one that has no tag.
+    /// The same hops by the names that boards have for ports: `0x..:port`, or the id of an xbar without a tag.
     pub via: Vec<String>,
-    /// The layer that it travels in.
+    /// The layer that the route's frames travel in.
     pub layer: u8,
-    /// The route elements as they travel, in hexadecimal digits.
+    /// The route elements as they stand in a frame, in hexadecimal digits.
     pub bytes: String,
-    /// What it is used for: see [`RouteUse`].
+    /// What the route is used for.
     #[serde(rename = "use")]
     pub used_for: RouteUse,
-    /// User's frames that went by it since it came into force.
+    /// How many users' frames went by the route since it came into force.
     pub frames: u64,
 }
 
@@ -59,38 +59,38 @@ pub struct RouteInForce {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RouteUse {
-    /// User's frames went by it during the last second.
+    /// Users' frames went by it during the last second.
     Flows,
     /// The agent's own messages to its parent or a child go by it.
     Agent,
-    /// Nothing now.
+    /// Nothing goes by it at the moment.
     Spare,
-    /// Nothing, as a cable on it was just found dead.
+    /// Nothing goes by it, since a cable on it was just found dead.
     CutOff,
 }
 
 /// All that is needed to tell the routes in force, gathered at one moment.
 #[derive(Debug)]
 pub struct RoutesAsked {
-    /// This host.
+    /// The address of this host.
     pub host: Mac,
     /// The routes.
     pub table: Option<Arc<RouteTable>>,
-    /// Their map, if it is at hand.
+    /// The map that the routes belong to, if the agent still holds it.
     pub map: Option<Arc<Map>>,
-    /// What hosts are called.
+    /// The names that hosts have told.
     pub names: Names,
-    /// To whom the agent itself sends.
+    /// The agent's parent and children, to whom it sends messages of its own.
     pub neighbours: Vec<Mac>,
-    /// What users' frames do.
+    /// How many users' frames went by each path, and when.
     pub uses: Vec<PathTraffic>,
 }
 
 impl RoutesAsked {
-    /// What there is to tell, as JSON. Takes up to a second for a large map.
+    /// Encodes [`RoutesInForce`] as JSON. It takes up to a second for a large map.
     ///
     /// # Errors
-    /// If it cannot be written down.
+    /// If something cannot be encoded.
     pub fn to_json(&self) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec(&self.answer())
     }
@@ -158,7 +158,7 @@ impl RouteUse {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
+        // To write to a string does not fail.
         let _infallible = write!(text, "{byte:02x}");
         text
     })

@@ -6,12 +6,12 @@ use mapper_machine::status::{self, Question, StatusServer, StatusSocketError};
 
 use super::Board;
 
-/// The socket of a board.
+/// The path of a board's status socket.
 pub fn socket_path(run_dir: &Path, unit: u8) -> PathBuf {
     run_dir.join(format!("{unit}.sock"))
 }
 
-/// The board numbers that have a socket in this run directory, in order. None if there is no such
+/// The board numbers that have a socket in this run directory, in order. There are none if there is no such
 /// directory.
 ///
 /// # Errors
@@ -22,8 +22,8 @@ pub fn units(run_dir: &Path) -> Result<Vec<u8>, StatusSocketError> {
     Ok(units)
 }
 
-/// Connects to the agent of a board, which is all the asking there is. `None` if there is no
-/// socket. Does not wait: ask all first, then take the answers.
+/// Asks the agent of a board for its status by connecting to its socket; nothing more is sent. `None` if there is
+/// no socket. The answer is not waited for, so that a caller can ask all agents before it takes the answers.
 ///
 /// # Errors
 /// If nobody listens, or too many wait already.
@@ -31,7 +31,7 @@ pub fn ask(run_dir: &Path, unit: u8) -> Result<Option<Question<Board>>, StatusSo
     status::ask(socket_path(run_dir, unit))
 }
 
-/// Makes the socket of a board, and the run directory if need be. `group` may ask.
+/// Makes the socket of a board, and the run directory if need be. The members of `group` may connect to it.
 ///
 /// # Errors
 /// If another agent has the unit, or the socket cannot be made.
@@ -39,10 +39,10 @@ pub fn bind(run_dir: &Path, unit: u8, group: Option<&str>) -> Result<StatusServe
     bind_at(socket_path(run_dir, unit), unit, group)
 }
 
-/// Makes any socket of a board, as [`bind`] makes the one that it is asked on.
+/// Makes another socket of a board at `path`, with the same owner and mode as [`bind`] gives the status socket.
 ///
 /// # Errors
-/// As [`bind`].
+/// If another agent has the unit, or the socket cannot be made.
 pub fn bind_at(path: PathBuf, unit: u8, group: Option<&str>) -> Result<StatusServer, StatusSocketError> {
     StatusServer::bind(path, group, || format!("unit {unit}"), "--unit")
 }

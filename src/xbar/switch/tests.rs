@@ -1,4 +1,5 @@
-//! The switch between internal ports, against frames decided one by one.
+//! Tests of the switch with internal ports. The model that its batches are compared with decides on frames one by
+//! one.
 
 use mapper_proto::Mac;
 use mapper_proto::wire::{Data, Element, Route, Undeliverable};
@@ -11,7 +12,7 @@ use mapper_proto::PortSet;
 
 const HEADER: [u8; HEADER_BYTES] = [7; HEADER_BYTES];
 
-/// A crossbar with internal ports 1 to 3, of 5, and their far ends.
+/// A crossbar of 5 ports, of which 1 to 3 are internal ports, and the far ends of these.
 fn switch(kind: CrossbarKind) -> (Switch, Vec<InternalPort>) {
     let crossbar = Crossbar { kind, first_port: 1, ports: 5, carriers: PortSet::ALL };
     let pairs =
@@ -25,7 +26,7 @@ fn tagged() -> CrossbarKind {
     CrossbarKind::Tagged { tag: 0xfeed }
 }
 
-/// Sends these payloads into port 1, together, and returns the frames that come out of each.
+/// Sends these payloads into port 1 as one batch, and returns the frames that come out of each port.
 fn pass(switch: &Switch, far: &[InternalPort], payloads: &[Vec<u8>]) -> Vec<Vec<Vec<u8>>> {
     for payload in payloads {
         far[0].forward_batch(&[[IoSlice::new(&HEADER), IoSlice::new(payload)]], |_, why| panic!("{why:?}"));
@@ -110,7 +111,8 @@ fn frames_that_go_to_and_fro_are_dropped_and_very_long_routes_are_bounded() {
     assert!(out.iter().all(Vec::is_empty));
     assert_eq!(switch.status().ports[0].dropped[XbarDrop::TurnsAgain], 2);
 
-    // As many elements as any way needs always pass; longer routes pass only for a moment.
+    // Routes with no more elements than the longest way needs always pass; longer ones pass only until the bucket
+    // is empty.
     let round =
         |hops: usize| [1, -1].map(Element::Relative).into_iter().cycle().take(hops).collect::<Vec<_>>();
     let many = |hops| vec![route(&round(hops)); 900];

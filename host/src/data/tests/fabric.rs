@@ -1,4 +1,4 @@
-//! Fabrics that frames really travel through, and the data paths of their hosts.
+//! Fabrics whose crossbars forward each frame by the rule of the real ones, and the data paths of their hosts.
 
 use mapper_proto::PortSet;
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,7 +44,7 @@ pub(super) fn data_path(map: &Map, host: usize) -> DataPath {
     path
 }
 
-/// A UDP frame of the flow with this port.
+/// A UDP frame whose source port is the number of its flow.
 pub(super) fn frame(from: Mac, to: Mac, flow: u16) -> Vec<u8> {
     let mut bytes = [to.0, from.0].concat();
     bytes.extend([8, 0, 0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
@@ -53,7 +53,7 @@ pub(super) fn frame(from: Mac, to: Mac, flow: u16) -> Vec<u8> {
     bytes
 }
 
-/// What a data path sent: routes and frames.
+/// What a data path sent: the route and the frame of each.
 pub(super) type Sent = Vec<(Vec<u8>, Vec<u8>)>;
 
 pub(super) fn outbound(path: &mut DataPath, now: Instant, frame: &[u8]) -> Sent {
@@ -69,14 +69,14 @@ pub(super) fn undeliverable(path: &mut DataPath, now: Instant, notice: &[u8]) ->
     (dead, sent)
 }
 
-/// The one route that a flow takes now.
+/// The route that the data path sends this frame by.
 pub(super) fn route_of(path: &mut DataPath, now: Instant, frame: &[u8]) -> Vec<u8> {
     let mut sent = outbound(path, now, frame);
     assert_eq!(sent.len(), 1);
     sent.remove(0).0
 }
 
-/// A fabric that frames really travel through.
+/// The crossbars, cables and hosts of a map, and the cables that are cut.
 pub(super) struct Fabric<'a> {
     map: &'a Map,
     far: BTreeMap<PortRef, PortRef>,
@@ -123,7 +123,7 @@ impl<'a> Fabric<'a> {
             let out = PortRef { xbar: arrival.xbar, port };
             if self.dead.contains(&out) {
                 let Some(notice) = xbar.undeliverable(port, &payload) else { return Fate::Lost };
-                // It leaves by the port that the frame came in by.
+                // The notice leaves by the port that the frame came in by.
                 return self.follow(arrival, notice);
             }
             payload.drain(..strip);

@@ -6,12 +6,11 @@
 pub(super) struct Sum(u64);
 
 impl Sum {
-    /// The sum over some bytes; an odd last one is the high half of a word.
+    /// The sum over some bytes. An odd last byte is the high half of a word.
     pub(super) fn of(bytes: &[u8]) -> Self {
         let (words, rest) = bytes.as_chunks::<4>();
-        // The sum is in the machine's own byte order and turned around at the end, as the carries come out
-        // the
-        // same (RFC 1071, section 2 B).
+        // Words are summed up in the machine's own byte order, and the bytes of the sum are swapped at the end.
+        // The result is the same (RFC 1071, section 2 B).
         let sum: u64 = words.iter().map(|&word| u64::from(u32::from_ne_bytes(word))).sum();
         let mut last = [0; 4];
         last[..rest.len()].copy_from_slice(rest);
@@ -23,12 +22,12 @@ impl Sum {
         Self(self.0 + u64::from(value))
     }
 
-    /// Adds what was summed up elsewhere, from an even place on.
+    /// Adds the sum over other bytes, which must begin at an even offset.
     pub(super) fn plus(self, other: Self) -> Self {
         Self(self.0 + other.0)
     }
 
-    /// Takes a number of up to 32 bits away.
+    /// Subtracts a number of up to 32 bits.
     pub(super) fn less(self, value: u32) -> Self {
         Self(self.0 + u64::from(!fold(value.into())))
     }
@@ -38,7 +37,7 @@ impl Sum {
         fold(self.0)
     }
 
-    /// What goes into a checksum field.
+    /// The value of a checksum field, which is the complement of the sum.
     pub(super) fn checksum(self) -> u16 {
         !fold(self.0)
     }
@@ -77,7 +76,7 @@ mod tests {
             }
             prop_assert_eq!(u32::from(Sum::of(&bytes).folded()), sum);
             let there_and_back = Sum::of(&bytes).add(more).less(more).folded();
-            // A sum of zero has two forms.
+            // In ones' complement zero has two forms, which the remainder makes one.
             prop_assert_eq!(u32::from(there_and_back) % 0xffff, sum % 0xffff);
         }
     }

@@ -1,9 +1,9 @@
-//! Many short TCP segments become one long one.
+//! Joins short TCP segments into a long one.
 //!
-//! As in the kernel's own receive offload, only what comes out the same when it is cut again is
-//! joined: segments of one flow that follow each other, with the same headers but for length,
-//! sequence number and checksum, all as long as the first but the last. The checksum of each is
-//! verified, as that of the whole is not.
+//! As in the kernel's own receive offload, segments are joined only if cutting the result gives the same
+//! segments again. They must belong to one flow, follow each other, and have the same headers except for
+//! length, sequence number and checksum; all but the last must be as long as the first. The checksum of each
+//! segment is verified, as nobody verifies that of the long one.
 
 use super::checksum::Sum;
 use super::header::{HEADER_BYTES, Header};
@@ -12,20 +12,20 @@ use super::{
     u16_at, u32_at,
 };
 
-/// Flows whose segments are joined at a time.
+/// How many flows have segments that wait to be joined, at most.
 const MAX_FLOWS: usize = 8;
-/// Most bytes behind the Ethernet header.
+/// The most bytes of a joined packet behind the Ethernet header.
 const MAX_PACKET_BYTES: usize = 65_535;
 
 /// Segments that wait to be joined with more.
 #[derive(Debug, Default)]
 pub(in crate::link) struct Coalescer {
     open: Vec<Joined>,
-    /// Buffers to be used again.
+    /// Buffers of packets that were handed over, to be used again.
     spare: Vec<Vec<u8>>,
 }
 
-/// Segments joined so far.
+/// The segments of one flow that have been joined so far.
 #[derive(Debug)]
 struct Joined {
     /// Room for the kernel's header, then the headers of the first segment, then all payloads.
@@ -36,7 +36,7 @@ struct Joined {
     /// Bytes of the first segment's payload.
     segment_bytes: usize,
     segments: usize,
-    /// The sequence number that follows.
+    /// The sequence number that the next segment must have.
     next: u32,
 }
 
@@ -46,13 +46,13 @@ struct Segment {
     ipv6: bool,
     payload_at: usize,
     sequence: u32,
-    /// Whether it must be the last.
+    /// Whether it has the flag PSH, so that it must be the last segment.
     push: bool,
 }
 
 impl Coalescer {
-    /// Takes a frame. `write` gets what is to be handed to the kernel at once: the kernel's header
-    /// and the frame, in up to two parts. The rest waits for [`Self::flush`].
+    /// Takes a frame. `write` is called for what is to be handed to the kernel at once, which is the kernel's
+    /// header and a frame in two parts, of which the second may be empty. The rest waits for [`Self::flush`].
     pub(in crate::link) fn push(&mut self, frame: &[u8], mut write: impl FnMut(&[u8], &[u8])) {
         let segment = Segment::parse(frame);
         if let Some(place) = self.open.iter().position(|joined| joined.is_flow_of(frame)) {
@@ -65,7 +65,7 @@ impl Coalescer {
                 }
                 return;
             }
-            // What comes next must not overtake what waits.
+            // This frame must not overtake the segments of its flow that wait.
             self.close(place, &mut write);
         }
         match segment {
@@ -121,13 +121,12 @@ impl Joined {
             && frame.get(ports.clone()) == ours.get(ports)
     }
 
-    /// Whether a segment of the same flow can be joined.
+    /// Whether a segment of the same flow can be added.
     fn takes(&self, segment: &Segment, frame: &[u8]) -> bool {
         let ours = self.frame();
         let payload_bytes = frame.len() - segment.payload_at;
-        // These must agree: of IP all but length, identification and checksum; of TCP all but sequence
-        // number,
-        // flags and checksum.
+        // Of the IP header all must be the same but length, identification and checksum; of the TCP header all
+        // but sequence number, flags and checksum.
         let ip = ETHERNET_BYTES;
         let same_ip = if self.ipv6 {
             frame[ip..ip + 4] == ours[ip..ip + 4] && frame[ip + 7] == ours[ip + 7]
@@ -153,12 +152,12 @@ impl Joined {
         self.segments += 1;
     }
 
-    /// Whether nothing can follow a segment that was just added.
+    /// Whether nothing can follow the segment that was just added.
     fn is_full(&self, segment: &Segment, frame: &[u8]) -> bool {
         segment.push || frame.len() - segment.payload_at < self.segment_bytes
     }
 
-    /// Puts lengths, checksums and the kernel's header in.
+    /// Fills in the kernel's header, and lengths and checksums of the joined packet.
     fn finish(&mut self) {
         let (header, frame) = self.bytes.split_at_mut(HEADER_BYTES);
         if self.segments == 1 {
@@ -188,12 +187,12 @@ impl Joined {
 }
 
 impl Segment {
-    /// A frame that could be joined with others of its flow: TCP without options of IP, with a right
-    /// checksum, with payload, and no flags but those of data.
+    /// The frame as a segment, if it could be joined with others of its flow. It must be TCP over IP without
+    /// options, with payload, correct checksums, and no flags but ACK and PSH.
     fn parse(frame: &[u8]) -> Option<Self> {
         let ip = frame.get(ETHERNET_BYTES..)?;
         let (ipv6, ip_bytes, packet_bytes, protocol) = match u16_at(frame, ETHERTYPE_AT)? {
-            // Only a header without options, of a packet that is no fragment, is taken.
+            // The header must have no options, and the packet must not be a fragment.
             IPV4 if *ip.first()? == 0x45 && u16_at(ip, 6)? & 0x3fff == 0 => {
                 (false, IPV4_BYTES, usize::from(u16_at(ip, 2)?), *ip.get(9)?)
             }

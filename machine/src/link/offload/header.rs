@@ -1,4 +1,4 @@
-//! What the kernel says of a frame, and is told of one: `struct virtio_net_hdr` of Linux.
+//! The header that stands before each frame to and from the kernel: `struct virtio_net_hdr` of Linux.
 
 /// How many bytes the header takes.
 pub(in crate::link) const HEADER_BYTES: usize = 10;
@@ -7,25 +7,25 @@ const FLAG_NEEDS_CHECKSUM: u8 = 1;
 const GSO_NONE: u8 = 0;
 const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;
-/// Set beside the kind if the first segment says that the congestion window was reduced.
+/// A flag beside the kind. It is set if the first segment has TCP's flag CWR.
 const GSO_ECN: u8 = 0x80;
 
-/// What is to be done with a frame before it can travel.
+/// What remains to be done with a frame before it can be sent over a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(in crate::link) struct Header {
-    /// Where the part begins whose checksum is missing, and where in that part it goes. The field
-    /// holds the sum over the pseudo-header.
+    /// The offset of the part whose checksum is missing, and the offset of the checksum field in that part.
+    /// The field holds the sum over the pseudo-header.
     pub(super) checksum: Option<(usize, usize)>,
-    /// Most bytes of payload of each segment, if it is one long segment.
+    /// If the frame is a long segment that is to be cut, the most bytes of payload of each piece.
     pub(super) segment_bytes: Option<usize>,
-    /// Whether it is IPv6, if it is one long segment.
+    /// Whether a long segment is IPv6.
     pub(super) ipv6: bool,
-    /// Bytes of all headers, if it is one long segment.
+    /// The bytes of all headers of a long segment.
     pub(super) header_bytes: usize,
 }
 
 impl Header {
-    /// Reads it. `None` if it asks for something that was not offered.
+    /// Reads a header. `None` if it asks for something that was not offered to the kernel.
     pub(super) fn read(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
         let [flags, gso, h0, h1, g0, g1, s0, s1, o0, o1] = *bytes;
         let word = |low: u8, high: u8| usize::from(u16::from_ne_bytes([low, high]));
@@ -43,7 +43,7 @@ impl Header {
         })
     }
 
-    /// The bytes of it.
+    /// The header as bytes.
     pub(super) fn write(&self) -> [u8; HEADER_BYTES] {
         let gso = match (self.segment_bytes, self.ipv6) {
             (None, _) => GSO_NONE,

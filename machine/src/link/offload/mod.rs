@@ -1,9 +1,9 @@
-//! What a network card would do for the kernel: cutting long TCP segments to size, joining short
-//! ones, and checksums. A tap interface that does it hands over up to 64 KiB a system call.
+//! Does what a network card would do for the kernel: it cuts long TCP segments, joins short ones, and computes
+//! checksums. With it a system call on a tap interface transfers up to 64 KiB.
 //!
-//! - [`header`]: what the kernel says of a frame (`struct virtio_net_hdr`).
-//! - [`segment`]: one long frame becomes many.
-//! - [`coalesce`]: many frames become one long one.
+//! - [`header`]: the kernel's header before each frame (`struct virtio_net_hdr`).
+//! - [`segment`]: cuts a long TCP segment into frames.
+//! - [`coalesce`]: joins frames into a long TCP segment.
 //! - [`checksum`]: the Internet checksum (RFC 1071).
 
 mod checksum;
@@ -20,7 +20,7 @@ pub(super) use segment::Segments;
 
 /// Bytes of an Ethernet header.
 const ETHERNET_BYTES: usize = 14;
-/// Where the EtherType lies.
+/// The offset of the EtherType in a frame without a VLAN tag.
 const ETHERTYPE_AT: usize = 12;
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
@@ -29,7 +29,7 @@ const IPV6_BYTES: usize = 40;
 const TCP_BYTES: usize = 20;
 const PROTOCOL_TCP: u8 = 6;
 
-/// Where fields lie in a TCP header.
+/// Offsets of fields in a TCP header, and flags.
 mod tcp {
     pub(super) const SEQUENCE: usize = 4;
     pub(super) const DATA_OFFSET: usize = 12;

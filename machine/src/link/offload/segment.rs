@@ -1,4 +1,4 @@
-//! One long TCP segment becomes many that fit the link.
+//! Cuts a long TCP segment into frames that fit the link.
 
 use super::checksum::Sum;
 use super::header::{HEADER_BYTES, Header};
@@ -6,16 +6,16 @@ use super::{
     ETHERNET_BYTES, ETHERTYPE_AT, IPV4, IPV4_BYTES, IPV6, IPV6_BYTES, TCP_BYTES, put_u16, tcp, u16_at, u32_at,
 };
 
-/// Tags of IEEE 802.1Q and 802.1ad.
+/// The EtherTypes of VLAN tags, of IEEE 802.1Q and 802.1ad.
 const VLAN_TAGS: [u16; 2] = [0x8100, 0x88a8];
 const VLAN_TAG_BYTES: usize = 4;
 
 /// A frame that the kernel sent, which is handed out in segments.
 #[derive(Debug, Default)]
 pub(in crate::link) struct Segments {
-    /// The kernel's header and the frame. Kept for its memory.
+    /// The kernel's header and the frame, in memory that is used again.
     bytes: Vec<u8>,
-    /// How much of it was read.
+    /// How many of these bytes the kernel wrote; 0 once the whole frame was handed out.
     length: usize,
     plan: Option<Plan>,
 }
@@ -41,17 +41,16 @@ struct Plan {
 }
 
 impl Segments {
-    /// Room for what the kernel hands over at once: its header and a frame. Say how much it was
-    /// by [`Self::begin`].
+    /// The room for what the kernel hands over at once, which is its header and a frame. [`Self::begin`] is
+    /// to be told how much it was.
     pub(in crate::link) fn room(&mut self) -> &mut [u8] {
         // This is room for 64 KiB of IP, the Ethernet header and VLAN tags.
         self.bytes.resize(HEADER_BYTES + 65_536 + 64, 0);
         &mut self.bytes
     }
 
-    /// Takes in `length` bytes that were put into [`Self::room`]. Then [`Self::next_into`]
-    /// hands out the segments. Returns how long a frame is that needs no cutting, and
-    /// that is handed out whole; a frame that makes no sense is handed out as it is.
+    /// Takes in `length` bytes that were put into [`Self::room`]. Then [`Self::next_into`] hands out the
+    /// segments. A frame that needs no cutting, or whose header makes no sense, is handed out whole.
     pub(in crate::link) fn begin(&mut self, length: usize) {
         self.length = length.min(self.bytes.len());
         self.plan = None;
@@ -104,7 +103,7 @@ impl Plan {
         if !sound || segment_bytes == 0 || header.ipv6 != ipv6 {
             return None;
         }
-        // The kernel summed up the pseudo-header with the length of the whole.
+        // In the checksum field the kernel left the sum over the pseudo-header with the length of the whole.
         let whole = u16_at(frame, tcp_at + tcp::CHECKSUM)?;
         let pseudo = Sum::default().add(whole.into()).less((frame.len() - tcp_at) as u32);
         Some(Self { segment_bytes, ip_at, ipv6, tcp_at, payload_at, pseudo, done: 0, count: 0 })
@@ -135,13 +134,13 @@ impl Plan {
         }
         put_u16(header, tcp::CHECKSUM, 0);
         let tcp_bytes = header.len() + part.len();
-        // A TCP header is a multiple of four bytes, so the payload begins at an even place.
+        // The length of a TCP header is a multiple of four bytes, so the payload begins at an even offset.
         let sum = self.pseudo.add(tcp_bytes as u32).plus(Sum::of(header)).plus(Sum::of(rest));
         put_u16(header, tcp::CHECKSUM, sum.checksum());
         Some(length)
     }
 
-    /// Puts length, identification and checksum of one segment into its IP header.
+    /// Writes length, identification and checksum of one segment into its IP header.
     fn fix_ip(&self, headers: &mut [u8], payload_bytes: usize) {
         let length = headers.len() - self.ip_at + payload_bytes;
         let ip = &mut headers[self.ip_at..self.tcp_at];
@@ -167,11 +166,11 @@ fn ip_at(frame: &[u8]) -> Option<usize> {
     Some(ip_at)
 }
 
-/// Puts the checksum in that the kernel left to be done.
+/// Computes the checksum that the kernel left to be done.
 fn complete_checksum(frame: &mut [u8], header: &Header) {
     let Some((start, offset)) = header.checksum else { return };
     let Some(covered) = frame.get_mut(start..) else { return };
-    // Zero means no checksum in UDP, and its other form is as good in TCP.
+    // In UDP zero means that there is no checksum, so its other form is written. In TCP both are valid.
     let checksum = match Sum::of(covered).checksum() {
         0 => 0xffff,
         checksum => checksum,

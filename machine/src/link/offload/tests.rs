@@ -1,11 +1,11 @@
-//! What must be true of cutting and joining together.
+//! What must be true of cutting and joining, alone and together.
 
 use proptest::prelude::*;
 
 use super::checksum::Sum;
 use super::*;
 
-/// The headers of a TCP segment, with the checksum that the kernel leaves to be done if `partial`.
+/// A frame with a TCP segment. If `partial`, its checksum is left to be done, as the kernel leaves it.
 fn tcp_frame(ipv6: bool, options: usize, sequence: u32, flags: u8, payload: &[u8], partial: bool) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
     let tcp_bytes = TCP_BYTES + options + payload.len();

@@ -1,4 +1,4 @@
-//! Which node of one fabric is which of another.
+//! Matches the nodes of two fabrics with each other.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use super::{Cable, MatchedBy, NodeName, NodePort};
 use crate::formats::identity;
 use mapper_fabric::names::Names;
 
-/// Which node of one fabric is which of the other.
+/// For each node of two fabrics A and B, the node of the other that it is matched with.
 pub(super) struct Matching<'a> {
     a: &'a Fabric,
     b: &'a Fabric,
@@ -19,16 +19,16 @@ pub(super) struct Matching<'a> {
     pub(super) host_in_a: Vec<Option<usize>>,
     pub(super) xbar_in_b: Vec<Option<usize>>,
     pub(super) xbar_in_a: Vec<Option<usize>>,
-    /// What a port of each of B's xbars must grow by to be A's.
+    /// For each xbar of B, the number that must be added to its ports to get A's.
     offset: Vec<i16>,
     pub(super) by: MatchedBy,
     names_a: Names,
     names_b: Names,
-    /// All names in A: what only B has must not be called by one of them.
+    /// All names in A. A node that only B has must not be shown by one of them.
     taken: BTreeSet<String>,
 }
 
-/// A guess that an xbar of A is one of B, whose ports must grow so much to be A's.
+/// A guess that an xbar of A matches one of B, and the number that must be added to the latter's ports to get A's.
 type Guess = (usize, usize, i16);
 
 impl<'a> Matching<'a> {
@@ -74,8 +74,8 @@ impl<'a> Matching<'a> {
         matching
     }
 
-    /// Whether at least half of the nodes that can be matched are: of hosts, or of xbars where a fabric has
-    /// no hosts.
+    /// Whether at least half of the hosts that could be matched are matched. If a fabric has no hosts, xbars
+    /// count instead.
     fn is_telling(&self) -> bool {
         let most = |one: &[Option<usize>], other: &[Option<usize>]| {
             2 * one.iter().flatten().count() >= one.len().min(other.len())
@@ -87,8 +87,8 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// Matches hosts, and xbars, of one description (or id, where there is none), if nothing else of its
-    /// fabric has it. The ports of one machine have one description.
+    /// Matches hosts, and xbars, that have the same description, or id if there is none. It must be unique in its
+    /// fabric; the ports of one machine have one description, so for hosts the port counts too.
     fn match_by_descriptions(&mut self) {
         let hosts = |fabric: &Fabric| {
             let label = |label: &HostLabel| (described(&label.name, &label.description), label.node_port);
@@ -104,7 +104,7 @@ impl<'a> Matching<'a> {
         pair(in_a.into_iter(), in_b.into_iter(), &mut self.xbar_in_b, &mut self.xbar_in_a);
     }
 
-    /// Matches xbars that stand alike, then hosts at the same ports, then hosts at the same xbars.
+    /// Matches xbars that are cabled alike, then hosts at the same ports, then hosts at the same xbars.
     fn match_by_structure(&mut self, numbering: i16) {
         for _ in 0..MOST_GUESSES {
             let known_a: Vec<_> =
@@ -132,7 +132,7 @@ impl<'a> Matching<'a> {
             hosts_a.iter().map(|at| at.map(|at| (at.xbar as usize, i16::from(at.port)))).collect();
         let in_b: Vec<_> = (0..self.b.hosts.len()).map(|host| place_in_a(self, host)).collect();
         pair(by_port.into_iter(), in_b.into_iter(), &mut self.host_in_b, &mut self.host_in_a);
-        // Those that are left at an xbar, in the order of their ports.
+        // At each xbar, the hosts of A that are left are matched with those of B in the order of their ports.
         let mut left: BTreeMap<usize, Vec<(u8, usize)>> = BTreeMap::new();
         for (host, at) in hosts_a.iter().enumerate().filter(|&(host, _)| self.host_in_b[host].is_none()) {
             if let Some(at) = at {
@@ -158,7 +158,7 @@ impl<'a> Matching<'a> {
         NodeName { id: self.a.xbars[xbar].name.clone(), name: self.names_a.xbars[xbar].clone() }
     }
 
-    /// A host of B, as A calls it if it has it.
+    /// A host of B, called as in A if A has it.
     pub(super) fn host_of_b(&self, host: usize) -> NodeName {
         match self.host_in_a[host] {
             Some(in_a) => self.host_of_a(in_a),
@@ -166,7 +166,7 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// An xbar of B, as A calls it if it has it.
+    /// An xbar of B, called as in A if A has it.
     pub(super) fn xbar_of_b(&self, xbar: usize) -> NodeName {
         match self.xbar_in_a[xbar] {
             Some(in_a) => self.xbar_of_a(in_a),
@@ -180,8 +180,8 @@ impl<'a> Matching<'a> {
         NodeName { id: id.to_owned(), name }
     }
 
-    /// Matches xbars that are cabled to the same hosts and matched xbars, those with the most
-    /// such cables first. False if there are none left.
+    /// Matches xbars that are cabled to the same hosts and matched xbars, those with the most such cables first.
+    /// Returns false if no more xbars could be matched.
     fn match_by_cables(&mut self, numbering: i16) -> bool {
         let mut votes: BTreeMap<Guess, usize> = BTreeMap::new();
         for (x, y) in self.common_ends() {
@@ -205,13 +205,13 @@ impl<'a> Matching<'a> {
         found
     }
 
-    /// Ports of A and of B that are cabled to the same host.
+    /// Pairs of a port of A and a port of B that are cabled to the same host.
     fn common_hosts(&self) -> Vec<(PortRef, PortRef)> {
         let hosts = self.a.map.hosts.iter().zip(&self.host_in_b);
         hosts.filter_map(|(host, in_b)| Some((host.at?, self.b.map.hosts[(*in_b)?].at?))).collect()
     }
 
-    /// Ports of A and of B that are cabled to the same host or the same port.
+    /// Pairs of a port of A and a port of B that are cabled to the same host or to the same port.
     fn common_ends(&self) -> Vec<(PortRef, PortRef)> {
         let mut far_in_b = BTreeMap::new();
         for cable in &self.b.map.cables {
@@ -237,7 +237,7 @@ impl<'a> Matching<'a> {
         cables(self.a, |host| self.host_of_a(host), end)
     }
 
-    /// The cables of B in A's names and ports.
+    /// The cables of B with the names and ports of A.
     pub(super) fn cables_of_b(&self) -> BTreeSet<Cable> {
         let end = |end: PortRef| {
             let xbar = end.xbar as usize;
@@ -247,16 +247,17 @@ impl<'a> Matching<'a> {
     }
 }
 
-/// Most times that structure is looked at again. A connected fabric in the ports of its plan takes one.
+/// How many times structure is looked at, at most. For a connected fabric that is cabled as its plan says, once is
+/// enough.
 const MOST_GUESSES: usize = 256;
 
-/// What a node is described as: by its id, where it is not.
+/// A node's description, or its id if it has none.
 fn described(id: &str, description: &str) -> String {
     let description = description.trim();
     if description.is_empty() { id.to_owned() } else { description.to_owned() }
 }
 
-/// The keys that stand once.
+/// The keys that occur only once; `None` in the place of all others.
 fn unique<K: Ord + Clone>(keys: &[K]) -> Vec<Option<K>> {
     let mut count: BTreeMap<&K, usize> = BTreeMap::new();
     for key in keys {
@@ -265,7 +266,7 @@ fn unique<K: Ord + Clone>(keys: &[K]) -> Vec<Option<K>> {
     keys.iter().map(|key| (count[key] == 1).then(|| key.clone())).collect()
 }
 
-/// Pairs what is not paired yet and has the same key, once in each list.
+/// Pairs nodes of A and B that have the same key and are not paired yet.
 fn pair<K: Ord>(
     a: impl Iterator<Item = Option<K>>,
     b: impl Iterator<Item = Option<K>>,
@@ -284,7 +285,7 @@ fn pair<K: Ord>(
     }
 }
 
-/// All cables of a fabric, hosts' included.
+/// All cables of a fabric, including those of hosts.
 fn cables(
     fabric: &Fabric,
     host: impl Fn(usize) -> NodeName,

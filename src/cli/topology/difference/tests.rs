@@ -1,4 +1,4 @@
-//! Fabrics that are alike in any guise, and what is told of those that are not.
+//! Fabrics that are the same in different forms, and what is reported of fabrics that differ.
 
 use mapper_fabric::generate;
 use mapper_proto::Mac;
@@ -12,8 +12,8 @@ fn clos() -> Fabric {
     generate("clos:hosts=8,ports=4").unwrap()
 }
 
-/// The map as an agent would find it: no names, hosts in another order, plain xbars in
-/// another order and their ports known up to an offset.
+/// The map as an agent would find it. It has no names, hosts and plain xbars are in another order, and ports are
+/// known up to an offset only.
 fn explored(fabric: &Fabric) -> Fabric {
     let mut map = fabric.map.clone();
     let last = map.xbars.len() as u32 - 1;
@@ -49,7 +49,7 @@ fn a_fabric_is_like_itself_in_any_guise() {
 fn an_explored_map_is_the_same_in_every_format() {
     for (spec, tagged) in [("clos:hosts=8,ports=4", 0), ("now:subclusters=1", 2), ("torus:x=3,y=4", 3)] {
         let planned = generate(spec).unwrap();
-        // Plain xbars count from 0, others keep their names, tags and ports.
+        // In `found`, the ports of plain xbars count from 0. Other xbars keep their names, tags and ports.
         let mut found = planned.clone();
         let plain = |xbar: u32| tagged == 0 || !xbar.is_multiple_of(tagged);
         let lower = |end: &mut PortRef| end.port -= u8::from(plain(end.xbar));
@@ -117,8 +117,9 @@ fn nodes_that_come_go_or_change_are_named() {
     assert_eq!((json["schema"].as_str(), json["same"].as_bool()), (Some("mapper.diff/1"), Some(false)));
     assert_eq!(json["moved"][0]["to"]["a"], json!(["new", null]));
 }
-/// The fabric as ibnetdiscover would find it: all ids and addresses others, nodes in another order; also
-/// other descriptions if told so.
+
+/// The fabric as ibnetdiscover would find it. All ids and addresses differ, nodes are in another order, and
+/// unless `described`, descriptions differ too.
 fn built(planned: &Fabric, described: bool) -> Fabric {
     let mut found = planned.clone();
     let count = found.map.xbars.len() as u32;
