@@ -15,6 +15,7 @@ mod opensm;
 mod pairs;
 mod refusal;
 mod selection;
+mod services;
 mod setting;
 mod settings;
 mod shortest;

@@ -8,10 +8,10 @@ use super::chains::Chains;
 use super::dimension::FirstPort;
 use super::kept::{Kept, Previous, is_right};
 use super::ports::XbarPorts;
-use super::ranks::cabled_hosts;
 use super::sweep::{LANES, Slots, Sweeper, Target};
 use super::turns::nth;
 use super::ways::{BLOCK, Ways};
+use crate::tiers::cabled_hosts;
 use crate::{Subnet, Tables};
 
 /// Most bytes of the ways that are known at once.
