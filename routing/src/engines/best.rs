@@ -23,7 +23,7 @@ const SIMPLEST: [Engine; 11] = [
     Engine::Nue,
 ];
 
-/// All engines, the simplest of equals first. Those that [`SIMPLEST`] does not name come last, in the order of
+/// All engines, the simplest of equals first. Those that `SIMPLEST` does not name come last, in the order of
 /// [`Engine::ALL`].
 pub const ORDER: [Engine; Engine::ALL.len()] = {
     let mut order = Engine::ALL;
