@@ -62,9 +62,9 @@ impl Other {
     pub(super) fn all(tried: &[Tried], subnet: &Subnet) -> Vec<Self> {
         let other = |tried: &Tried| Self {
             engine: tried.engine,
-            why_not: tried.effective_bisection.is_none().then(|| why_not(tried, subnet)),
-            effective_bisection: tried.effective_bisection,
-            left_out: tried.left_out,
+            why_not: tried.why_not.effective_bisection().is_none().then(|| why_not(tried, subnet)),
+            effective_bisection: tried.why_not.effective_bisection(),
+            left_out: tried.why_not.is_left_out(),
         };
         tried.iter().map(other).collect()
     }

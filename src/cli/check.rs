@@ -115,7 +115,7 @@ fn check_best(args: &Args, fabric: &Fabric, progress: &Progress) -> Result<Repor
         ..Settings::default()
     };
     let served = best::choose(&subnet, &settings, progress);
-    let served = served.map_err(|refused| why_refused(&refused, &subnet))?;
+    let served = served.map_err(|refused| why_refused(&refused, &subnet, &settings))?;
     progress.begin("measuring");
     let mut notes: Vec<String> = nothing_to_prove(&subnet.topology).into_iter().collect();
     notes.extend(served.routing.notes.iter().cloned());

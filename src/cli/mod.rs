@@ -33,9 +33,12 @@ use mapper_proto::quote;
 
 use mapper_machine::log;
 
+/// How many characters wide help is at most.
+const HELP_WIDTH: usize = 100;
+
 /// Maps source-routed fabrics and gives every host deadlock-free routes, without a central server.
 #[derive(Debug, Parser)]
-#[command(name = "mapper", version, max_term_width = 100)]
+#[command(name = "mapper", version, max_term_width = HELP_WIDTH)]
 pub struct Cli {
     /// How to print results.
     #[arg(long, global = true, value_enum, default_value_t = Format::Text)]

@@ -92,3 +92,11 @@ fn every_bench_says_what_it_measures_and_needs_without_running() {
         assert!(output.status.success() && tells, "{}: {text}", bench.display());
     }
 }
+
+#[test]
+fn every_engine_is_named() {
+    let readme = readme();
+    for engine in mapper_routing::engines::Engine::ALL {
+        assert!(readme.contains(&format!("`{engine}`")), "{engine}");
+    }
+}

@@ -163,6 +163,14 @@ fn refusals_name_the_option_that_helps() {
     assert_eq!(message.matches("--root-guid-file").count(), 2, "{message}");
     // What was just refused is no advice.
     assert!(!message.contains("use updn"), "{message}");
+    // lash serves hosts of one address only, and neither engine takes a lid matrix.
+    let message = error(&["route", RING, "--engine", "updn", "--no-fallback", "--lmc", "1"]);
+    assert!(message.ends_with("nue needs no roots and no shape: try it"), "{message}");
+    let folder = Folder::new();
+    let hops = folder.path("hops");
+    json(0, &["route", CLOS, "--engine", "minhop", "--dump-lid-matrix", &hops]);
+    let message = error(&["route", CLOS, "--engine", "updn", "--no-fallback", "--lid-matrix-file", &hops]);
+    assert!(message.ends_with("give a lid matrix to minhop or dor, or none"), "{message}");
     let lash = ["route", RING, "--engine", "lash", "--no-fallback", "--max-layers", "1"];
     let message = error(&lash);
     assert!(message.ends_with("allow more (--max-layers), or try updn"), "{message}");

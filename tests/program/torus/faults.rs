@@ -34,7 +34,7 @@ fn is_routed(grid: Grid, fabric: &Fabric) -> Result<bool, String> {
     let places = places.map_err(|error| error.to_string())?;
     match compute_on(&subnet, &Settings::default(), &places) {
         Ok(routing) => prove(&subnet, &routing).map(|()| true),
-        Err(error) => hold_against_model(&Model::new(grid, fabric), &error.why).map(|()| false),
+        Err(error) => hold_against_model(&Model::new(grid, fabric), &error.why.to_string()).map(|()| false),
     }
 }
 
