@@ -1,4 +1,4 @@
-//! Hostile agents among honest ones.
+//! Tests of hostile agents among honest ones.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;

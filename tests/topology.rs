@@ -1,5 +1,5 @@
-//! `mapper topology` as a user runs it: files, exit statuses, JSON; and its files as other
-//! programs read them.
+//! Tests of `mapper topology` as a user runs it: its files, exit statuses and JSON, and what other programs
+//! make of its files.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stderr,
@@ -60,7 +60,8 @@ fn files_are_written_as_they_always_were() {
 
 #[test]
 fn what_ibnetdiscover_printed_is_read() {
-    // Printed by infiniband-diags 44.0 on a simulated fabric: two machines with two ports each.
+    // The file was printed by infiniband-diags 44.0 on a simulated fabric of two machines with two ports
+    // each.
     let fabric = formats::read_fabric(&data("ibnetdiscover-44.net")).unwrap();
     assert_eq!((fabric.map.hosts.len(), fabric.map.xbars.len(), fabric.map.cables.len()), (4, 2, 2));
     assert_eq!(fabric.hosts[1].name, format!("{}-p2", fabric.hosts[0].name));
@@ -80,7 +81,7 @@ fn a_fabric_goes_through_every_format_and_stays_the_same() {
     }
     let same = mapper(&["diff", "now:subclusters=3", &path("d.json")]);
     assert_eq!((same.status.code(), stdout(&same)), (Some(0), "no difference\n".to_owned()));
-    // The name says one thing, the file another: the file counts.
+    // The format is found out from what is in the file, even if its name says another.
     std::fs::copy(path("b.net"), path("e.map")).unwrap();
     assert!(mapper(&["diff", &path("a.json"), &path("e.map")]).status.success());
 }
@@ -130,7 +131,7 @@ fn failures_say_what_was_wrong_and_leave_files_alone() {
     assert_eq!(mapper(&["generate", "ring:n=3"]).status.code(), Some(2), "a wrong command line");
 }
 
-/// Whether tests that need another program may be skipped for want of it.
+/// Says that a test is skipped because a program is missing, or fails if no test may be.
 fn skip(program: &str) -> bool {
     let required = std::env::var_os("MAPPER_REQUIRE_ALL").is_some();
     assert!(!required, "{program} is missing, and MAPPER_REQUIRE_ALL is set");
@@ -151,7 +152,8 @@ fn is_there(program: &str) -> bool {
     folders.into_iter().any(|folder| folder.join(program).exists())
 }
 
-/// Names, ports and GUIDs may be another's; what is cabled to what must stay.
+/// What must stay the same when another program writes the fabric: what is cabled to what, but not names,
+/// ports and GUIDs.
 fn shape(fabric: &Fabric) -> (usize, usize, Vec<String>) {
     let xbar = |index: u32| fabric.xbars[index as usize].description.clone();
     let hosts = fabric.map.hosts.iter().zip(&fabric.hosts);
@@ -222,7 +224,7 @@ fn wait_until_ready(ibsim: &mut std::process::Child) {
     let mut lines = BufReader::new(ibsim.stdout.take().unwrap()).lines();
     let ready = lines.by_ref().map_while(Result::ok).any(|line| line.contains("Network simulator ready"));
     assert!(ready, "ibsim did not start");
-    // It goes on printing; a closed pipe would end it.
+    // The output of ibsim is read to its end, since a closed pipe would end ibsim.
     std::thread::spawn(move || lines.for_each(drop));
 }
 

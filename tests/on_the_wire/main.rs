@@ -1,6 +1,6 @@
-//! The real program on real interfaces: agents and crossbars as processes in network namespaces.
+//! Tests of the real program on real interfaces: agents and crossbars are processes in network namespaces.
 //!
-//! Needs root and `ip` (iproute2); says so and passes without them, and fails without them if
+//! The tests need root and `ip` (iproute2). Without them they say so and pass, or fail if
 //! `MAPPER_REQUIRE_ALL=1`.
 #![allow(
     clippy::unwrap_used,
@@ -55,7 +55,7 @@ fn can_make_namespaces() -> bool {
     skip(missing)
 }
 
-/// Whether hosts of a lab can carry IP, and ping each other.
+/// Whether the hosts of a lab can carry IP here and ping each other.
 fn can_carry_ip() -> bool {
     if !can_make_namespaces() {
         false
@@ -68,7 +68,7 @@ fn can_carry_ip() -> bool {
     }
 }
 
-/// Says why a test is skipped, or fails if none may be.
+/// Says why a test is skipped, or fails if no test may be.
 fn skip(missing: &str) -> bool {
     assert!(std::env::var_os("MAPPER_REQUIRE_ALL").is_none_or(|value| value != "1"), "{missing}");
     eprintln!("skipped: {missing}");

@@ -1,6 +1,6 @@
-//! What an operator installs: manual pages, units, init script, Debian package.
+//! Tests of what an operator installs: manual pages, units, init script and Debian package.
 //!
-//! What a test needs and this machine lacks, it says, and passes; and fails if `MAPPER_REQUIRE_ALL=1`.
+//! A test says what it needs and this machine lacks, and passes, or fails if `MAPPER_REQUIRE_ALL=1`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -32,14 +32,14 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root() || skip("root")
 }
 
-/// Says what the test needs, and that it is skipped.
+/// Says what the test needs and that it is skipped, or fails if no test may be.
 fn skip(needed: &str) -> bool {
     assert!(std::env::var_os("MAPPER_REQUIRE_ALL").is_none_or(|value| value != "1"), "needs {needed}");
     println!("skipped: needs {needed}");
     false
 }
 
-/// Runs a command, which must succeed, and returns all that it says.
+/// Runs a command, which must succeed, and returns all that it prints.
 fn run(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let said = [output.stdout, output.stderr].concat();
