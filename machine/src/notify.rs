@@ -1,7 +1,7 @@
 //! Tells the service manager that a daemon is ready, what it does, and that it does not hang.
 //!
-//! The protocol is that of sd_notify(3), which sends datagrams to the socket that `NOTIFY_SOCKET` names. Without
-//! that variable, as outside of systemd, nothing is sent.
+//! The protocol is that of sd_notify(3), which sends datagrams to the socket that `NOTIFY_SOCKET` names.
+//! Without that variable, as outside of systemd, nothing is sent.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use tracing::debug;
 
 /// The connection to the service manager, and when its watchdog is to be fed.
 ///
-/// The service manager kills and restarts a daemon that does not feed the watchdog for `WATCHDOG_USEC`. So the
-/// loop that does the work feeds it, twice in that time.
+/// The service manager kills and restarts a daemon that does not feed the watchdog for `WATCHDOG_USEC`. So
+/// the loop that does the work feeds it, twice in that time.
 #[derive(Debug)]
 pub struct Notifier {
     watchdog_interval: Option<Duration>,

@@ -78,8 +78,8 @@ pub struct Starter {
     pipe: OwnedFd,
 }
 
-/// Forks. The parent waits until the daemon says that it is ready, or ends. To be called while the process has
-/// one thread.
+/// Forks. The parent waits until the daemon says that it is ready, or ends. To be called while the process
+/// has one thread.
 ///
 /// # Errors
 /// If the kernel refuses.

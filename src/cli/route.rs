@@ -184,8 +184,8 @@ fn changed(answer: &Answer<'_>, subnet: &Subnet, previous: Option<&Tables>) -> O
     }
 }
 
-/// The error if no engine serves. It names for each engine why not; for a failed proof it names the pair or the
-/// circle.
+/// The error if no engine serves. It names for each engine why not; for a failed proof it names the pair or
+/// the circle.
 fn why_refused(refused: &NotRouted, subnet: &Subnet) -> CliError {
     let updn_tried = refused.tried.iter().any(|tried| tried.engine == Engine::Updn);
     let each = |tried: &Tried| {

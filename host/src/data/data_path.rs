@@ -54,8 +54,8 @@ pub struct DataPath {
     own: Mac,
     link_mtu: usize,
     pub(super) destinations: Option<Destinations>,
-    /// The ports of the newest map whose cables carry shorter frames than others, until a table of that map is
-    /// installed.
+    /// The ports of the newest map whose cables carry shorter frames than others, until a table of that map
+    /// is installed.
     narrow: Option<(MapVersion, NarrowPorts)>,
     /// The hosts whose frames are delivered to the user.
     sources: Sources,
@@ -102,8 +102,8 @@ impl DataPath {
     }
 
     /// Takes in a new map. From now on only frames from its hosts are delivered, and for another second those
-    /// from hosts of the map before. To be called as soon as the map is there, before its routes are computed,
-    /// as other hosts may use theirs already.
+    /// from hosts of the map before. To be called as soon as the map is there, before its routes are
+    /// computed, as other hosts may use theirs already.
     pub fn take_map(&mut self, now: Instant, map: &Map) {
         self.sources.take_map(now, map);
         self.narrow = Some((map.version, map.narrow_ports()));

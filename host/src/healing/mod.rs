@@ -10,21 +10,23 @@
 //! | a notice: a crossbar's port has no carrier | yes | tests are answered, or the own crossbar sees carrier |
 //! | a path in use is silent | no | tests are answered, or the path answers again |
 //!
-//! A cable that is held for dead stays so until something proves that it lives, however long no new map comes.
-//! It is tested by frames of the agent's own ([`Action::Test`]), which are as long as the users' frames that
-//! were lost; users' frames themselves never try it. A cable that is back in use after its tests and falls
-//! silent again has to answer twice as many tests in a row, and so on up to [`MOST_DOUBLINGS`] doublings.
+//! A cable that is held for dead stays so until something proves that it lives, however long no new map
+//! comes. It is tested by frames of the agent's own ([`Action::Test`]), which are as long as the users'
+//! frames that were lost; users' frames themselves never try it. A cable that is back in use after its tests
+//! and falls silent again has to answer twice as many tests in a row, and so on up to [`MOST_DOUBLINGS`]
+//! doublings.
 //!
 //! A repair may use turns that are safe only while certain cables are dead (see [`mapper_routing::repair`]).
-//! So only cables that are *proved* dead open such turns: cables without carrier, and cables that gave no answer
-//! to their last test. With the first answer a cable is no longer proved dead, and the turns are closed at once.
+//! So only cables that are *proved* dead open such turns: cables without carrier, and cables that gave no
+//! answer to their last test. With the first answer a cable is no longer proved dead, and the turns are
+//! closed at once.
 //!
-//! A new map ends all that is known of dead cables, with two exceptions. Lost carrier at the own crossbar counts
-//! as long as the cable is in the map. So does a cable that passes the mapper's frames but not users' frames, as
-//! every new map lists it.
+//! A new map ends all that is known of dead cables, with two exceptions. Lost carrier at the own crossbar
+//! counts as long as the cable is in the map. So does a cable that passes the mapper's frames but not users'
+//! frames, as every new map lists it.
 //!
-//! The cable of a silent host is not routed around, as there is no way around it. The agent is told of it, and
-//! it is shown and tested.
+//! The cable of a silent host is not routed around, as there is no way around it. The agent is told of it,
+//! and it is shown and tested.
 
 mod cables;
 #[cfg(test)]
@@ -373,7 +375,8 @@ impl Healing {
         let Some(cables) = &self.cables else { return };
         let Some(cable) = cables.at_tag(tag, port) else { return };
         if let Some(known) = self.known.get_mut(&cable.at) {
-            // Both ends of a cable may be at this host's own crossbar, and the other end still without carrier.
+            // Both ends of a cable may be at this host's own crossbar, and the other end still without
+            // carrier.
             known.no_carrier = cables.tags_of(cable.at).any(|end| self.no_carrier.contains(&end));
             known.notice = false;
         }

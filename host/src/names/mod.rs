@@ -7,9 +7,9 @@
 //! [`BUCKETS`](table::BUCKETS) parts, when they become neighbours and every [`COMPARE_EVERY`]; they tell each
 //! other anew what differs. That is how a host that starts again learns all names.
 //!
-//! A name has a revision, which only its host raises, and of two names of one host that of the higher revision
-//! counts. A host that is told a wrong name of itself raises its revision above that one's. Names are text for
-//! people: two hosts may have the same, and nothing is decided by them.
+//! A name has a revision, which only its host raises, and of two names of one host that of the higher
+//! revision counts. A host that is told a wrong name of itself raises its revision above that one's. Names
+//! are text for people: two hosts may have the same, and nothing is decided by them.
 
 mod body;
 pub mod table;
@@ -32,8 +32,8 @@ pub const COMPARE_EVERY: Duration = Duration::from_secs(10);
 /// How long after an unanswered question the same host is asked again.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// After this many unanswered comparisons in a row the next one waits for [`COMPARE_EVERY`] instead of
-/// [`AGAIN_AFTER`]. At first the other host may have no routes of the map yet; if it stays silent, it does not
-/// run this service.
+/// [`AGAIN_AFTER`]. At first the other host may have no routes of the map yet; if it stays silent, it does
+/// not run this service.
 const SOON: u8 = 5;
 
 /// The names that this host knows, and what it tells its neighbours in the tree.

@@ -71,8 +71,8 @@ pub(super) struct Named {
     pub(super) revision: u32,
 }
 
-/// The sums over the names of the map's hosts, one for each part. A sum is the exclusive or of hashes, so names
-/// can be added and taken out in any order.
+/// The sums over the names of the map's hosts, one for each part. A sum is the exclusive or of hashes, so
+/// names can be added and taken out in any order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Buckets(pub(super) [u64; BUCKETS]);
 

@@ -24,10 +24,10 @@ pub const MAX_FRAME_BYTES: usize = 16 * 1024;
 /// The smallest number that is an EtherType and no length (IEEE 802.3, 3.2.6).
 pub const MIN_ETHERTYPE: u16 = 0x0600;
 
-/// Memory for frames that arrive before they are taken, some 1700 of full size. That is as much as Linux lets a
-/// TCP connection have under way (`net.ipv4.tcp_wmem`). With a quarter of it fast connections lose frames.
-/// On the other hand a crossbar that is flooded with small frames would forward a quarter more then, as frames
-/// that have waited for long are no longer in the processor's cache.
+/// Memory for frames that arrive before they are taken, some 1700 of full size. That is as much as Linux lets
+/// a TCP connection have under way (`net.ipv4.tcp_wmem`). With a quarter of it fast connections lose frames.
+/// On the other hand a crossbar that is flooded with small frames would forward a quarter more then, as
+/// frames that have waited for long are no longer in the processor's cache.
 const RECEIVE_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 /// Memory for frames that the interface has not sent yet.
 const SEND_BUFFER_BYTES: usize = 1024 * 1024;

@@ -1,7 +1,8 @@
 //! The options that all daemons have, and how a configuration file is read.
 //!
-//! The options that agents, nodes and crossbars share come in groups. Each group is one type, which is flattened
-//! into the options of each kind of daemon. With all defaults filled in they make a [`ServiceConfig`].
+//! The options that agents, nodes and crossbars share come in groups. Each group is one type, which is
+//! flattened into the options of each kind of daemon. With all defaults filled in they make a
+//! [`ServiceConfig`].
 
 mod file;
 mod keys_of_file;

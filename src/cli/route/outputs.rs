@@ -194,8 +194,8 @@ fn levels_missing(engine: Engine, layers: u8) -> String {
     )
 }
 
-/// A note if the routes are free of deadlock only as long as each keeps to its layer, as a source-routed fabric
-/// has no layers.
+/// A note if the routes are free of deadlock only as long as each keeps to its layer, as a source-routed
+/// fabric has no layers.
 fn layers_of_routes(option: &str, layers: u8) -> Option<String> {
     (layers > 1).then(|| {
         format!(
