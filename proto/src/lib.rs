@@ -26,3 +26,7 @@ pub use mac::Mac;
 pub use port_set::PortSet;
 pub use tally::{Counted, Tally};
 pub use time::Instant;
+
+// Tests that stand beside the code share helpers with those in `tests`, which name the crate from outside.
+#[cfg(test)]
+extern crate self as mapper_proto;

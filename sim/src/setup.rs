@@ -11,9 +11,6 @@ use crate::fabric::{Noise, Plant, PlantError, Timing, Xbars};
 use crate::faults::{FaultError, FaultPlan, Timed};
 use crate::world::{Options, TrafficOptions, Until, World};
 
-/// The most bytes of a frame on simulated links, as on Ethernet.
-const LINK_MTU: u32 = 1500;
-
 /// All that decides a run, besides the fabric.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -178,7 +175,6 @@ impl Setup {
             let from = users.from.map(|from| Instant::ZERO + from);
             TrafficOptions { rate: users.rate, partners: users.partners, from }
         });
-        options.link_mtu = self.users.map(|_| LINK_MTU);
         (options.nodes, options.signed) = (self.nodes, self.signed);
         let max_hops = u8::try_from(max_hops).unwrap_or(u8::MAX);
         options.routes = mapper_routing::Options { passes: self.routes.passes, max_hops };

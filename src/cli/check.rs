@@ -1,4 +1,5 @@
-//! `mapper check`: proves and measures tables and routes that anyone made, from files alone.
+//! `mapper check`: proves and measures tables and routes that anyone made, from files alone; or, where none are
+//! named, the best tables that can be made for the fabric.
 
 mod source_routes;
 
@@ -9,13 +10,15 @@ use std::process::ExitCode;
 use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 
+use super::best::{self, Other};
 use super::fabric_argument::FabricArgument;
+use super::progress::Progress;
 use super::route::judgement::{ProofReport, QualityReport, nothing_to_prove};
-use super::route::{lmc_of, named, on_threads};
+use super::route::{lmc_of, named, on_threads, why_refused};
 use super::{CliError, Format, output};
 use crate::formats::{lfts, sls};
 use mapper_fabric::wording::plural;
-use mapper_routing::engines::Settings;
+use mapper_routing::engines::{Engine, Settings};
 use mapper_routing::tables::{Layers, MAX_LMC};
 use mapper_routing::{ProofRules, Subnet, prove_service_levels, prove_tables};
 
@@ -24,12 +27,13 @@ const EXIT_FAILED: u8 = 3;
 
 /// Options of `mapper check`.
 #[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("what").required(true).args(["lfts", "routes_dir"]))]
+#[command(group = clap::ArgGroup::new("what").args(["lfts", "routes_dir"]))]
 pub struct Args {
     /// The fabric: an ibnetdiscover, ibsim, GM .map or mapper.map/1 file, or a spec.
     #[arg(value_name = "TOPOLOGY")]
     fabric: FabricArgument,
-    /// The forwarding tables, as OpenSM dumps them. Their rows are matched by port GUID, then by LID.
+    /// The forwarding tables, as OpenSM dumps them. Their rows are matched by port GUID, then by LID. Without
+    /// them and without --routes-dir the best tables that `mapper route` finds are judged.
     #[arg(long, value_name = "FILE")]
     lfts: Option<PathBuf>,
     /// The layer (service level) of each pair of hosts; without it all are in layer 0.
@@ -63,6 +67,8 @@ struct Report {
     hosts: usize,
     xbars: usize,
     layers: u8,
+    /// The engine, where the best tables were computed, and those that do not serve.
+    best: Option<(Engine, Vec<Other>)>,
     /// How many source routes there are, if source routes were checked.
     routes: Option<u64>,
     /// How many hosts have a file of source routes, if source routes were checked.
@@ -79,17 +85,50 @@ struct Report {
 #[expect(clippy::needless_pass_by_value, reason = "all subcommands take their options alike")]
 pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     on_threads(args.threads, || {
+        let computes = args.lfts.is_none() && args.routes_dir.is_none();
+        let progress = Progress::new(if computes { best::STEPS + 2 } else { 2 });
+        progress.begin("reading the fabric");
         let fabric = args.fabric.load()?;
+        progress.step();
+        progress.begin("proving and measuring");
         let report = match (&args.lfts, &args.routes_dir) {
             (Some(path), _) => check_tables(&args, &fabric, path)?,
             (None, Some(dir)) => source_routes::check(&fabric, dir, args.max_hops, args.seed)?,
-            (None, None) => return Err("nothing to check; name --lfts or --routes-dir".into()),
+            (None, None) => check_best(&args, &fabric, &progress)?,
         };
+        drop(progress);
         output::print(&match format {
             Format::Text => report.text(),
             Format::Json => format!("{}\n", report.json()),
         })?;
         Ok(if report.proof.holds() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FAILED) })
+    })
+}
+
+/// Judges the best tables that can be proved for the fabric.
+fn check_best(args: &Args, fabric: &Fabric, progress: &Progress) -> Result<Report, CliError> {
+    let subnet = Subnet::new(fabric, args.lmc.or_else(|| lmc_of(fabric)))?;
+    let settings = Settings {
+        seed: args.seed,
+        max_hops: args.max_hops,
+        xbar_destinations: args.switch_destinations,
+        ..Settings::default()
+    };
+    let served = best::choose(&subnet, &settings, progress);
+    let served = served.map_err(|refused| why_refused(&refused, &subnet))?;
+    progress.begin("measuring");
+    let mut notes: Vec<String> = nothing_to_prove(&subnet.topology).into_iter().collect();
+    notes.extend(served.routing.notes.iter().cloned());
+    Ok(Report {
+        hosts: subnet.topology.host_count(),
+        xbars: subnet.topology.xbar_count(),
+        layers: served.routing.layers.count,
+        best: Some((served.engine, Other::all(&served.tried, &subnet))),
+        routes: None,
+        hosts_given: None,
+        quality: QualityReport::of_tables(&subnet, &served.routing.tables, args.seed),
+        proof: ProofReport::of_tables(&served.proof, &subnet, fabric),
+        notes,
     })
 }
 
@@ -129,6 +168,7 @@ fn check_tables(args: &Args, fabric: &Fabric, path: &Path) -> Result<Report, Cli
         hosts: subnet.topology.host_count(),
         xbars: subnet.topology.xbar_count(),
         layers,
+        best: None,
         routes: None,
         hosts_given: None,
         quality: QualityReport::of_tables(&subnet, &loaded.tables, args.seed),
@@ -139,12 +179,15 @@ fn check_tables(args: &Args, fabric: &Fabric, path: &Path) -> Result<Report, Cli
 
 impl Report {
     fn json(&self) -> Value {
+        let others = self.best.as_ref().map_or(&[][..], |(_, others)| others);
         json!({
             "schema": "mapper.check/1",
             "holds": self.proof.holds(),
             "xbars": self.xbars,
             "hosts": self.hosts,
             "layers": self.layers,
+            "engine": self.best.as_ref().map(|(engine, _)| engine.name()),
+            "tried": others.iter().map(Other::json).collect::<Vec<_>>(),
             "routes": self.routes,
             "hosts_given": self.hosts_given,
             "proof": self.proof.json(),
@@ -174,6 +217,11 @@ impl Report {
             plural(self.layers, "layer"),
             self.routes.map(|routes| format!(", {}", plural(routes, "source route"))).unwrap_or_default()
         );
+        let best = self.best.as_ref().map(|(engine, others)| {
+            let measured = self.quality.0.as_ref().map(|quality| quality.effective_bisection);
+            best::text(*engine, measured, others)
+        });
+        let text = text + &best.unwrap_or_default();
         // Writing to a String never fails.
         let notes = self.notes.iter().fold(String::new(), |mut text, note| {
             let _infallible = writeln!(text, "note       {note}");

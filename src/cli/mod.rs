@@ -6,8 +6,10 @@
 //! of standard output ends early (`| head`), it is 141.
 
 pub mod agent;
+mod best;
 pub mod board_info;
 pub mod check;
+pub mod dissector;
 pub mod doctor;
 pub mod fabric_argument;
 pub mod generate_docs;
@@ -15,6 +17,7 @@ pub mod key;
 pub mod lab_plan;
 pub mod node;
 pub mod output;
+mod progress;
 pub mod resolve;
 pub mod route;
 pub mod sim;
@@ -74,6 +77,8 @@ pub enum Command {
     Resolve(resolve::Args),
     /// Find out what keeps an agent from working on this machine, and what to do.
     Doctor(doctor::Args),
+    /// Print a script by which Wireshark and tshark show the agents' frames.
+    Dissector(dissector::Args),
     /// Make a key for a key file.
     Key(key::Args),
     /// Print a fabric as lines that a shell can read, for scripts/lab.
@@ -115,6 +120,7 @@ pub fn main() -> ExitCode {
         Command::BoardInfo(args) => board_info::run(args, format),
         Command::Resolve(args) => resolve::run(&args, format),
         Command::Doctor(args) => doctor::run(args, format),
+        Command::Dissector(args) => dissector::run(&args, format),
         Command::Key(args) => key::run(&args, format),
         Command::LabPlan(args) => lab_plan::run(&args, format),
         Command::GenerateDocs(args) => generate_docs::run(&args, format),

@@ -19,13 +19,15 @@ use std::time::Instant;
 
 use super::fabric_argument::FabricArgument;
 use super::output::{self, Staged};
-use super::{CliError, Format};
+use super::progress::Progress;
+use super::{CliError, Format, UsageError, best};
+pub(super) use answer::why_not;
 use answer::{changed_entries, proof_of};
 use cache::{CacheUse, Request};
 use compare::Comparison;
-use engine_names::EngineName;
+use engine_names::{EngineName, Wanted, WantedName};
 use judgement::nothing_to_prove;
-use mapper_routing::engines::{self, Answer, Engine, NotRouted, Tried};
+use mapper_routing::engines::{self, Answer, Engine, NotRouted, Settings, Tried};
 use mapper_routing::{Subnet, TableViolation, Tables};
 use options::EngineOptions;
 pub(super) use options::{lmc_of, named};
@@ -39,17 +41,17 @@ pub struct Args {
     /// The fabric: an ibnetdiscover, ibsim, GM .map or mapper.map/1 file, or a spec.
     #[arg(value_name = "TOPOLOGY")]
     fabric: FabricArgument,
-    /// The engines to try, in this order; minhop comes last unless --no-fallback is given.
+    /// The engines to try, in this order; minhop comes last unless --no-fallback is given. `best` stands
+    /// alone, and is taken if none is named.
     #[arg(
         short,
         long,
-        required_unless_present = "compare",
         value_delimiter = ',',
         value_name = "NAME[,NAME..]",
-        value_parser = EngineName,
+        value_parser = WantedName,
         hide_possible_values = true
     )]
-    engine: Vec<Engine>,
+    engine: Vec<Wanted>,
     /// Compute, prove and measure by each of these engines, print one table, and write nothing.
     #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME..]", value_parser = EngineName,
           hide_possible_values = true,
@@ -103,28 +105,32 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     }
     let started = Instant::now();
     args.check_places()?;
-    let mut engines: Vec<Engine> = Vec::new();
-    for &engine in &args.engine {
-        if !engines.contains(&engine) {
-            engines.push(engine);
-        }
-    }
-    if !args.no_fallback && !engines.contains(&Engine::Minhop) {
-        engines.push(Engine::Minhop);
-    }
-    if args.engine == [Engine::Dispersive] {
+    let engines = args.engines()?;
+    if engines.as_deref().is_some_and(|engines| engines.first() == Some(&Engine::Dispersive)) {
         args.refuse_tables()?;
     }
+    let progress = Progress::new(3 + engines.as_ref().map_or(best::STEPS, |_| 1));
+    progress.begin("reading the fabric");
     let fabric = args.fabric.load()?;
+    progress.step();
     let subnet = Subnet::new(&fabric, args.options.lmc(&fabric))?;
     let (settings, mut notes) = args.options.settings(&fabric, &subnet)?;
-    let request = Request { fabric: &fabric, subnet: &subnet, engines: &engines, settings: &settings };
+    let cached_for = engines.as_deref().unwrap_or(&engines::best::ORDER);
+    let request = Request { fabric: &fabric, subnet: &subnet, engines: cached_for, settings: &settings };
     let cached = args.cache.as_ref().map(|path| request.reuse(path, args.unproved));
     let (answer, cache) = match cached {
         Some(Ok(answer)) => (answer, Some(CacheUse::Used)),
         unused => {
-            let answer = engines::answer(&subnet, &engines, &settings, args.unproved)
-                .map_err(|refused| why_refused(&refused, &subnet))?;
+            let answer = match &engines {
+                Some(engines) => {
+                    progress.begin("computing and proving");
+                    engines::answer(&subnet, engines, &settings, args.unproved)
+                }
+                None => {
+                    best::choose(&subnet, &settings, &progress).map(|best| Answer::Tables(Box::new(best)))
+                }
+            };
+            let answer = answer.map_err(|refused| why_refused(&refused, &subnet))?;
             (answer, unused.and_then(Result::err).map(|why_not| CacheUse::Unused { why_not }))
         }
     };
@@ -136,9 +142,16 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
         Answer::Tables(selection) => selection.engine,
         Answer::SourceRoutes(selection) => selection.engine,
     };
-    notes.extend(served.without_effect(&settings));
+    notes.extend(if engines.is_some() {
+        served.without_effect(&settings)
+    } else {
+        // The limit on layers decides which engine is the best.
+        served.without_effect(&Settings { max_layers: None, ..settings.clone() })
+    });
     notes.extend(nothing_to_prove(&subnet.topology));
     let proof = proof_of(&answer, &subnet, &fabric);
+    progress.step();
+    progress.begin("writing");
     let mut staged = Staged::default();
     match &answer {
         Answer::Tables(selection) => {
@@ -153,8 +166,11 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
             );
         }
     }
-    let mut report = Report::of(&answer, &subnet);
+    let is_chosen = engines.is_none() && !matches!(cache, Some(CacheUse::Used));
+    let mut report = Report::of(&answer, &subnet, is_chosen);
     report.proof = proof;
+    progress.step();
+    progress.begin("measuring");
     report.changed_entries = changed(&answer, &subnet, settings.previous.as_ref());
     report.quality = answer::quality(&answer, &subnet, &settings);
     if let Some(quality) = &report.quality.0 {
@@ -162,6 +178,7 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
         args.outputs.write_plot(&mut staged, &subnet, quality, &title)?;
     }
     staged.commit()?;
+    drop(progress);
     report.cache = cache;
     report.notes = notes;
     report.written = args.outputs.written();
@@ -186,7 +203,7 @@ fn changed(answer: &Answer<'_>, subnet: &Subnet, previous: Option<&Tables>) -> O
 
 /// The error if no engine serves. It names for each engine why not; for a failed proof it names the pair or
 /// the circle.
-fn why_refused(refused: &NotRouted, subnet: &Subnet) -> CliError {
+pub(super) fn why_refused(refused: &NotRouted, subnet: &Subnet) -> CliError {
     let updn_tried = refused.tried.iter().any(|tried| tried.engine == Engine::Updn);
     let each = |tried: &Tried| {
         let why = answer::why_not(tried, subnet);
@@ -212,6 +229,34 @@ fn without_advice_of_updn(why: &str) -> &str {
 }
 
 impl Args {
+    /// The engines to try, in this order; none if the best of all is wanted.
+    fn engines(&self) -> Result<Option<Vec<Engine>>, UsageError> {
+        let mut engines: Vec<Engine> = Vec::new();
+        for wanted in &self.engine {
+            match wanted {
+                Wanted::Engine(engine) if !engines.contains(engine) => engines.push(*engine),
+                Wanted::Engine(_) | Wanted::Best => {}
+            }
+        }
+        if !self.engine.is_empty() && !self.engine.contains(&Wanted::Best) {
+            if !self.no_fallback && !engines.contains(&Engine::Minhop) {
+                engines.push(Engine::Minhop);
+            }
+            return Ok(Some(engines));
+        }
+        let refusal = if !engines.is_empty() {
+            "--engine: best stands alone, for it tries all engines that suit the fabric"
+        } else if self.no_fallback {
+            "--no-fallback: best has nothing to fall back on, for it tries all engines; name those that may serve \
+             with --engine"
+        } else if self.unproved {
+            "--unsafe: best takes nothing that fails the proof; name an engine with --engine"
+        } else {
+            return Ok(None);
+        };
+        Err(UsageError(refusal.to_owned()))
+    }
+
     /// Refuses outputs that would replace what is read or each other, or cannot be written.
     fn check_places(&self) -> Result<(), CliError> {
         let mut outputs = self.outputs.places();

@@ -1,5 +1,6 @@
 //! `mapper sim`: runs a simulated fabric.
 
+mod capture;
 mod each_fault;
 mod outputs;
 mod report;
@@ -15,10 +16,11 @@ use mapper_sim::fabric::Xbars;
 use mapper_sim::record::{Header, Recorded, Replayer, Writer};
 use mapper_sim::search::Scenario;
 use mapper_sim::setup::{FaultFile, Setup, UserSetup};
-use mapper_sim::world::{Stopped, TraceSink, Until, World};
+use mapper_sim::world::{FrameSink, Stopped, TraceSink, Until, World};
 
 use super::{CliError, Format, output};
 use crate::formats;
+use capture::Capture;
 use report::Report;
 
 /// The options that conflict with a trace or a seed of the fault search, as these decide the same.
@@ -88,6 +90,10 @@ pub struct Args {
     /// Write everything that happens, so that it can be run again.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Write all frames at the interfaces of hosts as pcapng, which Wireshark and tshark read: see
+    /// mapper-dissector(1).
+    #[arg(long, value_name = "FILE")]
+    pcapng: Option<PathBuf>,
     /// Run again what a trace recorded, and stop at the first difference.
     #[arg(long, value_name = "FILE", conflicts_with_all = DECIDED, conflicts_with_all = ["trace", "fault_seed"])]
     replay: Option<PathBuf>,
@@ -176,7 +182,8 @@ pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     }
     if let Some(seed) = args.fault_seed {
         let recorded = Recorded::FaultSeed(seed);
-        return run_scenario(&Scenario::draw(seed), writer(args.trace.as_deref(), recorded)?, format);
+        let sink = writer(args.trace.as_deref(), recorded)?;
+        return run_scenario(&Scenario::draw(seed), sink, &args, format);
     }
     if args.each.each_fault {
         return each_fault::run(&args, format);
@@ -200,6 +207,12 @@ fn writer(path: Option<&Path>, recorded: Recorded) -> Result<Option<Box<dyn Trac
     Ok(Some(Box::new(Writer::create(path, &Header::new(recorded))?)))
 }
 
+/// Where frames go, if they are wanted.
+fn frame_writer(args: &Args, fabric: &Fabric) -> Result<Option<Box<dyn FrameSink>>, CliError> {
+    let Some(path) = &args.pcapng else { return Ok(None) };
+    Ok(Some(Box::new(Capture::create(path, fabric)?)))
+}
+
 fn replay(path: &Path, args: &Args, format: Format) -> Result<ExitCode, CliError> {
     let (replayer, header) = Replayer::open(path)?;
     let sink: Option<Box<dyn TraceSink>> = Some(Box::new(replayer));
@@ -211,11 +224,16 @@ fn replay(path: &Path, args: &Args, format: Format) -> Result<ExitCode, CliError
             let why = "is the trace of a run of the fault search, which writes no --map-file or --routes-dir";
             return Err(format!("{file} {why}").into());
         }
-        Recorded::FaultSeed(seed) => run_scenario(&Scenario::draw(seed), sink, format)?,
-        Recorded::Scenario { topology, setup, healed_at_ns } => {
+        Recorded::FaultSeed(seed) => run_scenario(&Scenario::draw(seed), sink, args, format)?,
+        Recorded::Scenario { topology, setup, healed_at_ns, most_gap_ns } => {
             let fabric = formats::parse(&path.display().to_string(), &topology)?;
-            let scenario = Scenario { fabric, setup: *setup, healed_at: Instant::from_nanos(healed_at_ns) };
-            run_scenario(&scenario, sink, format)?
+            let scenario = Scenario {
+                fabric,
+                setup: *setup,
+                healed_at: Instant::from_nanos(healed_at_ns),
+                most_gap: most_gap_ns.map(Duration::from_nanos),
+            };
+            run_scenario(&scenario, sink, args, format)?
         }
         Recorded::Run { topology, setup } => {
             let fabric = if mapper_fabric::is_spec(&topology) {
@@ -236,10 +254,11 @@ fn replay(path: &Path, args: &Args, format: Format) -> Result<ExitCode, CliError
 fn run_scenario(
     scenario: &Scenario,
     sink: Option<Box<dyn TraceSink>>,
+    args: &Args,
     format: Format,
 ) -> Result<ExitCode, CliError> {
     let (map, seed) = (&scenario.fabric.map, scenario.setup.seed);
-    let outcome = scenario.run(sink)?;
+    let outcome = scenario.run_captured(sink, frame_writer(args, &scenario.fabric)?)?;
     let healing_ms = outcome.healing.as_secs_f64() * 1e3;
     if format == Format::Json {
         let report = serde_json::json!({
@@ -280,6 +299,9 @@ fn run_fabric(
     let mut world = setup.world(fabric)?;
     if let Some(sink) = sink {
         world.record(sink);
+    }
+    if let Some(sink) = frame_writer(args, fabric)? {
+        world.capture(sink);
     }
     let stopped = advance(&mut world, setup)?;
     world.end_record()?;

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::lab::wait_for;
 use crate::namespace::Namespace;
-use crate::{MAPPER, can_make_namespaces, skip};
+use crate::{MAPPER, can_make_namespaces};
 
 /// Sets the environment in which libfaketime changes the time of day by the offset in a file, which it reads
 /// each time.
@@ -30,11 +30,7 @@ impl Drop for Agent {
 
 #[test]
 fn agents_go_on_when_the_time_of_day_is_set_back() {
-    if !can_make_namespaces() {
-        return;
-    }
-    if Command::new("faketime").arg("--version").output().is_err() {
-        let _skipped = skip("needs faketime");
+    if !(can_make_namespaces() && mapper_needs::programs(&["faketime"])) {
         return;
     }
     let namespace = Namespace::new();

@@ -1,31 +1,12 @@
 //! Tests of IP over the fabric, with the usual programs.
 
-use std::path::Path;
-use std::process::Command;
-
 use serde_json::Value;
 
-use crate::can_make_namespaces;
 use crate::lab::Lab;
+use crate::{can_carry_ip, can_make_namespaces, can_make_taps};
 
 /// What the lab calls the tap interface of a host.
 const TAP: &str = "ip0";
-
-/// Whether tap interfaces can be made here, and these programs are there.
-fn can_carry_ip(programs: &[&str]) -> bool {
-    if !can_make_namespaces() {
-        return false;
-    }
-    let absent = |program: &&&str| Command::new(program).arg("-V").output().is_err();
-    let missing = match (Path::new("/dev/net/tun").exists(), programs.iter().find(absent)) {
-        (false, _) => "/dev/net/tun",
-        (true, Some(&program)) => program,
-        (true, None) => return true,
-    };
-    assert!(std::env::var_os("MAPPER_REQUIRE_ALL").is_none_or(|value| value != "1"), "needs {missing}");
-    eprintln!("skipped: needs {missing}");
-    false
-}
 
 /// A lab whose hosts are all configured.
 fn lab(topology: &str) -> Lab {
@@ -42,7 +23,7 @@ fn counter(board: &Value, name: &str) -> u64 {
 
 #[test]
 fn every_host_reaches_every_other_over_both_versions_of_ip() {
-    if !can_carry_ip(&["ping"]) {
+    if !can_carry_ip() {
         return;
     }
     let lab = lab("clos:hosts=4,ports=4");
@@ -61,7 +42,7 @@ fn every_host_reaches_every_other_over_both_versions_of_ip() {
 
 #[test]
 fn a_packet_of_the_mtu_passes_whole_and_a_longer_one_is_refused() {
-    if !can_carry_ip(&["ping"]) {
+    if !can_carry_ip() {
         return;
     }
     let lab = lab("ring:n=2,hosts=1");
@@ -82,7 +63,7 @@ fn a_packet_of_the_mtu_passes_whole_and_a_longer_one_is_refused() {
 
 #[test]
 fn frames_of_a_flow_arrive_in_order() {
-    if !can_carry_ip(&["iperf3"]) {
+    if !(can_make_taps() && mapper_needs::programs(&["iperf3"])) {
         return;
     }
     let lab = lab("clos:hosts=4,ports=4");
@@ -95,7 +76,7 @@ fn frames_of_a_flow_arrive_in_order() {
 
 #[test]
 fn tcp_passes_whole() {
-    if !can_carry_ip(&["iperf3"]) {
+    if !(can_make_taps() && mapper_needs::programs(&["iperf3"])) {
         return;
     }
     let lab = lab("ring:n=3,hosts=1");
@@ -106,7 +87,7 @@ fn tcp_passes_whole() {
 
 #[test]
 fn every_frame_of_a_burst_is_sent() {
-    if !can_carry_ip(&["ping"]) {
+    if !can_carry_ip() {
         return;
     }
     let lab = lab("ring:n=2,hosts=1");
@@ -132,7 +113,7 @@ fn every_frame_of_a_burst_is_sent() {
 
 #[test]
 fn what_others_do_to_the_tap_is_noticed_and_its_loss_ends_the_agent() {
-    if !can_carry_ip(&["ping"]) {
+    if !can_carry_ip() {
         return;
     }
     let lab = lab("ring:n=2,hosts=1");

@@ -1,7 +1,7 @@
 //! Tests of what the commands of `scripts/lab` do to a fabric.
 
-use crate::can_make_namespaces;
 use crate::lab::Lab;
+use crate::{can_make_namespaces, can_make_taps};
 
 /// Whether all boards are complete, with this many hosts and cables.
 fn complete(boards: &[serde_json::Value], hosts: u64, cables: u64) -> bool {
@@ -58,7 +58,7 @@ fn a_node_that_was_killed_is_missed_until_it_is_restarted() {
 
 #[test]
 fn every_host_reaches_every_other_and_who_cannot_is_named() {
-    if !can_make_namespaces() || !has_tun() {
+    if !can_make_taps() {
         return;
     }
     for options in [&[][..], &["--nodes"]] {
@@ -75,17 +75,4 @@ fn every_host_reaches_every_other_and_who_cannot_is_named() {
                         2 of 6 pairs of hosts reach each other over IPv4\n";
         assert_eq!(said, expected, "{options:?}");
     }
-}
-
-/// Whether there are tap interfaces here.
-fn has_tun() -> bool {
-    let there = std::path::Path::new("/dev/net/tun").exists();
-    if !there {
-        assert!(
-            std::env::var_os("MAPPER_REQUIRE_ALL").is_none_or(|value| value != "1"),
-            "needs /dev/net/tun"
-        );
-        eprintln!("skipped: needs /dev/net/tun");
-    }
-    there
 }

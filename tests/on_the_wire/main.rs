@@ -35,42 +35,20 @@ mod signals;
 mod strangers;
 mod tap;
 
-use std::path::Path;
-use std::process::Command;
-
 /// The program under test.
 const MAPPER: &str = env!("CARGO_BIN_EXE_mapper");
 
 /// Whether this machine lets the test make network namespaces.
 fn can_make_namespaces() -> bool {
-    let missing = if !rustix::process::geteuid().is_root() {
-        "needs root"
-    } else if Command::new("ip").arg("-V").output().is_err() {
-        "needs iproute2"
-    } else if !Path::new("/proc/self/ns/net").exists() {
-        "needs a kernel with network namespaces"
-    } else {
-        return true;
-    };
-    skip(missing)
+    mapper_needs::root() && mapper_needs::programs(&["ip"]) && mapper_needs::file("/proc/self/ns/net")
+}
+
+/// Whether hosts can have tap interfaces, too.
+fn can_make_taps() -> bool {
+    can_make_namespaces() && mapper_needs::file("/dev/net/tun")
 }
 
 /// Whether the hosts of a lab can carry IP here and ping each other.
 fn can_carry_ip() -> bool {
-    if !can_make_namespaces() {
-        false
-    } else if !Path::new("/dev/net/tun").exists() {
-        skip("needs /dev/net/tun")
-    } else if Command::new("ping").arg("-V").output().is_err() {
-        skip("needs ping (iputils-ping)")
-    } else {
-        true
-    }
-}
-
-/// Says why a test is skipped, or fails if no test may be.
-fn skip(missing: &str) -> bool {
-    assert!(std::env::var_os("MAPPER_REQUIRE_ALL").is_none_or(|value| value != "1"), "{missing}");
-    eprintln!("skipped: {missing}");
-    false
+    can_make_taps() && mapper_needs::programs(&["ping"])
 }

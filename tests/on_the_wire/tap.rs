@@ -1,27 +1,17 @@
 //! Tests of the tap interface, each in a namespace of its own.
 
-use std::path::Path;
-
 use mapper_machine::link::interface::Interface;
 use mapper_machine::link::tap::{Tap, TapError};
 use mapper_proto::Mac;
 
-use crate::can_make_namespaces;
+use crate::can_make_taps;
 use crate::namespace::Namespace;
 
 const MAC: Mac = Mac::from_position(7);
 
 /// Runs `inside` with a tokio runtime in a new namespace, if this machine lets the test make one.
 fn in_namespace(inside: impl FnOnce() + Send) {
-    if !can_make_namespaces() {
-        return;
-    }
-    if !Path::new("/dev/net/tun").exists() {
-        assert!(
-            std::env::var_os("MAPPER_REQUIRE_ALL").is_none_or(|value| value != "1"),
-            "needs /dev/net/tun"
-        );
-        eprintln!("skipped: needs /dev/net/tun");
+    if !can_make_taps() {
         return;
     }
     let namespace = Namespace::new();

@@ -8,7 +8,7 @@ use mapper_routing::tables::Layers;
 use mapper_routing::{ProofRules, Subnet, prove_tables};
 
 use crate::exact::served;
-use crate::peers::{Simulation, missing, text};
+use crate::peers::{Simulation, are_there, text};
 
 /// The roots of [`tree`].
 const ROOTS: std::ops::Range<usize> = 15..19;
@@ -35,7 +35,7 @@ fn tree() -> Fabric {
 
 #[test]
 fn as_many_steps_the_wrong_way_serve_as_with_opensm() {
-    if missing() {
+    if !are_there() {
         return;
     }
     let fabric = tree();

@@ -3,6 +3,7 @@
 //! - [`exact`]: the engines whose tables must equal OpenSM's, entry by entry.
 //! - [`options`]: the same with OpenSM's options.
 //! - [`io_nodes`]: the same on fabrics with hosts above the leaves.
+//! - [`discovery`]: fabrics of ours are read by the tools of InfiniBand.
 //! - [`round_trip`]: our tables are loaded by OpenSM, proved by `ibdmchk` and walked by `ibtracert`.
 //!
 //! The tests need `opensm`, `ibsim`, `ibnetdiscover`, `ibdmchk`, `ibtracert` and libumad2sim. Without them
@@ -11,11 +12,11 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    clippy::print_stderr,
-    reason = "helpers of tests fail by panicking, and say why a test is skipped"
+    reason = "helpers of tests fail by panicking"
 )]
 
 mod bisection;
+mod discovery;
 mod dumps;
 mod exact;
 mod fabrics;

@@ -8,7 +8,7 @@ use mapper_routing::engines::{Engine, Settings};
 
 use crate::dumps::{assert_same, entries, of_tables};
 use crate::exact::{exact, served};
-use crate::peers::{Simulation, missing, text};
+use crate::peers::{Simulation, are_there, text};
 
 /// An option whose value is a file: OpenSM's name of the option, the text of the file, and the setting of
 /// ours.
@@ -28,7 +28,7 @@ struct More {
 
 /// Routes a fabric with options by an engine and by OpenSM's of that name.
 fn compare(engine: Engine, spec: &str, files: impl Fn(&Subnet) -> Vec<File>, more: &More) {
-    if missing() {
+    if !are_there() {
         return;
     }
     let fabric = formats::resolve(spec).unwrap();

@@ -9,21 +9,9 @@ use mapper::formats::{self, FileFormat};
 use mapper_proto::map::Fabric;
 use tempfile::TempDir;
 
-/// Says that a test is skipped because something is missing, or fails if no test may be.
-fn skip(what: &str) -> bool {
-    let required = std::env::var_os("MAPPER_REQUIRE_ALL").is_some();
-    assert!(!required, "{what} is missing, and MAPPER_REQUIRE_ALL is set");
-    eprintln!("skipped: needs {what}");
-    true
-}
-
 /// The directories in which programs are searched, which include those of administrators.
 fn path() -> String {
     format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default())
-}
-
-fn is_there(program: &str) -> bool {
-    std::env::split_paths(&path()).any(|folder| folder.join(program).exists())
 }
 
 /// The library that lets InfiniBand tools speak to ibsim.
@@ -33,11 +21,10 @@ fn umad2sim() -> Option<PathBuf> {
     folders.map(|folder| folder.join("umad2sim/libumad2sim.so")).find(|path| path.exists())
 }
 
-/// Whether one of these programs is missing, so that a test cannot run.
-pub(crate) fn missing() -> bool {
-    let programs = ["opensm", "ibsim", "ibnetdiscover", "ibdmchk", "ibtracert"];
-    programs.into_iter().any(|program| !is_there(program) && skip(program))
-        || umad2sim().is_none() && skip("libumad2sim")
+/// Whether all peers are there, so that a test can run.
+pub(crate) fn are_there() -> bool {
+    mapper_needs::programs(&["opensm", "ibsim", "ibnetdiscover", "ibdmchk", "ibtracert"])
+        && mapper_needs::or_skip(umad2sim().is_some(), "libumad2sim")
 }
 
 /// A fabric that ibsim simulates, and a folder for files. Both are gone when this is dropped.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::{MAPPER, has, is_root, run, skip};
+use crate::{MAPPER, run};
 
 /// The script that makes the copy, in a mount namespace of its own. The copy is an overlay over the whole
 /// system, whose changes are kept in memory.
@@ -28,6 +28,7 @@ echo "version: $(in_root /usr/bin/mapper --version)"
 for page in mapper mapper-agent mapper.toml; do
     echo "page: $(in_root man -w "$page")"
 done
+echo "dissector: $(in_root grep -c '^function mapper.dissector' /usr/share/mapper/mapper.lua)"
 echo "user: $(in_root id -nu mapper) $(in_root id -ng mapper)"
 echo "conffiles: $(in_root dpkg-query --show --showformat '${Conffiles}' mapper | awk '{ print $1 }' | sort | xargs)"
 echo "running: $(in_root pgrep -c -f '^/usr/bin/mapper' || true)"
@@ -43,7 +44,7 @@ echo "user after purge: $(in_root getent passwd mapper || true)"
 
 #[test]
 fn the_package_is_installed_removed_and_purged_and_nothing_is_left() {
-    if !(is_root() && has(&["cargo-deb", "strip", "dpkg", "unshare", "man"])) {
+    if !(mapper_needs::root() && mapper_needs::programs(&["cargo-deb", "strip", "dpkg", "unshare", "man"])) {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -54,8 +55,7 @@ fn the_package_is_installed_removed_and_purged_and_nothing_is_left() {
         shell.args(["--mount", "--propagation", "private", "bash", "-c", script, "bash"]).arg(&copy);
         shell
     };
-    if !shell(COPY).output().unwrap().status.success() {
-        skip("a kernel with overlayfs");
+    if !mapper_needs::or_skip(shell(COPY).output().unwrap().status.success(), "a kernel with overlayfs") {
         return;
     }
     let mut build = Command::new("scripts/package");
@@ -73,6 +73,7 @@ fn the_package_is_installed_removed_and_purged_and_nothing_is_left() {
          page: /usr/share/man/man1/mapper.1.gz\n\
          page: /usr/share/man/man8/mapper-agent.8.gz\n\
          page: /usr/share/man/man5/mapper.toml.5.gz\n\
+         dissector: 1\n\
          user: mapper mapper\n\
          conffiles: /etc/default/mapper /etc/init.d/mapper /etc/mapper/mapper.toml\n\
          running: 0\n\

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-use crate::{MAPPER, has, is_root, packaging, run};
+use crate::{MAPPER, packaging, run};
 
 /// A machine with two interfaces to a fabric, which are cabled to each other, and the script's files.
 struct Machine {
@@ -93,7 +93,7 @@ fn the_script_is_one_that_a_shell_and_insserv_understand() {
 
 #[test]
 fn an_agent_an_interface_is_started_shown_and_stopped() {
-    if !(is_root() && has(&["ip", "setpriv"])) {
+    if !(mapper_needs::root() && mapper_needs::programs(&["ip", "setpriv"])) {
         return;
     }
     let machine = Machine::new("INTERFACES='eth1 eth2'\nMAPPER_USER=nobody\n");

@@ -5,8 +5,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    clippy::print_stdout,
-    reason = "helpers of tests fail by panicking, and say what they found"
+    reason = "helpers of tests fail by panicking"
 )]
 
 mod debian;
@@ -19,25 +18,6 @@ use std::process::Command;
 
 /// The program under test.
 const MAPPER: &str = env!("CARGO_BIN_EXE_mapper");
-
-/// Whether this machine has all these programs.
-fn has(programs: &[&str]) -> bool {
-    let path = std::env::var("PATH").unwrap();
-    let found = |program: &&&str| !path.split(':').any(|dir| Path::new(dir).join(program).is_file());
-    programs.iter().find(found).is_none_or(|program| skip(program))
-}
-
-/// Whether the test runs as root.
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root() || skip("root")
-}
-
-/// Says what the test needs and that it is skipped, or fails if no test may be.
-fn skip(needed: &str) -> bool {
-    assert!(std::env::var_os("MAPPER_REQUIRE_ALL").is_none_or(|value| value != "1"), "needs {needed}");
-    println!("skipped: needs {needed}");
-    false
-}
 
 /// Runs a command, which must succeed, and returns all that it prints.
 fn run(command: &mut Command) -> String {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{MAPPER, has, run};
+use crate::{MAPPER, run};
 
 fn files(dir: &Path) -> Vec<PathBuf> {
     fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect()
@@ -12,7 +12,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn every_manual_page_is_set_without_a_warning() {
-    if !has(&["man"]) {
+    if !mapper_needs::programs(&["man"]) {
         return;
     }
     let dir = tempfile::tempdir().unwrap();

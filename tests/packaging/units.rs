@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::{MAPPER, has, packaging, run};
+use crate::{MAPPER, packaging, run};
 
 /// Each unit, an instance of it, and the exposure that it must not exceed, in tenths.
 const UNITS: [(&str, &str, &str); 3] = [
@@ -14,7 +14,7 @@ const UNITS: [(&str, &str, &str); 3] = [
 
 #[test]
 fn systemd_understands_the_units_and_finds_them_well_confined() {
-    if !has(&["systemd-analyze"]) {
+    if !mapper_needs::programs(&["systemd-analyze"]) {
         return;
     }
     let dir = tempfile::tempdir().unwrap();

@@ -49,7 +49,7 @@ impl Default for Marking {
 
 impl Marking {
     /// The Ethernet header of what `source` sends.
-    pub(super) fn header(self, source: Mac) -> [u8; HEADER_BYTES] {
+    pub fn header(self, source: Mac) -> [u8; HEADER_BYTES] {
         let mut header = [0; HEADER_BYTES];
         header[..6].copy_from_slice(&self.destination.0);
         header[6..12].copy_from_slice(&source.0);

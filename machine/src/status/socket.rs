@@ -326,7 +326,7 @@ impl StatusServer {
         }
     }
 
-    /// Waits for a client, and until fewer than [`MAX_CLIENTS`] are being served.
+    /// Waits for a client, and until fewer clients are being served than may be at once.
     ///
     /// # Errors
     /// If the kernel hands out no connection, for want of descriptors.

@@ -151,6 +151,21 @@ impl Agent {
         }
         self.printeur = to.flags.printeur;
         self.print_at_parent_if_wanted(now, "becomes passive");
+        if self.may_join(to) {
+            let way = self.parent.as_ref().map(|parent| parent.way.clone()).unwrap_or_default();
+            self.begin_fetch(now, to, way, None);
+        }
+    }
+
+    /// Whether the map that another is configured with can be this agent's as well. So it is for one that
+    /// has started again while all others stayed as they were: it need not wait for its parent in the tree
+    /// to notice. A map that has come before and did not show this agent, or did not hold, does not come twice.
+    fn may_join(&self, other: &Info) -> bool {
+        let held = self.held.as_ref().map(|held| held.version);
+        other.state == AgentState::Configured
+            && other.version.is_some()
+            && ![held, self.map_without_me].contains(&Some(other.version))
+            && !self.is_refuted(other.version)
     }
 
     /// Waits for the map of this parent.

@@ -194,7 +194,10 @@ impl Agent {
         match held.filter(|_| led_by_maker && !outranked) {
             Some(held) => self.install(now, held, map),
             // The maker did not find this agent: it must hear of it.
-            None => self.map_again(now, Cause::NotInMap),
+            None => {
+                self.map_without_me = Some(version);
+                self.map_again(now, Cause::NotInMap);
+            }
         }
     }
 

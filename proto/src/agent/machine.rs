@@ -91,6 +91,8 @@ pub struct Agent {
     pub(super) parent_lost_under: MapVersion,
     /// Who was heard while there was no map to look them up in, and the way to them.
     pub(super) heard: Vec<(Mac, Route)>,
+    /// The last map that came and did not show this agent.
+    pub(super) map_without_me: Option<MapVersion>,
     pub(super) mapping_cause: Cause,
     pub(super) backoff: Backoff<Mac>,
     /// Of ports whose cable came or went.
@@ -115,7 +117,7 @@ pub struct Agent {
     pub(super) sessions: BTreeMap<Mac, u32>,
     /// How long frames may be at these, likewise.
     pub(super) mtus: BTreeMap<Mac, LinkMtu>,
-    /// Whether this host's MTU changed since there is no valid map.
+    /// Whether this host's MTU changed since the last map came.
     pub(super) mtu_untold: bool,
     pub(super) sent: Tally<Purpose>,
     pub(super) dropped: Tally<FrameDrop>,
@@ -161,6 +163,7 @@ impl Agent {
             refuted: Refuted::default(),
             parent_lost_under: MapVersion::NONE,
             heard: Vec::new(),
+            map_without_me: None,
             mapping_cause: Cause::Start,
             backoff: Backoff::default(),
             cable_backoff: Backoff::default(),

@@ -2,8 +2,9 @@
 
 use super::cause::Cause;
 use super::machine::Agent;
+use super::settings::Settings;
 use crate::Instant;
-use crate::map::LinkMtu;
+use crate::map::{FrameSizes, LinkMtu};
 
 impl Agent {
     /// Says how long frames may be at this host. What a map says of it then holds no longer, so this calls
@@ -13,15 +14,17 @@ impl Agent {
         if std::mem::replace(&mut self.settings.mtu, mtu) == mtu {
             return;
         }
-        // Of a map in the making nobody can tell here whether the mapper has asked before or after.
-        self.mtu_untold = self.held.as_ref().is_none_or(|held| !held.valid);
+        // Of a map in the making nobody can tell here whether the mapper has asked before or after: the next
+        // one that comes shows it.
+        self.mtu_untold = true;
         self.tell_mtu(now);
         self.pump(now);
     }
 
-    /// A map is in force: has another one made if the MTU changed while it was being made by another host.
-    pub(super) fn check_mtu_told(&mut self, now: Instant) {
-        if std::mem::take(&mut self.mtu_untold) {
+    /// A map is in force: has another one made if the MTU changed lately and this map does not show it.
+    pub(super) fn check_mtu_told(&mut self, now: Instant, sizes: &FrameSizes) {
+        let Settings { mac, mtu, .. } = self.settings;
+        if std::mem::take(&mut self.mtu_untold) && !sizes.shows(mac, mtu) {
             self.tell_mtu(now);
         }
     }

@@ -387,6 +387,8 @@ const TABLE: &[(At, Input, At)] = {
         (Mapping, Pause(OTHER), Mapping),
         (Mapping, MapperMet(LEADER, 0), Passive),
         (Mapping, MapperMet(OTHER, 0), Mapping),
+        (Mapping, Verify(LEADER, 0), Passive),
+        (Mapping, Verify(LEADER, 1), Fetching),
         (Mapping, Offer(LEADER, 1), Fetching),
         (Mapping, Offer(OTHER, 1), Fetching),
         (Mapping, Twin, Contested),
@@ -515,6 +517,20 @@ fn a_mapper_that_is_met_with_a_refuted_map_is_told() {
     let report =
         |scout: &Scout| matches!(scout.reason, Reason::QueryMapVersion { seen, .. } if seen == version(1));
     assert!(bench.take(report).is_some());
+}
+
+#[test]
+fn an_mtu_that_the_next_map_does_not_show_is_told_again() {
+    // The mapper had asked this host already when its MTU changed, whatever this host held then.
+    for place in [At::Passive, At::GivenUp, At::Configured] {
+        let mut bench = Bench::at(place);
+        bench.agent.set_mtu(bench.now, LinkMtu { bytes: 1500, ports: 0 });
+        bench.drain();
+        bench.asked.clear();
+        bench.put(Input::Offer(LEADER, 2));
+        bench.put(Input::Pieces);
+        assert_eq!(bench.place(), At::Refuted, "from {place:?}");
+    }
 }
 
 #[test]

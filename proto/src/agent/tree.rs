@@ -32,7 +32,7 @@ impl Agent {
         self.look_at_heard(now, &map);
         self.watch_contested(now);
         self.tell_children(now, |_| true);
-        self.check_mtu_told(now);
+        self.check_mtu_told(now, &map.frame_sizes);
         self.check_own_entry(now, &map);
     }
 

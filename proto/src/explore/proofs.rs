@@ -134,7 +134,11 @@ impl Explorer {
             return (!self.known.xbar(node).identify_waiting).then_some(Job::Identify(node));
         }
         if self.is_on_way(proof.to, proof.from) {
-            self.unprovable(&proof);
+            if self.names_a_sight_on_way_soon(&proof) {
+                self.proofs.todo.push_back(proof);
+            } else {
+                self.unprovable(&proof);
+            }
         } else if self.known.numbered(proof.from).is_some() {
             // A probe out of the port by which the way comes in would cross the last cable of the way
             // once more: what is there is known, and it is not this claimant.
@@ -167,6 +171,21 @@ impl Explorer {
             xbar.tag.is_none() && xbar.identify_sent < self.settings.probe_tries
         };
         way_to(proof.from).chain(way_to(proof.to)).find(is_nameless)
+    }
+
+    /// Whether another claim is asked, or can be, of what a port on the way to this one's xbar leads to. The
+    /// sight behind that port may turn out to be of the xbar that this claim comes from.
+    fn names_a_sight_on_way_soon(&self, proof: &Proof) -> bool {
+        let via = self.known.xbar(self.known.root(proof.from).node).via;
+        let next = |port: &At| self.known.parent(port.node);
+        let ports: Vec<At> =
+            std::iter::successors(self.known.parent(via), next).map(|port| self.known.root(port)).collect();
+        let under_way = self.pending.values().filter_map(|pending| match pending.job {
+            Job::Prove(other) => Some(other),
+            _ => None,
+        });
+        let mut others = self.proofs.todo.iter().copied().chain(under_way);
+        others.any(|other| ports.contains(&self.known.root(other.from)) && !self.comes_from_itself(&other))
     }
 
     /// The next question for a proof of a claim from a large part without hosts.

@@ -71,6 +71,12 @@ impl FrameSizes {
         less.sort_unstable();
         if less.is_empty() { Self::default() } else { Self { longest, less } }
     }
+
+    /// Whether this host is shown with this MTU. Where all hosts have the same, nothing tells which that is.
+    pub fn shows(&self, host: Mac, mtu: LinkMtu) -> bool {
+        let found = self.less.binary_search_by_key(&host, |&(mac, _)| mac);
+        found.map_or(self.longest > 0 && mtu.bytes == self.longest, |found| self.less[found].1 == mtu)
+    }
 }
 
 impl Map {
@@ -169,6 +175,16 @@ mod tests {
         let found = FrameSizes::of([(mac(3), mtu(1500)), (mac(2), mtu(9000)), (mac(1), mtu(4000))]);
         let less = vec![(mac(1), mtu(4000)), (mac(3), mtu(1500))];
         assert_eq!(found, FrameSizes { longest: 9000, less });
+    }
+
+    #[test]
+    fn a_host_is_shown_with_its_own_mtu_or_with_the_greatest() {
+        let mtu = |bytes| LinkMtu { bytes, ports: 1 };
+        let sizes = FrameSizes { longest: 9000, less: vec![(mac(1), mtu(4000))] };
+        assert!(sizes.shows(mac(1), mtu(4000)) && sizes.shows(mac(2), mtu(9000)));
+        assert!(!sizes.shows(mac(1), mtu(9000)) && !sizes.shows(mac(2), mtu(4000)));
+        assert!(!sizes.shows(mac(1), LinkMtu { bytes: 4000, ports: 2 }), "another port is to blame");
+        assert!(!FrameSizes::default().shows(mac(1), mtu(1500)), "all have the same, whatever that is");
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub(super) const CRC_BYTES: usize = 4;
 /// The header is followed by a stamp area.
 pub(super) const FLAG_STAMP: u8 = 0x01;
 /// The body is followed by an authentication trailer.
-const FLAG_AUTH: u8 = 0x02;
+pub(super) const FLAG_AUTH: u8 = 0x02;
 
 /// What a frame carries: the four type bytes after the route. The first bit is clear, which
 /// ends the route.

@@ -84,7 +84,7 @@ impl fmt::Display for AgentState {
 }
 
 impl AgentState {
-    const fn code(self) -> u8 {
+    pub(super) const fn code(self) -> u8 {
         match self {
             Self::Starting => 0,
             Self::Mapping => 1,
@@ -111,11 +111,11 @@ impl AgentState {
 }
 
 impl InfoFlags {
-    const SUBTREE_COMPLETE: u8 = 0x01;
-    const NETWORK_COMPLETE: u8 = 0x02;
-    const PRINTEUR: u8 = 0x04;
-    const CONTESTED: u8 = 0x08;
-    const NON_CLOS: u8 = 0x10;
+    pub(super) const SUBTREE_COMPLETE: u8 = 0x01;
+    pub(super) const NETWORK_COMPLETE: u8 = 0x02;
+    pub(super) const PRINTEUR: u8 = 0x04;
+    pub(super) const CONTESTED: u8 = 0x08;
+    pub(super) const NON_CLOS: u8 = 0x10;
     const ALL: u8 =
         Self::SUBTREE_COMPLETE | Self::NETWORK_COMPLETE | Self::PRINTEUR | Self::CONTESTED | Self::NON_CLOS;
 

@@ -16,10 +16,10 @@ pub enum Message {
 }
 
 /// The first byte of a body: which message.
-mod code {
-    pub(super) const PROBE: u8 = 1;
-    pub(super) const SCOUT: u8 = 2;
-    pub(super) const REPLY: u8 = 3;
+pub(super) mod code {
+    pub(crate) const PROBE: u8 = 1;
+    pub(crate) const SCOUT: u8 = 2;
+    pub(crate) const REPLY: u8 = 3;
 }
 
 impl Message {
@@ -110,4 +110,4 @@ impl Message {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -10,6 +10,7 @@ pub(crate) mod cursor;
 mod data;
 mod frame;
 mod info;
+pub mod layout;
 mod message;
 mod printer;
 mod probe;

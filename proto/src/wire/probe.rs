@@ -34,20 +34,27 @@ pub struct Probe {
     pub way_there: Route,
 }
 
+/// The numbers of kinds.
+pub(super) mod code {
+    pub(crate) const LOOPBACK: u8 = 0;
+    pub(crate) const COMPARE: u8 = 1;
+    pub(crate) const IDENTIFY: u8 = 2;
+}
+
 impl ProbeKind {
     const fn code(self) -> u8 {
         match self {
-            Self::Loopback => 0,
-            Self::Compare => 1,
-            Self::Identify => 2,
+            Self::Loopback => code::LOOPBACK,
+            Self::Compare => code::COMPARE,
+            Self::Identify => code::IDENTIFY,
         }
     }
 
     const fn from_code(code: u8) -> Result<Self, Unreadable> {
         Ok(match code {
-            0 => Self::Loopback,
-            1 => Self::Compare,
-            2 => Self::Identify,
+            code::LOOPBACK => Self::Loopback,
+            code::COMPARE => Self::Compare,
+            code::IDENTIFY => Self::Identify,
             _ => return Err(Unreadable),
         })
     }

@@ -69,7 +69,7 @@ pub struct Reply {
 }
 
 /// The number of [`Answer::Probe`]; the others share those of reasons.
-const CODE_PROBE: u8 = 0;
+pub(super) const CODE_PROBE: u8 = 0;
 
 impl Answer {
     /// Most bytes of a piece. A longer one is sent as one that cannot be had.

@@ -201,3 +201,43 @@ fn a_cable_from_a_crossbar_to_itself_is_proved_where_a_nameless_sight_leads_to_i
         assert!(found.contested.is_empty(), "with a window of {probe_window}: {:?}", found.contested);
     }
 }
+
+#[test]
+fn a_claim_waits_for_the_proof_of_the_name_of_a_sight_on_its_way() {
+    // The third crossbar is met through its own cable, by its name; by then the sight through which the way
+    // there goes is still nameless, though what it answered is being proved.
+    let mut builder = Builder::default();
+    for (ports, tagged) in [(16, false), (6, true), (6, true), (6, false), (6, false)] {
+        builder.xbar(ports, tagged);
+    }
+    for at in [(0, 15), (0, 4), (0, 8), (0, 11), (4, 0), (1, 1)] {
+        builder.host(Some(at));
+    }
+    for (a, b) in [
+        ((1, 0), (2, 2)),
+        ((1, 5), (0, 12)),
+        ((2, 0), (2, 1)),
+        ((2, 3), (2, 5)),
+        ((2, 4), (3, 3)),
+        ((0, 1), (4, 3)),
+        ((0, 6), (3, 5)),
+    ] {
+        builder.cable(a, b);
+    }
+    for host in 0..builder.map.hosts.len() {
+        for probe_window in [1, 4, 16, 64, 256] {
+            for hop_us in [0, 1, 5, 20, 100] {
+                let settings = ExploreSettings { prove_tags: true, probe_window, ..settings(16) };
+                let mut fabric = OracleFabric::new(&builder.map, 0);
+                fabric.hop = Duration::from_micros(hop_us);
+                let found = explore(&mut fabric, host, &settings).map.unwrap();
+                is_isomorphic(&found, &fabric.knowable(host)).unwrap();
+                assert!(
+                    found.contested.is_empty(),
+                    "{host}, {probe_window}, {hop_us}: {:?}",
+                    found.contested
+                );
+            }
+        }
+    }
+}

@@ -7,6 +7,7 @@
 mod acyclic;
 mod algorithm;
 mod balanced;
+pub mod best;
 mod layer;
 mod opensm;
 mod selection;

@@ -9,8 +9,8 @@ use super::{Engine, Routing, Settings, setting};
 use crate::proof::{ProofRules, TableViolation, TablesProof, prove_tables};
 use crate::{Options, Quality, Subnet, Topology};
 
-/// An engine that was tried and did not serve.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An engine that does not serve, and why.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Tried {
     /// The engine.
     pub engine: Engine,
@@ -18,11 +18,20 @@ pub struct Tried {
     pub why_not: String,
     /// What is wrong with its tables, if it computed some: to be told by the names of the fabric.
     pub failed: Option<Box<TablesProof>>,
+    /// The effective bisection of its tables if they are proved, and others were preferred.
+    pub effective_bisection: Option<f64>,
+    /// Whether it was not tried at all, though it might have served.
+    pub left_out: bool,
 }
 
 impl Tried {
-    fn refused(engine: Engine, why_not: String) -> Self {
-        Self { engine, why_not, failed: None }
+    pub(super) fn refused(engine: Engine, why_not: String) -> Self {
+        Self { engine, why_not, failed: None, effective_bisection: None, left_out: false }
+    }
+
+    fn failed(engine: Engine, proof: TablesProof) -> Self {
+        let why_not = proof.summary();
+        Self { failed: Some(Box::new(proof)), ..Self::refused(engine, why_not) }
     }
 }
 
@@ -42,7 +51,7 @@ pub struct Selection {
 }
 
 /// No engine served.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Error)]
 #[error("no engine serves this fabric: {}", list(.tried))]
 pub struct NotRouted {
     /// All that were tried, and why each did not serve.
@@ -140,14 +149,19 @@ pub fn select(
 }
 
 /// An engine's tables, or why it does not serve.
-fn tables(subnet: &Subnet, engine: Engine, settings: &Settings, unproved: bool) -> Result<Selection, Tried> {
+pub(super) fn tables(
+    subnet: &Subnet,
+    engine: Engine,
+    settings: &Settings,
+    unproved: bool,
+) -> Result<Selection, Tried> {
     if engine == Engine::Dispersive {
         let why_not = "it computes source routes, and no forwarding tables".to_owned();
         return Err(Tried::refused(engine, why_not));
     }
     if !unproved && let Some(violation) = too_far(subnet, settings.max_hops) {
         let proof = TablesProof { violations: vec![violation], violation_count: 1, ..TablesProof::default() };
-        return Err(Tried { engine, why_not: proof.summary(), failed: Some(Box::new(proof)) });
+        return Err(Tried::failed(engine, proof));
     }
     let started = Instant::now();
     let routing = engine.compute(subnet, settings);
@@ -156,7 +170,7 @@ fn tables(subnet: &Subnet, engine: Engine, settings: &Settings, unproved: bool) 
     let rules = ProofRules { max_hops: settings.max_hops, xbar_destinations: settings.xbar_destinations };
     let proof = prove_tables(subnet, &routing.tables, &routing.layers, &rules);
     if !unproved && !proof.holds() {
-        return Err(Tried { engine, why_not: proof.summary(), failed: Some(Box::new(proof)) });
+        return Err(Tried::failed(engine, proof));
     }
     Ok(Selection { engine, tried: Vec::new(), routing, proof, compute_ms })
 }

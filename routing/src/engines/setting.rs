@@ -91,7 +91,7 @@ settings! {
 
 impl Setting {
     /// Those that somebody set.
-    fn set(settings: &Settings) -> impl Iterator<Item = Self> {
+    pub(super) fn set(settings: &Settings) -> impl Iterator<Item = Self> {
         let default = Settings::default();
         // To route all anew is what an engine does that does not obey previous tables.
         let is_moot = |setting| setting == Self::Previous && settings.reassign;

@@ -21,7 +21,7 @@ pub use tiers::{Heading, TierLoads, group_by_tier};
 
 use super::Topology;
 use patterns::Patterns;
-use samples::Samples;
+use samples::{Bisection, Samples};
 
 /// How good the routes between all hosts of a fabric are.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,6 +71,13 @@ impl Quality {
         Self::measure_in_order(routes, &hosts_in_order(routes.topology()), seed)
     }
 
+    /// The effective bisection bandwidth alone, to the bit the same as [`Self::effective_bisection`].
+    pub fn bisection(routes: &impl PairRoutes, seed: u64) -> f64 {
+        let patterns =
+            Patterns::draw(routes.topology(), &hosts_in_order(routes.topology()), seed, patterns::ALL_FLOWS);
+        Bisection::of(&samples::ByPair { routes, patterns: &patterns }, &patterns).mean
+    }
+
     /// Measures routes, with the hosts shifted in an order that is given: an engine that orders the leaves
     /// in its own way serves the shifts of that order. Hosts without an xbar, and a host's second mention,
     /// are left out.
@@ -87,8 +94,8 @@ impl Quality {
             hosts: patterns.hosts.len(),
             unroutable: census.unroutable,
             edge_forwarding_index: census.loads.iter().copied().fold(0.0, f64::max),
-            effective_bisection: samples.bisection,
-            effective_bisection_error: samples.bisection_error,
+            effective_bisection: samples.bisection.mean,
+            effective_bisection_error: samples.bisection.error,
             congestion_a2a: census.congestion(),
             congestion_random_permutation: samples.permutation,
             congestion_shift: samples.shift,

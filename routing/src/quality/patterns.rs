@@ -27,6 +27,8 @@ pub(crate) struct Patterns {
     pub(super) matchings: Vec<Vec<u32>>,
     /// Permutations: whom each place sends to, perhaps itself.
     pub(super) permutations: Vec<Vec<u32>>,
+    /// The same, seen from those that are sent to: who sends to each place.
+    senders: Vec<Vec<u32>>,
     /// Shifts: how many places farther each place sends.
     pub(super) shifts: Vec<u32>,
     seed: u64,
@@ -54,9 +56,10 @@ impl Patterns {
             order.clone()
         };
         let matchings = (0..samples).map(|_| matching(&shuffled())).collect();
-        let permutations = (0..samples).map(|_| shuffled()).collect();
+        let permutations: Vec<Vec<u32>> = (0..samples).map(|_| shuffled()).collect();
+        let senders = permutations.iter().map(|to| inverse(to)).collect();
         let shifts = shifts(count, shift_flows, &mut rng);
-        Self { hosts, matchings, permutations, shifts, seed }
+        Self { hosts, matchings, permutations, senders, shifts, seed }
     }
 
     /// How many patterns there are: matchings, then permutations, then shifts.
@@ -78,6 +81,21 @@ impl Patterns {
         (to != place).then_some(to)
     }
 
+    /// The place that sends to a place by a pattern; none if nobody does.
+    pub(super) fn sender(&self, pattern: usize, place: usize) -> Option<usize> {
+        let random = self.matchings.len();
+        let from = if pattern < random {
+            // Both of a pair send to each other.
+            self.matchings[pattern][place] as usize
+        } else if let Some(senders) = self.senders.get(pattern - random) {
+            senders[place] as usize
+        } else {
+            let shift = self.shifts[pattern - random - self.permutations.len()] as usize;
+            if place < shift { place + self.hosts.len() - shift } else { place - shift }
+        };
+        (from != place).then_some(from)
+    }
+
     /// The number that chooses among the routes of a flow.
     pub(super) fn choice(&self, pattern: usize, place: usize) -> u32 {
         // SplitMix64 (Steele, Lea and Flood, 2014) of where the flow stands: cheap, and no state to pass on.
@@ -96,6 +114,13 @@ fn matching(order: &[u32]) -> Vec<u32> {
         (to[pair[0] as usize], to[pair[1] as usize]) = (pair[1], pair[0]);
     }
     to
+}
+
+/// Who sends to each place of a permutation.
+fn inverse(to: &[u32]) -> Vec<u32> {
+    let mut from = vec![0; to.len()];
+    (0..).zip(to).for_each(|(place, &to)| from[to as usize] = place);
+    from
 }
 
 /// All shifts, or one out of each of as many equal ranges as `flows` allows.
@@ -136,6 +161,18 @@ mod tests {
         assert_eq!(patterns.shifts, [1, 2, 3, 4, 5, 6]);
         let last = patterns.count() - 1;
         assert_eq!((patterns.target(last, 0), patterns.target(last, 1)), (Some(6), Some(0)));
+    }
+
+    #[test]
+    fn who_is_sent_to_knows_who_sends() {
+        let topology = Topology::from_map(&fabrics::ring(7)).unwrap();
+        let patterns = Patterns::draw(&topology, &hosts_in_order(&topology), 3, ALL_FLOWS);
+        for pattern in 0..patterns.count() {
+            for place in 0..7 {
+                let sender = (0..7).find(|&from| patterns.target(pattern, from) == Some(place));
+                assert_eq!(patterns.sender(pattern, place), sender, "pattern {pattern}, place {place}");
+            }
+        }
     }
 
     #[test]

@@ -1,17 +1,23 @@
 //! What flows get of the channels that they share.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::PairRoutes;
 use super::patterns::Patterns;
 use crate::Topology;
 
+/// Patterns that are looked at together, destination by destination: the flows to one destination read the
+/// same entries of the tables, which are read from memory once for all of them.
+const TOGETHER: usize = 32;
+
 /// The channels of each flow of each pattern.
 pub(super) trait Flows: Sync {
     fn topology(&self) -> &Topology;
 
-    /// Appends the channels of a place's flow; says whether there is one.
-    fn flow(&self, pattern: usize, place: usize, channels: &mut Vec<u32>) -> bool;
+    /// Appends the channels of a pattern's flow from one place to another; says whether there is one.
+    fn flow(&self, pattern: usize, from: usize, to: usize, channels: &mut Vec<u32>) -> bool;
 }
 
 /// Flows that are looked up when they are needed.
@@ -25,50 +31,77 @@ impl<R: PairRoutes> Flows for ByPair<'_, R> {
         self.routes.topology()
     }
 
-    fn flow(&self, pattern: usize, place: usize, channels: &mut Vec<u32>) -> bool {
-        let Some(to) = self.patterns.target(pattern, place) else { return false };
-        let (from, to) = (self.patterns.hosts[place], self.patterns.hosts[to]);
-        self.routes.draw(from, to, self.patterns.choice(pattern, place), channels)
+    fn flow(&self, pattern: usize, from: usize, to: usize, channels: &mut Vec<u32>) -> bool {
+        let hosts = &self.patterns.hosts;
+        self.routes.draw(hosts[from], hosts[to], self.patterns.choice(pattern, from), channels)
     }
 }
 
 /// What the patterns showed.
 pub(super) struct Samples {
-    /// Mean bandwidth of the flows of matchings.
-    pub(super) bisection: f64,
-    /// Its standard error.
-    pub(super) bisection_error: f64,
+    pub(super) bisection: Bisection,
     /// Mean over permutations of the flows on the busiest channel.
     pub(super) permutation: f64,
     /// The same, the largest of all shifts.
     pub(super) shift: u32,
 }
 
+/// What matchings showed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Bisection {
+    /// Mean bandwidth of the flows of matchings.
+    pub(super) mean: f64,
+    /// Its standard error.
+    pub(super) error: f64,
+}
+
 impl Samples {
     pub(super) fn of(flows: &impl Flows, patterns: &Patterns) -> Self {
         let (matchings, permutations) = (patterns.matchings.len(), patterns.permutations.len());
-        let scratch = || Scratch::new(flows.topology(), patterns.hosts.len());
-        let bandwidths: Vec<f64> = (0..matchings)
-            .into_par_iter()
-            .map_init(scratch, |scratch, pattern| scratch.bandwidth(flows, pattern))
-            .collect();
-        let busiest = |range: std::ops::Range<usize>| -> Vec<u32> {
-            range
-                .into_par_iter()
-                .map_init(scratch, |scratch, pattern| scratch.busiest(flows, pattern))
-                .collect()
-        };
-        let worst = busiest(matchings..matchings + permutations);
-        let shifts = busiest(matchings + permutations..patterns.count());
+        let worst = busiest(flows, patterns, matchings..matchings + permutations);
+        let shifts = busiest(flows, patterns, matchings + permutations..patterns.count());
         let total: u64 = worst.iter().map(|&flows| u64::from(flows)).sum();
-        let (bisection, bisection_error) = mean_and_error(&bandwidths);
         Self {
-            bisection,
-            bisection_error,
+            bisection: Bisection::of(flows, patterns),
             permutation: if worst.is_empty() { 0.0 } else { total as f64 / worst.len() as f64 },
             shift: shifts.into_iter().max().unwrap_or_default(),
         }
     }
+}
+
+impl Bisection {
+    /// Of the matchings alone.
+    pub(super) fn of(flows: &impl Flows, patterns: &Patterns) -> Self {
+        let bandwidths = by_block(flows, patterns, 0..patterns.matchings.len(), Scratch::bandwidths);
+        let (mean, error) = mean_and_error(&bandwidths);
+        Self { mean, error }
+    }
+}
+
+/// The flows on the busiest channel, by each of some patterns.
+fn busiest(flows: &impl Flows, patterns: &Patterns, range: Range<usize>) -> Vec<u32> {
+    by_block(flows, patterns, range, Scratch::busiest)
+}
+
+/// Looks at patterns, some together, and tells what each showed.
+fn by_block<'a, F: Flows, T: Send>(
+    flows: &'a F,
+    patterns: &'a Patterns,
+    range: Range<usize>,
+    look: impl Fn(&mut Scratch<'a, F>, Range<usize>) -> Vec<T> + Sync,
+) -> Vec<T> {
+    let blocks = range.len().div_ceil(TOGETHER);
+    let parts: Vec<Vec<T>> = (0..blocks)
+        .into_par_iter()
+        .map_init(
+            || Scratch::new(flows, patterns),
+            |scratch, block| {
+                let start = range.start + block * TOGETHER;
+                look(scratch, start..range.end.min(start + TOGETHER))
+            },
+        )
+        .collect();
+    parts.into_iter().flatten().collect()
 }
 
 /// The mean, and its standard error. Without a sample, nothing stands in anybody's way.
@@ -83,52 +116,78 @@ fn mean_and_error(samples: &[f64]) -> (f64, f64) {
     (mean, error)
 }
 
-/// Memory that a thread uses for one pattern after the other.
-struct Scratch {
-    places: usize,
-    /// Flows on each channel.
+/// Memory that a thread uses for one block of patterns after the other.
+struct Scratch<'a, F> {
+    flows: &'a F,
+    patterns: &'a Patterns,
+    channel_count: usize,
+    /// Flows on each channel, pattern by pattern.
     loads: Vec<u32>,
     channels: Vec<u32>,
-    /// Where each flow's channels end.
-    ends: Vec<usize>,
 }
 
-impl Scratch {
-    fn new(topology: &Topology, places: usize) -> Self {
-        Self { places, loads: vec![0; topology.channel_count()], channels: Vec::new(), ends: Vec::new() }
+impl<'a, F: Flows> Scratch<'a, F> {
+    fn new(flows: &'a F, patterns: &'a Patterns) -> Self {
+        Self {
+            flows,
+            patterns,
+            channel_count: flows.topology().channel_count(),
+            loads: Vec::new(),
+            channels: Vec::new(),
+        }
     }
 
-    /// Lets all flows of a pattern begin.
-    fn start(&mut self, flows: &impl Flows, pattern: usize) {
-        self.loads.fill(0);
-        self.channels.clear();
-        self.ends.clear();
-        for place in 0..self.places {
-            let start = self.channels.len();
-            if flows.flow(pattern, place, &mut self.channels) {
-                self.ends.push(self.channels.len());
-            } else {
-                self.channels.truncate(start);
+    /// Visits all flows of some patterns, destination by destination: the number of the pattern among these,
+    /// the flow's source, its channels, and the loads of the pattern.
+    fn visit(&mut self, block: Range<usize>, mut visit: impl FnMut(usize, usize, &[u32], &mut [u32])) {
+        let Self { flows, patterns, channels, channel_count, loads } = self;
+        for to in 0..patterns.hosts.len() {
+            for (at, pattern) in block.clone().enumerate() {
+                let Some(from) = patterns.sender(pattern, to) else { continue };
+                channels.clear();
+                if flows.flow(pattern, from, to, channels) {
+                    visit(at, from, channels, &mut loads[at * *channel_count..][..*channel_count]);
+                }
             }
         }
-        self.channels.iter().for_each(|&channel| self.loads[channel as usize] += 1);
     }
 
-    /// The flows on the busiest channel.
-    fn busiest(&mut self, flows: &impl Flows, pattern: usize) -> u32 {
-        self.start(flows, pattern);
-        self.loads.iter().copied().max().unwrap_or_default()
+    /// Lets all flows of some patterns begin.
+    fn start(&mut self, block: Range<usize>) {
+        self.loads.clear();
+        self.loads.resize(block.len() * self.channel_count, 0);
+        self.visit(block, |_, _, channels, loads| {
+            channels.iter().for_each(|&channel| loads[channel as usize] += 1);
+        });
     }
 
-    /// What a flow gets, in the mean. A flow that shares no channel gets all.
-    fn bandwidth(&mut self, flows: &impl Flows, pattern: usize) -> f64 {
-        self.start(flows, pattern);
-        let (mut start, mut total) = (0, 0.0);
-        for &end in &self.ends {
-            let shared = self.channels[start..end].iter().map(|&channel| self.loads[channel as usize]).max();
-            total += 1.0 / f64::from(shared.unwrap_or(1));
-            start = end;
-        }
-        if self.ends.is_empty() { 1.0 } else { total / self.ends.len() as f64 }
+    /// The flows on the busiest channel, by each of some patterns.
+    fn busiest(&mut self, block: Range<usize>) -> Vec<u32> {
+        self.start(block.clone());
+        let most = |at: usize| {
+            let loads = &self.loads[at * self.channel_count..][..self.channel_count];
+            loads.iter().copied().max().unwrap_or_default()
+        };
+        (0..block.len()).map(most).collect()
+    }
+
+    /// What a flow gets, in the mean, by each of some patterns. A flow that shares no channel gets all.
+    fn bandwidths(&mut self, block: Range<usize>) -> Vec<f64> {
+        self.start(block.clone());
+        let places = self.patterns.hosts.len();
+        // How many flows share the busiest channel of each flow; 0 for places that send nothing.
+        let mut shared = vec![0_u32; block.len() * places];
+        self.visit(block, |at, from, channels, loads| {
+            let most = channels.iter().map(|&channel| loads[channel as usize]).max();
+            shared[at * places + from] = most.unwrap_or(1);
+        });
+        let mean = |shared: &[u32]| {
+            // Sums of fractions depend on what is added first: they are added by source.
+            let flows = shared.iter().filter(|&&shared| shared > 0);
+            let (count, total) = flows
+                .fold((0_u32, 0.0), |(count, total), &shared| (count + 1, total + 1.0 / f64::from(shared)));
+            if count == 0 { 1.0 } else { total / f64::from(count) }
+        };
+        shared.chunks_exact(places.max(1)).map(mean).collect()
     }
 }

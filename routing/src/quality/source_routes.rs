@@ -161,8 +161,8 @@ impl Flows for SourceSamples<'_> {
         self.topology
     }
 
-    fn flow(&self, pattern: usize, place: usize, channels: &mut Vec<u32>) -> bool {
-        let kept = &self.flows[place];
+    fn flow(&self, pattern: usize, from: usize, _to: usize, channels: &mut Vec<u32>) -> bool {
+        let kept = &self.flows[from];
         let Some(&(end, routed)) = kept.ends.get(pattern) else { return false };
         let start = if pattern == 0 { 0 } else { kept.ends[pattern - 1].0 };
         channels.extend_from_slice(&kept.channels[start as usize..end as usize]);

@@ -1,10 +1,12 @@
 //! Forwarding tables as routes between hosts.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
 use super::census::{Census, PairRoutes};
+use crate::tables::SlotEnd;
 use crate::{Attachment, Far, Subnet, Tables, Topology};
 use mapper_proto::map::PortRef;
 
@@ -23,14 +25,25 @@ pub struct TableRoutes<'a> {
     ports: usize,
     /// The xbar that each channel leads to.
     heads: Vec<u32>,
-    /// The most channels that a route crosses.
+    /// The xbar that each slot's host is cabled to, if its table leads to the host; [`NOWHERE`] otherwise.
+    ends: Vec<u32>,
+    /// No route crosses more channels.
     longest: usize,
-    census: Census,
+    census: OnceLock<Census>,
 }
 
 impl<'a> TableRoutes<'a> {
     /// The routes of tables, which must be of this subnet. Tables of another size lead nowhere.
     pub fn new(subnet: &'a Subnet, tables: &'a Tables) -> Self {
+        let mut routes = Self::proved(subnet, tables, 0);
+        let (census, longest) = routes.count();
+        (routes.census, routes.longest) = (OnceLock::from(census), longest);
+        routes
+    }
+
+    /// The routes of tables that are proved: none is a loop or passes more than `max_hops` xbars. What crosses
+    /// each channel is counted when it is asked for.
+    pub fn proved(subnet: &'a Subnet, tables: &'a Tables, max_hops: usize) -> Self {
         let topology = &subnet.topology;
         let ports = 1
             + (0..topology.channel_count() as u32)
@@ -46,13 +59,11 @@ impl<'a> TableRoutes<'a> {
             }
         }
         let heads = (0..topology.channel_count() as u32).map(|channel| topology.head(channel).xbar).collect();
-        let mut routes =
-            Self { subnet, tables, channel_of, ports, heads, longest: 0, census: Census::default() };
-        routes.count();
-        routes
+        let ends = ends(subnet, tables);
+        Self { subnet, tables, channel_of, ports, heads, ends, longest: max_hops, census: OnceLock::new() }
     }
 
-    /// The most channels between xbars that a route crosses.
+    /// No route crosses more channels between xbars than this.
     pub fn longest(&self) -> usize {
         self.longest
     }
@@ -63,23 +74,10 @@ impl<'a> TableRoutes<'a> {
         if port < self.ports { self.channel_of[xbar as usize * self.ports + port] } else { NOWHERE }
     }
 
-    /// The xbar that a slot's host is cabled to, if its table there leads to the host.
-    fn arrival(&self, host: u32, slot: u32) -> Option<u32> {
-        match self.subnet.topology.attachment(host) {
-            Attachment::Port(at) => {
-                let port = self.tables.port(at.xbar, slot);
-                let leads_there =
-                    self.subnet.topology.far(PortRef { xbar: at.xbar, port }) == Far::Host(host);
-                leads_there.then_some(at.xbar)
-            }
-            Attachment::Host(_) | Attachment::Nothing => None,
-        }
-    }
-
-    fn count(&mut self) {
+    /// What crosses each channel, and the most channels that a route crosses.
+    fn count(&self) -> (Census, usize) {
         let topology = &self.subnet.topology;
-        let sized = self.tables.xbar_count() == topology.xbar_count()
-            && self.tables.slot_count() == self.subnet.destinations.slot_count();
+        let sized = is_of(self.tables, self.subnet);
         let leaves: Vec<u32> =
             (0..topology.xbar_count() as u32).filter(|&xbar| !topology.hosts_of(xbar).is_empty()).collect();
         let words = leaves.len().div_ceil(64);
@@ -109,8 +107,31 @@ impl<'a> TableRoutes<'a> {
             unroutable: (all * all.saturating_sub(1)).saturating_sub(total.routable),
             destinations: total.destinations,
         };
-        (self.longest, self.census) = (total.longest, census);
+        (census, total.longest)
     }
+}
+
+/// Whether tables have the size of a subnet's.
+fn is_of(tables: &Tables, subnet: &Subnet) -> bool {
+    tables.xbar_count() == subnet.topology.xbar_count()
+        && tables.slot_count() == subnet.destinations.slot_count()
+}
+
+/// The xbar that each slot's host is cabled to, if its table there leads to the host.
+fn ends(subnet: &Subnet, tables: &Tables) -> Vec<u32> {
+    let sized = is_of(tables, subnet);
+    let end = |slot: u32| match subnet.destinations.end(slot) {
+        SlotEnd::Host { host, .. } => match subnet.topology.attachment(host) {
+            Attachment::Port(PortRef { xbar, .. }) if sized => {
+                let port = tables.port(xbar, slot);
+                let leads_there = subnet.topology.far(PortRef { xbar, port }) == Far::Host(host);
+                if leads_there { xbar } else { NOWHERE }
+            }
+            Attachment::Port(_) | Attachment::Host(_) | Attachment::Nothing => NOWHERE,
+        },
+        SlotEnd::Xbar(_) => NOWHERE,
+    };
+    (0..subnet.destinations.slot_count() as u32).map(end).collect()
 }
 
 /// Hosts whose cable to an xbar lives.
@@ -127,14 +148,14 @@ impl PairRoutes for TableRoutes<'_> {
     fn draw(&self, from: u32, to: u32, draw: u32, channels: &mut Vec<u32>) -> bool {
         let slots = self.subnet.destinations.slots_of_host(to);
         let Some(mut xbar) = self.subnet.xbar_of_host(from) else { return false };
-        if slots.is_empty() || self.tables.xbar_count() != self.subnet.topology.xbar_count() {
+        if slots.is_empty() {
             return false;
         }
         let slot = slots.start + (draw & (slots.len() as u32 - 1));
-        if slot as usize >= self.tables.slot_count() {
+        let end = self.ends[slot as usize];
+        if end == NOWHERE {
             return false;
         }
-        let Some(end) = self.arrival(to, slot) else { return false };
         let ports = self.tables.of_slot(slot);
         for _ in 0..=self.longest {
             if xbar == end {
@@ -151,7 +172,7 @@ impl PairRoutes for TableRoutes<'_> {
     }
 
     fn census(&self) -> &Census {
-        &self.census
+        self.census.get_or_init(|| self.count().0)
     }
 }
 
@@ -206,7 +227,8 @@ impl<'a> Counter<'a> {
         for &host in topology.hosts_of(*xbar) {
             let mut reached = vec![false; self.leaves.len()];
             for slot in routes.subnet.destinations.slots_of_host(host) {
-                if let Some(end) = routes.arrival(host, slot) {
+                let end = routes.ends[slot as usize];
+                if end != NOWHERE {
                     self.add_slot(host, slot, end, &mut reached);
                 }
             }

@@ -262,8 +262,80 @@ fn source_routes_are_measured_alike_from_tables_lists_and_block_by_block() {
     }
 }
 
+/// What the patterns of traffic show, walked pattern by pattern and source by source: bisection, its error,
+/// the mean of permutations, the largest shift.
+fn walked(routes: &impl PairRoutes, patterns: &Patterns) -> (f64, f64, f64, u32) {
+    let topology = routes.topology();
+    let flows = |pattern: usize| -> Vec<Vec<u32>> {
+        let places = 0..patterns.hosts.len();
+        let flow = |place: usize| {
+            let to = patterns.hosts[patterns.target(pattern, place)?];
+            let mut channels = Vec::new();
+            let choice = patterns.choice(pattern, place);
+            routes.draw(patterns.hosts[place], to, choice, &mut channels).then_some(channels)
+        };
+        places.filter_map(flow).collect()
+    };
+    let loads = |flows: &[Vec<u32>]| {
+        let mut loads = vec![0_u32; topology.channel_count()];
+        flows.iter().flatten().for_each(|&channel| loads[channel as usize] += 1);
+        loads
+    };
+    let bandwidth = |pattern: usize| {
+        let flows = flows(pattern);
+        let loads = loads(&flows);
+        let gets = |flow: &Vec<u32>| {
+            let shared = flow.iter().map(|&channel| loads[channel as usize]).max();
+            1.0 / f64::from(shared.unwrap_or(1))
+        };
+        if flows.is_empty() { 1.0 } else { flows.iter().map(gets).sum::<f64>() / flows.len() as f64 }
+    };
+    let (matchings, permutations) = (patterns.matchings.len(), patterns.permutations.len());
+    let bandwidths: Vec<f64> = (0..matchings).map(bandwidth).collect();
+    let count = bandwidths.len() as f64;
+    let (mean, error) = match matchings {
+        0 => (1.0, 0.0),
+        _ => {
+            let mean = bandwidths.iter().sum::<f64>() / count;
+            let squares: f64 = bandwidths.iter().map(|one| (one - mean).powi(2)).sum();
+            (mean, (squares / (count - 1.0) / count).sqrt())
+        }
+    };
+    let busiest = |pattern: usize| loads(&flows(pattern)).into_iter().max().unwrap_or_default();
+    let total: u64 = (matchings..matchings + permutations).map(|pattern| u64::from(busiest(pattern))).sum();
+    let permutation = if permutations == 0 { 0.0 } else { total as f64 / permutations as f64 };
+    let shift = (matchings + permutations..patterns.count()).map(busiest).max().unwrap_or_default();
+    (mean, error, permutation, shift)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Patterns that are looked at together show what each shows alone, also with several addresses a host
+    /// and with routes that are missing; and the bisection alone is that of the whole measure.
+    #[test]
+    fn patterns_show_what_a_walk_by_source_shows(seed in any::<u64>(), choice in any::<u32>(), lmc in 0_u8..3) {
+        let subnet = Subnet::new(&labelled(fabrics::random(seed)), Some(lmc)).unwrap();
+        let mut tables = shortest(&subnet, |xbar, slot, count| {
+            (choice.wrapping_mul(xbar + 7).wrapping_add(slot) as usize) % count.max(1)
+        });
+        if choice.is_multiple_of(3) {
+            tables.set_port(0, choice % tables.slot_count() as u32, Tables::NONE);
+        }
+        let routes = TableRoutes::new(&subnet, &tables);
+        let order = hosts_in_order(&subnet.topology);
+        let patterns = Patterns::draw(&subnet.topology, &order, seed, patterns::ALL_FLOWS);
+        let quality = Quality::measure(&routes, seed);
+        let Quality { effective_bisection, effective_bisection_error, .. } = quality;
+        let Quality { congestion_random_permutation, congestion_shift, .. } = quality;
+        prop_assert_eq!(
+            (effective_bisection, effective_bisection_error, congestion_random_permutation, congestion_shift),
+            walked(&routes, &patterns)
+        );
+        let uncounted = TableRoutes::proved(&subnet, &tables, routes.longest());
+        prop_assert_eq!(Quality::bisection(&uncounted, seed), effective_bisection);
+        prop_assert_eq!(uncounted.census(), routes.census());
+    }
 
     /// By destination or by source, the same comes out; and whatever the number of threads.
     #[test]

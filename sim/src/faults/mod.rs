@@ -67,8 +67,17 @@ pub enum Fault {
     Swap(u32),
     /// The frame of this number of those that hosts send from now on is lost; the first has number 1.
     Lose(u64),
+    /// The host's agent goes on by one step of the change of keys, if agents sign.
+    Rekey(u32),
+    /// The host's interface carries frames of so many bytes at most.
+    Mtu {
+        /// Which host.
+        host: u32,
+        /// The longest frame, its Ethernet header left out.
+        bytes: u16,
+    },
     /// Cables are mended, xbars and interfaces are back, all agents are honest and run with their own
-    /// addresses, and there is no noise. Moves and swaps stay.
+    /// addresses, and there is no noise. Moves, swaps, keys and MTUs stay.
     Heal,
     /// Frames are lost with this probability a cable.
     Loss(f64),
@@ -100,6 +109,8 @@ impl Fault {
             Self::On(_) => "on",
             Self::Swap(_) => "swap",
             Self::Lose(_) => "lose",
+            Self::Rekey(_) => "rekey",
+            Self::Mtu { .. } => "mtu",
             Self::Heal => "heal",
             Self::Loss(_) => "loss",
             Self::Corrupt(_) => "corrupt",
@@ -126,9 +137,11 @@ impl Fault {
             | Self::Hostile(h)
             | Self::Remove(h)
             | Self::Insert(h)
-            | Self::Untwin(h) => format!("{word} {}", host(h)),
+            | Self::Untwin(h)
+            | Self::Rekey(h) => format!("{word} {}", host(h)),
             Self::Twin { host: h, of } => format!("{word} {} of {}", host(h), host(of)),
             Self::Off(x) | Self::On(x) | Self::Swap(x) => format!("{word} {}", xbar(x)),
+            Self::Mtu { host: h, bytes } => format!("{word} {} {bytes}", host(h)),
             Self::Lose(number) => format!("{word} {number}"),
             Self::Heal => word.to_owned(),
             Self::Loss(rate) | Self::Corrupt(rate) | Self::Duplicate(rate) => {

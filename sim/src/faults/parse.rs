@@ -9,6 +9,8 @@ use thiserror::Error;
 use super::{Fault, FaultPlan, RandomFaults, RandomKind, Timed};
 use crate::fabric::{Plant, PlantNode, PlantPort};
 
+/// The least MTU that all frames of the mapper fit.
+const LEAST_MTU: u16 = 1500;
 /// Most bytes of a file's name in an error.
 const MAX_FILE_NAME_BYTES: usize = 1024;
 
@@ -178,10 +180,18 @@ impl<'a> Words<'a> {
             "on" => Fault::On(self.xbar()?),
             "swap" => Fault::Swap(self.xbar()?),
             "lose" => Fault::Lose(self.number_of_frame()?),
+            "rekey" => Fault::Rekey(self.host()?),
+            "mtu" => Fault::Mtu { host: self.host()?, bytes: self.mtu()? },
             "heal" => Fault::Heal,
             "loss" | "corrupt" | "duplicate" | "jitter" => self.noise(word)?.0,
             other => return Err(format!("{} is no fault", quoted(other))),
         })
+    }
+
+    fn mtu(&mut self) -> Result<u16, String> {
+        let word = self.expect("a number of bytes")?;
+        let bytes = word.parse().ok().filter(|&bytes| bytes >= LEAST_MTU);
+        bytes.ok_or_else(|| format!("{} is no MTU; expected {LEAST_MTU} to {} bytes", quoted(word), u16::MAX))
     }
 
     fn number_of_frame(&mut self) -> Result<u64, String> {

@@ -46,6 +46,9 @@ pub enum Recorded {
         setup: Box<Setup>,
         /// When all faults are mended, or nothing more happens.
         healed_at_ns: u64,
+        /// For how long a pair may lose all frames; nothing if that does not matter.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        most_gap_ns: Option<u64>,
     },
 }
 

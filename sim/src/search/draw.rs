@@ -13,6 +13,7 @@ use super::Scenario;
 use crate::fabric::Xbars;
 use crate::faults::RandomKind;
 use crate::setup::{FaultFile, Setup, UserSetup};
+use crate::world::KeyStep;
 
 /// Tells the stream of settings from that of fabrics and faults.
 const SETTINGS: u64 = 0x7365_7474_696e_6773;
@@ -51,10 +52,10 @@ impl Scenario {
         setup.timing.receive_queue = [8, 64, 512][rng.random_range(0..3)];
         let text = draw_faults(healed_ms, &mut rng);
         setup.faults = FaultFile { name: format!("faults of seed {seed}"), text };
-        draw_settings(seed, &mut setup);
+        draw_settings(seed, &mut setup, &fabric, healed_ms);
         let healed_at = Instant::ZERO + Duration::from_millis(healed_ms);
         setup.limit = healed_at.since(Instant::ZERO) + Self::PATIENCE;
-        Self { fabric, setup, healed_at }
+        Self { fabric, setup, healed_at, most_gap: None }
     }
 }
 
@@ -71,7 +72,7 @@ impl Scenario {
 }
 
 /// How hosts are set, and what users send: drawn by themselves, so that a seed keeps its fabric and its faults.
-fn draw_settings(seed: u64, setup: &mut Setup) {
+fn draw_settings(seed: u64, setup: &mut Setup, fabric: &Fabric, healed_ms: u64) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ SETTINGS);
     let rate = [10.0, 40.0, 150.0][rng.random_range(0..3)];
     let partners = [1, 2, 4][rng.random_range(0..3)];
@@ -83,6 +84,36 @@ fn draw_settings(seed: u64, setup: &mut Setup) {
     setup.agents.probe_window = [4, 16, 64, 256][rng.random_range(0..4)];
     setup.routes.passes = [1, 2, 8, 16][rng.random_range(0..4)];
     setup.routes.non_clos = rng.random_bool(0.3);
+    let mut changes = String::new();
+    if setup.signed && rng.random_bool(0.3) {
+        change_keys(fabric, healed_ms, &mut rng, &mut changes);
+    }
+    if setup.users.is_some() && rng.random_bool(0.3) {
+        change_mtus(fabric, healed_ms, &mut rng, &mut changes);
+    }
+    setup.faults.text.insert_str(0, &changes);
+}
+
+/// All hosts get a new key, each step at all of them before the next one.
+fn change_keys(fabric: &Fabric, healed_ms: u64, rng: &mut ChaCha8Rng, text: &mut String) {
+    let (begins_ms, step_ms) = (rng.random_range(0..healed_ms), rng.random_range(1..500));
+    for step in 0..KeyStep::COUNT.into() {
+        for host in &fabric.hosts {
+            let at_ms = begins_ms + step * step_ms + rng.random_range(0..step_ms);
+            let _ = writeln!(text, "at {at_ms}ms rekey {}", host.name);
+        }
+    }
+}
+
+/// Hosts have interfaces of different MTUs, and some are set to another one later.
+fn change_mtus(fabric: &Fabric, healed_ms: u64, rng: &mut ChaCha8Rng, text: &mut String) {
+    for host in &fabric.hosts {
+        let later_ms = rng.random_bool(0.3).then(|| rng.random_range(0..healed_ms));
+        for at_ms in std::iter::once(0).chain(later_ms) {
+            let bytes = [1500, 1500, 2000, 9000][rng.random_range(0..4)];
+            let _ = writeln!(text, "at {at_ms}ms mtu {} {bytes}", host.name);
+        }
+    }
 }
 
 /// A few xbars joined by a tree and some more cables, parallel ones and such from an xbar to itself

@@ -28,6 +28,10 @@ use crate::world::{Stopped, TraceError, TraceEvent, TraceSink, Until, WorldError
 const MENDED_AFTER: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(1500)];
 /// For so long the run without faults goes on once all are configured: rounds of verification.
 const VERIFIED: Duration = Duration::from_millis(300);
+/// For so long at most users of two hosts hear nothing of each other behind the fault of one cable or host.
+const MOST_GAP_OF_CABLE: Duration = Duration::from_millis(100);
+/// The same behind an xbar's: hosts learn of its cables one by one where it is a plain one.
+const MOST_GAP_OF_XBAR: Duration = Duration::from_millis(200);
 /// Frames a second that users send at each host unless the setup says otherwise.
 const USERS_RATE: f64 = 50.0;
 /// To so many others they send in turn.
@@ -83,6 +87,16 @@ pub enum EachError {
         /// How many.
         cases: u64,
     },
+}
+
+/// What came of the faults that were tried.
+#[derive(Debug, Default)]
+pub struct Tried {
+    /// Those that led to what must not be, in the order in which they were to be tried.
+    pub failures: Vec<Failure>,
+    /// By kind of fault: the longest time that users of two hosts heard nothing of each other behind one that
+    /// struck when all had settled, before it was mended and while cables led from one to the other.
+    pub longest_gaps: BTreeMap<&'static str, Duration>,
 }
 
 /// A fault that was tried, and what must not be that it led to.
@@ -177,27 +191,59 @@ impl Each {
     pub fn scenario(&self, case: &Case) -> Scenario {
         let mut setup = self.setup.clone();
         setup.faults = FaultFile { name: "the fault".to_owned(), text: self.fault_file(case) };
-        Scenario { fabric: self.fabric.clone(), setup, healed_at: case.over_at() }
+        let most_gap = self.most_gap(case);
+        Scenario { fabric: self.fabric.clone(), setup, healed_at: case.over_at(), most_gap }
     }
 
-    /// Runs the cases of these numbers side by side and tells those that fail, in the order of `numbers`. Calls
-    /// `done` after each.
-    pub fn run(&self, numbers: &[usize], done: impl Fn() + Sync) -> Vec<Failure> {
-        let run = |&number: &usize| {
-            let why = self.cases.get(number).and_then(|case| self.why_it_fails(case));
-            done();
-            why.map(|why| Failure { number, why })
+    /// Whether a fault strikes when all have settled: what is promised of healing is promised of then.
+    fn strikes_the_settled(&self, case: &Case) -> bool {
+        case.at >= self.ended_at
+    }
+
+    /// For how long a pair may lose all frames. It is told from frames that are sent now and then, so it looks
+    /// longer than it is by the time between two of them.
+    fn most_gap(&self, case: &Case) -> Option<Duration> {
+        let promised = match case.fault {
+            // Everything goes at once that it was cabled to.
+            Fault::Off(_) => MOST_GAP_OF_XBAR,
+            // As long as a host lies, nothing is promised.
+            Fault::Hostile(_) => return None,
+            _ => MOST_GAP_OF_CABLE,
         };
-        numbers.par_iter().filter_map(run).collect()
+        let users = self.setup.users.filter(|_| self.strikes_the_settled(case))?;
+        Some(promised + Duration::from_secs_f64(users.partners as f64 / users.rate))
     }
 
-    fn why_it_fails(&self, case: &Case) -> Option<String> {
+    /// Runs the cases of these numbers side by side. Calls `done` after each.
+    pub fn run(&self, numbers: &[usize], done: impl Fn() + Sync) -> Tried {
+        let run = |&number: &usize| {
+            let outcome = self.cases.get(number).map(|case| (case, self.try_case(case)));
+            done();
+            (number, outcome)
+        };
+        let outcomes: Vec<_> = numbers.par_iter().map(run).collect();
+        let mut tried = Tried::default();
+        for (number, (case, outcome)) in outcomes.into_iter().filter_map(|(n, outcome)| Some((n, outcome?))) {
+            match outcome {
+                Err(why) => tried.failures.push(Failure { number, why }),
+                Ok(outcome) if self.strikes_the_settled(case) => {
+                    let longest = tried.longest_gaps.entry(case.kind()).or_default();
+                    *longest = outcome.users.longest_gap.max(*longest);
+                }
+                Ok(_) => {}
+            }
+        }
+        tried
+    }
+
+    /// Runs a case. The error says what must not be.
+    fn try_case(&self, case: &Case) -> Result<Outcome, String> {
         let scenario = self.scenario(case);
         let run = || -> Result<Outcome, Violation> { scenario.run(None) };
         // One case that panics shall not take with it what the others found.
         match catch_unwind(AssertUnwindSafe(run)) {
-            Ok(outcome) => outcome.err().map(|violation| violation.to_string()),
-            Err(_) => Some("a panic".to_owned()),
+            Ok(outcome) => outcome.map_err(|violation| violation.to_string()),
+            Err(_) => Err("a panic".to_owned()),
         }
     }
 }

@@ -16,8 +16,9 @@ use mapper_proto::Instant;
 use mapper_proto::map::Fabric;
 use thiserror::Error;
 
+use crate::faults::Fault;
 use crate::setup::{Setup, SetupError};
-use crate::world::{Stopped, TraceSink, Until, World, WorldError};
+use crate::world::{FrameSink, Stopped, TraceSink, Until, World, WorldError};
 
 /// A fabric, and what befalls it.
 #[derive(Clone, PartialEq, Debug)]
@@ -28,6 +29,9 @@ pub struct Scenario {
     pub setup: Setup,
     /// When everything is put right.
     pub healed_at: Instant,
+    /// For so long at most a pair may lose all frames behind a fault, before everything is put right and while
+    /// cables lead from one to the other; `None` if nothing is promised.
+    pub most_gap: Option<Duration>,
 }
 
 /// What a scenario came to.
@@ -53,6 +57,9 @@ pub struct Users {
     pub lost: u64,
     /// Frames that arrived behind later ones.
     pub reordered: u64,
+    /// The longest time that a pair lost all frames behind a fault, before all was put right and while cables
+    /// led from one to the other.
+    pub longest_gap: Duration,
 }
 
 /// What is followed through a run.
@@ -122,9 +129,24 @@ impl Scenario {
     /// # Errors
     /// If something does not hold.
     pub fn run(&self, sink: Option<Box<dyn TraceSink>>) -> Result<Outcome, Violation> {
+        self.run_captured(sink, None)
+    }
+
+    /// As [`Self::run`], and all frames at the interfaces of hosts go to `frames`, if it is there.
+    ///
+    /// # Errors
+    /// If something does not hold.
+    pub fn run_captured(
+        &self,
+        sink: Option<Box<dyn TraceSink>>,
+        frames: Option<Box<dyn FrameSink>>,
+    ) -> Result<Outcome, Violation> {
         let mut world = self.setup.world(&self.fabric)?;
         if let Some(sink) = sink {
             world.record(sink);
+        }
+        if let Some(frames) = frames {
+            world.capture(frames);
         }
         let outcome = self.run_in(&mut world)?;
         world.end_record().map_err(WorldError::from)?;
@@ -157,6 +179,11 @@ impl Scenario {
                 let lost = world.lost_between_joined() - lost;
                 if lost > 0 {
                     let why = format!("{lost} users' frames were lost while nothing was wrong");
+                    return Err(Violation::Unsafe { at: world.now(), why });
+                }
+                if self.most_gap.is_some_and(|most| users.longest_gap > most) {
+                    let gap = users.longest_gap;
+                    let why = format!("users of two hosts heard nothing of each other for {gap:?}");
                     return Err(Violation::Unsafe { at: world.now(), why });
                 }
                 return Ok(Outcome { healing, circle: watch.longest_circle, users, digest: world.digest() });
@@ -256,13 +283,16 @@ impl Scenario {
                 return Err(Violation::Unsafe { at, why });
             }
         }
+        world.check_frame_sizes().map_err(|why| Violation::Unsafe { at, why })?;
         world.deliver_all(usize::MAX, self.setup.seed).map_err(|why| Violation::Unsafe { at, why })
     }
 }
 
 fn users(world: &mut World) -> Users {
     let report = world.traffic().unwrap_or_default();
-    Users { sent: report.sent, lost: report.lost, reordered: report.reordered }
+    let faults = report.faults.iter().filter(|fault| fault.what != Fault::Heal.word());
+    let longest_gap = faults.map(|fault| fault.longest_gap).max().unwrap_or_default();
+    Users { sent: report.sent, lost: report.lost, reordered: report.reordered, longest_gap }
 }
 
 /// The map that each host holds.

@@ -14,6 +14,8 @@ pub struct Stats {
     pub lost_on_dead_cables: u64,
     /// Frames lost at random.
     pub lost_to_noise: u64,
+    /// Frames longer than the interface of the host that sent them, or that they came to, carries.
+    pub too_long: u64,
     /// Frames that xbars dropped.
     pub misrouted: u64,
     /// Frames that found a host's receive queue full.

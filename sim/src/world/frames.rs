@@ -6,6 +6,7 @@ use mapper_proto::Instant;
 use rand::RngExt;
 
 use super::World;
+use super::capture::{Direction, Undelivered};
 use super::queue::{Flight, What};
 use crate::fabric::{Fate, Loss};
 
@@ -42,21 +43,39 @@ impl World {
         }
     }
 
-    /// Walks a frame's whole way and books its arrival.
-    fn send(&mut self, host: u32, mut payload: Vec<u8>) {
+    /// Sends a frame on its way, and shows it to whoever captures frames.
+    fn send(&mut self, host: u32, payload: Vec<u8>) {
         self.stats.sent += 1;
         self.trace.frame(self.now, host, &payload);
+        // Crossbars and noise write into it on its way.
+        let as_sent = self.capture.is_on().then(|| payload.clone());
+        let arrives = self.carry(host, payload);
+        if let Some(as_sent) = as_sent {
+            let direction = Direction::Sent { from: self.hosts[host as usize].settings.mac };
+            self.capture.frame(self.now, host, direction, &as_sent, arrives.err());
+        }
+    }
+
+    /// Walks a frame's whole way and books its arrival.
+    fn carry(&mut self, host: u32, mut payload: Vec<u8>) -> Result<(), Undelivered> {
         if self.to_lose.remove(&self.stats.sent) {
             self.stats.lost_to_noise += 1;
             self.flights.recycle(payload);
-            return;
+            return Err(Undelivered::ToBeLost);
+        }
+        if payload.len() > self.hosts[host as usize].mtu_bytes.into() {
+            self.stats.too_long += 1;
+            self.flights.recycle(payload);
+            return Err(Undelivered::TooLong);
         }
         let timing = &self.options.timing;
         let mut fate = self.plant.walk(host, &mut payload, timing, &self.noise, &mut self.rng);
         let mut before = Duration::ZERO;
+        let mut arrives = Ok(());
         if let Fate::Returned { socket, notice, latency } = fate {
             // What comes back is another frame, of the xbar's.
             self.stats.lost_on_dead_cables += 1;
+            arrives = Err(Undelivered::Returned);
             (payload, before) = (notice, latency);
             fate = self.plant.walk_from(socket, &mut payload, timing, &self.noise, &mut self.rng);
         }
@@ -69,12 +88,12 @@ impl World {
                     Loss::Misrouted => self.stats.misrouted += 1,
                 }
                 self.flights.recycle(payload);
-                return;
+                return arrives.and(Err(Undelivered::OnTheWay(loss)));
             }
             // A notice that cannot be delivered is told of to nobody.
             Fate::Returned { .. } => {
                 self.stats.lost_on_dead_cables += 1;
-                return;
+                return arrives;
             }
         };
         let arrival = self.now + timing.host_send + latency + timing.host_receive;
@@ -86,6 +105,7 @@ impl World {
             self.book(late, Flight { host: to, stripped, payload: copy });
         }
         self.book(arrival, Flight { host: to, stripped, payload });
+        arrives
     }
 
     fn book(&mut self, arrival: Instant, flight: Flight) {
@@ -103,11 +123,14 @@ impl World {
         let slot = &mut self.hosts[host as usize];
         if slot.node.is_none() || !present {
             self.stats.unheard += 1;
-            self.discard(flight);
+            self.discard(host, flight, Undelivered::Unheard);
+        } else if self.flights.len_bytes(flight) > usize::from(slot.mtu_bytes) {
+            self.stats.too_long += 1;
+            self.discard(host, flight, Undelivered::TooLong);
         } else if slot.busy_until > self.now || !slot.waiting.is_empty() {
             if slot.waiting.len() >= self.options.timing.receive_queue {
                 self.stats.overflowed += 1;
-                self.discard(flight);
+                self.discard(host, flight, Undelivered::Overflowed);
                 return;
             }
             if slot.waiting.is_empty() {
@@ -143,14 +166,17 @@ impl World {
             self.stats.received += 1;
             let payload = flight.payload.get(flight.stripped..).unwrap_or_default();
             self.trace.frame(self.now, host, payload);
+            self.capture.frame(self.now, host, Direction::Received, payload, None);
             node.handle_frame(self.now, payload);
         }
         self.flights.recycle(flight.payload);
         self.drain(host);
     }
 
-    fn discard(&mut self, flight: u32) {
+    fn discard(&mut self, host: u32, flight: u32, why: Undelivered) {
         if let Some(flight) = self.flights.take(flight) {
+            let payload = flight.payload.get(flight.stripped..).unwrap_or_default();
+            self.capture.frame(self.now, host, Direction::Received, payload, Some(why));
             self.flights.recycle(flight.payload);
         }
     }

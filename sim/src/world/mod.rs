@@ -3,11 +3,13 @@
 //! [`World::run`] takes events in the order of their time until all is configured or time is up.
 //! A seed, a fabric, options and faults decide a run bit for bit; [`World::digest`] sums it up.
 
+mod capture;
 mod carriers;
 mod check;
 mod counts;
 mod events;
 mod frames;
+mod keys;
 mod options;
 mod queue;
 mod routes;
@@ -17,8 +19,10 @@ mod trace;
 mod traffic;
 mod union;
 
+pub use capture::{CapturedFrame, Direction, FrameSink};
 pub use check::{Leader, Verdict};
 pub use counts::{Stats, Totals};
+pub(crate) use keys::KeyStep;
 pub use options::{Options, TrafficOptions};
 pub use trace::{TraceError, TraceEvent, TraceSink};
 pub use traffic::{FaultEffect, TrafficReport};
@@ -30,8 +34,7 @@ use std::time::Duration;
 use mapper_host::UserFrames;
 use mapper_host::routes::RouteTable;
 use mapper_proto::agent::{CableCause, PathId, PathUse, Settings, Status};
-use mapper_proto::map::{Fabric, Map, MapVersion, PortRef};
-use mapper_proto::wire::{Key, KeyRing, SECRET_BYTES};
+use mapper_proto::map::{Fabric, LinkMtu, Map, MapVersion, PortRef};
 use mapper_proto::{Instant, Mac};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -116,6 +119,13 @@ struct HostSlot {
     seen: carriers::Seen,
     /// The computation of its routes that is under way.
     pending: Option<Pending>,
+    /// The longest frame that its interface carries, the Ethernet header left out.
+    mtu_bytes: u16,
+    /// What it was when the host's machine started: users' frames are never longer, as their interface keeps
+    /// its own MTU.
+    mtu_at_start_bytes: u16,
+    /// How far it is in a change of keys.
+    key_step: KeyStep,
     /// The map that its agent is configured with, as its events say.
     configured: Option<MapVersion>,
     /// The last map that its agent finished as global mapper, and when.
@@ -146,6 +156,7 @@ pub struct World {
     worth_checking: bool,
     matches: check::MatchCache,
     trace: trace::Recorder,
+    capture: capture::Capture,
     /// The moment from which on all have been configured; see [`World::configured_at`].
     configured_at: Option<Instant>,
     /// Whether some agent has been configured since that was last looked at.
@@ -156,14 +167,14 @@ pub struct World {
     united: union::United,
 }
 
+/// Most bytes of a frame on a link, unless a fault says otherwise: Ethernet's.
+const ETHERNET_MTU: u16 = 1500;
 /// Names the stream of seeds for agents.
 const AGENTS: u64 = 1;
 /// Names the seed of the world's own randomness.
 const WORLD: u64 = 3;
 /// Names the stream of seeds for the tokens of users' frames.
 const SECRETS: u64 = 5;
-/// Names the stream of salts of keys.
-const SALTS: u64 = 7;
 
 impl World {
     /// Most timeouts that an agent may ask for without letting time pass.
@@ -202,7 +213,7 @@ impl World {
         if let Some(from) = options.traffic.and_then(|traffic| traffic.from) {
             queue.push(from, What::StartUsers);
         }
-        Self {
+        let mut world = Self {
             noise: options.noise,
             to_lose: BTreeSet::new(),
             options,
@@ -221,11 +232,14 @@ impl World {
             worth_checking: false,
             matches: check::MatchCache::default(),
             trace: trace::Recorder::default(),
+            capture: capture::Capture::default(),
             configured_at: None,
             newly_configured: false,
             traffic,
             united: union::United::default(),
-        }
+        };
+        world.note_order();
+        world
     }
 
     /// Writes all that happens from now on to `sink`, or compares it with what is there.
@@ -233,12 +247,18 @@ impl World {
         self.trace.set_sink(sink);
     }
 
-    /// Ends the record.
+    /// Hands all frames at the interfaces of hosts to `sink` from now on.
+    pub fn capture(&mut self, sink: Box<dyn FrameSink>) {
+        self.capture.set_sink(sink);
+    }
+
+    /// Ends the record, and the capture of frames.
     ///
     /// # Errors
-    /// If it cannot be written, or the recorded run ended otherwise.
+    /// If one of them cannot be written, or the recorded run ended otherwise.
     pub fn end_record(&mut self) -> Result<(), TraceError> {
-        self.trace.end(self.now)
+        self.trace.end(self.now)?;
+        self.capture.end()
     }
 
     /// Runs until what `until` asks for or until `limit`, whichever is first. Can be called again
@@ -291,7 +311,8 @@ impl World {
             What::StartUsers => self.start_users(),
             What::User { host } => self.send_user_frame(host),
         }
-        self.trace.take_error().map_or(Ok(()), |error| Err(error.into()))
+        let error = self.trace.take_error().or_else(|| self.capture.take_error());
+        error.map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// Starts an honest agent at a host, in place of what is there.
@@ -300,16 +321,18 @@ impl World {
         let seed = derive_seed(derive_seed(self.options.seed, AGENTS, u64::from(host)), slot.starts, 0);
         slot.starts += 1;
         let secret = derive_seed(seed, SECRETS, 0);
-        let mut settings = slot.settings.clone();
-        if self.options.signed {
-            let salt = derive_seed(seed, SALTS, 0);
-            settings.keys = KeyRing::new(vec![Key::new(1, [0x5a; SECRET_BYTES])], salt).ok();
+        let link_mtu = slot.mtu_bytes;
+        slot.mtu_at_start_bytes = link_mtu;
+        let mut settings = self.settings_of(host, seed);
+        let users = self.options.traffic.map(|_| UserFrames { link_mtu: link_mtu.into(), secret });
+        if users.is_some() {
+            settings.mtu = LinkMtu { bytes: link_mtu, ports: 0 };
         }
         let start = Start {
             host,
             settings,
             routes: self.options.routes,
-            users: self.options.link_mtu.map(|link_mtu| UserFrames { link_mtu, secret }),
+            users,
             name: self.plant.name(PlantNode::Host(host)).parse().ok(),
             seed,
             now: self.now,
@@ -463,6 +486,9 @@ impl HostSlot {
             waiting: VecDeque::new(),
             seen: carriers::Seen::default(),
             pending: None,
+            mtu_bytes: ETHERNET_MTU,
+            mtu_at_start_bytes: ETHERNET_MTU,
+            key_step: KeyStep::default(),
             configured: None,
             mapped: None,
         }

@@ -24,9 +24,7 @@ pub struct Options {
     pub agent: Settings,
     /// What hosts' routes are set to.
     pub routes: mapper_routing::Options,
-    /// Most bytes of a frame on a link, where hosts carry users' frames; `None` where they carry none.
-    pub link_mtu: Option<u32>,
-    /// What users send, where hosts carry users' frames.
+    /// What users send; `None` where hosts carry no users' frames.
     pub traffic: Option<TrafficOptions>,
     /// Each host that has a tagged xbar to itself is a node: one machine with that xbar, whose carriers it
     /// sees.
@@ -50,7 +48,6 @@ impl Default for Options {
             power_on_spread: Duration::from_millis(10),
             agent,
             routes: mapper_routing::Options::default(),
-            link_mtu: None,
             traffic: None,
             nodes: false,
             signed: false,

@@ -114,6 +114,12 @@ impl Flights {
         Some(flight)
     }
 
+    /// How long a frame is when it arrives, in bytes; 0 if it is gone.
+    pub(super) fn len_bytes(&self, index: u32) -> usize {
+        let flight = self.slots[index as usize].as_ref();
+        flight.map_or(0, |flight| flight.payload.len().saturating_sub(flight.stripped))
+    }
+
     /// Where a frame will arrive.
     pub(super) fn host(&self, index: u32) -> Option<u32> {
         self.slots[index as usize].as_ref().map(|flight| flight.host)

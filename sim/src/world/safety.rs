@@ -1,7 +1,10 @@
 //! What must hold at all times, and what the routes in use are worth.
 
+use std::collections::BTreeMap;
+
 use mapper_host::routes::RouteTable;
-use mapper_proto::map::Map;
+use mapper_proto::Mac;
+use mapper_proto::map::{FrameSizes, LinkMtu, Map};
 use mapper_proto::wire::{AgentState, Data, Route};
 use mapper_routing::UnionProof;
 use rand::{RngExt, SeedableRng};
@@ -43,6 +46,28 @@ impl World {
                 return Err(format!(
                     "{name} is configured with map {version} and has routes of map {routes}"
                 ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the maps in force say how long frames may be at each of their hosts, if users send any.
+    ///
+    /// # Errors
+    /// In words, naming the host that has such a map.
+    pub fn check_frame_sizes(&self) -> Result<(), String> {
+        if self.options.traffic.is_none() {
+            return Ok(());
+        }
+        let by_mac = self.hosts.iter().map(|slot| (slot.settings.mac, slot.mtu_bytes));
+        let mtus: BTreeMap<Mac, u16> = by_mac.collect();
+        for (host, slot) in (0..).zip(&self.hosts) {
+            let Some(map) = slot.node.as_ref().and_then(|node| node.map()) else { continue };
+            let mtu_of = |mac| mtus.get(&mac).map(|&bytes| (mac, LinkMtu { bytes, ports: 0 }));
+            let sizes = FrameSizes::of(map.hosts.iter().filter_map(|host| mtu_of(host.mac)));
+            if map.frame_sizes != sizes {
+                let (name, said) = (self.plant.name(PlantNode::Host(host)), &map.frame_sizes);
+                return Err(format!("the map of {name} has the MTUs {said:?} instead of {sizes:?}"));
             }
         }
         Ok(())

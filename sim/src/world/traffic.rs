@@ -18,10 +18,12 @@ use super::options::{TrafficOptions, derive_seed};
 use super::queue::What;
 use crate::fabric::PlantNode;
 use frame::UserFrame;
-use pair::{Arrival, Gap, Pair};
+use pair::{Arrival, Gap, Pair, Upheavals};
 
 /// Names the seed of who sends to whom.
 const TRAFFIC: u64 = 6;
+/// What users leave for the Ethernet header, and for the route and the way back over the deepest of fabrics.
+const ROOM_BYTES: usize = 200;
 /// Most faults whose effect is told.
 const MAX_EFFECTS: usize = 1000;
 
@@ -78,6 +80,8 @@ pub(super) struct Traffic {
     reordered: u64,
     effects: Vec<FaultEffect>,
     longest_gap: Duration,
+    /// Since when cables keep frames in order and carry each once; `None` while noise does otherwise.
+    orderly_since: Option<Instant>,
     /// The first thing that must never happen.
     wrong: Option<String>,
 }
@@ -98,6 +102,7 @@ impl Traffic {
             reordered: 0,
             effects: Vec::new(),
             longest_gap: Duration::ZERO,
+            orderly_since: None,
             wrong: None,
         }
     }
@@ -127,17 +132,37 @@ impl Traffic {
         Some(UserFrame { from: host, to: pair.to, number: pair.send(now) })
     }
 
-    /// A frame reached a user.
-    fn arrive(&mut self, frame: UserFrame) {
-        let pair = self.pairs.get_mut(frame.from as usize);
-        let Some(pair) = pair.and_then(|pairs| pairs.iter_mut().find(|pair| pair.to == frame.to)) else {
-            return;
-        };
-        match pair.arrive(frame.number) {
-            Arrival::InOrder => {}
-            Arrival::Overtaken => self.reordered += 1,
-            Arrival::Again => self.duplicated += 1,
+    /// Whether cables keep frames in order and carry each once, from now on.
+    fn set_orderly(&mut self, now: Instant, orderly: bool) {
+        if orderly != self.orderly_since.is_some() {
+            self.orderly_since = orderly.then_some(now);
         }
+    }
+
+    /// A frame reached a user; its sender's flows have moved so often by now. Returns what is wrong about how
+    /// it arrived: cables are not to blame, nor was the flow's route lost while it was under way.
+    fn arrive(&mut self, frame: UserFrame, upheavals: Upheavals) -> Option<&'static str> {
+        let pairs = self.pairs.get_mut(frame.from as usize)?;
+        let pair = pairs.iter_mut().find(|pair| pair.to == frame.to)?;
+        let (sent_at, wrong) = match pair.arrive(frame.number) {
+            Arrival::InOrder => return None,
+            Arrival::Late => {
+                self.duplicated += 1;
+                return None;
+            }
+            Arrival::Overtaken { sent_at, upheavals: when_sent } => {
+                self.reordered += 1;
+                if when_sent != upheavals {
+                    return None;
+                }
+                (sent_at, "was overtaken by a later one of its flow")
+            }
+            Arrival::Again { sent_at } => {
+                self.duplicated += 1;
+                (sent_at, "arrived twice")
+            }
+        };
+        self.orderly_since.filter(|&since| sent_at >= since).map(|_| wrong)
     }
 
     /// Puts a gap down to the last fault before it.
@@ -241,11 +266,28 @@ impl World {
             return;
         }
         let Some(frame) = traffic.next_frame(host, now) else { return };
-        let bytes = frame.encode(own, self.hosts[frame.to as usize].settings.mac);
+        let (slot, other) = (&self.hosts[host as usize], &self.hosts[frame.to as usize]);
+        let mtu_bytes = other.mtu_bytes.min(slot.mtu_bytes).min(slot.mtu_at_start_bytes);
+        let bytes = frame.encode(own, other.settings.mac, usize::from(mtu_bytes) - ROOM_BYTES);
         if let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) {
             real.handle_user_frame(now, &bytes);
         }
+        let upheavals = self.upheavals(host);
+        let pairs = self.traffic.iter_mut().flat_map(|traffic| &mut traffic.pairs[host as usize]);
+        pairs.filter(|pair| pair.to == frame.to).for_each(|pair| pair.note_upheavals(upheavals));
         self.drain(host);
+    }
+
+    /// How often a host's flows had to leave their routes so far.
+    fn upheavals(&self, host: u32) -> Upheavals {
+        let slot = self.hosts.get(host as usize);
+        let data = slot.and_then(|slot| slot.node.as_ref()?.host()?.data());
+        let status = data.map(mapper_host::data::DataPath::status).unwrap_or_default();
+        Upheavals {
+            starts: slot.map_or(0, |slot| slot.starts),
+            flows_moved: status.flows_moved,
+            resent: status.resent,
+        }
     }
 
     /// Takes in what a host hands to its user.
@@ -255,16 +297,20 @@ impl World {
             let Some(bytes) = slot.node.as_mut().and_then(|node| node.poll_user_frame()) else { return };
             // A frame that noise has garbled is as good as lost.
             let Some(frame) = UserFrame::decode(bytes) else { continue };
+            let upheavals = self.upheavals(frame.from);
             let (here, meant) =
                 (self.mac(host), self.hosts.get(frame.to as usize).map(|slot| slot.settings.mac));
             let Some(traffic) = &mut self.traffic else { continue };
+            let name = |host| self.plant.name(PlantNode::Host(host));
             if frame.to != host && meant != Some(here) {
-                let name = |host| self.plant.name(PlantNode::Host(host));
                 let why =
                     format!("a frame from {} to {} reached {}", name(frame.from), name(frame.to), name(host));
                 traffic.wrong.get_or_insert(why);
             }
-            traffic.arrive(frame);
+            if let Some(wrong) = traffic.arrive(frame, upheavals) {
+                let why = format!("a frame from {} to {} {wrong}", name(frame.from), name(frame.to));
+                traffic.wrong.get_or_insert(why);
+            }
         }
     }
 
@@ -306,6 +352,14 @@ impl World {
         let Some(traffic) = &mut self.traffic else { return };
         for (from, pairs) in (0..).zip(&mut traffic.pairs) {
             pairs.iter_mut().for_each(|pair| pair.parted = !joined(from, pair.to));
+        }
+    }
+
+    /// After a change of the noise: notes whether cables keep frames in order and carry each once.
+    pub(super) fn note_order(&mut self) {
+        let orderly = self.options.timing.jitter.is_zero() && self.noise.duplicate <= 0.0;
+        if let Some(traffic) = &mut self.traffic {
+            traffic.set_orderly(self.now, orderly);
         }
     }
 

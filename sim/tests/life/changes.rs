@@ -136,6 +136,20 @@ fn an_agent_that_restarts_is_given_the_map() {
 }
 
 #[test]
+fn an_agent_that_restarts_need_not_wait_for_its_parent_to_notice() {
+    for kinds in [Xbars::Plain, Xbars::Tagged] {
+        for fabric in [RING, "xgft:h=2;m=2,2;w=1,2", "xgft:h=2;m=4,4;w=1,2"] {
+            for host in 1..=3 {
+                let faults = format!("at 319389289ns restart h{host}");
+                let mut lab = Plan::new(fabric, kinds).faults(&faults).start();
+                let old = lab.agree_at(ms(319));
+                assert_eq!(old, lab.agree_at(ms(400)), "h{host} of {fabric}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_parent_is_killed() {
     // h7 and h6 are the children of h8, h5 and h4 those of h7.
     change_both("", "kill h7");

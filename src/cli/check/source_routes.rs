@@ -275,6 +275,7 @@ impl<'a> Checked<'a> {
             hosts: self.topology.host_count(),
             xbars: self.topology.xbar_count(),
             layers: self.layers.iter().flatten().count().max(1) as u8,
+            best: None,
             routes: Some(self.routes),
             hosts_given: Some(given),
             proof: ProofReport {

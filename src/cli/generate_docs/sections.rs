@@ -138,7 +138,7 @@ const ROUTE: Sections = Sections {
         (
             "Tables for an InfiniBand fabric, and OpenSM with them:",
             "ibnetdiscover >fabric.net\n\
-             mapper route fabric.net --engine ftree,updn --lfts fabric.lfts\n\
+             mapper route fabric.net --lfts fabric.lfts\n\
              opensm -R file -U fabric.lfts",
         ),
         (
@@ -184,6 +184,23 @@ const SIM: Sections = Sections {
     ..NOTHING
 };
 
+const DISSECTOR: Sections = Sections {
+    files: &[("/usr/share/mapper/mapper.lua", "The same script, from the package.")],
+    examples: &[
+        (
+            "The frames of a simulated run, in a terminal:",
+            "mapper dissector >mapper.lua\n\
+             mapper sim clos:hosts=8,ports=4 --pcapng run.pcapng\n\
+             tshark -X lua_script:mapper.lua -r run.pcapng",
+        ),
+        (
+            "Who asks for which piece of the map on an interface:",
+            "tshark -X lua_script:mapper.lua -i eth1 -Y mapper.scout.map_request.piece",
+        ),
+    ],
+    ..NOTHING
+};
+
 const MAPPER: Sections = Sections {
     examples: &[(
         "One agent an interface, one crossbar wherever frames must be switched:",
@@ -200,6 +217,7 @@ pub(super) fn of(name: &str) -> Sections {
         "mapper-agent" => AGENT,
         "mapper-xbar" => XBAR,
         "mapper-node" => NODE,
+        "mapper-dissector" => DISSECTOR,
         "mapper-doctor" => Sections { number: "8", ..NOTHING },
         "mapper-board-info" => BOARD_INFO,
         "mapper-resolve" => RESOLVE,

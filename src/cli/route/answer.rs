@@ -20,7 +20,7 @@ pub(super) fn proof_of(answer: &Answer<'_>, subnet: &Subnet, fabric: &Fabric) ->
 }
 
 /// Why an engine did not serve, by the names of the fabric.
-pub(super) fn why_not(tried: &Tried, subnet: &Subnet) -> String {
+pub(in crate::cli) fn why_not(tried: &Tried, subnet: &Subnet) -> String {
     let failed = tried.failed.as_ref().and_then(|proof| what_fails(proof, subnet));
     failed.unwrap_or_else(|| tried.why_not.clone())
 }

@@ -6,7 +6,37 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Command, Error};
 
+use crate::cli::best;
 use mapper_routing::engines::Engine;
+
+/// What to route by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// The best that is proved.
+    Best,
+    /// This one.
+    Engine(Engine),
+}
+
+/// Reads an engine's name, or that the best is wanted.
+#[derive(Clone)]
+pub(super) struct WantedName;
+
+impl TypedValueParser for WantedName {
+    type Value = Wanted;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Wanted, Error> {
+        if value == best::NAME {
+            return Ok(Wanted::Best);
+        }
+        EngineName.parse_ref(command, arg, value).map(Wanted::Engine)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let best = PossibleValue::new(best::NAME).help(best::SUMMARY);
+        Some(Box::new(std::iter::once(best).chain(EngineName.possible_values()?)))
+    }
+}
 
 /// Reads an engine's name.
 #[derive(Clone)]
@@ -33,8 +63,9 @@ impl TypedValueParser for EngineName {
 /// The help text that lists the engines.
 pub(super) fn help() -> String {
     let width = Engine::ALL.map(|engine| engine.name().len()).into_iter().max().unwrap_or_default();
-    let line = |engine: Engine| format!("  {:<width$}  {}\n", engine.name(), engine.summary());
-    format!("Engines:\n{}{REST}", Engine::ALL.map(line).concat())
+    let line = |name: &str, summary: &str| format!("  {name:<width$}  {summary}\n");
+    let engines = Engine::ALL.map(|engine| line(engine.name(), engine.summary()));
+    format!("Engines:\n{}{}{REST}", line(best::NAME, best::SUMMARY), engines.concat())
 }
 
 const REST: &str = "

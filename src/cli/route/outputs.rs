@@ -10,8 +10,9 @@ use crate::cli::output::{self, Staged};
 use crate::cli::{CliError, UsageError};
 use crate::formats::{ftree_order, gm_routes, lfts, lid_matrix, plot_loads, sls};
 use mapper_routing::engines::ftree::HostOrder;
-use mapper_routing::engines::{Engine, Selection, Settings, SourceSelection, hop_matrix};
-use mapper_routing::{Quality, Subnet};
+use mapper_routing::engines::{Engine, Routing, Selection, Settings, SourceSelection, hop_matrix};
+use mapper_routing::tables::Layers;
+use mapper_routing::{ProofRules, Quality, Subnet, prove_tables};
 
 /// The highest unicast LID. Those above are for multicast.
 const LAST_UNICAST_LID: u32 = 0xbfff;
@@ -25,6 +26,10 @@ pub(super) struct Outputs {
     /// Write the forwarding tables as OpenSM dumps them; `opensm -R file -U FILE` loads them.
     #[arg(long, value_name = "FILE")]
     lfts: Option<PathBuf>,
+    /// Leave out of the tables what OpenSM does not read: kinds and names of destinations. GUIDs stay, for it
+    /// finds by them what has another LID by now.
+    #[arg(long, requires = "lfts")]
+    terse: bool,
     /// Write the layer (service level) of each pair of hosts: source LID, destination LID, level.
     #[arg(long, value_name = "FILE")]
     sls: Option<PathBuf>,
@@ -87,9 +92,11 @@ impl Outputs {
             return Err(UsageError(levels_missing(selection.engine, routing.layers.count)).into());
         }
         if let Some(path) = &self.lfts {
-            let dump = lfts::Dump::new(fabric, subnet)?;
+            let dump = if self.terse { lfts::Dump::terse } else { lfts::Dump::new };
+            let dump = dump(fabric, subnet)?;
             staged.file(path, |out| dump.write(out, &routing.tables))?;
             notes.extend(past_unicast(subnet));
+            notes.extend(layers_of_lfts(subnet, settings, routing));
         }
         if let Some(path) = &self.sls {
             staged.file(path, |out| sls::write(out, subnet, &routing.layers))?;
@@ -192,6 +199,24 @@ fn levels_missing(engine: Engine, layers: u8) -> String {
         "--lfts: the tables of {engine} are free of deadlock only with the service level of each pair, one of \
          {layers}; write these, too, with --sls FILE, or name an engine of one layer, as updn"
     )
+}
+
+/// What OpenSM makes of tables with more than one layer: its engine `file` reads no service levels.
+fn layers_of_lfts(subnet: &Subnet, settings: &Settings, routing: &Routing) -> Option<String> {
+    let layers = routing.layers.count;
+    let rules = ProofRules { max_hops: settings.max_hops, xbar_destinations: settings.xbar_destinations };
+    let in_one = || prove_tables(subnet, &routing.tables, &Layers::single(), &rules);
+    (layers > 1).then(|| {
+        let comes_of_it = match in_one().deadlock_free {
+            true => "they are free of deadlock in one layer, too",
+            false => "they CAN DEADLOCK there, so do not load them that way: use an engine of one layer \
+                      (--max-layers 1), or set the levels of --sls by other means",
+        };
+        format!(
+            "the tables of --lfts are meant for {layers} layers; OpenSM's engine file (opensm -R file) reads no \
+             service levels, and takes them as one layer; {comes_of_it}"
+        )
+    })
 }
 
 /// A note if the routes are free of deadlock only as long as each keeps to its layer, as a source-routed

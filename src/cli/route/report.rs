@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::answer::why_not;
 use super::cache::CacheUse;
 use super::judgement::{ProofReport, QualityReport};
+use crate::cli::best::{self, Other};
 use mapper_fabric::wording::{counted, plural};
 use mapper_routing::Subnet;
 use mapper_routing::engines::{Answer, Engine};
@@ -14,8 +14,10 @@ use mapper_routing::engines::{Answer, Engine};
 /// The report that `mapper route` prints.
 pub(super) struct Report {
     engine: Engine,
-    /// The engines that were tried before it, and why each did not serve.
-    tried: Vec<(Engine, String)>,
+    /// Those that do not serve.
+    others: Vec<Other>,
+    /// Whether the best was asked for.
+    is_best: bool,
     xbars: usize,
     hosts: usize,
     compute_ms: f64,
@@ -35,7 +37,7 @@ pub(super) struct Report {
 
 impl Report {
     /// A report with what follows from an answer alone. The caller fills in the rest.
-    pub(super) fn of(answer: &Answer<'_>, subnet: &Subnet) -> Self {
+    pub(super) fn of(answer: &Answer<'_>, subnet: &Subnet, is_best: bool) -> Self {
         let (engine, tried, compute_ms, layers) = match answer {
             Answer::Tables(selection) => {
                 (selection.engine, &selection.tried, selection.compute_ms, selection.routing.layers.count)
@@ -44,7 +46,8 @@ impl Report {
         };
         Self {
             engine,
-            tried: tried.iter().map(|tried| (tried.engine, why_not(tried, subnet))).collect(),
+            others: Other::all(tried, subnet),
+            is_best,
             xbars: subnet.topology.xbar_count(),
             hosts: subnet.topology.host_count(),
             compute_ms,
@@ -66,9 +69,7 @@ impl Report {
     }
 
     pub(super) fn json(&self) -> Value {
-        let tried: Vec<Value> = (self.tried.iter())
-            .map(|(engine, why_not)| json!({ "engine": engine.name(), "why_not": why_not }))
-            .collect();
+        let tried: Vec<Value> = self.others.iter().map(Other::json).collect();
         let written: serde_json::Map<String, Value> =
             self.written.iter().map(|(what, path)| (what.clone(), json!(path))).collect();
         json!({
@@ -99,12 +100,15 @@ impl Report {
             plural(self.xbars, "xbar"),
             plural(self.layers, "layer"),
         );
-        // Writing to a String never fails.
-        for (engine, why_not) in &self.tried {
-            let _infallible = writeln!(text, "not {:<6} {why_not}", engine.name());
+        if self.is_best {
+            let measured = self.quality.0.as_ref().map(|quality| quality.effective_bisection);
+            text += &best::text(self.engine, measured, &self.others);
+        } else {
+            text.extend(self.others.iter().filter_map(Other::text));
         }
         text += &self.proof.text();
         text += &self.quality.text();
+        // Writing to a string cannot fail.
         if let Some(changed) = self.changed_entries {
             let entries = counted(changed, "entry", "entries");
             let _infallible = writeln!(text, "changed    {entries} against --previous");

@@ -1,11 +1,12 @@
 //! `mapper sim --each-fault`: tries every single fault of a fabric, each in a run of its own.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use mapper_fabric::wording::plural;
 use mapper_sim::record::Recorded;
-use mapper_sim::search::each::{Each, Failure, count_kinds};
+use mapper_sim::search::each::{Each, Failure, Tried, count_kinds};
 use serde_json::json;
 
 use super::{Args, writer};
@@ -25,7 +26,7 @@ pub(super) struct EachFault {
     /// to every free port; every frame lost once. Exit status 1 if anything fails.
     #[arg(long, conflicts_with_all = EXCLUDED)]
     pub(super) each_fault: bool,
-    /// Run this one alone; --trace records it.
+    /// Run this one alone; --trace and --pcapng record it.
     #[arg(long, value_name = "N", requires = "each_fault", conflicts_with = "every")]
     case: Option<usize>,
     /// Run only every so manyth.
@@ -57,22 +58,23 @@ pub(super) fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     if let Some(number) = args.each.case {
         return run_case(&each, number, args, format);
     }
-    if args.trace.is_some() {
-        return Err("--trace records one run: say which (--case N)".into());
+    for (option, given) in [("--trace", args.trace.is_some()), ("--pcapng", args.pcapng.is_some())] {
+        if given {
+            return Err(format!("{option} records one run: say which (--case N)").into());
+        }
     }
     let numbers: Vec<usize> = (0..each.cases().len()).step_by(args.each.every as usize).collect();
     // The bar draws nothing unless standard error is a terminal.
     let bar = ProgressBar::new(numbers.len() as u64);
     bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} faults tried, {eta} to go")?);
-    let failures = each.run(&numbers, || bar.inc(1));
+    let tried = each.run(&numbers, || bar.inc(1));
     bar.finish_and_clear();
-    let report =
-        Report { each: &each, numbers: &numbers, failures: &failures, command: command(std::env::args()) };
+    let report = Report { each: &each, numbers: &numbers, tried: &tried, command: command(std::env::args()) };
     match format {
         Format::Json => output::print(&format!("{}\n", report.json()))?,
         Format::Text => output::print(&report.text())?,
     }
-    Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if tried.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Runs one case in the same way as a scenario of the fault search.
@@ -85,16 +87,32 @@ fn run_case(each: &Each, number: usize, args: &Args, format: Format) -> Result<E
         topology: formats::write(&scenario.fabric, formats::FileFormat::Json),
         setup: Box::new(scenario.setup.clone()),
         healed_at_ns: scenario.healed_at.as_nanos(),
+        most_gap_ns: scenario.most_gap.map(|gap| gap.as_nanos() as u64),
     };
     let sink = writer(args.trace.as_deref(), recorded)?;
-    super::run_scenario(&scenario, sink, format)
+    super::run_scenario(&scenario, sink, args, format)
+}
+
+/// What came of a kind of fault.
+struct Kind {
+    kind: &'static str,
+    /// How many were tried.
+    tried: usize,
+    /// How many of them failed.
+    failed: usize,
+    /// See [`Tried::longest_gaps`].
+    longest_gap: Option<Duration>,
+}
+
+fn in_ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
 }
 
 /// The results of the cases.
 struct Report<'a> {
     each: &'a Each,
     numbers: &'a [usize],
-    failures: &'a [Failure],
+    tried: &'a Tried,
     /// The command line, to which `--case N` is appended.
     command: String,
 }
@@ -107,28 +125,33 @@ impl Report<'_> {
             each.moments(),
             each.frames()
         );
-        for (kind, tried, failed) in self.kinds() {
+        for Kind { kind, tried, failed, longest_gap } in self.kinds() {
             let failed = if failed == 0 { String::new() } else { format!(", {failed} failed") };
-            text += &format!("{kind:<13} {tried}{failed}\n");
+            let gap = longest_gap.map(|gap| format!("; the longest gap of a pair {} ms", in_ms(gap)));
+            text += &format!("{kind:<13} {tried}{failed}{}\n", gap.unwrap_or_default());
         }
-        for failure in self.failures.iter().take(MOST_IN_TEXT) {
+        for failure in self.tried.failures.iter().take(MOST_IN_TEXT) {
             text += &format!("failed        {}\n", self.what(failure));
             text += &format!("              {}\n              {}\n", failure.why, self.replay(failure));
         }
-        let untold = self.failures.len().saturating_sub(MOST_IN_TEXT);
+        let untold = self.tried.failures.len().saturating_sub(MOST_IN_TEXT);
         if untold > 0 {
             text += &format!("failed        {untold} more (--format json)\n");
         }
         let tried = plural(self.numbers.len() as u64, "fault");
-        text + &format!("tried         {tried}, {} failed\n", self.failures.len())
+        text + &format!("tried         {tried}, {} failed\n", self.tried.failures.len())
     }
 
     fn json(&self) -> serde_json::Value {
         let kinds: Vec<_> = self
             .kinds()
-            .map(|(kind, tried, failed)| json!({ "kind": kind, "tried": tried, "failed": failed }))
+            .map(|Kind { kind, tried, failed, longest_gap }| {
+                let gap_ms = longest_gap.map(in_ms);
+                json!({ "kind": kind, "tried": tried, "failed": failed, "longest_gap_ms": gap_ms })
+            })
             .collect();
         let failed: Vec<_> = self
+            .tried
             .failures
             .iter()
             .take(MOST_IN_JSON)
@@ -144,7 +167,7 @@ impl Report<'_> {
         json!({
             "schema": "mapper.each-fault/1",
             "tried": self.numbers.len(),
-            "failures": self.failures.len(),
+            "failures": self.tried.failures.len(),
             "failed": failed,
             "kinds": kinds,
             "moments": self.each.moments(),
@@ -152,12 +175,17 @@ impl Report<'_> {
         })
     }
 
-    /// Each kind of fault, with how many were tried and how many of these failed.
-    fn kinds(&self) -> impl Iterator<Item = (&'static str, usize, usize)> {
+    /// Each kind of fault.
+    fn kinds(&self) -> impl Iterator<Item = Kind> {
         let cases = self.each.cases();
         let tried = count_kinds(self.numbers.iter().map(|&number| &cases[number]));
-        let failed = count_kinds(self.failures.iter().map(|failure| &cases[failure.number]));
-        tried.into_iter().map(move |(kind, tried)| (kind, tried, failed.get(kind).copied().unwrap_or(0)))
+        let failed = count_kinds(self.tried.failures.iter().map(|failure| &cases[failure.number]));
+        tried.into_iter().map(move |(kind, tried)| Kind {
+            kind,
+            tried,
+            failed: failed.get(kind).copied().unwrap_or(0),
+            longest_gap: self.tried.longest_gaps.get(kind).copied(),
+        })
     }
 
     fn what(&self, failure: &Failure) -> String {

@@ -13,6 +13,15 @@ use mapper_routing::{Subnet, Tables};
 /// Bytes of text that are made at once, unless one xbar a core needs more.
 const BATCH_BYTES: usize = 64 << 20;
 
+/// What is said of the destination behind each row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Comments {
+    /// Its kind, GUID and name.
+    All,
+    /// Its GUID alone, if it is known: all that OpenSM reads.
+    Guids,
+}
+
 /// Writes tables of a subnet.
 ///
 /// All that the tables do not change is made once: a row is one and the same for all xbars but for its three
@@ -43,13 +52,25 @@ impl<'a> Dump<'a> {
     /// # Errors
     /// If ports cannot be numbered from 1.
     pub fn new(fabric: &'a Fabric, subnet: &'a Subnet) -> Result<Self, PortZero> {
+        Self::with_comments(fabric, subnet, Comments::All)
+    }
+
+    /// Prepares to write nothing but what OpenSM reads: of what stands behind a row, the GUID alone.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn terse(fabric: &'a Fabric, subnet: &'a Subnet) -> Result<Self, PortZero> {
+        Self::with_comments(fabric, subnet, Comments::Guids)
+    }
+
+    fn with_comments(fabric: &'a Fabric, subnet: &'a Subnet, comments: Comments) -> Result<Self, PortZero> {
         let mut dump =
             Self { fabric, subnet, numbers: PortNumbers::of(fabric)?, rows: Vec::new(), text: Vec::new() };
         for (lid, slot) in subnet.destinations.by_lid() {
             let begin = dump.text.len();
             dump.text.extend(format!("0x{lid:04x} ").into_bytes());
             let digits = dump.text.len() - begin;
-            dump.text.extend(format!("000 # {}\n", dump.comment(slot)).into_bytes());
+            dump.text.extend(format!("000{}\n", dump.comment(slot, comments)).into_bytes());
             dump.rows.push(Row { slot, end: dump.text.len(), digits });
         }
         Ok(dump)
@@ -57,7 +78,7 @@ impl<'a> Dump<'a> {
 
     /// What a destination is. Its port's GUID is there only if it is known: one that was made up here would
     /// mean nothing, or another node, to the program that reads it.
-    fn comment(&self, slot: u32) -> String {
+    fn comment(&self, slot: u32, comments: Comments) -> String {
         let (kind, guid, name) = match self.subnet.destinations.end(slot) {
             SlotEnd::Xbar(xbar) => ("Switch", self.known_guid(xbar), self.xbar_description(xbar)),
             SlotEnd::Host { host, .. } => {
@@ -66,9 +87,12 @@ impl<'a> Dump<'a> {
                 ("Channel Adapter", guid, description(&label.description, &label.name))
             }
         };
-        match guid {
-            Some(guid) => format!("{kind} portguid 0x{guid:016x}: '{name}'"),
-            None => format!("{kind}: '{name}'"),
+        match (guid, comments) {
+            (Some(guid), Comments::All) => format!(" # {kind} portguid 0x{guid:016x}: '{name}'"),
+            (None, Comments::All) => format!(" # {kind}: '{name}'"),
+            // OpenSM looks for this word behind a space.
+            (Some(guid), Comments::Guids) => format!(" # portguid 0x{guid:016x}"),
+            (None, Comments::Guids) => String::new(),
         }
     }
 

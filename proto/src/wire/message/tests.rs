@@ -51,7 +51,7 @@ fn info() -> impl Strategy<Value = Info> {
     )
 }
 
-fn route() -> impl Strategy<Value = Route> {
+pub(in crate::wire) fn route() -> impl Strategy<Value = Route> {
     let element = prop_oneof![
         (-32..=31i8).prop_map(Element::Relative),
         any::<u8>().prop_map(Element::Absolute),
@@ -117,7 +117,7 @@ fn answer() -> impl Strategy<Value = Answer> {
     ]
 }
 
-fn message() -> impl Strategy<Value = Message> {
+pub(in crate::wire) fn message() -> impl Strategy<Value = Message> {
     let kind = prop_oneof![Just(ProbeKind::Loopback), Just(ProbeKind::Compare), Just(ProbeKind::Identify)];
     prop_oneof![
         (any::<u32>(), kind, any::<u8>(), info(), route()).prop_map(|(id, kind, left, info, way_there)| {

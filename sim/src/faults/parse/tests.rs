@@ -37,6 +37,8 @@ fn reads_every_fault() {
     assert_eq!(one("at 1s untwin h3").fault, Fault::Untwin(2));
     assert_eq!(one("at 1s off leaf").fault, Fault::Off(0));
     assert_eq!(one("at 1s lose 17").fault, Fault::Lose(17));
+    assert_eq!(one("at 1s rekey h3").fault, Fault::Rekey(2));
+    assert_eq!(one("at 1s mtu h1 9000").fault, Fault::Mtu { host: 0, bytes: 9000 });
     assert_eq!(one("at 1s heal").fault, Fault::Heal);
     assert_eq!(one("at 1s loss 2%").fault, Fault::Loss(0.02));
 }
@@ -46,7 +48,7 @@ fn the_language_for_people_is_the_one_that_is_read() {
     let plant = Plant::new(&generate("clos:hosts=128,ports=16").unwrap(), Xbars::AsDescribed, 1).unwrap();
     let (_, instructions) = crate::faults::LANGUAGE.split_once("\n\n").unwrap();
     let plan = FaultPlan::parse("language", instructions, &plant).unwrap();
-    assert_eq!((plan.timed.len(), plan.random.len()), (22, 1));
+    assert_eq!((plan.timed.len(), plan.random.len()), (24, 1));
     for kind in RandomKind::ALL {
         assert!(instructions.contains(&format!(" {}", kind.word())), "{kind:?}");
     }
@@ -55,7 +57,15 @@ fn the_language_for_people_is_the_one_that_is_read() {
 #[test]
 fn a_fault_is_described_as_it_is_read() {
     let plant = Plant::new(&fabric(), Xbars::AsDescribed, 1).unwrap();
-    for line in ["cut leaf:2", "silence \"a b:1\"", "move \"a b:1\" to leaf:8", "kill \"a b:1\"", "lose 17"] {
+    for line in [
+        "cut leaf:2",
+        "silence \"a b:1\"",
+        "move \"a b:1\" to leaf:8",
+        "kill \"a b:1\"",
+        "lose 17",
+        "rekey h1",
+        "mtu h3 1500",
+    ] {
         assert_eq!(one(&format!("at 1s {line}")).fault.describe(&plant), line);
     }
 }

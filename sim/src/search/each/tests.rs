@@ -68,11 +68,11 @@ fn each_case_is_run_once_and_those_that_fail_are_told_in_order() {
     let numbers: Vec<usize> = cases.filter(|(_, case)| case.kind() == "swap").map(|(n, _)| n).collect();
     let run = |each: &Each| {
         let done = AtomicUsize::new(0);
-        let failures = each.run(&numbers, || {
+        let tried = each.run(&numbers, || {
             done.fetch_add(1, Ordering::Relaxed);
         });
         assert_eq!(done.into_inner(), numbers.len());
-        failures.into_iter().map(|failure| failure.number).collect::<Vec<_>>()
+        tried.failures.into_iter().map(|failure| failure.number).collect::<Vec<_>>()
     };
     assert!(run(&each).is_empty());
     // Noise that never ends: frames are lost though nothing is wrong.

@@ -2,11 +2,15 @@
 
 use mapper_proto::Mac;
 
-/// How a frame begins behind its two addresses: IPv4 and UDP, as most that users send.
+/// How a frame begins behind its two addresses: IPv4 and UDP, as most that users send, for the service that
+/// discards all (RFC 863).
 const HEADERS: [u8; 30] =
-    [8, 0, 0x45, 0, 0, 44, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 0, 0, 53, 0, 24, 0, 0];
+    [8, 0, 0x45, 0, 0, 44, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 0, 0, 9, 0, 24, 0, 0];
 /// Where UDP's source port is, which tells flows apart.
 const SOURCE_PORT_AT: usize = 22;
+/// The first of the ports that no service has (RFC 6335), so that nobody who looks at a recording takes the
+/// frames for those of some service.
+const FIRST_DYNAMIC_PORT: u16 = 49_152;
 const ADDRESSES_BYTES: usize = 12;
 
 /// A frame of one user for another.
@@ -19,18 +23,24 @@ pub(super) struct UserFrame {
 }
 
 impl UserFrame {
-    /// The frame, from its destination address on.
-    pub(super) fn encode(self, own: Mac, to: Mac) -> Vec<u8> {
+    /// The frame, from its destination address on. Every fourth one is made up to the most bytes that fit, as
+    /// those of a bulk transfer are.
+    pub(super) fn encode(self, own: Mac, to: Mac, most_bytes: usize) -> Vec<u8> {
         let mut headers = HEADERS;
-        headers[SOURCE_PORT_AT..SOURCE_PORT_AT + 2].copy_from_slice(&(self.to as u16).to_be_bytes());
+        let source_port = FIRST_DYNAMIC_PORT | self.to as u16;
+        headers[SOURCE_PORT_AT..SOURCE_PORT_AT + 2].copy_from_slice(&source_port.to_be_bytes());
         let body = self.body();
-        [&to.0[..], &own.0, &headers, &body, &crc32fast::hash(&body).to_be_bytes()].concat()
+        let mut frame = [&to.0[..], &own.0, &headers, &body, &crc32fast::hash(&body).to_be_bytes()].concat();
+        if self.number.is_multiple_of(4) {
+            frame.resize(frame.len().max(most_bytes), 0);
+        }
+        frame
     }
 
     /// `None` if it is no such frame, or garbled.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let rest = bytes.get(ADDRESSES_BYTES + HEADERS.len()..)?;
-        let (body, sum) = rest.split_at_checked(16)?;
+        let (body, sum) = rest.get(..20)?.split_at_checked(16)?;
         let whole = sum == crc32fast::hash(body).to_be_bytes();
         let word = |at: usize| Some(u32::from_be_bytes(body.get(at..at + 4)?.try_into().ok()?));
         let number = u64::from_be_bytes(body.get(8..16)?.try_into().ok()?);
@@ -54,7 +64,7 @@ mod tests {
     #[test]
     fn what_is_encoded_is_decoded_and_what_is_garbled_is_not() {
         let frame = UserFrame { from: 3, to: 70_000, number: 5 };
-        let mut bytes = frame.encode(Mac::from_position(4), Mac::from_position(1));
+        let mut bytes = frame.encode(Mac::from_position(4), Mac::from_position(1), 900);
         assert_eq!(UserFrame::decode(&bytes), Some(frame));
         for at in ADDRESSES_BYTES + HEADERS.len()..bytes.len() {
             bytes[at] ^= 4;

@@ -17,21 +17,44 @@ pub(super) struct Gap {
     pub(super) to: Instant,
 }
 
+/// How often a host's flows had to leave their routes, and its frames came back, so far: as long as it stays
+/// as it is, flows keep to their routes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Upheavals {
+    /// The agents that were started there.
+    pub(super) starts: u64,
+    /// Flows that moved.
+    pub(super) flows_moved: u64,
+    /// Frames that were sent again.
+    pub(super) resent: u64,
+}
+
 /// How a frame arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
     /// Behind all that were sent before it and arrived.
     InOrder,
     /// Behind one that was sent after it.
-    Overtaken,
-    /// Not for the first time, or when it was counted as lost.
-    Again,
+    Overtaken {
+        /// When it was sent.
+        sent_at: Instant,
+        /// What had happened at its sender by then.
+        upheavals: Upheavals,
+    },
+    /// Not for the first time.
+    Again {
+        /// When it was sent.
+        sent_at: Instant,
+    },
+    /// When it was counted already, as lost or as delivered.
+    Late,
 }
 
 /// A frame that may be under way still.
 #[derive(Debug, Clone, Copy)]
 struct Young {
     sent_at: Instant,
+    upheavals: Upheavals,
     arrived: bool,
     /// No cables led there when it was sent, so it could not arrive.
     excused: bool,
@@ -73,20 +96,31 @@ impl Pair {
 
     /// The next frame is sent. Returns its number.
     pub(super) fn send(&mut self, now: Instant) -> u64 {
-        self.young.push_back(Young { sent_at: now, arrived: false, excused: self.parted });
+        let upheavals = Upheavals::default();
+        self.young.push_back(Young { sent_at: now, upheavals, arrived: false, excused: self.parted });
         self.sent += 1;
         self.sent - 1
+    }
+
+    /// What had happened at the sender when it had found the newest frame a route.
+    pub(super) fn note_upheavals(&mut self, upheavals: Upheavals) {
+        if let Some(newest) = self.young.back_mut() {
+            newest.upheavals = upheavals;
+        }
     }
 
     /// The frame of this number arrived.
     pub(super) fn arrive(&mut self, number: u64) -> Arrival {
         let first = self.sent - self.young.len() as u64;
         let place = number.checked_sub(first).and_then(|place| self.young.get_mut(place as usize));
-        let Some(frame) = place.filter(|frame| !frame.arrived) else { return Arrival::Again };
-        frame.arrived = true;
+        let Some(frame) = place else { return Arrival::Late };
+        let (sent_at, upheavals) = (frame.sent_at, frame.upheavals);
+        if std::mem::replace(&mut frame.arrived, true) {
+            return Arrival::Again { sent_at };
+        }
         self.delivered += 1;
         if number < self.newest {
-            return Arrival::Overtaken;
+            return Arrival::Overtaken { sent_at, upheavals };
         }
         self.newest = number + 1;
         Arrival::InOrder
@@ -95,7 +129,7 @@ impl Pair {
     /// Decides on the frames that are not young any more. Returns a gap that is over; to be called until
     /// there is none.
     pub(super) fn expire(&mut self, now: Instant) -> Option<Gap> {
-        while let Some(&Young { sent_at, arrived, excused }) =
+        while let Some(&Young { sent_at, arrived, excused, .. }) =
             self.young.front().filter(|frame| now.since(frame.sent_at) >= PATIENCE)
         {
             self.young.pop_front();
@@ -135,8 +169,10 @@ mod tests {
         let mut pair = Pair::new(1);
         (0..5).for_each(|n| assert_eq!(pair.send(ms(10 * n)), n));
         let arrivals = [0, 3, 2, 3, 7].map(|number| pair.arrive(number));
-        use Arrival::{Again, InOrder, Overtaken};
-        assert_eq!(arrivals, [InOrder, InOrder, Overtaken, Again, Again]);
+        use Arrival::{Again, InOrder, Late, Overtaken};
+        let (overtaken, again) =
+            (Overtaken { sent_at: ms(20), upheavals: Upheavals::default() }, Again { sent_at: ms(30) });
+        assert_eq!(arrivals, [InOrder, InOrder, overtaken, again, Late]);
         assert_eq!(pair.expire(ms(249)), None);
         assert_eq!(pair.lost, 0);
         assert_eq!(pair.expire(ms(1000)), Some(Gap { from: ms(10), to: ms(20) }));

@@ -1,0 +1,57 @@
+//! What tests need of the machine: root, devices, other programs.
+//!
+//! A test that lacks something says so and passes: "skipped: needs X". If `MAPPER_REQUIRE_ALL` is 1 it fails.
+//! It is said where it is seen: libtest captures what `println!` prints of tests that pass, and not this.
+
+use std::io::Write;
+use std::path::Path;
+use std::thread;
+
+/// Whether the test runs as root.
+pub fn root() -> bool {
+    or_skip(rustix::process::geteuid().is_root(), "root")
+}
+
+/// Whether there is this file or device.
+pub fn file(path: &str) -> bool {
+    or_skip(Path::new(path).exists(), path)
+}
+
+/// Whether all these programs are in the path, or where only administrators have them.
+pub fn programs(names: &[&str]) -> bool {
+    names.iter().all(|name| or_skip(is_in_path(name), name))
+}
+
+/// Whether a test that needs `what` can run; says so if not.
+///
+/// # Panics
+/// If it cannot and `MAPPER_REQUIRE_ALL` is 1.
+pub fn or_skip(is_there: bool, what: &str) -> bool {
+    if !is_there {
+        let required = std::env::var_os("MAPPER_REQUIRE_ALL").is_some_and(|value| value == "1");
+        assert!(!required, "this test needs {what}, and MAPPER_REQUIRE_ALL is set");
+        let current = thread::current();
+        let test = current.name().unwrap_or("a test");
+        // Who closed standard error does not want to know.
+        let _ = writeln!(std::io::stderr(), "skipped: needs {what} ({test})");
+    }
+    is_there
+}
+
+/// Whether a program of this name is in the path, or where only administrators have it.
+fn is_in_path(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let administrators = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(Into::into);
+    std::env::split_paths(&path).chain(administrators).any(|folder| folder.join(name).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_is_there_and_what_nobody_wrote_is_not() {
+        assert!(programs(&["sh"]) && is_in_path("sh") && file("/dev/null"));
+        assert!(!is_in_path("no-such-program-of-mapper"));
+    }
+}

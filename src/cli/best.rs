@@ -1,0 +1,106 @@
+//! `best`: the engine that gives a fabric the best tables that are proved, found by trying.
+
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+use super::progress::Progress;
+use super::route::why_not;
+use mapper_fabric::wording::plural;
+use mapper_routing::Subnet;
+use mapper_routing::engines::best::{Choice, Plan, attempt};
+use mapper_routing::engines::{Engine, NotRouted, Selection, Settings, Tried};
+
+/// Most steps of progress that [`choose`] makes.
+pub(super) const STEPS: u64 = Engine::ALL.len() as u64;
+
+/// What a user calls it.
+pub(super) const NAME: &str = "best";
+
+/// What it is for, in less than a line.
+pub(super) const SUMMARY: &str =
+    "all that suit the fabric, and of them the best that is proved (taken if none is named)";
+
+/// Tries the engines that suit a fabric side by side, and keeps the tables with the best effective bisection.
+///
+/// # Errors
+/// If no engine serves.
+pub(super) fn choose(
+    subnet: &Subnet,
+    settings: &Settings,
+    progress: &Progress,
+) -> Result<Selection, NotRouted> {
+    let plan = Plan::new(subnet, settings);
+    let mut choice = Choice::default();
+    for round in plan.rounds() {
+        progress.begin(format!("trying {}", plural(round.len(), "engine")));
+        let attempts = round.into_par_iter().map(|engine| {
+            let attempted = attempt(subnet, engine, &plan);
+            progress.step();
+            attempted
+        });
+        choice = choice.and(attempts.reduce(Choice::default, Choice::and));
+        if choice.serves() {
+            break;
+        }
+    }
+    choice.finish(&plan)
+}
+
+/// An engine that does not serve, as JSON and for a person.
+#[derive(Debug, Clone)]
+pub(super) struct Other {
+    engine: Engine,
+    /// Why it does not serve, by the names of the fabric; nothing if it would.
+    why_not: Option<String>,
+    /// What it would give.
+    effective_bisection: Option<f64>,
+    left_out: bool,
+}
+
+impl Other {
+    /// All that were tried beside the one that serves.
+    pub(super) fn all(tried: &[Tried], subnet: &Subnet) -> Vec<Self> {
+        let other = |tried: &Tried| Self {
+            engine: tried.engine,
+            why_not: tried.effective_bisection.is_none().then(|| why_not(tried, subnet)),
+            effective_bisection: tried.effective_bisection,
+            left_out: tried.left_out,
+        };
+        tried.iter().map(other).collect()
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "engine": self.engine.name(),
+            "why_not": self.why_not,
+            "effective_bisection": self.effective_bisection,
+        })
+    }
+
+    /// A line for a person; nothing if there is no reason against it.
+    pub(super) fn text(&self) -> Option<String> {
+        let why_not = self.why_not.as_ref()?;
+        Some(format!("not {:<6} {why_not}\n", self.engine.name()))
+    }
+}
+
+/// Which engine serves and why, what the next best would have given, and which were left out.
+pub(super) fn text(engine: Engine, effective_bisection: Option<f64>, others: &[Other]) -> String {
+    let mut next: Vec<(f64, Engine)> =
+        others.iter().filter_map(|other| Some((other.effective_bisection?, other.engine))).collect();
+    // The sort is stable: of equals the simplest stays the first.
+    next.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let given = effective_bisection.unwrap_or_default();
+    let why = match next.first() {
+        None => format!("{engine}, the only one that serves within the layers allowed"),
+        Some(&(bisection, next_best)) => {
+            let of = next.len() + 1;
+            format!(
+                "{engine}, with the best effective bisection of {of} that are proved, {given:.3}; the next, \
+                 {next_best}, would give {bisection:.3}"
+            )
+        }
+    };
+    let left_out = others.iter().filter(|other| other.left_out).filter_map(Other::text);
+    format!("best       {why}\n{}", left_out.collect::<String>())
+}

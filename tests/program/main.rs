@@ -1,0 +1,14 @@
+//! The program as a user runs it, and whole fabrics: what needs neither root nor, mostly, another program.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test and its helpers fail by panicking"
+)]
+
+mod readme;
+mod route;
+mod sim;
+mod topology;
+mod torus;
+mod whole_fabrics;

@@ -1,0 +1,84 @@
+//! The best that is proved, where no engine is named.
+
+use crate::route::command::{CLOS, Folder, json, text};
+use serde_json::Value;
+
+/// The effective bisection that a report tells.
+fn bisection(report: &Value) -> f64 {
+    report["quality"]["effective_bisection"].as_f64().unwrap()
+}
+
+#[test]
+fn without_a_name_the_best_serves_and_the_others_are_told() {
+    for spec in [CLOS, "torus:x=4,y=4,hosts=2", "random:xbars=12,ports=12,hosts=30,links=24,seed=2"] {
+        let report = json(0, &["route", spec]);
+        assert_eq!(report["layers"], 1, "{spec}");
+        assert_eq!(report["proof"]["deadlock_free"], true, "{spec}");
+        let tried = report["tried"].as_array().unwrap();
+        assert!(tried.len() > 10, "{spec}: {tried:?}");
+        for other in tried {
+            // Each says why it does not serve, or what it would have given, and that is true.
+            let name = other["engine"].as_str().unwrap();
+            assert_ne!(name, report["engine"], "{spec}");
+            assert_ne!(other["why_not"].is_null(), other["effective_bisection"].is_null(), "{other}");
+            if let Some(given) = other["effective_bisection"].as_f64() {
+                assert!(given <= bisection(&report), "{spec}: {other}");
+                let alone = json(0, &["route", spec, "--engine", name, "--no-fallback"]);
+                assert_eq!(bisection(&alone), given, "{spec}: {name}");
+            }
+        }
+        let named = json(0, &["route", spec, "--engine", "best"]);
+        assert_eq!((&named["engine"], &named["quality"]), (&report["engine"], &report["quality"]), "{spec}");
+        let checked = json(0, &["check", spec]);
+        assert_eq!(checked["schema"], "mapper.check/1");
+        for key in ["engine", "tried", "proof", "quality"] {
+            assert_eq!(checked[key], report[key], "{spec}: {key}");
+        }
+    }
+}
+
+#[test]
+fn one_line_says_which_why_and_what_comes_next() {
+    let said = text(0, &["route", CLOS]);
+    let lines: Vec<_> = said.lines().filter(|line| line.starts_with("best ")).collect();
+    let [line] = lines[..] else { panic!("{said}") };
+    assert!(
+        line.contains(", with the best effective bisection of ") && line.contains("; the next, "),
+        "{line}"
+    );
+    assert!(!said.contains("\nnot "), "{said}");
+    let checked = text(0, &["check", CLOS]);
+    assert!(checked.contains(line), "{checked}");
+}
+
+#[test]
+fn more_layers_are_taken_if_they_are_allowed_and_nothing_is_said_of_the_limit() {
+    let torus = "torus:x=5,y=5,hosts=2";
+    let one = json(0, &["route", torus]);
+    let more = json(0, &["route", torus, "--max-layers", "4"]);
+    assert_eq!(one["layers"], 1);
+    assert!(more["layers"].as_u64().unwrap() > 1 && bisection(&more) > bisection(&one), "{more}");
+    assert!(!more["notes"].to_string().contains("a limit on layers"), "{}", more["notes"]);
+}
+
+#[test]
+fn engines_that_do_not_obey_what_is_set_step_back_and_say_so() {
+    let folder = Folder::new();
+    let roots = folder.write("roots", "0x0200000000000005\n0x0200000000000006\n");
+    let report = json(0, &["route", CLOS, "--root-guid-file", &roots]);
+    let tried = report["tried"].as_array().unwrap();
+    let nue = tried.iter().find(|other| other["engine"] == "nue").unwrap();
+    assert!(nue["why_not"].as_str().unwrap().contains("roots: no effect on nue"), "{nue}");
+    let said = text(0, &["route", CLOS, "--root-guid-file", &roots]);
+    assert!(said.contains("not nue    not tried, "), "{said}");
+}
+
+#[test]
+fn the_best_is_cached_as_what_it_is() {
+    let folder = Folder::new();
+    let cache = folder.path("cache");
+    let first = json(0, &["route", CLOS, "--cache", &cache]);
+    assert_eq!(first["cache"]["used"], false);
+    let again = json(0, &["route", CLOS, "--cache", &cache]);
+    assert_eq!((&again["cache"]["used"], &again["engine"]), (&true.into(), &first["engine"]));
+}

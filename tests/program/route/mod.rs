@@ -1,0 +1,15 @@
+//! `mapper route` and `mapper check` as a user runs them: tables and routes as files, what is refused, exit
+//! statuses, JSON.
+
+mod best;
+mod cache;
+mod command;
+mod compare;
+mod isolated;
+mod names;
+mod outputs;
+mod refusals;
+mod settings;
+mod source_routes;
+mod tables;
+mod torus;

@@ -1,0 +1,9 @@
+//! `mapper sim`, and what must be true of the fabrics that it simulates.
+
+mod command;
+mod each_fault;
+mod fault_search;
+mod hostile;
+mod non_clos;
+mod recabling;
+mod too_deep;
