@@ -1,7 +1,7 @@
-//! Recorded frames as tshark reads them with the dissector: the names and values of all fields are those of
-//! the codec.
+//! Tests of the dissector: tshark must read in recorded frames the same names and values of fields as the
+//! codec.
 //!
-//! Without tshark the tests say so and pass; they fail if `MAPPER_REQUIRE_ALL=1`.
+//! Without tshark the tests say so and pass, or fail if `MAPPER_REQUIRE_ALL=1`.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -31,7 +31,7 @@ use field_values::Values;
 
 /// The program under test.
 const MAPPER: &str = env!("CARGO_BIN_EXE_mapper");
-/// Bytes of the Ethernet header that recorded frames begin with.
+/// The length of the Ethernet header that recorded frames begin with.
 const ETHERNET_HEADER_BYTES: usize = 14;
 
 /// Whether this machine has tshark.
@@ -45,14 +45,14 @@ fn has_tshark() -> bool {
     false
 }
 
-/// What tshark says of a recording, with the dissector that the program prints.
+/// What tshark prints of a recording, with the dissector that the program prints.
 fn tshark(recording: &Path, options: &[&str]) -> String {
     let script = recording.with_extension("lua");
     let dissector = Command::new(MAPPER).arg("dissector").output().unwrap();
     assert!(dissector.status.success());
     fs::write(&script, dissector.stdout).unwrap();
     let mut command = Command::new("tshark");
-    // No folder of this user's, whose settings and plugins are not ours.
+    // The home is a folder of the test, so that the user's settings and plugins of Wireshark are not used.
     command.env("HOME", recording.parent().unwrap()).env("WIRESHARK_CONFIG_DIR", recording.parent().unwrap());
     command.arg("-n").arg("-X").arg(format!("lua_script:{}", script.display())).arg("-r").arg(recording);
     let output = command.args(options).output().unwrap();
@@ -79,7 +79,7 @@ fn field_of(line: &str) -> Option<(String, String)> {
     };
     let name = attribute("name")?.strip_prefix("mapper.")?.to_owned();
     let (value, showname) = (attribute("show")?, attribute("showname")?);
-    // Wireshark shows a number that stands for a word with the word before it.
+    // Wireshark shows the word that a number stands for before the number.
     let shown = showname.split_once(": ")?.1;
     let is_word = shown.ends_with(&format!(" ({value})")) && !value.contains(':');
     let is_bit = showname.starts_with(['.', '0', '1']) && showname.contains(" = ");
@@ -103,7 +103,7 @@ fn unescaped(text: &str) -> String {
     text
 }
 
-/// All behind the Ethernet header of each packet of a recording.
+/// The payload behind the Ethernet header of each packet of a recording.
 fn payloads(recording: &Path) -> Vec<Vec<u8>> {
     const ENHANCED_PACKET: u32 = 6;
     let bytes = fs::read(recording).unwrap();
@@ -119,7 +119,7 @@ fn payloads(recording: &Path) -> Vec<Vec<u8>> {
     payloads
 }
 
-/// Says that tshark sees in a recording what the codec sees, and returns it.
+/// Checks that tshark sees in a recording what the codec sees, and returns that.
 fn assert_alike(recording: &Path) -> Vec<Values> {
     let (payloads, dissected) = (payloads(recording), dissected(recording));
     assert_eq!(payloads.len(), dissected.len());
@@ -154,7 +154,7 @@ fn kinds_of_tables() -> Kinds {
         kinds.insert(("frame.kind".to_owned(), format!("{} ({})", body.record.title(), body.kind)));
         add(body.record, &mut kinds);
     }
-    // A mapper frame is named so, and its body a message.
+    // In the tables a frame of the mapper is called so, and only its body is called a message.
     kinds.into_iter().map(|(name, kind)| (name, kind.replace("message (", "mapper ("))).collect()
 }
 
@@ -351,7 +351,7 @@ fn a_simulated_run_is_shown_as_the_codec_reads_it() {
     let interfaces: BTreeSet<String> =
         fields("mapper", "frame.interface_name").lines().map(str::to_owned).collect();
     assert_eq!(interfaces, (1..=8).map(|nth| format!("h{nth}")).collect());
-    // What users send is handed on to the dissectors of what it is.
+    // The dissector hands users' frames on to those of the protocols in them.
     assert!(fields("mapper.data.token && udp.dstport == 9", "frame.number").lines().count() > 10);
 }
 
@@ -365,7 +365,7 @@ fn garbled_frames_are_told_and_do_not_stop_the_dissector() {
     let recording = simulate(dir.path(), "", &options);
     let pdml = tshark(&recording, &["-T", "pdml"]);
     assert!(!pdml.contains("Lua Error") && !pdml.contains("_ws.lua.error"));
-    // The codec refuses some of what arrived, and the dissector shows at least as many as faulty.
+    // The dissector must show at least as many frames as faulty as the codec refuses.
     let refused = payloads(&recording).iter().filter(|payload| is_refused(payload)).count();
     let shown =
         tshark(&recording, &["-Y", "mapper.malformed || mapper.bad_crc || mapper.other_version || !mapper"]);
