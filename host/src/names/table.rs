@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::routes::Basis;
 
 /// How many parts all names are divided into. Hosts compare one sum for each part.
-pub const BUCKETS: usize = 32;
+pub(crate) const BUCKETS: usize = 32;
 /// How many names of hosts that left the map are kept at most, so that these hosts can be named when they are
 /// missed.
 const MOST_GONE: usize = 1024;

@@ -50,12 +50,12 @@ impl Batch {
     }
 
     /// Whether there is no room for another frame, in which case more frames probably wait.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.lengths.len() == BATCH_FRAMES
     }
 
     /// How many bytes all its frames have together.
-    pub fn total_bytes(&self) -> usize {
+    pub(crate) fn total_bytes(&self) -> usize {
         self.lengths.iter().sum()
     }
 

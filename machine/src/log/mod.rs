@@ -174,7 +174,7 @@ pub fn set_level(level: LogLevel) {
 }
 
 /// Begins to log every minute how many lines were not written. Needs a tokio runtime.
-pub fn attend() {
+pub(crate) fn attend() {
     drop(tokio::spawn(async {
         let mut minute = interval(WINDOW);
         minute.set_missed_tick_behavior(MissedTickBehavior::Delay);

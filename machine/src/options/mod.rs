@@ -21,7 +21,7 @@ use std::path::PathBuf;
 /// The directory of status sockets, unless the user names another.
 pub const DEFAULT_RUN_DIR: &str = "/run/mapper";
 /// The environment variable that overrides [`DEFAULT_RUN_DIR`].
-pub const RUN_DIR_VARIABLE: &str = "MAPPER_RUN_DIR";
+const RUN_DIR_VARIABLE: &str = "MAPPER_RUN_DIR";
 
 /// The run directory if neither command line nor file names one.
 pub fn default_run_dir() -> PathBuf {
