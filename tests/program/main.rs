@@ -13,3 +13,4 @@ mod sim;
 mod topology;
 mod torus;
 mod whole_fabrics;
+mod wireshark;

@@ -31,8 +31,14 @@ const MANY_ENTRIES: u64 = 1 << 26;
 const SSSP_STEPS: u64 = 1 << 28;
 /// Turns of all addresses above which nue does: it needs some ten nanoseconds each.
 const NUE_TURNS: u64 = 1 << 30;
-/// Turns of all pairs of xbars with hosts above which engines do that put each pair into a layer.
-const PAIR_TURNS: u64 = 1 << 37;
+/// The same where others are soon done, as each address has so many turns for each xbar.
+const NUE_TURNS_IF_DENSE: u64 = 1 << 28;
+const DENSE: u64 = 32;
+/// Turns of all pairs of xbars with hosts above which engines do that put each pair into a layer: they need
+/// some three nanoseconds each.
+const PAIR_TURNS: u64 = 1 << 30;
+/// The same where they may use several layers, and are likelier to serve.
+const PAIR_TURNS_IN_LAYERS: u64 = 1 << 33;
 
 /// How long an engine takes, against others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,7 +72,7 @@ impl Plan {
     pub fn new(subnet: &Subnet, settings: &Settings) -> Self {
         let most = settings.max_layers.unwrap_or(settings.first_layer.saturating_add(1));
         let settings = Settings { max_layers: Some(most), ..settings.clone() };
-        let size = Size::of(subnet);
+        let size = Size::of(subnet, most.saturating_sub(settings.first_layer));
         let decisive = decisive(&settings);
         let mut entries: Vec<(Engine, Round)> = ORDER
             .into_iter()
@@ -139,10 +145,12 @@ struct Size {
     leaves: u64,
     /// From channel to channel at all xbars.
     turns: u64,
+    /// How many layers may be used.
+    layers: u8,
 }
 
 impl Size {
-    fn of(subnet: &Subnet) -> Self {
+    fn of(subnet: &Subnet, layers: u8) -> Self {
         let topology = &subnet.topology;
         let xbars = 0..topology.xbar_count() as u32;
         let leaves = xbars.clone().filter(|&xbar| subnet.is_leaf(xbar)).count() as u64;
@@ -153,13 +161,21 @@ impl Size {
             channels: topology.channel_count() as u64,
             leaves,
             turns: xbars.map(|xbar| turns_at(topology, xbar)).sum(),
+            layers,
         }
     }
 
     fn effort(&self, engine: Engine) -> Effort {
         let is_far_more = match engine {
-            Engine::Nue => self.addresses * self.turns > NUE_TURNS,
-            Engine::Lash | Engine::Dfsssp => self.leaves * self.leaves * self.turns > PAIR_TURNS,
+            Engine::Nue => {
+                let turns = self.addresses * self.turns;
+                let is_dense = turns > DENSE * self.entries;
+                turns > if is_dense { NUE_TURNS_IF_DENSE } else { NUE_TURNS }
+            }
+            Engine::Lash | Engine::Dfsssp => {
+                let most = if self.layers > 1 { PAIR_TURNS_IN_LAYERS } else { PAIR_TURNS };
+                self.leaves * self.leaves * self.turns > most
+            }
             Engine::Sssp => self.addresses * self.channels > SSSP_STEPS,
             _ => false,
         };
@@ -354,8 +370,14 @@ mod tests {
         let subnet = Subnet::new(&generate("xgft:h=2;m=18,36;w=1,18").unwrap(), None).unwrap();
         let plan = Plan::new(&subnet, &Settings::default());
         assert_eq!(plan.rounds().count(), 1, "a small fabric");
-        let large =
-            Size { entries: 1 << 30, addresses: 1 << 16, channels: 1 << 18, leaves: 1 << 11, turns: 1 << 24 };
+        let large = Size {
+            entries: 1 << 30,
+            addresses: 1 << 16,
+            channels: 1 << 18,
+            leaves: 1 << 11,
+            turns: 1 << 24,
+            layers: 1,
+        };
         assert_eq!(large.effort(Engine::Ftree), Effort::Little);
         assert_eq!(large.effort(Engine::Dnup), Effort::More);
         assert_eq!(large.effort(Engine::Nue), Effort::FarMore);

@@ -6,27 +6,28 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rayon::prelude::*;
 
 use super::census::{Census, PairRoutes};
+use super::counter::{Counter, Sources};
 use crate::tables::SlotEnd;
 use crate::{Attachment, Far, Subnet, Tables, Topology};
 use mapper_proto::map::PortRef;
 
 /// No channel leaves by a port, or none leads on.
-const NOWHERE: u32 = u32::MAX;
+pub(super) const NOWHERE: u32 = u32::MAX;
 
 /// The routes of forwarding tables, all counted.
 ///
 /// A host with several addresses has a route to each; a frame's sender draws one.
 #[derive(Debug)]
 pub struct TableRoutes<'a> {
-    subnet: &'a Subnet,
-    tables: &'a Tables,
+    pub(super) subnet: &'a Subnet,
+    pub(super) tables: &'a Tables,
     /// What a port leads to: `channel_of[port + xbar * ports]`.
     channel_of: Vec<u32>,
     ports: usize,
     /// The xbar that each channel leads to.
-    heads: Vec<u32>,
+    pub(super) heads: Vec<u32>,
     /// The xbar that each slot's host is cabled to, if its table leads to the host; [`NOWHERE`] otherwise.
-    ends: Vec<u32>,
+    pub(super) ends: Vec<u32>,
     /// No route crosses more channels.
     longest: usize,
     census: OnceLock<Census>,
@@ -69,7 +70,7 @@ impl<'a> TableRoutes<'a> {
     }
 
     /// The channel that an xbar sends frames to a slot by, or [`NOWHERE`].
-    fn next(&self, xbar: u32, port: u8) -> u32 {
+    pub(super) fn next(&self, xbar: u32, port: u8) -> u32 {
         let port = usize::from(port);
         if port < self.ports { self.channel_of[xbar as usize * self.ports + port] } else { NOWHERE }
     }
@@ -86,14 +87,15 @@ impl<'a> TableRoutes<'a> {
         let crossed: Vec<AtomicU64> =
             (0..topology.channel_count() * words).map(|_| AtomicU64::new(0)).collect();
         let hosts: Vec<u32> = leaves.iter().map(|&leaf| cabled(topology, leaf)).collect();
-        let counter = || Counter::new(self, &leaves, &hosts, &crossed);
+        let sources = Sources::new(topology.xbar_count(), &leaves, &hosts);
+        let counter = || Counter::new(self, &sources, &crossed);
         let total = if sized {
             leaves.par_iter().fold(counter, Counter::add_leaf).reduce(counter, |one, other| one.merge(&other))
         } else {
             counter()
         };
         let weight = f64::from(1_u32 << self.subnet.destinations.lmc());
-        let sources = |channel: usize| {
+        let crossing = |channel: usize| {
             let words = crossed[channel * words..][..words].iter().map(|word| word.load(Ordering::Relaxed));
             let bits = words.enumerate().flat_map(|(at, word)| {
                 (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| 64 * at + bit)
@@ -103,7 +105,7 @@ impl<'a> TableRoutes<'a> {
         let all: u64 = hosts.iter().map(|&hosts| u64::from(hosts)).sum();
         let census = Census {
             loads: total.loads.iter().map(|&load| load as f64 / weight).collect(),
-            sources: (0..topology.channel_count()).map(sources).collect(),
+            sources: (0..topology.channel_count()).map(crossing).collect(),
             unroutable: (all * all.saturating_sub(1)).saturating_sub(total.routable),
             destinations: total.destinations,
         };
@@ -173,128 +175,5 @@ impl PairRoutes for TableRoutes<'_> {
 
     fn census(&self) -> &Census {
         self.census.get_or_init(|| self.count().0)
-    }
-}
-
-/// Counts by destination. All numbers are whole, so their sums do not depend on the order.
-struct Counter<'a> {
-    routes: &'a TableRoutes<'a>,
-    leaves: &'a [u32],
-    /// How many hosts each leaf has.
-    hosts: &'a [u32],
-    crossed: &'a [AtomicU64],
-    /// Hosts by addresses that they are sent to.
-    loads: Vec<u64>,
-    destinations: Vec<u32>,
-    /// The last host that was counted at each channel, counted from 1.
-    seen: Vec<u32>,
-    /// Whether frames for the current slot get on from an xbar: the slot's mark, plus 1 if they arrive.
-    known: Vec<u64>,
-    mark: u64,
-    route: Vec<u32>,
-    longest: usize,
-    routable: u64,
-}
-
-impl<'a> Counter<'a> {
-    fn new(
-        routes: &'a TableRoutes<'a>,
-        leaves: &'a [u32],
-        hosts: &'a [u32],
-        crossed: &'a [AtomicU64],
-    ) -> Self {
-        let topology = &routes.subnet.topology;
-        Self {
-            routes,
-            leaves,
-            hosts,
-            crossed,
-            loads: vec![0; topology.channel_count()],
-            destinations: vec![0; topology.channel_count()],
-            seen: vec![0; topology.channel_count()],
-            known: vec![0; topology.xbar_count()],
-            mark: 0,
-            route: Vec::new(),
-            longest: 0,
-            routable: 0,
-        }
-    }
-
-    /// Counts all routes to the hosts of an xbar.
-    fn add_leaf(mut self, xbar: &u32) -> Self {
-        let routes = self.routes;
-        let topology = &routes.subnet.topology;
-        for &host in topology.hosts_of(*xbar) {
-            let mut reached = vec![false; self.leaves.len()];
-            for slot in routes.subnet.destinations.slots_of_host(host) {
-                let end = routes.ends[slot as usize];
-                if end != NOWHERE {
-                    self.add_slot(host, slot, end, &mut reached);
-                }
-            }
-            let pairs = self.hosts.iter().zip(&reached).filter(|&(_, &reached)| reached);
-            let pairs: u64 = pairs.map(|(&hosts, _)| u64::from(hosts)).sum();
-            // The host is among those of its own leaf, and does not send to itself.
-            self.routable += pairs.saturating_sub(1);
-        }
-        self
-    }
-
-    /// Counts the routes to a slot.
-    fn add_slot(&mut self, host: u32, slot: u32, end: u32, reached: &mut [bool]) {
-        let ports = self.routes.tables.of_slot(slot);
-        let words = self.leaves.len().div_ceil(64);
-        self.mark += 2;
-        self.known[end as usize] = self.mark + 1;
-        for (place, &leaf) in self.leaves.iter().enumerate() {
-            if !self.arrives(ports, leaf) {
-                continue;
-            }
-            reached[place] = true;
-            let hosts = u64::from(self.hosts[place]);
-            let (mut xbar, mut steps) = (leaf, 0);
-            while xbar != end {
-                let channel = self.routes.next(xbar, ports[xbar as usize]) as usize;
-                self.loads[channel] += hosts;
-                if std::mem::replace(&mut self.seen[channel], host + 1) != host + 1 {
-                    self.destinations[channel] += 1;
-                }
-                let word = &self.crossed[channel * words + place / 64];
-                let bit = 1 << (place % 64);
-                if word.load(Ordering::Relaxed) & bit == 0 {
-                    word.fetch_or(bit, Ordering::Relaxed);
-                }
-                steps += 1;
-                xbar = self.routes.heads[channel];
-            }
-            self.longest = self.longest.max(steps);
-        }
-    }
-
-    /// Whether frames get from an xbar to the slot. Each xbar is passed once a slot, so that tables full
-    /// of loops cost no more than good ones.
-    fn arrives(&mut self, ports: &[u8], from: u32) -> bool {
-        self.route.clear();
-        let mut xbar = from;
-        while self.known[xbar as usize] < self.mark {
-            // Until it is known to arrive, it does not: so a loop ends where it closes.
-            self.known[xbar as usize] = self.mark;
-            self.route.push(xbar);
-            match self.routes.next(xbar, ports[xbar as usize]) {
-                NOWHERE => break,
-                channel => xbar = self.routes.heads[channel as usize],
-            }
-        }
-        let known = self.known[xbar as usize];
-        self.route.iter().for_each(|&xbar| self.known[xbar as usize] = known);
-        known == self.mark + 1
-    }
-
-    fn merge(mut self, other: &Self) -> Self {
-        self.loads.iter_mut().zip(&other.loads).for_each(|(sum, load)| *sum += load);
-        self.destinations.iter_mut().zip(&other.destinations).for_each(|(sum, count)| *sum += count);
-        self.longest = self.longest.max(other.longest);
-        self.routable += other.routable;
-        self
     }
 }
