@@ -1,7 +1,7 @@
-//! One host's routes, their proof, and the union of all hosts' routes.
+//! Times one host's routes, their proof, and the union of all hosts' routes.
 //!
-//! Before the timed part it prints a table: the size of a host's table, and how evenly the union of
-//! all hosts' tables loads the channels.
+//! Before the timed part the bench prints the size of a host's table, and how evenly the union of all hosts'
+//! tables loads the channels.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops at what it did not expect")]
 
@@ -61,7 +61,7 @@ fn quality(_: &mut Criterion) {
     let options = Options::default();
     println!("| fabric | edge forwarding index | mean load | dependencies | all hosts, s |");
     println!("|---|---|---|---|---|");
-    // A smoke run shows that it works; the tables of all 10,000 hosts take half a minute a fabric.
+    // A smoke run leaves out the large fabrics, where the tables of all 10,000 hosts take half a minute each.
     let smoke = smoke::is_smoke_run();
     let fabrics = if smoke { &FABRICS[..2] } else { &FABRICS[..] };
     for &spec in fabrics.iter().chain(&["random:xbars=32,ports=16,hosts=128,links=128,seed=1"]) {

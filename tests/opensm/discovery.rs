@@ -1,4 +1,4 @@
-//! Files that we write are fabrics to ibsim, and what `ibnetdiscover` finds there can be read.
+//! Tests that ibsim takes our files for fabrics, and that we can read what `ibnetdiscover` finds there.
 
 use mapper::formats;
 use mapper_proto::map::{Fabric, PortRef};

@@ -1,5 +1,5 @@
-//! `mapper topology` as a user runs it: files, exit statuses, JSON; and its files as other
-//! programs read them.
+//! Tests of `mapper topology` as a user runs it: its files, exit statuses and JSON, and what other programs
+//! make of its files.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -55,7 +55,8 @@ fn files_are_written_as_they_always_were() {
 
 #[test]
 fn what_ibnetdiscover_printed_is_read() {
-    // Printed by infiniband-diags 44.0 on a simulated fabric: two machines with two ports each.
+    // The file was printed by infiniband-diags 44.0 on a simulated fabric of two machines with two ports
+    // each.
     let fabric = formats::read_fabric(&data("ibnetdiscover-44.net")).unwrap();
     assert_eq!((fabric.map.hosts.len(), fabric.map.xbars.len(), fabric.map.cables.len()), (4, 2, 2));
     assert_eq!(fabric.hosts[1].name, format!("{}-p2", fabric.hosts[0].name));
@@ -75,7 +76,7 @@ fn a_fabric_goes_through_every_format_and_stays_the_same() {
     }
     let same = mapper(&["diff", "now:subclusters=3", &path("d.json")]);
     assert_eq!((same.status.code(), stdout(&same)), (Some(0), "no difference\n".to_owned()));
-    // The name says one thing, the file another: the file counts.
+    // The format is found out from what is in the file, even if its name says another.
     std::fs::copy(path("b.net"), path("e.map")).unwrap();
     assert!(mapper(&["diff", &path("a.json"), &path("e.map")]).status.success());
 }

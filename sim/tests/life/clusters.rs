@@ -37,7 +37,7 @@ fn cluster(seed: u64) -> String {
 
 #[test]
 fn two_hundred_clusters_are_configured() {
-    for seed in 1_u64..=200 {
+    for seed in 1..=200_u64 {
         let kinds = if seed.is_multiple_of(7) { Xbars::Plain } else { Xbars::Tagged };
         Lab::configured(Plan::new(&cluster(seed), kinds));
     }

@@ -84,7 +84,8 @@ impl EngineOptions {
         self.lmc.or_else(|| lmc_of(fabric))
     }
 
-    /// Each option that names a file to read. `--previous` is not among them, as new tables may replace its file.
+    /// Each option that names a file to read. `--previous` is not among them, as new tables may replace its
+    /// file.
     pub(super) fn places(&self) -> Vec<NamedPath<'_>> {
         let mut all = self.files.places();
         all.extend(self.lfts_file.as_deref().map(|path| ("--lfts-file", path)));

@@ -1,4 +1,4 @@
-//! The best that is proved, where no engine is named.
+//! Tests of `best`: the engine with the best tables that are proved, where the user names none.
 
 use crate::route::command::{CLOS, Folder, json, text};
 use serde_json::Value;
@@ -17,7 +17,8 @@ fn without_a_name_the_best_serves_and_the_others_are_told() {
         let tried = report["tried"].as_array().unwrap();
         assert!(tried.len() > 10, "{spec}: {tried:?}");
         for other in tried {
-            // Each says why it does not serve, or what it would have given, and that is true.
+            // Each engine that was left out says why it cannot serve or what it would have given. It is run
+            // alone to check that.
             let name = other["engine"].as_str().unwrap();
             assert_ne!(name, report["engine"], "{spec}");
             assert_ne!(other["why_not"].is_null(), other["effective_bisection"].is_null(), "{other}");
