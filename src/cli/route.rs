@@ -38,7 +38,7 @@ use report::Report;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = engine_names::help())]
 pub struct Args {
-    /// The fabric: an ibnetdiscover, ibsim, GM .map or mapper.map/1 file, or a spec.
+    /// The fabric: an ibnetdiscover, ibsim, OpenSM .lst, ibutils .topo, GM .map or mapper.map/1 file, or a spec.
     #[arg(value_name = "TOPOLOGY")]
     fabric: FabricArgument,
     /// The engines to try, in this order; minhop comes last unless --no-fallback is given. `best` stands

@@ -117,6 +117,12 @@ impl Simulation {
         formats::parse("ibnetdiscover", &String::from_utf8_lossy(&output.stdout)).unwrap()
     }
 
+    /// The same, as a list of ports.
+    pub(crate) fn list_of_ports(&self) -> String {
+        let output = self.run("ibnetdiscover", &["-o", "64", "-p"]);
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
     /// Walks the tables from one LID to another; false if they lead nowhere.
     pub(crate) fn trace(&self, from: u32, to: u32) -> bool {
         let arguments = [from.to_string(), to.to_string()];

@@ -19,7 +19,7 @@ const ALL: [Engine; 4] = [Engine::Minhop, Engine::Updn, Engine::Dnup, Engine::Do
 fn subnet_of(map: Map, lmc: Option<u8>) -> Subnet {
     let hosts = vec![HostLabel::default(); map.hosts.len()];
     let xbars = vec![XbarLabel::default(); map.xbars.len()];
-    Subnet::new(&Fabric { map, hosts, xbars }, lmc).unwrap()
+    Subnet::new(&Fabric { map, hosts, xbars, ..Default::default() }, lmc).unwrap()
 }
 
 fn subnet(spec: &str) -> Subnet {

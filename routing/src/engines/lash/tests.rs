@@ -130,6 +130,7 @@ proptest! {
             hosts: vec![Default::default(); map.hosts.len()],
             xbars: vec![Default::default(); map.xbars.len()],
             map,
+            ..Fabric::default()
         };
         let subnet = Subnet::new(&fabric, None).unwrap();
         let settings = Settings { xbar_destinations, ..Settings::default() };

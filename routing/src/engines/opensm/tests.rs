@@ -180,7 +180,7 @@ proptest! {
         let map = crate::fabrics::random(seed);
         let hosts = map.hosts.iter().map(|_| Default::default()).collect();
         let xbars = map.xbars.iter().map(|_| Default::default()).collect();
-        let subnet = Subnet::new(&mapper_proto::map::Fabric { map, hosts, xbars }, Some(lmc));
+        let subnet = Subnet::new(&mapper_proto::map::Fabric { map, hosts, xbars, ..Default::default() }, Some(lmc));
         // Hosts without LIDs of their own get some; only ports can be out of range.
         let Ok(mut subnet) = subnet else { return Ok(()) };
         subnet.xbar_ports.fill(254);
