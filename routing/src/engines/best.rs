@@ -112,10 +112,7 @@ impl Plan {
                     setting::without_effect(engine, &Settings { max_layers: None, ..self.settings.clone() });
                 format!("not tried, as engines serve that obey all that is set; {}", told.join("; "))
             }
-            _ => format!(
-                "not tried, as it would take far longer than others on {}; --engine {engine} takes it",
-                self.size
-            ),
+            _ => format!("not tried, as others serve that take far less time on {}", self.size),
         };
         Tried { left_out: true, ..Tried::refused(engine, why) }
     }
