@@ -21,8 +21,27 @@ impl Builder {
 
     /// Adds a host at a port. Its name and its address follow from how many hosts there are already.
     pub(super) fn host(&mut self, xbar: u32, port: u64) {
+        self.host_at(Some(PortRef { xbar, port: port as u8 }));
+    }
+
+    /// Adds a host that has no cable.
+    pub(super) fn isolated_host(&mut self) {
+        self.host_at(None);
+        if let Some(label) = self.fabric.hosts.last_mut() {
+            label.uncabled = true;
+        }
+    }
+
+    /// Adds a host at a port that is described as the service adapters of InfiniBand switches are, all alike.
+    pub(super) fn service_adapter(&mut self, xbar: u32, port: u64) {
+        self.host(xbar, port);
+        if let Some(label) = self.fabric.hosts.last_mut() {
+            label.description = "Aggregation Node".to_owned();
+        }
+    }
+
+    fn host_at(&mut self, at: Option<PortRef>) {
         let number = self.fabric.map.hosts.len() as u32 + 1;
-        let at = Some(PortRef { xbar, port: port as u8 });
         let mac = Mac::from_position(number);
         self.fabric.map.hosts.push(Host { mac, level: 1, host_type: host_type::ETHERNET, at });
         let name = format!("h{number}");

@@ -930,6 +930,18 @@ local function crc_of(...)
   return xor(crc, 0xffffffff) % 0x100000000
 end
 
+-- A stamp ends with its own CRC-32. Zeros are an area that no crossbar has stamped.
+local function check_stamp(item, range)
+  local covered, crc = range:range(0, range:len() - 4), range:range(range:len() - 4, 4):uint()
+  if crc == crc_of(covered) then return end
+  for nth = 0, range:len() - 1 do
+    if range:range(nth, 1):uint() ~= 0 then
+      item:add_proto_expert_info(bad_crc)
+      return
+    end
+  end
+end
+
 -- Reads what stands behind the route, and checks it.
 local function read_frame(cursor, tree)
   local whole = cursor.limit
@@ -949,6 +961,7 @@ local function read_frame(cursor, tree)
     local from = cursor.at
     read_record(cursor, item, frame.stamp)
     item:set_len(cursor.at - from)
+    check_stamp(item, cursor.buffer:range(from, cursor.at - from))
   end
   local covered = cursor.at
   take(cursor, body_bytes)

@@ -12,7 +12,8 @@ pub const MAX_MESSAGE_BYTES: usize = 300;
 /// Words from outside in quotes: their beginning, without what a terminal would obey.
 pub fn quoted(words: impl AsRef<[u8]>) -> String {
     let words = words.as_ref();
-    // Cut before it is decoded: a line may be long. Three more bytes finish the last character.
+    // The words are cut before they are decoded, as they may be long. Three more bytes finish the last
+    // character.
     let near = &words[..words.len().min(MAX_QUOTED_BYTES + 3)];
     format!("`{}`", harmless(&String::from_utf8_lossy(near), MAX_QUOTED_BYTES))
 }

@@ -70,7 +70,8 @@ impl<K: Counted> FromIterator<(K, u64)> for Tally<K> {
     }
 }
 
-// Neither is derived, as that would ask more of the kinds than their array of counts needs.
+// Clone and Copy are not derived: that would demand both of the kinds, though only their array of counts
+// needs them.
 impl<K: Counted> Clone for Tally<K> {
     fn clone(&self) -> Self {
         *self
@@ -92,7 +93,7 @@ impl<K: Counted> Serialize for Tally<K> {
 }
 
 impl<'de, K: Counted> Deserialize<'de> for Tally<K> {
-    /// Kinds that are not there are 0, and unknown ones are left out.
+    /// Kinds that the map lacks count as 0, and names that are no kinds are passed over.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Counts<K>(PhantomData<K>);
 

@@ -31,6 +31,7 @@ mod subnet;
 pub mod tables;
 #[cfg(test)]
 mod tests;
+mod tiers;
 mod topology;
 
 pub use host_routes::{HostRoutes, Options, RoutingError, turns, wire_route, wire_way_back};
@@ -46,4 +47,5 @@ pub use quality::{
 pub use repair::{DeadCables, LiveRoutes, OutOfReach, RepairError, repair};
 pub use subnet::{Subnet, SubnetError};
 pub use tables::Tables;
+pub use tiers::Tiers;
 pub use topology::{Attachment, Far, HostPart, Topology, TopologyError};

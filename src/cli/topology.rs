@@ -79,7 +79,8 @@ const SPECS: &str = "\
 Specs (keys in brackets may be left out):
   clos:hosts=128,ports=16               smallest folded Clos, with as few levels as hold the hosts
   cluster:leaves=24,spines=16,hosts=542[,service=every|spines|none][,missing=5]
-      [,cables=2][,rails=][,seed=1][,ports=]   leaves and spines with adapters on spines
+      [,cables=2][,uneven=4][,storage=2][,isolated=3][,rails=][,seed=1][,ports=]
+                                        leaves and spines with adapters on spines
   xgft:h=3;m=12,12,24;w=1,12,12[;ports=] extended generalised fat tree
   torus:x=6,y=5,z=5[,hosts=16][,ports=] one to three dimensions, hosts an xbar
   mesh:x=6,y=5[,hosts=1][,ports=]       a torus that does not close

@@ -17,6 +17,7 @@ mod dumps;
 mod exact;
 mod fabrics;
 mod io_nodes;
+mod lists;
 mod options;
 mod peers;
 mod round_trip;

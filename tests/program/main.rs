@@ -12,3 +12,4 @@ mod sim;
 mod topology;
 mod torus;
 mod whole_fabrics;
+mod wireshark;

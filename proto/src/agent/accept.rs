@@ -59,13 +59,13 @@ impl Agent {
             }
             Message::Probe(probe) => self.foreign_probe(now, &probe, left),
             Message::Scout(scout) => self.scout(now, scout),
-            // It has proved its sender's session, which is all that was asked.
+            // The answer to a greeting has proved its sender's session, and nothing else was asked for.
             Message::Reply(Reply { answer: Answer::Hello, .. }) if self.guard.is_some() => {}
             Message::Reply(reply) => self.reply(now, reply),
         }
     }
 
-    /// Counts a frame that cannot be used, and says so.
+    /// Counts a frame that cannot be used, and tells the driver of it.
     pub(super) fn drop_frame(&mut self, error: FrameError) {
         self.dropped.count(error.into());
         self.event(Event::Dropped { error });

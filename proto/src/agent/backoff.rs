@@ -34,12 +34,12 @@ impl<K: Ord + Copy> Backoff<K> {
     const FIRST: Duration = Duration::from_millis(250);
     const LONGEST: Duration = Duration::from_secs(64);
 
-    /// Whether this one counts at `now`. If so, its next wait begins.
+    /// Whether what this host or port calls for counts at `now`. If it does, its next wait begins.
     pub(super) fn counts(&mut self, now: Instant, who: K) -> bool {
         match self.waits.get_mut(&who) {
             Some(wait) if wait.until > now => false,
             Some(wait) => {
-                // One that has been quiet for long starts afresh.
+                // Whoever has given no cause for long starts afresh.
                 let quiet = now.since(wait.until) > Self::LONGEST;
                 wait.length = if quiet { Self::FIRST } else { (wait.length * 2).min(Self::LONGEST) };
                 wait.until = now + wait.length;

@@ -40,9 +40,9 @@ pub enum Cause {
     NoPieceDelivered,
     /// The parent does not answer requests for pieces.
     PieceUnanswered,
-    /// No more pieces came.
+    /// For too long no further piece of the map came.
     PiecesEnded,
-    /// All pieces came, and are no map.
+    /// All pieces came, but together they are no map.
     MapMakesNoSense,
     /// The map that came does not show this host, or is not its maker's.
     NotInMap,
@@ -97,7 +97,7 @@ pub enum Cause {
     HostReplaced {
         /// Who answers.
         found: Mac,
-        /// Who should.
+        /// The host that the map shows there.
         expected: Mac,
     },
     /// A host of the map says that another has its address.
@@ -152,7 +152,7 @@ pub enum Cause {
     CableSilent,
     /// Something answers at a port that is empty in the map.
     PortAnswers,
-    /// A cable that could not be proved while mapping is proved now.
+    /// A cable whose two ends the last exploration could not prove to be joined is proved now.
     CableProved,
     /// Users' frames found a cable dead.
     CableDown(CableCause),

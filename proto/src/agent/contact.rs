@@ -55,7 +55,7 @@ impl Agent {
                 if maps && self.leader().is_none_or(|leader| theirs > leader) {
                     self.become_passive(now, info, way.clone());
                 } else if !maps || !self.look_at_level(now, info) {
-                    // Of all others the level is looked at when they answer what this agent asks.
+                    // The levels of all other hosts are looked at when they answer what this agent asks.
                     self.look_at_stranger(now, info, &way.there);
                     self.offer_to_child(now, info);
                 }
@@ -68,7 +68,7 @@ impl Agent {
         self.fetch.as_ref().map(|fetch| fetch.leader).or_else(|| self.held.as_ref().map(|held| held.leader))
     }
 
-    /// Keeps in mind who was heard while there was no map to look them up in.
+    /// Keeps in mind a host that was heard while there was no map to look it up in.
     fn note_heard(&mut self, mac: Mac, way_there: &Route) {
         const LIMIT: usize = 64;
         if self.heard.len() < LIMIT && self.heard.iter().all(|(heard, _)| *heard != mac) {
@@ -138,7 +138,7 @@ impl Agent {
         is_lower
     }
 
-    /// A higher mapper was met.
+    /// A higher mapper was met: stops mapping and waits for its map.
     pub(super) fn become_passive(&mut self, now: Instant, to: &Info, way: RoundTrip) {
         self.leave_tree(now, Cause::HigherMapper { mac: to.rank.mac });
         self.follow(
@@ -243,7 +243,8 @@ impl Agent {
             return;
         }
         let Some(parent) = self.parent.as_ref() else { return };
-        // A child of the provisional tree first waits for its real parent.
+        // A parent that was met in the election need not be the one that the map names, so its child waits a
+        // while for that one.
         let waited = now.since(parent.since) >= self.settings.query_interval * 3;
         let told = self.held.as_ref().map_or(MapVersion::NONE, |held| held.version);
         let is_ready = waited || !parent.provisional;

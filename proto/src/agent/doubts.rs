@@ -18,28 +18,28 @@ use crate::wire::{Info, Reason, Stamp};
 /// Most cables in doubt at once; what else is wrong is found by verification.
 const LIMIT: usize = 16;
 
-/// Cables in doubt.
+/// The cables that are in doubt, and the checks of them that are under way.
 #[derive(Debug)]
 pub(super) struct Doubts {
-    /// Probes to those between xbars, and to the own one.
+    /// The probes that check cables between xbars and this host's own cable.
     pub(super) probes: Cycle,
-    /// All of them, and why they are in doubt.
+    /// All cables in doubt, each by one of its ports, and why it is.
     cables: Vec<(PortRef, CableCause)>,
 }
 
 impl Doubts {
-    /// No doubt.
+    /// No cable is in doubt.
     pub(super) const fn none() -> Self {
         Self { probes: Cycle::new(), cables: Vec::new() }
     }
 
-    /// The doubt is over. Why there was one, if there was.
+    /// Ends the doubt about the cable at this port. Returns why it was in doubt; `None` if it was not.
     fn settle(&mut self, at: PortRef) -> Option<CableCause> {
         let index = self.cables.iter().position(|(doubted, _)| *doubted == at)?;
         Some(self.cables.swap_remove(index).1)
     }
 
-    /// How many there are.
+    /// How many cables are in doubt.
     pub(super) const fn count(&self) -> usize {
         self.cables.len()
     }

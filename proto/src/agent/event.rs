@@ -84,12 +84,12 @@ pub enum Event {
     Printed {
         /// Who asked.
         from: Mac,
-        /// What.
+        /// The text.
         text: String,
     },
     /// A watched path no longer answers.
     PathDown {
-        /// Which.
+        /// The path.
         path: PathId,
         /// How many xbars of its route, from the first, still answer: the cable behind the last
         /// of these is the likely one. With all of them, that to the host, or the host itself.
@@ -100,7 +100,7 @@ pub enum Event {
     },
     /// A watched path that was down answers again.
     PathUp {
-        /// Which.
+        /// The path.
         path: PathId,
     },
     /// A cable that was held for dead carries frames again:
@@ -137,12 +137,12 @@ pub enum Event {
     },
     /// What came of a question of [`Agent::ask_service`](super::Agent::ask_service).
     ServiceAnswered {
-        /// The question's.
+        /// The ticket of the question.
         ticket: u32,
         /// The answer; `None` if there was none, or the host does not run the service.
         answer: Option<Vec<u8>>,
     },
-    /// A frame was dropped; it has been counted.
+    /// A frame was dropped. The counters of the status have it already.
     Dropped {
         /// Why.
         error: FrameError,

@@ -27,7 +27,7 @@ pub(super) struct Fetch {
     room_bytes: Option<u16>,
     /// Pieces that did not fit the room that was given.
     misfits: u16,
-    /// By then the whole map is here, or it is given up.
+    /// The moment at which the map is given up if it is not whole.
     give_up_at: Instant,
 }
 
@@ -39,7 +39,8 @@ impl Agent {
             return;
         };
         self.leave_tree(now, Cause::NewMapOffered);
-        // Who is offered one map after another, and is given none, has waited since the first.
+        // An agent that is offered one map after another, and is given none, has waited since the first
+        // offer.
         let since = self.parent.as_ref().map_or(now, |parent| parent.since);
         let leader = Rank { level: level.unwrap_or(from.rank.level), mac: from.version.mac };
         self.parent =
@@ -58,7 +59,7 @@ impl Agent {
         self.state = AgentState::Fetching;
         self.await_piece(now);
         self.printeur = from.flags.printeur;
-        // A small question first: whoever named this parent must not have it flooded.
+        // The first question is small: whoever named this parent must not be able to have it flooded.
         self.ask_for_piece(now, 0);
     }
 
@@ -144,7 +145,7 @@ impl Agent {
     /// A piece did not fit the room that the parent was given for it.
     fn make_room(&mut self, now: Instant, piece: u16, needs_bytes: u16) {
         let Some(fetch) = self.fetch.as_mut() else { return };
-        // Once for the first piece, and rarely again: the first ones are the longest.
+        // This happens once, for the first piece, and rarely again, as the first pieces are the longest.
         if fetch.misfits > fetch.from.pieces || usize::from(needs_bytes) > Answer::MAX_PIECE_BYTES {
             self.dropped.count(FrameDrop::Implausible);
             return self.fetch_failed(now, Cause::NoPieceDelivered);

@@ -72,16 +72,16 @@ pub(super) struct Guard {
 pub(super) enum Admission {
     /// Handle it.
     Handle,
-    /// Handle it, then these.
+    /// Handle it, and then these, which were parked until now.
     HandleThen(Vec<ParkedMessage>),
-    /// Nothing now.
+    /// Do nothing with it now: it is parked or dropped.
     Hold,
 }
 
 impl Guard {
     fn new(keys: KeyRing, random: u64) -> Self {
         Self {
-            // Never 0, and far from the end.
+            // A sequence number is never 0, and begins far from the largest one.
             sequence: random >> 1 | 1,
             keys,
             answering: 0,
@@ -114,7 +114,7 @@ impl Guard {
         }
     }
 
-    /// Entries in all tables.
+    /// How many entries all its tables have together.
     fn len(&self) -> usize {
         self.awaited.len() + self.peers.len() + self.parked.len()
     }
@@ -132,7 +132,8 @@ impl Agent {
             (Some(keys), Some(guard)) => guard.keys = keys,
             (Some(keys), None) => {
                 let random = self.rng.next_u64() ^ keys.salt();
-                // The session, too: it must not be that of a former self with the same seed.
+                // The session changes with the keys, too: it must not be that of a former self with the same
+                // seed.
                 self.session ^= (keys.salt() >> 32) as u32;
                 self.guard = Some(Box::new(Guard::new(keys, random)));
             }
@@ -144,7 +145,7 @@ impl Agent {
         self.guard.as_ref().map_or(0, |guard| guard.len()) + self.limits.len()
     }
 
-    /// The time goes on.
+    /// Learns what time it is.
     pub(super) fn note_time(&mut self, now: Instant) {
         if let Some(guard) = &mut self.guard {
             guard.now = now;

@@ -19,9 +19,9 @@ pub(super) struct Child {
     pub(super) mac: Mac,
     /// Its level, as the map has it.
     level: u8,
-    /// It was told of this map and has answered.
+    /// Whether it was told of this map and has answered.
     pub(super) aware: bool,
-    /// It and all below it are configured with this map.
+    /// Whether it and all below it are configured with this map.
     pub(super) complete: bool,
     /// Cycles of verification in a row in which it held another map or none when it was asked,
     /// whatever it said in between.
@@ -59,7 +59,7 @@ pub(super) struct Held {
     pub(super) reported_complete: bool,
     /// Where this agent is cabled.
     pub(super) at: Option<PortRef>,
-    /// Addresses that several hosts have.
+    /// The addresses that several hosts have, according to the map.
     pub(super) conflicts: Vec<AddressConflict>,
     /// The contested ports, with the ways there and back, if this agent is the global mapper.
     pub(super) contested: Vec<(Contested, RoundTrip)>,
@@ -124,7 +124,7 @@ impl Held {
         }
     }
 
-    /// Parent and children.
+    /// The addresses of parent and children.
     pub(super) fn neighbours(&self) -> Vec<Mac> {
         self.parent.iter().map(|p| p.mac).chain(self.children.iter().map(|c| c.mac)).collect()
     }

@@ -56,7 +56,7 @@ pub(super) enum Timer {
 
 impl Timer {
     const COUNT: usize = Self::ALL.len();
-    /// In the order in which those due at one moment fire.
+    /// All timers. Of those that are due at one moment an earlier one fires first.
     const ALL: [Self; 6] = [Self::PauseEnd, Self::Map, Self::Query, Self::Verify, Self::Twin, Self::Patience];
 }
 
@@ -95,7 +95,7 @@ pub struct Agent {
     pub(super) map_without_me: Option<MapVersion>,
     pub(super) mapping_cause: Cause,
     pub(super) backoff: Backoff<Mac>,
-    /// Of ports whose cable came or went.
+    /// How often ports whose cable comes or goes may still make the map invalid.
     pub(super) cable_backoff: Backoff<PortRef>,
     /// Glances still to come before the next whole cycle of verification.
     pub(super) glances_left: u32,
@@ -134,11 +134,12 @@ impl Agent {
     pub fn new(settings: Settings, seed: u64, now: Instant) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed ^ settings.mac.to_u64().rotate_left(16));
         let session = rng.next_u32();
-        // Random, so that a mapper that restarts is told from its former self.
+        // The counter begins at random, so that a mapper that restarts is told from its former self.
         let counter = rng.random_range(1..=u32::MAX);
         let requests = Requests::new(rng.next_u32());
         let next_probe = rng.next_u32();
-        // A stream of its own: whether paths are watched changes nothing else.
+        // The checks of paths draw from a stream of their own, so that whether paths are watched changes
+        // nothing else.
         let mut jitter = rng.clone();
         jitter.set_stream(1);
         let liveness = Liveness::new(jitter);
@@ -207,7 +208,8 @@ impl Agent {
 
     pub(super) fn scout(&mut self, now: Instant, scout: Scout) {
         if scout.reason == Reason::Hello && scout.info.session != self.session {
-            // Before all else: it says that somebody wants to know, and nothing more.
+            // A greeting is answered before all else: it says that somebody wants to know who is here, and
+            // nothing more.
             return self.answer(&scout.info, scout.id, scout.way.back, Answer::Hello);
         }
         if scout.info.rank.mac == self.settings.mac {

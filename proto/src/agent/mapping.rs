@@ -24,10 +24,11 @@ const LONGEST_RETRY: Duration = Duration::from_secs(1);
 
 /// So many mappings in a row may make the same map before the mapper slows down.
 const FUTILE_MAPPINGS_ALLOWED: u32 = 3;
-/// Waits before the mappings after those; shorter than the others' patience with a mapper.
+/// The wait before the mappings after those, doubled with each of them; shorter than the others' patience
+/// with a mapper.
 const FIRST_FUTILE_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_FUTILE_WAIT: Duration = Duration::from_secs(8);
-/// After so long the count begins anew.
+/// After so long without such a mapping the count begins anew.
 const FUTILE_MEMORY: Duration = Duration::from_secs(300);
 
 /// An exploration under way.
@@ -44,11 +45,11 @@ pub(super) struct Mapping {
     waits_for_quiet: bool,
     /// Hosts that are set to `non-clos`.
     non_clos: BTreeSet<Mac>,
-    /// How long frames may be at the others.
+    /// How long frames may be at the other hosts, as each said.
     mtus: BTreeMap<Mac, LinkMtu>,
     /// Until when it sends nothing, as a higher mapper seems to be there; once in a mapping.
     hushed_until: Option<Instant>,
-    /// That is not over yet.
+    /// Whether that moment is still to come, and nothing is sent.
     is_hushed: bool,
 }
 
@@ -116,7 +117,7 @@ impl Agent {
         }
         // Whoever has keys has reason not to believe what is not signed.
         let prove_tags = self.guard.is_some() || self.failed_mappings > 0;
-        // What keeps failing, or is found wrong each time, may be somebody's doing.
+        // If mapping keeps failing, or each map is found wrong, that may be somebody's doing.
         let greet_hosts = self.guard.is_some() && (self.failed_mappings > 0 || self.futile_mappings > 0);
         let settings = ExploreSettings { prove_tags, greet_hosts, ..ExploreSettings::from(&self.settings) };
         let own = Host {
@@ -127,13 +128,13 @@ impl Agent {
         };
         let seed = self.rng.next_u64();
         let incremental = self.settings.map_incrementally && self.may_trust_last_map(now);
-        // What is contested was believed nowhere: it is looked for anew.
+        // A map with contested ports is not built upon, as nothing at those ports was believed.
         let previous = previous.filter(|map| incremental && map.contested.is_empty());
         let explorer = match &previous {
             Some(map) => Explorer::incremental(&settings, own, seed, map, &self.sessions, &self.suspects),
             None => Explorer::new(&settings, own, seed),
         };
-        // Hosts that are not asked again are set as they were.
+        // Hosts that are not asked again are taken to be set as the last map says.
         let set_otherwise = |map: &Map| {
             let set = map.hosts.iter().map(|host| host.mac).filter(|mac| map.rules.own_setting(*mac));
             set.collect()
@@ -286,7 +287,7 @@ impl Agent {
 
     fn finish_mapping(&mut self, now: Instant, mapping: &Mapping, mut map: Map) {
         if mapping.previous.as_ref().is_some_and(|previous| is_isomorphic(previous, &map).is_ok()) {
-            // Something has changed, and not where it was looked for.
+            // Something has changed, but not at the suspect ports, where it was looked for.
             return self.map_again(now, Cause::SuspectsUnchanged);
         }
         self.failed_mappings = 0;
@@ -296,7 +297,7 @@ impl Agent {
         }
         map.version = self.next_version();
         map.rules = self.rules(&map, &mapping.non_clos);
-        // Of this host the map says what is so now.
+        // The new map shows the MTU that this host has now.
         self.mtu_untold = false;
         map.frame_sizes = self.frame_sizes(&map, &mapping.mtus);
         let phantoms = (0..u64::from(self.settings.extra_hosts)).map(|i| Host {
@@ -351,7 +352,7 @@ impl Agent {
         }
     }
 
-    /// The version after the last; 0 is left out.
+    /// The version that follows the last one. Its counter is never 0, which stands for no map.
     fn next_version(&mut self) -> MapVersion {
         self.counter = self.counter.checked_add(1).unwrap_or(1);
         MapVersion { mac: self.settings.mac, counter: self.counter }

@@ -14,8 +14,8 @@ impl Agent {
         if std::mem::replace(&mut self.settings.mtu, mtu) == mtu {
             return;
         }
-        // Of a map in the making nobody can tell here whether the mapper has asked before or after: the next
-        // one that comes shows it.
+        // While another host makes a map, it cannot be told here whether that host asked before the change or
+        // after it. The next map that comes shows it.
         self.mtu_untold = true;
         self.tell_mtu(now);
         self.pump(now);
@@ -31,7 +31,8 @@ impl Agent {
 
     fn tell_mtu(&mut self, now: Instant) {
         let Some(held) = self.held.as_ref().filter(|held| held.valid) else { return };
-        // A mapper that asks only where something has changed has reason to ask here.
+        // The own port is reported as suspect, so that a mapper that asks only where something has changed
+        // asks here.
         let home: Vec<_> = held.at.into_iter().collect();
         self.invalidate(now, Cause::MtuChanged, &home);
     }

@@ -45,12 +45,12 @@ pub(super) struct Pause {
     by: Option<Mac>,
     /// When it began, or the last one ended.
     since: Instant,
-    /// How much was saved up by then.
+    /// For how long this agent was ready to be quiet at that moment: what it has saved up.
     saved: Duration,
 }
 
 impl Pause {
-    /// None yet.
+    /// No pause has been asked for yet.
     pub(super) const fn none(now: Instant) -> Self {
         Self { by: None, since: now, saved: LONGEST_PAUSE }
     }
@@ -60,7 +60,7 @@ impl Pause {
         self.by.is_some()
     }
 
-    /// Begins, or goes on for `by`. Returns until when; `None` if nothing is saved up.
+    /// Begins a pause for `by`, or prolongs one. Returns when it ends; `None` if nothing is saved up.
     fn begin(&mut self, now: Instant, by: Mac, asked_for: Duration) -> Option<Instant> {
         if self.by.is_none() {
             self.saved = (self.saved + now.since(self.since)).min(LONGEST_PAUSE);
@@ -151,7 +151,7 @@ impl Agent {
         }
     }
 
-    /// Goes on.
+    /// Ends the pause that this agent keeps.
     pub(super) fn end_pause(&mut self, now: Instant) {
         self.pause.end(now);
         self.stop_timer(Timer::PauseEnd);
@@ -198,7 +198,7 @@ mod tests {
             now = now + step;
             agent.handle_timeout(now);
         }
-        // Two minutes: five seconds at first, then half of the time.
+        // Within two minutes that is five seconds at first, and then half of the time.
         assert!((500..=650).contains(&paused), "{paused}");
         assert!(longest <= 50, "{longest}");
     }

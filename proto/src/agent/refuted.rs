@@ -22,7 +22,7 @@ use crate::{Instant, Mac};
 pub(super) struct Refuted {
     /// Their versions, the latest last.
     versions: VecDeque<MapVersion>,
-    /// Of hosts that are no children and report a change.
+    /// How often hosts that are no children and report a change may still make the map invalid.
     reporters: Backoff<Mac>,
 }
 

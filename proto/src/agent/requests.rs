@@ -36,7 +36,7 @@ pub(super) enum Asked {
     Pause,
     /// That a host knows that it may go on.
     Resume,
-    /// Nothing: printf, word of an invalid map.
+    /// Nothing: a text to print, or word of an invalid map.
     Courtesy,
     /// What a service of this host wants to know of another.
     Service {
@@ -74,7 +74,7 @@ impl Asked {
 /// A scout under way.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
-    /// What for.
+    /// What this agent wants to learn by it.
     pub(super) asked: Asked,
     /// The way that it takes, and the way back that it carries.
     pub(super) way: RoundTrip,
@@ -105,7 +105,7 @@ impl Request {
             Reason::Printf { .. } => matches!(answer, Answer::Printf),
             Reason::AddressConflict { .. } => matches!(answer, Answer::AddressConflict),
             Reason::Hello => matches!(answer, Answer::Hello),
-            // Its answer is told by the number of the path that is watched: see `liveness`.
+            // The checks of paths take the answers to these, by the number of the path.
             Reason::Alive { .. } => false,
         }
     }
@@ -125,7 +125,8 @@ impl Requests {
     /// Most scouts under way at once.
     const LIMIT: usize = 1024;
 
-    /// None under way. `first` seeds the ids, so that a late reply to a former self misses.
+    /// No scout is under way. Ids count from `first`, which is drawn at random, so that a late reply to a
+    /// former self fits none.
     pub(super) fn new(first: u32) -> Self {
         Self { by_id: BTreeMap::new(), by_deadline: BTreeSet::new(), next: first }
     }
@@ -220,7 +221,7 @@ impl Requests {
 pub(super) enum Expired {
     /// Send it again under this id.
     Again(u32, Request),
-    /// It had its tries.
+    /// Give it up: it has had all its tries.
     GivenUp(Request),
 }
 

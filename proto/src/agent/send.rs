@@ -109,9 +109,9 @@ impl Agent {
         }
     }
 
-    /// Tells the driver.
+    /// Tells the driver what has happened.
     pub(super) fn event(&mut self, event: Event) {
-        // A driver that never drains loses the oldest.
+        // A driver that does not take its events loses the oldest of them.
         if self.events.len() >= OUTBOX_LIMIT {
             self.events.pop_front();
         }

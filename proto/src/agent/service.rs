@@ -35,11 +35,11 @@ pub struct ServiceQuestion {
 pub struct AskedService {
     /// Who asks.
     pub from: Mac,
-    /// Of which service.
+    /// The service that is asked.
     pub service: ServiceNumber,
-    /// What.
+    /// The question itself.
     pub question: Vec<u8>,
-    /// Most bytes of the answer.
+    /// How long the answer may be, in bytes.
     pub most_bytes: usize,
     id: u32,
     way_back: Route,

@@ -58,7 +58,7 @@ pub struct Settings {
     pub map_incrementally: bool,
     /// Time between two checks of a path in use; zero for no checks.
     pub liveness_interval: Duration,
-    /// Silent for so many of these, a path is down.
+    /// A path that is silent for so many of these intervals is down.
     pub liveness_misses: u8,
     /// Most paths that are checked; more in use are counted and not checked.
     pub liveness_limit: usize,

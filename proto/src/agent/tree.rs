@@ -78,7 +78,7 @@ impl Agent {
         held.routing_failure = Some(why);
         self.timers[Timer::Patience as usize] = None;
         if held.is_alone() {
-            // There is nobody to have a route to.
+            // This host is alone in the map, so there is nobody to have a route to.
             self.state = AgentState::Isolated;
         }
         self.tell_the_unaware(now);
@@ -203,7 +203,7 @@ impl Agent {
         let Some(held) = self.held.as_mut().filter(|held| held.valid) else { return };
         let complete = held.subtree_complete();
         if held.parent.is_none() {
-            // Not all hosts are in the map.
+            // Hosts with contested addresses are not in the map, so the network is not complete without them.
             let complete = complete && held.conflicts.iter().all(|conflict| conflict.mac == Mac::NOBODY);
             if held.network_complete != complete {
                 held.network_complete = complete;

@@ -128,7 +128,7 @@ impl Agent {
                     self.tell_contested();
                 }
             }
-            // A lower one may not silence a higher one, which finds its twin when it maps.
+            // A lower mapper may not silence a higher one, which finds its twin when it maps itself.
             None if from_higher => self.become_contested(now, None, places),
             None => self.dropped.count(FrameDrop::Implausible),
         }
@@ -199,7 +199,8 @@ impl Agent {
         let mut questions = Vec::new();
         for (index, (contested, way)) in held.contested.iter().enumerate().take(MOST_ASKED) {
             let places = held.places_of(contested.mac);
-            // Where only one is known, it has told this agent, not the other way round.
+            // Where only one place is known, the host there has told this agent of its twin, and need not be
+            // told.
             let reason = match places.len() {
                 0 | 1 => Reason::Verify,
                 _ => Reason::AddressConflict { places: places.to_vec() },

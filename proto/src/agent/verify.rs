@@ -17,7 +17,7 @@ use crate::map::PortRef;
 use crate::port_set::PortSet;
 use crate::wire::{ProbeKind, Stamp};
 
-/// Where a cycle stands.
+/// The phase that a cycle is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
     /// Parent and children are being asked.

@@ -12,9 +12,9 @@ use crate::map::{MapVersion, PortRef, decode_pieces};
 use crate::wire::{Info, Message, Probe, Reason, Route};
 use crate::{Instant, Mac};
 
-/// A child that holds another map, or none, for so many cycles makes the map invalid.
+/// A child that holds another map, or none, for so many cycles in a row makes the map invalid.
 const STALE_CYCLES: u8 = 3;
-/// Glances between two cycles, and a last part of the pause without.
+/// So many glances come between two cycles; the last part of the pause is without one.
 const GLANCES: u32 = 9;
 
 impl Agent {
@@ -64,7 +64,7 @@ impl Agent {
         self.rest(now);
     }
 
-    /// The next part of the pause between two cycles.
+    /// Begins the next part of the pause between two cycles.
     fn rest(&mut self, now: Instant) {
         let glances = self.held.as_ref().is_some_and(|held| held.share.iter().any(Check::is_glance));
         let part =
@@ -164,7 +164,8 @@ impl Agent {
                     self.invalidate(now, cause, suspect.as_slice());
                 }
             }
-            // Who could pretend it again and again must not have all map again and again.
+            // A stranger could pretend that a cable is there, again and again, and must not have all hosts
+            // map each time.
             Some(Step::Proved(ends)) if self.cable_backoff.counts(now, ends[0]) => {
                 self.invalidate(now, Cause::CableProved, &ends);
             }
@@ -202,7 +203,7 @@ impl Agent {
     pub(super) fn hear_parent_verified(&mut self, now: Instant, info: &Info) {
         let parent = self.held.as_ref().filter(|held| held.valid).and_then(|held| held.parent);
         if parent.is_some_and(|parent| parent.mac != info.rank.mac) {
-            // The map does not hold, whoever offers it once more.
+            // The map is known not to hold, so it is not taken again, whoever offers it.
             let version = self.held.as_ref().map_or(MapVersion::NONE, |held| held.version);
             self.refute(version);
             return self.map_again(now, Cause::ParentReplaced);

@@ -17,11 +17,11 @@ use super::xbar::{Stage, XbarState};
 #[derive(Debug, Default)]
 pub(super) struct Compares {
     todo: VecDeque<Compare>,
-    /// Pairs of ports that are not the ends of one cable. Any order, any names of the ports.
+    /// Pairs of ports that are not the ends of one cable. Either may stand first, under any of its names.
     refuted: Vec<(At, At)>,
     /// Questions ever queued, retries counted.
     queued: usize,
-    /// They were more than [`Compares::MOST`].
+    /// Whether there were more questions than [`Compares::MOST`].
     pub(super) overflowed: bool,
 }
 
@@ -79,7 +79,7 @@ impl Explorer {
             let mut is_new = true;
             for to in may_be {
                 let is_refuted = asked.contains(&pair(from, to));
-                // One already asked for another sight is waited for.
+                // If another sight already asks about this pair, its answer is waited for.
                 let is_waited_for = self.compares.todo.iter().any(|c| pair(c.from, c.to) == pair(from, to));
                 is_new &= is_refuted && !is_waited_for;
                 if self.compares.queued >= Compares::MOST {
@@ -167,7 +167,7 @@ impl Explorer {
     fn may_lead(&self, xbar: &XbarState, delta: i16, far: Far) -> bool {
         let known = xbar.far(delta).map(|known| self.known.far_root(known));
         match (known, self.known.far_root(far)) {
-            // Equal far ends would have made the xbars one already.
+            // If the far ends were one port, the two xbars would have been joined already.
             (Some(Far::Xbar(a)), Far::Xbar(b)) => {
                 let is_resolved = |at: At| self.known.xbar(at.node).stage == Stage::Resolved;
                 !(is_resolved(a) && is_resolved(b)) || a == b

@@ -24,7 +24,7 @@ pub struct Met {
     pub host: Host,
     /// Tells its agent from all others, and from its former self.
     pub session: u32,
-    /// It says itself that another host has its address.
+    /// Whether it says itself that another host has its address.
     pub contested: bool,
 }
 
@@ -44,7 +44,8 @@ pub(super) struct Confirmations {
 }
 
 impl Explorer {
-    /// The session of each host met, the own one left out; of hosts that share an address, of one.
+    /// The session of each host that was met, the own one left out. Of hosts that share an address one stands
+    /// for all.
     pub fn sessions(&self) -> BTreeMap<Mac, u32> {
         self.known.hosts().iter().skip(1).map(|known| (known.host.mac, known.session)).collect()
     }
@@ -97,7 +98,7 @@ impl Explorer {
             return false;
         }
         let hosts = self.contested_hosts();
-        // Who says of itself that it is contested is known to be there.
+        // A host that says itself that its address is contested need not be asked whether it is there.
         let todo = hosts.into_iter().filter(|&host| !self.known.hosts()[host as usize].contested);
         self.confirmations.todo = todo.map(|host| (host, 0)).collect();
         !self.confirmations.todo.is_empty()

@@ -43,7 +43,7 @@ impl Explorer {
         cables.sort_unstable();
         cables.dedup();
         let mut contested = self.contested_ports(&contested, |known| known.at.and_then(place));
-        // Unless another way showed what is there.
+        // The port leads nowhere, unless another way showed what is there.
         let leads_nowhere = |at: &At| match self.known.xbar(at.node).far(at.delta) {
             Some(Far::Host(_)) => false,
             Some(Far::Xbar(far)) => place(far).is_none(),

@@ -20,7 +20,7 @@ struct Side {
     failed: u32,
 }
 
-/// See the module.
+/// Where hosts were found, behind xbars with hosts and behind those without: see the module.
 #[derive(Clone, Debug)]
 pub(super) struct Guess {
     sides: [Side; 2],

@@ -63,18 +63,18 @@ enum Fact {
 pub(super) struct KnownHost {
     pub(super) host: Host,
     pub(super) session: u32,
-    /// It says itself that another has its address.
+    /// Whether it says itself that another host has its address.
     pub(super) contested: bool,
     /// The port that it is cabled to, once known.
     pub(super) at: Option<At>,
 }
 
-/// See the module.
+/// All nodes and hosts, and what is known of their ports: see the module.
 #[derive(Clone, Debug)]
 pub(super) struct Knowledge {
     nodes: Vec<Sight>,
     hosts: Vec<KnownHost>,
-    /// All but the own one.
+    /// The index of each host but the own one, by address and session.
     host_index: BTreeMap<(Mac, u32), u32>,
     /// The nodes that showed each tag, each a sight of another xbar, unless they were joined since.
     tags: BTreeMap<u64, Vec<u32>>,

@@ -187,7 +187,7 @@ pub struct Explorer {
     first_cable_sent: u8,
     /// The other host, if one is at the end of our own cable.
     direct: Option<u32>,
-    /// Whether any xbar has shown a tag: only then is it worth to ask first.
+    /// Whether any xbar has shown a tag: only then is it worth asking an xbar first who it is.
     tags_seen: bool,
     /// Whether something happened since the whole graph was last looked over.
     dirty: bool,
@@ -361,9 +361,10 @@ impl Explorer {
         }
     }
 
-    /// Draws the line under an outcome: wakes what it concerns, or ends with an error.
+    /// Follows up an outcome that was worked in: wakes the xbars that it concerns, or ends with an error.
     fn settle(&mut self, worked: Result<(), ExploreError>, late: bool) {
-        // As long as late questions follow each other, the whole graph need not be looked over after each.
+        // As long as late questions follow each other, the whole graph need not be looked over after each of
+        // them.
         self.dirty |= !late || !self.parts.has_late();
         match worked {
             Ok(()) => self.wake_touched(),
@@ -371,7 +372,7 @@ impl Explorer {
         }
     }
 
-    /// Nothing is left to ask: makes the map.
+    /// Makes the map, as nothing is left to ask.
     fn finish(&mut self) {
         let is_doubtful =
             self.incremental && (self.found_doubtful_xbar() || !self.contested_hosts().is_empty());

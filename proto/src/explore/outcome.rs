@@ -139,7 +139,7 @@ impl Explorer {
             Some(Far::Xbar(_)) => Ok(()),
             Some(Far::Host(_)) => Err(ExploreError::Contradiction("a host and an xbar on one port")),
             None => {
-                // Behind a tagged xbar an identify probe went before and was not answered.
+                // Behind a tagged xbar an identify probe was sent before this one, and was not answered.
                 let identify_sent = u8::from(self.known.xbar(root.node).tag.is_some());
                 let node = self.known.add_node(Some(at))?;
                 self.known.xbar_mut(node).identify_sent += identify_sent;
@@ -195,7 +195,7 @@ impl Explorer {
                 if compare.stamp.is_none() || compare.stamp == proof {
                     return self.known.learn(compare.to, Far::Xbar(compare.from));
                 }
-                // It met another tagged xbar, or this one by another port.
+                // The probe met another tagged xbar, or this one by another port.
                 self.compares.refute(&compare);
             }
             Some(_) => {

@@ -49,7 +49,7 @@ const BRANCHES: u32 = 3;
 /// How many levels beyond the oldest xbar those are that are asked before it.
 const LEVELS: usize = 4;
 
-/// See the module.
+/// What is known of parts without hosts, and which questions they still have: see the module.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     /// Xbars that may have something to ask, late, by depth.
@@ -70,7 +70,7 @@ pub(super) struct Parts {
     ended: bool,
     /// Xbars that are asked whether they are still there.
     pub(super) checks: VecDeque<u32>,
-    /// Those that are not.
+    /// Xbars that were asked so, and did not answer.
     pub(super) gone: Vec<u32>,
 }
 
@@ -120,7 +120,7 @@ struct Branches {
 }
 
 impl Branches {
-    /// All parts.
+    /// The first xbar of each part.
     fn tops(&self) -> impl Iterator<Item = usize> + '_ {
         let is_anchored = |parent: Option<usize>| parent.is_none_or(|parent| self.branches[parent].anchored);
         (0..self.branches.len())
@@ -262,7 +262,7 @@ impl Explorer {
             self.mark_late(&tree);
             let Some(branch) = self.too_costly(&tree, now) else { return };
             self.leave_out(&tree, branch, true);
-            // What is left gets some time, though less.
+            // The parts that are left get some more time, though less of it.
             self.parts.asked_at = Some(now);
         }
     }
@@ -311,7 +311,7 @@ impl Explorer {
         for at in (0..branches.len()).rev() {
             let Branch { parent, anchored, cost, busy, left_out, .. } = branches[at];
             anchored_cost += if anchored { cost } else { 0 };
-            // What is behind an anchored xbar is not its own.
+            // What is behind an anchored xbar is a part of its own, and does not count as that xbar's.
             let Some(parent) = parent.filter(|&parent| !branches[parent].anchored) else { continue };
             let heaviest = branches[parent].heaviest.map_or(0, |at| branches[at].cost);
             let parent = &mut branches[parent];
@@ -413,7 +413,8 @@ impl Explorer {
         self.greetings.retain(|greeting| !is_within(known, greeting.at.node));
         self.studies.retain(|&sight| !is_within(known, sight));
         self.parts.checks.retain(|&node| !is_within(known, node));
-        // What is beside it may lead to it by a better way: that is asked again.
+        // Xbars beside the branch may lead to it by a better way, so their ports that lead there are asked
+        // again.
         let beside: Vec<At> = within
             .iter()
             .flat_map(|&root| self.known.neighbours(root))
@@ -436,7 +437,7 @@ impl Explorer {
         self.known.xbar_mut(tree.branches[branch].root).branches_left_out =
             tree.branches[branch].left_out + 1;
         self.parts.left_out += 1;
-        // What was told of a branch of it goes without saying.
+        // What lies within this branch need not be told again.
         let known = &self.known;
         self.parts.told.retain(|&(at, _)| !is_within(known, at.node));
         if let Some(entry) = entry {
@@ -467,7 +468,7 @@ impl Explorer {
             return;
         }
         let mut gone = std::mem::take(&mut self.parts.gone);
-        // Behind the nearest is all that is behind the others.
+        // The nearest comes first: all that is behind the others is behind it, too.
         gone.sort_by_key(|&node| self.known.depth(node));
         for node in gone {
             let root = self.known.root(At { node, delta: 0 }).node;

@@ -54,7 +54,7 @@ impl Proofs {
         self.todo.push_back(proof);
     }
 
-    /// All that are to be asked.
+    /// Takes all proofs that are still to be asked.
     pub(super) fn take_all(&mut self) -> Vec<Proof> {
         self.todo.drain(..).chain(self.late.drain(..)).collect()
     }
@@ -217,7 +217,7 @@ impl Explorer {
                 return self.known.adopt_stamp(sight, stamp);
             }
             if self.known.xbar(sight.node).tag.is_some() {
-                // It said another tag before, and is that or nothing.
+                // The sight showed another tag before. It is the xbar of that tag, or none that is believed.
                 return Ok(());
             }
         }
@@ -258,7 +258,7 @@ impl Explorer {
     /// Gives up on what is behind a port.
     fn disbelieve(&mut self, at: At, sight: Option<At>) {
         if let Some(sight) = sight {
-            // Nothing is left to ask of it.
+            // Nothing is left to ask of this sight.
             self.known.xbar_mut(sight.node).listed_only = true;
             self.known.resolve(sight.node);
             self.proofs.sights.push(sight.node);
@@ -348,7 +348,8 @@ impl Explorer {
                 && last - first >= i16::from(self.settings.plain_ports)
         };
         disbelieved.extend(self.known.roots().filter(is_impossible));
-        // One with nothing but what cannot be is a liar, or is of no use.
+        // An xbar without hosts, with a port that cannot be believed and at most one other cable, is a liar
+        // or of no use.
         let doubtful = self.proofs.ports.iter().map(|&at| self.known.root(at).node);
         let is_dead_end = |&root: &u32| Some(root) != own && self.known.xbar(root).fars().count() < 2;
         disbelieved.extend(doubtful.filter(is_dead_end).filter(|&root| !self.known.xbar(root).hosted));

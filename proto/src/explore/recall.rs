@@ -86,7 +86,8 @@ impl Explorer {
                 if xbar.is_feasible(delta, plain_ports) {
                     xbar.port_mut(delta);
                 } else {
-                    // Some empty port of a plain xbar whose numbers are not known: all of them.
+                    // The suspect is some empty port of a plain xbar whose numbers are not known, so all
+                    // empty ports are.
                     xbar.listed_only = false;
                 }
             }

@@ -182,7 +182,7 @@ impl Explorer {
     pub(super) fn give_up(&mut self, job: &Job) {
         match *job {
             Job::Prove(proof) => self.unprovable(&proof),
-            // No route leads there: it is taken for what it said.
+            // No route leads there, so the host is taken for what it said.
             Job::FirstCable(_) | Job::Confirm { .. } => {}
             Job::Greet(greeting) => self.let_go(greeting),
             Job::Recheck(node) => self.known.xbar_mut(node).checks_sent = 0,

@@ -70,7 +70,7 @@ impl WayOut {
         self.turns.iter().rev().map(|turn| turn.back)
     }
 
-    /// There.
+    /// The route that leads there.
     pub(super) fn there(&self) -> Route {
         self.forward().collect()
     }
@@ -80,7 +80,8 @@ impl WayOut {
         self.back().collect()
     }
 
-    /// There, a turning element, and back; and how many elements are left from the turn on.
+    /// The route there, a turning element, and the route back; and how many elements are left from the turn
+    /// on.
     pub(super) fn and_back(&self, turn: Element) -> Option<(Route, u8)> {
         let route: Route = self.forward().chain([turn]).chain(self.back()).collect();
         let left = u8::try_from(self.turns.len() + 1).ok()?;

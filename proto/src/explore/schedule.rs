@@ -94,7 +94,8 @@ impl Explorer {
         }
     }
 
-    /// Both kinds of probe side by side, and again when both have timed out; a scout comes last.
+    /// What to ask at the own cable next: both kinds of probe side by side, both again when they have timed
+    /// out, and a scout last.
     fn next_of_first_cable(&mut self) -> Option<Job> {
         if self.direct.is_some() || self.pending.len() >= 2 {
             return None;
@@ -264,7 +265,7 @@ impl Explorer {
         self.port_job(node, self.silent_port(xbar)?)
     }
 
-    /// Looks the whole graph over for what to do next. Whether there is something.
+    /// Looks the whole graph over for what to do next, and returns whether there is something.
     fn advance(&mut self) -> bool {
         if !std::mem::take(&mut self.dirty) || !self.queues.is_quiet(&[Class::Port, Class::Glance]) {
             return false;

@@ -136,7 +136,7 @@ impl Explorer {
         })
     }
 
-    /// Moves on a study that waits although nothing is under way. Whether there was one.
+    /// Has a study go on that waits although nothing is under way. Returns whether there was one.
     pub(super) fn unstick(&mut self) -> bool {
         let studied = self.studies.iter().copied().find(|&s| self.known.xbar(s).stage == Stage::Studied);
         if let Some(sight) = studied {
@@ -163,7 +163,7 @@ impl Explorer {
         }
         sights.sort_unstable();
         sights.dedup();
-        // Others must not wait for what is late, which stands last.
+        // Late sights stand last, so that others do not wait for them.
         let in_time = sights.partition_point(|&(late, ..)| !late);
         sights.truncate(room.min(in_time + late_room));
         for &(.., node) in &sights {

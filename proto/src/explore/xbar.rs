@@ -9,11 +9,11 @@ use crate::wire::Stamp;
 /// How far the question "which xbar is this?" has come.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Stage {
-    /// Seen at the end of a route; at most glanced at.
+    /// It was seen at the end of a route, and at most glanced at.
     Seen,
     /// Its ports are probed a few at a time, to find something that tells it from others.
     Studied,
-    /// All of it is probed, nothing told it from others: compare probes do.
+    /// All of its ports are probed and nothing told it from others, so compare probes have to.
     Compared,
     /// It is no other resolved xbar (or a host or a tag will show if it is): all of its ports are
     /// probed and what is behind them matters.
@@ -37,7 +37,7 @@ pub(super) struct PortState {
     pub(super) sent: u8,
     /// How many of them are under way.
     pub(super) waiting: u8,
-    /// Something behind it said that it is our own.
+    /// Whether something behind it said that it is our own.
     pub(super) may_be_own: bool,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct XbarState {
     pub(super) identify_waiting: bool,
     /// Port probes spent on a glance.
     pub(super) glanced: u8,
-    /// The glance found nothing.
+    /// Whether the glance at it found nothing.
     pub(super) glance_failed: bool,
     /// How many more ports a study may probe before it looks at what it has.
     pub(super) study_left: u8,
@@ -89,9 +89,9 @@ pub(super) struct XbarState {
     pub(super) queued: u8,
     /// Questions asked in its cause.
     pub(super) spent: u32,
-    /// It is asked when nothing else can be: it belongs to a large part without hosts.
+    /// Whether it belongs to a large part without hosts, and so is asked only when nothing else can be.
     pub(super) late: bool,
-    /// Nothing is known of it any more: the map leaves it out.
+    /// Whether the map leaves it out; nothing is known of it then.
     pub(super) left_out: bool,
     /// How many branches of a part were left out with it.
     pub(super) branches_left_out: u32,
@@ -99,9 +99,9 @@ pub(super) struct XbarState {
     pub(super) silent_in_a_row: u16,
     /// After so many of them it is asked whether it is still there.
     pub(super) silence_allowed: u16,
-    /// How often it was asked so; 0 if it is not in question.
+    /// How often it was asked whether it is still there; 0 if that is not in question.
     pub(super) checks_sent: u8,
-    /// Sorted by delta.
+    /// The listed ports, sorted by delta.
     ports: Vec<(i16, PortState)>,
 }
 
@@ -138,7 +138,7 @@ impl XbarState {
         found.ok().map(|at| &self.ports[at].1)
     }
 
-    /// The same, to change it; listed from now on.
+    /// What is known of the port at `delta`, to be changed; the port is listed from now on.
     pub(super) fn port_mut(&mut self, delta: i16) -> &mut PortState {
         let at = match self.ports.binary_search_by_key(&delta, |&(d, _)| d) {
             Ok(at) => at,
@@ -241,7 +241,7 @@ impl XbarState {
         *port = PortState { waiting: port.waiting, ..PortState::default() };
     }
 
-    /// What it has cost, where one more sight of it costs `sight`.
+    /// What this xbar has cost, if each sight of it costs `sight`.
     pub(super) fn cost(&self, sight: u64) -> u64 {
         u64::from(self.sights) * sight + self.ports.len() as u64 + u64::from(self.spent)
     }
@@ -265,7 +265,7 @@ impl XbarState {
             return Ok(());
         }
         if self.left_out {
-            // Another way led to it. What is known of it now is what was found by that.
+            // The other sight was reached by another way, and only what was found by that way is kept.
             *self = Self { sights: self.sights, ..Self::new(self.via) };
         }
         self.spent += other.spent;

@@ -151,7 +151,8 @@ impl Map {
         HostIndex::new(self).duplicates().next()
     }
 
-    /// One pass with a bit a port: every agent checks every map, and large ones have many cables.
+    /// Checks all ports in one pass, with a bit for each: every agent checks every map, and large maps have
+    /// many cables.
     fn check_ports(&self) -> Result<(), MapDefect> {
         let mut taken = vec![[0_u64; 4]; self.xbars.len()];
         for end in self.ends() {

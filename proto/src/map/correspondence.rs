@@ -66,7 +66,7 @@ struct Guess<'a> {
     taken: Vec<bool>,
 }
 
-/// That an xbar of the older map is this one of the newer.
+/// A vote for an xbar of the older map being this one of the newer.
 type Vote = (u32, Twin);
 
 impl<'a> Guess<'a> {
@@ -90,7 +90,7 @@ impl<'a> Guess<'a> {
         };
         let newer = tags(self.newer);
         for (tag, older) in tags(self.older) {
-            // A tag that stands twice goes to the first that is free.
+            // If several xbars show one tag, the first that is still free is taken.
             let first = newer.partition_point(|&(other, _)| other < tag);
             let same = newer[first..].iter().take_while(|&&(other, _)| other == tag);
             if let Some(&(_, xbar)) = same.into_iter().find(|&&(_, xbar)| !self.taken[xbar as usize]) {
@@ -143,7 +143,7 @@ impl<'a> Guess<'a> {
         votes.sort_unstable();
         let mut counted: Vec<(usize, Vote)> =
             votes.chunk_by(|x, y| x == y).map(|same| (same.len(), same[0])).collect();
-        // Stable: equal counts go by index.
+        // The sort is stable, so candidates with equally many votes stay in the order of their indices.
         counted.sort_by_key(|&(count, _)| std::cmp::Reverse(count));
         let mut any = false;
         for (_, (older, twin)) in counted {

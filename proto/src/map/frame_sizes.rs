@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(of(&[]), LinkMtu::default());
         assert_eq!(of(&[(1, 9000), (2, 1500), (3, 1500)]), LinkMtu { bytes: 1500, ports: 0b110 });
         assert_eq!(of(&[(1, 9000), (2, 1500)]).port_numbers().collect::<Vec<_>>(), [2]);
-        // One that has no bit is no less small.
+        // A port beyond the 32 that have a bit counts for the least MTU all the same.
         assert_eq!(of(&[(1, 9000), (33, 1500), (255, 1500)]), LinkMtu { bytes: 1500, ports: 0 });
         assert_eq!(of(&[(32, 70_000)]), LinkMtu { bytes: u16::MAX, ports: 1 << 31 });
     }
@@ -170,7 +170,7 @@ mod tests {
         let mtu = |bytes| LinkMtu { bytes, ports: 1 };
         assert_eq!(FrameSizes::of([]), FrameSizes::default());
         assert_eq!(FrameSizes::of([(mac(2), mtu(9000)), (mac(1), mtu(9000))]), FrameSizes::default());
-        // Who has no users' frames to carry is not to blame for anything.
+        // A host that carries no users' frames does not make any cable narrow.
         assert_eq!(FrameSizes::of([(mac(2), mtu(9000)), (mac(1), mtu(0))]), FrameSizes::default());
         let found = FrameSizes::of([(mac(3), mtu(1500)), (mac(2), mtu(9000)), (mac(1), mtu(4000))]);
         let less = vec![(mac(1), mtu(4000)), (mac(3), mtu(1500))];

@@ -51,11 +51,11 @@ pub enum Mismatch {
     /// Two xbars of the found map are one.
     #[error("crossbars {found} and {other} of the found map are both crossbar {real}")]
     FoundTwice {
-        /// One of the found map.
+        /// One of the two xbars of the found map.
         found: u32,
         /// The other of the found map.
         other: u32,
-        /// What both are.
+        /// The xbar of the real map that both are.
         real: u32,
     },
     /// One xbar of the found map is two.
@@ -63,7 +63,7 @@ pub enum Mismatch {
     Merged {
         /// The one of the found map.
         found: u32,
-        /// One that it is.
+        /// One of the two xbars of the real map.
         real: u32,
         /// The other that it is.
         other: u32,

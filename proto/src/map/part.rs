@@ -157,7 +157,7 @@ impl<'a> BridgeSearch<'a> {
         (self.parent[xbar as usize], self.entry[xbar as usize]) = (parent, entry);
     }
 
-    /// Hands on to the xbar above what was learnt below.
+    /// Tells the xbar above what was learnt of this one and those below it.
     fn leave(&mut self, xbar: u32) {
         let parent = self.parent[xbar as usize] as usize;
         if parent != xbar as usize {

@@ -34,7 +34,7 @@ mod kind {
     pub(super) const FRAME_SIZES: u8 = 7;
 }
 
-/// Kind and count.
+/// Bytes of a piece before its entries: kind and count.
 const HEADER_BYTES: usize = 3;
 /// The longest entry: a run of one cable is shorter, and longer runs are cut.
 const LONGEST_ENTRY_BYTES: usize = 11;

@@ -82,7 +82,7 @@ pub enum KeyRingError {
     /// There is nothing to sign with.
     #[error("there is no key in it; `mapper key` makes one")]
     Empty,
-    /// One could not tell which of them made a tag.
+    /// Two keys have one number, so nobody could tell which of them made a tag.
     #[error("two keys have the number {0}; give each its own")]
     Repeated(u32),
 }

@@ -101,10 +101,10 @@ impl From<u32> for FrameKind {
 /// A frame that cannot be used, by kind: each kind has its counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Error)]
 pub enum FrameError {
-    /// Ends before its header or its declared length.
+    /// It ends before its header or its declared length.
     #[error("the frame is too short")]
     Truncated,
-    /// Longer than anything that we send.
+    /// It is longer than anything that an agent sends.
     #[error("the frame is too long")]
     Oversized,
     /// The CRC-32 does not match.
@@ -122,19 +122,19 @@ pub enum FrameError {
     /// A body whose fields make no sense.
     #[error("the message is malformed")]
     Malformed,
-    /// Signed, while this agent has no key: it cannot check it, and does not believe it.
+    /// It is signed, while this agent has no key: it cannot check the tag, and does not believe the frame.
     #[error("the frame is signed with key {0}, and this agent has no key")]
     UnexpectedTag(u32),
-    /// Not signed, while this agent has a key.
+    /// It is not signed, while this agent has a key.
     #[error("the frame is not signed")]
     NoTag,
-    /// Signed with a key that this agent does not have.
+    /// It is signed with a key that this agent does not have.
     #[error("the frame is signed with key {0}, which this agent does not have")]
     UnknownKey(u32),
     /// The tag is not what the key makes: another secret under the same number, or a forgery.
     #[error("the tag of key {0} does not match: a forgery, or another secret under this number")]
     BadTag(u32),
-    /// Signed and heard before, or of a former session of its sender: a copy or a recording.
+    /// It is signed and was heard before, or is of a former session of its sender: a copy or a recording.
     #[error("the frame is a copy of an earlier one")]
     Replayed,
     /// More than one source, or all that are not known to be sound, may send.

@@ -15,7 +15,7 @@ pub enum Message {
     Reply(Reply),
 }
 
-/// The first byte of a body: which message.
+/// The first byte of a body, which says what message it is.
 pub(super) mod code {
     pub(crate) const PROBE: u8 = 1;
     pub(crate) const SCOUT: u8 = 2;

@@ -23,7 +23,7 @@ pub struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    /// Shows these bytes.
+    /// A printer of these bytes.
     pub const fn new(payload: &'a [u8]) -> Self {
         Self { payload }
     }
@@ -106,7 +106,7 @@ fn write_data(f: &mut fmt::Formatter<'_>, Data { token, way_back, ethernet }: &D
         return write!(f, "[no Ethernet header] {}", Hex(ethernet));
     };
     if Data::is_check_token(*token) {
-        // A mapper frame, and no further one in it: lines stay short.
+        // A check carries a mapper frame. What that carries in turn is not shown, so that lines stay short.
         return match Frame::parse(carried).and_then(|frame| Message::read_body(frame.body())) {
             Ok(message) => write_message(f, &message),
             Err(error) => write!(f, "check [{error}] {}", Hex(carried)),

@@ -5,9 +5,9 @@ use super::Route;
 /// The way from one place to another, and the way back. The two need not lead over the same cables.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RoundTrip {
-    /// Leads there.
+    /// The route that leads there.
     pub there: Route,
-    /// Leads back, for whoever is there.
+    /// The route that leads back, for whoever is there.
     pub back: Route,
 }
 

@@ -14,7 +14,7 @@ pub enum Reason {
     QueryMapVersion {
         /// The map that the suspects refer to; `NONE` without suspects.
         seen: MapVersion,
-        /// Where it no longer holds.
+        /// The ports at which that map no longer holds.
         suspects: Vec<PortRef>,
     },
     /// I am your parent in the tree of this map: come and collect it.

@@ -11,6 +11,7 @@ pub mod best;
 mod layer;
 mod opensm;
 mod selection;
+mod services;
 mod setting;
 mod settings;
 #[cfg(test)]

@@ -63,11 +63,12 @@ impl Orientation {
     /// Orients a topology: by tiers if it is a Clos, by direction order if it is a torus or mesh on which
     /// that joins every two hosts that cables join; unless `non_clos` forces up*/down*.
     ///
-    /// A Clos is recognised by tiers, counted from the xbars that have hosts: every cable joins
-    /// neighbouring tiers, and between any two xbars with hosts some route up and then down is as
-    /// short as any route at all. A Clos that lost cables or xbars is still one as long as this
-    /// holds. An xbar without hosts in the lowest place (a leaf whose hosts are all off) counts as
-    /// one of the top and does no harm there. A fabric with hosts on its spines is no Clos.
+    /// A Clos is recognised by [`Tiers`](crate::Tiers): every cable joins neighbouring tiers, and between
+    /// any two leaves some route up and then down is as short as any route at all. A Clos that lost cables
+    /// or xbars is still one as long as this holds. An xbar without hosts in the lowest place (a leaf whose
+    /// hosts are all off) counts as one of the top and does no harm there. Where spines have service
+    /// adapters, one leaf is put above them, by which these are reached; a fabric with many hosts on its
+    /// spines is no Clos.
     pub fn new(topology: &Topology, non_clos: bool) -> Self {
         let found = || clos::recognise(topology).or_else(|| direction_order::orient(topology));
         if !non_clos && let Some(orientation) = found() {

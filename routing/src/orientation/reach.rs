@@ -1,4 +1,4 @@
-//! Breadth-first searches: from many xbars as one, and from 512 at a time, each for itself.
+//! Breadth-first searches from 512 xbars at a time, each for itself.
 
 use super::{Direction, Orientation};
 use crate::Topology;
@@ -8,30 +8,6 @@ pub(super) const BLOCK: usize = 512;
 
 /// Most steps that a search takes. Routes are far shorter: a longer fabric cannot be used anyway.
 pub(super) const MAX_STEPS: usize = 64;
-
-/// The distance of an xbar that no source reaches.
-pub(super) const UNREACHED: u32 = u32::MAX;
-
-/// Steps from the nearest of `sources` to each xbar.
-pub(super) fn distances(topology: &Topology, sources: &[u32]) -> Vec<u32> {
-    let mut distances = vec![UNREACHED; topology.xbar_count()];
-    for &source in sources {
-        distances[source as usize] = 0;
-    }
-    let mut queue = sources.to_vec();
-    let mut next = 0;
-    while let Some(&xbar) = queue.get(next) {
-        next += 1;
-        for channel in topology.channels_of(xbar) {
-            let head = topology.head(channel).xbar;
-            if distances[head as usize] == UNREACHED {
-                distances[head as usize] = distances[xbar as usize] + 1;
-                queue.push(head);
-            }
-        }
-    }
-    distances
-}
 
 /// The xbars that reached an xbar, a bit each.
 type Row = [u64; BLOCK / 64];

@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::reach::{BLOCK, distances, eccentricities};
+use super::reach::{BLOCK, eccentricities};
 use super::{Orientation, Shape, positions};
 use crate::Topology;
+use crate::tiers::distances;
 
 /// Most xbars of which the eccentricity is found. In a larger fabric every n-th is a candidate.
 const MAX_CANDIDATES: usize = 2_048;

@@ -42,6 +42,10 @@ pub struct Quality {
     pub effective_bisection: f64,
     /// Its standard error.
     pub effective_bisection_error: f64,
+    /// How many of the hosts are service adapters above the leaves, as [`Tiers`](crate::Tiers) tells them.
+    pub service_adapters: usize,
+    /// The same mean as [`Self::effective_bisection`] over the flows that join two other hosts, while all hosts send.
+    pub effective_bisection_of_others: f64,
     /// Congestion risk for all-to-all traffic (Gliksberg et al., "Dmodc", 2022): for each channel the smaller
     /// of the numbers of different sources and of different destinations of the routes across it, and of that
     /// the largest. So many flows can meet on a channel if each host sends to one and receives from one.
@@ -97,6 +101,8 @@ impl Quality {
             edge_forwarding_index: census.loads.iter().copied().fold(0.0, f64::max),
             effective_bisection: samples.bisection.mean,
             effective_bisection_error: samples.bisection.error,
+            service_adapters: patterns.is_service.iter().filter(|&&is_service| is_service).count(),
+            effective_bisection_of_others: samples.bisection.of_others,
             congestion_a2a: census.congestion(),
             congestion_random_permutation: samples.permutation,
             congestion_shift: samples.shift,

@@ -4,7 +4,7 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::{Attachment, Topology};
+use crate::{Attachment, Tiers, Topology};
 
 /// Flows of all shifts together, at most, where routes can be looked up as often as wanted.
 pub(super) const ALL_FLOWS: usize = 1 << 24;
@@ -23,6 +23,8 @@ const MOST_SAMPLES: usize = 4096;
 pub(crate) struct Patterns {
     /// The host at each place.
     pub(super) hosts: Vec<u32>,
+    /// Whether the host at each place is a service adapter above the leaves.
+    pub(super) is_service: Vec<bool>,
     /// Matchings: whom each place sends to; itself if it sits out.
     pub(super) matchings: Vec<Vec<u32>>,
     /// Permutations: whom each place sends to, perhaps itself.
@@ -44,6 +46,12 @@ impl Patterns {
             cabled && !std::mem::replace(&mut listed[host as usize], true)
         };
         let hosts: Vec<u32> = hosts.iter().copied().filter(|&host| first(host)).collect();
+        let tiers = Tiers::of(topology);
+        let is_service = |&host: &u32| match topology.attachment(host) {
+            Attachment::Port(at) => tiers.is_served(at.xbar),
+            _ => false,
+        };
+        let is_service = hosts.iter().map(is_service).collect();
         let count = hosts.len();
         let samples = match count {
             0..2 => 0,
@@ -59,7 +67,7 @@ impl Patterns {
         let permutations: Vec<Vec<u32>> = (0..samples).map(|_| shuffled()).collect();
         let senders = permutations.iter().map(|to| inverse(to)).collect();
         let shifts = shifts(count, shift_flows, &mut rng);
-        Self { hosts, matchings, permutations, senders, shifts, seed }
+        Self { hosts, is_service, matchings, permutations, senders, shifts, seed }
     }
 
     /// How many patterns there are: matchings, then permutations, then shifts.
@@ -94,6 +102,12 @@ impl Patterns {
             if place < shift { place + self.hosts.len() - shift } else { place - shift }
         };
         (from != place).then_some(from)
+    }
+
+    /// Whether a place sends by a pattern, and neither end of the flow is a service adapter above the leaves.
+    pub(super) fn joins_others(&self, pattern: usize, place: usize) -> bool {
+        let is_other = |to: usize| !self.is_service[place] && !self.is_service[to];
+        self.target(pattern, place).is_some_and(is_other)
     }
 
     /// The number that chooses among the routes of a flow.

@@ -53,6 +53,8 @@ pub(super) struct Bisection {
     pub(super) mean: f64,
     /// Its standard error.
     pub(super) error: f64,
+    /// Mean bandwidth of those of the flows that join no service adapter above the leaves.
+    pub(super) of_others: f64,
 }
 
 impl Samples {
@@ -73,8 +75,10 @@ impl Bisection {
     /// Of the matchings alone.
     pub(super) fn of(flows: &impl Flows, patterns: &Patterns) -> Self {
         let bandwidths = by_block(flows, patterns, 0..patterns.matchings.len(), Scratch::bandwidths);
-        let (mean, error) = mean_and_error(&bandwidths);
-        Self { mean, error }
+        let of_all: Vec<f64> = bandwidths.iter().map(|bandwidths| bandwidths.of_all).collect();
+        let of_others: Vec<f64> = bandwidths.iter().map(|bandwidths| bandwidths.of_others).collect();
+        let (mean, error) = mean_and_error(&of_all);
+        Self { mean, error, of_others: mean_and_error(&of_others).0 }
     }
 }
 
@@ -114,6 +118,21 @@ fn mean_and_error(samples: &[f64]) -> (f64, f64) {
     let squares: f64 = samples.iter().map(|sample| (sample - mean).powi(2)).sum();
     let error = if samples.len() < 2 { 0.0 } else { (squares / (count - 1.0) / count).sqrt() };
     (mean, error)
+}
+
+/// What the flows of a matching get, in the mean.
+struct Bandwidths {
+    of_all: f64,
+    /// Of those that join no service adapter above the leaves.
+    of_others: f64,
+}
+
+/// What flows get in the mean, each of them 1/(flows on its busiest channel). Without flows, nothing stands in anybody's
+/// way.
+fn mean_bandwidth(shared: impl Iterator<Item = u32>) -> f64 {
+    let (count, total) =
+        shared.fold((0_u32, 0.0), |(count, total), shared| (count + 1, total + 1.0 / f64::from(shared)));
+    if count == 0 { 1.0 } else { total / f64::from(count) }
 }
 
 /// Memory that a thread uses for one block of patterns after the other.
@@ -171,23 +190,25 @@ impl<'a, F: Flows> Scratch<'a, F> {
         (0..block.len()).map(most).collect()
     }
 
-    /// What a flow gets, in the mean, by each of some patterns. A flow that shares no channel gets all.
-    fn bandwidths(&mut self, block: Range<usize>) -> Vec<f64> {
+    /// What flows get, by each of some matchings. A flow that shares no channel gets all.
+    fn bandwidths(&mut self, block: Range<usize>) -> Vec<Bandwidths> {
         self.start(block.clone());
-        let places = self.patterns.hosts.len();
+        let (places, patterns) = (self.patterns.hosts.len(), self.patterns);
         // How many flows share the busiest channel of each flow; 0 for places that send nothing.
         let mut shared = vec![0_u32; block.len() * places];
-        self.visit(block, |at, from, channels, loads| {
+        self.visit(block.clone(), |at, from, channels, loads| {
             let most = channels.iter().map(|&channel| loads[channel as usize]).max();
             shared[at * places + from] = most.unwrap_or(1);
         });
-        let mean = |shared: &[u32]| {
+        let bandwidths = |(pattern, shared): (usize, &[u32])| {
             // Sums of fractions depend on what is added first: they are added by source.
-            let flows = shared.iter().filter(|&&shared| shared > 0);
-            let (count, total) = flows
-                .fold((0_u32, 0.0), |(count, total), &shared| (count + 1, total + 1.0 / f64::from(shared)));
-            if count == 0 { 1.0 } else { total / f64::from(count) }
+            let flows = || shared.iter().copied().enumerate().filter(|&(_, shared)| shared > 0);
+            let others = flows().filter(|&(from, _)| patterns.joins_others(pattern, from));
+            Bandwidths {
+                of_all: mean_bandwidth(flows().map(|(_, shared)| shared)),
+                of_others: mean_bandwidth(others.map(|(_, shared)| shared)),
+            }
         };
-        shared.chunks_exact(places.max(1)).map(mean).collect()
+        block.zip(shared.chunks_exact(places.max(1))).map(bandwidths).collect()
     }
 }

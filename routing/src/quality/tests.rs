@@ -69,6 +69,25 @@ fn subnet(spec: &str) -> Subnet {
     Subnet::new(&generate(spec).unwrap(), None).unwrap()
 }
 
+#[test]
+fn service_adapters_are_told_apart_from_other_hosts() {
+    // The flows inside the leaf share no cable; those of the spine's two adapters share the only one.
+    let mut fabric = fabrics::Builder::new(2);
+    (0..10).for_each(|_| fabric.host(0));
+    (0..2).for_each(|_| fabric.host(1));
+    fabric.cable(0, 1);
+    let topology = Topology::from_map(&fabric.build()).unwrap();
+    let tables = host_tables(&topology);
+    let quality = Quality::measure(&SourceRoutes::new(&topology, &tables), 1);
+    assert_eq!((quality.hosts, quality.service_adapters), (12, 2));
+    assert!(quality.effective_bisection < 1.0);
+    assert!((quality.effective_bisection_of_others - 1.0).abs() < 1e-9);
+    let plain = Topology::from_map(&fabrics::fat_tree(4)).unwrap();
+    let quality = Quality::measure(&SourceRoutes::new(&plain, &host_tables(&plain)), 1);
+    assert_eq!(quality.service_adapters, 0);
+    assert!((quality.effective_bisection_of_others - quality.effective_bisection).abs() < 1e-9);
+}
+
 /// D-mod-K (Zahavi, 2010): up by digits of the destination's number. On the way down there is one channel.
 fn d_mod_k(subnet: &Subnet, arity: &[u32]) -> Tables {
     let topology = &subnet.topology;

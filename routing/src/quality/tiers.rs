@@ -1,9 +1,9 @@
 //! Loads by tier: which storey of a fabric is busy, and how evenly.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::Topology;
+use crate::{Tiers, Topology};
 use mapper_fabric::wording::plural;
 
 /// Which way channels lead, seen from the hosts.
@@ -30,7 +30,7 @@ impl Heading {
 
 /// The loads of the channels from one tier to a neighbouring one.
 ///
-/// A tier is the xbars as far from the nearest host: tier 0 has hosts.
+/// A tier is the xbars as high above the leaves, as [`Tiers`] tells them: tier 0 is the leaves.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TierLoads {
     /// The tier that the channels leave.
@@ -105,33 +105,15 @@ pub(super) fn by_tier(topology: &Topology, loads: &[f64]) -> Vec<TierLoads> {
     groups.into_iter().map(|((from, to), loads)| TierLoads::of(from, to, &loads)).collect()
 }
 
-/// The loads of the channels from each tier to each other. Channels that no host reaches are left out.
+/// The loads of the channels from each tier to each other. Channels that no leaf reaches are left out.
 pub fn group_by_tier(topology: &Topology, loads: &[f64]) -> BTreeMap<(u32, u32), Vec<f64>> {
-    let tiers = tiers(topology);
+    let tiers = Tiers::of(topology);
     let mut groups: BTreeMap<_, Vec<f64>> = BTreeMap::new();
     for (channel, &load) in (0..topology.channel_count() as u32).zip(loads) {
         let (tail, head) = (topology.tail(channel).xbar, topology.head(channel).xbar);
-        if let (Some(from), Some(to)) = (tiers[tail as usize], tiers[head as usize]) {
+        if let (Some(from), Some(to)) = (tiers.height(tail), tiers.height(head)) {
             groups.entry((from, to)).or_default().push(load);
         }
     }
     groups
-}
-
-/// How far each xbar is from the nearest host.
-fn tiers(topology: &Topology) -> Vec<Option<u32>> {
-    let mut tiers = vec![None; topology.xbar_count()];
-    let with_hosts = (0..topology.xbar_count() as u32).filter(|&xbar| !topology.hosts_of(xbar).is_empty());
-    let mut queue: VecDeque<(u32, u32)> = with_hosts.map(|xbar| (xbar, 0)).collect();
-    queue.iter().for_each(|&(xbar, tier)| tiers[xbar as usize] = Some(tier));
-    while let Some((xbar, tier)) = queue.pop_front() {
-        for channel in topology.channels_of(xbar) {
-            let next = topology.head(channel).xbar;
-            if tiers[next as usize].is_none() {
-                tiers[next as usize] = Some(tier + 1);
-                queue.push_back((next, tier + 1));
-            }
-        }
-    }
-    tiers
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod changes;
+mod clusters;
 mod distribution;
 mod election;
 mod endless;

@@ -14,6 +14,8 @@ pub(in crate::cli) fn json(quality: &Quality) -> Value {
         "edge_forwarding_index": quality.edge_forwarding_index,
         "effective_bisection": quality.effective_bisection,
         "effective_bisection_error": quality.effective_bisection_error,
+        "service_adapters": quality.service_adapters,
+        "effective_bisection_of_others": quality.effective_bisection_of_others,
         "congestion_a2a": quality.congestion_a2a,
         "congestion_random_permutation": quality.congestion_random_permutation,
         "congestion_shift": quality.congestion_shift,
@@ -55,6 +57,14 @@ pub(in crate::cli) fn text(quality: &Quality) -> String {
         // Writing to a String never fails.
         let left_out = plural(quality.unroutable, "pair");
         let _infallible = writeln!(text, "           {left_out} without a route left out, each way counted");
+    }
+    if quality.service_adapters > 0 {
+        let _infallible = writeln!(
+            text,
+            "           {} above the leaves counted; what joins other hosts gets {:.3} of a cable",
+            plural(quality.service_adapters, "service adapter"),
+            quality.effective_bisection_of_others
+        );
     }
     for tier in &quality.tiers {
         let _infallible = writeln!(text, "           {tier}");

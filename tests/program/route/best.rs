@@ -38,6 +38,30 @@ fn without_a_name_the_best_serves_and_the_others_are_told() {
 }
 
 #[test]
+fn a_cluster_with_an_adapter_on_every_switch_is_served_as_well_as_without() {
+    for (spec, at_least) in [
+        ("cluster:leaves=24,spines=16,hosts=542,missing=5,cables=2", 0.60),
+        ("cluster:leaves=24,spines=16,hosts=542,missing=5", 0.0),
+        (
+            "cluster:leaves=12,spines=6,hosts=180,missing=6,cables=2,uneven=8,storage=2,isolated=3,rails=2",
+            0.0,
+        ),
+    ] {
+        let plain = json(0, &["route", spec]);
+        let served = json(0, &["route", &format!("{spec},service=every")]);
+        assert_eq!(
+            (&served["layers"], &served["proof"]["deadlock_free"]),
+            (&1.into(), &true.into()),
+            "{spec}"
+        );
+        let (before, after) = (bisection(&plain), bisection(&served));
+        assert!(after >= at_least && after >= 0.95 * before, "{spec}: {before} to {after}");
+        let services = served["quality"]["service_adapters"].as_u64().unwrap();
+        assert!(services > 0 && plain["quality"]["service_adapters"] == 0, "{spec}: {services}");
+    }
+}
+
+#[test]
 fn one_line_says_which_why_and_what_comes_next() {
     let said = text(0, &["route", CLOS]);
     let lines: Vec<_> = said.lines().filter(|line| line.starts_with("best ")).collect();

@@ -12,8 +12,8 @@ use mapper_sim::search::each::Each;
 use mapper_sim::setup::Setup;
 
 /// Two hosts and an xbar; rings with and without free ports; two leaves and two spines; xbars without hosts; a
-/// chain; parallel cables.
-const FABRICS: [&str; 12] = [
+/// chain; parallel cables; service adapters on spines.
+const FABRICS: [&str; 14] = [
     "clos:hosts=2,ports=4",
     "clos:hosts=3,ports=4",
     "ring:n=3,hosts=1",
@@ -26,6 +26,8 @@ const FABRICS: [&str; 12] = [
     "random:xbars=2,ports=6,hosts=3,links=2,seed=1",
     "random:xbars=3,ports=5,hosts=3,links=2,seed=2",
     "random:xbars=4,ports=5,hosts=3,links=3,seed=3",
+    "cluster:leaves=2,spines=2,hosts=8,service=spines",
+    "cluster:leaves=3,spines=2,hosts=12,service=spines,missing=1",
 ];
 const KINDS: [(&str, Xbars); 3] =
     [("plain", Xbars::Plain), ("tagged", Xbars::Tagged), ("mixed", Xbars::Mixed)];

@@ -54,7 +54,7 @@ impl Awaited {
         (entry.id == id && !entry.answered && now.since(entry.sent) <= PATIENCE).then_some(at)
     }
 
-    /// How many entries there are.
+    /// How many frames are kept.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }

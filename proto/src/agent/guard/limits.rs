@@ -10,7 +10,7 @@ use crate::{Instant, Mac};
 /// Most sources that have a bucket of their own; the rest share one.
 const SOURCES: usize = 1024;
 
-/// How fast, and how much at once.
+/// How often frames may come in the long run, and how many may come at once.
 #[derive(Clone, Copy, Debug)]
 struct Rate {
     interval: Duration,
@@ -86,7 +86,7 @@ impl Limits {
 
     fn take(&mut self, now: Instant, source: (bool, Mac)) -> bool {
         if self.sources.len() >= SOURCES && !self.sources.contains_key(&source) {
-            // A bucket that is full again says nothing.
+            // A bucket that is full again is as good as none, so it is forgotten.
             self.sources.retain(|_, bucket| bucket.full_at > now);
             if self.sources.len() >= SOURCES {
                 return self.others[usize::from(source.0)].take(now, SOURCE);

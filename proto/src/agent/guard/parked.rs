@@ -30,7 +30,7 @@ struct Session {
 /// What the proof of a session has made of the messages of its address.
 #[derive(Debug, Default)]
 pub(super) struct Released {
-    /// To be handled now.
+    /// The messages that are to be handled now.
     pub(super) messages: Vec<ParkedMessage>,
     /// Sessions that were asked for and did not answer, as another one is the present one.
     pub(super) stale: Vec<u32>,
@@ -40,7 +40,7 @@ pub(super) struct Released {
 #[derive(Debug, Default)]
 pub(super) struct Parked {
     sessions: BTreeMap<(Mac, u32), Session>,
-    /// Oldest first.
+    /// The sessions of which something is parked, the oldest first.
     order: VecDeque<(Mac, u32)>,
 }
 
@@ -93,7 +93,8 @@ impl Parked {
             if parked != session {
                 released.stale.push(parked);
             } else if let Some(entry) = entry {
-                // Others are no news of its sender, but an earlier recording of the same session.
+                // A message from long before the answer is no news of its sender, but an earlier recording of
+                // the same session.
                 let recent = |parked: &ParkedMessage| parked.sequence.saturating_add(REACH) > sequence;
                 released.messages.extend(entry.messages.into_iter().filter(recent));
             }

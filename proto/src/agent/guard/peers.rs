@@ -14,11 +14,11 @@ const STALE: usize = 16;
 /// What is known of a frame before its tag is checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Standing {
-    /// Of a proved session, and not heard yet.
+    /// The frame is of a proved session, and was not heard yet.
     Fresh,
-    /// Heard already, too old, or of a session that is over.
+    /// The frame was heard already, is too old, or is of a session that is over.
     Stale,
-    /// Nobody can say.
+    /// The session is not known, so nobody can say whether the frame is fresh.
     Unproved,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Peers {
 }
 
 impl Peers {
-    /// Room for this many.
+    /// A table with room for this many agents.
     pub(super) const fn new(limit: usize) -> Self {
         Self { by_mac: BTreeMap::new(), by_use: BTreeMap::new(), uses: 0, limit }
     }
@@ -120,7 +120,7 @@ impl Peers {
         }
     }
 
-    /// How many there are.
+    /// How many agents have a proved session.
     pub(super) fn len(&self) -> usize {
         self.by_mac.len()
     }

@@ -15,7 +15,7 @@ use crate::map::{MapVersion, PortRef};
 use crate::wire::{Message, Probe, ProbeKind, RoundTrip, Route};
 use crate::{Instant, Mac};
 
-/// Between two tests of a cable, unless paths are checked less often.
+/// The time between two tests of a cable, unless paths are checked less often.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// A cable that is not said to be tested for so long is forgotten.
 const FORGET_AFTER: Duration = Duration::from_millis(1500);
@@ -25,7 +25,7 @@ const LIMIT: usize = 256;
 /// How a cable that is held for dead is tested.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CableTest {
-    /// To the cable, over it, and the same way back; it turns behind the cable.
+    /// The route to the cable, over it, and the same way back: the test turns behind the cable.
     pub route: Route,
     /// How many of its elements are left where it turns, the turning one included.
     pub left: u8,
@@ -46,14 +46,14 @@ struct Tested {
     due_at: Instant,
     /// The test that is not answered yet.
     waits_for: Option<u32>,
-    /// Answers in a row.
+    /// How many tests in a row were answered.
     answers: u32,
     /// Whether the last test was answered, as the driver knows.
     told: Option<bool>,
 }
 
 impl Tested {
-    /// Notes whether a test was answered. Whether the driver has not heard that yet.
+    /// Notes whether a test was answered. Returns whether the driver has yet to hear of it.
     fn note(&mut self, answered: bool) -> bool {
         self.told.replace(answered) != Some(answered)
     }
@@ -63,9 +63,9 @@ impl Tested {
 struct Answered {
     version: MapVersion,
     at: PortRef,
-    /// The one before was not answered, or there was none.
+    /// Whether the test before it was not answered, or there was none.
     is_news: bool,
-    /// It was the last that was wanted.
+    /// Whether it was the last of the answers that show that the cable lives.
     is_alive: bool,
 }
 
@@ -145,7 +145,7 @@ impl Agent {
             self.liveness.checks_sent += 1;
             let way_there = route.elements().take(route.hops().saturating_sub(usize::from(left))).collect();
             let probe = Probe { id, kind: ProbeKind::Loopback, left, info: self.info(), way_there };
-            // There and back it is the same way, so it is its own way back.
+            // The test goes there and back the same way, so its route is its own way back.
             self.transmit_as_data(
                 RoundTrip { there: route.clone(), back: route },
                 to,

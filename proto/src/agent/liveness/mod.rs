@@ -92,7 +92,7 @@ pub struct LivenessStatus {
 enum Asks {
     /// Whether the host at the end of the path answers a check of this length.
     Host(usize),
-    /// Whether this xbar of its route does, counted from 1.
+    /// Whether this xbar of the path's route answers, counted from 1.
     Xbar(usize),
 }
 
@@ -115,7 +115,7 @@ pub(super) struct Liveness {
 }
 
 impl Liveness {
-    /// Nothing watched. `rng` jitters the checks.
+    /// No path is watched. `rng` draws by how much checks come earlier or later.
     pub(super) fn new(rng: ChaCha8Rng) -> Self {
         Self {
             paths: BTreeMap::new(),
@@ -139,7 +139,7 @@ impl Liveness {
                 path.used = used;
                 return;
             }
-            // Another path under an old name.
+            // The driver has given the name of a former path to another one.
             self.forget(id);
         } else if self.paths.len() >= settings.liveness_limit && !self.make_room(now) {
             if self.unwatched.len() < UNWATCHED_LIMIT || self.unwatched.contains_key(&id) {
@@ -216,7 +216,8 @@ impl Liveness {
         }
     }
 
-    /// The path that a frame with this id was sent for, if it asks for this; none any more then.
+    /// Takes out the path that a frame with this id was sent for, if the frame asked for something of this
+    /// kind.
     fn take(&mut self, id: u32, of_kind: impl Fn(Asks) -> bool) -> Option<(&mut Path, PathId, Asks)> {
         let (name, asks) = *self.under_way.get(&id).filter(|(_, asks)| of_kind(*asks))?;
         self.under_way.remove(&id);
@@ -230,12 +231,12 @@ impl Liveness {
         self.rng.random()
     }
 
-    /// Entries in all tables.
+    /// How many entries all its tables have together.
     pub(super) fn load(&self) -> usize {
         self.paths.len() + self.unwatched.len() + self.under_way.len() + self.cables.len()
     }
 
-    /// What it costs and has found.
+    /// What the checks cost and have found.
     pub(super) fn status(&self) -> LivenessStatus {
         LivenessStatus {
             watched: self.paths.len(),
@@ -291,7 +292,7 @@ impl Agent {
         let bytes = path.check_bytes;
         let id = self.new_probe_id();
         self.liveness.note_sent(now, id, (name, Asks::Host(bytes)), pace(&self.settings));
-        // Who does not know this agent yet asks back along the way there.
+        // A host that does not know this agent yet asks back, along the way back that the check carries.
         let info = self.info();
         let scout = |answer_bytes| {
             Message::Scout(Scout { id, info, way: way.clone(), reason: Reason::Alive { answer_bytes } })
@@ -322,7 +323,7 @@ impl Agent {
             self.liveness.note_sent(now, id, (name, Asks::Xbar(xbar)), pace(&self.settings));
             let left = u8::try_from(xbar).unwrap_or(u8::MAX);
             let probe = Probe { id, kind: ProbeKind::Loopback, left, info: self.info(), way_there };
-            // There and back it is the same way, so it is its own way back.
+            // The probe goes there and back the same way, so its route is its own way back.
             self.transmit_as_data(
                 RoundTrip { there: route.clone(), back: route },
                 to,
@@ -338,7 +339,7 @@ impl Agent {
         let to_host = |asks| matches!(asks, Asks::Host(_));
         let Some((path, name, asks)) = self.liveness.take(id, to_host) else { return false };
         if asks != Asks::Host(path.check_bytes) {
-            // Shorter or longer frames than those in doubt say nothing of these.
+            // The answer to a shorter or longer check says nothing of frames of the length that is in doubt.
             return true;
         }
         match path.hear(now, from, pace) {

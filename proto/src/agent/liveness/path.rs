@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::PathUse;
 use crate::{Instant, Mac};
 
-/// Ids of one path that are kept until answered; silence makes no more.
+/// Most ids of checks that one path keeps until they are answered.
 const IDS_LIMIT: usize = 64;
 
 /// One check of so many is as long as the longest frame; the others are short, as they cost less.
@@ -40,7 +40,7 @@ pub(super) enum State {
     Up,
     /// A check was not answered in good time.
     Doubted,
-    /// Silent for too long.
+    /// The path was silent for too long.
     Down,
 }
 
@@ -111,7 +111,8 @@ impl Path {
     pub(super) fn fire(&mut self, now: Instant, pace: Pace, jittered: Duration) -> Due {
         let late = now.since(self.due_at);
         if late > pace.repeat() {
-            // Who was not awake has not heard either: that time does not count as silence.
+            // An agent that was called too late could not hear answers meanwhile, so that time does not count
+            // as silence.
             self.heard_at = (self.heard_at + late).min(now);
         }
         if self.state == State::Down {
@@ -175,7 +176,7 @@ impl Path {
         Some(up)
     }
 
-    /// Notes what was sent. What is forgotten for it: of old age, or as there is too much.
+    /// Notes what was sent. Returns the ids that are forgotten for it, as they are old or too many.
     pub(super) fn note_sent(&mut self, now: Instant, id: u32, pace: Pace) -> Option<u32> {
         self.under_way.push_back((now, id));
         let (sent_at, oldest) = *self.under_way.front()?;
@@ -183,7 +184,7 @@ impl Path {
         forget.then(|| self.under_way.pop_front()).flatten().map(|_| oldest)
     }
 
-    /// What is known of it.
+    /// What is known of the path.
     pub(super) const fn state(&self) -> State {
         self.state
     }

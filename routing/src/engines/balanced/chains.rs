@@ -13,11 +13,10 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::ports::XbarPorts;
-use super::ranks::{UNRANKED, tiers};
 use crate::engines::Settings;
 use crate::engines::settings::SubnetNode;
 use crate::tables::SlotEnd;
-use crate::{Attachment, Subnet};
+use crate::{Attachment, Subnet, Tiers};
 
 /// One step of a chain: an xbar, and the port by which it leads towards the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,7 +63,7 @@ impl Chosen {
         let mut chooser = Chooser {
             subnet,
             ports,
-            tiers: tiers(&subnet.topology),
+            tiers: Tiers::of(&subnet.topology),
             by_port: vec![0; ports.heads.len()],
             by_xbar: vec![0; ports.xbars],
             ups: Vec::new(),
@@ -97,7 +96,7 @@ impl Chosen {
 struct Chooser<'a> {
     subnet: &'a Subnet,
     ports: &'a XbarPorts,
-    tiers: Vec<u32>,
+    tiers: Tiers,
     /// How many chains use each port, and each xbar.
     by_port: Vec<u32>,
     by_xbar: Vec<u32>,
@@ -131,7 +130,7 @@ impl Chooser<'_> {
         let mut best: Option<((u8, u32, u32, u32), Link)> = None;
         for at in 0..self.ups[below as usize].len() {
             let link = self.ups[below as usize][at];
-            if step > 0 && self.tiers[link.xbar as usize] <= self.tiers[below as usize] {
+            if step > 0 && self.tiers.height(link.xbar) <= self.tiers.height(below) {
                 continue;
             }
             let tie = self.random.as_mut().map_or(0, RngExt::random::<u32>);
@@ -147,12 +146,13 @@ impl Chooser<'_> {
     /// The links by which chains may go on: to the next tier, from which the way in must descend; where
     /// there is none, the first link of a chain may be any.
     fn ups_of(&self, xbar: u32) -> Vec<Link> {
-        let tier = self.tiers[xbar as usize];
+        let height = self.tiers.height(xbar);
         let has_higher = self.has_higher(xbar);
+        // Where a leaf is the top, ways in to what was turned over are legal in any order of steps.
+        let must_descend = self.ports.has_order() && !self.ports.has_one_top();
         let is_up = |link: &Link| {
-            let next = self.tiers[link.xbar as usize];
-            if next != UNRANKED && next > tier {
-                return !self.ports.has_order() || !self.ports.climbs_by(link.port as usize);
+            if self.tiers.height(link.xbar) > height {
+                return !must_descend || !self.ports.climbs_by(link.port as usize);
             }
             !has_higher
         };
@@ -161,8 +161,8 @@ impl Chooser<'_> {
     }
 
     fn has_higher(&self, xbar: u32) -> bool {
-        let tier = self.tiers[xbar as usize];
-        self.ports.numbers_of(xbar).any(|number| self.tiers[self.ports.heads[number] as usize] > tier)
+        let height = self.tiers.height(xbar);
+        self.ports.numbers_of(xbar).any(|number| self.tiers.height(self.ports.heads[number]) > height)
     }
 
     /// How much a link is like one in the same place of an earlier chain: 0 from another system, 1 from

@@ -8,11 +8,11 @@ use super::chains::Chains;
 use super::dimension::FirstPort;
 use super::kept::{Kept, Previous, is_right};
 use super::ports::XbarPorts;
-use super::ranks::cabled_hosts;
 use super::sweep::{LANES, Slots, Sweeper, Target};
 use super::turns::nth;
 use super::ways::{BLOCK, Ways};
 use crate::tables::SlotEnd;
+use crate::tiers::cabled_hosts;
 use crate::{Attachment, Subnet, Tables};
 
 /// Most bytes of the ways that are known at once.

@@ -27,14 +27,14 @@ mod turns;
 mod ways;
 mod weighted;
 
-use super::{Engine, EngineError, Routing, Settings};
-use crate::Subnet;
+use super::{Engine, EngineError, Routing, Settings, services};
+use crate::{Subnet, Tiers};
 use chains::Chains;
 use dimension::FirstPort;
 use fill::Filler;
 use kept::Previous;
 use ports::XbarPorts;
-use ranks::{Order, cabled_hosts, find_roots, ranks_from};
+use ranks::{Order, find_roots};
 
 /// Computes the tables of minhop, updn, dnup or dor.
 ///
@@ -43,21 +43,17 @@ use ranks::{Order, cabled_hosts, find_roots, ranks_from};
 pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
     let topology = &subnet.topology;
     let mut notes = notes::taken_otherwise(settings);
+    let tiers = Tiers::of(topology);
     let mut roots = Vec::new();
-    let order = match engine {
-        Engine::Updn => {
-            let found = find_roots(subnet, settings).map_err(|why| EngineError::refuse(engine, why))?;
-            notes.extend(found.note);
-            roots = found.xbars;
-            Some(Order::updn(subnet, settings, &ranks_from(topology, &roots)))
-        }
-        Engine::Dnup => {
-            let leaves: Vec<u32> =
-                (0..topology.xbar_count() as u32).filter(|&xbar| cabled_hosts(topology, xbar) > 0).collect();
-            Some(Order::dnup(subnet, settings, &ranks_from(topology, &leaves)))
-        }
-        _ => None,
-    };
+    if engine == Engine::Updn {
+        let found = find_roots(subnet, settings, &tiers).map_err(|why| EngineError::refuse(engine, why))?;
+        notes.extend(found.note);
+        roots = found.xbars;
+    }
+    let order = Order::of(engine, subnet, settings, &tiers, &roots);
+    if order.is_some() {
+        notes.extend(services::note(topology, &tiers));
+    }
     let previous = previous(engine, subnet, settings)?;
     let ports = XbarPorts::new(topology, settings, order.as_ref());
     let first_port = (engine == Engine::Dor).then(|| FirstPort::new(&ports, settings));

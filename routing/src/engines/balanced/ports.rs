@@ -38,6 +38,7 @@ pub(super) struct XbarPorts {
     bases: Vec<u32>,
     splits: Vec<u32>,
     ordered: bool,
+    has_one_top: bool,
     /// For each xbar, whether several of its cables lead to the same neighbour.
     parallel: Vec<bool>,
 }
@@ -68,6 +69,7 @@ impl XbarPorts {
             bases: vec![0],
             splits: Vec::new(),
             ordered: order.is_some(),
+            has_one_top: order.is_some_and(Order::has_one_top),
             parallel: Vec::with_capacity(xbars),
         };
         for channel in used {
@@ -157,6 +159,11 @@ impl XbarPorts {
     /// Whether routes keep to an order of xbars.
     pub(super) fn has_order(&self) -> bool {
         self.ordered
+    }
+
+    /// Whether in that order a leaf stands above xbars of the tree, for the sake of their service adapters.
+    pub(super) fn has_one_top(&self) -> bool {
+        self.has_one_top
     }
 
     /// Whether several of an xbar's cables lead to the same neighbour.

@@ -2,11 +2,9 @@
 
 use rayon::prelude::*;
 
-use crate::engines::Settings;
-use crate::{Attachment, Orientation, Shape, Subnet, Topology};
-
-/// The rank of an xbar that no search reached.
-pub(in crate::engines) const UNRANKED: u32 = u32::MAX;
+use crate::engines::{Engine, Settings};
+use crate::tiers::{cabled_hosts, distances, with_one_top};
+use crate::{Orientation, Shape, Subnet, Tiers, Topology};
 
 /// The xbars that routes of `updn` turn at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,15 +15,19 @@ pub(in crate::engines) struct Roots {
     pub(in crate::engines) note: Option<String>,
 }
 
-/// The roots that the settings name, else the top tier of a folded Clos, else those of the xbars that
-/// [`detect_roots`] finds which are farthest from all hosts.
+/// The roots that the settings name, else the top tier of a folded Clos or of each part that has service adapters
+/// above its leaves, else those of the xbars that [`detect_roots`] finds which are farthest from all hosts.
 ///
 /// In a tree of many branches [`detect_roots`] finds nearly every xbar: from a leaf, too, nearly all
 /// hosts are equally far. Then routes would turn anywhere. So only the highest tier of them serves.
 ///
 /// # Errors
 /// In words for a user, if there are none.
-pub(in crate::engines) fn find_roots(subnet: &Subnet, settings: &Settings) -> Result<Roots, String> {
+pub(in crate::engines) fn find_roots(
+    subnet: &Subnet,
+    settings: &Settings,
+    tiers: &Tiers,
+) -> Result<Roots, String> {
     let topology = &subnet.topology;
     if let Some(named) = &settings.roots {
         let mut xbars: Vec<u32> =
@@ -39,19 +41,20 @@ pub(in crate::engines) fn find_roots(subnet: &Subnet, settings: &Settings) -> Re
         }
         return Ok(Roots { xbars, note: None });
     }
-    let xbars = top_tier(topology);
+    let xbars = if tiers.served().is_empty() { top_of_clos(topology, tiers) } else { tops(topology, tiers) };
     if !xbars.is_empty() {
+        let kind = if tiers.served().is_empty() { "folded Clos" } else { "tree" };
         let note = if let [_] = xbars[..] {
-            "the root is the xbar of the top tier of this folded Clos".to_owned()
+            format!("the root is the xbar of the top tier of this {kind}")
         } else {
-            format!("the roots are the {} xbars of the top tier of this folded Clos", xbars.len())
+            format!("the roots are the {} xbars of the top tier of this {kind}", xbars.len())
         };
         return Ok(Roots { xbars, note: Some(note) });
     }
     let found = detect_roots(topology);
-    let tiers = tiers(topology);
-    let top = found.iter().map(|&xbar| tiers[xbar as usize]).max();
-    let xbars: Vec<u32> = found.into_iter().filter(|&xbar| Some(tiers[xbar as usize]) == top).collect();
+    let height = |xbar: u32| tiers.heights()[xbar as usize];
+    let top = found.iter().map(|&xbar| height(xbar)).max();
+    let xbars: Vec<u32> = found.into_iter().filter(|&xbar| Some(height(xbar)) == top).collect();
     if xbars.is_empty() {
         return Err(
             "no xbar is as far from nearly all hosts as a root is, and the fabric is no folded Clos; \
@@ -73,15 +76,9 @@ pub(in crate::engines) fn find_roots(subnet: &Subnet, settings: &Settings) -> Re
 /// This is how OpenSM finds roots. It finds none in trees that are not symmetric.
 pub(in crate::engines) fn detect_roots(topology: &Topology) -> Vec<u32> {
     let hosts: Vec<u64> =
-        (0..topology.xbar_count() as u32).map(|xbar| cabled_hosts(topology, xbar)).collect();
+        (0..topology.xbar_count() as u32).map(|xbar| cabled_hosts(topology, xbar) as u64).collect();
     let xbars: Vec<u32> = (0..topology.xbar_count() as u32).collect();
     xbars.par_chunks(64).flat_map_iter(|block| roots_among(topology, &hosts, block)).collect()
-}
-
-/// How many hosts are cabled to an xbar.
-pub(super) fn cabled_hosts(topology: &Topology, xbar: u32) -> u64 {
-    let cabled = |&&host: &&u32| matches!(topology.attachment(host), Attachment::Port(_));
-    topology.hosts_of(xbar).iter().filter(cabled).count() as u64
 }
 
 /// Searches from up to 64 xbars at once, a bit each; an xbar drops out as soon as it cannot be a root.
@@ -156,38 +153,24 @@ pub(super) fn each_bit(mut bits: u64, mut call: impl FnMut(usize)) {
     }
 }
 
-/// Steps from the nearest xbar that has hosts, for each xbar: the leaves are tier 0.
-pub(super) fn tiers(topology: &Topology) -> Vec<u32> {
-    let leaves: Vec<u32> =
-        (0..topology.xbar_count() as u32).filter(|&xbar| cabled_hosts(topology, xbar) > 0).collect();
-    ranks_from(topology, &leaves)
-}
-
 /// The highest tier of a folded Clos; nothing if the fabric is none, or has one tier only.
-fn top_tier(topology: &Topology) -> Vec<u32> {
+fn top_of_clos(topology: &Topology, tiers: &Tiers) -> Vec<u32> {
     let Shape::Clos { tiers: count } = *Orientation::new(topology, false).shape() else { return Vec::new() };
-    let tiers = tiers(topology);
-    let is_top = |&xbar: &u32| count > 1 && tiers[xbar as usize] == count - 1;
+    let is_top = |&xbar: &u32| count > 1 && tiers.height(xbar) == Some(count - 1);
     (0..topology.xbar_count() as u32).filter(is_top).collect()
 }
 
-/// Steps from the nearest of some xbars to each, along live channels; [`UNRANKED`] where there are none.
-pub(in crate::engines) fn ranks_from(topology: &Topology, from: &[u32]) -> Vec<u32> {
-    let mut ranks = vec![UNRANKED; topology.xbar_count()];
-    from.iter().for_each(|&xbar| ranks[xbar as usize] = 0);
-    let mut queue = from.to_vec();
-    let mut next = 0;
-    while let Some(&xbar) = queue.get(next) {
-        next += 1;
-        for channel in topology.channels_of(xbar).filter(|&channel| !topology.is_dead(channel)) {
-            let head = topology.head(channel).xbar;
-            if ranks[head as usize] == UNRANKED {
-                ranks[head as usize] = ranks[xbar as usize] + 1;
-                queue.push(head);
-            }
-        }
+/// The highest tier of each part of a fabric.
+fn tops(topology: &Topology, tiers: &Tiers) -> Vec<u32> {
+    let mut highest = vec![None; topology.xbar_count()];
+    for xbar in 0..topology.xbar_count() as u32 {
+        let highest: &mut Option<u32> = &mut highest[topology.component(xbar) as usize];
+        *highest = tiers.height(xbar).max(*highest);
     }
-    ranks
+    let is_top = |&xbar: &u32| {
+        tiers.height(xbar).is_some() && tiers.height(xbar) == highest[topology.component(xbar) as usize]
+    };
+    (0..topology.xbar_count() as u32).filter(is_top).collect()
 }
 
 /// The order of xbars that legal routes keep to: first towards its beginning, then towards its end.
@@ -198,33 +181,72 @@ pub(in crate::engines) fn ranks_from(topology: &Topology, from: &[u32]) -> Vec<u
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::engines) struct Order {
     place: Vec<u32>,
+    /// Whether it has one top: see [`Self::with_one_top`].
+    has_one_top: bool,
 }
 
 impl Order {
-    /// The order of `updn`, by [`ranks_from`] the roots. UP is towards the lower rank; between equal
-    /// ranks, towards the smaller id.
-    pub(in crate::engines) fn updn(subnet: &Subnet, settings: &Settings, ranks: &[u32]) -> Self {
-        Self { place: places(subnet, settings, |xbar| ranks[xbar as usize]) }
+    /// The order that an engine keeps to, with these roots: one by which also the service adapters above the
+    /// leaves are reached. None for minhop if there are no such adapters, and for dor.
+    pub(super) fn of(
+        engine: Engine,
+        subnet: &Subnet,
+        settings: &Settings,
+        tiers: &Tiers,
+        roots: &[u32],
+    ) -> Option<Self> {
+        let order = match engine {
+            Engine::Updn => {
+                let ranks = updn_ranks(&subnet.topology, settings, tiers, roots);
+                Self::updn(subnet, settings, &ranks)
+            }
+            Engine::Dnup => Self::dnup(subnet, settings, tiers.heights()),
+            // Shortest routes to service adapters above the leaves close circles, unless they keep to an order.
+            Engine::Minhop if !tiers.served().is_empty() => Self::dnup(subnet, settings, tiers.heights()),
+            _ => return None,
+        };
+        Some(order.with_one_top(&subnet.topology, tiers))
     }
 
-    /// The order of `dnup`, by [`ranks_from`] the xbars that have hosts. UP is towards the lower rank;
+    /// The order of `updn`, by [`distances`] from the roots. UP is towards the lower rank; between equal
+    /// ranks, towards the smaller id.
+    pub(in crate::engines) fn updn(subnet: &Subnet, settings: &Settings, ranks: &[u32]) -> Self {
+        Self { place: places(subnet, settings, |xbar| ranks[xbar as usize]), has_one_top: false }
+    }
+
+    /// The order of `dnup`, by the heights of xbars above the leaves. UP is towards the lower rank;
     /// between equal ranks, towards the smaller id if ids are given. Else it is away from the [`lowest`]
     /// xbars, then towards the smaller GUID: so where all xbars have hosts, ways down from everywhere
     /// lead to one xbar, and all pairs can meet.
     pub(in crate::engines) fn dnup(subnet: &Subnet, settings: &Settings, ranks: &[u32]) -> Self {
         let topology = &subnet.topology;
         let away = if settings.ids.is_empty() {
-            ranks_from(topology, &lowest(subnet, ranks))
+            distances(topology, &lowest(subnet, ranks))
         } else {
             vec![0; ranks.len()]
         };
         let last = (ranks.len() as u32).saturating_sub(1);
         let key = |xbar: u32| (ranks[xbar as usize], std::cmp::Reverse(away[xbar as usize]));
-        Self { place: places(subnet, settings, key).into_iter().map(|place| last - place).collect() }
+        let place = places(subnet, settings, key).into_iter().map(|place| last - place).collect();
+        Self { place, has_one_top: false }
+    }
+
+    /// The same order if all service adapters are on leaves. Else a leaf is put above the xbars that have some, so
+    /// that these reach each other, and all leaves, by going up and then down; routes between leaves stay as they are.
+    pub(in crate::engines) fn with_one_top(self, topology: &Topology, tiers: &Tiers) -> Self {
+        if tiers.served().is_empty() {
+            return self;
+        }
+        Self { place: with_one_top(topology, tiers, &self.place), has_one_top: true }
+    }
+
+    /// Whether some xbars of the tree stand below a leaf, for the sake of service adapters.
+    pub(super) fn has_one_top(&self) -> bool {
+        self.has_one_top
     }
 
     /// Where an xbar stands, counted from the beginning.
-    pub(super) fn place(&self, xbar: u32) -> u32 {
+    pub(in crate::engines) fn place(&self, xbar: u32) -> u32 {
         self.place[xbar as usize]
     }
 
@@ -232,6 +254,15 @@ impl Order {
     pub(in crate::engines) fn climbs(&self, from: u32, to: u32) -> bool {
         self.place[to as usize] < self.place[from as usize]
     }
+}
+
+/// How far each xbar is from the roots. Where no roots are named and the tiers were found in spite of service
+/// adapters, these say it: an xbar that no cable joins with a root is no lower than a leaf for that.
+fn updn_ranks(topology: &Topology, settings: &Settings, tiers: &Tiers, roots: &[u32]) -> Vec<u32> {
+    if settings.roots.is_some() || tiers.served().is_empty() {
+        return distances(topology, roots);
+    }
+    tiers.heights().iter().map(|&height| u32::MAX - height).collect()
 }
 
 /// In each connected part the xbars of the highest rank. If all have hosts, one of them: that with the most
@@ -282,10 +313,10 @@ mod tests {
     #[test]
     fn the_roots_of_a_symmetric_tree_are_its_top_tier() {
         let subnet = subnet("xgft:h=3;m=4,4,24;w=1,4,4");
-        let found = find_roots(&subnet, &Settings::default()).unwrap();
+        let tiers = Tiers::of(&subnet.topology);
+        let found = find_roots(&subnet, &Settings::default(), &tiers).unwrap();
         assert_eq!(found.xbars.len(), 16);
-        let tiers = tiers(&subnet.topology);
-        assert!(found.xbars.iter().all(|&root| tiers[root as usize] == 2));
+        assert!(found.xbars.iter().all(|&root| tiers.height(root) == Some(2)));
         // From everywhere in this tree more than 90 % of the hosts are equally far.
         assert_eq!(detect_roots(&subnet.topology).len(), subnet.topology.xbar_count());
     }
@@ -293,13 +324,14 @@ mod tests {
     #[test]
     fn the_rule_finds_the_spines_of_a_small_tree() {
         let subnet = subnet("xgft:h=2;m=4,4;w=1,4");
-        assert_eq!(detect_roots(&subnet.topology), top_tier(&subnet.topology));
+        let tiers = Tiers::of(&subnet.topology);
+        assert_eq!(detect_roots(&subnet.topology), top_of_clos(&subnet.topology, &tiers));
     }
 
     #[test]
     fn a_fabric_without_a_top_has_no_roots() {
         let subnet = subnet("random:xbars=12,ports=12,hosts=24,links=20,seed=3");
-        let why = find_roots(&subnet, &Settings::default());
+        let why = find_roots(&subnet, &Settings::default(), &Tiers::of(&subnet.topology));
         assert!(why.is_err_and(|why| why.contains("name the roots")));
     }
 
@@ -307,9 +339,10 @@ mod tests {
     fn named_roots_are_taken_and_unknown_ones_are_not() {
         let subnet = subnet("ring:n=5,hosts=1");
         let settings = Settings { roots: Some(vec![3, 1, 3, 77]), ..Settings::default() };
-        assert_eq!(find_roots(&subnet, &settings).unwrap().xbars, [1, 3]);
+        let tiers = Tiers::of(&subnet.topology);
+        assert_eq!(find_roots(&subnet, &settings, &tiers).unwrap().xbars, [1, 3]);
         let settings = Settings { roots: Some(vec![77]), ..Settings::default() };
-        assert!(find_roots(&subnet, &settings).is_err());
+        assert!(find_roots(&subnet, &settings, &tiers).is_err());
     }
 
     #[test]
@@ -318,7 +351,7 @@ mod tests {
         let topology = &subnet.topology;
         let leaves: Vec<u32> = (0..24).filter(|&xbar| subnet.is_leaf(xbar)).collect();
         assert_eq!(leaves.len(), 24);
-        let order = Order::dnup(&subnet, &Settings::default(), &ranks_from(topology, &leaves));
+        let order = Order::dnup(&subnet, &Settings::default(), &distances(topology, &leaves));
         let leads_down = |&xbar: &u32| {
             topology.channels_of(xbar).any(|channel| order.climbs(xbar, topology.head(channel).xbar))
         };
@@ -329,7 +362,7 @@ mod tests {
     #[test]
     fn equal_ranks_go_up_to_the_smaller_id() {
         let subnet = subnet("ring:n=5,hosts=1");
-        let ranks = ranks_from(&subnet.topology, &[0]);
+        let ranks = distances(&subnet.topology, &[0]);
         assert_eq!(ranks, [0, 1, 2, 2, 1]);
         let order = Order::updn(&subnet, &Settings::default(), &ranks);
         assert!(order.climbs(3, 2) && !order.climbs(2, 3) && order.climbs(1, 0));

@@ -22,7 +22,8 @@ mod tiers;
 use rayon::prelude::*;
 
 use super::algorithm::Algorithm;
-use super::{Engine, EngineError, Routing, Setting, Settings};
+use super::balanced::ranks::Order;
+use super::{Engine, EngineError, Routing, Setting, Settings, services};
 use crate::Subnet;
 use costs::Costs;
 use numbers::Numbers;
@@ -48,18 +49,24 @@ impl Algorithm for Dmodc {
     /// If some leaf cannot reach another by going up and then down, though cables lead there.
     fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
         let refuse = |why: String| EngineError::refuse(Engine::Dmodc, why);
-        let tiers = Tiers::new(subnet, settings.roots.as_deref()).map_err(refuse)?;
-        let leaves: Vec<u32> =
-            (0..subnet.topology.xbar_count() as u32).filter(|&xbar| subnet.is_leaf(xbar)).collect();
+        let by_shape = crate::Tiers::of(&subnet.topology);
+        let tiers = Tiers::new(subnet, settings.roots.as_deref(), &by_shape).map_err(refuse)?;
+        let leaves = by_shape.leaves();
         let costs: Vec<Costs> = leaves.par_iter().map(|&leaf| Costs::to(&tiers, leaf)).collect();
-        if let Some((from, to)) = apart(subnet, &leaves, &costs) {
+        if let Some((from, to)) = apart(subnet, leaves, &costs) {
             let (from, to) = (subnet.names.xbar(from), subnet.names.xbar(to));
             return Err(refuse(format!(
                 "no way leads from {from} up and then down to {to}; name the roots (--root-guid-file), or use nue"
             )));
         }
-        let numbers = Numbers::new(subnet, &leaves, &costs);
-        Ok(Routing::in_one_layer(fill::tables(subnet, &tiers, &leaves, &costs, &numbers)))
+        let numbers = Numbers::new(subnet, leaves, &costs);
+        let mut tables = fill::tables(subnet, &tiers, leaves, &costs, &numbers);
+        if !by_shape.served().is_empty() {
+            let order = Order::updn(subnet, &Settings::default(), &tiers.depths());
+            services::join(subnet, &by_shape, &order.with_one_top(&subnet.topology, &by_shape), &mut tables);
+        }
+        let notes = services::note(&subnet.topology, &by_shape).into_iter().collect();
+        Ok(Routing { notes, ..Routing::in_one_layer(tables) })
     }
 }
 

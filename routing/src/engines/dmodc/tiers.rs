@@ -1,5 +1,6 @@
 //! How high xbars stand, and the cables between them in groups.
 
+use crate::tiers::distances;
 use crate::{Subnet, Topology};
 
 /// All cables from an xbar to one neighbour.
@@ -12,6 +13,8 @@ pub(super) struct Group {
 
 /// How high xbars stand, and the cables between them in groups.
 pub(super) struct Tiers {
+    /// By xbar, how high it stands.
+    heights: Vec<u32>,
     /// All xbars, the highest first.
     pub(super) from_top: Vec<u32>,
     /// By xbar, the groups of cables up and down, by rising neighbour.
@@ -30,15 +33,20 @@ impl Tiers {
     ///
     /// # Errors
     /// In words for the user, if there are too many tiers for a tree.
-    pub(super) fn new(subnet: &Subnet, roots: Option<&[u32]>) -> Result<Self, String> {
+    pub(super) fn new(
+        subnet: &Subnet,
+        roots: Option<&[u32]>,
+        by_shape: &crate::Tiers,
+    ) -> Result<Self, String> {
         let topology = &subnet.topology;
         let all = 0..topology.xbar_count() as u32;
         let heights: Vec<u32> = match roots {
             Some(roots) => {
                 let known = roots.iter().copied().filter(|root| all.contains(root));
-                distances(topology, known.collect()).into_iter().map(|hops| u32::MAX - hops).collect()
+                let known: Vec<u32> = known.collect();
+                distances(topology, &known).into_iter().map(|hops| u32::MAX - hops).collect()
             }
-            None => distances(topology, all.clone().filter(|&xbar| subnet.is_leaf(xbar)).collect()),
+            None => by_shape.heights().to_vec(),
         };
         let connected = heights.iter().copied().filter(|&height| height != u32::MAX && height != 0);
         let (most, least) =
@@ -64,7 +72,12 @@ impl Tiers {
             });
             dividers[xbar as usize] = below.max().unwrap_or(1);
         }
-        Ok(Self { from_top, up, down, dividers })
+        Ok(Self { heights, from_top, up, down, dividers })
+    }
+
+    /// By xbar, how far it is below the highest that there could be.
+    pub(super) fn depths(&self) -> Vec<u32> {
+        self.heights.iter().map(|&height| u32::MAX - height).collect()
     }
 }
 
@@ -80,23 +93,4 @@ fn groups(topology: &Topology, xbar: u32, is_wanted: impl Fn(u32) -> bool) -> Ve
         .chunk_by(|one, other| one.0 == other.0)
         .map(|group| Group { xbar: group[0].0, ports: group.iter().map(|&(_, port)| port).collect() })
         .collect()
-}
-
-/// Hops from the nearest of some xbars to each.
-fn distances(topology: &Topology, starts: Vec<u32>) -> Vec<u32> {
-    let mut hops = vec![u32::MAX; topology.xbar_count()];
-    starts.iter().for_each(|&start| hops[start as usize] = 0);
-    let mut queue = starts;
-    let mut next = 0;
-    while let Some(&xbar) = queue.get(next) {
-        next += 1;
-        for channel in topology.channels_of(xbar).filter(|&channel| !topology.is_dead(channel)) {
-            let there = topology.head(channel).xbar;
-            if hops[there as usize] == u32::MAX {
-                hops[there as usize] = hops[xbar as usize] + 1;
-                queue.push(there);
-            }
-        }
-    }
-    hops
 }

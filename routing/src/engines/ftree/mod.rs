@@ -12,7 +12,8 @@
 //! 6. `detours`: on damaged trees, ways for the xbars that a host's spine does not cover.
 //! 7. `fill`: the tables, a destination xbar at a time.
 //!
-//! `kept` mends tables that were in force instead of 4 to 7.
+//! `kept` mends tables that were in force instead of 4 to 7. Service adapters above the leaves are joined last, unless
+//! `--max-reverse-hops` says how.
 
 mod detours;
 mod fill;
@@ -31,9 +32,10 @@ mod tree;
 pub use order::{HostOrder, LeafOrder};
 
 use super::algorithm::Algorithm;
-use super::{Engine, EngineError, Routing, Setting, Settings};
-use crate::Subnet;
+use super::balanced::ranks::Order;
+use super::{Engine, EngineError, Routing, Setting, Settings, services};
 use crate::tables::{SlotEnd, Tables};
+use crate::{Subnet, Tiers};
 use detours::Detours;
 use ranks::Ranks;
 use reach::Reach;
@@ -67,9 +69,10 @@ impl Algorithm for Ftree {
 /// # Errors
 /// If the fabric is no tree, or some pair of hosts cannot be joined by going up and then down.
 fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
-    let order = HostOrder::new(subnet, settings);
-    refusal::check(subnet, settings, &order).map_err(refuse)?;
-    let ranks = Ranks::new(subnet, settings, &order).map_err(refuse)?;
+    let tiers = Tiers::of(&subnet.topology);
+    let order = HostOrder::on(subnet, settings, &tiers);
+    refusal::check(subnet, settings, &order, &tiers).map_err(refuse)?;
+    let ranks = Ranks::new(subnet, settings, &order, &tiers).map_err(refuse)?;
     let tree = Tree::new(subnet, ranks);
     let mut notes = Vec::new();
     if settings.roots.is_none()
@@ -78,7 +81,9 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
         notes.push(format!("no full fat-tree, routed as one that is nearly one: {irregular}"));
     }
     let reach = Reach::new(&tree);
-    let reversed = reverse::ways(&tree, &reach, settings).map_err(refuse)?;
+    let joins_services = settings.max_reverse_hops == 0 && !tiers.served().is_empty();
+    let are_joined = if joins_services { tiers.served() } else { &[] };
+    let reversed = reverse::ways(&tree, &reach, settings, are_joined).map_err(refuse)?;
     let mut tables = match previous(subnet, settings, &mut notes) {
         Some(previous) => kept::mend(&tree, &reach, previous),
         None => {
@@ -90,6 +95,12 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
     };
     for way in reversed {
         tables.set_port(way.xbar, way.slot, way.port);
+    }
+    if joins_services {
+        notes.extend(services::note(&subnet.topology, &tiers));
+        let ranks: Vec<u32> = tree.ranks.of.iter().map(|&rank| rank.into()).collect();
+        let order = Order::updn(subnet, &Settings::default(), &ranks);
+        services::join(subnet, &tiers, &order.with_one_top(&subnet.topology, &tiers), &mut tables);
     }
     Ok(Routing { notes, ..Routing::in_one_layer(tables) })
 }

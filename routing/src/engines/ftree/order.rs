@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Settings, Subnet, host_of_slot};
+use crate::Tiers;
 
 /// The compute nodes of one xbar, by port.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,14 +29,21 @@ pub struct HostOrder {
 impl HostOrder {
     /// The order for a fabric.
     ///
-    /// Compute nodes are those that the settings name, else all hosts but the I/O nodes.
+    /// Compute nodes are those that the settings name, else all hosts but the I/O nodes and the service
+    /// adapters above the leaves.
     pub fn new(subnet: &Subnet, settings: &Settings) -> Self {
+        Self::on(subnet, settings, &Tiers::of(&subnet.topology))
+    }
+
+    /// The order for a fabric whose tiers are known.
+    pub(super) fn on(subnet: &Subnet, settings: &Settings, tiers: &Tiers) -> Self {
         let computes =
             |host: &u32| is_compute_node(*host, settings.compute_nodes.as_ref(), &settings.io_nodes);
         let (mut leaves, mut others) = (Vec::new(), Vec::new());
         for xbar in 0..subnet.topology.xbar_count() as u32 {
+            let is_leaf = !tiers.is_served(xbar);
             let hosts = subnet.destinations.host_slots_of(xbar).filter_map(|slot| host_of_slot(subnet, slot));
-            let (mut hosts, rest): (Vec<u32>, Vec<u32>) = hosts.partition(computes);
+            let (mut hosts, rest): (Vec<u32>, Vec<u32>) = hosts.partition(|host| is_leaf && computes(host));
             hosts.dedup();
             others.extend(rest);
             if !hosts.is_empty() {

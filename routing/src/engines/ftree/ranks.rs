@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::order::HostOrder;
 use super::refusal::{host_name, xbar_name};
 use super::{Settings, Subnet};
+use crate::Tiers;
 
 /// Most ranks of a tree.
 const MOST_RANKS: usize = 8;
@@ -23,20 +24,42 @@ pub(super) struct Ranks {
 
 impl Ranks {
     /// Ranks by the distance from the given roots. Without roots, and in parts of the fabric that have
-    /// none of them, by the distance from the xbars with compute nodes, the farthest being the roots; in
-    /// parts without compute nodes, from the first xbar.
+    /// none of them, by the distance from the leaves, whoever their hosts are, the farthest being the roots.
+    /// If that makes no tree and some hosts are no compute nodes, which may be anywhere, by the distance
+    /// from the xbars with compute nodes.
     ///
     /// # Errors
     /// If a cable joins two xbars of a rank, compute nodes are on different ranks, or ranks are too many
     /// or too few.
-    pub(super) fn new(subnet: &Subnet, settings: &Settings, order: &HostOrder) -> Result<Self, String> {
+    pub(super) fn new(
+        subnet: &Subnet,
+        settings: &Settings,
+        order: &HostOrder,
+        tiers: &Tiers,
+    ) -> Result<Self, String> {
+        let of_compute_nodes: Vec<u32> = order.leaves.iter().map(|leaf| leaf.xbar).collect();
+        let found = Self::above(subnet, settings, order, tiers.leaves());
+        if found.is_ok() || settings.roots.is_some() || of_compute_nodes == tiers.leaves() {
+            return found;
+        }
+        Self::above(subnet, settings, order, &of_compute_nodes)
+    }
+
+    /// Ranks by the distance from the given roots, else from these leaves; in parts without any, from the
+    /// first xbar.
+    fn above(
+        subnet: &Subnet,
+        settings: &Settings,
+        order: &HostOrder,
+        leaves: &[u32],
+    ) -> Result<Self, String> {
         let topology = &subnet.topology;
         let count = topology.xbar_count();
         let roots = settings.roots.as_deref().unwrap_or_default();
         let mut distances = vec![u32::MAX; count];
         search(subnet, roots.iter().copied(), &mut distances);
         let ranked: Vec<bool> = distances.iter().map(|&distance| distance != u32::MAX).collect();
-        let leaves = order.leaves.iter().map(|leaf| leaf.xbar).filter(|&leaf| !ranked[leaf as usize]);
+        let leaves = leaves.iter().copied().filter(|&leaf| !ranked[leaf as usize]);
         search(subnet, leaves, &mut distances);
         for xbar in 0..count as u32 {
             // A part that only xbars are in: nothing is routed there but their own addresses.

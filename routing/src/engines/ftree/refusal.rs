@@ -2,13 +2,18 @@
 
 use super::order::HostOrder;
 use super::{Settings, Subnet};
-use crate::Attachment;
+use crate::{Attachment, Tiers};
 
 /// Fewest xbars, hosts and leaves of a tree.
 const FEWEST: usize = 2;
 
 /// Says why a fabric cannot be a fat tree, or the settings do not go with one.
-pub(super) fn check(subnet: &Subnet, settings: &Settings, order: &HostOrder) -> Result<(), String> {
+pub(super) fn check(
+    subnet: &Subnet,
+    settings: &Settings,
+    order: &HostOrder,
+    tiers: &Tiers,
+) -> Result<(), String> {
     let topology = &subnet.topology;
     let lmc = subnet.destinations.lmc();
     if lmc > 0 {
@@ -23,9 +28,7 @@ pub(super) fn check(subnet: &Subnet, settings: &Settings, order: &HostOrder) -> 
     }
     let hosts = order.others.len() + order.leaves.iter().map(|leaf| leaf.hosts.len()).sum::<usize>();
     let xbars = topology.xbar_count();
-    for (what, count) in
-        [("xbars", xbars), ("cabled hosts", hosts), ("xbars with compute nodes", order.leaves.len())]
-    {
+    for (what, count) in [("xbars", xbars), ("cabled hosts", hosts), ("leaves", tiers.leaves().len())] {
         if count < FEWEST {
             return Err(format!("a tree has at least {FEWEST} {what}, this fabric has {count}; use minhop"));
         }

@@ -19,15 +19,21 @@ pub(super) struct ReverseEntry {
 /// Steps the wrong way, and all steps, of the best way; the channel that it begins with.
 type Label = (u32, u32, u32);
 
-/// The entries for all xbars that no way up and down leads from, as far as I/O nodes allow them.
+/// The entries for all xbars that no way up and down leads from, as far as I/O nodes allow them. Some xbars
+/// are joined otherwise, and need none.
 ///
 /// # Errors
 /// If a pair of hosts has no way: the pair is named.
-pub(super) fn ways(tree: &Tree<'_>, reach: &Reach, settings: &Settings) -> Result<Vec<ReverseEntry>, String> {
+pub(super) fn ways(
+    tree: &Tree<'_>,
+    reach: &Reach,
+    settings: &Settings,
+    are_joined: &[u32],
+) -> Result<Vec<ReverseEntry>, String> {
     let topology = &tree.subnet.topology;
-    let sources: Vec<u32> = (0..tree.xbar_count() as u32).filter(|&xbar| tree.hosts_at(xbar) > 0).collect();
-    let is_source: Vec<u8> =
-        (0..tree.xbar_count() as u32).map(|xbar| u8::from(tree.hosts_at(xbar) > 0)).collect();
+    let needs_ways = |&xbar: &u32| tree.hosts_at(xbar) > 0 && are_joined.binary_search(&xbar).is_err();
+    let sources: Vec<u32> = (0..tree.xbar_count() as u32).filter(needs_ways).collect();
+    let is_source: Vec<u8> = (0..tree.xbar_count() as u32).map(|xbar| u8::from(needs_ways(&xbar))).collect();
     let mut ways = Vec::new();
     for &to in &sources {
         // Most often none lacks a way: one sweep says so.

@@ -125,7 +125,8 @@ fn numbers_and_ports_do_not_matter_to_a_full_tree() {
 fn check(fabric: &Fabric, settings: &Settings, tables: &Tables) -> Result<Vec<u64>, TestCaseError> {
     let subnet = subnet(fabric);
     let order = HostOrder::new(&subnet, settings);
-    let tree = Tree::new(&subnet, Ranks::new(&subnet, settings, &order).unwrap());
+    let tree =
+        Tree::new(&subnet, Ranks::new(&subnet, settings, &order, &Tiers::of(&subnet.topology)).unwrap());
     let reach = Reach::new(&tree);
     let mut loads = vec![0; subnet.topology.channel_count()];
     for from in 0..tree.xbar_count() as u32 {
@@ -244,20 +245,23 @@ fn what_is_no_tree_is_refused_with_a_reason() {
         },
         2,
     );
-    assert!(why(&one_leaf, &settings).contains("at least 2 xbars with compute nodes"));
+    assert!(why(&one_leaf, &settings).contains("at least 2 leaves"));
     let pair = built(|fabric| (0..2).for_each(|_| fabric.host_at(None)), 0);
     assert!(why(&pair, &settings).contains("is cabled to another host"), "{}", why(&pair, &settings));
     let ring = generate("ring:n=5,hosts=1").unwrap();
     assert!(why(&ring, &settings).contains("joins ranks 0 and 0"), "{}", why(&ring, &settings));
     let beside = Settings { roots: Some(vec![0, 99]), ..Settings::default() };
     assert!(why(&tree, &beside).contains("root 99 is no xbar"));
-    // A host at a spine: on another rank, once the roots are known; elsewhere its cables are within a rank.
+    // One host at a spine is taken for a service adapter, and served. As many as half a leaf has are on another rank,
+    // once the roots are known; elsewhere their cables are within a rank.
     let mut at_spine = tree.clone();
-    let port = PortRef { xbar: 11, port: 9 };
-    at_spine.map.hosts[31].at = Some(port);
+    at_spine.map.hosts[31].at = Some(PortRef { xbar: 11, port: 9 });
+    assert!(route(&at_spine, &settings).is_ok());
+    at_spine.map.hosts[30].at = Some(PortRef { xbar: 11, port: 10 });
+    assert!(why(&at_spine, &settings).contains("joins ranks"), "{}", why(&at_spine, &settings));
     let roots = Settings { roots: Some(vec![8, 9, 10, 11]), ..Settings::default() };
     assert!(why(&at_spine, &roots).contains("on different ranks"), "{}", why(&at_spine, &roots));
-    let io = Settings { io_nodes: [31].into(), ..roots };
+    let io = Settings { io_nodes: [30, 31].into(), ..roots };
     assert!(route(&at_spine, &io).is_ok());
 }
 
@@ -341,7 +345,8 @@ fn what_is_right_stays_and_only_the_rest_is_routed_anew() {
         let mended = compute(&cut, &kept).unwrap().tables;
         let tree_settings = Settings::default();
         let order = HostOrder::new(&cut, &tree_settings);
-        let tree = Tree::new(&cut, Ranks::new(&cut, &tree_settings, &order).unwrap());
+        let tree =
+            Tree::new(&cut, Ranks::new(&cut, &tree_settings, &order, &Tiers::of(&cut.topology)).unwrap());
         let reach = Reach::new(&tree);
         for slot in 0..cut.destinations.slot_count() as u32 {
             for from in 0..tree.xbar_count() as u32 {

@@ -1,0 +1,156 @@
+//! Engines that rank, on clusters whose spines have service adapters.
+
+use mapper_fabric::generate;
+use mapper_proto::Mac;
+use mapper_proto::map::{Fabric, PortRef};
+use proptest::prelude::*;
+
+use crate::engines::dispersive::AllHosts;
+use crate::engines::{Engine, Selection, Settings, select};
+use crate::{HostRoutes, Options, Quality, Shape, SourceRoutes, Subnet, TableRoutes, Tiers};
+
+const RANKING: [Engine; 5] = [Engine::Minhop, Engine::Updn, Engine::Dnup, Engine::Ftree, Engine::Dmodc];
+
+fn serve(subnet: &Subnet, engine: Engine) -> Result<Selection, String> {
+    select(subnet, &[engine], &Settings::default(), false).map_err(|why| why.to_string())
+}
+
+/// The fabric without the service adapters of its spines.
+fn without_services(fabric: &Fabric) -> Fabric {
+    let subnet = Subnet::new(fabric, None).unwrap();
+    let tiers = Tiers::of(&subnet.topology);
+    let mut fabric = fabric.clone();
+    let keeps: Vec<bool> =
+        fabric.map.hosts.iter().map(|host| host.at.is_none_or(|at| !tiers.is_served(at.xbar))).collect();
+    let mut kept = keeps.iter();
+    fabric.map.hosts.retain(|_| *kept.next().unwrap());
+    let mut kept = keeps.iter();
+    fabric.hosts.retain(|_| *kept.next().unwrap());
+    fabric
+}
+
+/// The hosts that are no service adapters of spines.
+fn others(subnet: &Subnet) -> Vec<u32> {
+    let tiers = Tiers::of(&subnet.topology);
+    let is_other = |host: &u32| subnet.xbar_of_host(*host).is_some_and(|xbar| !tiers.is_served(xbar));
+    crate::hosts_in_order(&subnet.topology).into_iter().filter(is_other).collect()
+}
+
+/// What hosts that are no service adapters of spines get of their cables.
+fn bisection_of_others(subnet: &Subnet, selection: &Selection) -> f64 {
+    let routes = TableRoutes::new(subnet, &selection.routing.tables);
+    Quality::measure_in_order(&routes, &others(subnet), 1).effective_bisection
+}
+
+/// The shape that agents see, and the same by their routes, which are proved.
+fn bisection_by_agents(subnet: &Subnet) -> Result<(Shape, f64), TestCaseError> {
+    let all = AllHosts::new(&subnet.topology, Options::default(), false);
+    let (proof, _) = all.prove().unwrap();
+    prop_assert!(proof.holds());
+    let mut tables: Vec<HostRoutes> = Vec::new();
+    all.for_each(|table| {
+        tables.push(table.clone());
+        Ok::<_, crate::RoutingError>(())
+    })
+    .unwrap();
+    let routes = SourceRoutes::new(&subnet.topology, &tables);
+    let bisection = Quality::measure_in_order(&routes, &others(subnet), 1).effective_bisection;
+    Ok((all.orientation().shape().clone(), bisection))
+}
+
+fn bisection(subnet: &Subnet, selection: &Selection) -> f64 {
+    Quality::measure(&TableRoutes::new(subnet, &selection.routing.tables), 1).effective_bisection
+}
+
+#[test]
+fn a_real_clusters_shape_is_served_nearly_as_well_as_without_service_adapters() {
+    for (cables, at_least) in [(1, 0.0), (2, 0.60)] {
+        let spec = format!("cluster:leaves=24,spines=16,hosts=542,missing=5,cables={cables}");
+        let plain = Subnet::new(&generate(&spec).unwrap(), None).unwrap();
+        let served = Subnet::new(&generate(&format!("{spec},service=every")).unwrap(), None).unwrap();
+        for engine in RANKING {
+            let (before, after) = (serve(&plain, engine).unwrap(), serve(&served, engine).unwrap());
+            assert!(after.routing.layers.count == 1, "{engine:?}");
+            let (before, after) = (bisection(&plain, &before), bisection(&served, &after));
+            assert!(after >= at_least && after >= 0.95 * before, "{engine:?}: {before} to {after}");
+        }
+    }
+}
+
+/// A tree with a service adapter on every xbar.
+fn with_services(spec: &str) -> Fabric {
+    let mut fabric = generate(spec).unwrap();
+    for xbar in 0..fabric.map.xbars.len() as u32 {
+        let (mut host, mut label) = (fabric.map.hosts[0], fabric.hosts[0].clone());
+        host.mac = Mac::from_position(1_000_000 + xbar);
+        host.at = Some(PortRef { xbar, port: 200 });
+        label.name = format!("service{xbar}");
+        fabric.map.hosts.push(host);
+        fabric.hosts.push(label);
+        fabric.map.xbars[xbar as usize].ports = 200;
+    }
+    fabric
+}
+
+#[test]
+fn deep_trees_with_an_adapter_on_every_xbar_are_served_as_well_as_without() {
+    for spec in ["clos:hosts=512,ports=16", "xgft:h=3;m=8,4,6;w=1,4,4", "xgft:h=4;m=6,3,2,3;w=1,2,2,2"] {
+        let fabric = with_services(spec);
+        let served = Subnet::new(&fabric, None).unwrap();
+        let plain = Subnet::new(&without_services(&fabric), None).unwrap();
+        assert!(plain.topology.host_count() < served.topology.host_count());
+        for engine in RANKING {
+            let (before, after) = (serve(&plain, engine).unwrap(), serve(&served, engine).unwrap());
+            assert!(after.routing.layers.count == 1, "{engine:?}");
+            let (before, after) =
+                (bisection_of_others(&plain, &before), bisection_of_others(&served, &after));
+            assert!(after >= 0.95 * before, "{spec}, {engine:?}: {before} to {after}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// Whatever cluster an engine serves without the service adapters of its spines, it serves with them, in one layer
+    /// and without a cost to the other hosts; agents likewise.
+    #[test]
+    fn service_adapters_on_spines_cost_no_other_host_its_bandwidth(
+        leaves in 6_u64..14,
+        spines in 2_u64..8,
+        hosts_per_leaf in 8_u64..16,
+        missing in 0_u64..6,
+        cables in 1_u64..3,
+        uneven in 0_u64..4,
+        storage in 0_u64..2,
+        rails in 1_u64..3,
+        service in prop::sample::select(vec!["every", "spines"]),
+        seed in any::<u64>(),
+    ) {
+        let hosts = leaves * hosts_per_leaf;
+        let missing = missing.min(leaves * (spines - 1) / 4);
+        let uneven = if cables > 1 { uneven } else { 0 };
+        let fabric = generate(&format!(
+            "cluster:leaves={leaves},spines={spines},hosts={hosts},missing={missing},cables={cables},uneven={uneven},\
+             storage={storage},isolated=2,rails={rails},service={service},seed={seed}"
+        ))
+        .unwrap();
+        let served = Subnet::new(&fabric, None).unwrap();
+        let plain = Subnet::new(&without_services(&fabric), None).unwrap();
+        prop_assert_eq!(Tiers::of(&served.topology).served().len() as u64, rails * spines);
+        for engine in RANKING {
+            let Ok(before) = serve(&plain, engine) else { continue };
+            let after = serve(&served, engine).map_err(|why| TestCaseError::fail(format!("{engine:?}: {why}")))?;
+            prop_assert!(after.routing.layers.count == 1);
+            let (before, after) =
+                (bisection_of_others(&plain, &before), bisection_of_others(&served, &after));
+            prop_assert!(after >= 0.95 * before, "{engine:?}: {before} to {after}");
+        }
+        let ((whole, before), (shape, after)) = (bisection_by_agents(&plain)?, bisection_by_agents(&served)?);
+        // Where cables are missing so that the plain cluster is no Clos, agents search for a root, and that is another.
+        if whole == (Shape::Clos { tiers: 2 }) {
+            prop_assert_eq!(shape, whole);
+            prop_assert!(after >= 0.95 * before, "agents: {before} to {after}");
+        }
+    }
+}

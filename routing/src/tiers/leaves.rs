@@ -1,0 +1,148 @@
+//! Which xbars with hosts are leaves.
+
+use super::{cabled_hosts, distances, neighbours};
+use crate::Topology;
+
+/// An xbar that has at most one host for this many of the fullest xbar of its part has *few*: they may be service
+/// adapters, or hosts of a leaf that is nearly empty.
+const SHARE_OF_FEW: usize = 4;
+
+/// The leaves, and the xbars with hosts that stand above them; both by rising number.
+///
+/// An xbar with many hosts is a leaf. One with few stands above the leaves if a cable joins it with an xbar of many,
+/// or if it joins parts of the fabric as an upper tier of a tree does: see [`Many::are_joined_by`]. All that only
+/// holds where every cable then joins neighbouring tiers; in any other part of the fabric all xbars with hosts are
+/// leaves.
+pub(super) fn find(topology: &Topology) -> (Vec<u32>, Vec<u32>) {
+    let xbars = 0..topology.xbar_count() as u32;
+    let hosts: Vec<usize> = xbars.clone().map(|xbar| cabled_hosts(topology, xbar)).collect();
+    let mut fullest = vec![0; hosts.len()];
+    for xbar in xbars.clone() {
+        let fullest = &mut fullest[topology.component(xbar) as usize];
+        *fullest = hosts[xbar as usize].max(*fullest);
+    }
+    let with_hosts: Vec<u32> = xbars.filter(|&xbar| hosts[xbar as usize] > 0).collect();
+    let has_few =
+        |xbar: u32| hosts[xbar as usize] * SHARE_OF_FEW <= fullest[topology.component(xbar) as usize];
+    let (few, many): (Vec<u32>, Vec<u32>) = with_hosts.iter().partition(|&&xbar| has_few(xbar));
+    if few.is_empty() {
+        return (with_hosts, Vec::new());
+    }
+    let many = Many::new(topology, &many);
+    let mut is_above = vec![false; hosts.len()];
+    few.iter().for_each(|&xbar| is_above[xbar as usize] = many.are_joined_by(xbar));
+    let leaves: Vec<u32> = with_hosts.iter().copied().filter(|&xbar| !is_above[xbar as usize]).collect();
+    let is_tiered = tiered_parts(topology, &distances(topology, &leaves));
+    with_hosts
+        .into_iter()
+        .partition(|&xbar| !(is_above[xbar as usize] && is_tiered[topology.component(xbar) as usize]))
+}
+
+/// The xbars with many hosts, and what stands above them.
+struct Many<'a> {
+    topology: &'a Topology,
+    /// By xbar: how many steps it is above the nearest of them.
+    heights: Vec<u32>,
+    /// By part, named by its first xbar: how many of them it has.
+    of_part: Vec<usize>,
+    /// By part: the lowest height up to which cables join all of them.
+    joined_at: Vec<u32>,
+}
+
+impl<'a> Many<'a> {
+    fn new(topology: &'a Topology, many: &[u32]) -> Self {
+        let heights = distances(topology, many);
+        let mut of_part = vec![0; heights.len()];
+        many.iter().for_each(|&xbar| of_part[topology.component(xbar) as usize] += 1);
+        let joined_at = joined_at(topology, &heights);
+        Self { topology, heights, of_part, joined_at }
+    }
+
+    /// Whether an xbar with few hosts stands in a tier that joins xbars of many.
+    ///
+    /// That is so next to one of these. Further away it is not if these are joined further down already. Else
+    /// ways down from it must lead to half as many of them again as from any one xbar below it, as the spines of a
+    /// leaf lead to the same ones each, or nearly; and, in the tier that joins them all, to most of them.
+    fn are_joined_by(&self, xbar: u32) -> bool {
+        let part = self.topology.component(xbar) as usize;
+        let height = self.heights[xbar as usize];
+        if height <= 1 || height > self.joined_at[part] {
+            return height == 1;
+        }
+        let mut below: Vec<u32> = self.below(xbar).collect();
+        below.sort_unstable();
+        below.dedup();
+        let reached: Vec<Vec<u32>> = below.iter().map(|&head| self.reached_downwards(head)).collect();
+        let most = reached.iter().map(Vec::len).max().unwrap_or_default();
+        let mut all = reached.concat();
+        all.sort_unstable();
+        all.dedup();
+        let joins_enough = height < self.joined_at[part] || 2 * all.len() > self.of_part[part];
+        joins_enough && 2 * all.len() >= 3 * most
+    }
+
+    /// What an xbar's cables down lead to.
+    fn below(&self, xbar: u32) -> impl Iterator<Item = u32> + '_ {
+        let own = self.heights[xbar as usize];
+        neighbours(self.topology, xbar).filter(move |&head| self.heights[head as usize] < own)
+    }
+
+    /// The xbars of many hosts that ways down from an xbar lead to.
+    fn reached_downwards(&self, from: u32) -> Vec<u32> {
+        let mut layer = vec![from];
+        while layer.first().is_some_and(|&xbar| self.heights[xbar as usize] > 0) {
+            let mut next: Vec<u32> = layer.iter().flat_map(|&xbar| self.below(xbar)).collect();
+            next.sort_unstable();
+            next.dedup();
+            layer = next;
+        }
+        layer
+    }
+}
+
+/// By part, named by its first xbar: the lowest height up to which cables join all its xbars of height 0.
+fn joined_at(topology: &Topology, heights: &[u32]) -> Vec<u32> {
+    /// The representative of an xbar's class; the path to it is halved on the way.
+    fn root(parent: &mut [u32], mut xbar: u32) -> u32 {
+        while parent[xbar as usize] != xbar {
+            parent[xbar as usize] = parent[parent[xbar as usize] as usize];
+            xbar = parent[xbar as usize];
+        }
+        xbar
+    }
+    let higher = |from: u32, to: u32| heights[from as usize].max(heights[to as usize]);
+    let mut cables: Vec<(u32, u32)> = (0..heights.len() as u32)
+        .flat_map(|xbar| {
+            neighbours(topology, xbar).filter(move |&head| head < xbar).map(move |head| (head, xbar))
+        })
+        .collect();
+    cables.sort_unstable_by_key(|&(from, to)| (higher(from, to), from, to));
+    let mut parent: Vec<u32> = (0..heights.len() as u32).collect();
+    let mut has_many: Vec<bool> = heights.iter().map(|&height| height == 0).collect();
+    let mut joined_at = vec![0; heights.len()];
+    for (from, to) in cables {
+        let (a, b) = (root(&mut parent, from), root(&mut parent, to));
+        if a == b {
+            continue;
+        }
+        parent[a as usize] = b;
+        if has_many[a as usize] && has_many[b as usize] {
+            let part = topology.component(from) as usize;
+            joined_at[part] = higher(from, to);
+        }
+        has_many[b as usize] |= has_many[a as usize];
+    }
+    joined_at
+}
+
+/// By part of the fabric, named by its first xbar: whether all its cables join neighbouring tiers.
+fn tiered_parts(topology: &Topology, heights: &[u32]) -> Vec<bool> {
+    let mut is_tiered = vec![true; heights.len()];
+    for xbar in 0..heights.len() as u32 {
+        if neighbours(topology, xbar).any(|head| heights[xbar as usize].abs_diff(heights[head as usize]) != 1)
+        {
+            is_tiered[topology.component(xbar) as usize] = false;
+        }
+    }
+    is_tiered
+}
