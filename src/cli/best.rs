@@ -101,6 +101,19 @@ pub(super) fn text(engine: Engine, effective_bisection: Option<f64>, others: &[O
             )
         }
     };
-    let left_out = others.iter().filter(|other| other.left_out).filter_map(Other::text);
-    format!("best       {why}\n{}", left_out.collect::<String>())
+    format!("best       {why}\n{}", left_out(others))
+}
+
+/// Engines that might serve and were not tried, those together that were left out for one reason.
+fn left_out(others: &[Other]) -> String {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for other in others.iter().filter(|other| other.left_out) {
+        let Some(why) = other.why_not.as_deref() else { continue };
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, engines)) => engines.push(other.engine.name()),
+            None => reasons.push((why, vec![other.engine.name()])),
+        }
+    }
+    let line = |(why, engines): (&str, Vec<&str>)| format!("left out   {}: {why}\n", engines.join(", "));
+    reasons.into_iter().map(line).collect()
 }

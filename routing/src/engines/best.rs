@@ -133,7 +133,7 @@ impl Plan {
                 let settings = Settings { max_layers: None, ..self.settings.clone() };
                 WhyNotServed::Disobeys(setting::without_effect(engine, &settings))
             }
-            _ => WhyNotServed::TakesLong { engine, size: self.size.clone() },
+            _ => WhyNotServed::TakesLong { size: self.size.clone() },
         };
         Tried { engine, why_not }
     }

@@ -159,10 +159,8 @@ pub enum WhyNotServed {
     #[error("not tried, as engines serve that obey all that is set; {}", .0.join("; "))]
     Disobeys(Vec<String>),
     /// It was not tried, as it takes far longer than others on a fabric of this size.
-    #[error("not tried, as it would take far longer than others on {size}; --engine {engine} takes it")]
+    #[error("not tried, as others serve that take far less time on {size}")]
     TakesLong {
-        /// The engine.
-        engine: Engine,
         /// How large the fabric is.
         size: String,
     },

@@ -38,7 +38,7 @@ fn systems_are_taken_apart_to_chips() {
         .map
         .hosts
         .iter()
-        .map(|host| fabric.link_speeds.get(&host.at.unwrap()).map_or_else(String::new, |s| s.to_string()))
+        .map(|host| fabric.link_speeds.get(&host.at.unwrap()).map_or_else(String::new, ToString::to_string))
         .collect();
     // The leaf itself says 5G of its port 1; where the far end says less of the cable, that counts.
     assert_eq!(speeds, ["4xSDR", "4xQDR", "4xDDR"]);
