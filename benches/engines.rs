@@ -1,7 +1,7 @@
-//! Forwarding tables by engine and size of fabric, anew and after one failed cable, and their proof.
+//! Times forwarding tables by engine and size of fabric, anew and after one failed cable, and their proof.
 //!
-//! Tables alone, from a built subnet; the proof by itself. A smoke run (no `--bench`, or `--test`) takes the
-//! smallest fabrics only.
+//! The time of tables is without that of building the subnet, and the proof is timed by itself. A smoke run
+//! (without `--bench`, or with `--test`) takes only the smallest fabrics.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark stops at what it did not expect")]
 
@@ -22,7 +22,7 @@ struct Kind {
 }
 
 const KINDS: [Kind; 2] = [
-    // Full trees of 648, 3,456 and 27,648 hosts.
+    // These are full trees of 648, 3,456 and 27,648 hosts.
     Kind {
         smoke: "xgft:h=2;m=18,36;w=1,18",
         fabrics: &[
@@ -63,7 +63,7 @@ fn time_engines(c: &mut Criterion, spec: &str, engines: &[Engine]) {
         group.bench_function(engine.name(), |b| {
             b.iter(|| engine.compute(black_box(&subnet), &settings));
         });
-        // Lash computes all anew whatever was in force.
+        // The engine lash computes all tables anew, whatever was in force before.
         if *engine != Engine::Lash {
             let before = engine.compute(&subnet, &settings).unwrap().tables;
             let settings = Settings { previous: Some(before), ..settings };

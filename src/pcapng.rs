@@ -1,7 +1,8 @@
 //! Frames as a pcapng file: PCAP Next Generation Capture File Format, draft-ietf-opsawg-pcapng.
 //!
-//! One section, whose numbers are little-endian: its header, an interface description for each
-//! interface, then an enhanced packet block for each frame. Times are nanoseconds. Nothing is cut off.
+//! The file is one section, whose numbers are little-endian. It has the section's header, an interface
+//! description for each interface, then an enhanced packet block for each frame. Times are in nanoseconds,
+//! and all frames are whole.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -15,7 +16,7 @@ const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const LINKTYPE_ETHERNET: u16 = 1;
 
-/// Codes of options. Each belongs to one kind of block, but for the first two.
+/// The codes of options. Except for the first two, each belongs to one kind of block.
 mod option {
     pub(super) const END_OF_OPTIONS: u16 = 0;
     pub(super) const COMMENT: u16 = 1;
@@ -28,7 +29,7 @@ mod option {
     pub(super) const PACKET_FLAGS: u16 = 2;
 }
 
-/// Times are in units of 10 to the power of minus 9 seconds.
+/// The unit of times, as the power of ten by which a second is divided.
 const NANOSECONDS: u8 = 9;
 
 /// Which way a frame went through its interface, as the packet's flags say it.
@@ -40,18 +41,18 @@ pub enum Direction {
     Outbound = 2,
 }
 
-/// A frame and what is told of it.
+/// A frame, and what the file tells of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet<'a> {
     /// The interface, counted from 0 in the order in which they were described.
     pub interface: u32,
-    /// When, since the beginning of 1970.
+    /// When the frame passed the interface, since the beginning of 1970.
     pub at: Duration,
-    /// Which way it went.
+    /// Which way the frame went.
     pub direction: Direction,
     /// The bytes of the frame, one part behind the other, without frame check sequence.
     pub parts: [&'a [u8]; 2],
-    /// What people shall read beside it.
+    /// Comments that Wireshark shows with the frame.
     pub comments: &'a [String],
 }
 
@@ -64,17 +65,17 @@ pub struct PcapngWriter<W> {
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// Begins a file.
+    /// Begins a file with the header of its section.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the header cannot be written.
     pub fn begin(out: W) -> io::Result<Self> {
         let mut writer = Self { out, block: Vec::new() };
         writer.u32(BYTE_ORDER_MAGIC);
-        // Version 1.0.
+        // The version of the format is 1.0.
         writer.u16(1);
         writer.u16(0);
-        // How long the section is cannot be said before its end.
+        // The length of the section is not known before its end, so it is given as unknown.
         writer.block.extend(u64::MAX.to_le_bytes());
         writer.option(
             option::SECTION_USER_APPLICATION,
@@ -84,14 +85,14 @@ impl<W: Write> PcapngWriter<W> {
         Ok(writer)
     }
 
-    /// Describes the next interface. All must be described before frames follow.
+    /// Describes the next interface. All interfaces must be described before the first frame.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn interface(&mut self, name: &str, description: &str, mac: Mac) -> io::Result<()> {
         self.u16(LINKTYPE_ETHERNET);
         self.u16(0);
-        // No frame is cut off, however long.
+        // A limit of 0 says that no frame is cut off.
         self.u32(0);
         self.option(option::INTERFACE_NAME, name.as_bytes());
         if !description.is_empty() {
@@ -114,7 +115,7 @@ impl<W: Write> PcapngWriter<W> {
         self.u32(*interface);
         self.u32((nanos >> 32) as u32);
         self.u32(nanos as u32);
-        // As many bytes are here as there were.
+        // The original length of the frame is the same, since nothing is cut off.
         self.u32(length);
         self.u32(length);
         parts.iter().for_each(|part| self.block.extend_from_slice(part));
@@ -124,7 +125,7 @@ impl<W: Write> PcapngWriter<W> {
         self.end_block(ENHANCED_PACKET)
     }
 
-    /// Hands on what was put off.
+    /// Writes what is still buffered.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -140,12 +141,12 @@ impl<W: Write> PcapngWriter<W> {
         self.block.extend(value.to_le_bytes());
     }
 
-    /// Values and blocks end at multiples of four bytes.
+    /// Pads the block to a multiple of four bytes, where values and blocks must end.
     fn pad(&mut self) {
         self.block.resize(self.block.len().next_multiple_of(4), 0);
     }
 
-    /// Adds an option. A value that is too long for one is cut off.
+    /// Adds an option to the block. A value that is too long for an option is cut off.
     fn option(&mut self, code: u16, value: &[u8]) {
         let length = u16::try_from(value.len()).unwrap_or(u16::MAX);
         self.u16(code);
@@ -154,7 +155,7 @@ impl<W: Write> PcapngWriter<W> {
         self.pad();
     }
 
-    /// Ends the options and writes the block, between its type and length and its length again.
+    /// Ends the options and writes the block: its type, its length, the block itself and its length again.
     fn end_block(&mut self, block_type: u32) -> io::Result<()> {
         self.u16(option::END_OF_OPTIONS);
         self.u16(0);
@@ -185,7 +186,7 @@ mod tests {
             comments: &["lost".to_owned()],
         };
         writer.packet(&packet).unwrap();
-        // The section header tells the version of the program, which changes.
+        // The section header is left out of the comparison, since it tells the version of the program.
         let header = u32::from_le_bytes(file[4..8].try_into().unwrap()) as usize;
         assert_eq!(file[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
         assert_eq!(file[8..24], [&[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0][..], &[0xff; 8]].concat());

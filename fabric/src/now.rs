@@ -23,11 +23,11 @@ const SECONDS: u64 = 4;
 /// | 3 | 100 | 40 | 193 |
 ///
 /// The counts are the paper's. It does not publish all of the cabling, so the rest is chosen here. A
-/// subcluster has 7 leaves (up to 5 hosts on ports 1 to 5, cables up on 6 to 8), 4 second-level
-/// xbars and 2 roots. Leaf i is cabled to the second-level xbars i, i+1 and i+2 (modulo 4), and
-/// each of these to both roots. The last leaf has a sixth host instead of its first cable up.
-/// Of two subclusters, each root is cabled to the root of the same number in the other one. Of three, the
-/// second root of each subcluster is cabled to the first root of the next, and all six roots to a further xbar.
+/// subcluster has 7 leaves (up to 5 hosts on ports 1 to 5, cables up on 6 to 8), 4 second-level xbars and 2
+/// roots. Leaf i is cabled to the second-level xbars i, i+1 and i+2 (modulo 4), and each of these to both
+/// roots. The last leaf has a sixth host instead of its first cable up. Of two subclusters, each root is
+/// cabled to the root of the same number in the other one. Of three, the second root of each subcluster is
+/// cabled to the first root of the next, and all six roots to a further xbar.
 pub(super) fn now(spec: &Spec<'_>) -> Result<Fabric, SpecError> {
     spec.only(&["subclusters"])?;
     let subclusters = spec.optional("subclusters", 1..=3)?.unwrap_or(3);

@@ -76,7 +76,8 @@ impl Drawing {
         let mut rest = order.into_iter();
         self.open.extend(rest.next());
         for xbar in rest {
-            // If xbars have one port each, a tree of two has none free, and the next xbar begins another tree.
+            // If xbars have one port each, a tree of two has none free, and the next xbar begins another
+            // tree.
             if self.links.len() < most && !self.open.is_empty() {
                 let at = self.rng.random_range(0..self.open.len());
                 let end = self.take(at);
@@ -97,16 +98,16 @@ impl Drawing {
         let one = self.rng.random_range(0..self.open.len());
         let other = self.rng.random_range(0..self.open.len() - 1);
         let other = if other >= one { other + 1 } else { other };
-        // The later position comes first: taking an xbar's last port moves the last xbar of `open` to its place,
-        // which leaves earlier positions as they are.
+        // The later position comes first: taking an xbar's last port moves the last xbar of `open` to its
+        // place, which leaves earlier positions as they are.
         let first = self.take(one.max(other));
         let second = self.take(one.min(other));
         self.links.push([first, second]);
         true
     }
 
-    /// Where only one xbar has free ports, replaces a link between two others by a link from each to it, which
-    /// makes one link more. False if no such link exists or that xbar has only one free port.
+    /// Where only one xbar has free ports, replaces a link between two others by a link from each to it,
+    /// which makes one link more. False if no such link exists or that xbar has only one free port.
     fn split_link(&mut self) -> bool {
         let Some(&xbar) = self.open.first() else { return false };
         let elsewhere = |link: &[FreePort; 2]| link.iter().all(|end| end.0 != xbar);

@@ -8,8 +8,8 @@ use mapper_routing::Options;
 
 use crate::routes::{Basis, RouteTable, RouteTableError};
 
-/// A map whose routes are to be computed, from [`Host::poll_task`](crate::Host::poll_task). Running it takes up
-/// to a second and touches nothing of the host, so it may be run on another thread.
+/// A map whose routes are to be computed, from [`Host::poll_task`](crate::Host::poll_task). Running it takes
+/// up to a second and touches nothing of the host, so it may be run on another thread.
 #[derive(Debug, Clone)]
 pub struct Task {
     /// Which of this host's tasks it is.
@@ -43,8 +43,8 @@ impl Task {
         Computed { number: self.number, map: self.map, table }
     }
 
-    /// Does the same as [`Self::run`], for those who run many hosts. `basis` must be that of a map equal to this
-    /// task's, which it replaces.
+    /// Does the same as [`Self::run`], for those who run many hosts. `basis` must be that of a map equal to
+    /// this task's, which it replaces.
     pub fn run_on(self, basis: &Arc<Basis>) -> Computed {
         debug_assert_eq!(self.map.version, basis.map().version, "the basis of another map");
         let table = RouteTable::compute(basis, self.own, &self.options);

@@ -209,8 +209,8 @@ impl RouteTable {
 
     /// All routes to a host, by its number.
     ///
-    /// Where no route leads around the cables that are held for dead, these are the routes of the whole map. They
-    /// do no harm: a dead cable drops frames, so nothing waits for it, and a live one carries them.
+    /// Where no route leads around the cables that are held for dead, these are the routes of the whole map.
+    /// They do no harm: a dead cable drops frames, so nothing waits for it, and a live one carries them.
     pub fn paths_to(&self, host: u32) -> impl Iterator<Item = RoutePath> + '_ {
         let from = self.routes.from();
         let is_cut_off = self.routes.count_to(&self.topology, host) == 0;
@@ -234,7 +234,7 @@ impl RouteTable {
     }
 
     /// The port at the other end of a cable between xbars, dead or alive.
-    pub fn far_port(&self, port: PortRef) -> Option<PortRef> {
+    pub(crate) fn far_port(&self, port: PortRef) -> Option<PortRef> {
         let topology = &self.basis.topology;
         match topology.far(port) {
             Far::Channel(channel) => Some(topology.head(channel)),

@@ -2,8 +2,8 @@
 //! frames for the other, and an agent beside a crossbar would take frames that the crossbar is to forward.
 //!
 //! The daemon that uses an interface holds an abstract unix socket named after it. Such names belong to the
-//! network namespace, as interfaces do, so the lock does not depend on the daemons' run directories. The kernel
-//! releases it when the process ends, however it ends.
+//! network namespace, as interfaces do, so the lock does not depend on the daemons' run directories. The
+//! kernel releases it when the process ends, however it ends.
 //!
 //! Any user may hold such a name. So a holder that is neither root nor of this daemon's user counts only if
 //! its user has a raw socket on the interface, which takes a privilege. A daemon that root starts by hand

@@ -1,7 +1,7 @@
 //! Tells the service manager that a daemon is ready, what it does, and that it does not hang.
 //!
-//! The protocol is that of sd_notify(3), which sends datagrams to the socket that `NOTIFY_SOCKET` names. Without
-//! that variable, as outside of systemd, nothing is sent.
+//! The protocol is that of sd_notify(3), which sends datagrams to the socket that `NOTIFY_SOCKET` names.
+//! Without that variable, as outside of systemd, nothing is sent.
 
 use std::time::Duration;
 
@@ -11,10 +11,11 @@ use tracing::debug;
 
 /// The connection to the service manager, and when its watchdog is to be fed.
 ///
-/// The service manager kills and restarts a daemon that does not feed the watchdog for `WATCHDOG_USEC`. So the
-/// loop that does the work feeds it, twice in that time.
+/// The service manager kills and restarts a daemon that does not feed the watchdog for `WATCHDOG_USEC`. So
+/// the loop that does the work feeds it, twice in that time.
 #[derive(Debug)]
 pub struct Notifier {
+    /// How often the watchdog is fed; `None` if there is none.
     watchdog_interval: Option<Duration>,
     feed_at: Instant,
 }
@@ -48,11 +49,6 @@ impl Notifier {
     pub fn status(&self, text: &str) {
         // A line break would begin another assignment.
         say(&[NotifyState::Status(text.lines().next().unwrap_or_default())]);
-    }
-
-    /// How often the watchdog is fed; `None` if there is none.
-    pub const fn watchdog_interval(&self) -> Option<Duration> {
-        self.watchdog_interval
     }
 
     /// When the watchdog is to be fed next; `None` if there is none.
@@ -97,7 +93,7 @@ mod tests {
     #[ignore = "is run by the test below, under a service manager"]
     fn life_of_a_daemon() {
         let mut notifier = Notifier::new();
-        assert_eq!(notifier.watchdog_interval(), Some(Duration::from_secs(5)));
+        assert_eq!(notifier.watchdog_interval, Some(Duration::from_secs(5)));
         assert_eq!(notifier.feed_at(), Some(Instant::ZERO));
         notifier.ready();
         let start = Instant::ZERO;
@@ -144,6 +140,6 @@ mod tests {
         let mut notifier = Notifier::new();
         notifier.ready();
         notifier.feed_if_due(Instant::ZERO);
-        assert_eq!((notifier.watchdog_interval(), notifier.feed_at()), (None, None));
+        assert_eq!((notifier.watchdog_interval, notifier.feed_at()), (None, None));
     }
 }

@@ -65,7 +65,7 @@ pub fn give_up_all_but(needs: Needs) -> Result<(), PrivilegesError> {
 ///
 /// # Errors
 /// If the kernel refuses.
-pub fn give_up_of_this_thread() -> Result<(), PrivilegesError> {
+pub(crate) fn give_up_of_this_thread() -> Result<(), PrivilegesError> {
     keep_only(CapabilitySet::empty())
 }
 

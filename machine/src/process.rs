@@ -64,7 +64,7 @@ pub enum ProcessError {
 
 /// Which process returns from [`detach`].
 #[derive(Debug)]
-pub enum Detached {
+pub(crate) enum Detached {
     /// The process that was started. The daemon is ready or has failed, and this process is to exit with this
     /// status.
     Parent(ExitCode),
@@ -78,12 +78,12 @@ pub struct Starter {
     pipe: OwnedFd,
 }
 
-/// Forks. The parent waits until the daemon says that it is ready, or ends. To be called while the process has
-/// one thread.
+/// Forks. The parent waits until the daemon says that it is ready, or ends. To be called while the process
+/// has one thread.
 ///
 /// # Errors
 /// If the kernel refuses.
-pub fn detach() -> Result<Detached, ProcessError> {
+pub(crate) fn detach() -> Result<Detached, ProcessError> {
     let failed = |doing| move |source| ProcessError::Detach { doing, source };
     let (read, write) =
         rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|e| failed("making a pipe")(e.into()))?;
@@ -123,7 +123,7 @@ impl Starter {
 
 /// A file with this process's id, held as long as the process runs.
 #[derive(Debug)]
-pub struct PidFile {
+pub(crate) struct PidFile {
     path: PathBuf,
     /// The open file, whose lock tells a running daemon's pid file from one that was left behind.
     _locked: File,
@@ -135,7 +135,7 @@ impl PidFile {
     ///
     /// # Errors
     /// If another process holds the file, it is a file of another kind, or it cannot be written.
-    pub fn create(path: &Path) -> Result<Self, ProcessError> {
+    pub(crate) fn create(path: &Path) -> Result<Self, ProcessError> {
         let failed = |source| ProcessError::PidFile { path: path.to_owned(), source };
         let give_up_at = Instant::now() + RELEASE_LIMIT;
         let mut file = loop {

@@ -40,16 +40,16 @@ pub enum ServiceError {
 /// Which process returns from [`run`], and why.
 #[derive(Debug)]
 pub enum Ran<T> {
-    /// The process that was started. The daemon runs in the background, or has failed and said so. This process
-    /// is to exit with this status.
+    /// The process that was started. The daemon runs in the background, or has failed and said so. This
+    /// process is to exit with this status.
     Background(ExitCode),
     /// The daemon itself, which has come to its end.
     Ended(T),
 }
 
-/// Runs a daemon on one thread, and starts its log. With a pid file the daemon runs in the background, and the
-/// process that was started returns as soon as the daemon says by the [`Starter`] that it is ready. To be called
-/// while the process has one thread.
+/// Runs a daemon on one thread, and starts its log. With a pid file the daemon runs in the background, and
+/// the process that was started returns as soon as the daemon says by the [`Starter`] that it is ready. To be
+/// called while the process has one thread.
 ///
 /// # Errors
 /// If the daemon cannot start, or `serve` fails. An error of `serve` is also the last line of the log file.

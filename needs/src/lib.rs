@@ -1,7 +1,8 @@
 //! What tests need of the machine: root, devices, other programs.
 //!
-//! A test that lacks something says so and passes: "skipped: needs X". If `MAPPER_REQUIRE_ALL` is 1 it fails.
-//! It is said where it is seen: libtest captures what `println!` prints of tests that pass, and not this.
+//! A test that lacks something prints "skipped: needs X" and passes. If `MAPPER_REQUIRE_ALL` is 1 it fails.
+//! The line is written to standard error directly, since libtest does not show what `println!` prints in
+//! tests that pass.
 
 use std::io::Write;
 use std::path::Path;
@@ -22,17 +23,17 @@ pub fn programs(names: &[&str]) -> bool {
     names.iter().all(|name| or_skip(is_in_path(name), name))
 }
 
-/// Whether a test that needs `what` can run; says so if not.
+/// Whether a test that needs `what` can run. If it cannot, this prints that the test is skipped.
 ///
 /// # Panics
-/// If it cannot and `MAPPER_REQUIRE_ALL` is 1.
+/// If the test cannot run and `MAPPER_REQUIRE_ALL` is 1.
 pub fn or_skip(is_there: bool, what: &str) -> bool {
     if !is_there {
         let required = std::env::var_os("MAPPER_REQUIRE_ALL").is_some_and(|value| value == "1");
         assert!(!required, "this test needs {what}, and MAPPER_REQUIRE_ALL is set");
         let current = thread::current();
         let test = current.name().unwrap_or("a test");
-        // Who closed standard error does not want to know.
+        // If standard error is closed, nobody wants to read this line.
         let _ = writeln!(std::io::stderr(), "skipped: needs {what} ({test})");
     }
     is_there

@@ -247,13 +247,6 @@ impl HostRoutes {
             .filter(|&to| to != self.from && !topology.is_phantom(to) && self.count_to(topology, to) == 0)
     }
 
-    /// Bytes of memory that the table takes, without what all hosts share.
-    pub fn memory_bytes(&self) -> usize {
-        size_of::<Self>()
-            + self.entries.capacity()
-            + (self.distinct.capacity() + self.lost.capacity()) * size_of::<u64>()
-    }
-
     /// The searches (a bit each) that serve a host at an xbar.
     fn searches_to(&self, topology: &Topology, to: u32, xbar: u32) -> u64 {
         let neighbours = topology.hosts_of(xbar);

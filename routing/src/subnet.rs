@@ -3,7 +3,7 @@
 use mapper_proto::map::{Fabric, PortRef};
 use thiserror::Error;
 
-use super::tables::{Destinations, LidError};
+use super::tables::{Destinations, LidError, SlotEnd};
 use super::{Attachment, Topology, TopologyError};
 use mapper_fabric::names::Names;
 
@@ -13,7 +13,7 @@ pub enum SubnetError {
     /// Its map is malformed.
     #[error("{}", .0.describe(.1))]
     Topology(TopologyError, Box<Names>),
-    /// Its LIDs are.
+    /// Its LIDs are malformed.
     #[error(transparent)]
     Lids(#[from] LidError),
     /// A port that tables cannot name.
@@ -21,7 +21,7 @@ pub enum SubnetError {
     Port(PortRef, Box<Names>),
 }
 
-/// A fabric as the engines see it. Built once, read by all.
+/// A fabric as the engines see it. It is built once and read by all.
 ///
 /// Nodes without a GUID get one that sorts by position: xbars from [`Self::INVENTED_XBAR_GUIDS`], hosts
 /// their address.
@@ -121,6 +121,16 @@ impl Subnet {
     pub fn host_by_guid(&self, guid: u64) -> Option<u32> {
         let place = |guids: &[u64]| guids.iter().position(|&known| known == guid).map(|place| place as u32);
         place(&self.host_port_guids).or_else(|| place(&self.host_guids))
+    }
+
+    /// The port that the entry of a slot's own xbar is: that of the host. [`Tables::NONE`](super::Tables::NONE) for
+    /// an xbar's own slot, as frames for it have arrived there.
+    pub fn port_of_slot(&self, slot: u32) -> u8 {
+        let SlotEnd::Host { host, .. } = self.destinations.end(slot) else { return super::Tables::NONE };
+        match self.topology.attachment(host) {
+            Attachment::Port(at) => at.port,
+            Attachment::Host(_) | Attachment::Nothing => super::Tables::NONE,
+        }
     }
 
     /// Whether an xbar has hosts.

@@ -153,7 +153,8 @@ fn a_fat_tree_gives_eight_different_minimal_routes() {
     walk_all(&topology, &orientation, &tables);
     assert_minimal(&topology, &tables);
     let counts: BTreeSet<_> = (0..128).map(|to| tables[0].count_to(&topology, to)).collect();
-    // Itself; its own leaf; 4 ways within its pod; 16 ways to another pod, of which 8 are used.
+    // A host has no route to itself, one to hosts of its own leaf, four within its pod, and eight to another pod, of
+    // the sixteen that there are.
     assert_eq!(counts, BTreeSet::from([0, 1, 4, 8]));
 }
 

@@ -37,7 +37,7 @@ pub enum TopologyError {
     /// More xbars than a map may have.
     #[error("the map has {count} xbars; at most {max} can be routed", max = Topology::MAX_XBARS)]
     TooManyXbars {
-        /// How many it has.
+        /// How many xbars the map has.
         count: usize,
     },
     /// A cable or a host names an xbar that the map does not list.

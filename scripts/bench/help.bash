@@ -1,5 +1,5 @@
-# Sourced by each bench, with its arguments: prints the comment at the bench's head if help is asked for,
-# and refuses options that it does not name.
+# Each bench sources this file with its arguments. If they ask for help, it prints the comment at the head of the
+# bench. It refuses options that the usage line there does not name.
 # shellcheck shell=bash
 
 print_head() { sed -n '2,/^[^#]/ { s/^# \{0,1\}//p }' "$0"; }
@@ -10,7 +10,7 @@ case ${1:-} in
     exit
     ;;
 -*)
-    # The usage line names those that there are.
+    # The usage line names all options of a bench in brackets.
     if ! print_head | grep -q -- "^usage:.*\[$1\]"; then
         echo "$(basename "$0"): there is no option $1" >&2
         print_head | grep '^usage:' >&2

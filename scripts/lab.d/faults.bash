@@ -1,4 +1,4 @@
-# What goes wrong in a lab, and right again. Sourced by scripts/lab.
+# The commands of a lab that break its cables and nodes, and mend them. Sourced by scripts/lab.
 # shellcheck shell=bash
 
 cut_cable() {
@@ -17,7 +17,8 @@ silence_cable() {
     find_port "$1"
     command -v tc >/dev/null || die "needs the program tc (iproute2)"
     local end interface way
-    # A program that takes every frame (TC_ACT_STOLEN): of a frame that is dropped its sender would hear.
+    # The BPF program takes every frame (TC_ACT_STOLEN) and does not drop it, since the sender learns of a frame
+    # that is dropped.
     local take='protocol all prio 1 handle 1 bpf bytecode "1,6 0 0 4," direct-action'
     mkdir -p "$dir/silent"
     for end in "$near $near_if" "$far $far_if"; do
@@ -48,21 +49,21 @@ mend_cable() {
 find_process() {
     pid=
     [[ ! -s $dir/pid/$1 ]] || pid=$(<"$dir/pid/$1")
-    # The file of a process that was killed names one that is gone, or by now another's.
+    # The pid file of a process that was killed names a process that is gone, or by now one of somebody else.
     [[ -n $pid && /proc/$pid/ns/net -ef /run/netns/$prefix$1 ]]
 }
 
-# Whether a process has ended, with all its threads. One that has left its namespace may still hold its files
-# and its tap interface; a zombie does not.
+# Succeeds if a process has ended, with all its threads. A process that has left its namespace may still hold its
+# files and its tap interface; a zombie does not.
 has_ended() {
     ! grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/task/"*/status
 }
 
-# Sends a signal to a node's process, and waits until it has ended: for two seconds.
+# Sends a signal to a node's process, and waits until it has ended. Fails if that takes more than two seconds.
 end_process() {
     local slug=$1 signal=$2 pid _
     find_process "$slug" || return 0
-    # It may end by itself meanwhile.
+    # The process may have ended by itself since it was found.
     kill "-$signal" "$pid" 2>/dev/null || true
     for _ in {1..200}; do
         has_ended "$pid" && return
@@ -71,13 +72,13 @@ end_process() {
     return 1
 }
 
-# Has the cables of a node that were cut stay so, though its daemon sets its own interfaces up as it starts: it
-# is the far end then that is down.
+# Keeps cables of a node cut whose interface here is down. The node's daemon sets its interfaces up when it starts,
+# so the far ends of these cables are set down instead.
 keep_cut() {
     local interface flags near near_if far far_if
     while read -r interface; do
         find_cable "$1" "$interface" || continue
-        # Somebody may have removed it.
+        # Somebody may have removed the interface.
         flags=$(ip -n "$prefix$1" -o link show "$interface" 2>/dev/null) || continue
         [[ $flags =~ [\<,]UP[,\>] ]] || ip -n "$prefix$far" link set "$far_if" down
     done < <(list_interfaces "$1")

@@ -1,4 +1,4 @@
-# What is in the plan of a lab: see 'mapper lab-plan'. Sourced by scripts/lab.
+# Looks things up in the plan of a lab, which 'mapper lab-plan' prints. Sourced by scripts/lab.
 # shellcheck shell=bash
 
 # Succeeds if there is a node with this name, and sets kind, slug and node_port.
@@ -8,7 +8,7 @@ look_up() {
         case $kind in
         host | node) read -r _ node_port words <<<"$words" ;;
         xbar) read -r _ _ _ words <<<"$words" ;;
-        # The xbar in a node: another name of the node.
+        # The name of the xbar in a node is another name of the node.
         within) kind=node ;;
         *) continue ;;
         esac
@@ -21,7 +21,7 @@ find_node() {
     look_up "$1" || die "there is no node '$1' in this lab"
 }
 
-# Sets near, near_if, far and far_if: the cable of this port, seen from it.
+# Sets near, near_if, far and far_if to the two ends of the cable at an interface of a node. Near is that node.
 find_cable() {
     local slug=$1 interface=$2 kind a a_if b b_if
     while read -r kind a a_if b b_if; do
@@ -37,10 +37,10 @@ find_cable() {
     return 1
 }
 
-# Sets kind, near, near_if, far and far_if for NODE:PORT.
+# Sets kind to that of the node of NODE:PORT, and near, near_if, far and far_if to the ends of the cable at the port.
 find_port() {
     local argument=$1 port=
-    # A host has one cable: its port may be left out, and a name may have colons in it.
+    # The port of a host may be left out, since it has one cable. Names may have colons in them.
     if [[ $argument == *:* ]] && look_up "${argument%:*}"; then
         port=${argument##*:}
     else
@@ -57,7 +57,8 @@ find_port() {
     find_cable "$slug" "$interface" || die "no cable is at $argument"
 }
 
-# A line for each host: its slug, IPv4 address, IPv6 address and name.
+# Prints a line for each host: its slug, which is its name in files and namespaces, its IPv4 address, IPv6 address and
+# name.
 list_hosts() {
     awk '$1 == "host" || $1 == "node" {
         n++
@@ -67,13 +68,13 @@ list_hosts() {
     }' "$dir/plan"
 }
 
-# Sets ipv4 and ipv6: the addresses of the host with this slug.
+# Sets ipv4 and ipv6 to the addresses of the host with this slug.
 find_addresses() {
     read -r ipv4 ipv6 < <(list_hosts | awk -v slug="$1" '$1 == slug { print $2, $3 }') ||
         die "'$1' is no host"
 }
 
-# The interfaces of a node that have cables, a line each.
+# Prints the interfaces of a node that have cables, each on a line.
 list_interfaces() {
     awk -v slug="$1" '$1 == "cable" { if ($2 == slug) print $3; if ($4 == slug) print $5 }' "$dir/plan"
 }

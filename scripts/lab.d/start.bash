@@ -14,7 +14,7 @@ build() {
         done <"$dir/plan"
         while read -r kind slug rest; do
             [[ $kind == host ]] || continue
-            # A host without a cable has an interface all the same: one without carrier.
+            # A host without a cable gets an interface, too. It has no carrier, since its other end is down.
             [[ -n $(list_interfaces "$slug") ]] ||
                 echo "link add fab0 netns $prefix$slug type veth peer name unplugged netns $prefix$slug"
         done <"$dir/plan"
@@ -24,7 +24,7 @@ build() {
     for_each_node set_up host node xbar
 }
 
-# Sets the interfaces of a node up, those of its own machine too.
+# Sets all interfaces of a node up, also the loopback interface.
 set_up() {
     local kind=$1 slug=$2 interface first
     {
@@ -32,7 +32,7 @@ set_up() {
         if [[ $kind == host ]]; then
             echo "link set fab0 address ${3%% *} up"
         else
-            # A node's address is that of its first port.
+            # The address of a node is that of its first port.
             first=$(list_interfaces "$slug" | sort -V | head -n 1)
             [[ $kind != node ]] || echo "link set $first address ${3%% *}"
             while read -r interface; do echo "link set $interface up"; done < <(list_interfaces "$slug")
@@ -40,7 +40,8 @@ set_up() {
     } | ip -n "$prefix$slug" -batch -
 }
 
-# Calls FUNCTION KIND SLUG REST for every node of these kinds, side by side, and waits for all.
+# for_each_node FUNCTION KIND..: calls FUNCTION KIND SLUG REST for every node of these kinds, side by side, and waits
+# for all. REST is the rest of the node's line in the plan.
 for_each_node() {
     local function=$1 kind slug rest pid started=() failed=0
     shift
@@ -86,7 +87,7 @@ start_node() {
     run_daemon "$1" node --ports "$ports" --run-dir "$dir/run/$1" "${options[@]}"
 }
 
-# Adds those of every agent, and the addresses of this one's tap, to the array options.
+# Adds to the array options those that every agent has, and the addresses of the tap interface of this host.
 read_agent_options() {
     local plain_ports given ipv4 ipv6
     plain_ports=$(awk '$1 == "xbar" && $5 == "-" && $4 > most { most = $4 } END { print most + 0 }' "$dir/plan")
@@ -95,7 +96,7 @@ read_agent_options() {
         find_addresses "$1"
         options+=(--tap ip0 --address "$ipv4/16" --address "$ipv6/64")
     fi
-    # The namespaces of a lab share the machine's name.
+    # The agent is told its name, since all namespaces of a lab have the name of the machine.
     options+=(--host-name "$1")
     mapfile -d '' -t given <"$dir/options"
     options+=("${given[@]}")
@@ -108,14 +109,14 @@ run_daemon() {
         --daemon-pid-file "$dir/pid/$slug" --verbose-file "$dir/log/$slug" 2>"$dir/log/$slug.start"
 }
 
-# Says why nodes could not be started: those named, or all.
+# Says why the nodes with these slugs could not be started, or any node if none is named.
 tell_why() {
     local slug file
     [[ -d $dir/log ]] || return 0
     for slug in "${@:-*}"; do
-        # shellcheck disable=SC2231 # all of them, if none was named
+        # shellcheck disable=SC2231 # the pattern stands for all nodes if none was named
         for file in "$dir"/log/$slug.start; do
-            # Most have nothing to say but what goes to the log, which begins with the date.
+            # Lines that begin with a date are left out: they are in the log as well.
             [[ ! -e $file ]] ||
                 sed -E "/^[0-9]{4}-/d; s#^((mapper|error): )?#$(basename "$file" .start): #" "$file" >&2 || true
         done

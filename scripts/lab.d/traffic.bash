@@ -22,7 +22,7 @@ ping_all() {
                 printf '%s\0' "$prefix${slugs[from]}" "${addresses[to]}" "${names[from]}" "${names[to]}"
         done
     done >"$dir/pairs"
-    # shellcheck disable=SC2016 # they are the arguments of the shell that xargs starts
+    # shellcheck disable=SC2016 # $1 to $4 are arguments of the shell that xargs starts
     xargs --null --no-run-if-empty --max-args 4 --max-procs 64 sh -c '
         ip netns exec "$1" ping -q -n -c 1 -W 1 "$2" >/dev/null 2>&1 || echo "$3 cannot reach $4 at $2"
     ' sh <"$dir/pairs" | sort -V >"$dir/failed"
@@ -44,7 +44,7 @@ iperf() {
     [[ $kind != xbar ]] || die "'$from' is no host"
     ip netns exec "$there" iperf3 --server --one-off --bind "$ipv4" >/dev/null 2>"$dir/iperf3" &
     server=$!
-    # shellcheck disable=SC2064 # the process of now
+    # shellcheck disable=SC2064 # the process is the one that was just started, whatever the variable is later
     trap "kill $server 2>/dev/null || true" EXIT
     for i in {1..200}; do
         [[ -z $(ip netns exec "$there" ss -Hltn 'sport = :5201') ]] || break

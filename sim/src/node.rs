@@ -127,7 +127,8 @@ impl Start {
     pub fn real(self) -> Host {
         let mut host = Host::new(self.settings, self.routes, self.users, self.seed, self.now);
         if let Some(name) = self.name {
-            // Virtual time rises from start to start, as the clock does from which a daemon takes the revision.
+            // Virtual time rises from start to start, as the clock does from which a daemon takes the
+            // revision.
             let revision = u32::try_from(self.now.as_nanos() / 1_000_000).unwrap_or(u32::MAX);
             host.set_name(self.now, name, revision);
         }

@@ -32,8 +32,8 @@ pub struct Setup {
     /// What users send, if hosts carry users' frames.
     #[serde(default)]
     pub users: Option<UserSetup>,
-    /// Whether each host that shares its tagged xbar with no other host is a node: one machine with that xbar,
-    /// whose carriers it sees.
+    /// Whether each host that shares its tagged xbar with no other host is a node: one machine with that
+    /// xbar, whose carriers it sees.
     #[serde(default)]
     pub nodes: bool,
     /// Whether agents sign their messages with a key that all have.

@@ -10,13 +10,13 @@ use mapper_routing::Subnet;
 use mapper_routing::engines::best::{Choice, Plan, attempt};
 use mapper_routing::engines::{Engine, NotRouted, Selection, Settings, Tried};
 
-/// Most steps of progress that [`choose`] makes.
+/// The most steps of progress that [`choose`] makes.
 pub(super) const STEPS: u64 = Engine::ALL.len() as u64;
 
-/// What a user calls it.
+/// The name that users give for an engine to have the best one chosen.
 pub(super) const NAME: &str = "best";
 
-/// What it is for, in less than a line.
+/// What the name is for, in less than a line of help.
 pub(super) const SUMMARY: &str =
     "all that suit the fabric, and of them the best that is proved (taken if none is named)";
 
@@ -46,25 +46,25 @@ pub(super) fn choose(
     choice.finish(&plan)
 }
 
-/// An engine that does not serve, as JSON and for a person.
+/// An engine that was tried and does not serve, as reports show it.
 #[derive(Debug, Clone)]
 pub(super) struct Other {
     engine: Engine,
-    /// Why it does not serve, by the names of the fabric; nothing if it would.
+    /// Why the engine cannot serve, in the names of the fabric; `None` if it could.
     why_not: Option<String>,
-    /// What it would give.
+    /// The effective bisection that its tables would have.
     effective_bisection: Option<f64>,
     left_out: bool,
 }
 
 impl Other {
-    /// All that were tried beside the one that serves.
+    /// All engines that were tried beside the one that serves.
     pub(super) fn all(tried: &[Tried], subnet: &Subnet) -> Vec<Self> {
         let other = |tried: &Tried| Self {
             engine: tried.engine,
-            why_not: tried.effective_bisection.is_none().then(|| why_not(tried, subnet)),
-            effective_bisection: tried.effective_bisection,
-            left_out: tried.left_out,
+            why_not: tried.why_not.effective_bisection().is_none().then(|| why_not(tried, subnet)),
+            effective_bisection: tried.why_not.effective_bisection(),
+            left_out: tried.why_not.is_left_out(),
         };
         tried.iter().map(other).collect()
     }
@@ -77,18 +77,18 @@ impl Other {
         })
     }
 
-    /// A line for a person; nothing if there is no reason against it.
+    /// Says why the engine cannot serve, in a line for people; `None` if it could.
     pub(super) fn text(&self) -> Option<String> {
         let why_not = self.why_not.as_ref()?;
         Some(format!("not {:<6} {why_not}\n", self.engine.name()))
     }
 }
 
-/// Which engine serves and why, what the next best would have given, and which were left out.
+/// Says which engine serves and why, what the next best engines would have given, and which were left out.
 pub(super) fn text(engine: Engine, effective_bisection: Option<f64>, others: &[Other]) -> String {
     let mut next: Vec<(f64, Engine)> =
         others.iter().filter_map(|other| Some((other.effective_bisection?, other.engine))).collect();
-    // The sort is stable: of equals the simplest stays the first.
+    // The sort is stable, so of equally good engines the simplest stays the first.
     next.sort_by(|one, other| other.0.total_cmp(&one.0));
     let given = effective_bisection.unwrap_or_default();
     let why = match next.first() {
@@ -101,6 +101,19 @@ pub(super) fn text(engine: Engine, effective_bisection: Option<f64>, others: &[O
             )
         }
     };
-    let left_out = others.iter().filter(|other| other.left_out).filter_map(Other::text);
-    format!("best       {why}\n{}", left_out.collect::<String>())
+    format!("best       {why}\n{}", left_out(others))
+}
+
+/// Engines that might serve and were not tried, those together that were left out for one reason.
+fn left_out(others: &[Other]) -> String {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for other in others.iter().filter(|other| other.left_out) {
+        let Some(why) = other.why_not.as_deref() else { continue };
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, engines)) => engines.push(other.engine.name()),
+            None => reasons.push((why, vec![other.engine.name()])),
+        }
+    }
+    let line = |(why, engines): (&str, Vec<&str>)| format!("left out   {}: {why}\n", engines.join(", "));
+    reasons.into_iter().map(line).collect()
 }

@@ -29,7 +29,7 @@ const EXIT_FAILED: u8 = 3;
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what").args(["lfts", "routes_dir"]))]
 pub struct Args {
-    /// The fabric: an ibnetdiscover, ibsim, GM .map or mapper.map/1 file, or a spec.
+    /// The fabric: an ibnetdiscover, ibsim, OpenSM .lst, ibutils .topo, GM .map or mapper.map/1 file, or a spec.
     #[arg(value_name = "TOPOLOGY")]
     fabric: FabricArgument,
     /// The forwarding tables, as OpenSM dumps them. Their rows are matched by port GUID, then by LID. Without
@@ -115,7 +115,7 @@ fn check_best(args: &Args, fabric: &Fabric, progress: &Progress) -> Result<Repor
         ..Settings::default()
     };
     let served = best::choose(&subnet, &settings, progress);
-    let served = served.map_err(|refused| why_refused(&refused, &subnet))?;
+    let served = served.map_err(|refused| why_refused(&refused, &subnet, &settings))?;
     progress.begin("measuring");
     let mut notes: Vec<String> = nothing_to_prove(&subnet.topology).into_iter().collect();
     notes.extend(served.routing.notes.iter().cloned());

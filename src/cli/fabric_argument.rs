@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::fmt;
+use std::io::Write;
 use std::str::FromStr;
 
 use mapper_proto::map::Fabric;
@@ -17,11 +18,29 @@ use crate::formats;
 pub struct FabricArgument(String);
 
 impl FabricArgument {
-    /// Reads or generates the fabric.
+    /// Reads or generates the fabric. Standard error says whether anything of a file was left out.
     ///
     /// # Errors
     /// If the argument is neither a file nor a spec, or describes no fabric.
     pub fn load(&self) -> Result<Fabric, CliError> {
+        let fabric = self.load_in_silence()?;
+        if let Some(first) = fabric.left_out.first() {
+            let more = match fabric.left_out.len() {
+                1 => String::new(),
+                count => format!(" (the first of {count})"),
+            };
+            let show = format!("`mapper topology show {self}` tells all");
+            // Whoever closed standard error wants no notes.
+            let _ = writeln!(std::io::stderr(), "mapper: {self}: left out, {first}{more}; {show}");
+        }
+        Ok(fabric)
+    }
+
+    /// Reads or generates the fabric, for a caller that tells what was left out.
+    ///
+    /// # Errors
+    /// If the argument is neither a file nor a spec, or describes no fabric.
+    pub fn load_in_silence(&self) -> Result<Fabric, CliError> {
         Ok(formats::resolve(&self.0)?)
     }
 }

@@ -1,9 +1,9 @@
 //! The command line, with one file for each subcommand.
 //!
 //! Every subcommand takes `--format text|json`. Results go to standard output, logs to standard error. If a
-//! command fails, even if only in writing its results, the exit status is 1, and under `--format json` there is
-//! a `mapper.error/1` on standard output. After a wrong command line the exit status is 2. If the reader of
-//! standard output ends early (`| head`), it is 141.
+//! command fails, even if only in writing its results, the exit status is 1, and under `--format json` there
+//! is a `mapper.error/1` on standard output. After a wrong command line the exit status is 2. If the reader
+//! of standard output ends early (`| head`), it is 141.
 
 pub mod agent;
 mod best;
@@ -33,9 +33,12 @@ use mapper_proto::quote;
 
 use mapper_machine::log;
 
+/// How many characters wide help is at most.
+const HELP_WIDTH: usize = 100;
+
 /// Maps source-routed fabrics and gives every host deadlock-free routes, without a central server.
 #[derive(Debug, Parser)]
-#[command(name = "mapper", version, max_term_width = 100)]
+#[command(name = "mapper", version, max_term_width = HELP_WIDTH)]
 pub struct Cli {
     /// How to print results.
     #[arg(long, global = true, value_enum, default_value_t = Format::Text)]

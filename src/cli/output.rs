@@ -30,8 +30,8 @@ struct WriteError {
 pub struct ReaderGone;
 
 impl ReaderGone {
-    /// The exit status, which is the one that shells report for a program that SIGPIPE ended, as most programs
-    /// end then. It is not 0, as not everything was written.
+    /// The exit status, which is the one that shells report for a program that SIGPIPE ended, as most
+    /// programs end then. It is not 0, as not everything was written.
     pub const EXIT_STATUS: u8 = 128 + 13;
 }
 
@@ -74,8 +74,8 @@ pub fn print_aside(text: &str) -> Result<(), CliError> {
 }
 
 /// Writes a file. The text is first written to a new file, which then replaces the old one, so that a failure
-/// loses nothing. A path that is no plain file (`/dev/stdout`, a pipe) is written to directly; `-` is standard
-/// output.
+/// loses nothing. A path that is no plain file (`/dev/stdout`, a pipe) is written to directly; `-` is
+/// standard output.
 ///
 /// # Errors
 /// If the file or its folder cannot be written.

@@ -28,7 +28,7 @@ use compare::Comparison;
 use engine_names::{EngineName, Wanted, WantedName};
 use judgement::nothing_to_prove;
 use mapper_routing::engines::{self, Answer, Engine, NotRouted, Settings, Tried};
-use mapper_routing::{Subnet, TableViolation, Tables};
+use mapper_routing::{Subnet, Tables};
 use options::EngineOptions;
 pub(super) use options::{lmc_of, named};
 use outputs::{Outputs, no_tables};
@@ -38,7 +38,7 @@ use report::Report;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = engine_names::help())]
 pub struct Args {
-    /// The fabric: an ibnetdiscover, ibsim, GM .map or mapper.map/1 file, or a spec.
+    /// The fabric: an ibnetdiscover, ibsim, OpenSM .lst, ibutils .topo, GM .map or mapper.map/1 file, or a spec.
     #[arg(value_name = "TOPOLOGY")]
     fabric: FabricArgument,
     /// The engines to try, in this order; minhop comes last unless --no-fallback is given. `best` stands
@@ -130,7 +130,7 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
                     best::choose(&subnet, &settings, &progress).map(|best| Answer::Tables(Box::new(best)))
                 }
             };
-            let answer = answer.map_err(|refused| why_refused(&refused, &subnet))?;
+            let answer = answer.map_err(|refused| why_refused(&refused, &subnet, &settings))?;
             (answer, unused.and_then(Result::err).map(|why_not| CacheUse::Unused { why_not }))
         }
     };
@@ -203,7 +203,7 @@ fn changed(answer: &Answer<'_>, subnet: &Subnet, previous: Option<&Tables>) -> O
 
 /// The error if no engine serves. It names for each engine why not; for a failed proof it names the pair or the
 /// circle.
-pub(super) fn why_refused(refused: &NotRouted, subnet: &Subnet) -> CliError {
+pub(super) fn why_refused(refused: &NotRouted, subnet: &Subnet, settings: &Settings) -> CliError {
     let updn_tried = refused.tried.iter().any(|tried| tried.engine == Engine::Updn);
     let each = |tried: &Tried| {
         let why = answer::why_not(tried, subnet);
@@ -211,15 +211,22 @@ pub(super) fn why_refused(refused: &NotRouted, subnet: &Subnet) -> CliError {
         format!("{}: {why}", tried.engine)
     };
     let mut all: Vec<String> = refused.tried.iter().map(each).collect();
-    let too_far = |tried: &Tried| {
-        let violations = tried.failed.iter().flat_map(|proof| &proof.violations);
-        violations.into_iter().any(|found| matches!(found, TableViolation::TooFar { .. }))
-    };
-    // If hosts are too far apart, lash cannot help either.
-    if !refused.tried.iter().any(|tried| tried.engine == Engine::Lash || too_far(tried)) {
-        all.push("lash needs no roots and no shape: try it".to_owned());
+    // If hosts are too far apart, no other engine can help either.
+    if !refused.tried.iter().any(|tried| tried.why_not.is_distance()) {
+        all.extend(
+            advised(refused, subnet, settings)
+                .map(|engine| format!("{engine} needs no roots and no shape: try it")),
+        );
     }
     format!("no engine serves this fabric: {}", all.join("\n  ")).into()
+}
+
+/// An engine for any fabric that may serve where others do not: lash, or nue if it is seen at once that lash does not
+/// serve either. None if lash was tried: it says itself what would help.
+fn advised(refused: &NotRouted, subnet: &Subnet, settings: &Settings) -> Option<Engine> {
+    let is_tried = |engine: Engine| refused.tried.iter().any(|tried| tried.engine == engine);
+    let may_serve = |engine: &Engine| !is_tried(*engine) && engine.check(subnet, settings).is_ok();
+    if is_tried(Engine::Lash) { None } else { [Engine::Lash, Engine::Nue].into_iter().find(may_serve) }
 }
 
 /// An engine's reason without its advice to use updn, which does not help if updn was refused as well.

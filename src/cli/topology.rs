@@ -39,7 +39,7 @@ enum Command {
     },
     /// Write a fabric in another format.
     Convert {
-        /// The fabric: an ibnetdiscover, ibsim, GM .map or mapper.map/1 file, or a spec.
+        /// The fabric: an ibnetdiscover, ibsim, OpenSM .lst, ibutils .topo, GM .map or mapper.map/1 file, or a spec.
         #[arg(value_name = "IN")]
         fabric: FabricArgument,
         #[command(flatten)]
@@ -47,7 +47,7 @@ enum Command {
     },
     /// Print a fabric for a person.
     Show {
-        /// The fabric: an ibnetdiscover, ibsim, GM .map or mapper.map/1 file, or a spec.
+        /// The fabric: an ibnetdiscover, ibsim, OpenSM .lst, ibutils .topo, GM .map or mapper.map/1 file, or a spec.
         #[arg(value_name = "TOPOLOGY")]
         fabric: FabricArgument,
     },
@@ -130,7 +130,7 @@ impl Target {
 }
 
 fn show(argument: &FabricArgument, format: Format) -> Result<(), CliError> {
-    let fabric = argument.load()?;
+    let fabric = argument.load_in_silence()?;
     output::print(&match format {
         Format::Text => {
             let planes = Planes::of(&fabric).map(|planes| planes.text());

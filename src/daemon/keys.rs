@@ -117,8 +117,8 @@ fn read_text(path: &Path, user: u32) -> Result<String, KeyFileError> {
         let no_file = || KeyFileError::NoFile { path: path.to_owned() };
         metadata.is_file().then_some(metadata).ok_or_else(no_file)
     };
-    // The path is examined before it is opened: to open a device may have effects, and to open a pipe may wait for
-    // its writer.
+    // The path is examined before it is opened: to open a device may have effects, and to open a pipe may
+    // wait for its writer.
     ordinary(fs::metadata(path).map_err(unreadable)?)?;
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(unreadable)?;
     // The mode and owner are those of the open file. The path may name another file by now.

@@ -12,13 +12,13 @@ use mapper_proto::wire::layout::{
     Base, ELEMENTS, ElementKind, FRAME, Field, Flag, FrameLayout, Record, Shape,
 };
 
-/// What reads frames by the tables.
+/// The part of the dissector that reads frames by the tables.
 const DISSECT: &str = include_str!("dissect.lua");
 
 /// The text of the dissector: a script that Wireshark and tshark load.
 pub fn lua() -> String {
     let mut tables = Tables::default();
-    // Writing to a string cannot fail.
+    // To write to a string cannot fail.
     let _always_written = tables.write_all(&FRAME);
     format!("{}\n{DISSECT}", tables.text)
 }
@@ -81,7 +81,7 @@ impl Tables {
         writeln!(self.text, "}}")
     }
 
-    /// A record behind those that it names.
+    /// Writes a record, after the records that it names.
     fn write_record(&mut self, record: &Record) -> fmt::Result {
         if !self.written.insert(record.name) {
             return Ok(());
@@ -114,7 +114,7 @@ impl Tables {
         writeln!(self.text, "}}")
     }
 
-    /// The entries of a table that say how a field travels.
+    /// Writes the entries of a table that say how a field is encoded.
     fn write_shape(&mut self, title: &str, shape: &Shape, indent: usize) -> fmt::Result {
         let margin = " ".repeat(indent);
         let text = &mut self.text;

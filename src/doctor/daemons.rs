@@ -13,7 +13,8 @@ use mapper_fabric::wording::plural;
 use mapper_machine::interface_lock::{Holder, holder};
 use mapper_machine::status::{Question, StatusSocketError, ask};
 
-/// How long an agent may take to answer before it is taken for stuck. On a busy machine it takes a second or more.
+/// How long an agent may take to answer before it is taken for stuck. On a busy machine it takes a second or
+/// more.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What the daemons of a run directory said. They are asked only once, since a daemon that hangs costs
@@ -91,8 +92,8 @@ impl Heard {
 
     /// The interfaces that agents, nodes and crossbars of this run directory work on.
     pub(super) fn interfaces(&self) -> impl Iterator<Item = &str> {
-        // The boards of nodes are left out: their crossbars name each port, while the interface of such a board is
-        // a name made of the ports that the node began with.
+        // The boards of nodes are left out: their crossbars name each port, while the interface of such a
+        // board is a name made of the ports that the node began with.
         let agents = self.boards.iter().filter(|board| board.ports.is_empty());
         let agents = agents.filter_map(|board| board.interface.as_deref());
         let agents = agents.filter(|name| !name.contains('+'));
@@ -145,8 +146,8 @@ impl<'a> Daemon<'a> {
     }
 }
 
-/// Whether this is the board of the daemon on an interface, or of a node by that name. A node has a name made of the
-/// ports that it began with, and works on the ports that its board lists.
+/// Whether this is the board of the daemon on an interface, or of a node by that name. A node has a name made
+/// of the ports that it began with, and works on the ports that its board lists.
 fn is_board_of(board: &Board, interface: &str) -> bool {
     if !board.ports.is_empty() {
         return board.ports.iter().any(|port| port.interface == interface);
@@ -214,8 +215,8 @@ pub(super) fn check_fabric(board: &Board) -> Vec<Check> {
     }
     for Mismatch { name, frames, what, fix } in board.counters.mismatches() {
         let what = format!("since it began the agent has dropped {frames} {what}");
-        // If the whole network is configured, no host is missing. The frames then came from a stranger, or from a
-        // host that has been set right since.
+        // If the whole network is configured, no host is missing. The frames then came from a stranger, or
+        // from a host that has been set right since.
         checks.push(match whole {
             true => Check::warning(name, what, fix),
             false => Check::failed(name, what, fix),

@@ -18,8 +18,8 @@ pub(super) struct Interfaces {
     pub(super) crossbars: BTreeSet<String>,
 }
 
-/// The interfaces that the files of a configuration directory are for. For the system's own directory, also those
-/// whose daemons are enabled. A file that cannot be read names none.
+/// The interfaces that the files of a configuration directory are for. For the system's own directory, also
+/// those whose daemons are enabled. A file that cannot be read names none.
 pub(super) fn interfaces(directory: &Path) -> Interfaces {
     let mut found = Interfaces::default();
     for name in names(directory) {

@@ -8,8 +8,8 @@ use mapper_host::data::tap_mtu;
 use mapper_machine::link::interface::Interface;
 use mapper_machine::link::tap::Tap;
 
-/// Examines an interface. If it `is_set_up`, a configuration names it and its daemon sets it up when it starts. Any
-/// other interface must be set up already.
+/// Examines an interface. If it `is_set_up`, a configuration names it and its daemon sets it up when it
+/// starts. Any other interface must be set up already.
 pub(super) fn check(config: &Config, heard: &Heard, is_set_up: bool) -> Vec<Check> {
     let name = &config.interface;
     let interface = match Interface::look_up(name) {
@@ -59,8 +59,8 @@ fn check_kind(interface: &Interface) -> Check {
     }
 }
 
-/// Checks whether the interface can receive and send frames. `before_start` says that a daemon will set it up when
-/// it starts, so that it may be down until then.
+/// Checks whether the interface can receive and send frames. `before_start` says that a daemon will set it up
+/// when it starts, so that it may be down until then.
 fn check_state(interface: &Interface, before_start: bool) -> Vec<Check> {
     let name = &interface.name;
     if !interface.up && before_start {
@@ -101,8 +101,8 @@ fn check_tap_mtu(interface: &Interface, config: &Config) -> Check {
     }
 }
 
-/// Checks whether an agent can have a tap interface of this name. `None` if a daemon runs here that cannot be asked:
-/// an interface of that name may be its own.
+/// Checks whether an agent can have a tap interface of this name. `None` if a daemon runs here that cannot be
+/// asked: an interface of that name may be its own.
 fn check_tap_name(tap: &str, daemon: &Daemon<'_>) -> Option<Check> {
     let name = "tap name";
     let has_it = match daemon {

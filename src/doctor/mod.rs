@@ -1,7 +1,7 @@
 //! What keeps an agent from working on this machine, found out before or while it runs.
 //!
-//! Every check says what it found, and if something is wrong, what to do about it. No check changes anything. Only
-//! the check of the neighbour sends frames, and only on interfaces where no agent runs.
+//! Every check says what it found, and if something is wrong, what to do about it. No check changes anything.
+//! Only the check of the neighbour sends frames, and only on interfaces where no agent runs.
 
 mod daemons;
 mod installation;
@@ -138,8 +138,8 @@ pub fn examine(subject: &Subject) -> Vec<Check> {
 }
 
 impl Subject {
-    /// The configuration that an agent of each interface would have. The interfaces of a node are its ports, and each
-    /// has the configuration of the node.
+    /// The configuration that an agent of each interface would have. The interfaces of a node are its ports,
+    /// and each has the configuration of the node.
     fn configs(&self, heard: &Heard) -> Result<Vec<Config>, ConfigError> {
         let file = self.file.as_ref();
         let read = |interface: Option<String>| {

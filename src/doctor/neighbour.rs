@@ -1,9 +1,9 @@
 //! Who is at the other end of a cable.
 //!
-//! The search sends two probes: a tagged crossbar stamps one and sends it back, and a plain crossbar sends back the
-//! other. An agent that receives either of them answers it; an agent with keys asks first who is there. The
-//! sender of these probes has level 0, so that no agent takes it for a mapper. No agent behind a crossbar
-//! receives them.
+//! The search sends two probes: a tagged crossbar stamps one and sends it back, and a plain crossbar sends
+//! back the other. An agent that receives either of them answers it; an agent with keys asks first who is
+//! there. The sender of these probes has level 0, so that no agent takes it for a mapper. No agent behind a
+//! crossbar receives them.
 
 use std::fmt;
 use std::io;
@@ -145,8 +145,8 @@ impl Prober<'_> {
         ]
     }
 
-    /// Finds out who sent or reflected this payload, and whether that decides who the neighbour is; `None` if the
-    /// payload tells nothing.
+    /// Finds out who sent or reflected this payload, and whether that decides who the neighbour is; `None` if
+    /// the payload tells nothing.
     fn judge(&self, payload: &[u8]) -> Option<(Neighbour, bool)> {
         let (_, bytes) = split_route(payload).ok()?;
         let frame = match WireFrame::parse(bytes) {
@@ -199,8 +199,8 @@ mod tests {
         KeyRing::new(vec![Key::new(id, [byte; 32])], 0).unwrap()
     }
 
-    /// What the prober makes of the frames that come back from a crossbar of this kind, if its probes arrive at
-    /// port 3.
+    /// What the prober makes of the frames that come back from a crossbar of this kind, if its probes arrive
+    /// at port 3.
     fn reflected(kind: CrossbarKind) -> Vec<Neighbour> {
         let mut crossbar = Crossbar { kind, first_port: 1, ports: 8, carriers: PortSet::NONE };
         crossbar.set_carrier(3, true);

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_fabric::{MAX_HOSTS, MAX_XBARS};
-use mapper_proto::Mac;
-use mapper_proto::map::{Cable, Fabric, Host, HostLabel, PortRef, Xbar, XbarLabel, host_type};
+use mapper_proto::map::{Cable, Fabric, Host, HostLabel, LinkSpeed, PortRef, Xbar, XbarLabel, host_type};
+use mapper_proto::{Mac, quote};
 
 use super::{Malformed, is_name};
 
@@ -12,9 +12,17 @@ use super::{Malformed, is_name};
 #[derive(Default)]
 pub(super) struct Draft {
     nodes: Vec<ListedNode>,
+    /// The node that was added last, or added to.
+    current: Option<usize>,
     by_name: BTreeMap<String, usize>,
     ends: Vec<ListedEnd>,
+    left_out: Vec<String>,
+    /// How much was left out beyond what `left_out` may hold.
+    more_left_out: usize,
 }
+
+/// How much of what was left out is told one by one.
+const MAX_LEFT_OUT: usize = 1000;
 
 /// A node as a file lists it.
 pub(super) struct ListedNode {
@@ -24,6 +32,18 @@ pub(super) struct ListedNode {
     /// The first and last port that it can have.
     pub ports: (u8, u8),
     pub kind: Kind,
+}
+
+impl ListedNode {
+    /// Whether both are one machine, as their GUID says.
+    fn is_same_machine(&self, other: &Self) -> bool {
+        match (&self.kind, &other.kind) {
+            (Kind::Host(one), Kind::Host(two)) => {
+                one.label.guid.is_some() && one.label.guid == two.label.guid && self.ports == other.ports
+            }
+            _ => false,
+        }
+    }
 }
 
 /// What a node is.
@@ -59,13 +79,14 @@ struct ListedEnd {
     port: u8,
     peer: String,
     peer_port: u64,
+    speed: Option<LinkSpeed>,
 }
 
 /// A node and one of its ports.
 type Port = (usize, u8);
 
 impl Draft {
-    /// Adds a node.
+    /// Adds a node. A machine may be in a file of several fabrics once for each, and is one node.
     pub(super) fn node(&mut self, node: ListedNode) -> Result<(), Malformed> {
         let ListedNode { line, name, .. } = &node;
         if !is_name(name) {
@@ -73,20 +94,25 @@ impl Draft {
             return Err(Malformed::at(*line, format!("`{name}` is no name of a node; {expected}")));
         }
         if let Some(&first) = self.by_name.get(name) {
+            if node.is_same_machine(&self.nodes[first]) {
+                self.current = Some(first);
+                return Ok(());
+            }
             let first = self.nodes[first].line;
             return Err(Malformed::at(*line, format!("node `{name}` is already there, at line {first}")));
         }
         self.by_name.insert(name.clone(), self.nodes.len());
+        self.current = Some(self.nodes.len());
         self.nodes.push(node);
         Ok(())
     }
 
-    /// The node added last.
+    /// The node that was added last, or added to.
     pub(super) fn last(&mut self) -> Option<&mut ListedNode> {
-        self.nodes.last_mut()
+        self.nodes.get_mut(self.current?)
     }
 
-    /// Adds an end of a cable at the node added last.
+    /// Adds an end of a cable at the node that was added last, or added to.
     pub(super) fn end(
         &mut self,
         line: usize,
@@ -94,12 +120,29 @@ impl Draft {
         peer: &str,
         peer_port: u64,
     ) -> Result<u8, Malformed> {
-        let Some(node) = self.nodes.len().checked_sub(1) else {
+        let Some(node) = self.current else {
             return Err(Malformed::at(line, "a port before any node; expected a node's header"));
         };
         let port = self.port(line, node, port)?;
-        self.ends.push(ListedEnd { line, node, port, peer: peer.to_owned(), peer_port });
+        self.ends.push(ListedEnd { line, node, port, peer: peer.to_owned(), peer_port, speed: None });
         Ok(port)
+    }
+
+    /// Says how fast the cable of the end added last is.
+    pub(super) fn link_speed(&mut self, speed: LinkSpeed) {
+        if let Some(end) = self.ends.last_mut() {
+            end.speed = Some(speed);
+        }
+    }
+
+    /// Notes that something at a line is not in the fabric, and why.
+    pub(super) fn leave_out(&mut self, line: usize, what: impl AsRef<str>) {
+        if self.left_out.len() == MAX_LEFT_OUT {
+            self.more_left_out += 1;
+            return;
+        }
+        let what = quote::harmless(what.as_ref(), quote::MAX_MESSAGE_BYTES);
+        self.left_out.push(format!("line {line}: {what}"));
     }
 
     /// The port of a node, if it can have it.
@@ -181,8 +224,9 @@ impl Draft {
     }
 
     /// The fabric.
-    pub(super) fn finish(self) -> Result<Fabric, Malformed> {
-        let links = self.links()?;
+    pub(super) fn finish(mut self) -> Result<Fabric, Malformed> {
+        let mut links = self.links()?;
+        self.leave_out_host_to_host(&mut links);
         let mut fabric = Fabric::default();
         let mut xbars = vec![None; self.nodes.len()];
         for (node, xbar) in self.nodes.iter().zip(&mut xbars) {
@@ -193,18 +237,16 @@ impl Draft {
             }
         }
         let port_ref = |(node, port): Port| xbars[node].map(|xbar| PortRef { xbar, port });
-        for (&from, &(to, line)) in &links {
-            match (port_ref(from), port_ref(to)) {
-                (Some(a), Some(b)) if a < b => fabric.map.cables.push(Cable::new(a, b)),
-                (None, None) if !self.is_alone([from.0, to.0], &links) => {
-                    let problem = "a cable from host to host; expected one only where there is nothing else";
-                    return Err(Malformed::at(line, problem));
-                }
-                _ => {}
+        for (&from, &(to, _)) in &links {
+            if let (Some(a), Some(b)) = (port_ref(from), port_ref(to))
+                && a < b
+            {
+                fabric.map.cables.push(Cable::new(a, b));
             }
         }
+        fabric.link_speeds = self.link_speeds(&links, port_ref);
         let mut macs = Vec::new();
-        for (index, node) in self.nodes.into_iter().enumerate() {
+        for (index, node) in std::mem::take(&mut self.nodes).into_iter().enumerate() {
             if let Kind::Host(host) = node.kind {
                 let cabled = links.range((index, 0)..=(index, u8::MAX));
                 let cabled = cabled.map(|(&(_, port), &(to, _))| (port, port_ref(to))).collect();
@@ -216,7 +258,47 @@ impl Draft {
         for (host, mac) in fabric.map.hosts.iter_mut().zip(settle_macs(&macs)) {
             host.mac = mac;
         }
+        fabric.left_out = self.left_out;
+        if self.more_left_out > 0 {
+            fabric.left_out.push(format!("{} more", self.more_left_out));
+        }
         Ok(fabric)
+    }
+
+    /// Takes out cables that join two hosts beside a fabric, as no map tells of them.
+    fn leave_out_host_to_host(&mut self, links: &mut BTreeMap<Port, (Port, usize)>) {
+        let is_host = |(node, _): Port| matches!(self.nodes[node].kind, Kind::Host(_));
+        let between = links.iter().filter(|&(&from, &(to, _))| from < to && is_host(from) && is_host(to));
+        let between = between.map(|(&from, &(to, line))| (from, to, line));
+        let between: Vec<(Port, Port, usize)> =
+            between.filter(|(from, to, _)| !self.is_alone([from.0, to.0], links)).collect();
+        for (from, to, line) in between {
+            links.remove(&from);
+            links.remove(&to);
+            let name = |(node, port): Port| format!("`{}` port {port}", self.nodes[node].name);
+            let what = format!(
+                "the cable from {} to {}: it joins hosts without a switch, and there is more in the file",
+                name(from),
+                name(to)
+            );
+            self.leave_out(line, what);
+        }
+    }
+
+    /// How fast the cable in each xbar's port is: as fast as its slower end says.
+    fn link_speeds(
+        &self,
+        links: &BTreeMap<Port, (Port, usize)>,
+        port_ref: impl Fn(Port) -> Option<PortRef>,
+    ) -> BTreeMap<PortRef, LinkSpeed> {
+        let said = |end: &ListedEnd| Some(((end.node, end.port), end.speed?));
+        let own: BTreeMap<Port, LinkSpeed> = self.ends.iter().filter_map(said).collect();
+        let speed = |(from, (to, _)): (&Port, &(Port, usize))| {
+            let slower =
+                [own.get(from), own.get(to)].into_iter().flatten().min_by_key(|speed| speed.data_mbps());
+            Some((port_ref(*from)?, *slower?))
+        };
+        links.iter().filter_map(speed).collect()
     }
 }
 

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use mapper_fabric::{MAX_HOSTS, MAX_XBARS};
 use mapper_proto::Mac;
 use mapper_proto::map::{
-    Cable, Fabric, Host, HostLabel, Map, MapVersion, PortRef, Xbar, XbarLabel, host_type,
+    Cable, Fabric, Host, HostLabel, LinkSpeed, Map, MapVersion, ParseLinkSpeedError, PortRef, Xbar,
+    XbarLabel, host_type,
 };
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +66,9 @@ pub struct HostJson {
     /// Its port there.
     #[serde(default)]
     pub port: Option<u8>,
+    /// How fast its cable at the xbar is, such as `4xHDR`. Absent if nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed: Option<String>,
     /// What a file said of it.
     #[serde(flatten)]
     pub label: HostLabelJson,
@@ -128,6 +132,9 @@ pub struct CableJson {
     pub a: (String, u8),
     /// The other end.
     pub b: (String, u8),
+    /// How fast it is, such as `4xHDR`. Absent if nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed: Option<String>,
 }
 
 const fn default_level() -> u8 {
@@ -206,7 +213,7 @@ impl Names {
             .xbars
             .iter()
             .map(|xbar| XbarLabel { name: known(xbar).unwrap_or_else(&mut unnamed), ..Default::default() });
-        Fabric { hosts: hosts.collect(), xbars: xbars.collect(), map: map.clone() }
+        Fabric { hosts: hosts.collect(), xbars: xbars.collect(), map: map.clone(), ..Fabric::default() }
     }
 }
 
@@ -220,6 +227,7 @@ pub fn fabric_to_json(fabric: &Fabric) -> MapJson {
     let map = &fabric.map;
     let id = |xbar: u32| fabric.xbars[xbar as usize].name.clone();
     let end = |end: PortRef| (id(end.xbar), end.port);
+    let speed = |end: PortRef| fabric.link_speeds.get(&end).map(LinkSpeed::to_string);
     let host = |(host, label): (&Host, &HostLabel)| HostJson {
         mac: host.mac.to_string(),
         name: Some(label.name.clone()),
@@ -227,6 +235,7 @@ pub fn fabric_to_json(fabric: &Fabric) -> MapJson {
         host_type: host.host_type,
         xbar: host.at.map(|at| id(at.xbar)),
         port: host.at.map(|at| at.port),
+        speed: host.at.and_then(speed),
         label: HostLabelJson {
             description: label.description.clone(),
             guid: label.guid.map(hex),
@@ -249,12 +258,13 @@ pub fn fabric_to_json(fabric: &Fabric) -> MapJson {
         system_guid: label.system_guid.map(hex),
         lid: label.lid,
     };
+    let cable = |cable: &Cable| CableJson { a: end(cable.a), b: end(cable.b), speed: speed(cable.a) };
     MapJson {
         schema: SCHEMA.to_owned(),
         version: VersionJson { mac: map.version.mac.to_string(), counter: map.version.counter },
         hosts: map.hosts.iter().zip(&fabric.hosts).map(host).collect(),
         xbars: map.xbars.iter().zip(&fabric.xbars).map(xbar).collect(),
-        cables: map.cables.iter().map(|cable| CableJson { a: end(cable.a), b: end(cable.b) }).collect(),
+        cables: map.cables.iter().map(cable).collect(),
     }
 }
 
@@ -306,6 +316,9 @@ fn fabric_from_json(json: &MapJson) -> Result<Fabric, Malformed> {
         }
     }
     let mut reader = Reader::default();
+    for label in json.hosts.iter().map(|host| &host.label).filter(|label| label.port_guid.is_some()) {
+        reader.machines_with_ports.extend(number("hosts", label.guid.as_deref()).ok().flatten());
+    }
     for (i, xbar) in json.xbars.iter().enumerate() {
         reader.xbar(&format!("xbars[{i}]"), xbar)?;
     }
@@ -316,6 +329,7 @@ fn fabric_from_json(json: &MapJson) -> Result<Fabric, Malformed> {
         let a = reader.port(&format!("cables[{i}].a"), &cable.a.0, cable.a.1)?;
         let b = reader.port(&format!("cables[{i}].b"), &cable.b.0, cable.b.1)?;
         reader.fabric.map.cables.push(Cable::new(a, b));
+        reader.speed(&format!("cables[{i}].speed"), cable.speed.as_deref(), &[a, b])?;
     }
     let mut fabric = reader.fabric;
     fabric.map.cables.sort_unstable();
@@ -334,11 +348,54 @@ struct Reader {
     ids: BTreeMap<String, u32>,
     macs: BTreeSet<Mac>,
     tags: BTreeSet<u64>,
+    /// The GUIDs of xbars and hosts' ports, and whose they are.
+    guids: BTreeMap<u64, GuidOwner>,
+    /// The GUIDs of machines of which some port has a GUID of its own: there they stand for no port.
+    machines_with_ports: BTreeSet<u64>,
     /// Ports with a cable.
     cabled: BTreeSet<PortRef>,
 }
 
+/// Who has a GUID.
+struct GuidOwner {
+    place: String,
+    /// All ports of a machine share its GUID, and one that has none of its own goes by it: then the port's number.
+    shared_by_port: Option<u8>,
+}
+
 impl Reader {
+    /// Refuses a GUID that another has: tables name what they lead to by it. 0 is none.
+    fn claim(
+        &mut self,
+        place: String,
+        guid: Option<u64>,
+        shared_by_port: Option<u8>,
+    ) -> Result<(), Malformed> {
+        let Some(guid) = guid.filter(|&guid| guid != 0) else { return Ok(()) };
+        if let Some(first) = self.guids.get(&guid) {
+            let ports = [first.shared_by_port, shared_by_port];
+            if ports.iter().all(Option::is_some) && ports[0] != ports[1] {
+                return Ok(());
+            }
+            let problem = format!(
+                "GUID {guid:#x} is that of {} already; each GUID must be one xbar's or port's",
+                first.place
+            );
+            return Err(Malformed::within(place, problem));
+        }
+        self.guids.insert(guid, GuidOwner { place, shared_by_port });
+        Ok(())
+    }
+
+    /// Takes note of how fast the cable at these ports is, if that is said.
+    fn speed(&mut self, place: &str, text: Option<&str>, ends: &[PortRef]) -> Result<(), Malformed> {
+        let Some(text) = text else { return Ok(()) };
+        let speed: LinkSpeed =
+            text.parse().map_err(|error: ParseLinkSpeedError| Malformed::within(place, error.to_string()))?;
+        self.fabric.link_speeds.extend(ends.iter().map(|&end| (end, speed)));
+        Ok(())
+    }
+
     fn name(&mut self, place: &str, name: &str) -> Result<(), Malformed> {
         if !is_name(name) {
             let expected = "expected 1 to 64 printable characters, no quotation marks";
@@ -364,12 +421,14 @@ impl Reader {
                 format!("there are two xbars with tag {tag:#x}"),
             ));
         }
+        let guid = number(&format!("{place}.guid"), json.guid.as_deref())?;
+        self.claim(format!("{place}.guid"), guid, None)?;
         self.ids.insert(json.id.clone(), self.fabric.map.xbars.len() as u32);
         self.fabric.map.xbars.push(Xbar { ports: json.ports, tag, ports_known: json.ports_known });
         self.fabric.xbars.push(XbarLabel {
             name: json.id.clone(),
             description: json.description.clone(),
-            guid: number(&format!("{place}.guid"), json.guid.as_deref())?,
+            guid,
             system_guid: number(&format!("{place}.system_guid"), json.system_guid.as_deref())?,
             lid: json.lid,
         });
@@ -406,13 +465,23 @@ impl Reader {
             let problem = format!("an LMC of {lmc}; expected 0 to {MAX_LMC}, for 2^LMC addresses");
             return Err(Malformed::within(format!("{place}.lmc"), problem));
         }
+        let guid = number(&format!("{place}.guid"), label.guid.as_deref())?;
+        let port_guid = number(&format!("{place}.port_guid"), label.port_guid.as_deref())?;
+        let node_port = label.node_port.unwrap_or(1);
+        match port_guid {
+            Some(_) => self.claim(format!("{place}.port_guid"), port_guid, None)?,
+            None if guid.is_some_and(|guid| self.machines_with_ports.contains(&guid)) => {}
+            None => self.claim(format!("{place}.guid"), guid, Some(node_port))?,
+        }
+        let at_port: Vec<PortRef> = at.into_iter().collect();
+        self.speed(&format!("{place}.speed"), json.speed.as_deref(), &at_port)?;
         self.fabric.hosts.push(HostLabel {
             name,
             description: label.description.clone(),
-            guid: number(&format!("{place}.guid"), label.guid.as_deref())?,
-            port_guid: number(&format!("{place}.port_guid"), label.port_guid.as_deref())?,
+            guid,
+            port_guid,
             system_guid: number(&format!("{place}.system_guid"), label.system_guid.as_deref())?,
-            node_port: label.node_port.unwrap_or(1),
+            node_port,
             node_ports: label.node_ports.unwrap_or(1),
             lid: label.lid,
             lmc,

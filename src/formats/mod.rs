@@ -6,6 +6,9 @@
 //! |---|---|---|
 //! | `mapper.map/1` JSON ([`json`]) | begins with `{` | exactly |
 //! | GM `.map` | first line is two numbers | ports counted from 0; no tags, levels, GUIDs |
+//! | `opensm-subnet.lst`, ibdiagnet `.lst` | a line begins with `{ SW`, `{ CA` or `{ RT` | no |
+//! | `ibnetdiscover -p` | a line begins with `SW`, `CA` or `RT`, two numbers and a GUID | no |
+//! | ibutils `.topo`, with `.ibnl` files beside it | a line with `->` before any quotation mark | no |
 //! | ibnetdiscover output, ibsim netlist | the rest | ports counted from 1; no levels |
 //!
 //! Written only: drawings for Graphviz and as SVG.
@@ -30,10 +33,15 @@ pub(crate) mod tiers;
 pub mod torus_file;
 
 mod blocks;
+mod diagnostics;
 mod dot;
 mod draft;
 mod gm_map;
 mod ibnetdiscover;
+mod ibutils;
+mod link_list;
+mod port_list;
+mod subnet_lst;
 mod svg;
 
 pub(crate) use draft::identity;
@@ -112,7 +120,7 @@ pub enum FormatError {
     /// Neither a file nor a spec.
     #[error(
         "`{argument}` is neither a file nor a generator spec; expected the path of an ibnetdiscover, ibsim, \
-         GM .map or mapper.map/1 file, or a spec like clos:hosts=128,ports=16"
+         OpenSM .lst, ibutils .topo, GM .map or mapper.map/1 file, or a spec like clos:hosts=128,ports=16"
     )]
     NoFabric {
         /// What was given.
@@ -131,6 +139,12 @@ impl Malformed {
     /// What is wrong at a line.
     fn at(line: usize, problem: impl Into<String>) -> Self {
         Self::within(line.to_string(), problem)
+    }
+
+    /// As an error of a file.
+    fn in_file(self, name: &str) -> FormatError {
+        let Self { place, problem } = self;
+        FormatError::Malformed { file: name.to_owned(), place, problem }
     }
 
     /// In a JSON value.
@@ -164,7 +178,11 @@ pub fn resolve(argument: &str) -> Result<Fabric, FormatError> {
 /// If it cannot be read, is too long, or is malformed; the error names the file and the line.
 pub fn read_fabric(path: &Path) -> Result<Fabric, FormatError> {
     // Descriptions may be in any encoding; everything else in a file is ASCII.
-    parse(&path.display().to_string(), &String::from_utf8_lossy(&read_bounded(path)?))
+    let bytes = read_bounded(path)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let folder =
+        path.parent().map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+    parse_in(&path.display().to_string(), &text, folder)
 }
 
 /// The bytes of a file.
@@ -187,10 +205,19 @@ pub fn read_bounded(path: &Path) -> Result<Vec<u8>, FormatError> {
 /// # Errors
 /// If it is malformed; the error names the line.
 pub fn parse(name: &str, text: &str) -> Result<Fabric, FormatError> {
+    parse_in(name, text, None)
+}
+
+/// The fabric in a text, which may need further files of the folder that it is in.
+fn parse_in(name: &str, text: &str, folder: Option<&Path>) -> Result<Fabric, FormatError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let is_text = |line: &&str| !line.is_empty() && !line.starts_with(['#', ';']);
+    let is_text = |line: &&str| {
+        !line.is_empty() && !line.starts_with(['#', ';']) && diagnostics::begins(line) != Some(0)
+    };
     let fabric = match text.lines().map(str::trim).find(is_text) {
         None => Err(Malformed::at(1, "there is nothing in it; expected a fabric")),
+        Some(line) if subnet_lst::begins(line) => subnet_lst::parse(text),
+        Some(line) if port_list::begins(line) => port_list::parse(text),
         Some(line) if line.starts_with('{') => json::parse(text),
         Some(line) if line.starts_with(|c: char| c.is_ascii_digit()) => gm_map::parse(text),
         // No line of ibnetdiscover's begins with a bracket and no port in it.
@@ -198,13 +225,12 @@ pub fn parse(name: &str, text: &str) -> Result<Fabric, FormatError> {
             1,
             "it is in no known format; expected ibnetdiscover or ibsim, GM .map, or a mapper.map/1 JSON object",
         )),
+        Some(_) if ibutils::is_topo(text) => {
+            ibutils::parse(text, &folder.map(ibutils::Systems::of_folder).unwrap_or_default())
+        }
         Some(_) => ibnetdiscover::parse(text),
     };
-    fabric.map_err(|Malformed { place, problem }| FormatError::Malformed {
-        file: name.to_owned(),
-        place,
-        problem,
-    })
+    fabric.map_err(|wrong| wrong.in_file(name))
 }
 
 /// A fabric as text.

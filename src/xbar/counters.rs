@@ -7,8 +7,8 @@ use mapper_proto::wire::DropReason;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-/// What became of the frames that arrived at a port. The sum of `forwarded` and all of `dropped` is how many frames
-/// arrived.
+/// What became of the frames that arrived at a port. The sum of `forwarded` and all of `dropped` is how many
+/// frames arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ArrivalCounters {
     /// Frames that left by any port; that may be the one at which they arrived.

@@ -1,7 +1,7 @@
 //! What the user may set of a crossbar: on the command line, in a configuration file, or not at all.
 //!
-//! One type serves the command line and the file: every option of `mapper xbar` is a key of the file, by the same
-//! name and with the same values. The command line wins.
+//! One type serves the command line and the file: every option of `mapper xbar` is a key of the file, by the
+//! same name and with the same values. The command line wins.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -26,7 +26,8 @@ pub struct XbarOptions {
     /// The interfaces, each as IF or N=IF with the number of its port; without a number it is the next
     /// port. An interface need not exist yet. A pattern such as 'eth*' takes all that match, now and
     /// as they come.
-    // The option was once called `--port`, while `--ports` meant how many ports there are. Both are still taken.
+    // The option was once called `--port`, while `--ports` meant how many ports there are. Both are still
+    // taken.
     #[arg(long, alias = "port", value_name = "[N=]IF,..", value_delimiter = ',')]
     pub ports: Option<Vec<Text<PortWord>>>,
     /// The crossbar's name on this machine [default: its first interface].
@@ -63,8 +64,8 @@ pub struct XbarOptions {
     pub log: LogKeys,
 }
 
-/// Changes the help of an option that agents have, too, where it must say something else for a crossbar. The option
-/// keeps its place in the help.
+/// Changes the help of an option that agents have, too, where it must say something else for a crossbar. The
+/// option keeps its place in the help.
 fn in_words_of_a_crossbar(option: clap::Arg) -> clap::Arg {
     let help = match option.get_id().as_str() {
         "run_dir" => "Directory of the status sockets [default: $MAPPER_RUN_DIR, or /run/mapper]",
@@ -162,8 +163,9 @@ pub enum XbarConfigError {
     Destination(#[from] ZeroDestination),
 }
 
-/// A function that reads what the file of all daemons says to daemons of any kind; it returns nothing if there is no
-/// such file. The caller passes it in because the file may have keys of agents, which a crossbar does not know.
+/// A function that reads what the file of all daemons says to daemons of any kind; it returns nothing if
+/// there is no such file. The caller passes it in because the file may have keys of agents, which a crossbar
+/// does not know.
 pub type ReadShared = fn(&Path) -> Result<Shared, ConfigFileError>;
 
 /// A command line and the configuration file that it names, which can be read again.
@@ -190,8 +192,8 @@ impl XbarSource {
         self.line.clone().or(file).resolve(current)
     }
 
-    /// Reads a configuration file. If the path is a directory, reads its file for all daemons and, over it, the file
-    /// of this crossbar.
+    /// Reads a configuration file. If the path is a directory, reads its file for all daemons and, over it,
+    /// the file of this crossbar.
     fn read_files(&self, path: &Path) -> Result<XbarOptions, ConfigFileError> {
         let own = match &self.line.name {
             Some(name) => format!("xbar-{}", name.clone().value().0),

@@ -87,8 +87,8 @@ impl PortTable {
         }
     }
 
-    /// Reads the configuration again, and follows it in its ports and in what is logged. A configuration that cannot
-    /// be used changes nothing.
+    /// Reads the configuration again, and follows it in its ports and in what is logged. A configuration that
+    /// cannot be used changes nothing.
     pub(super) fn reload(&mut self, source: &XbarSource) {
         let current: Numbered =
             self.held.iter().map(|(number, held)| (*number, held.interface().to_owned())).collect();
@@ -125,7 +125,8 @@ impl PortTable {
         info!("the configuration was read again");
     }
 
-    /// Gives up the interfaces that the configuration neither names for their port nor matches with a pattern.
+    /// Gives up the interfaces that the configuration neither names for their port nor matches with a
+    /// pattern.
     fn let_go_of_the_rest(&mut self) {
         let Config { interfaces, patterns, .. } = &self.config;
         let switch = &self.switch;
@@ -173,8 +174,8 @@ impl PortTable {
         }
     }
 
-    /// The lowest number that is free. If there is none, that of an interface that was a port by a pattern and is
-    /// gone.
+    /// The lowest number that is free. If there is none, that of an interface that was a port by a pattern
+    /// and is gone.
     fn free_number(&mut self) -> Option<u8> {
         let Config { first_port, ports, grows, .. } = self.config;
         let end =
@@ -222,8 +223,8 @@ fn kind(config: &Config) -> Result<CrossbarKind, XbarError> {
     })
 }
 
-/// The tag of a crossbar to which none was given: the address of the first interface that is named, or if none is, of
-/// the first that matches a pattern.
+/// The tag of a crossbar to which none was given: the address of the first interface that is named, or if
+/// none is, of the first that matches a pattern.
 fn derive_tag(config: &Config) -> Result<u64, XbarError> {
     let interface = match (config.interfaces.first(), config.patterns.first()) {
         (Some((_, name)), _) => Interface::look_up(name)?.ok_or_else(|| name.clone()),
@@ -239,11 +240,11 @@ fn derive_tag(config: &Config) -> Result<u64, XbarError> {
     interface.map(|interface| interface.mac.to_u64()).map_err(XbarError::NoTag)
 }
 
-/// The configuration that a crossbar that began with `old` continues with after it has read `new`, and the keys in
-/// which the two differ but that count only at the start.
+/// The configuration that a crossbar that began with `old` continues with after it has read `new`, and the
+/// keys in which the two differ but that count only at the start.
 fn read_again(old: &Config, new: Config) -> (Config, Vec<&'static str>) {
-    // The pattern has no `..`, so that a new option does not compile before somebody decided whether it counts only
-    // at the start.
+    // The pattern has no `..`, so that a new option does not compile before somebody decided whether it
+    // counts only at the start.
     let Config { name, service, interfaces, patterns, first_port, ports, grows, kind } = new;
     let (service, mut start_only) = old.service.read_again(service);
     start_only.extend(changed_keys([

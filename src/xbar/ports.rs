@@ -1,4 +1,5 @@
-//! Which interface is behind which port of a crossbar: the names that the user gives, and the numbers they get.
+//! Which interface is behind which port of a crossbar: the names that the user gives, and the numbers they
+//! get.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,8 +16,8 @@ pub struct PortName {
 }
 
 impl PortName {
-    /// Whether the name is a pattern, which stands for all interfaces that match: `*` is any characters, `?` is any
-    /// one.
+    /// Whether the name is a pattern, which stands for all interfaces that match: `*` is any characters, `?`
+    /// is any one.
     pub fn is_pattern(&self) -> bool {
         self.interface.contains(['*', '?'])
     }
@@ -92,8 +93,8 @@ pub enum PortsError {
 pub type Numbered = Vec<(u8, String)>;
 
 /// Gives each interface that is named its port: the number that is asked for, else the one that it has in
-/// `current`, else the one after the port before it in the list. If that one is in use in a running crossbar, the
-/// interface gets the lowest number that is free.
+/// `current`, else the one after the port before it in the list. If that one is in use in a running crossbar,
+/// the interface gets the lowest number that is free.
 ///
 /// # Errors
 /// If a number or an interface is named twice, or no number is left.
@@ -112,7 +113,8 @@ pub fn number(names: &[PortName], current: &[(u8, String)]) -> Result<Numbered, 
             !claimed(number) && !kept.contains(&number) && numbered.iter().all(|(other, _)| *other != number)
         };
         let new = || match next {
-            // When a crossbar starts, the numbers rise along the list, so that the user can tell them from it.
+            // When a crossbar starts, the numbers rise along the list, so that the user can tell them from
+            // it.
             _ if current.is_empty() => next,
             Some(next) if is_free(next, &numbered) => Some(next),
             _ => (1..=u8::MAX).find(|&number| is_free(number, &numbered)),

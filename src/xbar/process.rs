@@ -52,8 +52,8 @@ pub struct Config {
 pub enum Kind {
     /// The crossbar is anonymous, and understands relative route elements only.
     Plain,
-    /// The crossbar understands all route elements. If no tag is given, its tag is the address of its first port's
-    /// interface.
+    /// The crossbar understands all route elements. If no tag is given, its tag is the address of its first
+    /// port's interface.
     Tagged(Option<u64>),
 }
 
@@ -85,8 +85,8 @@ pub enum XbarError {
     Config(#[from] XbarConfigError),
 }
 
-/// Runs a crossbar until it is told to stop (SIGTERM, SIGINT). On SIGHUP it reads the configuration again, and adds
-/// and removes ports. On SIGUSR1 it opens the log file again.
+/// Runs a crossbar until it is told to stop (SIGTERM, SIGINT). On SIGHUP it reads the configuration again,
+/// and adds and removes ports. On SIGUSR1 it opens the log file again.
 ///
 /// # Errors
 /// If it cannot start, or the kernel no longer tells about interfaces.
@@ -107,7 +107,8 @@ async fn serve(source: &XbarSource, config: &Config, starter: Option<Starter>) -
     let server = socket::bind(&config.service.run_dir, &config.name, config.service.group.as_deref())?;
     let mut ports = PortTable::open(config)?;
     let switch = Rc::clone(ports.switch());
-    // The daemon keeps the privilege for raw sockets, since an interface that comes back later needs a new one.
+    // The daemon keeps the privilege for raw sockets, since an interface that comes back later needs a new
+    // one.
     privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })
         .map_err(ServiceError::from)?;
     // The exporter is made after the privileges are given up, so that a metrics file that cannot be written

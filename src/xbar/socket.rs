@@ -18,8 +18,8 @@ pub fn socket_path(run_dir: &Path, name: &str) -> PathBuf {
     run_dir.join(format!("{PREFIX}{name}.sock"))
 }
 
-/// The names of the crossbars that have a socket in this run directory, in order. There are none if there is no
-/// such directory.
+/// The names of the crossbars that have a socket in this run directory, in order. There are none if there is
+/// no such directory.
 ///
 /// # Errors
 /// If the directory cannot be read.
@@ -28,7 +28,8 @@ pub fn names(run_dir: &Path) -> Result<Vec<String>, StatusSocketError> {
     Ok(sockets.iter().filter_map(|socket| socket.strip_prefix(PREFIX)).map(str::to_owned).collect())
 }
 
-/// Makes the socket of a crossbar, and the run directory if need be. The members of `group` may connect to it.
+/// Makes the socket of a crossbar, and the run directory if need be. The members of `group` may connect to
+/// it.
 ///
 /// # Errors
 /// If another crossbar serves the socket, or the socket cannot be made.
@@ -46,8 +47,8 @@ pub async fn serve(server: StatusServer, switch: Rc<Switch>) {
     }
 }
 
-/// Asks all crossbars of a run directory at once. The answers also list a crossbar that does not answer before
-/// `deadline`, and say why it did not.
+/// Asks all crossbars of a run directory at once. The answers also list a crossbar that does not answer
+/// before `deadline`, and say why it did not.
 ///
 /// # Errors
 /// If the directory cannot be read.

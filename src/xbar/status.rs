@@ -46,14 +46,15 @@ pub struct PortStatus {
     pub up: bool,
     /// Whether the interface has carrier.
     pub carrier: bool,
-    /// The MTU of the interface, in bytes; `None` if there is no interface, or the link is inside a process and has
-    /// no such limit.
+    /// The MTU of the interface, in bytes; `None` if there is no interface, or the link is inside a process
+    /// and has no such limit.
     pub mtu: Option<u32>,
     /// Frames that arrived: those forwarded and those dropped.
     pub received: u64,
     /// Bytes that arrived, with the Ethernet headers.
     pub received_bytes: u64,
-    /// Frames that the kernel lost, since they arrived faster than they were taken. They are not in `received`.
+    /// Frames that the kernel lost, since they arrived faster than they were taken. They are not in
+    /// `received`.
     pub overruns: u64,
     /// Frames that arrived here and left by some port.
     pub forwarded: u64,
@@ -65,7 +66,8 @@ pub struct PortStatus {
     pub sent_bytes: u64,
     /// Frames that should have left by this port, but that its link did not take.
     pub unsent: u64,
-    /// Notices sent back out of this port, each because a data frame that arrived here could not be forwarded.
+    /// Notices sent back out of this port, each because a data frame that arrived here could not be
+    /// forwarded.
     pub notices: u64,
     /// Notices not sent because there were too many of them.
     pub notices_suppressed: u64,

@@ -25,9 +25,9 @@ const NOTICES_PER_SECOND: u32 = 10_000;
 /// How many notices may go back out of one port at once, which is more than a batch of frames needs.
 const NOTICE_BURST: u32 = 256;
 
-/// How many frames a second one port takes in whose route is longer than there and back over 62 crossbars. About ten
-/// agents that compare cables at the far end of the deepest fabric send so many. The bound is there because a
-/// forged frame with such a route can go round a circle of cables a hundred times.
+/// How many frames a second one port takes in whose route is longer than there and back over 62 crossbars.
+/// About ten agents that compare cables at the far end of the deepest fabric send so many. The bound is there
+/// because a forged frame with such a route can go round a circle of cables a hundred times.
 const LONG_ROUTES_PER_SECOND: u32 = 2_000;
 /// How many frames with such a long route one port takes in at once, which is a few windows of probes.
 const LONG_ROUTE_BURST: u32 = 512;
@@ -86,8 +86,8 @@ impl Switch {
         switch
     }
 
-    /// Puts a link behind a port, in place of any that is there. If the number is above that of the last port, the
-    /// crossbar grows up to it.
+    /// Puts a link behind a port, in place of any that is there. If the number is above that of the last
+    /// port, the crossbar grows up to it.
     pub fn add(&self, number: u8, link: Link) {
         self.remove(number);
         let mut crossbar = self.crossbar.get();
@@ -142,8 +142,8 @@ impl Switch {
         self.numbered().iter().filter_map(|(_, port)| port.link.mtu()).min()
     }
 
-    /// Forwards the frames that arrive at any port, for ever. It must run in a tokio `LocalSet`, and the caller must
-    /// tell it changes of interfaces by [`Self::apply`] meanwhile.
+    /// Forwards the frames that arrive at any port, for ever. It must run in a tokio `LocalSet`, and the
+    /// caller must tell it changes of interfaces by [`Self::apply`] meanwhile.
     pub async fn run(self: Rc<Self>) {
         let mut tasks = JoinSet::new();
         loop {
@@ -259,8 +259,8 @@ impl Switch {
         }
     }
 
-    /// Drops a frame because nothing can leave by `port`, and sends a notice to its sender if the frame allows it.
-    /// `payload` is the whole payload as it arrived.
+    /// Drops a frame because nothing can leave by `port`, and sends a notice to its sender if the frame
+    /// allows it. `payload` is the whole payload as it arrived.
     fn lose(&self, crossbar: &Crossbar, from: &SwitchPort, port: u8, payload: &[u8]) {
         let exists = self.port(port).is_some_and(|port| port.link.exists());
         let why = if exists { XbarDrop::NoCarrier } else { XbarDrop::NoInterface };

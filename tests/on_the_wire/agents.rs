@@ -1,4 +1,4 @@
-//! Agents map, route and verify a fabric of processes.
+//! Tests of agents that map, route and verify a fabric of processes.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -74,7 +74,7 @@ fn map_once_leaves_when_mapping_is_complete_and_stores_the_map() {
     let map = dir.path().join("map.json");
     let lab = Lab::up("ring:n=3,hosts=1", &[]);
     lab.wait_until("the whole ring", |boards| all_agree(boards, 3, 3, 3));
-    // The agent that `up` started gives way to one that maps once.
+    // An agent that maps once takes the place of the one that `lab up` started.
     lab.stop_agent("h1");
     let once = [
         "exec",
@@ -166,7 +166,7 @@ fn a_version_that_is_not_spoken_is_logged_once_and_counted_each_time() {
     assert!(!rest.iter().any(|line| line.contains("version 77 ")), "{rest:?}");
 }
 
-/// Ends an agent as a user would.
+/// Ends an agent by SIGTERM, as a service manager would.
 fn agent_ends(agent: &mut Child) {
     let pid = rustix::process::Pid::from_raw(agent.id().cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();

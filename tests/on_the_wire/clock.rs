@@ -1,4 +1,4 @@
-//! A time of day that is set back.
+//! A test of agents on a machine whose time of day is set back.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -7,7 +7,8 @@ use crate::lab::wait_for;
 use crate::namespace::Namespace;
 use crate::{MAPPER, can_make_namespaces};
 
-/// The environment in which libfaketime reads what the time of day is off by from a file, each time.
+/// Sets the environment in which libfaketime changes the time of day by the offset in a file, which it reads
+/// each time.
 fn faked(command: &mut Command, offset: &std::path::Path) {
     let shown = Command::new("faketime").args(["-f", "+0", "printenv", "LD_PRELOAD"]).output().unwrap();
     command
@@ -17,7 +18,7 @@ fn faked(command: &mut Command, offset: &std::path::Path) {
         .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
 }
 
-/// Ended when the test ends.
+/// An agent's process, which is ended when the test ends.
 struct Agent(Child);
 
 impl Drop for Agent {

@@ -1,10 +1,10 @@
-//! Processes that end without a word, and come back.
+//! Tests of processes that are killed, and start again.
 
 use crate::can_carry_ip;
 use crate::lab::Lab;
 
-/// Kills nodes of a ring of four hosts, one after the other; each time the others go on without it
-/// and the host that it takes along, and take it in again.
+/// Kills nodes of a ring of four hosts one after the other, and starts each again. The other hosts must
+/// continue without the victim and the host that is lost with it, and must take them in again.
 fn survives_the_death_of(lab: &Lab, victims: &[&str]) {
     lab.wait_for_network("the whole ring", 4, 4);
     lab.wait_for_pings("all reach each other", &[]);

@@ -1,4 +1,4 @@
-//! The crossbar process, by frames put on its cables by hand.
+//! Tests of the crossbar process, with frames that the tests send over its cables.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStderr, Stdio};
@@ -19,10 +19,11 @@ use tempfile::TempDir;
 use crate::namespace::Namespace;
 use crate::{MAPPER, can_make_namespaces};
 
-/// Longer than a frame takes on a busy machine; only a failing test waits for it.
+/// Longer than a frame takes on a busy machine. Only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A namespace with a crossbar in it, whose port N is interface `pN`, and its cable's far end `hN`.
+/// A namespace with a crossbar in it. Its port N is interface `pN`, and the far end of that interface's cable
+/// `hN`.
 struct Bench {
     namespace: Namespace,
     run_dir: TempDir,
@@ -79,7 +80,8 @@ impl Bench {
         arrived
     }
 
-    /// As [`Self::exchange`], but the answer may be anyone's, whose address comes too.
+    /// Sends a frame from one far end, and returns the source address and payload of the first frame that
+    /// arrives at another, whoever sent it.
     fn exchange_with_source(&self, from: &str, route: &[Element], frame: &[u8], to: &str) -> (Mac, Vec<u8>) {
         self.namespace.enter(|| {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -247,7 +249,7 @@ fn an_interface_that_matches_a_pattern_becomes_a_port_when_it_comes() {
     bench.wait_for_log("carrier=true");
     assert_eq!(bench.exchange("h2", &[Element::Absolute(3)], &[0; 60], "far"), [0; 60]);
     assert_eq!(bench.exchange("far", &[Element::Absolute(2)], &[0; 60], "h2"), [0; 60]);
-    // It keeps its number while it is gone.
+    // An interface keeps its port number while it is gone.
     bench.namespace.ip("link delete late7");
     bench.wait_for_log("the interface is gone");
     bench.namespace.ip("link add late8 type veth peer name far8");
@@ -290,7 +292,7 @@ fn ports_come_and_go_with_its_file_and_the_others_go_on() {
     assert!(!bench.stamp_seen_from("h2").has_carrier(1), "given up");
     assert_eq!(bench.exchange("h2", &[Element::Absolute(5)], &[0; 60], "h3"), [0; 60]);
     assert_eq!(bench.exchange("h3", &[Element::Absolute(2)], &[0; 60], "h2"), [0; 60]);
-    // What was given up is anybody's.
+    // Another daemon may take an interface that was given up.
     let lock = bench.namespace.enter(|| mapper_machine::interface_lock::InterfaceLock::take("p1").is_ok());
     assert!(lock, "another may have it");
 }
@@ -345,7 +347,7 @@ fn what_it_does_not_understand_is_counted() {
     }
     let bench = Bench::new(&["--kind", "plain"]);
     bench.send("h1", [&[0xc0, 2][..], &[0xe0], &[0xa0], &[0x81 + 2], &[0xff], &[0x00]], &[0; 60]);
-    // Behind them comes a frame that gets through: then they have been looked at.
+    // Frames keep their order, so when this one arrives, the crossbar has decided on those before it.
     bench.exchange("h1", &[Element::Relative(1)], &[0; 60], "h2");
     let port = &bench.status()["ports"][0];
     assert_eq!((&port["received"], &port["forwarded"]), (&7.into(), &1.into()), "{port}");
@@ -403,7 +405,7 @@ fn many_frames_stay_in_order() {
             let sender = Port::open("h1", Marking::default()).unwrap();
             let receiver = Port::open("h2", Marking::default()).unwrap();
             let (mut batch, mut numbers) = (Batch::new(), Vec::new());
-            // No more under way than any queue holds.
+            // Only 50 frames are under way at once, which every queue has room for.
             for first in (0..FRAMES).step_by(50) {
                 (first..first + 50).for_each(|number| sender.queue(&[0x81], &number.to_be_bytes()));
                 sender.flush();

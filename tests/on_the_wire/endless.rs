@@ -1,4 +1,5 @@
-//! With keys, a stranger at a spare port that answers as crossbars without end.
+//! A test of agents with keys beside a stranger at a spare port, who answers as if there were crossbars
+//! without end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,14 +15,14 @@ use crate::lab::Lab;
 use crate::signals::{key, write_keys};
 use crate::{can_carry_ip, namespace};
 
-/// All but the one whose place the stranger takes.
+/// All hosts but h6, whose place the stranger takes.
 const HOSTS: [&str; 5] = ["h1", "h2", "h3", "h4", "h5"];
-/// What a host's agent may have at any time.
+/// The most memory that a host's agent may have at any time.
 const MOST_KIB: u64 = 48 * 1024;
-/// How much more it may have for good than before.
+/// How much more memory an agent may have after the attack than before.
 const MORE_KIB: u64 = 8 * 1024;
 
-/// Answers at the interface of a host until it is dropped.
+/// A thread that answers at the interface of a host until it is dropped.
 struct Stranger {
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -57,13 +58,13 @@ async fn answer(tree: EndlessTree, stop: &AtomicBool) {
         let Ok(bytes) = next.await else { continue };
         let frame = Frame::parse(&buffer[..bytes.unwrap()]).unwrap();
         if let Some(answer) = tree.answer(frame.payload()) {
-            // What does not fit is lost, as on any cable.
+            // An answer that does not fit into the queue is lost, as on any cable.
             let _may_be_lost = socket.send(answer.route.as_bytes(), &answer.frame);
         }
     }
 }
 
-/// The memory that a node's process has and the most that it had, in KiB.
+/// The memory that a node's process has, and the most that it ever had, in KiB.
 fn memory_kib(lab: &Lab, node: &str) -> (u64, u64) {
     let pid = lab.pid(node).as_raw_pid();
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -74,7 +75,8 @@ fn memory_kib(lab: &Lab, node: &str) -> (u64, u64) {
     (field("VmRSS:"), field("VmHWM:"))
 }
 
-/// Whether all but h6 have the true map, and whether they name a port behind which nobody can be believed.
+/// Whether all hosts but h6 have the true map, and name a port behind which nobody can be believed exactly if
+/// `naming`.
 fn have_true_map(boards: &[Value], naming: bool) -> bool {
     let live: Vec<_> = boards.iter().filter(|board| board["mac"].is_string()).collect();
     let names = |board: &Value| {
@@ -115,7 +117,7 @@ fn it_does_not_keep_the_others_from_a_map_and_is_forgotten_when_it_has_gone() {
         lab.wait_until("mapped beside it", |boards| have_true_map(boards, true));
         let beside = began.elapsed();
         lab.wait_for_pings("all others reach each other beside it", &["h6"]);
-        // A host that restarts has all map once more, with the stranger there.
+        // A host that restarts makes all agents map once more while the stranger is there.
         lab.run(&["restart", "h2"]);
         lab.wait_until("mapped again beside it", |boards| have_true_map(boards, true));
         let gone = Instant::now();

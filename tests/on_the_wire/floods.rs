@@ -1,4 +1,4 @@
-//! A host that floods the fabric.
+//! Tests of agents beside a host that floods the fabric.
 
 use std::io::IoSlice;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,15 +20,15 @@ use crate::lab::{Lab, RaiseOnDrop, wait_for};
 use crate::signals::{key, write_keys};
 use crate::{can_carry_ip, namespace};
 
-/// Frames sent at once, and the pause behind them: some 30,000 frames a second.
+/// The frames that are sent at once. With the pause behind them they make some 30,000 frames a second.
 const BURST: usize = 64;
 const PACE: Duration = Duration::from_millis(2);
-/// Each agent has to stand so many frames.
+/// How many frames of a flood each agent has to survive.
 const FRAMES: u64 = 5_000;
 /// The number of the key that the agents sign with.
 const KEY: u32 = 1;
 
-/// From h6, on port 4 of xbar3, to the hosts h1 to h5.
+/// The routes from h6, which is on port 4 of xbar3, to the hosts h1 to h5.
 fn routes() -> [Route; 5] {
     let to = |ports: &[u8]| ports.iter().map(|&port| Element::Absolute(port)).collect();
     [to(&[1, 3]), to(&[1, 4]), to(&[2, 3]), to(&[2, 4]), to(&[3])]
@@ -40,12 +40,12 @@ fn random_mac(random: &mut ChaCha8Rng) -> Mac {
     Mac(bytes)
 }
 
-/// What nobody understands.
+/// A frame that no agent understands, though it may begin like a message.
 fn garbage(random: &mut ChaCha8Rng, _: usize) -> Vec<u8> {
     let mut bytes = vec![0; random.random_range(0..1400)];
     random.fill_bytes(&mut bytes);
     if random.random() {
-        // This much is understood.
+        // The beginning of a message is valid: its type and its version of the protocol.
         let kind = [0, 0, 0x70, 0x0f, PROTOCOL_VERSION, 0];
         let known = bytes.len().min(kind.len());
         bytes[..known].copy_from_slice(&kind[..known]);
@@ -53,7 +53,7 @@ fn garbage(random: &mut ChaCha8Rng, _: usize) -> Vec<u8> {
     bytes
 }
 
-/// What a higher mapper than any would say, or a host that none has heard of.
+/// What a mapper would say that ranks higher than any other, or a host that no agent has heard of.
 fn forged_info(random: &mut ChaCha8Rng) -> Info {
     let rank = Rank { level: random.random_range(1..=255), mac: random_mac(random) };
     let version = MapVersion { mac: rank.mac, counter: random.random() };
@@ -100,22 +100,22 @@ fn forged(random: &mut ChaCha8Rng, to: usize) -> Vec<u8> {
     }
 }
 
-/// Users' frames to everybody, or to the host itself, of senders that do not exist.
+/// A user's frame to all hosts or to one host, from a sender that does not exist.
 fn data(random: &mut ChaCha8Rng, to: usize) -> Vec<u8> {
     let mut ethernet = vec![0; random.random_range(60..1000)];
     random.fill_bytes(&mut ethernet);
     let own = Mac([2, 0, 0, 0, 0, to as u8 + 1]);
     ethernet[..6].copy_from_slice(&if random.random() { own.0 } else { [0xff; 6] });
     ethernet[6..12].copy_from_slice(&random_mac(random).0);
-    // ARP, or what no host knows.
+    // The Ethernet type is that of ARP, or one that no host knows.
     ethernet[12..14].copy_from_slice(if random.random() { &[0x08, 0x06] } else { &[0x88, 0xb6] });
     Data { token: random.random(), way_back: routes()[0].clone(), ethernet: &ethernet }.encode().unwrap()
 }
 
-/// Makes a frame for one of the hosts, counted from 0.
+/// A function that makes a frame for one of the hosts, which are counted from 0.
 type MakeFrame = fn(&mut ChaCha8Rng, usize) -> Vec<u8>;
 
-/// Sends frames to all hosts from the interface of h6, until told to stop.
+/// Sends frames to all hosts from the interface of h6, until `stop` is set.
 fn flood(lab: &Lab, stop: &AtomicBool, frame: MakeFrame) {
     namespace::enter(&lab.namespace("h6"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -152,12 +152,12 @@ fn memory_kib(lab: &Lab, node: &str) -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// A ring whose host h6 has gone: its place is the flooder's.
+/// A ring without host h6, whose place the test takes to send its flood.
 struct Flooded {
     lab: Lab,
-    /// What the others believe.
+    /// The boards of the other hosts before the flood.
     boards: Vec<Value>,
-    /// The memory that each has.
+    /// The memory that each of them had before the flood.
     memory_kib: Vec<u64>,
 }
 
@@ -174,7 +174,7 @@ impl Flooded {
         Self { lab, boards, memory_kib }
     }
 
-    /// Floods until each agent has stood enough of it, and `meanwhile` is done.
+    /// Floods until each agent has received [`FRAMES`] frames, and `meanwhile` is done.
     fn flood(&self, what: &str, frame: MakeFrame, meanwhile: impl FnOnce()) {
         let received = |board: &Value| board["counters"]["frames"]["received"].as_u64().unwrap();
         let stop = AtomicBool::new(false);
@@ -208,7 +208,7 @@ fn the_others_stay_configured_and_reach_each_other_under_a_flood_and_need_no_mor
     let dir = tempfile::tempdir().unwrap();
     let key_file = dir.path().join("key");
     write_keys(&key_file, &[&key(KEY)]);
-    // The flood takes the processors, too: on a machine with few, answers are late.
+    // The flood needs processors, too, so answers are late on a machine with few of them.
     let patient =
         ["--probe-timeout-ms", "500", "--silence-limit-ms", "60000", "--liveness-interval-ms", "500"];
     let flooded = Flooded::new(&[&["--key-file", key_file.to_str().unwrap()], &patient[..]].concat());

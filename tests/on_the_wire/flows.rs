@@ -1,4 +1,4 @@
-//! Users' flows over the fabric, while it fails and while it does not.
+//! Tests of users' flows over a fabric that works, and over one that fails.
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -13,9 +13,9 @@ use std::time::Duration;
 use crate::lab::{Lab, RaiseOnDrop, wait_for};
 use crate::{can_carry_ip, namespace};
 
-/// Longer than anything here takes on a busy machine; only a failing test waits for it.
+/// Longer than any step of these tests takes on a busy machine. Only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two bursts of a sender: so that it leaves the machine to others, too.
+/// The pause between two bursts of a sender, in which other processes can work.
 const PACE: Duration = Duration::from_millis(1);
 
 /// A TCP connection from h1 to h3 that carries numbers, 0, 1, 2 and so on, until it is ended.
@@ -72,7 +72,7 @@ impl Flow {
         Self { ended, received, sender, receiver }
     }
 
-    /// Waits until more numbers have come than were under way just now.
+    /// Waits until more numbers have arrived than can have been under way when it is called.
     fn goes_on(&self, when: &str) {
         let before = self.received.load(Ordering::Relaxed);
         wait_for(&format!("the flow goes on {when}"), || {
@@ -99,7 +99,7 @@ fn a_tcp_connection_outlives_cut_and_silent_cables_a_dead_node_and_new_maps() {
     let flow = Flow::start(&lab);
     flow.goes_on("at first");
     for fault in ["cut", "silent"] {
-        // Of the two ways around the ring it takes one, or the other.
+        // The flow takes one of the two ways around the ring, so one of these cuts meets it.
         for cable in ["h1:1", "h1:2"] {
             lab.run(&[fault, cable]);
             flow.goes_on(&format!("with {cable} {fault}"));
@@ -120,7 +120,7 @@ fn a_tcp_connection_outlives_cut_and_silent_cables_a_dead_node_and_new_maps() {
     flow.end();
 }
 
-/// Reads numbers until all senders have sent `last`; returns how many came out of order.
+/// Reads numbers until each sender has sent `last`, and returns how many numbers arrived out of order.
 fn count_reordered(socket: &UdpSocket, senders: usize, last: u64) -> usize {
     let mut highest: BTreeMap<SocketAddr, u64> = BTreeMap::new();
     let mut reordered = 0;
@@ -129,7 +129,7 @@ fn count_reordered(socket: &UdpSocket, senders: usize, last: u64) -> usize {
         let (_, from) = socket.recv_from(&mut bytes).unwrap();
         let number = u64::from_be_bytes(bytes);
         let before = highest.insert(from, number);
-        // The last one is sent again and again.
+        // An equal number is no reordering: a sender repeats its last number.
         reordered += usize::from(before.is_some_and(|before| before > number));
     }
     reordered
@@ -202,7 +202,7 @@ fn a_broadcast_and_a_multicast_reach_every_host_once() {
                     listens.send(()).unwrap();
                     let mut heard = Vec::new();
                     let mut byte = [0];
-                    // The last one is sent to this host alone, behind the others.
+                    // The dot is sent to this host alone, after all else.
                     while !heard.ends_with(b".") {
                         socket.recv(&mut byte).unwrap();
                         heard.push(byte[0]);
@@ -221,7 +221,7 @@ fn a_broadcast_and_a_multicast_reach_every_host_once() {
                 socket.send_to(text.as_bytes(), to).unwrap();
             }
             for host in 2..=HOSTS {
-                // Copies, if there are any, have come when hosts have heard back and forth.
+                // When all hosts have answered each other, any second copies have arrived as well.
                 lab.wait_for_pings("all still reach each other", &[]);
                 socket.send_to(b".", format!("10.77.0.{host}:7777")).unwrap();
             }
@@ -232,17 +232,18 @@ fn a_broadcast_and_a_multicast_reach_every_host_once() {
     });
 }
 
-/// A program for tc that takes users' frames and lets all others pass: those with the type of data
-/// frames behind a route of up to eight bytes. Those that are not longer pass, too.
+/// A BPF program for tc that takes users' frames of more than `longer_than` bytes, and lets all others pass.
+/// Users' frames are those with the type of data frames behind a route of up to eight bytes.
 fn taking_data(longer_than: usize) -> String {
     const ROUTE_BYTES: usize = 8;
     const ETHERNET_HEADER_BYTES: usize = 14;
     let count = 2 + 2 * (ROUTE_BYTES + 1) + 2;
-    // Load the length; go on if it is greater, else to the end that lets pass.
+    // Load the length of the frame. Continue if it is greater, else jump to the end, which lets the frame
+    // pass.
     let mut program = vec!["128 0 0 0".to_owned(), format!("37 0 {} {longer_than}", count - 4)];
     for byte in 0..=ROUTE_BYTES {
         let left = count - program.len() - 3;
-        // Load a word; if it is the type of data frames, go to the end that takes.
+        // Load a word of the frame. If it is the type of data frames, jump to the end, which takes the frame.
         program.push(format!("32 0 0 {}", ETHERNET_HEADER_BYTES + byte));
         program.push(format!("21 {left} 0 9"));
     }
@@ -250,7 +251,7 @@ fn taking_data(longer_than: usize) -> String {
     format!("{count},{},", program.join(","))
 }
 
-/// Has the ends of a cable at an interface of a node run a program over what passes, or none.
+/// Makes an interface of a node run a program on all frames that pass it in either direction, or no program.
 fn set_filter(lab: &Lab, (node, interface): (&str, &str), program: Option<&str>) {
     let tc = |words: &[&str]| {
         let output = Command::new("tc").args(["-n", &lab.namespace(node)]).args(words).output().unwrap();
@@ -268,7 +269,7 @@ fn set_filter(lab: &Lab, (node, interface): (&str, &str), program: Option<&str>)
     }
 }
 
-/// The boards with a dead cable of which they say this.
+/// How many boards list a dead cable for this reason.
 fn boards_that_say(lab: &Lab, why: &str) -> usize {
     let says = |board: &serde_json::Value| {
         let cables = board["dead_cables"].as_array().unwrap();
@@ -286,14 +287,14 @@ fn a_cable_that_carries_the_mappers_frames_and_not_users_is_left_and_named() {
     let lab = Lab::up("ring:n=4,hosts=1", &["--nodes"]);
     lab.wait_for_network("the whole ring", 4, 4);
     lab.wait_for_pings("all reach each other", &[]);
-    // Both neighbours of h1, one of which is behind the cable.
+    // h1 pings both its neighbours, one of which is behind the cable.
     let ping = |count: &str, bytes: &str| {
         ["10.77.0.2", "10.77.0.4"].map(|to| {
             let words = ["exec", "h1", "ping", "-q", "-c", count, "-i", "0.02", "-W", "1", "-s", bytes, to];
             String::from_utf8(lab.try_run(&words).stdout).unwrap()
         })
     };
-    // All of users' frames, then long ones only.
+    // The cable loses all of users' frames at first, and then only the long ones.
     for (longer_than, bytes) in [(0, "56"), (800, "1200")] {
         set_filter(&lab, ("h1", "p1"), Some(&taking_data(longer_than)));
         wait_for("boards name the cable", || {
@@ -321,8 +322,8 @@ fn what_a_crossbar_could_not_send_on_is_sent_again_where_the_only_other_way_is_a
     lab.wait_for_network("the whole ring", 4, 4);
     lab.wait_for_pings("all reach each other", &[]);
     let counter = |name: &str| lab.boards(&[])[0]["tap"]["counters"][name].as_u64().unwrap();
-    // One shortest route leads to each neighbour, and one of the two crosses the cable. A cut that no
-    // frame meets before the next map shows nothing.
+    // One shortest route leads to each neighbour, and one of the two crosses the cable. The cut is repeated
+    // until it meets a frame: if none is under way before there is a new map, nothing is sent again.
     wait_for("a frame comes back", || {
         let before = counter("frames_out");
         std::thread::scope(|scope| {

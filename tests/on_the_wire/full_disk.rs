@@ -1,4 +1,4 @@
-//! A disk without room for the map file.
+//! A test of agents whose disk has no room for the map file.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::can_make_namespaces;
 use crate::lab::{Lab, wait_for};
 
-/// A small file system, gone whatever happens to the test.
+/// A small file system, which is unmounted however the test ends.
 struct SmallDisk {
     dir: tempfile::TempDir,
     /// Unmounts it when its standard input closes.
@@ -40,7 +40,7 @@ impl SmallDisk {
         self.dir.path()
     }
 
-    /// Writes until there is no room left; returns the file.
+    /// Fills the file system with one file, and returns its path.
     fn fill(&self) -> PathBuf {
         let ballast = self.path().join("ballast");
         let _fails_at_the_end = std::fs::write(&ballast, vec![0; 1 << 20]);
@@ -75,7 +75,7 @@ fn the_old_map_stays_whole_on_a_full_disk_and_the_next_is_stored_when_there_is_r
 
     let ballast = disk.fill();
     lab.run(&["cut", "xbar1:1"]);
-    // Routes come with the attempt to store, so whoever is configured has tried.
+    // An agent tries to store a map before it routes by it, so every agent that is configured has tried.
     let boards = lab.wait_for_network("a cable less, with the disk full", 3, 2);
     assert!(!stored(&boards));
     assert_eq!(std::fs::read(&file).unwrap(), old, "the old file is whole");

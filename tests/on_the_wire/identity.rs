@@ -1,4 +1,5 @@
-//! Who a host is: interfaces that come back with another name or address, and hosts that share one.
+//! Tests of who a host is: interfaces that come back with another name or address, and hosts that share an
+//! address.
 
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -9,10 +10,10 @@ use crate::lab::Lab;
 use crate::namespace::Namespace;
 use crate::{MAPPER, can_make_namespaces};
 
-/// Longer than anything here takes on a busy machine; only a failing test waits for it.
+/// Longer than any step of these tests takes on a busy machine. Only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Whether a board says of this address that other hosts have it too.
+/// Whether a board says that several hosts have this address.
 fn names_conflict(board: &Value, mac: &str) -> bool {
     let unreachable = board["unreachable"].as_array().unwrap();
     unreachable.iter().any(|host| {
@@ -33,7 +34,8 @@ fn two_hosts_with_one_address_are_both_named_and_left_out_until_one_has_another(
         };
         lab.wait_until("the whole ring", whole);
         let (own, shared) = ("02:00:00:00:00:02", "02:00:00:00:00:06");
-        // It becomes a twin of the global mapper. One with a tap keeps the address that it began with.
+        // h2 becomes a twin of the global mapper. It is restarted for that, since an agent with a tap keeps
+        // the address that it began with.
         let begin_as = |mac: &str| {
             lab.run(&["exec", "h2", "ip", "link", "set", "fab0", "address", mac]);
             lab.run(&["restart", "h2"]);
@@ -79,7 +81,7 @@ fn two_nodes_with_one_address_are_both_named_and_left_out() {
     });
 }
 
-/// Two agents in one namespace, their interfaces the ends of one cable.
+/// Two agents in one namespace, whose interfaces are the ends of one cable.
 struct Pair {
     namespace: Namespace,
     run_dir: tempfile::TempDir,

@@ -1,10 +1,10 @@
-//! Interfaces that are renamed or removed under a running agent, crossbar or node.
+//! Tests of interfaces that are renamed or removed under a running agent, crossbar or node.
 
 use crate::can_carry_ip;
 use crate::lab::Lab;
 
-/// Renames an interface and back, then deletes it, and its cable with it, and makes both again.
-/// Meanwhile the network has so many hosts and cables between xbars, of 3 and 3.
+/// Renames an interface and back, then deletes it with its cable and makes both again. While it is gone, the
+/// network has so many hosts and cables between xbars, instead of 3 and 3.
 fn comes_and_goes(
     lab: &Lab,
     (node, interface): (&str, &str),

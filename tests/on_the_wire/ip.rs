@@ -1,4 +1,4 @@
-//! IP over the fabric, by the programs that everybody uses.
+//! Tests of IP over the fabric, with the usual programs.
 
 use serde_json::Value;
 
@@ -30,8 +30,8 @@ fn every_host_reaches_every_other_over_both_versions_of_ip() {
     lab.run(&["ping-all"]);
     lab.run(&["ping-all", "-6"]);
     let boards = lab.boards(&[]);
-    // ARP asks all. Who was asked by all others first knows them by that, but two such hosts would not know each
-    // other.
+    // A host asks for addresses by ARP broadcasts, and learns the address of a host that asks it. One host
+    // need not broadcast if all others asked it first; two such hosts would not know each other.
     let silent = boards.iter().filter(|board| counter(board, "broadcasts") == 0).count();
     assert!(silent <= 1, "{boards:#?}");
     for board in boards {
@@ -48,7 +48,7 @@ fn a_packet_of_the_mtu_passes_whole_and_a_longer_one_is_refused() {
     let lab = lab("ring:n=2,hosts=1");
     let mtu: usize =
         lab.run(&["exec", "h1", "cat", &format!("/sys/class/net/{TAP}/mtu")]).trim().parse().unwrap();
-    // Less the headers of IP and ICMP.
+    // The payload of ping is the packet without the headers of IP and ICMP.
     let ping = |payload_bytes: usize| {
         let size = payload_bytes.to_string();
         lab.try_run(&["exec", "h1", "ping", "-c", "1", "-w", "30", "-M", "do", "-s", &size, "10.77.0.2"])
@@ -94,7 +94,8 @@ fn every_frame_of_a_burst_is_sent() {
     lab.run(&["exec", "h1", "ping", "-c", "1", "-w", "30", "10.77.0.2"]);
     let pid = std::fs::read_to_string(lab.dir().join("pid/h1")).unwrap();
     let signal = |name: &str| lab.run(&["exec", "h1", "kill", name, pid.trim()]);
-    // So many wait at once that the agent turns to other work several times before all are sent.
+    // While the agent is stopped, so many frames queue up that it turns to other work several times before it
+    // has sent them all.
     signal("-STOP");
     lab.try_run(&["exec", "h1", "ping", "-c", "300", "-l", "300", "-W", "0.1", "-q", "10.77.0.2"]);
     signal("-CONT");

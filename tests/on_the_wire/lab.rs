@@ -1,4 +1,4 @@
-//! A lab that is taken down whatever happens to the test.
+//! A lab of network namespaces, which is taken down however the test ends.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use crate::MAPPER;
 
-/// Longer than anything here takes on a busy machine; only a failing test waits for it.
+/// Longer than any step of these tests takes on a busy machine. Only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits until `attempt` has a result, and returns it.
+/// Repeats `attempt` until it has a result, and returns that.
 pub(crate) fn wait_for<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -25,7 +25,7 @@ pub(crate) fn wait_for<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) ->
     }
 }
 
-/// Raises a flag when it is dropped, whatever happens, so that nobody waits for ever.
+/// Sets a flag when it is dropped, also by a panic, so that no thread waits for ever.
 pub(crate) struct RaiseOnDrop<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for RaiseOnDrop<'_> {
@@ -37,8 +37,8 @@ impl Drop for RaiseOnDrop<'_> {
 /// A fabric of network namespaces, made by `scripts/lab`.
 pub(crate) struct Lab {
     name: String,
-    /// Takes the lab down when its standard input closes: when this is dropped, or when the test
-    /// process dies of anything at all.
+    /// A process that takes the lab down when its standard input closes. That happens when this is dropped,
+    /// or when the test process ends in any way.
     guard: Child,
 }
 
@@ -76,7 +76,7 @@ impl Lab {
             .unwrap()
     }
 
-    /// What `mapper board-info` says of all hosts.
+    /// The boards of all hosts, by `mapper board-info`.
     pub(crate) fn boards(&self, options: &[&str]) -> Vec<Value> {
         let text = self.run(&[&["boards", "--format", "json"], options].concat());
         let info: Value = serde_json::from_str(&text).unwrap();
@@ -97,8 +97,8 @@ impl Lab {
         }
     }
 
-    /// Waits until so many agents answer, all of them with one complete map of so many hosts and
-    /// cables between xbars.
+    /// Waits until `hosts` agents answer, all of them with the same complete map of so many hosts and of
+    /// `cables` cables between xbars.
     pub(crate) fn wait_for_network(&self, what: &str, hosts: u64, cables: u64) -> Vec<Value> {
         let boards = self.wait_until(what, |boards| {
             let live: Vec<_> = boards.iter().filter(|board| board["mac"].is_string()).collect();
@@ -112,7 +112,7 @@ impl Lab {
         boards.into_iter().filter(|board| board["mac"].is_string()).collect()
     }
 
-    /// Waits until all hosts but these reach each other over IP.
+    /// Waits until all hosts except `without` reach each other over IP.
     pub(crate) fn wait_for_pings(&self, what: &str, without: &[&str]) {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -134,14 +134,14 @@ impl Lab {
         format!("mlab-{}-{node}", self.name)
     }
 
-    /// Runs `ip` in the namespace of a node, with these words.
+    /// Runs `ip` in the namespace of a node, with these words as arguments.
     pub(crate) fn ip(&self, node: &str, words: &str) {
         let output =
             Command::new("ip").args(["-n", &self.namespace(node)]).args(words.split(' ')).output().unwrap();
         assert!(output.status.success(), "{node}: {words}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// The process of a node.
+    /// The process id of a node.
     pub(crate) fn pid(&self, node: &str) -> Pid {
         let text = std::fs::read_to_string(self.dir().join("pid").join(node)).unwrap();
         Pid::from_raw(text.trim().parse().unwrap()).unwrap()

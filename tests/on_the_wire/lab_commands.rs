@@ -1,4 +1,4 @@
-//! What `scripts/lab` does to a fabric.
+//! Tests of what the commands of `scripts/lab` do to a fabric.
 
 use crate::lab::Lab;
 use crate::{can_make_namespaces, can_make_taps};
@@ -51,7 +51,7 @@ fn a_node_that_was_killed_is_missed_until_it_is_restarted() {
     lab.wait_until("its host alone", |boards| boards[0]["hosts"] == 2 && boards[1]["state"] != "configured");
     lab.run(&["restart", "xbar2"]);
     lab.wait_until("the xbar again", |boards| complete(boards, 3, 3));
-    // One that runs is stopped first.
+    // `restart` stops an agent that runs before it starts it.
     lab.run(&["restart", "h1"]);
     lab.wait_until("the ring as before", |boards| complete(boards, 3, 3));
 }

@@ -1,6 +1,6 @@
-//! The real program on real interfaces: agents and crossbars as processes in network namespaces.
+//! Tests of the real program on real interfaces: agents and crossbars are processes in network namespaces.
 //!
-//! Needs root and `ip` (iproute2); says so and passes without them, and fails without them if
+//! The tests need root and `ip` (iproute2). Without them they say so and pass, or fail if
 //! `MAPPER_REQUIRE_ALL=1`.
 #![allow(
     clippy::unwrap_used,
@@ -48,7 +48,7 @@ fn can_make_taps() -> bool {
     can_make_namespaces() && mapper_needs::file("/dev/net/tun")
 }
 
-/// Whether hosts of a lab can carry IP, and ping each other.
+/// Whether the hosts of a lab can carry IP here and ping each other.
 fn can_carry_ip() -> bool {
     can_make_taps() && mapper_needs::programs(&["ping"])
 }

@@ -1,4 +1,5 @@
-//! Cables that carry shorter frames than others: who says so, and what becomes of users' frames.
+//! Tests of cables that carry shorter frames than others: which boards name them, and what becomes of users'
+//! frames.
 
 use serde_json::{Value, json};
 
@@ -7,8 +8,8 @@ use crate::lab::{Lab, wait_for};
 
 const NODES: [&str; 3] = ["h1", "h2", "h3"];
 
-/// Three nodes in a ring of jumbo frames, but for the cable from port 1 of h1 to port 2 of h2: the interfaces at
-/// these of its ends have an MTU of 1500. The agents start with that.
+/// Three nodes in a ring whose cables carry jumbo frames, except the cable from port 1 of h1 to port 2 of h2.
+/// Its interfaces `small_ends` have an MTU of 1500 when the agents start.
 fn ring(small_ends: &[(&str, &str)]) -> Lab {
     let lab = Lab::up("ring:n=3,hosts=1", &["--nodes"]);
     for node in NODES {
@@ -26,7 +27,7 @@ fn ring(small_ends: &[(&str, &str)]) -> Lab {
     lab
 }
 
-/// What `mapper board-info` says of all hosts to a person.
+/// What `mapper board-info` prints for people, of all hosts.
 fn text(lab: &Lab) -> String {
     lab.run(&["boards"])
 }
@@ -95,7 +96,7 @@ fn one_end_that_is_too_small_is_named_by_all_until_it_is_mended() {
     };
     let told = wait_for("all say that the network is configured", configured);
     assert!(!told.contains("1500 bytes at"), "{told}");
-    // What becomes too small while agents run is named likewise.
+    // An interface whose MTU becomes too small while the agents run is named, too.
     lab.ip("h2", "link set p1 mtu 4000");
     let named = |boards: &[Value]| {
         boards.iter().all(|board| board["narrow_cables"][0]["ends"][0]["host"] == "02:00:00:00:00:02")

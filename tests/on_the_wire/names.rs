@@ -1,4 +1,4 @@
-//! Hosts tell each other what they are called, and people read it.
+//! A test of hosts that tell each other their names, and of the commands that show the names.
 
 use serde_json::Value;
 

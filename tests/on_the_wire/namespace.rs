@@ -1,4 +1,4 @@
-//! A network namespace of a test's own, gone whatever happens to the test.
+//! A network namespace of a test's own, which is deleted however the test ends.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -26,7 +26,7 @@ impl Namespace {
         namespace
     }
 
-    /// Runs `ip` in the namespace, with these words.
+    /// Runs `ip` in the namespace, with these words as arguments.
     pub(crate) fn ip(&self, words: &str) {
         run(Command::new("ip").args(["-n", &self.name]).args(words.split(' ')));
     }
@@ -50,7 +50,7 @@ impl Namespace {
     }
 }
 
-/// Moves this thread into the network namespace of that name, for good.
+/// Moves this thread into the network namespace of that name, where it stays.
 pub(crate) fn enter(name: &str) {
     let file = File::open(format!("/run/netns/{name}")).unwrap();
     move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();

@@ -1,4 +1,5 @@
-//! A node, by itself or cabled to another: what it does to its interfaces, and what it says of itself.
+//! Tests of a node, by itself or cabled to another: what it does to its interfaces, and what it says of
+//! itself.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +12,8 @@ use crate::namespace::Namespace;
 use crate::observe::Daemon;
 use crate::{MAPPER, can_carry_ip, can_make_namespaces};
 
-/// A namespace with interfaces e1 and e2, both down, whose cables' far ends are f1, which is up, and f2.
+/// A namespace with interfaces e1 and e2, which are both down. The far ends of their cables are f1, which is
+/// up, and f2, which is down.
 fn cables() -> Namespace {
     let namespace = Namespace::new();
     for words in [
@@ -32,7 +34,7 @@ fn start(namespace: &Namespace, run_dir: &Path) -> Daemon {
     Daemon::start(namespace, &words, "the agent runs")
 }
 
-/// What `mapper board-info` says of the only board, with the crossbar's tag.
+/// The only board, by `mapper board-info`, and the tag of the node's crossbar.
 fn board(run_dir: &Path, options: &[&str]) -> (Value, String) {
     let command = ["board-info", "--all", "--format", "json", "--run-dir", run_dir.to_str().unwrap()];
     let output = Command::new(MAPPER).args(command).args(options).output().unwrap();
@@ -62,7 +64,8 @@ fn a_node_sets_its_ports_up_names_those_without_carrier_and_is_the_same_after_a_
         assert_eq!((&board["ports"][1]["up"], &board["ports"][1]["carrier"]), (&true.into(), &false.into()));
         assert_eq!(board["addresses"], serde_json::json!(["10.9.0.1/24", "fd09::1/64"]));
         assert_eq!(board["warnings"], serde_json::json!([]), "nobody has done anything to the tap");
-        // The tap goes with its node, and its addresses come back with it.
+        // The tap is gone when its node ends. When the node starts again, the tap comes back with its
+        // addresses.
         let addresses =
             namespace.command("ip").args(["-o", "address", "show", "dev", "t0"]).output().unwrap();
         let addresses = String::from_utf8(addresses.stdout).unwrap();
@@ -115,11 +118,12 @@ fn ports_of_a_node_come_and_go_with_its_file_and_the_others_go_on() {
         })
     };
     let before = wait_for_board(&["1=e1"], 2);
-    // The agent is behind port 2. Whoever gives up what it does not need cannot set an interface up.
+    // Port 2 is the agent's, so e2 gets port 3. The test sets e2 up itself, since the node has given up the
+    // privilege for that.
     namespace.ip("link set e2 up");
     reload("ports = [\"e2\", \"e1\"]\n", done);
     assert_eq!(wait_for_board(&["1=e1", "3=e2"], 3), before);
-    // What cannot be used changes nothing.
+    // A configuration that cannot be used changes nothing.
     for wrong in ["ports = [\"e1\"\n", "ports = [\"e1\", \"e1\"]\n", "ports = []\n"] {
         reload(wrong, "the configuration is not used");
     }
@@ -128,7 +132,8 @@ fn ports_of_a_node_come_and_go_with_its_file_and_the_others_go_on() {
     assert_eq!(wait_for_board(&["3=e2"], 2), before);
     let lock = namespace.enter(|| mapper_machine::interface_lock::InterfaceLock::take("e1").is_ok());
     assert!(lock, "another may have it");
-    // It comes back as what is new does, behind the port before it.
+    // An interface that comes back is numbered like a new one: it gets the port after the one before it in
+    // the list.
     reload("ports = [\"e2\", \"e1\"]\n", done);
     assert_eq!(wait_for_board(&["3=e2", "4=e1"], 3), before);
     drop(agents);
@@ -165,7 +170,7 @@ fn the_routes_in_force_are_shown_and_proved_also_around_a_dead_cable() {
     lab.run(&["cut", "h1:1"]);
     lab.wait_for_network("without the cable", 4, 3);
     proved();
-    // The lab shows the address that the board has.
+    // `lab status` shows the address that the board has.
     for (line, board) in lab.run(&["status"]).lines().zip(lab.boards(&[])) {
         assert!(line.contains(board["mac"].as_str().unwrap()), "{line}");
     }

@@ -1,4 +1,4 @@
-//! What an operator sees: doctor, metrics, logs, boards.
+//! Tests of what an operator sees: doctor, metrics, logs and boards.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,10 +14,10 @@ use serde_json::Value;
 use crate::namespace::Namespace;
 use crate::{MAPPER, can_make_namespaces};
 
-/// Longer than anything here takes on a busy machine; only a failing test waits for it.
+/// Longer than any step of these tests takes on a busy machine. Only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A cable whose two ends, eth1 and far, are in one namespace.
+/// A namespace with a cable, whose two ends are eth1 and far.
 fn cable() -> Namespace {
     let namespace = Namespace::new();
     for words in
@@ -31,12 +31,12 @@ fn cable() -> Namespace {
 /// A daemon that is ended, as a user would end it, when the test ends.
 pub(crate) struct Daemon {
     child: Child,
-    /// Kept open, so that the daemon can go on writing.
+    /// The reading end of the daemon's log. It is kept open so that the daemon can continue to write.
     log: BufReader<ChildStderr>,
 }
 
 impl Daemon {
-    /// Starts it, and waits until it says `ready`.
+    /// Starts a daemon, and waits until its log says `ready`.
     pub(crate) fn start(namespace: &Namespace, arguments: &[&str], ready: &str) -> Self {
         let mut command = namespace.command(MAPPER);
         let mut child = command.args(arguments).stderr(Stdio::piped()).spawn().unwrap();
@@ -49,7 +49,7 @@ impl Daemon {
         Self { child, log }
     }
 
-    /// Waits until it says `wanted`, and returns all lines up to that.
+    /// Waits until the log says `wanted`, and returns all lines up to that one.
     pub(crate) fn read_log_until(&mut self, wanted: &str) -> String {
         let mut lines = String::new();
         while !lines.contains(wanted) {
@@ -58,7 +58,7 @@ impl Daemon {
         lines
     }
 
-    /// Ends it, and returns what it wrote and nobody has read.
+    /// Ends the daemon, and returns the part of its log that has not been read.
     pub(crate) fn end(mut self) -> String {
         self.signal(rustix::process::Signal::TERM);
         let mut rest = String::new();
@@ -87,7 +87,7 @@ impl Drop for Daemon {
     }
 }
 
-/// Tries again and again until there is a result.
+/// Repeats `attempt` until it has a result, and returns that.
 fn wait_for<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -230,7 +230,8 @@ fn an_agent_that_a_service_runs_is_known_to_one_that_root_starts_by_hand() {
     }
     let namespace = cable();
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    // A program that other users can run, wherever the build is, and where they may make a socket.
+    // Other users may not be able to run the program where it was built, so they get a copy in the directory
+    // where they may make a socket.
     let program = dirs[0].path().join("mapper");
     std::fs::copy(MAPPER, &program).unwrap();
     std::fs::set_permissions(dirs[0].path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
@@ -257,7 +258,7 @@ fn an_agent_that_a_service_runs_is_known_to_one_that_root_starts_by_hand() {
     assert!(errors.contains("`eth1` already has an agent"), "{errors}");
 }
 
-/// A pipe that is full, as its reader does not read: what reads it, and what a process writes to.
+/// The two ends of a pipe that is full, since nobody reads it.
 fn full_pipe() -> (File, Stdio) {
     let (reader, writer) = rustix::pipe::pipe().unwrap();
     rustix::io::ioctl_fionbio(&writer, true).unwrap();
@@ -267,7 +268,7 @@ fn full_pipe() -> (File, Stdio) {
     (File::from(reader), writer.into())
 }
 
-/// What a command of ours prints as JSON.
+/// The JSON that a `mapper` command prints.
 fn json_of(namespace: &Namespace, arguments: &[&str]) -> Value {
     let output = namespace.command(MAPPER).args(arguments).args(["--format", "json"]).output().unwrap();
     serde_json::from_slice(&output.stdout).unwrap()
@@ -298,7 +299,7 @@ fn a_log_that_nobody_reads_holds_up_neither_agent_nor_crossbar_and_lost_lines_ar
         info["boards"][0]["counters"]["log_lines_lost"].as_u64()
     };
     wait_for("the agent works", lost);
-    // Each frame is a line, and it writes all the same.
+    // The agent logs a line for each frame. It must keep working although it cannot write them.
     wait_for("more lines than are kept", || {
         namespace.enter(|| {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -309,14 +310,14 @@ fn a_log_that_nobody_reads_holds_up_neither_agent_nor_crossbar_and_lost_lines_ar
         });
         lost().filter(|&lines| lines > 0)
     });
-    // Whoever reads again hears of it.
+    // When the log is read again, it says that lines are lost.
     let mut log = BufReader::new(log);
     let mut line = Vec::new();
     while !String::from_utf8_lossy(&line).contains("log lines are lost") {
         line.clear();
         assert_ne!(log.read_until(b'\n', &mut line).unwrap(), 0, "it ended");
     }
-    // One whose log is not read ends all the same when it is told to.
+    // A daemon whose log is not read must nevertheless end when it is told to.
     for (daemon, child) in [("crossbar", &mut xbar), ("agent", &mut agent)] {
         let pid = rustix::process::Pid::from_child(child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
@@ -435,7 +436,8 @@ fn boards_are_read_truly_while_their_agents_start_and_stop() {
                 let arguments = ["board-info", "--run-dir", run_dir];
                 let output = Command::new(MAPPER).args(arguments).output().unwrap();
                 let text = String::from_utf8(output.stdout).unwrap();
-                // A failure only while there is none, or one that leaves and does not answer any more.
+                // The command may fail only while there is no agent, or one that is ending and no longer
+                // answers.
                 let nobody =
                     text.starts_with("no agent has a status socket") || text.starts_with("unit 0: down\n");
                 assert_eq!(output.status.code(), Some(i32::from(nobody)), "{text}");
@@ -445,7 +447,7 @@ fn boards_are_read_truly_while_their_agents_start_and_stop() {
             readings
         });
         for _ in 0..10 {
-            // Alone it never maps, so it must never pass for configured.
+            // An agent of level 0 that is alone never maps, so it must never be shown as configured.
             drop(Daemon::agent(&namespace, "eth1", dir.path(), &["--level", "0"]));
         }
         done.store(true, std::sync::atomic::Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Cables that are pulled, plugged in again, or plugged in elsewhere.
+//! Tests of cables that are pulled, plugged in again, or plugged in elsewhere.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ fn a_cable_may_be_unplugged_and_plugged_in_again() {
     lab.run(&["cut", "h1:1"]);
     lab.wait_for_pings("all reach each other around the cut", &[]);
     lab.wait_for_network("a cable less", 4, 3);
-    // Two cables less: two halves, each with a map of its own.
+    // Without two of its cables the ring is two halves, each with a map of its own.
     lab.run(&["cut", "h3:1"]);
     lab.wait_until("two halves", |boards| {
         boards.iter().all(|board| board["network_configured"] == true && board["hosts"] == 2)
@@ -27,7 +27,7 @@ fn a_cable_may_be_unplugged_and_plugged_in_again() {
     lab.wait_for_pings("all reach each other again", &[]);
 }
 
-/// Lets the cables in two sockets change places. A socket is a node and one of its interfaces.
+/// Swaps the cables at two interfaces, each named by its node and itself.
 fn swap(lab: &Lab, one: (&str, &str), other: (&str, &str)) {
     for (node, interface) in [one, other] {
         lab.ip(node, &format!("link set {interface} down"));
@@ -67,7 +67,7 @@ fn two_swapped_cables_are_found_where_they_are() {
     let before = lab.wait_for_network("the whole ring", 4, 4);
     assert!(joined(&map(), 1, 2) && joined(&map(), 3, 4) && !joined(&map(), 1, 3), "{:#}", map());
 
-    // Cables 1-2 and 4-3 become 1-3 and 4-2: a ring still, in another order.
+    // The cables 1-2 and 4-3 become 1-3 and 4-2, so the fabric is still a ring, but in another order.
     swap(&lab, ("xbar2", "p2"), ("xbar3", "p1"));
     let other_map =
         |boards: &[Value]| boards.iter().all(|board| board["map_version"] != before[0]["map_version"]);

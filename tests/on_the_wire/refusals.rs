@@ -1,4 +1,4 @@
-//! What cannot work is refused with what is wrong and what to do.
+//! Tests of refusals, which must say what is wrong and what to do.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use crate::namespace::Namespace;
 use crate::{MAPPER, can_make_namespaces};
 
-/// The error that a command prints as it fails.
+/// The error text of a command, which must have failed.
 fn refusal(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let text = String::from_utf8(output.stderr.clone()).unwrap();
@@ -44,7 +44,7 @@ fn an_interface_that_is_down_or_too_narrow_or_not_ours() {
     let run_dir = tempfile::tempdir().unwrap();
     namespace.ip("link add eth1 type veth peer name eth2");
     let agent = ["agent", "--interface", "eth1", "--run-dir", run_dir.path().to_str().unwrap()];
-    // Whoever may sets it up.
+    // An agent that may set its interface up does so, so this one is denied the privilege for it.
     let may_not = ["--inh-caps=-net_admin", "--bounding-set=-net_admin", MAPPER];
     let down = refusal(&namespace.command("setpriv").args(may_not).args(agent).output().unwrap());
     assert!(down.contains("`ip link set eth1 up`"), "{down}");
@@ -54,7 +54,8 @@ fn an_interface_that_is_down_or_too_narrow_or_not_ours() {
     assert!(refused().contains("`ip link set eth1 mtu 1500`"), "{}", refused());
 
     namespace.ip("link set eth1 mtu 1500");
-    // A program that other users can run, wherever the build is, and where they may make a socket.
+    // Other users may not be able to run the program where it was built, so they get a copy in the directory
+    // where they may make a socket.
     let program = run_dir.path().join("mapper");
     std::fs::copy(MAPPER, &program).unwrap();
     std::fs::set_permissions(run_dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();

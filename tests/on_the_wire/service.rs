@@ -1,4 +1,4 @@
-//! A daemon as a service manager runs it.
+//! Tests of daemons under a service manager.
 
 use std::os::unix::net::UnixDatagram;
 use std::process::Stdio;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use crate::namespace::Namespace;
 use crate::{MAPPER, can_make_namespaces};
 
-/// Longer than anything here takes on a busy machine; only a failing test waits for it.
+/// Longer than any step of these tests takes on a busy machine. Only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits for a message with this line, and returns those before it.
+/// Waits for a message with this line, and returns the messages before it.
 fn hear(socket: &UnixDatagram, line: &str) -> Vec<String> {
     let mut heard = Vec::new();
     let mut buffer = [0; 4096];

@@ -1,4 +1,4 @@
-//! What a daemon does when it is told to, and how it leaves.
+//! What a daemon does on a signal, and how it ends.
 
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -91,7 +91,7 @@ pub(crate) fn key(id: u32) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Replaces a key file at once.
+/// Replaces a key file in one step, so that no daemon reads half of it.
 pub(crate) fn write_keys(path: &Path, keys: &[&str]) {
     let new = path.with_extension("new");
     let mut file =
@@ -118,7 +118,7 @@ fn keys_are_changed_without_the_loss_of_a_configuration() {
             kill_process(lab.pid(host), Signal::HUP).unwrap();
         }
         let before = lab.boards(&[]);
-        // By then they have verified the map with these keys.
+        // An agent that has sent 20 messages more has verified the map with these keys.
         lab.wait_until("they go on", |boards| {
             boards.iter().zip(&before).all(|(now, then)| sent(now) > sent(then) + 20)
         });

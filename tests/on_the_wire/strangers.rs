@@ -1,4 +1,4 @@
-//! Who has no key, another key, or a recording.
+//! Tests of agents with keys against strangers who have no key, another key, or recorded frames.
 
 use std::io::IoSlice;
 use std::process::{Child, Command, Stdio};
@@ -23,7 +23,7 @@ fn lab_with_key() -> (Lab, tempfile::TempDir) {
     (Lab::up("ring:n=3,hosts=1", &["--", "--key-file", file.to_str().unwrap()]), dir)
 }
 
-/// Fails unless all believe what they believed before.
+/// Fails unless all agents believe what they believed before.
 fn assert_unmoved(before: &[Value], after: &[Value], by: &str) {
     for (before, after) in before.iter().zip(after) {
         let steady = ["state", "network_configured", "map_version", "leader", "parent", "children", "hosts"];
@@ -31,7 +31,7 @@ fn assert_unmoved(before: &[Value], after: &[Value], by: &str) {
     }
 }
 
-/// So many frames were dropped for one of these reasons.
+/// How many frames were dropped for these reasons, in all.
 fn dropped(boards: &[Value], reasons: &[&str]) -> u64 {
     let of_board = |board: &Value| -> u64 {
         reasons.iter().map(|&reason| board["counters"]["dropped"][reason].as_u64().unwrap_or(0)).sum()
@@ -87,7 +87,7 @@ fn who_has_no_key_or_another_one_moves_nobody() {
     lab.wait_for_network("the whole ring again", 3, 3);
 }
 
-/// All frames of the fabric that arrive at an interface, until it is ended.
+/// Records all frames of the fabric that arrive at an interface, until it is ended.
 struct Recorder {
     ended: Arc<AtomicBool>,
     thread: JoinHandle<Vec<Vec<u8>>>,
@@ -126,7 +126,7 @@ fn open(interface: &str) -> EthernetSocket {
     EthernetSocket::open(&Interface::look_up(interface).unwrap().unwrap(), Marking::default()).unwrap()
 }
 
-/// Sends frames as they were recorded, from an interface.
+/// Sends frames from an interface as they were recorded.
 fn replay(lab: &Lab, (node, interface): (&str, &str), frames: &[Vec<u8>]) {
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -153,8 +153,9 @@ fn who_has_a_recording_moves_nobody() {
     }
     let (lab, _dir) = lab_with_key();
     lab.wait_for_network("the whole ring", 3, 3);
-    // Where frames are recorded, and where they are sent from to arrive there once more: what the
-    // global mapper says and hears, and what another host hears.
+    // The interfaces where frames are recorded, each with one from which they arrive there once more.
+    // Recorded are the frames that the global mapper sends and receives, and those that another host
+    // receives.
     let taps = [
         (("xbar3", "p3"), ("h3", "fab0")),
         (("h3", "fab0"), ("xbar3", "p3")),

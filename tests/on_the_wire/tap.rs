@@ -1,4 +1,4 @@
-//! The tap interface, in a namespace of its own.
+//! Tests of the tap interface, each in a namespace of its own.
 
 use mapper_machine::link::interface::Interface;
 use mapper_machine::link::tap::{Tap, TapError};
@@ -9,7 +9,7 @@ use crate::namespace::Namespace;
 
 const MAC: Mac = Mac::from_position(7);
 
-/// Runs `inside` with a tokio runtime in a new namespace, if that can be.
+/// Runs `inside` with a tokio runtime in a new namespace, if this machine lets the test make one.
 fn in_namespace(inside: impl FnOnce() + Send) {
     if !can_make_taps() {
         return;

@@ -1,4 +1,4 @@
-//! How good our tables are beside those that OpenSM computes by an engine of the same name.
+//! Tests of how good our tables are, compared with those of OpenSM's engine of the same name.
 
 use mapper::formats::{self, lfts};
 use mapper_routing::engines::{Engine, Settings, select};

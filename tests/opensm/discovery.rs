@@ -1,4 +1,4 @@
-//! Files that we write are fabrics to ibsim, and what `ibnetdiscover` finds there can be read.
+//! Tests that ibsim takes our files for fabrics, and that we can read what `ibnetdiscover` finds there.
 
 use mapper::formats;
 use mapper_proto::map::{Fabric, PortRef};
@@ -38,4 +38,29 @@ fn ibsim_simulates_what_we_write_and_ibnetdiscover_finds_it() {
         macs
     };
     assert_eq!(macs(&back), macs(&fabric), "GUIDs are as written");
+}
+
+#[test]
+fn lists_of_opensm_and_of_ibnetdiscover_tell_of_the_same_fabric() {
+    if !are_there() {
+        return;
+    }
+    let simulation = Simulation::start(&formats::resolve("now:subclusters=1").unwrap());
+    simulation.opensm(&["-R", "minhop"]);
+    let found = simulation.found();
+    assert!(found.link_speeds.values().all(|speed| speed.to_string() == "4xSDR"), "ibsim's cables");
+    let by_opensm = formats::parse("opensm-subnet.lst", &simulation.read("opensm-subnet.lst")).unwrap();
+    let by_ports = formats::parse("ibnetdiscover -p", &simulation.list_of_ports()).unwrap();
+    for listed in [&by_opensm, &by_ports] {
+        assert_eq!(shape(listed), shape(&found));
+        assert_eq!(listed.link_speeds.len(), found.link_speeds.len());
+        let lids = |fabric: &Fabric| {
+            let hosts = fabric.hosts.iter().map(|label| (label.description.clone(), label.lid));
+            let xbars = fabric.xbars.iter().map(|label| (label.description.clone(), label.lid));
+            let mut lids: Vec<_> = hosts.chain(xbars).collect();
+            lids.sort_unstable();
+            lids
+        };
+        assert_eq!(lids(listed), lids(&found));
+    }
 }

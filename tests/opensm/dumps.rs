@@ -1,10 +1,10 @@
-//! What OpenSM dumps, and the same of our tables.
+//! The entries of forwarding tables that OpenSM dumps, and the entries of our tables to compare with them.
 
 use std::collections::BTreeMap;
 
 use mapper_routing::{Subnet, Tables};
 
-/// Out ports by the GUID of the xbar and the LID.
+/// The out port for each GUID of an xbar and LID.
 pub(crate) type Entries = BTreeMap<(u64, u32), u8>;
 
 /// The entries of a dump of forwarding tables (`opensm-lfts.dump`).
@@ -23,7 +23,7 @@ pub(crate) fn entries(dump: &str) -> Entries {
     entries
 }
 
-/// The entries of our tables. To itself an xbar sends by its port 0, as OpenSM has it.
+/// The entries of our tables. As in OpenSM's, an xbar sends to itself by its port 0.
 pub(crate) fn of_tables(subnet: &Subnet, tables: &Tables) -> Entries {
     let mut entries = Entries::new();
     for (xbar, &guid) in (0..).zip(&subnet.xbar_guids) {

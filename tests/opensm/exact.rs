@@ -1,4 +1,4 @@
-//! Tables that equal OpenSM's, entry by entry.
+//! Tests that our tables equal OpenSM's, entry by entry.
 
 use mapper::formats::lid_matrix;
 use mapper_routing::Subnet;
@@ -12,14 +12,15 @@ pub(crate) fn exact() -> Settings {
     Settings { balance: Balance::Opensm, ..Settings::default() }
 }
 
-/// The engine that served, by OpenSM's log.
+/// The engine whose tables OpenSM used, by its log.
 pub(crate) fn served(log: &str) -> String {
     let line = log.lines().find(|line| line.contains(" tables configured on all switches")).unwrap();
     let (before, _) = line.split_once(" tables configured").unwrap();
     before.rsplit(' ').next().unwrap().to_owned()
 }
 
-/// Routes all fabrics by an engine and by OpenSM's of that name. Where OpenSM's fails, ours must.
+/// Routes all fabrics by an engine and by OpenSM's engine of the same name. Where OpenSM's fails, ours must
+/// fail, too.
 fn compare_all(engine: Engine) {
     if !are_there() {
         return;

@@ -1,4 +1,4 @@
-//! Fabrics to route.
+//! The fabrics on which our tables are compared with OpenSM's.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ fn doubled(spec: &str) -> Fabric {
     fabric
 }
 
-/// A fabric without every so manyeth cable.
+/// A fabric without one of each `every` cables.
 fn thinned(spec: &str, every: usize) -> Fabric {
     let mut fabric = formats::resolve(spec).unwrap();
     let mut place = 0;
@@ -49,10 +49,11 @@ fn thinned(spec: &str, every: usize) -> Fabric {
     fabric
 }
 
-/// A fabric whose GUIDs are in no order, in all bytes.
+/// A fabric whose GUIDs are in no order and differ in all bytes.
 fn scrambled(spec: &str) -> Fabric {
     let mut fabric = formats::resolve(spec).unwrap();
-    // Steps of the golden ratio visit all numbers; ibsim counts a host's ports up from its GUID.
+    // Multiples of 2^64 divided by the golden ratio are in no order. They are made even, since ibsim counts
+    // the GUIDs of a host's ports up from that of the host.
     let mut guids = (1..).map(|place: u64| place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 4 << 1);
     for (xbar, label) in fabric.map.xbars.iter_mut().zip(&mut fabric.xbars) {
         label.guid = guids.next();

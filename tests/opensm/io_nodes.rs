@@ -1,4 +1,4 @@
-//! I/O nodes under ftree: steps the wrong way, as many as OpenSM needs.
+//! Tests of I/O nodes with the engine ftree, whose routes may need as many steps the wrong way as OpenSM's.
 
 use mapper::formats::{self, lfts};
 use mapper_proto::Mac;
@@ -12,10 +12,11 @@ use crate::peers::{Simulation, are_there, text};
 
 /// The roots of [`tree`].
 const ROOTS: std::ops::Range<usize> = 15..19;
-/// Where its I/O nodes are: three roots, which no way up and then down joins, and an xbar between.
+/// The xbars of [`tree`] that have I/O nodes: three roots, which no way up and then down joins, and an xbar
+/// of the middle rank.
 const IO_AT: [u32; 4] = [15, 16, 17, 9];
 
-/// A tree of three ranks with I/O nodes above its leaves: they stand behind the other hosts.
+/// A tree of three ranks with I/O nodes above its leaves, which are listed after the other hosts.
 fn tree() -> Fabric {
     let mut fabric = formats::resolve("xgft:h=3;m=3,3,3;w=1,2,2;ports=12").unwrap();
     for (xbar, place) in IO_AT.into_iter().zip(0..) {
@@ -64,7 +65,8 @@ fn as_many_steps_the_wrong_way_serve_as_with_opensm() {
         let ours = select(&subnet, &[Engine::Ftree], &settings, false);
         assert_eq!(ours.is_ok(), theirs.reachable, "{most} steps: {theirs}; {ours:?}");
         if let Ok(ours) = ours {
-            // OpenSM's turns the wrong way close circles here; ours are proved to close none.
+            // OpenSM's steps the wrong way close circles of channels here, while ours are proved to close
+            // none. So only the lengths are compared.
             assert_eq!(ours.proof.max_hops, theirs.max_hops, "{most} steps");
             served_with.push(max_reverse_hops);
         }

@@ -1,9 +1,13 @@
-//! Tables beside OpenSM's own, on fabrics that ibsim simulates.
+//! Tests that compare our tables with OpenSM's own, on fabrics that ibsim simulates.
 //!
-//! [`exact`]: engines whose tables are to equal OpenSM's, entry by entry; [`options`]: with its options;
-//! [`io_nodes`]: where hosts are above the leaves. [`discovery`]: fabrics of ours that InfiniBand's own tools read. [`round_trip`]: tables that OpenSM loads, `ibdmchk` proves
-//! and `ibtracert` walks. Needs `opensm`, `ibsim`, `ibnetdiscover`, `ibdmchk`, `ibtracert` and libumad2sim;
-//! says so and passes without them, and fails without them if `MAPPER_REQUIRE_ALL` is set.
+//! - [`exact`]: the engines whose tables must equal OpenSM's, entry by entry.
+//! - [`options`]: the same with OpenSM's options.
+//! - [`io_nodes`]: the same on fabrics with hosts above the leaves.
+//! - [`discovery`]: fabrics of ours are read by the tools of InfiniBand.
+//! - [`round_trip`]: our tables are loaded by OpenSM, proved by `ibdmchk` and walked by `ibtracert`.
+//!
+//! The tests need `opensm`, `ibsim`, `ibnetdiscover`, `ibdmchk`, `ibtracert` and libumad2sim. Without them
+//! they say so and pass, or fail if `MAPPER_REQUIRE_ALL` is set.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

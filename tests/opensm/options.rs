@@ -1,4 +1,4 @@
-//! The same tables as OpenSM's with its options.
+//! Tests that our tables equal OpenSM's with its options, too.
 
 use std::path::PathBuf;
 
@@ -10,14 +10,15 @@ use crate::dumps::{assert_same, entries, of_tables};
 use crate::exact::{exact, served};
 use crate::peers::{Simulation, are_there, text};
 
-/// An option that is a file: how OpenSM calls it, what is in it, and what it sets.
+/// An option whose value is a file: OpenSM's name of the option, the text of the file, and the setting of
+/// ours.
 struct File {
     option: &'static str,
     text: String,
     set: fn(&mut Settings, &PathBuf, &Subnet),
 }
 
-/// Options that are none.
+/// Options whose values are no files.
 #[derive(Default)]
 struct More {
     lmc: u8,
@@ -54,14 +55,14 @@ fn compare(engine: Engine, spec: &str, files: impl Fn(&Subnet) -> Vec<File>, mor
     assert_same(&of_tables(&subnet, &ours.tables), &theirs, &format!("{engine} on {spec}"));
 }
 
-/// What a file says; it must say all that is in it.
+/// What a file lists, of which nothing may have been passed over.
 fn all<T>(listed: Result<guid_files::Listed<T>, formats::FormatError>) -> T {
     let listed = listed.unwrap();
     assert!(listed.notes.is_empty(), "{:?}", listed.notes);
     listed.found
 }
 
-/// The GUID of a host's port: ibsim counts up from its node's.
+/// The GUID of a host's port. ibsim counts the GUIDs of ports up from that of their node.
 fn port_guid(subnet: &Subnet, host: u32) -> u64 {
     subnet.host_guids[host as usize] + 1
 }

@@ -1,4 +1,4 @@
-//! The programs that tables are judged by.
+//! The programs of others that judge tables, and the simulated network that they run on.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use mapper::formats::{self, FileFormat};
 use mapper_proto::map::Fabric;
 use tempfile::TempDir;
 
-/// The directories of programs: administrators' too.
+/// The directories in which programs are searched, which include those of administrators.
 fn path() -> String {
     format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default())
 }
@@ -27,7 +27,7 @@ pub(crate) fn are_there() -> bool {
         && mapper_needs::or_skip(umad2sim().is_some(), "libumad2sim")
 }
 
-/// A fabric that ibsim simulates, and a folder for what is said of it. Both go when this goes.
+/// A fabric that ibsim simulates, and a folder for files. Both are gone when this is dropped.
 pub(crate) struct Simulation {
     ibsim: Child,
     socket: String,
@@ -57,7 +57,7 @@ impl Simulation {
         let mut lines = BufReader::new(ibsim.stdout.take().unwrap()).lines();
         let ready = lines.by_ref().map_while(Result::ok).any(|line| line.contains("simulator ready"));
         assert!(ready, "ibsim did not start");
-        // It goes on printing; a closed pipe would end it.
+        // The output of ibsim is read to its end, since a closed pipe would end ibsim.
         std::thread::spawn(move || lines.for_each(drop));
         Self { ibsim, socket, host: fabric.hosts[0].name.clone(), folder }
     }
@@ -80,7 +80,7 @@ impl Simulation {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// A program in this folder that takes the simulator for the network.
+    /// A command that runs in this folder and takes the simulator for the network.
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command
@@ -100,9 +100,9 @@ impl Simulation {
         output
     }
 
-    /// Lets OpenSM configure the network once, and gives its log.
+    /// Lets OpenSM configure the network once, and returns its log.
     pub(crate) fn opensm(&self, arguments: &[&str]) -> String {
-        // Under load the simulator answers late; nothing is lost on its way.
+        // The time limit is long, since the simulator answers late under load.
         let patience = ["-t", "5000", "-n", "64"];
         let common = [&["--once", "-e", "-f", "opensm.log", "-D", "0x47"], &patience[..]].concat();
         self.run("opensm", &[&common[..], arguments].concat());
@@ -111,10 +111,16 @@ impl Simulation {
         log
     }
 
-    /// The network as a client finds it: with its LIDs, once OpenSM gave some.
+    /// The network as `ibnetdiscover` finds it, with the LIDs that OpenSM gave.
     pub(crate) fn found(&self) -> Fabric {
         let output = self.run("ibnetdiscover", &["-o", "64"]);
         formats::parse("ibnetdiscover", &String::from_utf8_lossy(&output.stdout)).unwrap()
+    }
+
+    /// The same, as a list of ports.
+    pub(crate) fn list_of_ports(&self) -> String {
+        let output = self.run("ibnetdiscover", &["-o", "64", "-p"]);
+        String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
     /// Walks the tables from one LID to another; false if they lead nowhere.
@@ -125,10 +131,11 @@ impl Simulation {
         output.status.success() && text.lines().any(|line| line.starts_with("To ca"))
     }
 
-    /// What `ibdmchk` says of the tables in OpenSM's dumps. `more`: further arguments.
+    /// What `ibdmchk` prints of the tables in OpenSM's dumps. It gets `more` as further arguments.
     pub(crate) fn ibdmchk(&self, more: &[&str]) -> String {
         let dumps = ["-s", "opensm-subnet.lst", "-f", "opensm.fdbs", "-m", "opensm.mcfdbs"];
-        // It crashes at the end when there are no multicast groups, after it said all.
+        // The status is not looked at: without multicast groups ibdmchk crashes at its end, after it has
+        // printed all.
         let output = Command::new("ibdmchk")
             .env("PATH", path())
             .args(dumps)
@@ -142,7 +149,7 @@ impl Simulation {
 
 impl Drop for Simulation {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The simulator may have ended by itself, which is no failure.
         let _ = self.ibsim.kill();
         let _ = self.ibsim.wait();
     }

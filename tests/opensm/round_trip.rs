@@ -1,4 +1,4 @@
-//! Tables that OpenSM loads, and what others say of them then.
+//! Tests of tables that OpenSM loads, and of what the programs of others say of them.
 
 use std::fmt::Write as _;
 
@@ -10,13 +10,13 @@ use mapper_routing::engines::{Balance, Engine, Selection, Settings, select};
 use crate::dumps::{assert_same, entries, of_tables};
 use crate::peers::{Simulation, are_there, text};
 
-/// Computes tables of a fabric, and has OpenSM load and others prove and walk them.
+/// Computes tables of a fabric, makes OpenSM load them, and makes the programs of others prove and walk them.
 fn round_trip(engine: Engine, spec: &str, settings: impl Fn(&Fabric, &Subnet, &Simulation) -> Settings) {
     if !are_there() {
         return;
     }
     let simulation = Simulation::start(&formats::resolve(spec).unwrap());
-    // Any tables will do to give all ports LIDs.
+    // This first run is there only to give LIDs to all ports; its tables do not matter.
     simulation.opensm(&["-R", "minhop"]);
     let fabric = simulation.found();
     let subnet = Subnet::new(&fabric, None).unwrap();
@@ -27,7 +27,7 @@ fn round_trip(engine: Engine, spec: &str, settings: impl Fn(&Fabric, &Subnet, &S
     assert_walked(&simulation, &subnet);
 }
 
-/// OpenSM loads the tables without a complaint, and then dumps the same.
+/// Checks that OpenSM loads the tables without a complaint, and then dumps the same tables.
 fn assert_loads(simulation: &Simulation, fabric: &Fabric, subnet: &Subnet, selection: &Selection) {
     let mut dump = Vec::new();
     let tables = &selection.routing.tables;
@@ -41,7 +41,7 @@ fn assert_loads(simulation: &Simulation, fabric: &Fabric, subnet: &Subnet, selec
     assert_same(&of_tables(subnet, tables), &loaded, "what OpenSM loaded");
 }
 
-/// `ibdmchk` finds all paths and no credit loop.
+/// Checks that `ibdmchk` finds all paths and no credit loop.
 fn assert_proved(simulation: &Simulation, subnet: &Subnet, selection: &Selection) {
     let hosts: Vec<u32> = (0..subnet.topology.host_count() as u32).collect();
     let mut levels = String::new();
@@ -64,7 +64,7 @@ fn assert_proved(simulation: &Simulation, subnet: &Subnet, selection: &Selection
     assert!(!said.contains("-E-"), "{said}");
 }
 
-/// `ibtracert` gets from some hosts to others.
+/// Checks that `ibtracert` gets from some hosts to others.
 fn assert_walked(simulation: &Simulation, subnet: &Subnet) {
     let lid = |host: u32| subnet.destinations.lid(subnet.destinations.slots_of_host(host).start);
     let last = subnet.topology.host_count() as u32 - 1;
@@ -73,17 +73,17 @@ fn assert_walked(simulation: &Simulation, subnet: &Subnet) {
     }
 }
 
-/// By OpenSM's own counters.
+/// Settings that balance by the counters that OpenSM has.
 fn opensm(_: &Fabric, _: &Subnet, _: &Simulation) -> Settings {
     Settings { balance: Balance::Opensm, ..Settings::default() }
 }
 
-/// By the loads throughout the fabric.
+/// Settings that balance by the loads throughout the fabric, which are the defaults.
 fn ours(_: &Fabric, _: &Subnet, _: &Simulation) -> Settings {
     Settings::default()
 }
 
-/// Up and down from a root that is named.
+/// Settings with one xbar as the root.
 fn one_root(_: &Fabric, _: &Subnet, _: &Simulation) -> Settings {
     Settings { roots: Some(vec![0]), ..Settings::default() }
 }

@@ -1,11 +1,12 @@
-//! The Debian package, installed in a copy of this system that is gone afterwards.
+//! A test of the Debian package, which is installed in a temporary copy of this system.
 
 use std::fs;
 use std::process::Command;
 
 use crate::{MAPPER, run};
 
-/// In a mount namespace of its own: an overlay over the whole system, whose changes are in memory.
+/// The script that makes the copy, in a mount namespace of its own. The copy is an overlay over the whole
+/// system, whose changes are kept in memory.
 const COPY: &str = r#"
 set -euo pipefail
 mount -t tmpfs tmpfs "$1"
@@ -13,7 +14,8 @@ mkdir "$1"/{changes,work,root}
 mount -t overlay overlay -o "lowerdir=/,upperdir=$1/changes,workdir=$1/work" "$1/root"
 "#;
 
-/// What an operator does, and what is there then.
+/// The script that installs and removes the package as an operator would, and prints what is there after each
+/// step.
 const LIFE: &str = r#"
 root=$1/root
 cp "$2" "$1/root/mapper.deb"
@@ -30,7 +32,7 @@ echo "dissector: $(in_root grep -c '^function mapper.dissector' /usr/share/mappe
 echo "user: $(in_root id -nu mapper) $(in_root id -ng mapper)"
 echo "conffiles: $(in_root dpkg-query --show --showformat '${Conffiles}' mapper | awk '{ print $1 }' | sort | xargs)"
 echo "running: $(in_root pgrep -c -f '^/usr/bin/mapper' || true)"
-# One that was changed survives a removal.
+# A configuration file that was changed survives a removal.
 echo '# changed' >>"$root/etc/mapper/mapper.toml"
 in_root dpkg --remove mapper >&2
 test ! -e "$root/usr/bin/mapper"

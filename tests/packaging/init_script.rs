@@ -1,4 +1,4 @@
-//! The LSB init script, run on the interfaces of a network namespace.
+//! Tests of the LSB init script on the interfaces of a network namespace.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::{MAPPER, packaging, run};
 
-/// A machine of two fabric interfaces, cabled to each other, with the script's files.
+/// A machine with two interfaces to a fabric, which are cabled to each other, and the script's files.
 struct Machine {
     name: String,
     dir: TempDir,
@@ -24,7 +24,8 @@ impl Machine {
                         ip netns pids $0 | xargs -r kill -KILL; exec ip netns delete $0";
         let guard = Command::new("bash").args(["-c", clean_up, &name]).stdin(Stdio::piped()).spawn().unwrap();
         let dir = tempfile::tempdir().unwrap();
-        // Its user must come at the program, which may be in somebody's home.
+        // The daemon's user must be able to run the program, which may have been built in somebody's home, so
+        // it gets a copy.
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         fs::copy(MAPPER, dir.path().join("mapper")).unwrap();
         fs::write(dir.path().join("defaults"), defaults).unwrap();
@@ -103,7 +104,7 @@ fn an_agent_an_interface_is_started_shown_and_stopped() {
     assert_eq!((&boards[0]["interface"], &boards[1]["interface"]), (&"eth1".into(), &"eth2".into()));
     assert_eq!((&boards[0]["level"], &boards[1]["level"]), (&3.into(), &4.into()));
 
-    // They may open interfaces, and nothing else.
+    // The agents have the privilege to open interfaces (CAP_NET_RAW), and no other.
     let status = fs::read_to_string(format!("/proc/{}/status", machine.pid(0))).unwrap();
     for line in [
         "CapEff:\t0000000000002000",

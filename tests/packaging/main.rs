@@ -1,6 +1,6 @@
-//! What an operator installs: manual pages, units, init script, Debian package.
+//! Tests of what an operator installs: manual pages, units, init script and Debian package.
 //!
-//! What a test needs and this machine lacks, it says, and passes; and fails if `MAPPER_REQUIRE_ALL=1`.
+//! A test says what it needs and this machine lacks, and passes, or fails if `MAPPER_REQUIRE_ALL=1`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -19,7 +19,7 @@ use std::process::Command;
 /// The program under test.
 const MAPPER: &str = env!("CARGO_BIN_EXE_mapper");
 
-/// Runs a command, which must succeed, and returns all that it says.
+/// Runs a command, which must succeed, and returns all that it prints.
 fn run(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let said = [output.stdout, output.stderr].concat();

@@ -1,4 +1,4 @@
-//! Manual pages and completions.
+//! Tests of the manual pages and completions.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Units of systemd.
+//! A test of the units of systemd.
 
 use std::fs;
 use std::process::Command;
@@ -20,7 +20,7 @@ fn systemd_understands_the_units_and_finds_them_well_confined() {
     let dir = tempfile::tempdir().unwrap();
     for (file, instance, threshold) in UNITS {
         let text = fs::read_to_string(packaging().join("systemd").join(file)).unwrap();
-        // The program must exist; nothing is installed here.
+        // The program that a unit names must exist, and nothing is installed here, so the built one is named.
         let unit = dir.path().join(instance);
         fs::write(&unit, text.replace("/usr/bin/mapper", MAPPER)).unwrap();
         let said = run(Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&unit));

@@ -1,4 +1,5 @@
-//! The program as a user runs it, and whole fabrics: what needs neither root nor, mostly, another program.
+//! Tests of the program as a user runs it, and of whole fabrics. They need no root, and few need another
+//! program.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

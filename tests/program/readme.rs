@@ -1,9 +1,9 @@
-//! Every command of the README runs.
+//! A test that runs every command of the README.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The shell blocks of the README: what stands behind `sh`, and the commands.
+/// The shell blocks of the README, each as the words behind `sh` and the commands.
 fn blocks(readme: &str) -> Vec<(String, String)> {
     let mut blocks = Vec::new();
     let mut lines = readme.lines();
@@ -21,7 +21,8 @@ fn run(block: &str, folder: &Path) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mapper = PathBuf::from(env!("CARGO_BIN_EXE_mapper"));
     let bin = mapper.parent().unwrap();
-    // The two commands that build are this very build.
+    // Nothing is built again: the program is the one of this build, and this test is one of the README's
+    // tests.
     let block = block
         .replace("cargo run --release --", "mapper")
         .replace("cargo test --workspace", "true")
@@ -65,7 +66,7 @@ fn commands_that_need_root_run() {
     let folder = tempfile::tempdir().unwrap();
     let down = "trap 'scripts/lab down' EXIT\n".to_owned();
     for (_, block) in blocks(&readme()).iter().filter(|(kind, _)| kind == "root") {
-        // Whatever happens, nothing stays behind.
+        // The lab is taken down at the end in any case.
         run(&format!("{down}{}", block.replace("scripts/lab down", "true")), folder.path());
     }
 }
@@ -90,5 +91,13 @@ fn every_bench_says_what_it_measures_and_needs_without_running() {
         let text = String::from_utf8(output.stdout).unwrap();
         let tells = ["usage: scripts/bench/", "Needs "].iter().all(|part| text.contains(part));
         assert!(output.status.success() && tells, "{}: {text}", bench.display());
+    }
+}
+
+#[test]
+fn every_engine_is_named() {
+    let readme = readme();
+    for engine in mapper_routing::engines::Engine::ALL {
+        assert!(readme.contains(&format!("`{engine}`")), "{engine}");
     }
 }

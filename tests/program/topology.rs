@@ -1,5 +1,5 @@
-//! `mapper topology` as a user runs it: files, exit statuses, JSON; and its files as other
-//! programs read them.
+//! Tests of `mapper topology` as a user runs it: its files, exit statuses and JSON, and what other programs
+//! make of its files.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -55,7 +55,8 @@ fn files_are_written_as_they_always_were() {
 
 #[test]
 fn what_ibnetdiscover_printed_is_read() {
-    // Printed by infiniband-diags 44.0 on a simulated fabric: two machines with two ports each.
+    // The file was printed by infiniband-diags 44.0 on a simulated fabric of two machines with two ports
+    // each.
     let fabric = formats::read_fabric(&data("ibnetdiscover-44.net")).unwrap();
     assert_eq!((fabric.map.hosts.len(), fabric.map.xbars.len(), fabric.map.cables.len()), (4, 2, 2));
     assert_eq!(fabric.hosts[1].name, format!("{}-p2", fabric.hosts[0].name));
@@ -75,7 +76,7 @@ fn a_fabric_goes_through_every_format_and_stays_the_same() {
     }
     let same = mapper(&["diff", "now:subclusters=3", &path("d.json")]);
     assert_eq!((same.status.code(), stdout(&same)), (Some(0), "no difference\n".to_owned()));
-    // The name says one thing, the file another: the file counts.
+    // The format is found out from what is in the file, even if its name says another.
     std::fs::copy(path("b.net"), path("e.map")).unwrap();
     assert!(mapper(&["diff", &path("a.json"), &path("e.map")]).status.success());
 }
@@ -159,4 +160,46 @@ fn a_torus_is_drawn_plane_by_plane() {
     assert_eq!(json["torus"]["coordinates"][22], serde_json::json!({ "id": "n2-2-1", "at": [2, 2, 1] }));
     let clos = self::json(&["show", "clos:hosts=8,ports=4"]);
     assert!(clos["torus"].is_null());
+}
+
+#[test]
+fn show_tells_what_was_left_out_and_other_commands_that_something_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("fabric.net");
+    let text = "ibwarn: [7] mad_rpc: failed\nSwitch 8 \"s\"\n[1] \"a\"[1] # \"a\" lid 1 4xHDR\n[2] \"s\"[3]\n\n\
+                Ca 2 \"a\"\n[2] \"b\"[1]\n\nCa 1 \"b\"\n";
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let shown = stdout(&mapper(&["show", file]));
+    assert!(shown.contains("\nspeeds: 1 unknown, 1 4xHDR\n"), "{shown}");
+    let left_out = "\nleft out of the file:\n  line 1: a line of standard error: ibwarn: [7] mad_rpc: failed\n  \
+                    line 7: the cable from `a` port 2 to `b` port 1: it joins hosts without a switch, and there is \
+                    more in the file\n";
+    assert!(shown.contains(left_out), "{shown}");
+    let shown = json(&["show", file]);
+    assert_eq!(shown["left_out"].as_array().unwrap().len(), 2);
+    assert_eq!(shown["link_speeds"], serde_json::json!({"unknown": 1, "4xHDR": 1}));
+    let output = mapper(&["convert", file, "-o", "-"]);
+    let told = String::from_utf8(output.stderr.clone()).unwrap();
+    assert!(told.contains("left out, line 1: a line of standard error"), "{told}");
+    assert!(told.contains("(the first of 2); `mapper topology show"), "{told}");
+    assert!(stdout(&output).contains("\"port\":1,\"speed\":\"4xHDR\""), "{}", stdout(&output));
+}
+
+#[test]
+fn systems_beside_a_topo_file_are_taken_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("fabric.topo", "Box B\n  P1 -4x-10G-> Card H-1 P1\n  P2 -> Card H-2 P1\n");
+    write("box.ibnl", "TOPSYSTEM Box\nNODE SW 4 MT1 U1\n 1 -> P1\n 2 -> P2\n");
+    let show = || mapper(&["show", folder.path().join("fabric.topo").to_str().unwrap()]);
+    let error = String::from_utf8(show().stderr).unwrap();
+    let expected = "fabric.topo:2: there is no description of system `Card`; expected a .ibnl file";
+    assert!(error.contains(expected), "{error}");
+    write("card.ibnl", "TOPSYSTEM Card\nNODE CA x MT2 U1\n");
+    let error = String::from_utf8(show().stderr).unwrap();
+    assert!(error.contains("card.ibnl:2: expected `SYSTEM`"), "{error}");
+    write("card.ibnl", "TOPSYSTEM Card\nNODE CA 1 MT2 U1\n 1 -> P1\n");
+    let shown = stdout(&show());
+    assert!(shown.contains("2 hosts, 1 xbar, 0 cables between xbars (2 with hosts')"), "{shown}");
 }

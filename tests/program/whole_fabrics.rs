@@ -1,17 +1,18 @@
-//! Every generated fabric is routed by all its hosts, and the union of their routes is proved.
+//! Tests that route generated fabrics from all their hosts, and prove the union of these routes.
 
 use mapper_fabric::generate;
 use mapper_routing::{
     Attachment, ChannelLoads, HostRoutes, Options, Orientation, Shape, Topology, UnionProof, prove_host,
 };
 
-/// The shape that was recognised, after all routes were proved.
+/// Routes a fabric from all its hosts, proves the routes, and returns the shape that was recognized.
 fn route_all(spec: &str, non_clos: bool) -> Shape {
     let topology = Topology::from_map(&generate(spec).unwrap().map).unwrap();
     let orientation = Orientation::new(&topology, non_clos);
     let mut union = UnionProof::new(&topology);
     let mut loads = ChannelLoads::new(&topology);
-    // How often a flow of each pair crosses a cable between xbars. All routes of a pair are equally long.
+    // How many cables between xbars a route crosses, summed over all pairs. All routes of a pair are equally
+    // long.
     let mut crossings = 0;
     let hosts = topology.host_count() as u32;
     for host in 0..hosts {
@@ -64,7 +65,7 @@ fn tori_and_meshes_are_routed_by_direction_order() {
         ("torus:x=6,y=5,hosts=1", vec![6, 5]),
         ("mesh:x=4,y=3,hosts=2", vec![4, 3]),
         ("mesh:x=3,y=3,z=3,hosts=1", vec![3, 3, 3]),
-        // Two dimensions of a cube are a ring of four.
+        // Each two dimensions of a hypercube are a ring of four.
         ("hypercube:d=4,hosts=2", vec![4, 4]),
     ] {
         assert_eq!(route_all(spec, false), Shape::Grid { sizes }, "{spec}");

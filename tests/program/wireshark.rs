@@ -1,5 +1,5 @@
-//! Recorded frames as tshark reads them with the dissector: the names and values of all fields are those of
-//! the codec. Without tshark these tests are skipped.
+//! Tests of the dissector: tshark must read in recorded frames the same names and values of fields as the
+//! codec. Without tshark these tests are skipped.
 
 #[path = "../../proto/tests/field_values/mod.rs"]
 mod field_values;
@@ -23,17 +23,17 @@ use field_values::Values;
 
 /// The program under test.
 const MAPPER: &str = env!("CARGO_BIN_EXE_mapper");
-/// Bytes of the Ethernet header that recorded frames begin with.
+/// The length of the Ethernet header that recorded frames begin with.
 const ETHERNET_HEADER_BYTES: usize = 14;
 
-/// What tshark says of a recording, with the dissector that the program prints.
+/// What tshark prints of a recording, with the dissector that the program prints.
 fn tshark(recording: &Path, options: &[&str]) -> String {
     let script = recording.with_extension("lua");
     let dissector = Command::new(MAPPER).arg("dissector").output().unwrap();
     assert!(dissector.status.success());
     fs::write(&script, dissector.stdout).unwrap();
     let mut command = Command::new("tshark");
-    // No folder of this user's, whose settings and plugins are not ours.
+    // The home is a folder of the test, so that the user's settings and plugins of Wireshark are not used.
     command.env("HOME", recording.parent().unwrap()).env("WIRESHARK_CONFIG_DIR", recording.parent().unwrap());
     command.arg("-n").arg("-X").arg(format!("lua_script:{}", script.display())).arg("-r").arg(recording);
     let output = command.args(options).output().unwrap();
@@ -60,7 +60,7 @@ fn field_of(line: &str) -> Option<(String, String)> {
     };
     let name = attribute("name")?.strip_prefix("mapper.")?.to_owned();
     let (value, showname) = (attribute("show")?, attribute("showname")?);
-    // Wireshark shows a number that stands for a word with the word before it.
+    // Wireshark shows the word that a number stands for before the number.
     let shown = showname.split_once(": ")?.1;
     let is_word = shown.ends_with(&format!(" ({value})")) && !value.contains(':');
     let is_bit = showname.starts_with(['.', '0', '1']) && showname.contains(" = ");
@@ -84,7 +84,7 @@ fn unescaped(text: &str) -> String {
     text
 }
 
-/// All behind the Ethernet header of each packet of a recording.
+/// The payload behind the Ethernet header of each packet of a recording.
 fn payloads(recording: &Path) -> Vec<Vec<u8>> {
     const ENHANCED_PACKET: u32 = 6;
     let bytes = fs::read(recording).unwrap();
@@ -100,7 +100,7 @@ fn payloads(recording: &Path) -> Vec<Vec<u8>> {
     payloads
 }
 
-/// Says that tshark sees in a recording what the codec sees, and returns it.
+/// Checks that tshark sees in a recording what the codec sees, and returns that.
 fn assert_alike(recording: &Path) -> Vec<Values> {
     let (payloads, dissected) = (payloads(recording), dissected(recording));
     assert_eq!(payloads.len(), dissected.len());
@@ -135,7 +135,7 @@ fn kinds_of_tables() -> Kinds {
         kinds.insert(("frame.kind".to_owned(), format!("{} ({})", body.record.title(), body.kind)));
         add(body.record, &mut kinds);
     }
-    // A mapper frame is named so, and its body a message.
+    // In the tables a frame of the mapper is called so, and only its body is called a message.
     kinds.into_iter().map(|(name, kind)| (name, kind.replace("message (", "mapper ("))).collect()
 }
 
@@ -332,7 +332,7 @@ fn a_simulated_run_is_shown_as_the_codec_reads_it() {
     let interfaces: BTreeSet<String> =
         fields("mapper", "frame.interface_name").lines().map(str::to_owned).collect();
     assert_eq!(interfaces, (1..=8).map(|nth| format!("h{nth}")).collect());
-    // What users send is handed on to the dissectors of what it is.
+    // The dissector hands users' frames on to those of the protocols in them.
     assert!(fields("mapper.data.token && udp.dstport == 9", "frame.number").lines().count() > 10);
 }
 

@@ -54,8 +54,8 @@ pub struct DataPath {
     own: Mac,
     link_mtu: usize,
     pub(super) destinations: Option<Destinations>,
-    /// The ports of the newest map whose cables carry shorter frames than others, until a table of that map is
-    /// installed.
+    /// The ports of the newest map whose cables carry shorter frames than others, until a table of that map
+    /// is installed.
     narrow: Option<(MapVersion, NarrowPorts)>,
     /// The hosts whose frames are delivered to the user.
     sources: Sources,
@@ -102,9 +102,9 @@ impl DataPath {
     }
 
     /// Takes in a new map. From now on only frames from its hosts are delivered, and for another second those
-    /// from hosts of the map before. To be called as soon as the map is there, before its routes are computed,
-    /// as other hosts may use theirs already.
-    pub fn take_map(&mut self, now: Instant, map: &Map) {
+    /// from hosts of the map before. To be called as soon as the map is there, before its routes are
+    /// computed, as other hosts may use theirs already.
+    pub(crate) fn take_map(&mut self, now: Instant, map: &Map) {
         self.sources.take_map(now, map);
         self.narrow = Some((map.version, map.narrow_ports()));
     }
@@ -127,7 +127,7 @@ impl DataPath {
 
     /// Takes a frame of the user, from its destination address on. `send` gets the route and the
     /// frame of each frame for the fabric. What cannot be sent is dropped and counted.
-    pub fn outbound(&mut self, now: Instant, frame: &[u8], send: &mut impl FnMut(&[u8], &[u8])) {
+    pub(crate) fn outbound(&mut self, now: Instant, frame: &[u8], send: &mut impl FnMut(&[u8], &[u8])) {
         match self.try_outbound(now, frame, send) {
             Ok(()) => {
                 self.counters.frames_out += 1;
@@ -144,7 +144,7 @@ impl DataPath {
 
     /// A frame to be given to the kernel as if it came off the fabric: the reply to the user's frame that was
     /// taken last, if that was too long for a cable.
-    pub fn take_answer(&mut self) -> Option<Vec<u8>> {
+    pub(crate) fn take_answer(&mut self) -> Option<Vec<u8>> {
         self.answer.take()
     }
 
@@ -245,7 +245,7 @@ impl DataPath {
     ///
     /// # Errors
     /// The reason why the frame was dropped.
-    pub fn inbound<'a>(&mut self, now: Instant, frame: &'a [u8]) -> Result<&'a [u8], DataDrop> {
+    pub(crate) fn inbound<'a>(&mut self, now: Instant, frame: &'a [u8]) -> Result<&'a [u8], DataDrop> {
         let result = self.try_inbound(now, frame);
         match result {
             Ok(frame) => {
@@ -305,7 +305,7 @@ impl DataPath {
 
     /// Sends the undelivered frames that wait for a new table, which must be installed by now. Frames that
     /// have no route in it either are given up.
-    pub fn send_waiting(&mut self, now: Instant, send: &mut impl FnMut(&[u8], &[u8])) {
+    pub(crate) fn send_waiting(&mut self, now: Instant, send: &mut impl FnMut(&[u8], &[u8])) {
         self.counters.given_up += self.waiting.expire(now);
         for waiting in self.waiting.take() {
             self.again = waiting.frame;
@@ -353,7 +353,7 @@ impl DataPath {
 
     /// The paths that carried frames for one host lately, at most `limit` of them, the one used last
     /// first. To be called every few hundred milliseconds while there are any.
-    pub fn paths_in_use(&mut self, now: Instant, limit: usize) -> Vec<PathInUse> {
+    pub(crate) fn paths_in_use(&mut self, now: Instant, limit: usize) -> Vec<PathInUse> {
         self.counters.given_up += self.waiting.expire(now);
         let Some(destinations) = &mut self.destinations else { return Vec::new() };
         destinations.forgive(now);
@@ -373,7 +373,7 @@ impl DataPath {
 
     /// The host that a path leads to and the ports by which it leaves crossbars, on the map of the table in
     /// use. `None` if the path is not in use or no longer in that table.
-    pub fn path_hops(&self, id: PathId) -> Option<(Mac, Vec<PortRef>)> {
+    pub(crate) fn path_hops(&self, id: PathId) -> Option<(Mac, Vec<PortRef>)> {
         let &mac = self.in_use.get(&id)?;
         let destinations = self.destinations.as_ref()?;
         let path = destinations.listed(mac, id)?;

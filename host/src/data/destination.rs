@@ -34,7 +34,8 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// The longest frame that took the route since the last call. If none has, it is the same as at that call.
+    /// The longest frame that took the route since the last call. If none has, it is the same as at that
+    /// call.
     pub(super) fn take_longest(&mut self) -> usize {
         if self.longest.0 > 0 {
             self.longest = (0, self.longest.0);

@@ -13,7 +13,8 @@ use crate::routes::{RoutePath, RouteTable};
 
 /// How long a cable is avoided after it was last said to be dead. A table without it comes much sooner.
 const AVOIDED_FOR: Duration = Duration::from_secs(1);
-/// The most ports that are avoided at a time. The one that was said to be dead longest ago is forgotten first.
+/// The most ports that are avoided at a time. The one that was said to be dead longest ago is forgotten
+/// first.
 const MAX_AVOIDED: usize = 256;
 
 /// Ports of a map whose cables carry shorter frames than others, and the longest frames that pass there, in
@@ -53,8 +54,8 @@ impl Destinations {
         }
     }
 
-    /// Puts another table to use. If it is of the same map, avoided ports stay avoided, and `narrow` stays as it
-    /// is unless a new one is given.
+    /// Puts another table to use. If it is of the same map, avoided ports stay avoided, and `narrow` stays as
+    /// it is unless a new one is given.
     pub(super) fn install(&mut self, table: Arc<RouteTable>, narrow: Option<NarrowPorts>) {
         if table.version() != self.table.version() {
             self.avoided.clear();

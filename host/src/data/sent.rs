@@ -68,8 +68,8 @@ impl SentFrames {
     }
 
     /// Makes room for a route and a frame of `frame_bytes` bytes. `write` gets the frame's token and the room
-    /// behind the route, and writes the frame there. Returns route and frame as they are to be sent, or `None`
-    /// if together they are longer than the ring, or if `write` returned `None`.
+    /// behind the route, and writes the frame there. Returns route and frame as they are to be sent, or
+    /// `None` if together they are longer than the ring, or if `write` returned `None`.
     pub(super) fn push(
         &mut self,
         now: Instant,
@@ -216,7 +216,8 @@ mod tests {
     }
 
     proptest! {
-        /// The model keeps all frames. The ring must have kept the newest of them unharmed, and as many as fit.
+        /// The model keeps all frames. The ring must have kept the newest of them unharmed, and as many as
+        /// fit.
         #[test]
         fn frames_that_are_kept_are_whole(
             lengths in proptest::collection::vec(1..40usize, 1..200),

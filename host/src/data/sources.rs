@@ -82,7 +82,8 @@ pub(super) fn points_elsewhere(frame: &[u8], from: Mac) -> bool {
     }
     let packet = rest.get(2..).unwrap_or_default();
     match ethernet::u16_at(rest, 0) {
-        // The hardware type is not checked: Linux accepts more than one, that of Ethernet and that of IEEE 802.
+        // The hardware type is not checked: Linux accepts more than one, that of Ethernet and that of IEEE
+        // 802.
         Some(ARP) => packet.get(8..14).is_some_and(|sender| *sender != from.0),
         Some(IPV6) => neighbour_elsewhere(packet, from),
         _ => false,

@@ -1,5 +1,5 @@
-//! Tells the kernel that a packet is too long for a cable on its way. The kernel then sends shorter packets, as
-//! it does when a router says so (path MTU discovery, RFC 1191 and RFC 8201).
+//! Tells the kernel that a packet is too long for a cable on its way. The kernel then sends shorter packets,
+//! as it does when a router says so (path MTU discovery, RFC 1191 and RFC 8201).
 
 use super::ethernet::{ETHERTYPE_AT, HEADER_BYTES, VLAN_TAG_BYTES, VLAN_TAGS, u16_at};
 
@@ -17,9 +17,9 @@ const MOST_IPV6_BYTES: usize = 1280;
 const MAX_VLAN_TAGS: usize = 2;
 const TTL: u8 = 64;
 
-/// The frame that tells the sender of `frame` that only frames of up to `most_bytes` reach the host it is for.
-/// Its source is that host, as no router is on the way. `None` if `frame` is not IP, or is one that must not be
-/// answered by an ICMP error.
+/// The frame that tells the sender of `frame` that only frames of up to `most_bytes` reach the host it is
+/// for. Its source is that host, as no router is on the way. `None` if `frame` is not IP, or is one that must
+/// not be answered by an ICMP error.
 pub(super) fn answer(frame: &[u8], most_bytes: usize) -> Option<Vec<u8>> {
     let mut type_at = ETHERTYPE_AT;
     for _ in 0..MAX_VLAN_TAGS {

@@ -1,8 +1,8 @@
 //! What this host knows of dead cables until there is a new map.
 //!
 //! [`Healing`] is told what was seen, and says what to do: route around the cables that are dead now
-//! ([`Action::Repair`]), and tell the agent of a cable, so that there will be a new map
-//! ([`Action::TellAgent`]). It waits for nothing and sends nothing; time is passed in.
+//! (`Action::Repair`), and tell the agent of a cable, so that there will be a new map
+//! (`Action::TellAgent`). It waits for nothing and sends nothing; time is passed in.
 //!
 //! | source | certain | until |
 //! |---|---|---|
@@ -10,21 +10,23 @@
 //! | a notice: a crossbar's port has no carrier | yes | tests are answered, or the own crossbar sees carrier |
 //! | a path in use is silent | no | tests are answered, or the path answers again |
 //!
-//! A cable that is held for dead stays so until something proves that it lives, however long no new map comes.
-//! It is tested by frames of the agent's own ([`Action::Test`]), which are as long as the users' frames that
-//! were lost; users' frames themselves never try it. A cable that is back in use after its tests and falls
-//! silent again has to answer twice as many tests in a row, and so on up to [`MOST_DOUBLINGS`] doublings.
+//! A cable that is held for dead stays so until something proves that it lives, however long no new map
+//! comes. It is tested by frames of the agent's own (`Action::Test`), which are as long as the users'
+//! frames that were lost; users' frames themselves never try it. A cable that is back in use after its tests
+//! and falls silent again has to answer twice as many tests in a row, and so on up to `MOST_DOUBLINGS`
+//! doublings.
 //!
 //! A repair may use turns that are safe only while certain cables are dead (see [`mapper_routing::repair`]).
-//! So only cables that are *proved* dead open such turns: cables without carrier, and cables that gave no answer
-//! to their last test. With the first answer a cable is no longer proved dead, and the turns are closed at once.
+//! So only cables that are *proved* dead open such turns: cables without carrier, and cables that gave no
+//! answer to their last test. With the first answer a cable is no longer proved dead, and the turns are
+//! closed at once.
 //!
-//! A new map ends all that is known of dead cables, with two exceptions. Lost carrier at the own crossbar counts
-//! as long as the cable is in the map. So does a cable that passes the mapper's frames but not users' frames, as
-//! every new map lists it.
+//! A new map ends all that is known of dead cables, with two exceptions. Lost carrier at the own crossbar
+//! counts as long as the cable is in the map. So does a cable that passes the mapper's frames but not users'
+//! frames, as every new map lists it.
 //!
-//! The cable of a silent host is not routed around, as there is no way around it. The agent is told of it, and
-//! it is shown and tested.
+//! The cable of a silent host is not routed around, as there is no way around it. The agent is told of it,
+//! and it is shown and tested.
 
 mod cables;
 #[cfg(test)]
@@ -49,11 +51,11 @@ const ANSWERS: u32 = 3;
 /// How many dead cables are kept at once. More are left to the next map.
 const LIMIT: usize = 256;
 /// How often the number of answers that show that a cable lives is doubled at most.
-pub const MOST_DOUBLINGS: u32 = 4;
+const MOST_DOUBLINGS: u32 = 4;
 
 /// What the host is to do about dead cables.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
+pub(crate) enum Action {
     /// Route around [`Healing::dead`], which has changed.
     Repair {
         /// The map that the ports are of.
@@ -190,13 +192,13 @@ pub struct Healing {
 
 impl Healing {
     /// Begins without a map and without any dead cable.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// Takes in that the host with the address `own` has put the routes of a whole map to use. Of the map
     /// before, only cables that pass the mapper's frames but not users' frames are kept.
-    pub fn map_installed(&mut self, now: Instant, basis: Arc<Basis>, own: Mac) {
+    pub(crate) fn map_installed(&mut self, now: Instant, basis: Arc<Basis>, own: Mac) {
         let before = self.cables.replace(Cables::new(basis, own));
         let known = std::mem::take(&mut self.known);
         self.relapses.clear();
@@ -219,7 +221,7 @@ impl Healing {
     }
 
     /// Takes in that the own crossbar, which has this tag, lost or regained carrier at a port.
-    pub fn carrier(&mut self, now: Instant, tag: u64, port: u8, up: bool) {
+    pub(crate) fn carrier(&mut self, now: Instant, tag: u64, port: u8, up: bool) {
         if up {
             self.no_carrier.remove(&(tag, port));
             self.regain_carrier(tag, port);
@@ -230,7 +232,7 @@ impl Healing {
 
     /// Takes in a notice of the crossbar with this tag that its port has no carrier. The notice's token must
     /// have been checked.
-    pub fn notice(&mut self, now: Instant, tag: u64, port: u8) {
+    pub(crate) fn notice(&mut self, now: Instant, tag: u64, port: u8) {
         let cable = self.cables.as_ref().and_then(|cables| cables.at_tag(tag, port));
         self.learn(now, cable, CableCause::Notice, |known| (known.notice, known.unanswered) = (true, true));
     }
@@ -238,7 +240,7 @@ impl Healing {
     /// Takes in that a path in use is silent. `hops` are the ports by which it leaves its xbars, on the map
     /// whose routes are in use. The first `reached` of these xbars still answer, and checks of `frame_bytes`
     /// bytes did not pass.
-    pub fn path_down(
+    pub(crate) fn path_down(
         &mut self,
         now: Instant,
         path: PathId,
@@ -261,7 +263,7 @@ impl Healing {
     }
 
     /// Takes in that a cable of this map has answered all its tests.
-    pub fn cable_up(&mut self, version: MapVersion, at: PortRef) {
+    pub(crate) fn cable_up(&mut self, version: MapVersion, at: PortRef) {
         let Some(known) = self.known_of(version, at).filter(|known| !known.no_carrier) else { return };
         let was_silent = std::mem::take(&mut known.silence);
         known.notice = false;
@@ -272,14 +274,14 @@ impl Healing {
     }
 
     /// Takes in that the mapper's frames pass a cable of this map that was said to be silent.
-    pub fn cable_cleared(&mut self, version: MapVersion, at: PortRef) {
+    pub(crate) fn cable_cleared(&mut self, version: MapVersion, at: PortRef) {
         if let Some(known) = self.known_of(version, at) {
             known.cleared = true;
         }
     }
 
     /// Takes in that a cable of this map that is held for dead was tested, and whether it answered.
-    pub fn cable_asked(&mut self, version: MapVersion, at: PortRef, answered: bool) {
+    pub(crate) fn cable_asked(&mut self, version: MapVersion, at: PortRef, answered: bool) {
         if let Some(known) = self.known_of(version, at) {
             known.unanswered = !answered;
         }
@@ -291,7 +293,7 @@ impl Healing {
     }
 
     /// Takes in that a path that was silent answers again.
-    pub fn path_up(&mut self, path: PathId) {
+    pub(crate) fn path_up(&mut self, path: PathId) {
         for known in self.known.values_mut() {
             if known.silent.remove(&path) && known.silent.is_empty() {
                 known.silence = false;
@@ -301,7 +303,7 @@ impl Healing {
     }
 
     /// What the host is to do next. To be called until there is nothing left.
-    pub fn poll(&mut self, now: Instant) -> Option<Action> {
+    pub(crate) fn poll(&mut self, now: Instant) -> Option<Action> {
         let version = self.cables.as_ref()?.version();
         let dead = self.dead();
         if dead != self.repaired {
@@ -325,7 +327,7 @@ impl Healing {
     }
 
     /// When [`Self::poll`] is to be called next even if nothing else happens.
-    pub fn poll_timeout(&self) -> Option<Instant> {
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         (self.cables.is_some() && self.known.values().any(|known| !known.no_carrier)).then_some(self.test_at)
     }
 
@@ -373,7 +375,8 @@ impl Healing {
         let Some(cables) = &self.cables else { return };
         let Some(cable) = cables.at_tag(tag, port) else { return };
         if let Some(known) = self.known.get_mut(&cable.at) {
-            // Both ends of a cable may be at this host's own crossbar, and the other end still without carrier.
+            // Both ends of a cable may be at this host's own crossbar, and the other end still without
+            // carrier.
             known.no_carrier = cables.tags_of(cable.at).any(|end| self.no_carrier.contains(&end));
             known.notice = false;
         }

@@ -71,7 +71,8 @@ impl Host {
         }
     }
 
-    /// Sets how many routes there are and how long they may be. If that has changed, routes are computed anew.
+    /// Sets how many routes there are and how long they may be. If that has changed, routes are computed
+    /// anew.
     pub fn set_route_options(&mut self, options: Options) {
         if self.route_options != options {
             self.route_options = options;

@@ -1,6 +1,7 @@
 //! The questions of the service of names, as bytes. The first byte says which question it is:
 //!
-//! - 1 compares what two hosts know. The sums over the parts of all names follow, 8 bytes each. The answer has 4
+//! - 1 compares what two hosts know. The sums over the parts of all names follow, 8 bytes each. The answer
+//!   has 4
 //!   bytes, with a bit for each part that differs.
 //! - 2 tells names. As many as fit follow, each as address (6 bytes), revision (4), length (1) and text. The
 //!   answer is empty.

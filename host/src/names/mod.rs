@@ -4,12 +4,12 @@
 //! hosts: what a host learns from one neighbour it tells the others, each name once, many in one message. So a
 //! name crosses each of the tree's edges once, whoever wants to know it, and no host asks another that is not
 //! its neighbour. A child and its parent compare what they know by sums over all names, in
-//! [`BUCKETS`](table::BUCKETS) parts, when they become neighbours and every [`COMPARE_EVERY`]; they tell each
+//! `BUCKETS` parts, when they become neighbours and every `COMPARE_EVERY`; they tell each
 //! other anew what differs. That is how a host that starts again learns all names.
 //!
-//! A name has a revision, which only its host raises, and of two names of one host that of the higher revision
-//! counts. A host that is told a wrong name of itself raises its revision above that one's. Names are text for
-//! people: two hosts may have the same, and nothing is decided by them.
+//! A name has a revision, which only its host raises, and of two names of one host that of the higher
+//! revision counts. A host that is told a wrong name of itself raises its revision above that one's. Names
+//! are text for people: two hosts may have the same, and nothing is decided by them.
 
 mod body;
 pub mod table;
@@ -28,12 +28,12 @@ pub use table::{HostName, NameTable, NotAName};
 /// How long after a new map neighbours first compare what they know, so that names do not delay the map.
 const FIRST_AFTER: Duration = Duration::from_millis(100);
 /// How often neighbours compare what they know.
-pub const COMPARE_EVERY: Duration = Duration::from_secs(10);
+pub(crate) const COMPARE_EVERY: Duration = Duration::from_secs(10);
 /// How long after an unanswered question the same host is asked again.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// After this many unanswered comparisons in a row the next one waits for [`COMPARE_EVERY`] instead of
-/// [`AGAIN_AFTER`]. At first the other host may have no routes of the map yet; if it stays silent, it does not
-/// run this service.
+/// [`AGAIN_AFTER`]. At first the other host may have no routes of the map yet; if it stays silent, it does
+/// not run this service.
 const SOON: u8 = 5;
 
 /// The names that this host knows, and what it tells its neighbours in the tree.
@@ -100,7 +100,7 @@ impl Names {
 
     /// Says what this host is called. `revision` must be higher than when the host last started: the
     /// seconds since 1970 will do.
-    pub fn set_own(&mut self, name: HostName, revision: u32) {
+    pub(crate) fn set_own(&mut self, name: HostName, revision: u32) {
         let known = self.table.get(self.own).filter(|known| known.name == name);
         if known.is_none() {
             let revision =
@@ -124,7 +124,7 @@ impl Names {
     }
 
     /// Whether names came or changed since the last call.
-    pub fn take_changed(&mut self) -> bool {
+    pub(crate) fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
 

@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::routes::Basis;
 
 /// How many parts all names are divided into. Hosts compare one sum for each part.
-pub const BUCKETS: usize = 32;
+pub(crate) const BUCKETS: usize = 32;
 /// How many names of hosts that left the map are kept at most, so that these hosts can be named when they are
 /// missed.
 const MOST_GONE: usize = 1024;
@@ -71,8 +71,8 @@ pub(super) struct Named {
     pub(super) revision: u32,
 }
 
-/// The sums over the names of the map's hosts, one for each part. A sum is the exclusive or of hashes, so names
-/// can be added and taken out in any order.
+/// The sums over the names of the map's hosts, one for each part. A sum is the exclusive or of hashes, so
+/// names can be added and taken out in any order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Buckets(pub(super) [u64; BUCKETS]);
 

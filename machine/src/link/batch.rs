@@ -6,8 +6,8 @@ use super::ethernet::MAX_FRAME_BYTES;
 
 /// How many frames a batch holds.
 pub const BATCH_FRAMES: usize = 64;
-/// The distance from the start of one frame to that of the next. It is not a power of two, as then the headers
-/// of a batch would compete for a few lines of the processor's cache.
+/// The distance from the start of one frame to that of the next. It is not a power of two, as then the
+/// headers of a batch would compete for a few lines of the processor's cache.
 const STRIDE_BYTES: usize = MAX_FRAME_BYTES + 192;
 /// The bytes at which a queue of frames is sent.
 const QUEUE_BYTES: usize = 128 * 1024;
@@ -50,12 +50,12 @@ impl Batch {
     }
 
     /// Whether there is no room for another frame, in which case more frames probably wait.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.lengths.len() == BATCH_FRAMES
     }
 
     /// How many bytes all its frames have together.
-    pub fn total_bytes(&self) -> usize {
+    pub(crate) fn total_bytes(&self) -> usize {
         self.lengths.iter().sum()
     }
 

@@ -22,12 +22,12 @@ pub const HEADER_BYTES: usize = 14;
 /// The room for a frame, which is more than any Ethernet frame needs, jumbo frames included.
 pub const MAX_FRAME_BYTES: usize = 16 * 1024;
 /// The smallest number that is an EtherType and no length (IEEE 802.3, 3.2.6).
-pub const MIN_ETHERTYPE: u16 = 0x0600;
+pub(crate) const MIN_ETHERTYPE: u16 = 0x0600;
 
-/// Memory for frames that arrive before they are taken, some 1700 of full size. That is as much as Linux lets a
-/// TCP connection have under way (`net.ipv4.tcp_wmem`). With a quarter of it fast connections lose frames.
-/// On the other hand a crossbar that is flooded with small frames would forward a quarter more then, as frames
-/// that have waited for long are no longer in the processor's cache.
+/// Memory for frames that arrive before they are taken, some 1700 of full size. That is as much as Linux lets
+/// a TCP connection have under way (`net.ipv4.tcp_wmem`). With a quarter of it fast connections lose frames.
+/// On the other hand a crossbar that is flooded with small frames would forward a quarter more then, as
+/// frames that have waited for long are no longer in the processor's cache.
 const RECEIVE_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 /// Memory for frames that the interface has not sent yet.
 const SEND_BUFFER_BYTES: usize = 1024 * 1024;
@@ -146,7 +146,7 @@ impl EthernetSocket {
     }
 
     /// How many frames the kernel lost since the last call, as they arrived faster than they were taken.
-    pub fn take_overruns(&self) -> u64 {
+    pub(crate) fn take_overruns(&self) -> u64 {
         packet_socket::take_drops(self.socket.get_ref()).map_or(0, u64::from)
     }
 

@@ -41,7 +41,8 @@ const HEADER_BYTES: usize = 16;
 const INFO_BYTES: usize = 16;
 /// The room for an answer, which is more than any answer about one interface takes.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// How many messages [`Monitor::forget_past`] drops at most, so that it ends even while interfaces keep changing.
+/// How many messages [`Monitor::forget_past`] drops at most, so that it ends even while interfaces keep
+/// changing.
 const MOST_PAST: usize = 4096;
 
 /// A network interface as the kernel described it at one moment.
@@ -125,8 +126,8 @@ impl Monitor {
     }
 
     /// Drops the changes up to now. This is for whoever has made interfaces after [`Self::new`] and looks
-    /// everything up next. The kernel reports each step in which an interface was made, and the first of these
-    /// reports are no longer true.
+    /// everything up next. The kernel reports each step in which an interface was made, and the first of
+    /// these reports are no longer true.
     pub fn forget_past(&self) {
         let mut socket = self.socket.get_ref();
         let mut buffer = vec![0; BUFFER_BYTES];

@@ -10,7 +10,8 @@ use socket2::Socket;
 
 use super::batch::{BATCH_FRAMES, Batch};
 
-/// Receives the frames that are there, as many as the batch holds. The batch is emptied before. Does not wait.
+/// Receives the frames that are there, as many as the batch holds. The batch is emptied before. Does not
+/// wait.
 pub(super) fn recv(socket: &Socket, batch: &mut Batch) -> io::Result<()> {
     batch.clear();
     let no_bytes = libc::iovec { iov_base: null_mut(), iov_len: 0 };

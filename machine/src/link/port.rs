@@ -30,8 +30,8 @@ pub struct Traffic {
     pub sent: u64,
     /// Bytes that the kernel took, with the Ethernet headers.
     pub sent_bytes: u64,
-    /// Frames that the kernel did not take, as there was no room, they were too long, or the interface was down
-    /// or gone.
+    /// Frames that the kernel did not take, as there was no room, they were too long, or the interface was
+    /// down or gone.
     pub unsent: u64,
 }
 
@@ -214,7 +214,8 @@ impl Port {
             };
             let result = tokio::select! {
                 result = receive(&socket) => result,
-                // The wait must end when the socket changes, as one on an interface that is gone stays silent.
+                // The wait must end when the socket changes, as one on an interface that is gone stays
+                // silent.
                 () = self.socket_changed.notified() => continue,
             };
             match result {

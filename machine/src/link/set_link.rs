@@ -44,7 +44,8 @@ pub(super) fn acknowledged(request: &[u8]) -> io::Result<()> {
 }
 
 fn request(index: u32, attributes: &[(u16, &[u8])]) -> Vec<u8> {
-    // The fields of ifinfomsg are family and type (both unspecified), index, flags, and which flags to change.
+    // The fields of ifinfomsg are family and type (both unspecified), index, flags, and which flags to
+    // change.
     let mut info = vec![0; 4];
     info.extend(index.to_ne_bytes());
     info.extend(IFF_UP.to_ne_bytes());

@@ -100,9 +100,9 @@ pub enum TapError {
 
 /// A tap interface. It exists as long as this value, unless somebody else made it persistent.
 ///
-/// The kernel hands over TCP in segments of up to 64 KiB with checksums left to be done, and takes such segments
-/// too. That costs a fraction of the system calls and of the kernel's work. Segments are cut and joined here,
-/// so users of this type see only ordinary frames.
+/// The kernel hands over TCP in segments of up to 64 KiB with checksums left to be done, and takes such
+/// segments too. That costs a fraction of the system calls and of the kernel's work. Segments are cut and
+/// joined here, so users of this type see only ordinary frames.
 #[derive(Debug)]
 pub struct Tap {
     name: String,
@@ -116,8 +116,8 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Makes the interface of this name, or takes over a tap interface of this name that no process uses. Gives it
-    /// this address and this MTU (in bytes), and sets it up. Needs a tokio runtime with I/O, and
+    /// Makes the interface of this name, or takes over a tap interface of this name that no process uses.
+    /// Gives it this address and this MTU (in bytes), and sets it up. Needs a tokio runtime with I/O, and
     /// `CAP_NET_ADMIN`.
     ///
     /// # Errors
@@ -142,8 +142,8 @@ impl Tap {
         })
     }
 
-    /// Whether [`Self::create`] could have this name. A tap interface of this name is taken over for a moment;
-    /// none is made.
+    /// Whether [`Self::create`] could have this name. A tap interface of this name is taken over for a
+    /// moment; none is made.
     ///
     /// # Errors
     /// As [`Self::create`].

@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Attaches the open `/dev/net/tun` to the tap interface of this name, which is created if there is none. From
-/// then on a read or a write is a `virtio_net_hdr` and an Ethernet frame; TCP segments may be long, and
+/// Attaches the open `/dev/net/tun` to the tap interface of this name, which is created if there is none.
+/// From then on a read or a write is a `virtio_net_hdr` and an Ethernet frame; TCP segments may be long, and
 /// checksums missing.
 pub(super) fn attach_tap(file: &File, name: &str) -> io::Result<()> {
     // The kernel would choose a name if this one were empty.

@@ -4,8 +4,8 @@
 //! written in a minute, and then one line says how many were not. Lines of level `trace` are not limited, as
 //! whoever asks for them wants every frame.
 //!
-//! Threads of their own write the lines, so a reader that stops does not hold up the daemon. Lines that cannot
-//! be written are lost and counted, and a line tells how many once lines can be written again.
+//! Threads of their own write the lines, so a reader that stops does not hold up the daemon. Lines that
+//! cannot be written are lost and counted, and a line tells how many once lines can be written again.
 
 mod file;
 mod limit;
@@ -57,8 +57,8 @@ struct Log {
 }
 
 /// Starts this process's log, which goes to standard error and to the file, if there is one. The file gets at
-/// least all lines of level `debug`. The environment variable `RUST_LOG` overrides what is logged; `trace` shows
-/// every frame.
+/// least all lines of level `debug`. The environment variable `RUST_LOG` overrides what is logged; `trace`
+/// shows every frame.
 ///
 /// # Errors
 /// If the file cannot be opened, `RUST_LOG` is malformed, or no thread can be started.
@@ -132,7 +132,8 @@ pub fn reopen() {
     }
 }
 
-/// How many lines of this process were lost since its start, as nobody read them or they could not be written.
+/// How many lines of this process were lost since its start, as nobody read them or they could not be
+/// written.
 pub fn lines_lost() -> u64 {
     LOG.get().map_or(0, |log| log.stderr.lost() + log.file.as_ref().map_or(0, |file| file.lost()))
 }
@@ -173,7 +174,7 @@ pub fn set_level(level: LogLevel) {
 }
 
 /// Begins to log every minute how many lines were not written. Needs a tokio runtime.
-pub fn attend() {
+pub(crate) fn attend() {
     drop(tokio::spawn(async {
         let mut minute = interval(WINDOW);
         minute.set_missed_tick_behavior(MissedTickBehavior::Delay);

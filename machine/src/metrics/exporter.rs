@@ -72,8 +72,8 @@ enum Recipient {
 }
 
 impl Exporter {
-    /// Begins to listen, and checks that the file can be written. Without address and file there are never any
-    /// requests. Needs a tokio runtime.
+    /// Begins to listen, and checks that the file can be written. Without address and file there are never
+    /// any requests. Needs a tokio runtime.
     ///
     /// # Errors
     /// If the address is taken, or the file cannot be written.

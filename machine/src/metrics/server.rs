@@ -29,8 +29,8 @@ const MAX_HEAD_BYTES: usize = 4096;
 const ASK_LIMIT: Duration = Duration::from_secs(1);
 /// How long a client may take to read the answer before its connection is closed.
 const READ_LIMIT: Duration = Duration::from_secs(5);
-/// How many clients are served at once. One more takes the place of the oldest that has not asked yet, or waits
-/// if all have asked.
+/// How many clients are served at once. One more takes the place of the oldest that has not asked yet, or
+/// waits if all have asked.
 const MAX_CLIENTS: usize = 8;
 /// How long to wait after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);

@@ -8,7 +8,8 @@ use thiserror::Error;
 
 use super::FileOptions;
 
-/// The longest configuration file that is read. All keys with their longest values take less than a tenth of it.
+/// The longest configuration file that is read. All keys with their longest values take less than a tenth of
+/// it.
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
 /// The file in a directory of configuration files that is for all daemons of the machine.
 const FILE_OF_ALL: &str = "mapper.toml";

@@ -15,8 +15,8 @@ use super::shared::Shared;
 pub trait FileOptions: DeserializeOwned + Default {
     /// The own key behind which a list of all keys has those of the process group.
     const PROCESS_FOLLOWS: &'static str;
-    /// The own key behind which a list of all keys has those of the frame group. Those of metrics and log come
-    /// last.
+    /// The own key behind which a list of all keys has those of the frame group. Those of metrics and log
+    /// come last.
     const FRAMES_FOLLOW: &'static str;
 
     /// These options with the values of the groups' keys.

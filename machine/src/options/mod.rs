@@ -1,7 +1,8 @@
 //! The options that all daemons have, and how a configuration file is read.
 //!
-//! The options that agents, nodes and crossbars share come in groups. Each group is one type, which is flattened
-//! into the options of each kind of daemon. With all defaults filled in they make a [`ServiceConfig`].
+//! The options that agents, nodes and crossbars share come in groups. Each group is one type, which is
+//! flattened into the options of each kind of daemon. With all defaults filled in they make a
+//! [`ServiceConfig`].
 
 mod file;
 mod keys_of_file;
@@ -20,7 +21,7 @@ use std::path::PathBuf;
 /// The directory of status sockets, unless the user names another.
 pub const DEFAULT_RUN_DIR: &str = "/run/mapper";
 /// The environment variable that overrides [`DEFAULT_RUN_DIR`].
-pub const RUN_DIR_VARIABLE: &str = "MAPPER_RUN_DIR";
+const RUN_DIR_VARIABLE: &str = "MAPPER_RUN_DIR";
 
 /// The run directory if neither command line nor file names one.
 pub fn default_run_dir() -> PathBuf {

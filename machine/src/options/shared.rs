@@ -1,5 +1,5 @@
-//! The options that agents, nodes and crossbars share, in groups. Each group is one type, which is flattened into
-//! the options of each kind of daemon.
+//! The options that agents, nodes and crossbars share, in groups. Each group is one type, which is flattened
+//! into the options of each kind of daemon.
 
 use std::path::PathBuf;
 

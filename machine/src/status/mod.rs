@@ -1,7 +1,7 @@
 //! The unix sockets by which a daemon answers programs on its machine.
 //!
-//! On a status socket the daemon sends its status to whoever connects, reads nothing, and closes the connection.
-//! On a socket for requests it first reads one line of JSON.
+//! On a status socket the daemon sends its status to whoever connects, reads nothing, and closes the
+//! connection. On a socket for requests it first reads one line of JSON.
 
 mod codec;
 mod socket;

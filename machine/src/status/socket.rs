@@ -25,8 +25,8 @@ use super::codec::{self, CodecError, MAX_BYTES};
 
 /// How long a client may take to ask or to read before its connection is closed.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long an answer is read at least, even if the deadline has passed, so that one that has already arrived is
-/// taken.
+/// How long an answer is read at least, even if the deadline has passed, so that one that has already arrived
+/// is taken.
 const GRACE: Duration = Duration::from_millis(10);
 /// How long to wait after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
@@ -133,7 +133,8 @@ fn or_join(group: Option<&str>) -> String {
     group.map_or_else(String::new, |group| format!(", or join the group {group}"))
 }
 
-/// The names of the sockets in this run directory without `.sock`, sorted; empty if there is no such directory.
+/// The names of the sockets in this run directory without `.sock`, sorted; empty if there is no such
+/// directory.
 ///
 /// # Errors
 /// If the directory cannot be read.
@@ -153,8 +154,8 @@ pub fn names(run_dir: &Path) -> Result<Vec<String>, StatusSocketError> {
     Ok(names)
 }
 
-/// Asks the daemon behind a socket for its status, by connecting to it. `None` if there is no socket. This does
-/// not wait, so that several daemons can be asked before the first answer is taken.
+/// Asks the daemon behind a socket for its status, by connecting to it. `None` if there is no socket. This
+/// does not wait, so that several daemons can be asked before the first answer is taken.
 ///
 /// # Errors
 /// If nobody listens, or too many wait already.
@@ -236,8 +237,8 @@ impl<T: DeserializeOwned> Question<T> {
         }
     }
 
-    /// The answer of a daemon that answers in JSON, if it comes before `deadline` and has at most `max_bytes`.
-    /// `wanted` says in the error what was expected.
+    /// The answer of a daemon that answers in JSON, if it comes before `deadline` and has at most
+    /// `max_bytes`. `wanted` says in the error what was expected.
     ///
     /// # Errors
     /// If no answer comes in time, or it is something else.
@@ -296,9 +297,9 @@ pub struct StatusServer {
 
 impl StatusServer {
     /// Makes the socket, in place of one that was left behind, and its directory if there is none. Root, the
-    /// user of this process and the members of `group` may ask. The group is given by name or number, and is that
-    /// of this process if there is none. The directory itself may be open to all. `daemon` and `option` are for
-    /// the error if another daemon serves the socket: the name of both, and the option that sets it.
+    /// user of this process and the members of `group` may ask. The group is given by name or number, and is
+    /// that of this process if there is none. The directory itself may be open to all. `daemon` and `option`
+    /// are for the error if another daemon serves the socket: the name of both, and the option that sets it.
     ///
     /// # Errors
     /// If another daemon serves the socket, there is no such group, or the socket cannot be made.
@@ -325,7 +326,7 @@ impl StatusServer {
         }
     }
 
-    /// Waits for a client, and until fewer than [`MAX_CLIENTS`] are being served.
+    /// Waits for a client, and until fewer clients are being served than may be at once.
     ///
     /// # Errors
     /// If the kernel hands out no connection, for want of descriptors.
@@ -415,8 +416,8 @@ impl Client {
         }
     }
 
-    /// Sends the JSON that `make` returns, and closes the connection. `make` may take long, so it is called on
-    /// another thread.
+    /// Sends the JSON that `make` returns, and closes the connection. `make` may take long, so it is called
+    /// on another thread.
     pub async fn answer_json(self, make: impl FnOnce() -> serde_json::Result<Vec<u8>> + Send + 'static) {
         match tokio::task::spawn_blocking(make).await {
             Ok(Ok(bytes)) => self.send(&bytes).await,

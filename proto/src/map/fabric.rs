@@ -1,6 +1,8 @@
 //! A map with what only people and files know of it.
 
-use super::Map;
+use std::collections::BTreeMap;
+
+use super::{LinkSpeed, Map, PortRef};
 
 /// A fabric as a file or a generator describes it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -11,6 +13,10 @@ pub struct Fabric {
     pub hosts: Vec<HostLabel>,
     /// A label for each of [`Map::xbars`], in the same order.
     pub xbars: Vec<XbarLabel>,
+    /// How fast the cable in an xbar's port is, where that is known; a cable between xbars has both its ends here.
+    pub link_speeds: BTreeMap<PortRef, LinkSpeed>,
+    /// What a file said that the map does not hold, and why, in words for people.
+    pub left_out: Vec<String>,
 }
 
 impl Fabric {

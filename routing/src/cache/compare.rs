@@ -20,9 +20,9 @@ pub enum WhyNot {
     /// Hosts have more or fewer addresses.
     #[error("the LMC changed from {was} to {is}")]
     OtherMask {
-        /// Held.
+        /// The LID mask control of the held fabric.
         was: u8,
-        /// Now.
+        /// The LID mask control of the fabric as it is.
         is: u8,
     },
     /// A node that was not there, or that is another in the place of one.
@@ -36,21 +36,21 @@ pub enum WhyNot {
     OtherPorts {
         /// The xbar.
         name: String,
-        /// Held.
+        /// How many ports it had when it was held.
         was: u8,
-        /// Now.
+        /// How many ports it has now.
         is: u8,
     },
     /// A cable where none was.
     #[error("the cable in {port} is new")]
     NewCable {
-        /// One end.
+        /// The port at one end of the cable.
         port: String,
     },
     /// A cable from a port that had another one, or of a host that was elsewhere.
     #[error("the cable in {port} was moved")]
     MovedCable {
-        /// One end.
+        /// The port at one end of the cable.
         port: String,
     },
     /// An address changed.
@@ -58,9 +58,9 @@ pub enum WhyNot {
     ChangedLid {
         /// The node.
         name: String,
-        /// Held, if its file said one.
+        /// The LID that it had, if its file said one.
         was: Option<u16>,
-        /// Now.
+        /// The LID that it has now, if its file says one.
         is: Option<u16>,
     },
     /// An xbar without hosts is gone.
@@ -72,13 +72,13 @@ pub enum WhyNot {
     /// A cable between two xbars with hosts is gone.
     #[error("the cable in {port} is gone, which joined leaves")]
     LostLeafCable {
-        /// One end.
+        /// The port at one end of the cable.
         port: String,
     },
     /// A cable is gone, and the xbars at its ends are not.
     #[error("the cable in {port} is gone, though both its xbars are there")]
     LostCable {
-        /// One end.
+        /// The port at one end of the cable.
         port: String,
     },
 }

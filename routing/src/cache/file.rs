@@ -1,11 +1,10 @@
 //! The cache as a file.
 //!
 //! A line `mapper.unicast-cache/1 HEADER TABLES LAYERS CHECKSUM` with three lengths in bytes and the CRC-32 of
-//! what follows; the fabric as JSON; the tables, a byte an entry, as [`Tables::as_slice`]; the layers, a byte
-//! a pair of xbars, unless all
-//! is in layer 0.
+//! what follows; the fabric as JSON; the tables, a byte an entry, as [`Tables::to_ports`]; the layers, a byte a pair of
+//! xbars, unless all is in layer 0.
 //!
-//! [`Tables::as_slice`]: crate::Tables::as_slice
+//! [`Tables::to_ports`]: crate::Tables::to_ports
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};

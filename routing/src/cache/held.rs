@@ -116,7 +116,7 @@ impl Held {
         leaves
     }
 
-    /// Whether not all is in layer 0.
+    /// Whether any pair is in another layer than layer 0.
     pub(super) fn has_layers(&self) -> bool {
         self.layer_count > 1 || self.first_layer > 0
     }

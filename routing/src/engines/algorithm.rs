@@ -1,6 +1,6 @@
 //! What every engine says of itself.
 
-use super::{EngineError, Routing, Setting, Settings};
+use super::{EngineError, Refusal, Routing, Setting, Settings};
 use crate::Subnet;
 
 /// An engine as it is written: its name, what it is for, what it obeys, and what it computes.
@@ -18,6 +18,14 @@ pub(super) trait Algorithm: Sync {
     ///
     /// [`Setting`] has no names for what all engines obey: seed, longest route, destinations of xbars.
     fn obeys(&self, settings: &Settings) -> &'static [Setting];
+
+    /// Checks what can be seen without computing anything. [`Self::compute`] is called only where this holds.
+    ///
+    /// # Errors
+    /// If it cannot serve a fabric of this size and addresses, or not with these settings.
+    fn check(&self, _subnet: &Subnet, _settings: &Settings) -> Result<(), Refusal> {
+        Ok(())
+    }
 
     /// Computes tables. They are not proved yet: [`super::select`] does that.
     ///

@@ -4,12 +4,12 @@
 //! [`Choice`] keeps the best of all that were tried. Whoever drives runs a round's attempts side by side.
 
 use super::selection::{self, Selection, Tried};
-use super::{Engine, Setting, Settings, setting};
+use super::{Engine, Refusal, Setting, Settings, WhyNotServed, setting};
 use crate::{Quality, Subnet, TableRoutes, Topology};
 use mapper_fabric::wording::counted;
 
-/// All engines, the simplest of equals first.
-pub const ORDER: [Engine; Engine::ALL.len()] = [
+/// Engines in the order in which they are preferred if their tables are as good: the simplest first.
+const SIMPLEST: [Engine; 11] = [
     Engine::Ftree,
     Engine::Dmodc,
     Engine::Updn,
@@ -21,9 +21,31 @@ pub const ORDER: [Engine; Engine::ALL.len()] = [
     Engine::Lash,
     Engine::Dfsssp,
     Engine::Nue,
-    Engine::File,
-    Engine::Dispersive,
 ];
+
+/// All engines, the simplest of equals first. Those that `SIMPLEST` does not name come last, in the order of
+/// [`Engine::ALL`].
+pub const ORDER: [Engine; Engine::ALL.len()] = {
+    let mut order = Engine::ALL;
+    let mut placed = 0;
+    while placed < SIMPLEST.len() {
+        order[placed] = SIMPLEST[placed];
+        placed += 1;
+    }
+    let mut next = 0;
+    while next < Engine::ALL.len() {
+        let mut at = 0;
+        while at < SIMPLEST.len() && SIMPLEST[at] as usize != Engine::ALL[next] as usize {
+            at += 1;
+        }
+        if at == SIMPLEST.len() {
+            order[placed] = Engine::ALL[next];
+            placed += 1;
+        }
+        next += 1;
+    }
+    order
+};
 
 /// Table entries above which only engines for trees are tried as long as one of them serves.
 const MANY_ENTRIES: u64 = 1 << 26;
@@ -102,30 +124,26 @@ impl Plan {
 
     /// Why an engine that was not tried was not.
     fn why_left_out(&self, engine: Engine) -> Tried {
-        if let Some(why) = cannot_serve(engine, &self.settings) {
-            return Tried::refused(engine, why.to_owned());
+        if let Some(why_not) = cannot_serve(engine, &self.settings) {
+            return Tried { engine, why_not };
         }
         let round = self.entries.iter().find(|&&(other, _)| other == engine).map(|&(_, round)| round);
-        let why = match round {
+        let why_not = match round {
             Some((true, _)) => {
-                let told =
-                    setting::without_effect(engine, &Settings { max_layers: None, ..self.settings.clone() });
-                format!("not tried, as engines serve that obey all that is set; {}", told.join("; "))
+                let settings = Settings { max_layers: None, ..self.settings.clone() };
+                WhyNotServed::Disobeys(setting::without_effect(engine, &settings))
             }
-            _ => format!(
-                "not tried, as it would take far longer than others on {}; --engine {engine} takes it",
-                self.size
-            ),
+            _ => WhyNotServed::TakesLong { size: self.size.clone() },
         };
-        Tried { left_out: true, ..Tried::refused(engine, why) }
+        Tried { engine, why_not }
     }
 }
 
 /// Why an engine is not for this at all.
-fn cannot_serve(engine: Engine, settings: &Settings) -> Option<&'static str> {
+fn cannot_serve(engine: Engine, settings: &Settings) -> Option<WhyNotServed> {
     match engine {
-        Engine::Dispersive => Some("it computes source routes, and no forwarding tables"),
-        Engine::File if settings.file.is_none() => Some("no tables were given to load"),
+        Engine::Dispersive => Some(WhyNotServed::Refused(Refusal::NoTables)),
+        Engine::File if settings.file.is_none() => Some(WhyNotServed::NothingToLoad),
         _ => None,
     }
 }
@@ -220,9 +238,8 @@ impl Candidate {
     }
 
     fn beaten(self) -> Tried {
-        let why_not = "another engine's effective bisection is better, or as good".to_owned();
-        let engine = self.selection.engine;
-        Tried { effective_bisection: Some(self.effective_bisection), ..Tried::refused(engine, why_not) }
+        let why_not = WhyNotServed::Beaten { effective_bisection: self.effective_bisection };
+        Tried { engine: self.selection.engine, why_not }
     }
 }
 
@@ -330,10 +347,12 @@ mod tests {
         assert_eq!(named, all);
         let best = bisection(&subnet, &served);
         for tried in &served.tried {
-            assert!(!tried.why_not.is_empty(), "{tried:?}");
-            assert!(tried.effective_bisection.is_none_or(|other| other <= best), "{tried:?}");
+            assert!(!tried.why_not.to_string().is_empty(), "{tried:?}");
+            assert!(tried.why_not.effective_bisection().is_none_or(|other| other <= best), "{tried:?}");
         }
-        assert!(served.tried.iter().filter(|tried| tried.effective_bisection.is_some()).count() > 1);
+        assert!(
+            served.tried.iter().filter(|tried| tried.why_not.effective_bisection().is_some()).count() > 1
+        );
     }
 
     #[test]
@@ -357,7 +376,10 @@ mod tests {
         let served = choose(&subnet, &settings).unwrap();
         assert!(served.engine.obeys(&settings).contains(&Setting::Roots), "{}", served.engine);
         let nue = served.tried.iter().find(|tried| tried.engine == Engine::Nue).unwrap();
-        assert!(nue.left_out && nue.why_not.contains("roots: no effect on nue"), "{nue:?}");
+        assert!(
+            nue.why_not.is_left_out() && nue.why_not.to_string().contains("roots: no effect on nue"),
+            "{nue:?}"
+        );
         // On a ring no routes from ranks join all pairs without a credit loop.
         let subnet = Subnet::new(&generate("ring:n=5,hosts=1").unwrap(), None).unwrap();
         let settings = Settings { port_order: [(0, vec![1, 2])].into(), ..Settings::default() };

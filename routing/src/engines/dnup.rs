@@ -13,7 +13,7 @@ impl Algorithm for Dnup {
     }
 
     fn summary(&self) -> &'static str {
-        "its mirror image: down and then up"
+        "shortest routes down and up again: the mirror image of updn"
     }
 
     fn obeys(&self, settings: &Settings) -> &'static [Setting] {
@@ -23,11 +23,9 @@ impl Algorithm for Dnup {
                 Setting::Previous,
                 Setting::OrderFirst,
                 Setting::UncountedPorts,
-                Setting::HopWeights,
                 Setting::Scatter,
                 Setting::PortOrder,
                 Setting::PortShifting,
-                Setting::Ids,
                 Setting::ConnectRoots,
             ]
         } else {

@@ -3,9 +3,10 @@
 //! They are served as they are. What is wrong with them is the proof's to find, as with any engine's.
 
 use super::algorithm::Algorithm;
-use super::{Engine, EngineError, Routing, Setting, Settings};
+use super::{Engine, EngineError, Refusal, Routing, Setting, Settings};
 use crate::Subnet;
 use mapper_fabric::wording::plural;
+use thiserror::Error;
 
 /// Tables from a file.
 pub(super) struct File;
@@ -28,22 +29,30 @@ impl Algorithm for File {
     }
 }
 
+/// Why given tables are not served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+enum FileRefusal {
+    #[error("no tables were given to load; name a dump of tables (--lfts-file)")]
+    NoTables,
+    /// They are of another fabric: its xbars and destinations, and those of this one.
+    #[error("the tables are of {} and {}, but the fabric has {} and {}",
+            plural(tables.0, "xbar"), plural(tables.1, "destination"), fabric.0, fabric.1)]
+    OtherSize { tables: (usize, usize), fabric: (usize, usize) },
+}
+
 /// The tables of [`Settings::file`].
 ///
 /// # Errors
 /// If there are none, or they are of another subnet.
 fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
-    let refuse = |why: String| Err(EngineError::refuse(Engine::File, why));
+    let refuse = |why: FileRefusal| Err(EngineError::refuse(Engine::File, Refusal::own(why)));
     let Some(tables) = &settings.file else {
-        return refuse("no tables were given to load; name a dump of tables (--lfts-file)".to_owned());
+        return refuse(FileRefusal::NoTables);
     };
     let (xbars, slots) = (subnet.topology.xbar_count(), subnet.destinations.slot_count());
     if tables.xbar_count() != xbars || (xbars > 0 && tables.slot_count() != slots) {
-        return refuse(format!(
-            "the tables are of {} and {}, but the fabric has {xbars} and {slots}",
-            plural(tables.xbar_count(), "xbar"),
-            plural(tables.slot_count(), "destination")
-        ));
+        let of = (tables.xbar_count(), tables.slot_count());
+        return refuse(FileRefusal::OtherSize { tables: of, fabric: (xbars, slots) });
     }
     Ok(Routing::in_one_layer(tables.clone()))
 }
@@ -62,8 +71,8 @@ mod tests {
         let mut tables = Tables::empty(3, 6);
         tables.set_port(1, 2, 7);
         assert_eq!(compute(Some(tables.clone())).unwrap().tables, tables);
-        assert!(compute(None).unwrap_err().why.starts_with("no tables were given"));
-        let why = compute(Some(Tables::empty(3, 5))).unwrap_err().why;
+        assert!(compute(None).unwrap_err().why.to_string().starts_with("no tables were given"));
+        let why = compute(Some(Tables::empty(3, 5))).unwrap_err().why.to_string();
         assert_eq!(why, "the tables are of 3 xbars and 5 destinations, but the fabric has 3 and 6");
     }
 }

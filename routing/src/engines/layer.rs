@@ -1,8 +1,23 @@
 //! One layer: the dependencies of the routes in it, kept free of circles while routes come and go.
 
+use super::Refusal;
 use super::acyclic::AcyclicGraph;
-use crate::Topology;
 use crate::proof::dependency_base;
+use crate::{Subnet, Topology};
+
+/// Most xbars of a fabric whose pairs are put into layers one by one: a layer is kept for each pair.
+const MAX_XBARS: usize = 8192;
+
+/// Checks that a fabric is not too large for that.
+///
+/// # Errors
+/// If it has too many xbars.
+pub(super) fn check_size(subnet: &Subnet) -> Result<(), Refusal> {
+    match subnet.topology.xbar_count() {
+        xbars if xbars > MAX_XBARS => Err(Refusal::TooManyXbars { xbars, most: MAX_XBARS }),
+        _ => Ok(()),
+    }
+}
 
 /// Numbers each dependency of a channel on one that begins where it ends.
 pub(super) struct Numbers<'a> {

@@ -8,17 +8,23 @@ mod acyclic;
 mod algorithm;
 mod balanced;
 pub mod best;
+mod filling;
+mod first_fit;
 mod layer;
 mod opensm;
+mod pairs;
+mod refusal;
 mod selection;
 mod services;
 mod setting;
 mod settings;
+mod shortest;
 #[cfg(test)]
 mod tests;
 mod trees;
 
 pub use opensm::{HopMatrix, hop_matrix};
+pub use refusal::{EngineError, OwnReason, Refusal, TooManyLayers, WhyNotServed};
 pub use selection::{Answer, NotRouted, Selection, SourceSelection, Tried, answer, select};
 pub use setting::Setting;
 pub use settings::{Balance, Settings, SubnetNode};
@@ -108,15 +114,25 @@ impl Engine {
         setting::without_effect(self, settings)
     }
 
+    /// Checks what can be seen without computing anything: whether it takes these settings, and a fabric of this
+    /// size and addresses.
+    ///
+    /// # Errors
+    /// If it does not, and so [`Self::compute`] would fail.
+    pub fn check(self, subnet: &Subnet, settings: &Settings) -> Result<(), EngineError> {
+        let obeyed = settings.only(self.obeys(settings));
+        setting::check(self, settings)
+            .and_then(|()| self.algorithm().check(subnet, &obeyed))
+            .map_err(|why| EngineError::refuse(self, why))
+    }
+
     /// Computes tables. They are not proved yet: [`select`] does that. Settings that the engine does not obey
     /// are as if nobody had set them.
     ///
     /// # Errors
     /// If the engine cannot serve this fabric, or not with these settings.
     pub fn compute(self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
-        if let Some(refusal) = setting::refusal(self, settings) {
-            return Err(refusal);
-        }
+        self.check(subnet, settings)?;
         self.algorithm().compute(subnet, &settings.only(self.obeys(settings)))
     }
 }
@@ -162,22 +178,5 @@ impl Routing {
     /// Tables in one layer.
     pub fn in_one_layer(tables: Tables) -> Self {
         Self { tables, layers: Layers::single(), notes: Vec::new() }
-    }
-}
-
-/// Why an engine does not serve.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{engine} cannot serve: {why}")]
-pub struct EngineError {
-    /// The engine.
-    pub engine: Engine,
-    /// What is wrong with the fabric or the settings, and what would help.
-    pub why: String,
-}
-
-impl EngineError {
-    /// An engine refuses, for this reason.
-    pub fn refuse(engine: Engine, why: impl Into<String>) -> Self {
-        Self { engine, why: why.into() }
     }
 }

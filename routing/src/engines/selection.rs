@@ -5,7 +5,7 @@ use std::time::Instant;
 use thiserror::Error;
 
 use super::dispersive::{AllHosts, SourceProof};
-use super::{Engine, Routing, Settings, setting};
+use super::{Engine, Refusal, Routing, Settings, WhyNotServed};
 use crate::proof::{ProofRules, TableViolation, TablesProof, prove_tables};
 use crate::{Options, Quality, Subnet, Topology};
 
@@ -15,24 +15,7 @@ pub struct Tried {
     /// The engine.
     pub engine: Engine,
     /// Why it did not serve.
-    pub why_not: String,
-    /// What is wrong with its tables, if it computed some: to be told by the names of the fabric.
-    pub failed: Option<Box<TablesProof>>,
-    /// The effective bisection of its tables if they are proved, and others were preferred.
-    pub effective_bisection: Option<f64>,
-    /// Whether it was not tried at all, though it might have served.
-    pub left_out: bool,
-}
-
-impl Tried {
-    pub(super) fn refused(engine: Engine, why_not: String) -> Self {
-        Self { engine, why_not, failed: None, effective_bisection: None, left_out: false }
-    }
-
-    fn failed(engine: Engine, proof: TablesProof) -> Self {
-        let why_not = proof.summary();
-        Self { failed: Some(Box::new(proof)), ..Self::refused(engine, why_not) }
-    }
+    pub why_not: WhyNotServed,
 }
 
 /// Tables, and how they came to be.
@@ -107,7 +90,7 @@ pub fn answer<'a>(
         let served = if engine == Engine::Dispersive {
             source_routes(subnet, settings, unproved)
                 .map(|selection| Answer::SourceRoutes(Box::new(selection)))
-                .map_err(|why_not| Tried::refused(engine, why_not))
+                .map_err(|why_not| Tried { engine, why_not })
         } else {
             tables(subnet, engine, settings, unproved).map(|selection| Answer::Tables(Box::new(selection)))
         };
@@ -155,22 +138,24 @@ pub(super) fn tables(
     settings: &Settings,
     unproved: bool,
 ) -> Result<Selection, Tried> {
+    let refused = |why_not| Err(Tried { engine, why_not });
     if engine == Engine::Dispersive {
-        let why_not = "it computes source routes, and no forwarding tables".to_owned();
-        return Err(Tried::refused(engine, why_not));
+        return refused(WhyNotServed::Refused(Refusal::NoTables));
     }
     if !unproved && let Some(violation) = too_far(subnet, settings.max_hops) {
         let proof = TablesProof { violations: vec![violation], violation_count: 1, ..TablesProof::default() };
-        return Err(Tried::failed(engine, proof));
+        return refused(WhyNotServed::Unproved(Box::new(proof)));
     }
     let started = Instant::now();
-    let routing = engine.compute(subnet, settings);
-    let routing = routing.map_err(|error| Tried::refused(engine, error.why))?;
+    let routing = match engine.compute(subnet, settings) {
+        Ok(routing) => routing,
+        Err(error) => return refused(WhyNotServed::Refused(error.why)),
+    };
     let compute_ms = started.elapsed().as_secs_f64() * 1e3;
     let rules = ProofRules { max_hops: settings.max_hops, xbar_destinations: settings.xbar_destinations };
     let proof = prove_tables(subnet, &routing.tables, &routing.layers, &rules);
     if !unproved && !proof.holds() {
-        return Err(Tried::failed(engine, proof));
+        return refused(WhyNotServed::Unproved(Box::new(proof)));
     }
     Ok(Selection { engine, tried: Vec::new(), routing, proof, compute_ms })
 }
@@ -235,21 +220,22 @@ fn source_routes<'a>(
     subnet: &'a Subnet,
     settings: &Settings,
     unproved: bool,
-) -> Result<SourceSelection<'a>, String> {
-    if let Some(refusal) = setting::refusal(Engine::Dispersive, settings) {
-        return Err(refusal.why);
-    }
+) -> Result<SourceSelection<'a>, WhyNotServed> {
+    Engine::Dispersive.check(subnet, settings).map_err(|error| WhyNotServed::Refused(error.why))?;
     let max_hops = settings.max_hops.min(Options::MAX_HOPS);
     if !unproved && let Some(violation) = too_far(subnet, max_hops) {
-        return Err(violation.describe(subnet));
+        let told = violation.describe(subnet);
+        return Err(WhyNotServed::TooFar(violation, told));
     }
     let options = Options { passes: settings.passes, max_hops };
     let routes = AllHosts::new(&subnet.topology, options, false);
     let measured = routes.prove_and_measure(settings.seed);
-    let (proof, quality, computing) =
-        measured.map_err(|error| error.describe(&subnet.names, &subnet.topology))?;
+    let (proof, quality, computing) = measured.map_err(|error| {
+        let told = error.describe(&subnet.names, &subnet.topology);
+        WhyNotServed::NoSourceRoutes(error, told)
+    })?;
     if !unproved && !proof.holds() {
-        return Err(proof.summary());
+        return Err(WhyNotServed::UnprovedRoutes(Box::new(proof)));
     }
     let compute_ms = computing.as_secs_f64() * 1e3;
     Ok(SourceSelection { engine: Engine::Dispersive, tried: Vec::new(), routes, proof, quality, compute_ms })

@@ -1,6 +1,6 @@
 //! Which settings there are, so that each engine can say which of them it obeys.
 
-use super::{Balance, Engine, EngineError, Settings};
+use super::{Balance, Engine, Refusal, Settings};
 
 /// Makes [`Setting`] of the fields of [`Settings`]. All fields are named, so that none is forgotten when one
 /// is added.
@@ -24,7 +24,7 @@ macro_rules! settings {
             }
 
             /// Whether it is other than if nobody had set it.
-            fn differs(self, settings: &Settings, default: &Settings) -> bool {
+            pub(super) fn differs(self, settings: &Settings, default: &Settings) -> bool {
                 match self {
                     $(Self::$Setting => settings.$field != default.$field,)*
                 }
@@ -90,6 +90,12 @@ settings! {
 }
 
 impl Setting {
+    /// The engines that obey it by this balance, whatever else is set, in the order of [`Engine::ALL`].
+    pub fn engines(self, balance: Balance) -> Vec<Engine> {
+        let settings = Settings { balance, ..Settings::default() };
+        Engine::ALL.into_iter().filter(|engine| engine.obeys(&settings).contains(&self)).collect()
+    }
+
     /// Those that somebody set.
     pub(super) fn set(settings: &Settings) -> impl Iterator<Item = Self> {
         let default = Settings::default();
@@ -102,14 +108,14 @@ impl Setting {
     }
 }
 
-/// Why an engine cannot serve with settings that it does not obey.
+/// Checks that an engine may pass over the settings that it does not obey.
 ///
-/// Without a lid matrix that is given the routes would be longer or shorter than what was asked for. All
-/// other settings only choose among routes, so it is enough to tell that they have no effect.
-pub(super) fn refusal(engine: Engine, settings: &Settings) -> Option<EngineError> {
+/// # Errors
+/// If a lid matrix is given to an engine that does not reckon with it: its routes would be longer or shorter than
+/// what was asked for. All other settings only choose among routes, so it is enough to tell that they have no effect.
+pub(super) fn check(engine: Engine, settings: &Settings) -> Result<(), Refusal> {
     let is_refused = settings.hops.is_some() && !engine.obeys(settings).contains(&Setting::Hops);
-    let why = "it finds hops by rules of its own; give a lid matrix to minhop or dor, or none";
-    is_refused.then(|| EngineError::refuse(engine, why))
+    if is_refused { Err(Refusal::LidMatrix { balance: settings.balance }) } else { Ok(()) }
 }
 
 /// What a user should know of settings that an engine does not obey, and that are not refused.
@@ -134,15 +140,18 @@ fn whose(setting: Setting, engine: Engine, settings: &Settings) -> String {
     if obeys(engine, &otherwise) {
         return format!(" as it balances here; it has one with --balance {name}");
     }
-    let names: Vec<&str> = Engine::ALL
-        .into_iter()
-        .filter(|&engine| obeys(engine, settings) || obeys(engine, &otherwise))
-        .map(Engine::name)
-        .collect();
+    let wanted = |engine: &Engine| obeys(*engine, settings) || obeys(*engine, &otherwise);
+    let engines: Vec<Engine> = Engine::ALL.into_iter().filter(wanted).collect();
+    if engines.is_empty() { String::new() } else { format!(", only on {}", listed(&engines, "and")) }
+}
+
+/// The names of engines as a sentence lists them: `a, b and c`.
+pub(super) fn listed(engines: &[Engine], last_word: &str) -> String {
+    let names: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
     match names.split_last() {
         None => String::new(),
-        Some((last, [])) => format!(", only on {last}"),
-        Some((last, others)) => format!(", only on {} and {last}", others.join(", ")),
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} {last_word} {last}", others.join(", ")),
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_proto::map::PortRef;
 
-use super::HopMatrix;
 use super::torus::TorusStatement;
+use super::{HopMatrix, Refusal};
 use crate::Options;
 use crate::tables::{Layers, Tables};
 
@@ -20,7 +20,8 @@ pub enum Balance {
 }
 
 /// All that a user may set of the engines. Xbars, hosts and ports are those of the
-/// [`Subnet`](crate::Subnet) that is routed.
+/// [`Subnet`](crate::Subnet) that is routed. Which engines obey a setting, [`Setting::engines`](super::Setting::engines)
+/// says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Whatever is random comes from this.
@@ -41,24 +42,25 @@ pub struct Settings {
     pub port_order: BTreeMap<u32, Vec<u8>>,
     /// What a step out of a port counts, if not 1.
     pub hop_weights: BTreeMap<PortRef, u8>,
-    /// minhop, dor: the hops to reckon with, as from a lid matrix, instead of the shortest; tables are
+    /// The hops to reckon with, as from a lid matrix, instead of the shortest; tables are
     /// then balanced as OpenSM does.
     pub hops: Option<HopMatrix>,
     /// Choose at random among the least loaded ports, by this seed.
     pub scatter: Option<u64>,
     /// Shift the order of ports from xbar to xbar.
     pub port_shifting: bool,
-    /// updn, dnup, ftree: the xbars that are roots; found by the engine if not given.
+    /// The xbars that are roots; found by the engine if not given.
     pub roots: Option<Vec<u32>>,
-    /// updn, dnup: xbars' ids, which tell up from down between xbars of one rank; GUIDs if not given.
+    /// Xbars' ids, which tell up from down between xbars of one rank; GUIDs if not given.
     pub ids: BTreeMap<u32, u64>,
-    /// updn: let roots reach each other, down and up again, if no cycle comes of it.
+    /// Let roots reach each other, down and up again, if no cycle comes of it. As OpenSM balances, dnup lets
+    /// xbars with hosts be passed that it would keep routes from.
     pub connect_roots: bool,
-    /// ftree: the hosts that are compute nodes; all if not given.
+    /// The hosts that are compute nodes; all if not given.
     pub compute_nodes: Option<BTreeSet<u32>>,
-    /// ftree: the hosts that are I/O nodes, which may be reached by some steps the wrong way.
+    /// The hosts that are I/O nodes, which may be reached by some steps the wrong way.
     pub io_nodes: BTreeSet<u32>,
-    /// ftree: most steps the wrong way to or from an I/O node.
+    /// Most steps the wrong way to or from an I/O node.
     pub max_reverse_hops: u8,
     /// The first layer, 0 to 15.
     pub first_layer: u8,
@@ -67,11 +69,11 @@ pub struct Settings {
     pub max_layers: Option<u8>,
     /// Also frames to and from xbars' own addresses must be free of deadlock.
     pub xbar_destinations: bool,
-    /// torus: what is stated of the fabric, its datelines and regions; the rest is found from the map.
+    /// What is stated of a torus or mesh, its datelines and regions; the rest is found from the map.
     pub torus: TorusStatement,
-    /// file: the tables to load.
+    /// The tables to load.
     pub file: Option<Tables>,
-    /// dispersive: most routes to a destination.
+    /// Most routes to a destination, of source routes.
     pub passes: u8,
 }
 
@@ -82,14 +84,11 @@ impl Settings {
     /// How many layers an engine may use that takes as many as it needs.
     ///
     /// # Errors
-    /// In words for the user, if none is left.
-    pub(super) fn layers_left(&self) -> Result<u8, String> {
+    /// If none is left.
+    pub(super) fn layers_left(&self) -> Result<u8, Refusal> {
         let allowed = self.max_layers.unwrap_or(Layers::MAX).min(Layers::MAX);
         match allowed.saturating_sub(self.first_layer) {
-            0 => Err(format!(
-                "no layer is left: {allowed} are allowed (--max-layers), the first is {} (--lash-start-vl)",
-                self.first_layer
-            )),
+            0 => Err(Refusal::NoLayerLeft { allowed, first: self.first_layer }),
             left => Ok(left),
         }
     }

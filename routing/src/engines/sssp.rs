@@ -6,7 +6,7 @@
 //! the proof, and dfsssp is what serves.
 
 use super::algorithm::Algorithm;
-use super::trees::{Choice, Trees};
+use super::shortest::{Choice, ShortestTrees};
 use super::{EngineError, Routing, Setting, Settings};
 use crate::Subnet;
 
@@ -27,6 +27,6 @@ impl Algorithm for Sssp {
     }
 
     fn compute(&self, subnet: &Subnet, _: &Settings) -> Result<Routing, EngineError> {
-        Ok(Routing::in_one_layer(Trees::new(subnet, Choice::LeastLoadedByHost).tables(subnet)))
+        Ok(Routing::in_one_layer(ShortestTrees::new(subnet, Choice::LeastLoadedByHost).trees.tables(subnet)))
     }
 }

@@ -109,7 +109,7 @@ impl Datelines {
 /// How many links towards higher coordinates are missing, place by place.
 struct Missing {
     sizes: [u8; 3],
-    /// X fastest; one a dimension.
+    /// Whether each place lacks its link towards higher coordinates, by dimension. Places stand by x first.
     of: Vec<[bool; 3]>,
 }
 
@@ -132,12 +132,12 @@ impl Missing {
         u32::from(self.of[x + size_x * (y + size_y * z)][dimension])
     }
 
-    /// Along Y, at the row of this y and z.
+    /// How many links along Y are missing between the row at this y and z and the next one.
     fn in_row(&self, y: u8, z: u8) -> u32 {
         (0..self.sizes[0]).map(|x| self.at([x, y, z], 1)).sum()
     }
 
-    /// Along Z, at the plane of this z.
+    /// How many links along Z are missing between the plane at this z and the next one.
     fn in_plane(&self, z: u8) -> u32 {
         (0..self.sizes[1])
             .flat_map(|y| (0..self.sizes[0]).map(move |x| [x, y, z]))
@@ -162,7 +162,7 @@ fn passages(topology: &Topology, grid: &Grid, datelines: &Datelines) -> Vec<Pass
     passages
 }
 
-/// R0 and R2, sharpened.
+/// When routes may take a step: rules R0 and R2, sharpened as the text above says.
 fn passage(dimension: u8, way: Sense, crosses_dateline: bool) -> Passage {
     let then = match way {
         _ if crosses_dateline => dimension + 1,

@@ -21,9 +21,10 @@ pub use shape::Shape;
 pub enum Direction {
     /// Towards the top tier, or the root.
     Up,
-    /// Away from it.
+    /// Away from the top tier, or the root.
     Down,
-    /// Neither: back into its own xbar, or dead; or the order is one of channels, which has no up.
+    /// Neither up nor down: the channel leads back into its own xbar, or is dead, or the order is one of channels,
+    /// which has no up.
     Barred,
 }
 
@@ -50,11 +51,11 @@ pub struct Orientation {
     shape: Shape,
     /// How many phases there are.
     phases: u8,
-    /// By channel.
+    /// When routes may take each channel.
     passages: Vec<Passage>,
-    /// By channel: the passages of their ways back. Searches go backwards, too.
+    /// When routes may take the way back of each channel, for searches that go backwards.
     ways_back: Vec<Passage>,
-    /// By channel: the last phase in which routes may take its way back.
+    /// For each channel, the last phase in which routes may take its way back.
     backwards: Arc<[u8]>,
     order: Order,
 }

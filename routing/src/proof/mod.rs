@@ -37,7 +37,7 @@ pub enum Violation {
     /// A legal step that goes back in the order of channels, so that it could close a circle.
     #[error("routes may pass xbar {} from port {} to port {out}, against the order of channels", .arrival.xbar, .arrival.port)]
     StepBack {
-        /// Where they come in.
+        /// The port that they come in by.
         arrival: PortRef,
         /// The port that they leave by.
         out: u8,
@@ -110,9 +110,9 @@ pub enum Violation {
         from: Mac,
         /// The destination.
         to: Mac,
-        /// Where it comes in.
+        /// The port that it comes in by.
         arrival: PortRef,
-        /// The port it leaves by.
+        /// The port that it leaves by.
         out: u8,
     },
 }

@@ -32,12 +32,12 @@ pub struct ProofRules {
 pub enum DeadEnd {
     /// The table has no entry.
     NoEntry,
-    /// It leads out of a port without a cable, or whose cable is dead.
+    /// The entry leads out of a port without a cable, or whose cable is dead.
     NoCable {
         /// The port.
         port: u8,
     },
-    /// It leads to another host.
+    /// The entry leads to another host.
     WrongHost {
         /// The port.
         port: u8,

@@ -40,7 +40,7 @@ pub struct Quality {
     /// pair send to each other at once, and each flow gets 1/(flows on its busiest channel). This is the
     /// mean over all flows of a matching, and the mean of that over all matchings drawn.
     pub effective_bisection: f64,
-    /// Its standard error.
+    /// Standard error of the effective bisection bandwidth.
     pub effective_bisection_error: f64,
     /// How many of the hosts are service adapters above the leaves, as [`Tiers`](crate::Tiers) tells them.
     pub service_adapters: usize,
@@ -65,7 +65,7 @@ pub struct Quality {
     pub all_shifts: usize,
     /// Routes over each channel.
     pub loads: Vec<f64>,
-    /// The same, by tier and direction.
+    /// How many routes cross each channel, summed up by tier and direction.
     pub tiers: Vec<TierLoads>,
 }
 

@@ -8,14 +8,15 @@ use crate::{Attachment, Tiers, Topology};
 
 /// Flows of all shifts together, at most, where routes can be looked up as often as wanted.
 pub(super) const ALL_FLOWS: usize = 1 << 24;
-/// The same where the flows must be kept.
+/// Flows of all shifts together, at most, where the flows must be kept.
 pub(super) const KEPT_FLOWS: usize = 1 << 21;
 
-/// So many flows are drawn of random matchings, and as many of permutations ...
+/// How many flows of random matchings are drawn, and as many of permutations, if that is a number of samples
+/// between the two limits below.
 const RANDOM_FLOWS: usize = 1 << 18;
-/// ... but not fewer of either than this: with 3,456 hosts, 64 matchings leave a standard error of 0.2 %.
+/// Fewest matchings and fewest permutations: with 3,456 hosts, 64 matchings leave a standard error of 0.2 %.
 const LEAST_SAMPLES: usize = 64;
-/// ... and not more than this: with 4 hosts, 4,096 leave an error below 0.5 %.
+/// Most matchings and most permutations: with 4 hosts, 4,096 leave a standard error below 0.5 %.
 const MOST_SAMPLES: usize = 4096;
 
 /// Who sends to whom: several patterns, by places in an order of hosts.

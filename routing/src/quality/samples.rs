@@ -42,7 +42,7 @@ pub(super) struct Samples {
     pub(super) bisection: Bisection,
     /// Mean over permutations of the flows on the busiest channel.
     pub(super) permutation: f64,
-    /// The same, the largest of all shifts.
+    /// The largest of all shifts, of the flows on the busiest channel.
     pub(super) shift: u32,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Samples {
 pub(super) struct Bisection {
     /// Mean bandwidth of the flows of matchings.
     pub(super) mean: f64,
-    /// Its standard error.
+    /// Standard error of that mean.
     pub(super) error: f64,
     /// Mean bandwidth of those of the flows that join no service adapter above the leaves.
     pub(super) of_others: f64,

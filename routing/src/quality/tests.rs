@@ -17,7 +17,7 @@ fn labelled(map: Map) -> Fabric {
         ..HostLabel::default()
     });
     let xbars = (0..map.xbars.len()).map(|i| XbarLabel { name: name("x", i), ..XbarLabel::default() });
-    Fabric { hosts: hosts.collect(), xbars: xbars.collect(), map }
+    Fabric { hosts: hosts.collect(), xbars: xbars.collect(), map, ..Fabric::default() }
 }
 
 /// Hops from each xbar to one.

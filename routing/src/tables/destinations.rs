@@ -22,7 +22,7 @@ pub enum LidError {
         lid: u32,
         /// A node that has it.
         first: String,
-        /// Another.
+        /// Another node that has it.
         second: String,
     },
     /// A mask control out of range.

@@ -160,7 +160,12 @@ impl Layers {
 
     /// Everything in layer 0.
     pub fn single() -> Self {
-        Self { count: 1, first: 0, of: Vec::new(), xbars: 0 }
+        Self::starting_at(0)
+    }
+
+    /// Everything in one layer, which has this number.
+    pub fn starting_at(first: u8) -> Self {
+        Self { count: 1, first, of: Vec::new(), xbars: 0 }
     }
 
     /// A layer for each pair of `xbars` xbars, counted from 0: `of[destination * xbars + source]`.

@@ -30,11 +30,13 @@ stop_and_clean() {
     rm -rf "$out"
 }
 
-# start NET: simulates a fabric, lets OpenSM give LIDs, which stay, and writes what it found to $out/found.net.
+# start NET: simulates a fabric, lets OpenSM give LIDs, which stay in force, and writes the fabric with them to
+# $out/found.net.
 start() {
     host=$(sed -En '/^Ca\t/ { s/^Ca\t[0-9]+ "([^"]+)".*/\1/p; q }' "$1")
     export IBSIM_SOCKNAME=bench-$bench-$$
-    # Its input never ends, and nobody has to be killed for it: a pipe that it holds at both ends.
+    # ibsim ends when its input does. Its input is a pipe that it holds at both ends, so it never ends, and no other
+    # process is needed to keep it open.
     ibsim -s -n -N 100000 -S 20000 -P 1000000 "$1" >"$out/ibsim" 2>&1 <> <(:) &
     simulator=$!
     until grep -q 'simulator ready' "$out/ibsim"; do
@@ -45,8 +47,8 @@ start() {
     in_fabric ibnetdiscover -o 64 >"$out/found.net"
 }
 
-# in_fabric COMMAND..: runs a program that takes the simulator for the network, on its first host. The library
-# writes into the current folder.
+# in_fabric COMMAND..: runs a program on the first host of the simulated network. It runs in $out, since the library
+# that leads it to the simulator writes into the current folder.
 in_fabric() {
     (cd "$out" && LD_PRELOAD=$library SIM_HOST=$host OSM_TMP_DIR=$out OSM_CACHE_DIR=$out exec "$@")
 }
@@ -59,14 +61,14 @@ configure() {
     in_fabric timeout "$seconds" opensm --once -e -f "$out/log" -D 0x47 -n 64 -t 5000 "$@" >/dev/null 2>&1
 }
 
-# judge: what `mapper check` says of OpenSM's tables, as JSON. It exits with 3 if a proof fails, and says
-# how good they are all the same.
+# judge: runs `mapper check` on OpenSM's tables, for its JSON. A status of 3 is no failure: a proof does not hold, but
+# the JSON still says how good the tables are.
 judge() {
     "$MAPPER" check "$out/found.net" --lfts "$out/opensm-lfts.dump" --format json "$@" >"$out/json" 2>/dev/null ||
         true
 }
 
-# value KEY: the number behind a key in the JSON of the last run.
+# value KEY: prints the number behind a key in the JSON of the last run.
 value() {
     sed -En "s/.*\"$1\":(null|[0-9.eE+-]+).*/\1/p" "$out/json"
 }

@@ -28,7 +28,7 @@ impl Plant {
     ///
     /// # Errors
     /// If there is no such port or no cable in it.
-    pub fn set_cable(&mut self, end: PlantPort, state: CableState) -> Result<(), ChangeError> {
+    pub(crate) fn set_cable(&mut self, end: PlantPort, state: CableState) -> Result<(), ChangeError> {
         let (near, far) = self.cable_at(end)?;
         self.sockets[near as usize].cable = state;
         self.sockets[far as usize].cable = state;
@@ -40,7 +40,7 @@ impl Plant {
     ///
     /// # Errors
     /// If there is no such port, if no cable is plugged in at `from`, or if one is at `to`.
-    pub fn move_end(&mut self, from: PlantPort, to: PlantPort) -> Result<(), ChangeError> {
+    pub(crate) fn move_end(&mut self, from: PlantPort, to: PlantPort) -> Result<(), ChangeError> {
         let (near, far) = self.cable_at(from)?;
         let target = self.socket(to).ok_or_else(|| ChangeError::NoSuchPort(self.end_name(to)))?;
         if self.sockets[target as usize].peer.is_some() {
@@ -57,20 +57,20 @@ impl Plant {
     }
 
     /// Switches an xbar's power on or off.
-    pub fn set_power(&mut self, xbar: u32, powered: bool) {
+    pub(crate) fn set_power(&mut self, xbar: u32, powered: bool) {
         self.xbars[xbar as usize].powered = powered;
         self.changed();
     }
 
     /// Puts a host's interface in or takes it out. While it is out, the host's cable has no carrier.
-    pub fn set_present(&mut self, host: u32, present: bool) {
+    pub(crate) fn set_present(&mut self, host: u32, present: bool) {
         self.present[host as usize] = present;
         self.changed();
     }
 
     /// Replaces an xbar by another of the same kind and size, cabled alike: a tagged one has
     /// another identity, a plain one cannot be told from the old one.
-    pub fn swap_xbar(&mut self, xbar: u32) {
+    pub(crate) fn swap_xbar(&mut self, xbar: u32) {
         if let CrossbarKind::Tagged { tag } = &mut self.xbars[xbar as usize].crossbar.kind {
             // The increment is odd, so this xbar has no identity twice within 2^64 swaps.
             *tag = tag.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -88,7 +88,7 @@ impl Plant {
     }
 
     /// Whether a host has its interface.
-    pub fn is_present(&self, host: u32) -> bool {
+    pub(crate) fn is_present(&self, host: u32) -> bool {
         self.present[host as usize]
     }
 

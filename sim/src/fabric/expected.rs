@@ -9,7 +9,7 @@ impl Plant {
     /// The map of one connected part as it is now. It has the part's xbars in the order of the
     /// description, the cables that carry frames, and those of `hosts` that are in the part. Each of
     /// `hosts` is the index of a host and its entry in maps.
-    pub fn map_of_part(&self, parts: &Parts, part: u32, hosts: &[(u32, Host)]) -> Map {
+    pub(crate) fn map_of_part(&self, parts: &Parts, part: u32, hosts: &[(u32, Host)]) -> Map {
         let mut index = vec![None; self.xbars.len()];
         let mut map = Map::default();
         for (i, xbar) in self.xbars.iter().enumerate() {

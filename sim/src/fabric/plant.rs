@@ -146,7 +146,7 @@ pub struct Plant {
 
 impl Plant {
     /// The most ports of a plain xbar. From any of them a signed six-bit delta reaches all others.
-    pub const MAX_PLAIN_PORTS: u8 = 32;
+    const MAX_PLAIN_PORTS: u8 = 32;
 
     /// The most hosts, and the most xbars, that a map holds.
     pub const MAX_NODES: usize = 65_535;
@@ -295,7 +295,7 @@ impl Plant {
     }
 
     /// How often the plant has changed. What was derived from it holds until this grows.
-    pub fn generation(&self) -> u64 {
+    pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
 

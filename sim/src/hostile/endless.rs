@@ -31,8 +31,8 @@ struct PhantomXbar {
 }
 
 impl EndlessTree {
-    /// The frame that comes back for a frame that turns around in the tree. `payload` is the route of the frame
-    /// that came and all behind it.
+    /// The frame that comes back for a frame that turns around in the tree. `payload` is the route of the
+    /// frame that came and all behind it.
     pub fn answer(self, payload: &[u8]) -> Option<Transmit> {
         let (route, _) = split_route(payload).ok()?;
         let elements: Vec<Element> = route.elements().collect();

@@ -50,8 +50,8 @@ impl Hostile {
         self.overheard_info().map_or(self.own, |info| info.rank.mac)
     }
 
-    /// What the sender says of itself: it is some other host, itself, or nobody, and often a higher mapper than
-    /// all.
+    /// What the sender says of itself: it is some other host, itself, or nobody, and often a higher mapper
+    /// than all.
     fn false_info(&mut self) -> Info {
         let heard = self.overheard_info().unwrap_or_default();
         let mac = match self.rng.random_range(0..3) {

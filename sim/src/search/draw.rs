@@ -177,7 +177,7 @@ fn label(map: Map) -> Fabric {
         .collect();
     let xbars =
         (1..=map.xbars.len()).map(|i| XbarLabel { name: format!("x{i}"), ..XbarLabel::default() }).collect();
-    Fabric { map, hosts, xbars }
+    Fabric { map, hosts, xbars, ..Default::default() }
 }
 
 /// A fault file: some kinds of faults, some noise, and at last everything is put right.

@@ -114,6 +114,7 @@ fn fabric() -> Fabric {
         },
         hosts: (0..3).map(|i| HostLabel { name: format!("h{i}"), ..HostLabel::default() }).collect(),
         xbars: vec![label("x0"), label("x1")],
+        ..Fabric::default()
     }
 }
 

@@ -1,5 +1,5 @@
-//! A stranger at a port that answers as a tree of crossbars without end keeps nobody from mapping, neither while
-//! it is there nor when it has fallen silent.
+//! A stranger at a port that answers as a tree of crossbars without end keeps nobody from mapping, neither
+//! while it is there nor when it has fallen silent.
 
 use std::time::Duration;
 
@@ -154,7 +154,8 @@ impl Beset {
         self.world.run(Until::After(at.since(Instant::ZERO)), at).unwrap();
     }
 
-    /// Fails unless all hosts but the stranger and `dead` others are configured with a map of the whole fabric.
+    /// Fails unless all hosts but the stranger and `dead` others are configured with a map of the whole
+    /// fabric.
     #[track_caller]
     fn is_mapped(&mut self, dead: u32) {
         let (case, at) = (&self.case, self.world.now());

@@ -1,5 +1,5 @@
-//! With keys, a stranger at a port that stamps probes as a crossbar does, with whatever tag, keeps neither the
-//! fabric from being mapped nor any host from being configured.
+//! With keys, a stranger at a port that stamps probes as a crossbar does, with whatever tag, keeps neither
+//! the fabric from being mapped nor any host from being configured.
 
 use mapper_fabric::generate;
 use mapper_proto::PortSet;

@@ -34,8 +34,8 @@ struct Bytes {
     caused: u64,
 }
 
-/// A host that the strongest possible stranger attacks: it hears everything, and delivers any frame to any host
-/// with any rest of a route at any time, but has no key.
+/// A host that the strongest possible stranger attacks: it hears everything, and delivers any frame to any
+/// host with any rest of a route at any time, but has no key.
 struct Beset {
     host: Host,
     own: Mac,

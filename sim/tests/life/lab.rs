@@ -153,8 +153,8 @@ impl Lab {
         verdict.leaders.first().map(|leader| leader.version).unwrap_or_default()
     }
 
-    /// Runs until all faults have struck and all hosts are configured with a map that matches the fabric. Fails
-    /// if that is not so by `limit`.
+    /// Runs until all faults have struck and all hosts are configured with a map that matches the fabric.
+    /// Fails if that is not so by `limit`.
     #[track_caller]
     pub(crate) fn settle_by(&mut self, limit: Instant) {
         let stopped = self.world.run(Until::Configured, limit).unwrap();

@@ -14,7 +14,8 @@ const RESTARTED_MS: u64 = 2000;
 /// How long a child waits for a silent parent.
 const SILENCE_MS: u64 = 3000;
 
-/// A fabric whose host `host` starts with level `before`, and again with level `after`. All others have level 1.
+/// A fabric whose host `host` starts with level `before`, and again with level `after`. All others have level
+/// 1.
 struct Case {
     spec: String,
     kinds: Xbars,
@@ -25,8 +26,8 @@ struct Case {
 }
 
 impl Case {
-    /// Runs the case. Returns how many milliseconds it took from the restart until all hosts held one map of the
-    /// highest host, or what was wrong.
+    /// Runs the case. Returns how many milliseconds it took from the restart until all hosts held one map of
+    /// the highest host, or what was wrong.
     fn settle(self) -> Result<u64, String> {
         let Self { spec, kinds, host, before, after, keys } = self;
         let starts = Cell::new(0);

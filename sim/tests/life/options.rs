@@ -47,16 +47,16 @@ fn pause_keeps_the_others_quiet_while_the_leader_maps() {
     assert!(of_others(&lab, "h32") > before + 100, "they go on");
 }
 
-/// The probes that an agent sent between two looks. A passive agent has no map to verify. What it sends then as
-/// verification tells its children that their map is invalid, and is sent again if it was lost.
+/// The probes that an agent sent between two looks. A passive agent has no map to verify. What it sends then
+/// as verification tells its children that their map is invalid, and is sent again if it was lost.
 fn probes_between(before: &Status, after: &Status) -> u64 {
     let explored = exploration(&after.sent) - exploration(&before.sent);
     let is_word = [before, after].iter().all(|status| status.state == AgentState::Passive);
     explored + if is_word { 0 } else { after.sent[Purpose::Verify] - before.sent[Purpose::Verify] }
 }
 
-/// Looks at all other hosts while the leader explores. Returns how many probes they sent, and in how many looks
-/// that was counted.
+/// Looks at all other hosts while the leader explores. Returns how many probes they sent, and in how many
+/// looks that was counted.
 fn probes_while_the_leader_maps(loss: &str) -> (u64, u32) {
     let plan = Plan::new(CLOS, Xbars::Tagged);
     let end = first_cable(&plan);
@@ -168,8 +168,8 @@ fn without_xbar_checks_cables_between_xbars_are_left_alone() {
             (lab.world.totals().sent[Purpose::Verify] - before, cables)
         };
         let ((with, cables), (without, _)) = (verify(true), verify(false));
-        // In ten seconds there are nine to eleven cycles, as a cycle takes a little longer than the pause of a
-        // second between two.
+        // In ten seconds there are nine to eleven cycles, as a cycle takes a little longer than the pause of
+        // a second between two.
         assert!(with - without >= 9 * cables && with - without <= 11 * cables, "{with} {without} {cables}");
     }
 }

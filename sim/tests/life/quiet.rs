@@ -44,8 +44,8 @@ fn growth(lab: &Lab) -> (usize, u64, u64) {
 #[test]
 fn nothing_grows_in_a_day_of_idling() {
     for kinds in [Xbars::Tagged, Xbars::Plain] {
-        // Verification is ten times slower than by default, so that the test of a day takes seconds. That changes
-        // nothing about a single cycle.
+        // Verification is ten times slower than by default, so that the test of a day takes seconds. That
+        // changes nothing about a single cycle.
         let plan = Plan::new("clos:hosts=16,ports=8", kinds);
         let mut lab = plan.agents(|settings| settings.verify_pause = millis(10_000)).start();
         let version = lab.agree_at(ms(2000));

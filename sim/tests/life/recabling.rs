@@ -94,7 +94,8 @@ fn all_are_noticed(spec: &str, kinds: Xbars, changes: impl Fn(&Fabric) -> Vec<Ve
     let (mut count, mut unnoticed, mut unsettled) = (0, Vec::new(), Vec::new());
     for steps in changes(&fabric) {
         let outcome = make(spec, kinds, &steps);
-        // Ports of plain xbars are known up to an offset only, so moving all cables of an xbar changes nothing.
+        // Ports of plain xbars are known up to an offset only, so moving all cables of an xbar changes
+        // nothing.
         let is_change =
             kinds != Xbars::Plain || is_isomorphic(&before, &plain(moved(&fabric, &steps).map)).is_err();
         count += usize::from(is_change);

@@ -1,4 +1,5 @@
-//! Scenarios of the fault search, which draws mixes of faults from seeds, for agents that map incrementally too.
+//! Scenarios of the fault search, which draws mixes of faults from seeds, for agents that map incrementally
+//! too.
 
 use mapper_sim::search::Scenario;
 

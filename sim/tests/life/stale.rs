@@ -1,5 +1,5 @@
-//! Of three hosts A, B and C, the agent of C dies and B reboots. In networks of the GM mapper, A and C then kept
-//! routes to all hosts while B had one to A only, and nothing said so.
+//! Of three hosts A, B and C, the agent of C dies and B reboots. In networks of the GM mapper, A and C then
+//! kept routes to all hosts while B had one to A only, and nothing said so.
 
 use mapper_sim::fabric::Xbars;
 

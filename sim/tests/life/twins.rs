@@ -22,8 +22,8 @@ fn lines(lab: &Lab, status: &Status) -> Vec<String> {
     status.unreachable.iter().map(|host| format!("{}: {}", host.mac, host.why)).collect()
 }
 
-/// Fails unless `a` and `b`, which have one address and are in one part, both know it and stay out of the map,
-/// and all others work and say what is wrong. Returns the version of the others' map.
+/// Fails unless `a` and `b`, which have one address and are in one part, both know it and stay out of the
+/// map, and all others work and say what is wrong. Returns the version of the others' map.
 #[track_caller]
 fn twins_are_named_and_not_believed(lab: &mut Lab, a: &str, b: &str, at_ms: u64) -> MapVersion {
     let version = lab.agree_at(ms(at_ms));

@@ -14,11 +14,12 @@ use crate::formats::json::VersionJson;
 use crate::formats::routes::{RouteJson, RoutesJson, SCHEMA, file_name};
 use mapper_machine::status::{self, Question, StatusSocketError};
 
-/// How long a board may take to send its routes. On the largest map and a busy machine that takes some seconds.
+/// How long a board may take to send its routes. On the largest map and a busy machine that takes some
+/// seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Asks the boards of these run directories and units for their routes. The answers are in the same order, with
-/// `None` for a board whose daemon has ended.
+/// Asks the boards of these run directories and units for their routes. The answers are in the same order,
+/// with `None` for a board whose daemon has ended.
 ///
 /// # Errors
 /// If a board may not be asked, does not answer in time, or what it answers are no routes.

@@ -1,7 +1,7 @@
 //! Finds out whether standard output was closed when this process began.
 //!
-//! If it was closed (`>&-`), Rust's runtime opens `/dev/null` in its place before `main`, and results would be
-//! lost without an error. So a function looks at it earlier, when libraries are initialised.
+//! If it was closed (`>&-`), Rust's runtime opens `/dev/null` in its place before `main`, and results would
+//! be lost without an error. So a function looks at it earlier, when libraries are initialised.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

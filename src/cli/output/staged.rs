@@ -42,8 +42,8 @@ impl Staged {
         written.map_err(|error| unwritable(path, error))
     }
 
-    /// Makes a folder if there is none, and in it a temporary folder, which is returned. Files that are written
-    /// there are moved to the folder by [`Self::commit`].
+    /// Makes a folder if there is none, and in it a temporary folder, which is returned. Files that are
+    /// written there are moved to the folder by [`Self::commit`].
     ///
     /// # Errors
     /// If the folders cannot be made.

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::judgement::{ProofReport, QualityReport};
 use mapper_fabric::wording::plural;
-use mapper_routing::engines::{Answer, Settings, Tried};
+use mapper_routing::engines::{Answer, Settings, Tried, WhyNotServed};
 use mapper_routing::tables::SlotEnd;
 use mapper_routing::{Subnet, Tables, TablesProof};
 
@@ -21,8 +21,11 @@ pub(super) fn proof_of(answer: &Answer<'_>, subnet: &Subnet, fabric: &Fabric) ->
 
 /// Why an engine did not serve, by the names of the fabric.
 pub(in crate::cli) fn why_not(tried: &Tried, subnet: &Subnet) -> String {
-    let failed = tried.failed.as_ref().and_then(|proof| what_fails(proof, subnet));
-    failed.unwrap_or_else(|| tried.why_not.clone())
+    let failed = match &tried.why_not {
+        WhyNotServed::Unproved(proof) => what_fails(proof, subnet),
+        _ => None,
+    };
+    failed.unwrap_or_else(|| tried.why_not.to_string())
 }
 
 /// The first violation of a proof that fails, by the names of the fabric, and how many more there are.

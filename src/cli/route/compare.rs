@@ -64,7 +64,8 @@ impl Comparison {
         }
     }
 
-    /// The JSON `mapper.compare/1`, with an object for each engine like that of `mapper.route/1`, and `served`.
+    /// The JSON `mapper.compare/1`, with an object for each engine like that of `mapper.route/1`, and
+    /// `served`.
     pub(super) fn json(&self) -> Value {
         json!({
             "schema": SCHEMA,

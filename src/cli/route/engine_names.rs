@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command, Error};
 
 use crate::cli::best;
-use mapper_routing::engines::Engine;
+use mapper_routing::engines::{Balance, Engine, Setting};
 
 /// What to route by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +60,19 @@ impl TypedValueParser for EngineName {
     }
 }
 
+/// The help of an option that is a setting: the engines that obey it, and what it does. Engines that obey it only
+/// as OpenSM balances are named with that option.
+pub(super) fn help_of(setting: Setting, what: &str) -> String {
+    let always = setting.engines(Balance::Fabric);
+    let exact = setting.engines(Balance::Opensm).into_iter().filter(|engine| !always.contains(engine));
+    let names = |engines: Vec<Engine>| engines.into_iter().map(Engine::name).collect::<Vec<_>>().join(", ");
+    let exact = names(exact.collect());
+    let with_balance = if exact.is_empty() { exact } else { format!("{exact} with --balance opensm") };
+    let whose = [names(always), with_balance];
+    let whose: Vec<&str> = whose.iter().map(String::as_str).filter(|names| !names.is_empty()).collect();
+    format!("{}: {what}", whose.join(", "))
+}
+
 /// The help text that lists the engines.
 pub(super) fn help() -> String {
     let width = Engine::ALL.map(|engine| engine.name().len()).into_iter().max().unwrap_or_default();
@@ -74,3 +87,27 @@ deadlock. An engine whose tables fail is passed over like one that cannot serve.
 
 A changed entry (changed_entries) is an out port that the tables of --previous do not have, or have
 otherwise, or have and these do not; switches' entries for themselves do not count.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::HELP_WIDTH;
+
+    #[test]
+    fn each_engine_has_one_line_of_the_help() {
+        let help = help();
+        let (engines, _) = help.split_once("\n\n").unwrap();
+        // The heading, and the best of all.
+        assert_eq!(engines.lines().count(), 2 + Engine::ALL.len());
+        for line in help.lines() {
+            assert!(line.len() <= HELP_WIDTH, "{line}");
+        }
+    }
+
+    #[test]
+    fn settings_name_the_engines_that_obey_them() {
+        assert_eq!(help_of(Setting::Roots, "the roots"), "updn, ftree, dmodc: the roots");
+        let connect = help_of(Setting::ConnectRoots, "roots reach each other");
+        assert_eq!(connect, "updn, dnup with --balance opensm: roots reach each other");
+    }
+}

@@ -38,8 +38,8 @@ pub(in crate::cli) struct ProofReport {
 /// The hosts and parts of a fabric that cables do not join with each other.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(in crate::cli) struct ApartReport {
-    /// The ids of the hosts that no cables join with the largest part of the fabric, including those without a
-    /// cable.
+    /// The ids of the hosts that no cables join with the largest part of the fabric, including those without
+    /// a cable.
     cut_off: Vec<String>,
     /// How many hosts of `cut_off` have a cable, and the names of the first of them.
     cabled: (usize, Vec<String>),

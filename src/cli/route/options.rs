@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use mapper_proto::map::Fabric;
 
+use super::engine_names::help_of;
 use super::files::EngineFiles;
 use super::places::NamedPath;
 use crate::cli::CliError;
 use crate::formats::lfts;
-use mapper_routing::engines::{Balance, Settings};
+use mapper_routing::engines::{Balance, Setting, Settings};
 use mapper_routing::tables::{Layers, MAX_LMC};
 use mapper_routing::{Options, Subnet, Tables};
 
@@ -21,14 +22,13 @@ pub(super) struct EngineOptions {
     /// Decides everything that is random.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Tables in force, as OpenSM dumps them. What is still right in them stays, and only the rest is
-    /// balanced anew; the report counts what changed.
+    #[arg(help = help_of(Setting::Previous, "tables in force, as OpenSM dumps them. What is still right in them stays, and only the rest is balanced anew; the report counts what changed"))]
     #[arg(long, value_name = "LFTS")]
     pub(super) previous: Option<PathBuf>,
     /// Balance everything anew, whatever was in force.
     #[arg(long, alias = "reassign-lids", alias = "reassign_lids", requires = "previous")]
     reassign: bool,
-    /// How equally short routes are chosen among: by the loads throughout the fabric, or as OpenSM does.
+    #[arg(help = help_of(Setting::Balance, "how equally short routes are chosen among, by the loads throughout the fabric, or as OpenSM does"))]
     #[arg(long, value_enum, default_value_t = BalanceName::Fabric)]
     balance: BalanceName,
     /// Longest route, in xbars, 1 to 64.
@@ -38,30 +38,30 @@ pub(super) struct EngineOptions {
     /// Hosts have 2^LMC addresses [default: what TOPOLOGY says, if it says the same of all hosts].
     #[arg(long, value_name = "LMC", value_parser = clap::value_parser!(u8).range(..=i64::from(MAX_LMC)))]
     lmc: Option<u8>,
-    /// Choose at random among the least loaded ports, by this seed.
+    #[arg(help = help_of(Setting::Scatter, "choose at random among the least loaded ports, by this seed"))]
     #[arg(long, alias = "scatter_ports", value_name = "SEED")]
     scatter_ports: Option<u64>,
-    /// Shift the order of ports from xbar to xbar.
+    #[arg(help = help_of(Setting::PortShifting, "shift the order of ports from xbar to xbar"))]
     #[arg(long, alias = "port_shifting")]
     port_shifting: bool,
-    /// updn: let roots reach each other, down and up again, if no credit loop comes of it.
+    #[arg(help = help_of(Setting::ConnectRoots, "let roots reach each other, down and up again, if no credit loop comes of it"))]
     #[arg(long, alias = "connect_roots")]
     connect_roots: bool,
-    /// The first layer, for engines that use layers.
+    #[arg(help = help_of(Setting::FirstLayer, "the first layer"))]
     #[arg(long, alias = "lash_start_vl", value_name = "LAYER", default_value_t = 0,
           value_parser = clap::value_parser!(u8).range(..i64::from(Layers::MAX)))]
     lash_start_vl: u8,
-    /// Most layers, with those before the first one [default: as many as are needed; nue takes one].
+    #[arg(help = help_of(Setting::MaxLayers, "most layers, with those before the first one [default: as many as are needed; nue takes one]"))]
     #[arg(long, alias = "max_layers", value_name = "N",
           value_parser = clap::value_parser!(u8).range(1..=i64::from(Layers::MAX)))]
     max_layers: Option<u8>,
     /// Also frames to and from xbars' own addresses must arrive, and be free of credit loops.
     #[arg(long, alias = "switch_destinations")]
     switch_destinations: bool,
-    /// file: the tables to load, as OpenSM dumps them.
+    #[arg(help = help_of(Setting::File, "the tables to load, as OpenSM dumps them"))]
     #[arg(long, alias = "lfts_file", value_name = "LFTS", required_if_eq("engine", "file"))]
     lfts_file: Option<PathBuf>,
-    /// dispersive: routes a destination, 1 to 64.
+    #[arg(help = help_of(Setting::Passes, "routes a destination, 1 to 64"))]
     #[arg(long, alias = "num-passes", value_name = "N", default_value_t = 8,
           value_parser = clap::value_parser!(u8).range(1..=i64::from(Options::MAX_PASSES)))]
     passes: u8,
@@ -84,7 +84,8 @@ impl EngineOptions {
         self.lmc.or_else(|| lmc_of(fabric))
     }
 
-    /// Each option that names a file to read. `--previous` is not among them, as new tables may replace its file.
+    /// Each option that names a file to read. `--previous` is not among them, as new tables may replace its
+    /// file.
     pub(super) fn places(&self) -> Vec<NamedPath<'_>> {
         let mut all = self.files.places();
         all.extend(self.lfts_file.as_deref().map(|path| ("--lfts-file", path)));

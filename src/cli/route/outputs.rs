@@ -219,8 +219,8 @@ fn layers_of_lfts(subnet: &Subnet, settings: &Settings, routing: &Routing) -> Op
     })
 }
 
-/// A note if the routes are free of deadlock only as long as each keeps to its layer, as a source-routed fabric
-/// has no layers.
+/// A note if the routes are free of deadlock only as long as each keeps to its layer, as a source-routed
+/// fabric has no layers.
 fn layers_of_routes(option: &str, layers: u8) -> Option<String> {
     (layers > 1).then(|| {
         format!(

@@ -13,8 +13,8 @@ pub(super) type NamedPath<'a> = (&'static str, &'a Path);
 /// The options whose files are read again later, so that they cannot be standard output.
 const READ_AGAIN: [&str; 2] = ["--cache", "--routes-dir"];
 
-/// Refuses outputs that would replace an input, share a path, or cannot be written. So no run fails late after
-/// it has replaced some of its outputs.
+/// Refuses outputs that would replace an input, share a path, or cannot be written. So no run fails late
+/// after it has replaced some of its outputs.
 ///
 /// # Errors
 /// If a path is refused. The error names the option.

@@ -20,10 +20,10 @@ pub(super) struct Capture {
 }
 
 impl Capture {
-    /// Begins the file: an interface for each host of the fabric.
+    /// Creates the file, and describes in it an interface for each host of the fabric.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub(super) fn create(path: &Path, fabric: &Fabric) -> Result<Self, TraceError> {
         let file = path.display().to_string();
         let begin = || -> io::Result<_> {
@@ -49,7 +49,7 @@ impl FrameSink for Capture {
     fn frame(&mut self, frame: &CapturedFrame<'_>) -> Result<(), TraceError> {
         let (direction, source) = match frame.direction {
             Direction::Sent { from } => (pcapng::Direction::Outbound, from),
-            // Simulated crossbars have no addresses.
+            // The sender of a frame that arrives is a crossbar, and simulated crossbars have no addresses.
             Direction::Received => (pcapng::Direction::Inbound, Mac::default()),
         };
         let header = self.marking.header(source);

@@ -34,8 +34,8 @@ pub(super) struct EachFault {
     every: u32,
 }
 
-/// The options that conflict with `--each-fault`. It decides itself on the faults and on how long a run lasts. With
-/// noise that never ends, or with agents that do not verify, runs would fail without any fault.
+/// The options that conflict with `--each-fault`. It decides itself on the faults and on how long a run
+/// lasts. With noise that never ends, or with agents that do not verify, runs would fail without any fault.
 const EXCLUDED: [&str; 11] = [
     "faults",
     "until",

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use mapper_proto::map::{Fabric, PortRef};
 
-/// The numbers of rounds that are tried. Many rounds come first, as they tell most xbars apart; but a difference
-/// between the fabrics changes the colours of all xbars within as many cables as there are rounds.
+/// The numbers of rounds that are tried. Many rounds come first, as they tell most xbars apart; but a
+/// difference between the fabrics changes the colours of all xbars within as many cables as there are rounds.
 const ROUNDS: [usize; 6] = [16, 8, 4, 2, 1, 0];
 
 /// One of the two fabrics, with the xbars that are matched already.
@@ -19,9 +19,9 @@ pub(super) struct Side<'a> {
     pub(super) known: Vec<Option<usize>>,
 }
 
-/// Pairs of xbars, one of each side, that have one colour and are not matched yet. These are all pairs whose colour
-/// no other xbar has. Without such pairs it is a single one, the best of those whose colour others have too. Empty
-/// if no two xbars of different sides have one colour.
+/// Pairs of xbars, one of each side, that have one colour and are not matched yet. These are all pairs whose
+/// colour no other xbar has. Without such pairs it is a single one, the best of those whose colour others
+/// have too. Empty if no two xbars of different sides have one colour.
 pub(super) fn pairs(a: &Side<'_>, b: &Side<'_>) -> Vec<(usize, usize)> {
     let mut best: Option<(Closeness, (usize, usize))> = None;
     for by_port in [true, false] {
@@ -58,12 +58,12 @@ pub(super) fn pairs(a: &Side<'_>, b: &Side<'_>) -> Vec<(usize, usize)> {
     best.map(|(_, pair)| pair).into_iter().collect()
 }
 
-/// How good a pair is whose colour others have too; lower is better. It is better if as many xbars of both sides
-/// have the colour, if the colour takes ports into account, and if it took many rounds.
+/// How good a pair is whose colour others have too; lower is better. It is better if as many xbars of both
+/// sides have the colour, if the colour takes ports into account, and if it took many rounds.
 type Closeness = (bool, bool, std::cmp::Reverse<usize>, usize, usize);
 
-/// The port of a cable at an xbar, its port at the other end, and the xbar there. Ports are 0 if they do not count;
-/// at a host there is no xbar.
+/// The port of a cable at an xbar, its port at the other end, and the xbar there. Ports are 0 if they do not
+/// count; at a host there is no xbar.
 type Neighbour = (u8, u8, Option<usize>);
 
 fn neighbours(fabric: &Fabric, by_port: bool) -> Vec<Vec<Neighbour>> {
@@ -90,8 +90,8 @@ pub(super) fn first_port(fabric: &Fabric) -> u8 {
 }
 
 fn colours(side: &Side<'_>, neighbours: &[Vec<Neighbour>], by_port: bool, rounds: usize) -> Vec<u64> {
-    // If ports count, they count in the first round already, so that a single round more tells the xbars at the
-    // top of a tree apart.
+    // If ports count, they count in the first round already, so that a single round more tells the xbars at
+    // the top of a tree apart.
     let begin = |known: &Option<usize>| known.map_or(1, |known| known as u64 + 2);
     let mut colours: Vec<u64> = side.known.iter().map(begin).collect();
     for round in 0..=rounds {

@@ -69,11 +69,12 @@ pub(super) struct Difference {
 /// Compares two fabrics.
 ///
 /// Hosts are matched by id, then by address. If that leaves most hosts without a match, as between a plan and
-/// what was built, nodes are matched by description too, and if that does not suffice, by structure. Xbars are
-/// matched by id, then by tag. Those that are left (plain xbars of an explored map have no id of their own)
-/// are matched by what they are cabled to, whatever their ports count from. Ports that are numbered one lower or
-/// higher, as in a GM map, are no difference; that is decided for all tagged xbars of B together, and for each
-/// plain one by itself. Ids that maps and files give by position count only if they leave fewer differences.
+/// what was built, nodes are matched by description too, and if that does not suffice, by structure. Xbars
+/// are matched by id, then by tag. Those that are left (plain xbars of an explored map have no id of their
+/// own) are matched by what they are cabled to, whatever their ports count from. Ports that are numbered one
+/// lower or higher, as in a GM map, are no difference; that is decided for all tagged xbars of B together,
+/// and for each plain one by itself. Ids that maps and files give by position count only if they leave fewer
+/// differences.
 pub(super) fn between(a: &Fabric, b: &Fabric) -> Difference {
     let by_all_names = compare(a, b, |_| true);
     if by_all_names.matched_by != MatchedBy::Ids {

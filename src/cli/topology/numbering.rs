@@ -18,8 +18,9 @@ type Port = (u32, i16);
 /// The number that must be added to the ports of each of B's xbars to get A's, and the number that fits most
 /// xbars.
 ///
-/// `in_b` has for each of A's xbars the matched one of B; `at_hosts` are pairs of ports with the same host. The
-/// same number is taken for all xbars with an identity in both fabrics; other xbars may have different ones.
+/// `in_b` has for each of A's xbars the matched one of B; `at_hosts` are pairs of ports with the same host.
+/// The same number is taken for all xbars with an identity in both fabrics; other xbars may have different
+/// ones.
 pub(super) fn offsets(
     a: &Fabric,
     b: &Fabric,
@@ -44,15 +45,15 @@ pub(super) fn offsets(
     (offsets, numbering)
 }
 
-/// The offset with most votes. Of several with as many it is the preferred one if that is among them, else 0 if
-/// that is.
+/// The offset with most votes. Of several with as many it is the preferred one if that is among them, else 0
+/// if that is.
 fn best(votes: Votes, preferred: i16) -> i16 {
     let rank = |&(offset, count): &(i16, usize)| (count, offset == preferred, offset == 0);
     OFFSETS.into_iter().zip(votes).max_by_key(rank).map_or(preferred, |(offset, _)| offset)
 }
 
-/// The votes for each of A's xbars. A cable gives an offset a vote if B has the same cable when the offset is added
-/// to B's port.
+/// The votes for each of A's xbars. A cable gives an offset a vote if B has the same cable when the offset is
+/// added to B's port.
 fn votes(a: &Fabric, b: &Fabric, in_b: &[Option<usize>], at_hosts: &[(PortRef, PortRef)]) -> Vec<Votes> {
     let mut in_a = vec![None; b.xbars.len()];
     for (xbar, in_b) in (0_u32..).zip(in_b) {

@@ -27,8 +27,8 @@ pub(super) struct Planes<'a> {
     fabric: &'a Fabric,
     names: Names,
     grid: Grid,
-    /// For each pair of neighbours that lack cables, how many are present and how many are expected. The key is
-    /// the xbar with the lower coordinate, and the dimension.
+    /// For each pair of neighbours that lack cables, how many are present and how many are expected. The key
+    /// is the xbar with the lower coordinate, and the dimension.
     short: BTreeMap<(u32, usize), (usize, usize)>,
 }
 

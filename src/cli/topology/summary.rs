@@ -59,6 +59,8 @@ pub(super) fn json(name: &str, fabric: &Fabric) -> Value {
         "tiers": tiers(map).iter().map(Vec::len).collect::<Vec<_>>(),
         "parts": shape::parts(fabric),
         "isolated_hosts": fabric.isolated().len(),
+        "link_speeds": speeds(fabric).into_iter().collect::<BTreeMap<_, _>>(),
+        "left_out": fabric.left_out,
     })
 }
 
@@ -88,6 +90,11 @@ pub(super) fn text(name: &str, fabric: &Fabric) -> String {
         );
     }
     let _ = writeln!(text, "ports in use: {} of {}", ports_in_use(fabric), ports(fabric));
+    let known = speeds(fabric);
+    if !known.is_empty() {
+        let said = known.iter().map(|(speed, count)| format!("{count} {speed}"));
+        let _ = writeln!(text, "speeds: {}", said.collect::<Vec<_>>().join(", "));
+    }
     let isolated = fabric.isolated();
     match shape::parts(fabric) - isolated.len() {
         0 | 1 => {}
@@ -106,6 +113,10 @@ pub(super) fn text(name: &str, fabric: &Fabric) -> String {
         let count = plural(isolated.len(), "host");
         let _ = writeln!(text, "\nisolated: {count} without a cable: {}", first_of(&shown, shown.len()));
     }
+    if !fabric.left_out.is_empty() {
+        text += "\nleft out of the file:\n";
+        text.extend(fabric.left_out.iter().map(|what| format!("  {what}\n")));
+    }
     text
 }
 
@@ -116,6 +127,22 @@ fn place_above(fabric: &Fabric, height: usize, tier: &[usize]) -> String {
     match fabric.map.hosts.iter().filter(|host| host.at.is_some_and(is_here)).count() {
         0 => format!("{cables} from those with hosts"),
         adapters => format!("{cables} above the leaves, with {}", plural(adapters, "service adapter")),
+    }
+}
+
+/// How many cables there are of each speed, the slowest first, and of how many none is known if any is.
+fn speeds(fabric: &Fabric) -> Vec<(String, usize)> {
+    let cables = fabric.map.cables.iter().map(|cable| cable.a);
+    let ends = cables.chain(fabric.map.hosts.iter().filter_map(|host| host.at));
+    let mut counts: BTreeMap<(u32, String), usize> = BTreeMap::new();
+    for end in ends {
+        let speed = fabric.link_speeds.get(&end);
+        let key = speed.map_or((0, "unknown".to_owned()), |speed| (speed.data_mbps(), speed.to_string()));
+        *counts.entry(key).or_default() += 1;
+    }
+    match fabric.link_speeds.is_empty() {
+        true => Vec::new(),
+        false => counts.into_iter().map(|((_, speed), count)| (speed, count)).collect(),
     }
 }
 

@@ -105,8 +105,8 @@ impl Attachment {
     }
 }
 
-/// Sets an interface up if it is down. Returns it as it was found, or `None` if it does not exist. If the process
-/// lacks the privilege, the interface stays down, which is logged.
+/// Sets an interface up if it is down. Returns it as it was found, or `None` if it does not exist. If the
+/// process lacks the privilege, the interface stays down, which is logged.
 ///
 /// # Errors
 /// If the kernel does not answer.

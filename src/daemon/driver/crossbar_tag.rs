@@ -4,15 +4,16 @@ use mapper_proto::Mac;
 
 /// The files that may hold the machine's id (machine-id(5)), the likelier one first.
 const MACHINE_ID_FILES: [&str; 2] = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
-/// How many ports' addresses count. The first gives the host its address. The second distinguishes machines that
-/// were cloned with that address. If more counted, the tag would change whenever a port is added.
+/// How many ports' addresses count. The first gives the host its address. The second distinguishes machines
+/// that were cloned with that address. If more counted, the tag would change whenever a port is added.
 const TELLING_PORTS: usize = 2;
 
 /// The tag of the crossbar of a node whose ports have these addresses, in the order of the ports.
 ///
-/// Boards and metrics of all hosts name the crossbar by its tag, so it must not change from start to start. It is
-/// the first port's address followed by sixteen bits, which are a checksum of the machine's id and of the
-/// addresses of the first two ports. Machines that were cloned share the id or an address, but rarely all of them.
+/// Boards and metrics of all hosts name the crossbar by its tag, so it must not change from start to start.
+/// It is the first port's address followed by sixteen bits, which are a checksum of the machine's id and of
+/// the addresses of the first two ports. Machines that were cloned share the id or an address, but rarely all
+/// of them.
 pub(super) fn derive(machine_id: &[u8], ports: &[Mac]) -> u64 {
     let mut told = machine_id.trim_ascii().to_vec();
     ports.iter().take(TELLING_PORTS).for_each(|mac| told.extend(mac.0));

@@ -35,8 +35,8 @@ use mapper_proto::PortSet;
 const REQUESTS: usize = 16;
 /// How many frames of the user are taken in before timers and sockets have their turn.
 const BURST: usize = 64;
-/// The time in which one line is logged about each peer that speaks another version of the protocol, and one about
-/// each peer with another key.
+/// The time in which one line is logged about each peer that speaks another version of the protocol, and one
+/// about each peer with another key.
 const VERSION_LINE_INTERVAL: Duration = Duration::from_secs(60);
 /// The time in which one line of level `debug` is logged about other dropped frames of each peer.
 const DROP_LINE_INTERVAL: Duration = Duration::from_secs(1);
@@ -125,8 +125,8 @@ impl Driver {
         [server, requests_server]: [&StatusServer; 2],
         signals: &mut Signals,
     ) -> Result<DaemonEnd, DaemonError> {
-        // Reports from before this moment are dropped, and all interfaces are looked up instead. Among them are
-        // reports of the steps in which this process made the tap interface.
+        // Reports from before this moment are dropped, and all interfaces are looked up instead. Among them
+        // are reports of the steps in which this process made the tap interface.
         monitor.forget_past();
         self.apply(&Change::Missed);
         self.follow_address();
@@ -206,8 +206,8 @@ impl Driver {
         }
     }
 
-    /// How long frames may be at this host, which other hosts are told; `None` if it carries no users' frames, or
-    /// there is no interface.
+    /// How long frames may be at this host, which other hosts are told; `None` if it carries no users'
+    /// frames, or there is no interface.
     pub(super) fn mtu_said(&self) -> Option<LinkMtu> {
         self.users.as_ref().and_then(|_| self.attachment.link_mtu())
     }
@@ -234,8 +234,8 @@ impl Driver {
         due.into_iter().flatten().min()
     }
 
-    /// Whether the agent must end as `map_once` says: mapping is complete everywhere, and the hosts below this one
-    /// in the tree had time to hear of that.
+    /// Whether the agent must end as `map_once` says: mapping is complete everywhere, and the hosts below
+    /// this one in the tree had time to hear of that.
     fn must_leave(&mut self) -> Result<bool, DaemonError> {
         let now = self.now();
         if let Some(leave_at) = self.leave_at {

@@ -119,8 +119,8 @@ impl Driver {
             info!(%version, "network is fully configured");
         }
         if self.config.map_once.is_some() && self.leave_at.is_none() {
-            // The hosts below this one in the tree hear of it when they next ask this agent, so it stays until
-            // then.
+            // The hosts below this one in the tree hear of it when they next ask this agent, so it stays
+            // until then.
             let settings = &self.config.settings;
             self.leave_at = Some(self.now() + 2 * (settings.query_interval + settings.verify_pause));
         }

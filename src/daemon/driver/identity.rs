@@ -11,7 +11,8 @@ impl Driver {
     pub(super) fn follow_address(&mut self) {
         let Some(mac) = self.attachment.link.mac().filter(|&mac| mac != self.host.own()) else { return };
         if self.users.is_some() {
-            // The tap interface keeps its address as long as it exists, and other hosts know this host by that.
+            // The tap interface keeps its address as long as it exists, and other hosts know this host by
+            // that.
             return;
         }
         warn!(old = %self.host.own(), new = %mac, "the interface has another address");

@@ -10,8 +10,8 @@ use tracing::warn;
 use super::event_loop::Driver;
 use crate::formats::json::Names;
 
-/// How long after a name came the map file is written again. Names come many at a time, so this writes it once for
-/// many.
+/// How long after a name came the map file is written again. Names come many at a time, so this writes it
+/// once for many.
 const STORE_AFTER: Duration = Duration::from_secs(1);
 
 impl Driver {
@@ -28,7 +28,8 @@ impl Driver {
     /// A host by its name and its address, as two hosts may have one name.
     pub(super) fn called(&self, mac: Mac) -> String {
         match self.host.names().name_of(mac) {
-            // The name came from another machine, so it is escaped and cannot look like a line of this program.
+            // The name came from another machine, so it is escaped and cannot look like a line of this
+            // program.
             Some(name) => format!("{} ({mac})", name.as_str().escape_debug()),
             None => mac.to_string(),
         }
@@ -64,8 +65,8 @@ impl Driver {
     }
 }
 
-/// The time of day, as the revision of this host's name, so that it is higher after each start. If the clock is
-/// wrong, the host hears from others a name of a higher revision, and takes one above that.
+/// The time of day, as the revision of this host's name, so that it is higher after each start. If the clock
+/// is wrong, the host hears from others a name of a higher revision, and takes one above that.
 #[expect(
     clippy::disallowed_types,
     reason = "only the time of day outlasts a restart; nothing is timed by it"

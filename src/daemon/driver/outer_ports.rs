@@ -138,8 +138,8 @@ impl Driver {
             Err(error) => return error!("the ports stay as they were: {error}"),
         };
         self.attachment.outer.let_go_of_others(&ports, &switch, self.host.own());
-        // The host must hear that the old ports lost carrier before new interfaces take their numbers, as these
-        // have other cables.
+        // The host must hear that the old ports lost carrier before new interfaces take their numbers, as
+        // these have other cables.
         self.follow_carriers();
         self.attachment.outer.take_new(&ports, &switch, &self.config);
         self.follow_carriers();

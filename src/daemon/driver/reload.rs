@@ -9,11 +9,11 @@ use crate::daemon::options::{Config, OptionsError};
 use mapper_machine::log;
 use mapper_machine::options::changed_keys;
 
-/// The configuration of an agent that started with `old` and whose files now say `new`, and the keys that differ
-/// but count only at start.
+/// The configuration of an agent that started with `old` and whose files now say `new`, and the keys that
+/// differ but count only at start.
 fn read_again(old: &Config, new: Config) -> (Config, Vec<&'static str>) {
-    // There is no `..` here, so that a new option does not compile before it is decided whether it counts only at
-    // start.
+    // There is no `..` here, so that a new option does not compile before it is decided whether it counts
+    // only at start.
     let Config {
         interface,
         ports,
@@ -72,8 +72,8 @@ impl Driver {
         info!("the configuration was read again");
     }
 
-    /// Gives the agent its new settings. If level or host type changed, it is replaced by a new agent, as others
-    /// know it by these.
+    /// Gives the agent its new settings. If level or host type changed, it is replaced by a new agent, as
+    /// others know it by these.
     fn apply_settings(&mut self, old: &Settings) {
         let settings = Settings { mac: self.host.own(), ..self.config.settings.clone() };
         if (settings.level, settings.host_type) == (old.level, old.host_type) {

@@ -22,8 +22,8 @@ pub(super) struct UserInterface {
 }
 
 impl UserInterface {
-    /// Makes the tap interface for the host with this address and a link of this MTU, if the configuration names
-    /// a tap interface.
+    /// Makes the tap interface for the host with this address and a link of this MTU, if the configuration
+    /// names a tap interface.
     ///
     /// # Errors
     /// If the interface cannot be made, or the MTU leaves too little for IP.
@@ -100,8 +100,8 @@ impl UserInterface {
         self.tap.ready().await
     }
 
-    /// Reads the next frame that the user has to send into `buffer`, which has room for the longest. The caller
-    /// must send it: the kernel does not give it a second time.
+    /// Reads the next frame that the user has to send into `buffer`, which has room for the longest. The
+    /// caller must send it: the kernel does not give it a second time.
     pub(super) fn try_read<'a>(&self, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
         let bytes = self.tap.try_read(buffer).ok()?;
         Some(&buffer[..bytes])

@@ -1,5 +1,5 @@
-//! Warnings of what keeps users' frames from passing: interfaces that somebody took down or changed, and hosts
-//! that are set differently.
+//! Warnings of what keeps users' frames from passing: interfaces that somebody took down or changed, and
+//! hosts that are set differently.
 
 use mapper_proto::Mac;
 use mapper_proto::map::Map;
@@ -65,8 +65,8 @@ impl Driver {
     }
 }
 
-/// Which hosts have another setting of `non_clos` than the map, whose setting counts for all, in words; `own` is
-/// this host, with its setting of now.
+/// Which hosts have another setting of `non_clos` than the map, whose setting counts for all, in words; `own`
+/// is this host, with its setting of now.
 fn describe_differing(map: &Map, own: Mac, own_non_clos: bool) -> Option<String> {
     /// The most hosts that are named.
     const MOST: usize = 16;

@@ -1,8 +1,8 @@
 //! What xbars are called, the same from map to map.
 //!
-//! A tagged xbar is called by its tag. A plain xbar has no identity: it is numbered when it is first seen, and
-//! recognized in later maps by what is cabled to it, above all hosts. It is recognized even if many maps in
-//! between lacked it.
+//! A tagged xbar is called by its tag. A plain xbar has no identity: it is numbered when it is first seen,
+//! and recognized in later maps by what is cabled to it, above all hosts. It is recognized even if many maps
+//! in between lacked it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,9 +11,9 @@ use std::fmt;
 use mapper_proto::Mac;
 use mapper_proto::map::{Map, PortRef};
 
-/// How often the names that were found are put to the vote again, with the votes of all xbars that are named by
-/// then. A first vote can be wrong: a host that has moved to an xbar without hosts takes the name of its old xbar
-/// along.
+/// How often the names that were found are put to the vote again, with the votes of all xbars that are named
+/// by then. A first vote can be wrong: a host that has moved to an xbar without hosts takes the name of its
+/// old xbar along.
 const MAX_REVISIONS: usize = 3;
 
 /// An xbar's name in labels.
@@ -96,8 +96,8 @@ impl XbarNames {
     }
 }
 
-/// A guess at an xbar's name: the xbar's number in the new map, the name, and by how much its ports are numbered
-/// higher than when it was first seen.
+/// A guess at an xbar's name: the xbar's number in the new map, the name, and by how much its ports are
+/// numbered higher than when it was first seen.
 type Candidate = (u32, XbarName, i16);
 /// How many ends of cables vote for a guess, and whether one of these cables was in the last map.
 type Weight = (u32, bool);
@@ -130,8 +130,8 @@ impl<'a> Recall<'a> {
         self.called
     }
 
-    /// Names the xbars that can be recognized by their hosts, then those that can be by cables to xbars that have a
-    /// name already.
+    /// Names the xbars that can be recognized by their hosts, then those that can be by cables to xbars that
+    /// have a name already.
     fn grow(&mut self) {
         while {
             let votes = self.votes(&self.called);
@@ -139,7 +139,8 @@ impl<'a> Recall<'a> {
         } {}
     }
 
-    /// The votes of hosts, and of cables to xbars that have a name, for the xbars that have no name in `named`.
+    /// The votes of hosts, and of cables to xbars that have a name, for the xbars that have no name in
+    /// `named`.
     fn votes(&self, named: &[Option<Called>]) -> BTreeMap<Candidate, Weight> {
         let mut votes = BTreeMap::new();
         let mut vote = |at: PortRef, was: NamedEnd, there: bool| {

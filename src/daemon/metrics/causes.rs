@@ -16,8 +16,8 @@ pub struct CauseCounters {
     pub mappings: u64,
 }
 
-/// Causes since the start of the daemon. Their number is bounded, whatever comes from the wire: there are at most
-/// as many as [`Cause`] has names.
+/// Causes since the start of the daemon. Their number is bounded, whatever comes from the wire: there are at
+/// most as many as [`Cause`] has names.
 #[derive(Debug, Default)]
 pub struct Causes {
     kinds: BTreeMap<&'static str, CauseCounters>,

@@ -1,5 +1,5 @@
-//! What the maps have shown since the start of the daemon. The metric of a cable or host that is gone is thus 0,
-//! and does not vanish.
+//! What the maps have shown since the start of the daemon. The metric of a cable or host that is gone is thus
+//! 0, and does not vanish.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,8 +11,8 @@ use crate::daemon::status::DeadCable;
 
 /// The most cables, and the most hosts, that are remembered.
 const MAX_KNOWN: usize = 16_384;
-/// The most cables, and the most hosts, that are shown one by one. If there are more, only those are shown that
-/// have been down since the start.
+/// The most cables, and the most hosts, that are shown one by one. If there are more, only those are shown
+/// that have been down since the start.
 const MAX_SHOWN: usize = 1024;
 
 /// The cables and hosts of all maps since the start.
@@ -62,8 +62,8 @@ impl KnownFabric {
         let strangers = self.names.call(map, &before);
         self.places.append(&mut before.hosts);
         if strangers {
-            // Any of the new xbars may be one that is gone, so cables between xbars that are gone may still be
-            // there, under new names. They are forgotten rather than called gone.
+            // Any of the new xbars may be one that is gone, so cables between xbars that are gone may still
+            // be there, under new names. They are forgotten rather than called gone.
             let names = self.names.all();
             let lost = |end: &NamedEnd| matches!(end.xbar, XbarName::Plain(_)) && !names.contains(&end.xbar);
             self.cables.entries.retain(|ends, _| !ends.iter().all(lost));
@@ -174,8 +174,8 @@ mod tests {
     use super::*;
     use mapper_proto::map::{Cable, Host, Xbar};
 
-    /// A ring of three xbars with a host each and the first `cables` of its three cables; `first` is the number of
-    /// each xbar's first port.
+    /// A ring of three xbars with a host each and the first `cables` of its three cables; `first` is the
+    /// number of each xbar's first port.
     fn ring(tags: bool, cables: usize, first: u8) -> Map {
         let port = |xbar, port| PortRef { xbar, port: port + first };
         let all = [(0, 1), (1, 2), (0, 2)];
@@ -219,8 +219,9 @@ mod tests {
         assert_eq!(known.cables(&[]).collect::<Vec<_>>(), before);
     }
 
-    /// The map that the next mapper makes of a fabric of plain xbars of which some are off. Xbars are numbered in
-    /// another order, and the ports of each from another first port. Hosts of xbars that are off are gone.
+    /// The map that the next mapper makes of a fabric of plain xbars of which some are off. Xbars are
+    /// numbered in another order, and the ports of each from another first port. Hosts of xbars that are off
+    /// are gone.
     fn found(fabric: &Map, off: &[u32], round: u32) -> Map {
         let count = fabric.xbars.len() as u32;
         let order: Vec<u32> =

@@ -1,9 +1,9 @@
 //! What a daemon measures, as OpenMetrics text: over HTTP on this machine, and as a file for
 //! node_exporter.
 //!
-//! The text is made from the same data as the status socket shows, so there is no registry of metrics to keep in
-//! step with it. A fabric's cables and hosts are each a metric, which is 0 for one that was seen since the start
-//! and is gone.
+//! The text is made from the same data as the status socket shows, so there is no registry of metrics to keep
+//! in step with it. A fabric's cables and hosts are each a metric, which is 0 for one that was seen since the
+//! start and is gone.
 
 mod agent;
 mod called;

@@ -20,7 +20,8 @@ pub struct Config {
     pub ports: Vec<String>,
     /// The options that daemons of any kind have.
     pub service: ServiceConfig,
-    /// The agent's settings. They do not include its address, which is not known before the interface is opened.
+    /// The agent's settings. They do not include its address, which is not known before the interface is
+    /// opened.
     pub settings: Settings,
     /// Seed of the agent's random choices.
     pub seed: Option<u64>,

@@ -272,7 +272,8 @@ impl Options {
         options::read_toml(path)
     }
 
-    /// Reads from the file of all daemons, which may have keys of agents, what it says to daemons of any kind.
+    /// Reads from the file of all daemons, which may have keys of agents, what it says to daemons of any
+    /// kind.
     ///
     /// # Errors
     /// If [`Self::read`] fails.
@@ -378,8 +379,8 @@ const MAX_NODE_PORTS: usize = 254;
 /// The longest name of a node: it is part of the path of a unix socket, which has at most 107 bytes.
 const MAX_NODE_NAME_BYTES: usize = 40;
 
-/// The name of a node, which has no one interface to be called by. It is made of all its ports, or if they are
-/// many, of the first and how many follow.
+/// The name of a node, which has no one interface to be called by. It is made of all its ports, or if they
+/// are many, of the first and how many follow.
 fn node_name(ports: &[String]) -> Result<String, OptionsError> {
     if ports.is_empty() || ports.len() > MAX_NODE_PORTS {
         return Err(OptionsError::PortCount);

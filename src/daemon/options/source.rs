@@ -60,8 +60,8 @@ impl Source {
         self.read_with(keys::read)
     }
 
-    /// Reads the configuration of a daemon that may run as another user. Root may thus examine a daemon whose key
-    /// file belongs to that user.
+    /// Reads the configuration of a daemon that may run as another user. Root may thus examine a daemon whose
+    /// key file belongs to that user.
     ///
     /// # Errors
     /// If [`Self::read`] fails for that user.
@@ -84,8 +84,8 @@ impl Source {
         Ok(config)
     }
 
-    /// Reads a configuration file. If the path is a directory, reads its file for all daemons and, over it, the
-    /// file of this daemon.
+    /// Reads a configuration file. If the path is a directory, reads its file for all daemons and, over it,
+    /// the file of this daemon.
     fn read_files(&self, path: &Path) -> Result<Options, ConfigFileError> {
         let own = match self.role {
             Role::Agent => self.line.interface.as_deref(),

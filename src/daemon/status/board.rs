@@ -72,8 +72,8 @@ pub struct Board {
     pub narrow_cables: Vec<NarrowCable>,
     /// Hosts that were seen since the start and that the last map lacks; at most 64 are named.
     pub gone_hosts: Vec<String>,
-    /// Cables between xbars that were seen since the start and that the last map lacks, by both ends; at most 64 are
-    /// named.
+    /// Cables between xbars that were seen since the start and that the last map lacks, by both ends; at most
+    /// 64 are named.
     pub gone_cables: Vec<[String; 2]>,
     /// What else keeps users' frames from passing on this machine, in words.
     pub warnings: Vec<String>,

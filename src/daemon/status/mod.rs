@@ -1,8 +1,8 @@
 //! The status socket: what an agent's daemon says of itself to programs on its machine.
 //!
 //! A client connects to the unix socket, and the daemon sends one [`Board`] and hangs up. The daemon reads
-//! nothing from that socket, so there is no input to parse from whoever connects. What is larger, or depends on
-//! what the client wants to know, is asked for on a socket of its own: see [`Request`].
+//! nothing from that socket, so there is no input to parse from whoever connects. What is larger, or depends
+//! on what the client wants to know, is asked for on a socket of its own: see [`Request`].
 
 mod board;
 mod healing;

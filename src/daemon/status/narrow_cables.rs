@@ -38,8 +38,8 @@ pub struct CableEnd {
 }
 
 impl NarrowCable {
-    /// The narrow cables of a map, in the order of its hosts, at most 64. The interfaces of the host `own` are named:
-    /// those of a node are `ports`, that of an agent is `interface`.
+    /// The narrow cables of a map, in the order of its hosts, at most 64. The interfaces of the host `own`
+    /// are named: those of a node are `ports`, that of an agent is `interface`.
     pub fn of(map: &Map, own: Mac, interface: &str, ports: &[BoardPort]) -> Vec<Self> {
         let name = |end: &NarrowEnd| match end.port {
             _ if end.host != own => None,
@@ -109,8 +109,8 @@ mod tests {
 
     use super::*;
 
-    /// Two nodes with two cables between them, and an agent on an interface that is cabled to the third port of the
-    /// first node.
+    /// Two nodes with two cables between them, and an agent on an interface that is cabled to the third port
+    /// of the first node.
     fn map(less: &[(u32, LinkMtu)]) -> Map {
         let port = |xbar, port| PortRef { xbar, port };
         let host = |n, at| Host { mac: Mac::from_position(n), level: 1, host_type: 4, at: Some(at) };

@@ -57,8 +57,8 @@ pub fn dead_ports(ports: &[BoardPort]) -> Option<String> {
     (!dead.is_empty()).then(|| dead.join(", "))
 }
 
-/// Says in words that some ports carry shorter frames than others; `None` if all carry the same. Frames of other
-/// hosts that fit the larger ports are lost at the smaller ones if their routes lead there.
+/// Says in words that some ports carry shorter frames than others; `None` if all carry the same. Frames of
+/// other hosts that fit the larger ports are lost at the smaller ones if their routes lead there.
 pub fn unequal_mtus(ports: &[BoardPort]) -> Option<String> {
     let known = || ports.iter().filter_map(|port| Some((port.mtu?, port.interface.as_str())));
     let (most, _) = known().max()?;

@@ -1,5 +1,5 @@
-//! Requests: what a program may ask an agent for beyond its board. A request is a line of JSON on a socket of its
-//! own, since its answer is larger than a board, and is asked for less often.
+//! Requests: what a program may ask an agent for beyond its board. A request is a line of JSON on a socket of
+//! its own, since its answer is larger than a board, and is asked for less often.
 
 use std::path::{Path, PathBuf};
 
@@ -48,8 +48,8 @@ pub struct ResolvedHost {
     pub in_map: bool,
     /// The port that it is cabled to: `0x..:port`, or the number of an xbar without a tag in the map.
     pub place: Option<String>,
-    /// The ports that frames from here to that host pass on one of its routes. There are none if it is this host
-    /// itself, or no route leads there.
+    /// The ports that frames from here to that host pass on one of its routes. There are none if it is this
+    /// host itself, or no route leads there.
     pub via: Option<Vec<String>>,
 }
 

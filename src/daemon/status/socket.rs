@@ -22,8 +22,9 @@ pub fn units(run_dir: &Path) -> Result<Vec<u8>, StatusSocketError> {
     Ok(units)
 }
 
-/// Asks the agent of a board for its status by connecting to its socket; nothing more is sent. `None` if there is
-/// no socket. The answer is not waited for, so that a caller can ask all agents before it takes the answers.
+/// Asks the agent of a board for its status by connecting to its socket; nothing more is sent. `None` if
+/// there is no socket. The answer is not waited for, so that a caller can ask all agents before it takes the
+/// answers.
 ///
 /// # Errors
 /// If nobody listens, or too many wait already.
@@ -39,7 +40,8 @@ pub fn bind(run_dir: &Path, unit: u8, group: Option<&str>) -> Result<StatusServe
     bind_at(socket_path(run_dir, unit), unit, group)
 }
 
-/// Makes another socket of a board at `path`, with the same owner and mode as [`bind`] gives the status socket.
+/// Makes another socket of a board at `path`, with the same owner and mode as [`bind`] gives the status
+/// socket.
 ///
 /// # Errors
 /// If another agent has the unit, or the socket cannot be made.

@@ -1,5 +1,5 @@
-//! Tests of the switch with internal ports. The model that its batches are compared with decides on frames one by
-//! one.
+//! Tests of the switch with internal ports. The model that its batches are compared with decides on frames
+//! one by one.
 
 use mapper_proto::Mac;
 use mapper_proto::wire::{Data, Element, Route, Undeliverable};
@@ -111,8 +111,8 @@ fn frames_that_go_to_and_fro_are_dropped_and_very_long_routes_are_bounded() {
     assert!(out.iter().all(Vec::is_empty));
     assert_eq!(switch.status().ports[0].dropped[XbarDrop::TurnsAgain], 2);
 
-    // Routes with no more elements than the longest way needs always pass; longer ones pass only until the bucket
-    // is empty.
+    // Routes with no more elements than the longest way needs always pass; longer ones pass only until the
+    // bucket is empty.
     let round =
         |hops: usize| [1, -1].map(Element::Relative).into_iter().cycle().take(hops).collect::<Vec<_>>();
     let many = |hops| vec![route(&round(hops)); 900];

@@ -1,4 +1,4 @@
-//! The unicast cache as a file.
+//! Tests of the unicast cache, which is kept as a file.
 
 use std::fs;
 
@@ -20,7 +20,8 @@ fn write(folder: &Folder, name: &str, fabric: &Fabric) -> String {
     folder.write(name, &formats::write(fabric, FileFormat::Json))
 }
 
-/// A tree as files: whole, and without some hosts. With LIDs, if wanted.
+/// Writes a tree as two files: the whole tree, and the tree without some hosts. They have LIDs if
+/// `with_lids`.
 fn trees(folder: &Folder, with_lids: bool) -> [String; 2] {
     let mut fabric = formats::resolve("xgft:h=2;m=4,6;w=1,4").unwrap();
     if with_lids {
@@ -38,7 +39,8 @@ fn trees(folder: &Folder, with_lids: bool) -> [String; 2] {
 
 #[test]
 fn hosts_that_reboot_compute_nothing_and_get_their_tables_back() {
-    // Without LIDs in the file they count from 1 anew, and those behind a host that is gone move.
+    // Without LIDs in the file, they are counted from 1 each time, so the LIDs of all hosts behind one that
+    // is gone change.
     for with_lids in [true, false] {
         let folder = Folder::new();
         let [all, less] = trees(&folder, with_lids);

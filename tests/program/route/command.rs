@@ -1,4 +1,4 @@
-//! The program as a user runs it.
+//! Runs the program as a user does, for the tests of `mapper route` and `mapper check`.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -10,7 +10,7 @@ use mapper_proto::map::PortRef;
 use mapper_routing::{Far, Subnet, Tables};
 use serde_json::Value;
 
-/// Runs the program.
+/// Runs the program with these arguments.
 pub(crate) fn mapper(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_mapper")).args(arguments).output().unwrap()
 }
@@ -43,7 +43,7 @@ pub(crate) fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
-/// A folder whose files are named by strings.
+/// A temporary folder, whose files are named by strings.
 pub(crate) struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -65,8 +65,8 @@ impl Folder {
     }
 }
 
-/// The dump of tables with shortest routes, found by a search from each destination; of equals the one
-/// through the first port.
+/// The dump of tables with shortest routes, which are found by a search from each destination. Of routes of
+/// equal length it has the one through the first port.
 pub(crate) fn shortest(spec: &str) -> String {
     let fabric = formats::resolve(spec).unwrap();
     let subnet = Subnet::new(&fabric, None).unwrap();

@@ -1,4 +1,4 @@
-//! Engines side by side, and loads drawn.
+//! Tests of the comparison of engines, and of the plot of loads.
 
 use crate::route::command::{Folder, json};
 

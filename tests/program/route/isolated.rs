@@ -1,4 +1,4 @@
-//! Hosts without a cable: two of them are no pair, and none of them is joined with anybody.
+//! Tests of hosts without a cable. No route leads to them, and none is missing.
 
 use serde_json::json;
 

@@ -1,11 +1,11 @@
-//! Refusals call nodes by their descriptions, as people do.
+//! Tests of the names in refusals: nodes are called by their descriptions.
 
 use mapper::formats::{self, FileFormat};
 use mapper_proto::map::{Cable, Fabric, PortRef};
 
 use crate::route::command::{Folder, error, json};
 
-/// A fabric whose xbars and hosts are described.
+/// A fabric whose xbars and hosts have descriptions.
 fn described(spec: &str) -> Fabric {
     let mut fabric = formats::resolve(spec).unwrap();
     let xbars = (1..).zip(&mut fabric.xbars);
@@ -65,7 +65,7 @@ fn a_cache_that_is_not_used_says_which_rack_is_to_blame() {
     };
     why_not(&fabric);
     assert_eq!(why_not(&fabric), "used");
-    // The last xbar is a spine.
+    // The last xbar, which is a spine, is taken out.
     let mut less = fabric.clone();
     let last = less.map.xbars.len() as u32 - 1;
     less.map.xbars.pop();

@@ -1,4 +1,4 @@
-//! Where results go.
+//! Tests of where results are written.
 
 use std::fs::{self, File};
 use std::process::Command;
@@ -22,7 +22,7 @@ fn tables_on_standard_output_are_alone_there() {
             assert_eq!(serde_json::from_str::<serde_json::Value>(&report).is_ok(), format == "json");
         }
     }
-    // The same where it leads to a file, even by that file's name.
+    // Standard output may also be a file, even if the option names that file.
     for name in ["-", "/dev/stdout", &folder.path("out")] {
         let out = File::create(folder.path("out")).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_mapper"));
@@ -43,7 +43,7 @@ fn a_failure_leaves_all_files_as_they_were() {
     let folder = Folder::new();
     let (lfts, dir) = (folder.path("a.lfts"), folder.path("deep/routes"));
     let outputs = ["--lfts", &lfts, "--routes-dir", &dir];
-    // Standard output that is full: found out when some of the rest is written.
+    // The plot goes to a device that is full, which is found out when other files may be written already.
     let failing = |fresh: bool| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mapper"));
         let engine = if fresh { "ftree" } else { "updn" };

@@ -1,4 +1,4 @@
-//! What is refused, and how that is said.
+//! Tests of what `mapper route` and `mapper check` refuse, and what they say of it.
 
 use std::path::Path;
 
@@ -47,7 +47,7 @@ fn tables_with_a_credit_loop_are_refused_and_checked() {
     assert_eq!((&found["proof"], &found["holds"]), (proof, &false.into()));
     let shown = text(3, &["check", RING, "--lfts", &out]);
     assert!(shown.contains("DEADLOCK") && shown.contains("then xbar3 port "), "{shown}");
-    // Both ends of each cable: whoever stands before the rack finds it.
+    // Both ends of each cable are shown, so that a person at the rack finds it.
     assert!(shown.contains("xbar1 port 1 (to xbar2 port 2), then xbar2 port 1 (to xbar3 port 2)"), "{shown}");
 }
 
@@ -57,7 +57,7 @@ fn a_missing_entry_is_found_and_named() {
     let tables = shortest(CLOS);
     let row = "0x0008 003 # Channel Adapter: 'h8'\n";
     assert!(tables.contains(row));
-    // The first table is leaf1's.
+    // The first row with this text is in the table of leaf1.
     let file = folder.write("a.lfts", &tables.replacen(row, "", 1));
     let found = json(3, &["check", CLOS, "--lfts", &file]);
     assert_eq!(found["proof"]["reachable"], false);
@@ -148,7 +148,7 @@ fn what_is_too_far_for_any_route_is_refused_before_tables_are_made() {
         message.contains("passes 32768 xbars, and at most 64 are allowed, the most that --max-hops takes"),
         "{message}"
     );
-    // As far as may be is served.
+    // The longest route that may be, over 64 xbars, is served.
     json(0, &["route", "mesh:x=64", "--engine", "dor", "--no-fallback"]);
     let message = error(&["route", "mesh:x=65", "--engine", "dor", "--no-fallback"]);
     assert!(message.contains("h65") && message.contains("passes 65 xbars"), "{message}");
@@ -161,8 +161,16 @@ fn what_is_too_far_for_any_route_is_refused_before_tables_are_made() {
 fn refusals_name_the_option_that_helps() {
     let message = error(&["route", RING, "--engine", "updn,ftree", "--no-fallback"]);
     assert_eq!(message.matches("--root-guid-file").count(), 2, "{message}");
-    // What was just refused is no advice.
+    // An engine that was just refused must not be advised.
     assert!(!message.contains("use updn"), "{message}");
+    // lash serves hosts of one address only, and neither engine takes a lid matrix.
+    let message = error(&["route", RING, "--engine", "updn", "--no-fallback", "--lmc", "1"]);
+    assert!(message.ends_with("nue needs no roots and no shape: try it"), "{message}");
+    let folder = Folder::new();
+    let hops = folder.path("hops");
+    json(0, &["route", CLOS, "--engine", "minhop", "--dump-lid-matrix", &hops]);
+    let message = error(&["route", CLOS, "--engine", "updn", "--no-fallback", "--lid-matrix-file", &hops]);
+    assert!(message.ends_with("give a lid matrix to minhop or dor, or none"), "{message}");
     let lash = ["route", RING, "--engine", "lash", "--no-fallback", "--max-layers", "1"];
     let message = error(&lash);
     assert!(message.ends_with("allow more (--max-layers), or try updn"), "{message}");

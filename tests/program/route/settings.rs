@@ -1,4 +1,4 @@
-//! Service levels, and the files of settings.
+//! Tests of service levels and of the files of settings.
 
 use crate::route::command::{CLOS, Folder, RING, error, json, shortest, text};
 
@@ -12,7 +12,7 @@ fn service_levels_are_written_and_checked() {
     let levels = folder.read("a.sls");
     assert_eq!((levels.lines().count(), levels.lines().next()), (90, Some("0x0001 0x0002 0")));
     assert_eq!(json(3, &["check", RING, "--lfts", &file, "--sls", &sls])["layers"], 1);
-    // Routes that begin at the first two xbars in a layer of their own: no circle is whole.
+    // With the routes that begin at the first two xbars in a layer of their own, no layer has a whole circle.
     let two: String = levels
         .lines()
         .map(|line| {
@@ -23,7 +23,7 @@ fn service_levels_are_written_and_checked() {
     let sls = folder.write("two.sls", &two);
     let report = json(0, &["check", RING, "--lfts", &file, "--sls", &sls]);
     assert_eq!((&report["layers"], &report["proof"]["deadlock_free"]), (&2.into(), &true.into()));
-    // One host of an xbar alone in another layer.
+    // One route of one host is in a third layer.
     let sls = folder.write("mixed.sls", &two.replacen("0x0001 0x0009 5", "0x0001 0x0009 7", 1));
     let report = json(0, &["check", RING, "--lfts", &file, "--sls", &sls]);
     assert_eq!((&report["layers"], &report["proof"]["deadlock_free"]), (&3.into(), &true.into()));

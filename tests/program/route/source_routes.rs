@@ -1,4 +1,4 @@
-//! Hosts' routes as files.
+//! Tests of the routes of hosts as files.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn routes_of_hosts_are_written_and_checked() {
         assert_eq!(fs::read_dir(&dir).unwrap().count(), 8);
         let check = json(0, &["check", CLOS, "--routes-dir", &dir]);
         assert_eq!(check["proof"], route["proof"], "{}", engine[1]);
-        // From tables a route a pair; dispersive finds both ways between leaves.
+        // Tables give one route for each pair of hosts. The engine dispersive finds both ways between leaves.
         let expected = if engine[1] == "file" { 8 * 7 } else { 8 * (1 + 6 * 2) };
         assert_eq!(check["routes"], expected, "{}", engine[1]);
     }
@@ -53,7 +53,7 @@ fn broken_routes_are_named_by_file_and_entry() {
     let message = error(&["check", RING, "--routes-dir", &dir]);
     assert!(message.contains("02-00-00-00-00-01.json:2: "), "{message}");
 
-    // The routes of the others are judged without it.
+    // Without the file of one host, the routes of the others are still judged.
     fs::remove_file(folder.path(first)).unwrap();
     let found = json(3, &["check", RING, "--routes-dir", &dir]);
     let proof = &found["proof"];
@@ -85,7 +85,7 @@ fn routes_of_some_hosts_are_proved_without_those_of_the_others() {
     assert!(shown.contains("proof      every pair from hosts with a file has a route, no loop"), "{shown}");
     assert!(shown.contains("quality    not measured: that takes the routes of all hosts\n"), "{shown}");
 
-    // What is wrong with those that are there is found.
+    // The check finds what is wrong in the files that are there.
     let first = "routes/02-00-00-00-00-01.json";
     let mut less: Value = serde_json::from_str(&folder.read(first)).unwrap();
     less["routes"].as_array_mut().unwrap().retain(|route| route["to"] != "02:00:00:00:00:03");
@@ -96,7 +96,7 @@ fn routes_of_some_hosts_are_proved_without_those_of_the_others() {
         serde_json::json!(["h1 has no route to h3, though cables lead there"])
     );
 
-    // Files of strangers alone prove nothing.
+    // If no file is of a host of the fabric, there is nothing to prove.
     less["host"] = "02:00:00:00:00:99".into();
     folder.write(first, &less.to_string());
     let message = error(&["check", RING, "--routes-dir", &dir]);
@@ -169,7 +169,7 @@ fn routes_of_hosts_that_are_gone_are_passed_over_and_told() {
     );
     let routes = "9 routes lead to hosts that the fabric does not have, and are passed over";
     assert_eq!(notes, [expected.as_str(), routes]);
-    // Written anew, the file of the host that is gone stays, and that is said.
+    // When the routes are written again, the file of the host that is gone stays, and the report says so.
     let roots = roots(&folder);
     let made =
         json(0, &["route", &less, "--engine", "updn", "--root-guid-file", &roots, "--routes-dir", &dir]);
@@ -218,7 +218,7 @@ fn gm_routes_are_written_for_tables_and_for_source_routes() {
             assert!(block.lines().count() > 7, "{block}");
         }
     }
-    // On a ring of three a neighbour is one turn away at each of two crossbars.
+    // On a ring of three, the route to each other host takes one turn at each of two crossbars.
     text(0, &["route", "ring:n=3,hosts=1", "--engine", "updn", "--gm-routes", &file]);
     let written = std::fs::read_to_string(&file).unwrap();
     assert!(written.starts_with("3 1\n\n\"h1\" (2 4)\n\"h2\" "), "{written}");

@@ -1,4 +1,4 @@
-//! Tables as files, and what is said of them.
+//! Tests of forwarding tables as files, and of the reports on them.
 
 use std::fs;
 
@@ -50,7 +50,7 @@ fn changed_entries_are_counted_against_the_tables_before() {
         "",
         1,
     );
-    // That an xbar's own row is gone is no change.
+    // It does not count as a change that the row of an xbar's own LID is gone.
     let other = other.replacen("0x0009 000 # Switch portguid 0x0200000000000001: 'leaf1'\n", "", 1);
     let previous = folder.write("b.lfts", &other);
     let changed = |previous: &str| {
@@ -125,13 +125,13 @@ fn a_split_fabric_is_judged_part_by_part() {
 fn a_dump_that_was_cut_off_is_told_by_its_causes() {
     let folder = Folder::new();
     let tables = shortest(CLOS);
-    // Two of six tables, and a part of the third.
+    // The file is cut off in the third of six tables.
     let cut: usize = tables.match_indices("Unicast lids").nth(2).unwrap().0 + 120;
     let file = folder.write("cut.lfts", &tables[..cut]);
     let shown = text(3, &["check", CLOS, "--lfts", &file]);
     let place = |what: &str| shown.find(what).unwrap_or_else(|| panic!("{what}: {shown}"));
     assert!(place("the file has no table of 3 xbars") < place("PAIRS WITHOUT A ROUTE"), "{shown}");
-    // One violation for each xbar whose entries are missing, the worst first, and none twice.
+    // There is one violation for each xbar whose entries are missing, with the worst first.
     let wrong: Vec<&str> = shown.lines().filter(|line| line.contains(" has no entry for LID ")).collect();
     assert!(
         wrong.len() <= 4 && wrong.iter().any(|line| line.contains("more wrong entries of it")),

@@ -1,4 +1,4 @@
-//! Tori, by the engine of that name.
+//! Tests of the engine torus.
 
 use std::path::Path;
 
@@ -45,7 +45,7 @@ fn a_torus_is_stated_by_a_file() {
     assert!(message.contains("bad.toml:2: `rings`: it has 1 entry"), "{message}");
 }
 
-/// Source-routed crossbars have no layers, so whoever writes routes that need several is told.
+/// Source-routed crossbars have no layers, so the report says so if routes need several.
 #[test]
 fn source_routes_of_a_torus_name_their_layers() {
     let folder = Folder::new();
@@ -56,11 +56,11 @@ fn source_routes_of_a_torus_name_their_layers() {
         assert!(layers.contains(&report["layers"].as_u64().unwrap()), "{report}");
         let notes = report["notes"].to_string();
         assert_eq!(notes.contains("have no layers"), *layers.end() > 1, "{notes}");
-        // The files say which route is in which layer, and so they prove.
+        // The files say which route is in which layer, so the check can prove the routes.
         let check = json(0, &["check", spec, "--routes-dir", &dir]);
         assert_eq!((&check["holds"], &check["layers"]), (&true.into(), &report["layers"]));
         if *layers.end() > 1 {
-            // All in one layer, as frames without any would be, they can deadlock.
+            // With all routes in one layer, as for crossbars without layers, they can deadlock.
             for entry in std::fs::read_dir(&dir).unwrap() {
                 let path = entry.unwrap().path();
                 let mut routes: serde_json::Value =
@@ -76,7 +76,7 @@ fn source_routes_of_a_torus_name_their_layers() {
     }
 }
 
-/// Regions of a file: outside one, all of its destinations are looked up as one.
+/// A file can state regions. An xbar outside a region has one entry for all destinations in it.
 #[test]
 fn regions_are_stated_by_a_file() {
     let folder = Folder::new();
@@ -91,7 +91,8 @@ fn regions_are_stated_by_a_file() {
     assert!(!Path::new(&lfts).exists(), "tables that can deadlock were written");
     let report = json(0, &[&alone[..], &["--sls", &folder.path("a.sls")]].concat());
     assert_eq!(report["proof"]["deadlock_free"], true);
-    // The first xbar is at 0,0; xbars at x = 2 and 3 are one region, to which it has one port.
+    // The first xbar is at 0,0. The xbars at x = 2 and 3 are one region, and it reaches all of them by one
+    // port.
     let fabric = formats::resolve("torus:x=6,y=4,hosts=1").unwrap();
     let subnet = mapper_routing::Subnet::new(&fabric, None).unwrap();
     let loaded = formats::lfts::read(Path::new(&lfts), &fabric, &subnet).unwrap();
@@ -107,8 +108,8 @@ fn regions_are_stated_by_a_file() {
     assert!(message.contains("regions of 2 x 2 x 1 cannot be routed as one"), "{message}");
 }
 
-/// A dateline of a line is refused with the file and the line that state it, though the shape is found
-/// only in the fabric.
+/// A dateline in a dimension without wrap-around is refused, and the refusal names the line of the file that
+/// states it, although the shape is known only from the fabric.
 #[test]
 fn a_dateline_of_a_line_is_refused_where_it_is_stated() {
     let folder = Folder::new();
@@ -125,7 +126,7 @@ fn a_dateline_of_a_line_is_refused_where_it_is_stated() {
 fn what_is_no_torus_falls_back() {
     let folder = Folder::new();
     let mut fabric = formats::resolve("torus:x=5,y=4,hosts=1").unwrap();
-    // Two cables cross.
+    // The first and the last cable exchange ends, so the fabric is no torus.
     let [first, .., last] = &mut fabric.map.cables[..] else { panic!("a torus has cables") };
     std::mem::swap(&mut first.b, &mut last.b);
     let spec = folder.write("crossed.json", &formats::write(&fabric, formats::FileFormat::Json));

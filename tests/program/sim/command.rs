@@ -1,4 +1,4 @@
-//! `mapper sim` as a command.
+//! Tests of the command `mapper sim`.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -92,7 +92,8 @@ fn people_read_and_write_what_is_on_the_boxes() {
     assert!(told.contains("leader        server"), "{told}");
     assert!(told.contains("routes        up*/down* from leaf"), "{told}");
 
-    // A trace that was cut off in a line says so, and no difference.
+    // If a trace was cut off in a line, the error says so, and does not speak of a difference between the
+    // runs.
     let whole = std::fs::read_to_string(&trace).expect("a trace");
     let line = whole.match_indices('\n').nth(20).expect("lines").0;
     std::fs::write(&trace, &whole[..line + 20]).expect("written");
@@ -111,7 +112,7 @@ fn every_kind_of_xbar_is_mapped() {
     }
 }
 
-/// Plain xbars, too: the ports that the map tells of them are shifted.
+/// The agents must do so with plain xbars, too, whose ports have other numbers in the map than in the fabric.
 #[test]
 fn the_agents_of_a_torus_route_by_direction_order_after_each_map() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -135,7 +136,8 @@ fn the_agents_of_a_torus_route_by_direction_order_after_each_map() {
     }
 }
 
-/// A run to a moment says since when all have been configured, if they are.
+/// The report of a run that ends at a given moment says since when all agents have been configured, if they
+/// are at the end.
 #[test]
 fn a_run_to_a_moment_does_not_contradict_itself() {
     let run = |until: &str, more: &[&str]| {
@@ -157,7 +159,7 @@ fn a_run_to_a_moment_does_not_contradict_itself() {
         report["virtual_ms"]["configured"].is_null() && text.contains("configured not by the end"),
         "{text}"
     );
-    // After a fault it is the end of the healing that counts, and in mid-healing nothing does.
+    // After a fault, all agents have been configured since the end of the healing.
     let folder = tempfile::tempdir().expect("a folder");
     let faults = folder.path().join("faults");
     std::fs::write(&faults, "at 1s kill h3\n").expect("written");
@@ -330,7 +332,7 @@ fn full_and_closed_standard_output_do_not_panic() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write standard output"));
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
-    // As of a program that the signal ended, and without a word.
+    // The status is that of a program that SIGPIPE ended, and nothing is printed.
     let output = run(writer.into());
     assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(141), ""));
 }
@@ -363,7 +365,7 @@ fn hostile() -> String {
     format!("\u{1b}[2J\u{7}{}", "x".repeat(100_000))
 }
 
-/// Runs `mapper sim` to its failure, and gives what a person sees.
+/// Runs `mapper sim`, which must fail, and returns what it prints for people.
 fn refusal(args: &[&str]) -> String {
     let output = mapper(&[&["sim"], args].concat());
     assert_eq!(output.status.code(), Some(1), "{args:?}");
@@ -427,7 +429,7 @@ fn refusals_of_traces_are_short_and_harmless_and_name_the_line() {
         let said = refused(&content);
         assert!(said.contains(place), "{place}: {said}");
     }
-    // Where both lines begin alike for long, what differs is shown.
+    // If the two lines have a long common beginning, the part in which they differ must still be shown.
     let long = "\"detail\":\"".to_owned() + &"y".repeat(5000);
     let said = refused(good.replacen("\"detail\":\"", &long, 1).as_bytes());
     assert!(said.contains("the runs part here: recorded ") && said.contains(", now "), "{said}");
@@ -494,7 +496,7 @@ fn what_faults_cost_users_is_told() {
         "{traffic}"
     );
     assert_eq!((told[0]["at_ms"].as_f64(), told[2]["still_without"].as_u64()), (Some(500.0), Some(0)));
-    // The same seed, the same run.
+    // A second run with the same seed is the same.
     let mut again = sim(&args);
     for report in [&mut report, &mut again] {
         report["wall_ms"] = Value::Null;
@@ -506,7 +508,8 @@ fn what_faults_cost_users_is_told() {
     assert_eq!(sim(&args[..7])["traffic"], Value::Null, "nobody asked");
 }
 
-/// A machine that sees the carrier of its own crossbar leaves a cut cable at once, and loses nothing to speak of.
+/// A machine that sees the carrier of its own crossbar's ports leaves a cut cable at once, and loses few
+/// frames.
 #[test]
 fn nodes_see_their_own_carriers() {
     let folder = tempfile::tempdir().expect("a folder");

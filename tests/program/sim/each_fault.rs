@@ -1,8 +1,8 @@
-//! Every single fault of small fabrics: cables, hosts and xbars that fail at every moment, cables that are moved to
-//! every port, each frame lost once.
+//! Tests of every single fault of small fabrics: cables, hosts and xbars fail at every moment, cables are
+//! moved to every port, and each frame is lost once.
 //!
-//! A part of them by default; all with `MAPPER_EACH_FAULT=all`. What fails is told with the command that runs it
-//! again.
+//! By default only a part of these faults is tried, and all with `MAPPER_EACH_FAULT=all`. For each fault that
+//! the agents do not survive, the test prints the command that repeats it.
 
 use std::process::Command;
 
@@ -11,8 +11,8 @@ use mapper_sim::fabric::Xbars;
 use mapper_sim::search::each::Each;
 use mapper_sim::setup::Setup;
 
-/// Two hosts and an xbar; rings with and without free ports; two leaves and two spines; xbars without hosts; a
-/// chain; parallel cables; service adapters on spines.
+/// The small fabrics: two hosts and an xbar; rings with and without free ports; two leaves and two spines;
+/// xbars without hosts; a chain; parallel cables; service adapters on spines.
 const FABRICS: [&str; 14] = [
     "clos:hosts=2,ports=4",
     "clos:hosts=3,ports=4",
@@ -31,15 +31,15 @@ const FABRICS: [&str; 14] = [
 ];
 const KINDS: [(&str, Xbars); 3] =
     [("plain", Xbars::Plain), ("tagged", Xbars::Tagged), ("mixed", Xbars::Mixed)];
-/// So many faults of each fabric are a part of all.
+/// About how many faults of each fabric are tried by default.
 const PART: usize = 30;
 
-/// What fails in a fabric.
+/// The faults of a fabric that its agents do not survive, in words.
 fn faults_of(spec: &str, (kind, xbars): (&str, Xbars), first: usize, all: bool) -> Vec<String> {
     let fabric = generate(spec).expect("a spec");
     let each = Each::of(fabric, Setup { xbars, ..Setup::default() }).expect("it works without faults");
     let count = each.cases().len();
-    // Odd, so that faults which are mended soon, late and never all have their turn.
+    // An odd step meets faults that are mended soon, late and never.
     let step = if all { 1 } else { (count / PART) | 1 };
     let numbers: Vec<usize> = (first % step..count).step_by(step).collect();
     let tried = each.run(&numbers, || ());
@@ -82,7 +82,7 @@ fn the_command_tells_what_it_tried() {
 
 #[test]
 fn what_fails_is_told_with_the_command_that_runs_it_again() {
-    // Busy hosts without a queue lose what they are sent, whether anything is wrong or not.
+    // Without receive queues busy hosts lose frames even in a fabric without faults, so some cases must fail.
     let spec = "xgft:h=2;m=2,2;w=1,2";
     let base = ["sim", spec, "--receive-queue", "0", "--each-fault", "--traffic", "1000"];
     let (code, out) = mapper(&[&base[..], &["--every", "400", "--format", "json"]].concat());

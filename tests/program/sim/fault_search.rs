@@ -1,7 +1,7 @@
-//! The fault search: what must hold in scenarios drawn from seeds.
+//! The fault search: tests of what must hold in scenarios that are drawn from seeds.
 //!
-//! `MAPPER_FAULT_SEEDS` says how many (100 by default), `MAPPER_FAULT_FIRST` which is the first
-//! (1 by default). A seed that fails is told with the command that runs it again.
+//! `MAPPER_FAULT_SEEDS` says how many seeds are tried (100 by default), and `MAPPER_FAULT_FIRST` which is the
+//! first (1 by default). For each seed that fails, the test prints the command that repeats it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -40,12 +40,16 @@ fn all_agree_after_every_drawn_mix_of_faults() {
 
 #[test]
 fn seeds_that_once_failed_hold() {
-    // A wrong map was given up and taken again for ever: the report of it went over a moved cable.
-    // An agent waited for a piece of the map for ever: another host had answered.
-    // A cable of a crossbar to itself was left out for ever: with keys all proofs of it got lost, or
-    // could not be asked as its crossbar was met twice.
-    // A cable that lost frames and lives opened turns, which closed a circle with other hosts' routes.
-    // A host had no route to another as it held the only cable for dead, though all agreed on a map with it.
+    // These seeds failed for one of the following reasons:
+    // - A wrong map was given up and taken again for ever, because the report of it went over a moved cable.
+    // - An agent waited for a piece of the map for ever, because another host had answered.
+    // - A cable of a crossbar to itself was never mapped: with keys, all proofs of the cable got lost, or
+    //   could not
+    //   be asked for because the crossbar was met twice.
+    // - A cable that lost frames but was not dead opened turns, which closed a circle with the routes of
+    //   other hosts.
+    // - A host had no route to another because it took the only cable for dead, though all agreed on a map
+    //   with it.
     for seed in [
         1_004_004, 1_032_767, 1_069_556, 1_134_439, 1_134_072, 40_000_291, 50_054_082, 50_014_288,
         51_015_108, 50_033_993, 50_038_588, 52_013_441, 52_075_384,

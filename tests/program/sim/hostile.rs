@@ -1,4 +1,4 @@
-//! Hostile agents among honest ones.
+//! Tests of hostile agents among honest ones.
 
 use std::time::Duration;
 

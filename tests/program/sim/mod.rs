@@ -1,4 +1,4 @@
-//! `mapper sim`, and what must be true of the fabrics that it simulates.
+//! Tests of `mapper sim`, and of the fabrics that it simulates.
 
 mod command;
 mod each_fault;

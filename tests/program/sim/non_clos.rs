@@ -1,4 +1,5 @@
-//! Hosts that are set to different `non-clos`, in the simulator: all route as the global mapper is set.
+//! Tests of hosts with different settings of `non-clos`, in the simulator. All must route by the setting of
+//! the global mapper.
 
 use std::time::Duration;
 
@@ -8,7 +9,8 @@ use mapper_sim::fabric::{Plant, Xbars};
 use mapper_sim::node::{SimulatedHost, Spawn, Start};
 use mapper_sim::world::{Options, Stopped, Until, World};
 
-/// Every other host is set to `non-clos`, and the last, which leads, as it says.
+/// Every other host has `non-clos` set. The last host, which becomes the global mapper, has the setting
+/// `leader`.
 struct Mixed {
     hosts: u32,
     leader: bool,

@@ -1,4 +1,4 @@
-//! Cables between xbars that are cut while all agents run.
+//! Tests of cables between xbars that are cut while all agents run.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use mapper_sim::fabric::Xbars;
 use mapper_sim::setup::{FaultFile, Setup};
 use mapper_sim::world::{Stopped, Until};
 
-/// To some agents only the cable to their parent in the tree is seen to fail.
+/// Some agents notice the cut only because they lose the way to their parent in the tree.
 #[test]
 fn all_agents_get_a_new_map_when_a_cable_between_xbars_is_cut() {
     let fabric = generate("clos:hosts=8,ports=4").expect("a spec");

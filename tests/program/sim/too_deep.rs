@@ -1,4 +1,5 @@
-//! A fabric deeper than the longest route: told, host by host, and no reason to map for ever.
+//! Tests of a fabric deeper than the longest route. Each host that cannot be reached is named, and the agents
+//! do not map for ever.
 
 use std::time::Duration;
 
@@ -41,11 +42,11 @@ fn hosts_too_far_apart_say_so_and_all_others_work() {
 
 #[test]
 fn what_no_probe_can_reach_does_not_keep_the_fabric_busy() {
-    // More xbars in a row than a route has room for.
+    // The fabric has more xbars in a row than a route has room for.
     let global_mapper = |seconds| statuses("mesh:x=70", seconds).pop().unwrap();
     let (first, second) = (global_mapper(60), global_mapper(120));
     let a_mapping = second.mapping.unwrap().switch_probes;
     let probes = second.sent[Purpose::SwitchProbe] - first.sent[Purpose::SwitchProbe];
-    // At most one mapping in eight seconds, and one that was under way.
+    // There is at most one mapping in eight seconds, and one may have been under way at the start.
     assert!(probes <= 9 * a_mapping, "{probes} probes in a minute, {a_mapping} a mapping");
 }

@@ -1,5 +1,5 @@
-//! A part of the fault search of `examples/torus_faults`, with every refusal held against the model: what is
-//! routed is proved as the engine is chosen, and what is refused no place of the datelines would connect.
+//! A part of the fault search of `examples/torus_faults`. What is routed is proved, and every refusal is
+//! compared with the model: no choice of datelines may connect what the engine refuses.
 
 use mapper_proto::map::Fabric;
 use mapper_routing::Subnet;
@@ -11,7 +11,8 @@ use proptest::prelude::*;
 use super::grids::{Fault, Grid, all_faults, broken};
 use super::model::Model;
 
-/// Two faults at a time: one of so many cases, a prime, so that all kinds are met.
+/// Of the cases with two faults at a time, every so manyeth is tried. The number is prime, so that all kinds
+/// of faults are met.
 const SHARE: usize = 997;
 
 fn grids() -> [Grid; 5] {
@@ -25,7 +26,7 @@ fn grids() -> [Grid; 5] {
     ]
 }
 
-/// Routes a broken grid: false if the engine refuses.
+/// Routes a broken grid, and returns whether the engine did. Tables or a refusal that are wrong are errors.
 fn is_routed(grid: Grid, fabric: &Fabric) -> Result<bool, String> {
     let subnet = Subnet::new(fabric, None).map_err(|error| error.to_string())?;
     let dimensions = grid.0.map(|(size, ring)| torus::Dimension { size, is_ring: ring && size > 2 });
@@ -34,11 +35,12 @@ fn is_routed(grid: Grid, fabric: &Fabric) -> Result<bool, String> {
     let places = places.map_err(|error| error.to_string())?;
     match compute_on(&subnet, &Settings::default(), &places) {
         Ok(routing) => prove(&subnet, &routing).map(|()| true),
-        Err(error) => hold_against_model(&Model::new(grid, fabric), &error.why).map(|()| false),
+        Err(error) => hold_against_model(&Model::new(grid, fabric), &error.why.to_string()).map(|()| false),
     }
 }
 
-/// Whichever dimension is Z, such a router parts a column, and nothing leads down past it.
+/// Whether the fault is an inner router of a mesh. Whichever dimension is Z, the loss of such a router parts
+/// a column, and no route by the rules leads down past it.
 fn is_inner_router_of_a_mesh(grid: Grid, fault: Fault) -> bool {
     let Fault::Router(router) = fault else { return false };
     let mut axes = grid.0.into_iter().zip(grid.place(router));
@@ -51,8 +53,8 @@ fn prove(subnet: &Subnet, routing: &Routing) -> Result<(), String> {
     if proof.holds() { Ok(()) } else { Err(proof.to_string()) }
 }
 
-/// That a refusal is right: wherever the datelines are, there is a pair that no route of the rules connects;
-/// and if the refusal says so of the pair that it names, it is that pair.
+/// Checks that a refusal is right: for every choice of datelines there is a pair that no route by the rules
+/// connects. If the refusal names a pair, that one must be among them.
 fn hold_against_model(model: &Model, why: &str) -> Result<(), String> {
     let pair = named_pair(why).ok_or_else(|| format!("no pair is named: {why}"))?;
     let is_sure = why.starts_with("the rules know no way");
@@ -68,7 +70,7 @@ fn hold_against_model(model: &Model, why: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The routers in "no way from xbar 4 (0,0,1) to xbar 0 (0,0,0)".
+/// The two routers that a refusal names: "no way from xbar 4 (0,0,1) to xbar 0 (0,0,0)".
 fn named_pair(why: &str) -> Option<(u32, u32)> {
     let (_, pair) = why.split_once("no way from xbar ")?;
     let (from, to) = pair.split_once(" to xbar ")?;
@@ -104,7 +106,7 @@ fn two_faults_are_survived_wherever_the_rules_allow_it() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever grid it is and whatever is broken: what is refused cannot be connected.
+    /// In any grid with any faults, what the engine refuses cannot be connected.
     #[test]
     fn only_what_no_dateline_helps_is_refused(
         sizes in prop::array::uniform3((2_u8..5, any::<bool>())),

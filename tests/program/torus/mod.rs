@@ -1,4 +1,5 @@
-//! Tori that lose cables or have rows without X links: found, routed in direction order, proved.
+//! Tests of tori that lose cables or have rows without X links. They are recognized and routed in direction
+//! order, and their tables are proved.
 
 mod faults;
 #[path = "../../../examples/torus_faults/grids.rs"]
@@ -10,10 +11,11 @@ use mapper_proto::map::Fabric;
 use mapper_routing::Subnet;
 use mapper_routing::engines::{Engine, Settings, select};
 
-/// Ports 1 and 2 lead along X in the generator's tori.
+/// The ports that lead along X in the generator's tori.
 const X: [u8; 2] = [1, 2];
 
-/// Finds and routes a torus; tables that fail their proof are an error, too. Gives the layers.
+/// Recognizes and routes a torus, and returns how many layers it needs. Tables that fail their proof are an
+/// error, too.
 fn route(fabric: &Fabric) -> Result<u8, String> {
     let subnet = Subnet::new(fabric, None).unwrap();
     let selection = select(&subnet, &[Engine::Torus], &Settings::default(), false);

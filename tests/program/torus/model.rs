@@ -1,17 +1,17 @@
-//! What the rules of direction order allow at all, searched state by state: the reference that the engine's
-//! refusals are held against. It knows nothing of tables, and nothing of the engine.
+//! The reference model for the refusals of the engine torus: a search over all states that the rules R0 to R3
+//! of direction order allow. It shares no code with the engine, and makes no tables.
 
 use mapper_proto::map::Fabric;
 
 use super::grids::Grid;
 
-/// X, Y and Z, up and down, in the order of the generator's ports.
+/// How many headings there are: up and down in X, Y and Z, in the order of the generator's ports.
 const HEADINGS: usize = 6;
 
-/// R0: the headings of each phase. A frame may go on to a later phase whenever it likes.
+/// Rule R0: the headings that a frame may take in each phase. It may enter a later phase at any router.
 const PHASES: [&[usize]; 3] = [&[0, 1, 2, 4], &[2, 3, 4], &[4, 5]];
 
-/// R3: y-, at the highest row of a mesh.
+/// The heading down in Y. Rule R3 allows it in the first phase at the highest row of a mesh.
 const Y_MINUS: usize = 3;
 
 /// The cables of a broken grid.
@@ -37,7 +37,8 @@ impl Model {
         model
     }
 
-    /// Every place of the datelines: in each ring of Y and Z, the coordinate below it. That of X bars nothing.
+    /// All choices of datelines: for each of Y and Z that is a ring, the coordinate below its dateline. A
+    /// dateline in X forbids nothing.
     pub(super) fn datelines(&self) -> Vec<[Option<u8>; 3]> {
         let places = |dimension: usize| -> Vec<Option<u8>> {
             let (size, ring) = self.grid.0[dimension];
@@ -47,7 +48,7 @@ impl Model {
         places(1).into_iter().flat_map(|y| of_z.iter().map(move |&z| [None, y, z])).collect()
     }
 
-    /// The pairs of routers with hosts that cables join and no route of R0 to R3 does.
+    /// The pairs of routers with hosts that cables join, but no route by the rules R0 to R3.
     pub(super) fn unconnected(&self, datelines: [Option<u8>; 3]) -> Vec<(u32, u32)> {
         let routers = 0..self.next.len() as u32;
         let senders = routers.clone().filter(|&router| self.has_host[router as usize]);
@@ -60,7 +61,8 @@ impl Model {
         lost.collect()
     }
 
-    /// The routers that frames of one get to, by the rules or by any cables.
+    /// The routers that frames from `source` can reach: by the rules with these datelines, or without
+    /// datelines by any cables.
     fn reached(&self, source: u32, datelines: Option<[Option<u8>; 3]>) -> Vec<bool> {
         let mut seen = vec![[false; PHASES.len()]; self.next.len()];
         let mut waiting = vec![(source, 0)];
@@ -95,7 +97,7 @@ impl Model {
         let crossed = datelines[dimension].is_some_and(|below| {
             at[dimension] == if heading.is_multiple_of(2) { below } else { (below + 1) % size }
         });
-        // R2: no higher dimension after a dateline.
+        // Rule R2: after a dateline, no phase of a higher dimension follows.
         let least = if crossed { dimension } else { 0 };
         let mut phases: Vec<usize> =
             (phase..PHASES.len()).filter(|&later| PHASES[later].contains(&heading)).collect();

@@ -1,4 +1,5 @@
-//! Fabrics whose crossbars forward each frame by the rule of the real ones, and the data paths of their hosts.
+//! Fabrics whose crossbars forward each frame by the rule of the real ones, and the data paths of their
+//! hosts.
 
 use mapper_proto::PortSet;
 use std::collections::{BTreeMap, BTreeSet};

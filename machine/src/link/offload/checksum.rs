@@ -9,8 +9,8 @@ impl Sum {
     /// The sum over some bytes. An odd last byte is the high half of a word.
     pub(super) fn of(bytes: &[u8]) -> Self {
         let (words, rest) = bytes.as_chunks::<4>();
-        // Words are summed up in the machine's own byte order, and the bytes of the sum are swapped at the end.
-        // The result is the same (RFC 1071, section 2 B).
+        // Words are summed up in the machine's own byte order, and the bytes of the sum are swapped at the
+        // end. The result is the same (RFC 1071, section 2 B).
         let sum: u64 = words.iter().map(|&word| u64::from(u32::from_ne_bytes(word))).sum();
         let mut last = [0; 4];
         last[..rest.len()].copy_from_slice(rest);

@@ -125,8 +125,8 @@ impl Joined {
     fn takes(&self, segment: &Segment, frame: &[u8]) -> bool {
         let ours = self.frame();
         let payload_bytes = frame.len() - segment.payload_at;
-        // Of the IP header all must be the same but length, identification and checksum; of the TCP header all
-        // but sequence number, flags and checksum.
+        // Of the IP header all must be the same but length, identification and checksum; of the TCP header
+        // all but sequence number, flags and checksum.
         let ip = ETHERNET_BYTES;
         let same_ip = if self.ipv6 {
             frame[ip..ip + 4] == ours[ip..ip + 4] && frame[ip + 7] == ours[ip + 7]

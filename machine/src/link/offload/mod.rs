@@ -1,5 +1,5 @@
-//! Does what a network card would do for the kernel: it cuts long TCP segments, joins short ones, and computes
-//! checksums. With it a system call on a tap interface transfers up to 64 KiB.
+//! Does what a network card would do for the kernel: it cuts long TCP segments, joins short ones, and
+//! computes checksums. With it a system call on a tap interface transfers up to 64 KiB.
 //!
 //! - [`header`]: the kernel's header before each frame (`struct virtio_net_hdr`).
 //! - [`segment`]: cuts a long TCP segment into frames.

@@ -11,9 +11,8 @@ use super::ports::XbarPorts;
 use super::sweep::{LANES, Slots, Sweeper, Target};
 use super::turns::nth;
 use super::ways::{BLOCK, Ways};
-use crate::tables::SlotEnd;
 use crate::tiers::cabled_hosts;
-use crate::{Attachment, Subnet, Tables};
+use crate::{Subnet, Tables};
 
 /// Most bytes of the ways that are known at once.
 const WAYS_BYTES: usize = 48 << 20;
@@ -164,16 +163,7 @@ impl<'a> Filler<'a> {
     /// At their own xbar, hosts have their own ports.
     pub(super) fn fill_at_home(&self, slots: Slots, entries: &mut [u8]) {
         for (slot, row) in slots.range().zip(entries.chunks_exact_mut(self.ports.xbars)) {
-            row[slots.to as usize] = self.port_at_home(slot);
-        }
-    }
-
-    /// The port of the host that a slot leads to.
-    pub(super) fn port_at_home(&self, slot: u32) -> u8 {
-        let SlotEnd::Host { host, .. } = self.subnet.destinations.end(slot) else { return Tables::NONE };
-        match self.subnet.topology.attachment(host) {
-            Attachment::Port(at) => at.port,
-            Attachment::Host(_) | Attachment::Nothing => Tables::NONE,
+            row[slots.to as usize] = self.subnet.port_of_slot(slot);
         }
     }
 

@@ -66,7 +66,7 @@ impl Wrong {
                 let slots = target.slots();
                 self.note(filler, target, &Kept::find(filler, target, previous.rows(slots.range())));
                 for slot in slots.range() {
-                    let (port, is) = (filler.port_at_home(slot), previous.tables.port(xbar, slot));
+                    let (port, is) = (filler.subnet.port_of_slot(slot), previous.tables.port(xbar, slot));
                     self.fixed.extend((is != port).then_some(Fixed { slot, xbar, port }));
                 }
             }

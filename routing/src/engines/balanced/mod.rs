@@ -27,7 +27,9 @@ mod turns;
 mod ways;
 mod weighted;
 
-use super::{Engine, EngineError, Routing, Settings, services};
+use thiserror::Error;
+
+use super::{Engine, EngineError, Refusal, Routing, Settings, services};
 use crate::{Subnet, Tiers};
 use chains::Chains;
 use dimension::FirstPort;
@@ -46,7 +48,8 @@ pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> R
     let tiers = Tiers::of(topology);
     let mut roots = Vec::new();
     if engine == Engine::Updn {
-        let found = find_roots(subnet, settings, &tiers).map_err(|why| EngineError::refuse(engine, why))?;
+        let found = find_roots(subnet, settings, &tiers)
+            .map_err(|why| EngineError::refuse(engine, Refusal::own(why)))?;
         notes.extend(found.note);
         roots = found.xbars;
     }
@@ -69,6 +72,18 @@ pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> R
     Ok(Routing { notes, ..Routing::in_one_layer(tables) })
 }
 
+/// The tables that were in force are of another fabric: its xbars and destinations, and those of this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error(
+    "the previous tables are of {} xbars and {} destinations, the fabric has {} and {}; \
+     reassign (--reassign), or give tables of this fabric (--previous)",
+    tables.0, tables.1, fabric.0, fabric.1
+)]
+struct OtherPrevious {
+    tables: (usize, usize),
+    fabric: (usize, usize),
+}
+
 /// The tables that were in force, if what is right in them is to stay.
 fn previous<'a>(
     engine: Engine,
@@ -78,12 +93,8 @@ fn previous<'a>(
     let Some(tables) = settings.previous.as_ref().filter(|_| !settings.reassign) else { return Ok(None) };
     let (xbars, slots) = (subnet.topology.xbar_count(), subnet.destinations.slot_count());
     if tables.entry_count() != xbars * slots || tables.xbar_count() != xbars {
-        let why = format!(
-            "the previous tables are of {} xbars and {} destinations, the fabric has {xbars} and {slots}; \
-             reassign (--reassign), or give tables of this fabric (--previous)",
-            tables.xbar_count(),
-            tables.slot_count()
-        );
+        let tables = (tables.xbar_count(), tables.slot_count());
+        let why = Refusal::own(OtherPrevious { tables, fabric: (xbars, slots) });
         return Err(EngineError::refuse(engine, why));
     }
     Ok(Some(Previous::new(tables)))

@@ -1,6 +1,7 @@
 //! Roots, ranks, and the order of xbars in which routes go up and then down.
 
 use rayon::prelude::*;
+use thiserror::Error;
 
 use crate::engines::{Engine, Settings};
 use crate::tiers::{cabled_hosts, distances, with_one_top};
@@ -9,10 +10,24 @@ use crate::{Orientation, Shape, Subnet, Tiers, Topology};
 /// The xbars that routes of `updn` turn at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::engines) struct Roots {
-    /// By rising number.
+    /// The roots, by rising number.
     pub(in crate::engines) xbars: Vec<u32>,
-    /// How they were guessed, if a user should know.
+    /// How the roots were guessed, if a user should know.
     pub(in crate::engines) note: Option<String>,
+}
+
+/// Why no xbar is a root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub(in crate::engines) enum NoRoots {
+    /// None of those that were named is there.
+    #[error("none of the roots that were named is in this fabric; name others (--root-guid-file), or none")]
+    Named,
+    /// None was named, and none is found.
+    #[error(
+        "no xbar is as far from nearly all hosts as a root is, and the fabric is no folded Clos; \
+         name the roots (--root-guid-file)"
+    )]
+    Found,
 }
 
 /// The roots that the settings name, else the top tier of a folded Clos or of each part that has service adapters
@@ -22,12 +37,12 @@ pub(in crate::engines) struct Roots {
 /// hosts are equally far. Then routes would turn anywhere. So only the highest tier of them serves.
 ///
 /// # Errors
-/// In words for a user, if there are none.
+/// If there are none.
 pub(in crate::engines) fn find_roots(
     subnet: &Subnet,
     settings: &Settings,
     tiers: &Tiers,
-) -> Result<Roots, String> {
+) -> Result<Roots, NoRoots> {
     let topology = &subnet.topology;
     if let Some(named) = &settings.roots {
         let mut xbars: Vec<u32> =
@@ -35,9 +50,7 @@ pub(in crate::engines) fn find_roots(
         xbars.sort_unstable();
         xbars.dedup();
         if xbars.is_empty() {
-            return Err(
-                "none of the roots that were named is in this fabric; name others (--root-guid-file), or none".to_owned()
-            );
+            return Err(NoRoots::Named);
         }
         return Ok(Roots { xbars, note: None });
     }
@@ -56,11 +69,7 @@ pub(in crate::engines) fn find_roots(
     let top = found.iter().map(|&xbar| height(xbar)).max();
     let xbars: Vec<u32> = found.into_iter().filter(|&xbar| Some(height(xbar)) == top).collect();
     if xbars.is_empty() {
-        return Err(
-            "no xbar is as far from nearly all hosts as a root is, and the fabric is no folded Clos; \
-                    name the roots (--root-guid-file)"
-                .to_owned(),
-        );
+        return Err(NoRoots::Found);
     }
     let note = if let [_] = xbars[..] {
         "the root is the xbar that is as far from nearly all hosts".to_owned()
@@ -332,7 +341,7 @@ mod tests {
     fn a_fabric_without_a_top_has_no_roots() {
         let subnet = subnet("random:xbars=12,ports=12,hosts=24,links=20,seed=3");
         let why = find_roots(&subnet, &Settings::default(), &Tiers::of(&subnet.topology));
-        assert!(why.is_err_and(|why| why.contains("name the roots")));
+        assert!(why.is_err_and(|why| why.to_string().contains("name the roots")));
     }
 
     #[test]

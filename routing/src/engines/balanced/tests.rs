@@ -19,7 +19,7 @@ const ALL: [Engine; 4] = [Engine::Minhop, Engine::Updn, Engine::Dnup, Engine::Do
 fn subnet_of(map: Map, lmc: Option<u8>) -> Subnet {
     let hosts = vec![HostLabel::default(); map.hosts.len()];
     let xbars = vec![XbarLabel::default(); map.xbars.len()];
-    Subnet::new(&Fabric { map, hosts, xbars }, lmc).unwrap()
+    Subnet::new(&Fabric { map, hosts, xbars, ..Default::default() }, lmc).unwrap()
 }
 
 fn subnet(spec: &str) -> Subnet {
@@ -411,5 +411,5 @@ fn tables_of_another_fabric_are_refused() {
     let subnet = subnet("ring:n=4,hosts=1");
     let settings = Settings { previous: Some(Tables::empty(4, 7)), ..Settings::default() };
     let error = Engine::Minhop.compute(&subnet, &settings).unwrap_err();
-    assert!(error.why.contains("4 xbars and 7 destinations"), "{}", error.why);
+    assert!(error.why.to_string().contains("4 xbars and 7 destinations"), "{}", error.why);
 }

@@ -88,16 +88,8 @@ impl<'a> Breaking<'a> {
     }
 
     /// The dependencies that the routes of a pair make, those of all its trees.
-    fn find_dependencies(&self, (from, to): (u32, u32), found: &mut Vec<Dependency>) {
+    fn find_dependencies(&self, pair: (u32, u32), found: &mut Vec<Dependency>) {
         found.clear();
-        for tree in self.trees.to(to) {
-            let mut last = None;
-            self.trees.walk(self.subnet, tree, from, |channel| {
-                if let Some(last) = last.replace(channel) {
-                    found.push(self.numbers.dependency(last, channel));
-                }
-                true
-            });
-        }
+        self.trees.find_dependencies(self.subnet, self.numbers, pair, found);
     }
 }

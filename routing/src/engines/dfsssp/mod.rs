@@ -13,15 +13,14 @@ mod breaking;
 mod tests;
 
 use super::algorithm::Algorithm;
-use super::layer::Numbers;
-use super::trees::{Choice, Trees};
-use super::{Engine, EngineError, Routing, Setting, Settings};
+use super::layer::{Numbers, check_size};
+use super::pairs::Pairs;
+use super::shortest::{Choice, ShortestTrees};
+use super::trees::Trees;
+use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, TooManyLayers};
 use crate::Subnet;
 use crate::tables::Layers;
 use breaking::Breaking;
-
-/// Most xbars: layers need memory for each pair.
-const MAX_XBARS: usize = 8192;
 
 /// The routes of sssp in layers, each free of deadlock.
 pub(super) struct Dfsssp;
@@ -39,37 +38,32 @@ impl Algorithm for Dfsssp {
         &[Setting::FirstLayer, Setting::MaxLayers]
     }
 
+    fn check(&self, subnet: &Subnet, settings: &Settings) -> Result<(), Refusal> {
+        check_size(subnet)?;
+        settings.layers_left().map(|_| ())
+    }
+
     /// # Errors
     /// If it needs more layers than are allowed; the error says how many.
     fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
-        let refuse = |why: String| EngineError::refuse(Engine::Dfsssp, why);
+        let refuse = |why: Refusal| EngineError::refuse(Engine::Dfsssp, why);
         let xbars = subnet.topology.xbar_count();
-        if xbars > MAX_XBARS {
-            return Err(refuse(format!("the fabric has {xbars} xbars; it serves {MAX_XBARS} at most")));
-        }
         let most = settings.layers_left().map_err(refuse)?;
-        let by_host = Trees::new(subnet, Choice::LeastLoadedByHost);
+        let by_host = ShortestTrees::new(subnet, Choice::LeastLoadedByHost).trees;
         if by_host.fit_one_layer(subnet, settings.xbar_destinations) {
-            let mut layers = Layers::single();
-            layers.first = settings.first_layer;
+            let layers = Layers::starting_at(settings.first_layer);
             return Ok(Routing { tables: by_host.tables(subnet), layers, notes: Vec::new() });
         }
         let numbers = Numbers::new(&subnet.topology);
-        let pairs = pairs(subnet, settings.xbar_destinations);
+        let pairs: Vec<(u32, u32)> = Pairs::new(subnet, settings.xbar_destinations).each().collect();
         let layered = |trees: Trees| (Breaking::new(subnet, &trees, &numbers).layers(&pairs), trees);
-        let (a, b) = rayon::join(|| layered(by_host), || layered(Trees::new(subnet, Choice::LeastLoaded)));
+        let by_xbar = || ShortestTrees::new(subnet, Choice::LeastLoaded).trees;
+        let (a, b) = rayon::join(|| layered(by_host), || layered(by_xbar()));
         let (sets, trees) = if b.0.len() < a.0.len() { b } else { a };
         if sets.len() > usize::from(most) {
-            let first = settings.first_layer;
-            let needed = sets.len();
-            return Err(refuse(format!(
-                "it needs {needed} layers, but there are {most} from layer {first} on; {}",
-                if usize::from(first) + needed > usize::from(Layers::MAX) {
-                    "try nue, which needs one"
-                } else {
-                    "allow more (--max-layers), or try nue, which needs one"
-                }
-            )));
+            let (needed, first) = (sets.len(), settings.first_layer);
+            let instead = "nue, which needs one";
+            return Err(refuse(Refusal::TooManyLayers(TooManyLayers { needed, left: most, first, instead })));
         }
         let mut of = vec![0; xbars * xbars];
         for (layer, set) in (0..).zip(&sets) {
@@ -78,23 +72,4 @@ impl Algorithm for Dfsssp {
         let layers = Layers::by_destination(sets.len() as u8, settings.first_layer, of, xbars);
         Ok(Routing { tables: trees.tables(subnet), layers, notes: Vec::new() })
     }
-}
-
-/// Source and destination of all frames between different xbars: both have hosts, or one at least if `xbars`
-/// are destinations, too.
-fn pairs(subnet: &Subnet, xbars: bool) -> Vec<(u32, u32)> {
-    let topology = &subnet.topology;
-    let all = 0..topology.xbar_count() as u32;
-    let is_leaf: Vec<bool> = all.clone().map(|xbar| subnet.is_leaf(xbar)).collect();
-    let is_pair = |from: u32, to: u32| {
-        let (one, other) = (is_leaf[from as usize], is_leaf[to as usize]);
-        from != to
-            && (one && other || xbars && (one || other))
-            && topology.component(from) == topology.component(to)
-    };
-    let mut found = Vec::new();
-    for to in all.clone() {
-        found.extend(all.clone().filter(|&from| is_pair(from, to)).map(|from| (from, to)));
-    }
-    found
 }

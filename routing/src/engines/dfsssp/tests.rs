@@ -2,7 +2,7 @@ use mapper_fabric::generate;
 use proptest::prelude::*;
 
 use super::*;
-use crate::engines::select;
+use crate::engines::{WhyNotServed, select};
 use crate::fabrics::random;
 use crate::{ProofRules, Topology, prove_tables};
 use mapper_proto::map::Fabric;
@@ -44,19 +44,20 @@ fn too_few_layers_are_refused_with_the_number_that_is_needed() {
         Dfsssp.compute(&ring, &settings)
     };
     assert_eq!(with(3, 5).unwrap().layers.first, 3);
-    let why = with(3, 4).unwrap_err().why;
+    let why = with(3, 4).unwrap_err().why.to_string();
     assert_eq!(
         why,
         "it needs 2 layers, but there are 1 from layer 3 on; allow more (--max-layers), or try nue, which needs one"
     );
-    assert!(with(4, 4).unwrap_err().why.starts_with("no layer is left"));
+    assert!(with(4, 4).unwrap_err().why.to_string().starts_with("no layer is left"));
 }
 
 #[test]
 fn sssp_is_refused_where_its_routes_close_a_circle() {
     let settings = Settings::default();
     let error = select(&subnet("ring:n=7,hosts=1", None), &[Engine::Sssp], &settings, false).unwrap_err();
-    assert!(!error.tried[0].failed.as_ref().unwrap().deadlock_free);
+    let WhyNotServed::Unproved(proof) = &error.tried[0].why_not else { panic!("{error}") };
+    assert!(!proof.deadlock_free);
     let served = select(&subnet("clos:hosts=64,ports=8", None), &[Engine::Sssp], &settings, false).unwrap();
     assert_eq!(served.proof.max_hops, 5);
 }

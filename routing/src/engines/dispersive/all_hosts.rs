@@ -68,7 +68,7 @@ impl SourceProof {
         match violation {
             Violation::NoRoute { .. } => self.reachable = false,
             Violation::Loop { .. } => self.loop_free = false,
-            // A table that is wrong in another way leads who knows where.
+            // Where a table leads that is wrong in another way is not known.
             _ => (self.reachable, self.loop_free) = (false, false),
         }
         self.violation_count += 1;

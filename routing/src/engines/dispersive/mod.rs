@@ -23,7 +23,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::algorithm::Algorithm;
-use super::{Engine, EngineError, Routing, Setting, Settings};
+use super::{Engine, EngineError, Refusal, Routing, Setting, Settings};
 use crate::host_routes::Source;
 use crate::{HostRoutes, Options, Orientation, RoutingError, Subnet, Topology};
 pub use all_hosts::{AllHosts, SourceProof};
@@ -48,7 +48,7 @@ impl Algorithm for Dispersive {
     }
 
     fn compute(&self, _: &Subnet, _: &Settings) -> Result<Routing, EngineError> {
-        Err(EngineError::refuse(Engine::Dispersive, "it computes source routes, and no forwarding tables"))
+        Err(EngineError::refuse(Engine::Dispersive, Refusal::NoTables))
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) struct Searches<'a> {
     topology: &'a Topology,
     choices: &'a Choices,
     routes: &'a mut HostRoutes,
-    /// A phase an xbar.
+    /// How many states there are: one for each phase of each xbar.
     states: usize,
     loads: Loads,
     /// For each search and state, the first search that had the same route.

@@ -1,12 +1,11 @@
 //! The tables, all destination xbars in parallel.
 
-use rayon::prelude::*;
-
 use super::costs::Costs;
 use super::numbers::Numbers;
 use super::tiers::{Group, Tiers};
-use crate::tables::{SlotEnd, Tables};
-use crate::{Attachment, Subnet};
+use crate::Subnet;
+use crate::engines::filling;
+use crate::tables::Tables;
 
 /// The tables. `costs` are those of the leaves; those of other xbars are found as they are needed.
 pub(super) fn tables(
@@ -16,28 +15,15 @@ pub(super) fn tables(
     costs: &[Costs],
     numbers: &Numbers,
 ) -> Tables {
-    let xbars = subnet.topology.xbar_count();
-    // Each block is filled by the thread that computes it, which is faster than all of them by one.
-    let mut ports = vec![0; xbars * subnet.destinations.slot_count()];
-    let mut blocks = Vec::with_capacity(xbars);
-    let mut rest = &mut ports[..];
-    for end in 0..xbars as u32 {
-        let size = subnet.destinations.slots_of(end).len() * xbars;
-        let (block, others) = rest.split_at_mut(size);
-        blocks.push((end, block));
-        rest = others;
-    }
-    blocks.into_par_iter().for_each(|(end, block)| match leaves.binary_search(&end) {
+    filling::by_block(subnet, |end, block| match leaves.binary_search(&end) {
         Ok(leaf) => fill(subnet, tiers, &costs[leaf], numbers.first_of(end), end, block),
         Err(_) => fill(subnet, tiers, &Costs::to(tiers, end), end, end, block),
-    });
-    Tables::from_ports(xbars, ports)
+    })
 }
 
 /// Fills the rows of all slots of an xbar: its own, which goes by the number of the first, then those of its
 /// hosts, whose numbers count from `first`.
 fn fill(subnet: &Subnet, tiers: &Tiers, costs: &Costs, first: u32, end: u32, block: &mut [u8]) {
-    block.fill(Tables::NONE);
     let xbars = tiers.from_top.len();
     let mut nearer: Vec<&Group> = Vec::new();
     for xbar in (0..xbars as u32).filter(|&xbar| xbar != end && costs.reaches(xbar)) {
@@ -70,11 +56,7 @@ fn fill(subnet: &Subnet, tiers: &Tiers, costs: &Costs, first: u32, end: u32, blo
         }
     }
     for (row, slot) in block.chunks_exact_mut(xbars).zip(subnet.destinations.slots_of(end)) {
-        if let SlotEnd::Host { host, .. } = subnet.destinations.end(slot)
-            && let Attachment::Port(at) = subnet.topology.attachment(host)
-        {
-            row[end as usize] = at.port;
-        }
+        row[end as usize] = subnet.port_of_slot(slot);
     }
 }
 

@@ -20,10 +20,11 @@ mod tests;
 mod tiers;
 
 use rayon::prelude::*;
+use thiserror::Error;
 
 use super::algorithm::Algorithm;
 use super::balanced::ranks::Order;
-use super::{Engine, EngineError, Routing, Setting, Settings, services};
+use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, services};
 use crate::Subnet;
 use costs::Costs;
 use numbers::Numbers;
@@ -48,16 +49,14 @@ impl Algorithm for Dmodc {
     /// # Errors
     /// If some leaf cannot reach another by going up and then down, though cables lead there.
     fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
-        let refuse = |why: String| EngineError::refuse(Engine::Dmodc, why);
+        let refuse = |why: DmodcRefusal| EngineError::refuse(Engine::Dmodc, Refusal::own(why));
         let by_shape = crate::Tiers::of(&subnet.topology);
         let tiers = Tiers::new(subnet, settings.roots.as_deref(), &by_shape).map_err(refuse)?;
         let leaves = by_shape.leaves();
         let costs: Vec<Costs> = leaves.par_iter().map(|&leaf| Costs::to(&tiers, leaf)).collect();
         if let Some((from, to)) = apart(subnet, leaves, &costs) {
             let (from, to) = (subnet.names.xbar(from), subnet.names.xbar(to));
-            return Err(refuse(format!(
-                "no way leads from {from} up and then down to {to}; name the roots (--root-guid-file), or use nue"
-            )));
+            return Err(refuse(DmodcRefusal::Apart { from, to }));
         }
         let numbers = Numbers::new(subnet, leaves, &costs);
         let mut tables = fill::tables(subnet, &tiers, leaves, &costs, &numbers);
@@ -68,6 +67,18 @@ impl Algorithm for Dmodc {
         let notes = services::note(&subnet.topology, &by_shape).into_iter().collect();
         Ok(Routing { notes, ..Routing::in_one_layer(tables) })
     }
+}
+
+/// Why a fabric is no tree that it can serve.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+enum DmodcRefusal {
+    /// No way up and then down joins two leaves, by their names.
+    #[error(
+        "no way leads from {from} up and then down to {to}; name the roots (--root-guid-file), or use nue"
+    )]
+    Apart { from: String, to: String },
+    #[error("its xbars stand in {tiers} tiers, more than any tree has; use nue")]
+    TooManyTiers { tiers: u32 },
 }
 
 /// Two leaves that cables join, but no way up and then down.

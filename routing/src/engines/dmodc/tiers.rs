@@ -1,5 +1,6 @@
 //! How high xbars stand, and the cables between them in groups.
 
+use super::DmodcRefusal;
 use crate::tiers::distances;
 use crate::{Subnet, Topology};
 
@@ -32,12 +33,12 @@ impl Tiers {
     /// height belong to no group.
     ///
     /// # Errors
-    /// In words for the user, if there are too many tiers for a tree.
+    /// If there are too many tiers for a tree.
     pub(super) fn new(
         subnet: &Subnet,
         roots: Option<&[u32]>,
         by_shape: &crate::Tiers,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, DmodcRefusal> {
         let topology = &subnet.topology;
         let all = 0..topology.xbar_count() as u32;
         let heights: Vec<u32> = match roots {
@@ -52,10 +53,7 @@ impl Tiers {
         let (most, least) =
             connected.fold((0, u32::MAX), |(most, least), height| (most.max(height), least.min(height)));
         if most.saturating_sub(least) > Self::MOST {
-            return Err(format!(
-                "its xbars stand in {} tiers, more than any tree has; use nue",
-                most - least
-            ));
+            return Err(DmodcRefusal::TooManyTiers { tiers: most - least });
         }
         let mut from_top: Vec<u32> = all.clone().collect();
         from_top.sort_by_key(|&xbar| (std::cmp::Reverse(heights[xbar as usize]), xbar));

@@ -1,14 +1,12 @@
 //! The tables, a destination xbar at a time.
 
-use rayon::prelude::*;
-
 use super::detours::Detours;
-use super::host_port;
 use super::reach::Reach;
 use super::spines::{Spine, Spines};
 use super::templates::Templates;
 use super::tree::Tree;
 use crate::Tables;
+use crate::engines::filling;
 
 /// Fills tables, each entry once or twice, while its row is at hand.
 pub(super) fn tables(
@@ -20,8 +18,7 @@ pub(super) fn tables(
 ) -> Tables {
     let count = tree.xbar_count();
     let destinations = &tree.subnet.destinations;
-    let mut ports = vec![0; count * destinations.slot_count()];
-    blocks(tree, &mut ports).into_par_iter().for_each(|(to, block)| {
+    filling::by_block(tree.subnet, |to, block| {
         let base = base_row(tree, reach, to);
         for (slot, row) in destinations.slots_of(to).zip(block.chunks_exact_mut(count)) {
             row.copy_from_slice(&base);
@@ -32,23 +29,9 @@ pub(super) fn tables(
             for detour in detours.of_slot(slot) {
                 row[detour.xbar as usize] = detour.port;
             }
-            row[to as usize] = host_port(tree.subnet, slot);
+            row[to as usize] = tree.subnet.port_of_slot(slot);
         }
-    });
-    Tables::from_ports(count, ports)
-}
-
-/// Cuts ports into the rows of each destination xbar.
-fn blocks<'a>(tree: &Tree<'_>, ports: &'a mut [u8]) -> Vec<(u32, &'a mut [u8])> {
-    let mut rest = ports;
-    let mut blocks = Vec::with_capacity(tree.xbar_count());
-    for xbar in 0..tree.xbar_count() as u32 {
-        let length = tree.subnet.destinations.slots_of(xbar).len() * tree.xbar_count();
-        let (block, after) = rest.split_at_mut(length);
-        blocks.push((xbar, block));
-        rest = after;
-    }
-    blocks
+    })
 }
 
 /// A shortest way to an xbar from all others: over the nearer groups in turn, by the place of the xbar.
@@ -79,7 +62,7 @@ fn base_row(tree: &Tree<'_>, reach: &Reach, to: u32) -> Vec<u8> {
 /// The golden section of 2^32: its multiples fall evenly between 0 and 2^32.
 const GOLDEN: u32 = 0x9e37_79b9;
 
-/// Likewise, from the square root of 2.
+/// The fraction of the square root of 2, times 2^32: its multiples fall evenly, too.
 const SILVER: u32 = 0x6a09_e667;
 
 /// One of `count`, evenly by turn, without a division.

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::host_port;
 use super::reach::Reach;
 use super::tree::{Group, Side, Tree};
 use crate::Tables;
@@ -111,7 +110,7 @@ fn choose(
     let topology = &tree.subnet.topology;
     let at = wrong.xbar;
     if at == to {
-        tables.set_port(at, wrong.slot, host_port(tree.subnet, wrong.slot));
+        tables.set_port(at, wrong.slot, tree.subnet.port_of_slot(wrong.slot));
         return;
     }
     let (side, groups) = nearer(tree, reach.of(to), at, to);
@@ -336,7 +335,7 @@ impl Right {
         let in_no_set = self.sets.iter().filter(|(at, ports)| !ports.contains(&row[*at as usize]));
         wrong.extend(in_no_set.map(|&(xbar, _)| Wrong { slot, xbar }));
         let own = slot == tree.subnet.destinations.slot_of_xbar(self.to);
-        if !own && row[self.to as usize] != host_port(tree.subnet, slot) {
+        if !own && row[self.to as usize] != tree.subnet.port_of_slot(slot) {
             wrong.push(Wrong { slot, xbar: self.to });
         }
     }

@@ -33,12 +33,13 @@ pub use order::{HostOrder, LeafOrder};
 
 use super::algorithm::Algorithm;
 use super::balanced::ranks::Order;
-use super::{Engine, EngineError, Routing, Setting, Settings, services};
+use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, services};
 use crate::tables::{SlotEnd, Tables};
 use crate::{Subnet, Tiers};
 use detours::Detours;
 use ranks::Ranks;
 use reach::Reach;
+use refusal::FtreeRefusal;
 use spines::Spines;
 use templates::Templates;
 use tree::Tree;
@@ -105,8 +106,8 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
     Ok(Routing { notes, ..Routing::in_one_layer(tables) })
 }
 
-fn refuse(why: String) -> EngineError {
-    EngineError::refuse(Engine::Ftree, why)
+fn refuse(why: FtreeRefusal) -> EngineError {
+    EngineError::refuse(Engine::Ftree, Refusal::own(why))
 }
 
 /// The tables to keep what is right of.
@@ -129,15 +130,5 @@ fn host_of_slot(subnet: &Subnet, slot: u32) -> Option<u32> {
     match subnet.destinations.end(slot) {
         SlotEnd::Host { host, .. } => Some(host),
         SlotEnd::Xbar(_) => None,
-    }
-}
-
-/// The port at which each host's slot leaves its own xbar.
-fn host_port(subnet: &Subnet, slot: u32) -> u8 {
-    use crate::Attachment;
-    let attachment = host_of_slot(subnet, slot).map(|host| subnet.topology.attachment(host));
-    match attachment {
-        Some(Attachment::Port(at)) => at.port,
-        Some(Attachment::Host(_) | Attachment::Nothing) | None => Tables::NONE,
     }
 }

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use mapper_proto::map::PortRef;
+
 use super::order::HostOrder;
-use super::refusal::{host_name, xbar_name};
+use super::refusal::{FtreeRefusal, host_name, xbar_name};
 use super::{Settings, Subnet};
 use crate::Tiers;
 
@@ -16,7 +18,7 @@ const FEWEST_RANKS: usize = 2;
 /// Each xbar's rank; 0 at the roots of each connected part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ranks {
-    /// By xbar.
+    /// The rank of each xbar.
     pub(super) of: Vec<u8>,
     /// The xbars of each rank, by index.
     pub(super) xbars: Vec<Vec<u32>>,
@@ -36,7 +38,7 @@ impl Ranks {
         settings: &Settings,
         order: &HostOrder,
         tiers: &Tiers,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, FtreeRefusal> {
         let of_compute_nodes: Vec<u32> = order.leaves.iter().map(|leaf| leaf.xbar).collect();
         let found = Self::above(subnet, settings, order, tiers.leaves());
         if found.is_ok() || settings.roots.is_some() || of_compute_nodes == tiers.leaves() {
@@ -52,7 +54,7 @@ impl Ranks {
         settings: &Settings,
         order: &HostOrder,
         leaves: &[u32],
-    ) -> Result<Self, String> {
+    ) -> Result<Self, FtreeRefusal> {
         let topology = &subnet.topology;
         let count = topology.xbar_count();
         let roots = settings.roots.as_deref().unwrap_or_default();
@@ -105,7 +107,7 @@ fn search(subnet: &Subnet, from: impl Iterator<Item = u32>, distances: &mut [u32
     }
 }
 
-fn check(subnet: &Subnet, settings: &Settings, order: &HostOrder, ranks: &[u32]) -> Result<(), String> {
+fn check(subnet: &Subnet, settings: &Settings, order: &HostOrder, ranks: &[u32]) -> Result<(), FtreeRefusal> {
     let topology = &subnet.topology;
     let mut has_hosts = vec![false; topology.xbar_count()];
     for xbar in (0..topology.xbar_count() as u32).filter(|&xbar| subnet.is_leaf(xbar)) {
@@ -115,42 +117,26 @@ fn check(subnet: &Subnet, settings: &Settings, order: &HostOrder, ranks: &[u32])
         let (a, b) = (topology.tail(channel), topology.head(channel));
         let routed = has_hosts[topology.component(a.xbar) as usize];
         if routed && a.xbar != b.xbar && ranks[a.xbar as usize].abs_diff(ranks[b.xbar as usize]) != 1 {
-            let (x, y) = (xbar_name(subnet, a.xbar), xbar_name(subnet, b.xbar));
-            return Err(format!(
-                "the cable from {x} port {} to {y} port {} joins ranks {} and {}, and a tree's cables join \
-                 neighbouring ranks; {}",
-                a.port,
-                b.port,
-                ranks[a.xbar as usize],
-                ranks[b.xbar as usize],
-                match settings.roots {
-                    Some(_) => "name other roots (--root-guid-file)",
-                    None => "name the roots (--root-guid-file), or use updn",
-                },
-            ));
+            let end = |at: PortRef| (xbar_name(subnet, at.xbar), at.port, ranks[at.xbar as usize]);
+            let are_roots_named = settings.roots.is_some();
+            return Err(FtreeRefusal::CableAcrossRanks { ends: [end(a), end(b)], are_roots_named });
         }
     }
     let deepest = (0..).zip(ranks).max_by_key(|&(xbar, &rank)| (rank, std::cmp::Reverse(xbar)));
     if let Some((xbar, &rank)) = deepest
         && !(FEWEST_RANKS..=MOST_RANKS).contains(&(rank as usize + 1))
     {
-        return Err(format!(
-            "the tree has {} ranks ({} is the lowest), and ftree serves {FEWEST_RANKS} to {MOST_RANKS}; use updn",
-            rank + 1,
-            xbar_name(subnet, xbar)
-        ));
+        let lowest = xbar_name(subnet, xbar);
+        let (fewest, most) = (FEWEST_RANKS, MOST_RANKS);
+        return Err(FtreeRefusal::Ranks { ranks: rank + 1, lowest, fewest, most });
     }
     let mut first_of_part: BTreeMap<u32, &super::LeafOrder> = BTreeMap::new();
     for leaf in &order.leaves {
         let first = *first_of_part.entry(topology.component(leaf.xbar)).or_insert(leaf);
         let (rank, other) = (ranks[leaf.xbar as usize], ranks[first.xbar as usize]);
         if rank != other {
-            return Err(format!(
-                "compute nodes are on different ranks: {} on rank {rank}, {} on rank {other}; name the compute \
-                 nodes, or make one of them an I/O node",
-                host_name(subnet, leaf.hosts[0]),
-                host_name(subnet, first.hosts[0]),
-            ));
+            let node = |leaf: &super::LeafOrder, rank| (host_name(subnet, leaf.hosts[0]), rank);
+            return Err(FtreeRefusal::ComputeNodesApart { nodes: [node(leaf, rank), node(first, other)] });
         }
     }
     Ok(())

@@ -1,4 +1,6 @@
-//! Fabrics that are refused before anything is computed.
+//! Why a fabric is refused, and what is refused before anything is computed.
+
+use thiserror::Error;
 
 use super::order::HostOrder;
 use super::{Settings, Subnet};
@@ -7,35 +9,85 @@ use crate::{Attachment, Tiers};
 /// Fewest xbars, hosts and leaves of a tree.
 const FEWEST: usize = 2;
 
+/// Why a fabric is no tree that ftree can serve. Xbars and hosts are told as a person can find them.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(super) enum FtreeRefusal {
+    /// Hosts have several addresses.
+    #[error("an LMC of {lmc} was asked for, and ftree gives each host one path; use --lmc 0")]
+    SeveralAddresses { lmc: u8 },
+    /// A host whose cable leads to no xbar.
+    #[error("{host} is cabled to another host; cable both to xbars")]
+    HostToHost { host: String },
+    /// Too small for a tree.
+    #[error("a tree has at least {FEWEST} {what}, this fabric has {count}; use minhop")]
+    TooFew { what: &'static str, count: usize },
+    /// A root that is not there.
+    #[error("root {root} is no xbar: they are numbered from 0 to {last}")]
+    NoSuchRoot { root: u32, last: usize },
+    /// A cable between xbars whose ranks are not neighbours: both ends as xbar, port and rank.
+    #[error(
+        "the cable from {} port {} to {} port {} joins ranks {} and {}, and a tree's cables join neighbouring ranks; {}",
+        ends[0].0, ends[0].1, ends[1].0, ends[1].1, ends[0].2, ends[1].2,
+        if *are_roots_named {
+            "name other roots (--root-guid-file)"
+        } else {
+            "name the roots (--root-guid-file), or use updn"
+        }
+    )]
+    CableAcrossRanks { ends: [(String, u8, u32); 2], are_roots_named: bool },
+    /// A tree too high or too low.
+    #[error(
+        "the tree has {ranks} ranks ({lowest} is the lowest), and ftree serves {fewest} to {most}; use updn"
+    )]
+    Ranks { ranks: u32, lowest: String, fewest: usize, most: usize },
+    /// Compute nodes on different ranks: two of them, each with its rank.
+    #[error(
+        "compute nodes are on different ranks: {} on rank {}, {} on rank {}; name the compute nodes, or make one of \
+         them an I/O node",
+        nodes[0].0, nodes[0].1, nodes[1].0, nodes[1].1
+    )]
+    ComputeNodesApart { nodes: [(String, u32); 2] },
+    /// Two hosts that no way up and then down joins. With I/O nodes it is told how many steps the wrong way they may
+    /// take, which are too few.
+    #[error(
+        "no way that goes up and then down leads from {from} to {to}; {} use updn or minhop",
+        match reverse_hops {
+            Some(hops) => format!(
+                "nor do {hops} steps the wrong way, which I/O nodes may take; allow more (--max-reverse-hops), or"
+            ),
+            None => "name I/O nodes (--io-guid-file) and how many steps the wrong way they may take \
+                     (--max-reverse-hops), or".to_owned(),
+        }
+    )]
+    Apart { from: String, to: String, reverse_hops: Option<u8> },
+}
+
 /// Says why a fabric cannot be a fat tree, or the settings do not go with one.
 pub(super) fn check(
     subnet: &Subnet,
     settings: &Settings,
     order: &HostOrder,
     tiers: &Tiers,
-) -> Result<(), String> {
+) -> Result<(), FtreeRefusal> {
     let topology = &subnet.topology;
     let lmc = subnet.destinations.lmc();
     if lmc > 0 {
-        return Err(format!(
-            "an LMC of {lmc} was asked for, and ftree gives each host one path; use --lmc 0"
-        ));
+        return Err(FtreeRefusal::SeveralAddresses { lmc });
     }
     let cabled_to_host = |host: &u32| matches!(topology.attachment(*host), Attachment::Host(_));
     if let Some(host) = (0..topology.host_count() as u32).find(cabled_to_host) {
-        let name = host_name(subnet, host);
-        return Err(format!("{name} is cabled to another host; cable both to xbars"));
+        return Err(FtreeRefusal::HostToHost { host: host_name(subnet, host) });
     }
     let hosts = order.others.len() + order.leaves.iter().map(|leaf| leaf.hosts.len()).sum::<usize>();
     let xbars = topology.xbar_count();
     for (what, count) in [("xbars", xbars), ("cabled hosts", hosts), ("leaves", tiers.leaves().len())] {
         if count < FEWEST {
-            return Err(format!("a tree has at least {FEWEST} {what}, this fabric has {count}; use minhop"));
+            return Err(FtreeRefusal::TooFew { what, count });
         }
     }
     let no_xbar = |root: &&u32| **root as usize >= xbars;
     if let Some(root) = settings.roots.iter().flatten().find(no_xbar) {
-        return Err(format!("root {root} is no xbar: they are numbered from 0 to {}", xbars - 1));
+        return Err(FtreeRefusal::NoSuchRoot { root: *root, last: xbars - 1 });
     }
     Ok(())
 }

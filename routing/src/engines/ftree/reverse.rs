@@ -1,7 +1,7 @@
 //! Pairs that no way up and then down joins: refused, unless I/O nodes may be reached the wrong way.
 
 use super::reach::Reach;
-use super::refusal::host_name;
+use super::refusal::{FtreeRefusal, host_name};
 use super::tree::Tree;
 use super::{Settings, host_of_slot};
 
@@ -29,7 +29,7 @@ pub(super) fn ways(
     reach: &Reach,
     settings: &Settings,
     are_joined: &[u32],
-) -> Result<Vec<ReverseEntry>, String> {
+) -> Result<Vec<ReverseEntry>, FtreeRefusal> {
     let topology = &tree.subnet.topology;
     let needs_ways = |&xbar: &u32| tree.hosts_at(xbar) > 0 && are_joined.binary_search(&xbar).is_err();
     let sources: Vec<u32> = (0..tree.xbar_count() as u32).filter(needs_ways).collect();
@@ -69,7 +69,7 @@ fn refuse_pair(
     settings: &Settings,
     (from, to): (u32, u32),
     label: Option<Label>,
-) -> Result<(), String> {
+) -> Result<(), FtreeRefusal> {
     let subnet = tree.subnet;
     let first = |xbar: u32, io: bool| {
         let hosts = subnet.destinations.host_slots_of(xbar).filter_map(|slot| host_of_slot(subnet, slot));
@@ -77,25 +77,14 @@ fn refuse_pair(
         hosts.next()
     };
     let plain = first(from, false).zip(first(to, false));
-    let (pair, why) = match (plain, label) {
+    let (pair, reverse_hops) = match (plain, label) {
         (None, Some(_)) => return Ok(()),
-        (None, None) => (
-            first(from, true).zip(first(to, true)),
-            format!(
-                "nor do {} steps the wrong way, which I/O nodes may take; allow more (--max-reverse-hops), or",
-                settings.max_reverse_hops
-            ),
-        ),
-        (Some(pair), _) => (
-            Some(pair),
-            "name I/O nodes (--io-guid-file) and how many steps the wrong way they may take \
-             (--max-reverse-hops), or"
-                .into(),
-        ),
+        (None, None) => (first(from, true).zip(first(to, true)), Some(settings.max_reverse_hops)),
+        (Some(pair), _) => (Some(pair), None),
     };
-    let (a, b) = pair.unwrap_or_default();
-    let (a, b) = (host_name(subnet, a), host_name(subnet, b));
-    Err(format!("no way that goes up and then down leads from {a} to {b}; {why} use updn or minhop"))
+    let (from, to) = pair.unwrap_or_default();
+    let (from, to) = (host_name(subnet, from), host_name(subnet, to));
+    Err(FtreeRefusal::Apart { from, to, reverse_hops })
 }
 
 /// The best way to an xbar from all that no way up and down leads from: fewest steps the wrong way, then

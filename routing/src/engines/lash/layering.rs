@@ -7,7 +7,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::Subnet;
-use crate::engines::layer::{Dependency, Layer, Numbers};
+use crate::engines::first_fit::FirstFit;
+use crate::engines::layer::{Dependency, Numbers};
 use crate::engines::trees::Trees;
 
 /// The layer of each pair.
@@ -51,28 +52,12 @@ impl Layering {
     }
 }
 
-/// Pairs that frames go between: both xbars have hosts, or one at least if `xbars` count as destinations.
-pub(super) fn pairs(subnet: &Subnet, xbars: bool) -> Vec<(u32, u32)> {
-    let count = subnet.topology.xbar_count() as u32;
-    let leaves: Vec<bool> = (0..count).map(|xbar| subnet.is_leaf(xbar)).collect();
-    let mut all = Vec::new();
-    for a in 0..count {
-        for b in a + 1..count {
-            let (x, y) = (leaves[a as usize], leaves[b as usize]);
-            if (x && y || xbars && (x || y)) && subnet.topology.component(a) == subnet.topology.component(b) {
-                all.push((a, b));
-            }
-        }
-    }
-    all
-}
-
 /// Layers that are being filled.
 pub(super) struct Filler<'a> {
     subnet: &'a Subnet,
     trees: &'a Trees,
     numbers: &'a Numbers<'a>,
-    layers: Vec<Layer>,
+    layers: FirstFit<'a>,
     /// Layers that may be used.
     most: usize,
     /// Dependencies looked up so far.
@@ -88,7 +73,7 @@ impl<'a> Filler<'a> {
     const MOST_WORK: u64 = 20_000_000;
 
     pub(super) fn new(subnet: &'a Subnet, trees: &'a Trees, numbers: &'a Numbers<'a>, most: u8) -> Self {
-        Self { subnet, trees, numbers, layers: Vec::new(), most: most.into(), work: 0 }
+        Self { subnet, trees, numbers, layers: FirstFit::new(numbers), most: most.into(), work: 0 }
     }
 
     /// Puts each pair into the lowest layer that stays free of cycles with it.
@@ -116,7 +101,7 @@ impl<'a> Filler<'a> {
         self.place_as_found(best)
     }
 
-    /// The best of: as listed, near pairs first, far pairs first.
+    /// The best of three layerings: of the pairs as they are listed, of near pairs first, and of far pairs first.
     fn first(&mut self, pairs: &[(u32, u32)]) -> Layering {
         let listed: Vec<Placed> = pairs.iter().map(|&(a, b)| Placed { a, b, layer: 0 }).collect();
         let mut best = self.place(listed.clone());
@@ -140,16 +125,16 @@ impl<'a> Filler<'a> {
     }
 
     fn work(&self) -> u64 {
-        self.layers.iter().map(Layer::work).sum::<u64>() + self.work
+        self.layers.work() + self.work
     }
 
     /// Puts pairs into the layers that they were found to fit into.
     fn place_as_found(&mut self, layering: Layering) -> Layering {
-        self.layers.iter_mut().for_each(Layer::clear);
+        self.layers.clear();
         let mut dependencies = Vec::new();
         for pair in &layering.pairs {
             self.find_dependencies(pair.a, pair.b, &mut dependencies);
-            let fits = self.layers[usize::from(pair.layer)].add(&dependencies);
+            let fits = self.layers.add(pair.layer.into(), &dependencies);
             debug_assert!(fits, "a layer that was free of cycles has one");
         }
         layering
@@ -157,26 +142,15 @@ impl<'a> Filler<'a> {
 
     /// Puts pairs into layers in this order.
     fn place(&mut self, mut pairs: Vec<Placed>) -> Layering {
-        self.layers.iter_mut().for_each(Layer::clear);
-        let mut count = 0;
+        self.layers.clear();
         let mut dependencies = Vec::new();
         for pair in &mut pairs {
             self.find_dependencies(pair.a, pair.b, &mut dependencies);
             self.work += dependencies.len() as u64;
-            let used = &mut self.layers[..count];
-            let layer = used.iter_mut().position(|layer| layer.add(&dependencies)).unwrap_or(count);
-            if layer == count {
-                count += 1;
-                if self.layers.len() < count {
-                    self.layers.push(Layer::new(self.numbers));
-                }
-                // The two shortest routes of one pair have no channel in common: no cycle.
-                let alone = self.layers[layer].add(&dependencies);
-                debug_assert!(alone, "a pair alone closes a cycle");
-            }
-            pair.layer = layer as u16;
+            // The two shortest routes of one pair have no channel in common, so they close no cycle by themselves.
+            pair.layer = self.layers.place(&dependencies) as u16;
         }
-        Layering { count: count.max(1), pairs }
+        Layering { count: self.layers.count().max(1), pairs }
     }
 
     /// Moves pairs from the fullest to the emptiest layer until they differ by less than
@@ -206,25 +180,13 @@ impl<'a> Filler<'a> {
     fn transfer(&mut self, pair: &Placed, from: usize, to: usize) -> bool {
         let mut dependencies = Vec::new();
         self.find_dependencies(pair.a, pair.b, &mut dependencies);
-        let fits = self.layers[to].add(&dependencies);
-        if fits {
-            self.layers[from].remove(&dependencies);
-        }
-        fits
+        self.layers.transfer(from, to, &dependencies)
     }
 
     fn find_dependencies(&self, a: u32, b: u32, found: &mut Vec<Dependency>) {
         found.clear();
-        for (from, to) in [(a, b), (b, a)] {
-            for tree in self.trees.to(to) {
-                let mut last = None;
-                self.trees.walk(self.subnet, tree, from, |channel| {
-                    if let Some(last) = last.replace(channel) {
-                        found.push(self.numbers.dependency(last, channel));
-                    }
-                    true
-                });
-            }
+        for pair in [(a, b), (b, a)] {
+            self.trees.find_dependencies(self.subnet, self.numbers, pair, found);
         }
     }
 }

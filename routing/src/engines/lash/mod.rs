@@ -15,16 +15,15 @@ mod layering;
 mod tests;
 
 use layering::{Filler, Layering};
+use thiserror::Error;
 
 use super::algorithm::Algorithm;
-use super::layer::Numbers;
-use super::trees::{Choice, Trees};
-use super::{Engine, EngineError, Routing, Setting, Settings};
+use super::layer::{Numbers, check_size};
+use super::pairs::Pairs;
+use super::shortest::{Choice, ShortestTrees};
+use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, TooManyLayers};
 use crate::Subnet;
 use crate::tables::Layers;
-
-/// Most xbars: layers need memory for each pair.
-const MAX_XBARS: usize = 8192;
 
 /// Shortest routes in layers, each free of deadlock.
 pub(super) struct Lash;
@@ -42,9 +41,25 @@ impl Algorithm for Lash {
         &[Setting::FirstLayer, Setting::MaxLayers]
     }
 
+    fn check(&self, subnet: &Subnet, settings: &Settings) -> Result<(), Refusal> {
+        let lmc = subnet.destinations.lmc();
+        if lmc > 0 {
+            return Err(Refusal::own(SeveralAddresses { lmc }));
+        }
+        check_size(subnet)?;
+        settings.layers_left().map(|_| ())
+    }
+
     fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
         compute(subnet, settings)
     }
+}
+
+/// Hosts have several addresses each, but a pair of xbars has one layer, and so one route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("hosts have {} addresses each (LMC {lmc}); it needs LMC 0", 1_u32 << lmc)]
+struct SeveralAddresses {
+    lmc: u8,
 }
 
 /// Computes tables and layers.
@@ -54,46 +69,33 @@ impl Algorithm for Lash {
 /// routes, too.
 ///
 /// # Errors
-/// If hosts have several addresses, or too few layers are allowed.
+/// If too few layers are allowed.
 fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
-    let refuse = |why: String| EngineError::refuse(Engine::Lash, why);
-    if subnet.destinations.lmc() > 0 {
-        let lmc = subnet.destinations.lmc();
-        return Err(refuse(format!("hosts have {} addresses each (LMC {lmc}); it needs LMC 0", 1 << lmc)));
-    }
+    let refuse = |why: Refusal| EngineError::refuse(Engine::Lash, why);
     let xbars = subnet.topology.xbar_count();
-    if xbars > MAX_XBARS {
-        return Err(refuse(format!("the fabric has {xbars} xbars; it serves {MAX_XBARS} at most")));
-    }
     let most = settings.layers_left().map_err(refuse)?;
-    let by_host = Trees::new(subnet, Choice::LeastLoadedByHost);
+    let by_host = ShortestTrees::new(subnet, Choice::LeastLoadedByHost).trees;
     if by_host.fit_one_layer(subnet, settings.xbar_destinations) {
-        let mut layers = Layers::single();
-        layers.first = settings.first_layer;
+        let layers = Layers::starting_at(settings.first_layer);
         return Ok(Routing { tables: by_host.tables(subnet), layers, notes: Vec::new() });
     }
     drop(by_host);
     let numbers = Numbers::new(&subnet.topology);
-    let pairs = layering::pairs(subnet, settings.xbar_destinations);
+    let pairs: Vec<(u32, u32)> = Pairs::new(subnet, settings.xbar_destinations).both_ways().collect();
     let candidate = |choice| {
-        let trees = Trees::new(subnet, choice);
-        let mut filler = Filler::new(subnet, &trees, &numbers, most);
+        let shortest = ShortestTrees::new(subnet, choice);
+        let mut filler = Filler::new(subnet, &shortest.trees, &numbers, most);
         let mut layering = filler.fill(&pairs, settings.seed);
         filler.balance(&mut layering);
-        (layering, trees)
+        (layering, shortest)
     };
     let (a, b) = rayon::join(|| candidate(Choice::LeastLoaded), || candidate(Choice::FirstPort));
-    let rank = |(layering, trees): &(Layering, Trees)| (layering.count, trees.busiest);
-    let (layering, trees) = if rank(&b) < rank(&a) { b } else { a };
+    let rank = |(layering, shortest): &(Layering, ShortestTrees)| (layering.count, shortest.busiest);
+    let (layering, ShortestTrees { trees, .. }) = if rank(&b) < rank(&a) { b } else { a };
     if layering.count > usize::from(most) {
         let (needed, first) = (layering.count, settings.first_layer);
-        let advice = match usize::from(first) + needed > usize::from(Layers::MAX) {
-            true => "try updn",
-            false => "allow more (--max-layers), or try updn",
-        };
-        return Err(refuse(format!(
-            "it needs {needed} layers, but there are {most} from layer {first} on; {advice}"
-        )));
+        let too_many = TooManyLayers { needed, left: most, first, instead: "updn" };
+        return Err(refuse(Refusal::TooManyLayers(too_many)));
     }
     let of = layering.by_pair(xbars);
     let layers = Layers::by_destination(layering.count as u8, settings.first_layer, of, xbars);

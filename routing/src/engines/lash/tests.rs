@@ -62,7 +62,7 @@ fn a_torus_of_150_routers_fits() {
 #[test]
 fn hosts_of_a_fat_tree_spread_over_the_spines() {
     let subnet = subnet("xgft:h=2;m=8,8;w=1,8");
-    let trees = Trees::new(&subnet, Choice::LeastLoadedByHost);
+    let trees = ShortestTrees::new(&subnet, Choice::LeastLoadedByHost);
     // 64 hosts, of which each sends to the 56 elsewhere over 8 channels a leaf.
     assert_eq!(trees.busiest, 56);
     assert_eq!(compute(&subnet, &Settings::default()).unwrap().layers.count, 1);
@@ -74,7 +74,7 @@ fn layers_are_filled_alike() {
         let subnet = subnet(spec);
         let routing = compute(&subnet, &Settings::default()).unwrap();
         let mut sizes = vec![0_usize; routing.layers.count.into()];
-        for (a, b) in layering::pairs(&subnet, false) {
+        for (a, b) in Pairs::new(&subnet, false).both_ways() {
             sizes[usize::from(routing.layers.of(a, b))] += 2;
         }
         let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
@@ -91,13 +91,13 @@ fn first_and_most_layers_bound_the_layers() {
     };
     let routing = with(3, 5).unwrap();
     assert_eq!((routing.layers.first, routing.layers.count), (3, 2));
-    let why = with(3, 4).unwrap_err().why;
+    let why = with(3, 4).unwrap_err().why.to_string();
     assert_eq!(
         why,
         "it needs 2 layers, but there are 1 from layer 3 on; allow more (--max-layers), or try updn"
     );
     assert_eq!(
-        with(4, 4).unwrap_err().why,
+        with(4, 4).unwrap_err().why.to_string(),
         "no layer is left: 4 are allowed (--max-layers), the first is 4 (--lash-start-vl)"
     );
     assert!(with(14, 16).is_ok() && with(15, 16).is_err());
@@ -106,7 +106,7 @@ fn first_and_most_layers_bound_the_layers() {
 #[test]
 fn several_addresses_are_refused() {
     let subnet = Subnet::new(&generate("ring:n=4,hosts=1").unwrap(), Some(1)).unwrap();
-    let why = compute(&subnet, &Settings::default()).unwrap_err().why;
+    let why = Engine::Lash.compute(&subnet, &Settings::default()).unwrap_err().why.to_string();
     assert_eq!(why, "hosts have 2 addresses each (LMC 1); it needs LMC 0");
 }
 
@@ -130,6 +130,7 @@ proptest! {
             hosts: vec![Default::default(); map.hosts.len()],
             xbars: vec![Default::default(); map.xbars.len()],
             map,
+            ..Fabric::default()
         };
         let subnet = Subnet::new(&fabric, None).unwrap();
         let settings = Settings { xbar_destinations, ..Settings::default() };

@@ -4,14 +4,12 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::turns::Turns;
+use crate::engines::filling::NO_CHANNEL;
 use crate::{Subnet, Topology};
-
-/// No channel.
-pub(super) const NONE: u32 = u32::MAX;
 
 /// A spanning tree of each connected part, from an xbar in its middle.
 pub(super) struct EscapeTrees {
-    /// The channel from each xbar to the one above it; [`NONE`] at roots.
+    /// The channel from each xbar to the one above it; [`NO_CHANNEL`] at roots.
     up: Vec<u32>,
     /// All xbars, each after the one above it.
     order: Vec<u32>,
@@ -23,7 +21,7 @@ impl EscapeTrees {
     pub(super) fn new(subnet: &Subnet) -> Self {
         let topology = &subnet.topology;
         let xbars = topology.xbar_count();
-        let mut trees = Self { up: vec![NONE; xbars], order: Vec::new(), depths: vec![0; xbars] };
+        let mut trees = Self { up: vec![NO_CHANNEL; xbars], order: Vec::new(), depths: vec![0; xbars] };
         let mut seen = vec![false; xbars];
         for root in roots(subnet) {
             let mut next = trees.order.len();
@@ -64,14 +62,14 @@ impl EscapeTrees {
     pub(super) fn use_turns(&self, topology: &Topology, is_end: &[bool], turns: &mut Turns<'_>) {
         // What has no end below is no part of any route.
         let mut is_needed = is_end.to_vec();
-        for &xbar in self.order.iter().rev().filter(|&&xbar| self.up[xbar as usize] != NONE) {
+        for &xbar in self.order.iter().rev().filter(|&&xbar| self.up[xbar as usize] != NO_CHANNEL) {
             let above = topology.head(self.up[xbar as usize]).xbar;
             is_needed[above as usize] |= is_needed[xbar as usize];
         }
         let mut below = vec![Vec::new(); topology.xbar_count()];
         for &xbar in self.order.iter().filter(|&&xbar| is_needed[xbar as usize]) {
             let up = self.up[xbar as usize];
-            if up != NONE {
+            if up != NO_CHANNEL {
                 below[topology.head(up).xbar as usize].push(up);
             }
         }
@@ -82,7 +80,7 @@ impl EscapeTrees {
                 for &other in others {
                     turns.make_used(child, topology.reverse(other));
                 }
-                if up != NONE {
+                if up != NO_CHANNEL {
                     turns.make_used(child, up);
                     turns.make_used(topology.reverse(up), topology.reverse(child));
                 }
@@ -93,9 +91,9 @@ impl EscapeTrees {
     /// Writes the channel by which each xbar's frames go on to a destination, along the trees.
     pub(super) fn lead_to(&self, topology: &Topology, end: u32, next: &mut [u32]) {
         next.copy_from_slice(&self.up);
-        next[end as usize] = NONE;
+        next[end as usize] = NO_CHANNEL;
         let mut at = end;
-        while self.up[at as usize] != NONE {
+        while self.up[at as usize] != NO_CHANNEL {
             let up = self.up[at as usize];
             at = topology.head(up).xbar;
             next[at as usize] = topology.reverse(up);

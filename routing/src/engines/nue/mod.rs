@@ -19,12 +19,12 @@ mod tests;
 mod turns;
 
 use super::algorithm::Algorithm;
-use super::{Engine, EngineError, Routing, Setting, Settings};
-use crate::tables::{Layers, SlotEnd, Tables};
-use crate::{Attachment, Far, Subnet};
-use escape::{EscapeTrees, NONE};
+use super::filling::{self, NO_CHANNEL};
+use super::{Engine, EngineError, Refusal, Routing, Setting, Settings};
+use crate::Subnet;
+use crate::tables::{Layers, Tables};
+use escape::EscapeTrees;
 use mapper_fabric::wording::counted;
-use mapper_proto::map::PortRef;
 use search::{Found, Search, count_loads};
 use turns::Turns;
 
@@ -47,6 +47,10 @@ impl Algorithm for Nue {
         &[Setting::FirstLayer, Setting::MaxLayers]
     }
 
+    fn check(&self, _: &Subnet, settings: &Settings) -> Result<(), Refusal> {
+        settings.layers_left().map(|_| ())
+    }
+
     fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
         let left = settings.layers_left().map_err(|why| EngineError::refuse(Engine::Nue, why))?;
         let most = settings.max_layers.map_or(1, |_| left);
@@ -63,9 +67,7 @@ impl Algorithm for Nue {
             }
             Layers::by_destination(layers.len() as u8, settings.first_layer, of, xbars)
         } else {
-            let mut one = Layers::single();
-            one.first = settings.first_layer;
-            one
+            Layers::starting_at(settings.first_layer)
         };
         let notes = (router.escaped > 0).then(|| {
             let count = counted(router.escaped, "address", "addresses");
@@ -129,7 +131,7 @@ impl<'a> Router<'a> {
             escaped: 0,
         };
         // What is not routed below, as frames to it need not arrive, is reached along the escape trees.
-        let mut along = vec![NONE; xbars];
+        let mut along = vec![NO_CHANNEL; xbars];
         for end in 0..xbars as u32 {
             router.trees.lead_to(topology, end, &mut along);
             router.write(subnet.destinations.slot_of_xbar(end), end, &along);
@@ -154,7 +156,7 @@ impl<'a> Router<'a> {
             .collect();
         let sends = self.sends.clone();
         let mut search = Search::new(subnet, &sends);
-        let mut along = vec![NONE; topology.xbar_count()];
+        let mut along = vec![NO_CHANNEL; topology.xbar_count()];
         let mut escaped = vec![false; slots.len()];
         for round in 0..=ROUNDS {
             for (at, &(end, slot)) in slots.iter().enumerate() {
@@ -189,31 +191,11 @@ impl<'a> Router<'a> {
 
     /// Reads a tree from the tables.
     fn read(&self, slot: u32, next: &mut [u32]) {
-        let topology = &self.subnet.topology;
-        for ((xbar, &port), next) in (0..).zip(self.tables.of_slot(slot)).zip(next) {
-            *next = match topology.far(PortRef { xbar, port }) {
-                Far::Channel(channel) => channel,
-                Far::Host(_) | Far::Nothing => NONE,
-            };
-        }
+        filling::read_tree(&self.subnet.topology, self.tables.of_slot(slot), next);
     }
 
     /// Writes a tree into the tables, as far as it is in the destination's part.
     fn write(&mut self, slot: u32, end: u32, next: &[u32]) {
-        let topology = &self.subnet.topology;
-        let port = |&channel: &u32| if channel == NONE { Tables::NONE } else { topology.tail(channel).port };
-        let part = topology.component(end);
-        let mut ports: Vec<u8> = next.iter().map(port).collect();
-        for (xbar, port) in (0..).zip(&mut ports) {
-            if topology.component(xbar) != part {
-                *port = Tables::NONE;
-            }
-        }
-        if let SlotEnd::Host { host, .. } = self.subnet.destinations.end(slot)
-            && let Attachment::Port(at) = topology.attachment(host)
-        {
-            ports[end as usize] = at.port;
-        }
-        self.tables.set_row(slot, &ports);
+        self.tables.set_row(slot, &filling::row_along(self.subnet, slot, end, next));
     }
 }

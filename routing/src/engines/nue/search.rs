@@ -1,8 +1,12 @@
 //! The tree to one destination: shortest routes by the least loaded channels, as far as turns are free.
 
-use super::escape::{EscapeTrees, NONE};
+use super::escape::EscapeTrees;
 use super::turns::Turns;
+use crate::engines::filling::NO_CHANNEL;
 use crate::{Subnet, Topology};
+
+/// Stands for the place of an xbar that has none.
+const NO_PLACE: u32 = u32::MAX;
 
 /// Tries before a destination is left to the escape tree.
 const TRIES: usize = 24;
@@ -12,7 +16,7 @@ const TRIES: usize = 24;
 pub(super) enum Found {
     /// A tree whose turns are all in use now.
     Tree,
-    /// None: some xbar cannot be reached, or turns were blocked again and again.
+    /// No tree: some xbar cannot be reached, or turns were blocked again and again.
     Impasse,
 }
 
@@ -25,7 +29,7 @@ pub(super) struct Search<'a> {
     pub(super) sends: &'a [bool],
     /// Xbars from near to far.
     order: Vec<u32>,
-    /// Each xbar's place in `order`, or [`NONE`].
+    /// Each xbar's place in `order`, or [`NO_PLACE`].
     place: Vec<u32>,
     costs: Vec<u64>,
     /// The next xbars, while their channels are chosen.
@@ -39,10 +43,10 @@ impl<'a> Search<'a> {
         let xbars = subnet.topology.xbar_count();
         Self {
             subnet,
-            next: vec![NONE; xbars],
+            next: vec![NO_CHANNEL; xbars],
             sends,
             order: Vec::with_capacity(xbars),
-            place: vec![NONE; xbars],
+            place: vec![NO_PLACE; xbars],
             costs: vec![0; xbars],
             level: Vec::new(),
             carries: vec![false; xbars],
@@ -77,7 +81,7 @@ impl<'a> Search<'a> {
         if self.order.len() < self.next.len() {
             trees.lead_to(&self.subnet.topology, end, along);
             for (xbar, next) in self.next.iter_mut().enumerate() {
-                if *next == NONE && xbar != end as usize {
+                if *next == NO_CHANNEL && xbar != end as usize {
                     *next = along[xbar];
                 }
             }
@@ -87,8 +91,8 @@ impl<'a> Search<'a> {
     /// Grows a tree, level by level, by the cheapest channels whose turns are not blocked.
     fn grow(&mut self, end: u32, loads: &[u64], turns: &Turns<'_>) {
         let topology = &self.subnet.topology;
-        self.next.fill(NONE);
-        self.place.fill(NONE);
+        self.next.fill(NO_CHANNEL);
+        self.place.fill(NO_PLACE);
         self.order.clear();
         self.order.push(end);
         self.place[end as usize] = 0;
@@ -103,18 +107,18 @@ impl<'a> Search<'a> {
                 for out in topology.channels_of(xbar) {
                     let before = topology.head(out).xbar;
                     let channel = topology.reverse(out);
-                    if self.place[before as usize] != NONE
+                    if self.place[before as usize] != NO_PLACE
                         || topology.is_dead(out)
-                        || onward != NONE && !turns.may_use(channel, onward)
+                        || onward != NO_CHANNEL && !turns.may_use(channel, onward)
                     {
                         continue;
                     }
                     let cost = self.costs[xbar as usize] + loads[channel as usize];
                     let best = self.next[before as usize];
-                    if best == NONE {
+                    if best == NO_CHANNEL {
                         self.level.push(before);
                     }
-                    if best == NONE || (cost, channel) < (self.costs[before as usize], best) {
+                    if best == NO_CHANNEL || (cost, channel) < (self.costs[before as usize], best) {
                         self.next[before as usize] = channel;
                         self.costs[before as usize] = cost;
                     }
@@ -134,7 +138,7 @@ impl<'a> Search<'a> {
         let part = topology.component(end);
         self.order.len() == self.next.len()
             || (0..self.next.len() as u32).all(|xbar| {
-                self.place[xbar as usize] != NONE
+                self.place[xbar as usize] != NO_PLACE
                     || !self.sends[xbar as usize]
                     || topology.component(xbar) != part
             })
@@ -143,7 +147,7 @@ impl<'a> Search<'a> {
     /// Joins xbars that were not reached: directly, or to one that can go on otherwise than it does.
     fn rescue(&mut self, end: u32, turns: &Turns<'_>) {
         let part = self.subnet.topology.component(end);
-        let is_lost = |xbar: &u32| self.place[*xbar as usize] == NONE;
+        let is_lost = |xbar: &u32| self.place[*xbar as usize] == NO_PLACE;
         let mut lost: Vec<u32> = (0..self.next.len() as u32)
             .filter(|&xbar| self.subnet.topology.component(xbar) == part)
             .filter(is_lost)
@@ -162,7 +166,7 @@ impl<'a> Search<'a> {
         let topology = &self.subnet.topology;
         for channel in topology.channels_of(xbar).filter(|&channel| !topology.is_dead(channel)) {
             let there = topology.head(channel).xbar;
-            if self.place[there as usize] == NONE {
+            if self.place[there as usize] == NO_PLACE {
                 continue;
             }
             let onward = self.next[there as usize];
@@ -229,7 +233,7 @@ pub(super) fn count_loads(search: &mut Search<'_>, next: &[u32], end: u32, mut a
     search.place.fill(0);
     for (xbar, &channel) in next.iter().enumerate() {
         search.sources[xbar] = topology.hosts_of(xbar as u32).len() as u64;
-        if channel != NONE && xbar != end as usize {
+        if channel != NO_CHANNEL && xbar != end as usize {
             search.place[topology.head(channel).xbar as usize] += 1;
         }
     }
@@ -237,7 +241,7 @@ pub(super) fn count_loads(search: &mut Search<'_>, next: &[u32], end: u32, mut a
     let mut free: Vec<u32> = (0..next.len() as u32).filter(ready).collect();
     while let Some(xbar) = free.pop() {
         let channel = next[xbar as usize];
-        if channel == NONE || xbar == end {
+        if channel == NO_CHANNEL || xbar == end {
             continue;
         }
         let there = topology.head(channel).xbar;

@@ -48,7 +48,7 @@ fn as_many_layers_as_are_allowed_are_used() {
     let layers = Nue.compute(&ring, &settings).unwrap().layers;
     assert_eq!((layers.first, layers.count), (4, 2));
     let none = Settings { first_layer: 6, ..settings };
-    assert!(Nue.compute(&ring, &none).unwrap_err().why.starts_with("no layer is left"));
+    assert!(Nue.compute(&ring, &none).unwrap_err().why.to_string().starts_with("no layer is left"));
 }
 
 proptest! {

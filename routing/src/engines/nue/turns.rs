@@ -7,11 +7,11 @@ use crate::engines::layer::Numbers;
 /// What is known of a turn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nobody asked for it yet.
+    /// Nothing is known of the turn yet.
     Free,
-    /// It is in the graph.
+    /// The turn is in the graph.
     Used,
-    /// It would close a circle, and ever will: what is used stays used.
+    /// The turn would close a circle, and always will, as what is used stays used.
     Blocked,
 }
 

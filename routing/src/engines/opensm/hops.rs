@@ -150,7 +150,7 @@ impl LeastHops {
         })
     }
 
-    /// The same of hops that are known.
+    /// The channels that begin shortest routes by hops that are given.
     pub(super) fn of_matrix(topology: &Topology, matrix: &HopMatrix) -> Self {
         let words = topology.channel_count().div_ceil(64);
         let mut bits = vec![0; words * topology.xbar_count()];

@@ -10,9 +10,9 @@ use crate::Topology;
 pub struct HopMatrix {
     channels: usize,
     xbars: usize,
-    /// By destination, by channel within.
+    /// The hops by each channel, destination by destination.
     by_channel: Vec<u8>,
-    /// By destination, by xbar within.
+    /// The least hops from each xbar, destination by destination.
     least: Vec<u8>,
 }
 

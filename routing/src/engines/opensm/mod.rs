@@ -22,7 +22,9 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-use super::{Balance, Engine, EngineError, Routing, Settings};
+use thiserror::Error;
+
+use super::{Balance, Engine, EngineError, Refusal, Routing, Settings};
 use crate::Subnet;
 use hops::{LeastHops, Minhop, Search};
 use order::Order;
@@ -36,21 +38,36 @@ pub(super) fn is_wanted(settings: &Settings) -> bool {
     settings.balance == Balance::Opensm || settings.hops.is_some()
 }
 
+/// Why tables cannot be made as OpenSM makes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+enum OpensmRefusal {
+    #[error("the previous tables are of another fabric; give those of this one, or none")]
+    OtherPrevious,
+    #[error("the lid matrix is of another fabric; give that of this one, or none")]
+    OtherMatrix,
+    #[error("no root is given; name the xbars at the top in a file (--root-guid-file)")]
+    NoRootGiven,
+    #[error("no root is found; name the xbars at the top in a file (--root-guid-file)")]
+    NoRootFound,
+    #[error("no xbar has a host, so there is no lowest rank to start from")]
+    NoLeaf,
+}
+
 /// The tables of minhop, updn, dnup or dor, exactly as OpenSM makes them.
 ///
 /// # Errors
 /// If the engine finds no roots or no leaves, or previous tables or hops are another fabric's.
 pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
-    let refuse = |why: &str| Err(EngineError::refuse(engine, why));
+    let refuse = |why: OpensmRefusal| Err(EngineError::refuse(engine, Refusal::own(why)));
     if let Some(previous) = &settings.previous
         && (previous.xbar_count() != subnet.topology.xbar_count()
             || previous.slot_count() != subnet.destinations.slot_count())
     {
-        return refuse("the previous tables are of another fabric; give those of this one, or none");
+        return refuse(OpensmRefusal::OtherPrevious);
     }
     let least = match &settings.hops {
         Some(hops) if !hops.is_of(&subnet.topology) => {
-            return refuse("the lid matrix is of another fabric; give that of this one, or none");
+            return refuse(OpensmRefusal::OtherMatrix);
         }
         Some(hops) => LeastHops::of_matrix(&subnet.topology, hops),
         None => with_search(engine, subnet, settings, |search| LeastHops::of(search))?,
@@ -68,7 +85,7 @@ pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> R
 /// The hops from each port to each xbar that an engine of this module reckons with.
 ///
 /// # Errors
-/// As the engine.
+/// If the engine finds no roots or no leaves.
 pub fn hop_matrix(engine: Engine, subnet: &Subnet, settings: &Settings) -> Result<HopMatrix, EngineError> {
     with_search(engine, subnet, settings, |search| HopMatrix::of(search))
 }
@@ -81,7 +98,7 @@ fn with_search<T>(
     use_it: impl FnOnce(&dyn Search) -> T,
 ) -> Result<T, EngineError> {
     let minhop = Minhop::new(&subnet.topology, &settings.hop_weights);
-    let refuse = |why: String| EngineError::refuse(engine, why);
+    let refuse = |why: OpensmRefusal| EngineError::refuse(engine, Refusal::own(why));
     Ok(match engine {
         Engine::Updn => use_it(&ranked::updn(subnet, settings, &minhop).map_err(refuse)?),
         Engine::Dnup => use_it(&ranked::dnup(subnet, settings, &minhop).map_err(refuse)?),

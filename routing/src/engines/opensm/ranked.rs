@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use super::OpensmRefusal;
 use super::hops::{Hops, Minhop, NO_PATH, Search};
 use super::roots;
 use crate::engines::Settings;
@@ -55,15 +56,14 @@ pub(super) fn updn<'a>(
     subnet: &'a Subnet,
     settings: &Settings,
     minhop: &'a Minhop<'a>,
-) -> Result<Ranked<'a>, String> {
+) -> Result<Ranked<'a>, OpensmRefusal> {
     let roots = match &settings.roots {
         Some(roots) => roots.clone(),
         None => roots::detect(subnet, minhop),
     };
     if roots.is_empty() {
-        let given = settings.roots.is_some();
-        let found = if given { "no root is given" } else { "no root is found" };
-        return Err(format!("{found}; name the xbars at the top in a file (--root-guid-file)"));
+        let is_given = settings.roots.is_some();
+        return Err(if is_given { OpensmRefusal::NoRootGiven } else { OpensmRefusal::NoRootFound });
     }
     let topology = &subnet.topology;
     let ranks = ranks(topology, &roots);
@@ -86,13 +86,13 @@ pub(super) fn dnup<'a>(
     subnet: &'a Subnet,
     settings: &Settings,
     minhop: &'a Minhop<'a>,
-) -> Result<Ranked<'a>, String> {
+) -> Result<Ranked<'a>, OpensmRefusal> {
     let topology = &subnet.topology;
     let has_host =
         |xbar: &u32| topology.hosts_of(*xbar).iter().any(|&host| subnet.xbar_of_host(host).is_some());
     let leaves: Vec<u32> = (0..topology.xbar_count() as u32).filter(has_host).collect();
     if leaves.is_empty() {
-        return Err("no xbar has a host, so there is no lowest rank to start from".to_owned());
+        return Err(OpensmRefusal::NoLeaf);
     }
     let ranks = ranks(topology, &leaves);
     let step = |from: u32, to: u32| match ranks[from as usize].cmp(&ranks[to as usize]) {

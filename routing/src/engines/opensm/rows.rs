@@ -10,9 +10,9 @@ use super::hops::LeastHops;
 use super::order::{Order, Target};
 use super::paths::{Candidate, Paths, Used};
 use crate::engines::Settings;
-use crate::tables::{SlotEnd, Tables};
+use crate::tables::Tables;
 use crate::topology::Far;
-use crate::{Attachment, Subnet, Topology};
+use crate::{Subnet, Topology};
 
 /// All that the tables of a fabric are made from.
 pub(super) struct Rows<'a> {
@@ -137,7 +137,7 @@ impl<'a> Row<'a> {
                 }
                 let slot = target.slot + path;
                 if target.xbar == self.xbar {
-                    self.ports[slot as usize] = self.port_of_host(slot);
+                    self.ports[slot as usize] = self.rows.subnet.port_of_slot(slot);
                     continue;
                 }
                 if candidates_for != Some(target.xbar) {
@@ -153,15 +153,6 @@ impl<'a> Row<'a> {
                     self.count(target, place);
                 }
             }
-        }
-    }
-
-    /// The port of a host of this xbar.
-    fn port_of_host(&self, slot: u32) -> u8 {
-        let SlotEnd::Host { host, .. } = self.rows.subnet.destinations.end(slot) else { return Tables::NONE };
-        match self.topology.attachment(host) {
-            Attachment::Port(at) => at.port,
-            Attachment::Host(_) | Attachment::Nothing => Tables::NONE,
         }
     }
 

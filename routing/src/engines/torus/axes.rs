@@ -51,7 +51,7 @@ impl Axes {
     /// A grid with its axes named so.
     ///
     /// # Errors
-    /// None, if the grid is of this topology.
+    /// Errors do not occur if the grid is of this topology.
     pub(super) fn rename(&self, grid: &Grid, topology: &Topology) -> Result<Grid, GridError> {
         let dimensions: Vec<_> = self.0.iter().map(|&(from, _)| grid.dimensions()[from]).collect();
         let moved = |xbar: u32| {

@@ -89,7 +89,7 @@ impl Stack<'_> {
 struct Halves {
     /// By x and y: the half of the rings of X and Y that a place is in. All in one if neither is a ring.
     first: Vec<Vec<u8>>,
-    /// By z, likewise.
+    /// By z: the half of the ring of Z that a place is in.
     second: Vec<u8>,
     /// Whether X or Y is a ring.
     has_first: bool,

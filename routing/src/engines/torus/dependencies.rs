@@ -22,7 +22,7 @@ pub(super) struct Dependencies {
 }
 
 impl Dependencies {
-    /// None yet, between so many routers.
+    /// No dependencies yet, between so many routers.
     pub(super) fn new(routers: usize) -> Self {
         Self { turns: vec![0; 36 * routers], passing: vec![0; routers] }
     }

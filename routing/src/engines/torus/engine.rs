@@ -4,10 +4,9 @@ use rayon::prelude::*;
 
 use crate::Subnet;
 use crate::engines::algorithm::Algorithm;
-use crate::engines::{Engine, EngineError, Routing, Setting, Settings};
+use crate::engines::{Engine, EngineError, Refusal, Routing, Setting, Settings};
 use crate::tables::Layers;
 use mapper_fabric::names::Names;
-use mapper_fabric::wording::plural;
 
 use super::axes::Axes;
 use super::blame;
@@ -19,6 +18,7 @@ use super::packing;
 use super::placements::best_trees;
 use super::ports::HeadingPorts;
 use super::recognition::recognise;
+use super::refusal::TorusRefusal;
 use super::regions::Regions;
 use super::serve::Fabric;
 use super::trees::Trees;
@@ -44,6 +44,10 @@ impl Algorithm for Torus {
     }
 }
 
+fn refuse(why: TorusRefusal) -> EngineError {
+    EngineError::refuse(Engine::Torus, Refusal::own(why))
+}
+
 /// Direction-order tables and layers of a torus or mesh, which is found in the subnet as far as it is not
 /// stated.
 ///
@@ -52,9 +56,8 @@ impl Algorithm for Torus {
 pub fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
     let grid = recognise(&subnet.topology, &settings.torus).map_err(|error| {
         let written_at = error.key().and_then(|key| settings.torus.written_at.get(key));
-        let why = error.describe(&subnet.names);
-        let why = written_at.map_or_else(|| why.clone(), |at| format!("{at}: {why}"));
-        EngineError::refuse(Engine::Torus, why)
+        let written_at = written_at.cloned();
+        refuse(TorusRefusal::NoTorus { names: Box::new(subnet.names.clone()), written_at, error })
     })?;
     compute_on(subnet, settings, &grid)
 }
@@ -83,8 +86,7 @@ pub fn compute_on(subnet: &Subnet, settings: &Settings, grid: &Grid) -> Result<R
     if others.is_empty() {
         return Err(refusal);
     }
-    let tried = plural(others.len(), "other name");
-    Err(EngineError { why: format!("{}; nor would {tried} for the axes do", refusal.why), ..refusal })
+    Err(refuse(TorusRefusal::WhateverAxes { as_named: Box::new(refusal.why), others: others.len() }))
 }
 
 /// The same with the axes as they are.
@@ -95,12 +97,12 @@ pub(super) fn compute_as_named(
 ) -> Result<Routing, EngineError> {
     let mut lattice = Lattice::new(grid, &subnet.topology);
     if let Some(why) = stated_regions(settings, &lattice).refusal(&lattice) {
-        return Err(EngineError::refuse(Engine::Torus, why));
+        return Err(refuse(why));
     }
     let stated = stated_datelines(settings, &lattice);
     let trees = best_trees(subnet, settings, &mut lattice, stated).map_err(|unconnected| {
-        let why = blame::explain(&fabric(subnet, settings, &lattice), &subnet.names, unconnected);
-        EngineError::refuse(Engine::Torus, why)
+        let explanation = blame::explain(&fabric(subnet, settings, &lattice), &subnet.names, unconnected);
+        refuse(TorusRefusal::Unconnected { explanation })
     })?;
     let layers = assign_layers(subnet, settings, &lattice, &trees)?;
     let tables = HeadingPorts::new(grid, subnet).tables(subnet, &trees, previous(settings));
@@ -151,9 +153,7 @@ fn assign_layers(
     let routers = lattice.router_count();
     let by_class = layers::by_class(lattice, &trees.dependencies, most);
     if let Some(ClassLayers { count: 1, .. }) = by_class {
-        let mut one = Layers::single();
-        one.first = settings.first_layer;
-        return Ok(one);
+        return Ok(Layers::starting_at(settings.first_layer));
     }
     let fabric = fabric(subnet, settings, lattice);
     let fewer = by_class.as_ref().map_or(most, |layers| layers.count - 1);
@@ -163,27 +163,24 @@ fn assign_layers(
         return Ok(Layers::by_destination(count, settings.first_layer, of, routers));
     }
     let Some(by_class) = by_class else {
-        return Err(EngineError::refuse(Engine::Torus, too_many_layers(lattice, &subnet.names, trees, most)));
+        return Err(refuse(too_many_layers(lattice, &subnet.names, trees, most)));
     };
     let of = trees.cells().par_iter().map(|&cell| by_class.of[usize::from(Trees::class_of(cell))]).collect();
     Ok(Layers::by_destination(by_class.count, settings.first_layer, of, routers))
 }
 
 /// Why no layers were found: a circle that routes of one class make, if there is one.
-fn too_many_layers(lattice: &Lattice, names: &Names, trees: &Trees, most: u8) -> String {
+fn too_many_layers(lattice: &Lattice, names: &Names, trees: &Trees, most: u8) -> TorusRefusal {
     let all = trees.dependencies.classes();
     let classes = (0..u16::BITS).map(|class| 1 << class).filter(|class| all & class != 0);
     let mut circles = classes.filter_map(|class| trees.dependencies.circle(lattice, class));
     match circles.next() {
-        None => {
-            format!("its routes need more than the {most} layers that may be used; allow more (--max-layers)")
-        }
+        None => TorusRefusal::TooManyLayers { most },
         Some(circle) => {
             let names = circle.iter().map(|&(router, heading)| {
                 format!("{heading} of {}", blame::router_name(lattice, names, router))
             });
-            let names: Vec<_> = names.collect();
-            format!("routes could wait for each other in a circle: {}", names.join(", "))
+            TorusRefusal::Circle { channels: names.collect() }
         }
     }
 }

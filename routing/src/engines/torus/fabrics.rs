@@ -114,7 +114,8 @@ impl Broken {
     pub(super) fn route(&self, settings: &Settings) -> Result<(Subnet, Routing), String> {
         let subnet = self.subnet();
         let grid = self.grid(&subnet);
-        let routing = super::engine::compute_as_named(&subnet, settings, &grid).map_err(|error| error.why)?;
+        let routing = super::engine::compute_as_named(&subnet, settings, &grid)
+            .map_err(|error| error.why.to_string())?;
         Ok((subnet, routing))
     }
 }

@@ -17,10 +17,10 @@ pub enum Sense {
 }
 
 impl Sense {
-    /// Both of them.
+    /// Both directions.
     pub const BOTH: [Self; 2] = [Self::Plus, Self::Minus];
 
-    /// The other one.
+    /// The opposite direction.
     pub const fn opposite(self) -> Self {
         match self {
             Self::Plus => Self::Minus,
@@ -122,7 +122,7 @@ impl GridError {
 }
 
 impl fmt::Display for GridError {
-    /// Without names.
+    /// Writes it with numbers instead of names.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.describe(&Names::default()))
     }

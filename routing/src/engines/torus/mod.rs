@@ -30,6 +30,7 @@ mod ports;
 mod quick;
 mod reach;
 mod recognition;
+mod refusal;
 mod regions;
 mod rules;
 mod search;

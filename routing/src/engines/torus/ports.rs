@@ -1,9 +1,7 @@
 //! Headings become ports.
-
-use rayon::prelude::*;
-
-use crate::tables::{SlotEnd, Tables};
-use crate::{Attachment, Subnet};
+use crate::Subnet;
+use crate::engines::filling;
+use crate::tables::Tables;
 
 use super::grid::{Grid, Sense};
 use super::heading::Heading;
@@ -17,9 +15,6 @@ pub(super) struct HeadingPorts {
     ports: Vec<u8>,
     has_parallel: bool,
 }
-
-/// Fewest destinations that are worth a thread's while.
-const MIN_DESTINATIONS: usize = 16;
 
 impl HeadingPorts {
     /// The ports of a grid's living cables.
@@ -59,21 +54,12 @@ impl HeadingPorts {
     pub(super) fn tables(&self, subnet: &Subnet, trees: &Trees, previous: Option<&Tables>) -> Tables {
         let destinations = &subnet.destinations;
         let routers = subnet.topology.xbar_count();
-        let mut tables = Tables::empty(routers, destinations.slot_count());
         let fits = |tables: &&Tables| {
             tables.xbar_count() == routers && tables.slot_count() == destinations.slot_count()
         };
         let previous = previous.filter(fits);
         let first_ports = self.first_ports();
-        let mut rest = tables.as_mut_slice();
-        let mut blocks = Vec::with_capacity(routers);
-        for destination in 0..routers as u32 {
-            let slots = destinations.slots_of(destination);
-            let (block, others) = rest.split_at_mut(slots.len() * routers);
-            rest = others;
-            blocks.push((destination, block));
-        }
-        blocks.into_par_iter().with_min_len(MIN_DESTINATIONS).for_each(|(destination, block)| {
+        filling::by_block(subnet, |destination, block| {
             let column = trees.column(destination);
             let (own, of_hosts) = block.split_at_mut(routers);
             for ((port, &cell), first) in own.iter_mut().zip(column).zip(first_ports.chunks_exact(8)) {
@@ -90,12 +76,9 @@ impl HeadingPorts {
                     let rank = (slot - destination) as usize;
                     self.share(column, rank, previous.map(|tables| tables.of_slot(slot)), ports);
                 }
-                if let Some(port) = port_of(subnet, slot) {
-                    ports[destination as usize] = port;
-                }
+                ports[destination as usize] = subnet.port_of_slot(slot);
             }
-        });
-        tables
+        })
     }
 
     /// The first port of each heading, eight places a router: none at the last two.
@@ -121,14 +104,5 @@ impl HeadingPorts {
                 *port = shared;
             }
         }
-    }
-}
-
-/// The port of the host that a slot leads to.
-fn port_of(subnet: &Subnet, slot: u32) -> Option<u8> {
-    let SlotEnd::Host { host, .. } = subnet.destinations.end(slot) else { return None };
-    match subnet.topology.attachment(host) {
-        Attachment::Port(at) => Some(at.port),
-        Attachment::Host(_) | Attachment::Nothing => None,
     }
 }

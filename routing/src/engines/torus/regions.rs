@@ -1,6 +1,7 @@
 //! Regions: what a router looks up router by router, and what as one.
 
 use super::lattice::Lattice;
+use super::refusal::TorusRefusal;
 use super::rules::Aim;
 
 /// The fabric cut into boxes of routers.
@@ -36,19 +37,11 @@ impl Regions {
     ///
     /// What comes into a region from a higher y came by y-, and cannot go along X any more; by z-, neither X
     /// nor Y. So where regions cut a dimension, they must be one router wide in all higher ones.
-    pub(super) fn refusal(&self, lattice: &Lattice) -> Option<String> {
+    pub(super) fn refusal(&self, lattice: &Lattice) -> Option<TorusRefusal> {
         let cut = (0..3).rev().find(|&dimension| self.size[dimension] < lattice.sizes[dimension])?;
         let wide = (0..cut).find(|&dimension| self.size[dimension] > 1)?;
         let name = |dimension: usize| ["x", "y", "z"][dimension];
-        let [x, y, z] = self.size;
-        Some(format!(
-            "regions of {x} x {y} x {z} cannot be routed as one: frames that come in by {}- may not go along {} \
-             any more; make regions as long as the fabric along {}, or 1 long along {}",
-            name(cut),
-            name(wide),
-            name(cut),
-            name(wide)
-        ))
+        Some(TorusRefusal::Regions { size: self.size, cut: name(cut), wide: name(wide) })
     }
 
     /// Whether there is one region only.

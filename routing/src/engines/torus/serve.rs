@@ -71,12 +71,12 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// Nothing yet, between so many routers.
+    /// Nothing is found yet, between so many routers.
     pub(super) fn nothing(routers: usize) -> Self {
         Self { dependencies: Dependencies::new(routers), lost: 0, searched: 0, detours: Vec::new() }
     }
 
-    /// With those of later destinations.
+    /// Adds what was found of later destinations.
     pub(super) fn and(mut self, later: Self) -> Self {
         self.detours.extend(later.detours);
         // One more than can be used shows that there are too many.

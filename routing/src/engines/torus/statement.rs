@@ -197,7 +197,7 @@ impl TorusStatement {
 pub struct BadStatement {
     /// What of it is wrong.
     pub key: &'static str,
-    /// Why, and what was expected.
+    /// Why it cannot be, and what was expected.
     pub why: String,
     /// Where it was written, if in a file.
     pub written_at: Option<String>,

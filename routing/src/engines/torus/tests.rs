@@ -99,7 +99,7 @@ fn other_names_for_the_axes_are_found_and_told() {
     // Who says which is which is taken at his word.
     let torus = TorusStatement { sizes: Some(vec![2, 2, 3]), ..TorusStatement::default() };
     let error = compute_on(&subnet, &Settings { torus, ..Settings::default() }, &grid).unwrap_err();
-    assert!(error.why.starts_with("the rules know no way"), "{}", error.why);
+    assert!(error.why.to_string().starts_with("the rules know no way"), "{}", error.why);
 }
 
 /// Puts a second cable beside each.

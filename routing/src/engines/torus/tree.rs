@@ -7,9 +7,9 @@ use super::rules::{Phase, after_dodge};
 /// Whether R3's exception is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dodge {
-    /// No: R0 and R2 as they are.
+    /// The exception is not in use: R0 and R2 hold as they are.
     Barred,
-    /// Yes.
+    /// The exception is in use.
     Allowed,
 }
 
@@ -41,9 +41,9 @@ const DODGES: Class = 8;
 enum State {
     New,
     OnTheWay,
-    /// Frames from here arrive, and may.
+    /// Frames from here arrive, and keep to the rules.
     Good,
-    /// They do not.
+    /// Frames from here do not arrive, or break the rules.
     Bad,
 }
 

@@ -17,7 +17,7 @@ fn labelled(map: Map) -> Fabric {
     let hosts = map.hosts.iter().enumerate().map(|(i, h)| host(i, h)).collect();
     let xbar = |i: usize| XbarLabel { name: format!("leaf{}", i + 1), ..XbarLabel::default() };
     let xbars = (0..map.xbars.len()).map(xbar).collect();
-    Fabric { map, hosts, xbars }
+    Fabric { map, hosts, xbars, ..Default::default() }
 }
 
 /// Shortest routes, chosen at random among equals.

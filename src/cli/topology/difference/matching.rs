@@ -28,7 +28,8 @@ pub(super) struct Matching<'a> {
     taken: BTreeSet<String>,
 }
 
-/// A guess that an xbar of A matches one of B, and the number that must be added to the latter's ports to get A's.
+/// A guess that an xbar of A matches one of B, and the number that must be added to the latter's ports to get
+/// A's.
 type Guess = (usize, usize, i16);
 
 impl<'a> Matching<'a> {
@@ -87,8 +88,8 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// Matches hosts, and xbars, that have the same description, or id if there is none. It must be unique in its
-    /// fabric; the ports of one machine have one description, so for hosts the port counts too.
+    /// Matches hosts, and xbars, that have the same description, or id if there is none. It must be unique in
+    /// its fabric; the ports of one machine have one description, so for hosts the port counts too.
     fn match_by_descriptions(&mut self) {
         let hosts = |fabric: &Fabric| {
             let label = |label: &HostLabel| (described(&label.name, &label.description), label.node_port);
@@ -180,8 +181,8 @@ impl<'a> Matching<'a> {
         NodeName { id: id.to_owned(), name }
     }
 
-    /// Matches xbars that are cabled to the same hosts and matched xbars, those with the most such cables first.
-    /// Returns false if no more xbars could be matched.
+    /// Matches xbars that are cabled to the same hosts and matched xbars, those with the most such cables
+    /// first. Returns false if no more xbars could be matched.
     fn match_by_cables(&mut self, numbering: i16) -> bool {
         let mut votes: BTreeMap<Guess, usize> = BTreeMap::new();
         for (x, y) in self.common_ends() {
@@ -247,8 +248,8 @@ impl<'a> Matching<'a> {
     }
 }
 
-/// How many times structure is looked at, at most. For a connected fabric that is cabled as its plan says, once is
-/// enough.
+/// How many times structure is looked at, at most. For a connected fabric that is cabled as its plan says,
+/// once is enough.
 const MOST_GUESSES: usize = 256;
 
 /// A node's description, or its id if it has none.

@@ -12,8 +12,8 @@ fn clos() -> Fabric {
     generate("clos:hosts=8,ports=4").unwrap()
 }
 
-/// The map as an agent would find it. It has no names, hosts and plain xbars are in another order, and ports are
-/// known up to an offset only.
+/// The map as an agent would find it. It has no names, hosts and plain xbars are in another order, and ports
+/// are known up to an offset only.
 fn explored(fabric: &Fabric) -> Fabric {
     let mut map = fabric.map.clone();
     let last = map.xbars.len() as u32 - 1;

@@ -11,7 +11,7 @@ use super::space::{Before, GridPlace, Space};
 /// How a search ended.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// All stand.
+    /// All xbars stand.
     Found {
         /// The dimensions, lines only as long as they are in use; so perhaps of size 1.
         dimensions: Vec<Dimension>,
@@ -74,7 +74,7 @@ struct Choice {
 /// Most places next to an xbar.
 const MOST: usize = 6;
 
-/// Not next to any xbar that stands.
+/// Stands for the count of an xbar that is not next to any xbar that stands.
 const FAR: u8 = u8::MAX;
 
 struct Search<'a> {

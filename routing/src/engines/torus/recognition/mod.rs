@@ -88,10 +88,10 @@ struct Budget {
     for_all_shapes: (u64, u64),
 }
 
-/// For the fabric itself.
+/// The budget for the fabric itself.
 const BUDGET: Budget = Budget { for_each_shape: (20, 5_000), for_all_shapes: (100, 200_000) };
 
-/// For the fabric without one of its links, to tell which does not fit.
+/// The budget for the fabric without one of its links, to tell which does not fit.
 const SMALL_BUDGET: Budget = Budget { for_each_shape: (5, 500), for_all_shapes: (10, 5_000) };
 
 /// The shapes of a fabric, once they are asked for. What ports suggest does not matter to them.

@@ -24,9 +24,9 @@ const MANY_LINKS: usize = 1_500;
 /// Why a fabric is no torus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoTorus {
-    /// There is nothing.
+    /// The fabric has no xbar.
     NoXbars,
-    /// It is one but for a cable.
+    /// The fabric is a torus but for one cable.
     Chord {
         /// The ports that the cable joins.
         ends: [PortRef; 2],
@@ -171,7 +171,7 @@ impl NoTorus {
 }
 
 impl fmt::Display for NoTorus {
-    /// Without names.
+    /// Writes it with numbers instead of names.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.describe(&Names::default()))
     }

@@ -7,7 +7,8 @@ use super::{Aim, is_open};
 
 /// R4: what to do where an X link is wanted.
 ///
-/// Broken: y+ if it is there, else z+. Neither may cross its dateline, for X is still to come.
+/// If the link is broken, the frame goes y+ if that link is there, else z+. Neither may cross its dateline, for X
+/// is still to come.
 ///
 /// ```text
 ///   y        o-->o-->D        o = router
@@ -15,10 +16,10 @@ use super::{Aim, is_open};
 ///   |        S # o   o        y+, then on along X
 /// ```
 ///
-/// Good, but the router behind it (E) has neither y+ nor z+: z+ at once, if that router is in the
-/// destination's region and this one is not, or if this is the destination's region and its y. A frame
-/// that went on to E might find the next X link broken, too, and be boxed in. Not so if E is the
-/// destination.
+/// If the link is good, but the router behind it (E) has neither y+ nor z+, the frame goes z+ at once. It does so
+/// only if E is in the destination's region and this router is not, or if this router is in the destination's region
+/// and at its y. A frame that went on to E might find the next X link broken, too, and be boxed in. Where E is the
+/// destination, it goes to E.
 ///
 /// ```text
 ///   z        o-->o-->o

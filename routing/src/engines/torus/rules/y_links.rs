@@ -6,8 +6,8 @@ use super::{Aim, is_open, wanted, z_links};
 
 /// R5: what to do where a Y link is wanted.
 ///
-/// Broken: z+, to find a good Y link there. If that is broken, too, the opposite way along Y, and the
-/// router reached looks ahead so as not to send frames straight back.
+/// If the link is broken, the frame goes z+, to find a good Y link there. If that link is broken, too, it goes the
+/// opposite way along Y, and the router that it reaches looks ahead so as not to send it straight back.
 ///
 /// ```text
 ///   z    o-->o-->D      S's y+ is broken: z+, then on along Y
@@ -15,7 +15,7 @@ use super::{Aim, is_open, wanted, z_links};
 ///   |    S # o   o
 /// ```
 ///
-/// Good, but the next router's default is z+, and its z+ is broken: z+ here.
+/// If the link is good, but the next router's default is z+ and its z+ is broken, the frame goes z+ here.
 ///
 /// ```text
 ///   z    o-->D          from S along Y, E would be next and want z+

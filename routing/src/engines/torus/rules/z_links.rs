@@ -6,8 +6,8 @@ use super::{Aim, wanted};
 
 /// R6: what to do where a Z link is wanted.
 ///
-/// z+ wanted and broken: y+, and R5's look-ahead there sends the frame up rather than back. Where there is
-/// no y+ (the edge of a mesh): y-.
+/// If z+ is wanted and broken, the frame goes y+, and R5's look-ahead there sends it up rather than back. Where there
+/// is no y+, at the edge of a mesh, it goes y-.
 ///
 /// ```text
 ///   z    D<--o          S's z+ is broken: y+, z+, y-
@@ -15,8 +15,8 @@ use super::{Aim, wanted};
 ///   |    S-->o
 /// ```
 ///
-/// z- wanted: nothing but z- may follow it, so the whole run down to the destination is walked; if any
-/// link of it is broken, z+, the long way round.
+/// If z- is wanted, nothing but z- may follow it, so the whole run down to the destination is looked at. If any link
+/// of it is broken, the frame goes z+, the long way round.
 ///
 /// ```text
 ///   z

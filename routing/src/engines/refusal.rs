@@ -1,0 +1,193 @@
+//! Why engines do not serve, in kinds that programs can tell apart.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use super::dispersive::SourceProof;
+use super::{Balance, Engine, Setting};
+use crate::RoutingError;
+use crate::proof::{TableViolation, TablesProof};
+use crate::tables::Layers;
+
+/// Why an engine does not serve.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{engine} cannot serve: {why}")]
+pub struct EngineError {
+    /// The engine.
+    pub engine: Engine,
+    /// What is wrong with the fabric or the settings, and what would help.
+    pub why: Refusal,
+}
+
+impl EngineError {
+    /// An engine refuses, for this reason.
+    pub fn refuse(engine: Engine, why: impl Into<Refusal>) -> Self {
+        Self { engine, why: why.into() }
+    }
+}
+
+/// What is wrong with a fabric or with settings, so that an engine cannot serve; and what would help.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// A lid matrix is given, and the engine finds hops by itself.
+    #[error("it finds hops by rules of its own; give a lid matrix to {}, or none", takers(*.balance))]
+    LidMatrix {
+        /// The balance that is asked for: it decides who takes a lid matrix.
+        balance: Balance,
+    },
+    /// The first layer is behind the last that may be used.
+    #[error("no layer is left: {allowed} are allowed (--max-layers), the first is {first} (--lash-start-vl)")]
+    NoLayerLeft {
+        /// How many layers are allowed, with those before the first.
+        allowed: u8,
+        /// The number of the first layer.
+        first: u8,
+    },
+    /// Routes close circles in as many layers as there are.
+    #[error("{0}")]
+    TooManyLayers(TooManyLayers),
+    /// More xbars than pairs of them could be kept for.
+    #[error("the fabric has {xbars} xbars; it serves {most} at most")]
+    TooManyXbars {
+        /// How many xbars the fabric has.
+        xbars: usize,
+        /// The limit.
+        most: usize,
+    },
+    /// What is no table was asked for.
+    #[error("it computes source routes, and no forwarding tables")]
+    NoTables,
+    /// A reason that only this engine has.
+    #[error("{0}")]
+    Own(OwnReason),
+}
+
+/// The engines that take a lid matrix.
+fn takers(balance: Balance) -> String {
+    super::setting::listed(&Setting::Hops.engines(balance), "or")
+}
+
+/// How many layers an engine needs, and how many there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooManyLayers {
+    /// How many layers it needs.
+    pub needed: usize,
+    /// How many there are from the first one on.
+    pub left: u8,
+    /// The number of the first layer.
+    pub first: u8,
+    /// What else to try.
+    pub instead: &'static str,
+}
+
+impl fmt::Display for TooManyLayers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { needed, left, first, instead } = self;
+        write!(f, "it needs {needed} layers, but there are {left} from layer {first} on; ")?;
+        // More than there are at all cannot be allowed.
+        if usize::from(*first) + needed <= usize::from(Layers::MAX) {
+            f.write_str("allow more (--max-layers), or ")?;
+        }
+        write!(f, "try {instead}")
+    }
+}
+
+/// A reason that only one engine has: an error of a type of the engine's own.
+#[derive(Debug, Clone)]
+pub struct OwnReason(Arc<dyn StdError + Send + Sync>);
+
+impl OwnReason {
+    /// The reason as the engine's type, if it is of that type.
+    pub fn downcast<T: StdError + 'static>(&self) -> Option<&T> {
+        self.0.downcast_ref()
+    }
+}
+
+impl fmt::Display for OwnReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Reasons are alike if they say the same.
+impl PartialEq for OwnReason {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for OwnReason {}
+
+impl Refusal {
+    /// A reason that only one engine has.
+    pub fn own(reason: impl StdError + Send + Sync + 'static) -> Self {
+        Self::Own(OwnReason(Arc::new(reason)))
+    }
+}
+
+/// Why an engine that was tried did not serve.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum WhyNotServed {
+    /// It refused, or settings that it does not obey cannot be passed over.
+    #[error("{0}")]
+    Refused(Refusal),
+    /// What it computed is wrong, or must be wrong as hosts are too far apart.
+    #[error("{0}")]
+    Unproved(Box<TablesProof>),
+    /// Some hosts are too far apart for source routes: the violation, and what it says by the fabric's names.
+    #[error("{1}")]
+    TooFar(TableViolation, String),
+    /// A host's source routes cannot be computed: why, and the same by the fabric's names.
+    #[error("{1}")]
+    NoSourceRoutes(RoutingError, String),
+    /// Source routes were computed, and are wrong.
+    #[error("{}", .0.summary())]
+    UnprovedRoutes(Box<SourceProof>),
+    /// It serves, and another engine serves better, or as well and is simpler.
+    #[error("another engine's effective bisection is better, or as good")]
+    Beaten {
+        /// The effective bisection of its tables.
+        effective_bisection: f64,
+    },
+    /// It loads tables, and none were given.
+    #[error("no tables were given to load")]
+    NothingToLoad,
+    /// It was not tried, as it does not obey all that is set, and others do: what would have no effect.
+    #[error("not tried, as engines serve that obey all that is set; {}", .0.join("; "))]
+    Disobeys(Vec<String>),
+    /// It was not tried, as it takes far longer than others on a fabric of this size.
+    #[error("not tried, as others serve that take far less time on {size}")]
+    TakesLong {
+        /// How large the fabric is.
+        size: String,
+    },
+}
+
+impl WhyNotServed {
+    /// Whether hosts are farther from each other than any route may be long. Then no engine serves.
+    pub fn is_distance(&self) -> bool {
+        match self {
+            Self::Unproved(proof) => {
+                proof.violations.iter().any(|found| matches!(found, TableViolation::TooFar { .. }))
+            }
+            Self::TooFar(..) => true,
+            _ => false,
+        }
+    }
+
+    /// The effective bisection of its tables if they are proved, and others were preferred.
+    pub fn effective_bisection(&self) -> Option<f64> {
+        match self {
+            Self::Beaten { effective_bisection } => Some(*effective_bisection),
+            _ => None,
+        }
+    }
+
+    /// Whether it was not tried at all, though it might have served.
+    pub fn is_left_out(&self) -> bool {
+        matches!(self, Self::Disobeys(_) | Self::TakesLong { .. })
+    }
+}

@@ -1,0 +1,139 @@
+//! Shortest routes between all xbars, by the least loaded channels.
+
+use super::trees::Trees;
+use crate::Subnet;
+
+/// How an xbar chooses among the channels that begin a shortest route.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Choice {
+    /// The least loaded route as a whole; a tree of its own for each address of a host.
+    LeastLoadedByHost,
+    /// The least loaded route as a whole; one tree for all hosts of an xbar.
+    LeastLoaded,
+    /// The neighbour behind the first port; parallel cables to it by load. In meshes and cubes whose ports
+    /// stand by dimension this is dimension order.
+    FirstPort,
+}
+
+/// Trees of shortest routes to all xbars.
+pub(super) struct ShortestTrees {
+    /// The trees: one to each xbar, or one to each address of its hosts.
+    pub(super) trees: Trees,
+    /// How many pairs of hosts send through the channel that most send through.
+    pub(super) busiest: u64,
+}
+
+impl ShortestTrees {
+    /// Grows the trees one after another; what each puts on the channels counts when the next is grown.
+    pub(super) fn new(subnet: &Subnet, choice: Choice) -> Self {
+        let xbars = subnet.topology.xbar_count();
+        let mut trees = Trees::begin(xbars);
+        let mut grower = Grower::new(subnet, choice);
+        for end in 0..xbars as u32 {
+            grower.search(end);
+            let addresses = subnet.destinations.host_slots_of(end).len();
+            let count = if choice == Choice::LeastLoadedByHost { addresses.max(1) } else { 1 };
+            let weight = if count > 1 { 1 } else { addresses as u64 };
+            for _ in 0..count {
+                grower.grow(end, weight, trees.add());
+            }
+            trees.next_destination();
+        }
+        Self { trees, busiest: grower.loads.iter().copied().max().unwrap_or_default() }
+    }
+}
+
+/// Grows tree after tree, and counts the load of each channel.
+struct Grower<'a> {
+    subnet: &'a Subnet,
+    choice: Choice,
+    /// How many pairs of hosts send through each channel so far.
+    loads: Vec<u64>,
+    /// Hops to the present destination.
+    hops: Vec<u32>,
+    /// Xbars from near to far.
+    reached: Vec<u32>,
+    /// The load of the whole route from each xbar.
+    costs: Vec<u64>,
+    /// Hosts whose frames come by each xbar.
+    sources: Vec<u64>,
+}
+
+impl<'a> Grower<'a> {
+    fn new(subnet: &'a Subnet, choice: Choice) -> Self {
+        let xbars = subnet.topology.xbar_count();
+        Self {
+            subnet,
+            choice,
+            loads: vec![0; subnet.topology.channel_count()],
+            hops: vec![u32::MAX; xbars],
+            reached: Vec::with_capacity(xbars),
+            costs: vec![0; xbars],
+            sources: vec![0; xbars],
+        }
+    }
+
+    /// Finds the hops from every xbar to a destination.
+    fn search(&mut self, end: u32) {
+        let topology = &self.subnet.topology;
+        self.hops.fill(u32::MAX);
+        self.hops[end as usize] = 0;
+        self.reached.clear();
+        self.reached.push(end);
+        let mut at = 0;
+        while let Some(&xbar) = self.reached.get(at) {
+            at += 1;
+            for channel in topology.channels_of(xbar).filter(|&channel| !topology.is_dead(channel)) {
+                let next = topology.head(channel).xbar;
+                if self.hops[next as usize] == u32::MAX {
+                    self.hops[next as usize] = self.hops[xbar as usize] + 1;
+                    self.reached.push(next);
+                }
+            }
+        }
+    }
+
+    /// Grows a tree to the destination searched for, whose frames each count `weight`.
+    fn grow(&mut self, end: u32, weight: u64, ports: &mut [u8]) {
+        let topology = &self.subnet.topology;
+        self.costs[end as usize] = 0;
+        let mut chosen = Vec::with_capacity(self.reached.len());
+        for &xbar in &self.reached[1..] {
+            let Some(channel) = self.choose(xbar) else { continue };
+            let next = topology.head(channel).xbar;
+            self.costs[xbar as usize] = self.costs[next as usize] + self.loads[channel as usize];
+            ports[xbar as usize] = topology.tail(channel).port;
+            chosen.push(channel);
+        }
+        for &xbar in &self.reached {
+            self.sources[xbar as usize] = topology.hosts_of(xbar).len() as u64;
+        }
+        for &channel in chosen.iter().rev() {
+            let (from, to) = (topology.tail(channel).xbar, topology.head(channel).xbar);
+            let sources = self.sources[from as usize];
+            self.sources[to as usize] += sources;
+            self.loads[channel as usize] += sources * weight;
+        }
+    }
+
+    /// The channel that an xbar's frames leave by.
+    fn choose(&self, xbar: u32) -> Option<u32> {
+        let topology = &self.subnet.topology;
+        let next = |channel: u32| topology.head(channel).xbar as usize;
+        let nearer = |channel: &u32| {
+            !topology.is_dead(*channel) && self.hops[next(*channel)] < self.hops[xbar as usize]
+        };
+        let mut channels = topology.channels_of(xbar).filter(nearer);
+        match self.choice {
+            Choice::FirstPort => {
+                let first = channels.next()?;
+                let parallel = channels.filter(|&channel| next(channel) == next(first));
+                std::iter::once(first).chain(parallel).min_by_key(|&channel| self.loads[channel as usize])
+            }
+            Choice::LeastLoaded | Choice::LeastLoadedByHost => {
+                let cost = |channel: u32| self.costs[next(channel)] + self.loads[channel as usize];
+                channels.min_by_key(|&channel| cost(channel))
+            }
+        }
+    }
+}
