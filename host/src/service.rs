@@ -102,6 +102,7 @@ impl Services {
         &mut self.names
     }
 
+    /// All of them, as [`Self::due_at`] lists them, too.
     fn all(&mut self) -> [&mut dyn Service; 1] {
         [&mut self.names]
     }
@@ -135,7 +136,7 @@ impl Services {
     pub(crate) fn ask(&mut self, now: Instant, agent: &mut Agent, table: Option<&RouteTable>) {
         // Nearly always no question is due, and then there is no need to look at the agent.
         self.may_ask = true;
-        if self.names.poll_timeout().is_none_or(|at| at > now) {
+        if self.due_at().is_none_or(|at| at > now) {
             return;
         }
         self.may_ask = table.is_some() && agent.may_ask_service();
@@ -174,8 +175,15 @@ impl Services {
         }
     }
 
+    /// When a service may have a question.
+    fn due_at(&self) -> Option<Instant> {
+        let Self { names, under_way: _, next_ticket: _, may_ask: _ } = self;
+        let all: [&dyn Service; 1] = [names];
+        all.into_iter().filter_map(Service::poll_timeout).min()
+    }
+
     /// When [`Self::ask`] has something to do.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        self.names.poll_timeout().filter(|_| self.may_ask)
+        self.due_at().filter(|_| self.may_ask)
     }
 }

@@ -8,12 +8,14 @@
 //! other anew what differs. That is how a host that starts again learns all names.
 //!
 //! A name has a revision, which only its host raises, and of two names of one host that of the higher
-//! revision counts. A host that is told a wrong name of itself raises its revision above that one's. Names
+//! revision counts. Revisions are serial numbers (RFC 1982): behind the greatest comes 0, so that nobody can
+//! tell one that a host cannot raise its own above. A host that is told a wrong name of itself raises its revision above that one's. Names
 //! are text for people: two hosts may have the same, and nothing is decided by them.
 
 mod body;
 pub mod table;
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -92,6 +94,22 @@ impl Neighbour {
     }
 }
 
+/// Which of two revisions is the later one, as RFC 1982 has it. What that leaves open is decided, too: of two
+/// that are half of all numbers apart the greater one is later.
+fn in_serial_order(a: u32, b: u32) -> Ordering {
+    match a.wrapping_sub(b) {
+        0 => Ordering::Equal,
+        1..0x8000_0000 => Ordering::Greater,
+        0x8000_0000 => a.cmp(&b),
+        _ => Ordering::Less,
+    }
+}
+
+/// The next revision above one, or `wanted` if that is above it.
+fn above(revision: u32, wanted: u32) -> u32 {
+    if in_serial_order(wanted, revision).is_gt() { wanted } else { revision.wrapping_add(1) }
+}
+
 impl Names {
     /// The service at the host with the address `own`, which knows no names yet.
     pub fn new(own: Mac) -> Self {
@@ -104,7 +122,7 @@ impl Names {
         let known = self.table.get(self.own).filter(|known| known.name == name);
         if known.is_none() {
             let revision =
-                self.table.get(self.own).map_or(revision, |known| revision.max(known.revision + 1));
+                self.table.get(self.own).map_or(revision, |known| above(known.revision, revision));
             self.put(Named { mac: self.own, name, revision }, None);
         }
     }
@@ -134,17 +152,18 @@ impl Names {
             let known = self.table.get(named.mac).map(|known| (known.revision, known.name.clone()));
             let is_own_and_wrong =
                 named.mac == self.own && known.as_ref().is_some_and(|(_, name)| *name != named.name);
-            let order =
-                known.as_ref().map(|(revision, name)| (named.revision, &named.name).cmp(&(*revision, name)));
+            let order = known.as_ref().map(|(revision, name)| {
+                in_serial_order(named.revision, *revision).then_with(|| named.name.cmp(name))
+            });
             if is_own_and_wrong {
                 // Only a host itself says what it is called, so others must take the name that it has.
                 let (revision, name) = known.unwrap_or((0, named.name.clone()));
-                let revision = revision.max(named.revision.saturating_add(1));
+                let revision = above(named.revision, revision);
                 self.put(Named { mac: self.own, name, revision }, None);
-            } else if order.is_none_or(std::cmp::Ordering::is_gt) && self.table.is_listed(named.mac) {
+            } else if order.is_none_or(Ordering::is_gt) && self.table.is_listed(named.mac) {
                 self.forget_untold(from, named.mac);
                 self.put(named, Some(from));
-            } else if order.is_some_and(std::cmp::Ordering::is_eq) {
+            } else if order.is_some_and(Ordering::is_eq) {
                 self.forget_untold(from, named.mac);
             }
         }

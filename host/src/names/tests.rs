@@ -201,12 +201,17 @@ fn who_is_no_neighbour_tells_nothing_and_nobody_fills_the_memory() {
     // Hosts that are in no map have no name.
     assert_eq!(tree.hosts[leader].asked(tree.now, neighbour, &told(stranger, "x", 1), 99), Some(vec![]));
     assert_eq!(tree.hosts[leader].table().name_of(stranger), None);
-    // A host that is told a wrong name of itself keeps its own, and all others do too.
+    // A host that is told a wrong name of itself keeps its own, and all others do too: whatever the revision.
     let own = tree.hosts[leader].own;
-    let answer = tree.hosts[leader].asked(tree.now, neighbour, &told(own, "lie", 7_000), 99);
-    assert_eq!(answer, Some(vec![]));
-    tree.run_ms(COMPARE_EVERY.as_millis() as u64);
-    assert_eq!(tree.missing(4), 0);
+    for revision in [7_000, u32::MAX / 2, u32::MAX / 2 + 9_000, u32::MAX - 1, u32::MAX, 0] {
+        for liar in [leader, tree.index(neighbour)] {
+            let from = if liar == leader { neighbour } else { own };
+            let answer = tree.hosts[liar].asked(tree.now, from, &told(own, "lie", revision), 99);
+            assert_eq!(answer, Some(vec![]));
+        }
+        tree.run_ms(COMPARE_EVERY.as_millis() as u64);
+        assert_eq!(tree.missing(4), 0, "revision {revision}");
+    }
 }
 
 #[test]

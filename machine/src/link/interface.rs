@@ -204,17 +204,22 @@ fn list() -> io::Result<Vec<Interface>> {
     loop {
         let (bytes, _) = rustix::net::recv(&socket, &mut buffer[..], RecvFlags::empty())?;
         let answer = &buffer[..bytes];
-        match u16_at(answer, 4) {
-            Some(NLMSG_DONE) => return Ok(found),
-            Some(NLMSG_ERROR) => {
-                let code = u32_at(answer, HEADER_BYTES).unwrap_or(0).cast_signed();
-                return Err(io::Error::from_raw_os_error(-code));
+        if messages(answer).next().is_none() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        // The end may come in the same datagram as the last interfaces.
+        for message in messages(answer) {
+            match u16_at(message, 4) {
+                Some(NLMSG_DONE) => return Ok(found),
+                Some(NLMSG_ERROR) => {
+                    let code = u32_at(message, HEADER_BYTES).unwrap_or(0).cast_signed();
+                    return Err(io::Error::from_raw_os_error(-code));
+                }
+                _ => found.extend(parse_message(message).and_then(|change| match change {
+                    Change::Now(interface) => Some(interface),
+                    Change::Gone { .. } | Change::Missed => None,
+                })),
             }
-            Some(_) => found.extend(parse_messages(answer).filter_map(|change| match change {
-                Change::Now(interface) => Some(interface),
-                Change::Gone { .. } | Change::Missed => None,
-            })),
-            None => return Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }
 }
@@ -240,14 +245,18 @@ fn request_by_name(name: &str) -> Option<Vec<u8>> {
 
 /// The changes of interfaces in a datagram. Other messages are skipped, and a cut-off one ends the iteration.
 fn parse_messages(datagram: &[u8]) -> impl Iterator<Item = Change> + '_ {
+    messages(datagram).filter_map(parse_message)
+}
+
+/// The messages of a datagram, each with its header.
+fn messages(datagram: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = datagram;
-    let raw = std::iter::from_fn(move || {
+    std::iter::from_fn(move || {
         let length = usize::try_from(u32_at(rest, 0)?).ok()?;
         let message = rest.get(..length).filter(|message| message.len() >= HEADER_BYTES)?;
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or(&[]);
         Some(message)
-    });
-    raw.filter_map(parse_message)
+    })
 }
 
 fn parse_message(message: &[u8]) -> Option<Change> {
