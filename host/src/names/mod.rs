@@ -121,8 +121,7 @@ impl Names {
     pub(crate) fn set_own(&mut self, name: HostName, revision: u32) {
         let known = self.table.get(self.own).filter(|known| known.name == name);
         if known.is_none() {
-            let revision =
-                self.table.get(self.own).map_or(revision, |known| above(known.revision, revision));
+            let revision = self.table.get(self.own).map_or(revision, |known| above(known.revision, revision));
             self.put(Named { mac: self.own, name, revision }, None);
         }
     }
