@@ -117,7 +117,7 @@ pub struct Agent {
     pub(super) sessions: BTreeMap<Mac, u32>,
     /// How long frames may be at these, likewise.
     pub(super) mtus: BTreeMap<Mac, LinkMtu>,
-    /// Whether this host's MTU changed since the last map came.
+    /// Whether this host's MTU changed since the last map came, or the agent has started since.
     pub(super) mtu_untold: bool,
     pub(super) sent: Tally<Purpose>,
     pub(super) dropped: Tally<FrameDrop>,
@@ -181,7 +181,7 @@ impl Agent {
             last_mapping: None,
             sessions: BTreeMap::new(),
             mtus: BTreeMap::new(),
-            mtu_untold: false,
+            mtu_untold: true,
             sent: Tally::default(),
             dropped: Tally::default(),
             guard: None,

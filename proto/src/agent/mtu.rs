@@ -21,7 +21,8 @@ impl Agent {
         self.pump(now);
     }
 
-    /// A map is in force: has another one made if the MTU changed lately and this map does not show it.
+    /// A map is in force: has another one made if this host's MTU has changed, or the agent has started,
+    /// since the last one came, and this one does not show it.
     pub(super) fn check_mtu_told(&mut self, now: Instant, sizes: &FrameSizes) {
         let Settings { mac, mtu, .. } = self.settings;
         if std::mem::take(&mut self.mtu_untold) && !sizes.shows(mac, mtu) {

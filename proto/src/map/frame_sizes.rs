@@ -39,11 +39,11 @@ impl LinkMtu {
     }
 }
 
-/// Which hosts' interfaces carry shorter frames than others send. Nothing, if all carry the same.
+/// How long frames may be, and which hosts' interfaces carry shorter ones than others send.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FrameSizes {
-    /// The greatest of all hosts' least MTUs, so how long frames in the fabric can be, in bytes; 0 if all
-    /// hosts have the same.
+    /// The greatest of all hosts' least MTUs, so how long frames in the fabric can be, in bytes; 0 if no
+    /// host carries users' frames.
     pub longest: u16,
     /// The hosts with less, by rising address.
     pub less: Vec<(Mac, LinkMtu)>,
@@ -69,13 +69,13 @@ impl FrameSizes {
         let longest = less.iter().map(|(_, mtu)| mtu.bytes).max().unwrap_or_default();
         less.retain(|(_, mtu)| mtu.bytes < longest);
         less.sort_unstable();
-        if less.is_empty() { Self::default() } else { Self { longest, less } }
+        Self { longest, less }
     }
 
-    /// Whether this host is shown with this MTU. Where all hosts have the same, nothing tells which that is.
+    /// Whether this host is shown with this MTU. One that carries no users' frames is not shown at all.
     pub fn shows(&self, host: Mac, mtu: LinkMtu) -> bool {
         let found = self.less.binary_search_by_key(&host, |&(mac, _)| mac);
-        found.map_or(self.longest > 0 && mtu.bytes == self.longest, |found| self.less[found].1 == mtu)
+        found.map_or(mtu.bytes == 0 || mtu.bytes == self.longest, |found| self.less[found].1 == mtu)
     }
 }
 
@@ -169,9 +169,10 @@ mod tests {
     fn only_hosts_with_less_than_another_are_listed() {
         let mtu = |bytes| LinkMtu { bytes, ports: 1 };
         assert_eq!(FrameSizes::of([]), FrameSizes::default());
-        assert_eq!(FrameSizes::of([(mac(2), mtu(9000)), (mac(1), mtu(9000))]), FrameSizes::default());
+        let all_alike = FrameSizes { longest: 9000, less: vec![] };
+        assert_eq!(FrameSizes::of([(mac(2), mtu(9000)), (mac(1), mtu(9000))]), all_alike);
         // A host that carries no users' frames does not make any cable narrow.
-        assert_eq!(FrameSizes::of([(mac(2), mtu(9000)), (mac(1), mtu(0))]), FrameSizes::default());
+        assert_eq!(FrameSizes::of([(mac(2), mtu(9000)), (mac(1), mtu(0))]), all_alike);
         let found = FrameSizes::of([(mac(3), mtu(1500)), (mac(2), mtu(9000)), (mac(1), mtu(4000))]);
         let less = vec![(mac(1), mtu(4000)), (mac(3), mtu(1500))];
         assert_eq!(found, FrameSizes { longest: 9000, less });
@@ -184,7 +185,8 @@ mod tests {
         assert!(sizes.shows(mac(1), mtu(4000)) && sizes.shows(mac(2), mtu(9000)));
         assert!(!sizes.shows(mac(1), mtu(9000)) && !sizes.shows(mac(2), mtu(4000)));
         assert!(!sizes.shows(mac(1), LinkMtu { bytes: 4000, ports: 2 }), "another port is to blame");
-        assert!(!FrameSizes::default().shows(mac(1), mtu(1500)), "all have the same, whatever that is");
+        assert!(!FrameSizes::default().shows(mac(1), mtu(1500)), "it is not shown at all");
+        assert!(sizes.shows(mac(3), mtu(0)), "it carries no users' frames");
     }
 
     #[test]

@@ -61,7 +61,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 #[test]
-fn frame_sizes_travel_with_the_map_and_take_no_piece_if_all_are_alike() {
+fn frame_sizes_travel_with_the_map_and_take_no_piece_if_no_host_has_users() {
     let less = vec![
         (Mac::from_position(5), LinkMtu { bytes: 1500, ports: 6 }),
         (Mac::from_position(9), LinkMtu { bytes: 4000, ports: 0 }),
@@ -72,9 +72,12 @@ fn frame_sizes_travel_with_the_map_and_take_no_piece_if_all_are_alike() {
     assert_eq!(pieces[4..], [bytes(golden)]);
     assert_eq!(decode_pieces(map.version, &pieces), Ok(map.clone()));
     assert_eq!(decode_pieces(map.version, &encode_pieces(&map, 32)), Ok(map), "over several pieces");
+    let alike = Map { frame_sizes: FrameSizes { longest: 9000, less: vec![] }, ..sample() };
+    let pieces = encode_pieces(&alike, 1300);
+    assert_eq!(pieces[4..], [bytes("07 0001 000000000000 2328 00000000")]);
+    assert_eq!(decode_pieces(alike.version, &pieces), Ok(alike));
     for wrong in [
-        // Nobody with less, a host before it is said less than what, one that is not in the map.
-        "07 0001 000000000000 2328 00000000",
+        // A host before it is said less than what, one that is not in the map.
         "07 0001 020000000005 05dc 00000000",
         "07 0002 000000000000 2328 00000000 020000000006 05dc 00000000",
         // As much as the longest, none at all, two greatest, out of order, twice.
