@@ -67,6 +67,10 @@ pub trait SimulatedHost: Send {
     fn is_honest(&self) -> bool {
         self.host().is_some()
     }
+    /// Whether the host may send again what it received, other hosts' frames too, as hostile ones do.
+    fn replays(&self) -> bool {
+        false
+    }
     /// The status of the agent; `None` without an agent to be checked.
     fn status(&self) -> Option<Status> {
         self.host().map(|host| host.agent().status())

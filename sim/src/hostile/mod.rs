@@ -155,6 +155,10 @@ impl SimulatedHost for Hostile {
         self.listen(payload);
     }
 
+    fn replays(&self) -> bool {
+        true
+    }
+
     fn handle_timeout(&mut self, now: Instant) {
         if now >= self.next_at {
             self.next_at = now + self.interval;

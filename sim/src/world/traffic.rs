@@ -355,9 +355,12 @@ impl World {
         }
     }
 
-    /// After a change of the noise: notes whether cables keep frames in order and carry each once.
+    /// After a change of the noise or of a host: notes whether cables keep frames in order and carry each once,
+    /// and no hostile host sends again the frames of others that reached it. Users' frames are not signed, so
+    /// that such a frame counts where it arrives.
     pub(super) fn note_order(&mut self) {
-        let orderly = self.options.timing.jitter.is_zero() && self.noise.duplicate <= 0.0;
+        let replayed = self.hosts.iter().any(|slot| slot.node.as_ref().is_some_and(|node| node.replays()));
+        let orderly = self.options.timing.jitter.is_zero() && self.noise.duplicate <= 0.0 && !replayed;
         if let Some(traffic) = &mut self.traffic {
             traffic.set_orderly(self.now, orderly);
         }
