@@ -1,0 +1,23 @@
+//! InfiniBand without I/O: management datagrams, and the sweep that explores a fabric by them.
+//!
+//! - [`mad`]: directed-route datagrams of subnet management (SMPs) and the attributes that they carry, as the
+//!   InfiniBand Architecture Specification, volume 1, chapter 14 lays them out.
+//! - [`sweep`]: breadth-first exploration by GUID. It only ever asks: no request of it changes anything.
+//! - [`lids`]: which LIDs ports have.
+//! - [`manager`]: a subnet manager, which writes what differs (`program`) and settles with others who is master.
+//!
+//! Both are state machines like the agent: time is a number, datagrams come and go as bytes.
+
+#![forbid(unsafe_code)]
+
+mod exchange;
+pub mod lids;
+pub mod mad;
+pub mod manager;
+mod packet;
+mod program;
+mod requests;
+pub mod sweep;
+
+pub use exchange::Failure;
+pub use packet::{Address, Packet};

@@ -1,0 +1,216 @@
+//! Which LIDs ports have: as stable as can be, and each one's alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The largest unicast LID.
+pub const LAST_LID: u16 = 0xBFFF;
+
+/// A port that needs a LID.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wanting {
+    /// Its GUID.
+    pub guid: u64,
+    /// The LID that it has; 0 for none.
+    pub current: u16,
+    /// Whether it carries packets, so that others may know it by its LID.
+    pub is_active: bool,
+    /// 2^lmc LIDs are to be its own.
+    pub lmc: u8,
+}
+
+/// The LIDs that ports were given, by GUID. Ports that are gone keep theirs, for when they come back.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Lids {
+    given: BTreeMap<u64, u16>,
+}
+
+impl Lids {
+    /// Those that were given before.
+    pub fn new(given: BTreeMap<u64, u16>) -> Self {
+        Self { given }
+    }
+
+    /// The first LID of a port.
+    pub fn of(&self, guid: u64) -> Option<u16> {
+        self.given.get(&guid).copied()
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &BTreeMap<u64, u16> {
+        &self.given
+    }
+
+    /// Gives each port a LID. What an active port has stays; else what it was given before; else what it has; else the
+    /// lowest that nobody has. Of two that claim one, the lower GUID keeps it. LIDs of ports that are gone are given to
+    /// others only if there are no more, those of the highest GUIDs first.
+    ///
+    /// Returns the ports that got none, as all LIDs are taken.
+    pub fn assign(&mut self, ports: &[Wanting]) -> Vec<u64> {
+        let mut ports = ports.to_vec();
+        ports.sort_unstable_by_key(|port| port.guid);
+        let mut taken = Taken::default();
+        let mut settled: BTreeMap<u64, u16> = BTreeMap::new();
+        let claims: [fn(&Self, &Wanting) -> Option<u16>; 3] = [
+            |_, port| Some(port.current).filter(|_| port.is_active),
+            |lids, port| lids.of(port.guid),
+            |_, port| Some(port.current),
+        ];
+        for claim in claims {
+            for port in
+                ports.iter().filter(|port| !settled.contains_key(&port.guid)).copied().collect::<Vec<_>>()
+            {
+                if let Some(lid) = claim(self, &port).filter(|&lid| taken.take(lid, port.lmc)) {
+                    settled.insert(port.guid, lid);
+                }
+            }
+        }
+        let mut gone: Vec<(u64, u16)> = self
+            .given
+            .iter()
+            .map(|(&guid, &lid)| (guid, lid))
+            .filter(|(guid, _)| !settled.contains_key(guid))
+            .collect();
+        let is_there: BTreeSet<u64> = ports.iter().map(|port| port.guid).collect();
+        gone.retain(|&(guid, lid)| !is_there.contains(&guid) && taken.take(lid, 0));
+        let mut without = Vec::new();
+        for port in ports.iter().filter(|port| !settled.contains_key(&port.guid)).copied().collect::<Vec<_>>()
+        {
+            let found = loop {
+                match (taken.take_lowest(port.lmc), gone.pop()) {
+                    (Some(lid), back) => {
+                        gone.extend(back);
+                        break Some(lid);
+                    }
+                    (None, Some((_, lid))) => {
+                        taken.lids.remove(&lid);
+                        if taken.take(lid, port.lmc) {
+                            break Some(lid);
+                        }
+                    }
+                    (None, None) => break None,
+                }
+            };
+            match found {
+                Some(lid) => drop(settled.insert(port.guid, lid)),
+                None => without.push(port.guid),
+            }
+        }
+        settled.extend(gone);
+        self.given = settled;
+        without
+    }
+}
+
+/// LIDs that are somebody's.
+#[derive(Default)]
+struct Taken {
+    lids: BTreeSet<u16>,
+    /// No free LID is below this one, for a port with one LID.
+    floor: u16,
+}
+
+impl Taken {
+    /// Takes a LID and those that follow it, if they are unicast, aligned, and nobody has any of them.
+    fn take(&mut self, lid: u16, lmc: u8) -> bool {
+        let count = 1_u16 << lmc.min(7);
+        let Some(last) = lid.checked_add(count - 1) else { return false };
+        if lid == 0
+            || last > LAST_LID
+            || !lid.is_multiple_of(count)
+            || self.lids.range(lid..=last).next().is_some()
+        {
+            return false;
+        }
+        self.lids.extend(lid..=last);
+        true
+    }
+
+    fn take_lowest(&mut self, lmc: u8) -> Option<u16> {
+        let count = 1_u16 << lmc.min(7);
+        // What was freed is below the floor, and only wide ports look there: others take it as it is freed.
+        let mut lid = if count == 1 { self.floor.max(1) } else { count };
+        while lid <= LAST_LID {
+            if self.take(lid, lmc) {
+                if count == 1 {
+                    self.floor = lid + 1;
+                }
+                return Some(lid);
+            }
+            lid += count;
+        }
+        if count == 1 {
+            self.floor = lid;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn port(guid: u64, current: u16, is_active: bool) -> Wanting {
+        Wanting { guid, current, is_active, lmc: 0 }
+    }
+
+    #[test]
+    fn what_is_in_use_stays_then_what_was_given_then_the_lowest_that_is_free() {
+        let mut lids = Lids::new(BTreeMap::from([(1, 7), (2, 8), (9, 1)]));
+        let without =
+            lids.assign(&[port(1, 3, true), port(2, 5, false), port(3, 0, false), port(4, 3, true)]);
+        assert!(without.is_empty());
+        // Port 1 is known by LID 3, port 2 gets its own again, and LID 1 waits for port 9.
+        assert_eq!([1, 2, 3, 4, 9].map(|guid| lids.of(guid)), [Some(3), Some(8), Some(2), Some(4), Some(1)]);
+    }
+
+    #[test]
+    fn a_mask_gives_aligned_blocks() {
+        let mut lids = Lids::default();
+        let wide = |guid, current| Wanting { guid, current, is_active: true, lmc: 2 };
+        lids.assign(&[port(1, 4, true), wide(2, 4), wide(3, 6)]);
+        assert_eq!([1, 2, 3].map(|guid| lids.of(guid)), [Some(4), Some(8), Some(12)]);
+    }
+
+    #[test]
+    fn lids_of_ports_that_are_gone_are_given_away_last() {
+        let gone = (0..u64::from(LAST_LID)).map(|guid| (100_000 + guid, guid as u16 + 1)).collect();
+        let mut lids = Lids::new(gone);
+        assert!(lids.assign(&[port(1, 0, false)]).is_empty());
+        assert_eq!(lids.of(1), Some(LAST_LID));
+        let many: Vec<_> = (1..=u64::from(LAST_LID) + 1).map(|guid| port(guid, 0, false)).collect();
+        assert_eq!(lids.assign(&many), [u64::from(LAST_LID) + 1]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_two_have_one_lid_and_nothing_changes_when_asked_again(
+            ports in prop::collection::btree_map(0..40_u64, (0..60_u16, any::<bool>(), 0..3_u8), 0..30),
+            given in prop::collection::btree_map(0..60_u64, 0..60_u16, 0..30),
+        ) {
+            let wanting: Vec<_> = ports
+                .iter()
+                .map(|(&guid, &(current, is_active, lmc))| Wanting { guid, current, is_active, lmc })
+                .collect();
+            let mut lids = Lids::new(given);
+            prop_assert_eq!(lids.assign(&wanting), Vec::<u64>::new());
+            let mut seen = BTreeSet::new();
+            for port in &wanting {
+                let lid = lids.of(port.guid).unwrap();
+                for lid in lid..lid + (1 << port.lmc) {
+                    prop_assert!(seen.insert(lid), "LID {}", lid);
+                }
+            }
+            let settled: Vec<_> = wanting
+                .iter()
+                .map(|port| Wanting { current: lids.of(port.guid).unwrap(), is_active: true, ..*port })
+                .collect();
+            let before = lids.clone();
+            lids.assign(&settled);
+            for port in &settled {
+                prop_assert_eq!(lids.of(port.guid), before.of(port.guid));
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What a node is.
+
+use thiserror::Error;
+
+use super::{DATA_BYTES, Data, put, u64_at};
+
+const KIND_AT: usize = 2;
+const PORTS_AT: usize = 3;
+const SYSTEM_GUID_AT: usize = 4;
+const GUID_AT: usize = 12;
+const PORT_GUID_AT: usize = 20;
+const LOCAL_PORT_AT: usize = 36;
+
+/// The kinds of nodes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum NodeKind {
+    /// A channel adapter: a host, or a port of one.
+    Adapter,
+    /// A switch.
+    Switch,
+    /// A router, which ends routes in a subnet.
+    Router,
+}
+
+impl NodeKind {
+    const ALL: [Self; 3] = [Self::Adapter, Self::Switch, Self::Router];
+
+    const fn code(self) -> u8 {
+        match self {
+            Self::Adapter => 1,
+            Self::Switch => 2,
+            Self::Router => 3,
+        }
+    }
+}
+
+/// The attribute NodeInfo, as the port answers that the question came in by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NodeInfo {
+    /// What kind of node it is.
+    pub kind: NodeKind,
+    /// How many ports it has, port 0 of a switch not counted; at least 1, at most 254.
+    pub ports: u8,
+    /// The GUID of the system that the node is part of; 0 for none.
+    pub system_guid: u64,
+    /// The node's GUID, never 0.
+    pub guid: u64,
+    /// The GUID of the port that answers.
+    pub port_guid: u64,
+    /// The port that answers; 0 is a switch's own, asked by itself.
+    pub local_port: u8,
+}
+
+/// Why an answer cannot be a node's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum NodeInfoError {
+    /// The kind is none that there is.
+    #[error("its kind is {0}, which is neither adapter (1), switch (2) nor router (3)")]
+    Kind(u8),
+    /// The number of ports is none that a node can have.
+    #[error("it says that it has {0} ports")]
+    Ports(u8),
+    /// It has no GUID.
+    #[error("its GUID is 0")]
+    NoGuid,
+    /// It answers by a port that it does not have.
+    #[error("it answers by port {port}, but has {ports}")]
+    LocalPort {
+        /// The port that it names.
+        port: u8,
+        /// How many it has.
+        ports: u8,
+    },
+}
+
+impl NodeInfo {
+    /// What an answer says.
+    ///
+    /// # Errors
+    /// If no node can be so.
+    pub fn parse(data: &Data) -> Result<Self, NodeInfoError> {
+        let code = data[KIND_AT];
+        let kind = NodeKind::ALL.into_iter().find(|kind| kind.code() == code);
+        let kind = kind.ok_or(NodeInfoError::Kind(code))?;
+        let (ports, local_port) = (data[PORTS_AT], data[LOCAL_PORT_AT]);
+        if ports == 0 || ports == u8::MAX {
+            return Err(NodeInfoError::Ports(ports));
+        }
+        let guid = u64_at(data, GUID_AT);
+        if guid == 0 {
+            return Err(NodeInfoError::NoGuid);
+        }
+        if local_port > ports || (local_port == 0 && kind != NodeKind::Switch) {
+            return Err(NodeInfoError::LocalPort { port: local_port, ports });
+        }
+        let (system_guid, port_guid) = (u64_at(data, SYSTEM_GUID_AT), u64_at(data, PORT_GUID_AT));
+        Ok(Self { kind, ports, system_guid, guid, port_guid, local_port })
+    }
+
+    /// The bytes.
+    pub fn emit(&self) -> Data {
+        let mut data = [0; DATA_BYTES];
+        put(&mut data, 0, &[1, 1, self.kind.code(), self.ports]);
+        put(&mut data, SYSTEM_GUID_AT, &self.system_guid.to_be_bytes());
+        put(&mut data, GUID_AT, &self.guid.to_be_bytes());
+        put(&mut data, PORT_GUID_AT, &self.port_guid.to_be_bytes());
+        data[LOCAL_PORT_AT] = self.local_port;
+        data
+    }
+}

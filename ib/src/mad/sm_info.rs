@@ -1,0 +1,99 @@
+//! What subnet managers tell each other.
+
+use super::{DATA_BYTES, Data, bytes, put, u32_at, u64_at};
+
+const GUID_AT: usize = 0;
+const KEY_AT: usize = 8;
+const ACTIVITY_AT: usize = 16;
+const STATE_AT: usize = 20;
+
+/// What a subnet manager is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SmState {
+    /// It was told to do nothing.
+    NotActive,
+    /// It explores, and does not know yet whether there is another.
+    Discovering,
+    /// It waits for the master to go.
+    Standby,
+    /// It manages the subnet.
+    Master,
+}
+
+impl SmState {
+    const ALL: [Self; 4] = [Self::NotActive, Self::Discovering, Self::Standby, Self::Master];
+}
+
+/// What one subnet manager tells another to do, in the modifier of a Set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Command {
+    /// The master hands the subnet over.
+    Handover,
+    /// It was taken over.
+    Acknowledge,
+    /// Do nothing any more.
+    Disable,
+    /// Stand by.
+    Standby,
+    /// Explore again.
+    Discover,
+}
+
+impl Command {
+    const ALL: [Self; 5] = [Self::Handover, Self::Acknowledge, Self::Disable, Self::Standby, Self::Discover];
+
+    /// The modifier.
+    pub const fn modifier(self) -> u32 {
+        self as u32 + 1
+    }
+
+    /// The command of a modifier, if it is one.
+    pub fn of(modifier: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|command| command.modifier() == modifier)
+    }
+}
+
+/// The attribute SMInfo.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SmInfo {
+    /// The GUID of the manager's port.
+    pub guid: u64,
+    /// A key that all managers of a subnet share; 0 for none.
+    pub key: u64,
+    /// A number that rises while the manager works.
+    pub activity: u32,
+    /// The higher of two managers becomes master, 0 to 15; of equals the one with the lower GUID.
+    pub priority: u8,
+    /// What it is doing.
+    pub state: SmState,
+}
+
+impl SmInfo {
+    /// What an answer says. A state that means nothing is [`SmState::NotActive`].
+    pub fn parse(data: &Data) -> Self {
+        let [state] = bytes(data, STATE_AT);
+        let known = SmState::ALL.get(usize::from(state & 0xF));
+        Self {
+            guid: u64_at(data, GUID_AT),
+            key: u64_at(data, KEY_AT),
+            activity: u32_at(data, ACTIVITY_AT),
+            priority: state >> 4,
+            state: known.copied().unwrap_or(SmState::NotActive),
+        }
+    }
+
+    /// The bytes.
+    pub fn emit(&self) -> Data {
+        let mut data = [0; DATA_BYTES];
+        put(&mut data, GUID_AT, &self.guid.to_be_bytes());
+        put(&mut data, KEY_AT, &self.key.to_be_bytes());
+        put(&mut data, ACTIVITY_AT, &self.activity.to_be_bytes());
+        data[STATE_AT] = self.priority << 4 | self.state as u8;
+        data
+    }
+
+    /// Whether this one is to be master rather than the other.
+    pub fn outranks(&self, other: &Self) -> bool {
+        (self.priority, std::cmp::Reverse(self.guid)) > (other.priority, std::cmp::Reverse(other.guid))
+    }
+}

@@ -1,0 +1,235 @@
+//! Who is master: SMInfo both ways, and never a second one.
+
+use std::cmp::Reverse;
+
+use mapper_proto::time::Instant;
+
+use super::{Event, Stage, SubnetManager, manner};
+use crate::exchange::{Done, Exchange, Order};
+use crate::mad::{Attribute, Command, Data, MAD_BYTES, ManagerMethod, Route, SmInfo, SmState, Smp};
+
+/// The key of managers that OpenSM has unless it is told otherwise. It takes no notice of managers with another one.
+const MANAGERS_KEY: u64 = 1;
+
+/// Another manager.
+#[derive(Clone, Debug)]
+pub(super) struct Manager {
+    /// The GUID of the port behind which it runs.
+    pub(super) port: u64,
+    pub(super) info: SmInfo,
+    pub(super) route: Route,
+}
+
+/// A command that another manager was sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    pub(super) command: Command,
+    pub(super) to: u64,
+}
+
+/// A question to the master whether it lives.
+#[derive(Debug)]
+pub(super) struct Polling {
+    exchange: Box<Exchange<()>>,
+}
+
+impl Polling {
+    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<[u8; MAD_BYTES]> {
+        self.exchange.poll_transmit(now)
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.exchange.poll_timeout()
+    }
+}
+
+impl SubnetManager {
+    /// What this manager says of itself.
+    pub(super) fn info(&self) -> SmInfo {
+        SmInfo {
+            guid: self.inventory.own,
+            key: MANAGERS_KEY,
+            activity: self.activity,
+            priority: self.settings.priority.unwrap_or_default().min(15),
+            state: self.role,
+        }
+    }
+
+    /// Decides who is to be master, once all others are known.
+    pub(super) fn elect(&mut self, now: Instant) {
+        let own = self.info();
+        let highest = |state: &dyn Fn(SmState) -> bool| {
+            let fitting = self.others.iter().filter(|other| state(other.info.state));
+            fitting.max_by_key(|other| (other.info.priority, Reverse(other.info.guid))).cloned()
+        };
+        let master = highest(&|state| state == SmState::Master);
+        let waiting = highest(&|state| matches!(state, SmState::Standby | SmState::Discovering));
+        match (master, waiting) {
+            (Some(master), _) if self.role != SmState::Master => self.stand_by(Some(master), now),
+            (Some(master), _) if master.info.outranks(&own) => self.hand_over(&master, now),
+            (Some(master), _) => {
+                let (other, priority) = (master.info.guid, master.info.priority);
+                self.tell(Event::SecondMaster { other, priority });
+                // It gives way when it hears of this one. Until then, looking again shows whether it did.
+                self.is_stale = true;
+                self.become_master(now);
+            }
+            (None, _) if self.settings.priority.is_none() => self.stand_by(None, now),
+            (None, Some(other)) if other.info.outranks(&own) => match (self.role, other.info.state) {
+                (SmState::Master, SmState::Standby) => self.hand_over(&other, now),
+                // Who explores is not ready to take over, and says so when it is.
+                (SmState::Master, _) => self.become_master(now),
+                _ => self.stand_by(Some(other), now),
+            },
+            (None, _) => self.become_master(now),
+        }
+    }
+
+    fn become_master(&mut self, now: Instant) {
+        if self.role != SmState::Master {
+            self.role = SmState::Master;
+            self.reregister = true;
+            self.tell(Event::Master);
+        }
+        self.master = None;
+        self.compute(now);
+    }
+
+    /// Waits for another manager to go, or for any to come.
+    fn stand_by(&mut self, other: Option<Manager>, now: Instant) {
+        let known = |manager: &Option<Manager>| manager.as_ref().map(|manager| manager.info.guid);
+        if let Some(other) = &other
+            && (self.role != SmState::Standby || known(&self.master) != Some(other.info.guid))
+        {
+            self.tell(Event::StandsBy { other: other.info.guid, priority: other.info.priority });
+        }
+        self.role = SmState::Standby;
+        // Whoever is master writes to switches: what is known of them counts no more.
+        self.held = crate::program::Held::default();
+        self.master = other;
+        self.stage = Stage::Waiting { until: now + self.settings.poll_interval };
+    }
+
+    fn hand_over(&mut self, other: &Manager, now: Instant) {
+        self.command(Command::Handover, other.port, other.route.clone());
+        self.tell(Event::HandedOver { to: other.info.guid });
+        self.stand_by(Some(other.clone()), now);
+    }
+
+    /// Hands over to the highest manager that stands by, if one does.
+    pub(super) fn hand_over_at_the_end(&mut self) {
+        if self.role != SmState::Master {
+            return;
+        }
+        let waiting = self.others.iter().filter(|other| other.info.state == SmState::Standby);
+        let next = waiting.max_by_key(|other| (other.info.priority, Reverse(other.info.guid))).cloned();
+        if let Some(next) = next {
+            self.command(Command::Handover, next.port, next.route);
+            self.tell(Event::HandedOver { to: next.info.guid });
+        }
+    }
+
+    fn command(&mut self, command: Command, to: u64, route: Route) {
+        let data = self.info().emit();
+        let told = Told { command, to };
+        self.commands.order(Order::set(told, Attribute::SmInfo, command.modifier(), data), route);
+    }
+
+    pub(super) fn command_ended(&mut self, done: &Done<Told>, now: Instant) {
+        let Told { command, to } = done.order.purpose;
+        if done.result.is_err() && command == Command::Handover && !self.leaving {
+            self.tell(Event::MasterGone { other: to });
+            self.discover(now);
+        }
+    }
+
+    /// Explores anew, since the master may be gone.
+    fn discover(&mut self, now: Instant) {
+        if self.role == SmState::Standby {
+            self.role = SmState::Discovering;
+            self.master = None;
+            self.begin_sweep(now);
+        }
+    }
+
+    pub(super) fn begin_polling(&mut self, master: &Manager) {
+        let mut exchange = Exchange::new(manner(&self.settings), self.next_tid);
+        exchange.order(Order::get((), Attribute::SmInfo, 0), master.route.clone());
+        self.stage = Stage::Polling(Polling { exchange: Box::new(exchange) });
+    }
+
+    pub(super) fn time_polling(&mut self, now: Instant) {
+        let Stage::Polling(polling) = &mut self.stage else { return };
+        if let Some(done) = polling.exchange.handle_timeout(now) {
+            self.polled(done.result.ok(), now);
+        }
+    }
+
+    pub(super) fn answer_polling(&mut self, smp: &Smp<ManagerMethod>, now: Instant) {
+        let Stage::Polling(polling) = &mut self.stage else { return };
+        if let Some(done) = polling.exchange.handle(smp, |_, _| true) {
+            self.polled(done.result.ok(), now);
+        }
+    }
+
+    fn polled(&mut self, answer: Option<Data>, now: Instant) {
+        if let Stage::Polling(polling) = &self.stage {
+            let next = polling.exchange.next_tid();
+            self.take_tids(next);
+        }
+        let own = self.info();
+        let Some(master) = &mut self.master else { return };
+        let info = answer.map(|data| SmInfo::parse(&data)).filter(|info| info.guid == master.info.guid);
+        let goes_on = info.filter(|info| match info.state {
+            SmState::Master => true,
+            SmState::Standby | SmState::Discovering => info.outranks(&own),
+            SmState::NotActive => false,
+        });
+        match goes_on {
+            Some(info) => {
+                master.info = info;
+                self.stage = Stage::Waiting { until: now + self.settings.poll_interval };
+            }
+            None => {
+                let other = master.info.guid;
+                self.tell(Event::MasterGone { other });
+                self.discover(now);
+            }
+        }
+    }
+
+    /// Another manager told this one what to do. `sender` is what it said of itself.
+    pub(super) fn obey(&mut self, command: Command, sender: &SmInfo, now: Instant) {
+        if sender.key != MANAGERS_KEY {
+            return;
+        }
+        match (command, self.role) {
+            (Command::Handover, SmState::Standby | SmState::Discovering)
+                if self.settings.priority.is_some() =>
+            {
+                self.role = SmState::Master;
+                self.reregister = true;
+                let before =
+                    self.others.iter().chain(&self.master).find(|other| other.info.guid == sender.guid);
+                let back = before.map(|other| (other.port, other.route.clone()));
+                if let Some((port, route)) = back {
+                    self.command(Command::Acknowledge, port, route);
+                }
+                self.master = None;
+                self.tell(Event::Master);
+                self.begin_sweep(now);
+            }
+            (Command::Disable, SmState::Standby) => {
+                self.role = SmState::NotActive;
+                self.master = None;
+                self.stage = Stage::Waiting { until: Instant::FAR };
+            }
+            (Command::Standby, SmState::NotActive) => {
+                self.role = SmState::Standby;
+                self.stage = Stage::Waiting { until: now };
+            }
+            (Command::Discover, SmState::Standby) => self.discover(now),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What people should know.
+
+use std::time::Duration;
+
+/// Something that happened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// Tables are in force, and what could be written is written and was read back.
+    Up {
+        /// How many writes to ports failed. They are tried again.
+        failed: usize,
+        /// How many switches there are.
+        switches: usize,
+        /// How many ports of adapters and routers.
+        adapters: usize,
+        /// The engine whose tables are in force; empty if there are none.
+        engine: String,
+        /// How many blocks of tables were written.
+        blocks: u64,
+        /// How many datagrams were sent since the sweep began.
+        sent: u64,
+        /// How long it took since the sweep began.
+        took: Duration,
+    },
+    /// LIDs were given that are to be kept for the next start.
+    Lids,
+    /// This manager is master now.
+    Master,
+    /// Another one is, or is to be, and this one waits for it to go.
+    StandsBy {
+        /// The GUID of the other's port.
+        other: u64,
+        /// Its priority.
+        priority: u8,
+    },
+    /// The master that was waited for does not answer any more, or is none any more.
+    MasterGone {
+        /// The GUID of its port.
+        other: u64,
+    },
+    /// The subnet was handed over to another manager.
+    HandedOver {
+        /// The GUID of its port.
+        to: u64,
+    },
+    /// Another manager is master as well, and does not outrank this one: it is to give way.
+    SecondMaster {
+        /// The GUID of its port.
+        other: u64,
+        /// Its priority.
+        priority: u8,
+    },
+    /// Something is not as it should be, in words.
+    Problem(String),
+    /// No tables are proved; those in force stay.
+    NoRoutes(String),
+    /// Somebody told that something happened.
+    Trap {
+        /// The number of the trap.
+        number: u16,
+        /// The LID of who told.
+        issuer: u16,
+    },
+}

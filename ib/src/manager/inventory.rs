@@ -1,0 +1,220 @@
+//! What a manager has to configure: switches, and the ports of adapters and routers, each with the way to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::lids::{Lids, Wanting};
+use crate::mad::{NodeKind, PortSettings, PortState, Route};
+use crate::sweep::{Found, Node, PortOf};
+
+use super::task::{Link, Task, TaskAdapter, TaskSwitch};
+
+/// A switch.
+#[derive(Clone, Debug)]
+pub(crate) struct Switch {
+    pub(crate) guid: u64,
+    pub(crate) port_guid: u64,
+    pub(crate) system_guid: u64,
+    pub(crate) description: String,
+    pub(crate) route: Route,
+    pub(crate) port_count: u8,
+    /// What its ports told, its own port 0 among them.
+    pub(crate) ports: BTreeMap<u8, PortSettings>,
+    /// What its ports are cabled to, by the GUID of the node there and its port.
+    pub(crate) cables: BTreeMap<u8, (u64, u8)>,
+}
+
+/// A port of an adapter or a router.
+#[derive(Clone, Debug)]
+pub(crate) struct Adapter {
+    pub(crate) node_guid: u64,
+    pub(crate) port_guid: u64,
+    pub(crate) system_guid: u64,
+    pub(crate) description: String,
+    pub(crate) port: u8,
+    pub(crate) route: Route,
+    pub(crate) settings: PortSettings,
+    /// What it is cabled to, by GUID and port.
+    pub(crate) at: Option<(u64, u8)>,
+    /// Whether it does not answer now. It was there, and its place is empty: tables go on to lead there, so that none
+    /// changes when it starts again.
+    pub(crate) is_away: bool,
+}
+
+/// What a manager has to configure.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Inventory {
+    pub(crate) switches: Vec<Switch>,
+    pub(crate) adapters: Vec<Adapter>,
+    /// The GUID of the port that sends.
+    pub(crate) own: u64,
+}
+
+impl Inventory {
+    /// What a sweep found. Ports that did not tell their state are left out.
+    pub(crate) fn of(found: &Found) -> Self {
+        let mut cables: BTreeMap<PortOf, PortOf> = BTreeMap::new();
+        for &[a, b] in &found.cables {
+            cables.insert(a, b);
+            cables.insert(b, a);
+        }
+        let guid_of = |(node, port): PortOf| (found.nodes[node].info.guid, port);
+        let mut all =
+            Self { own: found.nodes.first().map_or(0, |node| node.info.port_guid), ..Self::default() };
+        for (index, node) in found.nodes.iter().enumerate() {
+            if node.info.kind == NodeKind::Switch {
+                let ports = node.ports.iter().filter_map(|(&port, of)| Some((port, of.settings?)));
+                let ends = cables.range((index, 1)..=(index, u8::MAX));
+                all.switches.push(Switch {
+                    guid: node.info.guid,
+                    port_guid: node.info.port_guid,
+                    system_guid: node.info.system_guid,
+                    description: node.description.clone(),
+                    route: node.route.clone(),
+                    port_count: node.info.ports,
+                    ports: ports.collect(),
+                    cables: ends.map(|(&(_, port), &peer)| (port, guid_of(peer))).collect(),
+                });
+                continue;
+            }
+            for (&port, of) in &node.ports {
+                let (Some(settings), Some(port_guid)) = (of.settings, of.guid) else { continue };
+                let peer = cables.get(&(index, port)).copied();
+                let Some(route) = way_to(found, index, node, peer) else { continue };
+                all.adapters.push(Adapter {
+                    node_guid: node.info.guid,
+                    port_guid,
+                    system_guid: node.info.system_guid,
+                    description: node.description.clone(),
+                    port,
+                    route,
+                    settings,
+                    at: peer.map(guid_of),
+                    is_away: false,
+                });
+            }
+        }
+        all
+    }
+
+    /// Takes over adapters' ports that were there before and do not answer, where nobody else took their place.
+    pub(crate) fn keep_places(&mut self, before: &Self) {
+        let known: BTreeSet<u64> = self.adapters.iter().map(|adapter| adapter.port_guid).collect();
+        let places: BTreeMap<u64, usize> =
+            self.switches.iter().enumerate().map(|(place, switch)| (switch.guid, place)).collect();
+        for adapter in before.adapters.iter().filter(|adapter| !known.contains(&adapter.port_guid)) {
+            let Some((guid, port)) = adapter.at else { continue };
+            let place = places.get(&guid).map(|&place| &mut self.switches[place]);
+            let Some(switch) =
+                place.filter(|switch| switch.ports.contains_key(&port) && !switch.cables.contains_key(&port))
+            else {
+                continue;
+            };
+            switch.cables.insert(port, (adapter.node_guid, adapter.port));
+            self.adapters.push(Adapter { is_away: true, ..adapter.clone() });
+        }
+    }
+
+    /// The ports that need LIDs, of which adapters have 2^lmc each.
+    pub(crate) fn wanting(&self, lmc: u8) -> Vec<Wanting> {
+        let wanting = |guid, settings: &PortSettings, lmc| Wanting {
+            guid,
+            current: if settings.lmc() == lmc { settings.lid() } else { 0 },
+            is_active: settings.state() == PortState::Active,
+            lmc,
+        };
+        let switches = self.switches.iter().filter_map(|switch| {
+            let own = switch.ports.get(&0)?;
+            // A switch's own port has no cable, so its state says nothing of whether others know it.
+            let is_known = switch.ports.values().any(|port| port.state() == PortState::Active);
+            Some(Wanting { is_active: is_known, ..wanting(switch.port_guid, own, 0) })
+        });
+        let there = self.adapters.iter().filter(|adapter| !adapter.is_away);
+        switches.chain(there.map(|adapter| wanting(adapter.port_guid, &adapter.settings, lmc))).collect()
+    }
+
+    /// What tables are to be computed for, with the tables that switches hold.
+    pub(crate) fn task(
+        &self,
+        number: u64,
+        lids: &Lids,
+        lmc: u8,
+        in_force: &BTreeMap<u64, Vec<u8>>,
+        serving: Option<&str>,
+    ) -> Task {
+        let switch = |switch: &Switch| {
+            let links = switch.cables.iter();
+            Some(TaskSwitch {
+                guid: switch.guid,
+                system_guid: switch.system_guid,
+                description: switch.description.clone(),
+                lid: lids.of(switch.port_guid)?,
+                ports: switch.port_count,
+                links: links.map(|(&port, &(peer, peer_port))| Link { port, peer, peer_port }).collect(),
+                in_force: in_force.get(&switch.guid).cloned().unwrap_or_default(),
+            })
+        };
+        let adapter = |adapter: &Adapter| {
+            Some(TaskAdapter {
+                node_guid: adapter.node_guid,
+                port_guid: adapter.port_guid,
+                system_guid: adapter.system_guid,
+                description: adapter.description.clone(),
+                port: adapter.port,
+                lid: lids.of(adapter.port_guid)?,
+                lmc,
+            })
+        };
+        Task {
+            number,
+            switches: self.switches.iter().filter_map(switch).collect(),
+            adapters: self.adapters.iter().filter_map(adapter).collect(),
+            lanes: self.lanes(),
+            serving: serving.map(str::to_owned),
+        }
+    }
+
+    /// What each end of a cable told of itself, by GUID and port.
+    pub(crate) fn ends(&self) -> BTreeMap<(u64, u8), PortSettings> {
+        let of_switch = |switch: &Switch| {
+            let guid = switch.guid;
+            switch.ports.clone().into_iter().map(move |(port, settings)| ((guid, port), settings))
+        };
+        let adapters = self.adapters.iter().filter(|adapter| !adapter.is_away);
+        let adapters = adapters.map(|adapter| ((adapter.node_guid, adapter.port), adapter.settings));
+        self.switches.iter().flat_map(of_switch).chain(adapters).collect()
+    }
+
+    /// The same without some switches, and without the cables to them.
+    pub(crate) fn leave_out(&mut self, switches: &BTreeSet<u64>) {
+        self.switches.retain(|switch| !switches.contains(&switch.guid));
+        for switch in &mut self.switches {
+            switch.cables.retain(|_, (far, _)| !switches.contains(far));
+        }
+        self.adapters.retain(|adapter| adapter.at.is_none_or(|(at, _)| !switches.contains(&at)));
+    }
+
+    /// How many data lanes all cables between switches have.
+    fn lanes(&self) -> u8 {
+        let guids: BTreeSet<u64> = self.switches.iter().map(|switch| switch.guid).collect();
+        let is_switch = |guid: u64| guids.contains(&guid);
+        let between = self.switches.iter().flat_map(|switch| {
+            let cabled = switch.cables.iter().filter(|(_, (guid, _))| is_switch(*guid));
+            cabled.filter_map(|(port, _)| switch.ports.get(port))
+        });
+        between.map(|port| PortSettings::lane_count(port.lanes_capacity())).min().unwrap_or(1)
+    }
+}
+
+/// The directed route by which a port of an adapter is written to, which must come in by that port.
+fn way_to(found: &Found, index: usize, node: &Node, peer: Option<PortOf>) -> Option<Route> {
+    if index == 0 {
+        return Some(Route::LOCAL);
+    }
+    let (peer, port) = peer?;
+    let from = &found.nodes[peer];
+    match from.info.kind {
+        NodeKind::Switch => from.route.through(port),
+        // Two adapters face to face: the other one sends.
+        NodeKind::Adapter | NodeKind::Router => (peer == 0).then(|| node.route.clone()),
+    }
+}

@@ -1,0 +1,389 @@
+//! A subnet manager without I/O: it explores, has tables computed, writes what differs, and keeps watch.
+//!
+//! Whoever drives it sends what [`SubnetManager::poll_transmit`] gives, hands what comes to
+//! [`SubnetManager::handle_packet`], calls [`SubnetManager::handle_timeout`] at the moment that
+//! [`SubnetManager::poll_timeout`] names, computes what [`SubnetManager::poll_task`] asks for, and tells people what
+//! [`SubnetManager::poll_event`] says.
+//!
+//! ```text
+//! sweep -> read tables and other managers -> elect -> LIDs -> tables (computed elsewhere) -> write, phase by phase
+//!   ^                                          |                                                |
+//!   +---- trap, or a look that differs --------|--------------------- watch <-------------------+
+//!                                              v
+//!                                           stand by, and ask the master whether it lives
+//! ```
+
+mod election;
+mod event;
+pub(crate) mod inventory;
+#[cfg(test)]
+mod model;
+mod reading;
+mod requests;
+pub mod task;
+#[cfg(test)]
+mod tests;
+mod watch;
+mod writing;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use mapper_proto::time::Instant;
+
+pub use event::Event;
+pub use task::{Link, Routes, Task, TaskAdapter, TaskSwitch};
+
+use crate::exchange::{Exchange, Failure, Manner};
+use crate::lids::Lids;
+use crate::mad::{ManagerMethod, SmState, Smp};
+use crate::packet::{Address, Packet};
+use crate::program::Held;
+use crate::sweep::{self, Sweep};
+use election::{Manager, Polling};
+use inventory::Inventory;
+use reading::Reading;
+use watch::Look;
+use writing::Writing;
+
+/// How a subnet is managed.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// How it is explored, and how everything else is sent. The key in it is the key of management that is kept in all
+    /// ports, 0 for none.
+    pub sweep: sweep::Settings,
+    /// The higher of two managers becomes master, 0 to 15; `None` for one that never does.
+    pub priority: Option<u8>,
+    /// Adapters have 2^lmc LIDs.
+    pub lmc: u8,
+    /// The time from one look at all switches to the next.
+    pub watch_interval: Duration,
+    /// The time from one question to the master to the next, while standing by.
+    pub poll_interval: Duration,
+    /// How long packets that are under way by old tables are waited for, where they could wait for new ones in a circle.
+    pub drain: Duration,
+    /// How soon it is tried again after something failed.
+    pub retry_delay: Duration,
+}
+
+/// What a manager is about.
+#[derive(Debug)]
+enum Stage {
+    /// Nothing, until then.
+    Waiting {
+        until: Instant,
+    },
+    Sweeping(Box<Sweep>),
+    Reading(Box<Reading>),
+    Computing {
+        number: u64,
+    },
+    Writing(Box<Writing>),
+    Watching(Box<Exchange<Look>>),
+    Polling(Polling),
+}
+
+/// The manager of a subnet, or one that stands by.
+#[derive(Debug)]
+pub struct SubnetManager {
+    settings: Settings,
+    role: SmState,
+    stage: Stage,
+    lids: Lids,
+    inventory: Inventory,
+    held: Held,
+    /// Other managers, as they answered last.
+    others: Vec<Manager>,
+    /// The one that is waited for, while standing by.
+    master: Option<Manager>,
+    /// Commands to other managers, beside all else.
+    commands: Exchange<election::Told>,
+    out: VecDeque<Packet>,
+    task: Option<Task>,
+    events: VecDeque<Event>,
+    /// What was wrong at the last sweep, so that it is told once.
+    problems: Vec<String>,
+    /// Whether the subnet may have changed since the sweep under way, or the last one, began.
+    is_stale: bool,
+    /// Whether hosts are to be asked to join and subscribe again.
+    reregister: bool,
+    engine: Option<String>,
+    /// The tables that were written last.
+    routes: Option<Routes>,
+    next_tid: u32,
+    next_task: u64,
+    activity: u32,
+    sent: u64,
+    began: Instant,
+    sent_before: u64,
+    leaving: bool,
+}
+
+/// Where the transactions of commands begin, far from those of everything else.
+const FIRST_COMMAND: u32 = 1 << 31;
+/// Most events that wait to be told.
+const MAX_EVENTS: usize = 1000;
+
+impl SubnetManager {
+    /// A manager that begins to explore at once, and gave these LIDs before.
+    pub fn new(settings: Settings, lids: Lids, now: Instant) -> Self {
+        let mut manager = Self {
+            settings,
+            role: SmState::Discovering,
+            stage: Stage::Waiting { until: now },
+            lids,
+            inventory: Inventory::default(),
+            held: Held::default(),
+            others: Vec::new(),
+            master: None,
+            commands: Exchange::new(manner(&settings), FIRST_COMMAND),
+            out: VecDeque::new(),
+            task: None,
+            events: VecDeque::new(),
+            problems: Vec::new(),
+            is_stale: true,
+            reregister: true,
+            engine: None,
+            routes: None,
+            next_tid: 1,
+            next_task: 1,
+            activity: 0,
+            sent: 0,
+            began: now,
+            sent_before: 0,
+            leaving: false,
+        };
+        manager.begin_sweep(now);
+        manager
+    }
+
+    /// What it is doing, as other managers see it.
+    pub fn role(&self) -> SmState {
+        self.role
+    }
+
+    /// The LIDs that it gave.
+    pub fn lids(&self) -> &Lids {
+        &self.lids
+    }
+
+    /// How many datagrams it has sent.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// The next datagram to send, if one may go out now.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+        let packet = self.out.pop_front().or_else(|| {
+            let mad = match &mut self.stage {
+                Stage::Sweeping(sweep) => sweep.poll_transmit(now).map(|smp| smp.emit()),
+                Stage::Reading(reading) => reading.poll_transmit(now),
+                Stage::Writing(writing) => writing.poll_transmit(now),
+                Stage::Watching(looks) => looks.poll_transmit(now),
+                Stage::Polling(polling) => polling.poll_transmit(now),
+                Stage::Waiting { .. } | Stage::Computing { .. } => None,
+            };
+            let mad = mad.or_else(|| self.commands.poll_transmit(now))?;
+            Some(Packet { address: Address::Directed, mad })
+        })?;
+        self.sent += 1;
+        Some(packet)
+    }
+
+    /// The moment at which to call [`Self::handle_timeout`]; `None` if nothing is waited for but a task.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let stage = match &self.stage {
+            Stage::Waiting { until } => Some(*until),
+            Stage::Sweeping(sweep) => sweep.poll_timeout(),
+            Stage::Reading(reading) => reading.poll_timeout(),
+            Stage::Writing(writing) => writing.poll_timeout(),
+            Stage::Watching(looks) => looks.poll_timeout(),
+            Stage::Polling(polling) => polling.poll_timeout(),
+            Stage::Computing { .. } => None,
+        };
+        stage.into_iter().chain(self.commands.poll_timeout()).min()
+    }
+
+    /// Acts on what time brings.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(done) = self.commands.handle_timeout(now) {
+            self.command_ended(&done, now);
+        }
+        match &mut self.stage {
+            Stage::Waiting { until } if *until <= now => self.stop_waiting(now),
+            Stage::Waiting { .. } | Stage::Computing { .. } => {}
+            Stage::Sweeping(sweep) => {
+                sweep.handle_timeout(now);
+                self.end_sweep(now);
+            }
+            Stage::Reading(_) => self.time_reading(now),
+            Stage::Writing(_) => self.time_writing(now),
+            Stage::Watching(_) => self.time_watch(now),
+            Stage::Polling(_) => self.time_polling(now),
+        }
+    }
+
+    /// Takes what came from the subnet. What answers nothing that is open, and is no request that it knows, is passed
+    /// over.
+    pub fn handle_packet(&mut self, packet: &Packet, now: Instant) {
+        if let Ok(smp) = Smp::<ManagerMethod>::parse(&packet.mad)
+            && smp.method == ManagerMethod::GetResponse
+        {
+            return self.handle_answer(packet, &smp, now);
+        }
+        self.handle_request(packet, now);
+    }
+
+    fn handle_answer(&mut self, packet: &Packet, smp: &Smp<ManagerMethod>, now: Instant) {
+        if smp.tid as u32 >= FIRST_COMMAND {
+            if let Some(done) = self.commands.handle(smp, |_, _| true) {
+                self.command_ended(&done, now);
+            }
+            return;
+        }
+        match &mut self.stage {
+            Stage::Sweeping(sweep) => {
+                sweep.handle_mad(&packet.mad);
+                self.end_sweep(now);
+            }
+            Stage::Reading(_) => self.answer_reading(smp, now),
+            Stage::Writing(_) => self.answer_writing(smp, now),
+            Stage::Watching(_) => self.answer_watch(smp, now),
+            Stage::Polling(_) => self.answer_polling(smp, now),
+            Stage::Waiting { .. } | Stage::Computing { .. } => {}
+        }
+    }
+
+    /// Tables to compute, if some are wanted. The answer goes to [`Self::handle_routes`].
+    pub fn poll_task(&mut self) -> Option<Task> {
+        self.task.take()
+    }
+
+    /// Something to tell people.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Begins to leave: hands the subnet over to another manager, if one stands by. [`Self::has_left`] says when that is
+    /// done.
+    pub fn leave(&mut self) {
+        self.leaving = true;
+        self.hand_over_at_the_end();
+        self.role = SmState::NotActive;
+        self.stage = Stage::Waiting { until: Instant::FAR };
+    }
+
+    /// Whether nothing is left to do after [`Self::leave`].
+    pub fn has_left(&self) -> bool {
+        self.leaving && self.commands.is_empty() && self.out.is_empty()
+    }
+
+    fn tell(&mut self, event: Event) {
+        if self.events.len() < MAX_EVENTS {
+            self.events.push_back(event);
+        }
+    }
+
+    fn begin_sweep(&mut self, now: Instant) {
+        self.is_stale = false;
+        self.activity = self.activity.wrapping_add(1);
+        self.began = now;
+        self.sent_before = self.sent;
+        let sweep = Sweep::with_transactions_from(self.settings.sweep, self.next_tid);
+        self.stage = Stage::Sweeping(Box::new(sweep));
+    }
+
+    fn stop_waiting(&mut self, now: Instant) {
+        if self.leaving || self.role == SmState::NotActive {
+            self.stage = Stage::Waiting { until: Instant::FAR };
+            return;
+        }
+        match (self.role, &self.master) {
+            (SmState::Master, _) if !self.is_stale => self.begin_watch(),
+            (SmState::Standby, Some(master)) => {
+                let master = master.clone();
+                self.begin_polling(&master);
+            }
+            _ => self.begin_sweep(now),
+        }
+    }
+
+    /// Ends a sweep that is done.
+    fn end_sweep(&mut self, now: Instant) {
+        let Stage::Sweeping(sweep) = &mut self.stage else { return };
+        if !sweep.is_done() {
+            return;
+        }
+        self.take_tids(sweep_tid(&self.stage));
+        let stage =
+            std::mem::replace(&mut self.stage, Stage::Waiting { until: now + self.settings.retry_delay });
+        let Stage::Sweeping(sweep) = stage else { return };
+        let found = sweep.finish();
+        let problems: Vec<String> = found.problems.iter().map(|problem| found.tell(problem)).collect();
+        self.tell_problems(problems);
+        if found.nodes.is_empty() {
+            self.is_stale = true;
+            return;
+        }
+        let mut inventory = Inventory::of(&found);
+        if self.role == SmState::Master {
+            inventory.keep_places(&self.inventory);
+        }
+        self.inventory = inventory;
+        self.begin_reading(now);
+    }
+
+    /// Takes the numbers of transactions up to this one as used. They stay below those of commands.
+    fn take_tids(&mut self, next: u32) {
+        self.next_tid = if next < FIRST_COMMAND / 2 { next } else { 1 };
+    }
+
+    /// Tells what is wrong, unless it was so the last time.
+    fn tell_problems(&mut self, problems: Vec<String>) {
+        for problem in problems.iter().filter(|problem| !self.problems.contains(problem)) {
+            if self.events.len() < MAX_EVENTS {
+                self.events.push_back(Event::Problem(problem.clone()));
+            }
+        }
+        self.problems = problems;
+    }
+
+    /// Waits, and then tries everything again.
+    fn retry(&mut self, now: Instant) {
+        self.is_stale = true;
+        self.stage = Stage::Waiting { until: now + self.settings.retry_delay };
+    }
+
+    /// The subnet may have changed: it is explored as soon as nothing else is under way.
+    fn suspect(&mut self, now: Instant) {
+        self.is_stale = true;
+        if let (Stage::Waiting { until }, SmState::Master) = (&mut self.stage, self.role) {
+            *until = now;
+        }
+    }
+}
+
+fn sweep_tid(stage: &Stage) -> u32 {
+    match stage {
+        Stage::Sweeping(sweep) => sweep.next_tid(),
+        _ => 1,
+    }
+}
+
+fn manner(settings: &Settings) -> Manner {
+    Manner {
+        window: settings.sweep.window.get(),
+        timeout: settings.sweep.timeout,
+        retries: settings.sweep.retries,
+        key: settings.sweep.key,
+    }
+}
+
+/// What an order that failed means, in words.
+fn why(failure: Failure) -> String {
+    match failure {
+        Failure::Silent => "no answer".to_owned(),
+        Failure::Refused { status } => format!("refused with status {status:#x}"),
+        Failure::NotTaken => "what was written is not there when read back".to_owned(),
+    }
+}

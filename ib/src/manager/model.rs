@@ -1,0 +1,235 @@
+//! A subnet that answers a manager, for tests: switches with tables, ports with states, and what becomes of datagrams.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::mad::{
+    Attribute, Data, ManagerMethod, NodeDescription, NodeInfo, NodeKind, PortSettings, PortState, Route, Smp,
+    SwitchInfo,
+};
+use crate::sweep::PortOf;
+
+/// The status of a value that cannot be taken.
+const INVALID: u16 = 7 << 2;
+const CAPACITY: u16 = 0x4000;
+
+/// A node of the model.
+#[derive(Clone, Debug)]
+pub(super) struct ModelNode {
+    pub(super) info: NodeInfo,
+    pub(super) ports: BTreeMap<u8, PortSettings>,
+    pub(super) table: Vec<u8>,
+    pub(super) switch: SwitchInfo,
+}
+
+/// Nodes and cables. Node 0 is the one that asks, by its port 1.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Model {
+    pub(super) nodes: Vec<ModelNode>,
+    pub(super) cables: BTreeMap<PortOf, PortOf>,
+    /// How often a block of a table was written.
+    pub(super) table_writes: u64,
+}
+
+impl Model {
+    /// Switches in a ring with a host each, in port 1; the next is behind port 2, the one before behind port 3.
+    pub(super) fn ring(count: usize) -> Self {
+        let mut model = Self::default();
+        for index in 0..2 * count {
+            let (kind, ports) = if index < count { (NodeKind::Adapter, 1) } else { (NodeKind::Switch, 4) };
+            model.add(kind, ports);
+        }
+        for index in 0..count {
+            model.cable((index, 1), (count + index, 1));
+            model.cable((count + index, 2), (count + (index + 1) % count, 3));
+        }
+        model
+    }
+
+    pub(super) fn add(&mut self, kind: NodeKind, count: u8) -> usize {
+        let node = self.nodes.len();
+        let guid = 0x1000 + (node as u64) * 0x100;
+        let info = NodeInfo { kind, ports: count, system_guid: 0, guid, port_guid: guid, local_port: 1 };
+        let first = u8::from(kind != NodeKind::Switch);
+        let ports = (first..=count).map(|port| (port, with_state(&PortSettings::default(), PortState::Down)));
+        self.nodes.push(ModelNode {
+            info,
+            ports: ports.collect(),
+            table: vec![0xFF; usize::from(CAPACITY)],
+            switch: SwitchInfo::new(CAPACITY, 0),
+        });
+        node
+    }
+
+    pub(super) fn cable(&mut self, a: PortOf, b: PortOf) {
+        self.cables.insert(a, b);
+        self.cables.insert(b, a);
+        self.set_states([a, b], PortState::Initialize);
+    }
+
+    pub(super) fn cut(&mut self, a: PortOf) {
+        let Some(b) = self.cables.remove(&a) else { return };
+        self.cables.remove(&b);
+        self.set_states([a, b], PortState::Down);
+    }
+
+    /// A switch starts again, and knows nothing.
+    pub(super) fn reset(&mut self, node: usize) {
+        let ends: Vec<_> = self.cables.range((node, 0)..=(node, u8::MAX)).map(|(&a, &b)| [a, b]).collect();
+        let switch = &mut self.nodes[node];
+        switch.table.fill(0xFF);
+        switch.switch = SwitchInfo::new(CAPACITY, 0);
+        for port in switch.ports.values_mut() {
+            *port = with_state(&PortSettings::default(), port.state());
+        }
+        ends.into_iter().for_each(|ends| self.set_states(ends, PortState::Initialize));
+    }
+
+    fn set_states(&mut self, ends: [PortOf; 2], state: PortState) {
+        for (node, port) in ends {
+            let node = &mut self.nodes[node];
+            if let Some(settings) = node.ports.get_mut(&port) {
+                *settings = with_state(settings, state);
+            }
+            node.switch = node.switch.with(node.switch.linear_top(), true);
+        }
+    }
+
+    fn walk(&self, route: &Route) -> Option<PortOf> {
+        let mut at = (0, 1);
+        for (hop, &port) in route.ports().iter().enumerate() {
+            if hop > 0 && self.nodes[at.0].info.kind != NodeKind::Switch {
+                return None;
+            }
+            at = *self.cables.get(&(at.0, port))?;
+        }
+        Some(at)
+    }
+
+    /// What is answered, if anybody is there.
+    pub(super) fn answer(&mut self, asked: &Smp<ManagerMethod>, refuse: bool) -> Option<Smp<ManagerMethod>> {
+        let (at, came_by) = self.walk(&asked.route)?;
+        let is_set = asked.method == ManagerMethod::Set;
+        let result = match asked.attribute {
+            _ if is_set && refuse => Err(INVALID),
+            Attribute::NodeInfo => {
+                let info = self.nodes[at].info;
+                let own = if info.kind == NodeKind::Switch { 0 } else { came_by };
+                Ok(NodeInfo { port_guid: info.guid + u64::from(own), local_port: came_by, ..info }.emit())
+            }
+            Attribute::NodeDescription => Ok(NodeDescription(format!("node {at}")).emit()),
+            Attribute::PortInfo => self.port(at, asked.modifier as u8, asked.data, is_set),
+            Attribute::SwitchInfo => {
+                let node = &mut self.nodes[at];
+                if is_set {
+                    let wanted = SwitchInfo::parse(&asked.data);
+                    let keeps = node.switch.state_changed() && !wanted.state_changed();
+                    node.switch = node.switch.with(wanted.linear_top(), keeps);
+                }
+                Ok(node.switch.emit())
+            }
+            Attribute::LinearTable => {
+                let first = asked.modifier as usize * 64;
+                let block = &mut self.nodes[at].table[first..first + 64];
+                if is_set {
+                    block.copy_from_slice(&asked.data);
+                    self.table_writes += 1;
+                }
+                let block = &self.nodes[at].table[first..first + 64];
+                Ok(block.try_into().unwrap())
+            }
+            other => panic!("nobody asks for {}", other.name()),
+        };
+        let (status, data) = result.map_or_else(|status| (status, asked.data), |data| (0, data));
+        Some(Smp { method: ManagerMethod::GetResponse, status, data, ..asked.clone() })
+    }
+
+    fn port(&mut self, at: usize, port: u8, data: Data, is_set: bool) -> Result<Data, u16> {
+        let settings = self.nodes[at].ports.get_mut(&port).ok_or(INVALID)?;
+        if !is_set {
+            return Ok(settings.emit());
+        }
+        let wanted = PortSettings::parse(&data);
+        let next = wanted.state();
+        let state = match data[32] & 0xF {
+            0 => settings.state(),
+            _ if next == settings.state() => next,
+            _ if next > PortState::Initialize && next as u8 == settings.state() as u8 + 1 => next,
+            _ => return Err(INVALID),
+        };
+        *settings = with_state(&wanted, state);
+        Ok(settings.emit())
+    }
+
+    /// The LID of each host's port.
+    pub(super) fn hosts(&self) -> Vec<(usize, u16)> {
+        let hosts = self.nodes.iter().enumerate().filter(|(_, node)| node.info.kind == NodeKind::Adapter);
+        hosts.map(|(at, node)| (at, node.ports[&1].lid())).collect()
+    }
+
+    /// The cables that a packet takes, by the ports that it leaves; whether it arrives.
+    pub(super) fn trace(&self, from: usize, to: u16) -> (Vec<PortOf>, bool) {
+        let mut way = Vec::new();
+        let mut at = self.cables.get(&(from, 1)).copied();
+        while let Some((node, port)) = at {
+            let here = &self.nodes[node];
+            if here.info.kind != NodeKind::Switch {
+                return (way, here.ports[&port].lid() == to);
+            }
+            let out = if to > here.switch.linear_top() { 0xFF } else { here.table[usize::from(to)] };
+            // A packet that comes by a cable again goes round for ever, which is a circle.
+            let is_again = way.contains(&(node, out));
+            way.push((node, out));
+            if is_again {
+                return (way, false);
+            }
+            at = self.cables.get(&(node, out)).copied();
+        }
+        (way, false)
+    }
+
+    /// Fails if packets between hosts can wait for each other in a circle, by the tables that switches hold now.
+    pub(super) fn assert_no_circle(&self) {
+        let mut after: BTreeMap<PortOf, BTreeSet<PortOf>> = BTreeMap::new();
+        let lids: BTreeSet<u16> =
+            self.hosts().into_iter().map(|(_, lid)| lid).filter(|&lid| lid > 0).collect();
+        for (from, _) in self.hosts() {
+            for &to in &lids {
+                for pair in self.trace(from, to).0.windows(2) {
+                    after.entry(pair[0]).or_default().insert(pair[1]);
+                    after.entry(pair[1]).or_default();
+                }
+            }
+        }
+        while let Some(end) = after.iter().find(|(_, next)| next.is_empty()).map(|(&end, _)| end) {
+            after.remove(&end);
+            for next in after.values_mut() {
+                next.remove(&end);
+            }
+        }
+        assert!(after.is_empty(), "packets wait in a circle: {after:?}");
+    }
+
+    /// Fails unless every cable is up and every host reaches every other, each with a LID of its own.
+    pub(super) fn assert_up(&self) {
+        for (node, port) in self.cables.keys() {
+            let state = self.nodes[*node].ports[port].state();
+            assert_eq!(state, PortState::Active, "node {node} port {port}");
+        }
+        let hosts = self.hosts();
+        let lids: BTreeSet<u16> = hosts.iter().map(|&(_, lid)| lid).collect();
+        assert!(lids.len() == hosts.len() && !lids.contains(&0), "{hosts:?}");
+        for &(from, _) in &hosts {
+            for &(to, lid) in hosts.iter().filter(|&&(to, _)| to != from) {
+                assert!(self.trace(from, lid).1, "from node {from} to node {to}");
+            }
+        }
+    }
+}
+
+fn with_state(settings: &PortSettings, state: PortState) -> PortSettings {
+    let mut data = settings.emit_set(Some(state));
+    // One lane and 4096 bytes are what each port can.
+    data[37] = 1 << 4;
+    data[41] = 5;
+    PortSettings::parse(&data)
+}

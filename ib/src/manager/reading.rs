@@ -1,0 +1,179 @@
+//! What a sweep does not ask: what switches hold, and who else manages.
+
+use std::collections::BTreeSet;
+
+use mapper_proto::time::Instant;
+
+use super::election::Manager;
+use super::{Event, Stage, SubnetManager, manner, why};
+use crate::exchange::{Done, Exchange, Order};
+use crate::lids::LAST_LID;
+use crate::mad::{Attribute, Data, MAD_BYTES, ManagerMethod, PortSettings, Route, SmInfo, Smp, SwitchInfo};
+use crate::program::{BLOCK, NO_PORT};
+
+/// What is asked.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Question {
+    /// What a switch says of itself.
+    Switch { guid: u64 },
+    /// A block of its table.
+    Block { guid: u64, block: u16 },
+    /// What the manager behind a port says of itself.
+    Manager { guid: u64 },
+}
+
+/// The questions that are open.
+#[derive(Debug)]
+pub(super) struct Reading {
+    exchange: Exchange<Question>,
+    /// Switches that did not tell what is needed of them.
+    left_out: BTreeSet<u64>,
+    managers: Vec<Manager>,
+}
+
+impl Reading {
+    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<[u8; MAD_BYTES]> {
+        self.exchange.poll_transmit(now)
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.exchange.poll_timeout()
+    }
+}
+
+impl SubnetManager {
+    pub(super) fn begin_reading(&mut self, now: Instant) {
+        let mut exchange = Exchange::new(manner(&self.settings), self.next_tid);
+        for switch in &self.inventory.switches {
+            let question = Question::Switch { guid: switch.guid };
+            exchange.order(Order::get(question, Attribute::SwitchInfo, 0), switch.route.clone());
+        }
+        for (guid, route) in self.ports_of_managers() {
+            exchange.order(Order::get(Question::Manager { guid }, Attribute::SmInfo, 0), route);
+        }
+        let reading = Reading { exchange, left_out: BTreeSet::new(), managers: Vec::new() };
+        self.stage = Stage::Reading(Box::new(reading));
+        self.end_reading(now);
+    }
+
+    /// The ports of others that say that a manager runs behind them.
+    fn ports_of_managers(&self) -> Vec<(u64, Route)> {
+        let own = self.inventory.own;
+        let switches = self.inventory.switches.iter().filter_map(|switch| {
+            let is_manager = switch.ports.get(&0).is_some_and(PortSettings::is_manager);
+            is_manager.then(|| (switch.port_guid, switch.route.clone()))
+        });
+        let there = self.inventory.adapters.iter().filter(|adapter| !adapter.is_away);
+        let adapters = there.filter(|adapter| adapter.settings.is_manager());
+        let adapters = adapters.map(|adapter| (adapter.port_guid, adapter.route.clone()));
+        switches.chain(adapters).filter(|&(guid, _)| guid != own).collect()
+    }
+
+    pub(super) fn time_reading(&mut self, now: Instant) {
+        while let Stage::Reading(reading) = &mut self.stage {
+            let Some(done) = reading.exchange.handle_timeout(now) else { break };
+            self.read(done);
+        }
+        self.end_reading(now);
+    }
+
+    pub(super) fn answer_reading(&mut self, smp: &Smp<ManagerMethod>, now: Instant) {
+        let Stage::Reading(reading) = &mut self.stage else { return };
+        if let Some(done) = reading.exchange.handle(smp, |_, _| true) {
+            self.read(done);
+            self.end_reading(now);
+        }
+    }
+
+    fn read(&mut self, done: Done<Question>) {
+        let Stage::Reading(reading) = &mut self.stage else { return };
+        let data = match (done.order.purpose, done.result) {
+            // A manager that does not answer may be about to end. Its port is no worse for it.
+            (Question::Manager { .. }, Err(_)) => return,
+            (Question::Switch { guid } | Question::Block { guid, .. }, Err(failure)) => {
+                if reading.left_out.insert(guid) {
+                    self.held.tables.remove(&guid);
+                    let (name, asked) = (self.name_of(guid), done.order.attribute.name());
+                    let told = format!(
+                        "{name} is left out: {asked}: {} (directed route {})",
+                        why(failure),
+                        done.route
+                    );
+                    self.tell(Event::Problem(told));
+                }
+                return;
+            }
+            (_, Ok(data)) => data,
+        };
+        match done.order.purpose {
+            Question::Manager { guid } => {
+                let info = SmInfo::parse(&data);
+                reading.managers.push(Manager { port: guid, info, route: done.route });
+            }
+            Question::Switch { guid } => self.read_switch(guid, SwitchInfo::parse(&data), &done.route),
+            Question::Block { guid, block } => self.read_block(guid, block, &data),
+        }
+    }
+
+    /// Asks a switch for its table, unless that is known.
+    fn read_switch(&mut self, guid: u64, info: SwitchInfo, route: &Route) {
+        let before = self.held.infos.insert(guid, info);
+        let is_known = self.held.tables.contains_key(&guid)
+            && before.is_some_and(|before| before.linear_top() == info.linear_top());
+        if is_known {
+            return;
+        }
+        // Whoever lost its table lost its lanes as well.
+        self.held.lanes.retain(|&(node, _, _), _| node != guid);
+        let blocks = match info.linear_top().min(LAST_LID) {
+            0 => 0,
+            top => top / BLOCK as u16 + 1,
+        };
+        self.held.tables.insert(guid, vec![NO_PORT; usize::from(blocks) * BLOCK]);
+        let Stage::Reading(reading) = &mut self.stage else { return };
+        for block in 0..blocks {
+            let question = Question::Block { guid, block };
+            reading.exchange.order(Order::get(question, Attribute::LinearTable, block.into()), route.clone());
+        }
+    }
+
+    fn read_block(&mut self, guid: u64, block: u16, data: &Data) {
+        let top = self.held.infos.get(&guid).map_or(0, SwitchInfo::linear_top);
+        let first = usize::from(block) * BLOCK;
+        let Some(table) = self.held.tables.get_mut(&guid) else { return };
+        let Some(part) = table.get_mut(first..first + BLOCK) else { return };
+        part.copy_from_slice(data);
+        // What lies beyond the top is not in force, whatever it is.
+        let reach = (usize::from(top) + 1).saturating_sub(first).min(BLOCK);
+        part[reach..].fill(NO_PORT);
+    }
+
+    fn end_reading(&mut self, now: Instant) {
+        let Stage::Reading(reading) = &mut self.stage else { return };
+        if !reading.exchange.is_empty() {
+            return;
+        }
+        let next = reading.exchange.next_tid();
+        let (left_out, managers) =
+            (std::mem::take(&mut reading.left_out), std::mem::take(&mut reading.managers));
+        self.take_tids(next);
+        if !left_out.is_empty() {
+            self.inventory.leave_out(&left_out);
+            self.is_stale = true;
+        }
+        self.others = managers;
+        self.elect(now);
+    }
+
+    /// A node by its description and GUID.
+    pub(super) fn name_of(&self, guid: u64) -> String {
+        let switches = self.inventory.switches.iter().map(|switch| (switch.guid, &switch.description));
+        let adapters =
+            self.inventory.adapters.iter().map(|adapter| (adapter.node_guid, &adapter.description));
+        let description = switches.chain(adapters).find(|&(known, _)| known == guid).map(|(_, name)| name);
+        match description {
+            Some(name) if !name.is_empty() => format!("{} ({guid:#x})", mapper_proto::quote::quoted(name)),
+            _ => format!("node {guid:#x}"),
+        }
+    }
+}

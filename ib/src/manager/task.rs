@@ -1,0 +1,98 @@
+//! What a manager has computed for it: the subnet, and the tables for it.
+
+use std::collections::BTreeMap;
+
+/// A subnet whose tables are to be computed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Task {
+    /// Comes back with the answer.
+    pub number: u64,
+    /// All switches.
+    pub switches: Vec<TaskSwitch>,
+    /// All ports of adapters and routers.
+    pub adapters: Vec<TaskAdapter>,
+    /// How many data lanes all cables between switches have.
+    pub lanes: u8,
+    /// The engine whose tables are in force, if this manager had them made.
+    pub serving: Option<String>,
+}
+
+/// A switch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TaskSwitch {
+    /// Its node's GUID.
+    pub guid: u64,
+    /// The GUID of the system that it is part of; 0 for none.
+    pub system_guid: u64,
+    /// What people call it.
+    pub description: String,
+    /// The LID of its own port.
+    pub lid: u16,
+    /// How many ports it has, its own port 0 not counted.
+    pub ports: u8,
+    /// Its ports that have a cable.
+    pub links: Vec<Link>,
+    /// The table that it holds, by LID; 0xFF where none leads.
+    pub in_force: Vec<u8>,
+}
+
+/// An end of a cable at a switch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// The switch's port.
+    pub port: u8,
+    /// The GUID of the node at the other end.
+    pub peer: u64,
+    /// That node's port.
+    pub peer_port: u8,
+}
+
+/// A port of an adapter or a router.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TaskAdapter {
+    /// Its node's GUID.
+    pub node_guid: u64,
+    /// Its own GUID.
+    pub port_guid: u64,
+    /// The GUID of the system that it is part of; 0 for none.
+    pub system_guid: u64,
+    /// What people call its node.
+    pub description: String,
+    /// The number of this port at its node.
+    pub port: u8,
+    /// Its first LID.
+    pub lid: u16,
+    /// 2^lmc LIDs belong to it.
+    pub lmc: u8,
+}
+
+/// Tables that were proved.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Routes {
+    /// The engine that serves.
+    pub engine: String,
+    /// The table of each switch, by its GUID: a port for each LID, 0xFF where none leads.
+    pub tables: BTreeMap<u64, Vec<u8>>,
+    /// LIDs whose entries are to be emptied, wherever they change, before any other entry changes: old and new entries
+    /// together could close a circle.
+    pub emptied_first: Vec<u16>,
+    /// How many layers there are, each a service level with a lane of its own.
+    pub layers: u8,
+    /// The place of the switch that each LID is at among those of the task, by LID; `u32::MAX` for nobody's.
+    pub places: Vec<u32>,
+    /// The service level from switch to switch, by destination, then source; empty if all is in 0.
+    pub levels: Vec<u8>,
+}
+
+impl Routes {
+    /// No switch: nobody has that LID.
+    pub const NOWHERE: u32 = u32::MAX;
+
+    /// The service level from one LID to another.
+    pub fn level(&self, from: u16, to: u16) -> u8 {
+        let place = |lid: u16| self.places.get(usize::from(lid)).copied().filter(|&at| at != Self::NOWHERE);
+        let level =
+            || self.levels.get(place(to)? as usize * self.tables.len() + place(from)? as usize).copied();
+        level().unwrap_or_default()
+    }
+}

@@ -1,0 +1,359 @@
+//! What is in the switches, whatever becomes of datagrams.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use mapper_opensm::{Adapter, Asker, Request, Switch};
+use mapper_proto::time::Instant;
+use proptest::prelude::*;
+
+use super::model::Model;
+use super::*;
+use crate::mad::{
+    Attribute, Command, DATA_BYTES, MAD_BYTES, Notice, PortSettings, Route, RoutedByLid, SmInfo,
+};
+
+fn settings() -> Settings {
+    Settings {
+        sweep: sweep::Settings {
+            window: NonZeroUsize::new(4).unwrap(),
+            timeout: Duration::from_millis(100),
+            retries: 2,
+            max_nodes: 1000,
+            key: 0,
+        },
+        priority: Some(1),
+        lmc: 0,
+        watch_interval: Duration::from_secs(10),
+        poll_interval: Duration::from_secs(1),
+        drain: Duration::from_secs(1),
+        retry_delay: Duration::from_secs(1),
+    }
+}
+
+/// The tables that the engines make, proved.
+fn routes(task: &Task) -> Result<Routes, String> {
+    let switches = task.switches.iter().map(|switch| Switch {
+        guid: switch.guid,
+        description: switch.description.clone(),
+        lid: switch.lid,
+        ports: switch.ports,
+        links: switch
+            .links
+            .iter()
+            .map(|link| mapper_opensm::Link { port: link.port, peer: link.peer, peer_port: link.peer_port })
+            .collect(),
+        in_force: switch.in_force.clone(),
+        ..Switch::default()
+    });
+    let adapters = task.adapters.iter().map(|adapter| Adapter {
+        node_guid: adapter.node_guid,
+        port_guid: adapter.port_guid,
+        port: adapter.port,
+        lid: adapter.lid,
+        ..Adapter::default()
+    });
+    let request = Request {
+        asker: Asker::Agent,
+        // Everything is balanced anew, so that much changes at once.
+        options: "engines=dnup;reassign".parse().unwrap(),
+        lanes: 1,
+        switches: switches.collect(),
+        adapters: adapters.collect(),
+        ..Request::default()
+    };
+    let answer = mapper_opensm::answer(&request).map_err(|declined| declined.said.join("; "))?;
+    Ok(Routes {
+        engine: answer.engine,
+        tables: answer.tables.into_iter().map(|table| (table.guid, table.ports)).collect(),
+        emptied_first: answer.emptied_first,
+        layers: answer.layer_count,
+        places: answer.places,
+        levels: answer.levels,
+    })
+}
+
+/// What becomes of a datagram.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    Fine,
+    RequestLost,
+    AnswerLost,
+    Refused,
+    Twice,
+    WrongTransaction,
+    OtherBytes(usize, u8),
+}
+
+fn fates() -> impl Strategy<Value = Vec<Fate>> {
+    let fate = prop_oneof![
+        12 => Just(Fate::Fine),
+        1 => Just(Fate::RequestLost),
+        1 => Just(Fate::AnswerLost),
+        1 => Just(Fate::Refused),
+        1 => Just(Fate::Twice),
+        1 => Just(Fate::WrongTransaction),
+        1 => (0..MAD_BYTES, any::<u8>()).prop_map(|(at, value)| Fate::OtherBytes(at, value)),
+    ];
+    prop::collection::vec(fate, 0..400)
+}
+
+/// A manager and its subnet.
+struct Trial {
+    manager: SubnetManager,
+    model: Model,
+    now: Instant,
+    events: Vec<Event>,
+    fates: std::vec::IntoIter<Fate>,
+}
+
+impl Trial {
+    fn new(model: Model) -> Self {
+        let manager = SubnetManager::new(settings(), Lids::default(), Instant::ZERO);
+        Self { manager, model, now: Instant::ZERO, events: Vec::new(), fates: Vec::new().into_iter() }
+    }
+
+    fn receive(&mut self, mad: [u8; MAD_BYTES]) {
+        self.manager.handle_packet(&Packet { address: Address::Directed, mad }, self.now);
+    }
+
+    /// Carries a datagram to the subnet and its answer back. After each write the tables are looked at.
+    fn carry(&mut self, packet: &Packet) {
+        let Ok(asked) = Smp::<ManagerMethod>::parse(&packet.mad) else { return };
+        if asked.method == ManagerMethod::GetResponse {
+            return;
+        }
+        let fate = self.fates.next().unwrap_or(Fate::Fine);
+        if matches!(fate, Fate::RequestLost) {
+            return;
+        }
+        let answer = self.model.answer(&asked, matches!(fate, Fate::Refused));
+        if asked.method == ManagerMethod::Set {
+            self.model.assert_no_circle();
+        }
+        let Some(mut answer) = answer else { return };
+        match fate {
+            Fate::AnswerLost => return,
+            Fate::WrongTransaction => answer.tid = answer.tid.wrapping_add(1),
+            Fate::Twice => self.receive(answer.emit()),
+            _ => {}
+        }
+        let mut mad = answer.emit();
+        if let Fate::OtherBytes(at, value) = fate {
+            // Data that is not as it was written is read back; what was read wrongly is another matter.
+            if asked.method == ManagerMethod::Set || !(64..128).contains(&at) {
+                mad[at] = value;
+            }
+        }
+        self.receive(mad);
+    }
+
+    /// Lets time pass.
+    fn run(&mut self, span: Duration) {
+        let end = self.now + span;
+        loop {
+            while let Some(packet) = self.manager.poll_transmit(self.now) {
+                self.carry(&packet);
+            }
+            if let Some(task) = self.manager.poll_task() {
+                let answer = routes(&task);
+                self.manager.handle_routes(task.number, answer, self.now);
+                continue;
+            }
+            self.events.extend(std::iter::from_fn(|| self.manager.poll_event()));
+            match self.manager.poll_timeout().filter(|&at| at <= end) {
+                Some(at) => self.now = self.now.max(at),
+                None => break,
+            }
+            self.manager.handle_timeout(self.now);
+        }
+        self.now = end;
+    }
+
+    fn ups(&self) -> usize {
+        self.events.iter().filter(|event| matches!(event, Event::Up { .. })).count()
+    }
+}
+
+#[test]
+fn a_subnet_comes_up_and_nothing_is_written_again() {
+    let mut trial = Trial::new(Model::ring(5));
+    trial.run(Duration::from_secs(1));
+    trial.model.assert_up();
+    assert_eq!((trial.ups(), trial.manager.role()), (1, SmState::Master));
+    // One look at everything follows, as marks were cleared, and then looks at switches alone.
+    let written = trial.model.table_writes;
+    trial.run(Duration::from_secs(25));
+    let sent = trial.manager.sent();
+    trial.run(Duration::from_secs(10));
+    assert_eq!((trial.model.table_writes, trial.manager.sent() - sent), (written, 5));
+}
+
+#[test]
+fn a_host_that_starts_again_changes_no_table_and_keeps_its_lid() {
+    let mut trial = Trial::new(Model::ring(4));
+    trial.run(Duration::from_secs(15));
+    let (written, lids) = (trial.model.table_writes, trial.model.hosts());
+    trial.model.cut((2, 1));
+    trial.run(Duration::from_secs(15));
+    trial.model.nodes[2].ports.insert(1, PortSettings::default());
+    trial.model.cable((2, 1), (6, 1));
+    trial.run(Duration::from_secs(15));
+    trial.model.assert_up();
+    assert_eq!((trial.model.table_writes, trial.model.hosts()), (written, lids));
+}
+
+#[test]
+fn a_manager_that_takes_over_changes_no_lid_and_no_table() {
+    let mut trial = Trial::new(Model::ring(5));
+    trial.run(Duration::from_secs(1));
+    let (written, lids) = (trial.model.table_writes, trial.model.hosts());
+    let mut next = Trial { model: trial.model, ..Trial::new(Model::default()) };
+    next.run(Duration::from_secs(15));
+    next.model.assert_up();
+    assert_eq!((next.model.table_writes, next.model.hosts()), (written, lids));
+}
+
+/// A trap of a switch.
+fn trap(number: u16) -> Packet {
+    let notice = Notice { number: Some(number), issuer: 9, subject: 9 };
+    let smp = Smp {
+        method: ManagerMethod::Trap,
+        status: 0,
+        tid: 77,
+        attribute: Attribute::Notice,
+        modifier: 0,
+        key: 0,
+        route: Route::LOCAL,
+        data: notice.emit(),
+    };
+    let address = Address::Lid { lid: 9, queue_pair: 0, level: 0 };
+    Packet { address, mad: RoutedByLid(smp).emit() }
+}
+
+#[test]
+fn a_trap_is_answered_and_what_changed_is_healed_at_once() {
+    let mut trial = Trial::new(Model::ring(5));
+    trial.run(Duration::from_secs(15));
+    trial.model.cut((6, 2));
+    trial.manager.handle_packet(&trap(Notice::LINK_STATE), trial.now);
+    let repress = trial.manager.poll_transmit(trial.now).unwrap();
+    let answer = RoutedByLid::<ManagerMethod>::parse(&repress.mad).unwrap().0;
+    assert_eq!((answer.method, answer.tid), (ManagerMethod::TrapRepress, 77));
+    trial.manager.handle_timeout(trial.now);
+    trial.run(Duration::from_secs(4));
+    trial.model.assert_up();
+}
+
+/// A request of another manager by a directed route.
+fn sm_info(method: ManagerMethod, modifier: u32, info: &SmInfo) -> Packet {
+    let smp = Smp {
+        method,
+        status: 0,
+        tid: 5,
+        attribute: Attribute::SmInfo,
+        modifier,
+        key: 0,
+        route: Route::new(&[1]).unwrap(),
+        data: info.emit(),
+    };
+    Packet { address: Address::Directed, mad: smp.emit() }
+}
+
+#[test]
+fn other_managers_are_told_the_truth_and_only_those_with_the_key_are_obeyed() {
+    let mut trial = Trial::new(Model::ring(3));
+    trial.run(Duration::from_secs(15));
+    let other = SmInfo { guid: 1, key: 1, activity: 0, priority: 9, state: SmState::Master };
+    trial.manager.handle_packet(&sm_info(ManagerMethod::Get, 0, &other), trial.now);
+    let answer = trial.manager.poll_transmit(trial.now).unwrap();
+    let answer = Smp::<ManagerMethod>::parse(&answer.mad).unwrap();
+    let told = SmInfo::parse(&answer.data);
+    assert_eq!((answer.method, told.state, told.priority), (ManagerMethod::GetResponse, SmState::Master, 1));
+    // A master is not disabled by anybody.
+    trial.manager.handle_packet(&sm_info(ManagerMethod::Set, Command::Disable.modifier(), &other), trial.now);
+    assert_eq!(trial.manager.role(), SmState::Master);
+    trial.manager.role = SmState::Standby;
+    let stranger = SmInfo { key: 2, ..other };
+    let handover = Command::Handover.modifier();
+    trial.manager.handle_packet(&sm_info(ManagerMethod::Set, handover, &stranger), trial.now);
+    assert_eq!(trial.manager.role(), SmState::Standby);
+    trial.manager.handle_packet(&sm_info(ManagerMethod::Set, handover, &other), trial.now);
+    assert_eq!(trial.manager.role(), SmState::Master);
+}
+
+#[test]
+fn who_ranks_higher_has_the_higher_priority_or_the_lower_guid() {
+    let info = |guid, priority| SmInfo { guid, key: 1, activity: 0, priority, state: SmState::Standby };
+    assert!(info(9, 2).outranks(&info(1, 1)) && info(1, 1).outranks(&info(9, 1)));
+    assert!(!info(1, 1).outranks(&info(1, 1)));
+    assert_eq!(SmInfo::parse(&[0; DATA_BYTES]).state, SmState::NotActive);
+}
+
+#[test]
+fn a_switch_that_refuses_a_block_is_named_and_asked_again() {
+    let mut trial = Trial::new(Model::ring(3));
+    // All writes are refused for a while, however often they are tried.
+    trial.fates = vec![Fate::Refused; 2000].into_iter();
+    trial.run(Duration::from_secs(60));
+    let named = trial.events.iter().any(|event| {
+        matches!(event, Event::Problem(told) if told.contains("block 0 of its forwarding table: refused"))
+    });
+    assert!(named, "{:?}", trial.events);
+    trial.fates = Vec::new().into_iter();
+    trial.run(Duration::from_secs(30));
+    trial.model.assert_up();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_write_that_is_lost_refused_or_answered_wrongly_makes_a_circle_and_all_heals(
+        count in 3..7_usize,
+        first in fates(),
+        then in fates(),
+        changes in prop::collection::vec((0..3_u8, any::<u8>()), 0..4),
+    ) {
+        let mut trial = Trial::new(Model::ring(count));
+        trial.fates = first.into_iter();
+        trial.run(Duration::from_secs(40));
+        let mut is_cut = BTreeMap::new();
+        for (kind, which) in changes {
+            let at = count + usize::from(which) % count;
+            match kind {
+                0 => trial.model.reset(at),
+                // One cable of the ring may be away, so that all still reach each other.
+                1 if is_cut.is_empty() => {
+                    is_cut.insert((at, 2_u8), trial.model.cables[&(at, 2)]);
+                    trial.model.cut((at, 2));
+                }
+                _ => {
+                    for (a, b) in std::mem::take(&mut is_cut) {
+                        trial.model.cable(a, b);
+                    }
+                }
+            }
+            trial.run(Duration::from_millis(u64::from(which) * 40));
+        }
+        trial.fates = then.into_iter();
+        trial.run(Duration::from_secs(40));
+        trial.fates = Vec::new().into_iter();
+        trial.run(Duration::from_secs(60));
+        trial.model.assert_up();
+        trial.model.assert_no_circle();
+    }
+
+    #[test]
+    fn any_bytes_are_taken(mads in prop::collection::vec(prop::collection::vec(any::<u8>(), MAD_BYTES), 1..20)) {
+        let mut trial = Trial::new(Model::ring(3));
+        for mut mad in mads {
+            let (method, attribute) = (mad[3], 0x10 + mad[17] % 0x11);
+            mad[..4].copy_from_slice(&[1, 0x81, 1, method]);
+            mad[16..18].copy_from_slice(&[0, attribute]);
+            trial.receive(mad.try_into().unwrap());
+            trial.run(Duration::from_millis(1));
+        }
+    }
+}

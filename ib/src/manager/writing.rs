@@ -1,0 +1,233 @@
+//! From LIDs and tables to what ports and switches hold.
+
+use std::collections::VecDeque;
+
+use mapper_proto::time::Instant;
+
+use super::task::Routes;
+use super::{Event, Stage, SubnetManager, manner, why};
+use crate::exchange::{Done, Exchange};
+use crate::mad::{MAD_BYTES, ManagerMethod, Smp, SwitchInfo};
+use crate::program::{self, BLOCK, NO_PORT, Phase, Purpose, Wanted};
+
+/// The writes that are left.
+#[derive(Debug)]
+pub(super) struct Writing {
+    exchange: Exchange<Purpose>,
+    /// The phases that follow.
+    phases: VecDeque<Phase>,
+    /// Until when packets under way are waited for, once the exchange is empty.
+    drains: bool,
+    drained_at: Option<Instant>,
+    routes: Routes,
+    blocks: u64,
+    /// What was not written, in words.
+    failures: Vec<String>,
+    /// Whether a table is among it, so that nothing of a later phase may be written.
+    is_broken: bool,
+    /// Whether a switch's mark that a port changed was cleared. A change since the sweep is then not seen by the mark.
+    is_cleared: bool,
+}
+
+impl Writing {
+    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<[u8; MAD_BYTES]> {
+        self.exchange.poll_transmit(now)
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.drained_at.or_else(|| self.exchange.poll_timeout())
+    }
+}
+
+impl SubnetManager {
+    /// Gives LIDs, and asks for tables.
+    pub(super) fn compute(&mut self, now: Instant) {
+        let before = self.lids.clone();
+        let without = self.lids.assign(&self.inventory.wanting(self.settings.lmc));
+        for guid in without {
+            self.tell(Event::Problem(format!("port {guid:#x} gets no LID: all are taken")));
+        }
+        if self.lids != before {
+            self.tell(Event::Lids);
+        }
+        let number = self.next_task;
+        self.next_task += 1;
+        self.stage = Stage::Computing { number };
+        if self.inventory.switches.is_empty() {
+            return self.handle_routes(number, Ok(Routes { layers: 1, ..Routes::default() }), now);
+        }
+        let task = self.inventory.task(
+            number,
+            &self.lids,
+            self.settings.lmc,
+            &self.held.tables,
+            self.engine.as_deref(),
+        );
+        self.task = Some(task);
+    }
+
+    /// Takes the answer to the task of this number: tables that were proved, or why there are none.
+    pub fn handle_routes(&mut self, number: u64, routes: Result<Routes, String>, now: Instant) {
+        if !matches!(self.stage, Stage::Computing { number: wanted } if wanted == number) {
+            return;
+        }
+        let routes = match routes {
+            Ok(routes) => routes,
+            Err(why) => {
+                self.tell(Event::NoRoutes(why));
+                return self.retry(now);
+            }
+        };
+        let before = self.routes.as_ref().map_or(0, |routes| routes.layers);
+        let wanted = Wanted {
+            lids: &self.lids,
+            lmc: self.settings.lmc,
+            key: self.settings.sweep.key,
+            routes: &routes,
+            // Other layers mean other service levels, which hosts have to ask for.
+            reregister: self.reregister || before.max(routes.layers) > 1,
+        };
+        let phases = program::phases(&self.inventory, wanted, &self.held);
+        let writing = Writing {
+            exchange: Exchange::new(manner(&self.settings), self.next_tid),
+            phases: phases.into(),
+            drains: false,
+            drained_at: None,
+            routes,
+            blocks: 0,
+            failures: Vec::new(),
+            is_broken: false,
+            is_cleared: false,
+        };
+        self.stage = Stage::Writing(Box::new(writing));
+        self.go_on_writing(now);
+    }
+
+    pub(super) fn time_writing(&mut self, now: Instant) {
+        while let Stage::Writing(writing) = &mut self.stage {
+            let Some(done) = writing.exchange.handle_timeout(now) else { break };
+            self.written(&done);
+        }
+        self.go_on_writing(now);
+    }
+
+    pub(super) fn answer_writing(&mut self, smp: &Smp<ManagerMethod>, now: Instant) {
+        let Stage::Writing(writing) = &mut self.stage else { return };
+        if let Some(done) = writing.exchange.handle(smp, program::is_taken) {
+            self.written(&done);
+            self.go_on_writing(now);
+        }
+    }
+
+    /// Takes note of what became of a write.
+    fn written(&mut self, done: &Done<Purpose>) {
+        let Stage::Writing(writing) = &mut self.stage else { return };
+        let held = &mut self.held;
+        let failure = match (done.order.purpose, &done.result) {
+            (Purpose::Table { switch, block }, Ok(data)) => {
+                writing.blocks += 1;
+                let first = usize::from(block) * BLOCK;
+                let table = held.tables.entry(switch).or_default();
+                if table.len() < first + BLOCK {
+                    table.resize(first + BLOCK, NO_PORT);
+                }
+                table[first..first + BLOCK].copy_from_slice(data);
+                return;
+            }
+            (Purpose::Reach { switch }, Ok(data)) => {
+                held.infos.insert(switch, SwitchInfo::parse(data));
+                writing.is_cleared = true;
+                return;
+            }
+            (Purpose::Lanes { guid, attribute, modifier }, Ok(_)) => {
+                held.lanes.insert((guid, attribute, modifier), done.order.data);
+                return;
+            }
+            (Purpose::Port { .. }, Ok(_)) => return,
+            (_, Err(failure)) => *failure,
+        };
+        let (guid, what) = match done.order.purpose {
+            Purpose::Table { switch, block } => {
+                // Whether it took effect is not known: it is read before anything else is written there.
+                held.tables.remove(&switch);
+                writing.is_broken = true;
+                (switch, format!("block {block} of its forwarding table"))
+            }
+            Purpose::Reach { switch } => {
+                held.tables.remove(&switch);
+                writing.is_broken = true;
+                (switch, "how far its forwarding table reaches".to_owned())
+            }
+            Purpose::Port { guid, port } => (guid, format!("port {port}")),
+            Purpose::Lanes { guid, attribute, modifier } => {
+                (guid, format!("{} {modifier:#x}", attribute.name()))
+            }
+        };
+        let failed = format!("{what}: {} (directed route {})", why(failure), done.route);
+        let told = format!("{} cannot be written: {failed}", self.name_of(guid));
+        if let Stage::Writing(writing) = &mut self.stage {
+            writing.failures.push(told);
+        }
+    }
+
+    /// Begins the next phase once all of the one before is confirmed.
+    fn go_on_writing(&mut self, now: Instant) {
+        loop {
+            let Stage::Writing(writing) = &mut self.stage else { return };
+            if !writing.exchange.is_empty() {
+                return;
+            }
+            if writing.is_broken {
+                return self.stop_writing(now);
+            }
+            if writing.drains && writing.drained_at.is_none() {
+                writing.drained_at = Some(now + self.settings.drain);
+            }
+            if writing.drained_at.is_some_and(|at| now < at) {
+                return;
+            }
+            writing.drained_at = None;
+            let Some(phase) = writing.phases.pop_front() else { return self.stop_writing(now) };
+            writing.drains = phase.drains;
+            for (order, route) in phase.writes {
+                writing.exchange.order(order, route);
+            }
+        }
+    }
+
+    /// All is written, or as much as may be.
+    fn stop_writing(&mut self, now: Instant) {
+        let waiting = Stage::Waiting { until: now + self.settings.watch_interval };
+        let Stage::Writing(writing) = std::mem::replace(&mut self.stage, waiting) else { return };
+        self.take_tids(writing.exchange.next_tid());
+        let failures = writing.failures;
+        let failed = failures.len();
+        for failure in failures.into_iter().take(16) {
+            self.tell(Event::Problem(failure));
+        }
+        if writing.is_broken {
+            return self.retry(now);
+        }
+        self.engine = Some(writing.routes.engine.clone()).filter(|engine| !engine.is_empty());
+        self.tell(Event::Up {
+            failed,
+            switches: self.inventory.switches.len(),
+            adapters: self.inventory.adapters.iter().filter(|adapter| !adapter.is_away).count(),
+            engine: writing.routes.engine.clone(),
+            blocks: writing.blocks,
+            sent: self.sent - self.sent_before,
+            took: now.since(self.began),
+        });
+        self.reregister = false;
+        self.routes = Some(writing.routes);
+        if failed > 0 {
+            return self.retry(now);
+        }
+        if self.is_stale {
+            self.begin_sweep(now);
+        } else {
+            // What was lost may answer the next time, and what changed while marks were cleared shows then.
+            self.is_stale = !self.problems.is_empty() || writing.is_cleared;
+        }
+    }
+}

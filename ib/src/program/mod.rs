@@ -1,0 +1,111 @@
+//! What is to be written: what is wanted, less what was found.
+//!
+//! Writes stand in phases. All of a phase are confirmed before the next begins, so that only what is in one phase may
+//! be in force in any mixture:
+//!
+//! 1. addresses, and ports that are up are armed: they take packets and send none;
+//! 2. entries of tables are emptied that could close a circle together with new ones;
+//! 3. all other entries change, of which any mixture is free of circles;
+//! 4. what was emptied gets its new entries;
+//! 5. ports become active.
+//!
+//! Between 2, 3 and 4 packets that are under way by old entries get the time to arrive or to be dropped.
+
+mod lanes;
+mod ports;
+mod tables;
+
+use std::collections::BTreeMap;
+
+use crate::exchange::Order;
+use crate::lids::Lids;
+use crate::mad::{Attribute, Data, ManagerMethod, PortSettings, Route, SwitchInfo};
+use crate::manager::inventory::Inventory;
+use crate::manager::task::Routes;
+
+/// How many entries of a table a datagram has.
+pub(crate) const BLOCK: usize = 64;
+/// No port: nothing leads there.
+pub(crate) const NO_PORT: u8 = 0xFF;
+/// What a write is for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Purpose {
+    /// A port's address, link, or state.
+    Port { guid: u64, port: u8 },
+    /// A block of a switch's table.
+    Table { switch: u64, block: u16 },
+    /// How far a switch's table reaches.
+    Reach { switch: u64 },
+    /// The lanes of service levels, or how lanes take turns.
+    Lanes { guid: u64, attribute: Attribute, modifier: u32 },
+}
+
+/// A write and the way to who takes it.
+pub(crate) type Write = (Order<Purpose>, Route);
+
+/// Writes that may be carried out in any order.
+#[derive(Debug, Default)]
+pub(crate) struct Phase {
+    pub(crate) writes: Vec<Write>,
+    /// Whether packets that are under way by old entries are waited for before the next phase.
+    pub(crate) drains: bool,
+}
+
+/// What is wanted of ports.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) lids: &'a Lids,
+    pub(crate) lmc: u8,
+    pub(crate) key: u64,
+    pub(crate) routes: &'a Routes,
+    /// Whether hosts are asked to join and to subscribe again.
+    pub(crate) reregister: bool,
+}
+
+/// What is known of switches beyond what a sweep finds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Held {
+    /// The tables that they hold, as far as they reach, in whole blocks.
+    pub(crate) tables: BTreeMap<u64, Vec<u8>>,
+    /// What they said of themselves.
+    pub(crate) infos: BTreeMap<u64, SwitchInfo>,
+    /// Lanes that were written, by node, attribute and modifier.
+    pub(crate) lanes: BTreeMap<(u64, Attribute, u32), Data>,
+}
+
+/// All phases, of which some may be empty.
+pub(crate) fn phases(inventory: &Inventory, wanted: Wanted<'_>, held: &Held) -> Vec<Phase> {
+    let mut addresses = Phase::default();
+    let mut activation = Phase::default();
+    ports::program(inventory, wanted, &mut addresses, &mut activation);
+    if wanted.routes.layers > 1 {
+        lanes::program(inventory, wanted.routes.layers, held, &mut addresses);
+    }
+    let [empty, change, fill] = tables::program(inventory, wanted.routes, held);
+    vec![addresses, empty, change, fill, activation]
+}
+
+/// Whether a write took effect, from the attribute as it was answered.
+pub(crate) fn is_taken(order: &Order<Purpose>, now: &Data) -> bool {
+    if order.method != ManagerMethod::Set {
+        return true;
+    }
+    match order.purpose {
+        Purpose::Table { .. } => order.data == *now,
+        Purpose::Reach { .. } => {
+            SwitchInfo::parse(&order.data).linear_top() == SwitchInfo::parse(now).linear_top()
+        }
+        Purpose::Lanes { attribute: Attribute::SlToVl, .. } => order.data[..8] == now[..8],
+        Purpose::Lanes { .. } => {
+            let given = order.data.chunks_exact(2).filter(|entry| entry[1] != 0).count() * 2;
+            order.data[..given] == now[..given]
+        }
+        Purpose::Port { .. } => {
+            let (wanted, now) = (PortSettings::parse(&order.data), PortSettings::parse(now));
+            let is_as = |port: &PortSettings| (port.lid(), port.manager_lid(), port.lmc(), port.lanes());
+            // A link that is in use may be active before it is told to be, as soon as a packet comes.
+            let state = order.data[32] & 0xF;
+            is_as(&wanted) == is_as(&now) && (state == 0 || wanted.state() <= now.state())
+        }
+    }
+}

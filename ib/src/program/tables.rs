@@ -1,0 +1,84 @@
+//! The blocks of forwarding tables that differ, in the order in which they may be written.
+
+use std::collections::BTreeSet;
+
+use super::{BLOCK, Held, NO_PORT, Phase, Purpose};
+use crate::exchange::Order;
+use crate::mad::Attribute;
+use crate::manager::inventory::{Inventory, Switch};
+use crate::manager::task::Routes;
+
+/// The phases of tables: empty, change, fill.
+pub(super) fn program(inventory: &Inventory, routes: &Routes, held: &Held) -> [Phase; 3] {
+    let mut phases = [Phase::default(), Phase::default(), Phase::default()];
+    let first: BTreeSet<u16> = routes.emptied_first.iter().copied().collect();
+    for switch in &inventory.switches {
+        let Some(table) = routes.tables.get(&switch.guid) else { continue };
+        let before = held.tables.get(&switch.guid).map_or(&[][..], Vec::as_slice);
+        let top = table.len().saturating_sub(1);
+        let Some(info) = held.infos.get(&switch.guid) else { continue };
+        let blocks = table.len().max(before.len()).div_ceil(BLOCK);
+        for number in 0..blocks {
+            let old = block(before, number);
+            let new = block(table, number).unwrap_or([NO_PORT; BLOCK]);
+            let changed = |at: usize| old.is_some_and(|old| old[at] != new[at]);
+            let is_first = |at: usize| {
+                let lid = u16::try_from(number * BLOCK + at).unwrap_or(u16::MAX);
+                // What leads to nobody any more is emptied first as well: no proof counts it.
+                first.contains(&lid) || new[at] == NO_PORT
+            };
+            let mut now = old;
+            if let Some(old) = old {
+                let emptied: [u8; BLOCK] = std::array::from_fn(|at| {
+                    if changed(at) && is_first(at) && old[at] != NO_PORT { NO_PORT } else { old[at] }
+                });
+                write_block(switch, number, &mut now, emptied, &mut phases[0]);
+            }
+            // A block that the switch did not reach before is out of reach until its top rises.
+            let mixed: [u8; BLOCK] = std::array::from_fn(|at| {
+                if old.is_some() && is_first(at) && changed(at) { NO_PORT } else { new[at] }
+            });
+            write_block(switch, number, &mut now, mixed, &mut phases[1]);
+            write_block(switch, number, &mut now, new, &mut phases[2]);
+        }
+        let top = u16::try_from(top).unwrap_or(u16::MAX);
+        if info.linear_top() != top || info.state_changed() {
+            let data = info.with(top, true).emit();
+            let order = Order::set(Purpose::Reach { switch: switch.guid }, Attribute::SwitchInfo, 0, data);
+            // The reach grows or shrinks once all blocks within it are right.
+            phases[2].writes.push((order, switch.route.clone()));
+        }
+    }
+    let drains = !phases[0].writes.is_empty();
+    phases[0].drains = drains;
+    phases[1].drains = drains && !phases[2].writes.is_empty();
+    phases
+}
+
+/// A block of a table; `None` beyond its end. Of a table that ends within the block the rest leads nowhere.
+fn block(table: &[u8], number: usize) -> Option<[u8; BLOCK]> {
+    let part = table.get(number * BLOCK..)?;
+    let part = &part[..part.len().min(BLOCK)];
+    (!part.is_empty()).then(|| {
+        let mut block = [NO_PORT; BLOCK];
+        block[..part.len()].copy_from_slice(part);
+        block
+    })
+}
+
+fn write_block(
+    switch: &Switch,
+    number: usize,
+    now: &mut Option<[u8; BLOCK]>,
+    then: [u8; BLOCK],
+    phase: &mut Phase,
+) {
+    if *now == Some(then) {
+        return;
+    }
+    *now = Some(then);
+    let block = u16::try_from(number).unwrap_or(u16::MAX);
+    let purpose = Purpose::Table { switch: switch.guid, block };
+    let order = Order::set(purpose, Attribute::LinearTable, block.into(), then);
+    phase.writes.push((order, switch.route.clone()));
+}

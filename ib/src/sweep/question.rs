@@ -1,0 +1,26 @@
+//! What a sweep asks.
+
+use super::found::{NodeIndex, PortOf};
+use crate::mad::Attribute;
+
+/// What is asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Question {
+    /// What is behind a port; `None`: what is the node that sends.
+    Node { behind: Option<PortOf> },
+    /// What people call a node.
+    Description { node: NodeIndex },
+    /// The state of a port.
+    Port { node: NodeIndex, port: u8 },
+}
+
+impl Question {
+    /// The attribute and its modifier.
+    pub(super) fn asks(&self) -> (Attribute, u32) {
+        match *self {
+            Self::Node { .. } => (Attribute::NodeInfo, 0),
+            Self::Description { .. } => (Attribute::NodeDescription, 0),
+            Self::Port { port, .. } => (Attribute::PortInfo, port.into()),
+        }
+    }
+}
