@@ -1,0 +1,237 @@
+//! What Linux does with a packet, as far as a set of objects says: for tests and the simulator, which have no
+//! kernel.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use mapper_proto::Mac;
+
+use crate::object::{GroupId, Nexthop, Objects, Route, RouteKey, Table};
+use crate::segments::{BLOCK_BITS, ELEMENT_BITS};
+
+/// A packet of a user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packet {
+    /// The segments in its outer header, the one in the destination address first; none if it has no outer header.
+    pub segments: Vec<Ipv6Addr>,
+    /// The destination address of the packet inside.
+    pub inner: IpAddr,
+    /// How often it may be forwarded still.
+    pub hop_limit: u8,
+}
+
+/// A machine: what its kernel holds of ours, and its own addresses.
+#[derive(Debug, Clone, Copy)]
+pub struct Machine<'a> {
+    /// What its kernel holds.
+    pub objects: &'a Objects,
+    /// Its addresses.
+    pub addresses: &'a [IpAddr],
+}
+
+/// What becomes of a packet at one machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// It leaves by this interface, to the neighbour with this link address.
+    Leaves {
+        /// The number of the interface.
+        interface: u32,
+        /// The link address of the neighbour.
+        to: Mac,
+        /// The packet as it leaves.
+        packet: Packet,
+    },
+    /// The packet inside is delivered here.
+    Delivered {
+        /// The destination address of the packet inside.
+        inner: IpAddr,
+    },
+    /// It is dropped, for this reason.
+    Dropped(&'static str),
+}
+
+impl Packet {
+    /// A packet to this address, without an outer header, or with these segments in one.
+    pub const fn new(inner: IpAddr, segments: Vec<Ipv6Addr>) -> Self {
+        Self { segments, inner, hop_limit: 64 }
+    }
+
+    /// The address that it is forwarded by now.
+    fn destination(&self) -> IpAddr {
+        self.segments.first().map_or(self.inner, |&segment| segment.into())
+    }
+}
+
+impl Machine<'_> {
+    /// What the machine does with a packet that came in by the interface of this name, or that is its own if there
+    /// is no name. `flow` chooses among the nexthops of a group.
+    pub fn step(&self, arrival: Option<&str>, mut packet: Packet, flow: usize) -> Step {
+        // A packet meets as many elements here as are obeyed without leaving: never more than a few.
+        for _ in 0..8 {
+            let destination = packet.destination();
+            if self.addresses.contains(&destination) {
+                return deliver(&packet);
+            }
+            let Some(route) = self.route(arrival, destination) else { return Step::Dropped("no route") };
+            match *route {
+                Route::Gateway { interface, gateway } => return self.leave(interface, gateway, packet),
+                Route::Group { group, .. } => match self.member(group, flow) {
+                    Some(Nexthop::Gateway { interface, gateway }) => {
+                        return self.leave(*interface, *gateway, packet);
+                    }
+                    Some(Nexthop::Segments { segments, .. }) if packet.segments.is_empty() => {
+                        packet.segments.clone_from(segments);
+                    }
+                    Some(Nexthop::Segments { .. }) => return Step::Dropped("an outer header inside another"),
+                    None => return Step::Dropped("a group without members"),
+                },
+                Route::DeliverV4 { .. } if packet.inner.is_ipv4() => return self.unpack(&packet),
+                Route::DeliverV6 { .. } if packet.inner.is_ipv6() => return self.unpack(&packet),
+                Route::DeliverV4 { .. } | Route::DeliverV6 { .. } => {
+                    return Step::Dropped("another version of IP inside");
+                }
+                Route::Strip { compressed, .. } => {
+                    if !strip(&mut packet, compressed) {
+                        return Step::Dropped("no further segment");
+                    }
+                }
+                Route::StripAndLeave { towards, compressed, .. } => {
+                    if !strip(&mut packet, compressed) {
+                        return Step::Dropped("no further segment");
+                    }
+                    return match self.look_up(Table::Segments, towards.into()) {
+                        Some(&Route::Gateway { interface, gateway }) => {
+                            self.leave(interface, gateway, packet)
+                        }
+                        _ => Step::Dropped("no route to the next hop"),
+                    };
+                }
+            }
+        }
+        Step::Dropped("elements without end")
+    }
+
+    /// The route for an address: segments are obeyed where the rule of the interface says so.
+    fn route(&self, arrival: Option<&str>, destination: IpAddr) -> Option<&Route> {
+        let mut rules = self.objects.rules.iter();
+        let obeys =
+            rules.any(|rule| Some(rule.interface.as_str()) == arrival && rule.to.contains(destination));
+        let in_segments = if obeys { self.look_up(Table::Segments, destination) } else { None };
+        in_segments.or_else(|| self.look_up(Table::Main, destination))
+    }
+
+    /// The route with the longest prefix for an address.
+    fn look_up(&self, table: Table, to: IpAddr) -> Option<&Route> {
+        let fits = |(key, _): &(&RouteKey, &Route)| key.table == table && key.to.contains(to);
+        self.objects.routes.iter().filter(fits).max_by_key(|(key, _)| key.to.bits).map(|(_, route)| route)
+    }
+
+    fn member(&self, group: GroupId, flow: usize) -> Option<&Nexthop> {
+        let members = self.objects.groups.get(&group)?;
+        self.objects.nexthops.get(members.get(flow % members.len().max(1))?)
+    }
+
+    fn leave(&self, interface: u32, gateway: Ipv6Addr, mut packet: Packet) -> Step {
+        let Some(&to) = self.objects.neighbours.get(&(interface, gateway)) else {
+            return Step::Dropped("the neighbour is not known");
+        };
+        packet.hop_limit = packet.hop_limit.saturating_sub(1);
+        if packet.hop_limit == 0 {
+            return Step::Dropped("it went too far");
+        }
+        Step::Leaves { interface, to, packet }
+    }
+
+    /// Takes the outer header off.
+    fn unpack(&self, packet: &Packet) -> Step {
+        match packet.segments.len() {
+            0 | 1 => deliver(packet),
+            _ => Step::Dropped("segments left"),
+        }
+    }
+}
+
+/// Takes the first element off. False if there is no further one.
+fn strip(packet: &mut Packet, compressed: bool) -> bool {
+    let Some(first) = packet.segments.first_mut() else { return false };
+    let low = 128 - u32::from(BLOCK_BITS);
+    let block = first.to_bits() >> low << low;
+    let rest = first.to_bits() << (u32::from(BLOCK_BITS) + u32::from(ELEMENT_BITS)) >> u32::from(BLOCK_BITS);
+    if compressed && rest != 0 {
+        *first = Ipv6Addr::from_bits(block | rest);
+        return true;
+    }
+    packet.segments.remove(0);
+    !packet.segments.is_empty()
+}
+
+const fn deliver(packet: &Packet) -> Step {
+    Step::Delivered { inner: packet.inner }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crossbar::{CabledPort, Delivery, by_segments};
+    use crate::segments::{Element, Packing, segments};
+
+    /// A machine with two ports; what leaves by port n goes to the address n.
+    fn machine(compressed: bool) -> Objects {
+        let port = |port: u8| CabledPort {
+            port,
+            interface: 10 + u32::from(port),
+            name: format!("e{port}"),
+            neighbour: Mac::from_position(port.into()),
+        };
+        let delivery = Delivery { v4: Some([10, 1, 0, 1].into()), v6: true, agent_port: Some(3) };
+        by_segments(&[port(1), port(2)], true, delivery, compressed)
+    }
+
+    fn packet(route: &[Element], packing: Packing) -> Packet {
+        let inner = match route.last() {
+            Some(Element::DeliverV4) => IpAddr::from([10, 1, 0, 3]),
+            _ => IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, 3]),
+        };
+        Packet::new(inner, segments(route, packing).unwrap())
+    }
+
+    fn step(objects: &Objects, arrival: Option<&str>, packet: Packet) -> Step {
+        Machine { objects, addresses: &[] }.step(arrival, packet, 0)
+    }
+
+    #[test]
+    fn a_route_is_obeyed_element_by_element_however_it_is_packed() {
+        for packing in [Packing::Compressed, Packing::Full] {
+            for last in [Element::DeliverV4, Element::DeliverV6] {
+                let route = [Element::FirstPort(2), Element::Port(1), Element::Port(3), last];
+                let objects = machine(packing == Packing::Compressed);
+                let Step::Leaves { interface: 12, packet, .. } =
+                    step(&objects, None, packet(&route, packing))
+                else {
+                    panic!("it leaves its sender by port 2")
+                };
+                let Step::Leaves { interface: 11, to, packet } = step(&objects, Some("e1"), packet) else {
+                    panic!("it leaves the first crossbar by port 1")
+                };
+                assert_eq!(to, Mac::from_position(1));
+                let inner = packet.inner;
+                assert_eq!(step(&objects, Some("e2"), packet), Step::Delivered { inner });
+            }
+        }
+    }
+
+    #[test]
+    fn segments_are_obeyed_from_ports_of_the_fabric_alone() {
+        let route = [Element::Port(1), Element::Port(3), Element::DeliverV4];
+        let packet = packet(&route, Packing::Compressed);
+        for other in [None, Some("lo"), Some("e3")] {
+            assert_eq!(step(&machine(true), other, packet.clone()), Step::Dropped("no route"));
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_knows_no_compressed_elements_drops_them() {
+        let route = [Element::Port(1), Element::Port(3), Element::DeliverV4];
+        let compressed = packet(&route, Packing::Compressed);
+        assert_eq!(step(&machine(false), Some("e1"), compressed), Step::Dropped("no further segment"));
+    }
+}

@@ -1,0 +1,277 @@
+//! The objects of Linux's forwarding tables that this project installs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use mapper_proto::Mac;
+
+/// The protocol number of all that this project installs (`proto` of iproute2, the field `rtm_protocol` of
+/// rtnetlink and its likes). By it the objects of a daemon that crashed are found, and nothing else is touched.
+pub const PROTOCOL: u8 = 109;
+
+/// The numbers of nexthops that are ours have these upper eight bits, and the bit [`GroupId::BIT`] tells groups
+/// from single ones.
+pub const NEXTHOP_BASE: u32 = 0x6d00_0000;
+
+/// A network of IP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IpPrefix {
+    /// The network's address. Bits behind the prefix are zero.
+    pub ip: IpAddr,
+    /// How many bits count.
+    pub bits: u8,
+}
+
+impl IpPrefix {
+    /// The network of one address alone.
+    pub const fn host(ip: IpAddr) -> Self {
+        Self { ip, bits: if ip.is_ipv4() { 32 } else { 128 } }
+    }
+
+    /// A network of IPv6. Bits behind the prefix are cleared.
+    pub fn v6(ip: Ipv6Addr, bits: u8) -> Self {
+        let kept = u128::MAX.checked_shl(128 - u32::from(bits.min(128))).unwrap_or(0);
+        Self { ip: Ipv6Addr::from_bits(ip.to_bits() & kept).into(), bits: bits.min(128) }
+    }
+
+    /// Whether an address is in this network.
+    pub fn contains(&self, ip: IpAddr) -> bool {
+        let same = |own: u128, other: u128, width: u32| {
+            let behind = width - u32::from(self.bits).min(width);
+            own.checked_shr(behind).unwrap_or(0) == other.checked_shr(behind).unwrap_or(0)
+        };
+        match (self.ip, ip) {
+            (IpAddr::V4(own), IpAddr::V4(ip)) => same(own.to_bits().into(), ip.to_bits().into(), 32),
+            (IpAddr::V6(own), IpAddr::V6(ip)) => same(own.to_bits(), ip.to_bits(), 128),
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for IpPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.ip, self.bits)
+    }
+}
+
+/// A routing table of the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Table {
+    /// The table `main`.
+    Main,
+    /// The table of segments, which is looked up only for packets that came in by a port of the fabric.
+    Segments,
+}
+
+impl Table {
+    /// The kernel's number for it.
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::Main => 254,
+            Self::Segments => 0x6d61,
+        }
+    }
+}
+
+/// The number of a nexthop object, below [`GroupId::BIT`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NexthopId(pub u32);
+
+/// The number of a group of nexthop objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupId(pub u32);
+
+impl NexthopId {
+    /// The kernel's number for it.
+    pub const fn number(self) -> u32 {
+        NEXTHOP_BASE | self.0
+    }
+
+    /// The nexthop that the kernel knows by this number, if it is one of ours.
+    pub const fn of_number(number: u32) -> Option<Self> {
+        match number ^ NEXTHOP_BASE {
+            id @ ..GroupId::BIT => Some(Self(id)),
+            _ => None,
+        }
+    }
+}
+
+impl GroupId {
+    /// The bit that tells the numbers of groups from those of single nexthops.
+    pub const BIT: u32 = 0x0080_0000;
+
+    /// The kernel's number for it.
+    pub const fn number(self) -> u32 {
+        NEXTHOP_BASE | Self::BIT | self.0
+    }
+
+    /// The group that the kernel knows by this number, if it is one of ours.
+    pub const fn of_number(number: u32) -> Option<Self> {
+        match number ^ NEXTHOP_BASE {
+            id @ Self::BIT..=0x00ff_ffff => Some(Self(id ^ Self::BIT)),
+            _ => None,
+        }
+    }
+}
+
+/// A way on, that routes name by its number.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Nexthop {
+    /// Plain: out of this interface, to the neighbour with this address.
+    Gateway {
+        /// The number of the interface.
+        interface: u32,
+        /// The neighbour's address on that cable.
+        gateway: Ipv6Addr,
+    },
+    /// In an IPv6 header that has these segments (`encap seg6 mode encap.red`).
+    Segments {
+        /// The number of the interface that the packets leave by.
+        interface: u32,
+        /// The segments, the first one first.
+        segments: Vec<Ipv6Addr>,
+    },
+}
+
+impl Nexthop {
+    /// The number of the interface that packets leave by.
+    pub const fn interface(&self) -> u32 {
+        match self {
+            Self::Gateway { interface, .. } | Self::Segments { interface, .. } => *interface,
+        }
+    }
+}
+
+/// A rule: packets to a segment that came in by this interface are looked up in [`Table::Segments`].
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rule {
+    /// The name of the interface.
+    pub interface: String,
+    /// The network of all segments.
+    pub to: IpPrefix,
+}
+
+/// What a route leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RouteKey {
+    /// The table that it is in.
+    pub table: Table,
+    /// The destinations.
+    pub to: IpPrefix,
+}
+
+/// What is done with packets that a route is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Route {
+    /// They leave by this interface, to this neighbour.
+    Gateway {
+        /// The number of the interface.
+        interface: u32,
+        /// The neighbour's address on that cable.
+        gateway: Ipv6Addr,
+    },
+    /// They take a nexthop of a group by the hash of their flow.
+    Group {
+        /// The group.
+        group: GroupId,
+        /// The source address of packets that this machine sends and that have none yet.
+        source: Option<IpAddr>,
+        /// The longest packet, in bytes.
+        mtu: u32,
+    },
+    /// This element of the route is stripped, and what is left looked up again (End).
+    Strip {
+        /// An interface that exists. The kernel wants one and does not use it.
+        interface: u32,
+        /// Whether several elements stand in one address (NEXT-C-SID).
+        compressed: bool,
+    },
+    /// This element of the route is stripped, and the packet leaves the way that this address leads (End.X).
+    StripAndLeave {
+        /// The number of the interface that it leaves by.
+        interface: u32,
+        /// The address whose route in [`Table::Segments`] leads out of the interface.
+        towards: Ipv6Addr,
+        /// Whether several elements stand in one address (NEXT-C-SID).
+        compressed: bool,
+    },
+    /// The outer header is taken off an IPv4 packet, which is delivered here (End.DX4).
+    DeliverV4 {
+        /// An interface that exists.
+        interface: u32,
+        /// An IPv4 address of this machine.
+        to: Ipv4Addr,
+    },
+    /// The outer header is taken off an IPv6 packet, which is delivered here (End.DT6, by the local table).
+    DeliverV6 {
+        /// An interface that exists.
+        interface: u32,
+    },
+}
+
+/// A set of objects in the kernel's tables: those that are wanted, or those that are there.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Objects {
+    /// The link addresses of neighbours, by interface and address.
+    pub neighbours: BTreeMap<(u32, Ipv6Addr), Mac>,
+    /// Single nexthops.
+    pub nexthops: BTreeMap<NexthopId, Nexthop>,
+    /// Groups of nexthops. None is empty.
+    pub groups: BTreeMap<GroupId, Vec<NexthopId>>,
+    /// Rules.
+    pub rules: BTreeSet<Rule>,
+    /// Routes.
+    pub routes: BTreeMap<RouteKey, Route>,
+}
+
+impl Objects {
+    /// How many objects these are.
+    pub fn len(&self) -> usize {
+        let Self { neighbours, nexthops, groups, rules, routes } = self;
+        neighbours.len() + nexthops.len() + groups.len() + rules.len() + routes.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds all objects of another set; where both have one of the same key, the other's counts.
+    pub fn extend(&mut self, other: Self) {
+        let Self { neighbours, nexthops, groups, rules, routes } = other;
+        self.neighbours.extend(neighbours);
+        self.nexthops.extend(nexthops);
+        self.groups.extend(groups);
+        self.rules.extend(rules);
+        self.routes.extend(routes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_nexthops_and_groups_come_back_and_others_are_not_ours() {
+        assert_eq!(NexthopId::of_number(NexthopId(7).number()), Some(NexthopId(7)));
+        assert_eq!(GroupId::of_number(GroupId(7).number()), Some(GroupId(7)));
+        assert_eq!(GroupId::of_number(NexthopId(7).number()), None);
+        assert_eq!(NexthopId::of_number(GroupId(7).number()), None);
+        for foreign in [0, 7, 0x8007, 0x6c00_0007, u32::MAX] {
+            assert_eq!((NexthopId::of_number(foreign), GroupId::of_number(foreign)), (None, None));
+        }
+    }
+
+    #[test]
+    fn a_network_holds_the_addresses_that_begin_like_it() {
+        let ten = IpPrefix { ip: "10.1.0.0".parse().unwrap(), bits: 24 };
+        assert!(ten.contains("10.1.0.255".parse().unwrap()) && !ten.contains("10.1.1.0".parse().unwrap()));
+        let six = IpPrefix::v6("fcbb:bb00:2:3::".parse().unwrap(), 48);
+        assert_eq!(six.to_string(), "fcbb:bb00:2::/48");
+        assert!(
+            six.contains("fcbb:bb00:2:9::1".parse().unwrap()) && !six.contains("10.1.0.1".parse().unwrap())
+        );
+        assert!(IpPrefix::v6(Ipv6Addr::UNSPECIFIED, 0).contains("::1".parse().unwrap()));
+    }
+}

@@ -1,0 +1,222 @@
+//! The datagram by which a path through the kernels is proved, and the packet that carries it along that path.
+//!
+//! ```text
+//!  0        4       5      6        8       16        24
+//! +--------+-------+------+--------+-------+---------+---------+
+//! | "mapp" | vers. | kind | zeros  | nonce | arrived | zeros.. |
+//! +--------+-------+------+--------+-------+---------+---------+
+//! ```
+//!
+//! A question is as long as the longest packet that the path is to carry, or short. Its answer has the same
+//! nonce, is short, and comes back by whatever way the other host's kernel takes. It says when the question
+//! arrived, in nanoseconds of the other host's clock, so that whoever sends many at once learns how fast they got
+//! through; in a question, and of hosts that do not know, that is zero or missing.
+
+use std::net::Ipv6Addr;
+
+/// The port of UDP at which every host answers: the number of the fabric's EtherType.
+pub const UDP_PORT: u16 = 0x88b5;
+/// Bytes of a datagram without what makes it longer.
+pub const DATAGRAM_BYTES: usize = 24;
+/// So many of them say whose it is. Older hosts send no more.
+const LEAST_BYTES: usize = 16;
+
+const MAGIC: [u8; 4] = *b"mapp";
+const VERSION: u8 = 1;
+const QUESTION: u8 = 1;
+const ANSWER: u8 = 2;
+
+const IPV6_HEADER_BYTES: usize = 40;
+const UDP_HEADER_BYTES: usize = 8;
+const NEXT_HEADER_IPV6: u8 = 41;
+const NEXT_HEADER_ROUTING: u8 = 43;
+const NEXT_HEADER_UDP: u8 = 17;
+/// The type of a segment routing header (RFC 8754).
+const ROUTING_TYPE_SEGMENTS: u8 = 4;
+const HOP_LIMIT: u8 = 64;
+
+/// What a datagram says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Datagram {
+    /// Whoever gets it is to answer.
+    Question {
+        /// Nobody who did not see the question can guess it.
+        nonce: u64,
+    },
+    /// The question arrived.
+    Answer {
+        /// That of the question.
+        nonce: u64,
+        /// When the question arrived, in nanoseconds from whatever moment the other host counts from.
+        arrived_ns: Option<u64>,
+    },
+}
+
+impl Datagram {
+    /// The datagram's bytes.
+    pub fn to_bytes(self) -> [u8; DATAGRAM_BYTES] {
+        let (kind, nonce, arrived_ns) = match self {
+            Self::Question { nonce } => (QUESTION, nonce, None),
+            Self::Answer { nonce, arrived_ns } => (ANSWER, nonce, arrived_ns),
+        };
+        let mut bytes = [0; DATAGRAM_BYTES];
+        bytes[..4].copy_from_slice(&MAGIC);
+        (bytes[4], bytes[5]) = (VERSION, kind);
+        bytes[8..LEAST_BYTES].copy_from_slice(&nonce.to_be_bytes());
+        bytes[LEAST_BYTES..].copy_from_slice(&arrived_ns.unwrap_or(0).to_be_bytes());
+        bytes
+    }
+
+    /// Reads a datagram; what makes it longer is not looked at. `None` if it is none of ours.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let (head, rest) = bytes.split_first_chunk::<LEAST_BYTES>()?;
+        let [m0, m1, m2, m3, version, kind, 0, 0, nonce @ ..] = *head else { return None };
+        if [m0, m1, m2, m3] != MAGIC || version != VERSION {
+            return None;
+        }
+        let nonce = u64::from_be_bytes(nonce);
+        match kind {
+            QUESTION => Some(Self::Question { nonce }),
+            ANSWER => {
+                let arrived_ns = rest.first_chunk().map(|bytes| u64::from_be_bytes(*bytes));
+                Some(Self::Answer { nonce, arrived_ns: arrived_ns.filter(|&ns| ns > 0) })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The packet that carries a question along a route of segments, from its outer IPv6 header on; without segments
+/// it has no outer header.
+///
+/// `inner_bytes` is how long the packet inside is to be, with its headers; it is at least as long as the
+/// datagram needs.
+pub fn packet(
+    segments: &[Ipv6Addr],
+    (source, destination): (Ipv6Addr, Ipv6Addr),
+    nonce: u64,
+    inner_bytes: usize,
+) -> Vec<u8> {
+    let least = IPV6_HEADER_BYTES + UDP_HEADER_BYTES + DATAGRAM_BYTES;
+    let inner_bytes = inner_bytes.clamp(least, usize::from(u16::MAX));
+    let mut packet = Vec::with_capacity(inner_bytes + IPV6_HEADER_BYTES + 8 + 16 * segments.len());
+    outer_headers(&mut packet, segments, source, inner_bytes);
+    let udp_bytes = inner_bytes - IPV6_HEADER_BYTES;
+    ipv6_header(&mut packet, udp_bytes, NEXT_HEADER_UDP, (source, destination));
+    let udp_at = packet.len();
+    packet.extend(UDP_PORT.to_be_bytes());
+    packet.extend(UDP_PORT.to_be_bytes());
+    packet.extend((udp_bytes as u16).to_be_bytes());
+    packet.extend([0, 0]);
+    packet.extend(Datagram::Question { nonce }.to_bytes());
+    packet.resize(udp_at + udp_bytes, 0);
+    let checksum = udp_checksum((source, destination), &packet[udp_at..]);
+    packet[udp_at + 6..udp_at + 8].copy_from_slice(&checksum.to_be_bytes());
+    packet
+}
+
+/// The outer header, and behind it a routing header if there are several segments: the first stands in the
+/// destination address alone, as in `encap.red`.
+fn outer_headers(packet: &mut Vec<u8>, segments: &[Ipv6Addr], source: Ipv6Addr, inner_bytes: usize) {
+    let Some((&first, rest)) = segments.split_first() else { return };
+    if rest.is_empty() {
+        return ipv6_header(packet, inner_bytes, NEXT_HEADER_IPV6, (source, first));
+    }
+    let header_bytes = 8 + 16 * rest.len();
+    ipv6_header(packet, header_bytes + inner_bytes, NEXT_HEADER_ROUTING, (source, first));
+    packet.push(NEXT_HEADER_IPV6);
+    packet.push((2 * rest.len()) as u8);
+    packet.push(ROUTING_TYPE_SEGMENTS);
+    // Segments left, then the index of the last entry: entries stand in opposite order.
+    packet.push(rest.len() as u8);
+    packet.push((rest.len() - 1) as u8);
+    packet.extend([0; 3]);
+    rest.iter().rev().for_each(|segment| packet.extend(segment.octets()));
+}
+
+fn ipv6_header(
+    packet: &mut Vec<u8>,
+    payload_bytes: usize,
+    next: u8,
+    (source, destination): (Ipv6Addr, Ipv6Addr),
+) {
+    packet.extend([0x60, 0, 0, 0]);
+    packet.extend((payload_bytes as u16).to_be_bytes());
+    packet.extend([next, HOP_LIMIT]);
+    packet.extend(source.octets());
+    packet.extend(destination.octets());
+}
+
+/// The checksum of a UDP datagram over IPv6 (RFC 8200, section 8.1), whose own field is zero.
+fn udp_checksum((source, destination): (Ipv6Addr, Ipv6Addr), udp: &[u8]) -> u16 {
+    let mut sum = udp.len() as u64 + u64::from(NEXT_HEADER_UDP);
+    let words = [source.octets(), destination.octets()];
+    for bytes in words.iter().map(<[u8; 16]>::as_slice).chain([udp]) {
+        for pair in bytes.chunks(2) {
+            sum += u64::from(pair[0]) << 8 | u64::from(*pair.get(1).unwrap_or(&0));
+        }
+    }
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    match !(sum as u16) {
+        // Zero would mean that there is no checksum.
+        0 => 0xffff,
+        checksum => checksum,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::segments::{Element, Packing, segments};
+
+    const ENDS: (Ipv6Addr, Ipv6Addr) =
+        (Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2));
+
+    #[test]
+    fn a_datagram_is_read_as_it_was_written_and_others_are_not_ours() {
+        let answer = |arrived_ns| Datagram::Answer { nonce: u64::MAX, arrived_ns };
+        for datagram in [Datagram::Question { nonce: 7 }, answer(None), answer(Some(1 << 60))] {
+            assert_eq!(Datagram::read(&datagram.to_bytes()), Some(datagram));
+        }
+        let older = &answer(None).to_bytes()[..LEAST_BYTES];
+        assert_eq!(Datagram::read(older), Some(answer(None)), "it does not say when");
+        let question = Datagram::Question { nonce: 0x0102_0304_0506_0708 }.to_bytes();
+        assert_eq!(question[..LEAST_BYTES], *b"mapp\x01\x01\x00\x00\x01\x02\x03\x04\x05\x06\x07\x08");
+        for place in 0..8 {
+            let mut other = question;
+            other[place] ^= 0x40;
+            assert_eq!(Datagram::read(&other), None, "byte {place}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes: Vec<u8>) {
+            let _ = Datagram::read(&bytes);
+        }
+
+        #[test]
+        fn packets_are_as_long_as_their_headers_say(ports in 1..9u8, inner_bytes in 0..9000usize) {
+            let route: Vec<_> = (1..=ports).map(Element::Port).chain([Element::DeliverV6]).collect();
+            for packing in [Packing::Compressed, Packing::Full] {
+                let segments = segments(&route, packing).unwrap();
+                let packet = packet(&segments, ENDS, 7, inner_bytes);
+                let outer = usize::from(u16::from_be_bytes([packet[4], packet[5]]));
+                prop_assert_eq!(packet.len(), 40 + outer);
+                let inner_at = match packet[6] {
+                    NEXT_HEADER_ROUTING => 40 + 8 + 8 * usize::from(packet[41]),
+                    next => { prop_assert_eq!(next, NEXT_HEADER_IPV6); 40 }
+                };
+                let inner = usize::from(u16::from_be_bytes([packet[inner_at + 4], packet[inner_at + 5]]));
+                prop_assert_eq!(packet.len(), inner_at + 40 + inner);
+                prop_assert!(packet.len() - inner_at == inner_bytes.max(72));
+                // The sum over a datagram with its checksum is zero, so its complement is all ones.
+                prop_assert_eq!(udp_checksum(ENDS, &packet[inner_at + 40..]), 0xffff);
+            }
+        }
+    }
+}
