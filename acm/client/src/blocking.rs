@@ -1,0 +1,165 @@
+//! A client without a runtime: it asks one question after the other.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+
+use mapper_acm::wire::{
+    Address, COUNTERS, EndpointInfo, EntryFlags, PathRecord, Question, Reply, Request, Sought, reply_bytes,
+};
+
+use crate::{
+    ClientError, MOST_PAGES, PATIENCE, Resolved, Service, add_page, as_change, as_counters, as_endpoint,
+    as_path, is_full_page, question,
+};
+
+/// A connection of any kind.
+trait Connection: Read + Write + Send + std::fmt::Debug {}
+
+impl<T: Read + Write + Send + std::fmt::Debug> Connection for T {}
+
+/// A connection to a service.
+#[derive(Debug)]
+pub struct Client {
+    stream: Box<dyn Connection>,
+    received: Vec<u8>,
+    next_tid: u64,
+}
+
+impl Client {
+    /// Connects to a service.
+    ///
+    /// # Errors
+    /// If nobody listens there.
+    pub fn connect(service: &Service) -> Result<Self, ClientError> {
+        let connect = || -> io::Result<Box<dyn Connection>> {
+            match service {
+                Service::Unix(path) => {
+                    let stream = UnixStream::connect(path)?;
+                    stream.set_read_timeout(Some(PATIENCE))?;
+                    stream.set_write_timeout(Some(PATIENCE))?;
+                    Ok(Box::new(stream))
+                }
+                Service::Host(host) => {
+                    let stream = TcpStream::connect((host.as_str(), crate::tcp_port()))?;
+                    stream.set_nodelay(true)?;
+                    stream.set_read_timeout(Some(PATIENCE))?;
+                    stream.set_write_timeout(Some(PATIENCE))?;
+                    Ok(Box::new(stream))
+                }
+            }
+        };
+        let stream = connect().map_err(|source| service.unreachable(source))?;
+        Ok(Self { stream, received: Vec::new(), next_tid: 1 })
+    }
+
+    /// The path to a name or an address, from `source` or from what the service finds best.
+    ///
+    /// # Errors
+    /// If the service does not answer, or says why there is no path.
+    pub fn resolve(
+        &mut self,
+        source: Option<Address>,
+        destination: Address,
+        flags: EntryFlags,
+    ) -> Result<Resolved, ClientError> {
+        as_path(self.ask(&Request::Resolve(question(source, destination, flags)))?)
+    }
+
+    /// Completes a path of which LIDs or GIDs are known; with [`EntryFlags::VERIFY`] it must be as the map and the routes
+    /// in force have it.
+    ///
+    /// # Errors
+    /// If the service does not answer, or says why there is no such path.
+    pub fn resolve_path(&mut self, path: PathRecord, flags: EntryFlags) -> Result<PathRecord, ClientError> {
+        let question = Question { sought: Sought::Path(path), flags };
+        Ok(as_path(self.ask(&Request::Resolve(question))?)?.path)
+    }
+
+    /// The counters of an endpoint, from 1, or of all together for 0.
+    ///
+    /// # Errors
+    /// If the service does not answer, or there is no such endpoint.
+    pub fn counters(&mut self, endpoint: u8) -> Result<[u64; COUNTERS], ClientError> {
+        as_counters(&self.ask(&Request::Counters { endpoint, source: None })?)
+    }
+
+    /// The counters of the endpoint that has this name or address.
+    ///
+    /// # Errors
+    /// If the service does not answer, or there is no such endpoint.
+    pub fn counters_of(&mut self, source: Address) -> Result<[u64; COUNTERS], ClientError> {
+        as_counters(&self.ask(&Request::Counters { endpoint: 0, source: Some(Ok(source)) })?)
+    }
+
+    /// An endpoint, from 1, with all its addresses.
+    ///
+    /// # Errors
+    /// If the service does not answer, or there is no such endpoint.
+    pub fn endpoint(&mut self, endpoint: u8) -> Result<EndpointInfo, ClientError> {
+        let mut info = as_endpoint(self.ask(&Request::Endpoint { endpoint, port: 0, page: 0 })?)?;
+        for page in 1..=MOST_PAGES {
+            if !is_full_page(&info) {
+                break;
+            }
+            let more = as_endpoint(self.ask(&Request::Endpoint { endpoint, port: 0, page })?);
+            if !add_page(&mut info, more)? {
+                break;
+            }
+        }
+        Ok(info)
+    }
+
+    /// Waits until the service may answer something otherwise than at the change `seen`, as after a new map, and returns
+    /// the number of the last change. What was resolved before is to be resolved anew then. 0 for `seen` returns at once
+    /// with the number of now. Numbers count for one connection: after a new one begin with 0. `ibacm` itself knows nothing
+    /// of this, and closes the connection.
+    ///
+    /// # Errors
+    /// If the service does not answer, which it does every ten seconds while nothing changes, or has too much to do.
+    pub fn changed(&mut self, seen: u32) -> Result<u32, ClientError> {
+        loop {
+            let number = as_change(&self.ask(&Request::Changed { seen })?)?;
+            if number != seen {
+                return Ok(number);
+            }
+        }
+    }
+
+    fn ask(&mut self, request: &Request) -> Result<Reply, ClientError> {
+        let tid = self.next_tid;
+        self.next_tid += 1;
+        self.stream.write_all(&request.to_bytes(tid)?).map_err(in_time)?;
+        loop {
+            let (header, reply) = self.receive()?;
+            // One that was given up may still come.
+            if header == tid {
+                return Ok(reply);
+            }
+        }
+    }
+
+    fn receive(&mut self) -> Result<(u64, Reply), ClientError> {
+        loop {
+            if let Some(length) = reply_bytes(&self.received)? {
+                let (header, reply) = Reply::parse(&self.received)?;
+                self.received.drain(..length);
+                return Ok((header.tid, reply));
+            }
+            let mut piece = [0; 4096];
+            match self.stream.read(&mut piece).map_err(in_time)? {
+                0 => return Err(ClientError::Closed),
+                length => self.received.extend_from_slice(&piece[..length]),
+            }
+        }
+    }
+}
+
+/// A time-out as what it means.
+fn in_time(error: io::Error) -> ClientError {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ClientError::Silent,
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => ClientError::Closed,
+        _ => ClientError::Io(error),
+    }
+}

@@ -1,0 +1,289 @@
+//! How a question is answered: whose the address is, from which endpoint, and along which path.
+
+use std::net::Ipv6Addr;
+
+use mapper_proto::Instant;
+
+use super::{Counter, Endpoint, EndpointKey, Owned, Service};
+use crate::fabric::{Owner, gid_of};
+use crate::wire::{Address, EntryFlags, PathRecord, Question, Reply, Sought, Status};
+
+/// What came of looking for something.
+pub(super) enum Looked<T> {
+    /// It was found.
+    Found(T),
+    /// It is certain that it cannot be had, for this reason.
+    Refused(Status),
+    /// Nothing is known of it so far.
+    Unknown,
+}
+
+impl Service {
+    /// Answers a question, or returns `None` if more may be known later.
+    pub(super) fn resolve(&mut self, now: Instant, question: &Question) -> Option<Reply> {
+        let looked = match &question.sought {
+            Sought::Destination { source, destination } => {
+                self.resolve_address(now, source.clone(), destination.clone())
+            }
+            Sought::Path(path) => self.along(now, path, question.flags),
+        };
+        match looked {
+            Looked::Found(reply) => Some(reply),
+            Looked::Refused(status) => Some(Reply::Failed(status)),
+            Looked::Unknown => None,
+        }
+    }
+
+    /// What a question is told that has waited for too long. If nobody has the address it asked for, that is
+    /// remembered for a while.
+    pub(super) fn give_up(&mut self, now: Instant, question: &Question) -> Status {
+        let Sought::Destination { destination, .. } = &question.sought else { return Status::NO_DATA };
+        let key = destination.clone().into_key();
+        self.asking.forget(&key);
+        let sure: Vec<u8> =
+            self.units.iter().filter(|(_, known)| !known.is_suspect).map(|(&number, _)| number).collect();
+        sure.into_iter().for_each(|number| self.nobody_has(now, number, &key));
+        Status::TIMED_OUT
+    }
+
+    /// Remembers for a while that nobody has an address, unless somebody is known to.
+    pub(super) fn nobody_has(&mut self, now: Instant, unit: u8, key: &Address) {
+        if matches!(self.look_up(unit, key), Looked::Unknown) {
+            let keep = Some(self.settings.negative_keep);
+            self.addresses.insert(now, (unit, key.clone()), Owned::ByNobody, keep);
+        }
+    }
+
+    /// Has agents find out whose the address is that a question is for, as far as they have not told.
+    pub(super) fn have_asked(&mut self, question: &Question) {
+        let Sought::Destination { source, destination } = &question.sought else { return };
+        let key = destination.clone().into_key();
+        let from = source.clone().map(|source| self.endpoint_with(source));
+        let of_source = match from {
+            // It may be an endpoint of an agent that has not told what it knows yet.
+            Some(None) => return,
+            Some(Some(at)) => self.endpoints.get(at).map(|endpoint| endpoint.key.0),
+            None => None,
+        };
+        let units: Vec<u8> = self.units.keys().copied().collect();
+        for unit in units.into_iter().filter(|unit| of_source.is_none_or(|of| of == *unit)) {
+            let is_sure = self.units.get(&unit).is_some_and(|known| !known.is_suspect);
+            if is_sure && matches!(self.look_up(unit, &key), Looked::Unknown) {
+                self.asking.push(unit, &key);
+            }
+        }
+    }
+
+    /// The path to a name or an address.
+    fn resolve_address(&mut self, now: Instant, source: Option<Address>, to: Address) -> Looked<Reply> {
+        let (to, given) = (to.into_key(), source.is_some());
+        let candidates = match source.map(|source| self.endpoint_with(source)) {
+            Some(None) if self.is_unsure() => return Looked::Unknown,
+            Some(None) => return Looked::Refused(Status::SOURCE_ADDRESS),
+            Some(Some(at)) => at..at + 1,
+            None if self.endpoints.is_empty() => return Looked::Unknown,
+            None => 0..self.endpoints.len(),
+        };
+        let (mut refused, mut is_unknown) = (None, false);
+        for at in candidates {
+            let Some(key) = self.endpoints.get(at).map(|endpoint| endpoint.key) else { continue };
+            match self.resolve_from(now, key, &to) {
+                Looked::Found(path) => {
+                    self.count(key, Counter::Resolve);
+                    let endpoint = self.endpoints.get(at).filter(|_| !given);
+                    let source = endpoint.map(|endpoint| chosen_source(endpoint, &to, path.sgid));
+                    return Looked::Found(Reply::Path { flags: EntryFlags::PATH, path, source });
+                }
+                // What is certain of one fabric does not hold for another.
+                Looked::Refused(status) => refused = refused.or(Some(status)),
+                Looked::Unknown => is_unknown = true,
+            }
+        }
+        match refused {
+            Some(status) if !is_unknown || status == Status::DESTINATION_ADDRESS => Looked::Refused(status),
+            _ => Looked::Unknown,
+        }
+    }
+
+    /// The path from an endpoint to a name or an address.
+    fn resolve_from(&mut self, now: Instant, from: EndpointKey, to: &Address) -> Looked<PathRecord> {
+        match self.owner(now, from, to) {
+            Looked::Found(gid) => self.path(now, from, gid),
+            Looked::Refused(status) => Looked::Refused(status),
+            Looked::Unknown => Looked::Unknown,
+        }
+    }
+
+    /// The GID of whose the address is.
+    fn owner(&mut self, now: Instant, from: EndpointKey, to: &Address) -> Looked<Ipv6Addr> {
+        let unit = from.0;
+        if self.units.get(&unit).is_none_or(|known| known.is_suspect) {
+            return Looked::Unknown;
+        }
+        let key = (unit, to.clone());
+        if let Some(&owned) = self.addresses.get(now, &key) {
+            self.count(from, Counter::AddressCache);
+            return match owned {
+                Owned::By(gid) => Looked::Found(gid),
+                Owned::ByNobody => Looked::Refused(Status::TIMED_OUT),
+            };
+        }
+        self.count(from, Counter::AddressQuery);
+        let found = self.look_up(unit, to);
+        if let Looked::Found(gid) = found {
+            self.addresses.insert(now, key, Owned::By(gid), self.settings.address_keep);
+        }
+        found
+    }
+
+    /// Whose an address is, as agents and files tell.
+    pub(super) fn look_up(&self, unit: u8, to: &Address) -> Looked<Ipv6Addr> {
+        let Some(known) = self.units.get(&unit) else { return Looked::Unknown };
+        let endpoint = self.own.get(to).and_then(|&at| self.endpoints.get(at));
+        let is_own = endpoint.is_some_and(|endpoint| endpoint.key.0 == unit);
+        match known.unit.owner(to) {
+            Some(Owner::One(mac)) if !is_own || mac == known.unit.own() => {
+                return Looked::Found(gid_of(mac));
+            }
+            // It is reported with all its owners elsewhere, and answered as none of them.
+            Some(Owner::One(_) | Owner::Several(_)) => return Looked::Refused(Status::DESTINATION_ADDRESS),
+            None => {}
+        }
+        if is_own {
+            return Looked::Found(gid_of(known.unit.own()));
+        }
+        self.settings.addresses.get(to).map_or(Looked::Unknown, |&gid| Looked::Found(gid))
+    }
+
+    /// The path from an endpoint to a GID.
+    fn path(&mut self, now: Instant, from: EndpointKey, gid: Ipv6Addr) -> Looked<PathRecord> {
+        if self.units.get(&from.0).is_none_or(|known| known.is_suspect) {
+            return Looked::Unknown;
+        }
+        if let Some(&path) = self.routes.get(now, &(from, gid)) {
+            self.count(from, Counter::RouteCache);
+            return Looked::Found(path);
+        }
+        self.count(from, Counter::RouteQuery);
+        match self.make_path(from, gid) {
+            Some(path) => {
+                let keep = self.settings.route_keep.or(self.settings.address_keep);
+                self.routes.insert(now, (from, gid), path, keep);
+                Looked::Found(path)
+            }
+            None => Looked::Refused(Status::NOT_CONNECTED),
+        }
+    }
+
+    /// The path as the map and the routes in force have it, or else a file.
+    fn make_path(&self, (unit, pkey): EndpointKey, gid: Ipv6Addr) -> Option<PathRecord> {
+        let unit = &self.units.get(&unit)?.unit;
+        match unit.with_gid(gid) {
+            Some(mac) => unit.record(mac, pkey),
+            None => self.settings.paths.path(gid_of(unit.own()), gid, pkey),
+        }
+    }
+
+    /// Completes or verifies a path.
+    fn along(&mut self, now: Instant, wanted: &PathRecord, flags: EntryFlags) -> Looked<Reply> {
+        let source = self.endpoints.iter().position(|it| self.is_from(it, wanted));
+        let Some(endpoint) = source.and_then(|at| self.endpoints.get(at)) else {
+            return if self.is_unsure() { Looked::Unknown } else { Looked::Refused(Status::SOURCE_ADDRESS) };
+        };
+        let key = endpoint.key;
+        let Some(known) = self.units.get(&key.0).filter(|known| !known.is_suspect) else {
+            return Looked::Unknown;
+        };
+        let to = match (wanted.dgid.is_unspecified(), wanted.dlid) {
+            (false, _) => Some(wanted.dgid),
+            (true, 0) => return Looked::Refused(Status::DESTINATION_TYPE),
+            (true, lid) => known.unit.with_lid(lid).map(gid_of).or_else(|| self.settings.paths.with_lid(lid)),
+        };
+        let Some(to) = to else { return Looked::Refused(Status::DESTINATION_ADDRESS) };
+        let found = if flags.has(EntryFlags::VERIFY) {
+            // The map and the routes in force decide, and no cache.
+            let path = self.make_path(key, to).filter(|path| agrees(wanted, path));
+            path.map_or(Looked::Refused(Status::NO_DATA), Looked::Found)
+        } else {
+            let is_known = known.unit.with_gid(to).is_some() || self.settings.paths.has_gid(to);
+            if is_known { self.path(now, key, to) } else { Looked::Refused(Status::DESTINATION_ADDRESS) }
+        };
+        match found {
+            Looked::Found(path) => {
+                self.count(key, Counter::Resolve);
+                Looked::Found(Reply::Path { flags, path, source: None })
+            }
+            Looked::Refused(status) => Looked::Refused(status),
+            Looked::Unknown => Looked::Unknown,
+        }
+    }
+
+    /// Whether a path that is known in part begins at this endpoint.
+    fn is_from(&self, endpoint: &Endpoint, wanted: &PathRecord) -> bool {
+        let (unit, pkey) = endpoint.key;
+        let Some(unit) = self.units.get(&unit).map(|known| &known.unit) else { return false };
+        (wanted.sgid.is_unspecified() || wanted.sgid == gid_of(unit.own()))
+            && (wanted.slid == 0 || unit.with_lid(wanted.slid) == Some(unit.own()))
+            && (wanted.pkey == 0 || wanted.pkey == pkey)
+    }
+
+    fn endpoint_with(&self, source: Address) -> Option<usize> {
+        let key = source.into_key();
+        self.own.get(&key).copied().or_else(|| {
+            // A GID names an endpoint as well.
+            let Address::V6(gid) = key else { return None };
+            let own = |endpoint: &Endpoint| self.units.get(&endpoint.key.0).map(|it| gid_of(it.unit.own()));
+            self.endpoints.iter().position(|endpoint| own(endpoint) == Some(gid))
+        })
+    }
+
+    /// Whether an agent has yet to tell what it knows or what changed, so that what is not known may come.
+    fn is_unsure(&self) -> bool {
+        self.units.is_empty() || self.units.values().any(|known| known.is_suspect)
+    }
+
+    /// Drops from both caches what would now be answered otherwise, and says how much that was.
+    pub(super) fn forget_what_changed(&mut self) -> usize {
+        let mut addresses = std::mem::replace(&mut self.addresses, crate::cache::Cache::new(0));
+        let mut dropped = addresses.retain(|(unit, key), owned| match (self.look_up(*unit, key), owned) {
+            (Looked::Found(gid), Owned::By(known)) => gid == *known,
+            (Looked::Unknown, Owned::ByNobody) => self.units.contains_key(unit),
+            _ => false,
+        });
+        self.addresses = addresses;
+        let mut routes = std::mem::replace(&mut self.routes, crate::cache::Cache::new(0));
+        dropped += routes.retain(|&(from, gid), path| self.make_path(from, gid) == Some(*path));
+        self.routes = routes;
+        dropped
+    }
+
+    fn count(&mut self, endpoint: EndpointKey, counter: Counter) {
+        self.counters.entry(endpoint).or_default().count(counter);
+        // Questions are counted once for all endpoints, when they come.
+        if counter != Counter::Resolve {
+            self.total.count(counter);
+        }
+    }
+}
+
+/// What a client is told of the source that was chosen for it.
+fn chosen_source(endpoint: &Endpoint, to: &Address, gid: Ipv6Addr) -> Address {
+    endpoint.source_for(to).cloned().unwrap_or(Address::V6(gid))
+}
+
+/// Whether a path is as wanted: what is zero in `wanted` may be anything.
+fn agrees(wanted: &PathRecord, path: &PathRecord) -> bool {
+    fn same<T: PartialEq + Default + Copy>(wanted: T, is: T) -> bool {
+        wanted == T::default() || wanted == is
+    }
+    let is_gid = |wanted: Ipv6Addr, is: Ipv6Addr| wanted.is_unspecified() || wanted == is;
+    is_gid(wanted.dgid, path.dgid)
+        && is_gid(wanted.sgid, path.sgid)
+        && same(wanted.dlid, path.dlid)
+        && same(wanted.slid, path.slid)
+        && same(wanted.pkey, path.pkey)
+        && same(wanted.sl, path.sl)
+        && same(wanted.mtu.value, path.mtu.value)
+        && same(wanted.rate.value, path.rate.value)
+        && (!wanted.reversible || path.reversible)
+}
