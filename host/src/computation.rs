@@ -17,6 +17,8 @@ pub struct Task {
     map: Arc<Map>,
     own: Mac,
     options: Options,
+    /// Whether routes by destination are wanted, too.
+    by_destination: bool,
 }
 
 /// The result of a [`Task`], for [`Host::handle_computed`](crate::Host::handle_computed).
@@ -37,7 +39,7 @@ impl Task {
     pub fn run(self) -> Computed {
         let basis = Basis::new(Arc::clone(&self.map)).map(Arc::new);
         let table = match basis {
-            Ok(basis) => RouteTable::compute(&basis, self.own, &self.options),
+            Ok(basis) => self.compute(&basis),
             Err(error) => Err(error.into()),
         };
         Computed { number: self.number, map: self.map, table }
@@ -47,8 +49,13 @@ impl Task {
     /// this task's, which it replaces.
     pub fn run_on(self, basis: &Arc<Basis>) -> Computed {
         debug_assert_eq!(self.map.version, basis.map().version, "the basis of another map");
-        let table = RouteTable::compute(basis, self.own, &self.options);
+        let table = self.compute(basis);
         Computed { number: self.number, map: Arc::clone(basis.map()), table }
+    }
+
+    fn compute(&self, basis: &Arc<Basis>) -> Result<RouteTable, RouteTableError> {
+        let table = RouteTable::compute(basis, self.own, &self.options)?;
+        if self.by_destination { table.with_next_hops() } else { Ok(table) }
     }
 }
 
@@ -63,9 +70,9 @@ pub(crate) struct Computation {
 
 impl Computation {
     /// Asks for the routes of a map, which takes the place of a map that still waits.
-    pub(crate) fn ask(&mut self, map: Arc<Map>, own: Mac, options: Options) {
+    pub(crate) fn ask(&mut self, map: Arc<Map>, own: Mac, options: Options, by_destination: bool) {
         self.number += 1;
-        self.waiting = Some(Task { number: self.number, map, own, options });
+        self.waiting = Some(Task { number: self.number, map, own, options, by_destination });
     }
 
     /// The next task, unless one is under way.
@@ -108,7 +115,7 @@ mod tests {
     fn ask(computation: &mut Computation, counter: u32) {
         let mut map = Map::default();
         map.version.counter = counter;
-        computation.ask(Arc::new(map), Mac::default(), Options::default());
+        computation.ask(Arc::new(map), Mac::default(), Options::default(), false);
     }
 
     #[test]

@@ -5,13 +5,28 @@ use std::collections::BTreeSet;
 use mapper_proto::agent::Event;
 use mapper_proto::map::{MapVersion, PortRef};
 
+use crate::picking::Picked;
+use crate::resolution::Found;
+use crate::sounding::Sounded;
+
 /// What happened, for the driver to log, to show, or to act on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostEvent {
     /// An event of the agent. The host has already acted on it.
     Agent(Event),
-    /// Names of hosts came or changed: see [`Host::names`](crate::Host::names).
-    NamesChanged,
+    /// Names or addresses of hosts came, changed or went: see [`Host::directory`](crate::Host::directory).
+    DirectoryChanged,
+    /// A question of [`Host::ask_who_has`](crate::Host::ask_who_has) has its answer, or has waited for long enough.
+    Found(Found),
+    /// The host picked an address, picked another one, or found none: its interface is to have what it says.
+    AddressPicked(Picked),
+    /// A sounding has come to its end: see [`Host::sound`](crate::Host::sound).
+    Sounded {
+        /// Its number.
+        number: u32,
+        /// What came of it.
+        sounded: Sounded,
+    },
     /// Proved routes of this map are in use.
     RoutesInstalled {
         /// The map.

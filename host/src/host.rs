@@ -1,27 +1,35 @@
 //! The type that joins all that runs at one host.
 
 mod heal;
+mod kernel;
 mod paths;
+mod resolution;
+mod sounding;
 mod tables;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use mapper_proto::agent::{Agent, Settings, Transmit};
 use mapper_proto::map::{LinkMtu, Map};
 use mapper_proto::wire::{Data, FrameKind, Undeliverable};
-use mapper_proto::{Instant, Mac};
+use mapper_proto::{Instant, IpNetworkAddress, Mac};
 use mapper_routing::Options;
 
 use crate::computation::{Computation, Task};
 use crate::data::DataPath;
+use crate::directory::{Directory, HostName};
 use crate::event::HostEvent;
 use crate::frame_queue::FrameQueue;
 use crate::healing::Healing;
-use crate::names::{HostName, NameTable};
+use crate::kernel_path::KernelPath;
+use crate::picking::Picker;
 use crate::routes::RouteTable;
 use crate::service::Services;
+use crate::sounding::Soundings;
 use paths::Watching;
+use resolution::OwnNames;
 
 /// What a host needs to carry users' frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,19 +58,26 @@ pub struct Outgoing<'a> {
 /// - `handle_*` tell it what happened: a frame off the fabric, a frame of the user, a carrier, a computation
 ///   that ended, a moment that came.
 /// - Commands change what it is set to: [`Self::set_settings`], [`Self::set_route_options`],
-///   [`Self::begin_anew`], [`Self::forget_routes`], [`Self::look_again`], [`Self::set_name`].
+///   [`Self::begin_anew`], [`Self::forget_routes`], [`Self::own_carrier_is_back`], [`Self::set_name`],
+///   [`Self::set_addresses`], [`Self::pick_addresses`], [`Self::set_addresses_elsewhere`], [`Self::sound`],
+///   [`Self::set_more_names`], [`Self::set_groups`], [`Self::ask_who_has`].
 /// - `poll_*` say what is to be done about it.
 /// - All others look, and change nothing.
 ///
 /// After each `handle_*` or command, or after a burst of them, poll in this order:
 ///
-/// 1. [`Self::poll_transmit`] until there is none: frames for the fabric, in the order in which they are to
+/// 1. [`Self::take_kernel_changes`]: what the kernel is to hold from now on, before any frame leaves that may say
+///    so.
+/// 2. [`Self::poll_transmit`] until there is none: frames for the fabric, in the order in which they are to
 ///    leave.
-/// 2. [`Self::poll_user_frame`] until there is none: frames for the user.
-/// 3. [`Self::poll_event`] until there is none.
-/// 4. [`Self::poll_task`] once: routes to be computed, on any thread; [`Self::handle_computed`] takes what
+/// 3. [`Self::poll_user_frame`] until there is none: frames for the user.
+/// 4. [`Self::poll_kernel_probe`] until there is none: packets that the kernel is to send.
+/// 5. [`Self::poll_event`] until there is none.
+/// 6. [`Self::poll_task`] once: routes to be computed, on any thread; [`Self::handle_computed`] takes what
 ///    comes of it. There is no other task until then.
-/// 5. [`Self::poll_timeout`]: when [`Self::handle_timeout`] wants to be called. Every other call may move it.
+/// 7. [`Self::poll_timeout`]: when [`Self::handle_timeout`] wants to be called. Every other call may move it.
+///
+/// A host that sends users' packets through no kernel has nothing to say to 1 and 4.
 ///
 /// What is not polled is kept, so all must be polled for memory to stay bounded.
 pub struct Host {
@@ -73,9 +88,14 @@ pub struct Host {
     liveness_limit: usize,
     /// The way of users' frames, if this host carries any.
     data: Option<DataPath>,
+    /// The way of users' packets through the kernels, if this host has one.
+    kernel: Option<KernelPath>,
     watching: Watching,
     healing: Healing,
     services: Services,
+    own_names: OwnNames,
+    picker: Picker,
+    soundings: Soundings,
     /// The routes in use.
     table: Option<Arc<RouteTable>>,
     /// The newest map, whose routes may still be being computed, and the hosts that the agent itself needs a
@@ -108,9 +128,13 @@ impl Host {
             route_options,
             liveness_limit: settings.liveness_limit,
             data: users.map(|users| DataPath::new(own, users.link_mtu, users.secret)),
+            kernel: None,
             watching: Watching::default(),
             healing: Healing::new(),
-            services: Services::new(own),
+            services: Services::new(own, seed),
+            own_names: OwnNames::default(),
+            picker: Picker::new(own),
+            soundings: Soundings::new(),
             table: None,
             newest: None,
             computation: Computation::default(),
@@ -143,8 +167,10 @@ impl Host {
                 }
                 true
             }
-            // The agent learns that a check was lost by its silence, so the notice tells it nothing.
-            Ok(FrameKind::Undeliverable) if is_about_check(payload) => true,
+            Ok(FrameKind::Undeliverable) if let Some(notice) = notice_about_check(payload) => {
+                self.check_is_undeliverable(now, notice);
+                true
+            }
             Ok(FrameKind::Undeliverable) => {
                 let outgoing = &mut self.outgoing;
                 let dead = data.undeliverable(now, payload, &mut |route, frame| outgoing.push(route, frame));
@@ -154,7 +180,7 @@ impl Host {
                 }
                 true
             }
-            Ok(FrameKind::Mapper | FrameKind::Unknown(_)) | Err(_) => false,
+            Ok(FrameKind::Mapper | FrameKind::Hello | FrameKind::Unknown(_)) | Err(_) => false,
         }
     }
 
@@ -186,10 +212,9 @@ impl Host {
         self.settle(now);
     }
 
-    /// Has the agent verify its map at once, as the interface has carrier again or something else may have
-    /// changed: see [`Agent::look_again`].
-    pub fn look_again(&mut self, now: Instant) {
-        self.agent.look_again(now);
+    /// Takes in that the host's interface has carrier again: see [`Agent::own_carrier_is_back`].
+    pub fn own_carrier_is_back(&mut self, now: Instant) {
+        self.agent.own_carrier_is_back(now);
         self.settle(now);
     }
 
@@ -217,11 +242,13 @@ impl Host {
             "the user's interface keeps its address"
         );
         if settings.mac != self.own {
-            self.services = Services::new(settings.mac);
+            // A host without users' frames has no interface to which it could give an address, so it picks none.
+            self.services = Services::new(settings.mac, seed);
         }
         self.own = settings.mac;
         self.liveness_limit = settings.liveness_limit;
         self.agent = Agent::new(settings, seed, now);
+        self.services.lose_questions(now);
         self.settle(now);
     }
 
@@ -257,7 +284,10 @@ impl Host {
             self.agent.poll_timeout(),
             self.healing.poll_timeout(),
             self.watching.poll_timeout(),
+            self.kernel.as_ref().and_then(KernelPath::poll_timeout),
             self.services.poll_timeout(),
+            self.picker.poll_timeout(self.services.gossip()),
+            self.soundings.poll_timeout(),
         ];
         all.into_iter().flatten().min()
     }
@@ -265,13 +295,40 @@ impl Host {
     /// Says what this host is called. `revision` must be higher than when the host last started, or the others
     /// keep the name that it had: the seconds since 1970 will do.
     pub fn set_name(&mut self, now: Instant, name: HostName, revision: u32) {
-        self.services.names_mut().set_own(name, revision);
+        self.services.gossip_mut().set_name(name, revision);
+        self.tell_resolver(now);
         self.settle(now);
     }
 
-    /// What the hosts of the map are called.
-    pub fn names(&self) -> &NameTable {
-        self.services.names().table()
+    /// Says which addresses of IP this host has, all of them. At most [`Directory::MOST_ADDRESSES`] are told
+    /// others, the first of those that others can use; of the rest it says that they are its own when it is asked.
+    pub fn set_addresses(&mut self, now: Instant, addresses: Vec<IpNetworkAddress>) {
+        let Self { services, picker, own_names, .. } = self;
+        own_names.addresses =
+            addresses.iter().filter(|it| it.is_of_host()).map(IpNetworkAddress::ip).collect();
+        services.gossip_mut().set_addresses(addresses, |ip| picker.has_picked(ip));
+        self.tell_resolver(now);
+        self.settle(now);
+    }
+
+    /// Has this host pick an address for itself out of each of these networks of IPv4, which are named by their
+    /// own addresses, as 10.1.0.0/24. [`HostEvent::AddressPicked`] says which. The driver is to give them to the
+    /// user's interface, and to say by [`Self::set_addresses`] that it has them: nobody knows before.
+    pub fn pick_addresses(&mut self, now: Instant, networks: &[IpNetworkAddress]) {
+        self.picker.set_networks(networks);
+        self.settle(now);
+    }
+
+    /// Says which addresses this machine has at interfaces that are not the fabric's, so that none of these is
+    /// picked.
+    pub fn set_addresses_elsewhere(&mut self, now: Instant, addresses: BTreeSet<IpAddr>) {
+        self.picker.set_elsewhere(addresses);
+        self.settle(now);
+    }
+
+    /// What the hosts of the map are called, and which addresses they have.
+    pub fn directory(&self) -> &Directory {
+        self.services.gossip().directory()
     }
 
     /// This host's address.
@@ -301,6 +358,9 @@ impl Host {
                 self.take_event(now, event);
             }
             self.heal(now);
+            self.settle_kernel(now);
+            self.settle_soundings(now);
+            self.services.resolver_mut().handle_timeout(now);
             self.services.ask(now, &mut self.agent, self.table.as_deref());
             if let Some(data) = &mut self.data {
                 self.watching.tell(now, data, &mut self.agent, self.liveness_limit);
@@ -308,13 +368,21 @@ impl Host {
             let Some(event) = self.agent.poll_event() else { break };
             self.take_event(now, event);
         }
-        if self.services.names_mut().take_changed() && self.events.back() != Some(&HostEvent::NamesChanged) {
-            self.events.push_back(HostEvent::NamesChanged);
+        let picked = self.picker.look(now, self.services.gossip());
+        self.events.extend(picked.into_iter().map(HostEvent::AddressPicked));
+        self.settle_resolution();
+        let changed = self.services.gossip_mut().take_changed();
+        if changed {
+            self.tell_kernel_addresses(now);
+        }
+        let changed = changed | self.services.resolver_mut().take_changed();
+        if changed && self.events.back() != Some(&HostEvent::DirectoryChanged) {
+            self.events.push_back(HostEvent::DirectoryChanged);
         }
     }
 }
 
-/// Whether a notice is about a check of a path, and not about a user's frame.
-fn is_about_check(frame: &[u8]) -> bool {
-    Undeliverable::decode(frame).is_ok_and(|notice| Data::is_check_token(notice.token))
+/// The notice, if it is about a check of a path, and not about a user's frame.
+fn notice_about_check(frame: &[u8]) -> Option<Undeliverable> {
+    Undeliverable::decode(frame).ok().filter(|notice| Data::is_check_token(notice.token))
 }

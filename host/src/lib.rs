@@ -4,19 +4,26 @@
 //! - [`routes`]: this host's routes for one map, computed and proved.
 //! - [`healing`]: what is known of dead cables before there is a new map.
 //! - [`data`]: users' frames, from one host to another.
-//! - [`service`]: what runs beside the agent and asks other hosts through it; [`names`] is the first.
+//! - [`picking`]: addresses of IPv4 that a host picks out of a network.
+//! - [`service`]: what runs beside the agent and asks other hosts through it; [`directory`] is the first: names and
+//!   addresses of all hosts; [`resolution`] finds what is not announced there.
+//! - [`sounding`]: echoes along ways that somebody asks about.
 
 #![forbid(unsafe_code)]
 
 mod computation;
 pub mod data;
+pub mod directory;
 mod event;
 mod frame_queue;
 pub mod healing;
 mod host;
-pub mod names;
+pub mod kernel_path;
+pub mod picking;
+pub mod resolution;
 pub mod routes;
 pub mod service;
+pub mod sounding;
 
 pub use computation::{Computed, Task};
 pub use event::HostEvent;

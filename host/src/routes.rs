@@ -8,8 +8,9 @@ use mapper_proto::wire::{RoundTrip, Route};
 use thiserror::Error;
 
 use mapper_routing::{
-    DeadCables, Far, HostRoutes, LiveRoutes, Options, Orientation, OutOfReach, RepairError, RoutingError,
-    Shape, Topology, TopologyError, Violation, prove_host, repair, wire_route, wire_way_back,
+    Attachment, DeadCables, Far, HostRoutes, LiveRoutes, NextHops, Options, Orientation, OutOfReach,
+    RepairError, RoutingError, Shape, Topology, TopologyError, Violation, prove_host, repair, wire_route,
+    wire_way_back,
 };
 
 /// Why a host has no routes on a map.
@@ -105,6 +106,8 @@ pub struct RouteTable {
     /// The topology without the cables that the routes go around.
     topology: Arc<Topology>,
     routes: LiveRoutes,
+    /// The routes by destination of the xbar that the host is cabled to, if they were asked for.
+    next_hops: Option<Arc<NextHops>>,
     /// How many routes there are. They are counted when somebody asks for the first time.
     count: OnceLock<usize>,
 }
@@ -121,7 +124,21 @@ impl RouteTable {
         prove_host(topology, orientation, &routes)?;
         let (whole, topology) = (Arc::new(routes), Arc::clone(topology));
         let routes = LiveRoutes::whole(Arc::clone(&whole));
-        Ok(Self { basis: Arc::clone(basis), whole, topology, routes, count: OnceLock::new() })
+        let basis = Arc::clone(basis);
+        Ok(Self { basis, whole, topology, routes, next_hops: None, count: OnceLock::new() })
+    }
+
+    /// Derives and proves the routes by destination of the xbar that the host is cabled to, too. None on fabrics
+    /// that are too large.
+    ///
+    /// # Errors
+    /// If a proof fails, which is a fault of this program.
+    pub fn with_next_hops(mut self) -> Result<Self, RouteTableError> {
+        let topology = &self.basis.topology;
+        if let Attachment::Port(home) = topology.attachment(self.whole.from()) {
+            self.next_hops = NextHops::compute(topology, home.xbar)?.map(Arc::new);
+        }
+        Ok(self)
     }
 
     /// The routes of the same map around these dead cables, and around no others: see [`repair`]. Without any
@@ -138,7 +155,8 @@ impl RouteTable {
             (Arc::new(cut), live)
         };
         let (basis, whole) = (Arc::clone(&self.basis), Arc::clone(&self.whole));
-        Ok(Self { basis, whole, topology, routes, count: OnceLock::new() })
+        let next_hops = self.next_hops.clone();
+        Ok(Self { basis, whole, topology, routes, next_hops, count: OnceLock::new() })
     }
 
     /// The map and what was derived from it.
@@ -182,6 +200,18 @@ impl RouteTable {
         self.routes.unreachable(&self.topology).map(|(to, why)| (self.topology.mac(to), why))
     }
 
+    /// Whether these are the routes of the whole map, as no cable is held for dead.
+    pub fn is_whole(&self) -> bool {
+        Arc::ptr_eq(&self.basis.topology, &self.topology)
+    }
+
+    /// Whether the cable in this port is one of those that the routes go around.
+    pub(crate) fn is_dead(&self, port: PortRef) -> bool {
+        !self.is_whole()
+            && self.topology.far(port) == Far::Nothing
+            && self.basis.topology.far(port) != Far::Nothing
+    }
+
     /// Whether some route is safe only as long as the cables proved dead are dead: see [`repair`].
     pub fn depends_on_the_dead(&self) -> bool {
         self.routes.opened()
@@ -223,6 +253,18 @@ impl RouteTable {
         })
     }
 
+    /// The ports by which packets to a host may leave the own xbar, where crossbars go by the destination. Whichever
+    /// cables are dead, these are the ports of the whole map. Empty for hosts at the own xbar.
+    pub(crate) fn next_hops_to(&self, host: u32) -> impl Iterator<Item = PortRef> + '_ {
+        let topology = &self.basis.topology;
+        let home = match topology.attachment(host) {
+            Attachment::Port(home) => Some(home.xbar),
+            _ => None,
+        };
+        let channels = self.next_hops.as_ref().zip(home).map_or(&[][..], |(hops, home)| hops.towards(home));
+        channels.iter().map(|&channel| topology.tail(channel))
+    }
+
     /// The xbar of the map that has this tag.
     pub fn xbar(&self, tag: u64) -> Option<u32> {
         self.basis.xbar(tag)
@@ -231,6 +273,21 @@ impl RouteTable {
     /// The tag of an xbar of the map, if it has one.
     pub fn tag(&self, xbar: u32) -> Option<u64> {
         self.basis.by_tag.iter().find(|&&(_, listed)| listed == xbar).map(|&(tag, _)| tag)
+    }
+
+    /// Whether a route by these hops may be taken the other way round, too, and close no circle with those that are in
+    /// force.
+    pub fn is_reversible(&self, hops: &[PortRef]) -> bool {
+        let Basis { topology, orientation, .. } = &*self.basis;
+        // The last hop leads to the host, along no channel.
+        let between = hops.iter().take(hops.len().saturating_sub(1));
+        let back: Option<Vec<u32>> = between
+            .map(|&hop| match topology.far(hop) {
+                Far::Channel(channel) => Some(topology.reverse(channel)),
+                Far::Host(_) | Far::Nothing => None,
+            })
+            .collect();
+        back.is_some_and(|back| back.windows(2).all(|pair| orientation.allows(pair[1], pair[0])))
     }
 
     /// The port at the other end of a cable between xbars, dead or alive.

@@ -14,8 +14,12 @@ use mapper_proto::map::host_type;
 use mapper_proto::wire::ServiceNumber;
 use mapper_proto::{Instant, Mac};
 
-use crate::names::Names;
+use crate::directory::Gossip;
+use crate::resolution::Resolver;
 use crate::routes::{Basis, RouteTable};
+
+/// Tells the stream of the resolver's numbers from those of others.
+const RESOLUTION: u64 = 0x7265_736f_6c76_6572;
 
 /// Where a host stands in the map whose routes are in use.
 #[derive(Debug, Clone)]
@@ -79,7 +83,8 @@ pub trait Service: Debug + Send {
 /// All services of a host.
 #[derive(Debug)]
 pub(crate) struct Services {
-    names: Names,
+    gossip: Gossip,
+    resolver: Resolver,
     /// Questions under way, by ticket.
     under_way: BTreeMap<u32, (ServiceNumber, Mac)>,
     next_ticket: u32,
@@ -88,23 +93,40 @@ pub(crate) struct Services {
 }
 
 impl Services {
-    pub(crate) fn new(own: Mac) -> Self {
-        Self { names: Names::new(own), under_way: BTreeMap::new(), next_ticket: 0, may_ask: false }
+    /// The services of the host with the address `own`; what is random of them comes of `seed`.
+    pub(crate) fn new(own: Mac, seed: u64) -> Self {
+        Self {
+            gossip: Gossip::new(own),
+            resolver: Resolver::new(own, seed ^ RESOLUTION),
+            under_way: BTreeMap::new(),
+            next_ticket: 0,
+            may_ask: false,
+        }
     }
 
-    /// The names of hosts.
-    pub(crate) fn names(&self) -> &Names {
-        &self.names
+    /// The directory's service.
+    pub(crate) fn gossip(&self) -> &Gossip {
+        &self.gossip
     }
 
-    /// The names of hosts, to be changed by commands of the user.
-    pub(crate) fn names_mut(&mut self) -> &mut Names {
-        &mut self.names
+    /// The directory's service, to be changed by commands of the user.
+    pub(crate) fn gossip_mut(&mut self) -> &mut Gossip {
+        &mut self.gossip
+    }
+
+    /// The service that finds what the directory does not tell.
+    pub(crate) fn resolver(&self) -> &Resolver {
+        &self.resolver
+    }
+
+    /// The same, to be asked.
+    pub(crate) fn resolver_mut(&mut self) -> &mut Resolver {
+        &mut self.resolver
     }
 
     /// All of them, as [`Self::due_at`] lists them, too.
-    fn all(&mut self) -> [&mut dyn Service; 1] {
-        [&mut self.names]
+    fn all(&mut self) -> [&mut dyn Service; 2] {
+        [&mut self.gossip, &mut self.resolver]
     }
 
     fn of(&mut self, number: ServiceNumber) -> Option<&mut dyn Service> {
@@ -129,6 +151,13 @@ impl Services {
         let Some((number, to)) = self.under_way.remove(&ticket) else { return };
         if let Some(service) = self.of(number) {
             service.answered(now, to, answer);
+        }
+    }
+
+    /// Takes in that the agent is another one, so that no question under way will be answered.
+    pub(crate) fn lose_questions(&mut self, now: Instant) {
+        while let Some((&ticket, _)) = self.under_way.first_key_value() {
+            self.answered(now, ticket, None);
         }
     }
 
@@ -177,13 +206,15 @@ impl Services {
 
     /// When a service may have a question.
     fn due_at(&self) -> Option<Instant> {
-        let Self { names, under_way: _, next_ticket: _, may_ask: _ } = self;
-        let all: [&dyn Service; 1] = [names];
+        let Self { gossip, resolver, under_way: _, next_ticket: _, may_ask: _ } = self;
+        let all: [&dyn Service; 2] = [gossip, resolver];
         all.into_iter().filter_map(Service::poll_timeout).min()
     }
 
-    /// When [`Self::ask`] has something to do.
+    /// When [`Self::ask`] has something to do, or a question of somebody on this machine ends, whether services may ask or
+    /// not.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        self.due_at().filter(|_| self.may_ask)
+        let due = self.due_at().filter(|_| self.may_ask);
+        due.into_iter().chain(self.resolver.deadline()).min()
     }
 }

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use mapper_host::{Host, HostEvent, Task, UserFrames};
 use mapper_proto::agent::{Event, Settings};
+use mapper_proto::map::LinkMtu;
 use mapper_proto::wire::AgentState;
-use mapper_proto::{Instant, Mac};
+use mapper_proto::{Instant, IpNetworkAddress, Mac};
 use mapper_routing::Options;
 
 /// How long a frame is under way.
@@ -177,4 +178,51 @@ fn what_the_agent_reports_is_passed_on() {
         assert!(end.events.contains(&HostEvent::RoutesInstalled { version }));
         assert!(end.events.contains(&HostEvent::Agent(Event::Configured { version })));
     }
+}
+
+#[test]
+fn a_name_that_is_being_told_when_the_map_becomes_invalid_is_told_with_the_next_map() {
+    let mut pair = Pair::new();
+    assert!(pair.run_until(all_configured));
+    let now = pair.now;
+    pair.ends[0].host.set_name(now, "first".parse().unwrap(), 7);
+    let name_at = |ends: &[Driven; 2]| ends[1].host.directory().name_of(Mac::from_position(1)).cloned();
+    assert!(pair.run_until(|ends| name_at(ends).is_some()));
+
+    // The message with the other name is lost, and before it is sent again the map no longer holds.
+    let now = pair.now;
+    pair.ends[0].host.set_name(now, "other".parse().unwrap(), 8);
+    pair.drain(0);
+    pair.cable.clear();
+    pair.ends[0].host.set_mtu(now, LinkMtu::of_ports([(0, 1400)]));
+    pair.drain(0);
+    assert!(pair.run_until(|ends| name_at(ends).is_some_and(|name| name.as_str() == "other")));
+}
+
+#[test]
+fn hosts_pick_addresses_and_each_knows_that_of_the_other() {
+    let mut pair = Pair::new();
+    let network: IpNetworkAddress = "10.1.0.0/24".parse().unwrap();
+    for end in &mut pair.ends {
+        end.host.pick_addresses(Instant::ZERO, &[network]);
+    }
+    let picked = |end: &Driven| {
+        end.events.iter().find_map(|event| match event {
+            HostEvent::AddressPicked(picked) => picked.address,
+            _ => None,
+        })
+    };
+    assert!(pair.run_until(|ends| ends.iter().all(|end| picked(end).is_some())));
+    let now = pair.now;
+    let addresses = pair.ends.each_ref().map(|end| picked(end).unwrap());
+    for (end, address) in pair.ends.iter_mut().zip(addresses) {
+        assert!(network.contains(address.ip()));
+        end.host.set_addresses(now, vec![address]);
+    }
+    assert!(pair.run_until(|ends| {
+        (0..2).all(|at| {
+            let other = ends[1 - at].host.own();
+            ends[at].host.directory().addresses_of(other) == [addresses[1 - at]]
+        })
+    }));
 }

@@ -371,6 +371,19 @@ impl DataPath {
         paths.into_iter().take(limit).map(|(_, path)| path).collect()
     }
 
+    /// Takes in that the kernel sends packets along the paths to this host, which this type does not see.
+    pub(crate) fn use_paths_to(&mut self, now: Instant, mac: Mac) {
+        let Some(destinations) = &mut self.destinations else { return };
+        let Some(host) = destinations.table().host(mac) else { return };
+        let Some(destination) = destinations.get(now, host, mac) else { return };
+        for path in &mut destination.paths {
+            path.used = now;
+            path.longest.0 = path.longest.0.max(path.most_bytes);
+            path.listed = true;
+            self.in_use.insert(path.id, mac);
+        }
+    }
+
     /// The host that a path leads to and the ports by which it leaves crossbars, on the map of the table in
     /// use. `None` if the path is not in use or no longer in that table.
     pub(crate) fn path_hops(&self, id: PathId) -> Option<(Mac, Vec<PortRef>)> {

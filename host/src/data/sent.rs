@@ -10,6 +10,8 @@ use rand_chacha::ChaCha8Rng;
 
 /// How many bytes of frames are kept at most.
 const CAPACITY_BYTES: usize = 4 * 1024 * 1024;
+/// How many bytes the ring has when its first frame comes.
+const FIRST_BYTES: usize = 16 * 1024;
 /// How many frames are kept at most.
 const CAPACITY_FRAMES: usize = 1 << SEQUENCE_BITS;
 /// How long a frame is kept. A notice comes within a round trip, which takes much less.
@@ -40,8 +42,12 @@ pub(super) struct Sent {
 ///
 /// A token has 48 bits of a stream cipher, which nobody can guess who did not see the frame, as only this
 /// process has the key. Another 15 bits are the frame's sequence number, by which the frame is found.
+///
+/// The ring grows to its capacity as far as frames need it: a host that sends little takes little memory.
 pub(super) struct SentFrames {
-    bytes: Box<[u8]>,
+    bytes: Vec<u8>,
+    /// How long `bytes` may become.
+    capacity_bytes: usize,
     /// Where the bytes of the newest frame end.
     end: usize,
     /// The frames that are kept, oldest first.
@@ -57,9 +63,10 @@ impl SentFrames {
         Self::with_capacity(secret, CAPACITY_BYTES)
     }
 
-    fn with_capacity(secret: u64, bytes: usize) -> Self {
+    fn with_capacity(secret: u64, capacity_bytes: usize) -> Self {
         Self {
-            bytes: vec![0; bytes].into_boxed_slice(),
+            bytes: Vec::new(),
+            capacity_bytes,
             end: 0,
             frames: VecDeque::new(),
             first: 0,
@@ -103,7 +110,7 @@ impl SentFrames {
 
     /// Forgets the oldest frames until there is room for one of this length. Returns where in the ring it is.
     fn make_room(&mut self, now: Instant, length: usize) -> Option<usize> {
-        if length > self.bytes.len() {
+        if length > self.capacity_bytes {
             return None;
         }
         while self.frames.front().is_some_and(|oldest| now.since(oldest.at) > MAX_AGE)
@@ -112,19 +119,43 @@ impl SentFrames {
             self.forget_oldest();
         }
         loop {
-            let Some(oldest) = self.frames.front() else { return Some(0) };
-            // The frames lie either between `oldest.start` and `end`, or around the end of the ring. If
-            // `oldest.start` equals `end`, the ring is full.
-            let wrapped = self.end <= oldest.start;
-            let limit = if wrapped { oldest.start } else { self.bytes.len() };
-            if limit - self.end >= length {
-                return Some(self.end);
+            if let Some(start) = self.room(length) {
+                return Some(start);
             }
-            if !wrapped && oldest.start >= length {
-                return Some(0);
+            if self.bytes.len() < self.capacity_bytes {
+                self.grow(length);
+            } else {
+                self.forget_oldest();
             }
-            self.forget_oldest();
         }
+    }
+
+    /// Where in the ring there is room for so many bytes.
+    fn room(&self, length: usize) -> Option<usize> {
+        let Some(oldest) = self.frames.front() else { return (length <= self.bytes.len()).then_some(0) };
+        // The frames lie either between `oldest.start` and `end`, or around the end of the ring. If
+        // `oldest.start` equals `end`, the ring is full.
+        let wrapped = self.end <= oldest.start;
+        let limit = if wrapped { oldest.start } else { self.bytes.len() };
+        if limit - self.end >= length {
+            return Some(self.end);
+        }
+        (!wrapped && oldest.start >= length).then_some(0)
+    }
+
+    /// Makes the ring at least twice as long, and longer by `length`, as far as it may be. Its frames lie at the
+    /// front of it then, in their order.
+    fn grow(&mut self, length: usize) {
+        let wanted = (2 * self.bytes.len()).max(self.bytes.len() + length).max(FIRST_BYTES);
+        let mut bytes = vec![0; wanted.min(self.capacity_bytes)];
+        self.end = 0;
+        for sent in &mut self.frames {
+            let end = self.end + sent.length;
+            bytes[self.end..end].copy_from_slice(&self.bytes[sent.start..sent.start + sent.length]);
+            sent.start = self.end;
+            self.end = end;
+        }
+        self.bytes = bytes;
     }
 
     fn forget_oldest(&mut self) {
@@ -213,6 +244,36 @@ mod tests {
         let mut ring = SentFrames::with_capacity(1, 10);
         let write = |_, room: &mut [u8]| Some(room.len());
         assert!(ring.push(NOW, (Mac::default(), 0), &[], 11, write).is_none());
+    }
+
+    #[test]
+    fn memory_is_taken_as_frames_need_it() {
+        let mut ring = SentFrames::new(1);
+        assert_eq!(ring.bytes.len(), 0);
+        let first = push(&mut ring, NOW, &[0x81], &[7; 1400]);
+        assert_eq!(ring.bytes.len(), FIRST_BYTES);
+        for _ in 0..4000 {
+            push(&mut ring, NOW, &[0x82], &[8; 1400]);
+        }
+        assert_eq!(ring.bytes.len(), CAPACITY_BYTES);
+        assert!(ring.take(NOW, first).is_none(), "it had to go");
+        let frames = ring.frames.len();
+        assert!(frames > CAPACITY_BYTES / 1401 - 2, "{frames}");
+    }
+
+    #[test]
+    fn frames_move_with_a_ring_that_grows() {
+        let mut ring = SentFrames::new(1);
+        // The first are forgotten, so that the ring goes round its end before it grows.
+        let later = NOW + 2 * MAX_AGE;
+        for _ in 0..9 {
+            push(&mut ring, NOW, &[], &[1; 1400]);
+        }
+        let tokens: Vec<_> = (0..40u8).map(|n| push(&mut ring, later, &[n], &[n; 1400])).collect();
+        for (n, token) in (0..).zip(tokens) {
+            let sent = ring.take(later, token).unwrap();
+            assert_eq!(ring.route_and_frame(&sent), (&[n][..], &[n; 1400][..]));
+        }
     }
 
     proptest! {

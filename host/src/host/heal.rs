@@ -3,6 +3,8 @@
 use mapper_fabric::wording::with_causes;
 use mapper_proto::Instant;
 use mapper_proto::agent::PathId;
+use mapper_proto::map::PortRef;
+use mapper_proto::wire::Undeliverable;
 use std::sync::Arc;
 
 use super::Host;
@@ -38,6 +40,20 @@ impl Host {
                 self.events.push_back(HostEvent::Repaired { dead: dead.avoided });
             }
             Err(error) => self.events.push_back(HostEvent::RepairRefused { why: with_causes(&error) }),
+        }
+    }
+
+    /// Takes in that a crossbar could not send a check of a path on, as its port has no carrier. That is known much
+    /// sooner than by silence, and on paths of the kernel, whose packets nobody sends back, in no other way.
+    pub(super) fn check_is_undeliverable(&mut self, now: Instant, notice: Undeliverable) {
+        let Some(path) = self.agent.undeliverable_check(notice.token) else { return };
+        let (Some(data), Some(table)) = (&mut self.data, &self.table) else { return };
+        let at = table.xbar(notice.tag).map(|xbar| PortRef { xbar, port: notice.port });
+        let on_path = at.filter(|at| data.path_hops(path).is_some_and(|(_, hops)| hops.contains(at)));
+        if let Some(at) = on_path {
+            data.avoid(now, at);
+            self.healing.notice(now, notice.tag, notice.port);
+            self.settle(now);
         }
     }
 

@@ -19,6 +19,8 @@ pub(super) struct Watching {
     at: Option<Instant>,
     /// How many paths were in use when the agent was told last.
     told: u64,
+    /// When it is looked at next which paths the kernel sends packets along.
+    kernel_at: Instant,
 }
 
 impl Watching {
@@ -27,6 +29,20 @@ impl Watching {
         if data.routes_in_use() > self.told {
             self.at = Some(now);
         }
+    }
+
+    /// Has it looked at once which paths the kernel sends packets along.
+    pub(super) const fn look_at_kernel(&mut self, now: Instant) {
+        self.kernel_at = now;
+    }
+
+    /// Whether it is time to look which paths the kernel sends packets along.
+    pub(super) fn is_due_for_kernel(&mut self, now: Instant) -> bool {
+        let is_due = now >= self.kernel_at;
+        if is_due {
+            self.kernel_at = now + WATCH_INTERVAL;
+        }
+        is_due
     }
 
     /// When [`Self::tell`] has something to say.

@@ -11,6 +11,7 @@ use mapper_routing::Options;
 use super::Host;
 use crate::computation::Computed;
 use crate::event::HostEvent;
+use crate::kernel_path::KernelPath;
 use crate::routes::RouteTable;
 
 impl Host {
@@ -21,6 +22,11 @@ impl Host {
                 self.take_map(now, Arc::clone(map), neighbours.clone());
             }
             Event::AddressContested { .. } => self.drop_routes(),
+            &Event::NetworkComplete { version } => {
+                if let Some(kernel) = &mut self.kernel {
+                    kernel.network_complete(now, version);
+                }
+            }
             &Event::PathDown { path, reached, frame_bytes } => {
                 self.path_is_down(now, path, reached, frame_bytes);
             }
@@ -35,9 +41,9 @@ impl Host {
             | Event::BecamePassive { .. }
             | Event::MapInvalid { .. }
             | Event::Configured { .. }
-            | Event::NetworkComplete { .. }
             | Event::Printed { .. }
             | Event::Dropped { .. } => {}
+            &Event::Echoed { ticket } => return self.soundings.echoed(now, ticket),
             Event::ServiceAsked { .. } | Event::ServiceAnswered { .. } => {
                 return self.take_service(now, event);
             }
@@ -65,9 +71,10 @@ impl Host {
     }
 
     /// Has the routes of the newest map computed, by the route options as they are now.
-    fn route_newest(&mut self) {
+    pub(super) fn route_newest(&mut self) {
         if let Some((map, _)) = &self.newest {
-            self.computation.ask(Arc::clone(map), self.own, self.route_options);
+            let by_destination = self.kernel.as_ref().is_some_and(KernelPath::goes_by_destination);
+            self.computation.ask(Arc::clone(map), self.own, self.route_options, by_destination);
         }
     }
 
@@ -129,7 +136,11 @@ impl Host {
             data.install(Arc::clone(&table));
             data.send_waiting(now, &mut |route, frame| outgoing.push(route, frame));
         }
+        if let Some(kernel) = &mut self.kernel {
+            kernel.install(now, &table, table.basis().map().narrow_ports());
+        }
         self.table = Some(table);
+        self.tell_kernel_addresses(now);
     }
 
     /// Stops using routes until there is another map. Routes that are still being computed are not put to use
@@ -144,6 +155,9 @@ impl Host {
         self.computation.forget();
         if let Some(data) = &mut self.data {
             data.forget_routes();
+        }
+        if let Some(kernel) = &mut self.kernel {
+            kernel.forget_routes();
         }
     }
 

@@ -1,0 +1,389 @@
+//! The directory: the service by which hosts tell each other their names and IP addresses.
+//!
+//! Every host knows the record of each host of the map: its name, and at most sixteen addresses. Records travel
+//! along the binary tree over the map's hosts: what a host learns from one neighbour it tells the others, each
+//! record once, many in one message. So a record crosses each of the tree's edges once, whoever wants to know
+//! it, and no host asks another that is not its neighbour. A child and its parent compare what they know by
+//! sums over all records, in `BUCKETS` parts, when they become neighbours and every `COMPARE_EVERY`; they tell
+//! each other anew what differs, and compare again soon. That is how a host that starts again learns all.
+//!
+//! A record has a revision, which only its host raises, and of two records of one host that of the higher
+//! revision counts. Revisions are serial numbers (RFC 1982): behind the greatest comes 0, so that nobody can
+//! tell one that a host cannot raise its own above. A host that is told a wrong record of itself raises its
+//! revision above that one's. Names are text for people: two hosts may have the same, and nothing is decided by
+//! them. Addresses should be of one host each; [`Directory::clashes`] names those that are not.
+
+mod body;
+mod name;
+mod rates;
+mod record;
+mod sums;
+pub mod table;
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use mapper_proto::wire::ServiceNumber;
+use mapper_proto::{Instant, IpNetworkAddress, Mac};
+
+use crate::service::{Place, Question, Service};
+use body::{Body, Compared};
+pub use name::{HostName, NotAName};
+pub use rates::PortRates;
+use record::{Addresses, Record};
+pub(crate) use sums::fnv;
+use sums::{Buckets, bucket_of};
+pub use table::{Clash, Directory, Refusal};
+
+/// How long after a new map neighbours first compare what they know, so that records do not delay the map.
+const FIRST_AFTER: Duration = Duration::from_millis(100);
+/// How often neighbours compare what they know.
+pub(crate) const COMPARE_EVERY: Duration = Duration::from_secs(10);
+/// How long after an unanswered question the same host is asked again.
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// After this many unanswered comparisons in a row the next one waits for [`COMPARE_EVERY`] instead of
+/// [`AGAIN_AFTER`]. At first the other host may have no routes of the map yet; if it stays silent, it does
+/// not run this service.
+const SOON: u8 = 5;
+
+/// The service at one host: what this host knows, and what it tells its neighbours in the tree.
+#[derive(Debug)]
+pub(crate) struct Gossip {
+    own: Mac,
+    directory: Directory,
+    neighbours: Vec<Neighbour>,
+    /// Since when a map that lists nobody else is in force, if one is.
+    alone_since: Option<Instant>,
+    /// Whether records came or changed since [`Gossip::take_changed`].
+    changed: bool,
+}
+
+/// This host's parent or one of its children in the tree over the map's hosts.
+#[derive(Debug)]
+struct Neighbour {
+    mac: Mac,
+    /// When to compare with it. Only a child compares with its parent, so this is `None` for a child of this
+    /// host.
+    compare_at: Option<Instant>,
+    /// How long the next comparison waits if this one finds a difference.
+    compare_after: Duration,
+    /// The moment before which it is asked nothing.
+    not_before: Instant,
+    /// The hosts whose records it may not know.
+    untold: BTreeSet<Mac>,
+    /// Comparisons in a row that were not answered.
+    unanswered: u8,
+    /// Whether it knew the same as this host when both compared last.
+    in_step: bool,
+    under_way: Option<UnderWay>,
+}
+
+/// A question that waits for its answer.
+#[derive(Debug)]
+enum UnderWay {
+    Compare,
+    /// The records of these hosts were told.
+    Tell(Vec<Mac>),
+}
+
+impl Neighbour {
+    fn new(mac: Mac, now: Instant) -> Self {
+        Self {
+            mac,
+            compare_at: None,
+            compare_after: FIRST_AFTER,
+            not_before: now,
+            untold: BTreeSet::new(),
+            unanswered: 0,
+            in_step: false,
+            under_way: None,
+        }
+    }
+
+    /// When there is something to ask this neighbour. `None` while it has a question to answer.
+    fn due_at(&self) -> Option<Instant> {
+        match (&self.under_way, self.untold.is_empty()) {
+            (Some(_), _) => None,
+            (None, false) => Some(self.not_before),
+            (None, true) => Some(self.compare_at?.max(self.not_before)),
+        }
+    }
+
+    /// Takes the answer to a comparison. What differs is told by both, and compared again soon: each time
+    /// twice as late, as it may be something that one of them refuses.
+    fn compared(&mut self, now: Instant, directory: &Directory, answer: Compared) {
+        self.unanswered = 0;
+        self.in_step = answer.differing == 0;
+        self.compare_after = if self.in_step { FIRST_AFTER } else { self.compare_after };
+        self.compare_at = Some(now + if self.in_step { COMPARE_EVERY } else { self.compare_after });
+        if !self.in_step {
+            self.compare_after = (2 * self.compare_after).min(COMPARE_EVERY);
+        }
+        self.untold.extend(directory.hosts_in(answer.wanted));
+    }
+}
+
+/// Which of two revisions is the later one, as RFC 1982 has it. What that leaves open is decided, too: of two
+/// that are half of all numbers apart the greater one is later.
+pub(crate) fn in_serial_order(a: u32, b: u32) -> Ordering {
+    match a.wrapping_sub(b) {
+        0 => Ordering::Equal,
+        1..0x8000_0000 => Ordering::Greater,
+        0x8000_0000 => a.cmp(&b),
+        _ => Ordering::Less,
+    }
+}
+
+/// The next revision above one, or `wanted` if that is above it.
+fn above(revision: u32, wanted: u32) -> u32 {
+    if in_serial_order(wanted, revision).is_gt() { wanted } else { revision.wrapping_add(1) }
+}
+
+/// Which of two records of one host counts.
+fn in_order(a: &Record, b: &Record) -> Ordering {
+    let said = |record: &Record| (record.name.clone(), record.addresses.clone());
+    in_serial_order(a.revision, b.revision).then_with(|| said(a).cmp(&said(b)))
+}
+
+impl Gossip {
+    /// The service at the host with the address `own`, which has no name and no addresses yet.
+    pub(crate) fn new(own: Mac) -> Self {
+        let mut directory = Directory::default();
+        directory.insert(own, Record::default());
+        Self { own, directory, neighbours: Vec::new(), alone_since: None, changed: false }
+    }
+
+    /// Says what this host is called. `revision` must be higher than when the host last started: the
+    /// seconds since 1970 will do.
+    pub(crate) fn set_name(&mut self, name: HostName, revision: u32) {
+        self.say(revision, |record| record.name = Some(name));
+    }
+
+    /// Says which addresses this host has, and which of them it picked.
+    pub(crate) fn set_addresses(
+        &mut self,
+        all: impl IntoIterator<Item = IpNetworkAddress>,
+        is_picked: impl Fn(IpAddr) -> bool,
+    ) {
+        let addresses = Addresses::new(all, is_picked);
+        self.say(0, |record| record.addresses = addresses.with_rates(record.addresses.rates()));
+    }
+
+    /// Says how fast this host's interfaces are.
+    pub(crate) fn set_rates(&mut self, rates: PortRates) {
+        self.say(0, |record| record.addresses = record.addresses.with_rates(rates));
+    }
+
+    /// Changes this host's own record, and raises its revision, to `wanted` if that is more.
+    fn say(&mut self, wanted: u32, change: impl FnOnce(&mut Record)) {
+        let known = self.directory.get(self.own).cloned().unwrap_or_default();
+        let mut record = known.clone();
+        change(&mut record);
+        if !record.says_as(&known) {
+            record.revision = above(known.revision, wanted);
+            self.put(self.own, record, None);
+        }
+    }
+
+    /// Raises the revision of this host's own record, though it says the same: what depends on the revision counts no more.
+    pub(crate) fn raise_revision(&mut self) {
+        let known = self.directory.get(self.own).cloned().unwrap_or_default();
+        let revision = above(known.revision, 0);
+        self.put(self.own, Record { revision, ..known }, None);
+    }
+
+    /// What this host knows.
+    pub(crate) fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// Takes a record, and will tell it to all neighbours but the one that told it.
+    fn put(&mut self, mac: Mac, record: Record, told_by: Option<Mac>) {
+        for neighbour in self.neighbours.iter_mut().filter(|neighbour| Some(neighbour.mac) != told_by) {
+            neighbour.untold.insert(mac);
+        }
+        self.directory.insert(mac, record);
+        self.changed = true;
+    }
+
+    /// Whether records came or changed, or others count as there is another map, since the last call.
+    pub(crate) fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// Whether this host knows what a neighbour in the tree knows.
+    pub(crate) fn is_in_step(&self) -> bool {
+        self.neighbours.iter().any(|neighbour| neighbour.in_step)
+    }
+
+    /// Since when a map that lists nobody else has been in force, if one is.
+    pub(crate) fn alone_since(&self) -> Option<Instant> {
+        self.alone_since
+    }
+
+    /// Takes records that a neighbour told.
+    fn learn(&mut self, from: Mac, told: Vec<(Mac, Record)>) {
+        for (mac, record) in told {
+            let known = self.directory.get(mac);
+            let order = known.map(|known| in_order(&record, known));
+            if mac == self.own {
+                self.correct(from, &record);
+            } else if !self.directory.is_listed(mac) {
+                self.directory.refused.count(Refusal::NotInMap);
+            } else if order.is_none_or(Ordering::is_gt) {
+                self.forget_untold(from, mac);
+                self.put(mac, record, Some(from));
+            } else if order.is_some_and(Ordering::is_eq) {
+                self.forget_untold(from, mac);
+            }
+        }
+    }
+
+    /// Takes in what a neighbour told of this host itself. Only a host itself says what it is called and which
+    /// addresses it has, so others must take what it says, whatever they were told.
+    fn correct(&mut self, from: Mac, told: &Record) {
+        let known = self.directory.get(self.own).cloned().unwrap_or_default();
+        if *told == known {
+            return self.forget_untold(from, self.own);
+        }
+        if !told.says_as(&known) {
+            self.directory.refused.count(Refusal::OfThisHost);
+        }
+        if in_serial_order(told.revision, known.revision).is_ge() {
+            let revision = above(told.revision, known.revision);
+            self.put(self.own, Record { revision, ..known }, None);
+        }
+    }
+
+    fn forget_untold(&mut self, neighbour: Mac, mac: Mac) {
+        if let Some(neighbour) = self.neighbours.iter_mut().find(|it| it.mac == neighbour) {
+            neighbour.untold.remove(&mac);
+        }
+    }
+
+    /// Compares the sums of a neighbour with this host's own. Nothing is wanted of the parts of which the
+    /// neighbour will be told records anyway. `None` if `from` is no neighbour.
+    fn compare(&mut self, from: Mac, theirs: &Buckets) -> Option<Compared> {
+        let differing = self.directory.buckets().differing(theirs);
+        let neighbour = self.neighbours.iter_mut().find(|it| it.mac == from)?;
+        let awaited = neighbour.untold.iter().fold(0, |parts, &mac| parts | 1 << bucket_of(mac));
+        let wanted = differing & !awaited;
+        neighbour.untold.extend(self.directory.hosts_in(wanted));
+        neighbour.in_step = differing == 0;
+        Some(Compared { wanted, differing })
+    }
+}
+
+impl Service for Gossip {
+    fn number(&self) -> ServiceNumber {
+        ServiceNumber::DIRECTORY
+    }
+
+    fn map_changed(&mut self, now: Instant, place: &Place) {
+        let mut before = std::mem::take(&mut self.neighbours);
+        for mac in place.parent.into_iter().chain(place.children.iter().copied()) {
+            let known = before.iter().position(|neighbour| neighbour.mac == mac);
+            let mut neighbour =
+                known.map_or_else(|| Neighbour::new(mac, now), |known| before.swap_remove(known));
+            neighbour.compare_at = (place.parent == Some(mac)).then_some(now + FIRST_AFTER);
+            neighbour.compare_after = FIRST_AFTER;
+            neighbour.unanswered = 0;
+            neighbour.not_before = now + FIRST_AFTER;
+            self.neighbours.push(neighbour);
+        }
+        let since = self.alone_since.unwrap_or(now);
+        self.alone_since = (place.basis.map().hosts.len() <= 1).then_some(since);
+        self.directory.take_map(self.own, &place.basis);
+        self.changed = true;
+        let directory = &self.directory;
+        for neighbour in &mut self.neighbours {
+            neighbour.untold.retain(|&mac| directory.is_listed(mac));
+        }
+    }
+
+    fn asked(&mut self, _: Instant, from: Mac, question: &[u8], _: usize) -> Option<Vec<u8>> {
+        let Some(body) = body::read(question) else {
+            self.directory.refused.count(Refusal::Malformed);
+            return None;
+        };
+        if self.neighbours.iter().all(|neighbour| neighbour.mac != from) {
+            self.directory.refused.count(Refusal::NoNeighbour);
+            return None;
+        }
+        match body {
+            Body::Compare(theirs) => self.compare(from, &theirs).map(Compared::to_bytes),
+            Body::Tell(told) => {
+                self.learn(from, told);
+                Some(Vec::new())
+            }
+        }
+    }
+
+    fn answered(&mut self, now: Instant, to: Mac, answer: Option<&[u8]>) {
+        let Some(neighbour) = self.neighbours.iter_mut().find(|neighbour| neighbour.mac == to) else {
+            return;
+        };
+        let Some(under_way) = neighbour.under_way.take() else { return };
+        match (under_way, answer) {
+            (UnderWay::Compare, Some(answer)) => match Compared::read(answer) {
+                Some(answer) => neighbour.compared(now, &self.directory, answer),
+                None => {
+                    self.directory.refused.count(Refusal::Malformed);
+                    neighbour.compare_at = Some(now + COMPARE_EVERY);
+                }
+            },
+            (UnderWay::Compare, None) => {
+                let wait = if neighbour.unanswered < SOON { AGAIN_AFTER } else { COMPARE_EVERY };
+                neighbour.unanswered = neighbour.unanswered.saturating_add(1);
+                neighbour.compare_at = Some(now + wait);
+            }
+            (UnderWay::Tell(_), Some(_)) => {}
+            (UnderWay::Tell(macs), None) => {
+                neighbour.untold.extend(macs);
+                neighbour.not_before = now + AGAIN_AFTER;
+            }
+        }
+    }
+
+    fn poll_question(&mut self, now: Instant) -> Option<Question> {
+        let due = |neighbour: &&mut Neighbour| neighbour.due_at().is_some_and(|at| at <= now);
+        let neighbour = self.neighbours.iter_mut().find(due)?;
+        let (to, directory) = (neighbour.mac, &self.directory);
+        let mut told = Vec::new();
+        let mut writer = body::Teller::new();
+        while let Some(&mac) = neighbour.untold.first() {
+            // The neighbour does not need records of hosts that the map no longer lists.
+            let record = directory.get(mac).filter(|_| directory.is_listed(mac));
+            if record.is_some_and(|record| !writer.push(mac, record)) {
+                break;
+            }
+            neighbour.untold.remove(&mac);
+            told.extend(record.map(|_| mac));
+        }
+        let (under_way, body) = if told.is_empty() {
+            (UnderWay::Compare, body::compare(&directory.buckets()))
+        } else {
+            (UnderWay::Tell(told), writer.finish())
+        };
+        neighbour.under_way = Some(under_way);
+        // An answer never needs more room than its question took.
+        Some(Question { to, body, room_bytes: 0 })
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.neighbours.iter().filter_map(Neighbour::due_at).min()
+    }
+}
+
+/// A directory in which a host's record has this revision.
+#[cfg(test)]
+pub(crate) fn table_with(mac: Mac, revision: u32) -> Directory {
+    let mut directory = Directory::default();
+    directory.insert(mac, Record { revision, ..Record::default() });
+    directory
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,119 @@
+//! Users' packets through the kernels: what the driver tells the host of its kernel, and has from it.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use mapper_fib::probe::{DATAGRAM_BYTES, Datagram};
+use mapper_fib::{Change, NexthopId};
+use mapper_proto::Instant;
+use mapper_proto::IpNetworkAddress;
+
+use super::Host;
+use crate::kernel_path::{KernelAbilities, KernelPath, KernelPort, KernelProbe};
+
+impl Host {
+    /// Has users' packets go through the kernels, as far as these can: see [`KernelPath`]. Only for a host that
+    /// carries users' frames, which go by these where no kernel does. `seed` must be random, as nobody may guess
+    /// the nonces that come of it. Ways are numbered from `first_number` on.
+    pub fn use_kernel(&mut self, seed: u64, first_number: u32) {
+        debug_assert!(self.data.is_some(), "the kernel carries users' frames, too");
+        self.kernel = Some(KernelPath::new(seed, first_number));
+        self.soundings.use_kernel(seed);
+    }
+
+    /// Says what the kernel can do, and the number of the own crossbar's port to this agent, if they are in one
+    /// machine.
+    pub fn set_kernel_abilities(&mut self, now: Instant, abilities: KernelAbilities, agent_port: Option<u8>) {
+        let Some(kernel) = &mut self.kernel else { return };
+        let went_by_destination = kernel.goes_by_destination();
+        kernel.set_abilities(now, abilities, agent_port);
+        if !went_by_destination && kernel.goes_by_destination() {
+            self.route_newest();
+        }
+        self.settle(now);
+    }
+
+    /// Takes in which of the host's ports lead to a known neighbour now. A port that lost carrier has none.
+    pub fn set_kernel_ports(&mut self, now: Instant, ports: Vec<KernelPort>) {
+        if let Some(kernel) = &mut self.kernel {
+            kernel.set_ports(now, ports);
+        }
+        self.settle(now);
+    }
+
+    /// Takes a datagram that came from this address to [`UDP_PORT`](mapper_fib::probe::UDP_PORT), and arrived at
+    /// this moment, as far as the kernel told, by its own clock. Returns the answer to be sent back to where it came
+    /// from, if it was a question.
+    pub fn handle_kernel_datagram(
+        &mut self,
+        now: Instant,
+        from: IpAddr,
+        (bytes, arrived_ns): (&[u8], Option<u64>),
+    ) -> Option<Vec<u8>> {
+        let kernel = self.kernel.as_mut()?;
+        match Datagram::read(bytes)? {
+            Datagram::Question { nonce } => {
+                let directory = self.services.gossip().directory();
+                directory.host_with(from).for_each(|mac| kernel.answers(mac));
+                // No answer is longer than its question.
+                let answer = Datagram::Answer { nonce, arrived_ns }.to_bytes();
+                Some(answer[..bytes.len().min(DATAGRAM_BYTES)].to_vec())
+            }
+            Datagram::Answer { nonce, arrived_ns } => {
+                kernel.answered(now, nonce);
+                self.soundings.answered(now, nonce, arrived_ns);
+                self.settle(now);
+                None
+            }
+        }
+    }
+
+    /// Takes in how many packets each nexthop of the kernel has taken since it is there; nothing if the kernel does not
+    /// count. To be called a few times a second: paths that carry packets are watched.
+    pub fn count_kernel_packets(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>) {
+        if let Some(kernel) = &mut self.kernel {
+            kernel.count(now, counts);
+            self.watching.look_at_kernel(now);
+        }
+        self.settle(now);
+    }
+
+    /// What is to change in the kernel's tables, in this order. To be carried out before anything is sent that is
+    /// polled afterwards.
+    pub fn take_kernel_changes(&mut self) -> Vec<Change> {
+        self.kernel.as_mut().map_or_else(Vec::new, KernelPath::take_changes)
+    }
+
+    /// The next probe to be sent through the kernel.
+    pub fn poll_kernel_probe(&mut self) -> Option<KernelProbe> {
+        self.kernel.as_mut()?.poll_probe().or_else(|| self.soundings.poll_probe())
+    }
+
+    /// The path of users' packets through the kernels, if this host has one.
+    pub fn kernel_path(&self) -> Option<&KernelPath> {
+        self.kernel.as_ref()
+    }
+
+    /// Tells the kernel path which addresses the hosts have. Those that several hosts claim lead to none of them.
+    pub(super) fn tell_kernel_addresses(&mut self, now: Instant) {
+        let Some(kernel) = &mut self.kernel else { return };
+        let directory = self.services.gossip().directory();
+        kernel.set_own_addresses(now, directory.addresses_of(self.own).to_vec());
+        kernel.set_addresses(now, |mac| {
+            let all = directory.addresses_of(mac).iter().map(IpNetworkAddress::ip);
+            all.filter(|&ip| directory.host_with(ip).eq([mac])).collect()
+        });
+    }
+
+    /// Does what is due of it, and has the paths watched that the kernel sends packets along.
+    pub(super) fn settle_kernel(&mut self, now: Instant) {
+        let (Some(kernel), Some(data)) = (&mut self.kernel, &mut self.data) else { return };
+        kernel.handle_timeout(now);
+        if self.watching.is_due_for_kernel(now) {
+            for mac in kernel.used(now) {
+                data.use_paths_to(now, mac);
+            }
+            self.watching.see(now, data);
+        }
+    }
+}

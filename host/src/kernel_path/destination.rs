@@ -1,0 +1,348 @@
+//! One host that the kernel sends packets to: the ways there, and the objects that they come to.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use mapper_fib::segments::{self, Element};
+use mapper_fib::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Table};
+use mapper_proto::Instant;
+use mapper_proto::IpNetworkAddress;
+use mapper_proto::map::PortRef;
+use mapper_proto::wire::RoundTrip;
+
+use super::slots::Slots;
+use super::way::{Course, Leaving, Way};
+use super::{Numbers, Surroundings};
+use crate::routes::{RoutePath, RouteTable};
+
+/// The least MTU that IPv6 works with (RFC 8200, section 5).
+const LEAST_MTU: u32 = 1280;
+
+/// For so long after a host answered itself probes may turn before it. By then there is a map without a host whose agent
+/// has crashed.
+const TURNS_FOR: Duration = Duration::from_secs(10);
+/// A host counts as used for this long after packets to it were counted last.
+const USED_FOR: Duration = Duration::from_secs(1);
+
+/// The addresses of this host.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct OwnAddresses(Vec<IpNetworkAddress>);
+
+impl OwnAddresses {
+    pub(super) fn new(mut addresses: Vec<IpNetworkAddress>) -> Self {
+        addresses.sort_unstable();
+        addresses.dedup();
+        Self(addresses)
+    }
+
+    /// The first IPv4 address.
+    pub(super) fn first_v4(&self) -> Option<Ipv4Addr> {
+        self.0.iter().find_map(|own| match own.ip() {
+            IpAddr::V4(ip) => Some(ip),
+            IpAddr::V6(_) => None,
+        })
+    }
+
+    /// Whether there is an IPv6 address.
+    pub(super) fn has_v6(&self) -> bool {
+        self.source_of_probes().is_some()
+    }
+
+    /// The IPv6 address that probes come from.
+    pub(super) fn source_of_probes(&self) -> Option<Ipv6Addr> {
+        self.0.iter().find_map(|own| match own.ip() {
+            IpAddr::V6(ip) => Some(ip),
+            IpAddr::V4(_) => None,
+        })
+    }
+
+    /// The source address of packets to another host's address: one in the same network, or the first of the
+    /// same version. `None` if there is none.
+    fn source_towards(&self, to: IpAddr) -> Option<IpAddr> {
+        let same = |own: &&IpNetworkAddress| own.ip().is_ipv4() == to.is_ipv4();
+        let found = self.0.iter().find(|own| own.contains(to)).or_else(|| self.0.iter().find(same));
+        found.map(IpNetworkAddress::ip)
+    }
+
+    fn has(&self, ip: IpAddr) -> bool {
+        self.0.iter().any(|own| own.ip() == ip)
+    }
+}
+
+/// A route of the table as the kernels would take it.
+pub(super) struct Found {
+    path: RoutePath,
+    course: Course,
+    leaving: Leaving,
+}
+
+/// A host that packets are sent to.
+#[derive(Debug)]
+pub(super) struct Destination {
+    /// Its number in the table.
+    pub(super) host: u32,
+    /// Its groups are numbered by this.
+    number: u32,
+    addresses: Vec<IpAddr>,
+    pub(super) ways: Vec<Way>,
+    slots: Slots,
+    /// Whether the table that ways were last derived from went around dead cables, so that another table of the
+    /// same map may have other routes.
+    is_altered: bool,
+    /// The objects that the kernel was told to hold.
+    pub(super) installed: Objects,
+    /// How many packets its nexthops had taken when they were last counted.
+    packets: u64,
+    /// How many answers to probes of that host were sent since its nexthops were last counted.
+    answers: u64,
+    /// When the kernel last had sent it packets; `None` for never.
+    used_at: Option<Instant>,
+    /// When it last answered a probe itself; `None` for never.
+    pub(super) answered_at: Option<Instant>,
+}
+
+impl Destination {
+    pub(super) fn new(host: u32, number: u32) -> Self {
+        let (addresses, ways, installed) = (Vec::new(), Vec::new(), Objects::default());
+        Self {
+            host,
+            number,
+            addresses,
+            ways,
+            slots: Slots::default(),
+            is_altered: false,
+            installed,
+            packets: 0,
+            answers: 0,
+            used_at: None,
+            answered_at: None,
+        }
+    }
+
+    /// Takes in the host's addresses. Returns whether they are others than before.
+    pub(super) fn take_addresses(&mut self, addresses: Vec<IpAddr>) -> bool {
+        let changed = self.addresses != addresses;
+        self.addresses = addresses;
+        changed
+    }
+
+    /// The address that probes go to.
+    pub(super) fn target(&self) -> Option<Ipv6Addr> {
+        self.addresses.iter().find_map(|address| match address {
+            IpAddr::V6(ip) => Some(*ip),
+            IpAddr::V4(_) => None,
+        })
+    }
+
+    /// Takes in how many packets nexthops have taken.
+    pub(super) fn count(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>) {
+        let packets: u64 = self.installed.nexthops.keys().filter_map(|id| counts.get(id)).sum();
+        // A nexthop that is made anew counts from nothing.
+        let sent = packets.checked_sub(self.packets).unwrap_or(packets);
+        // Answers to that host's probes are counted, too, and are no use of the ways. Each is sent at once, so what
+        // was not counted by now went by the tap interface and must not hide a user's packet later.
+        let answers = std::mem::take(&mut self.answers);
+        let is_used = if counts.is_empty() { self.is_carried() } else { sent > answers };
+        self.packets = packets;
+        if is_used {
+            self.used_at = Some(now);
+        }
+    }
+
+    /// Takes in that a probe of that host is answered, by a packet that the kernel sends.
+    pub(super) fn answer(&mut self) {
+        self.answers += 1;
+    }
+
+    /// Whether the kernel has sent it packets lately.
+    pub(super) fn is_used(&self, now: Instant) -> bool {
+        self.used_at.is_some_and(|at| now.since(at) < USED_FOR)
+    }
+
+    /// Whether it answered a probe itself not long ago, so that nothing there keeps packets from it, as far as one can
+    /// tell.
+    pub(super) fn has_answered_lately(&self, now: Instant) -> bool {
+        self.answered_at.is_some_and(|at| now.since(at) < TURNS_FOR)
+    }
+
+    /// Whether the kernel sends packets to it.
+    pub(super) fn is_carried(&self) -> bool {
+        !self.installed.routes.is_empty()
+    }
+
+    /// The ways that packets take.
+    pub(super) fn ways_in_use(&self) -> impl Iterator<Item = &Way> {
+        self.ways.iter().filter(|way| self.slots.iter().any(|slot| slot.way == way.number))
+    }
+
+    /// Whether packets to it have segments.
+    pub(super) fn goes_by_segments(&self) -> bool {
+        self.ways_in_use().any(|way| way.course != Course::Destination)
+    }
+
+    /// Whether the routes to it may be others in this table, of the same map, than when ways were last derived.
+    pub(super) fn is_touched_by(&self, table: &RouteTable) -> bool {
+        self.is_altered || self.ways.iter().any(|way| way.hops.iter().any(|&hop| table.is_dead(hop)))
+    }
+
+    /// The routes that kernels could take to it.
+    pub(super) fn routes(&mut self, table: &RouteTable, around: &Surroundings<'_>) -> Vec<Found> {
+        self.is_altered = !table.is_whole();
+        let mut found = Vec::new();
+        if around.abilities.segments {
+            found.extend(table.paths_to(self.host).filter_map(|path| by_segments(table, around, path)));
+        }
+        if around.may_go_by_destination {
+            found.extend(self.by_destination(table, around));
+        }
+        found
+    }
+
+    /// The ways by the crossbars' own tables: out of each port that these know for the destination.
+    fn by_destination(&self, table: &RouteTable, around: &Surroundings<'_>) -> Vec<Found> {
+        let mut found = Vec::new();
+        for hop in table.next_hops_to(self.host) {
+            let port = around.ports.get(&hop.port).filter(|port| port.by_destination);
+            let Some(port) = port.filter(|_| !table.is_dead(hop)) else { continue };
+            let leaving = Leaving { port: hop.port, interface: port.cabled.interface, link_mtu: port.mtu };
+            let path = RoutePath { hops: vec![hop], way: RoundTrip::default() };
+            found.push(Found { path, course: Course::Destination, leaving });
+        }
+        found
+    }
+
+    /// Replaces the ways. One that goes through the same ports as one before is that one. Returns the numbers of
+    /// those that are new.
+    pub(super) fn replace_ways(&mut self, found: Vec<Found>, numbers: &mut Numbers) -> Vec<u32> {
+        let mut before: Vec<Way> = std::mem::take(&mut self.ways);
+        let mut fresh = Vec::new();
+        for Found { path: RoutePath { hops, way: round_trip }, course, leaving } in found {
+            // Crossbars have other numbers in each map, so hops are not compared.
+            let same = |way: &Way| {
+                way.round_trip == round_trip && way.course.is_same(&course) && way.leaving() == leaving
+            };
+            let way = match before.iter().position(same) {
+                Some(at) => {
+                    let mut way = before.swap_remove(at);
+                    way.hops = hops;
+                    way
+                }
+                None => {
+                    let number = numbers.take();
+                    fresh.push(number);
+                    Way::new(number, (round_trip, hops), course, leaving)
+                }
+            };
+            self.ways.push(way);
+        }
+        before.into_iter().for_each(|way| numbers.give_back(way.number));
+        fresh
+    }
+
+    /// All numbers that it holds.
+    pub(super) fn numbers(self) -> impl Iterator<Item = u32> {
+        let slots: Vec<u32> = self.slots.iter().map(|slot| slot.number).collect();
+        [self.number].into_iter().chain(slots).chain(self.ways.into_iter().map(|way| way.number))
+    }
+
+    /// Has the group lead along the ways that are proved. Source routes come before tables of crossbars, as they need
+    /// nobody to agree.
+    pub(super) fn fill_slots(&mut self, numbers: &mut Numbers) {
+        let usable = || self.ways.iter().filter(|way| way.is_proved() && way.mtu() >= LEAST_MTU);
+        let by_segments = usable().any(|way| way.course != Course::Destination);
+        let ways: Vec<u32> = usable()
+            .filter(|way| (way.course != Course::Destination) == by_segments)
+            .map(|way| way.number)
+            .collect();
+        self.slots.assign(&ways, numbers);
+    }
+
+    /// What the kernel is to hold for it: for each version of IP a nexthop a place in the group, the group, and a
+    /// route an address.
+    pub(super) fn objects(&self, own: &OwnAddresses) -> Objects {
+        let mut objects = Objects::default();
+        let way_of = |number: u32| self.ways.iter().find(|way| way.number == number);
+        let slots: Vec<(u32, &Way)> =
+            self.slots.iter().filter_map(|slot| Some((slot.number, way_of(slot.way)?))).collect();
+        let Some(mtu) = slots.iter().map(|(_, way)| way.mtu()).min() else { return objects };
+        for (kind, last) in [(0, Element::DeliverV4), (1, Element::DeliverV6)] {
+            let of_kind = |ip: &&IpAddr| ip.is_ipv6() == (kind == 1) && !own.has(**ip);
+            let towards = |&to: &IpAddr| Some((to, own.source_towards(to)?));
+            let routes: Vec<_> = self.addresses.iter().filter(of_kind).filter_map(towards).collect();
+            let number = |slot: u32| NexthopId(2 * slot + kind);
+            let nexthops: Vec<_> = match routes.is_empty() {
+                true => Vec::new(),
+                false => slots
+                    .iter()
+                    .filter_map(|&(slot, way)| Some((number(slot), nexthop(way, last)?)))
+                    .collect(),
+            };
+            if nexthops.is_empty() {
+                continue;
+            }
+            let group = GroupId(2 * self.number + kind);
+            objects.groups.insert(group, nexthops.iter().map(|(id, _)| *id).collect());
+            objects.nexthops.extend(nexthops);
+            for (to, source) in routes {
+                let key = RouteKey { table: Table::Main, to: IpPrefix::host(to) };
+                objects.routes.insert(key, Route::Group { group, source: Some(source), mtu });
+            }
+        }
+        objects
+    }
+}
+
+/// The nexthop of packets of one kind along a way.
+fn nexthop(way: &Way, last: Element) -> Option<Nexthop> {
+    let interface = way.interface;
+    Some(match way.segments(last)? {
+        segments if segments.is_empty() => Nexthop::Gateway { interface, gateway: segments::NEIGHBOUR },
+        segments => Nexthop::Segments { interface, segments },
+    })
+}
+
+/// A route through crossbars whose ports are known by number, and out of a port whose neighbour is known.
+fn by_segments(table: &RouteTable, around: &Surroundings<'_>, path: RoutePath) -> Option<Found> {
+    let is_tagged = |hop: &PortRef| table.topology().is_tagged(hop.xbar);
+    // A route that crosses a cable held for dead is the table's last resort. The agents at the cable's ends may be what
+    // is silent, and the kernels go on, which a probe tells.
+    if !path.hops.iter().all(is_tagged) {
+        return None;
+    }
+    let (first, rest) = match around.agent_port {
+        // The own crossbar's port is the sender's own, and no crossbar has to be told of it.
+        Some(_) => path.hops.split_first().map(|(first, rest)| (first.port, rest))?,
+        None => (0, path.hops.as_slice()),
+    };
+    let port = around.ports.get(&first).filter(|port| port.by_segments)?;
+    let elements = [Element::FirstPort(first)].into_iter();
+    let elements = elements.chain(rest.iter().map(|hop| Element::Port(hop.port))).collect();
+    let least = path.hops.iter().filter_map(|hop| around.narrow.get(hop)).min();
+    let link_mtu = least.map_or(port.mtu, |&least| port.mtu.min(least.into()));
+    let leaving = Leaving { port: first, interface: port.cabled.interface, link_mtu };
+    let course = Course::Segments { elements, packing: around.packing() };
+    Some(Found { path, course, leaving })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_that_no_nexthop_counted_hide_no_packet_that_is_counted_later() {
+        let mut destination = Destination::new(0, 0);
+        let nexthop = Nexthop::Gateway { interface: 1, gateway: segments::NEIGHBOUR };
+        destination.installed.nexthops.insert(NexthopId(4), nexthop);
+        let mut count = |answers: u64, packets: u64, now: Instant| {
+            (0..answers).for_each(|_| destination.answer());
+            destination.count(now, &BTreeMap::from([(NexthopId(4), packets)]));
+            destination.is_used(now)
+        };
+        let (second, start) = (Duration::from_secs(1), Instant::ZERO);
+        assert!(!count(40, 0, start), "they went by the tap interface");
+        assert!(!count(3, 3, start + second), "all that was sent answers probes");
+        assert!(count(1, 5, start + 2 * second), "one of two packets is a user's");
+        assert!(!count(0, 5, start + 4 * second), "nothing was sent for longer than a use counts");
+    }
+}

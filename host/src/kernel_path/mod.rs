@@ -1,0 +1,476 @@
+//! Users' packets through the kernels: what this host's kernel is to hold so that it sends them along proved
+//! routes, and crossbars' kernels obey.
+//!
+//! ```text
+//!   RouteTable, addresses, neighbours --> ways --> probes there and back --> proved ways --> Objects
+//! ```
+//!
+//! A route of the table becomes a *way*: the same ports as segments (see [`mapper_fib::segments`]). Kernels on a
+//! way may know no segments, have forwarding switched off, or a firewall that drops what they should forward;
+//! none of that shows in the map. So packets take a way only once a probe along it, as long as the longest
+//! packet, was answered by the host at its end, and only as long as probes go on being answered. A host to which
+//! no way is proved is reached by the tap interface, as all hosts are when nothing here works.
+//!
+//! What is proved of routes holds for ways, too: they are the routes of the table in use, repairs included. When
+//! a cable is known to be dead, the groups of all hosts lose the ways across it at once. Only to a host that no other
+//! route is left to they are kept: the agents at the cable's ends may be what is silent.
+//!
+//! What comes out are changes to the set of objects that the kernel is to hold. The driver carries them out
+//! before it sends any frame that was polled after them.
+
+mod destination;
+mod prober;
+mod slots;
+mod status;
+#[cfg(test)]
+mod tests;
+mod way;
+mod ways;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mapper_fib::crossbar::{self, CabledPort, Delivery};
+use mapper_fib::segments::Packing;
+use mapper_fib::{Change, NexthopId, Objects, changes};
+use mapper_proto::IpNetworkAddress;
+use mapper_proto::map::{MapVersion, PortRef};
+use mapper_proto::{Instant, Mac};
+
+use crate::routes::RouteTable;
+use destination::{Destination, OwnAddresses};
+pub use prober::KernelProbe;
+use prober::{Ends, Probed, Prober};
+pub use status::{CarriedRoute, KernelPathStatus, NotCarried};
+use way::Way;
+
+/// The most hosts whose packets the kernel is to send; those with the lowest addresses come first.
+const MOST_DESTINATIONS: usize = 4096;
+
+/// How long the kernel goes on sending to a host that the map does not list any more.
+const UNLISTED_FOR: Duration = Duration::from_secs(60);
+
+/// What the kernel of this machine can do, as far as the user lets it be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KernelAbilities {
+    /// It sends and obeys segments.
+    pub segments: bool,
+    /// It knows several elements in one address.
+    pub compressed: bool,
+    /// It forwards by destination, where this host has a crossbar of its own.
+    pub by_destination: bool,
+}
+
+impl KernelAbilities {
+    /// How elements are packed at first: as tightly as this kernel can.
+    const fn packing(self) -> Packing {
+        if self.compressed { Packing::Compressed } else { Packing::Full }
+    }
+}
+
+/// What ways are derived from, beside the table.
+#[derive(Debug, Clone, Copy)]
+struct Surroundings<'a> {
+    abilities: KernelAbilities,
+    agent_port: Option<u8>,
+    ports: &'a BTreeMap<u8, KernelPort>,
+    narrow: &'a BTreeMap<PortRef, u16>,
+    /// Whether all hosts have tables by destination of the table's map.
+    may_go_by_destination: bool,
+}
+
+impl Surroundings<'_> {
+    const fn packing(&self) -> Packing {
+        self.abilities.packing()
+    }
+}
+
+/// A port of this host that leads to the fabric, and whose neighbour is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelPort {
+    /// The port and its neighbour.
+    pub cabled: CabledPort,
+    /// The longest frame that both ends of the cable carry, in bytes behind the Ethernet header.
+    pub mtu: u32,
+    /// Whether the neighbour's kernel obeys segments.
+    pub by_segments: bool,
+    /// Whether the neighbour's kernel forwards by destination.
+    pub by_destination: bool,
+}
+
+/// Users' packets through the kernels, at one host. A deterministic state machine, as all of the host is.
+#[derive(Debug)]
+pub struct KernelPath {
+    abilities: KernelAbilities,
+    /// The number of the crossbar's port to this agent, if they are in one machine.
+    agent_port: Option<u8>,
+    ports: BTreeMap<u8, KernelPort>,
+    own: OwnAddresses,
+    table: Option<Arc<RouteTable>>,
+    narrow: BTreeMap<PortRef, u16>,
+    /// The map that all hosts are configured with, as far as this one has heard.
+    complete: Option<MapVersion>,
+    destinations: BTreeMap<Mac, Destination>,
+    /// Hosts that a map did not list any more, and until when the kernel goes on sending to them: their daemon may
+    /// have crashed, and their kernel go on.
+    unlisted: BTreeMap<Mac, (Destination, Instant)>,
+    prober: Prober,
+    numbers: Numbers,
+    /// The objects of the ports, which are there whatever the routes.
+    of_ports: Objects,
+    changes: Vec<Change>,
+}
+
+impl KernelPath {
+    /// The kernel path of a host that has no ports yet, and whose kernel is not known to be able to do anything.
+    /// `seed` is for the nonces of probes. Ways are numbered from `first_number` on.
+    pub fn new(seed: u64, first_number: u32) -> Self {
+        Self {
+            abilities: KernelAbilities::default(),
+            agent_port: None,
+            ports: BTreeMap::new(),
+            own: OwnAddresses::default(),
+            table: None,
+            narrow: BTreeMap::new(),
+            complete: None,
+            destinations: BTreeMap::new(),
+            unlisted: BTreeMap::new(),
+            prober: Prober::new(seed),
+            numbers: Numbers::from(first_number),
+            of_ports: Objects::default(),
+            changes: Vec::new(),
+        }
+    }
+
+    /// Says what the kernel can do, and the number of the own crossbar's port to this agent, if there is one.
+    pub fn set_abilities(&mut self, now: Instant, abilities: KernelAbilities, agent_port: Option<u8>) {
+        if (self.abilities, self.agent_port) != (abilities, agent_port) {
+            (self.abilities, self.agent_port) = (abilities, agent_port);
+            self.renew_ports();
+            self.renew_all(now);
+        }
+    }
+
+    /// Takes in which ports have known neighbours now.
+    pub fn set_ports(&mut self, now: Instant, ports: impl IntoIterator<Item = KernelPort>) {
+        let ports: BTreeMap<u8, KernelPort> =
+            ports.into_iter().map(|port| (port.cabled.port, port)).collect();
+        if self.ports != ports {
+            self.ports = ports;
+            self.renew_ports();
+            self.renew_all(now);
+        }
+    }
+
+    /// Takes in which addresses this host has now.
+    pub fn set_own_addresses(&mut self, now: Instant, addresses: Vec<IpNetworkAddress>) {
+        let own = OwnAddresses::new(addresses);
+        if self.own != own {
+            self.own = own;
+            self.renew_ports();
+            self.renew_all(now);
+        }
+    }
+
+    /// Takes in which addresses the hosts of the map have, by a function of the host's own address.
+    pub fn set_addresses(&mut self, now: Instant, of: impl Fn(Mac) -> Vec<IpAddr>) {
+        let mut renewed = Vec::new();
+        for (&mac, destination) in &mut self.destinations {
+            if destination.take_addresses(of(mac)) {
+                renewed.push(mac);
+            }
+        }
+        renewed.into_iter().for_each(|mac| self.renew_and_try(now, mac));
+    }
+
+    /// Puts another table of routes to use. `narrow` are the ports whose cables carry shorter frames than others.
+    /// Hosts that are new have no addresses until [`Self::set_addresses`].
+    pub(crate) fn install(&mut self, now: Instant, table: &Arc<RouteTable>, narrow: BTreeMap<PortRef, u16>) {
+        let is_same_map = self.version() == Some(table.version());
+        let listed: BTreeMap<Mac, u32> = table.hosts().take(MOST_DESTINATIONS).collect();
+        self.table = Some(Arc::clone(table));
+        self.narrow = narrow;
+        let gone: Vec<Mac> =
+            self.destinations.keys().copied().filter(|mac| !listed.contains_key(mac)).collect();
+        gone.into_iter().for_each(|mac| self.unlist(now, mac));
+        for (&mac, &host) in &listed {
+            let back = self.unlisted.remove(&mac).map(|(destination, _)| destination);
+            let numbers = &mut self.numbers;
+            let known = self.destinations.entry(mac);
+            known.or_insert_with(|| back.unwrap_or_else(|| Destination::new(host, numbers.take()))).host =
+                host;
+        }
+        // Within one map only dead cables change, and most hosts' ways avoid them before and after.
+        let renewed: Vec<Mac> = if is_same_map {
+            let changed = |(_, it): &(&Mac, &Destination)| it.is_touched_by(table);
+            self.destinations.iter().filter(changed).map(|(&mac, _)| mac).collect()
+        } else {
+            // Tables by destination of the map before go out of use before anybody hears of this one.
+            self.complete = None;
+            listed.into_keys().collect()
+        };
+        for mac in renewed {
+            self.renew(now, mac);
+            // Ways of a host that was away for a while are not scheduled any more.
+            if let Some(destination) = self.destinations.get(&mac) {
+                let unscheduled = destination.ways.iter().filter(|way| !self.prober.has(mac, way.number));
+                let numbers: Vec<u32> = unscheduled.map(|way| way.number).collect();
+                numbers.into_iter().for_each(|number| self.prober.schedule(now, mac, number));
+            }
+        }
+    }
+
+    /// Has the kernel go on sending to a host that the map does not list any more, for a while, if it does so by
+    /// source routes. Those lead nowhere but there, and what is gone hears nothing anyhow.
+    fn unlist(&mut self, now: Instant, mac: Mac) {
+        match self.destinations.remove(&mac) {
+            Some(destination) if destination.is_carried() && destination.goes_by_segments() => {
+                self.unlisted.insert(mac, (destination, now + UNLISTED_FOR));
+            }
+            Some(destination) => self.drop_destination(destination),
+            None => {}
+        }
+    }
+
+    /// Drops the unlisted hosts for which `is_over` says so.
+    fn drop_unlisted(&mut self, is_over: impl Fn(&Destination, Instant) -> bool) {
+        let over: Vec<Mac> = self
+            .unlisted
+            .iter()
+            .filter(|(_, (it, until))| is_over(it, *until))
+            .map(|(&mac, _)| mac)
+            .collect();
+        for mac in over {
+            if let Some((destination, _)) = self.unlisted.remove(&mac) {
+                self.drop_destination(destination);
+            }
+        }
+    }
+
+    /// Takes in that all hosts have routes of this map. From now on tables by destination are used. Two of different
+    /// maps could send a packet in a circle; but whoever is configured with this map has taken those of the map
+    /// before out of use, and puts those of this one to use only now.
+    pub(crate) fn network_complete(&mut self, now: Instant, version: MapVersion) {
+        if self.complete.replace(version) != Some(version) && self.abilities.by_destination {
+            let all: Vec<Mac> = self.destinations.keys().copied().collect();
+            all.into_iter().for_each(|mac| self.renew(now, mac));
+        }
+    }
+
+    /// Uses no route any more until a table is installed.
+    pub(crate) fn forget_routes(&mut self) {
+        self.table = None;
+        let all: Vec<Mac> = self.destinations.keys().copied().collect();
+        all.into_iter().for_each(|mac| self.forget_destination(mac));
+        self.drop_unlisted(|_, _| true);
+    }
+
+    /// Does what is due.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        let Self { prober, destinations, own, agent_port, table, .. } = self;
+        // Where an agent has crashed, agents hold cables for dead. Where they hold none, a host that answers no probe
+        // has other reasons, and its packets are better left to the tap interface.
+        let sees_dead_cables = table.as_ref().is_some_and(|table| !table.is_whole());
+        let mut renewed = Vec::new();
+        while let Some((mac, number)) = prober.next_due(now) {
+            let Some(destination) = destinations.get_mut(&mac) else { continue };
+            let may_turn = sees_dead_cables && destination.has_answered_lately(now);
+            let target = destination.target();
+            let Some(way) = destination.ways.iter_mut().find(|way| way.number == number) else { continue };
+            let ends = own.source_of_probes().zip(target);
+            let turn = |way: &Way| ways::turn(way, *agent_port, ends);
+            let ends = ends.map(|(own, other)| Ends { own, other, may_turn });
+            if prober.fire(now, mac, way, ends, turn) {
+                renewed.push(mac);
+            }
+        }
+        renewed.into_iter().for_each(|mac| self.update(mac));
+        self.drop_unlisted(|_, until| now >= until);
+    }
+
+    /// Takes in that a probe was answered.
+    pub(crate) fn answered(&mut self, now: Instant, nonce: u64) {
+        let Some(Probed { mac, number, turns }) = self.prober.take(nonce) else { return };
+        let Some(destination) = self.destinations.get_mut(&mac) else { return };
+        let Some(way) = destination.ways.iter_mut().find(|way| way.number == number) else { return };
+        if way.nonce != Some(nonce) {
+            return;
+        }
+        let (is_news, next) = way.answered(now);
+        if !turns {
+            destination.answered_at = Some(now);
+        }
+        self.prober.schedule(next, mac, number);
+        if is_news {
+            self.update(mac);
+        }
+    }
+
+    /// Takes in that a probe of this host is answered, by a packet that the kernel sends.
+    pub(crate) fn answers(&mut self, mac: Mac) {
+        if let Some(destination) = self.destinations.get_mut(&mac) {
+            destination.answer();
+        }
+    }
+
+    /// The next probe to send through the kernel.
+    pub(crate) fn poll_probe(&mut self) -> Option<KernelProbe> {
+        self.prober.poll()
+    }
+
+    /// The changes to the objects that the kernel is to hold, since the last call, in order.
+    pub(crate) fn take_changes(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.changes)
+    }
+
+    /// When [`Self::handle_timeout`] wants to be called.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let unlisted = self.unlisted.values().map(|(_, until)| *until).min();
+        self.prober.poll_timeout().into_iter().chain(unlisted).min()
+    }
+
+    /// All objects that the kernel is to hold.
+    pub fn wanted(&self) -> Objects {
+        let mut all = self.of_ports.clone();
+        let unlisted = self.unlisted.values().map(|(destination, _)| destination);
+        self.destinations.values().chain(unlisted).for_each(|it| all.extend(it.installed.clone()));
+        all
+    }
+
+    /// Takes in how many packets each nexthop has taken since it is there. Where the kernel does not count, all are
+    /// taken to be used.
+    pub(crate) fn count(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>) {
+        for destination in self.destinations.values_mut() {
+            destination.count(now, counts);
+        }
+    }
+
+    /// Whether the kernel sends packets to any host.
+    pub fn carries(&self) -> bool {
+        self.destinations.values().any(Destination::is_carried)
+    }
+
+    /// The hosts that the kernel has sent packets to lately.
+    pub(crate) fn used(&self, now: Instant) -> impl Iterator<Item = Mac> + '_ {
+        self.destinations.iter().filter(move |(_, it)| it.is_used(now)).map(|(&mac, _)| mac)
+    }
+
+    /// The hosts whose packets the kernel sends.
+    #[cfg(test)]
+    fn carried(&self) -> impl Iterator<Item = Mac> + '_ {
+        self.destinations.iter().filter(|(_, it)| it.is_carried()).map(|(&mac, _)| mac)
+    }
+
+    /// Whether tables by destination are wanted.
+    pub(crate) const fn goes_by_destination(&self) -> bool {
+        self.abilities.by_destination
+    }
+
+    fn version(&self) -> Option<MapVersion> {
+        self.table.as_ref().map(|table| table.version())
+    }
+
+    /// Derives the objects of the ports anew.
+    fn renew_ports(&mut self) {
+        let ports: Vec<CabledPort> = self.ports.values().map(|port| port.cabled.clone()).collect();
+        let delivery =
+            Delivery { v4: self.own.first_v4(), v6: self.own.has_v6(), agent_port: self.agent_port };
+        let forwards = self.agent_port.is_some();
+        let KernelAbilities { segments, compressed, by_destination } = self.abilities;
+        let wanted = match (segments, by_destination) {
+            (true, _) => crossbar::by_segments(&ports, forwards, delivery, compressed),
+            (false, true) => crossbar::neighbours(&ports),
+            (false, false) => Objects::default(),
+        };
+        self.changes.extend(changes(&self.of_ports, &wanted));
+        self.of_ports = wanted;
+    }
+
+    fn renew_all(&mut self, now: Instant) {
+        let all: Vec<Mac> = self.destinations.keys().copied().collect();
+        all.into_iter().for_each(|mac| self.renew_and_try(now, mac));
+    }
+
+    /// Derives the ways to a host anew, and tries all that are not proved: what kept them from that may be gone.
+    fn renew_and_try(&mut self, now: Instant, mac: Mac) {
+        self.renew(now, mac);
+        let packing = self.abilities.packing();
+        let Some(destination) = self.destinations.get_mut(&mac) else { return };
+        for way in &mut destination.ways {
+            if way.try_again(packing) {
+                self.prober.schedule(now, mac, way.number);
+            }
+        }
+    }
+
+    /// Derives the ways to a host anew from the table.
+    fn renew(&mut self, now: Instant, mac: Mac) {
+        let Self {
+            table, abilities, ports, agent_port, narrow, complete, destinations, prober, numbers, ..
+        } = self;
+        let Some(destination) = destinations.get_mut(&mac) else { return };
+        let found = table.as_ref().map_or_else(Vec::new, |table| {
+            let may_go_by_destination =
+                abilities.by_destination && agent_port.is_some() && *complete == Some(table.version());
+            let (abilities, agent_port) = (*abilities, *agent_port);
+            let around = Surroundings { abilities, agent_port, ports, narrow, may_go_by_destination };
+            destination.routes(table, &around)
+        });
+        for number in destination.replace_ways(found, numbers) {
+            prober.schedule(now, mac, number);
+        }
+        self.update(mac);
+    }
+
+    /// Derives the objects of a host anew from its ways.
+    fn update(&mut self, mac: Mac) {
+        let Some(destination) = self.destinations.get_mut(&mac) else { return };
+        destination.fill_slots(&mut self.numbers);
+        let wanted = destination.objects(&self.own);
+        // Another host has the address of one that is not listed any more.
+        if !self.unlisted.is_empty() {
+            self.drop_unlisted(|it, _| wanted.routes.keys().any(|key| it.installed.routes.contains_key(key)));
+        }
+        let Some(destination) = self.destinations.get_mut(&mac) else { return };
+        self.changes.extend(changes(&destination.installed, &wanted));
+        destination.installed = wanted;
+    }
+
+    fn forget_destination(&mut self, mac: Mac) {
+        if let Some(destination) = self.destinations.remove(&mac) {
+            self.drop_destination(destination);
+        }
+    }
+
+    fn drop_destination(&mut self, destination: Destination) {
+        self.changes.extend(changes(&destination.installed, &Objects::default()));
+        destination.numbers().for_each(|number| self.numbers.give_back(number));
+    }
+}
+
+/// Gives out numbers, the lowest free ones first.
+#[derive(Debug)]
+struct Numbers {
+    next: u32,
+    free: BTreeSet<u32>,
+}
+
+impl Numbers {
+    /// All numbers from this one on are free.
+    const fn from(first: u32) -> Self {
+        Self { next: first, free: BTreeSet::new() }
+    }
+
+    fn take(&mut self) -> u32 {
+        self.free.pop_first().unwrap_or_else(|| {
+            self.next += 1;
+            self.next - 1
+        })
+    }
+
+    fn give_back(&mut self, number: u32) {
+        self.free.insert(number);
+    }
+}

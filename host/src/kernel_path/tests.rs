@@ -1,0 +1,444 @@
+//! Machines in a ring, whose kernels are the model of [`mapper_fib::model`].
+
+mod proofs;
+
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use mapper_fib::model::{Machine, Packet, Step};
+use mapper_proto::map::{Cable, Host, Map, Xbar, host_type};
+use mapper_routing::{DeadCables, Options};
+use proptest::prelude::*;
+
+use super::*;
+use crate::routes::Basis;
+
+/// The port of each node's crossbar to its agent.
+const AGENT: u8 = 3;
+
+struct Node {
+    kernel: KernelPath,
+    /// What its kernel holds.
+    objects: Objects,
+    addresses: Vec<IpAddr>,
+    table: Arc<RouteTable>,
+    obeys_segments: bool,
+}
+
+/// Nodes in a ring: port 1 of each leads to port 2 of the next.
+struct Ring {
+    nodes: Vec<Node>,
+    now: Instant,
+    cut: BTreeSet<PortRef>,
+}
+
+fn mac(node: usize) -> Mac {
+    Mac::from_position(node as u32 + 1)
+}
+
+/// The link address of a node's port.
+fn port_mac(node: usize, port: u8) -> Mac {
+    Mac::from_position(1000 + 10 * node as u32 + u32::from(port))
+}
+
+fn v4(node: usize) -> IpAddr {
+    Ipv4Addr::new(10, 1, 0, node as u8 + 1).into()
+}
+
+fn v6(node: usize) -> IpAddr {
+    Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, node as u16 + 1).into()
+}
+
+fn interface(port: u8) -> u32 {
+    10 + u32::from(port)
+}
+
+fn map(count: usize, counter: u32) -> Map {
+    let at = |xbar: usize, port| PortRef { xbar: xbar as u32, port };
+    let mut map = Map {
+        xbars: (0..count).map(|n| Xbar { ports: 3, tag: Some(n as u64 + 1), ports_known: true }).collect(),
+        hosts: (0..count)
+            .rev()
+            .map(|n| Host { mac: mac(n), level: 1, host_type: host_type::ETHERNET, at: Some(at(n, AGENT)) })
+            .collect(),
+        cables: (0..count).map(|n| Cable::new(at(n, 1), at((n + 1) % count, 2))).collect(),
+        ..Map::default()
+    };
+    map.version.counter = counter;
+    map.cables.sort_unstable();
+    map
+}
+
+const ABLE: KernelAbilities = KernelAbilities { segments: true, compressed: true, by_destination: false };
+const PLAIN: KernelAbilities = KernelAbilities { segments: false, compressed: false, by_destination: true };
+
+impl Ring {
+    fn new(count: usize, abilities: impl Fn(usize) -> KernelAbilities) -> Self {
+        let basis = Arc::new(Basis::new(Arc::new(map(count, 1))).unwrap());
+        let node = |n: usize| {
+            let mut kernel = KernelPath::new(n as u64, 0);
+            kernel.set_abilities(Instant::ZERO, abilities(n), Some(AGENT));
+            let address = |ip, prefix_bits| IpNetworkAddress::new(ip, prefix_bits).unwrap();
+            kernel.set_own_addresses(Instant::ZERO, vec![address(v4(n), 24), address(v6(n), 64)]);
+            let options = Options { max_hops: 11, ..Options::default() };
+            let table = RouteTable::compute(&basis, mac(n), &options).unwrap().with_next_hops().unwrap();
+            Node {
+                kernel,
+                objects: Objects::default(),
+                addresses: vec![v4(n), v6(n)],
+                table: Arc::new(table),
+                obeys_segments: abilities(n).segments,
+            }
+        };
+        let nodes = (0..count).map(node).collect();
+        let mut ring = Self { nodes, now: Instant::ZERO, cut: BTreeSet::new() };
+        for n in 0..count {
+            ring.set_ports(n, &[1, 2]);
+            let table = Arc::clone(&ring.nodes[n].table);
+            ring.install(n, &table);
+        }
+        ring.settle();
+        ring
+    }
+
+    fn far(&self, node: usize, port: u8) -> (usize, u8) {
+        let count = self.nodes.len();
+        if port == 1 { ((node + 1) % count, 2) } else { ((node + count - 1) % count, 1) }
+    }
+
+    fn set_ports(&mut self, node: usize, ports: &[u8]) {
+        let port = |&port: &u8| {
+            let (far, far_port) = self.far(node, port);
+            KernelPort {
+                cabled: CabledPort {
+                    port,
+                    interface: interface(port),
+                    name: format!("e{port}"),
+                    neighbour: port_mac(far, far_port),
+                },
+                mtu: 1500,
+                by_segments: self.nodes[far].obeys_segments,
+                by_destination: true,
+            }
+        };
+        let ports: Vec<_> = ports.iter().map(port).collect();
+        let now = self.now;
+        self.nodes[node].kernel.set_ports(now, ports);
+    }
+
+    fn install(&mut self, node: usize, table: &Arc<RouteTable>) {
+        let count = self.nodes.len();
+        let kernel = &mut self.nodes[node].kernel;
+        kernel.install(self.now, table, BTreeMap::new());
+        kernel.set_addresses(self.now, |of| {
+            let known = (0..count).find(|&n| mac(n) == of);
+            known.map_or_else(Vec::new, |n| vec![v4(n), v6(n)])
+        });
+        self.nodes[node].table = Arc::clone(table);
+    }
+
+    /// Lets time pass until no probe is due within a second.
+    fn settle(&mut self) {
+        let until = self.now + Duration::from_secs(1);
+        loop {
+            for node in 0..self.nodes.len() {
+                self.run(node);
+            }
+            let next = self.nodes.iter().filter_map(|node| node.kernel.poll_timeout()).min();
+            let Some(next) = next.filter(|&next| next <= until) else { return };
+            self.now = next.max(self.now);
+        }
+    }
+
+    /// Lets some seconds pass.
+    fn wait(&mut self, seconds: usize) {
+        for _ in 0..seconds {
+            self.now = self.now + Duration::from_secs(1);
+            self.settle();
+        }
+    }
+
+    fn run(&mut self, node: usize) {
+        let kernel = &mut self.nodes[node].kernel;
+        kernel.handle_timeout(self.now);
+        self.change(node);
+        while let Some(probe) = self.nodes[node].kernel.poll_probe() {
+            let packet = Packet::new(probe.destination.into(), probe.segments.clone());
+            let first = self.nodes[node].objects.routes.iter().find_map(|(key, route)| {
+                let leads = key.table == mapper_fib::Table::Main && key.to.contains(probe.towards.into());
+                leads.then(|| route.clone())
+            });
+            let Some(mapper_fib::Route::Gateway { interface, .. }) = first else { continue };
+            let port = (interface - 10) as u8;
+            let arrived = match probe.segments.is_empty() {
+                // What goes by the destination leaves by the port that the probe says, whatever the own table says.
+                true => self.cross(node, port, packet, 0),
+                false => self.travel(node, None, packet, 0, Vec::new()),
+            };
+            if arrived.is_some_and(|(at, _)| self.nodes[at].addresses.contains(&probe.destination.into())) {
+                self.nodes[node].kernel.answered(self.now, probe.nonce);
+                self.change(node);
+            }
+        }
+    }
+
+    /// Has a node's kernel take what is to change, in order.
+    fn change(&mut self, node: usize) {
+        let Node { kernel, objects, .. } = &mut self.nodes[node];
+        kernel.take_changes().iter().for_each(|change| objects.apply(change));
+        assert_eq!(*objects, kernel.wanted(), "the changes lead to what is wanted");
+    }
+
+    /// Sends a packet over the cable in a port. Returns the node where it is delivered, and the ports it left by.
+    fn cross(&self, node: usize, port: u8, packet: Packet, flow: usize) -> Option<(usize, Vec<PortRef>)> {
+        self.leave(node, port, packet, flow, Vec::new())
+    }
+
+    fn leave(
+        &self,
+        node: usize,
+        port: u8,
+        packet: Packet,
+        flow: usize,
+        mut hops: Vec<PortRef>,
+    ) -> Option<(usize, Vec<PortRef>)> {
+        hops.push(PortRef { xbar: node as u32, port });
+        assert!(hops.len() < 64, "a packet loops");
+        let (far, far_port) = self.far(node, port);
+        let ends = [(node, port), (far, far_port)].map(|(n, port)| PortRef { xbar: n as u32, port });
+        if ends.iter().any(|end| self.cut.contains(end)) {
+            return None;
+        }
+        self.travel(far, Some(far_port), packet, flow, hops)
+    }
+
+    fn travel(
+        &self,
+        node: usize,
+        arrival: Option<u8>,
+        packet: Packet,
+        flow: usize,
+        hops: Vec<PortRef>,
+    ) -> Option<(usize, Vec<PortRef>)> {
+        let Node { objects, addresses, .. } = &self.nodes[node];
+        let arrival = arrival.map(|port| format!("e{port}"));
+        match (Machine { objects, addresses }).step(arrival.as_deref(), packet, flow) {
+            Step::Delivered { .. } => Some((node, hops)),
+            Step::Dropped(_) => None,
+            Step::Leaves { interface, to, packet } => {
+                let port = (interface - 10) as u8;
+                let (far, far_port) = self.far(node, port);
+                assert_eq!(to, port_mac(far, far_port), "it is addressed to the neighbour");
+                self.leave(node, port, packet, flow, hops)
+            }
+        }
+    }
+
+    /// The ports that packets from one node to another leave by, for all flows; `None` for those that are lost,
+    /// and nothing if the kernel does not carry them.
+    fn flows(&self, from: usize, to: usize, address: IpAddr) -> Vec<Option<Vec<PortRef>>> {
+        if !self.nodes[from].kernel.carried().any(|carried| carried == mac(to)) {
+            return Vec::new();
+        }
+        (0..4)
+            .map(|flow| {
+                let packet = Packet::new(address, Vec::new());
+                let (at, hops) = self.travel(from, None, packet, flow, Vec::new())?;
+                assert_eq!(at, to, "it is delivered where it belongs");
+                Some(hops)
+            })
+            .collect()
+    }
+
+    fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let count = self.nodes.len();
+        (0..count * count).map(move |pair| (pair / count, pair % count)).filter(|(from, to)| from != to)
+    }
+
+    /// Checks that all flows between all nodes arrive, along routes of the table; returns how many pairs' do.
+    fn check(&self) -> usize {
+        let mut carried = 0;
+        for (from, to) in self.pairs() {
+            for address in [v4(to), v6(to)] {
+                let flows = self.flows(from, to, address);
+                carried += usize::from(!flows.is_empty());
+                let table = &self.nodes[from].table;
+                let routes: Vec<Vec<PortRef>> = table
+                    .paths_to(table.host(mac(to)).unwrap())
+                    .map(|path| path.hops[..path.hops.len() - 1].to_vec())
+                    .collect();
+                for hops in flows {
+                    let hops = hops.expect("a packet that the kernel carries arrives");
+                    assert!(routes.contains(&hops), "{hops:?} is no route of {routes:?}");
+                }
+            }
+        }
+        carried
+    }
+}
+
+#[test]
+fn all_hosts_are_reached_along_proved_routes_in_both_versions_of_ip() {
+    for count in [2, 3, 5] {
+        let ring = Ring::new(count, |_| ABLE);
+        assert_eq!(ring.check(), 2 * count * (count - 1));
+        assert_eq!(ring.nodes[0].kernel.status().not_carried, []);
+    }
+}
+
+#[test]
+fn kernels_that_know_no_compressed_elements_get_full_ones() {
+    // One kernel does not know them, so ways through it are tried in full.
+    let ring = Ring::new(5, |node| KernelAbilities { compressed: node != 2, ..ABLE });
+    assert_eq!(ring.check(), 2 * 5 * 4);
+}
+
+#[test]
+fn a_host_whose_kernel_obeys_nothing_is_left_to_the_tap_and_the_others_are_not() {
+    let ring = Ring::new(5, |node| if node == 2 { KernelAbilities::default() } else { ABLE });
+    let carried = ring.check();
+    assert!(carried > 0 && carried < 2 * 5 * 4);
+    let status = ring.nodes[0].kernel.status();
+    let why = status.not_carried.iter().find(|(host, _)| *host == mac(2)).unwrap().1;
+    assert_eq!(why, NotCarried::NoAnswer);
+    assert_eq!(ring.nodes[2].kernel.status().not_carried.len(), 4);
+    assert_eq!(ring.nodes[2].kernel.wanted(), Objects::default());
+}
+
+#[test]
+fn ways_over_a_dead_cable_are_left_at_once_and_taken_again_when_it_is_back() {
+    let mut ring = Ring::new(5, |_| ABLE);
+    let at = PortRef { xbar: 1, port: 1 };
+    ring.cut = BTreeSet::from([at]);
+    for node in 0..5 {
+        let repaired = Arc::new(ring.nodes[node].table.repair(&DeadCables::from(ring.cut.clone())).unwrap());
+        ring.install(node, &repaired);
+        ring.change(node);
+        // No time has passed and nothing was probed: what is left avoids the cable already.
+        for to in (0..5).filter(|&to| to != node) {
+            assert!(ring.flows(node, to, v4(to)).iter().all(Option::is_some));
+        }
+    }
+    ring.settle();
+    let around = ring.check();
+    ring.cut.clear();
+    for node in 0..5 {
+        let whole = Arc::new(ring.nodes[node].table.repair(&DeadCables::default()).unwrap());
+        ring.install(node, &whole);
+    }
+    ring.settle();
+    assert_eq!(ring.check(), 2 * 5 * 4);
+    assert!(around > 0);
+}
+
+#[test]
+fn a_kernel_that_stops_forwarding_is_found_by_probes() {
+    let mut ring = Ring::new(3, |_| ABLE);
+    ring.cut = BTreeSet::from([PortRef { xbar: 0, port: 1 }]);
+    // No table goes around the cable: the agents' own frames pass it.
+    ring.now = ring.now + Duration::from_secs(3);
+    (0..6).for_each(|_| ring.settle());
+    assert_eq!(ring.check(), 2 * 4, "the pair at its ends has no other way");
+    ring.cut.clear();
+    ring.now = ring.now + Duration::from_secs(40);
+    ring.settle();
+    assert_eq!(ring.check(), 2 * 6);
+}
+
+#[test]
+fn a_port_that_lost_its_neighbour_takes_its_ways_along() {
+    let mut ring = Ring::new(3, |_| ABLE);
+    ring.set_ports(0, &[2]);
+    ring.settle();
+    let hops: Vec<_> = ring.flows(0, 1, v4(1)).into_iter().flatten().flatten().collect();
+    assert!(hops.iter().all(|hop| *hop != PortRef { xbar: 0, port: 1 }));
+    ring.set_ports(0, &[]);
+    ring.settle();
+    assert_eq!(ring.nodes[0].kernel.wanted(), Objects::default());
+}
+
+#[test]
+fn a_host_that_falls_silent_is_sent_packets_for_a_while_and_goes_on_when_it_is_back() {
+    let mut ring = Ring::new(3, |_| ABLE);
+    let before = ring.nodes[0].kernel.wanted();
+    let options = Options { max_hops: 11, ..Options::default() };
+    let table_of = |map: Map| {
+        let basis = Arc::new(Basis::new(Arc::new(map)).unwrap());
+        Arc::new(RouteTable::compute(&basis, mac(0), &options).unwrap())
+    };
+    let mut without = map(3, 2);
+    without.hosts.retain(|host| host.mac != mac(1));
+    ring.install(0, &table_of(without.clone()));
+    ring.change(0);
+    assert_eq!(ring.nodes[0].kernel.wanted(), before, "its daemon may have crashed, and its kernel go on");
+    ring.install(0, &table_of(map(3, 3)));
+    ring.change(0);
+    assert_eq!(ring.nodes[0].kernel.wanted(), before);
+    ring.settle();
+    assert_eq!(ring.check(), 2 * 6);
+    without.version.counter = 4;
+    ring.install(0, &table_of(without));
+    ring.now = ring.now + UNLISTED_FOR;
+    ring.run(0);
+    let objects = ring.nodes[0].kernel.wanted();
+    assert!(objects.len() < before.len() && objects.groups.len() == 2, "in the end it is given up");
+}
+
+#[test]
+fn tables_by_destination_wait_until_all_hosts_have_the_map() {
+    let mut ring = Ring::new(5, |_| PLAIN);
+    assert_eq!(ring.check_plain(), 0);
+    let version = ring.nodes[0].table.version();
+    for node in 0..5 {
+        let now = ring.now;
+        ring.nodes[node].kernel.network_complete(now, version);
+    }
+    ring.settle();
+    assert_eq!(ring.check_plain(), 2 * 5 * 4);
+    // A new map takes them out of use before anything is said of it.
+    let basis = Arc::new(Basis::new(Arc::new(map(5, 2))).unwrap());
+    let table = RouteTable::compute(&basis, mac(0), &Options { max_hops: 11, ..Options::default() });
+    ring.install(0, &Arc::new(table.unwrap().with_next_hops().unwrap()));
+    ring.change(0);
+    assert!(ring.pairs().filter(|(from, _)| *from == 0).all(|(_, to)| ring.flows(0, to, v4(to)).is_empty()));
+}
+
+impl Ring {
+    /// As [`Self::check`], where packets need not keep to source routes.
+    fn check_plain(&self) -> usize {
+        let all = self.pairs().flat_map(|(from, to)| [v4(to), v6(to)].map(|address| (from, to, address)));
+        let flows = all.map(|(from, to, address)| self.flows(from, to, address));
+        flows.filter(|flows| !flows.is_empty() && flows.iter().all(Option::is_some)).count()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn whatever_cables_are_cut_no_packet_of_the_kernels_loops_or_arrives_elsewhere(
+        count in 3..7usize,
+        cuts in proptest::collection::vec((0..7usize, any::<bool>()), 1..6),
+    ) {
+        let mut ring = Ring::new(count, |_| ABLE);
+        for (node, knows) in cuts {
+            let at = PortRef { xbar: (node % count) as u32, port: 1 };
+            if !ring.cut.remove(&at) {
+                ring.cut.insert(at);
+            }
+            let dead = DeadCables::from(ring.cut.clone());
+            for node in 0..count {
+                // Some know of the dead cables, and others do not yet.
+                if knows || node % 2 == 0 {
+                    let table = Arc::new(ring.nodes[node].table.repair(&dead).unwrap());
+                    ring.install(node, &table);
+                    ring.change(node);
+                }
+            }
+            for (from, to) in ring.pairs() {
+                ring.flows(from, to, v4(to));
+            }
+            ring.settle();
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What is proved of ways goes on being so, or is found not to be.
+
+use super::*;
+
+#[test]
+fn a_way_is_tried_again_after_an_address_was_away() {
+    let mut ring = Ring::new(3, |_| ABLE);
+    let address = |ip, bits| IpNetworkAddress::new(ip, bits).unwrap();
+    let four = address(v4(0), 24);
+    ring.nodes[0].kernel.set_own_addresses(ring.now, vec![four]);
+    ring.wait(5);
+    ring.nodes[0].kernel.set_own_addresses(ring.now, vec![four, address(v6(0), 64)]);
+    ring.change(0);
+    ring.settle();
+    ring.check();
+    ring.cut = BTreeSet::from([PortRef { xbar: 0, port: 1 }]);
+    ring.wait(20);
+    let flows = ring.flows(0, 1, v4(1));
+    assert!(flows.iter().all(Option::is_some), "none goes into the dead cable for ever: {flows:?}");
+}
+
+#[test]
+fn a_host_that_takes_nothing_any_more_is_left_to_the_tap_though_its_kernel_forwards() {
+    let mut ring = Ring::new(3, |_| ABLE);
+    // A firewall there drops what is for the machine itself.
+    ring.nodes[1].addresses.clear();
+    ring.wait(20);
+    assert!(ring.flows(0, 1, v4(1)).is_empty());
+}
+
+#[test]
+fn what_is_proved_is_what_is_sent_also_where_compressed_elements_are_not_known_everywhere() {
+    let mut ring = Ring::new(5, |node| KernelAbilities { compressed: node != 2, ..ABLE });
+    ring.check();
+    // All cables of a node are dead for a while, and no table tells of it.
+    ring.cut = BTreeSet::from([PortRef { xbar: 0, port: 1 }, PortRef { xbar: 0, port: 2 }]);
+    ring.wait(12);
+    assert!(ring.flows(0, 3, v4(3)).is_empty() && ring.flows(0, 2, v4(2)).is_empty());
+    ring.cut.clear();
+    for step in 0..1500 {
+        ring.now = ring.now + Duration::from_millis(10);
+        (0..5).for_each(|node| ring.run(node));
+        let is_lost = |to: &usize| ring.flows(0, *to, v4(*to)).iter().any(Option::is_none);
+        assert_eq!((1..5).find(is_lost), None, "step {step}");
+    }
+}
+
+#[test]
+fn probes_of_ways_that_are_given_up_are_forgotten() {
+    let mut ring = Ring::new(3, |_| ABLE);
+    ring.cut = BTreeSet::from([PortRef { xbar: 0, port: 1 }, PortRef { xbar: 0, port: 2 }]);
+    ring.wait(20);
+    for n in 0..1000u64 {
+        ring.now = ring.now + Duration::from_millis(20);
+        let extra: IpAddr = Ipv4Addr::new(10, 9, (n / 250) as u8, (n % 250) as u8 + 1).into();
+        let addresses = |of| {
+            let node = (0..3).find(|&node| mac(node) == of);
+            node.map_or_else(Vec::new, |node| vec![v4(node), v6(node), extra])
+        };
+        ring.nodes[0].kernel.set_addresses(ring.now, addresses);
+        ring.run(0);
+    }
+    // Those of the last two seconds, of two hosts.
+    assert!(ring.nodes[0].kernel.prober.under_way() <= 2 * 101 + 2);
+}

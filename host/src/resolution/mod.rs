@@ -1,0 +1,453 @@
+//! Resolution: who has a name or an address that the directory does not tell, as not all are announced.
+//!
+//! It works as ARP does, and as `ibacm` does between its agents. Who wants to know asks its neighbours in the binary tree over
+//! the map's hosts, and each host passes a question on once, to its other neighbours: so it comes to every host, and
+//! no host sends it to more than three. All remember the asker's own name or address. Who has what is asked for tells the
+//! asker so, along a route of its own, with the best [`Group`] that both can use. Questions are asked again when nobody
+//! answers, as often as whoever wants to know says.
+//!
+//! An answer counts only if its question was asked, and if it comes from the host that it is about; with keys nobody else
+//! can send it. Each says at which revision of its record in the directory the owner was. An owner that gives something
+//! up raises its revision, which the directory tells all: from then on no answer of before counts, anywhere. After a
+//! first answer a short while passes in which another host may say that it has the same; both are named then. A host that
+//! gets something asks for it itself, as with ARP: whoever has it says so, and all who know that one hear of the other.
+
+mod body;
+mod group;
+mod learned;
+mod outbox;
+mod wanted;
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use enum_map::Enum;
+use mapper_proto::wire::ServiceNumber;
+use mapper_proto::{Instant, Mac, Tally};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use strum::IntoStaticStr;
+use thiserror::Error;
+
+use crate::directory::{Directory, in_serial_order};
+use crate::routes::Basis;
+use crate::service::{Place, Question, Service};
+use body::{Ask, Body, Own};
+pub use group::{Group, lesser};
+use learned::Learned;
+pub use learned::Owner;
+use outbox::Outbox;
+pub use wanted::Wanted;
+
+/// How many hosts may pass a question on. A tree over as many hosts as there can be is half as deep.
+const MOST_HOPS: u8 = 64;
+/// The most questions of this host at once.
+const MOST_PENDING: usize = 256;
+/// How many questions of others are remembered, so that none is passed on twice, and how many of its own.
+const MOST_SEEN: usize = 4096;
+const MOST_ASKED: usize = 1024;
+/// How many names and addresses that it gets at once a host asks for itself, and how long.
+const MOST_PROBED: usize = 16;
+const PROBE: Patience = Patience { timeout: Duration::from_secs(1), retries: 2 };
+/// How long after a first answer another host may say that it has the same.
+const GRACE: Duration = Duration::from_millis(20);
+
+/// How long a question waits, and how often it is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// The time for an answer.
+    pub timeout: Duration,
+    /// How many more times it is asked.
+    pub retries: u32,
+}
+
+/// What came of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// What was asked for.
+    pub wanted: Wanted,
+    /// The hosts that have it; none if nobody has said so in time.
+    pub owners: Vec<Owner>,
+}
+
+/// Why nothing is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("{MOST_PENDING} other questions wait for their answers; ask again later")]
+pub struct TooManyQuestions;
+
+/// Why what another host sent was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum Refused {
+    /// It was no message of this service.
+    Malformed,
+    /// A question came from a host that is no neighbour in the tree. That may be for a moment, while hosts have different
+    /// maps.
+    NoNeighbour,
+    /// The asker, or who answers, is not in the map.
+    NotInMap,
+    /// Nobody here has asked what was answered.
+    Unasked,
+    /// There was no room for it.
+    Full,
+}
+
+/// What a liar could make of a question that it heard, for simulators of hostile hosts: an answer that says the sender has
+/// what is asked for, and a question of `liar` that says the same of itself. `None` if the bytes are no question.
+pub fn lies_about(question: &[u8], liar: Mac, revision: u32) -> Option<[Vec<u8>; 2]> {
+    let Body::Asks(asks) = body::read(question)? else { return None };
+    let ask = asks.into_iter().next()?;
+    let (number, wanted) = (ask.number, ask.wanted.clone());
+    let own = Own { number, revision, group: Group::default(), wanted: wanted.clone() };
+    let number = number.wrapping_add(1);
+    let ask = Ask { asker: liar, number, revision, source: Some(wanted), ..ask };
+    Some([body::fill(&mut VecDeque::from([own])), body::fill(&mut VecDeque::from([ask]))])
+}
+
+/// How often at most a question is prolonged for others who ask the same, so that all are told in time.
+const MOST_RENEWALS: u8 = 3;
+
+/// A question of this host.
+#[derive(Debug)]
+struct Pending {
+    patience: Patience,
+    tries_left: u32,
+    /// How often more it may be prolonged for somebody who asks the same meanwhile.
+    renewals_left: u8,
+    /// When it is asked again or given up, or when it is told who has answered.
+    due_at: Instant,
+    owners: Vec<Owner>,
+}
+
+/// The service at one host.
+#[derive(Debug)]
+pub(crate) struct Resolver {
+    own: Mac,
+    basis: Option<Arc<Basis>>,
+    neighbours: Vec<Mac>,
+    rng: ChaCha8Rng,
+    /// What this host has, and whether all know that by the directory.
+    owned: BTreeMap<Wanted, bool>,
+    /// The revision of its record in the directory.
+    revision: u32,
+    groups: Vec<Group>,
+    pending: BTreeMap<Wanted, Pending>,
+    /// The numbers of this host's questions of late.
+    asked: BTreeMap<u64, Wanted>,
+    asked_order: VecDeque<u64>,
+    /// The questions of others of late.
+    seen: BTreeSet<(Mac, u64)>,
+    seen_order: VecDeque<(Mac, u64)>,
+    learned: Learned,
+    outbox: Outbox,
+    found: VecDeque<Found>,
+    /// Whether it was learned of something that another host has it, too, since [`Self::take_changed`].
+    changed: bool,
+    refused: Tally<Refused>,
+    most_queued: usize,
+}
+
+impl Resolver {
+    /// The service at the host with the address `own`. The numbers of its questions come of `seed`.
+    pub(crate) fn new(own: Mac, seed: u64) -> Self {
+        Self {
+            own,
+            basis: None,
+            neighbours: Vec::new(),
+            rng: ChaCha8Rng::seed_from_u64(seed),
+            owned: BTreeMap::new(),
+            revision: 0,
+            groups: vec![Group::default()],
+            pending: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            asked_order: VecDeque::new(),
+            seen: BTreeSet::new(),
+            seen_order: VecDeque::new(),
+            learned: Learned::default(),
+            outbox: Outbox::default(),
+            found: VecDeque::new(),
+            changed: false,
+            refused: Tally::default(),
+            most_queued: 0,
+        }
+    }
+
+    /// Says what this host has, each with whether the directory tells it. Returns whether something is not had any more
+    /// that others may have learned here, so that this host's revision must rise. Who else has what is new here is asked.
+    pub(crate) fn set_owned(&mut self, now: Instant, owned: BTreeMap<Wanted, bool>) -> bool {
+        let gave_up = self.owned.iter().any(|(had, told)| !told && !owned.contains_key(had));
+        let is_new = |(wanted, told): &(&Wanted, &bool)| !**told && !self.owned.contains_key(*wanted);
+        let new: Vec<Wanted> =
+            owned.iter().filter(is_new).take(MOST_PROBED).map(|(wanted, _)| wanted.clone()).collect();
+        self.owned = owned;
+        for wanted in new {
+            // If there is no room, others hear of it when they ask.
+            let _asked = self.ask(now, wanted, PROBE);
+        }
+        gave_up
+    }
+
+    /// Says at which revision this host's record is.
+    pub(crate) const fn set_revision(&mut self, revision: u32) {
+        self.revision = revision;
+    }
+
+    /// Says what this host can do, at most [`Group::MOST`].
+    pub(crate) fn set_groups(&mut self, groups: Vec<Group>) {
+        self.groups = groups;
+    }
+
+    /// Asks who has something. [`Self::poll_found`] tells what came of it.
+    pub(crate) fn ask(
+        &mut self,
+        now: Instant,
+        wanted: Wanted,
+        patience: Patience,
+    ) -> Result<(), TooManyQuestions> {
+        if let Some(pending) = self.pending.get_mut(&wanted) {
+            // Whoever joins a question that nobody has answered is not told that there is nobody before it was asked as
+            // often as if it were new: the owner may have come meanwhile.
+            if pending.renewals_left > 0 {
+                pending.renewals_left -= 1;
+                pending.tries_left = pending.tries_left.max(patience.retries.max(1));
+                // Nor does it wait longer for that than it would by itself.
+                pending.patience.timeout = pending.patience.timeout.min(patience.timeout);
+                pending.due_at = pending.due_at.min(now + patience.timeout);
+            }
+            return Ok(());
+        }
+        if self.pending.len() >= MOST_PENDING {
+            return Err(TooManyQuestions);
+        }
+        self.learned.forget(&wanted);
+        let due_at = now + patience.timeout;
+        let pending = Pending {
+            patience,
+            tries_left: patience.retries,
+            renewals_left: MOST_RENEWALS,
+            due_at,
+            owners: Vec::new(),
+        };
+        self.pending.insert(wanted.clone(), pending);
+        self.send(wanted);
+        Ok(())
+    }
+
+    /// What came of a question that has ended.
+    pub(crate) fn poll_found(&mut self) -> Option<Found> {
+        self.found.pop_front()
+    }
+
+    /// Who has something, as was learned and still counts.
+    pub(crate) fn owners(&self, now: Instant, directory: &Directory, wanted: &Wanted) -> Vec<Owner> {
+        let counts = |owner: &Owner| {
+            let of_now = directory.revision_of(owner.mac);
+            let is_of_now =
+                of_now.is_none_or(|now| in_serial_order(now, owner.revision) != Ordering::Greater);
+            is_of_now && self.lists(owner.mac)
+        };
+        self.learned.owners(now, wanted, counts).collect()
+    }
+
+    /// All that was learned and still counts.
+    pub(crate) fn all_learned(&self, now: Instant, directory: &Directory) -> Vec<Found> {
+        let all = self
+            .learned
+            .wanted()
+            .map(|wanted| Found { wanted: wanted.clone(), owners: self.owners(now, directory, wanted) });
+        all.filter(|found| !found.owners.is_empty()).collect()
+    }
+
+    /// Whether another host has said that it has what one was known to have, since the last call.
+    pub(crate) fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// How often and why what others sent was not taken.
+    pub(crate) fn refused(&self) -> &Tally<Refused> {
+        &self.refused
+    }
+
+    /// The most questions and answers that have waited here at once.
+    pub(crate) fn most_queued(&self) -> usize {
+        self.most_queued
+    }
+
+    /// How many entries its tables and queues have.
+    pub(crate) fn load(&self) -> usize {
+        self.learned.len() + self.outbox.len() + self.pending.len() + self.seen.len() + self.asked.len()
+    }
+
+    /// Asks again what nobody has answered, and ends what has waited for long enough.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        while let Some(wanted) =
+            self.pending.iter().find(|(_, pending)| pending.due_at <= now).map(|(wanted, _)| wanted.clone())
+        {
+            let Some(pending) = self.pending.get_mut(&wanted) else { return };
+            if pending.owners.is_empty() && pending.tries_left > 0 {
+                pending.tries_left -= 1;
+                pending.due_at = now + pending.patience.timeout;
+                self.send(wanted);
+            } else if let Some(pending) = self.pending.remove(&wanted) {
+                self.found.push_back(Found { wanted, owners: pending.owners });
+            }
+        }
+    }
+
+    /// When [`Self::handle_timeout`] has something to do.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.pending.values().map(|pending| pending.due_at).min()
+    }
+
+    fn lists(&self, mac: Mac) -> bool {
+        self.basis.as_ref().is_some_and(|basis| basis.lists(mac))
+    }
+
+    /// Sends a question of this host to all neighbours.
+    fn send(&mut self, wanted: Wanted) {
+        let number = self.rng.random_range(0..=u64::MAX);
+        self.asked.insert(number, wanted.clone());
+        self.asked_order.push_back(number);
+        if self.asked_order.len() > MOST_ASKED
+            && let Some(oldest) = self.asked_order.pop_front()
+        {
+            self.asked.remove(&oldest);
+        }
+        // What the directory tells of the asker all know without.
+        let untold = self.owned.iter().find(|(_, told)| !**told).map(|(source, _)| source.clone());
+        let source = if self.owned.contains_key(&wanted) { Some(wanted.clone()) } else { untold };
+        let (asker, revision, groups) = (self.own, self.revision, self.groups.clone());
+        self.pass_on(&Ask { asker, number, hops_left: MOST_HOPS, revision, groups, source, wanted }, None);
+    }
+
+    /// Passes a question on to all neighbours but the one that it came from.
+    fn pass_on(&mut self, ask: &Ask, from: Option<Mac>) {
+        for &to in self.neighbours.iter().filter(|&&to| Some(to) != from && to != ask.asker) {
+            if !self.outbox.push_ask(to, ask.clone()) {
+                self.refused.count(Refused::Full);
+            }
+        }
+        self.most_queued = self.most_queued.max(self.outbox.len());
+    }
+
+    /// Takes a question of another host.
+    fn hear(&mut self, now: Instant, from: Mac, mut ask: Ask) {
+        if ask.asker == self.own {
+            return;
+        }
+        if !self.lists(ask.asker) {
+            return self.refused.count(Refused::NotInMap);
+        }
+        if !self.seen.insert((ask.asker, ask.number)) {
+            return;
+        }
+        self.seen_order.push_back((ask.asker, ask.number));
+        if self.seen_order.len() > MOST_SEEN
+            && let Some(oldest) = self.seen_order.pop_front()
+        {
+            self.seen.remove(&oldest);
+        }
+        let best = Group::best(&self.groups, &ask.groups);
+        if let Some((source, group)) = ask.source.as_ref().zip(best) {
+            let owner = Owner { mac: ask.asker, revision: ask.revision, group };
+            self.changed |= self.learned.add(now, source, owner) || self.owned.contains_key(source);
+            // Where many start at once, most are heard of before they can answer.
+            self.end_soon(now, source, owner);
+        }
+        // Who can use no group together with the asker is no use to it.
+        if let Some(group) = best.filter(|_| self.owned.contains_key(&ask.wanted)) {
+            let own = Own { number: ask.number, revision: self.revision, group, wanted: ask.wanted.clone() };
+            if !self.outbox.push_own(ask.asker, own) {
+                self.refused.count(Refused::Full);
+            }
+        }
+        if ask.hops_left > 0 {
+            ask.hops_left -= 1;
+            self.pass_on(&ask, Some(from));
+        }
+        self.most_queued = self.most_queued.max(self.outbox.len());
+    }
+
+    /// Takes the answer to a question of this host.
+    fn take(&mut self, now: Instant, from: Mac, own: Own) {
+        let Own { number, revision, group, wanted } = own;
+        if self.asked.get(&number) != Some(&wanted) {
+            return self.refused.count(Refused::Unasked);
+        }
+        if !self.lists(from) {
+            return self.refused.count(Refused::NotInMap);
+        }
+        let owner = Owner { mac: from, revision, group };
+        self.changed |= self.learned.add(now, &wanted, owner);
+        self.end_soon(now, &wanted, owner);
+    }
+
+    /// Takes in an owner of what this host asks for, if it does. Others may still say that they have it, too.
+    fn end_soon(&mut self, now: Instant, wanted: &Wanted, owner: Owner) {
+        let Some(pending) = self.pending.get_mut(wanted) else { return };
+        if pending.owners.is_empty() {
+            pending.due_at = now + GRACE;
+        }
+        pending.owners.retain(|known| known.mac != owner.mac);
+        pending.owners.push(owner);
+    }
+}
+
+impl Service for Resolver {
+    fn number(&self) -> ServiceNumber {
+        ServiceNumber::RESOLUTION
+    }
+
+    fn map_changed(&mut self, _: Instant, place: &Place) {
+        self.basis = Some(Arc::clone(&place.basis));
+        self.neighbours = place.parent.into_iter().chain(place.children.iter().copied()).collect();
+        let Self { neighbours, basis, outbox, learned, .. } = self;
+        let lists = |mac| basis.as_ref().is_some_and(|basis| basis.lists(mac));
+        outbox.keep(|mac| neighbours.contains(&mac), lists);
+        learned.retain(lists);
+        // Whoever has come may have what was asked for, and what was on its way may have got lost.
+        let unanswered = self.pending.iter().filter(|(_, pending)| pending.owners.is_empty());
+        let all: Vec<Wanted> = unanswered.map(|(wanted, _)| wanted.clone()).collect();
+        all.into_iter().for_each(|wanted| self.send(wanted));
+    }
+
+    fn asked(&mut self, now: Instant, from: Mac, question: &[u8], _: usize) -> Option<Vec<u8>> {
+        match body::read(question) {
+            None => {
+                self.refused.count(Refused::Malformed);
+                None
+            }
+            Some(Body::Asks(_)) if !self.neighbours.contains(&from) => {
+                self.refused.count(Refused::NoNeighbour);
+                None
+            }
+            Some(Body::Asks(asks)) => {
+                asks.into_iter().for_each(|ask| self.hear(now, from, ask));
+                Some(Vec::new())
+            }
+            Some(Body::Owns(owns)) => {
+                owns.into_iter().for_each(|own| self.take(now, from, own));
+                Some(Vec::new())
+            }
+        }
+    }
+
+    fn answered(&mut self, _: Instant, to: Mac, _: Option<&[u8]>) {
+        // What got lost is asked again by whoever wants to know.
+        self.outbox.sent(to);
+    }
+
+    fn poll_question(&mut self, _: Instant) -> Option<Question> {
+        let (to, body) = self.outbox.poll()?;
+        Some(Question { to, body, room_bytes: 0 })
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.outbox.is_due().then_some(Instant::ZERO)
+    }
+}
+
+#[cfg(test)]
+mod tests;

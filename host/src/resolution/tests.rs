@@ -1,0 +1,298 @@
+//! Hosts that ask each other for what is not announced, over a tree that loses messages.
+
+use mapper_fabric::generate;
+
+use super::*;
+
+const TWICE: Patience = Patience { timeout: Duration::from_millis(200), retries: 1 };
+const OFTEN: Patience = Patience { timeout: Duration::from_millis(200), retries: 20 };
+const ONCE: Patience = Patience { timeout: Duration::from_millis(100), retries: 0 };
+/// How long a message and its answer take.
+const ROUND_TRIP: Duration = Duration::from_micros(100);
+
+fn mac(host: usize) -> Mac {
+    Mac::from_position(host as u32 + 1)
+}
+
+fn wanted(text: &str) -> Wanted {
+    Wanted::parse(text).unwrap()
+}
+
+/// The services of the hosts of one map, and the messages between them.
+struct Tree {
+    hosts: Vec<Resolver>,
+    now: Instant,
+    /// How many messages each host has sent.
+    sent: Vec<usize>,
+    /// How many of a hundred messages get lost.
+    loss: u32,
+    rng: ChaCha8Rng,
+    found: Vec<(usize, Found)>,
+}
+
+impl Tree {
+    fn new(count: usize) -> Self {
+        let hosts = (0..count).map(|host| Resolver::new(mac(host), host as u64)).collect();
+        let mut tree = Self {
+            hosts,
+            now: Instant::ZERO,
+            sent: vec![0; count],
+            loss: 0,
+            rng: ChaCha8Rng::seed_from_u64(1),
+            found: Vec::new(),
+        };
+        tree.install(count);
+        tree
+    }
+
+    /// Puts a map of the first `count` hosts into force.
+    fn install(&mut self, count: usize) {
+        let mut map = generate(&format!("clos:hosts={count},ports=64")).unwrap().map;
+        map.sort_canonical();
+        let basis = Arc::new(Basis::new(Arc::new(map)).unwrap());
+        for host in &mut self.hosts[..count] {
+            let place = Place::new(&basis, host.own).unwrap();
+            host.map_changed(self.now, &place);
+        }
+    }
+
+    /// The same, and forgets that the host asked who else has it, so that others have yet to ask.
+    fn hide(&mut self, host: usize, all: &[&str]) {
+        self.give(host, all);
+        self.hosts[host].pending.clear();
+        self.hosts[host].outbox = Outbox::default();
+    }
+
+    /// Says what a host has that nobody is told of.
+    fn give(&mut self, host: usize, all: &[&str]) -> bool {
+        self.hosts[host].set_owned(self.now, all.iter().map(|text| (wanted(text), false)).collect())
+    }
+
+    fn ask(&mut self, host: usize, text: &str, patience: Patience) {
+        self.hosts[host].ask(self.now, wanted(text), patience).unwrap();
+    }
+
+    fn run(&mut self, span: Duration) {
+        let end = self.now + span;
+        while self.now < end {
+            let mut messages = Vec::new();
+            for (at, host) in self.hosts.iter_mut().enumerate() {
+                host.handle_timeout(self.now);
+                self.found.extend(std::iter::from_fn(|| host.poll_found()).map(|found| (at, found)));
+                messages.extend(std::iter::from_fn(|| host.poll_question(self.now)).map(|it| (at, it)));
+            }
+            let is_quiet = messages.is_empty();
+            for (from, Question { to, body, .. }) in messages {
+                self.sent[from] += 1;
+                let to_index = self.hosts.iter().position(|host| host.own == to).unwrap();
+                let arrives = self.rng.random_range(0..100) >= self.loss;
+                let answer = arrives.then(|| self.hosts[to_index].asked(self.now, mac(from), &body, 0));
+                self.hosts[from].answered(self.now, to, answer.flatten().as_deref());
+            }
+            let due = self.hosts.iter().filter_map(Resolver::deadline).min();
+            let next = self.now + ROUND_TRIP;
+            self.now = if is_quiet { due.unwrap_or(end).clamp(next, end.max(next)) } else { next };
+        }
+    }
+
+    /// The owners that a host was told last.
+    fn told(&mut self, host: usize) -> Option<Vec<Mac>> {
+        let at = self.found.iter().position(|(at, _)| *at == host)?;
+        Some(self.found.remove(at).1.owners.iter().map(|owner| owner.mac).collect())
+    }
+
+    /// The owners that a host remembers, where the directory has these revisions.
+    fn remembered(&self, host: usize, text: &str) -> Vec<Mac> {
+        let owners = self.hosts[host].owners(self.now, &Directory::default(), &wanted(text));
+        owners.iter().map(|owner| owner.mac).collect()
+    }
+}
+
+#[test]
+fn a_question_comes_to_every_host_and_none_sends_it_to_more_than_three() {
+    let mut tree = Tree::new(100);
+    tree.hide(77, &["alias", "10.9.0.1"]);
+    tree.hide(5, &["five"]);
+    tree.ask(5, "ALIAS", TWICE);
+    tree.run(Duration::from_millis(100));
+    assert_eq!(tree.told(5), Some(vec![mac(77)]));
+    assert_eq!((tree.sent.iter().sum::<usize>(), tree.sent.iter().max()), (99 + 1, Some(&3)));
+    // All have learned who asked, and ask no more for it.
+    assert!((0..100).filter(|&host| host != 5).all(|host| tree.remembered(host, "five") == [mac(5)]));
+    assert_eq!(tree.remembered(5, "alias"), [mac(77)]);
+    tree.ask(6, "10.9.0.1", TWICE);
+    tree.ask(6, "nobody", TWICE);
+    tree.run(Duration::from_secs(1));
+    assert_eq!([tree.told(6), tree.told(6)], [Some(vec![mac(77)]), Some(vec![])]);
+    assert_eq!(tree.hosts[6].deadline(), None);
+}
+
+#[test]
+fn who_joins_a_question_that_is_nearly_over_finds_an_owner_that_has_come_meanwhile() {
+    let mut tree = Tree::new(3);
+    tree.ask(2, "alias", ONCE);
+    tree.run(ONCE.timeout / 2);
+    tree.hide(0, &["alias"]);
+    tree.ask(2, "alias", ONCE);
+    tree.run(4 * ONCE.timeout);
+    assert_eq!((tree.told(2), tree.told(2)), (Some(vec![mac(0)]), None));
+    // Nobody is kept waiting for ever by others who ask again and again.
+    for _ in 0..20 {
+        tree.ask(2, "nobody", ONCE);
+        tree.run(ONCE.timeout / 2);
+    }
+    assert_eq!(tree.told(2), Some(vec![]));
+}
+
+#[test]
+fn what_gets_lost_is_asked_again() {
+    let mut tree = Tree::new(40);
+    tree.loss = 10;
+    for host in 0..40 {
+        tree.hide(host, &[&format!("alias{host}")]);
+    }
+    for host in 0..40 {
+        tree.ask(host, &format!("alias{}", (host + 7) % 40), OFTEN);
+    }
+    tree.run(Duration::from_secs(6));
+    for host in 0..40 {
+        assert_eq!(tree.told(host), Some(vec![mac((host + 7) % 40)]), "host {host}");
+    }
+}
+
+#[test]
+fn both_owners_of_one_name_are_named_also_when_the_second_answers_late() {
+    let mut tree = Tree::new(20);
+    tree.hide(3, &["both"]);
+    tree.hide(14, &["both"]);
+    tree.ask(8, "both", TWICE);
+    tree.run(Duration::from_millis(100));
+    let mut told = tree.told(8).unwrap();
+    told.sort_unstable();
+    assert_eq!(told, [mac(3), mac(14)]);
+    assert!(tree.hosts[8].take_changed());
+    // A host that gets it asks for it itself, so that all hear of it who know that others have it, and these, too.
+    tree.give(9, &["both"]);
+    tree.run(Duration::from_millis(100));
+    assert_eq!(tree.remembered(8, "both").len(), 3);
+    assert!([3, 14].iter().all(|&host| tree.hosts[host].take_changed()));
+    assert_eq!(tree.told(9).map(|owners| owners.len()), Some(2));
+}
+
+#[test]
+fn what_a_host_said_at_an_earlier_revision_counts_no_more() {
+    let mut tree = Tree::new(10);
+    tree.hide(4, &["alias"]);
+    tree.hosts[4].set_revision(7);
+    tree.ask(2, "alias", TWICE);
+    tree.run(Duration::from_millis(100));
+    let directory = crate::directory::table_with(mac(4), 7);
+    let known = |tree: &Tree, directory: &Directory| {
+        tree.hosts[2].owners(tree.now, directory, &wanted("alias")).len()
+    };
+    assert_eq!(known(&tree, &directory), 1);
+    assert!(tree.give(4, &[]), "others may have learned it, so the revision must rise");
+    assert_eq!(known(&tree, &crate::directory::table_with(mac(4), 8)), 0);
+    assert!(!tree.give(4, &["new"]), "nobody can have learned that before");
+    // Who has left the map has nothing.
+    tree.install(4);
+    assert_eq!(known(&tree, &directory), 0);
+}
+
+#[test]
+fn forged_and_senseless_messages_are_counted_and_teach_nothing() {
+    let mut tree = Tree::new(7);
+    let victim = &mut tree.hosts[3];
+    let neighbour = victim.neighbours[0];
+    let own = Own { number: 5, revision: 9, group: Group::default(), wanted: wanted("alias") };
+    let lie = body::fill(&mut VecDeque::from([own]));
+    let ask = |asker| Ask {
+        asker,
+        number: 1,
+        hops_left: 9,
+        revision: 9,
+        groups: vec![Group::default()],
+        source: Some(wanted("alias")),
+        wanted: wanted("x"),
+    };
+    let question = |asker| body::fill(&mut VecDeque::from([ask(asker)]));
+    let stranger = Mac::from_position(999);
+    victim.asked(tree.now, neighbour, &lie, 0);
+    victim.asked(tree.now, neighbour, &[9, 9], 0);
+    victim.asked(tree.now, stranger, &question(neighbour), 0);
+    victim.asked(tree.now, neighbour, &question(stranger), 0);
+    for refused in [Refused::Unasked, Refused::Malformed, Refused::NoNeighbour, Refused::NotInMap] {
+        assert_eq!(victim.refused()[refused], 1, "{refused:?}");
+    }
+    assert_eq!(victim.load(), 0);
+    // Neither does an answer that was asked for, and comes from a host that is not in the map.
+    victim.ask(tree.now, wanted("alias"), TWICE).unwrap();
+    let number = *victim.asked.keys().next().unwrap();
+    let own = Own { number, revision: 9, group: Group::default(), wanted: wanted("alias") };
+    let lie = body::fill(&mut VecDeque::from([own.clone()]));
+    victim.asked(tree.now, stranger, &lie, 0);
+    // Nor one for something else than was asked for.
+    let other = body::fill(&mut VecDeque::from([Own { wanted: wanted("other"), ..own }]));
+    victim.asked(tree.now, neighbour, &other, 0);
+    assert_eq!((victim.refused()[Refused::NotInMap], victim.refused()[Refused::Unasked]), (2, 2));
+    assert_eq!(victim.learned.len(), 0);
+}
+
+#[test]
+fn one_that_asks_without_end_fills_no_queue_and_leaves_room_for_others() {
+    let mut tree = Tree::new(3);
+    for n in 0..300 {
+        let asked = tree.hosts[1].ask(tree.now, wanted(&format!("n{n}")), TWICE);
+        assert_eq!(asked.is_ok(), n < MOST_PENDING);
+    }
+    assert!(tree.hosts[1].most_queued() <= 3 * 64, "{}", tree.hosts[1].most_queued());
+    tree.hide(0, &["zero"]);
+    tree.ask(2, "zero", OFTEN);
+    tree.run(Duration::from_secs(2));
+    assert_eq!(tree.told(2), Some(vec![mac(0)]));
+    assert!(tree.hosts.iter().all(|host| host.load() < 2 * MOST_SEEN));
+}
+
+#[test]
+fn a_host_that_can_use_no_group_of_the_askers_does_not_answer() {
+    let mut tree = Tree::new(5);
+    tree.hide(1, &["one"]);
+    let group = |rate_mbps, layer| Group { rate_mbps, mtu_bytes: 1500, layer };
+    tree.hosts[1].set_groups(vec![group(10_000, 1)]);
+    tree.ask(2, "one", TWICE);
+    tree.run(Duration::from_secs(1));
+    assert_eq!(tree.told(2), Some(vec![]));
+    tree.hosts[2].set_groups(vec![group(25_000, 0), group(25_000, 1)]);
+    tree.ask(2, "one", TWICE);
+    tree.run(Duration::from_secs(1));
+    let owner = tree.found[0].1.owners[0];
+    assert_eq!((owner.mac, owner.group), (mac(1), group(10_000, 1)));
+}
+
+#[test]
+fn who_comes_with_a_new_map_is_asked_at_once() {
+    let mut tree = Tree::new(6);
+    tree.install(3);
+    let asker = (0..3).find(|&host| tree.hosts[host].neighbours.len() == 2).unwrap();
+    tree.hide(5, &["late"]);
+    let long = Patience { timeout: Duration::from_secs(100), retries: 0 };
+    tree.ask(asker, "late", long);
+    tree.run(Duration::from_millis(100));
+    assert_eq!(tree.told(asker), None);
+    tree.install(6);
+    tree.run(Duration::from_millis(100));
+    assert_eq!(tree.told(asker), Some(vec![mac(5)]));
+}
+
+#[test]
+fn who_is_asked_for_may_be_heard_of_before_it_answers() {
+    let mut tree = Tree::new(20);
+    let long = Patience { timeout: Duration::from_secs(100), retries: 0 };
+    tree.ask(3, "late", long);
+    tree.run(Duration::from_millis(100));
+    assert_eq!(tree.told(3), None, "nobody has it");
+    // Whoever gets it asks who else has it, and that is an answer to all who wait.
+    tree.give(17, &["late"]);
+    tree.run(Duration::from_millis(100));
+    assert_eq!(tree.told(3), Some(vec![mac(17)]));
+}

@@ -1,0 +1,395 @@
+//! Soundings: echoes along ways that somebody asks about, sent in rounds, and how long each took.
+//!
+//! An echo goes as the agents' checks of paths go, or through the kernels as their probes do, and turns at a crossbar
+//! or is answered by the host. Nothing of this host depends on what comes of it.
+
+mod through_kernels;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::Ipv6Addr;
+use std::time::Duration;
+
+use mapper_fib::segments::first_port;
+use mapper_proto::agent::{Agent, Echo};
+use mapper_proto::wire::RoundTrip;
+use mapper_proto::{Instant, Mac};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::kernel_path::KernelProbe;
+pub use through_kernels::{KernelCourse, KernelWay};
+
+/// The most soundings at once.
+const MOST_AT_ONCE: usize = 4;
+/// The most echoes of a sounding, all rounds together.
+pub const MOST_ECHOES: usize = 65_536;
+/// How long after one echo of a round the next is sent.
+const SPACING: Duration = Duration::from_micros(500);
+/// How long after one train the next one is sent, and how much longer for each packet: so long that none meets another,
+/// unless its packets are long and its way carries less than some 100 megabits a second.
+const TRAIN_SPACING: Duration = Duration::from_millis(30);
+const PACKET_SPACING: Duration = Duration::from_micros(120);
+
+/// What an echo goes along.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EchoWay {
+    /// A route of the agents, and at which of its crossbars, counted from 1, the echo turns; without one the host
+    /// answers.
+    Agents {
+        /// The route and the way back.
+        way: RoundTrip,
+        /// The host at its end.
+        to: Mac,
+        /// Where it turns.
+        turn: Option<usize>,
+    },
+    /// Segments, or none where kernels go by the destination. The echo comes to the destination, which answers,
+    /// be it this host.
+    Kernels {
+        /// The port of this host that it leaves by.
+        port: u8,
+        /// The segments.
+        segments: Vec<Ipv6Addr>,
+        /// Its source and destination.
+        ends: (Ipv6Addr, Ipv6Addr),
+    },
+}
+
+/// What is to be sounded.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Plan {
+    /// The ways, and how long echoes along them are, in bytes: of agents the frame with its route, of kernels the
+    /// packet inside its outer header; 0 for as short as can be.
+    pub echoes: Vec<(EchoWay, usize)>,
+    /// How many of each are sent at once in a round: one, or a train that shows how fast the way carries them.
+    pub train: u16,
+    /// How often each is sent.
+    pub rounds: u16,
+    /// How long after the beginning of a round the next one begins, if the first has been sent by then.
+    pub interval: Duration,
+    /// How long an echo is waited for.
+    pub patience: Duration,
+}
+
+impl Plan {
+    /// How long after one echo of a round the next is sent.
+    fn spacing(&self) -> Duration {
+        match self.train {
+            0 | 1 => SPACING,
+            packets => TRAIN_SPACING + PACKET_SPACING * u32::from(packets),
+        }
+    }
+
+    /// How long after the beginning of a round the next one begins.
+    fn round(&self) -> Duration {
+        self.interval.max(self.spacing() * self.echoes.len() as u32)
+    }
+
+    /// How long it takes until the last echo is sent.
+    pub fn lasts(&self) -> Duration {
+        self.round() * u32::from(self.rounds)
+    }
+}
+
+/// An echo that came back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Back {
+    /// How long it was away.
+    pub took: Duration,
+    /// When it arrived at the host that answered it, in nanoseconds of that host's clock, if it told.
+    pub arrived_ns: Option<u64>,
+}
+
+/// What came of a sounding: for each way in the order of the plan all its echoes, round by round, those of a train one
+/// after the other; `None` for one that did not come back.
+pub type Sounded = Vec<Vec<Option<Back>>>;
+
+/// Why a sounding was not begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SoundingRefused {
+    /// Others are under way.
+    #[error("this host is measuring for others; ask again in a while")]
+    Busy,
+    /// There would be too many echoes.
+    #[error("that would be more than {MOST_ECHOES} frames, all ways together; ask for fewer")]
+    TooMany,
+}
+
+/// A sounding under way.
+#[derive(Debug)]
+struct Running {
+    plan: Plan,
+    sounded: Sounded,
+    /// How many echoes have neither come back nor been given up.
+    left: usize,
+}
+
+/// An echo that is waited for.
+#[derive(Debug, Clone, Copy)]
+struct Awaited {
+    sounding: u32,
+    echo: usize,
+    /// Which one of all that go along this way.
+    nth: usize,
+    sent_at: Instant,
+    deadline: Instant,
+}
+
+/// What tells one echo from others: a ticket of the agent's, or the nonce of a probe through kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Ticket(u32),
+    Nonce(u64),
+}
+
+/// All soundings of a host.
+#[derive(Debug)]
+pub(crate) struct Soundings {
+    running: BTreeMap<u32, Running>,
+    /// What is to be sent, and when: of which sounding, in which round, along which way.
+    due: BTreeSet<(Instant, u32, u16, usize)>,
+    awaited: BTreeMap<Key, Awaited>,
+    deadlines: BTreeSet<(Instant, Key)>,
+    probes: VecDeque<KernelProbe>,
+    next_ticket: u32,
+    /// Draws nonces, once a seed is known that nobody can guess.
+    rng: Option<ChaCha8Rng>,
+    done: VecDeque<(u32, Sounded)>,
+}
+
+impl Soundings {
+    pub(crate) const fn new() -> Self {
+        Self {
+            running: BTreeMap::new(),
+            due: BTreeSet::new(),
+            awaited: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+            probes: VecDeque::new(),
+            next_ticket: 0,
+            rng: None,
+            done: VecDeque::new(),
+        }
+    }
+
+    /// Lets echoes go through kernels. `seed` must be random.
+    pub(crate) fn use_kernel(&mut self, seed: u64) {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        // The probes that prove ways draw from the first stream of the same seed.
+        rng.set_stream(1);
+        self.rng = Some(rng);
+    }
+
+    /// Begins a sounding that is named by this number.
+    pub(crate) fn begin(&mut self, now: Instant, number: u32, plan: Plan) -> Result<(), SoundingRefused> {
+        let (echoes, along_each) = (plan.echoes.len(), usize::from(plan.rounds) * usize::from(plan.train));
+        if echoes * along_each > MOST_ECHOES {
+            return Err(SoundingRefused::TooMany);
+        }
+        let is_busy = self.running.len() >= MOST_AT_ONCE
+            // Two trains at once would measure each other, and fill the queues that agents' frames wait in.
+            || plan.train > 1 && self.running.values().any(|running| running.plan.train > 1);
+        if is_busy || self.running.contains_key(&number) {
+            return Err(SoundingRefused::Busy);
+        }
+        let (spacing, interval) = (plan.spacing(), plan.round());
+        for round in 0..plan.rounds {
+            let begins = now + interval * u32::from(round);
+            self.due.extend((0..echoes).map(|echo| (begins + spacing * echo as u32, number, round, echo)));
+        }
+        let sounded = vec![vec![None; along_each]; echoes];
+        let running = Running { plan, sounded, left: echoes * along_each };
+        self.running.insert(number, running);
+        self.end_if_done(number);
+        Ok(())
+    }
+
+    /// Sends what is due, and gives up what was waited for long enough.
+    pub(crate) fn handle_timeout(&mut self, now: Instant, agent: &mut Agent) {
+        while let Some((deadline, key)) = self.deadlines.first().copied().filter(|(at, _)| *at <= now) {
+            self.deadlines.remove(&(deadline, key));
+            if let Some(Awaited { sounding, .. }) = self.awaited.remove(&key) {
+                self.count(sounding);
+            }
+        }
+        while let Some(due) = self.due.first().copied().filter(|(at, ..)| *at <= now) {
+            self.due.remove(&due);
+            let (_, sounding, round, echo) = due;
+            let train = usize::from(self.running.get(&sounding).map_or(0, |running| running.plan.train));
+            for in_train in 0..train {
+                self.send(now, agent, sounding, (echo, usize::from(round) * train + in_train));
+            }
+        }
+    }
+
+    fn send(&mut self, now: Instant, agent: &mut Agent, sounding: u32, (echo, nth): (usize, usize)) {
+        let Some(running) = self.running.get(&sounding) else { return };
+        let Some((way, bytes)) = running.plan.echoes.get(echo).cloned() else { return };
+        let deadline = now + running.plan.patience;
+        let key = match way {
+            EchoWay::Agents { way, to, turn } => {
+                let ticket = self.next_ticket;
+                self.next_ticket = ticket.wrapping_add(1);
+                agent.echo(now, Echo { ticket, way, to, turn, bytes });
+                Key::Ticket(ticket)
+            }
+            EchoWay::Kernels { port, segments, ends: (source, destination) } => {
+                let Some(nonce) = self.rng.as_mut().map(RngExt::random) else {
+                    return self.count(sounding);
+                };
+                let towards = first_port(port);
+                let inner_bytes = bytes;
+                self.probes.push_back(KernelProbe {
+                    towards,
+                    segments,
+                    source,
+                    destination,
+                    nonce,
+                    inner_bytes,
+                });
+                Key::Nonce(nonce)
+            }
+        };
+        self.awaited.insert(key, Awaited { sounding, echo, nth, sent_at: now, deadline });
+        self.deadlines.insert((deadline, key));
+    }
+
+    /// Takes in that an echo of the agent's is back.
+    pub(crate) fn echoed(&mut self, now: Instant, ticket: u32) {
+        self.is_back(now, Key::Ticket(ticket), None);
+    }
+
+    /// Takes in that a probe through kernels was answered, which arrived at this moment of the other host's.
+    pub(crate) fn answered(&mut self, now: Instant, nonce: u64, arrived_ns: Option<u64>) {
+        self.is_back(now, Key::Nonce(nonce), arrived_ns);
+    }
+
+    fn is_back(&mut self, now: Instant, key: Key, arrived_ns: Option<u64>) {
+        let Some(Awaited { sounding, echo, nth, sent_at, deadline }) = self.awaited.remove(&key) else {
+            return;
+        };
+        self.deadlines.remove(&(deadline, key));
+        let of_way = self.running.get_mut(&sounding).and_then(|running| running.sounded.get_mut(echo));
+        if let Some(back) = of_way.and_then(|all| all.get_mut(nth)) {
+            *back = Some(Back { took: now.since(sent_at), arrived_ns });
+        }
+        self.count(sounding);
+    }
+
+    /// Counts an echo that is waited for no more.
+    fn count(&mut self, sounding: u32) {
+        if let Some(running) = self.running.get_mut(&sounding) {
+            running.left = running.left.saturating_sub(1);
+        }
+        self.end_if_done(sounding);
+    }
+
+    fn end_if_done(&mut self, sounding: u32) {
+        if self.running.get(&sounding).is_some_and(|running| running.left == 0)
+            && let Some(running) = self.running.remove(&sounding)
+        {
+            self.done.push_back((sounding, running.sounded));
+        }
+    }
+
+    /// The next probe to send through the kernel.
+    pub(crate) fn poll_probe(&mut self) -> Option<KernelProbe> {
+        self.probes.pop_front()
+    }
+
+    /// A sounding that has come to its end.
+    pub(crate) fn poll_done(&mut self) -> Option<(u32, Sounded)> {
+        self.done.pop_front()
+    }
+
+    /// When [`Self::handle_timeout`] wants to be called.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let due = self.due.first().map(|(at, ..)| *at);
+        due.into_iter().chain(self.deadlines.first().map(|(at, _)| *at)).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mapper_proto::agent::Settings;
+
+    const ENDS: (Ipv6Addr, Ipv6Addr) =
+        (Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2));
+
+    fn plan(ways: usize, rounds: u16) -> Plan {
+        let way = EchoWay::Kernels { port: 1, segments: Vec::new(), ends: ENDS };
+        let (interval, patience) = (Duration::from_millis(10), Duration::from_millis(25));
+        Plan { echoes: vec![(way, 0); ways], train: 1, rounds, interval, patience }
+    }
+
+    fn soundings() -> (Soundings, Agent) {
+        let mut soundings = Soundings::new();
+        soundings.use_kernel(1);
+        (soundings, Agent::new(Settings::new(Mac::from_position(1)), 1, Instant::ZERO))
+    }
+
+    #[test]
+    fn what_came_back_has_a_time_and_what_did_not_has_none() {
+        let (mut soundings, mut agent) = soundings();
+        soundings.begin(Instant::ZERO, 7, plan(2, 3)).unwrap();
+        let mut sent = 0;
+        while let Some(now) = soundings.poll_timeout() {
+            soundings.handle_timeout(now, &mut agent);
+            while let Some(probe) = soundings.poll_probe() {
+                // The third of all gets lost, and the others take a millisecond.
+                sent += 1;
+                if sent != 3 {
+                    soundings.answered(now + Duration::from_millis(1), probe.nonce, None);
+                    soundings.answered(now + Duration::from_millis(2), probe.nonce, None);
+                }
+            }
+        }
+        let took = Some(Back { took: Duration::from_millis(1), arrived_ns: None });
+        assert_eq!(soundings.poll_done(), Some((7, vec![vec![took, None, took], vec![took; 3]])));
+        assert_eq!((soundings.poll_done(), sent), (None, 6));
+        assert!(
+            soundings.running.is_empty() && soundings.awaited.is_empty() && soundings.deadlines.is_empty()
+        );
+    }
+
+    #[test]
+    fn a_train_goes_at_once_and_says_when_each_of_it_arrived() {
+        let (mut soundings, mut agent) = soundings();
+        soundings.begin(Instant::ZERO, 7, Plan { train: 3, ..plan(2, 2) }).unwrap();
+        let mut sent_at = Vec::new();
+        while let Some(now) = soundings.poll_timeout() {
+            soundings.handle_timeout(now, &mut agent);
+            while let Some(probe) = soundings.poll_probe() {
+                sent_at.push(now);
+                soundings.answered(now + Duration::from_millis(1), probe.nonce, Some(sent_at.len() as u64));
+            }
+        }
+        assert!(sent_at.chunk_by(|a, b| a == b).map(<[Instant]>::len).eq([3; 4]), "{sent_at:?}");
+        let (_, sounded) = soundings.poll_done().unwrap();
+        let arrived = |way: usize| sounded[way].iter().map(|back| back.unwrap().arrived_ns.unwrap());
+        assert!(arrived(0).eq([1, 2, 3, 7, 8, 9]) && arrived(1).eq([4, 5, 6, 10, 11, 12]), "{sounded:?}");
+    }
+
+    #[test]
+    fn soundings_are_bounded_and_one_of_nothing_ends_at_once() {
+        let (mut soundings, _agent) = soundings();
+        assert_eq!(soundings.begin(Instant::ZERO, 1, plan(MOST_ECHOES, 2)), Err(SoundingRefused::TooMany));
+        for number in 0..MOST_AT_ONCE as u32 {
+            soundings.begin(Instant::ZERO, number, plan(1, 1)).unwrap();
+        }
+        assert_eq!(soundings.begin(Instant::ZERO, 9, plan(1, 1)), Err(SoundingRefused::Busy));
+        let mut idle = Soundings::new();
+        idle.begin(Instant::ZERO, 1, plan(0, 5)).unwrap();
+        assert_eq!(idle.poll_done(), Some((1, Vec::new())));
+    }
+
+    #[test]
+    fn without_a_kernel_nothing_goes_through_kernels() {
+        let mut soundings = Soundings::new();
+        let mut agent = Agent::new(Settings::new(Mac::from_position(1)), 1, Instant::ZERO);
+        soundings.begin(Instant::ZERO, 1, plan(1, 1)).unwrap();
+        soundings.handle_timeout(Instant::ZERO, &mut agent);
+        assert_eq!(soundings.poll_done(), Some((1, vec![vec![None]])));
+        assert_eq!(soundings.poll_probe(), None);
+    }
+}
