@@ -21,6 +21,8 @@ pub struct Needs {
     pub raw_sockets: bool,
     /// Whether it must be able to change interfaces (`CAP_NET_ADMIN`).
     pub network_administration: bool,
+    /// Whether it must be able to read and write files of others (`CAP_DAC_OVERRIDE`).
+    pub files: bool,
 }
 
 /// Why privileges could not be given up.
@@ -44,6 +46,7 @@ impl Needs {
         let mut kept = CapabilitySet::empty();
         kept.set(CapabilitySet::NET_RAW, self.raw_sockets);
         kept.set(CapabilitySet::NET_ADMIN, self.network_administration);
+        kept.set(CapabilitySet::DAC_OVERRIDE, self.files);
         kept
     }
 }
@@ -65,7 +68,7 @@ pub fn give_up_all_but(needs: Needs) -> Result<(), PrivilegesError> {
 ///
 /// # Errors
 /// If the kernel refuses.
-pub(crate) fn give_up_of_this_thread() -> Result<(), PrivilegesError> {
+pub fn give_up_of_this_thread() -> Result<(), PrivilegesError> {
     keep_only(CapabilitySet::empty())
 }
 
@@ -142,6 +145,7 @@ mod tests {
         assert_eq!(raw.capabilities(), CapabilitySet::NET_RAW);
         let both = Needs { network_administration: true, ..raw };
         assert_eq!(both.capabilities(), CapabilitySet::NET_RAW | CapabilitySet::NET_ADMIN);
+        assert_eq!(Needs { files: true, ..none }.capabilities(), CapabilitySet::DAC_OVERRIDE);
     }
 
     #[test]

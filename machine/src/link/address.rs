@@ -1,13 +1,17 @@
-//! Gives an interface IP addresses, by messages of rtnetlink (RFC 3549) that are built here.
+//! Gives an interface IP addresses and takes them away, by messages of rtnetlink (RFC 3549).
 
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use super::set_link::{acknowledged, message};
+use mapper_proto::IpNetworkAddress;
+
+use crate::netlink::message::Attributes;
+use crate::netlink::socket::RequestSocket;
 
 const RTM_NEWADDR: u16 = 20;
+const RTM_DELADDR: u16 = 21;
 const NLM_F_REPLACE: u16 = 0x100;
 const NLM_F_CREATE: u16 = 0x400;
 const IFA_ADDRESS: u16 = 1;
@@ -16,61 +20,66 @@ const IFA_BROADCAST: u16 = 4;
 const IFA_FLAGS: u16 = 8;
 const IFA_F_NODAD: u32 = 2;
 
-/// An IP address and the length of its network prefix, written `10.1.0.1/24` or `fd00::1/64`.
+/// An IP address that an interface can be given, and the length of its network prefix, written `10.1.0.1/24` or
+/// `fd00::1/64`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct InterfaceAddress {
-    ip: IpAddr,
-    prefix: u8,
-}
+pub struct InterfaceAddress(IpNetworkAddress);
 
 impl InterfaceAddress {
+    /// The address, if an interface can be given it: not if it is nobody's, everybody's, the machine's to
+    /// itself, or that of an IPv4 network as a whole.
+    pub fn new(address: IpNetworkAddress) -> Option<Self> {
+        let ip = address.ip();
+        let is_special = ip.is_unspecified() || ip.is_multicast() || ip.is_loopback();
+        let is_of_no_host = address.is_network() || address.broadcast().map(IpAddr::V4) == Some(ip);
+        (!is_special && !is_of_no_host).then_some(Self(address))
+    }
+
     /// Gives the address to the interface with this number, which may have it already. Needs `CAP_NET_ADMIN`.
     ///
     /// # Errors
     /// If the kernel refuses: no such interface, no permission, or IPv6 is disabled there.
     pub(super) fn add_to(&self, index: u32) -> io::Result<()> {
-        acknowledged(&self.request(index))
+        self.request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, index)
     }
 
-    fn request(&self, index: u32) -> Vec<u8> {
-        let (family, bytes) = match self.ip {
-            IpAddr::V4(ip) => (libc::AF_INET, ip.octets().to_vec()),
-            IpAddr::V6(ip) => (libc::AF_INET6, ip.octets().to_vec()),
-        };
-        // The fields of ifaddrmsg are family, prefix, flags, scope (0 for everywhere) and index.
-        let mut fixed = vec![family as u8, self.prefix, 0, 0];
-        fixed.extend(index.to_ne_bytes());
-        let (broadcast, flags) = (self.broadcast(), IFA_F_NODAD.to_ne_bytes());
-        let mut attributes = vec![(IFA_LOCAL, &bytes[..]), (IFA_ADDRESS, &bytes[..])];
-        if let Some(broadcast) = &broadcast {
-            attributes.push((IFA_BROADCAST, &broadcast[..]));
+    /// Takes the address from the interface with this number. Needs `CAP_NET_ADMIN`.
+    ///
+    /// # Errors
+    /// If the kernel refuses: the interface does not have the address, or no permission.
+    pub(super) fn remove_from(&self, index: u32) -> io::Result<()> {
+        self.request(RTM_DELADDR, 0, index)
+    }
+
+    fn request(&self, kind: u16, flags: u16, index: u32) -> io::Result<()> {
+        let put = |attributes: &mut Attributes<'_>| self.put(attributes);
+        RequestSocket::open()?.carry_out(kind, flags, &self.fixed(index), put)
+    }
+
+    /// The fixed part of the request (`ifaddrmsg`): family, prefix, flags, scope (0 for everywhere) and index.
+    fn fixed(&self, index: u32) -> Vec<u8> {
+        let family = if self.0.ip().is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+        [&[family as u8, self.0.prefix_bits(), 0, 0][..], &index.to_ne_bytes()].concat()
+    }
+
+    /// Puts the attributes of the request.
+    fn put(&self, attributes: &mut Attributes<'_>) {
+        attributes.put_ip(IFA_LOCAL, self.0.ip());
+        attributes.put_ip(IFA_ADDRESS, self.0.ip());
+        if let Some(broadcast) = self.0.broadcast() {
+            attributes.put(IFA_BROADCAST, &broadcast.octets());
         }
-        if self.ip.is_ipv6() {
+        if self.0.ip().is_ipv6() {
             // Duplicate address detection is switched off: its question would be sent before the fabric has
             // routes, so nobody could hear it, and programs could not use the address until it has ended.
-            attributes.push((IFA_FLAGS, &flags[..]));
-        }
-        message(RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, &fixed, &attributes)
-    }
-
-    /// The broadcast address, which IPv4 networks with a prefix shorter than 31 have.
-    fn broadcast(&self) -> Option<[u8; 4]> {
-        match self.ip {
-            IpAddr::V4(ip) if self.prefix < 31 => {
-                Some((ip.to_bits() | u32::MAX >> self.prefix).to_be_bytes())
-            }
-            IpAddr::V4(_) | IpAddr::V6(_) => None,
+            attributes.put_u32(IFA_FLAGS, IFA_F_NODAD);
         }
     }
+}
 
-    /// Whether it is the network's own address or its broadcast address, which no host may have.
-    fn is_of_no_host(&self) -> bool {
-        match (self.ip, self.broadcast()) {
-            (IpAddr::V4(ip), Some(broadcast)) => {
-                ip.octets() == broadcast || ip.to_bits() & u32::MAX >> self.prefix == 0
-            }
-            _ => false,
-        }
+impl From<InterfaceAddress> for IpNetworkAddress {
+    fn from(address: InterfaceAddress) -> Self {
+        address.0
     }
 }
 
@@ -78,30 +87,26 @@ impl FromStr for InterfaceAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wanted = "expected ADDRESS/PREFIX, as 10.1.0.1/24 or fd00::1/64";
-        let (ip, prefix) = text.split_once('/').ok_or_else(|| format!("`{text}` has no prefix; {wanted}"))?;
-        let ip: IpAddr = ip.parse().map_err(|_| format!("`{ip}` is no address of IP; {wanted}"))?;
-        let bits = if ip.is_ipv4() { 32 } else { 128 };
-        let prefix = prefix.parse().ok().filter(|prefix| (1..=bits).contains(prefix));
-        let prefix =
-            prefix.ok_or_else(|| format!("the prefix of `{text}` is not from 1 to {bits}; {wanted}"))?;
-        let address = Self { ip, prefix };
-        if ip.is_unspecified() || ip.is_multicast() || ip.is_loopback() || address.is_of_no_host() {
-            return Err(format!("`{text}` cannot be a host's address on a network; {wanted}"));
-        }
-        Ok(address)
+        let address: IpNetworkAddress = text.parse().map_err(|error| format!("{error}"))?;
+        Self::new(address).ok_or_else(|| {
+            format!(
+                "`{text}` cannot be a host's address on a network; expected ADDRESS/PREFIX, as 10.1.0.1/24 or \
+                 fd00::1/64"
+            )
+        })
     }
 }
 
 impl fmt::Display for InterfaceAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.ip, self.prefix)
+        fmt::Display::fmt(&self.0, f)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::netlink::message::{Header, write};
 
     #[test]
     fn what_is_written_as_usual_is_read_and_shown_alike() {
@@ -135,7 +140,13 @@ mod tests {
 
     #[test]
     fn a_request_has_what_the_kernel_wants_of_each_version() {
-        let request = |text: &str| text.parse::<InterfaceAddress>().unwrap().request(7);
+        let request = |text: &str| {
+            let address: InterfaceAddress = text.parse().unwrap();
+            let mut request = Vec::new();
+            let header = Header { kind: RTM_NEWADDR, flags: 0, sequence: 1, port: 0 };
+            write(&mut request, header, &address.fixed(7), |attributes| address.put(attributes));
+            request
+        };
         let four = request("10.1.0.1/24");
         // The message has a header, the fixed part, the address twice and the broadcast address.
         assert_eq!(four.len(), 16 + 8 + 3 * 8);

@@ -1,45 +1,39 @@
-//! Asks the kernel about network interfaces, by messages of rtnetlink (RFC 3549) that are built here.
+//! Asks the kernel about network interfaces, by messages of rtnetlink (RFC 3549).
 //!
 //! `/sys/class/net` does not do, as it shows the network namespace in which it was mounted, which may be
 //! another one than this process's.
 
 use std::io::{self, Read};
-use std::os::fd::OwnedFd;
 
 use mapper_proto::Mac;
-use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use socket2::Socket;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::{LinkError, readiness, set_link};
+use crate::netlink::message::{Message, attributes, messages, text, u16_at, u32_at};
+use crate::netlink::socket::{RequestSocket, notices};
 
-const NLMSG_ERROR: u16 = 2;
-const NLMSG_DONE: u16 = 3;
 const RTM_NEWLINK: u16 = 16;
 const RTM_DELLINK: u16 = 17;
 const RTM_GETLINK: u16 = 18;
-const NLM_F_REQUEST: u16 = 1;
-const NLM_F_DUMP: u16 = 0x300;
-const RTMGRP_LINK: u32 = 1;
+/// The kernel's group of notices about interfaces.
+const RTNLGRP_LINK: u32 = 1;
 
 const IFLA_ADDRESS: u16 = 1;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
 const IFLA_MASTER: u16 = 10;
-/// The two highest bits of an attribute's type are flags.
-const NLA_TYPE_MASK: u16 = 0x3fff;
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_INFO_KIND: u16 = 1;
 
 const ARPHRD_ETHER: u16 = 1;
 const IFF_UP: u32 = 1;
 const IFF_LOWER_UP: u32 = 0x10000;
 
-/// Bytes of a netlink header.
-const HEADER_BYTES: usize = 16;
-/// Bytes of the `ifinfomsg` behind the header.
+/// Bytes of the `ifinfomsg` that stands before the attributes.
 const INFO_BYTES: usize = 16;
-/// The room for an answer, which is more than any answer about one interface takes.
+/// The room for a notice, which is more than any about one interface takes.
 const BUFFER_BYTES: usize = 64 * 1024;
 /// How many messages [`Monitor::forget_past`] drops at most, so that it ends even while interfaces keep
 /// changing.
@@ -64,6 +58,8 @@ pub struct Interface {
     pub carrier: bool,
     /// The number of the bridge, bond or the like that it is a port of.
     pub master: Option<u32>,
+    /// What a driver of virtual interfaces calls it, such as `veth`, `tun` or `bridge`; `None` for hardware.
+    pub kind: Option<String>,
 }
 
 impl Interface {
@@ -106,6 +102,16 @@ pub enum Change {
     Missed,
 }
 
+impl Change {
+    /// The state of an interface, if this tells one.
+    fn now(self) -> Option<Interface> {
+        match self {
+            Self::Now(interface) => Some(interface),
+            Self::Gone { .. } | Self::Missed => None,
+        }
+    }
+}
+
 /// Tells when any interface of this network namespace changes.
 #[derive(Debug)]
 pub struct Monitor {
@@ -119,8 +125,7 @@ impl Monitor {
     /// If the kernel refuses.
     pub fn new() -> Result<Self, LinkError> {
         let open = || -> io::Result<Self> {
-            let socket = open_netlink(SocketFlags::NONBLOCK, RTMGRP_LINK)?;
-            Ok(Self { socket: readiness::watch(socket.into())? })
+            Ok(Self { socket: readiness::watch(notices(&[RTNLGRP_LINK], None)?)? })
         };
         open().map_err(LinkError::Netlink)
     }
@@ -160,87 +165,31 @@ impl Monitor {
     }
 }
 
-pub(super) fn open_netlink(flags: SocketFlags, groups: u32) -> io::Result<OwnedFd> {
-    let flags = flags | SocketFlags::CLOEXEC;
-    // Without a protocol the socket has protocol 0, which is NETLINK_ROUTE.
-    let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
-    rustix::net::bind(&socket, &SocketAddrNetlink::new(0, groups))?;
-    Ok(socket)
-}
-
 fn look_up(name: &str) -> io::Result<Option<Interface>> {
-    let Some(request) = request_by_name(name) else { return Ok(None) };
-    let socket = open_netlink(SocketFlags::empty(), 0)?;
-    rustix::net::send(&socket, &request, SendFlags::empty())?;
-    let mut buffer = vec![0; BUFFER_BYTES];
-    let (bytes, _) = rustix::net::recv(&socket, &mut buffer[..], RecvFlags::empty())?;
-    let answer = &buffer[..bytes];
-    if u16_at(answer, 4) == Some(NLMSG_ERROR) {
-        let code = u32_at(answer, HEADER_BYTES).unwrap_or(0).cast_signed();
-        return match -code {
-            libc::ENODEV => Ok(None),
-            errno => Err(io::Error::from_raw_os_error(errno)),
-        };
+    if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.bytes().any(|byte| byte == 0) {
+        return Ok(None);
     }
-    let found = parse_messages(answer).find_map(|change| match change {
-        Change::Now(interface) => Some(interface),
-        Change::Gone { .. } | Change::Missed => None,
-    });
-    // An alternative name finds the interface too, but everything else here goes by the name.
-    Ok(found.filter(|interface| interface.name == name))
+    let mut socket = RequestSocket::open()?;
+    let found = socket.get(
+        RTM_GETLINK,
+        &[0; INFO_BYTES],
+        |attributes| attributes.put_text(IFLA_IFNAME, name),
+        parse_message,
+    );
+    let found = match found {
+        Err(error) if error.raw_os_error() == Some(libc::ENODEV) => None,
+        found => found?,
+    };
+    Ok(found.and_then(Change::now).filter(|interface| {
+        // An alternative name finds the interface too, but everything else here goes by the name.
+        interface.name == name
+    }))
 }
 
 fn list() -> io::Result<Vec<Interface>> {
-    let total = HEADER_BYTES + INFO_BYTES;
-    let mut request = Vec::with_capacity(total);
-    request.extend_from_slice(&(total as u32).to_ne_bytes());
-    request.extend_from_slice(&RTM_GETLINK.to_ne_bytes());
-    request.extend_from_slice(&(NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
-    request.resize(total, 0);
-    let socket = open_netlink(SocketFlags::empty(), 0)?;
-    rustix::net::send(&socket, &request, SendFlags::empty())?;
-    let mut buffer = vec![0; BUFFER_BYTES];
-    let mut found = Vec::new();
-    loop {
-        let (bytes, _) = rustix::net::recv(&socket, &mut buffer[..], RecvFlags::empty())?;
-        let answer = &buffer[..bytes];
-        if messages(answer).next().is_none() {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        // The end may come in the same datagram as the last interfaces.
-        for message in messages(answer) {
-            match u16_at(message, 4) {
-                Some(NLMSG_DONE) => return Ok(found),
-                Some(NLMSG_ERROR) => {
-                    let code = u32_at(message, HEADER_BYTES).unwrap_or(0).cast_signed();
-                    return Err(io::Error::from_raw_os_error(-code));
-                }
-                _ => found.extend(parse_message(message).and_then(|change| match change {
-                    Change::Now(interface) => Some(interface),
-                    Change::Gone { .. } | Change::Missed => None,
-                })),
-            }
-        }
-    }
-}
-
-/// The request `RTM_GETLINK` for one name; `None` if no interface can have that name.
-fn request_by_name(name: &str) -> Option<Vec<u8>> {
-    if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.bytes().any(|byte| byte == 0) {
-        return None;
-    }
-    let attribute_bytes = 4 + name.len() + 1;
-    let total = HEADER_BYTES + INFO_BYTES + attribute_bytes.next_multiple_of(4);
-    let mut request = Vec::with_capacity(total);
-    request.extend_from_slice(&u32::try_from(total).ok()?.to_ne_bytes());
-    request.extend_from_slice(&RTM_GETLINK.to_ne_bytes());
-    request.extend_from_slice(&NLM_F_REQUEST.to_ne_bytes());
-    request.resize(HEADER_BYTES + INFO_BYTES, 0);
-    request.extend_from_slice(&u16::try_from(attribute_bytes).ok()?.to_ne_bytes());
-    request.extend_from_slice(&IFLA_IFNAME.to_ne_bytes());
-    request.extend_from_slice(name.as_bytes());
-    request.resize(total, 0);
-    Some(request)
+    RequestSocket::open()?.dump(RTM_GETLINK, &[0; INFO_BYTES], Vec::new, |found, message| {
+        found.extend(parse_message(message).and_then(Change::now));
+    })
 }
 
 /// The changes of interfaces in a datagram. Other messages are skipped, and a cut-off one ends the iteration.
@@ -248,26 +197,14 @@ fn parse_messages(datagram: &[u8]) -> impl Iterator<Item = Change> + '_ {
     messages(datagram).filter_map(parse_message)
 }
 
-/// The messages of a datagram, each with its header.
-fn messages(datagram: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = datagram;
-    std::iter::from_fn(move || {
-        let length = usize::try_from(u32_at(rest, 0)?).ok()?;
-        let message = rest.get(..length).filter(|message| message.len() >= HEADER_BYTES)?;
-        rest = rest.get(length.next_multiple_of(4)..).unwrap_or(&[]);
-        Some(message)
-    })
-}
-
-fn parse_message(message: &[u8]) -> Option<Change> {
-    let kind = u16_at(message, 4)?;
-    let info = message.get(HEADER_BYTES..)?;
+fn parse_message(message: Message<'_>) -> Option<Change> {
+    let info = message.body;
     // A bridge reports that a port left it by the same type of message, with its own address family.
     if *info.first()? != 0 {
         return None;
     }
     let index = u32_at(info, 4)?;
-    match kind {
+    match message.header.kind {
         RTM_NEWLINK => parse_interface(info, index).map(Change::Now),
         RTM_DELLINK => Some(Change::Gone { index }),
         _ => None,
@@ -286,37 +223,32 @@ fn parse_interface(info: &[u8], index: u32) -> Option<Interface> {
         up,
         carrier: up && flags & IFF_LOWER_UP != 0,
         master: None,
+        kind: None,
     };
-    let mut rest = info.get(INFO_BYTES..)?;
-    while let Some(length) = u16_at(rest, 0).map(usize::from) {
-        let (Some(kind), Some(value)) = (u16_at(rest, 2), rest.get(4..length)) else { break };
-        match kind & NLA_TYPE_MASK {
+    for (kind, value) in attributes(info.get(INFO_BYTES..)?) {
+        match kind {
             IFLA_ADDRESS => interface.mac = value.try_into().map(Mac).unwrap_or_default(),
-            IFLA_IFNAME => {
-                let text = value.split(|&byte| byte == 0).next().unwrap_or_default();
-                interface.name = String::from_utf8_lossy(text).into_owned();
-            }
+            IFLA_IFNAME => interface.name = text(value),
             IFLA_MTU => interface.mtu = u32_at(value, 0)?,
             IFLA_MASTER => interface.master = u32_at(value, 0),
+            IFLA_LINKINFO => interface.kind = kind_in(value),
             _ => {}
         }
-        rest = rest.get(length.next_multiple_of(4)..).unwrap_or(&[]);
     }
     Some(interface)
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+/// What a virtual interface is called by its driver, among the attributes of `IFLA_LINKINFO`.
+fn kind_in(info: &[u8]) -> Option<String> {
+    attributes(info).find(|&(kind, _)| kind == IFLA_INFO_KIND).map(|(_, value)| text(value))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
+    use crate::netlink::message::{Header, write};
 
     #[test]
     fn the_loopback_interface_is_there_and_is_not_ethernet() {
@@ -348,11 +280,9 @@ mod tests {
 
         #[test]
         fn garbled_attributes_are_skipped(tail in proptest::collection::vec(any::<u8>(), 0..100)) {
-            let mut message = request_by_name("eth0").unwrap();
-            message[4..6].copy_from_slice(&RTM_NEWLINK.to_ne_bytes());
-            message.extend_from_slice(&tail);
-            let length = u32::try_from(message.len()).unwrap();
-            message[..4].copy_from_slice(&length.to_ne_bytes());
+            let header = Header { kind: RTM_NEWLINK, flags: 0, sequence: 0, port: 0 };
+            let mut message = Vec::new();
+            write(&mut message, header, &[&[0; INFO_BYTES][..], &tail].concat(), |_| {});
             parse_messages(&message).for_each(drop);
         }
     }

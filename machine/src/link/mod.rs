@@ -3,7 +3,9 @@
 //! - [`interface`]: what the kernel knows of a network interface, and what changes (rtnetlink).
 //! - [`ethernet`]: raw Ethernet frames of one EtherType over one interface (`AF_PACKET`).
 //! - [`port`]: an interface that may vanish and return, with the socket on it.
-//! - [`address`]: IP addresses of an interface.
+//! - [`uses`]: what else the machine uses an interface for.
+//! - [`address`]: gives IP addresses to an interface.
+//! - [`held_address`]: which IP addresses interfaces have.
 //! - [`tap`]: an interface whose frames the kernel exchanges with this process.
 //! - [`internal`]: a cable inside the process.
 //! - [`Link`]: a port on an interface, or an end of a cable inside the process.
@@ -13,17 +15,19 @@ pub mod address;
 mod any;
 pub mod batch;
 pub mod ethernet;
+pub mod held_address;
 pub mod interface;
 pub mod internal;
 mod mmsg;
 mod offload;
 mod packet_socket;
 pub mod port;
-mod readiness;
+pub(crate) mod readiness;
 mod set_link;
 pub mod tap;
 mod tun;
 mod unsent;
+pub mod uses;
 
 use std::io;
 

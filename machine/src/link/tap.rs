@@ -83,6 +83,18 @@ pub enum TapError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The kernel refused to take an IP address from the interface.
+    #[error(
+        "the tap interface `{name}` keeps the address {address}; `ip address delete {address} dev {name}`"
+    )]
+    AddressKept {
+        /// The interface.
+        name: String,
+        /// The address.
+        address: InterfaceAddress,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// The kernel refused a call for another reason.
     #[error("tap interface `{name}`: {doing}")]
     Io {
@@ -98,7 +110,7 @@ pub enum TapError {
     Link(#[from] LinkError),
 }
 
-/// A tap interface. It exists as long as this value, unless somebody else made it persistent.
+/// A tap interface. It exists as long as this value, unless it was made persistent: see [`Self::set_persistent`].
 ///
 /// The kernel hands over TCP in segments of up to 64 KiB with checksums left to be done, and takes such
 /// segments too. That costs a fraction of the system calls and of the kernel's work. Segments are cut and
@@ -166,6 +178,37 @@ impl Tap {
             name: self.name.clone(),
             address,
             disabled: source.raw_os_error() == Some(libc::EACCES),
+            source,
+        })
+    }
+
+    /// Takes an IP address from the interface. Needs `CAP_NET_ADMIN`.
+    ///
+    /// # Errors
+    /// If the kernel refuses. That the interface does not have the address is no error.
+    pub fn remove_address(&self, address: InterfaceAddress) -> Result<(), TapError> {
+        match address.remove_from(self.index) {
+            Err(source) if source.raw_os_error() != Some(libc::EADDRNOTAVAIL) => {
+                Err(TapError::AddressKept { name: self.name.clone(), address, source })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The interface's number in its network namespace.
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// Says whether the interface stays, with its addresses, when this value is gone or the process has crashed. The
+    /// kernel takes away routes whose source address is gone.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn set_persistent(&self, stays: bool) -> Result<(), TapError> {
+        tun::set_persistent(self.file.get_ref(), stays).map_err(|source| TapError::Io {
+            name: self.name.clone(),
+            doing: "saying whether it stays when the process ends",
             source,
         })
     }

@@ -1,6 +1,6 @@
-//! The two calls on `/dev/net/tun` for which no safe crate has an interface
+//! The calls on `/dev/net/tun` for which no safe crate has an interface
 //! (Documentation/networking/tuntap.rst of Linux).
-#![allow(unsafe_code, reason = "neither rustix nor socket2 has TUNSETIFF and TUNSETOFFLOAD")]
+#![allow(unsafe_code, reason = "neither rustix nor socket2 has TUNSETIFF, TUNSETOFFLOAD and TUNSETPERSIST")]
 
 use std::fs::File;
 use std::io;
@@ -27,5 +27,13 @@ pub(super) fn attach_tap(file: &File, name: &str) -> io::Result<()> {
     let offload = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
     // SAFETY: the descriptor is open, and this call takes a number, no pointer.
     let result = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(offload)) };
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Says whether the tap interface that the open `/dev/net/tun` is attached to stays when the descriptor is closed.
+pub(super) fn set_persistent(file: &File, stays: bool) -> io::Result<()> {
+    // SAFETY: the descriptor is open, and this call takes a number, no pointer.
+    let result =
+        unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETPERSIST, libc::c_ulong::from(u8::from(stays))) };
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -4,14 +4,20 @@
 //! flattened into the options of each kind of daemon. With all defaults filled in they make a
 //! [`ServiceConfig`].
 
+mod acm_keys;
+mod data_path;
 mod file;
 mod keys_of_file;
+mod plan_keys;
 mod service_config;
 mod shared;
 mod values;
 
+pub use acm_keys::{AcmKeys, ServerMode};
+pub use data_path::DataPathChoice;
 pub use file::{ConfigFileError, read_file_or_dir, read_if_there, read_toml};
 pub use keys_of_file::FileOptions;
+pub use plan_keys::{OnChange, ParseOnChangeError, PlanKeys};
 pub use service_config::{LogOptions, ServiceConfig, ZeroDestination, changed_keys};
 pub use shared::{FrameKeys, LogKeys, MetricsKeys, ProcessKeys, Shared};
 pub use values::{Bounded, EtherType, LogFormat, LogLevel, MetricsAddress, Text, one_or_more};

@@ -133,9 +133,9 @@ pub enum LogLevel {
     /// What has changed.
     #[default]
     Info,
-    /// Also why it has changed.
+    /// What has changed, and why.
     Debug,
-    /// Also every frame.
+    /// What has changed, why, and every frame.
     Trace,
 }
 

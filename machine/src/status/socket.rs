@@ -31,9 +31,9 @@ const GRACE: Duration = Duration::from_millis(10);
 /// How long to wait after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 /// The most bytes of a request.
-const MAX_REQUEST_BYTES: usize = 4096;
+const MAX_REQUEST_BYTES: usize = 512 * 1024;
 /// How many clients are served at once. Others wait.
-const MAX_CLIENTS: usize = 16;
+const MAX_CLIENTS: usize = 64;
 
 /// Why a status socket cannot be served or asked.
 #[derive(Debug, Error)]

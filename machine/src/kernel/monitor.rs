@@ -1,0 +1,134 @@
+//! Tells when somebody changes the kernel's forwarding tables.
+
+use std::io;
+use std::net::Ipv6Addr;
+
+use mapper_fib::{GroupId, NexthopId, Objects, RouteKey, Rule};
+use socket2::Socket;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use super::{
+    Kernel, KernelError, RTM_DELNEIGH, RTM_DELNEXTHOP, RTM_DELROUTE, RTM_DELRULE, RTM_NEWNEIGH,
+    RTM_NEWNEXTHOP, RTM_NEWROUTE, RTM_NEWRULE, neighbour, nexthop, route, rule,
+};
+use crate::link::readiness;
+use crate::netlink::message::{Message, messages};
+use crate::netlink::socket::notices;
+
+/// The kernel's groups of notices: neighbours, routes of IPv4 and of IPv6, rules of IPv6, nexthops.
+const GROUPS: [u32; 5] = [3, 7, 11, 19, 32];
+/// More than any notice takes: a group of the most nexthops there are.
+const BUFFER_BYTES: usize = 128 * 1024;
+/// How many notices are handed over at once.
+const MOST_AT_ONCE: usize = 1024;
+
+/// Something that somebody else made, changed or took away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// A route of this key, whoever's it is.
+    Route(RouteKey),
+    /// A nexthop of ours.
+    Nexthop(NexthopId),
+    /// A group of ours.
+    Group(GroupId),
+    /// A rule of ours.
+    Rule(Rule),
+    /// The entry of a neighbour, whoever's it is.
+    Neighbour {
+        /// The number of the interface.
+        interface: u32,
+        /// The neighbour's address.
+        ip: Ipv6Addr,
+    },
+    /// There was more than could be kept, so everything is to be read back.
+    Missed,
+}
+
+impl Notice {
+    /// Whether one of these objects may have been touched, so that they are to be read back.
+    pub fn concerns(&self, objects: &Objects) -> bool {
+        match self {
+            Self::Route(key) => objects.routes.contains_key(key),
+            Self::Nexthop(id) => objects.nexthops.contains_key(id),
+            Self::Group(id) => objects.groups.contains_key(id),
+            Self::Rule(rule) => objects.rules.contains(rule),
+            Self::Neighbour { interface, ip } => objects.neighbours.contains_key(&(*interface, *ip)),
+            Self::Missed => true,
+        }
+    }
+}
+
+/// Tells when somebody else changes routes, nexthops, rules or neighbours in this network namespace.
+///
+/// The kernel tells nothing when it takes away nexthops itself because their interface lost its carrier or was
+/// set down: [`crate::link::interface::Monitor`] tells of that.
+#[derive(Debug)]
+pub struct FibMonitor {
+    socket: AsyncFd<Socket>,
+}
+
+impl FibMonitor {
+    /// Begins to listen. Changes by `own` are not told. Call before reading back what is there, and no change is
+    /// missed. Panics outside a tokio runtime with I/O.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn new(own: &Kernel) -> Result<Self, KernelError> {
+        let open = || Ok(Self { socket: readiness::watch(notices(&GROUPS, Some(own.port()))?)? });
+        let doing = "listening for changes of forwarding tables";
+        open().map_err(|source| KernelError::NoAnswer { doing: doing.to_owned(), source })
+    }
+
+    /// Waits for the next changes by others. Some may be of no object that the caller knows:
+    /// [`Notice::concerns`] says so.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub async fn notices(&self) -> Result<Vec<Notice>, KernelError> {
+        loop {
+            // What was read may be of kinds that nobody asked for.
+            match self.socket.async_io(Interest::READABLE, read).await {
+                Ok(notices) if notices.is_empty() => {}
+                Ok(notices) => return Ok(notices),
+                Err(source) => {
+                    let doing = "reading which forwarding tables changed".to_owned();
+                    return Err(KernelError::NoAnswer { doing, source });
+                }
+            }
+        }
+    }
+}
+
+/// Reads the notices that are there.
+fn read(socket: &Socket) -> io::Result<Vec<Notice>> {
+    // The buffer is allocated when there is something to read, so none is held while nothing changes.
+    let mut buffer = vec![0; BUFFER_BYTES];
+    let mut notices = Vec::new();
+    let mut read = 0;
+    while read < MOST_AT_ONCE {
+        match io::Read::read(&mut &*socket, &mut buffer) {
+            Ok(bytes) => notices.extend(messages(&buffer[..bytes]).filter_map(notice)),
+            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => notices.push(Notice::Missed),
+            Err(_) if read > 0 => break,
+            Err(error) => return Err(error),
+        }
+        read += 1;
+    }
+    notices.dedup();
+    Ok(notices)
+}
+
+fn notice(message: Message<'_>) -> Option<Notice> {
+    match message.header.kind {
+        RTM_NEWROUTE | RTM_DELROUTE => route::read(message.body).map(|told| Notice::Route(told.key)),
+        RTM_NEWNEXTHOP | RTM_DELNEXTHOP => nexthop::read(message.body).map(|told| match told {
+            nexthop::Told::Single(id, _) => Notice::Nexthop(id),
+            nexthop::Told::Group(id, _) => Notice::Group(id),
+        }),
+        RTM_NEWRULE | RTM_DELRULE => rule::read(message.body).map(Notice::Rule),
+        RTM_NEWNEIGH | RTM_DELNEIGH => neighbour::read(message.body)
+            .map(|told| Notice::Neighbour { interface: told.interface, ip: told.ip }),
+        _ => None,
+    }
+}

@@ -1,0 +1,66 @@
+//! Rules in messages of rtnetlink (`fib_rule_hdr`): which table is looked up.
+
+use std::net::Ipv6Addr;
+
+use mapper_fib::object::PROTOCOL;
+use mapper_fib::{IpPrefix, Rule, Table};
+
+use super::AF_INET6;
+use crate::netlink::message::{Attributes, attributes, ipv6, text, u32_at};
+
+const FRA_DST: u16 = 1;
+const FRA_IIFNAME: u16 = 3;
+pub(super) const FRA_PRIORITY: u16 = 6;
+pub(super) const FRA_TABLE: u16 = 15;
+pub(super) const FRA_PROTOCOL: u16 = 21;
+const FR_ACT_TO_TBL: u8 = 1;
+pub(super) const FIXED_BYTES: usize = 12;
+
+/// The place of our rules among all: behind the one for the machine's own addresses, which is 0, and before
+/// whatever else looks at packets, such as those of virtual private networks, whose tables have routes for
+/// everything. It takes nothing from them, as a rule is for segments that came in by one port.
+pub(super) const PRIORITY: u32 = 109;
+
+/// The fixed part of a message about this rule.
+pub(super) fn fixed(rule: &Rule) -> [u8; FIXED_BYTES] {
+    let mut fixed = [0; FIXED_BYTES];
+    fixed[0] = AF_INET6;
+    fixed[1] = rule.to.bits;
+    fixed[7] = FR_ACT_TO_TBL;
+    fixed
+}
+
+/// The fixed part of a message that asks for all rules.
+pub(super) fn fixed_of_all() -> [u8; FIXED_BYTES] {
+    let mut fixed = [0; FIXED_BYTES];
+    fixed[0] = AF_INET6;
+    fixed
+}
+
+/// Puts the attributes of a rule, which are also those by which it is found.
+pub(super) fn put(attributes: &mut Attributes<'_>, rule: &Rule) {
+    attributes.put_ip(FRA_DST, rule.to.ip);
+    attributes.put_text(FRA_IIFNAME, &rule.interface);
+    attributes.put_u32(FRA_PRIORITY, PRIORITY);
+    attributes.put_u32(FRA_TABLE, Table::Segments.number());
+    attributes.put(FRA_PROTOCOL, &[PROTOCOL]);
+}
+
+/// Reads a message about a rule; `None` if it is not one of ours, or garbled.
+pub(super) fn read(body: &[u8]) -> Option<Rule> {
+    let (family, bits) = (*body.first()?, *body.get(1)?);
+    let (mut to, mut interface, mut ours) = (Ipv6Addr::UNSPECIFIED, String::new(), false);
+    let (mut table, mut priority) = (0, 0);
+    for (kind, value) in attributes(body.get(FIXED_BYTES..)?) {
+        match kind {
+            FRA_DST => to = ipv6(value)?,
+            FRA_IIFNAME => interface = text(value),
+            FRA_TABLE => table = u32_at(value, 0)?,
+            FRA_PRIORITY => priority = u32_at(value, 0)?,
+            FRA_PROTOCOL => ours = value == [PROTOCOL],
+            _ => {}
+        }
+    }
+    let as_made = family == AF_INET6 && table == Table::Segments.number() && priority == PRIORITY;
+    (ours && as_made).then(|| Rule { interface, to: IpPrefix::v6(to, bits) })
+}

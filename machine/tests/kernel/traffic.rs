@@ -1,0 +1,126 @@
+//! Packets go as what is installed says.
+
+use std::collections::BTreeMap;
+use std::process::Stdio;
+
+use mapper_fib::NexthopId;
+use mapper_fib::crossbar;
+use mapper_fib::segments::{Element, Packing};
+
+use crate::can_make_namespaces;
+use crate::machines::{Machine, ports, routes_to};
+
+/// Whether a ping from a machine to this address is answered.
+fn pings(from: &Machine, to: &str) -> bool {
+    let mut ping = from.namespace.command("ping");
+    ping.args(["-c", "1", "-w", "10", "-q", to]);
+    ping.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success()
+}
+
+/// Whether one of three pings is answered at once.
+fn answers(from: &Machine, to: &str) -> bool {
+    let mut ping = from.namespace.command("ping");
+    ping.args(["-c", "3", "-i", "0.1", "-W", "1", "-q", to]);
+    ping.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success()
+}
+
+/// A crossbar of this many ports, a machine on each, and what every one of them holds. Each group has two nexthops along
+/// the one way that there is.
+fn star(arms: u8, packing: Packing, force_forwarding: bool) -> (Machine, Vec<Machine>) {
+    let mut middle = Machine::new(100);
+    let mut machines: Vec<_> = (1..=arms).map(Machine::new).collect();
+    for (port, machine) in (0..).zip(&machines) {
+        middle.cable(&format!("e{port}"), machine, "eth0");
+    }
+    let towards = |(port, machine)| middle.port(port, &format!("e{port}"), machine, "eth0");
+    let cabled: Vec<_> = (0..).zip(&machines).map(towards).collect();
+    middle.forward(&cabled, true, force_forwarding);
+    middle.install(&ports(&middle, &cabled, packing));
+    for at in 0..machines.len() {
+        // The strictest filter of all, as some distributions set it.
+        machines[at].set("ipv4/conf/all/rp_filter", "1");
+        let own = [machines[at].port(0, "eth0", &middle, &cabled[at].name)];
+        machines[at].forward(&own, false, force_forwarding);
+        let interface = own[0].interface;
+        let compressed = packing == Packing::Compressed;
+        let mut wanted = crossbar::by_segments(&own, false, machines[at].delivery(), compressed);
+        for to in (0..machines.len()).filter(|&to| to != at) {
+            let route = vec![Element::FirstPort(0), Element::Port(to as u8)];
+            let (from, to) = (&machines[at], (&machines[to], to as u32));
+            wanted.extend(routes_to(from, to.0, to.1, interface, &[route.clone(), route], packing));
+        }
+        machines[at].install(&wanted);
+    }
+    (middle, machines)
+}
+
+/// The packings that the kernel knows, and whether it forwards by single interfaces; in all combinations that are
+/// possible here.
+fn possible() -> Vec<(Packing, bool)> {
+    let abilities = Machine::new(1).abilities();
+    if !mapper_needs::or_skip(abilities.segments, "a kernel with SRv6") {
+        return Vec::new();
+    }
+    let packings = [(Packing::Full, true), (Packing::Compressed, abilities.compression)];
+    let packings = packings.into_iter().filter(|(_, possible)| *possible).map(|(packing, _)| packing);
+    let both = packings.flat_map(|packing| [(packing, false), (packing, true)]);
+    both.filter(|(_, force_forwarding)| !force_forwarding || abilities.force_forwarding).collect()
+}
+
+#[test]
+fn a_crossbar_of_several_ports_sends_each_packet_out_of_the_port_that_its_segment_says() {
+    if !can_make_namespaces() || !mapper_needs::programs(&["ping"]) {
+        return;
+    }
+    for (packing, force_forwarding) in possible() {
+        let (_middle, machines) = star(4, packing, force_forwarding);
+        for from in &machines {
+            for to in machines.iter().filter(|to| to.v4 != from.v4) {
+                assert!(pings(from, &to.v4.to_string()), "{packing:?}: {} to {}", from.v4, to.v4);
+                assert!(pings(from, &to.v6.to_string()), "{packing:?}: {} to {}", from.v6, to.v6);
+            }
+        }
+    }
+}
+
+#[test]
+fn packets_of_both_versions_are_counted_also_along_a_single_way() {
+    if !can_make_namespaces() || !mapper_needs::programs(&["ping"]) {
+        return;
+    }
+    let Some(&(packing, force_forwarding)) = possible().first() else { return };
+    let (_middle, mut machines) = star(2, packing, force_forwarding);
+    if !mapper_needs::or_skip(
+        !counts(&mut machines[0]).is_empty(),
+        "a kernel that counts packets of nexthops",
+    ) {
+        return;
+    }
+    for to in [machines[1].v4.to_string(), machines[1].v6.to_string()] {
+        let before: u64 = counts(&mut machines[0]).values().sum();
+        assert!(pings(&machines[0], &to));
+        let after: u64 = counts(&mut machines[0]).values().sum();
+        assert!(after > before, "a ping to {to} is counted");
+    }
+}
+
+fn counts(machine: &mut Machine) -> BTreeMap<NexthopId, u64> {
+    machine.kernel.packets().unwrap()
+}
+
+#[test]
+fn a_stranger_who_sends_segments_into_a_port_that_is_not_the_fabrics_reaches_nobody() {
+    if !can_make_namespaces() || !mapper_needs::programs(&["ping"]) {
+        return;
+    }
+    for (packing, force_forwarding) in possible() {
+        let (middle, mut machines) = star(3, packing, force_forwarding);
+        // The port is taken out of the fabric: the rule of its name is gone, and all else is as it was.
+        let stranger = machines.remove(0);
+        let (other, another) = (&machines[0], &machines[1]);
+        assert!(pings(&stranger, &other.v4.to_string()), "{packing:?}");
+        middle.namespace.ip("-6 rule del iif e0");
+        assert!(!answers(&stranger, &other.v4.to_string()), "{packing:?}");
+        assert!(pings(another, &other.v4.to_string()), "{packing:?}");
+    }
+}
