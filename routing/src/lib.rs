@@ -18,6 +18,7 @@
 //!
 //! A host's route is a list of hops: the [`mapper_proto::map::PortRef`]s to leave by, one an xbar.
 
+mod by_destination;
 pub mod cache;
 pub mod engines;
 #[cfg(test)]
@@ -34,11 +35,12 @@ mod tests;
 mod tiers;
 mod topology;
 
+pub use by_destination::NextHops;
 pub use host_routes::{HostRoutes, Options, RoutingError, turns, wire_route, wire_way_back};
 pub use orientation::{Direction, Orientation, Shape};
 pub use proof::{
-    Cycle, DeadEnd, Proof, ProofRules, TableViolation, TablesProof, UnionProof, Violation, prove_host,
-    prove_routes, prove_service_levels, prove_tables, walk, walk_tables,
+    Cycle, DeadEnd, Proof, ProofRules, TableViolation, TablesProof, UnionProof, Violation, emptied_first,
+    prove_host, prove_routes, prove_service_levels, prove_tables, walk, walk_tables,
 };
 pub use quality::{
     Census, ChannelLoads, CountedRoutes, Heading, PairRoutes, Quality, RouteLists, SourceRoutes, TableRoutes,

@@ -1,10 +1,11 @@
 //! A fabric as the engines see it: its topology, the addresses of its nodes, and their identities.
 
 use mapper_proto::map::{Fabric, PortRef};
+use rayon::prelude::*;
 use thiserror::Error;
 
 use super::tables::{Destinations, LidError, SlotEnd};
-use super::{Attachment, Topology, TopologyError};
+use super::{Attachment, Tables, Topology, TopologyError};
 use mapper_fabric::names::Names;
 
 /// Why a fabric cannot be routed at all.
@@ -61,7 +62,7 @@ impl Subnet {
         let cabled = fabric.map.cables.iter().flat_map(|cable| [cable.a, cable.b]);
         if let Some(port) = cabled
             .chain(fabric.map.hosts.iter().filter_map(|host| host.at))
-            .find(|at| at.port == super::Tables::NONE)
+            .find(|at| at.port == Tables::NONE)
         {
             return Err(SubnetError::Port(port, Box::new(Names::of(fabric))));
         }
@@ -123,14 +124,25 @@ impl Subnet {
         place(&self.host_port_guids).or_else(|| place(&self.host_guids))
     }
 
-    /// The port that the entry of a slot's own xbar is: that of the host. [`Tables::NONE`](super::Tables::NONE) for
+    /// The port that the entry of a slot's own xbar is: that of the host. [`Tables::NONE`] for
     /// an xbar's own slot, as frames for it have arrived there.
     pub fn port_of_slot(&self, slot: u32) -> u8 {
-        let SlotEnd::Host { host, .. } = self.destinations.end(slot) else { return super::Tables::NONE };
+        let SlotEnd::Host { host, .. } = self.destinations.end(slot) else { return Tables::NONE };
         match self.topology.attachment(host) {
             Attachment::Port(at) => at.port,
-            Attachment::Host(_) | Attachment::Nothing => super::Tables::NONE,
+            Attachment::Host(_) | Attachment::Nothing => Tables::NONE,
         }
+    }
+
+    /// How many entries differ between two tables of this subnet. An entry that only one of them has counts too. An
+    /// xbar's entry for itself does not count, as frames for it have arrived there.
+    pub fn changed_entries(&self, tables: &Tables, previous: &Tables) -> u64 {
+        let differ = |slot: u32| {
+            let own = self.destinations.end(slot);
+            let pairs = (0..).zip(tables.of_slot(slot).iter().zip(previous.of_slot(slot)));
+            pairs.filter(|&(xbar, (one, other))| one != other && own != SlotEnd::Xbar(xbar)).count() as u64
+        };
+        (0..tables.slot_count() as u32).into_par_iter().map(differ).sum()
     }
 
     /// Whether an xbar has hosts.

@@ -1,7 +1,9 @@
 //! The best that is proved: which engines to try on a fabric, and which of them serves it best.
 //!
-//! Nothing runs here by itself: a [`Plan`] says which engines to try in which rounds, [`attempt`] tries one, and
-//! [`Choice`] keeps the best of all that were tried. Whoever drives runs a round's attempts side by side.
+//! A `Plan` says which engines to try in which rounds, `attempt` tries one, and `Choice` keeps the best of all
+//! that were tried. [`choose`] runs a plan.
+
+use rayon::prelude::*;
 
 use super::selection::{self, Selection, Tried};
 use super::{Engine, Refusal, Setting, Settings, WhyNotServed, setting};
@@ -51,15 +53,13 @@ pub const ORDER: [Engine; Engine::ALL.len()] = {
 const MANY_ENTRIES: u64 = 1 << 26;
 /// Steps of a search from each address above which sssp takes far longer than engines that rank.
 const SSSP_STEPS: u64 = 1 << 28;
-/// Turns of all addresses above which nue does: it needs some ten nanoseconds each.
+/// Turns of all addresses above which nue does: it needs some five nanoseconds each.
 const NUE_TURNS: u64 = 1 << 30;
-/// The same where others are soon done, as each address has so many turns for each xbar.
-const NUE_TURNS_IF_DENSE: u64 = 1 << 28;
-const DENSE: u64 = 32;
 /// Turns of all pairs of xbars with hosts above which engines do that put each pair into a layer: they need
 /// some three nanoseconds each.
 const PAIR_TURNS: u64 = 1 << 30;
-/// The same where they may use several layers, and are likelier to serve.
+/// Turns of all pairs above which those engines take far longer where they may use several layers, and are likelier
+/// to serve.
 const PAIR_TURNS_IN_LAYERS: u64 = 1 << 33;
 
 /// How long an engine takes, against others.
@@ -78,7 +78,7 @@ type Round = (bool, Effort);
 
 /// Which engines are tried, and when.
 #[derive(Debug, Clone)]
-pub struct Plan {
+struct Plan {
     settings: Settings,
     /// Each engine and its round, in the order of rounds.
     entries: Vec<(Engine, Round)>,
@@ -91,7 +91,7 @@ impl Plan {
     ///
     /// The first round has the engines that obey all that is set and take no longer than others. An engine of a
     /// later round is tried only if none before serves.
-    pub fn new(subnet: &Subnet, settings: &Settings) -> Self {
+    fn new(subnet: &Subnet, settings: &Settings) -> Self {
         let most = settings.max_layers.unwrap_or(settings.first_layer.saturating_add(1));
         let settings = Settings { max_layers: Some(most), ..settings.clone() };
         let size = Size::of(subnet, most.saturating_sub(settings.first_layer));
@@ -109,13 +109,8 @@ impl Plan {
         Self { settings, entries, size: size.text() }
     }
 
-    /// The settings for all that are tried.
-    pub fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
     /// The engines of each round.
-    pub fn rounds(&self) -> impl Iterator<Item = Vec<Engine>> {
+    fn rounds(&self) -> impl Iterator<Item = Vec<Engine>> {
         self.entries.chunk_by(|one, next| one.1 == next.1).map(|round| {
             let engines = round.iter();
             engines.map(|&(engine, _)| engine).collect()
@@ -185,11 +180,7 @@ impl Size {
 
     fn effort(&self, engine: Engine) -> Effort {
         let is_far_more = match engine {
-            Engine::Nue => {
-                let turns = self.addresses * self.turns;
-                let is_dense = turns > DENSE * self.entries;
-                turns > if is_dense { NUE_TURNS_IF_DENSE } else { NUE_TURNS }
-            }
+            Engine::Nue => self.addresses * self.turns > NUE_TURNS,
             Engine::Lash | Engine::Dfsssp => {
                 let most = if self.layers > 1 { PAIR_TURNS_IN_LAYERS } else { PAIR_TURNS };
                 self.leaves * self.leaves * self.turns > most
@@ -249,7 +240,7 @@ fn place(engine: Engine) -> usize {
 
 /// The best of some attempts.
 #[derive(Debug, Clone, Default)]
-pub struct Choice {
+struct Choice {
     best: Option<Candidate>,
     others: Vec<Tried>,
 }
@@ -257,7 +248,7 @@ pub struct Choice {
 impl Choice {
     /// The better of two, whatever their order.
     #[must_use]
-    pub fn and(mut self, other: Self) -> Self {
+    fn and(mut self, other: Self) -> Self {
         self.others.extend(other.others);
         let (best, beaten) = match (self.best, other.best) {
             (Some(one), Some(other)) if other.is_better_than(&one) => (Some(other), Some(one)),
@@ -269,7 +260,7 @@ impl Choice {
     }
 
     /// Whether any engine serves.
-    pub fn serves(&self) -> bool {
+    fn serves(&self) -> bool {
         self.best.is_some()
     }
 
@@ -277,7 +268,7 @@ impl Choice {
     ///
     /// # Errors
     /// If none serves.
-    pub fn finish(mut self, plan: &Plan) -> Result<Selection, super::NotRouted> {
+    fn finish(mut self, plan: &Plan) -> Result<Selection, super::NotRouted> {
         let served = self.best.as_ref().map(|best| best.selection.engine);
         for engine in ORDER {
             let is_there = |tried: &Tried| tried.engine == engine;
@@ -293,8 +284,47 @@ impl Choice {
     }
 }
 
+/// What is told while a plan runs.
+pub trait Watch: Sync {
+    /// A round begins, in which so many engines are tried side by side.
+    fn begin_round(&self, _engines: usize) {}
+
+    /// An engine of the round was tried.
+    fn end_attempt(&self) {}
+}
+
+/// Nobody watches.
+impl Watch for () {}
+
+/// Tries the engines that suit a fabric, those of a round side by side, and keeps the tables with the best effective
+/// bisection. On any number of threads the choice is the same.
+///
+/// # Errors
+/// If no engine serves.
+pub fn choose(
+    subnet: &Subnet,
+    settings: &Settings,
+    watch: &impl Watch,
+) -> Result<Selection, super::NotRouted> {
+    let plan = Plan::new(subnet, settings);
+    let mut choice = Choice::default();
+    for round in plan.rounds() {
+        watch.begin_round(round.len());
+        let attempts = round.into_par_iter().map(|engine| {
+            let attempted = attempt(subnet, engine, &plan);
+            watch.end_attempt();
+            attempted
+        });
+        choice = choice.and(attempts.reduce(Choice::default, Choice::and));
+        if choice.serves() {
+            break;
+        }
+    }
+    choice.finish(&plan)
+}
+
 /// Computes, proves and measures by one engine.
-pub fn attempt(subnet: &Subnet, engine: Engine, plan: &Plan) -> Choice {
+fn attempt(subnet: &Subnet, engine: Engine, plan: &Plan) -> Choice {
     match selection::tables(subnet, engine, &plan.settings, false) {
         Err(tried) => Choice { best: None, others: vec![tried] },
         Ok(selection) => {
@@ -313,18 +343,8 @@ mod tests {
     use mapper_proto::map::Fabric;
     use proptest::prelude::*;
 
-    /// The best of a plan, round by round.
     fn choose(subnet: &Subnet, settings: &Settings) -> Result<Selection, super::super::NotRouted> {
-        let plan = Plan::new(subnet, settings);
-        let mut choice = Choice::default();
-        for round in plan.rounds() {
-            let attempts = round.into_iter().map(|engine| attempt(subnet, engine, &plan));
-            choice = attempts.fold(choice, Choice::and);
-            if choice.serves() {
-                break;
-            }
-        }
-        choice.finish(&plan)
+        super::choose(subnet, settings, &())
     }
 
     fn bisection(subnet: &Subnet, selection: &Selection) -> f64 {

@@ -18,6 +18,17 @@ pub struct Tried {
     pub why_not: WhyNotServed,
 }
 
+impl Tried {
+    /// Why it did not serve, by the names of the fabric.
+    pub fn describe(&self, subnet: &Subnet) -> String {
+        let failed = match &self.why_not {
+            WhyNotServed::Unproved(proof) => proof.describe_failure(subnet),
+            _ => None,
+        };
+        failed.unwrap_or_else(|| self.why_not.to_string())
+    }
+}
+
 /// Tables, and how they came to be.
 #[derive(Debug, Clone)]
 pub struct Selection {

@@ -78,6 +78,11 @@ impl Orientation {
         updown::orient(topology)
     }
 
+    /// An orientation in which xbars stand in one order: by tiers if it is a Clos, by up*/down* elsewhere.
+    pub(crate) fn by_xbars(topology: &Topology) -> Self {
+        clos::recognise(topology).unwrap_or_else(|| updown::orient(topology))
+    }
+
     /// The orientation with up towards the beginning of an order.
     fn by_position(topology: &Topology, shape: Shape, position: Vec<u32>) -> Self {
         let passages = (0..topology.channel_count() as u32)

@@ -3,12 +3,14 @@
 mod host;
 mod service_levels;
 mod tables;
+mod transition;
 mod union;
 mod walk;
 
 pub use host::{Proof, prove_host, prove_routes};
 pub use service_levels::prove_service_levels;
 pub use tables::{DeadEnd, ProofRules, TableViolation, TablesProof, prove_tables};
+pub use transition::emptied_first;
 pub(crate) use union::dependency_base;
 pub use union::{Cycle, UnionProof};
 pub use walk::{walk, walk_tables};

@@ -158,6 +158,16 @@ impl TablesProof {
     pub fn summary(&self) -> String {
         self.to_string()
     }
+
+    /// The first violation by the names of the fabric, and how many more there are; `None` if there is none.
+    pub fn describe_failure(&self, subnet: &Subnet) -> Option<String> {
+        let first = self.violations.first()?;
+        let (told, first) = (first.count(), first.describe(subnet));
+        Some(match self.violation_count.saturating_sub(told) {
+            0 => first,
+            more => format!("{first} ({})", plural(more, "more violation")),
+        })
+    }
 }
 
 impl fmt::Display for TablesProof {

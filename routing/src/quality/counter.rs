@@ -110,8 +110,8 @@ impl<'a> Counter<'a> {
             *reached |= self.arrives(ports, leaf);
         }
         while let Some(xbar) = self.tree.pop() {
-            let channel = self.routes.next(xbar, ports[xbar as usize]) as usize;
-            let head = self.routes.heads[channel];
+            let step = self.routes.next(xbar, ports[xbar as usize]);
+            let (channel, head) = (step.channel as usize, step.head);
             let weight = self.weights[xbar as usize];
             self.loads[channel] += weight;
             self.weights[head as usize] += weight;
@@ -138,9 +138,9 @@ impl<'a> Counter<'a> {
             // Until it is known to arrive, it does not: so a loop ends where it closes.
             self.known[xbar as usize] = self.mark;
             self.route.push(xbar);
-            match self.routes.next(xbar, ports[xbar as usize]) {
+            match self.routes.next(xbar, ports[xbar as usize]).head {
                 NOWHERE => break,
-                channel => xbar = self.routes.heads[channel as usize],
+                head => xbar = head,
             }
         }
         let known = self.known[xbar as usize];

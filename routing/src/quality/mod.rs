@@ -78,8 +78,7 @@ impl Quality {
 
     /// The effective bisection bandwidth alone, to the bit the same as [`Self::effective_bisection`].
     pub fn bisection(routes: &impl PairRoutes, seed: u64) -> f64 {
-        let patterns =
-            Patterns::draw(routes.topology(), &hosts_in_order(routes.topology()), seed, patterns::ALL_FLOWS);
+        let patterns = Patterns::draw_matchings(routes.topology(), &hosts_in_order(routes.topology()), seed);
         Bisection::of(&samples::ByPair { routes, patterns: &patterns }, &patterns).mean
     }
 

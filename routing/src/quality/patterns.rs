@@ -8,6 +8,9 @@ use crate::{Attachment, Tiers, Topology};
 
 /// Flows of all shifts together, at most, where routes can be looked up as often as wanted.
 pub(super) const ALL_FLOWS: usize = 1 << 24;
+/// Flows of shifts, at most, where these are only a sample of all: users wait for it, and twice as many would hardly
+/// find a worse one.
+const SOME_FLOWS: usize = 1 << 22;
 /// Flows of all shifts together, at most, where the flows must be kept.
 pub(super) const KEPT_FLOWS: usize = 1 << 21;
 
@@ -30,7 +33,7 @@ pub(crate) struct Patterns {
     pub(super) matchings: Vec<Vec<u32>>,
     /// Permutations: whom each place sends to, perhaps itself.
     pub(super) permutations: Vec<Vec<u32>>,
-    /// The same, seen from those that are sent to: who sends to each place.
+    /// Who sends to each place in each permutation.
     senders: Vec<Vec<u32>>,
     /// Shifts: how many places farther each place sends.
     pub(super) shifts: Vec<u32>,
@@ -40,6 +43,30 @@ pub(crate) struct Patterns {
 impl Patterns {
     /// Draws matchings and permutations, and chooses shifts of at most so many flows.
     pub(super) fn draw(topology: &Topology, hosts: &[u32], seed: u64, shift_flows: usize) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let (mut patterns, mut order) = Self::begin(topology, hosts, seed, &mut rng);
+        let count = patterns.hosts.len();
+        let permutations = (0..patterns.matchings.len()).map(|_| {
+            order.shuffle(&mut rng);
+            order.clone()
+        });
+        patterns.permutations = permutations.collect();
+        patterns.senders = patterns.permutations.iter().map(|to| inverse(to)).collect();
+        let shift_flows = match count * count.saturating_sub(1) {
+            all if all <= shift_flows => shift_flows,
+            _ => shift_flows.min(SOME_FLOWS),
+        };
+        patterns.shifts = shifts(count, shift_flows, &mut rng);
+        patterns
+    }
+
+    /// Draws matchings, the same as [`Self::draw`], and nothing else.
+    pub(super) fn draw_matchings(topology: &Topology, hosts: &[u32], seed: u64) -> Self {
+        Self::begin(topology, hosts, seed, &mut ChaCha8Rng::seed_from_u64(seed)).0
+    }
+
+    /// Draws matchings. Returns also the last order that was shuffled.
+    fn begin(topology: &Topology, hosts: &[u32], seed: u64, rng: &mut ChaCha8Rng) -> (Self, Vec<u32>) {
         let mut listed = vec![false; topology.host_count()];
         let mut first = |host: u32| {
             let cabled =
@@ -58,17 +85,14 @@ impl Patterns {
             0..2 => 0,
             _ => (RANDOM_FLOWS / count).clamp(LEAST_SAMPLES, MOST_SAMPLES),
         };
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut order: Vec<u32> = (0..count as u32).collect();
-        let mut shuffled = || {
-            order.shuffle(&mut rng);
-            order.clone()
-        };
-        let matchings = (0..samples).map(|_| matching(&shuffled())).collect();
-        let permutations: Vec<Vec<u32>> = (0..samples).map(|_| shuffled()).collect();
-        let senders = permutations.iter().map(|to| inverse(to)).collect();
-        let shifts = shifts(count, shift_flows, &mut rng);
-        Self { hosts, is_service, matchings, permutations, senders, shifts, seed }
+        let matchings = (0..samples).map(|_| {
+            order.shuffle(rng);
+            matching(&order)
+        });
+        let matchings = matchings.collect();
+        let (permutations, senders, shifts) = (Vec::new(), Vec::new(), Vec::new());
+        (Self { hosts, is_service, matchings, permutations, senders, shifts, seed }, order)
     }
 
     /// How many patterns there are: matchings, then permutations, then shifts.

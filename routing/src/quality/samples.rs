@@ -12,6 +12,10 @@ use crate::Topology;
 /// same entries of the tables, which are read from memory once for all of them.
 const TOGETHER: usize = 32;
 
+/// The flows of each of some patterns on a channel: a line of a cache. What more cross is as good as blocked, so
+/// counting ends at the largest number.
+type Loads = [u16; TOGETHER];
+
 /// The channels of each flow of each pattern.
 pub(super) trait Flows: Sync {
     fn topology(&self) -> &Topology;
@@ -135,37 +139,40 @@ fn mean_bandwidth(shared: impl Iterator<Item = u32>) -> f64 {
     if count == 0 { 1.0 } else { total / f64::from(count) }
 }
 
+/// Lets a flow of a pattern begin.
+fn begin(at: usize, channels: &[u32], loads: &mut [Loads]) {
+    for &channel in channels {
+        let load = &mut loads[channel as usize][at];
+        *load = load.saturating_add(1);
+    }
+}
+
 /// Memory that a thread uses for one block of patterns after the other.
 struct Scratch<'a, F> {
     flows: &'a F,
     patterns: &'a Patterns,
-    channel_count: usize,
-    /// Flows on each channel, pattern by pattern.
-    loads: Vec<u32>,
+    /// Flows on each channel, by pattern. Flows to one destination end on the same channels in all patterns, so what
+    /// they change lies together.
+    loads: Vec<Loads>,
     channels: Vec<u32>,
 }
 
 impl<'a, F: Flows> Scratch<'a, F> {
     fn new(flows: &'a F, patterns: &'a Patterns) -> Self {
-        Self {
-            flows,
-            patterns,
-            channel_count: flows.topology().channel_count(),
-            loads: Vec::new(),
-            channels: Vec::new(),
-        }
+        let loads = vec![[0; TOGETHER]; flows.topology().channel_count()];
+        Self { flows, patterns, loads, channels: Vec::new() }
     }
 
     /// Visits all flows of some patterns, destination by destination: the number of the pattern among these,
-    /// the flow's source, its channels, and the loads of the pattern.
-    fn visit(&mut self, block: Range<usize>, mut visit: impl FnMut(usize, usize, &[u32], &mut [u32])) {
-        let Self { flows, patterns, channels, channel_count, loads } = self;
+    /// the flow's source, its channels, and the loads of all channels.
+    fn visit(&mut self, block: Range<usize>, mut visit: impl FnMut(usize, usize, &[u32], &mut [Loads])) {
+        let Self { flows, patterns, channels, loads } = self;
         for to in 0..patterns.hosts.len() {
             for (at, pattern) in block.clone().enumerate() {
                 let Some(from) = patterns.sender(pattern, to) else { continue };
                 channels.clear();
                 if flows.flow(pattern, from, to, channels) {
-                    visit(at, from, channels, &mut loads[at * *channel_count..][..*channel_count]);
+                    visit(at, from, channels, loads);
                 }
             }
         }
@@ -173,33 +180,40 @@ impl<'a, F: Flows> Scratch<'a, F> {
 
     /// Lets all flows of some patterns begin.
     fn start(&mut self, block: Range<usize>) {
-        self.loads.clear();
-        self.loads.resize(block.len() * self.channel_count, 0);
-        self.visit(block, |_, _, channels, loads| {
-            channels.iter().for_each(|&channel| loads[channel as usize] += 1);
-        });
+        self.loads.fill([0; TOGETHER]);
+        self.visit(block, |at, _, channels, loads| begin(at, channels, loads));
     }
 
     /// The flows on the busiest channel, by each of some patterns.
     fn busiest(&mut self, block: Range<usize>) -> Vec<u32> {
         self.start(block.clone());
-        let most = |at: usize| {
-            let loads = &self.loads[at * self.channel_count..][..self.channel_count];
-            loads.iter().copied().max().unwrap_or_default()
-        };
-        (0..block.len()).map(most).collect()
+        let mut most: Loads = [0; TOGETHER];
+        for loads in &self.loads {
+            most.iter_mut().zip(loads).for_each(|(most, &load)| *most = load.max(*most));
+        }
+        most[..block.len()].iter().map(|&most| most.into()).collect()
     }
 
     /// What flows get, by each of some matchings. A flow that shares no channel gets all.
     fn bandwidths(&mut self, block: Range<usize>) -> Vec<Bandwidths> {
-        self.start(block.clone());
         let (places, patterns) = (self.patterns.hosts.len(), self.patterns);
+        // Flows are looked up once, and remembered until all have begun: where each flow's channels end, and its place.
+        let (mut passed, mut flows) = (Vec::new(), Vec::new());
+        self.loads.fill([0; TOGETHER]);
+        self.visit(block.clone(), |at, from, channels, loads| {
+            begin(at, channels, loads);
+            passed.extend_from_slice(channels);
+            flows.push((passed.len(), at * places + from));
+        });
         // How many flows share the busiest channel of each flow; 0 for places that send nothing.
         let mut shared = vec![0_u32; block.len() * places];
-        self.visit(block.clone(), |at, from, channels, loads| {
-            let most = channels.iter().map(|&channel| loads[channel as usize]).max();
-            shared[at * places + from] = most.unwrap_or(1);
-        });
+        let mut start = 0;
+        for (end, place) in flows {
+            let loads =
+                passed[start..end].iter().map(|&channel| self.loads[channel as usize][place / places]);
+            shared[place] = loads.max().map_or(1, u32::from);
+            start = end;
+        }
         let bandwidths = |(pattern, shared): (usize, &[u32])| {
             // Sums of fractions depend on what is added first: they are added by source.
             let flows = || shared.iter().copied().enumerate().filter(|&(_, shared)| shared > 0);

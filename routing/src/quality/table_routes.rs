@@ -14,6 +14,18 @@ use mapper_proto::map::PortRef;
 /// No channel leaves by a port, or none leads on.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
+/// The channel that leads on from an xbar, and the xbar that it leads to; both [`NOWHERE`] if none does. They stand
+/// together since they are needed together, at random places.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Step {
+    pub(super) channel: u32,
+    pub(super) head: u32,
+}
+
+impl Step {
+    const NONE: Self = Self { channel: NOWHERE, head: NOWHERE };
+}
+
 /// The routes of forwarding tables, all counted.
 ///
 /// A host with several addresses has a route to each; a frame's sender draws one.
@@ -21,11 +33,11 @@ pub(super) const NOWHERE: u32 = u32::MAX;
 pub struct TableRoutes<'a> {
     pub(super) subnet: &'a Subnet,
     pub(super) tables: &'a Tables,
-    /// What a port leads to: `channel_of[port + xbar * ports]`.
-    channel_of: Vec<u32>,
+    /// What a port leads to: `steps[port + xbar * ports]`.
+    steps: Vec<Step>,
     ports: usize,
-    /// The xbar that each channel leads to.
-    pub(super) heads: Vec<u32>,
+    /// The xbar that each host is cabled to, or [`NOWHERE`].
+    starts: Vec<u32>,
     /// The xbar that each slot's host is cabled to, if its table leads to the host; [`NOWHERE`] otherwise.
     pub(super) ends: Vec<u32>,
     /// No route crosses more channels.
@@ -51,17 +63,19 @@ impl<'a> TableRoutes<'a> {
                 .map(|channel| usize::from(topology.tail(channel).port))
                 .max()
                 .unwrap_or_default();
-        let mut channel_of = vec![NOWHERE; ports * topology.xbar_count()];
+        let mut steps = vec![Step::NONE; ports * topology.xbar_count()];
         for channel in 0..topology.channel_count() as u32 {
             let tail = topology.tail(channel);
             // A dead cable leads nowhere.
             if topology.far(tail) == Far::Channel(channel) {
-                channel_of[tail.xbar as usize * ports + usize::from(tail.port)] = channel;
+                let head = topology.head(channel).xbar;
+                steps[tail.xbar as usize * ports + usize::from(tail.port)] = Step { channel, head };
             }
         }
-        let heads = (0..topology.channel_count() as u32).map(|channel| topology.head(channel).xbar).collect();
+        let hosts = 0..topology.host_count() as u32;
+        let starts = hosts.map(|host| subnet.xbar_of_host(host).unwrap_or(NOWHERE)).collect();
         let ends = ends(subnet, tables);
-        Self { subnet, tables, channel_of, ports, heads, ends, longest: max_hops, census: OnceLock::new() }
+        Self { subnet, tables, steps, ports, starts, ends, longest: max_hops, census: OnceLock::new() }
     }
 
     /// No route crosses more channels between xbars than this.
@@ -69,10 +83,10 @@ impl<'a> TableRoutes<'a> {
         self.longest
     }
 
-    /// The channel that an xbar sends frames to a slot by, or [`NOWHERE`].
-    pub(super) fn next(&self, xbar: u32, port: u8) -> u32 {
+    /// Where frames that leave an xbar by a port go.
+    pub(super) fn next(&self, xbar: u32, port: u8) -> Step {
         let port = usize::from(port);
-        if port < self.ports { self.channel_of[xbar as usize * self.ports + port] } else { NOWHERE }
+        if port < self.ports { self.steps[xbar as usize * self.ports + port] } else { Step::NONE }
     }
 
     /// What crosses each channel, and the most channels that a route crosses.
@@ -149,8 +163,8 @@ impl PairRoutes for TableRoutes<'_> {
 
     fn draw(&self, from: u32, to: u32, draw: u32, channels: &mut Vec<u32>) -> bool {
         let slots = self.subnet.destinations.slots_of_host(to);
-        let Some(mut xbar) = self.subnet.xbar_of_host(from) else { return false };
-        if slots.is_empty() {
+        let mut xbar = self.starts[from as usize];
+        if xbar == NOWHERE || slots.is_empty() {
             return false;
         }
         let slot = slots.start + (draw & (slots.len() as u32 - 1));
@@ -163,12 +177,12 @@ impl PairRoutes for TableRoutes<'_> {
             if xbar == end {
                 return true;
             }
-            let channel = self.next(xbar, ports[xbar as usize]);
-            if channel == NOWHERE {
+            let step = self.next(xbar, ports[xbar as usize]);
+            if step.channel == NOWHERE {
                 return false;
             }
-            channels.push(channel);
-            xbar = self.heads[channel as usize];
+            channels.push(step.channel);
+            xbar = step.head;
         }
         false
     }

@@ -16,7 +16,10 @@ pub const MAX_LMC: u8 = 7;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LidError {
     /// Two nodes have one LID.
-    #[error("{first} and {second} both have LID {lid}; each LID must be one node's")]
+    #[error(
+        "{first} and {second} both have LID {lid}; each LID must be one node's: correct one, or give all anew \
+     (--reassign-lids)"
+    )]
     Twice {
         /// The LID.
         lid: u32,
@@ -239,7 +242,10 @@ mod tests {
         assert_eq!(lids, [3, 2, 5, 1, 6, 4]);
         fabric.hosts[2].lid = Some(3);
         let error = destinations(&fabric, None).unwrap_err();
-        assert_eq!(error.to_string(), "h3 and xbar1 both have LID 3; each LID must be one node's");
+        assert_eq!(
+            error.to_string(),
+            "h3 and xbar1 both have LID 3; each LID must be one node's: correct one, or give all anew (--reassign-lids)"
+        );
     }
 
     #[test]

@@ -50,7 +50,7 @@ impl ServiceLevels {
         self.sets.iter().fold(0, |all, set| all | set)
     }
 
-    /// The same as a layer for each pair of xbars, if each pair has one level only.
+    /// These levels as a layer for each pair of xbars, if each pair has one level only.
     pub fn by_pair(&self, subnet: &Subnet) -> Option<Layers> {
         let xbars = subnet.topology.xbar_count();
         let in_use = self.in_use();

@@ -25,18 +25,23 @@ impl FirstPort {
     /// Leaves only the ways to the first port's neighbour.
     pub(super) fn reduce(&self, ports: &XbarPorts, ways: &mut Ways) {
         let words = ports.words;
-        for (at, set) in ways.masks.chunks_exact_mut(words).enumerate() {
-            let xbar = at % ports.xbars;
-            let Some(first) = self.first(xbar, set) else { continue };
-            let base = xbar * words * 64;
-            let neighbour = ports.heads[base + first];
-            for (word, mask) in set.iter_mut().enumerate() {
-                super::ranks::each_bit(*mask, |bit| {
-                    if ports.heads[base + word * 64 + bit] != neighbour {
-                        *mask &= !(1 << bit);
-                    }
-                });
+        for masks in ways.masks_mut() {
+            for (xbar, set) in masks.chunks_exact_mut(words).enumerate() {
+                self.reduce_set(ports, xbar, set);
             }
+        }
+    }
+
+    fn reduce_set(&self, ports: &XbarPorts, xbar: usize, set: &mut [u64]) {
+        let Some(first) = self.first(xbar, set) else { return };
+        let base = xbar * ports.words * 64;
+        let neighbour = ports.heads[base + first];
+        for (word, mask) in set.iter_mut().enumerate() {
+            super::ranks::each_bit(*mask, |bit| {
+                if ports.heads[base + word * 64 + bit] != neighbour {
+                    *mask &= !(1 << bit);
+                }
+            });
         }
     }
 

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::alike::Alike;
 use super::chains::Chains;
 use super::dimension::FirstPort;
 use super::kept::{Kept, Previous, is_right};
@@ -33,6 +34,7 @@ pub(super) struct Filler<'a> {
     pub(super) subnet: &'a Subnet,
     pub(super) ports: &'a XbarPorts,
     chains: &'a Chains<'a>,
+    alike: &'a Alike<'a>,
     /// The connected part of each xbar.
     parts: Vec<u32>,
     /// The xbars that have hosts, and how many each xbar has.
@@ -49,6 +51,7 @@ impl<'a> Filler<'a> {
         subnet: &'a Subnet,
         ports: &'a XbarPorts,
         chains: &'a Chains<'a>,
+        alike: &'a Alike<'a>,
         first_port: Option<&'a FirstPort>,
         scatter: Option<u64>,
     ) -> Self {
@@ -59,6 +62,7 @@ impl<'a> Filler<'a> {
             subnet,
             ports,
             chains,
+            alike,
             parts: (0..ports.xbars as u32).map(|xbar| topology.component(xbar)).collect(),
             leaves: (0..ports.xbars as u32).filter(|&xbar| sources[xbar as usize] > 0).collect(),
             sources,
@@ -90,7 +94,7 @@ impl<'a> Filler<'a> {
     }
 
     pub(super) fn sweeper(&self) -> Sweeper<'_> {
-        Sweeper::new(self.subnet, self.ports, self.chains, &self.sources, self.scatter)
+        Sweeper::new(self.subnet, self.ports, self.chains, self.alike, &self.sources, self.scatter)
     }
 
     /// The targets of the destination at a place in some ways.
@@ -260,7 +264,8 @@ impl Work<'_> {
         let (ways, place) = (&self.ways[at / BLOCK], at % BLOCK);
         let xbars = self.filler.ports.xbars;
         match self.base {
-            Base::Nothing => entries.fill(Tables::NONE),
+            // Sweepers write all entries of hosts.
+            Base::Nothing => entries[..xbars].fill(Tables::NONE),
             Base::Previous(previous) => {
                 let slots = self.filler.subnet.destinations.slots_of(to);
                 let rows = entries.chunks_exact_mut(xbars).zip(previous.rows(slots));

@@ -3,13 +3,15 @@
 //! 1. [`ways`]: to each destination xbar, by which ports of each xbar a legal shortest way leads on; 64
 //!    destinations at once, a bit each.
 //! 2. [`chains`]: by which xbars each host's routes come in, so that channels serve as few hosts as they can.
-//! 3. [`sweep`]: each destination's entries, near to far along its chains, then far to near by the loads.
+//! 3. [`sweep`]: each destination's entries, near to far along its chains, then far to near by the loads; once for all
+//!    xbars that are [`alike`].
 //! 4. [`fill`]: all destinations in rounds, parts of a round in parallel.
 //!    Where loads decided, all is chosen once more, now that the loads are known.
 //! 5. [`kept`]: what is right in tables that were in force stays.
 //!
 //! The shape of rounds depends on the fabric only, so the tables do not depend on the number of threads.
 
+mod alike;
 mod chains;
 mod connect;
 mod dimension;
@@ -31,6 +33,7 @@ use thiserror::Error;
 
 use super::{Engine, EngineError, Refusal, Routing, Settings, services};
 use crate::{Subnet, Tiers};
+use alike::Alike;
 use chains::Chains;
 use dimension::FirstPort;
 use fill::Filler;
@@ -61,7 +64,8 @@ pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> R
     let ports = XbarPorts::new(topology, settings, order.as_ref());
     let first_port = (engine == Engine::Dor).then(|| FirstPort::new(&ports, settings));
     let chains = Chains::new(subnet, settings, &ports);
-    let filler = Filler::new(subnet, &ports, &chains, first_port.as_ref(), settings.scatter);
+    let alike = Alike::new(topology, &ports);
+    let filler = Filler::new(subnet, &ports, &chains, &alike, first_port.as_ref(), settings.scatter);
     let mut tables = filler.tables(previous.as_ref());
     if let Some(order) = order.as_ref().filter(|_| settings.connect_roots) {
         let apart = connect::connect(subnet, order, &roots, &mut tables);

@@ -156,6 +156,11 @@ impl XbarPorts {
         self.counted[number / 64] >> (number % 64) & 1 == 1
     }
 
+    /// Whether all ports of an xbar count when loads are balanced.
+    pub(super) fn all_count(&self, xbar: u32) -> bool {
+        self.counted[xbar as usize * self.words..][..self.words].iter().all(|&word| word == u64::MAX)
+    }
+
     /// Whether routes keep to an order of xbars.
     pub(super) fn has_order(&self) -> bool {
         self.ordered

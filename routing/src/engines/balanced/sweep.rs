@@ -1,18 +1,23 @@
 //! One destination xbar's entries: chosen near to far, then counted and completed far to near.
 
+mod columns;
 mod far;
 mod near;
+mod shared;
 
 use std::ops::Range;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
+use super::alike::Alike;
 use super::chains::{Chains, Link};
 use super::ports::{NOWHERE, XbarPorts};
 use super::spread::Spread;
 use super::ways::Ways;
 use crate::{Subnet, Tables};
+use columns::Columns;
+use shared::First;
 
 /// Slots that are computed together, a bit each.
 pub(super) const LANES: usize = 64;
@@ -60,6 +65,7 @@ impl Slots {
 pub(super) struct Sweeper<'a> {
     ports: &'a XbarPorts,
     chains: &'a Chains<'a>,
+    alike: &'a Alike<'a>,
     subnet: &'a Subnet,
     /// How many hosts each xbar has.
     sources: &'a [u32],
@@ -70,9 +76,18 @@ pub(super) struct Sweeper<'a> {
     by_top: Vec<u64>,
     in_chain: Vec<u64>,
     open: Vec<u64>,
-    /// For each xbar: slots that frames come by for, and how many routes.
-    active: Vec<u64>,
+    /// For each xbar: slots that frames from other xbars come by for, and, if there are any, how many routes of each
+    /// slot, with those of its own hosts.
+    passing: Vec<u64>,
     routes: Vec<u32>,
+    /// The entries of the present target.
+    columns: Columns,
+    /// How many targets were begun.
+    target: u64,
+    /// By class of xbars: the first of them for the present target.
+    firsts: Vec<First>,
+    /// For each xbar the class that it has its entries together with.
+    class_of: Vec<Option<u32>>,
     tops: Vec<(u32, u64)>,
     /// The load of the least loaded way on from each xbar, where loads decide at all.
     ahead: Vec<u64>,
@@ -92,6 +107,7 @@ impl<'a> Sweeper<'a> {
         subnet: &'a Subnet,
         ports: &'a XbarPorts,
         chains: &'a Chains<'a>,
+        alike: &'a Alike<'a>,
         sources: &'a [u32],
         scatter: Option<u64>,
     ) -> Self {
@@ -99,14 +115,19 @@ impl<'a> Sweeper<'a> {
         Self {
             ports,
             chains,
+            alike,
             subnet,
             sources,
             loads: vec![0; ports.heads.len()],
             by_top: zeros(),
             in_chain: zeros(),
             open: zeros(),
-            active: zeros(),
+            passing: zeros(),
             routes: vec![0; ports.xbars * LANES],
+            columns: Columns::new(ports.xbars),
+            target: 0,
+            firsts: Vec::new(),
+            class_of: vec![None; ports.xbars],
             tops: Vec::new(),
             ahead: vec![0; ports.xbars],
             by_load: false,
@@ -118,7 +139,7 @@ impl<'a> Sweeper<'a> {
         }
     }
 
-    /// Computes the entries of a target's slots. `entries`: by slot, by xbar within. Where `kept` has a
+    /// Computes the entries of a target's slots. `entries`: by slot, by xbar within; all are written. Where `kept` has a
     /// slot's bit for an xbar, the entry is there and stays.
     pub(super) fn compute(&mut self, target: Target<'_>, entries: &mut [u8], kept: Option<&[u64]>) {
         if target.lanes == 0 {
@@ -127,6 +148,7 @@ impl<'a> Sweeper<'a> {
         self.draw(target.slots());
         self.only_singly = false;
         self.decides = false;
+        self.begin(kept.is_none());
         self.mark_chains(target);
         if let Some(spread) = Spread::of(self.subnet, target.slots()) {
             // Several addresses a host: what one of them may use depends on the others.
@@ -138,7 +160,18 @@ impl<'a> Sweeper<'a> {
             self.by_load = true;
             self.look_ahead(target);
         }
-        self.far_to_near(target, entries);
+        self.far_to_near(target);
+        self.columns.write(target.lanes, entries);
+    }
+
+    /// Forgets what was chosen for the last target. `anew`: none of its entries are kept.
+    fn begin(&mut self, anew: bool) {
+        self.target += 1;
+        self.columns.clear();
+        self.class_of.fill(None);
+        if anew {
+            self.firsts.resize(self.alike.class_count(), First::default());
+        }
     }
 
     /// Each target has random numbers of its own, so it does not matter which sweeper computes it.
@@ -182,9 +215,8 @@ impl<'a> Sweeper<'a> {
         self.chains.of_slot(target.first_slot + lane as u32)
     }
 
-    /// The number of the port that an entry names.
-    fn entry(&self, entries: &[u8], xbar: u32, lane: usize) -> Option<usize> {
-        let port = entries[lane * self.ports.xbars + xbar as usize];
+    /// The number of the port that an entry of an xbar names.
+    fn number(&self, xbar: u32, port: u8) -> Option<usize> {
         let number = xbar as usize * self.ports.words * 64 + self.ports.bit_of_port(port)?;
         (port != Tables::NONE && self.ports.heads[number] != NOWHERE).then_some(number)
     }

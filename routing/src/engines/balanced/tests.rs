@@ -198,7 +198,8 @@ proptest! {
             let masks = |ports: &XbarPorts| {
                 let chains = Chains::new(&subnet, &settings, ports);
                 let to: Vec<u32> = (0..subnet.topology.xbar_count() as u32).collect();
-                Filler::new(&subnet, ports, &chains, None, None).ways(&to).masks
+                let alike = Alike::new(&subnet.topology, ports);
+                Filler::new(&subnet, ports, &chains, &alike, None, None).ways(&to).masks
             };
             let mut ports = XbarPorts::new(&subnet.topology, &settings, order.as_ref());
             let plain = masks(&ports);
@@ -245,13 +246,47 @@ proptest! {
     }
 }
 
+/// What is computed for one xbar and serves all that are alike is what each of them would get by itself, loads and all.
+#[test]
+fn xbars_that_are_alike_get_what_they_would_get_alone() {
+    let specs = [
+        "xgft:h=2;m=6,9;w=1,6",
+        "xgft:h=3;m=4,4,8;w=1,4,4",
+        "xgft:h=3;m=5,3,4;w=1,2,3",
+        "clos:hosts=90,ports=12",
+        "cluster:leaves=9,spines=5,hosts=120,service=every,missing=3,cables=2",
+        "dragonfly:a=4,h=2,p=2",
+        "hypercube:d=4,hosts=3",
+    ];
+    for (spec, per_mille) in specs.into_iter().flat_map(|spec| [0, 40, 150].map(|share| (spec, share))) {
+        let subnet = degraded(spec, per_mille);
+        let settings = Settings::default();
+        for engine in ALL {
+            let tiers = Tiers::of(&subnet.topology);
+            let found = (engine == Engine::Updn).then(|| find_roots(&subnet, &settings, &tiers));
+            let Ok(roots) = found.map_or(Ok(Vec::new()), |found| found.map(|found| found.xbars)) else {
+                continue;
+            };
+            let tables = tables(engine, &subnet, &settings);
+            let order = Order::of(engine, &subnet, &settings, &tiers, &roots);
+            let ports = XbarPorts::new(&subnet.topology, &settings, order.as_ref());
+            let chains = Chains::new(&subnet, &settings, &ports);
+            let first_port = (engine == Engine::Dor).then(|| FirstPort::new(&ports, &settings));
+            let alone = Alike::nobody(&subnet.topology, &ports);
+            let filler = Filler::new(&subnet, &ports, &chains, &alone, first_port.as_ref(), None);
+            assert!(tables == filler.tables(None), "{engine} {spec} {per_mille}");
+        }
+    }
+}
+
 /// Whether exactly those entries stayed that are still right.
 fn check_kept(engine: Engine, subnet: &Subnet, settings: &Settings, old: &Tables, new: &Tables) {
     let order = order(engine, subnet, settings);
     let ports = XbarPorts::new(&subnet.topology, settings, order.as_ref());
     let chains = Chains::new(subnet, settings, &ports);
     let first_port = (engine == Engine::Dor).then(|| FirstPort::new(&ports, settings));
-    let filler = Filler::new(subnet, &ports, &chains, first_port.as_ref(), None);
+    let alike = Alike::new(&subnet.topology, &ports);
+    let filler = Filler::new(subnet, &ports, &chains, &alike, first_port.as_ref(), None);
     for to in 0..subnet.topology.xbar_count() as u32 {
         let ways = filler.ways(&[to]);
         for xbar in (0..subnet.topology.xbar_count() as u32).filter(|&xbar| xbar != to) {

@@ -6,6 +6,9 @@ use super::ranks::each_bit;
 /// Destinations that one search follows.
 pub(super) const BLOCK: usize = 64;
 
+/// Words in a line of the processor's cache, on most.
+const LINE: usize = 8;
+
 /// Steps from a destination whose ends are remembered: see [`Ways::within`].
 const NEAR: usize = 8;
 
@@ -22,8 +25,10 @@ pub(super) struct Ways {
     pub(super) to: Vec<u32>,
     xbars: usize,
     words: usize,
-    /// Sets of ports: `masks[(destination * xbars + xbar) * words..]`.
+    /// Sets of ports: `masks[destination * stride + xbar * words..]`.
     pub(super) masks: Vec<u64>,
+    /// An odd number of lines of the cache: what is written for one xbar and all destinations lies in different sets of it.
+    stride: usize,
     /// For each destination the xbars that reach it, near ones first: `order[destination * xbars..]`.
     order: Vec<u32>,
     lengths: Vec<u32>,
@@ -36,11 +41,13 @@ impl Ways {
     /// Without `ordered`, [`Self::order_to`] is left empty.
     pub(super) fn find(ports: &XbarPorts, to: &[u32], parts: &[u32], hosts: &[u32], ordered: bool) -> Self {
         debug_assert!(to.len() <= BLOCK, "a bit each");
+        let stride = ((ports.xbars * ports.words).div_ceil(LINE) | 1) * LINE;
         let mut ways = Self {
             to: to.to_vec(),
             xbars: ports.xbars,
             words: ports.words,
-            masks: vec![0; to.len() * ports.xbars * ports.words],
+            masks: vec![0; to.len() * stride],
+            stride,
             order: vec![0; if ordered { to.len() * ports.xbars } else { 0 }],
             lengths: vec![0; to.len()],
             ends: Vec::new(),
@@ -61,7 +68,18 @@ impl Ways {
 
     /// The sets of ports of all xbars for one of the destinations, by its place in [`Self::to`].
     pub(super) fn masks_to(&self, place: usize) -> &[u64] {
-        &self.masks[place * self.xbars * self.words..][..self.xbars * self.words]
+        &self.masks[place * self.stride..][..self.xbars * self.words]
+    }
+
+    /// Of each destination, the sets of ports of all xbars.
+    pub(super) fn masks_mut(&mut self) -> impl Iterator<Item = &mut [u64]> {
+        let length = self.xbars * self.words;
+        self.masks.chunks_exact_mut(self.stride).map(move |masks| &mut masks[..length])
+    }
+
+    /// Sets a word of the set of ports of an xbar for one of the destinations.
+    pub(super) fn set_mask(&mut self, place: usize, xbar: u32, word: usize, mask: u64) {
+        self.masks[place * self.stride + xbar as usize * self.words + word] = mask;
     }
 
     /// Whether a way to a destination leads on by a numbered port.
@@ -92,7 +110,7 @@ impl Ways {
     fn clear(&mut self, wanted: u64) {
         each_bit(wanted, |place| {
             self.lengths[place] = 0;
-            self.masks[place * self.xbars * self.words..][..self.xbars * self.words].fill(0);
+            self.masks[place * self.stride..][..self.stride].fill(0);
         });
         // Ends of the first search would be wrong for the second.
         self.ends.clear();
@@ -266,22 +284,18 @@ impl<'a> Search<'a> {
                     used |= 1 << bit;
                 }
             });
-            let (xbars, masks) = (self.ways.xbars, &mut self.ways.masks);
+            let ways = &mut *self.ways;
             if any == common {
                 // All these ports lead to all these destinations, as upwards in a tree.
-                each_bit(any, |place| masks[(place * xbars + xbar as usize) * words + word] = used);
+                each_bit(any, |place| ways.set_mask(place, xbar, word, used));
             } else if several == 0 {
                 // One port leads to each, as downwards in a tree.
                 each_bit(used, |bit| {
-                    each_bit(rows[bit], |place| {
-                        masks[(place * xbars + xbar as usize) * words + word] = 1 << bit;
-                    });
+                    each_bit(rows[bit], |place| ways.set_mask(place, xbar, word, 1 << bit));
                 });
             } else {
                 transpose(&mut rows);
-                each_bit(any, |place| {
-                    masks[(place * xbars + xbar as usize) * words + word] = rows[place];
-                });
+                each_bit(any, |place| ways.set_mask(place, xbar, word, rows[place]));
             }
         }
     }

@@ -101,7 +101,7 @@ fn note(ports: &XbarPorts, ways: &mut Ways, place: usize, states: &[State]) {
                     && (!state.falls || head.falls);
                 mask |= u64::from(leads) << bit;
             });
-            ways.masks[(place * ports.xbars + xbar as usize) * ports.words + word] = mask;
+            ways.set_mask(place, xbar, word, mask);
         }
     }
 }

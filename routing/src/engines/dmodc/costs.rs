@@ -23,21 +23,49 @@ impl Costs {
         let mut next = 0;
         while let Some(&xbar) = queue.get(next) {
             next += 1;
-            for group in &tiers.up[xbar as usize] {
-                if !costs.goes_down[group.xbar as usize] {
-                    costs.goes_down[group.xbar as usize] = true;
-                    costs.hops[group.xbar as usize] = costs.hops[xbar as usize] + 1;
-                    queue.push(group.xbar);
+            for &above in tiers.up.of(xbar) {
+                if !costs.goes_down[above as usize] {
+                    costs.goes_down[above as usize] = true;
+                    costs.hops[above as usize] = costs.hops[xbar as usize] + 1;
+                    queue.push(above);
                 }
             }
         }
-        // All that is higher is known before an xbar is looked at.
+        // All that is higher is known before the first xbar of a class is looked at.
+        let mut of_class = vec![None; tiers.classes.count];
         for &xbar in tiers.from_top.iter().filter(|&&xbar| !costs.goes_down[xbar as usize]) {
-            let above = tiers.up[xbar as usize].iter().map(|group| costs.hops[group.xbar as usize]);
-            let least = above.min().unwrap_or(Self::NONE);
-            costs.hops[xbar as usize] = least.saturating_add(1);
+            let hops = of_class[tiers.classes.of(xbar)].get_or_insert_with(|| {
+                let above = tiers.up.of(xbar).iter().map(|&above| costs.hops[above as usize]);
+                above.min().unwrap_or(Self::NONE).saturating_add(1)
+            });
+            costs.hops[xbar as usize] = *hops;
         }
         costs
+    }
+
+    /// All steps down towards the destination, as the xbar and the place of the next among its neighbours below:
+    /// the steps of an xbar together, by rising place.
+    pub(super) fn steps_down(&self, tiers: &Tiers, end: u32) -> Vec<(u32, u32)> {
+        let mut steps = Vec::new();
+        let mut queue = vec![end];
+        let mut is_queued = vec![false; self.hops.len()];
+        let mut next = 0;
+        while let Some(&xbar) = queue.get(next) {
+            next += 1;
+            for &above in tiers.up.of(xbar) {
+                if self.hops(above) != self.hops(xbar) + 1 {
+                    continue;
+                }
+                if let Ok(place) = tiers.down.of(above).binary_search(&xbar) {
+                    steps.push((above, place as u32));
+                }
+                if !std::mem::replace(&mut is_queued[above as usize], true) {
+                    queue.push(above);
+                }
+            }
+        }
+        steps.sort_unstable();
+        steps
     }
 
     /// Hops from an xbar.

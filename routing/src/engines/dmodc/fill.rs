@@ -2,7 +2,7 @@
 
 use super::costs::Costs;
 use super::numbers::Numbers;
-use super::tiers::{Group, Tiers};
+use super::tiers::{Groups, Tiers};
 use crate::Subnet;
 use crate::engines::filling;
 use crate::tables::Tables;
@@ -25,38 +25,45 @@ pub(super) fn tables(
 /// hosts, whose numbers count from `first`.
 fn fill(subnet: &Subnet, tiers: &Tiers, costs: &Costs, first: u32, end: u32, block: &mut [u8]) {
     let xbars = tiers.from_top.len();
-    let mut nearer: Vec<&Group> = Vec::new();
-    for xbar in (0..xbars as u32).filter(|&xbar| xbar != end && costs.reaches(xbar)) {
-        let down = costs.goes_down(xbar);
-        let side = if down { &tiers.down[xbar as usize] } else { &tiers.up[xbar as usize] };
-        let leads_on = |group: &&Group| {
-            costs.hops(group.xbar).saturating_add(1) == costs.hops(xbar)
-                && (!down || costs.goes_down(group.xbar))
-        };
-        nearer.clear();
-        nearer.extend(side.iter().filter(leads_on));
-        let count = nearer.len() as u32;
-        let divider = tiers.dividers[xbar as usize];
-        let column = block[xbar as usize..].iter_mut().step_by(xbars);
-        match &nearer[..] {
-            [] => {}
-            [group] if group.ports.len() == 1 => column.for_each(|port| *port = group.ports[0]),
-            _ => {
-                // The first row is the xbar's own; it goes by the first number, as that of the first host.
-                let mut column = column;
-                let mut counter = Counter::new(first, divider, count);
-                if let Some(own) = column.next() {
-                    *own = counter.port(&nearer);
-                }
-                for port in column {
-                    *port = counter.port(&nearer);
-                    counter.step();
-                }
-            }
-        }
+    let mut places = Vec::new();
+    for steps in costs.steps_down(tiers, end).chunk_by(|one, other| one.0 == other.0) {
+        places.clear();
+        places.extend(steps.iter().map(|&(_, place)| place));
+        fill_column(steps[0].0, &tiers.down, &places, tiers, first, block);
+    }
+    // To which neighbours above a class goes on, once that is known.
+    let mut of_class: Vec<Option<Vec<u32>>> = vec![None; tiers.classes.count];
+    for xbar in (0..xbars as u32).filter(|&xbar| !costs.goes_down(xbar) && costs.reaches(xbar)) {
+        let places = of_class[tiers.classes.of(xbar)].get_or_insert_with(|| {
+            let above = (0..).zip(tiers.up.of(xbar));
+            let is_nearer = |above: u32| costs.hops(above).saturating_add(1) == costs.hops(xbar);
+            above.filter(|&(_, &above)| is_nearer(above)).map(|(place, _)| place).collect()
+        });
+        fill_column(xbar, &tiers.up, places, tiers, first, block);
     }
     for (row, slot) in block.chunks_exact_mut(xbars).zip(subnet.destinations.slots_of(end)) {
         row[end as usize] = subnet.port_of_slot(slot);
+    }
+}
+
+/// Fills the entries of an xbar, which go on to neighbours at these places, by turns.
+fn fill_column(xbar: u32, side: &Groups, places: &[u32], tiers: &Tiers, first: u32, block: &mut [u8]) {
+    let ports = |place: u32| side.ports(xbar, place);
+    let mut column = block[xbar as usize..].iter_mut().step_by(tiers.from_top.len());
+    match places {
+        [] => {}
+        &[place] if ports(place).len() == 1 => column.for_each(|port| *port = ports(place)[0]),
+        _ => {
+            // The first row is the xbar's own; it goes by the first number, as that of the first host.
+            let mut counter = Counter::new(first, tiers.dividers[xbar as usize], places.len() as u32);
+            if let Some(own) = column.next() {
+                *own = counter.port(|group| ports(places[group]));
+            }
+            for port in column {
+                *port = counter.port(|group| ports(places[group]));
+                counter.step();
+            }
+        }
     }
 }
 
@@ -77,11 +84,11 @@ impl Counter {
         Self { divider, steps: number % divider, count, group: quotient % count, rounds: quotient / count }
     }
 
-    fn port(&self, groups: &[&Group]) -> u8 {
-        let ports = &groups[self.group as usize].ports;
-        match ports[..] {
-            [port] => port,
-            _ => ports[self.rounds as usize % ports.len()],
+    /// The port, of those that a group has.
+    fn port<'a>(&self, ports_of: impl Fn(usize) -> &'a [u8]) -> u8 {
+        match ports_of(self.group as usize) {
+            &[port] => port,
+            ports => ports[self.rounds as usize % ports.len()],
         }
     }
 

@@ -1,15 +1,81 @@
 //! How high xbars stand, and the cables between them in groups.
 
+use std::collections::BTreeMap;
+
 use super::DmodcRefusal;
 use crate::tiers::distances;
 use crate::{Subnet, Topology};
 
-/// All cables from an xbar to one neighbour.
-pub(super) struct Group {
-    /// The neighbour.
-    pub(super) xbar: u32,
-    /// The xbar's ports to it, in rising order.
-    pub(super) ports: Vec<u8>,
+/// The cables from xbars to those on one side, in groups: all cables to one neighbour are a group.
+pub(super) struct Groups {
+    /// Where each xbar's groups begin; one more for the end.
+    first: Vec<u32>,
+    /// By group, the neighbour; by rising number for each xbar.
+    neighbours: Vec<u32>,
+    /// Where each group's ports begin; one more for the end.
+    first_port: Vec<u32>,
+    /// By group, the ports to the neighbour, in rising order.
+    ports: Vec<u8>,
+}
+
+impl Groups {
+    /// The groups to those neighbours for which `is_wanted`, which gets the xbar and the neighbour.
+    fn new(topology: &Topology, is_wanted: impl Fn(u32, u32) -> bool) -> Self {
+        let mut groups =
+            Self { first: vec![0], neighbours: Vec::new(), first_port: vec![0], ports: Vec::new() };
+        for xbar in 0..topology.xbar_count() as u32 {
+            let live = topology.channels_of(xbar).filter(|&channel| !topology.is_dead(channel));
+            let mut cables: Vec<(u32, u8)> = live
+                .map(|channel| (topology.head(channel).xbar, topology.tail(channel).port))
+                .filter(|&(head, _)| is_wanted(xbar, head))
+                .collect();
+            cables.sort_unstable();
+            for group in cables.chunk_by(|one, other| one.0 == other.0) {
+                groups.neighbours.push(group[0].0);
+                groups.ports.extend(group.iter().map(|&(_, port)| port));
+                groups.first_port.push(groups.ports.len() as u32);
+            }
+            groups.first.push(groups.neighbours.len() as u32);
+        }
+        groups
+    }
+
+    /// The neighbours of an xbar, by rising number.
+    pub(super) fn of(&self, xbar: u32) -> &[u32] {
+        let xbar = xbar as usize;
+        &self.neighbours[self.first[xbar] as usize..self.first[xbar + 1] as usize]
+    }
+
+    /// The ports of an xbar to the neighbour at a place among its neighbours.
+    pub(super) fn ports(&self, xbar: u32, place: u32) -> &[u8] {
+        let group = (self.first[xbar as usize] + place) as usize;
+        &self.ports[self.first_port[group] as usize..self.first_port[group + 1] as usize]
+    }
+}
+
+/// Xbars of one class have the same neighbours above, so that they are as far from any destination that is not
+/// below them, and go on to the same neighbours.
+pub(super) struct Classes {
+    of: Vec<u32>,
+    /// How many there are.
+    pub(super) count: usize,
+}
+
+impl Classes {
+    fn new(up: &Groups, xbars: usize) -> Self {
+        let mut known = BTreeMap::new();
+        let mut class = |xbar: u32| {
+            let next = known.len() as u32;
+            *known.entry(up.of(xbar)).or_insert(next)
+        };
+        let of = (0..xbars as u32).map(&mut class).collect();
+        Self { of, count: known.len() }
+    }
+
+    /// The class of an xbar.
+    pub(super) fn of(&self, xbar: u32) -> usize {
+        self.of[xbar as usize] as usize
+    }
 }
 
 /// How high xbars stand, and the cables between them in groups.
@@ -18,9 +84,11 @@ pub(super) struct Tiers {
     heights: Vec<u32>,
     /// All xbars, the highest first.
     pub(super) from_top: Vec<u32>,
-    /// By xbar, the groups of cables up and down, by rising neighbour.
-    pub(super) up: Vec<Vec<Group>>,
-    pub(super) down: Vec<Vec<Group>>,
+    /// The cables up, and those down.
+    pub(super) up: Groups,
+    pub(super) down: Groups,
+    /// What is alike above xbars.
+    pub(super) classes: Classes,
     /// By xbar, how many destinations in a row leave it by one group.
     pub(super) dividers: Vec<u32>,
 }
@@ -55,40 +123,25 @@ impl Tiers {
         if most.saturating_sub(least) > Self::MOST {
             return Err(DmodcRefusal::TooManyTiers { tiers: most - least });
         }
-        let mut from_top: Vec<u32> = all.clone().collect();
+        let mut from_top: Vec<u32> = all.collect();
         from_top.sort_by_key(|&xbar| (std::cmp::Reverse(heights[xbar as usize]), xbar));
-        let side = |xbar: u32, is_there: &dyn Fn(u32, u32) -> bool| {
-            groups(topology, xbar, |other| is_there(heights[other as usize], heights[xbar as usize]))
-        };
-        let up: Vec<Vec<Group>> = all.clone().map(|xbar| side(xbar, &|other, own| other > own)).collect();
-        let down: Vec<Vec<Group>> = all.map(|xbar| side(xbar, &|other, own| other < own)).collect();
+        let height = |xbar: u32| heights[xbar as usize];
+        let up = Groups::new(topology, |xbar, other| height(other) > height(xbar));
+        let down = Groups::new(topology, |xbar, other| height(other) < height(xbar));
+        let classes = Classes::new(&up, from_top.len());
         let mut dividers = vec![1_u32; from_top.len()];
         for &xbar in from_top.iter().rev() {
-            let below = down[xbar as usize].iter().map(|group| {
-                let groups = up[group.xbar as usize].len() as u32;
-                dividers[group.xbar as usize].saturating_mul(groups)
+            let below = down.of(xbar).iter().map(|&below| {
+                let groups = up.of(below).len() as u32;
+                dividers[below as usize].saturating_mul(groups)
             });
             dividers[xbar as usize] = below.max().unwrap_or(1);
         }
-        Ok(Self { heights, from_top, up, down, dividers })
+        Ok(Self { heights, from_top, up, down, classes, dividers })
     }
 
     /// By xbar, how far it is below the highest that there could be.
     pub(super) fn depths(&self) -> Vec<u32> {
         self.heights.iter().map(|&height| u32::MAX - height).collect()
     }
-}
-
-/// The cables from an xbar to the neighbours that are wanted.
-fn groups(topology: &Topology, xbar: u32, is_wanted: impl Fn(u32) -> bool) -> Vec<Group> {
-    let mut cables: Vec<(u32, u8)> = topology
-        .channels_of(xbar)
-        .filter(|&channel| !topology.is_dead(channel) && is_wanted(topology.head(channel).xbar))
-        .map(|channel| (topology.head(channel).xbar, topology.tail(channel).port))
-        .collect();
-    cables.sort_unstable();
-    cables
-        .chunk_by(|one, other| one.0 == other.0)
-        .map(|group| Group { xbar: group[0].0, ports: group.iter().map(|&(_, port)| port).collect() })
-        .collect()
 }

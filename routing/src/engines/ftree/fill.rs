@@ -79,7 +79,7 @@ fn lay(tree: &Tree<'_>, reach: &Reach, to: u32, (spine, templates): (&Spine, &Te
         for (depth, layer) in (1..).zip(templates.of(top)) {
             let ports = layer.ports(spine.cable(step, depth));
             for (&xbar, &port) in layer.xbars.iter().zip(ports) {
-                // Else some nearer way leads from there.
+                // Where the steps differ, some nearer way leads from there.
                 if usize::from(steps[xbar as usize]) == step + depth {
                     row[xbar as usize] = port;
                 }

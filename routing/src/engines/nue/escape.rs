@@ -102,7 +102,7 @@ impl EscapeTrees {
 }
 
 /// The xbar of each part that is nearest to all leaves there; of several the one with most cables.
-fn roots(subnet: &Subnet) -> Vec<u32> {
+pub(super) fn roots(subnet: &Subnet) -> Vec<u32> {
     let topology = &subnet.topology;
     let xbars = topology.xbar_count();
     let mut sums = vec![0_u64; xbars];

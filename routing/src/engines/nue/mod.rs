@@ -6,14 +6,18 @@
 //! destination ever after. Then each destination gets a tree of routes by turns that are not blocked
 //! (`search`), and a turn that would close a circle is blocked for good (`turns`).
 //!
-//! It differs from the paper in three points, all for the sake of the routes' quality:
+//! It differs from the paper in four points, all for the sake of the routes' quality:
 //!
+//! - Turns that are used early block others, so the first trees of a layer may be those of dnup or updn (`seed`), whose
+//!   turns agree with an order of xbars. But in trees whose routes are all shortest, trees that are grown freely
+//!   from the start are tried as well, and those with the better effective bisection are taken.
 //! - Hops come before loads, so that routes are shortest wherever no turn is blocked.
 //! - A turn is tried when a tree is complete, and only if frames make it: what no frame uses blocks nothing.
 //! - All trees are grown again once the loads of all are known, and are kept if they are found.
 
 mod escape;
 mod search;
+mod seed;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -21,11 +25,12 @@ mod turns;
 use super::algorithm::Algorithm;
 use super::filling::{self, NO_CHANNEL};
 use super::{Engine, EngineError, Refusal, Routing, Setting, Settings};
-use crate::Subnet;
 use crate::tables::{Layers, Tables};
+use crate::{Quality, Subnet, TableRoutes};
 use escape::EscapeTrees;
 use mapper_fabric::wording::counted;
 use search::{Found, Search, count_loads};
+use seed::Seed;
 use turns::Turns;
 
 /// How often all trees are grown again.
@@ -55,10 +60,7 @@ impl Algorithm for Nue {
         let left = settings.layers_left().map_err(|why| EngineError::refuse(Engine::Nue, why))?;
         let most = settings.max_layers.map_or(1, |_| left);
         let layers = destinations_by_layer(subnet, settings.xbar_destinations, most);
-        let mut router = Router::new(subnet, settings.xbar_destinations);
-        for ends in &layers {
-            router.route(ends);
-        }
+        let router = routed(subnet, settings, &layers);
         let xbars = subnet.topology.xbar_count();
         let of_layers = if layers.len() > 1 {
             let mut of = vec![0; xbars * xbars];
@@ -74,6 +76,33 @@ impl Algorithm for Nue {
             format!("nue: {count} reached along the escape tree alone")
         });
         Ok(Routing { tables: router.tables, layers: of_layers, notes: notes.into_iter().collect() })
+    }
+}
+
+/// Routes in layers, from the seed, from nothing, or by the better of both.
+fn routed<'a>(subnet: &'a Subnet, settings: &Settings, layers: &[Vec<u32>]) -> Router<'a> {
+    let xbar_destinations = settings.xbar_destinations;
+    let freely = || {
+        let mut router = Router::new(subnet, xbar_destinations);
+        layers.iter().for_each(|ends| router.route(ends));
+        router
+    };
+    let Some(seed) = Seed::find(subnet, xbar_destinations, &layers.concat()) else { return freely() };
+    let from_seed = || {
+        let mut router = Router::new(subnet, xbar_destinations);
+        layers.iter().all(|ends| router.route_from(&seed, ends)).then_some(router)
+    };
+    if seed.is_enough {
+        return from_seed().unwrap_or_else(freely);
+    }
+    let (seeded, free) = rayon::join(from_seed, freely);
+    let bisection = |router: &Router<'_>| {
+        let routes = TableRoutes::proved(subnet, &router.tables, Settings::MAX_HOPS.into());
+        Quality::bisection(&routes, settings.seed)
+    };
+    match seeded {
+        Some(seeded) if bisection(&seeded) >= bisection(&free) => seeded,
+        _ => free,
     }
 }
 
@@ -104,6 +133,17 @@ fn destinations_by_layer(subnet: &Subnet, xbar_destinations: bool, most: u8) -> 
         layers.push(Vec::new());
     }
     layers
+}
+
+/// An address that gets a tree of its own.
+struct Address {
+    /// The xbar that it is at.
+    end: u32,
+    slot: u32,
+    /// What a route to it counts: nothing if it is an xbar's.
+    weight: i64,
+    /// Whether it is reached along the escape tree alone.
+    escapes: bool,
 }
 
 /// Routes layer after layer; loads are counted over all of them, as layers share the cables.
@@ -141,57 +181,100 @@ impl<'a> Router<'a> {
 
     /// Routes all addresses of some xbars in a layer of their own.
     fn route(&mut self, ends: &[u32]) {
-        let subnet = self.subnet;
-        let topology = &subnet.topology;
-        let mut turns = Turns::new(topology, self.trees.places(topology));
+        let topology = &self.subnet.topology;
+        let mut turns = Turns::new(topology, &self.trees.places(topology));
         self.trees.use_turns(topology, &self.sends, &mut turns);
-        let slots: Vec<(u32, u32)> = ends
-            .iter()
-            .flat_map(|&end| {
-                let hosts = subnet.destinations.host_slots_of(end);
-                let own = subnet.destinations.slot_of_xbar(end);
-                let alone = hosts.is_empty().then_some(own);
-                hosts.chain(alone).map(move |slot| (end, slot))
-            })
-            .collect();
         let sends = self.sends.clone();
-        let mut search = Search::new(subnet, &sends);
-        let mut along = vec![NO_CHANNEL; topology.xbar_count()];
-        let mut escaped = vec![false; slots.len()];
-        for round in 0..=ROUNDS {
-            for (at, &(end, slot)) in slots.iter().enumerate() {
-                let weight = u64::from(slot != subnet.destinations.slot_of_xbar(end));
-                if round > 0 {
-                    self.read(slot, &mut along);
-                    let loads = &mut self.loads;
-                    count_loads(&mut search, &along, end, |channel, load| loads[channel] -= weight * load);
-                }
-                if search.find(end, &self.loads, &mut turns) == Found::Tree {
-                    search.complete(end, &self.trees, &mut along);
-                    self.write(slot, end, &search.next);
-                    escaped[at] = false;
-                } else if round == 0 {
-                    search.escape(end, &self.trees);
-                    self.write(slot, end, &search.next);
-                    escaped[at] = true;
-                }
-                self.read(slot, &mut along);
-                let loads = &mut self.loads;
-                count_loads(&mut search, &along, end, |channel, load| loads[channel] += weight * load);
+        let mut search = Search::new(self.subnet, &sends);
+        let mut addresses = self.addresses(ends);
+        for address in &mut addresses {
+            address.escapes = search.find(address.end, &self.loads, &mut turns) == Found::Impasse;
+            if address.escapes {
+                search.escape(address.end, &self.trees);
+                self.write(address.slot, address.end, &search.next);
+            } else {
+                self.write_found(address, &mut search);
             }
+            self.count(address, &mut search, 1);
         }
-        for &end in ends {
-            if let Some(first) = subnet.destinations.host_slots_of(end).next() {
-                self.read(first, &mut along);
-                self.write(subnet.destinations.slot_of_xbar(end), end, &along);
-            }
-        }
-        self.escaped += escaped.iter().filter(|&&escaped| escaped).count();
+        self.finish(ends, &mut addresses, &mut search, &mut turns);
     }
 
-    /// Reads a tree from the tables.
-    fn read(&self, slot: u32, next: &mut [u32]) {
-        filling::read_tree(&self.subnet.topology, self.tables.of_slot(slot), next);
+    /// Routes all addresses of some xbars in a layer of their own, at first along a seed. False if the seed closes a circle.
+    fn route_from(&mut self, seed: &Seed, ends: &[u32]) -> bool {
+        let topology = &self.subnet.topology;
+        let mut turns = Turns::new(topology, &self.trees.places(topology));
+        let sends = self.sends.clone();
+        let mut search = Search::new(self.subnet, &sends);
+        let mut addresses = self.addresses(ends);
+        for address in &addresses {
+            let row = seed.tables.of_slot(address.slot);
+            filling::read_tree(topology, row, &mut search.next);
+            if !search.use_turns_of_senders(address.end, &mut turns) {
+                return false;
+            }
+            self.tables.set_row(address.slot, row);
+            self.count(address, &mut search, 1);
+        }
+        self.finish(ends, &mut addresses, &mut search, &mut turns);
+        true
+    }
+
+    /// Grows all trees again, now that the loads of all are known.
+    fn finish(
+        &mut self,
+        ends: &[u32],
+        addresses: &mut [Address],
+        search: &mut Search<'_>,
+        turns: &mut Turns<'_>,
+    ) {
+        for _ in 0..ROUNDS {
+            for address in addresses.iter_mut() {
+                self.count(address, search, -1);
+                if search.find(address.end, &self.loads, turns) == Found::Tree {
+                    self.write_found(address, search);
+                    address.escapes = false;
+                }
+                self.count(address, search, 1);
+            }
+        }
+        let mut along = vec![NO_CHANNEL; self.sends.len()];
+        for &end in ends {
+            if let Some(first) = self.subnet.destinations.host_slots_of(end).next() {
+                filling::read_tree(&self.subnet.topology, self.tables.of_slot(first), &mut along);
+                self.write(self.subnet.destinations.slot_of_xbar(end), end, &along);
+            }
+        }
+        self.escaped += addresses.iter().filter(|address| address.escapes).count();
+    }
+
+    /// All addresses that get trees of their own: those of hosts, and those of xbars without hosts.
+    fn addresses(&self, ends: &[u32]) -> Vec<Address> {
+        let destinations = &self.subnet.destinations;
+        let at = |&end: &u32| {
+            let hosts = destinations.host_slots_of(end);
+            let alone = hosts.is_empty().then_some(destinations.slot_of_xbar(end));
+            let address = move |slot, weight| Address { end, slot, weight, escapes: false };
+            let hosts = hosts.map(move |slot| address(slot, 1));
+            hosts.chain(alone.map(|slot| address(slot, 0)))
+        };
+        ends.iter().flat_map(at).collect()
+    }
+
+    /// Adds what the tree of an address puts on channels, so many times.
+    fn count(&mut self, address: &Address, search: &mut Search<'_>, times: i64) {
+        let row = self.tables.of_slot(address.slot);
+        filling::read_tree(&self.subnet.topology, row, &mut search.next);
+        let (loads, weight) = (&mut self.loads, times * address.weight);
+        count_loads(search, address.end, |channel, load| {
+            loads[channel] = loads[channel].saturating_add_signed(weight * load);
+        });
+    }
+
+    /// Writes the tree that a search has found.
+    fn write_found(&mut self, address: &Address, search: &mut Search<'_>) {
+        search.complete(address.end, &self.trees);
+        self.write(address.slot, address.end, &search.next);
     }
 
     /// Writes a tree into the tables, as far as it is in the destination's part.

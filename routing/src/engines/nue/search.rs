@@ -34,8 +34,10 @@ pub(super) struct Search<'a> {
     costs: Vec<u64>,
     /// The next xbars, while their channels are chosen.
     level: Vec<u32>,
+    /// The way along the escape tree.
+    along: Vec<u32>,
     carries: Vec<bool>,
-    sources: Vec<u64>,
+    sources: Vec<i64>,
 }
 
 impl<'a> Search<'a> {
@@ -49,6 +51,7 @@ impl<'a> Search<'a> {
             place: vec![NO_PLACE; xbars],
             costs: vec![0; xbars],
             level: Vec::new(),
+            along: vec![NO_CHANNEL; xbars],
             carries: vec![false; xbars],
             sources: vec![0; xbars],
         }
@@ -76,13 +79,35 @@ impl<'a> Search<'a> {
         trees.lead_to(&self.subnet.topology, end, &mut self.next);
     }
 
+    /// Uses all turns that frames make along the tree that `next` holds, which reaches all that send. False if one is
+    /// blocked.
+    pub(super) fn use_turns_of_senders(&mut self, end: u32, turns: &mut Turns<'_>) -> bool {
+        let topology = &self.subnet.topology;
+        let part = topology.component(end);
+        self.carries.fill(false);
+        for sender in 0..self.next.len() as u32 {
+            if !self.sends[sender as usize] || topology.component(sender) != part {
+                continue;
+            }
+            let mut xbar = sender;
+            while xbar != end && !std::mem::replace(&mut self.carries[xbar as usize], true) {
+                let channel = self.next[xbar as usize];
+                xbar = topology.head(channel).xbar;
+                if xbar != end && !turns.make_used(channel, self.next[xbar as usize]) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
     /// Lets xbars that no tree reaches, and that send nothing, go on along the escape tree.
-    pub(super) fn complete(&mut self, end: u32, trees: &EscapeTrees, along: &mut [u32]) {
+    pub(super) fn complete(&mut self, end: u32, trees: &EscapeTrees) {
         if self.order.len() < self.next.len() {
-            trees.lead_to(&self.subnet.topology, end, along);
-            for (xbar, next) in self.next.iter_mut().enumerate() {
+            trees.lead_to(&self.subnet.topology, end, &mut self.along);
+            for (xbar, (next, &along)) in self.next.iter_mut().zip(&self.along).enumerate() {
                 if *next == NO_CHANNEL && xbar != end as usize {
-                    *next = along[xbar];
+                    *next = along;
                 }
             }
         }
@@ -226,31 +251,32 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Adds what a tree puts on channels: a frame from each host. `add` says how.
-pub(super) fn count_loads(search: &mut Search<'_>, next: &[u32], end: u32, mut add: impl FnMut(usize, u64)) {
+/// Tells what the tree that a search holds puts on channels: a frame from each host.
+pub(super) fn count_loads(search: &mut Search<'_>, end: u32, mut add: impl FnMut(usize, i64)) {
     let topology = &search.subnet.topology;
     // How many frames come to an xbar is known once all that send to it are counted.
     search.place.fill(0);
-    for (xbar, &channel) in next.iter().enumerate() {
-        search.sources[xbar] = topology.hosts_of(xbar as u32).len() as u64;
+    for (xbar, &channel) in search.next.iter().enumerate() {
+        search.sources[xbar] = topology.hosts_of(xbar as u32).len() as i64;
         if channel != NO_CHANNEL && xbar != end as usize {
             search.place[topology.head(channel).xbar as usize] += 1;
         }
     }
+    search.order.clear();
     let ready = |xbar: &u32| search.place[*xbar as usize] == 0;
-    let mut free: Vec<u32> = (0..next.len() as u32).filter(ready).collect();
-    while let Some(xbar) = free.pop() {
-        let channel = next[xbar as usize];
+    search.order.extend((0..search.next.len() as u32).filter(ready));
+    while let Some(xbar) = search.order.pop() {
+        let channel = search.next[xbar as usize];
         if channel == NO_CHANNEL || xbar == end {
             continue;
         }
-        let there = topology.head(channel).xbar;
+        let there = topology.head(channel).xbar as usize;
         let sources = search.sources[xbar as usize];
         add(channel as usize, sources);
-        search.sources[there as usize] += sources;
-        search.place[there as usize] -= 1;
-        if search.place[there as usize] == 0 {
-            free.push(there);
+        search.sources[there] += sources;
+        search.place[there] -= 1;
+        if search.place[there] == 0 {
+            search.order.push(there as u32);
         }
     }
 }

@@ -1,6 +1,9 @@
 use mapper_fabric::generate;
-use mapper_proto::map::Fabric;
+use mapper_proto::Mac;
+use mapper_proto::map::{Cable, Fabric, Host, Map, PortRef, Xbar, host_type};
 use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::engines::select;
@@ -33,6 +36,73 @@ fn no_address_of_a_tree_is_left_to_the_escape_tree() {
         let served = select(&subnet(spec, None), &[Engine::Nue], &Settings::default(), false).unwrap();
         assert_eq!(served.routing.notes, [""; 0], "{spec}");
         assert_eq!(served.proof.max_hops, 5, "{spec}: all routes are shortest");
+    }
+}
+
+/// The effective bisection of an engine's tables.
+fn bisection(subnet: &Subnet, engine: Engine) -> f64 {
+    let served = select(subnet, &[engine], &Settings::default(), false).unwrap();
+    Quality::measure(&TableRoutes::new(subnet, &served.routing.tables), 1).effective_bisection
+}
+
+#[test]
+fn one_layer_is_no_worse_than_an_order_of_xbars() {
+    for (spec, more) in [
+        // Service adapters on spines need turns at leaves, which would block the ways of all others if they were
+        // used at every leaf.
+        ("cluster:leaves=24,spines=16,hosts=542,missing=5,service=every", 1.0),
+        ("random:xbars=40,ports=16,hosts=110,links=100,seed=3", 1.03),
+        ("dragonfly:a=8,p=1,h=7,groups=15", 1.03),
+        // An order of xbars, though all its routes are shortest, leads too many of them by its top.
+        ("hypercube:d=6,hosts=4", 1.05),
+    ] {
+        let subnet = subnet(spec, None);
+        let (dnup, nue) = (bisection(&subnet, Engine::Dnup), bisection(&subnet, Engine::Nue));
+        assert!(nue >= more * dnup, "{spec}: {nue:.3}, and dnup {dnup:.3}");
+    }
+}
+
+/// A tree of three tiers whose cables are drawn, so that there are leaves that no way up and then down joins.
+fn irregular_tree() -> Fabric {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let xbar = Xbar { ports: 40, tag: None, ports_known: true };
+    let mut map = Map { xbars: vec![xbar; 108], ..Map::default() };
+    let mut next = [1; 108];
+    let mut port = |xbar: u32| {
+        next[xbar as usize] += 1;
+        PortRef { xbar, port: next[xbar as usize] }
+    };
+    for host in 0..256 {
+        let at = Some(port(host / 4));
+        map.hosts.push(Host { mac: Mac::from_position(host), at, ..map_host() });
+    }
+    for leaf in 0..64 {
+        for _ in 0..2 {
+            let middle = 64 + leaf / 16 * 8 + rng.random_range(0..8);
+            map.cables.push(Cable::new(port(leaf), port(middle)));
+        }
+    }
+    for middle in 64..96 {
+        for _ in 0..3 {
+            let top = 96 + rng.random_range(0..12);
+            map.cables.push(Cable::new(port(middle), port(top)));
+        }
+    }
+    Fabric { map, ..Fabric::default() }
+}
+
+fn map_host() -> Host {
+    Host { mac: Mac::default(), level: 1, host_type: host_type::GM, at: None }
+}
+
+#[test]
+fn a_tree_without_legal_ways_up_and_down_is_not_left_to_the_escape_tree() {
+    let subnet = Subnet::new(&irregular_tree(), None).unwrap();
+    assert!(select(&subnet, &[Engine::Dnup], &Settings::default(), false).is_err());
+    for most in [1, 2] {
+        let settings = Settings { max_layers: Some(most), ..Settings::default() };
+        let routing = select(&subnet, &[Engine::Nue], &settings, false).unwrap().routing;
+        assert_eq!(routing.notes, [""; 0], "{most} layers");
     }
 }
 

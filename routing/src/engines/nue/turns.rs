@@ -24,7 +24,7 @@ pub(super) struct Turns<'a> {
 
 impl<'a> Turns<'a> {
     /// No turn is used yet. The graph's order of channels begins with these places.
-    pub(super) fn new(topology: &'a Topology, places: Vec<u32>) -> Self {
+    pub(super) fn new(topology: &'a Topology, places: &[u32]) -> Self {
         let numbers = Numbers::new(topology);
         let states = vec![State::Free; numbers.count()];
         Self { numbers, states, graph: AcyclicGraph::in_order(places) }

@@ -110,6 +110,32 @@ fn several_lids_of_a_host_take_other_ways() {
     }
 }
 
+/// A tree of four spines, which are two systems of two spines each, and two addresses a host.
+fn spines_in_pairs() -> Subnet {
+    let mut fabric = generate("xgft:h=2;m=4,4;w=1,4").unwrap();
+    for (spine, label) in (0..).zip(&mut fabric.xbars[4..]) {
+        label.system_guid = Some(0x1000 + spine / 2);
+    }
+    Subnet::new(&fabric, Some(1)).unwrap()
+}
+
+#[test]
+fn two_lids_of_a_host_take_ways_through_two_systems_whatever_engine_balances() {
+    let subnet = spines_in_pairs();
+    for settings in [exact(), Settings::default()] {
+        let minhop = tables(Engine::Minhop, &subnet, &settings);
+        for host in 4..16 {
+            let system = |slot| {
+                let far = subnet.topology.far(PortRef { xbar: 0, port: minhop.port(0, slot) });
+                let Far::Channel(channel) = far else { panic!("a cable to a spine") };
+                subnet.xbar_systems[subnet.topology.head(channel).xbar as usize]
+            };
+            let systems: BTreeSet<u64> = subnet.destinations.slots_of_host(host).map(system).collect();
+            assert_eq!(systems.len(), 2, "host {host}");
+        }
+    }
+}
+
 #[test]
 fn scatter_is_as_random_as_its_seed() {
     let subnet = subnet("clos:hosts=32,ports=16");

@@ -6,7 +6,7 @@ use mapper_proto::map::{Fabric, PortRef};
 use proptest::prelude::*;
 
 use crate::engines::dispersive::AllHosts;
-use crate::engines::{Engine, Selection, Settings, select};
+use crate::engines::{Engine, Selection, Settings, best, select};
 use crate::{HostRoutes, Options, Quality, Shape, SourceRoutes, Subnet, TableRoutes, Tiers};
 
 const RANKING: [Engine; 5] = [Engine::Minhop, Engine::Updn, Engine::Dnup, Engine::Ftree, Engine::Dmodc];
@@ -109,35 +109,35 @@ fn deep_trees_with_an_adapter_on_every_xbar_are_served_as_well_as_without() {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
-
-    /// Whatever cluster an engine serves without the service adapters of its spines, it serves with them, in one layer
-    /// and without a cost to the other hosts; agents likewise.
-    #[test]
-    fn service_adapters_on_spines_cost_no_other_host_its_bandwidth(
-        leaves in 6_u64..14,
-        spines in 2_u64..8,
-        hosts_per_leaf in 8_u64..16,
-        missing in 0_u64..6,
-        cables in 1_u64..3,
-        uneven in 0_u64..4,
-        storage in 0_u64..2,
-        rails in 1_u64..3,
-        service in prop::sample::select(vec!["every", "spines"]),
-        seed in any::<u64>(),
-    ) {
+/// A cluster whose rails' spines have service adapters, and how many spines that are.
+fn cluster() -> impl Strategy<Value = (Fabric, u64)> {
+    let switches = (6_u64..14, 2_u64..8, 8_u64..16, 1_u64..3);
+    let oddities = (0_u64..6, 1_u64..3, 0_u64..4, 0_u64..2);
+    let service = prop::sample::select(vec!["every", "spines"]);
+    (switches, oddities, service, any::<u64>()).prop_map(|(switches, oddities, service, seed)| {
+        let (leaves, spines, hosts_per_leaf, rails) = switches;
+        let (missing, cables, uneven, storage) = oddities;
         let hosts = leaves * hosts_per_leaf;
         let missing = missing.min(leaves * (spines - 1) / 4);
         let uneven = if cables > 1 { uneven } else { 0 };
-        let fabric = generate(&format!(
+        let spec = format!(
             "cluster:leaves={leaves},spines={spines},hosts={hosts},missing={missing},cables={cables},uneven={uneven},\
              storage={storage},isolated=2,rails={rails},service={service},seed={seed}"
-        ))
-        .unwrap();
+        );
+        (generate(&spec).unwrap(), rails * spines)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    /// Whatever cluster an engine serves without the service adapters of its spines, it serves with them, in one layer
+    /// and without a cost to the other hosts.
+    #[test]
+    fn service_adapters_on_spines_cost_no_other_host_its_bandwidth((fabric, spines) in cluster()) {
         let served = Subnet::new(&fabric, None).unwrap();
         let plain = Subnet::new(&without_services(&fabric), None).unwrap();
-        prop_assert_eq!(Tiers::of(&served.topology).served().len() as u64, rails * spines);
+        prop_assert_eq!(Tiers::of(&served.topology).served().len() as u64, spines);
         for engine in RANKING {
             let Ok(before) = serve(&plain, engine) else { continue };
             let after = serve(&served, engine).map_err(|why| TestCaseError::fail(format!("{engine:?}: {why}")))?;
@@ -146,11 +146,55 @@ proptest! {
                 (bisection_of_others(&plain, &before), bisection_of_others(&served, &after));
             prop_assert!(after >= 0.95 * before, "{engine:?}: {before} to {after}");
         }
+    }
+
+    /// Where agents see a Clos without the service adapters of its spines, they see it with them, and it costs the
+    /// other hosts nothing. Where cables are missing so that it is none, agents search for a root, and that is another.
+    #[test]
+    fn service_adapters_on_spines_cost_agents_nothing((fabric, _) in cluster()) {
+        let served = Subnet::new(&fabric, None).unwrap();
+        let plain = Subnet::new(&without_services(&fabric), None).unwrap();
         let ((whole, before), (shape, after)) = (bisection_by_agents(&plain)?, bisection_by_agents(&served)?);
-        // Where cables are missing so that the plain cluster is no Clos, agents search for a root, and that is another.
         if whole == (Shape::Clos { tiers: 2 }) {
             prop_assert_eq!(shape, whole);
             prop_assert!(after >= 0.95 * before, "agents: {before} to {after}");
         }
+    }
+}
+
+/// The name of a cluster without service adapters.
+fn plain_cluster() -> impl Strategy<Value = String> {
+    let switches = (6_u64..14, 2_u64..8, 8_u64..14, 1_u64..3);
+    let oddities = (0_u64..6, 1_u64..3, 0_u64..4, any::<u64>());
+    (switches, oddities).prop_map(|(switches, (missing, cables, storage, seed))| {
+        let (leaves, spines, hosts_per_leaf, rails) = switches;
+        let (hosts, missing) = (leaves * hosts_per_leaf, missing.min(leaves * (spines - 1) / 4));
+        format!(
+            "cluster:leaves={leaves},spines={spines},hosts={hosts},missing={missing},cables={cables},\
+             storage={storage},rails={rails},seed={seed}"
+        )
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// Where no engine is named, the hosts of a cluster get as much of its cables whether its switches have service
+    /// adapters or not.
+    #[test]
+    fn the_best_serves_hosts_as_well_beside_service_adapters(spec in plain_cluster()) {
+        let plain = Subnet::new(&generate(&spec).unwrap(), None).unwrap();
+        let fabric = generate(&format!("{spec},service=every")).unwrap();
+        let served = Subnet::new(&fabric, None).unwrap();
+        let choose = |subnet: &Subnet| {
+            best::choose(subnet, &Settings::default(), &()).map_err(|why| TestCaseError::fail(why.to_string()))
+        };
+        let (before, after) = (bisection(&plain, &choose(&plain)?), choose(&served)?);
+        prop_assert!(after.routing.layers.count == 1);
+        let mut hosts = crate::hosts_in_order(&served.topology);
+        hosts.retain(|&host| fabric.hosts[host as usize].description != "Aggregation Node");
+        let routes = TableRoutes::new(&served, &after.routing.tables);
+        let after = Quality::measure_in_order(&routes, &hosts, 1).effective_bisection;
+        prop_assert!(after >= 0.95 * before, "{before} to {after}");
     }
 }

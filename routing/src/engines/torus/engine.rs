@@ -89,7 +89,7 @@ pub fn compute_on(subnet: &Subnet, settings: &Settings, grid: &Grid) -> Result<R
     Err(refuse(TorusRefusal::WhateverAxes { as_named: Box::new(refusal.why), others: others.len() }))
 }
 
-/// The same with the axes as they are.
+/// Computes tables with the axes as they are named.
 pub(super) fn compute_as_named(
     subnet: &Subnet,
     settings: &Settings,

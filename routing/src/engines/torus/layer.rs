@@ -26,7 +26,7 @@ impl Layer {
         order.sort_unstable_by_key(|&channel| (ranks[channel as usize], channel));
         let mut places = vec![0; order.len()];
         (0..).zip(order).for_each(|(place, channel)| places[channel as usize] = place);
-        let mut graph = AcyclicGraph::in_order(places);
+        let mut graph = AcyclicGraph::in_order(&places);
         for (channel, &bits) in (0..).zip(&onward) {
             let Some(heading) = Heading::from_index((channel % 6) as u8) else { continue };
             let Some(head) = lattice.next(channel / 6, heading) else { continue };

@@ -9,39 +9,62 @@ use super::{Slots, Sweeper, Target};
 use crate::Tables;
 
 impl Sweeper<'_> {
-    /// Counts the routes, and gives ports to the slots left open: the least loaded where frames come by.
-    pub(super) fn far_to_near(&mut self, target: Target<'_>, entries: &mut [u8]) {
-        let (lanes, all) = (target.lanes, target.all());
+    /// Counts the routes, and gives ports to the slots left open that frames come by for: the least loaded.
+    pub(super) fn far_to_near(&mut self, target: Target<'_>) {
         let order = target.ways.order_to(target.place);
-        let to = target.slots().to as usize;
         for &xbar in order {
-            let sources = self.sources[xbar as usize];
-            self.routes[xbar as usize * lanes..][..lanes].fill(sources);
-            self.active[xbar as usize] = if sources > 0 { all } else { 0 };
+            self.passing[xbar as usize] = 0;
         }
         for &xbar in order.iter().skip(1).rev() {
             let at = xbar as usize;
-            let (open, active) = (self.open[at], self.active[at]);
-            let base = at * self.ports.words * 64;
-            if open & !active != 0 {
-                self.take_turns(target, entries, xbar, open & !active);
+            let class = self.class_of[at];
+            let active = if self.sources[at] > 0 { target.all() } else { self.passing[at] };
+            if active != 0 {
+                let alone =
+                    self.passing[at] != 0 || self.open[at] & active != 0 || !self.ports.all_count(xbar);
+                match class.filter(|_| !alone) {
+                    Some(class) => self.count_shared(xbar, class, target.lanes),
+                    None => self.count_alone(target, xbar, active),
+                }
             }
-            each_bit(active, |lane| {
-                let number = if open >> lane & 1 == 1 {
-                    self.least_loaded(target.set(self.ports, xbar), base, to + lane)
-                } else {
-                    self.entry(entries, xbar, lane)
-                };
-                let Some(number) = number else { return };
-                let bit = number - base;
-                entries[lane * self.ports.xbars + at] = self.ports.port_of_bit(bit);
-                let routes = self.routes[at * lanes + lane];
-                self.count(number, routes);
-                let head = self.ports.heads[number] as usize;
-                self.routes[head * lanes + lane] += routes;
-                self.active[head] |= 1 << lane;
-            });
+            if let Some(class) = class {
+                self.hand_on(xbar, class, target.lanes);
+            }
         }
+    }
+
+    /// Counts the routes that leave an xbar, slot by slot, and chooses the ports that are open.
+    fn count_alone(&mut self, target: Target<'_>, xbar: u32, active: u64) {
+        let (at, lanes, to) = (xbar as usize, target.lanes, target.slots().to as usize);
+        let base = at * self.ports.words * 64;
+        let open = self.open[at] & active;
+        let (passing, sources) = (self.passing[at], self.sources[at]);
+        let mut column = *self.columns.of(xbar);
+        each_bit(active, |lane| {
+            let number = if open >> lane & 1 == 1 {
+                self.least_loaded(target.set(self.ports, xbar), base, to + lane)
+            } else {
+                self.number(xbar, column[lane])
+            };
+            let Some(number) = number else { return };
+            column[lane] = self.ports.port_of_bit(number - base);
+            let routes = if passing == 0 { sources } else { self.routes[at * lanes + lane] };
+            self.count(number, routes);
+            self.pass(number, lane, lanes, routes);
+        });
+        if open != 0 {
+            self.columns.put(xbar, column);
+        }
+    }
+
+    /// Notes routes of a slot that come to the xbar behind a port.
+    pub(super) fn pass(&mut self, number: usize, lane: usize, lanes: usize, routes: u32) {
+        let head = self.ports.heads[number] as usize;
+        if self.passing[head] == 0 {
+            self.routes[head * lanes..][..lanes].fill(self.sources[head]);
+        }
+        self.passing[head] |= 1 << lane;
+        self.routes[head * lanes + lane] += routes;
     }
 
     fn count(&mut self, number: usize, routes: u32) {
@@ -76,7 +99,8 @@ impl Sweeper<'_> {
                 if routes == 0 {
                     continue;
                 }
-                let Some(number) = self.entry(entries, xbar, lane) else { continue };
+                let port = entries[lane * self.ports.xbars + xbar as usize];
+                let Some(number) = self.number(xbar, port) else { continue };
                 if target.ways.leads(target.place, number) {
                     self.count(number, if add { routes } else { routes.wrapping_neg() });
                     let head = self.ports.heads[number] as usize;
@@ -126,20 +150,8 @@ impl Sweeper<'_> {
     }
 
     /// Where the search for a port begins, if not at random.
-    fn turn(&mut self, fixed: usize) -> usize {
+    pub(super) fn turn(&mut self, fixed: usize) -> usize {
         self.random.as_mut().map_or(fixed, |random| random.random::<u32>() as usize)
-    }
-
-    /// Gives slots that no frames come by for the ports in turn.
-    fn take_turns(&mut self, target: Target<'_>, entries: &mut [u8], xbar: u32, lanes: u64) {
-        let set = target.set(self.ports, xbar);
-        let turn = self.turn(target.slots().to as usize + xbar as usize);
-        let mut turns = Turns::new(set, turn);
-        each_bit(lanes, |lane| {
-            if let Some(bit) = turns.next() {
-                entries[lane * self.ports.xbars + xbar as usize] = self.ports.port_of_bit(bit);
-            }
-        });
     }
 
     /// The least loaded port of a set, whose first has the number `base`; from turn to turn another of those

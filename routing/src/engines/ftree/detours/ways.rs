@@ -88,7 +88,7 @@ pub(super) struct Ways<'a> {
     /// place of its first step.
     ahead: Vec<u32>,
     first: Vec<u32>,
-    /// The same for the host at hand.
+    /// For the host at hand: what the cheapest way costs from each xbar that a way may go on by.
     ahead_of_host: Vec<u32>,
     /// Of the host at hand: the xbars that still need a way, by the steps from it.
     levels: Vec<Vec<u32>>,

@@ -1,0 +1,189 @@
+//! Routes by destination for a fabric whose crossbars forward so, several ports where several ways are as short.
+//!
+//! A table of an InfiniBand switch has one port for each destination. IP can have several, and spreads flows over
+//! them. So here each xbar has all ports by which legal ways to a destination are shortest.
+//!
+//! An xbar either falls or rises towards a destination: where ways down alone lead there, it falls, and all others
+//! rise. What falls is never left upwards, so all dependencies are up-up, up-down and down-down, and none closes a
+//! circle (Schroeder et al., "Autonet", 1991). Each step is one nearer to the destination, so no packet loops as
+//! long as all xbars have routes of one map.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use super::proof::Violation;
+use super::{Direction, Orientation, Topology};
+
+/// The most xbars of a fabric that is routed so: tables of all of them are derived and proved at each host.
+const MOST_XBARS: usize = 2048;
+
+/// The routes of all xbars to one of them.
+#[derive(Debug, Clone)]
+struct ToXbar {
+    /// Steps from each xbar; `u32::MAX` where no legal way leads there.
+    steps: Vec<u32>,
+    /// Whether ways down alone lead there from each xbar.
+    falls: Vec<bool>,
+}
+
+/// Routes by destination, of one xbar, proved together with those of all others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NextHops {
+    /// The channels out of the xbar, for each destination xbar. Empty for itself, and where no way leads.
+    channels: Vec<Vec<u32>>,
+}
+
+impl NextHops {
+    /// The routes of an xbar. `None` if the fabric is too large.
+    ///
+    /// Routes are derived and proved for all xbars, so that all that derive them from one map agree.
+    ///
+    /// # Errors
+    /// If a proof fails, which is a fault of this program.
+    pub fn compute(topology: &Topology, at: u32) -> Result<Option<Self>, Violation> {
+        let count = topology.xbar_count();
+        if count > MOST_XBARS || at as usize >= count {
+            return Ok(None);
+        }
+        // Direction order goes by what a route has passed, which a table by destination does not know.
+        let orientation = Orientation::by_xbars(topology);
+        orientation.prove(topology)?;
+        let mut channels = Vec::with_capacity(count);
+        for to in 0..count as u32 {
+            let routes = ToXbar::search(topology, &orientation, to);
+            routes.prove(topology, &orientation, to)?;
+            channels.push(routes.next(topology, &orientation, at));
+        }
+        Ok(Some(Self { channels }))
+    }
+
+    /// The channels by which packets to an xbar may leave, which are equally short.
+    pub fn towards(&self, xbar: u32) -> &[u32] {
+        self.channels.get(xbar as usize).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl ToXbar {
+    fn search(topology: &Topology, orientation: &Orientation, to: u32) -> Self {
+        let mut steps = vec![u32::MAX; topology.xbar_count()];
+        steps[to as usize] = 0;
+        // First those that fall, breadth-first from the destination.
+        let mut queue = VecDeque::from([to]);
+        while let Some(xbar) = queue.pop_front() {
+            for from in neighbours(topology, orientation, xbar, Direction::Down) {
+                if steps[from as usize] == u32::MAX {
+                    steps[from as usize] = steps[xbar as usize] + 1;
+                    queue.push_back(from);
+                }
+            }
+        }
+        let falls: Vec<bool> = steps.iter().map(|&steps| steps < u32::MAX).collect();
+        // Then those that rise, the nearest first.
+        let reached = (0..).zip(&steps).filter(|&(_, &steps)| steps < u32::MAX);
+        let mut front: BTreeSet<(u32, u32)> = reached.map(|(xbar, &steps)| (steps, xbar)).collect();
+        while let Some((distance, xbar)) = front.pop_first() {
+            for from in neighbours(topology, orientation, xbar, Direction::Up) {
+                let before = steps[from as usize];
+                if !falls[from as usize] && distance + 1 < before {
+                    front.remove(&(before, from));
+                    steps[from as usize] = distance + 1;
+                    front.insert((distance + 1, from));
+                }
+            }
+        }
+        Self { steps, falls }
+    }
+
+    /// The channels by which packets leave an xbar.
+    fn next(&self, topology: &Topology, orientation: &Orientation, xbar: u32) -> Vec<u32> {
+        let at = xbar as usize;
+        let (here, wanted) = match self.falls[at] {
+            true => (self.steps[at], Direction::Down),
+            false => (self.steps[at], Direction::Up),
+        };
+        let leads_on = |&channel: &u32| {
+            let head = topology.head(channel).xbar as usize;
+            here < u32::MAX
+                && self.steps[head] == here.wrapping_sub(1)
+                && orientation.direction(channel) == wanted
+                && (self.falls[head] || wanted == Direction::Up)
+        };
+        topology.channels_of(xbar).filter(leads_on).collect()
+    }
+
+    /// Proves that each xbar that has a way leaves by channels that lead nearer, and that no channel leads on to one
+    /// that the orientation does not allow behind it.
+    fn prove(&self, topology: &Topology, orientation: &Orientation, to: u32) -> Result<(), Violation> {
+        for xbar in (0..topology.xbar_count() as u32).filter(|&xbar| xbar != to) {
+            for channel in self.next(topology, orientation, xbar) {
+                let head = topology.head(channel);
+                for next in self.next(topology, orientation, head.xbar) {
+                    let nearer = self.steps[head.xbar as usize] < self.steps[xbar as usize];
+                    if !nearer || !orientation.allows(channel, next) {
+                        return Err(Violation::StepBack { arrival: head, out: topology.tail(next).port });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The xbars from which a channel of this direction leads to an xbar.
+fn neighbours(
+    topology: &Topology,
+    orientation: &Orientation,
+    xbar: u32,
+    direction: Direction,
+) -> impl Iterator<Item = u32> {
+    // The way here is the way back of the channel out of here.
+    let leads_here = move |&channel: &u32| orientation.direction(topology.reverse(channel)) == direction;
+    topology.channels_of(xbar).filter(leads_here).map(|channel| topology.head(channel).xbar)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fabrics;
+
+    /// Walks from one xbar to another, by whichever ports a number says. Returns how many steps it took.
+    fn walk(topology: &Topology, hops: &[NextHops], from: u32, to: u32, mut choice: usize) -> Option<usize> {
+        let mut at = from;
+        for steps in 0..=topology.xbar_count() {
+            if at == to {
+                return Some(steps);
+            }
+            let channels = hops[at as usize].towards(to);
+            let channel = *channels.get(choice % channels.len().max(1))?;
+            choice /= channels.len().max(1);
+            at = topology.head(channel).xbar;
+        }
+        panic!("it loops between {from} and {to}")
+    }
+
+    fn all(topology: &Topology) -> Vec<NextHops> {
+        let xbars = 0..topology.xbar_count() as u32;
+        xbars.map(|at| NextHops::compute(topology, at).unwrap().unwrap()).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn every_choice_leads_from_everywhere_to_everywhere(seed: u64, choice: usize) {
+            let topology = Topology::from_map(&fabrics::random(seed)).unwrap();
+            let hops = all(&topology);
+            for from in 0..topology.xbar_count() as u32 {
+                for to in 0..topology.xbar_count() as u32 {
+                    let steps = walk(&topology, &hops, from, to, choice);
+                    // No legal way need lead between xbars of the upper tier of a Clos that have no hosts.
+                    if [from, to].iter().all(|&xbar| !topology.hosts_of(xbar).is_empty()) {
+                        let joined = topology.component(from) == topology.component(to);
+                        prop_assert_eq!(steps.is_some(), joined);
+                    }
+                    prop_assert_eq!(steps, walk(&topology, &hops, from, to, 0), "ways are equally long");
+                }
+            }
+        }
+    }
+}

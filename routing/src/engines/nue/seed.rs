@@ -1,0 +1,120 @@
+//! The trees to begin with: those of an engine whose routes keep to an order of xbars.
+
+use super::escape::roots;
+use crate::engines::{Engine, Settings};
+use crate::tables::Tables;
+use crate::{Subnet, Tiers, Topology};
+
+/// Stands for the hops of an xbar from which no entries lead on.
+const NO_WAY: u32 = u32::MAX;
+
+/// Tables in which each destination has a route from all that send frames.
+pub(super) struct Seed {
+    pub(super) tables: Tables,
+    /// Whether the fabric is a tree in which all these routes are shortest. Then trees that are grown freely
+    /// have no turns that these lack.
+    pub(super) is_enough: bool,
+}
+
+impl Seed {
+    /// The tables of dnup if they serve all pairs; else those that go up to the middle of the fabric and down
+    /// again, which do.
+    pub(super) fn find(subnet: &Subnet, xbar_destinations: bool, ends: &[u32]) -> Option<Self> {
+        let settings = Settings { xbar_destinations, ..Settings::default() };
+        let from_middle = || Settings { roots: Some(roots(subnet)), ..settings.clone() };
+        Self::by(Engine::Dnup, subnet, &settings, ends)
+            .or_else(|| Self::by(Engine::Updn, subnet, &from_middle(), ends))
+    }
+
+    /// The tables of an engine, if they serve all pairs.
+    fn by(engine: Engine, subnet: &Subnet, settings: &Settings, ends: &[u32]) -> Option<Self> {
+        let tables = engine.compute(subnet, settings).ok()?.tables;
+        let mut hops = Hops::new(&subnet.topology);
+        let mut is_enough = is_tree(&subnet.topology);
+        for &end in ends {
+            hops.find_shortest(end);
+            let hosts = subnet.destinations.host_slots_of(end);
+            let own = subnet.destinations.slot_of_xbar(end);
+            let alone = hosts.is_empty().then_some(own);
+            for slot in hosts.chain(alone) {
+                hops.find_along(tables.of_slot(slot), end);
+                for sender in 0..subnet.topology.xbar_count() as u32 {
+                    let (along, shortest) = hops.of(sender);
+                    let sends = settings.xbar_destinations || subnet.is_leaf(sender);
+                    if sends && along == NO_WAY && shortest != NO_WAY {
+                        return None;
+                    }
+                    is_enough &= !sends || along == shortest;
+                }
+            }
+        }
+        Some(Self { tables, is_enough })
+    }
+}
+
+/// Whether all cables between xbars lead up or down.
+fn is_tree(topology: &Topology) -> bool {
+    let tiers = Tiers::of(topology);
+    let height = |xbar: u32| tiers.heights()[xbar as usize];
+    let leads_across =
+        |channel: u32| height(topology.tail(channel).xbar) == height(topology.head(channel).xbar);
+    !(0..topology.channel_count() as u32).any(leads_across)
+}
+
+/// How far all xbars are from one.
+struct Hops<'a> {
+    topology: &'a Topology,
+    shortest: Vec<u32>,
+    along: Vec<u32>,
+    queue: Vec<u32>,
+}
+
+impl<'a> Hops<'a> {
+    fn new(topology: &'a Topology) -> Self {
+        let xbars = topology.xbar_count();
+        Self { topology, shortest: vec![NO_WAY; xbars], along: vec![NO_WAY; xbars], queue: Vec::new() }
+    }
+
+    /// Along the entries of a row, and on the shortest way.
+    fn of(&self, xbar: u32) -> (u32, u32) {
+        (self.along[xbar as usize], self.shortest[xbar as usize])
+    }
+
+    fn find_shortest(&mut self, end: u32) {
+        let Self { topology, shortest, queue, .. } = self;
+        search(topology, end, shortest, queue, |_| true);
+    }
+
+    fn find_along(&mut self, row: &[u8], end: u32) {
+        let Self { topology, along, queue, .. } = self;
+        search(topology, end, along, queue, |channel| {
+            let tail = topology.tail(channel);
+            row[tail.xbar as usize] == tail.port
+        });
+    }
+}
+
+/// A search from an xbar against some of the channels.
+fn search(
+    topology: &Topology,
+    end: u32,
+    hops: &mut [u32],
+    queue: &mut Vec<u32>,
+    leads_on: impl Fn(u32) -> bool,
+) {
+    hops.fill(NO_WAY);
+    hops[end as usize] = 0;
+    queue.clear();
+    queue.push(end);
+    let mut next = 0;
+    while let Some(&xbar) = queue.get(next) {
+        next += 1;
+        for out in topology.channels_of(xbar).filter(|&out| !topology.is_dead(out)) {
+            let before = topology.head(out).xbar;
+            if hops[before as usize] == NO_WAY && leads_on(topology.reverse(out)) {
+                hops[before as usize] = hops[xbar as usize] + 1;
+                queue.push(before);
+            }
+        }
+    }
+}
