@@ -7,6 +7,7 @@
 //! - [`wire`]: what travels: route elements, frames, messages.
 //! - [`map`]: what is known of a fabric: hosts, xbars, cables; pieces, difference, isomorphism.
 //! - [`explore`]: how a fabric becomes known: what to probe next, which xbar is which.
+//! - [`neighbours`]: who is at the other end of each cable.
 //! - [`quote`]: what others wrote, as messages repeat it.
 //! - [`agent`]: the life of one agent: election, trees, distribution, verify.
 
@@ -14,14 +15,17 @@
 
 pub mod agent;
 pub mod explore;
+mod ip;
 pub mod mac;
 pub mod map;
+pub mod neighbours;
 mod port_set;
 pub mod quote;
 mod tally;
 pub mod time;
 pub mod wire;
 
+pub use ip::{IpNetworkAddress, NotANetworkAddress};
 pub use mac::Mac;
 pub use port_set::PortSet;
 pub use tally::{Counted, Tally};

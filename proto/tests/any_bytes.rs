@@ -5,8 +5,8 @@ mod bodies;
 use mapper_proto::Mac;
 use mapper_proto::map::{MapVersion, PortRef, Rank};
 use mapper_proto::wire::{
-    Answer, Data, Element, Info, Message, Probe, ProbeKind, Reason, Reply, RoundTrip, Route, Scout,
-    Undeliverable,
+    Answer, Data, Element, End, Hello, HelloFlags, Info, Message, Probe, ProbeKind, Reason, Reply, RoundTrip,
+    Route, Scout, Undeliverable,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -44,10 +44,17 @@ fn good_frames() -> Vec<Vec<u8>> {
     let macs = (Mac::from_position(1), Mac::from_position(2));
     let check = Data::carry(5, &way_back, macs, &alive, 200);
     let data = Data { token: 5, way_back, ethernet: &[6; 60] }.encode();
-    let others = data.into_iter().chain(check).chain([Undeliverable { token: 5, tag: 6, port: 7 }.encode()]);
+    let others =
+        data.into_iter().chain(check).chain([Undeliverable { token: 5, tag: 6, port: 7 }.encode(), hello()]);
     let frames = messages.iter().map(Message::encode).chain(others);
     let route = Route::from_iter([Element::Identify, Element::Relative(2), Element::Absolute(3)]);
     frames.flat_map(|frame| [[route.as_bytes(), &frame].concat(), frame]).collect()
+}
+
+fn hello() -> Vec<u8> {
+    let end = End::Xbar { tag: Some(7), port: 3 };
+    let heard = vec![Mac::from_position(2), Mac::from_position(3)];
+    Hello { end, mac: Mac::from_position(1), mtu: 9000, flags: HelloFlags::SRV6, heard }.encode()
 }
 
 /// Random bytes, or a good frame with some bytes changed, cut off, or added.

@@ -251,7 +251,7 @@ fn request() -> impl Strategy<Value = (Message, Route)> {
         (0..1400u16).prop_map(|answer_bytes| Reason::Alive { answer_bytes }),
         Just(Reason::Hello),
         (0..700u16).prop_map(|room_bytes| Reason::Service {
-            service: mapper_proto::wire::ServiceNumber::NAMES,
+            service: mapper_proto::wire::ServiceNumber::DIRECTORY,
             room_bytes,
             question: vec![0],
         }),

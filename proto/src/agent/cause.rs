@@ -58,6 +58,8 @@ pub enum Cause {
     SelfNotFound,
     /// Exploring the suspect ports alone found no change, so it must be somewhere else.
     SuspectsUnchanged,
+    /// The own interface got its carrier back while this agent mapped.
+    OwnCarrierBack,
     /// The MTU of a host is another than the map's.
     MtuChanged,
     /// The map shows this host with another level or type.
@@ -192,6 +194,7 @@ impl Cause {
             Self::ExplorationFailed(_) => "exploration_failed",
             Self::SelfNotFound => "self_not_found",
             Self::SuspectsUnchanged => "suspects_unchanged",
+            Self::OwnCarrierBack => "own_carrier_back",
             Self::MtuChanged => "mtu_changed",
             Self::OwnEntryWrong => "own_entry_wrong",
             Self::HostNotInMap { .. } => "host_not_in_map",
@@ -245,6 +248,7 @@ impl fmt::Display for Cause {
             Self::ExplorationFailed(error) => return write!(f, "the last exploration failed: {error}"),
             Self::SelfNotFound => "the last exploration did not find this host itself",
             Self::SuspectsUnchanged => "the suspect ports are as they were",
+            Self::OwnCarrierBack => "its own cable was plugged in anew while it mapped",
             Self::MtuChanged => "a host's MTU was changed",
             Self::OwnEntryWrong => "the map is wrong about this host's level or type",
             Self::HostNotInMap { mac } => return write!(f, "host {mac} is not in the map"),

@@ -33,7 +33,7 @@ mod cables;
 
 use crate::Mac;
 use crate::map::forest::Forest;
-use crate::map::ways::{Way, Ways, turn};
+use crate::map::ways::{Neighbours, Way, Ways, turn};
 use crate::map::{Map, PortRef, host_type};
 use crate::port_set::PortSet;
 use crate::wire::{Element, ProbeKind, RoundTrip, Route};
@@ -91,6 +91,14 @@ impl Check {
         !matches!(self, Self::Silent(_) | Self::Unproved { .. })
     }
 
+    /// Whether silence is not the rule.
+    pub(super) const fn expects_answer(&self) -> bool {
+        match self {
+            Self::Returns(_) | Self::Stamped { .. } | Self::Host { .. } => true,
+            Self::Silent(_) | Self::Unproved { .. } => false,
+        }
+    }
+
     /// Whether it shows much at once, and so is done more often than the others: the carriers of a
     /// whole xbar, or whether a cable that leads nowhere leads somewhere now.
     pub(super) fn is_glance(&self) -> bool {
@@ -120,9 +128,9 @@ pub(super) const SOME_EMPTY_PORT: u8 = u8::MAX;
 
 /// Works out the share of the agent at `own`, an index into the map's hosts. `cables` says whether
 /// xbar-to-xbar cables are checked at all.
-pub(super) fn share(map: &Map, own: usize, cables: bool) -> Vec<Check> {
+pub(super) fn share(map: &Map, neighbours: &Neighbours, own: usize, cables: bool) -> Vec<Check> {
     match map.hosts.get(own).and_then(|host| host.at) {
-        Some(at) => Planner::new(map, own, at).plan(cables),
+        Some(at) => Planner::new(map, neighbours, own, at).plan(cables),
         None => share_without_xbar(map, own),
     }
 }
@@ -157,7 +165,7 @@ struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    fn new(map: &'a Map, own: usize, at: PortRef) -> Self {
+    fn new(map: &'a Map, neighbours: &Neighbours, own: usize, at: PortRef) -> Self {
         let mut starts = vec![0_u32; map.xbars.len() + 1];
         let mut used = vec![PortSet::default(); map.xbars.len()];
         for at in map.hosts.iter().filter_map(|host| host.at) {
@@ -183,7 +191,7 @@ impl<'a> Planner<'a> {
         for contested in &map.contested {
             used[contested.at.xbar as usize].insert(contested.at.port);
         }
-        Self { map, own, at, forest: Forest::new(map), by_xbar, starts, used }
+        Self { map, own, at, forest: Forest::new(map, neighbours), by_xbar, starts, used }
     }
 
     /// The hosts on an xbar.

@@ -2,7 +2,7 @@
 //!
 //! Ranks are level, then MAC. When a mapper meets a higher one it becomes passive: it keeps the
 //! winner's address and the way to it, asks once a second for its map version, and maps again
-//! when the winner falls silent. An agent never becomes passive to a lower one, whoever that one
+//! when the winner falls silent. So does an agent whose map no longer holds, for its parent in the tree. An agent never becomes passive to a lower one, whoever that one
 //! follows: so the provisional tree has no circle. Nor does it wait for one that has started again with
 //! a level below its own, though the last map has that one for its parent.
 
@@ -21,6 +21,10 @@ use crate::{Instant, Mac};
 
 /// After so many silence limits without a map an agent stops waiting for one.
 const PATIENCE: u32 = 4;
+/// A parent in the tree that leaves so many queries in a row without an answer is gone. One would do to tell
+/// that a host is dead, as in verification. But where the way to the parent is what broke, its new map is on
+/// its way, and many agents that each began to map as well would only delay it.
+const UNANSWERED_QUERIES: u8 = 2;
 
 impl Agent {
     /// How long an agent waits for a map in all.
@@ -45,7 +49,7 @@ impl Agent {
             }
             AgentState::Passive => {
                 if let Some(parent) = self.parent.as_mut().filter(|parent| parent.rank.mac == theirs.mac) {
-                    parent.last_heard = now;
+                    parent.hear(now);
                     self.leave_lower_parent(now, info);
                 }
             }
@@ -141,10 +145,7 @@ impl Agent {
     /// A higher mapper was met: stops mapping and waits for its map.
     pub(super) fn become_passive(&mut self, now: Instant, to: &Info, way: RoundTrip) {
         self.leave_tree(now, Cause::HigherMapper { mac: to.rank.mac });
-        self.follow(
-            now,
-            Parent { rank: to.rank, way: way.clone(), provisional: true, last_heard: now, since: now },
-        );
+        self.follow(now, Parent::met(to.rank, way.clone(), now));
         self.event(Event::BecamePassive { to: to.rank });
         if self.is_refuted(to.version) {
             self.tell_refuted(now, to.rank.mac, way, to.version);
@@ -215,8 +216,10 @@ impl Agent {
         if now.since(parent.since) >= self.patience() {
             return self.map_again(now, Cause::NoMapCame);
         }
-        self.requests.forget(|asked| matches!(asked, Asked::ParentVersion(_)));
-        self.report_to_parent(now);
+        // A query may take longer than the time between two: all its tries are waited for.
+        if !self.requests.waits_for(Asked::ParentVersion(parent.rank.mac)) {
+            self.report_to_parent(now);
+        }
         self.set_timer(Timer::Query, now + self.settings.query_interval);
     }
 
@@ -227,7 +230,8 @@ impl Agent {
         let refuted = last.map(|held| held.version).filter(|version| self.is_refuted(*version));
         let reason = self.refutation(refuted.unwrap_or(MapVersion::NONE));
         let way = parent.way.clone();
-        self.ask(now, Asked::ParentVersion(parent.rank.mac), way, reason, self.settings.probe_tries);
+        let tries = if parent.provisional { self.settings.probe_tries } else { self.verify_tries() };
+        self.ask(now, Asked::ParentVersion(parent.rank.mac), way, reason, tries);
     }
 
     /// The parent that a passive agent waits for has told its map version.
@@ -238,7 +242,7 @@ impl Agent {
         }
         let Some(parent) = self.parent.as_mut() else { return };
         parent.rank = info.rank;
-        parent.last_heard = now;
+        parent.hear(now);
         if self.leave_lower_parent(now, info) {
             return;
         }
@@ -256,11 +260,18 @@ impl Agent {
         }
     }
 
-    /// The parent that a passive agent waits for does not answer. The next query, or the limit on
+    /// The parent that a passive agent waits for has not answered a query. The next one, or the limit on
     /// silence, decides.
-    pub(super) fn parent_silent(&mut self, now: Instant) {
-        let Some(parent) = self.parent.as_ref().filter(|_| self.state == AgentState::Passive) else { return };
-        if now.since(parent.last_heard) >= self.settings.silence_limit {
+    pub(super) fn parent_silent(&mut self, now: Instant, asked: Mac) {
+        let limit = self.settings.silence_limit;
+        let Some(parent) = self.parent.as_mut().filter(|_| self.state == AgentState::Passive) else { return };
+        if parent.rank.mac != asked {
+            return;
+        }
+        parent.unanswered_queries = parent.unanswered_queries.saturating_add(1);
+        if !parent.provisional && parent.unanswered_queries >= UNANSWERED_QUERIES {
+            self.map_again(now, Cause::ParentGone);
+        } else if now.since(parent.last_heard) >= limit {
             self.map_again(now, Cause::MapperSilent);
         }
     }

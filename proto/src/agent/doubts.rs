@@ -9,7 +9,7 @@ use super::event::Event;
 use super::machine::Agent;
 use super::requests::Asked;
 use super::status::FrameDrop;
-use super::verify::{Cycle, Step};
+use super::verify::{Cycle, Room, Step};
 use crate::Instant;
 use crate::map::ways::Ways;
 use crate::map::{Map, MapVersion, PortRef, decode_pieces};
@@ -92,10 +92,12 @@ impl Agent {
     /// Sends the probes to cables in doubt.
     pub(super) fn pump_doubts(&mut self, now: Instant) {
         let (window, wait) = (self.settings.probe_window, self.settings.probe_timeout);
+        // Healing waits for these, so users' frames may wait for their answers.
+        let room = Room { probes: window, answers: window };
         let tries = self.settings.probe_tries;
         while self.doubts.probes.has_queued() {
             let id = self.new_probe_id();
-            let Some(step) = self.doubts.probes.begin(now, window, tries, wait, id) else { return };
+            let Some(step) = self.doubts.probes.begin(now, room, tries, wait, id) else { return };
             self.take_doubt_step(now, step);
         }
     }

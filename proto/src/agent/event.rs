@@ -142,6 +142,11 @@ pub enum Event {
         /// The answer; `None` if there was none, or the host does not run the service.
         answer: Option<Vec<u8>>,
     },
+    /// An echo of [`Agent::echo`](super::Agent::echo) came back.
+    Echoed {
+        /// Its ticket.
+        ticket: u32,
+    },
     /// A frame was dropped. The counters of the status have it already.
     Dropped {
         /// Why.

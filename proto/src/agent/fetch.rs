@@ -43,8 +43,7 @@ impl Agent {
         // offer.
         let since = self.parent.as_ref().map_or(now, |parent| parent.since);
         let leader = Rank { level: level.unwrap_or(from.rank.level), mac: from.version.mac };
-        self.parent =
-            Some(Parent { rank: from.rank, way: way.clone(), provisional: false, last_heard: now, since });
+        self.parent = Some(Parent::in_tree(from.rank, way.clone(), now, since));
         self.fetch = Some(Box::new(Fetch {
             version: from.version,
             leader,
@@ -161,8 +160,9 @@ impl Agent {
 
     fn fetch_again_later(&mut self, now: Instant) {
         self.end_fetch();
-        if let Some(parent) = self.parent.clone() {
-            self.follow(now, Parent { last_heard: now, ..parent });
+        if let Some(mut parent) = self.parent.clone() {
+            parent.hear(now);
+            self.follow(now, parent);
         }
     }
 

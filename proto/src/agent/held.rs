@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::checks::{self, Check};
 use crate::Mac;
-use crate::map::ways::Ways;
+use crate::map::ways::{Neighbours, Ways};
 use crate::map::{
     AddressConflict, Contested, Host, Map, MapVersion, Place, PortRef, Rank, decode_pieces, host_type,
 };
@@ -77,7 +77,8 @@ impl Held {
         let agent = |i: usize| map.hosts.get(i).filter(|h| h.host_type != host_type::PHANTOM);
         let parent = index.checked_sub(1).and_then(|i| agent(i / 2)).map(Host::rank);
         let children = [2 * index + 1, 2 * index + 2].into_iter().filter_map(agent).map(Child::new).collect();
-        let ways = map.hosts[index].at.map(|at| Ways::new(map, at));
+        let neighbours = Neighbours::new(map);
+        let ways = map.hosts[index].at.map(|at| Ways::over(&neighbours, at));
         let ways_to_contested = ways.as_ref().filter(|_| parent.is_none()).into_iter();
         let contested = ways_to_contested.flat_map(|ways| contested_ways(map, ways)).collect();
         let mut held = Self {
@@ -88,7 +89,7 @@ impl Held {
             pieces,
             parent,
             children,
-            share: checks::share(map, index, xbar_check),
+            share: checks::share(map, &neighbours, index, xbar_check),
             routes: BTreeMap::new(),
             routed: false,
             routing_failure: None,
@@ -102,8 +103,8 @@ impl Held {
             xbars: map.xbars.len(),
             cables: map.cables.len(),
         };
-        let neighbours = held.neighbours();
-        held.routes = ways_to(map, ways.as_ref(), |mac| neighbours.contains(&mac)).collect();
+        let in_tree = held.neighbours();
+        held.routes = ways_to(map, ways.as_ref(), |mac| in_tree.contains(&mac)).collect();
         Some(held)
     }
 
@@ -224,10 +225,16 @@ fn contested_ways<'a>(map: &'a Map, ways: &'a Ways) -> impl Iterator<Item = (Con
     hosts.filter_map(|&contested| Some((contested, way_to(ways, contested.at)?)))
 }
 
-/// FNV-1a over all pieces: equal for equal maps.
+/// A hash of all pieces, word by word (as Firefox and rustc hash): equal for equal maps. Every agent takes it of every
+/// map, and a map of many hosts is long.
 fn digest(pieces: &[Vec<u8>]) -> u64 {
-    pieces
-        .iter()
-        .flatten()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    let words = pieces.iter().flat_map(|piece| piece.chunks(8)).map(|chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    });
+    let lengths = pieces.iter().map(|piece| piece.len() as u64);
+    words
+        .chain(lengths)
+        .fold(0, |hash, word| (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95))
 }

@@ -8,6 +8,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::backoff::Backoff;
 use super::doubts::Doubts;
+use super::echo::Echoes;
 use super::event::{Event, Transmit};
 use super::fetch::Fetch;
 use super::guard::{Guard, Limits};
@@ -33,8 +34,28 @@ pub(super) struct Parent {
     /// Met in the election, not named by a tree scout or a map.
     pub(super) provisional: bool,
     pub(super) last_heard: Instant,
+    /// Queries in a row that had all their tries and no answer.
+    pub(super) unanswered_queries: u8,
     /// When this agent began to wait for a map.
     pub(super) since: Instant,
+}
+
+impl Parent {
+    /// One that was met in the election.
+    pub(super) const fn met(rank: Rank, way: RoundTrip, now: Instant) -> Self {
+        Self { rank, way, provisional: true, last_heard: now, unanswered_queries: 0, since: now }
+    }
+
+    /// One in the tree of a map. This agent has waited for a map since `since`.
+    pub(super) const fn in_tree(rank: Rank, way: RoundTrip, now: Instant, since: Instant) -> Self {
+        Self { rank, way, provisional: false, last_heard: now, unanswered_queries: 0, since }
+    }
+
+    /// Notes that it lives.
+    pub(super) const fn hear(&mut self, now: Instant) {
+        self.last_heard = now;
+        self.unanswered_queries = 0;
+    }
 }
 
 /// What wakes the agent, beside requests and probes.
@@ -82,6 +103,7 @@ pub struct Agent {
     pub(super) cycle: Option<Cycle>,
     pub(super) requests: Requests,
     pub(super) liveness: Liveness,
+    pub(super) echoes: Echoes,
     pub(super) timers: [Option<Instant>; Timer::COUNT],
     /// Where the invalid map is known not to hold.
     pub(super) suspects: Vec<PortRef>,
@@ -117,8 +139,6 @@ pub struct Agent {
     pub(super) sessions: BTreeMap<Mac, u32>,
     /// How long frames may be at these, likewise.
     pub(super) mtus: BTreeMap<Mac, LinkMtu>,
-    /// Whether this host's MTU changed since the last map came, or the agent has started since.
-    pub(super) mtu_untold: bool,
     pub(super) sent: Tally<Purpose>,
     pub(super) dropped: Tally<FrameDrop>,
     /// With keys: who is believed.
@@ -159,6 +179,7 @@ impl Agent {
             cycle: None,
             requests,
             liveness,
+            echoes: Echoes::default(),
             timers: [None; Timer::COUNT],
             suspects: Vec::new(),
             refuted: Refuted::default(),
@@ -181,7 +202,6 @@ impl Agent {
             last_mapping: None,
             sessions: BTreeMap::new(),
             mtus: BTreeMap::new(),
-            mtu_untold: true,
             sent: Tally::default(),
             dropped: Tally::default(),
             guard: None,
@@ -266,7 +286,8 @@ impl Agent {
         } else if reply.info.rank.mac == self.settings.mac {
             self.reply_of_own_address(now, &reply);
         } else if reply.answer == Answer::Alive {
-            if !self.path_answered(now, reply.id, reply.info.rank.mac) {
+            let from = reply.info.rank.mac;
+            if !self.path_answered(now, reply.id, from) && !self.echo_answered(reply.id, from) {
                 self.dropped.count(FrameDrop::Unexpected);
             }
         } else if reply.id & Requests::ID_BIT != 0 {
@@ -307,7 +328,7 @@ impl Agent {
     /// A scout of this agent had all its tries.
     fn unanswered(&mut self, now: Instant, request: &Request) {
         match request.asked {
-            Asked::ParentVersion(_) => self.parent_silent(now),
+            Asked::ParentVersion(mac) => self.parent_silent(now, mac),
             Asked::ParentNotice(_) | Asked::Refutation(_) | Asked::Twin => {}
             Asked::Pause | Asked::Resume | Asked::Courtesy => {}
             Asked::Contested(index) => self.contested_silent(now, index),

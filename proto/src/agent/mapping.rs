@@ -297,8 +297,6 @@ impl Agent {
         }
         map.version = self.next_version();
         map.rules = self.rules(&map, &mapping.non_clos);
-        // The new map shows the MTU that this host has now.
-        self.mtu_untold = false;
         map.frame_sizes = self.frame_sizes(&map, &mapping.mtus);
         let phantoms = (0..u64::from(self.settings.extra_hosts)).map(|i| Host {
             mac: Mac::from_u64(i + 1),

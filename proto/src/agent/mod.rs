@@ -22,7 +22,7 @@
 //! |---|---|---|
 //! | Starting | `start_delay`; level 0 stays | Mapping |
 //! | Mapping | all tries of all probes; a pause ends after 5 s, a hush after half a `probe_timeout` | Routing, or Mapping again |
-//! | Passive | `silence_limit` without a word of the parent, four of them without a map | Mapping |
+//! | Passive | two queries in vain of a parent in the tree, `silence_limit` without a word of any, four of them without a map | Mapping |
 //! | Fetching | `silence_limit` without one more piece, and a limit for all pieces | Mapping |
 //! | Routing | `silence_limit` without routes: goes on as if there were none, and takes them when they come | verifies, as Configured does; Isolated if alone |
 //! | Configured | verifies: silence of a neighbour in the tree ends it | Mapping or Passive |
@@ -40,7 +40,7 @@
 //! One file a concern: `accept` (what comes in is checked and told apart), `cause` (why a map ends or is made), `guard` (who is
 //! believed), `machine` (the agent itself), `probed`, `contact` (election), `mapping`,
 //! `fetch` (distribution), `tree` and `held` (the map in force), `watch`, `verify` and `checks`
-//! (verification), `liveness` (checks of paths in use), `doubts` (cables that are said to be dead),
+//! (verification), `liveness` (checks of paths in use), `echo` (single frames there and back), `doubts` (cables that are said to be dead),
 //! `refuted` (maps that are known not to hold), `pause` (quiet while one maps), `twin` (two hosts with one
 //! address), `requests` (scouts that wait for a reply), `service` (questions of what runs beside the agent), `send`
 //! (what leaves the agent).
@@ -51,6 +51,7 @@ mod cause;
 mod checks;
 mod contact;
 mod doubts;
+mod echo;
 mod event;
 mod fetch;
 mod guard;
@@ -75,6 +76,7 @@ mod verify;
 mod watch;
 
 pub use cause::{CableCause, Cause};
+pub use echo::Echo;
 pub use event::{Event, Transmit};
 pub use liveness::{CableTest, LivenessStatus, PathId, PathUse};
 pub use machine::Agent;

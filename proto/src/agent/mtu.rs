@@ -14,18 +14,15 @@ impl Agent {
         if std::mem::replace(&mut self.settings.mtu, mtu) == mtu {
             return;
         }
-        // While another host makes a map, it cannot be told here whether that host asked before the change or
-        // after it. The next map that comes shows it.
-        self.mtu_untold = true;
         self.tell_mtu(now);
         self.pump(now);
     }
 
-    /// A map is in force: has another one made if this host's MTU has changed, or the agent has started,
-    /// since the last one came, and this one does not show it.
+    /// A map is in force: has another one made if this one does not show this host's MTU. Its mapper may have
+    /// asked this host before it changed, or a host that was cut off meanwhile may offer a map of long ago.
     pub(super) fn check_mtu_told(&mut self, now: Instant, sizes: &FrameSizes) {
         let Settings { mac, mtu, .. } = self.settings;
-        if std::mem::take(&mut self.mtu_untold) && !sizes.shows(mac, mtu) {
+        if !sizes.shows(mac, mtu) {
             self.tell_mtu(now);
         }
     }

@@ -26,6 +26,7 @@ impl Agent {
             self.take_step(now, step);
         } else {
             let expected = self.path_probe_returned(id)
+                || self.echo_returned(id)
                 || self.cable_test_answered(id)
                 || self.doubt_returned(now, id, stamp)
                 || self.mapping_returned(now, id, stamp);

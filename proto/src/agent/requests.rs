@@ -165,7 +165,7 @@ impl Requests {
         self.take_answered_by_any(id, answer)
     }
 
-    /// The same, whichever host answers.
+    /// Ends the scout with this id if this answers it, whichever host the answer is from.
     pub(super) fn take_answered_by_any(&mut self, id: u32, answer: &Answer) -> Option<Request> {
         if !self.by_id.get(&id)?.is_answered_by(answer) {
             return None;

@@ -40,7 +40,12 @@ impl Agent {
         let deadline = now + self.settings.probe_timeout;
         match self.requests.begin(asked, way.clone(), reason.clone(), tries, deadline) {
             Some(id) => self.send_scout(id, way, reason),
-            None => self.dropped.count(FrameDrop::Overload),
+            None => {
+                self.dropped.count(FrameDrop::Overload);
+                if let Asked::Service { ticket, .. } = asked {
+                    self.event(Event::ServiceAnswered { ticket, answer: None });
+                }
+            }
         }
     }
 
@@ -71,22 +76,29 @@ impl Agent {
         }
     }
 
-    /// As [`Self::transmit`], in a data frame to this host, made up to so many bytes, the route and all.
+    /// As [`Self::transmit`], in a data frame to this host, made up to so many bytes, the route and all. Returns the
+    /// frame's token, unless it was dropped.
     pub(super) fn transmit_as_data(
         &mut self,
         way: RoundTrip,
         to: Mac,
         message: &Message,
         wanted_bytes: usize,
-    ) {
+    ) -> Option<u64> {
         if !self.has_room() {
-            return;
+            return None;
         }
         let (token, mapper_frame) = (self.liveness.check_token(), self.seal(message));
         let wanted_bytes = wanted_bytes.saturating_sub(way.there.as_bytes().len());
         match Data::carry(token, &way.back, (to, self.settings.mac), &mapper_frame, wanted_bytes) {
-            Ok(frame) => self.outbox.push_back(Transmit { route: way.there, frame }),
-            Err(_) => self.dropped.count(FrameDrop::Overload),
+            Ok(frame) => {
+                self.outbox.push_back(Transmit { route: way.there, frame });
+                Some(token)
+            }
+            Err(_) => {
+                self.dropped.count(FrameDrop::Overload);
+                None
+            }
         }
     }
 
@@ -133,7 +145,10 @@ impl Agent {
         let reply = Message::Reply(Reply { id, to, info: self.info(), answer: Answer::Alive });
         let least = self.data_bytes(&reply, &way.there) + way.back.as_bytes().len();
         match usize::from(answer_bytes) {
-            bytes if bytes >= least => self.transmit_as_data(way.reversed(), to, &reply, bytes),
+            bytes if bytes >= least => {
+                // Who sent the check watches the path, so nothing is to be done about an answer that gets lost.
+                let _token = self.transmit_as_data(way.reversed(), to, &reply, bytes);
+            }
             _ => self.transmit(way.back, &reply),
         }
     }

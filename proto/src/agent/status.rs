@@ -9,7 +9,7 @@ use super::liveness::LivenessStatus;
 use super::machine::Agent;
 use super::verify::Cycle;
 use crate::map::{AddressConflict, Map, MapVersion, Rank, decode_pieces};
-use crate::wire::{AgentState, FrameError};
+use crate::wire::{AgentState, FrameError, FrameKind};
 use crate::{Instant, Mac, Tally};
 
 /// What the last mapping by this agent cost, retries counted.
@@ -80,8 +80,10 @@ pub enum FrameDrop {
     UnstrippedRoute,
     /// Unknown protocol version.
     UnknownVersion,
-    /// Unknown frame type.
+    /// A frame type that is none of an agent's.
     UnknownKind,
+    /// A frame type that is none of the mapper's: other programs use the same EtherType.
+    Foreign,
     /// Fields that make no sense.
     Malformed,
     /// A reply or returning probe that nothing waits for: late, duplicated, replayed or forged.
@@ -112,7 +114,12 @@ impl From<FrameError> for FrameDrop {
             FrameError::BadCrc => Self::BadCrc,
             FrameError::BadRoute => Self::UnstrippedRoute,
             FrameError::UnknownVersion(_) => Self::UnknownVersion,
-            FrameError::UnknownKind(_) => Self::UnknownKind,
+            FrameError::UnknownKind(number) => match FrameKind::from(number) {
+                FrameKind::Unknown(_) => Self::Foreign,
+                FrameKind::Mapper | FrameKind::Data | FrameKind::Undeliverable | FrameKind::Hello => {
+                    Self::UnknownKind
+                }
+            },
             FrameError::Malformed => Self::Malformed,
             FrameError::UnexpectedTag(_) => Self::UnexpectedTag,
             FrameError::NoTag => Self::NoTag,

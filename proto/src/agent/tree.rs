@@ -251,7 +251,7 @@ impl Agent {
         let parent = held.parent.and_then(|rank| Some((rank, held.routes.get(&rank.mac).cloned()?)));
         let Some((rank, way)) = parent else { return self.map_again(now, cause) };
         self.leave_tree(now, cause.clone());
-        self.follow(now, Parent { rank, way, provisional: false, last_heard: now, since: now });
+        self.follow(now, Parent::in_tree(rank, way, now, now));
         self.report_to_parent(now);
         self.print_at_parent_if_wanted(now, &cause.to_string());
     }
@@ -263,8 +263,10 @@ impl Agent {
         self.fetch = None;
         self.cycle = None;
         self.doubts = Doubts::none();
-        self.requests
-            .forget(|asked| !matches!(asked, Asked::Resume | Asked::Courtesy | Asked::Refutation(_)));
+        // What services ask is not the map's affair: they wait to hear what comes of each question.
+        self.requests.forget(|asked| {
+            !matches!(asked, Asked::Resume | Asked::Courtesy | Asked::Refutation(_) | Asked::Service { .. })
+        });
         self.end_quiet(now, None);
         for timer in [Timer::Map, Timer::Verify, Timer::Query, Timer::Patience] {
             self.stop_timer(timer);

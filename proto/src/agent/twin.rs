@@ -176,7 +176,7 @@ impl Agent {
         if info.flags.contested && waits_for_it {
             self.map_again(now, Cause::MapperContested);
         }
-        // Nor is one of them followed or taken for a stranger that this map's maker did not believe.
+        // A host that the maker of this map did not believe is neither followed nor taken for a stranger.
         let held = self.held.as_ref().filter(|held| held.valid);
         let not_believed = held.is_some_and(|held| held.conflicts.iter().any(|c| c.mac == info.rank.mac));
         info.flags.contested || not_believed
@@ -251,7 +251,7 @@ impl Agent {
         own.into_iter().chain(of_map).collect()
     }
 
-    /// The same, for a person.
+    /// Why the hosts whose addresses others have, too, are out of reach, in words for a person.
     pub(super) fn contested_unreachable(&self) -> Vec<Unreachable> {
         let why = |conflict: &AddressConflict| match &self.twin {
             Some(twin) => twin.why(conflict),

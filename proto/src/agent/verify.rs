@@ -49,6 +49,15 @@ struct Running {
     deadline: Instant,
 }
 
+/// How many probes may be under way at once.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    /// All of them.
+    pub(super) probes: usize,
+    /// Those to which an answer is expected.
+    pub(super) answers: usize,
+}
+
 /// What a cycle wants done, or has found.
 #[derive(Debug)]
 pub(super) enum Step {
@@ -87,6 +96,11 @@ impl Cycle {
         self.hosts.pop_front()
     }
 
+    /// Probes under way to which an answer is expected.
+    pub(super) fn expected_answers(&self) -> usize {
+        self.running.values().filter(|running| running.check.expects_answer()).count()
+    }
+
     /// One more check that is not of any phase.
     pub(super) fn add(&mut self, check: Check) {
         self.queue.push_back(check);
@@ -112,22 +126,23 @@ impl Cycle {
         self.queue.is_empty() && self.hosts.is_empty() && self.running.is_empty()
     }
 
-    /// The next probe to send, if the window has room.
+    /// The next probe to send, if there is room for it.
     pub(super) fn begin(
         &mut self,
         now: Instant,
-        window: usize,
+        room: Room,
         tries: u8,
         wait: Duration,
         id: u32,
     ) -> Option<Step> {
-        if self.running.len() >= window {
+        let fits = |check: &Check| !check.expects_answer() || self.expected_answers() < room.answers;
+        if self.running.len() >= room.probes || !self.queue.front().is_some_and(fits) {
             return None;
         }
         let check = self.queue.pop_front()?;
         let probe = probe_of(&check)?.clone();
         // Where silence is the rule it is so at once: one try, and a lost answer is seen next cycle.
-        let tries = if matches!(check, Check::Silent(_) | Check::Unproved { .. }) { 1 } else { tries };
+        let tries = if check.expects_answer() { tries } else { 1 };
         self.running.insert(id, Running { check, tries_left: tries.saturating_sub(1), deadline: now + wait });
         Some(Step::Probe(id, probe))
     }

@@ -6,7 +6,7 @@ use super::checks::{Check, ProbeCheck};
 use super::machine::{Agent, Timer};
 use super::requests::Asked;
 use super::status::Purpose;
-use super::verify::{Cycle, Phase, Step};
+use super::verify::{Cycle, Phase, Room, Step};
 use crate::map::ways::follow;
 use crate::map::{MapVersion, PortRef, decode_pieces};
 use crate::wire::{Info, Message, Probe, Reason, Route};
@@ -14,6 +14,9 @@ use crate::{Instant, Mac};
 
 /// A child that holds another map, or none, for so many cycles in a row makes the map invalid.
 const STALE_CYCLES: u8 = 3;
+/// Most questions of a cycle under way at once to which an answer is expected. Verification is in no hurry, and
+/// the answers come home together, into a queue in which users' frames wait too and that may be a short one.
+const MAX_ANSWERS: usize = 4;
 /// So many glances come between two cycles; the last part of the pause is without one.
 const GLANCES: u32 = 9;
 
@@ -72,8 +75,20 @@ impl Agent {
         self.set_timer(Timer::Verify, now + part);
     }
 
+    /// Takes in that the own interface has carrier again. Its cable may lead elsewhere than before, so an exploration
+    /// under way begins anew: what was found from two places does not make one map. Else this agent looks again.
+    pub fn own_carrier_is_back(&mut self, now: Instant) {
+        self.note_time(now);
+        if self.mapping.is_some() {
+            self.map_again(now, Cause::OwnCarrierBack);
+            self.pump(now);
+        } else {
+            self.look_again(now);
+        }
+    }
+
     /// Looks at the fabric now, and not only when the next glance is due: a port of this machine's own
-    /// crossbar has gained carrier, say, or its own cable was plugged in.
+    /// crossbar has gained carrier, say.
     pub fn look_again(&mut self, now: Instant) {
         self.note_time(now);
         if self.cycle.is_none() && self.timers[Timer::Verify as usize].is_some() {
@@ -125,11 +140,18 @@ impl Agent {
         cycle.enter(phase, &held.share);
     }
 
-    /// Asks the hosts of this agent's share, as many at once as the window has room for. How many
-    /// have not answered yet.
+    /// Hosts of this agent's share that were asked and have not answered yet.
+    fn waiting_hosts(&self) -> usize {
+        self.requests.count(|asked| matches!(asked, Asked::VerifyHost(_)))
+    }
+
+    /// Asks the hosts of this agent's share, as many at once as there is room for. How many have not answered
+    /// yet.
     fn ask_hosts(&mut self, now: Instant) -> usize {
-        let mut waiting = self.requests.count(|asked| matches!(asked, Asked::VerifyHost(_)));
-        while waiting < self.settings.probe_window.max(1) {
+        let expected = self.cycle.as_ref().map_or(0, Cycle::expected_answers);
+        let most = self.settings.probe_window.min(MAX_ANSWERS.saturating_sub(expected));
+        let mut waiting = self.waiting_hosts();
+        while waiting < most {
             let Some(index) = self.cycle.as_mut().and_then(Cycle::next_host) else { break };
             let check = self.held.as_ref().and_then(|held| held.share.get(index));
             let Some(Check::Host { way, .. }) = check else { continue };
@@ -141,10 +163,11 @@ impl Agent {
     }
 
     fn send_checks(&mut self, now: Instant) {
-        let (window, wait) = (self.settings.probe_window, self.settings.probe_timeout);
+        let (probes, wait) = (self.settings.probe_window, self.settings.probe_timeout);
+        let room = Room { probes, answers: MAX_ANSWERS.saturating_sub(self.waiting_hosts()) };
         loop {
             let (tries, id) = (self.verify_tries(), self.new_probe_id());
-            let step = self.cycle.as_mut().and_then(|cycle| cycle.begin(now, window, tries, wait, id));
+            let step = self.cycle.as_mut().and_then(|cycle| cycle.begin(now, room, tries, wait, id));
             if step.is_none() {
                 return;
             }

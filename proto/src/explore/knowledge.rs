@@ -47,8 +47,8 @@ struct Sight {
     parent: Option<At>,
     /// How many xbars the route crosses, this one included.
     depth: usize,
-    /// What is known of the xbar; only at a root.
-    xbar: Option<Box<XbarState>>,
+    /// The place of what is known of the xbar among all such states; that of a root counts.
+    state: u32,
 }
 
 /// Something learned whose consequences are still to be drawn.
@@ -73,6 +73,10 @@ pub(super) struct KnownHost {
 #[derive(Clone, Debug)]
 pub(super) struct Knowledge {
     nodes: Vec<Sight>,
+    /// What is known of each xbar. A root has one of its own.
+    states: Vec<XbarState>,
+    /// Places in `states` that joined nodes have left, for those that come.
+    vacant: Vec<u32>,
     hosts: Vec<KnownHost>,
     /// The index of each host but the own one, by address and session.
     host_index: BTreeMap<(Mac, u32), u32>,
@@ -94,6 +98,8 @@ impl Knowledge {
     pub(super) fn new(own: Host) -> Self {
         Self {
             nodes: Vec::new(),
+            states: Vec::new(),
+            vacant: Vec::new(),
             hosts: vec![KnownHost { host: own, session: 0, contested: false, at: None }],
             host_index: BTreeMap::new(),
             tags: BTreeMap::new(),
@@ -129,21 +135,13 @@ impl Knowledge {
     /// What is known of the xbar that this node is a sight of.
     pub(super) fn xbar(&self, node: u32) -> &XbarState {
         let root = self.root(At { node, delta: 0 }).node;
-        #[expect(
-            clippy::expect_used,
-            reason = "every root holds a state: `same` moves it to the root it keeps"
-        )]
-        self.nodes[root as usize].xbar.as_deref().expect("a root has a state")
+        &self.states[self.nodes[root as usize].state as usize]
     }
 
-    /// The same, to change it.
+    /// What is known of the xbar that this node is a sight of, to change it.
     pub(super) fn xbar_mut(&mut self, node: u32) -> &mut XbarState {
         let root = self.root(At { node, delta: 0 }).node;
-        #[expect(
-            clippy::expect_used,
-            reason = "every root holds a state: `same` moves it to the root it keeps"
-        )]
-        self.nodes[root as usize].xbar.as_deref_mut().expect("a root has a state")
+        &mut self.states[self.nodes[root as usize].state as usize]
     }
 
     /// The xbar that a far end is a port of, if it is one.
@@ -161,8 +159,7 @@ impl Knowledge {
 
     /// How many sights there are, and ports of which something is known.
     pub(super) fn load(&self) -> usize {
-        let ports = self.nodes.iter().filter_map(|node| node.xbar.as_ref());
-        self.nodes.len() + ports.map(|xbar| xbar.ports().count()).sum::<usize>()
+        self.nodes.len() + self.states.iter().map(|xbar| xbar.ports().count()).sum::<usize>()
     }
 
     /// All roots, oldest first.
@@ -209,9 +206,19 @@ impl Knowledge {
         let node = self.nodes.len() as u32;
         let depth = parent.map_or(1, |at| self.node_depth(at.node) + 1);
         let late = parent.is_some_and(|at| self.xbar(at.node).late);
-        let mut xbar = Box::new(XbarState::new(node));
+        let mut xbar = XbarState::new(node);
         xbar.late = late;
-        self.nodes.push(Sight { joined: node, shift: 0, parent, depth, xbar: Some(xbar) });
+        let state = match self.vacant.pop() {
+            Some(vacant) => {
+                self.states[vacant as usize] = xbar;
+                vacant
+            }
+            None => {
+                self.states.push(xbar);
+                self.states.len() as u32 - 1
+            }
+        };
+        self.nodes.push(Sight { joined: node, shift: 0, parent, depth, state });
         self.touched.push(node);
         let far = parent.map_or(Far::Host(0), Far::Xbar);
         self.learn(At { node, delta: 0 }, far)?;
@@ -299,7 +306,9 @@ impl Knowledge {
         let shift = keep.delta - gone.delta;
         let node = &mut self.nodes[gone.node as usize];
         (node.joined, node.shift) = (keep.node, shift);
-        let Some(old) = node.xbar.take() else { return Ok(()) };
+        // Nothing is left at that place that could be taken for an xbar's.
+        let old = std::mem::replace(&mut self.states[node.state as usize], XbarState::new(gone.node));
+        self.vacant.push(node.state);
 
         let (old_via, keep_via) = (old.via, self.xbar(keep.node).via);
         let better = (self.node_depth(old_via), old_via) < (self.node_depth(keep_via), keep_via);
@@ -310,7 +319,7 @@ impl Knowledge {
         if better {
             xbar.via = old_via;
         }
-        xbar.absorb(*old, shift)?;
+        xbar.absorb(old, shift)?;
         self.touched.push(keep.node);
         Ok(())
     }

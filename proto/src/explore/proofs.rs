@@ -39,7 +39,7 @@ pub(super) struct Proof {
 #[derive(Debug, Default)]
 pub(super) struct Proofs {
     todo: VecDeque<Proof>,
-    /// The same, for claims from large parts without hosts.
+    /// Proofs still to ask of claims from large parts without hosts.
     late: VecDeque<Proof>,
     /// Ports behind which there is no xbar that can be believed.
     ports: Vec<At>,

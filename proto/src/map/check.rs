@@ -84,9 +84,6 @@ impl Map {
         self.check_contested()?;
         self.check_rules()?;
         self.check_frame_sizes()?;
-        if let Some(end) = self.ends().find(|end| end.xbar as usize >= self.xbars.len()) {
-            return Err(MapDefect::NoSuchXbar(end));
-        }
         self.check_ports()
     }
 
@@ -155,14 +152,16 @@ impl Map {
     /// many cables.
     fn check_ports(&self) -> Result<(), MapDefect> {
         let mut taken = vec![[0_u64; 4]; self.xbars.len()];
-        for end in self.ends() {
-            let word = &mut taken[end.xbar as usize][usize::from(end.port) / 64];
+        self.ends().try_for_each(|end| {
+            let ports = taken.get_mut(end.xbar as usize).ok_or(MapDefect::NoSuchXbar(end))?;
+            let word = &mut ports[usize::from(end.port) / 64];
             let bit = 1 << (end.port % 64);
             if *word & bit != 0 {
                 return Err(MapDefect::PortTakenTwice(end));
             }
             *word |= bit;
-        }
+            Ok(())
+        })?;
         for ((index, xbar), taken) in (0..).zip(&self.xbars).zip(&taken) {
             let first = taken.iter().position(|&word| word != 0);
             let last = taken.iter().rposition(|&word| word != 0);

@@ -27,6 +27,12 @@ impl Fabric {
         self.map.face_to_face().filter(|pair| pair.iter().all(|&host| is_cabled(host)))
     }
 
+    /// Forgets all LIDs, so that they are given anew.
+    pub fn forget_lids(&mut self) {
+        self.hosts.iter_mut().for_each(|label| label.lid = None);
+        self.xbars.iter_mut().for_each(|label| label.lid = None);
+    }
+
     /// The hosts that have no cable, by rising index. Phantoms, of which none has one, are left out.
     pub fn isolated(&self) -> Vec<usize> {
         let pair = self.face_to_face().unwrap_or([usize::MAX; 2]);

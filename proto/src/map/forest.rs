@@ -11,7 +11,7 @@ use super::{Map, PortRef};
 
 /// A breadth-first forest over all xbars. Its roots are the xbars with hosts.
 #[derive(Clone, Debug)]
-pub struct Forest {
+pub(crate) struct Forest {
     /// By xbar; `None` if no host reaches it.
     grown: Vec<Option<Grown>>,
 }
@@ -32,8 +32,7 @@ impl Forest {
     ///
     /// Of several shortest ways to an xbar its index decides, so that neighbouring xbars hang on
     /// different roots as far as the cables let them.
-    pub fn new(map: &Map) -> Self {
-        let neighbours = Neighbours::new(map);
+    pub(crate) fn new(map: &Map, neighbours: &Neighbours) -> Self {
         let mut grown: Vec<Option<Grown>> = vec![None; map.xbars.len()];
         let mut queue = VecDeque::new();
         for at in map.hosts.iter().filter_map(|host| host.at) {
@@ -44,7 +43,7 @@ impl Forest {
         }
         while let Some(xbar) = queue.pop_front() {
             let Some(here) = grown[xbar as usize] else { continue };
-            for &(_, far) in neighbours.of(xbar) {
+            for (_, far) in neighbours.of(xbar) {
                 if let Some(slot @ None) = grown.get_mut(far.xbar as usize) {
                     // The cable is chosen below, once all of the last depth are known.
                     *slot = Some(Grown { root: far.xbar, cable: None, depth: here.depth + 1 });
@@ -52,26 +51,26 @@ impl Forest {
                 }
             }
             if here.depth > 0 {
-                grown[xbar as usize] = choose(&neighbours, &grown, xbar, here.depth);
+                grown[xbar as usize] = choose(neighbours, &grown, xbar, here.depth);
             }
         }
         Self { grown }
     }
 
     /// The root of the tree that an xbar is in.
-    pub fn root(&self, xbar: u32) -> Option<u32> {
+    pub(crate) fn root(&self, xbar: u32) -> Option<u32> {
         (*self.grown.get(xbar as usize)?).map(|grown| grown.root)
     }
 
     /// Whether the forest leads from `near` to the xbar of `far` by the cable between these two.
-    pub fn crosses(&self, near: PortRef, far: PortRef) -> bool {
+    pub(crate) fn crosses(&self, near: PortRef, far: PortRef) -> bool {
         let grown = self.grown.get(far.xbar as usize).copied().flatten();
         grown.and_then(|grown| grown.cable) == Some((near, far.port))
     }
 
     /// The way through the forest from the host at `from` (the port of a root that it is cabled to)
     /// to an xbar. `None` if that is in another tree.
-    pub fn way(&self, from: PortRef, xbar: u32) -> Option<Way> {
+    pub(crate) fn way(&self, from: PortRef, xbar: u32) -> Option<Way> {
         let last = (*self.grown.get(xbar as usize)?).filter(|grown| grown.root == from.xbar)?;
         let entry = PortRef { xbar, port: last.cable.map_or(from.port, |(_, port)| port) };
         let mut crossings = Vec::with_capacity(last.depth as usize);
@@ -91,8 +90,7 @@ impl Forest {
 fn choose(neighbours: &Neighbours, grown: &[Option<Grown>], xbar: u32, depth: u32) -> Option<Grown> {
     let nearer = || {
         let of_far = |far: PortRef| grown.get(far.xbar as usize).copied().flatten();
-        let ends = neighbours.of(xbar).iter();
-        ends.filter_map(move |&(near, far)| {
+        neighbours.of(xbar).filter_map(move |(near, far)| {
             let above = of_far(far).filter(|above| above.depth + 1 == depth)?;
             Some(Grown { root: above.root, cable: Some((far, near.port)), depth })
         })
@@ -133,7 +131,7 @@ mod tests {
 
     #[test]
     fn each_xbar_is_in_one_tree_and_trees_are_shared_out() {
-        let forest = Forest::new(&clos());
+        let forest = Forest::new(&clos(), &Neighbours::new(&clos()));
         let roots: Vec<_> = (0..5).map(|xbar| forest.root(xbar).unwrap()).collect();
         assert_eq!(roots, [0, 1, 0, 1, 1]);
         assert_eq!(forest.root(5), None);
@@ -141,7 +139,7 @@ mod tests {
 
     #[test]
     fn ways_lead_through_the_own_tree_only() {
-        let forest = Forest::new(&clos());
+        let forest = Forest::new(&clos(), &Neighbours::new(&clos()));
         let at = |xbar, port| PortRef { xbar, port };
         let way = forest.way(at(1, 9), 4).unwrap();
         assert_eq!(way.entry, at(4, 7));
@@ -157,6 +155,6 @@ mod tests {
     fn an_xbar_that_no_host_reaches_is_in_no_tree() {
         let mut map = clos();
         map.cables.pop();
-        assert_eq!(Forest::new(&map).root(4), None);
+        assert_eq!(Forest::new(&map, &Neighbours::new(&map)).root(4), None);
     }
 }

@@ -8,7 +8,7 @@ mod contested;
 mod correspondence;
 mod difference;
 mod fabric;
-pub mod forest;
+pub(crate) mod forest;
 mod frame_sizes;
 mod isomorphism;
 mod link_speed;

@@ -36,7 +36,7 @@ impl fmt::Display for FarEnd {
 }
 
 impl Attached {
-    /// The same in words that hold outside the map.
+    /// What is at this end, in words that hold outside the map.
     pub fn end(self, map: &Map) -> FarEnd {
         match self {
             Self::Host(host) => {

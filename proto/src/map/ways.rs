@@ -70,15 +70,19 @@ pub struct Ways {
 impl Ways {
     /// The ways from the host at `from` (the xbar port that it is cabled to).
     pub fn new(map: &Map, from: PortRef) -> Self {
-        let neighbours = Neighbours::new(map);
-        let mut reached = vec![None; map.xbars.len()];
+        Self::over(&Neighbours::new(map), from)
+    }
+
+    /// The ways from the host at `from` over the cables of a map.
+    pub(crate) fn over(neighbours: &Neighbours, from: PortRef) -> Self {
+        let mut reached = vec![None; neighbours.xbars()];
         let mut queue = VecDeque::new();
         if let Some(first) = reached.get_mut(from.xbar as usize) {
             *first = Some((from.port, None));
             queue.push_back(from.xbar);
         }
         while let Some(xbar) = queue.pop_front() {
-            for &(near, far) in neighbours.of(xbar) {
+            for (near, far) in neighbours.of(xbar) {
                 if let Some(slot @ None) = reached.get_mut(far.xbar as usize) {
                     *slot = Some((far.port, Some(near)));
                     queue.push_back(far.xbar);
@@ -102,39 +106,58 @@ impl Ways {
     }
 }
 
-/// The cables of each xbar, in the map's order: one flat array.
-pub(super) struct Neighbours {
+/// The cables of each xbar to other xbars, in the map's order: one flat array.
+#[derive(Clone, Debug)]
+pub(crate) struct Neighbours {
     starts: Vec<u32>,
-    ends: Vec<(PortRef, PortRef)>,
+    ends: Vec<CableEnd>,
+}
+
+/// A cable, as seen from one of its xbars. Large maps have many, and every agent lists them: so it is small.
+#[derive(Clone, Copy, Debug, Default)]
+struct CableEnd {
+    far_xbar: u32,
+    far_port: u8,
+    near_port: u8,
 }
 
 impl Neighbours {
-    pub(super) fn new(map: &Map) -> Self {
-        let ends_of = || {
-            let between_two = map.cables.iter().filter(|cable| cable.a.xbar != cable.b.xbar);
-            between_two.flat_map(|cable| [(cable.a, cable.b), (cable.b, cable.a)])
-        };
+    pub(crate) fn new(map: &Map) -> Self {
+        let between_two = || map.cables.iter().filter(|cable| cable.a.xbar != cable.b.xbar);
         let mut starts = vec![0_u32; map.xbars.len() + 1];
-        for (near, _) in ends_of() {
-            starts[near.xbar as usize + 1] += 1;
+        for cable in between_two() {
+            starts[cable.a.xbar as usize + 1] += 1;
+            starts[cable.b.xbar as usize + 1] += 1;
         }
         for i in 1..starts.len() {
             starts[i] += starts[i - 1];
         }
-        let nowhere = PortRef { xbar: 0, port: 0 };
-        let mut ends = vec![(nowhere, nowhere); starts.last().copied().unwrap_or_default() as usize];
+        let mut ends = vec![CableEnd::default(); starts.last().copied().unwrap_or_default() as usize];
         let mut next = starts.clone();
-        for (near, far) in ends_of() {
+        let mut put = |near: PortRef, far: PortRef| {
             let place = &mut next[near.xbar as usize];
-            ends[*place as usize] = (near, far);
+            ends[*place as usize] = CableEnd { far_xbar: far.xbar, far_port: far.port, near_port: near.port };
             *place += 1;
+        };
+        for cable in between_two() {
+            put(cable.a, cable.b);
+            put(cable.b, cable.a);
         }
         Self { starts, ends }
     }
 
+    /// How many xbars there are.
+    pub(crate) fn xbars(&self) -> usize {
+        self.starts.len() - 1
+    }
+
     /// The near and far ends of an xbar's cables to other xbars.
-    pub(super) fn of(&self, xbar: u32) -> &[(PortRef, PortRef)] {
-        &self.ends[self.starts[xbar as usize] as usize..self.starts[xbar as usize + 1] as usize]
+    pub(super) fn of(&self, xbar: u32) -> impl Iterator<Item = (PortRef, PortRef)> + Clone + '_ {
+        let ends = &self.ends[self.starts[xbar as usize] as usize..self.starts[xbar as usize + 1] as usize];
+        ends.iter().map(move |end| {
+            let near = PortRef { xbar, port: end.near_port };
+            (near, PortRef { xbar: end.far_xbar, port: end.far_port })
+        })
     }
 }
 

@@ -72,6 +72,9 @@ pub enum DropReason {
     /// It asks for a stamp, but its further route or its header cannot be followed to a stamp area.
     #[error("the frame asks for a stamp and has no room for one")]
     NoStampArea,
+    /// It is a hello, which is for the other end of one cable and has no route.
+    #[error("a hello has a route")]
+    HelloOnRoute,
     /// It is to be sent back out of the port it came in by, and again later, or by a port's number.
     #[error("the route turns back more than once")]
     TurnsAgain,
@@ -103,6 +106,19 @@ impl Crossbar {
     }
 
     fn try_decide(&self, arrival: u8, payload: &[u8]) -> Result<Decision, DropReason> {
+        let decision = self.obey_first(arrival, payload)?;
+        // Who is not on a cable must not be able to speak in the name of one of its ends.
+        match decision {
+            Decision::Forward { strip, .. } | Decision::Identify { strip, .. }
+                if is_hello(payload, strip) =>
+            {
+                Err(DropReason::HelloOnRoute)
+            }
+            decision => Ok(decision),
+        }
+    }
+
+    fn obey_first(&self, arrival: u8, payload: &[u8]) -> Result<Decision, DropReason> {
         let tagged = matches!(self.kind, CrossbarKind::Tagged { .. });
         match first_element(payload)? {
             element @ Element::Relative(delta) => {
@@ -204,6 +220,11 @@ fn first_element(payload: &[u8]) -> Result<Element, DropReason> {
     }
 }
 
+/// Whether a hello begins at `at`.
+fn is_hello(payload: &[u8], at: usize) -> bool {
+    payload.get(at..).is_some_and(|rest| FrameKind::of(rest) == Ok(FrameKind::Hello))
+}
+
 /// The route elements from `at` on, up to the first that cannot be read.
 fn elements(payload: &[u8], mut at: usize) -> impl Iterator<Item = Element> + '_ {
     std::iter::from_fn(move || {
@@ -240,7 +261,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::wire::{Data, Info, Message, Probe, ProbeKind, split_route};
+    use crate::Mac;
+    use crate::wire::{Data, End, Hello, HelloFlags, Info, Message, Probe, ProbeKind, split_route};
 
     fn xbar(kind: CrossbarKind) -> Crossbar {
         Crossbar { kind, first_port: 1, ports: 8, carriers: PortSet::NONE }
@@ -344,6 +366,22 @@ mod tests {
             assert_eq!(xbar.decide(1, &[0xff, 0]), Decision::Drop(DropReason::NotUnderstood));
             assert_eq!(xbar.decide(1, &[0xc1, 0]), Decision::Drop(DropReason::NotUnderstood));
         }
+    }
+
+    #[test]
+    fn a_hello_is_never_sent_on() {
+        let end = End::Xbar { tag: None, port: 1 };
+        let hello = Hello { end, mac: Mac::default(), mtu: 1500, flags: HelloFlags::NONE, heard: Vec::new() };
+        let hello = hello.encode();
+        for xbar in [plain(), tagged()] {
+            assert_eq!(xbar.decide(3, &hello), Decision::Drop(DropReason::NoRoute));
+            for delta in [0, 2] {
+                let on_route = payload(&[Element::Relative(delta)], &hello);
+                assert_eq!(xbar.decide(3, &on_route), Decision::Drop(DropReason::HelloOnRoute));
+            }
+        }
+        let on_route = payload(&[Element::Absolute(8)], &hello);
+        assert_eq!(tagged().decide(3, &on_route), Decision::Drop(DropReason::HelloOnRoute));
     }
 
     #[test]

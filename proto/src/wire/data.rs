@@ -163,6 +163,11 @@ impl<'a> Data<'a> {
         bits & !CHECK_BIT
     }
 
+    /// Whether a token that travelled is that of the check that was sent with these bits.
+    pub const fn is_same_check(sent: u64, token: u64) -> bool {
+        Self::is_check_token(token) && Self::user_token(sent) == Self::user_token(token)
+    }
+
     /// Whether a notice or data frame with this token is about a check, or is one.
     pub const fn is_check_token(token: u64) -> bool {
         token & CHECK_BIT != 0

@@ -63,6 +63,9 @@ pub enum FrameKind {
     Data,
     /// A tagged xbar's notice that it could not send a data frame on (0x0000_7010).
     Undeliverable,
+    /// What neighbours at the two ends of a cable tell each other, a [`Hello`](super::Hello)
+    /// (0x0000_7011). It has no route: it ends at the first port.
+    Hello,
     /// Any other number.
     Unknown(u32),
 }
@@ -74,6 +77,7 @@ impl FrameKind {
             Self::Mapper => 0x0000_700f,
             Self::Data => 0x0000_0009,
             Self::Undeliverable => 0x0000_7010,
+            Self::Hello => 0x0000_7011,
             Self::Unknown(number) => number,
         }
     }
@@ -93,6 +97,7 @@ impl From<u32> for FrameKind {
             0x0000_700f => Self::Mapper,
             0x0000_0009 => Self::Data,
             0x0000_7010 => Self::Undeliverable,
+            0x0000_7011 => Self::Hello,
             other => Self::Unknown(other),
         }
     }

@@ -7,8 +7,8 @@
 use std::fmt;
 
 use super::{
-    Answer, Data, Element, Frame, FrameError, FrameKind, Info, InfoFlags, Message, Probe, ProbeKind, Reason,
-    Reply, RoundTrip, Route, Scout, Stamp, Undeliverable,
+    Answer, Data, Element, Frame, FrameError, FrameKind, Hello, Info, InfoFlags, Message, Probe, ProbeKind,
+    Reason, Reply, RoundTrip, Route, Scout, Stamp, Undeliverable,
 };
 use crate::map::PortRef;
 
@@ -71,6 +71,10 @@ fn write_frame(f: &mut fmt::Formatter<'_>, frame: &Frame<'_>) -> fmt::Result {
             }
             Err(error) => write!(f, "undeliverable [{error}] {}", Hex(frame.body()))?,
         },
+        FrameKind::Hello => match Hello::read_body(frame.body()) {
+            Ok(hello) => write_hello(f, &hello)?,
+            Err(error) => write!(f, "hello [{error}] {}", Hex(frame.body()))?,
+        },
         FrameKind::Unknown(number) => write!(f, "type {number:#010x} {}", Hex(frame.body()))?,
     }
     if frame.has_stamp_area() {
@@ -94,9 +98,18 @@ fn write_unreadable(f: &mut fmt::Formatter<'_>, rest: &[u8], error: FrameError) 
         Ok(FrameKind::Mapper) => f.write_str("mapper ")?,
         Ok(FrameKind::Data) => f.write_str("data ")?,
         Ok(FrameKind::Undeliverable) => f.write_str("undeliverable ")?,
+        Ok(FrameKind::Hello) => f.write_str("hello ")?,
         Ok(FrameKind::Unknown(_)) | Err(_) => {}
     }
     write!(f, "[{error}] {}", Hex(rest))
+}
+
+fn write_hello(f: &mut fmt::Formatter<'_>, hello: &Hello) -> fmt::Result {
+    let Hello { end, mac, mtu, flags, heard } = hello;
+    write!(f, "hello from {end} at {mac} mtu {mtu}")?;
+    flags.names().try_for_each(|name| write!(f, " {name}"))?;
+    f.write_str(if heard.is_empty() { " heard nobody" } else { " heard" })?;
+    heard.iter().try_for_each(|mac| write!(f, " {mac}"))
 }
 
 /// The first bytes of a user's Ethernet frame: who, to whom, what.

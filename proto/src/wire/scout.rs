@@ -81,8 +81,10 @@ pub enum Reason {
 pub struct ServiceNumber(pub u8);
 
 impl ServiceNumber {
-    /// The names of hosts.
-    pub const NAMES: Self = Self(1);
+    /// The directory: names and addresses of hosts.
+    pub const DIRECTORY: Self = Self(1);
+    /// Resolution: who has a name or an address that the directory does not tell.
+    pub const RESOLUTION: Self = Self(2);
 }
 
 impl Reason {

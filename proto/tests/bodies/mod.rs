@@ -4,8 +4,8 @@
 
 use mapper_proto::map::{Assembly, MapVersion, encode_pieces};
 use mapper_proto::wire::{
-    Crossbar, CrossbarKind, Data, Decision, Frame, FrameKind, Message, Printer, Route, STAMP_BYTES, Stamp,
-    Undeliverable, split_route,
+    Crossbar, CrossbarKind, Data, Decision, Frame, FrameKind, Hello, Message, Printer, Route, STAMP_BYTES,
+    Stamp, Undeliverable, split_route,
 };
 
 /// A frame is decoded or refused; what is decoded is encoded to something that means the same.
@@ -19,6 +19,9 @@ pub fn message(bytes: &[u8]) {
     }
     if let Ok(notice) = Undeliverable::decode(bytes) {
         assert_eq!(Undeliverable::decode(&notice.encode()), Ok(notice));
+    }
+    if let Ok(hello) = Hello::decode(bytes) {
+        assert_eq!(Hello::decode(&hello.encode()), Ok(hello));
     }
     // The CRC-32 would stop almost all bytes: read them as a body, too. One message has one body.
     if let Ok(message) = Message::read_body(bytes) {
@@ -76,6 +79,7 @@ pub fn crossbar(bytes: &[u8]) {
         };
         assert!(strip > 0);
         payload.drain(..strip);
+        assert_ne!(FrameKind::of(&payload), Ok(FrameKind::Hello), "a hello was sent on");
     }
 }
 

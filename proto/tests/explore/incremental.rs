@@ -17,7 +17,7 @@ fn remap(before: &Map, after: &Map, suspects: &[PortRef], plain_ports: u8) -> (R
     remap_with(&settings(plain_ports), before, after, suspects)
 }
 
-/// The same, where no tag is believed that is not proved.
+/// Maps and remaps as [`remap`] does, where no tag is believed that is not proved.
 fn remap_proving(before: &Map, after: &Map, suspects: &[PortRef], plain_ports: u8) -> (Run, Run) {
     remap_with(&ExploreSettings { prove_tags: true, ..settings(plain_ports) }, before, after, suspects)
 }

@@ -151,7 +151,7 @@ impl OracleFabric {
         endless.map_or(Duration::ZERO, |endless| endless.slow_by)
     }
 
-    /// The same, but for what a stranger does to it.
+    /// Follows a route to where it ends, but for what a stranger does to the frame.
     fn walk_once(&self, host: usize, route: &[Element]) -> Option<Landing> {
         let mut route = route.iter().copied().peekable();
         let mut stamp = None;
@@ -308,7 +308,7 @@ pub(crate) fn drive(
     drive_with(fabric, own, settings, explorer, |_, outcome| outcome)
 }
 
-/// The same, with something that meddles with what comes of each request.
+/// Explores as [`drive`] does, with something that meddles with what comes of each request.
 pub(crate) fn drive_with(
     fabric: &mut OracleFabric,
     own: usize,

@@ -6,8 +6,8 @@
 use mapper_proto::PortSet;
 use mapper_proto::map::{Place, PortRef};
 use mapper_proto::wire::{
-    AgentState, Answer, Data, Frame, FrameKind, Info, InfoFlags, Message, Probe, ProbeKind, Reason, Reply,
-    RoundTrip, STAMP_BYTES, Scout, ServiceNumber, Undeliverable, split_route,
+    AgentState, Answer, Data, End, Frame, FrameKind, Hello, HelloFlags, Info, InfoFlags, Message, Probe,
+    ProbeKind, Reason, Reply, RoundTrip, STAMP_BYTES, Scout, ServiceNumber, Undeliverable, split_route,
 };
 
 /// Fields, in the order in which they travel.
@@ -40,6 +40,7 @@ fn of_frame<'a>(payload: &'a [u8], out: &mut Writer<'_>) -> Option<&'a [u8]> {
         FrameKind::Mapper => "mapper",
         FrameKind::Data => "data",
         FrameKind::Undeliverable => "undeliverable",
+        FrameKind::Hello => "hello",
         FrameKind::Unknown(number) => panic!("kind {number}"),
     };
     out.put("frame.kind", &format!("{kind} ({})", frame.kind().number()));
@@ -59,6 +60,7 @@ fn of_frame<'a>(payload: &'a [u8], out: &mut Writer<'_>) -> Option<&'a [u8]> {
             out.hex("undeliverable.tag", tag, 8);
             out.put("undeliverable.port", &port);
         }
+        FrameKind::Hello => hello(&Hello::decode(bytes).unwrap(), out),
         FrameKind::Data | FrameKind::Unknown(_) => {
             let Data { token, way_back, ethernet } = Data::decode(bytes).unwrap();
             out.hex("data.token", token, 8);
@@ -89,6 +91,37 @@ fn stamp(frame: &Frame<'_>, area: &[u8], out: &mut Writer<'_>) {
     out.put("stamp.carriers", &if ports.is_empty() { "none".to_owned() } else { ports.join(",") });
     let crc = area.last_chunk().copied().map(u32::from_be_bytes);
     out.hex("stamp.crc", crc.unwrap().into(), 4);
+}
+
+fn hello(hello: &Hello, out: &mut Writer<'_>) {
+    let Hello { end, mac, mtu, flags, heard } = hello;
+    match end {
+        End::Xbar { tag, port } => {
+            out.put("hello.end", &"xbar (1)");
+            out.put("hello.xbar.tag.present", &u8::from(tag.is_some()));
+            if let Some(tag) = tag {
+                out.hex("hello.xbar.tag", *tag, 8);
+            }
+            out.put("hello.xbar.port", port);
+        }
+        End::Host { mac } => {
+            out.put("hello.end", &"host (2)");
+            out.put("hello.host.address", mac);
+        }
+    }
+    out.put("hello.mac", mac);
+    out.put("hello.mtu", mtu);
+    out.hex("hello.flags", flags.bits().into(), 2);
+    let named = [
+        ("srv6", HelloFlags::SRV6),
+        ("srv6_compressed", HelloFlags::SRV6_COMPRESSED),
+        ("routes", HelloFlags::ROUTES),
+    ];
+    for (name, flag) in named {
+        out.put(&format!("hello.flags.{name}"), &u8::from(flags.contains(flag)));
+    }
+    out.put("hello.heard.count", &heard.len());
+    heard.iter().for_each(|mac| out.put("heard.mac", mac));
 }
 
 fn message(message: &Message, out: &mut Writer<'_>) {
@@ -260,7 +293,7 @@ impl Writer<'_> {
     }
 
     fn service(&mut self, name: &str, service: ServiceNumber) {
-        let word = if service == ServiceNumber::NAMES { "names" } else { "unknown" };
+        let word = if service == ServiceNumber::DIRECTORY { "directory" } else { "unknown" };
         self.put(name, &format!("{word} ({})", service.0));
     }
 

@@ -47,7 +47,7 @@ use self::path::{Due, Pace, Path, State};
 use super::event::Event;
 use super::machine::Agent;
 use super::settings::Settings;
-use crate::wire::{Element, Message, Probe, ProbeKind, Reason, RoundTrip, Route, Scout};
+use crate::wire::{Data, Element, Message, Probe, ProbeKind, Reason, RoundTrip, Route, Scout};
 use crate::{Instant, Mac};
 
 /// A path that is not said to be in use for so long is forgotten.
@@ -96,6 +96,15 @@ enum Asks {
     Xbar(usize),
 }
 
+/// A check or probe under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Sent {
+    path: PathId,
+    asks: Asks,
+    /// The token of its frame, until a notice named it.
+    token: Option<u64>,
+}
+
 /// All watched paths.
 #[derive(Debug)]
 pub(super) struct Liveness {
@@ -103,7 +112,7 @@ pub(super) struct Liveness {
     /// Paths without a place, and when they were last said to be in use.
     unwatched: BTreeMap<PathId, Instant>,
     /// Checks and probes under way, by id.
-    under_way: BTreeMap<u32, (PathId, Asks)>,
+    under_way: BTreeMap<u32, Sent>,
     /// Cables that are held for dead.
     cables: CableTests,
     /// When paths out of use are next looked for.
@@ -209,7 +218,7 @@ impl Liveness {
     /// Notes a frame that is about to be sent under this id.
     fn note_sent(&mut self, now: Instant, id: u32, (path, asks): (PathId, Asks), pace: Pace) {
         self.checks_sent += 1;
-        self.under_way.insert(id, (path, asks));
+        self.under_way.insert(id, Sent { path, asks, token: None });
         let forgotten = self.paths.get_mut(&path).and_then(|path| path.note_sent(now, id, pace));
         if let Some(id) = forgotten {
             self.under_way.remove(&id);
@@ -219,14 +228,21 @@ impl Liveness {
     /// Takes out the path that a frame with this id was sent for, if the frame asked for something of this
     /// kind.
     fn take(&mut self, id: u32, of_kind: impl Fn(Asks) -> bool) -> Option<(&mut Path, PathId, Asks)> {
-        let (name, asks) = *self.under_way.get(&id).filter(|(_, asks)| of_kind(*asks))?;
+        let Sent { path: name, asks, .. } = *self.under_way.get(&id).filter(|sent| of_kind(sent.asks))?;
         self.under_way.remove(&id);
         let path = self.paths.get_mut(&name)?;
         path.under_way.retain(|(_, sent)| *sent != id);
         Some((path, name, asks))
     }
 
-    /// The token of the next check: nobody looks it up, it must only look like any other.
+    /// Notes the token of the check that was sent under this id, as a notice about it would name it.
+    fn note_token(&mut self, id: u32, token: Option<u64>) {
+        if let Some(sent) = self.under_way.get_mut(&id) {
+            sent.token = token;
+        }
+    }
+
+    /// The token of the next check. Nobody may guess it, as what is said of it is believed.
     pub(super) fn check_token(&mut self) -> u64 {
         self.rng.random()
     }
@@ -265,6 +281,16 @@ impl Agent {
         }
     }
 
+    /// The path that the check with this token was sent along. A crossbar says by such a notice that it could not send
+    /// the check on: nobody else knows the token. A token counts once.
+    pub fn undeliverable_check(&mut self, token: u64) -> Option<PathId> {
+        let mut under_way = self.liveness.under_way.values_mut();
+        let is_it = |sent: &&mut Sent| sent.token.is_some_and(|sent| Data::is_same_check(sent, token));
+        let sent = under_way.find(is_it)?;
+        sent.token = None;
+        Some(sent.path)
+    }
+
     /// Sends the checks that fall due, and tells which paths are down.
     pub(super) fn check_paths(&mut self, now: Instant) {
         self.liveness.sweep(now);
@@ -292,6 +318,18 @@ impl Agent {
         let bytes = path.check_bytes;
         let id = self.new_probe_id();
         self.liveness.note_sent(now, id, (name, Asks::Host(bytes)), pace(&self.settings));
+        let token = self.send_check_of_host(id, &way, to, bytes);
+        self.liveness.note_token(id, token);
+    }
+
+    /// Sends a check of this length along a way, which the host at its end answers. Returns the token of its frame.
+    pub(super) fn send_check_of_host(
+        &mut self,
+        id: u32,
+        way: &RoundTrip,
+        to: Mac,
+        bytes: usize,
+    ) -> Option<u64> {
         // A host that does not know this agent yet asks back, along the way back that the check carries.
         let info = self.info();
         let scout = |answer_bytes| {
@@ -301,36 +339,46 @@ impl Agent {
         let least = self.data_bytes(&scout(0), &way.back);
         let answer_bytes = bytes.saturating_sub(way.there.as_bytes().len()).max(least);
         let answer_bytes = u16::try_from(answer_bytes).unwrap_or_default();
-        self.transmit_as_data(way.clone(), to, &scout(answer_bytes), bytes);
+        self.transmit_as_data(way.clone(), to, &scout(answer_bytes), bytes)
     }
 
     /// Sends a loopback probe to each xbar of a path's route.
     fn probe_path(&mut self, now: Instant, name: PathId) {
         let Some(path) = self.liveness.paths.get(&name) else { return };
-        let (to, bytes) = (path.used.to, path.check_bytes);
-        let there: Vec<_> = path.used.way.there.elements().collect();
-        let back: Vec<_> = path.used.way.back.elements().collect();
-        if there.len() != back.len() {
-            return;
-        }
-        for xbar in 1..=there.len() {
-            let before = xbar - 1;
-            let way_there: Route = there[..before].iter().copied().collect();
-            let mut route = way_there.clone();
-            route.push(Element::Relative(0));
-            route.extend(back[back.len() - before..].iter().copied());
+        let (way, to, bytes) = (path.used.way.clone(), path.used.to, path.check_bytes);
+        for xbar in 1..=way.there.hops() {
             let id = self.new_probe_id();
             self.liveness.note_sent(now, id, (name, Asks::Xbar(xbar)), pace(&self.settings));
-            let left = u8::try_from(xbar).unwrap_or(u8::MAX);
-            let probe = Probe { id, kind: ProbeKind::Loopback, left, info: self.info(), way_there };
-            // The probe goes there and back the same way, so its route is its own way back.
-            self.transmit_as_data(
-                RoundTrip { there: route.clone(), back: route },
-                to,
-                &Message::Probe(probe),
-                bytes,
-            );
+            let token = self.send_probe_of_xbar(id, &way, to, xbar, bytes);
+            self.liveness.note_token(id, token);
         }
+    }
+
+    /// Sends a loopback probe of this length to an xbar of a way, counted from 1. Returns the token of its frame;
+    /// `None` if the way has no such xbar.
+    pub(super) fn send_probe_of_xbar(
+        &mut self,
+        id: u32,
+        way: &RoundTrip,
+        to: Mac,
+        xbar: usize,
+        bytes: usize,
+    ) -> Option<u64> {
+        let there: Vec<_> = way.there.elements().collect();
+        let back: Vec<_> = way.back.elements().collect();
+        if there.len() != back.len() || !(1..=there.len()).contains(&xbar) {
+            return None;
+        }
+        let before = xbar - 1;
+        let way_there: Route = there[..before].iter().copied().collect();
+        let mut route = way_there.clone();
+        route.push(Element::Relative(0));
+        route.extend(back[back.len() - before..].iter().copied());
+        let left = u8::try_from(xbar).unwrap_or(u8::MAX);
+        let probe = Probe { id, kind: ProbeKind::Loopback, left, info: self.info(), way_there };
+        // The probe goes there and back the same way, so its route is its own way back.
+        let round_trip = RoundTrip { there: route.clone(), back: route };
+        self.transmit_as_data(round_trip, to, &Message::Probe(probe), bytes)
     }
 
     /// The host at the end of a path has answered. False if nothing waits for that.

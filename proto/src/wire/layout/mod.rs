@@ -48,8 +48,13 @@ pub enum Shape {
         /// The numbers that are known, with their words.
         names: &'static [(u32, &'static str)],
     },
-    /// A byte of single bits.
-    Flags(&'static [Flag]),
+    /// A number of single bits.
+    Flags {
+        /// How many bytes it has: 1 or 2.
+        bytes: usize,
+        /// The bits that mean something.
+        flags: &'static [Flag],
+    },
     /// An Ethernet address.
     Mac,
     /// A map version: the address of who made the map and a counter of four bytes. All zeros stand for
@@ -93,8 +98,8 @@ pub enum Base {
 /// A single bit.
 #[derive(Debug)]
 pub struct Flag {
-    /// The byte with this bit alone.
-    pub mask: u8,
+    /// The number with this bit alone.
+    pub mask: u16,
     /// Its name, in lower case, words joined by underscores.
     pub name: &'static str,
     /// What it says, in a sentence without its full stop.

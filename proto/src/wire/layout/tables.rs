@@ -3,7 +3,9 @@
 use super::{Base, Body, ElementKind, ElementLayout, Field, Flag, FrameLayout, Record, Shape, Variant};
 use crate::wire::frame::{FLAG_AUTH, FLAG_STAMP, FrameKind};
 use crate::wire::scout::{REPLY_ROOM_BYTES, code};
-use crate::wire::{AgentState, InfoFlags, ServiceNumber, TAG_BYTES, message, probe, reply};
+use crate::wire::{
+    AgentState, HelloFlags, InfoFlags, ServiceNumber, TAG_BYTES, hello, message, probe, reply,
+};
 
 /// The kinds of route elements. A byte whose first bit is clear ends the route; all others are in error.
 pub const ELEMENTS: [ElementLayout; 3] = [
@@ -19,7 +21,7 @@ pub const FRAME: FrameLayout = FrameLayout {
         fields: &[
             field("kind", "What the frame carries", Shape::Code { bytes: 4, names: KINDS }),
             decimal("version", "The version of the protocol", 1),
-            field("flags", "Which parts the frame has", Shape::Flags(FRAME_FLAGS)),
+            field("flags", "Which parts the frame has", Shape::Flags { bytes: 1, flags: FRAME_FLAGS }),
             decimal("body_length", "How many bytes the body has", 2),
         ],
     },
@@ -42,6 +44,7 @@ pub const FRAME: FrameLayout = FrameLayout {
         Body { kind: FrameKind::Mapper.number(), record: &MESSAGE },
         Body { kind: FrameKind::Data.number(), record: &DATA },
         Body { kind: FrameKind::Undeliverable.number(), record: &UNDELIVERABLE },
+        Body { kind: FrameKind::Hello.number(), record: &HELLO },
     ],
     signature: Record {
         name: "signature",
@@ -63,11 +66,12 @@ const KINDS: &[(u32, &str)] = &[
     (FrameKind::Mapper.number(), "mapper"),
     (FrameKind::Data.number(), "data"),
     (FrameKind::Undeliverable.number(), "undeliverable"),
+    (FrameKind::Hello.number(), "hello"),
 ];
 
 const FRAME_FLAGS: &[Flag] = &[
-    Flag { mask: FLAG_STAMP, name: "stamp", about: "A stamp area follows the header" },
-    Flag { mask: FLAG_AUTH, name: "signature", about: "A signature follows the body" },
+    Flag { mask: FLAG_STAMP as u16, name: "stamp", about: "A stamp area follows the header" },
+    Flag { mask: FLAG_AUTH as u16, name: "signature", about: "A signature follows the body" },
 ];
 
 const MESSAGE: Record =
@@ -97,6 +101,66 @@ const UNDELIVERABLE: Record = Record {
     ],
 };
 
+const HELLO: Record = Record {
+    name: "hello",
+    fields: &[
+        field("end", "What is at the sender's end of the cable", Shape::Choice(ENDS)),
+        field("mac", "The address of the sender's interface", Shape::Mac),
+        decimal("mtu", "The most bytes behind the Ethernet header at the sender's interface", 4),
+        field(
+            "flags",
+            "What the sender's kernel obeys that arrives at this interface",
+            Shape::Flags { bytes: 2, flags: HELLO_FLAGS },
+        ),
+        field("heard", "The interfaces whose hellos the sender has heard here lately", Shape::List(&HEARD)),
+    ],
+};
+
+const ENDS: &[Variant] = &[
+    Variant {
+        code: hello::CODE_XBAR,
+        record: &Record {
+            name: "hello.xbar",
+            fields: &[
+                field(
+                    "tag",
+                    "The identity of the sender's crossbar",
+                    Shape::Optional(&Shape::Unsigned { bytes: 8, base: Base::Hexadecimal }),
+                ),
+                decimal("port", "The number of the sender's port", 1),
+            ],
+        },
+    },
+    Variant {
+        code: hello::CODE_HOST,
+        record: &Record {
+            name: "hello.host",
+            fields: &[field("address", "The address by which the fabric knows the host", Shape::Mac)],
+        },
+    },
+];
+
+const HELLO_FLAGS: &[Flag] = &[
+    Flag {
+        mask: HelloFlags::SRV6.bits(),
+        name: "srv6",
+        about: "Segments of whole addresses (SRv6) are obeyed",
+    },
+    Flag {
+        mask: HelloFlags::SRV6_COMPRESSED.bits(),
+        name: "srv6_compressed",
+        about: "Compressed segments (SRv6 with Next-C-SID) are obeyed",
+    },
+    Flag {
+        mask: HelloFlags::ROUTES.bits(),
+        name: "routes",
+        about: "IP packets are routed by their destination",
+    },
+];
+
+const HEARD: Record =
+    Record { name: "heard", fields: &[field("mac", "The address of an interface", Shape::Mac)] };
+
 const INFO: Record = Record {
     name: "info",
     fields: &[
@@ -107,7 +171,7 @@ const INFO: Record = Record {
         field("state", "Where the sender is in its life", Shape::Code { bytes: 1, names: STATES }),
         field("version", "The map that the sender holds", Shape::MapVersion),
         decimal("pieces", "How many pieces that map has", 2),
-        field("flags", "What else the sender says of itself", Shape::Flags(INFO_FLAGS)),
+        field("flags", "What else the sender says of itself", Shape::Flags { bytes: 1, flags: INFO_FLAGS }),
         decimal("mtu", "How long the frames may be that the sender sends and takes, in bytes", 2),
         hexadecimal("mtu_ports", "The ports of a node that have no more than that: bit n - 1 for port n", 4),
     ],
@@ -125,22 +189,26 @@ const STATES: &[(u32, &str)] = &[
 
 const INFO_FLAGS: &[Flag] = &[
     Flag {
-        mask: InfoFlags::SUBTREE_COMPLETE,
+        mask: InfoFlags::SUBTREE_COMPLETE as u16,
         name: "subtree_complete",
         about: "The sender and all below it in the tree are configured with its map",
     },
     Flag {
-        mask: InfoFlags::NETWORK_COMPLETE,
+        mask: InfoFlags::NETWORK_COMPLETE as u16,
         name: "network_complete",
         about: "The whole network is configured with this map",
     },
     Flag {
-        mask: InfoFlags::PRINTEUR,
+        mask: InfoFlags::PRINTEUR as u16,
         name: "printeur",
         about: "The sender prints what others send it to print",
     },
-    Flag { mask: InfoFlags::CONTESTED, name: "contested", about: "Another host has the sender's address" },
-    Flag { mask: InfoFlags::NON_CLOS, name: "non_clos", about: "The sender is set to --non-clos" },
+    Flag {
+        mask: InfoFlags::CONTESTED as u16,
+        name: "contested",
+        about: "Another host has the sender's address",
+    },
+    Flag { mask: InfoFlags::NON_CLOS as u16, name: "non_clos", about: "The sender is set to --non-clos" },
 ];
 
 const PROBE: Record = Record {
@@ -261,7 +329,13 @@ const SERVICE_QUESTION: Record = Record {
     ],
 };
 
-const SERVICES: Shape = Shape::Code { bytes: 1, names: &[(ServiceNumber::NAMES.0 as u32, "names")] };
+const SERVICES: Shape = Shape::Code {
+    bytes: 1,
+    names: &[
+        (ServiceNumber::DIRECTORY.0 as u32, "directory"),
+        (ServiceNumber::RESOLUTION.0 as u32, "resolution"),
+    ],
+};
 
 const REPLY: Record = Record {
     name: "reply",

@@ -10,8 +10,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::Mac;
 use crate::map::MapVersion;
+use crate::wire::hello::tests::any_hello;
 use crate::wire::message::tests::{message, route};
-use crate::wire::{Data, Key, Message, Route, Seal, Stamp, Undeliverable, frame};
+use crate::wire::{Data, Hello, Key, Message, Route, Seal, Stamp, Undeliverable, frame};
 use field_values::Values;
 
 /// Reads a frame by the tables alone.
@@ -74,11 +75,12 @@ impl<'a> Walk<'a> {
                 let word = names.iter().find(|(code, _)| u64::from(*code) == value);
                 self.put(name, format!("{} ({value})", word.map_or("unknown", |(_, word)| word)));
             }
-            Shape::Flags(flags) => {
-                let value = self.take(1)[0];
-                self.put(name, format!("{value:#04x}"));
+            Shape::Flags { bytes, flags } => {
+                let value = self.number(*bytes);
+                self.put(name, format!("{value:#0width$x}", width = 2 + 2 * bytes));
                 for flag in *flags {
-                    self.put(&format!("{name}.{}", flag.name), u8::from(value & flag.mask != 0).to_string());
+                    let set = value & u64::from(flag.mask) != 0;
+                    self.put(&format!("{name}.{}", flag.name), u8::from(set).to_string());
                 }
             }
             Shape::Mac => {
@@ -273,6 +275,13 @@ proptest! {
         prop_assume!(message.encode().len() < 8000);
         let check = Data::carry(5, &way_back, macs, &message.encode(), wanted_bytes).unwrap();
         let payload = with_route(&there, &check);
+        prop_assert_eq!(Walk::of_payload(&payload), field_values::of_payload(&payload));
+    }
+
+    #[test]
+    fn of_any_hello_the_tables_say_what_the_codec_says(there in route(), hello in any_hello()) {
+        let hello: Hello = hello;
+        let payload = with_route(&there, &hello.encode());
         prop_assert_eq!(Walk::of_payload(&payload), field_values::of_payload(&payload));
     }
 

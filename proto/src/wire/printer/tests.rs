@@ -2,7 +2,7 @@ use super::*;
 use crate::Mac;
 use crate::PortSet;
 use crate::map::{LinkMtu, MapVersion, Place, Rank};
-use crate::wire::{AgentState, Key, Seal, ServiceNumber, frame};
+use crate::wire::{AgentState, End, HelloFlags, Key, Seal, ServiceNumber, frame};
 
 fn info() -> Info {
     Info {
@@ -79,7 +79,7 @@ fn scouts_are_shown() {
         ),
         (Reason::Hello, "hello"),
         (
-            Reason::Service { service: ServiceNumber::NAMES, room_bytes: 4, question: vec![7; 3] },
+            Reason::Service { service: ServiceNumber::DIRECTORY, room_bytes: 4, question: vec![7; 3] },
             "service 1 length 3 room 4",
         ),
         (Reason::Alive { answer_bytes: 99 }, "alive answer 99"),
@@ -132,6 +132,24 @@ fn a_notice_is_shown() {
     assert_eq!(
         printed(&[], &Undeliverable { token: 7, tag: 0xfeed, port: 3 }.encode()),
         "- > undeliverable 0000000000000007 at 0x000000000000feed port 3, 29 bytes"
+    );
+}
+
+#[test]
+fn a_hello_is_shown() {
+    let end = End::Xbar { tag: Some(0xfeed), port: 3 };
+    let flags = HelloFlags::SRV6.with(HelloFlags::ROUTES);
+    let hello = Hello { end, mac: Mac::from_position(1), mtu: 9000, flags, heard: Vec::new() };
+    assert_eq!(
+        printed(&[], &hello.encode()),
+        "- > hello from crossbar 0x000000000000feed port 3 at 02:00:00:00:00:01 mtu 9000 srv6 routes heard \
+         nobody, 36 bytes"
+    );
+    let end = End::Host { mac: Mac::from_position(1) };
+    let host = Hello { end, heard: vec![Mac::from_position(2)], flags: HelloFlags::NONE, ..hello };
+    assert_eq!(
+        printed(&[], &host.encode()),
+        "- > hello from host 02:00:00:00:00:01 at 02:00:00:00:00:01 mtu 9000 heard 02:00:00:00:00:02, 38 bytes"
     );
 }
 

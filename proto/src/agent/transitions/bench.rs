@@ -1,48 +1,47 @@
-//! The state diagram of [`super`], edge by edge, and the promise that no state waits for ever.
+//! An agent on a bench: what befalls it, and what it is in.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
-use proptest::prelude::*;
-
-use super::machine::Timer;
-use super::{Agent, Event, Settings};
+use crate::agent::{Agent, CableCause, Event, Settings};
 use crate::map::{Host, LinkMtu, Map, MapVersion, Place, PortRef, Rank, Xbar, encode_pieces, host_type};
-use crate::wire::{AgentState, Answer, Frame, Info, Message, Reason, Reply, RoundTrip, Route, Scout};
-use crate::wire::{Element, InfoFlags};
+use crate::wire::{
+    AgentState, Answer, Element, Frame, Info, InfoFlags, Message, Reason, Reply, RoundTrip, Route, Scout,
+};
 use crate::{Instant, Mac};
 
 /// Hosts by their place in the order of rank, all on one plain xbar. The agent under test is `OWN`. In
 /// the tree of the map `LEADER` is its parent and `CHILD` its child; `HIGHEST` is not in the map.
-const CHILD: u8 = 1;
-const OTHER: u8 = 2;
-const OWN: u8 = 3;
-const LEADER: u8 = 4;
-const HIGHEST: u8 = 5;
+pub(super) const CHILD: u8 = 1;
+pub(super) const OTHER: u8 = 2;
+pub(super) const OWN: u8 = 3;
+pub(super) const LEADER: u8 = 4;
+pub(super) const HIGHEST: u8 = 5;
 
 /// How long silence may last before an agent is on its own.
-const LONGEST_WAIT_MS: u64 = 60_000;
+pub(super) const LONGEST_WAIT_MS: u64 = 60_000;
 
-fn rank(host: u8) -> Rank {
+pub(super) fn rank(host: u8) -> Rank {
     Rank { level: 1, mac: Mac::from_position(u32::from(host)) }
 }
 
-fn port(host: u8) -> PortRef {
+pub(super) fn port(host: u8) -> PortRef {
     PortRef { xbar: 0, port: host }
 }
 
 /// The way from the agent under test to a host; the way back is the other way round.
-fn way(host: u8) -> RoundTrip {
+pub(super) fn way(host: u8) -> RoundTrip {
     let delta = host as i8 - OWN as i8;
     let route = |delta| Route::from_iter([Element::Relative(delta)]);
     RoundTrip { there: route(delta), back: route(-delta) }
 }
 
-fn version(counter: u32) -> MapVersion {
+pub(super) fn version(counter: u32) -> MapVersion {
     MapVersion { mac: rank(LEADER).mac, counter }
 }
 
 /// The map as its maker numbers it: the same fabric each time.
-fn pieces() -> Vec<Vec<u8>> {
+pub(super) fn pieces() -> Vec<Vec<u8>> {
     let host =
         |host| Host { mac: rank(host).mac, level: 1, host_type: host_type::ETHERNET, at: Some(port(host)) };
     let map = Map {
@@ -55,7 +54,7 @@ fn pieces() -> Vec<Vec<u8>> {
 
 /// What befalls an agent.
 #[derive(Clone, Copy, Debug)]
-enum Input {
+pub(super) enum Input {
     /// This host looks for xbars and hosts, holding the map of this counter (0 for none).
     MapperMet(u8, u32),
     /// This host says that it is the parent in the tree of the map of this counter.
@@ -90,7 +89,7 @@ enum Input {
 
 /// States of an agent, told apart as the table needs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum At {
+pub(super) enum At {
     Starting,
     Mapping,
     /// Waits for the map of a mapper that it met.
@@ -112,7 +111,7 @@ enum At {
 
 impl At {
     /// How to come there.
-    fn way(self) -> Vec<Input> {
+    pub(super) fn way(self) -> Vec<Input> {
         let with = |before: Self, input| [before.way(), vec![input]].concat();
         match self {
             Self::Starting => Vec::new(),
@@ -131,28 +130,28 @@ impl At {
 }
 
 /// An agent, its clock, and the scouts that it has sent and nobody has answered.
-struct Bench {
-    agent: Agent,
-    now: Instant,
-    asked: VecDeque<Scout>,
-    installed: Option<(MapVersion, Vec<Mac>)>,
+pub(super) struct Bench {
+    pub(super) agent: Agent,
+    pub(super) now: Instant,
+    pub(super) asked: VecDeque<Scout>,
+    pub(super) installed: Option<(MapVersion, Vec<Mac>)>,
 }
 
 impl Bench {
-    fn new(level: u8) -> Self {
+    pub(super) fn new(level: u8) -> Self {
         let settings = Settings { level, ..Settings::new(rank(OWN).mac) };
         let agent = Agent::new(settings, 1, Instant::ZERO);
         Self { agent, now: Instant::ZERO, asked: VecDeque::new(), installed: None }
     }
 
-    fn at(place: At) -> Self {
+    pub(super) fn at(place: At) -> Self {
         let mut bench = Self::new(1);
         place.way().into_iter().for_each(|input| bench.put(input));
         bench
     }
 
     /// What it is in, told from what it shows.
-    fn place(&self) -> At {
+    pub(super) fn place(&self) -> At {
         let status = self.agent.status();
         match status.state {
             AgentState::Starting => At::Starting,
@@ -174,7 +173,7 @@ impl Bench {
         }
     }
 
-    fn drain(&mut self) {
+    pub(super) fn drain(&mut self) {
         while let Some(sent) = self.agent.poll_transmit() {
             let (message, _) = Message::read_frame(&Frame::parse(&sent.frame).unwrap()).unwrap();
             if let Message::Scout(scout) = message {
@@ -191,12 +190,12 @@ impl Bench {
         }
     }
 
-    fn hear(&mut self, message: &Message) {
+    pub(super) fn hear(&mut self, message: &Message) {
         self.agent.handle_frame(self.now, &message.encode());
         self.drain();
     }
 
-    fn info(host: u8, counter: u32, state: AgentState) -> Info {
+    pub(super) fn info(host: u8, counter: u32, state: AgentState) -> Info {
         let version = if counter == 0 { MapVersion::NONE } else { version(counter) };
         Info {
             rank: rank(host),
@@ -210,25 +209,25 @@ impl Bench {
         }
     }
 
-    fn scout(&mut self, host: u8, counter: u32, state: AgentState, reason: Reason) {
+    pub(super) fn scout(&mut self, host: u8, counter: u32, state: AgentState, reason: Reason) {
         let way = way(host).reversed();
         let info = Self::info(host, counter, state);
         self.hear(&Message::Scout(Scout { id: 7, info, way, reason }));
     }
 
-    fn answer(&mut self, id: u32, host: u8, counter: u32, answer: Answer) {
+    pub(super) fn answer(&mut self, id: u32, host: u8, counter: u32, answer: Answer) {
         let info = Self::info(host, counter, AgentState::Configured);
         self.hear(&Message::Reply(Reply { id, to: rank(OWN).mac, info, answer }));
     }
 
     /// The first scout of a kind that still waits for its answer.
-    fn take(&mut self, wanted: impl Fn(&Scout) -> bool) -> Option<Scout> {
+    pub(super) fn take(&mut self, wanted: impl Fn(&Scout) -> bool) -> Option<Scout> {
         let index = self.asked.iter().position(wanted)?;
         self.asked.remove(index)
     }
 
     /// Answers the next request for a piece.
-    fn answer_piece(&mut self, host: u8, is_there: bool) -> bool {
+    pub(super) fn answer_piece(&mut self, host: u8, is_there: bool) -> bool {
         let request = self.take(|scout| matches!(scout.reason, Reason::MapRequest { .. }));
         let Some(Scout { id, reason: Reason::MapRequest { version, piece, room_bytes }, .. }) = request
         else {
@@ -245,7 +244,7 @@ impl Bench {
     }
 
     /// Lets the next time-out come. False if there is none.
-    fn step(&mut self) -> bool {
+    pub(super) fn step(&mut self) -> bool {
         let Some(due) = self.agent.poll_timeout() else { return false };
         self.now = self.now.max(due);
         self.agent.handle_timeout(self.now);
@@ -254,16 +253,16 @@ impl Bench {
     }
 
     /// Nothing is heard until the state is another, or for so long.
-    fn silence(&mut self, before: AgentState) {
-        let end = self.now + std::time::Duration::from_millis(LONGEST_WAIT_MS);
+    pub(super) fn silence(&mut self, before: AgentState) {
+        let end = self.now + Duration::from_millis(LONGEST_WAIT_MS);
         while self.agent.status().state == before && self.agent.poll_timeout().is_some_and(|due| due <= end) {
             self.step();
         }
     }
 
     /// Waits for a scout of verification over the way to this host.
-    fn next_verification(&mut self, host: u8) -> Option<Scout> {
-        let end = self.now + std::time::Duration::from_millis(2500);
+    pub(super) fn next_verification(&mut self, host: u8) -> Option<Scout> {
+        let end = self.now + Duration::from_millis(2500);
         self.asked.clear();
         loop {
             let route = way(host).there;
@@ -285,7 +284,7 @@ impl Bench {
         }
     }
 
-    fn put(&mut self, input: Input) {
+    pub(super) fn put(&mut self, input: Input) {
         let mapping = AgentState::Mapping;
         let configured = AgentState::Configured;
         match input {
@@ -335,266 +334,9 @@ impl Bench {
                     self.agent.handle_routing_failure(self.now, version, "too far".into());
                 }
             }
-            Input::CableDown => self.agent.cable_down(self.now, port(OWN), super::CableCause::Carrier),
+            Input::CableDown => self.agent.cable_down(self.now, port(OWN), CableCause::Carrier),
             Input::Silence => self.silence(self.agent.status().state),
         }
         self.drain();
-    }
-}
-
-#[test]
-fn a_map_that_is_wrong_about_this_host_does_not_hold() {
-    let right = Settings::new(rank(OWN).mac);
-    for settings in
-        [Settings { host_type: host_type::MX, ..right.clone() }, Settings { level: 0, ..right.clone() }]
-    {
-        let mut bench = Bench::new(1);
-        bench.agent = Agent::new(settings, 1, Instant::ZERO);
-        [Input::Offer(LEADER, 1), Input::Pieces].into_iter().for_each(|input| bench.put(input));
-        assert!(bench.installed.is_some());
-        assert_eq!(bench.place(), At::Refuted);
-    }
-    let mut bench = Bench::new(1);
-    bench.agent = Agent::new(right, 1, Instant::ZERO);
-    [Input::Offer(LEADER, 1), Input::Pieces].into_iter().for_each(|input| bench.put(input));
-    assert_eq!(bench.place(), At::Routing);
-}
-
-#[test]
-fn every_state_is_reached() {
-    use At::*;
-    for place in [
-        Starting, Mapping, Passive, GivenUp, Refuted, Fetching, Routing, Unroutable, Configured, Isolated,
-        Contested,
-    ] {
-        assert_eq!(Bench::at(place).place(), place);
-    }
-}
-
-/// What leads where. `Silence` is the way out of each state by its deadline.
-const TABLE: &[(At, Input, At)] = {
-    use At::*;
-    use Input::*;
-    &[
-        (Starting, Silence, Mapping),
-        (Starting, MapperMet(LEADER, 0), Passive),
-        (Starting, MapperMet(OTHER, 0), Starting),
-        (Starting, Offer(LEADER, 1), Fetching),
-        (Starting, Twin, Contested),
-        // Explored: alone, with no other host's answer.
-        (Mapping, Silence, Routing),
-        (Mapping, Pause(LEADER), Passive),
-        (Mapping, Pause(OTHER), Mapping),
-        (Mapping, MapperMet(LEADER, 0), Passive),
-        (Mapping, MapperMet(OTHER, 0), Mapping),
-        (Mapping, Verify(LEADER, 0), Passive),
-        (Mapping, Verify(LEADER, 1), Fetching),
-        (Mapping, Offer(LEADER, 1), Fetching),
-        (Mapping, Offer(OTHER, 1), Fetching),
-        (Mapping, Twin, Contested),
-        (Passive, Silence, Mapping),
-        (Passive, Offer(LEADER, 1), Fetching),
-        (Passive, Offer(OTHER, 1), Fetching),
-        (Passive, MapperMet(HIGHEST, 0), Passive),
-        (Passive, Twin, Contested),
-        (GivenUp, Silence, Mapping),
-        (GivenUp, Offer(LEADER, 1), Fetching),
-        (GivenUp, Offer(LEADER, 2), Fetching),
-        (GivenUp, Report(CHILD, 1), Refuted),
-        (GivenUp, Report(OTHER, 1), Refuted),
-        (Refuted, Silence, Mapping),
-        (Refuted, Offer(LEADER, 1), Refuted),
-        (Refuted, Offer(OTHER, 1), Refuted),
-        (Refuted, Version(LEADER, 1), Refuted),
-        (Refuted, Version(LEADER, 2), Fetching),
-        (Refuted, Offer(LEADER, 2), Fetching),
-        (Fetching, Silence, Mapping),
-        (Fetching, Pieces, Routing),
-        (Fetching, NoPiece, Passive),
-        (Fetching, PieceOf(OTHER), Fetching),
-        (Fetching, Offer(LEADER, 2), Fetching),
-        (Fetching, MapperMet(HIGHEST, 0), Passive),
-        (Fetching, Twin, Contested),
-        (Routing, Routes, Configured),
-        (Routing, NoRoutes, Unroutable),
-        (Routing, Silence, Mapping),
-        (Routing, Report(CHILD, 1), Refuted),
-        (Routing, Verify(LEADER, 0), GivenUp),
-        (Routing, Twin, Contested),
-        (Unroutable, Routes, Configured),
-        (Unroutable, Silence, Mapping),
-        (Unroutable, Verified(CHILD, OTHER), Refuted),
-        (Configured, Silence, Mapping),
-        (Configured, Verify(LEADER, 1), Configured),
-        (Configured, Verify(LEADER, 0), GivenUp),
-        (Configured, Verify(LEADER, 2), Fetching),
-        (Configured, Offer(LEADER, 2), Fetching),
-        (Configured, Verified(CHILD, CHILD), Configured),
-        (Configured, Verified(CHILD, OTHER), Refuted),
-        (Configured, Verified(OTHER, HIGHEST), Refuted),
-        (Configured, Verified(LEADER, OTHER), Mapping),
-        (Configured, Report(CHILD, 1), Refuted),
-        (Configured, Report(OTHER, 1), Refuted),
-        (Configured, Report(CHILD, 2), Configured),
-        (Configured, Report(OTHER, 2), Configured),
-        (Configured, CableDown, Refuted),
-        (Configured, NoRoutes, Configured),
-        (Configured, MapperMet(HIGHEST, 0), Passive),
-        (Configured, MapperMet(OTHER, 0), Configured),
-        (Configured, Twin, Contested),
-        (Isolated, Silence, Isolated),
-        (Isolated, MapperMet(LEADER, 0), Passive),
-        (Isolated, Offer(LEADER, 1), Fetching),
-        (Isolated, Twin, Contested),
-        (Contested, Silence, Mapping),
-        (Contested, MapperMet(LEADER, 0), Contested),
-        (Contested, Offer(LEADER, 1), Contested),
-    ]
-};
-
-#[test]
-fn each_input_leads_where_the_diagram_says() {
-    let wrong: Vec<_> = TABLE
-        .iter()
-        .filter_map(|&(before, input, after)| {
-            let mut bench = Bench::at(before);
-            bench.put(input);
-            let found = bench.place();
-            (found != after).then(|| format!("{before:?}, {input:?}: {found:?} instead of {after:?}"))
-        })
-        .collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-#[test]
-fn an_agent_of_level_0_waits_to_be_found() {
-    let mut bench = Bench::new(0);
-    bench.put(Input::Silence);
-    assert_eq!(bench.place(), At::Starting);
-    bench.put(Input::Offer(LEADER, 1));
-    assert_eq!(bench.place(), At::Fetching);
-    bench.put(Input::Silence);
-    assert_eq!(bench.place(), At::Starting);
-}
-
-#[test]
-fn why_there_are_no_routes_is_not_forgotten() {
-    let mut bench = Bench::at(At::Unroutable);
-    assert!(bench.agent.timers[Timer::Patience as usize].is_none());
-    bench.agent.lose_patience(bench.now);
-    assert!(bench.agent.status().unreachable.iter().any(|missing| missing.why == "too far"));
-    // Without a word of the driver, that is said; routes that come later are taken.
-    let mut bench = Bench::at(At::Routing);
-    bench.agent.lose_patience(bench.now);
-    assert!(bench.agent.status().unreachable.iter().any(|missing| missing.why.contains("not computed yet")));
-    bench.put(Input::Routes);
-    assert_eq!(bench.place(), At::Configured);
-}
-
-#[test]
-fn who_offers_a_refuted_map_is_told_over_the_way_of_the_offer() {
-    // From its parent in the tree, and from another host over another way.
-    for host in [LEADER, OTHER] {
-        let mut bench = Bench::at(At::Refuted);
-        bench.asked.clear();
-        bench.put(Input::Offer(host, 1));
-        let told = bench.asked.iter().any(|scout| {
-            scout.way.there == way(host).there
-                && matches!(scout.reason, Reason::QueryMapVersion { seen, .. } if seen == version(1))
-        });
-        assert!(told, "host {host} in {:?}", bench.asked);
-    }
-}
-
-#[test]
-fn a_mapper_that_is_met_with_a_refuted_map_is_told() {
-    let mut bench = Bench::at(At::Refuted);
-    bench.put(Input::Silence);
-    assert_eq!(bench.place(), At::Mapping);
-    bench.asked.clear();
-    bench.put(Input::MapperMet(LEADER, 1));
-    assert_eq!(bench.place(), At::Passive);
-    let report =
-        |scout: &Scout| matches!(scout.reason, Reason::QueryMapVersion { seen, .. } if seen == version(1));
-    assert!(bench.take(report).is_some());
-}
-
-#[test]
-fn an_mtu_that_the_next_map_does_not_show_is_told_again() {
-    // The mapper had asked this host already when its MTU changed, whatever this host held then.
-    for place in [At::Passive, At::GivenUp, At::Configured] {
-        let mut bench = Bench::at(place);
-        bench.agent.set_mtu(bench.now, LinkMtu { bytes: 1500, ports: 0 });
-        bench.drain();
-        bench.asked.clear();
-        bench.put(Input::Offer(LEADER, 2));
-        bench.put(Input::Pieces);
-        assert_eq!(bench.place(), At::Refuted, "from {place:?}");
-    }
-}
-
-#[test]
-fn a_parent_that_offers_maps_and_gives_none_is_left_in_time() {
-    let mut bench = Bench::at(At::Fetching);
-    let end = bench.now + std::time::Duration::from_millis(20_000);
-    while bench.now < end && bench.place() != At::Mapping {
-        match bench.agent.status().state {
-            AgentState::Fetching => bench.put(Input::NoPiece),
-            _ => {
-                bench.asked.clear();
-                bench.step();
-                bench.put(Input::Version(LEADER, 1));
-            }
-        }
-    }
-    assert_eq!(bench.place(), At::Mapping);
-}
-
-fn any_input() -> impl Strategy<Value = Input> {
-    let host = || prop::sample::select(vec![CHILD, OTHER, LEADER, HIGHEST]);
-    let counter = || 0_u32..3;
-    let some = || 1_u32..3;
-    prop_oneof![
-        (host(), counter()).prop_map(|(host, counter)| Input::MapperMet(host, counter)),
-        (host(), some()).prop_map(|(host, counter)| Input::Offer(host, counter)),
-        (host(), some()).prop_map(|(host, counter)| Input::Report(host, counter)),
-        (host(), counter()).prop_map(|(host, counter)| Input::Verify(host, counter)),
-        (host(), counter()).prop_map(|(host, counter)| Input::Version(host, counter)),
-        (host(), host()).prop_map(|(host, by)| Input::Verified(host, by)),
-        host().prop_map(Input::Pause),
-        host().prop_map(Input::PieceOf),
-        Just(Input::Pieces),
-        Just(Input::NoPiece),
-        Just(Input::Routes),
-        Just(Input::NoRoutes),
-        Just(Input::CableDown),
-        Just(Input::Twin),
-        Just(Input::Silence),
-    ]
-}
-
-proptest! {
-    #[test]
-    fn silence_ends_every_wait(
-        level in 0_u8..2,
-        place in prop::sample::select(vec![
-            At::Starting, At::Mapping, At::Fetching, At::Routing, At::Configured, At::Refuted, At::Contested,
-        ]),
-        inputs in prop::collection::vec(any_input(), 0..16),
-    ) {
-        let mut bench = Bench::new(level);
-        place.way().into_iter().chain(inputs).for_each(|input| bench.put(input));
-        // Nobody answers any more, not even the driver.
-        let end = bench.now + std::time::Duration::from_millis(LONGEST_WAIT_MS);
-        loop {
-            let waits = level > 0 || bench.place() != At::Starting;
-            prop_assert!(!waits || bench.agent.poll_timeout().is_some(), "{:?} for ever", bench.place());
-            if bench.agent.poll_timeout().is_none_or(|due| due > end) {
-                break;
-            }
-            bench.step();
-        }
-        let alone = if level > 0 { At::Isolated } else { At::Starting };
-        prop_assert_eq!(bench.place(), alone);
     }
 }

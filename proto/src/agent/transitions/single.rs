@@ -1,0 +1,185 @@
+//! What agents do in single situations, each of which one once got wrong.
+
+use std::time::Duration;
+
+use super::bench::*;
+use crate::Instant;
+use crate::agent::machine::Timer;
+use crate::agent::{Agent, Settings};
+use crate::map::{LinkMtu, host_type};
+use crate::wire::{AgentState, Reason, Scout};
+
+#[test]
+fn a_map_that_is_wrong_about_this_host_does_not_hold() {
+    let right = Settings::new(rank(OWN).mac);
+    for settings in
+        [Settings { host_type: host_type::MX, ..right.clone() }, Settings { level: 0, ..right.clone() }]
+    {
+        let mut bench = Bench::new(1);
+        bench.agent = Agent::new(settings, 1, Instant::ZERO);
+        [Input::Offer(LEADER, 1), Input::Pieces].into_iter().for_each(|input| bench.put(input));
+        assert!(bench.installed.is_some());
+        assert_eq!(bench.place(), At::Refuted);
+    }
+    let mut bench = Bench::new(1);
+    bench.agent = Agent::new(right, 1, Instant::ZERO);
+    [Input::Offer(LEADER, 1), Input::Pieces].into_iter().for_each(|input| bench.put(input));
+    assert_eq!(bench.place(), At::Routing);
+}
+
+#[test]
+fn an_agent_of_level_0_waits_to_be_found() {
+    let mut bench = Bench::new(0);
+    bench.put(Input::Silence);
+    assert_eq!(bench.place(), At::Starting);
+    bench.put(Input::Offer(LEADER, 1));
+    assert_eq!(bench.place(), At::Fetching);
+    bench.put(Input::Silence);
+    assert_eq!(bench.place(), At::Starting);
+}
+
+#[test]
+fn why_there_are_no_routes_is_not_forgotten() {
+    let mut bench = Bench::at(At::Unroutable);
+    assert!(bench.agent.timers[Timer::Patience as usize].is_none());
+    bench.agent.lose_patience(bench.now);
+    assert!(bench.agent.status().unreachable.iter().any(|missing| missing.why == "too far"));
+    // Without a word of the driver, that is said; routes that come later are taken.
+    let mut bench = Bench::at(At::Routing);
+    bench.agent.lose_patience(bench.now);
+    assert!(bench.agent.status().unreachable.iter().any(|missing| missing.why.contains("not computed yet")));
+    bench.put(Input::Routes);
+    assert_eq!(bench.place(), At::Configured);
+}
+
+#[test]
+fn who_offers_a_refuted_map_is_told_over_the_way_of_the_offer() {
+    // From its parent in the tree, and from another host over another way.
+    for host in [LEADER, OTHER] {
+        let mut bench = Bench::at(At::Refuted);
+        bench.asked.clear();
+        bench.put(Input::Offer(host, 1));
+        let told = bench.asked.iter().any(|scout| {
+            scout.way.there == way(host).there
+                && matches!(scout.reason, Reason::QueryMapVersion { seen, .. } if seen == version(1))
+        });
+        assert!(told, "host {host} in {:?}", bench.asked);
+    }
+}
+
+#[test]
+fn a_mapper_that_is_met_with_a_refuted_map_is_told() {
+    let mut bench = Bench::at(At::Refuted);
+    bench.put(Input::Silence);
+    assert_eq!(bench.place(), At::Mapping);
+    bench.asked.clear();
+    bench.put(Input::MapperMet(LEADER, 1));
+    assert_eq!(bench.place(), At::Passive);
+    let report =
+        |scout: &Scout| matches!(scout.reason, Reason::QueryMapVersion { seen, .. } if seen == version(1));
+    assert!(bench.take(report).is_some());
+}
+
+#[test]
+fn an_mtu_that_the_next_map_does_not_show_is_told_again() {
+    // The mapper had asked this host already when its MTU changed, whatever this host held then.
+    for place in [At::Passive, At::GivenUp, At::Configured] {
+        let mut bench = Bench::at(place);
+        bench.agent.set_mtu(bench.now, LinkMtu { bytes: 1500, ports: 0 });
+        bench.drain();
+        bench.asked.clear();
+        bench.put(Input::Offer(LEADER, 2));
+        bench.put(Input::Pieces);
+        assert_eq!(bench.place(), At::Refuted, "from {place:?}");
+    }
+}
+
+#[test]
+fn a_map_of_before_a_change_of_mtu_that_comes_back_is_not_held() {
+    // This host maps by itself while it is cut off, with its new MTU; then its mapper is back with the map of
+    // before.
+    let mut bench = Bench::at(At::Passive);
+    bench.agent.set_mtu(bench.now, LinkMtu { bytes: 1500, ports: 0 });
+    bench.drain();
+    bench.asked.clear();
+    bench.put(Input::Offer(LEADER, 2));
+    bench.put(Input::Pieces);
+    bench.asked.clear();
+    bench.put(Input::Offer(LEADER, 3));
+    bench.put(Input::Pieces);
+    assert_eq!(bench.place(), At::Refuted);
+}
+
+#[test]
+fn a_parent_that_offers_maps_and_gives_none_is_left_in_time() {
+    let mut bench = Bench::at(At::Fetching);
+    let end = bench.now + Duration::from_millis(20_000);
+    while bench.now < end && bench.place() != At::Mapping {
+        match bench.agent.status().state {
+            AgentState::Fetching => bench.put(Input::NoPiece),
+            _ => {
+                bench.asked.clear();
+                bench.step();
+                bench.put(Input::Version(LEADER, 1));
+            }
+        }
+    }
+    assert_eq!(bench.place(), At::Mapping);
+}
+
+#[test]
+fn a_silent_parent_is_left_before_the_limit_on_silence_whoever_noticed_first() {
+    // The parent is dead. Its child may learn from another host that the map does not hold, before the child
+    // itself has asked the parent in vain; and a query may take longer than the time between two.
+    for probe_timeout_ms in [10, 500] {
+        let mut bench = Bench::at(At::Configured);
+        let settings = Settings {
+            probe_timeout: Duration::from_millis(probe_timeout_ms),
+            silence_limit: Duration::from_secs(60),
+            ..bench.agent.settings.clone()
+        };
+        bench.agent.set_settings(&settings);
+        bench.put(Input::Report(OTHER, 1));
+        assert_eq!(bench.place(), At::Refuted);
+        let began = bench.now;
+        bench.put(Input::Silence);
+        assert_eq!(bench.place(), At::Mapping);
+        let tries = u32::from(bench.agent.verify_tries());
+        let limit = settings.query_interval * 2 + settings.probe_timeout * (2 * tries);
+        assert!(bench.now.since(began) <= limit, "{:?} of {limit:?}", bench.now.since(began));
+    }
+}
+
+#[test]
+fn a_parent_that_answers_every_other_query_is_waited_for() {
+    let mut bench = Bench::at(At::Refuted);
+    let began = bench.now;
+    bench.asked.clear();
+    let mut queries = 0;
+    while bench.now.since(began) < Duration::from_secs(8) {
+        bench.step();
+        let is_query = |scout: &Scout| matches!(scout.reason, Reason::QueryMapVersion { .. });
+        if let Some(query) = bench.take(is_query) {
+            // The other tries of the same query are left as they are.
+            bench.asked.clear();
+            queries += 1;
+            if queries % 7 == 0 {
+                bench.answer(query.id, LEADER, 1, crate::wire::Answer::QueryMapVersion);
+            }
+        }
+        assert_eq!(bench.place(), At::Refuted, "after {:?}", bench.now.since(began));
+    }
+    assert!(queries > 20, "{queries}");
+}
+
+#[test]
+fn a_cable_that_is_plugged_in_anew_while_an_agent_maps_has_it_map_anew() {
+    let mut bench = Bench::at(At::Mapping);
+    bench.drain();
+    bench.agent.own_carrier_is_back(bench.now);
+    assert_eq!(bench.place(), At::Mapping);
+    assert!(bench.agent.poll_transmit().is_some(), "it looks where its cable leads now");
+    bench.drain();
+    [Input::Silence, Input::Routes].into_iter().for_each(|input| bench.put(input));
+    assert_eq!(bench.place(), At::Isolated, "nobody answers there");
+}
