@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mapper_host::names::HostName;
+use mapper_host::directory::HostName;
 use mapper_host::{Computed, Host, HostEvent, Task, UserFrames};
 use mapper_proto::Instant;
 use mapper_proto::agent::{Settings, Status, Transmit};
@@ -44,8 +44,10 @@ pub trait SimulatedHost: Send {
             payload.extend_from_slice(&frame);
             return true;
         }
-        let outgoing = self.host_mut().and_then(Host::poll_transmit);
-        outgoing.inspect(|outgoing| payload.extend([outgoing.route, outgoing.frame].concat())).is_some()
+        let Some(outgoing) = self.host_mut().and_then(Host::poll_transmit) else { return false };
+        payload.extend_from_slice(outgoing.route);
+        payload.extend_from_slice(outgoing.frame);
+        true
     }
     /// When to call [`Self::handle_timeout`].
     fn poll_timeout(&self) -> Option<Instant> {

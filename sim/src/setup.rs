@@ -58,6 +58,7 @@ pub struct AgentSetup {
     pub max_hops: usize,
     pub map_incrementally: bool,
     pub xbar_check: bool,
+    pub liveness_interval: Duration,
 }
 
 /// How hosts compute their routes.
@@ -121,6 +122,7 @@ impl Default for Setup {
                 max_hops: agent.max_hops,
                 map_incrementally: agent.map_incrementally,
                 xbar_check: agent.xbar_check,
+                liveness_interval: agent.liveness_interval,
             },
             routes: RouteSetup { passes: 8, non_clos: false },
             users: None,
@@ -162,8 +164,16 @@ impl Setup {
             fault_file: self.faults.name.clone(),
             ..Options::default()
         };
-        let AgentSetup { probe_timeout, probe_tries, probe_window, max_hops, map_incrementally, xbar_check } =
-            self.agents;
+        let AgentSetup {
+            probe_timeout,
+            probe_tries,
+            probe_window,
+            max_hops,
+            map_incrementally,
+            xbar_check,
+            liveness_interval,
+        } = self.agents;
+        options.agent.liveness_interval = liveness_interval;
         options.agent.probe_timeout = probe_timeout;
         options.agent.probe_tries = probe_tries;
         options.agent.probe_window = probe_window;

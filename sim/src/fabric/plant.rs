@@ -330,6 +330,12 @@ impl Plant {
         here.cable != CableState::Cut && self.is_on(here.end.node) && self.is_on(there.end.node)
     }
 
+    /// Whether frames get through the cable that is plugged in there.
+    pub fn carries(&self, end: PlantPort) -> bool {
+        let is_up = |socket: u32| self.sockets[socket as usize].cable == CableState::Up;
+        self.socket(end).is_some_and(|socket| self.has_carrier(socket) && is_up(socket))
+    }
+
     /// Whether a host's interface has carrier.
     pub(crate) fn sees_carrier(&self, host: u32) -> bool {
         self.has_carrier(host)

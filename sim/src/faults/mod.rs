@@ -67,6 +67,9 @@ pub enum Fault {
     Swap(u32),
     /// The frame of this number of those that hosts send from now on is lost; the first has number 1.
     Lose(u64),
+    /// Lost is the frame of this number, as by [`Self::Lose`], and all that its sender sends the same way within
+    /// [`Self::TRIES`] of it: so also what it sends again as there was no answer.
+    LoseTries(u64),
     /// The host's agent goes on by one step of the change of keys, if agents sign.
     Rekey(u32),
     /// The host's interface carries frames of so many bytes at most.
@@ -75,6 +78,20 @@ pub enum Fault {
         host: u32,
         /// The longest frame, its Ethernet header left out.
         bytes: u16,
+    },
+    /// The name of this number, which nobody is told of, is the host's from now on, and no other's.
+    Alias {
+        /// The number of the name.
+        number: u16,
+        /// Which host.
+        to: u32,
+    },
+    /// The host asks all others who has the name of this number.
+    Ask {
+        /// Which host.
+        host: u32,
+        /// The number of the name.
+        number: u16,
     },
     /// Cables are mended, xbars and interfaces are back, all agents are honest and run with their own
     /// addresses, and there is no noise. Moves, swaps, keys and MTUs stay.
@@ -90,6 +107,14 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// For so long [`Self::LoseTries`] has a sender's frames lost on one way: longer than an agent asks in vain.
+    pub const TRIES: Duration = Duration::from_millis(20);
+
+    /// Whether nothing goes wrong by it: it is about names.
+    pub(crate) const fn is_about_names(&self) -> bool {
+        matches!(self, Self::Alias { .. } | Self::Ask { .. })
+    }
+
     /// The word for its kind in a fault file.
     pub const fn word(&self) -> &'static str {
         match self {
@@ -109,8 +134,11 @@ impl Fault {
             Self::On(_) => "on",
             Self::Swap(_) => "swap",
             Self::Lose(_) => "lose",
+            Self::LoseTries(_) => "lose-tries",
             Self::Rekey(_) => "rekey",
             Self::Mtu { .. } => "mtu",
+            Self::Alias { .. } => "alias",
+            Self::Ask { .. } => "ask",
             Self::Heal => "heal",
             Self::Loss(_) => "loss",
             Self::Corrupt(_) => "corrupt",
@@ -142,7 +170,9 @@ impl Fault {
             Self::Twin { host: h, of } => format!("{word} {} of {}", host(h), host(of)),
             Self::Off(x) | Self::On(x) | Self::Swap(x) => format!("{word} {}", xbar(x)),
             Self::Mtu { host: h, bytes } => format!("{word} {} {bytes}", host(h)),
-            Self::Lose(number) => format!("{word} {number}"),
+            Self::Alias { number, to } => format!("{word} {number} to {}", host(to)),
+            Self::Ask { host: h, number } => format!("{word} {} {number}", host(h)),
+            Self::Lose(number) | Self::LoseTries(number) => format!("{word} {number}"),
             Self::Heal => word.to_owned(),
             Self::Loss(rate) | Self::Corrupt(rate) | Self::Duplicate(rate) => {
                 format!("{word} {}%", rate * 100.0)

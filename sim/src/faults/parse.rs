@@ -180,8 +180,15 @@ impl<'a> Words<'a> {
             "on" => Fault::On(self.xbar()?),
             "swap" => Fault::Swap(self.xbar()?),
             "lose" => Fault::Lose(self.number_of_frame()?),
+            "lose-tries" => Fault::LoseTries(self.number_of_frame()?),
             "rekey" => Fault::Rekey(self.host()?),
             "mtu" => Fault::Mtu { host: self.host()?, bytes: self.mtu()? },
+            "alias" => {
+                let number = self.number_of_name()?;
+                self.keyword("to")?;
+                Fault::Alias { number, to: self.host()? }
+            }
+            "ask" => Fault::Ask { host: self.host()?, number: self.number_of_name()? },
             "heal" => Fault::Heal,
             "loss" | "corrupt" | "duplicate" | "jitter" => self.noise(word)?.0,
             other => return Err(format!("{} is no fault", quoted(other))),
@@ -192,6 +199,12 @@ impl<'a> Words<'a> {
         let word = self.expect("a number of bytes")?;
         let bytes = word.parse().ok().filter(|&bytes| bytes >= LEAST_MTU);
         bytes.ok_or_else(|| format!("{} is no MTU; expected {LEAST_MTU} to {} bytes", quoted(word), u16::MAX))
+    }
+
+    fn number_of_name(&mut self) -> Result<u16, String> {
+        let word = self.expect("the number of a name")?;
+        word.parse()
+            .map_err(|_| format!("{} is no number of a name; expected 0 to {}", quoted(word), u16::MAX))
     }
 
     fn number_of_frame(&mut self) -> Result<u64, String> {

@@ -1,10 +1,11 @@
 //! Forged messages, which are well-formed and lie.
 
+use mapper_host::resolution::lies_about;
 use mapper_proto::Mac;
 use mapper_proto::map::{MapVersion, PortRef, Rank};
 use mapper_proto::wire::{
     AgentState, Answer, Element, Info, InfoFlags, Message, Probe, ProbeKind, Reason, Reply, RoundTrip, Route,
-    Scout,
+    Scout, ServiceNumber,
 };
 use rand::RngExt;
 
@@ -15,6 +16,10 @@ impl Hostile {
     pub(super) fn forged(&mut self) -> Vec<u8> {
         let info = self.false_info();
         let id = self.id();
+        if let Some(reason) = self.lie_about_name() {
+            let way = RoundTrip { there: self.way(), back: self.way() };
+            return Message::Scout(Scout { id, info, way, reason }).encode();
+        }
         let message = match self.rng.random_range(0..4) {
             0 => Message::Reply(Reply { id, to: self.victim(), info, answer: self.answer() }),
             1 => Message::Probe(Probe {
@@ -31,6 +36,19 @@ impl Hostile {
             }
         };
         message.encode()
+    }
+
+    /// Says, in the name of whoever it pretends to be, that it has what somebody asked for. Nothing is drawn for that
+    /// before a question was heard.
+    fn lie_about_name(&mut self) -> Option<Reason> {
+        if self.questions.is_empty() || self.rng.random_bool(0.5) {
+            return None;
+        }
+        let heard = self.rng.random_range(0..self.questions.len());
+        let (liar, revision) = (self.victim(), self.rng.random_range(0..=u32::MAX));
+        let lies = lies_about(&self.questions[heard], liar, revision)?;
+        let question = lies[self.rng.random_range(0..lies.len())].clone();
+        Some(Reason::Service { service: ServiceNumber::RESOLUTION, room_bytes: 0, question })
     }
 
     /// A message id, mostly one that was overheard.

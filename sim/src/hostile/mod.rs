@@ -10,7 +10,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use mapper_proto::agent::Transmit;
-use mapper_proto::wire::{Element, Info, MAX_FRAME_BYTES, Message, Route, split_route};
+use mapper_proto::wire::{
+    Element, Info, MAX_FRAME_BYTES, Message, Reason, Route, ServiceNumber, split_route,
+};
 use mapper_proto::{Instant, Mac};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -40,6 +42,8 @@ pub struct Hostile {
     /// Routes that lead to victims.
     ways: VecDeque<Route>,
     overheard: VecDeque<Overheard>,
+    /// Questions of who has a name.
+    questions: VecDeque<Vec<u8>>,
 }
 
 impl Hostile {
@@ -57,6 +61,7 @@ impl Hostile {
             frames: VecDeque::new(),
             ways: VecDeque::new(),
             overheard: VecDeque::new(),
+            questions: VecDeque::new(),
         }
     }
 
@@ -135,6 +140,9 @@ impl Hostile {
             }
             Message::Scout(scout) => {
                 remember(&mut self.ways, scout.way.back);
+                if let Reason::Service { service: ServiceNumber::RESOLUTION, question, .. } = scout.reason {
+                    remember(&mut self.questions, question);
+                }
                 (scout.id, scout.info)
             }
             Message::Reply(reply) => (reply.id, reply.info),

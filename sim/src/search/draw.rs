@@ -17,6 +17,10 @@ use crate::world::KeyStep;
 
 /// Tells the stream of settings from that of fabrics and faults.
 const SETTINGS: u64 = 0x7365_7474_696e_6773;
+/// Tells the stream of faults that follow each other at once.
+const HASTE: u64 = 0x0068_6173_7465;
+/// Tells the stream of names, and of questions for them.
+const NAMES: u64 = 0x006e_616d_6573;
 /// Most hosts in a drawn fabric.
 const MAX_HOSTS: usize = 12;
 /// Most xbars in a drawn fabric.
@@ -37,6 +41,23 @@ const DRAWN: [RandomKind; 10] = [
     RandomKind::Swap,
 ];
 
+/// What changes the fabric: the kinds of faults that strike while agents map.
+const CHANGES: [RandomKind; 7] = [
+    RandomKind::Move,
+    RandomKind::Move,
+    RandomKind::Remove,
+    RandomKind::Cut,
+    RandomKind::Restart,
+    RandomKind::Off,
+    RandomKind::Swap,
+];
+/// The first mapping is over by then.
+const FIRST_MAPPING_MS: u64 = 60;
+/// So long after a fault it is mended at the latest, if it is mended by itself.
+const LATEST_MEND_MS: u64 = 2_000;
+/// For so long after a fault agents find it, map and hand the map down.
+const REMAPPING_MS: u64 = 150;
+
 impl Scenario {
     /// The scenario of this seed.
     pub fn draw(seed: u64) -> Self {
@@ -53,6 +74,8 @@ impl Scenario {
         let text = draw_faults(healed_ms, &mut rng);
         setup.faults = FaultFile { name: format!("faults of seed {seed}"), text };
         draw_settings(seed, &mut setup, &fabric, healed_ms);
+        draw_haste(seed, healed_ms, &mut setup.faults.text);
+        draw_names(seed, healed_ms, &fabric, &mut setup.faults.text);
         let healed_at = Instant::ZERO + Duration::from_millis(healed_ms);
         setup.limit = healed_at.since(Instant::ZERO) + Self::PATIENCE;
         Self { fabric, setup, healed_at, most_gap: None }
@@ -84,6 +107,7 @@ fn draw_settings(seed: u64, setup: &mut Setup, fabric: &Fabric, healed_ms: u64) 
     setup.agents.probe_window = [4, 16, 64, 256][rng.random_range(0..4)];
     setup.routes.passes = [1, 2, 8, 16][rng.random_range(0..4)];
     setup.routes.non_clos = rng.random_bool(0.3);
+    setup.agents.liveness_interval = Duration::from_millis([20, 50, 100][seed as usize % 3]);
     let mut changes = String::new();
     if setup.signed && rng.random_bool(0.3) {
         change_keys(fabric, healed_ms, &mut rng, &mut changes);
@@ -91,7 +115,65 @@ fn draw_settings(seed: u64, setup: &mut Setup, fabric: &Fabric, healed_ms: u64) 
     if setup.users.is_some() && rng.random_bool(0.3) {
         change_mtus(fabric, healed_ms, &mut rng, &mut changes);
     }
+    if !setup.agents.map_incrementally && rng.random_bool(0.15) {
+        setup.agents.xbar_check = false;
+        have_all_mapped_again(fabric, healed_ms, &mut setup.faults.text);
+    }
     setup.faults.text.insert_str(0, &changes);
+}
+
+/// In half of all scenarios a few changes follow each other so closely that agents map meanwhile: for the first time,
+/// or because of the change before. Some are undone at once.
+fn draw_haste(seed: u64, healed_ms: u64, text: &mut String) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ HASTE);
+    let mut changes = String::new();
+    for _ in 0..[0, 0, 1, 2][rng.random_range(0..4)] {
+        let first = rng.random_bool(0.5);
+        let from_ms = if first { 0 } else { rng.random_range(0..healed_ms) };
+        let span_ms = if first { FIRST_MAPPING_MS } else { REMAPPING_MS };
+        let until_ms = (from_ms + span_ms).min(healed_ms);
+        for _ in 0..rng.random_range(1..4) {
+            let kind = CHANGES[rng.random_range(0..CHANGES.len())].word();
+            let mend = if rng.random_bool(0.5) {
+                format!(" mend-after {}ms", rng.random_range(1..REMAPPING_MS))
+            } else {
+                String::new()
+            };
+            // Writing to a string cannot fail.
+            let _ = writeln!(changes, "random 1 {kind} between {from_ms}ms and {until_ms}ms{mend}");
+        }
+    }
+    text.insert_str(0, &changes);
+}
+
+/// In half of all scenarios hosts have names that are not announced, which move from one to another, and ask for them.
+fn draw_names(seed: u64, healed_ms: u64, fabric: &Fabric, text: &mut String) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ NAMES);
+    let mut names = String::new();
+    for number in 0..[0, 0, 1, 3][rng.random_range(0..4)] {
+        let host = |rng: &mut ChaCha8Rng| &fabric.hosts[rng.random_range(0..fabric.hosts.len())].name;
+        for at in 0..rng.random_range(1..4) {
+            let at_ms = if at == 0 { 0 } else { rng.random_range(0..healed_ms) };
+            // Writing to a string cannot fail.
+            let _ = writeln!(names, "at {at_ms}ms alias {number} to {}", host(&mut rng));
+        }
+        for _ in 0..rng.random_range(0..6) {
+            let at_ms = rng.random_range(0..healed_ms);
+            let _ = writeln!(names, "at {at_ms}ms ask {} {number}", host(&mut rng));
+        }
+    }
+    text.insert_str(0, &names);
+}
+
+/// Once everything is put right, a host goes, and comes back when also the last cable that was moved has been moved back:
+/// that is seen also by agents that do not verify cables between xbars, and the whole fabric is mapped again. What
+/// happened to such cables before may be in no map.
+fn have_all_mapped_again(fabric: &Fabric, healed_ms: u64, text: &mut String) {
+    for host in fabric.hosts.iter().take(1) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "at {healed_ms}ms remove {}", host.name);
+        let _ = writeln!(text, "at {}ms insert {}", healed_ms + LATEST_MEND_MS, host.name);
+    }
 }
 
 /// All hosts get a new key, each step at all of them before the next one.
@@ -190,7 +272,7 @@ fn draw_faults(healed_ms: u64, rng: &mut ChaCha8Rng) -> String {
         let until = rng.random_range(from..healed_ms);
         let mend = match rng.random_range(0..3) {
             0 => String::new(),
-            _ => format!(" mend-after {}ms", rng.random_range(1..2_000)),
+            _ => format!(" mend-after {}ms", rng.random_range(1..LATEST_MEND_MS)),
         };
         // Writing to a string cannot fail.
         let _ = writeln!(text, "random {count} {kind} between {from}ms and {until}ms{mend}");

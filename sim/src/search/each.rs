@@ -2,7 +2,12 @@
 //!
 //! A run without faults gives the moments that matter: those at which any agent does something worth telling.
 //! Right behind each of them every fault of every place strikes once, and is mended soon, late, or never. Once
-//! all are configured, each end of each cable moves to each free port; and each frame of that run is lost once.
+//! all are configured, each end of each cable moves to each free port; and each frame of that run is lost once, alone
+//! or with what its sender sends again the same way.
+//!
+//! Pairs of faults follow, those of which the second meets agents that map because of the first: an end of each cable
+//! moves, and each frame that is sent until all have the new map is lost with what is sent again; and an end moves or a
+//! cable is cut, and at every moment until then a cable, host or xbar goes too.
 //! Each is a [`Scenario`], with all its checks.
 
 use std::cell::RefCell;
@@ -23,14 +28,18 @@ use crate::faults::Fault;
 use crate::setup::{FaultFile, Setup, SetupError, UserSetup};
 use crate::world::{Stopped, TraceError, TraceEvent, TraceSink, Until, WorldError};
 
-/// Faults are mended while agents still take in that they struck, or when all have settled without what is
-/// gone.
-const MENDED_AFTER: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(1500)];
+/// Faults are mended while agents still take in that they struck, when a cable that was silent for longer than a path may
+/// be is held for dead and lives again, or when all have settled without what is gone.
+const MENDED_AFTER: [Duration; 3] =
+    [Duration::from_millis(20), Duration::from_millis(120), Duration::from_millis(1500)];
 /// For so long the run without faults goes on once all are configured: rounds of verification.
 const VERIFIED: Duration = Duration::from_millis(300);
+/// So long at most behind the first of two faults the second strikes.
+const REMAPPED: Duration = Duration::from_secs(5);
 /// For so long at most users of two hosts hear nothing of each other behind the fault of one cable or host.
 const MOST_GAP_OF_CABLE: Duration = Duration::from_millis(100);
-/// The same behind an xbar's: hosts learn of its cables one by one where it is a plain one.
+/// For so long at most they hear nothing of each other behind the fault of a whole xbar: hosts learn of its cables
+/// one by one where it is a plain one.
 const MOST_GAP_OF_XBAR: Duration = Duration::from_millis(200);
 /// Frames a second that users send at each host unless the setup says otherwise.
 const USERS_RATE: f64 = 50.0;
@@ -50,6 +59,8 @@ pub struct Each {
     /// When that was over.
     ended_at: Instant,
     cases: Vec<Case>,
+    /// How many of them, the first ones, have one fault.
+    single: usize,
 }
 
 /// One fault in an otherwise undisturbed run.
@@ -61,6 +72,8 @@ pub struct Case {
     pub at: Instant,
     /// How long after it all is put right; `None` if it stays as it is.
     pub mended_after: Option<Duration>,
+    /// What goes wrong behind it, and how long after it.
+    pub then: Option<(Fault, Duration)>,
 }
 
 /// Why the faults of a fabric cannot be tried.
@@ -132,8 +145,9 @@ impl Each {
         world.run(Until::After(ended_at.since(Instant::ZERO)), ended_at)?;
         let moments = moments.behind(ended_at);
         let (plant, frames) = (world.plant().clone(), world.stats().sent);
-        let mut each = Self { fabric, setup, plant, moments, frames, ended_at, cases: Vec::new() };
+        let mut each = Self { fabric, setup, plant, moments, frames, ended_at, cases: Vec::new(), single: 0 };
         each.list()?;
+        each.list_pairs()?;
         Ok(each)
     }
 
@@ -141,29 +155,77 @@ impl Each {
         let struck = struck(&self.plant);
         let moved = moves(&self.plant);
         let a_moment: u64 = struck.iter().map(|&fault| mendings(fault).count() as u64).sum();
-        let cases = a_moment * self.moments.len() as u64 + moved.len() as u64 + self.frames;
+        let cases = a_moment * self.moments.len() as u64 + moved.len() as u64 + 2 * self.frames;
         if cases > Self::MAX_CASES {
             return Err(EachError::TooMany { cases });
         }
         let struck = struck.iter().flat_map(|&fault| {
             let moments = self.moments.iter();
             moments.flat_map(move |&at| {
-                mendings(fault).map(move |mended_after| Case { fault, at, mended_after })
+                mendings(fault).map(move |mended_after| Case { fault, at, mended_after, then: None })
             })
         });
-        let moved = moved.into_iter().map(|fault| Case { fault, at: self.ended_at, mended_after: None });
-        let after = self.ended_at.since(Instant::ZERO);
-        let lost = (1..=self.frames).map(|number| {
-            let fault = Fault::Lose(number);
-            Case { fault, at: Instant::ZERO, mended_after: Some(after) }
+        let at = self.ended_at;
+        let moved = moved.into_iter().map(|fault| Case { fault, at, mended_after: None, then: None });
+        let mended_after = Some(self.ended_at.since(Instant::ZERO));
+        let lost = [Fault::Lose, Fault::LoseTries].into_iter().flat_map(|lose| {
+            let at = Instant::ZERO;
+            (1..=self.frames).map(move |number| Case { fault: lose(number), at, mended_after, then: None })
         });
         self.cases = struck.chain(moved).chain(lost).collect();
+        self.single = self.cases.len();
         Ok(())
+    }
+
+    /// Lists the pairs of faults.
+    fn list_pairs(&mut self) -> Result<(), EachError> {
+        let changes: Vec<Fault> = struck(&self.plant).into_iter().filter(changes_the_fabric).collect();
+        for fault in firsts(&self.plant) {
+            let first = Case { fault, at: self.ended_at, mended_after: None, then: None };
+            let (moments, frames) = self.remapping(&first)?;
+            if matches!(fault, Fault::Move { .. }) {
+                let lost = (1..=frames).map(|number| (Fault::LoseTries(number), Duration::ZERO));
+                self.cases.extend(lost.map(|then| Case { then: Some(then), ..first }));
+            }
+            // The end of a cable that has moved is where it moved to.
+            let moved = |then: Fault| match (fault, then) {
+                (Fault::Move { from, to }, Fault::Cut(end)) if end == from => Fault::Cut(to),
+                _ => then,
+            };
+            for at in moments {
+                let after = at.since(self.ended_at);
+                self.cases
+                    .extend(changes.iter().map(|&then| Case { then: Some((moved(then), after)), ..first }));
+            }
+            if self.cases.len() as u64 > Self::MAX_CASES {
+                return Err(EachError::TooMany { cases: self.cases.len() as u64 });
+            }
+        }
+        Ok(())
+    }
+
+    /// The moments that matter from a fault on until all have a new map, and how many frames are sent until then.
+    fn remapping(&self, first: &Case) -> Result<(Vec<Instant>, u64), EachError> {
+        let mut world = self.scenario(first).setup.world(&self.fabric)?;
+        // Up to just before the fault, so that its own moment counts.
+        let before = self.ended_at.since(Instant::ZERO).saturating_sub(Duration::from_nanos(1));
+        world.run(Until::After(before), self.ended_at)?;
+        let (moments, sent) = (Moments::default(), world.stats().sent);
+        world.record(Box::new(moments.clone()));
+        let limit = self.ended_at + REMAPPED;
+        world.run(Until::Configured, limit)?;
+        let end = world.now();
+        Ok((moments.behind(end), world.stats().sent - sent))
     }
 
     /// All cases: those of one fault stand together, in the order of their times.
     pub fn cases(&self) -> &[Case] {
         &self.cases
+    }
+
+    /// How many of the cases have one fault. They come first, and then those with two.
+    pub fn single(&self) -> usize {
+        self.single
     }
 
     /// How many moments there are at which faults strike.
@@ -180,6 +242,10 @@ impl Each {
     pub fn fault_file(&self, case: &Case) -> String {
         let at = case.at.as_nanos();
         let mut text = format!("at {at}ns {}\n", case.fault.describe(&self.plant));
+        if let Some((fault, after)) = case.then {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "at {}ns {}", (case.at + after).as_nanos(), fault.describe(&self.plant));
+        }
         if case.mended_after.is_some() {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "at {}ns heal", case.over_at().as_nanos());
@@ -197,7 +263,7 @@ impl Each {
 
     /// Whether a fault strikes when all have settled: what is promised of healing is promised of then.
     fn strikes_the_settled(&self, case: &Case) -> bool {
-        case.at >= self.ended_at
+        case.at >= self.ended_at && case.then.is_none()
     }
 
     /// For how long a pair may lose all frames. It is told from frames that are sent now and then, so it looks
@@ -249,14 +315,20 @@ impl Each {
 }
 
 impl Case {
-    /// The kind of the fault: its word in a fault file.
+    /// The kind of the fault: its word in a fault file; or of two.
     pub fn kind(&self) -> &'static str {
-        self.fault.word()
+        match (self.fault, self.then) {
+            (fault, None) => fault.word(),
+            (_, Some((Fault::LoseTries(_), _))) => "move, then lose-tries",
+            (Fault::Move { .. }, Some(_)) => "move, then another",
+            (_, Some(_)) => "cut, then another",
+        }
     }
 
     /// When nothing more happens to the fabric.
     pub fn over_at(&self) -> Instant {
-        self.at + self.mended_after.unwrap_or(Duration::ZERO)
+        let second = self.then.map_or(Duration::ZERO, |(_, after)| after);
+        self.at + self.mended_after.unwrap_or(second)
     }
 }
 
@@ -281,6 +353,22 @@ fn struck(plant: &Plant) -> Vec<Fault> {
     });
     let xbars = (0..plant.xbars() as u32).flat_map(|xbar| [Fault::Off(xbar), Fault::Swap(xbar)]);
     cables.chain(hosts).chain(xbars).collect()
+}
+
+/// Whether a fault is one of what is cabled to what, or who runs there, and no more.
+const fn changes_the_fabric(fault: &Fault) -> bool {
+    matches!(fault, Fault::Cut(_) | Fault::Restart(_) | Fault::Remove(_) | Fault::Off(_) | Fault::Swap(_))
+}
+
+/// The first faults of pairs: each cable cut, and each end of each cable moved to the free port that comes first.
+fn firsts(plant: &Plant) -> Vec<Fault> {
+    let cuts = cables(plant).into_iter().map(|[end, _]| Fault::Cut(end));
+    let mut moves = moves(plant);
+    moves.dedup_by_key(|fault| match *fault {
+        Fault::Move { from, .. } => Some(from),
+        _ => None,
+    });
+    cuts.chain(moves).collect()
 }
 
 /// After how long a fault is mended, `None` for never.

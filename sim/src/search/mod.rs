@@ -2,13 +2,14 @@
 //!
 //! First things go wrong while safety is checked all the while: no agent claims to be configured
 //! without proved routes of the map that it holds, the routes in use cannot deadlock, queues stay
-//! bounded. Then everything is healed, and all agents must reach one map that matches the fabric
-//! in bounded time, and keep it.
+//! bounded, and with keys nobody believes a forged answer about a name. Then everything is healed, and all agents must reach one map that matches the fabric
+//! in bounded time, and keep it; and who asks for a name is told who has it then, whoever had it before.
 //!
 //! [`each`] is the systematic counterpart: every single fault at every moment that matters.
 
 mod draw;
 pub mod each;
+mod gaps;
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use thiserror::Error;
 
 use crate::faults::Fault;
 use crate::setup::{Setup, SetupError};
-use crate::world::{FrameSink, Stopped, TraceSink, Until, World, WorldError};
+use crate::world::{FrameSink, Stopped, TraceSink, TrafficReport, Until, World, WorldError};
 
 /// A fabric, and what befalls it.
 #[derive(Clone, PartialEq, Debug)]
@@ -67,7 +68,8 @@ pub struct Users {
 struct Watch {
     /// Since when looks have found a circle in the routes in force.
     circle_since: Option<Instant>,
-    /// The same, while all used one true map and some host turns that a cable opened that was dead.
+    /// Since when looks have found a circle while all hosts used one true map, and some of them turns that a cable
+    /// opened that was dead.
     revival_since: Option<Instant>,
     longest_circle: Duration,
 }
@@ -168,6 +170,7 @@ impl Scenario {
             let agreed_at = world.now();
             self.run_checked(world, watch, agreed_at + Self::SETTLED)?;
             let lost = world.lost_between_joined();
+            world.ask_for_all_names();
             self.run_checked(world, watch, agreed_at + Self::USED)?;
             if versions(world) == before {
                 world.stop_users();
@@ -175,10 +178,18 @@ impl Scenario {
             self.run_checked(world, watch, agreed_at + Self::QUIET)?;
             if versions(world) == before {
                 self.check_agreed(world)?;
-                let users = users(world);
+                // Without a key a host that was hostile may have told others that it has what it has not.
+                if self.setup.signed || !world.was_hostile() {
+                    world.check_names().map_err(|why| Violation::Unsafe { at: world.now(), why })?;
+                }
+                let report = world.traffic().unwrap_or_default();
+                let users = users(&report);
                 let lost = world.lost_between_joined() - lost;
                 if lost > 0 {
                     let why = format!("{lost} users' frames were lost while nothing was wrong");
+                    return Err(Violation::Unsafe { at: world.now(), why });
+                }
+                if let Err(why) = self.check_gaps(&report, world.now()) {
                     return Err(Violation::Unsafe { at: world.now(), why });
                 }
                 if self.most_gap.is_some_and(|most| users.longest_gap > most) {
@@ -233,6 +244,7 @@ impl Scenario {
         };
         let safe = bounded
             .and_then(|()| world.check_routes())
+            .and_then(|()| world.check_no_forged_name())
             .and_then(|()| world.check_traffic())
             .and_then(|()| world.prove_union())
             .and_then(|()| self.check_in_force(world, watch));
@@ -288,8 +300,7 @@ impl Scenario {
     }
 }
 
-fn users(world: &mut World) -> Users {
-    let report = world.traffic().unwrap_or_default();
+fn users(report: &TrafficReport) -> Users {
     let faults = report.faults.iter().filter(|fault| fault.what != Fault::Heal.word());
     let longest_gap = faults.map(|fault| fault.longest_gap).max().unwrap_or_default();
     Users { sent: report.sent, lost: report.lost, reordered: report.reordered, longest_gap }

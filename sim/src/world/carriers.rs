@@ -30,7 +30,7 @@ impl World {
         let Some(real) = slot.node.as_mut().and_then(|node| node.host_mut()) else { return };
         let before = slot.seen;
         if own && !before.own {
-            real.look_again(now);
+            real.own_carrier_is_back(now);
         }
         slot.seen = Seen { own, crossbar };
         // A host that was cabled to another crossbar sees the former one no more, and need not heed it.

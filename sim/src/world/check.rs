@@ -164,13 +164,17 @@ impl World {
 
     /// What events alone can tell, from the host on that was behind last time.
     fn all_report_configured(&mut self) -> bool {
+        // Each host that is powered on changes the parts, which take long to find in a large fabric.
+        if self.waiting_for_power > 0 {
+            return false;
+        }
         self.refresh();
         let count = self.hosts.len() as u32;
         let first = self.matches.laggard;
         for i in (first..count).chain(0..first.min(count)) {
             let slot = &self.hosts[i as usize];
             let must_be = self.is_live(i) && !self.is_alone(i) && !self.has_twin(i);
-            if !slot.powered_on || (must_be && slot.configured.is_none()) {
+            if must_be && slot.configured.is_none() {
                 self.matches.laggard = i;
                 return false;
             }

@@ -17,7 +17,9 @@ impl World {
                 self.stats.routing_failures += 1;
                 Some(("no routes", format!("{version}: {why}")))
             }
-            HostEvent::NamesChanged => None,
+            HostEvent::Found(found) => Some(self.take_found(host, found)),
+            // No simulated host is told to pick addresses.
+            HostEvent::DirectoryChanged | HostEvent::AddressPicked(_) | HostEvent::Sounded { .. } => None,
             HostEvent::Repaired { dead } => Some(("repaired", plural(dead.len() as u64, "dead cable"))),
             HostEvent::RepairRefused { why } => Some(("not repaired", why)),
         };
@@ -77,7 +79,10 @@ impl World {
             }
             Event::Printed { from, text } => ("printed", format!("{from}: {text}")),
             // There can be as many as frames; the counters of the status tell them.
-            Event::Dropped { .. } | Event::ServiceAsked { .. } | Event::ServiceAnswered { .. } => {
+            Event::Dropped { .. }
+            | Event::ServiceAsked { .. }
+            | Event::ServiceAnswered { .. }
+            | Event::Echoed { .. } => {
                 return None;
             }
         })

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use mapper_proto::Instant;
+use mapper_proto::wire::split_route;
 use rand::RngExt;
 
 use super::World;
 use super::capture::{Direction, Undelivered};
 use super::queue::{Flight, What};
 use crate::fabric::{Fate, Loss};
+use crate::faults::Fault;
 
 impl World {
     /// Takes all that the agent of a host wants: frames, events, the next timeout. Called after
@@ -58,7 +60,7 @@ impl World {
 
     /// Walks a frame's whole way and books its arrival.
     fn carry(&mut self, host: u32, mut payload: Vec<u8>) -> Result<(), Undelivered> {
-        if self.to_lose.remove(&self.stats.sent) {
+        if self.is_to_be_lost(host, &payload) {
             self.stats.lost_to_noise += 1;
             self.flights.recycle(payload);
             return Err(Undelivered::ToBeLost);
@@ -106,6 +108,22 @@ impl World {
         }
         self.book(arrival, Flight { host: to, stripped, payload });
         arrives
+    }
+
+    /// Whether a fault file has this frame lost: by its number, or as it goes the way of one before it.
+    fn is_to_be_lost(&mut self, host: u32, payload: &[u8]) -> bool {
+        let now = self.now;
+        self.deaf_ways.retain(|&(_, _, until)| until >= now);
+        let named = self.to_lose.remove(&self.stats.sent);
+        if named != Some(true) && self.deaf_ways.is_empty() {
+            return named.is_some();
+        }
+        let Ok((route, _)) = split_route(payload) else { return named.is_some() };
+        if named == Some(true) {
+            self.deaf_ways.push((host, route, now + Fault::TRIES));
+            return true;
+        }
+        named.is_some() || self.deaf_ways.iter().any(|(from, way, _)| *from == host && *way == route)
     }
 
     fn book(&mut self, arrival: Instant, flight: Flight) {

@@ -10,6 +10,7 @@ mod counts;
 mod events;
 mod frames;
 mod keys;
+mod names;
 mod options;
 mod queue;
 mod routes;
@@ -27,14 +28,17 @@ pub use options::{Options, TrafficOptions};
 pub use trace::{TraceError, TraceEvent, TraceSink};
 pub use traffic::{FaultEffect, TrafficReport};
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use mapper_host::UserFrames;
+use mapper_host::directory::Directory;
+use mapper_host::resolution::Wanted;
 use mapper_host::routes::RouteTable;
 use mapper_proto::agent::{CableCause, PathId, PathUse, Settings, Status};
 use mapper_proto::map::{Fabric, LinkMtu, Map, MapVersion, PortRef};
+use mapper_proto::wire::Route;
 use mapper_proto::{Instant, Mac};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -124,6 +128,8 @@ struct HostSlot {
     /// What it was when the host's machine started: users' frames are never longer, as their interface keeps
     /// its own MTU.
     mtu_at_start_bytes: u16,
+    /// The names that it goes by and nobody is told of.
+    more_names: BTreeSet<Wanted>,
     /// How far it is in a change of keys.
     key_step: KeyStep,
     /// The map that its agent is configured with, as its events say.
@@ -138,8 +144,11 @@ pub struct World {
     spawn: Box<dyn Spawn>,
     plant: Plant,
     noise: Noise,
-    /// Frames that are to be lost, by their number among all that are sent.
-    to_lose: BTreeSet<u64>,
+    /// Frames that are to be lost, by their number among all that are sent, and whether what follows them the same
+    /// way is lost too.
+    to_lose: BTreeMap<u64, bool>,
+    /// Ways on which a host's frames are lost, and until when.
+    deaf_ways: Vec<(u32, Route, Instant)>,
     now: Instant,
     queue: Queue,
     flights: Flights,
@@ -154,6 +163,8 @@ pub struct World {
     retired: Totals,
     /// Whether anything happened since the last check that may make all configured.
     worth_checking: bool,
+    /// Hosts that were not powered on yet.
+    waiting_for_power: usize,
     matches: check::MatchCache,
     trace: trace::Recorder,
     capture: capture::Capture,
@@ -161,10 +172,18 @@ pub struct World {
     configured_at: Option<Instant>,
     /// Whether some agent has been configured since that was last looked at.
     newly_configured: bool,
+    /// What came of questions for names that are not announced, by host and name.
+    found: BTreeMap<(u32, Wanted), Vec<Mac>>,
+    /// Whether some host has been hostile.
+    was_hostile: bool,
+    /// The hosts that ever had a name that is not announced.
+    ever_named: BTreeMap<Wanted, BTreeSet<Mac>>,
     /// Users' frames, if users send some.
     traffic: Option<Traffic>,
-    /// The tables that were last proved together.
+    /// All tables in use that were last searched for a circle.
     united: union::United,
+    /// The tables of each part that were last proved together.
+    proved: Vec<Vec<Arc<RouteTable>>>,
 }
 
 /// Most bytes of a frame on a link, unless a fault says otherwise: Ethernet's.
@@ -186,7 +205,7 @@ impl World {
         Self::with_nodes(fabric, plant, options, faults, Box::new(RealHosts))
     }
 
-    /// The same with other software than real agents at the hosts.
+    /// A world that is about to be powered on, with other software than real agents at the hosts.
     pub fn with_nodes(
         fabric: &Fabric,
         plant: Plant,
@@ -215,7 +234,8 @@ impl World {
         }
         let mut world = Self {
             noise: options.noise,
-            to_lose: BTreeSet::new(),
+            to_lose: BTreeMap::new(),
+            deaf_ways: Vec::new(),
             options,
             spawn,
             plant,
@@ -230,13 +250,18 @@ impl World {
             stats: Stats::default(),
             retired: Totals::default(),
             worth_checking: false,
+            waiting_for_power: fabric.map.hosts.len(),
             matches: check::MatchCache::default(),
             trace: trace::Recorder::default(),
             capture: capture::Capture::default(),
             configured_at: None,
             newly_configured: false,
+            found: BTreeMap::new(),
+            was_hostile: false,
+            ever_named: BTreeMap::new(),
             traffic,
             united: union::United::default(),
+            proved: Vec::new(),
         };
         world.note_order();
         world
@@ -317,6 +342,7 @@ impl World {
 
     /// Starts an honest agent at a host, in place of what is there.
     fn start(&mut self, host: u32) {
+        self.renew_users_of(host);
         let slot = &mut self.hosts[host as usize];
         let seed = derive_seed(derive_seed(self.options.seed, AGENTS, u64::from(host)), slot.starts, 0);
         slot.starts += 1;
@@ -339,6 +365,9 @@ impl World {
         };
         let node = self.spawn.spawn(start);
         self.occupy(host, Some(node));
+        if !self.hosts[host as usize].more_names.is_empty() {
+            self.say_names(host);
+        }
         let own = self.plant.sees_carrier(host);
         self.hosts[host as usize].seen = carriers::Seen { own, crossbar: None };
         self.show_carriers(host);
@@ -351,6 +380,7 @@ impl World {
             self.retired.add(&status);
         }
         slot.node = node;
+        self.waiting_for_power -= usize::from(!slot.powered_on);
         slot.powered_on = true;
         slot.pending = None;
         slot.configured = None;
@@ -461,6 +491,16 @@ impl World {
         self.hosts[host as usize].node.as_ref()?.host()?.table()
     }
 
+    /// What a host knows of the names and addresses of all; `None` if no honest host is there.
+    pub fn directory(&self, host: u32) -> Option<&Directory> {
+        Some(self.hosts[host as usize].node.as_ref()?.host()?.directory())
+    }
+
+    /// Whether some host has been hostile.
+    pub fn was_hostile(&self) -> bool {
+        self.was_hostile
+    }
+
     /// How many faults have yet to strike.
     pub fn faults_left(&self) -> usize {
         self.faults_left
@@ -488,6 +528,7 @@ impl HostSlot {
             pending: None,
             mtu_bytes: ETHERNET_MTU,
             mtu_at_start_bytes: ETHERNET_MTU,
+            more_names: BTreeSet::new(),
             key_step: KeyStep::default(),
             configured: None,
             mapped: None,

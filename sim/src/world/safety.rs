@@ -1,6 +1,7 @@
 //! What must hold at all times, and what the routes in use are worth.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use mapper_host::routes::RouteTable;
 use mapper_proto::Mac;
@@ -13,6 +14,9 @@ use rayon::prelude::*;
 
 use super::World;
 use crate::fabric::{Fate, Noise, PlantNode};
+
+/// Fewer tables than this are not worth other threads.
+const FEW_TABLES: usize = 32;
 
 impl World {
     /// Checks that no agent holds more than `most` entries in its queues and tables.
@@ -79,19 +83,23 @@ impl World {
     /// # Errors
     /// In words, naming a cycle.
     pub fn prove_union(&mut self) -> Result<(), String> {
+        let proved = std::mem::take(&mut self.proved);
+        let mut in_use = Vec::new();
         for part in self.live_parts() {
             let [first, _, ..] = part.hosts[..] else { continue };
-            let Some(map) = self.hosts[first as usize].node.as_ref().and_then(|node| node.map()) else {
-                continue;
+            let Some(version) = self.status(first).map(|status| status.version) else { continue };
+            let tables = part.hosts.iter().filter_map(|&host| self.table(host));
+            let tables: Vec<_> = tables.filter(|table| table.version() == version).cloned().collect();
+            let same = |known: &Vec<Arc<RouteTable>>| {
+                known.len() == tables.len()
+                    && known.iter().zip(&tables).all(|(one, other)| Arc::ptr_eq(one, other))
             };
-            let tables: Vec<&RouteTable> = part
-                .hosts
-                .iter()
-                .filter_map(|&host| Some(&**self.table(host)?))
-                .filter(|table| table.version() == map.version)
-                .collect();
-            prove_tables_together(&tables)?;
+            if !proved.iter().any(same) {
+                prove_tables_together(&tables)?;
+            }
+            in_use.push(tables);
         }
+        self.proved = in_use;
         Ok(())
     }
 
@@ -139,9 +147,16 @@ impl World {
 
 /// Proves that these tables of one map, as they were before any repair, cannot deadlock together. Repairs are
 /// looked at where all routes in force are: see [`World::prove_in_force`].
-fn prove_tables_together(tables: &[&RouteTable]) -> Result<(), String> {
+fn prove_tables_together(tables: &[Arc<RouteTable>]) -> Result<(), String> {
     let Some(first) = tables.first() else { return Ok(()) };
     let begin = || Ok(UnionProof::new(first.basis().topology()));
+    if tables.len() < FEW_TABLES {
+        let mut union = UnionProof::new(first.basis().topology());
+        for table in tables {
+            union.add_table(table.whole()).map_err(|error| error.to_string())?;
+        }
+        return union.prove_acyclic().map_err(|cycle| cycle.to_string());
+    }
     let union = tables
         .par_iter()
         .fold(begin, |union: Result<UnionProof<'_>, String>, table| {

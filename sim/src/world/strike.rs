@@ -5,6 +5,7 @@ use std::time::Duration;
 use mapper_proto::Mac;
 use mapper_proto::map::LinkMtu;
 
+use super::names::alias;
 use super::options::derive_seed;
 use super::trace::TraceEvent;
 use super::{World, WorldError};
@@ -21,6 +22,7 @@ impl World {
     pub(super) fn strike(&mut self, index: usize) -> Result<(), WorldError> {
         let Timed { fault, line, .. } = self.faults[index];
         self.faults_left -= 1;
+        let all_well = self.all_is_well();
         let outcome = self.apply(fault);
         let detail = match (&outcome, line) {
             (Ok(()), _) => String::new(),
@@ -31,17 +33,24 @@ impl World {
             }
         };
         let what = fault.describe(&self.plant);
+        if fault.is_about_names() {
+            self.trace.event(&TraceEvent { at: self.now, place: "name", what: &what, detail: &detail });
+            return Ok(());
+        }
         self.tell_of_carriers();
         self.part_users();
         self.note_order();
+        let orderly = self.is_orderly();
         if detail.is_empty()
             && let Some(traffic) = &mut self.traffic
         {
-            traffic.strike(self.now, &what);
+            traffic.strike(self.now, fault, &what, (all_well, orderly));
         }
         self.capture.strike(&what);
         self.trace.event(&TraceEvent { at: self.now, place: "fault", what: &what, detail: &detail });
         self.worth_checking = true;
+        // The map that all have may be one of the fabric as it is now.
+        self.newly_configured = true;
         Ok(())
     }
 
@@ -72,8 +81,13 @@ impl World {
             Fault::Rekey(host) => self.rekey(host),
             Fault::Mtu { host, bytes } => self.set_mtu(host, bytes),
             Fault::Lose(number) => {
-                self.to_lose.insert(self.stats.sent.saturating_add(number));
+                self.to_lose.insert(self.stats.sent.saturating_add(number), false);
             }
+            Fault::LoseTries(number) => {
+                self.to_lose.insert(self.stats.sent.saturating_add(number), true);
+            }
+            Fault::Alias { number, to } => self.move_name(&alias(number), to),
+            Fault::Ask { host, number } => self.ask_who_has(host, &alias(number)),
             Fault::Loss(rate) => self.noise.loss = rate,
             Fault::Corrupt(rate) => self.noise.corrupt = rate,
             Fault::Duplicate(rate) => self.noise.duplicate = rate,
@@ -127,6 +141,7 @@ impl World {
         slot.starts += 1;
         let seed = derive_seed(derive_seed(self.options.seed, HOSTILE, u64::from(host)), slot.starts, 0);
         let mac = slot.settings.mac;
+        self.was_hostile = true;
         let hostile = Hostile::new(mac, seed, self.now, self.options.hostile_interval);
         self.occupy(host, Some(Box::new(hostile)));
     }
@@ -134,6 +149,7 @@ impl World {
     fn heal(&mut self) {
         self.noise = Noise::default();
         self.to_lose.clear();
+        self.deaf_ways.clear();
         self.options.timing.jitter = Duration::ZERO;
         self.plant.heal();
         for host in 0..self.hosts.len() as u32 {

@@ -13,10 +13,11 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::World;
 use super::options::{TrafficOptions, derive_seed};
 use super::queue::What;
+use super::{HostSlot, World};
 use crate::fabric::PlantNode;
+use crate::faults::Fault;
 use frame::UserFrame;
 use pair::{Arrival, Gap, Pair, Upheavals};
 
@@ -34,6 +35,8 @@ pub struct FaultEffect {
     pub at: Instant,
     /// What it was, as in a fault file.
     pub what: String,
+    /// Its kind: the word for it in a fault file.
+    pub kind: &'static str,
     /// How many pairs of hosts lost frames by it.
     pub pairs: usize,
     /// The longest time that a pair lost all frames while cables led from one to the other.
@@ -45,6 +48,12 @@ pub struct FaultEffect {
     /// How long after it all hosts were configured with a map of the fabric as it then was; `None` if they
     /// were not before the next fault or the end.
     pub new_map_after: Option<Duration>,
+    /// If it struck when all was well: the longest time that a pair lost all frames which could send to each
+    /// other before, and which cables joined all the while. What comes after the next fault does not count.
+    pub kept_gap: Option<Duration>,
+    /// If frames are neither lost, copied nor held up at random behind it: the longest time that a pair went on
+    /// to lose all frames when all hosts had that new map, until the next fault.
+    pub mapped_gap: Option<Duration>,
 }
 
 /// What became of users' frames.
@@ -107,17 +116,27 @@ impl Traffic {
         }
     }
 
-    /// A fault struck.
-    pub(super) fn strike(&mut self, now: Instant, what: &str) {
+    /// A fault struck. Before it `all_well`, behind it frames go `orderly`: see [`World::all_is_well`] and
+    /// [`World::is_orderly`].
+    pub(super) fn strike(
+        &mut self,
+        now: Instant,
+        fault: Fault,
+        what: &str,
+        (all_well, orderly): (bool, bool),
+    ) {
         if self.started && self.effects.len() < MAX_EFFECTS {
             self.effects.push(FaultEffect {
                 at: now,
                 what: what.to_owned(),
+                kind: fault.word(),
                 pairs: 0,
                 longest_gap: Duration::ZERO,
                 routes_after: Duration::ZERO,
                 still_without: 0,
                 new_map_after: None,
+                kept_gap: all_well.then_some(Duration::ZERO),
+                mapped_gap: orderly.then_some(Duration::ZERO),
             });
         }
     }
@@ -173,12 +192,34 @@ impl Traffic {
         effect.routes_after = effect.routes_after.max(gap.to.since(effect.at));
     }
 
+    /// Puts the parts of a gap that lie behind each fault down to it, up to the next one: see
+    /// [`FaultEffect::kept_gap`] and [`FaultEffect::mapped_gap`].
+    fn note_parts(effects: &mut [FaultEffect], gap: Gap) {
+        let mut until = gap.to;
+        for effect in effects.iter_mut().rev().skip_while(|effect| effect.at >= gap.to) {
+            let behind = |moment: Instant| until.since(gap.from.max(moment).min(until));
+            if gap.renewed_at.is_none_or(|renewed_at| renewed_at < effect.at)
+                && let Some(longest) = &mut effect.kept_gap
+            {
+                *longest = behind(effect.at).max(*longest);
+            }
+            if let (Some(longest), Some(after)) = (&mut effect.mapped_gap, effect.new_map_after) {
+                *longest = behind(effect.at + after).max(*longest);
+            }
+            until = effect.at;
+            if effect.at <= gap.from {
+                return;
+            }
+        }
+    }
+
     /// Takes in the gaps of a host's pairs that are over.
     fn settle(&mut self, host: u32, now: Instant) {
         for pair in &mut self.pairs[host as usize] {
             while let Some(gap) = pair.expire(now) {
                 self.longest_gap = self.longest_gap.max(gap.to.since(gap.from));
                 Self::note(&mut self.effects, gap, &mut pair.hit_at);
+                Self::note_parts(&mut self.effects, gap);
             }
         }
     }
@@ -335,6 +376,7 @@ impl World {
                 let Some(gap) = pair.open_gap(now).filter(|_| joined(from, pair.to)) else { continue };
                 report.longest_gap = report.longest_gap.max(gap.to.since(gap.from));
                 Traffic::note(&mut report.faults, gap, &mut pair.hit_at.clone());
+                Traffic::note_parts(&mut report.faults, gap);
                 if let Some(effect) = report.faults.iter_mut().rev().find(|effect| effect.at <= gap.from) {
                     effect.still_without += 1;
                 }
@@ -350,9 +392,45 @@ impl World {
         }
         let joined = self.joined_hosts();
         let Some(traffic) = &mut self.traffic else { return };
+        let now = self.now;
         for (from, pairs) in (0..).zip(&mut traffic.pairs) {
-            pairs.iter_mut().for_each(|pair| pair.parted = !joined(from, pair.to));
+            for pair in pairs {
+                let was_parted = std::mem::replace(&mut pair.parted, !joined(from, pair.to));
+                if was_parted && !pair.parted {
+                    pair.renewed_at = Some(now);
+                }
+            }
         }
+    }
+
+    /// An agent starts at this host: it and its partners have to find each other anew.
+    pub(super) fn renew_users_of(&mut self, host: u32) {
+        let now = self.now;
+        let pairs = self.traffic.iter_mut().flat_map(|traffic| (0..).zip(&mut traffic.pairs));
+        for (from, pairs) in pairs {
+            let its = pairs.iter_mut().filter(|pair| host == from || host == pair.to);
+            its.for_each(|pair| pair.renewed_at = Some(now));
+        }
+    }
+
+    /// Whether frames are neither lost, copied nor held up at random, and no host is hostile.
+    pub(super) fn is_orderly(&self) -> bool {
+        let hostile = |slot: &HostSlot| slot.node.as_ref().is_some_and(|node| node.replays());
+        self.noise.is_quiet()
+            && self.options.timing.jitter.is_zero()
+            && self.to_lose.is_empty()
+            && self.deaf_ways.is_empty()
+            && !self.hosts.iter().any(hostile)
+    }
+
+    /// Whether all hosts use a map of the fabric as it is, hold no cable for dead, and nothing disturbs frames.
+    pub(super) fn all_is_well(&mut self) -> bool {
+        let dead = |slot: &HostSlot| Some(slot.node.as_ref()?.host()?.healing().status().dead_now);
+        self.traffic.is_some()
+            && self.waiting_for_power == 0
+            && self.is_orderly()
+            && self.hosts.iter().filter_map(dead).all(|dead| dead == 0)
+            && self.is_configured_with_the_truth()
     }
 
     /// After a change of the noise or of a host: notes whether cables keep frames in order and carry each once,

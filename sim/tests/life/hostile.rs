@@ -169,7 +169,7 @@ fn agents_that_are_fed_lies_count_them_and_agree_again() {
                 d[FrameDrop::Oversized],
                 d[FrameDrop::BadCrc],
                 d[FrameDrop::UnstrippedRoute],
-                d[FrameDrop::UnknownKind] + d[FrameDrop::UnknownVersion],
+                d[FrameDrop::UnknownKind] + d[FrameDrop::Foreign] + d[FrameDrop::UnknownVersion],
                 d[FrameDrop::Malformed],
                 d[FrameDrop::Unexpected],
                 d[FrameDrop::Implausible],

@@ -13,6 +13,7 @@ mod keys;
 mod lab;
 mod levels;
 mod moved;
+mod names;
 mod options;
 mod paths;
 mod quiet;

@@ -184,3 +184,16 @@ fn a_small_probe_window_only_takes_longer() {
         lab.agree_at(ms(10_000));
     }
 }
+
+#[test]
+fn verification_fills_no_short_queue() {
+    for kinds in [Xbars::Plain, Xbars::Tagged] {
+        let mut plan = Plan::new("random:xbars=40,ports=8,hosts=4,links=100", kinds);
+        plan.options.timing.receive_queue = 8;
+        let mut lab = plan.start();
+        lab.agree_at(ms(5000));
+        let before = lab.world.stats().overflowed;
+        lab.agree_at(ms(15_000));
+        assert_eq!(lab.world.stats().overflowed, before, "{kinds:?}");
+    }
+}

@@ -37,6 +37,7 @@ fn reads_every_fault() {
     assert_eq!(one("at 1s untwin h3").fault, Fault::Untwin(2));
     assert_eq!(one("at 1s off leaf").fault, Fault::Off(0));
     assert_eq!(one("at 1s lose 17").fault, Fault::Lose(17));
+    assert_eq!(one("at 1s lose-tries 17").fault, Fault::LoseTries(17));
     assert_eq!(one("at 1s rekey h3").fault, Fault::Rekey(2));
     assert_eq!(one("at 1s mtu h1 9000").fault, Fault::Mtu { host: 0, bytes: 9000 });
     assert_eq!(one("at 1s heal").fault, Fault::Heal);
@@ -48,7 +49,7 @@ fn the_language_for_people_is_the_one_that_is_read() {
     let plant = Plant::new(&generate("clos:hosts=128,ports=16").unwrap(), Xbars::AsDescribed, 1).unwrap();
     let (_, instructions) = crate::faults::LANGUAGE.split_once("\n\n").unwrap();
     let plan = FaultPlan::parse("language", instructions, &plant).unwrap();
-    assert_eq!((plan.timed.len(), plan.random.len()), (24, 1));
+    assert_eq!((plan.timed.len(), plan.random.len()), (25, 1));
     for kind in RandomKind::ALL {
         assert!(instructions.contains(&format!(" {}", kind.word())), "{kind:?}");
     }
@@ -63,6 +64,7 @@ fn a_fault_is_described_as_it_is_read() {
         "move \"a b:1\" to leaf:8",
         "kill \"a b:1\"",
         "lose 17",
+        "lose-tries 17",
         "rekey h1",
         "mtu h3 1500",
     ] {

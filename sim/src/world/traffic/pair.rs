@@ -15,6 +15,8 @@ pub(super) struct Gap {
     pub(super) from: Instant,
     /// When the first behind them was sent.
     pub(super) to: Instant,
+    /// When the two last had to find each other anew, before it.
+    pub(super) renewed_at: Option<Instant>,
 }
 
 /// How often a host's flows had to leave their routes, and its frames came back, so far: as long as it stays
@@ -58,6 +60,8 @@ struct Young {
     arrived: bool,
     /// No cables led there when it was sent, so it could not arrive.
     excused: bool,
+    /// What [`Pair::renewed_at`] was when it was sent.
+    renewed_at: Option<Instant>,
 }
 
 /// One host's frames to another.
@@ -71,6 +75,8 @@ pub(super) struct Pair {
     newest: u64,
     /// Whether no cables lead from one to the other now.
     pub(super) parted: bool,
+    /// When cables last joined them again, or one of them started.
+    pub(super) renewed_at: Option<Instant>,
     /// The frames that may be under way still, oldest first.
     young: VecDeque<Young>,
     /// Since when all were lost.
@@ -88,6 +94,7 @@ impl Pair {
             lost: 0,
             newest: 0,
             parted: false,
+            renewed_at: None,
             young: VecDeque::new(),
             lost_since: None,
             hit_at: None,
@@ -97,7 +104,8 @@ impl Pair {
     /// The next frame is sent. Returns its number.
     pub(super) fn send(&mut self, now: Instant) -> u64 {
         let upheavals = Upheavals::default();
-        self.young.push_back(Young { sent_at: now, upheavals, arrived: false, excused: self.parted });
+        let (excused, renewed_at) = (self.parted, self.renewed_at);
+        self.young.push_back(Young { sent_at: now, upheavals, arrived: false, excused, renewed_at });
         self.sent += 1;
         self.sent - 1
     }
@@ -129,15 +137,17 @@ impl Pair {
     /// Decides on the frames that are not young any more. Returns a gap that is over; to be called until
     /// there is none.
     pub(super) fn expire(&mut self, now: Instant) -> Option<Gap> {
-        while let Some(&Young { sent_at, arrived, excused, .. }) =
+        while let Some(&Young { sent_at, arrived, excused, renewed_at, .. }) =
             self.young.front().filter(|frame| now.since(frame.sent_at) >= PATIENCE)
         {
             self.young.pop_front();
             self.lost += u64::from(!arrived);
+            // Before a host was gone it may have lost a frame: what it did not send meanwhile is no gap.
+            self.lost_since = self.lost_since.filter(|&since| renewed_at.is_none_or(|anew| since >= anew));
             match (arrived, excused) {
                 (true, _) => {
                     if let Some(from) = self.lost_since.take() {
-                        return Some(Gap { from, to: sent_at });
+                        return Some(Gap { from, to: sent_at, renewed_at });
                     }
                 }
                 (false, true) => self.lost_since = None,
@@ -151,8 +161,11 @@ impl Pair {
 
     /// The gap that is not over.
     pub(super) fn open_gap(&self, now: Instant) -> Option<Gap> {
-        let to = self.young.iter().find(|frame| frame.arrived).map_or(now, |frame| frame.sent_at);
-        self.lost_since.map(|from| Gap { from, to })
+        let arrived = self.young.iter().find(|frame| frame.arrived);
+        let (to, renewed_at) =
+            arrived.map_or((now, self.renewed_at), |frame| (frame.sent_at, frame.renewed_at));
+        let from = self.lost_since.filter(|&since| renewed_at.is_none_or(|anew| since >= anew))?;
+        Some(Gap { from, to, renewed_at })
     }
 }
 
@@ -175,10 +188,10 @@ mod tests {
         assert_eq!(arrivals, [InOrder, InOrder, overtaken, again, Late]);
         assert_eq!(pair.expire(ms(249)), None);
         assert_eq!(pair.lost, 0);
-        assert_eq!(pair.expire(ms(1000)), Some(Gap { from: ms(10), to: ms(20) }));
+        assert_eq!(pair.expire(ms(1000)), Some(Gap { from: ms(10), to: ms(20), renewed_at: None }));
         assert_eq!(pair.expire(ms(1000)), None);
         assert_eq!((pair.sent, pair.delivered, pair.lost), (5, 3, 2));
-        assert_eq!(pair.open_gap(ms(1000)), Some(Gap { from: ms(40), to: ms(1000) }));
+        assert_eq!(pair.open_gap(ms(1000)), Some(Gap { from: ms(40), to: ms(1000), renewed_at: None }));
     }
     #[test]
     fn what_cannot_arrive_is_lost_and_no_gap() {
@@ -189,7 +202,23 @@ mod tests {
         }
         pair.arrive(0);
         pair.arrive(5);
-        assert_eq!(pair.expire(ms(1000)), Some(Gap { from: ms(40), to: ms(50) }));
+        assert_eq!(pair.expire(ms(1000)), Some(Gap { from: ms(40), to: ms(50), renewed_at: None }));
         assert_eq!((pair.delivered, pair.lost), (2, 4));
+    }
+
+    #[test]
+    fn a_host_that_was_gone_sent_nothing() {
+        let mut pair = Pair::new(1);
+        assert_eq!(pair.send(ms(0)), 0);
+        // What it sends last is lost, and what it sends first once it is back.
+        assert_eq!(pair.send(ms(10)), 1);
+        let renewed_at = Some(ms(500));
+        pair.renewed_at = renewed_at;
+        (0..3).for_each(|n| assert_eq!(pair.send(ms(510 + 10 * n)), 2 + n));
+        pair.arrive(0);
+        pair.arrive(4);
+        pair.renewed_at = Some(ms(600));
+        assert_eq!(pair.expire(ms(2000)), Some(Gap { from: ms(510), to: ms(530), renewed_at }));
+        assert_eq!((pair.delivered, pair.lost), (2, 3));
     }
 }

@@ -1,0 +1,68 @@
+//! For how long users of two hosts may hear nothing of each other, and how long a new map may take.
+//!
+//! What is promised holds for a fault that strikes when all is well: all hosts use a map of the fabric as it is,
+//! hold no cable for dead, and no frame is lost at random. It counts up to the next fault. Of pairs of hosts that
+//! knew each other before, and that cables joined all the while:
+//!
+//! | fault | users hear nothing for |
+//! |---|---|
+//! | of a cable or host | five intervals of the checks of paths: three of silence, and as long as finding out where the path breaks and a new check may take |
+//! | of a whole xbar | twice that: the path that is taken next may lead through it too |
+//! | a cable is moved | until the new map, as no other cable may lead there |
+//!
+//! Behind any fault, also one that struck while others went on: once all hosts use a map of the fabric as it is, no
+//! pair goes on to lose frames, whether it had to wait for the map or not.
+
+use std::time::Duration;
+
+use mapper_proto::Instant;
+
+use super::Scenario;
+use crate::world::{FaultEffect, TrafficReport};
+
+/// A path in use is left when it was silent for so many intervals of its checks.
+const INTERVALS: u32 = 5;
+/// So long at most after a fault that struck when all was well all hosts have a new map, if nothing else happens. An
+/// agent leaves a parent that it met in the election after 3 s of silence, and verification comes round each second.
+const NEW_MAP: Duration = Duration::from_secs(5);
+
+impl Scenario {
+    /// What of this report of users' frames, up to now, is not as promised.
+    pub(super) fn check_gaps(&self, report: &TrafficReport, now: Instant) -> Result<(), String> {
+        let ends = report.faults.iter().skip(1).map(|next| next.at).chain([now]);
+        for (effect, until) in report.faults.iter().zip(ends) {
+            self.check_effect(effect, until)
+                .map_err(|why| format!("behind {} at {:?}: {why}", effect.what, effect.at))?;
+        }
+        Ok(())
+    }
+
+    fn check_effect(&self, effect: &FaultEffect, until: Instant) -> Result<(), String> {
+        let Some(users) = self.setup.users else { return Ok(()) };
+        // Gaps are told from frames that are sent now and then, so they look longer than they are.
+        let between = Duration::from_secs_f64(users.partners as f64 / users.rate);
+        let left_after = self.setup.agents.liveness_interval * INTERVALS;
+        let promised = match effect.kind {
+            "move" => None,
+            "off" => Some(2 * left_after),
+            _ => Some(left_after),
+        };
+        if let (Some(gap), Some(promised)) = (effect.kept_gap, promised)
+            && gap > promised + between
+        {
+            return Err(format!("users of two hosts heard nothing of each other for {gap:?}"));
+        }
+        if let Some(gap) = effect.mapped_gap.filter(|&gap| gap > left_after + between) {
+            return Err(format!(
+                "users of two hosts heard nothing of each other for {gap:?} though all hosts had a new map"
+            ));
+        }
+        let undisturbed =
+            effect.kept_gap.is_some() && effect.mapped_gap.is_some() && self.setup.agents.xbar_check;
+        let took = effect.new_map_after.unwrap_or_else(|| until.since(effect.at));
+        if undisturbed && took > NEW_MAP {
+            return Err(format!("no new map within {took:?}"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,150 @@
+//! Names that are not announced: which host goes by which, and who asks for them.
+
+use std::collections::BTreeSet;
+use std::net::Ipv6Addr;
+use std::time::Duration;
+
+use mapper_host::resolution::{Found, Patience, Wanted};
+use mapper_proto::Mac;
+
+use super::World;
+use crate::fabric::PlantNode;
+
+/// How long a simulated host waits for who has a name.
+const PATIENCE: Patience = Patience { timeout: Duration::from_millis(100), retries: 4 };
+
+/// The name of this number.
+pub(super) fn alias(number: u16) -> Wanted {
+    // The address of a network that is for documents (RFC 3849), so that it is no name of a host either.
+    Wanted::Ip(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, number).into())
+}
+
+impl World {
+    /// Gives a host a name that nobody is told of, and takes it from whoever has it. A host that starts again has its
+    /// names still.
+    pub fn move_name(&mut self, name: &Wanted, to: u32) {
+        let mac = self.mac(to);
+        self.ever_named.entry(name.clone()).or_default().insert(mac);
+        for host in 0..self.hosts.len() as u32 {
+            let names = &mut self.hosts[host as usize].more_names;
+            let has_changed = if host == to { names.insert(name.clone()) } else { names.remove(name) };
+            if has_changed {
+                self.say_names(host);
+                self.drain(host);
+            }
+        }
+    }
+
+    /// Tells the software of a host which names it goes by that are not announced.
+    pub(super) fn say_names(&mut self, host: u32) {
+        let slot = &mut self.hosts[host as usize];
+        let names: BTreeSet<Wanted> = slot.more_names.clone();
+        if let Some(real) = slot.node.as_mut().and_then(|node| node.host_mut()) {
+            real.set_more_names(self.now, names);
+        }
+    }
+
+    /// The hosts to which a name was given.
+    pub fn hosts_named(&self, name: &Wanted) -> impl Iterator<Item = u32> {
+        (0..).zip(&self.hosts).filter(|(_, slot)| slot.more_names.contains(name)).map(|(host, _)| host)
+    }
+
+    /// All names that were given to hosts.
+    pub fn names_given(&self) -> BTreeSet<Wanted> {
+        self.hosts.iter().flat_map(|slot| slot.more_names.iter().cloned()).collect()
+    }
+
+    /// Has a host ask who has a name. [`Self::found`] tells what came of it. A host without an honest agent asks nobody.
+    pub fn ask_who_has(&mut self, host: u32, name: &Wanted) {
+        self.found.remove(&(host, name.clone()));
+        if let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) {
+            // So few questions are under way that there is room for each.
+            let _asked = real.ask_who_has(self.now, name.clone(), PATIENCE);
+        }
+        self.drain(host);
+    }
+
+    /// Who has a name, as a host found out when it asked last; `None` if it waits still.
+    pub fn found(&self, host: u32, name: &Wanted) -> Option<&[Mac]> {
+        self.found.get(&(host, name.clone())).map(Vec::as_slice)
+    }
+
+    /// Who has a name, as a host remembers.
+    pub fn remembered(&self, host: u32, name: &Wanted) -> Vec<Mac> {
+        let real = self.hosts[host as usize].node.as_ref().and_then(|node| node.host());
+        let owners = real.map(|host| host.learned_owners(self.now, name)).unwrap_or_default();
+        owners.iter().map(|owner| owner.mac).collect()
+    }
+
+    /// The most questions and answers about names that have waited at a host at once, its own and those that it passed on.
+    pub fn most_questions_queued(&self, host: u32) -> usize {
+        let real = self.hosts[host as usize].node.as_ref().and_then(|node| node.host());
+        real.map_or(0, mapper_host::Host::most_questions_queued)
+    }
+
+    /// Has every live host ask for every name, of which [`Self::check_names`] looks what came of it.
+    pub fn ask_for_all_names(&mut self) {
+        let names = self.names_given();
+        for host in (0..self.hosts.len() as u32).filter(|&host| self.is_live(host)).collect::<Vec<_>>() {
+            names.iter().for_each(|name| self.ask_who_has(host, name));
+        }
+    }
+
+    /// Checks that no host believes that one has a name that never had it. That holds where agents sign.
+    ///
+    /// # Errors
+    /// In words, naming both.
+    pub fn check_no_forged_name(&self) -> Result<(), String> {
+        for host in (0..self.hosts.len() as u32).filter(|_| self.options.signed) {
+            for (name, had) in &self.ever_named {
+                if let Some(liar) = self.remembered(host, name).into_iter().find(|mac| !had.contains(mac)) {
+                    let host = self.plant.name(PlantNode::Host(host));
+                    return Err(format!("{host} believes that {liar} has {name}, which it never had"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that each live host has found who has each name, if that host is live and cabled to it, and believes
+    /// nothing else: all that was so before is forgotten.
+    ///
+    /// # Errors
+    /// In words, naming the host.
+    pub fn check_names(&mut self) -> Result<(), String> {
+        let names = self.names_given();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let joined = self.joined_hosts();
+        for host in (0..self.hosts.len() as u32).filter(|&host| joined(host, host)) {
+            for name in &names {
+                let owners = self.hosts_named(name).filter(|&owner| owner != host && joined(owner, host));
+                let owners: Vec<Mac> = owners.map(|owner| self.mac(owner)).collect();
+                let believed = self.remembered(host, name);
+                let found = self.found(host, name);
+                if found != Some(&owners) || believed != owners {
+                    let host = self.plant.name(PlantNode::Host(host));
+                    return Err(format!(
+                        "{host} asked who has {name}, which is {owners:?}, was told {found:?} and believes \
+                         {believed:?}"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in what came of a question, and words it for the trace.
+    pub(super) fn take_found(
+        &mut self,
+        host: u32,
+        Found { wanted, owners }: Found,
+    ) -> (&'static str, String) {
+        let macs: Vec<Mac> = owners.iter().map(|owner| owner.mac).collect();
+        let shown: Vec<String> = macs.iter().map(ToString::to_string).collect();
+        let detail = format!("{wanted}: {}", shown.join(" "));
+        self.found.insert((host, wanted), macs);
+        ("found", detail)
+    }
+}
