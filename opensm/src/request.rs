@@ -1,0 +1,129 @@
+//! A subnet as OpenSM holds it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Options;
+
+/// A subnet as OpenSM holds it, not yet looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Request {
+    /// Who asks, and so what an administrator can do.
+    pub asker: Asker,
+    /// What is to be computed.
+    pub options: Options,
+    /// The engine that served at the last sweep, if one did.
+    pub serving: Option<String>,
+    /// How many layers the switches' lanes and OpenSM's settings allow.
+    pub lanes: u8,
+    /// All switches.
+    pub switches: Vec<Switch>,
+    /// All ports of adapters and routers.
+    pub adapters: Vec<Adapter>,
+}
+
+/// Who has tables computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Asker {
+    /// An OpenSM, which has engines of its own.
+    #[default]
+    Opensm,
+    /// An agent of the mapper that manages the subnet itself.
+    Agent,
+}
+
+impl Asker {
+    /// What becomes of the subnet where nothing is proved.
+    pub(crate) const fn left(self) -> &'static str {
+        match self {
+            Self::Opensm => "no tables are proved: left to OpenSM's next engine",
+            Self::Agent => "no tables are proved: those in force stay",
+        }
+    }
+}
+
+/// A switch.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Switch {
+    /// Its node's GUID.
+    pub guid: u64,
+    /// The GUID of the system that it is part of.
+    pub system_guid: u64,
+    /// What people call it.
+    pub description: String,
+    /// The LID of its own port, and its mask control.
+    pub lid: u16,
+    /// 2^lmc LIDs belong to its own port.
+    pub lmc: u8,
+    /// How many ports it has, not counting its own port 0.
+    pub ports: u8,
+    /// Its ports that have a cable.
+    pub links: Vec<Link>,
+    /// The table in force, by LID.
+    pub in_force: Vec<u8>,
+}
+
+/// An end of a cable at a switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// The switch's port.
+    pub port: u8,
+    /// The GUID of the node at the other end.
+    pub peer: u64,
+    /// That node's port.
+    pub peer_port: u8,
+}
+
+/// A port of an adapter or a router.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Adapter {
+    /// Its node's GUID.
+    pub node_guid: u64,
+    /// Its own GUID.
+    pub port_guid: u64,
+    /// The GUID of the system that it is part of.
+    pub system_guid: u64,
+    /// What people call its node.
+    pub description: String,
+    /// The number of this port at its node.
+    pub port: u8,
+    /// Its first LID.
+    pub lid: u16,
+    /// 2^lmc LIDs belong to it.
+    pub lmc: u8,
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A ring of switches with a host each: the host in port 1, the switch before in 2, the next in 3.
+    pub(crate) fn ring(count: u16) -> Request {
+        let guid = |switch: u16| 0x100 + u64::from(switch % count);
+        let switch = |index: u16| Switch {
+            guid: guid(index),
+            description: format!("s{index}"),
+            lid: 100 + index,
+            ports: 3,
+            links: vec![
+                Link { port: 1, peer: 0x200 + u64::from(index), peer_port: 1 },
+                Link { port: 2, peer: guid(index + count - 1), peer_port: 3 },
+                Link { port: 3, peer: guid(index + 1), peer_port: 2 },
+            ],
+            ..Switch::default()
+        };
+        let adapter = |index: u16| Adapter {
+            node_guid: 0x200 + u64::from(index),
+            port_guid: 0x300 + u64::from(index),
+            description: format!("h{index}"),
+            port: 1,
+            lid: 1 + index,
+            ..Adapter::default()
+        };
+        Request {
+            lanes: 8,
+            switches: (0..count).map(switch).collect(),
+            adapters: (0..count).map(adapter).collect(),
+            ..Request::default()
+        }
+    }
+}
