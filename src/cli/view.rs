@@ -1,0 +1,204 @@
+//! `mapper view`: shows a fabric in a browser.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mapper_machine::options::default_run_dir;
+use mapper_proto::map::Fabric;
+use mapper_sim::setup::{FaultFile, Setup};
+use tracing::warn;
+
+use super::fabric_argument::FabricArgument;
+use super::{CliError, Format, UsageError, output};
+use crate::view::feed::Feed;
+use crate::view::server::{Access, bind, serve};
+use crate::view::source::{agents, file, simulation::Simulation};
+
+/// The fewest letters of a token: nobody can try as many as these may be.
+const LEAST_TOKEN: usize = 16;
+/// The word for a token that is made at the start.
+const MAKE_TOKEN: &str = "new";
+
+/// Options of `mapper view`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The fabric: an ibnetdiscover, ibsim, OpenSM .lst, ibutils .topo, GM .map or mapper.map/1 file, which is read again
+    /// whenever it changes, or a spec.
+    #[arg(value_name = "TOPOLOGY", required_unless_present = "live")]
+    topology: Option<FabricArgument>,
+    /// Show the maps that the agents of this machine hold, and how the hosts in them are.
+    #[arg(long, conflicts_with_all = ["topology", "sim"])]
+    live: bool,
+    /// Run every host's agent on the fabric in virtual time, and show how they get on.
+    #[arg(long)]
+    sim: bool,
+    /// With --sim: what goes wrong, and when, as for `mapper sim`.
+    #[arg(long, value_name = "FILE", requires = "sim")]
+    faults: Option<PathBuf>,
+    /// With --sim: decides everything that is random.
+    #[arg(long, default_value_t = 1, requires = "sim")]
+    seed: u64,
+    /// With --sim: so many virtual milliseconds pass in a second, if this machine is fast enough.
+    #[arg(long, default_value_t = 50.0, value_name = "MS", requires = "sim", value_parser = parse_speed)]
+    speed: f64,
+    /// With --sim: end after so many virtual milliseconds.
+    #[arg(long, default_value_t = 60_000, value_name = "MS", requires = "sim", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    limit_ms: u64,
+    /// With --live: directory of the status sockets. [default: $MAPPER_RUN_DIR, or /run/mapper]
+    #[arg(long, value_name = "DIR", requires = "live")]
+    run_dir: Option<PathBuf>,
+    /// The address to serve the page on; port 0 takes any that is free. Other addresses than the loopback ones need --token.
+    #[arg(long, default_value = "127.0.0.1:8642", value_name = "ADDRESS:PORT")]
+    listen: SocketAddr,
+    /// Answer only who has the token that is the first line of this file, or a new one if FILE is `new`.
+    ///
+    /// The page asks for it. A new one is printed as a part of the page's address that browsers send to nobody.
+    #[arg(long, value_name = "FILE")]
+    token: Option<PathBuf>,
+}
+
+/// Runs `mapper view`, until it is ended from outside.
+///
+/// # Errors
+/// If there is no fabric, or the address cannot be served. The error is worded for the user.
+pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
+    let token = args.token.as_deref().map(token).transpose()?;
+    if token.is_none() && !args.listen.ip().is_loopback() {
+        let why =
+            "is no loopback address, so --token is needed: the page shows the fabric to whoever can reach it";
+        return Err(UsageError(format!("{} {why}", args.listen.ip())).into());
+    }
+    let feed = Arc::new(Feed::new());
+    let source = args.source()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let listener = bind(args.listen).map_err(|error| {
+            format!("cannot serve the page on {}: {error}; name another address with --listen", args.listen)
+        })?;
+        let address = listener.local_addr()?;
+        let teller = Arc::clone(&feed);
+        std::thread::Builder::new().name("source".to_owned()).spawn(move || source.tell(&teller))?;
+        announce(address, token.as_deref().filter(|_| is_new(args)), format)?;
+        let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        serve(listener, feed, Access::new(address, token.as_deref(), machine)).await;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn is_new(args: &Args) -> bool {
+    args.token.as_deref() == Some(Path::new(MAKE_TOKEN))
+}
+
+/// Says where the page is.
+fn announce(address: SocketAddr, token: Option<&str>, format: Format) -> Result<(), CliError> {
+    let token = token.map(|token| format!("#token={token}")).unwrap_or_default();
+    let url = format!("http://{address}/{token}");
+    output::print(&match format {
+        Format::Text => format!("{url}\n"),
+        Format::Json => format!("{}\n", serde_json::json!({ "schema": "mapper.view/1", "url": url })),
+    })
+}
+
+/// The token of a file, or a new one.
+fn token(path: &Path) -> Result<String, CliError> {
+    if path == Path::new(MAKE_TOKEN) {
+        let mut bytes = [0; 16];
+        rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+        return Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect());
+    }
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("cannot read the token: {}: {error}", path.display()))?;
+    let token = text.lines().next().unwrap_or_default().trim();
+    if token.len() < LEAST_TOKEN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let path = path.display();
+        return Err(format!(
+            "{path}:1: a token has {LEAST_TOKEN} or more printable ASCII characters without spaces"
+        )
+        .into());
+    }
+    Ok(token.to_owned())
+}
+
+fn parse_speed(text: &str) -> Result<f64, String> {
+    let speed: f64 = text.parse().map_err(|_| "expected a number of milliseconds".to_owned())?;
+    if speed > 0.0 && speed <= 1e6 {
+        Ok(speed)
+    } else {
+        Err("expected more than 0, and at most 1000000".to_owned())
+    }
+}
+
+/// Where what is shown comes from.
+enum Source {
+    /// A fabric, and the file that it is read from, if it is one.
+    Fabric(Fabric, String, Option<PathBuf>),
+    Simulation(Fabric, String, Box<Setup>, f64),
+    Agents(PathBuf),
+}
+
+impl Args {
+    /// The source, of which all that can be wrong at the start is known.
+    fn source(&self) -> Result<Source, CliError> {
+        let Some(argument) = &self.topology else {
+            return Ok(Source::Agents(self.run_dir.clone().unwrap_or_else(default_run_dir)));
+        };
+        let (fabric, title) = (argument.load()?, argument.title());
+        if !self.sim {
+            let path = PathBuf::from(argument.to_string());
+            return Ok(Source::Fabric(fabric, title, path.exists().then_some(path)));
+        }
+        let mut setup =
+            Setup { seed: self.seed, limit: Duration::from_millis(self.limit_ms), ..Setup::default() };
+        if let Some(path) = &self.faults {
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+            setup.faults = FaultFile { name: path.display().to_string(), text };
+        }
+        Simulation::new(&fabric, &setup)?;
+        Ok(Source::Simulation(fabric, title, Box::new(setup), self.speed / 1e3))
+    }
+}
+
+impl Source {
+    /// Tells all that there is to tell, on the thread that this is called on.
+    fn tell(self, feed: &Feed) {
+        match self {
+            Self::Fabric(fabric, title, None) => file::tell(feed, fabric, &title, String::new()),
+            Self::Fabric(fabric, title, Some(path)) => {
+                file::tell(feed, fabric.clone(), &title, "read".to_owned());
+                file::follow(feed, &path, &title, fabric);
+            }
+            Self::Simulation(fabric, title, setup, speed) => {
+                feed.tell_fabric(fabric.clone(), format!("{title} (simulated)"));
+                let run = Simulation::new(&fabric, &setup).and_then(|run| run.run(feed, &fabric, speed));
+                if let Err(error) = run {
+                    warn!(%error, "the simulation ended");
+                }
+            }
+            Self::Agents(run_dir) => {
+                let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
+                agents::follow(feed, &run_dir, &machine);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_long_and_those_that_are_made_differ() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("token");
+        std::fs::write(&path, "short\n").unwrap();
+        assert!(token(&path).unwrap_err().to_string().contains("16 or more"));
+        std::fs::write(&path, "0123456789abcdef\nrest").unwrap();
+        assert_eq!(token(&path).unwrap(), "0123456789abcdef");
+        let new = || token(Path::new(MAKE_TOKEN)).unwrap();
+        assert!(new().len() == 32 && new() != new());
+    }
+}

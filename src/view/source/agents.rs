@@ -1,0 +1,317 @@
+//! The agents of this machine: the maps that they hold, and how the hosts in them are.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use mapper_fabric::wording::plural;
+use mapper_machine::status::{self, StatusSocketError};
+use mapper_proto::map::{Cable, Fabric, PortRef};
+
+use super::file::changes;
+use crate::daemon::status::{
+    Board, MAX_ROUTES_BYTES, Request, RoutesInForce, ask, requests_socket_path, units,
+};
+use crate::formats;
+use crate::view::feed::{CableState, Feed, HostState, Moment};
+
+/// How often the agents are asked.
+const ASK_EVERY: Duration = Duration::from_secs(1);
+/// How long an agent may take to answer.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How long an agent may take to send its map.
+const MAP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The maps that the agents of a machine hold, joined to one fabric, and who holds which.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Known {
+    /// All maps beside each other, each once.
+    pub(crate) fabric: Fabric,
+    /// For each map: its version, and the places of its first host, xbar and cable in the fabric.
+    maps: Vec<(String, [usize; 3])>,
+}
+
+/// What the boards of a machine say.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Boards {
+    /// All boards, by unit.
+    pub(crate) boards: Vec<Board>,
+    /// What keeps boards from being asked, in words.
+    pub(crate) why_not: Option<String>,
+}
+
+/// Asks all agents of a run directory for their boards.
+pub(crate) fn boards(run_dir: &Path) -> Boards {
+    let found = match units(run_dir) {
+        Ok(units) => units,
+        Err(error) => return Boards { boards: Vec::new(), why_not: Some(error.to_string()) },
+    };
+    let deadline = Instant::now() + PATIENCE;
+    let asked: Vec<_> = found.into_iter().map(|unit| (unit, ask(run_dir, unit))).collect();
+    let answer = |(unit, question): (u8, Result<Option<status::Question<Board>>, StatusSocketError>)| {
+        let answer = question.and_then(|question| question.map(|it| it.answer(deadline)).transpose());
+        match answer {
+            Ok(answer) => answer,
+            Err(error) => Some(Board::silent(unit, error.to_string())),
+        }
+    };
+    let boards: Vec<Board> = asked.into_iter().filter_map(answer).collect();
+    let none = "no agent of this machine has a status socket in";
+    let why_not =
+        boards.is_empty().then(|| format!("{none} {}; `mapper doctor` says why", run_dir.display()));
+    Boards { boards, why_not }
+}
+
+/// The versions of the maps that boards hold, each once, with a unit that holds it.
+fn versions(boards: &[Board]) -> Vec<(String, u8)> {
+    let mut all: BTreeMap<String, u8> = BTreeMap::new();
+    for board in boards {
+        if let Some(version) = &board.map_version {
+            all.entry(format!("{}/{}", version.mac, version.counter)).or_insert(board.unit);
+        }
+    }
+    all.into_iter().collect()
+}
+
+impl Known {
+    /// Asks agents for the maps that their boards name. A map that is not to be had, as a new one comes at this moment, is left
+    /// out until the next time.
+    pub(crate) fn ask(run_dir: &Path, boards: &[Board]) -> Self {
+        let mut known = Self::default();
+        let deadline = Instant::now() + MAP_PATIENCE;
+        let versions = versions(boards);
+        for (version, unit) in &versions {
+            let question = status::ask::<RoutesInForce>(requests_socket_path(run_dir, *unit));
+            let question =
+                question.and_then(|question| question.map(|it| it.request(&Request::Routes)).transpose());
+            let Ok(Some(question)) = question else { continue };
+            let Ok(routes) = question.answer_json(deadline, MAX_ROUTES_BYTES, "routes") else { continue };
+            let held = routes.map_version.as_ref().map(|held| format!("{}/{}", held.mac, held.counter));
+            let Some(map) = routes.map.filter(|_| held.as_ref() == Some(version)) else { continue };
+            let Ok(text) = serde_json::to_string(&map) else { continue };
+            if let Ok(fabric) = formats::parse("the agent's map", &text) {
+                known.add(version.clone(), fabric, (versions.len() > 1).then_some(*unit));
+            }
+        }
+        known
+    }
+
+    /// Puts a map beside those that are there. Where there are several, `unit` makes the ids of xbars different.
+    fn add(&mut self, version: String, fabric: Fabric, unit: Option<u8>) {
+        let all = &mut self.fabric;
+        let first = [all.map.hosts.len(), all.map.xbars.len(), all.map.cables.len()];
+        let moved = |at: PortRef| PortRef { xbar: at.xbar + first[1] as u32, port: at.port };
+        all.map.hosts.extend(fabric.map.hosts.into_iter().map(|mut host| {
+            host.at = host.at.map(moved);
+            host
+        }));
+        all.map.xbars.extend(fabric.map.xbars);
+        all.map
+            .cables
+            .extend(fabric.map.cables.iter().map(|cable| Cable::new(moved(cable.a), moved(cable.b))));
+        let prefixed = |name: String| unit.map_or_else(|| name.clone(), |unit| format!("unit{unit}-{name}"));
+        all.hosts.extend(fabric.hosts.into_iter().map(|mut label| {
+            label.name = prefixed(label.name);
+            label
+        }));
+        all.xbars.extend(fabric.xbars.into_iter().map(|mut label| {
+            label.name = prefixed(label.name);
+            label
+        }));
+        all.link_speeds.extend(fabric.link_speeds.into_iter().map(|(at, speed)| (moved(at), speed)));
+        self.maps.push((version, first));
+    }
+
+    fn is_of(&self, boards: &[Board]) -> bool {
+        self.maps.iter().map(|(version, _)| version).eq(versions(boards).iter().map(|(version, _)| version))
+    }
+
+    /// How the fabric is, as boards say.
+    pub(crate) fn moment(&self, boards: &Boards, what: String) -> Moment {
+        let map = &self.fabric.map;
+        let mut moment = Moment {
+            what,
+            hosts: vec![HostState::Unknown; map.hosts.len()],
+            cables: vec![CableState::Whole; map.cables.len()],
+            troubles: boards.why_not.iter().cloned().collect(),
+            ..Moment::default()
+        };
+        let by_mac: BTreeMap<String, usize> =
+            map.hosts.iter().enumerate().map(|(at, host)| (host.mac.to_string(), at)).collect();
+        let mut complete = 0;
+        for board in &boards.boards {
+            complete += usize::from(board.network_configured);
+            self.add_board(&mut moment, board, &by_mac);
+        }
+        let missing: usize = moment.hosts.iter().filter(|&&state| state == HostState::Silent).count();
+        moment.says = match (boards.boards.len(), missing) {
+            (0, _) => "no agent answers".to_owned(),
+            (all, 0) if complete == all => "fully configured".to_owned(),
+            (_, 0) => "not fully configured".to_owned(),
+            (_, missing) => format!("{} silent", plural(missing, "host")),
+        };
+        moment
+    }
+
+    fn add_board(&self, moment: &mut Moment, board: &Board, by_mac: &BTreeMap<String, usize>) {
+        let unit = board.unit;
+        if let Some(why) = &board.no_answer {
+            moment.troubles.push(format!("unit {unit} does not answer: {why}"));
+            return;
+        }
+        let own = match board.state.as_str() {
+            "configured" => HostState::Configured,
+            "isolated" => HostState::Isolated,
+            _ => HostState::AtWork,
+        };
+        // Who is configured hears of all others that are not, as far as they are in its part of the checks.
+        let version =
+            board.map_version.as_ref().map(|version| format!("{}/{}", version.mac, version.counter));
+        let at = self.maps.iter().position(|(of, _)| Some(of) == version.as_ref());
+        if let Some(at) = at.filter(|_| board.network_configured) {
+            let first = self.maps[at].1[0];
+            let end = self.maps.get(at + 1).map_or(moment.hosts.len(), |(_, next)| next[0]);
+            moment.hosts[first..end].iter_mut().for_each(|state| *state = HostState::Configured);
+        }
+        if let Some(&at) = board.mac.as_ref().and_then(|mac| by_mac.get(mac)) {
+            moment.hosts[at] = own;
+        }
+        for host in &board.unreachable {
+            if let Some(&at) = by_mac.get(&host.mac) {
+                moment.hosts[at] = HostState::Silent;
+            }
+            moment.reasons.insert(host.mac.clone(), host.why.clone());
+            moment.troubles.push(format!("{}: {}", board.called(&host.mac), host.why));
+        }
+        for cable in &board.dead_cables {
+            let xbar = cable.tag.as_ref().and_then(|tag| self.xbar_of_tag(tag));
+            if let Some(place) = xbar.and_then(|xbar| self.cable_at(PortRef { xbar, port: cable.port })) {
+                moment.cables[place] = CableState::Dead;
+            }
+            let named = cable.tag.as_deref().unwrap_or("a plain crossbar");
+            moment
+                .troubles
+                .push(format!("the cable at port {} of {named} is dead: {}", cable.port, cable.why));
+        }
+        for cable in board.narrow_cables.iter().flat_map(|cable| &cable.ends) {
+            let xbar = by_mac.get(&cable.host).and_then(|&at| self.fabric.map.hosts[at].at).map(|at| at.xbar);
+            let end = xbar.zip(cable.port).map(|(xbar, port)| PortRef { xbar, port });
+            if let Some(place) = end.and_then(|end| self.cable_at(end)) {
+                moment.cables[place] = CableState::Narrow;
+            }
+        }
+        moment.troubles.extend(board.gone_hosts.iter().map(|mac| format!("{} is gone", board.called(mac))));
+        moment.troubles.extend(board.gone_cables.iter().map(|[a, b]| format!("the cable {a} - {b} is gone")));
+        moment.troubles.extend(board.warnings.iter().map(|warning| format!("unit {unit}: {warning}")));
+        moment
+            .troubles
+            .extend(board.routing_failure.iter().map(|why| format!("unit {unit}: routing failed: {why}")));
+    }
+
+    /// The xbar of a tag in hexadecimal digits.
+    fn xbar_of_tag(&self, tag: &str) -> Option<u32> {
+        let tag = u64::from_str_radix(tag.trim_start_matches("0x"), 16).ok();
+        let found = self.fabric.map.xbars.iter().position(|xbar| tag.is_some() && xbar.tag == tag)?;
+        Some(found as u32)
+    }
+
+    fn cable_at(&self, end: PortRef) -> Option<usize> {
+        self.fabric.map.cables.iter().position(|cable| cable.a == end || cable.b == end)
+    }
+
+    /// Asks for the maps that boards name, if they are others than these, and says what is another in them. While a new map is on
+    /// its way, the last one is kept.
+    pub(crate) fn renew(&mut self, run_dir: &Path, boards: &[Board]) -> Option<String> {
+        if boards.is_empty() || self.is_of(boards) {
+            return None;
+        }
+        let next = Self::ask(run_dir, boards);
+        if next.maps.is_empty() || next == *self {
+            return None;
+        }
+        let versions: Vec<&str> = next.maps.iter().map(|(version, _)| version.as_str()).collect();
+        let what = match self.maps.is_empty() {
+            true => format!("map {}", versions.join(", ")),
+            false => format!("map {}: {}", versions.join(", "), changes(&self.fabric, &next.fabric)),
+        };
+        *self = next;
+        Some(what)
+    }
+}
+
+/// Tells what the agents of a run directory hold, for ever.
+pub(crate) fn follow(feed: &Feed, run_dir: &Path, title: &str) {
+    let mut known = Known::default();
+    feed.tell_fabric(known.fabric.clone(), title.to_owned());
+    loop {
+        let boards = boards(run_dir);
+        let what = known.renew(run_dir, &boards.boards);
+        if what.is_some() {
+            feed.tell_fabric(known.fabric.clone(), title.to_owned());
+        }
+        let what = what.unwrap_or_default();
+        feed.tell(known.moment(&boards, what));
+        std::thread::sleep(ASK_EVERY);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mapper_fabric::generate;
+    use mapper_proto::Mac;
+
+    use super::*;
+    use crate::daemon::status::{DeadCable, MapVersionDto, Reason};
+
+    fn board(unit: u8, counter: u32) -> Board {
+        let version = MapVersionDto { mac: Mac::from_position(1).to_string(), counter };
+        Board {
+            map_version: Some(version),
+            mac: Some(Mac::from_position(1).to_string()),
+            state: "configured".to_owned(),
+            network_configured: true,
+            no_answer: None,
+            ..Board::silent(unit, String::new())
+        }
+    }
+
+    #[test]
+    fn two_maps_stand_beside_each_other_and_each_board_speaks_of_its_own() {
+        let (mut one, mut other) = (board(0, 1), board(1, 2));
+        let name = |board: &Board| {
+            let version = board.map_version.clone().unwrap();
+            format!("{}/{}", version.mac, version.counter)
+        };
+        let mut known = Known::default();
+        known.add(name(&one), generate("ring:n=3").unwrap(), Some(0));
+        known.add(name(&other), generate("ring:n=4").unwrap(), Some(1));
+        assert_eq!((known.fabric.map.hosts.len(), known.fabric.map.cables.len()), (7, 7));
+        assert_eq!(known.fabric.xbars[3].name, "unit1-xbar1");
+        other.network_configured = false;
+        other.mac = None;
+        one.unreachable =
+            vec![Reason { mac: Mac::from_position(3).to_string(), why: "no answer".to_owned() }];
+        let tag = known.fabric.map.xbars[0].tag.unwrap();
+        let dead = known.fabric.map.cables[0].a;
+        assert_eq!(dead.xbar, 0);
+        one.dead_cables =
+            vec![DeadCable { tag: Some(format!("{tag:016x}")), port: dead.port, ..DeadCable::default() }];
+        let boards = Boards { boards: vec![one, other], why_not: None };
+        assert!(known.is_of(&boards.boards));
+        let moment = known.moment(&boards, String::new());
+        assert_eq!(moment.cables[0], CableState::Dead);
+        assert_eq!(moment.hosts[1], HostState::Configured);
+        assert!(
+            moment.hosts[..3].contains(&HostState::Silent) || moment.hosts[3..].contains(&HostState::Silent)
+        );
+        assert_eq!(moment.says, "1 host silent");
+    }
+
+    #[test]
+    fn where_no_agent_runs_it_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let boards = boards(dir.path());
+        assert!(boards.why_not.as_ref().unwrap().contains("mapper doctor"));
+        assert_eq!(Known::default().moment(&boards, String::new()).says, "no agent answers");
+    }
+}

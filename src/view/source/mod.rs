@@ -1,0 +1,5 @@
+//! Where what is shown comes from. A source runs on a thread of its own and tells a [`Feed`](super::feed::Feed).
+
+pub(crate) mod agents;
+pub(crate) mod file;
+pub(crate) mod simulation;
