@@ -1,0 +1,385 @@
+//! Cables that are cut, nodes that are removed, and cables that are added, and the fabric after that.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mapper_fabric::names::{Named, Names};
+use mapper_proto::map::{Cable, Fabric, PortRef};
+use thiserror::Error;
+
+/// What is done to a fabric. Nodes and cables are counted as in its map.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Change {
+    /// Cables between xbars that are cut.
+    pub(crate) cables: BTreeSet<u32>,
+    /// Hosts whose cable is cut.
+    pub(crate) host_cables: BTreeSet<u32>,
+    /// Xbars that are removed.
+    pub(crate) xbars: BTreeSet<u32>,
+    /// Hosts that are removed.
+    pub(crate) hosts: BTreeSet<u32>,
+    /// Cables that are added once all that is done.
+    pub(crate) added: Vec<Added>,
+}
+
+/// A cable that is added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Added {
+    /// Between two ports of xbars.
+    Xbars(Cable),
+    /// From a host to a port of an xbar.
+    Host(u32, PortRef),
+}
+
+/// A fabric after a change.
+#[derive(Debug, Clone)]
+pub(crate) struct Changed {
+    /// The fabric. It has the same hosts; those that are removed have no cable. Xbars that are removed are not in it.
+    pub(crate) fabric: Fabric,
+    /// The number in it of each xbar of the fabric before; `None` if it is removed.
+    pub(crate) xbars: Vec<Option<u32>>,
+    /// Which cable each of its cables is: those of the fabric before by their numbers, then those that are added.
+    pub(crate) cables: Vec<u32>,
+}
+
+/// A change that cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(crate) enum ChangeError {
+    /// Nothing in the fabric is called so.
+    #[error(
+        "{option} {asked}: nothing in the fabric is called `{name}`; `mapper topology show` tells all names"
+    )]
+    NoSuchNode { option: &'static str, asked: String, name: String },
+    /// What should be a port is none.
+    #[error(
+        "{option} {asked}: `{end}` is no port of an xbar; name one as NODE:PORT, with a port from 0 to 254"
+    )]
+    NoPort { option: &'static str, asked: String, end: String },
+    /// The option names no two ends.
+    #[error("{option} {asked}: name both ends of the cable, as in A:1,B:2 or h1,B:2")]
+    NoTwoEnds { option: &'static str, asked: String },
+    /// No cable is there to be cut.
+    #[error("{option} {asked}: no cable is in {end}")]
+    NoCable { option: &'static str, asked: String, end: String },
+    /// A cable is there already.
+    #[error("{option} {asked}: a cable is in {end} already; cut it first with --cut")]
+    Taken { option: &'static str, asked: String, end: String },
+    /// The node is removed by the same change.
+    #[error("{option} {asked}: {end} is removed")]
+    Removed { option: &'static str, asked: String, end: String },
+    /// The xbar has no such port.
+    #[error("{option} {asked}: {end} is not there; the xbar has {ports} ports")]
+    TooFewPorts { option: &'static str, asked: String, end: String, ports: u8 },
+    /// Two hosts cannot be joined without an xbar.
+    #[error("{option} {asked}: at least one end must be a port of an xbar")]
+    TwoHosts { option: &'static str, asked: String },
+}
+
+/// An end of a cable as a user names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Host(u32),
+    Port(PortRef),
+}
+
+impl Change {
+    /// The change that options ask for. Nodes are named by their ids or by what people call them.
+    ///
+    /// # Errors
+    /// If something is named that is not there, or a cable cannot be where it is wanted.
+    pub(crate) fn of_options(
+        fabric: &Fabric,
+        cut: &[String],
+        remove: &[String],
+        add: &[String],
+    ) -> Result<Self, ChangeError> {
+        let names = Names::of(fabric);
+        let asked = Asked { fabric, nodes: names.nodes(), names: &names };
+        let mut change = Self::default();
+        cut.iter().try_for_each(|end| asked.cut(end, &mut change))?;
+        remove.iter().try_for_each(|node| asked.remove(node, &mut change))?;
+        add.iter().try_for_each(|ends| asked.add(ends, &mut change))?;
+        Ok(change)
+    }
+
+    /// Whether nothing is changed.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The fabric after the change.
+    pub(crate) fn apply(&self, fabric: &Fabric) -> Changed {
+        let mut next = 0;
+        let number = |xbar: u32| {
+            let stays = !self.xbars.contains(&xbar);
+            next += u32::from(stays);
+            stays.then(|| next - 1)
+        };
+        let xbars: Vec<Option<u32>> = (0..fabric.map.xbars.len() as u32).map(number).collect();
+        let moved = |at: PortRef| {
+            let xbar = xbars.get(at.xbar as usize).copied().flatten()?;
+            Some(PortRef { xbar, port: at.port })
+        };
+        let mut cables: Vec<(Cable, u32)> = (0..)
+            .zip(&fabric.map.cables)
+            .filter(|(number, _)| !self.cables.contains(number))
+            .filter_map(|(number, cable)| Some((Cable::new(moved(cable.a)?, moved(cable.b)?), number)))
+            .collect();
+        let mut after = fabric.clone();
+        for (index, host) in (0..).zip(&mut after.map.hosts) {
+            let loses = self.host_cables.contains(&index) || self.hosts.contains(&index);
+            let at = host.at.filter(|_| !loses).and_then(moved);
+            // Two hosts that lost their xbar are not cabled to each other.
+            if let (true, Some(label)) = (at != host.at && at.is_none(), after.hosts.get_mut(index as usize))
+            {
+                label.uncabled = true;
+            }
+            host.at = at;
+        }
+        let mut number = fabric.map.cables.len() as u32;
+        for added in &self.added {
+            match *added {
+                Added::Xbars(cable) => {
+                    if let (Some(a), Some(b)) = (moved(cable.a), moved(cable.b)) {
+                        cables.push((Cable::new(a, b), number));
+                    }
+                    number += 1;
+                }
+                Added::Host(host, at) => {
+                    if let Some(host) = after.map.hosts.get_mut(host as usize) {
+                        host.at = moved(at);
+                    }
+                    if let Some(label) = after.hosts.get_mut(host as usize) {
+                        label.uncabled = false;
+                    }
+                }
+            }
+        }
+        cables.sort_unstable();
+        after.map.cables = cables.iter().map(|&(cable, _)| cable).collect();
+        let stays = |xbar: usize| xbars.get(xbar).is_none_or(Option::is_some);
+        after.map.xbars = kept(&fabric.map.xbars, stays);
+        after.xbars = kept(&fabric.xbars, stays);
+        after.link_speeds =
+            fabric.link_speeds.iter().filter_map(|(&at, &speed)| Some((moved(at)?, speed))).collect();
+        for contested in std::mem::take(&mut after.map.contested) {
+            after.map.contested.extend(moved(contested.at).map(|at| {
+                let mut contested = contested;
+                contested.at = at;
+                contested
+            }));
+        }
+        Changed { fabric: after, cables: cables.into_iter().map(|(_, number)| number).collect(), xbars }
+    }
+}
+
+/// Those of a list whose numbers stay.
+fn kept<T: Clone>(all: &[T], stays: impl Fn(usize) -> bool) -> Vec<T> {
+    all.iter().enumerate().filter(|&(at, _)| stays(at)).map(|(_, one)| one.clone()).collect()
+}
+
+/// A fabric in which a user names nodes and ports.
+struct Asked<'a> {
+    fabric: &'a Fabric,
+    names: &'a Names,
+    nodes: BTreeMap<&'a str, Named>,
+}
+
+const CUT: &str = "--cut";
+const REMOVE: &str = "--remove";
+const ADD: &str = "--add";
+
+impl Asked<'_> {
+    fn cut(&self, asked: &str, change: &mut Change) -> Result<(), ChangeError> {
+        let end = self.end(CUT, asked, asked)?;
+        let none = || ChangeError::NoCable { option: CUT, asked: asked.to_owned(), end: self.said(end) };
+        let hosts = &self.fabric.map.hosts;
+        let host = match end {
+            End::Host(host) => hosts[host as usize].at.map(|_| host),
+            End::Port(at) => hosts.iter().position(|host| host.at == Some(at)).map(|host| host as u32),
+        };
+        if let Some(host) = host {
+            change.host_cables.insert(host);
+            return Ok(());
+        }
+        let End::Port(at) = end else { return Err(none()) };
+        let cables = &self.fabric.map.cables;
+        let cable = cables.iter().position(|cable| cable.a == at || cable.b == at).ok_or_else(none)?;
+        change.cables.insert(cable as u32);
+        Ok(())
+    }
+
+    fn remove(&self, asked: &str, change: &mut Change) -> Result<(), ChangeError> {
+        match self.nodes.get(asked) {
+            Some(&Named::Host(host)) => change.hosts.insert(host),
+            Some(&Named::Xbar(xbar)) => change.xbars.insert(xbar),
+            None => return Err(no_such_node(REMOVE, asked, asked)),
+        };
+        Ok(())
+    }
+
+    fn add(&self, asked: &str, change: &mut Change) -> Result<(), ChangeError> {
+        let split = |(at, _): (usize, &str)| (&asked[..at], &asked[at + 1..]);
+        let mut pairs = asked.match_indices(',').map(split).peekable();
+        if pairs.peek().is_none() {
+            return Err(ChangeError::NoTwoEnds { option: ADD, asked: asked.to_owned() });
+        }
+        // Names may have commas in them, so every comma may be the one between the ends.
+        let mut first_wrong = None;
+        for (one, other) in pairs {
+            match self.end(ADD, asked, one).and_then(|one| Ok((one, self.end(ADD, asked, other)?))) {
+                Ok((one, other)) => return self.join(asked, one, other, change),
+                Err(wrong) => first_wrong = first_wrong.or(Some(wrong)),
+            }
+        }
+        Err(first_wrong.unwrap_or_else(|| ChangeError::NoTwoEnds { option: ADD, asked: asked.to_owned() }))
+    }
+
+    fn join(&self, asked: &str, one: End, other: End, change: &mut Change) -> Result<(), ChangeError> {
+        self.check_free(asked, one, change)?;
+        self.check_free(asked, other, change)?;
+        change.added.push(match (one, other) {
+            (End::Port(one), End::Port(other)) if one == other => {
+                return Err(ChangeError::Taken {
+                    option: ADD,
+                    asked: asked.to_owned(),
+                    end: self.names.port(one),
+                });
+            }
+            (End::Port(one), End::Port(other)) => Added::Xbars(Cable::new(one, other)),
+            (End::Host(host), End::Port(at)) | (End::Port(at), End::Host(host)) => Added::Host(host, at),
+            (End::Host(_), End::Host(_)) => {
+                return Err(ChangeError::TwoHosts { option: ADD, asked: asked.to_owned() });
+            }
+        });
+        Ok(())
+    }
+
+    /// Refuses an end that has a cable once all is cut and removed, and before that one is added.
+    fn check_free(&self, asked: &str, end: End, change: &Change) -> Result<(), ChangeError> {
+        let (option, asked, said) = (ADD, asked.to_owned(), self.said(end));
+        let map = &self.fabric.map;
+        let host_has_cable = |host: u32| {
+            let gone = change.host_cables.contains(&host) || change.hosts.contains(&host);
+            let at = map.hosts[host as usize].at;
+            !gone && at.is_some_and(|at| !change.xbars.contains(&at.xbar))
+        };
+        let (is_removed, is_taken) = match end {
+            End::Host(host) => {
+                let is_added =
+                    change.added.iter().any(|it| matches!(it, Added::Host(known, _) if *known == host));
+                (change.hosts.contains(&host), is_added || host_has_cable(host))
+            }
+            End::Port(at) => {
+                let ports = map.xbars[at.xbar as usize].ports;
+                if at.port > ports {
+                    return Err(ChangeError::TooFewPorts { option, asked, end: said, ports });
+                }
+                let by_host =
+                    (0..).zip(&map.hosts).any(|(host, it)| it.at == Some(at) && host_has_cable(host));
+                let stays = |number: u32, cable: &Cable| {
+                    !change.cables.contains(&number)
+                        && [cable.a, cable.b].iter().all(|end| !change.xbars.contains(&end.xbar))
+                };
+                let by_cable = (0..)
+                    .zip(&map.cables)
+                    .any(|(number, cable)| (cable.a == at || cable.b == at) && stays(number, cable));
+                let by_added = change.added.iter().any(|added| match added {
+                    Added::Xbars(cable) => cable.a == at || cable.b == at,
+                    Added::Host(_, known) => *known == at,
+                });
+                (change.xbars.contains(&at.xbar), by_host || by_cable || by_added)
+            }
+        };
+        match (is_removed, is_taken) {
+            (true, _) => Err(ChangeError::Removed { option, asked, end: said }),
+            (false, true) => Err(ChangeError::Taken { option, asked, end: said }),
+            (false, false) => Ok(()),
+        }
+    }
+
+    /// The end that `text` names: a host by its name, or a port of an xbar as NODE:PORT. A host may have its port named too.
+    fn end(&self, option: &'static str, asked: &str, text: &str) -> Result<End, ChangeError> {
+        let no_port = || ChangeError::NoPort { option, asked: asked.to_owned(), end: text.to_owned() };
+        match self.nodes.get(text) {
+            Some(&Named::Host(host)) => return Ok(End::Host(host)),
+            Some(Named::Xbar(_)) => return Err(no_port()),
+            None => {}
+        }
+        let Some((name, port)) = text.rsplit_once(':') else { return Err(no_such_node(option, asked, text)) };
+        let port = port.parse::<u8>().ok().filter(|&port| port < u8::MAX);
+        match (self.nodes.get(name), port) {
+            (None, _) => Err(no_such_node(option, asked, name)),
+            (_, None) => Err(no_port()),
+            (Some(&Named::Host(host)), Some(_)) => Ok(End::Host(host)),
+            (Some(&Named::Xbar(xbar)), Some(port)) => Ok(End::Port(PortRef { xbar, port })),
+        }
+    }
+
+    fn said(&self, end: End) -> String {
+        match end {
+            End::Host(host) => self.names.host(host),
+            End::Port(at) => self.names.port(at),
+        }
+    }
+}
+
+fn no_such_node(option: &'static str, asked: &str, name: &str) -> ChangeError {
+    ChangeError::NoSuchNode { option, asked: asked.to_owned(), name: name.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use mapper_fabric::generate;
+
+    use super::*;
+
+    fn change(fabric: &Fabric, cut: &[&str], remove: &[&str], add: &[&str]) -> Result<Change, ChangeError> {
+        let owned = |all: &[&str]| all.iter().map(|&one| one.to_owned()).collect::<Vec<_>>();
+        Change::of_options(fabric, &owned(cut), &owned(remove), &owned(add))
+    }
+
+    #[test]
+    fn a_change_is_made_of_names_and_renumbers_what_stays() {
+        let fabric = generate("ring:n=4,hosts=1").unwrap();
+        let cable = fabric.map.cables[0];
+        let (a, b) = (&fabric.xbars[cable.a.xbar as usize].name, &fabric.xbars[cable.b.xbar as usize].name);
+        let end = format!("{a}:{}", cable.a.port);
+        let cut = change(&fabric, &[&end], &[], &[]).unwrap();
+        assert_eq!(cut.cables, BTreeSet::from([0]));
+        let back = format!("{a}:{},{b}:{}", cable.a.port, cable.b.port);
+        let mended = change(&fabric, &[&end], &[], &[&back]).unwrap().apply(&fabric);
+        assert_eq!(mended.fabric, fabric, "what is cut and added again is as before");
+        let removed = change(&fabric, &["h2"], &[a, "h3"], &[]).unwrap().apply(&fabric);
+        assert_eq!((removed.fabric.map.xbars.len(), removed.fabric.map.cables.len()), (3, 2));
+        assert_eq!(removed.xbars[0], None);
+        assert_eq!(removed.fabric.xbars[0], fabric.xbars[1]);
+        assert_eq!(removed.fabric.map.hosts.iter().filter(|host| host.at.is_some()).count(), 1);
+        assert!(change(&fabric, &[], &[], &[]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused_by_name() {
+        let fabric = generate("ring:n=4,hosts=1").unwrap();
+        let wrong = |cut: &[&str], remove: &[&str], add: &[&str]| {
+            change(&fabric, cut, remove, add).unwrap_err().to_string()
+        };
+        let cable = fabric.map.cables[0];
+        let name = &fabric.xbars[cable.a.xbar as usize].name;
+        let end = format!("{name}:{}", cable.a.port);
+        for (said, expected) in [
+            (wrong(&["nobody:1"], &[], &[]), "nothing in the fabric is called `nobody`"),
+            (wrong(&[name], &[], &[]), "is no port of an xbar"),
+            (wrong(&[&format!("{name}:200")], &[], &[]), "no cable is in"),
+            (wrong(&[&format!("{name}:255")], &[], &[]), "is no port of an xbar"),
+            (wrong(&[], &["x9"], &[]), "--remove x9: nothing"),
+            (wrong(&[], &[], &[&end]), "name both ends"),
+            (wrong(&[], &[], &[&format!("h1,{end}")]), "a cable is in h1 already"),
+            (wrong(&["h1"], &[], &[&format!("h1,{end}")]), "already; cut it first"),
+            (wrong(&[], &[name], &[&format!("h1,{end}")]), "is removed"),
+            (wrong(&["h1", "h2"], &[], &["h1,h2"]), "at least one end"),
+            (wrong(&["h1"], &[], &[&format!("h1,{name}:200")]), "is not there; the xbar has"),
+        ] {
+            assert!(said.contains(expected), "{said}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Tests of `mapper what-if` as a user runs it.
+
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+fn what_if(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_mapper")).arg("what-if").args(arguments).output().unwrap()
+}
+
+fn json_of(arguments: &[&str]) -> Value {
+    let output = what_if(&[arguments, &["--format", "json"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_change_tells_who_is_cut_off_and_what_it_costs() {
+    let spec = "clos:hosts=8,ports=4";
+    let json = json_of(&[spec, "--remove", "leaf1", "--cut", "h8"]);
+    assert_eq!(json["schema"], "mapper.what-if/1");
+    assert_eq!(json["cut_off"], json!(["h1", "h2", "h8"]));
+    for when in ["before", "after"] {
+        assert!(json[when]["engine"].is_string() && json[when]["effective_bisection"].is_number(), "{json}");
+    }
+    let cut = json_of(&[spec, "--cut", "leaf2:3", "--engine", "minhop"]);
+    assert_eq!((&cut["cut_off"], &cut["after"]["engine"]), (&json!([]), &json!("minhop")));
+    let bisection = |when: &str| cut[when]["effective_bisection"].as_f64().unwrap();
+    assert!(bisection("after") < bisection("before"), "{cut}");
+    assert!(cut["changed_entries"].as_u64() > Some(0), "{cut}");
+    let same = json_of(&[spec, "--cut", "h8", "--cut", "h1", "--add", "h8,leaf4:2", "--add", "leaf1:1,h1"]);
+    assert_eq!((&same["cut_off"], &same["changed_entries"]), (&json!([]), &json!(0)), "{same}");
+    let text = String::from_utf8(what_if(&[spec, "--remove", "leaf1"]).stdout).unwrap();
+    assert!(text.contains("cut off    2 hosts: h1, h2\n"), "{text}");
+}
+
+#[test]
+fn each_lists_the_worst_first_and_says_what_is_exact() {
+    let json = json_of(&["clos:hosts=8,ports=4", "--each", "xbar", "--most", "3"]);
+    let worst = json["worst"].as_array().unwrap();
+    assert_eq!((worst.len(), &json["tried"], &json["parting"]), (3, &json!(6), &json!(4)));
+    assert!(worst.iter().all(|one| one["cut_off"].as_array().unwrap().len() == 2), "{json}");
+    let cables = json_of(&["clos:hosts=8,ports=4", "--each", "cable"]);
+    assert_eq!(
+        (&cables["tried"], &cables["parting"], &cables["host_cables"]),
+        (&json!(8), &json!(0), &json!(8))
+    );
+    let bisections: Vec<f64> = cables["worst"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["effective_bisection"].as_f64().unwrap())
+        .collect();
+    assert!(bisections.len() == 8 && bisections.is_sorted(), "{cables}");
+    let text = String::from_utf8(what_if(&["clos:hosts=8,ports=4", "--each", "cable"]).stdout).unwrap();
+    assert!(text.contains("Who is cut off is exact for all 8."), "{text}");
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused() {
+    for (arguments, status, said) in [
+        (&["ring:n=3"][..], 2, "required"),
+        (&["ring:n=3", "--each", "cable", "--cut", "h1"], 2, "cannot be used with"),
+        (&["ring:n=3", "--most", "3", "--cut", "h1"], 2, "cannot be used with"),
+        (&["ring:n=3", "--cut", "nobody:1"], 1, "nothing in the fabric is called `nobody`"),
+    ] {
+        let output = what_if(arguments);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {error}");
+        assert!(error.contains(said), "{arguments:?}: {error}");
+    }
+}
