@@ -14,6 +14,7 @@ mod clos;
 mod cluster;
 mod dragonfly;
 mod grid;
+pub mod machine;
 pub mod names;
 mod now;
 mod random;

@@ -1,6 +1,9 @@
-//! The bodies of the fuzz targets. They are those of the protocol crate's own tests.
+//! The bodies of the fuzz targets. They are those of the tests of the crates that they are for.
 //!
 //! Run one with `cargo +nightly fuzz run message`.
 
 #[path = "../../proto/tests/bodies/mod.rs"]
 pub mod bodies;
+
+#[path = "../../acm/tests/bodies/mod.rs"]
+pub mod acm_bodies;

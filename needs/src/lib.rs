@@ -5,7 +5,7 @@
 //! tests that pass.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 /// Whether the test runs as root.
@@ -21,6 +21,16 @@ pub fn file(path: &str) -> bool {
 /// Whether all these programs are in the path, or where only administrators have them.
 pub fn programs(names: &[&str]) -> bool {
     names.iter().all(|name| or_skip(is_in_path(name), name))
+}
+
+/// The library that lets InfiniBand tools take ibsim for the network, if it is there.
+pub fn umad2sim() -> Option<PathBuf> {
+    let folders = std::fs::read_dir("/usr/lib").into_iter().flatten().filter_map(Result::ok);
+    let folders = folders.map(|entry| entry.path());
+    let folders = folders.chain(["/usr/lib", "/usr/lib64", "/usr/local/lib"].map(PathBuf::from));
+    let found = folders.map(|folder| folder.join("umad2sim/libumad2sim.so")).find(|path| path.exists());
+    or_skip(found.is_some(), "libumad2sim");
+    found
 }
 
 /// Whether a test that needs `what` can run. If it cannot, this prints that the test is skipped.

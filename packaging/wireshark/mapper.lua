@@ -60,7 +60,7 @@ records["info"] = {
   {
     name = "flags", title = "Flags",
     about = "What else the sender says of itself",
-    shape = "flags",
+    shape = "flags", bytes = 1,
     flags = {
       { mask = 0x01, name = "subtree_complete", title = "Subtree complete",
         about = "The sender and all below it in the tree are configured with its map" },
@@ -244,7 +244,7 @@ records["scout.service"] = {
     name = "service", title = "Service",
     about = "Which service is asked",
     shape = "code", bytes = 1,
-    names = { [1] = "names" },
+    names = { [1] = "directory", [2] = "resolution" },
   },
   {
     name = "question", title = "Question",
@@ -349,7 +349,7 @@ records["reply.service"] = {
     name = "service", title = "Service",
     about = "Which service answers",
     shape = "code", bytes = 1,
-    names = { [1] = "names" },
+    names = { [1] = "directory", [2] = "resolution" },
   },
   {
     name = "answer", title = "Answer",
@@ -448,6 +448,79 @@ records["undeliverable"] = {
     shape = "unsigned", bytes = 1, base = "decimal",
   },
 }
+records["hello.xbar"] = {
+  name = "hello.xbar", title = "xbar",
+  {
+    name = "tag", title = "Tag",
+    about = "The identity of the sender's crossbar",
+    shape = "optional",
+    inner = {
+      title = "Tag",
+      shape = "unsigned", bytes = 8, base = "hexadecimal",
+    },
+  },
+  {
+    name = "port", title = "Port",
+    about = "The number of the sender's port",
+    shape = "unsigned", bytes = 1, base = "decimal",
+  },
+}
+records["hello.host"] = {
+  name = "hello.host", title = "host",
+  {
+    name = "address", title = "Address",
+    about = "The address by which the fabric knows the host",
+    shape = "mac",
+  },
+}
+records["heard"] = {
+  name = "heard", title = "heard",
+  {
+    name = "mac", title = "MAC",
+    about = "The address of an interface",
+    shape = "mac",
+  },
+}
+records["hello"] = {
+  name = "hello", title = "hello",
+  {
+    name = "end", title = "End",
+    about = "What is at the sender's end of the cable",
+    shape = "choice",
+    variants = {
+      [1] = records["hello.xbar"],
+      [2] = records["hello.host"],
+    },
+  },
+  {
+    name = "mac", title = "MAC",
+    about = "The address of the sender's interface",
+    shape = "mac",
+  },
+  {
+    name = "mtu", title = "MTU",
+    about = "The most bytes behind the Ethernet header at the sender's interface",
+    shape = "unsigned", bytes = 4, base = "decimal",
+  },
+  {
+    name = "flags", title = "Flags",
+    about = "What the sender's kernel obeys that arrives at this interface",
+    shape = "flags", bytes = 2,
+    flags = {
+      { mask = 0x0001, name = "srv6", title = "Srv6",
+        about = "Segments of whole addresses (SRv6) are obeyed" },
+      { mask = 0x0002, name = "srv6_compressed", title = "Srv6 compressed",
+        about = "Compressed segments (SRv6 with Next-C-SID) are obeyed" },
+      { mask = 0x0004, name = "routes", title = "Routes",
+        about = "IP packets are routed by their destination" },
+    },
+  },
+  {
+    name = "heard", title = "Heard",
+    about = "The interfaces whose hellos the sender has heard here lately",
+    shape = "list", record = records["heard"],
+  },
+}
 
 -- A frame behind its route.
 local frame = {}
@@ -457,7 +530,7 @@ frame.header = {
     name = "kind", title = "Kind",
     about = "What the frame carries",
     shape = "code", bytes = 4,
-    names = { [28687] = "mapper", [9] = "data", [28688] = "undeliverable" },
+    names = { [28687] = "mapper", [9] = "data", [28688] = "undeliverable", [28689] = "hello" },
   },
   {
     name = "version", title = "Version",
@@ -467,7 +540,7 @@ frame.header = {
   {
     name = "flags", title = "Flags",
     about = "Which parts the frame has",
-    shape = "flags",
+    shape = "flags", bytes = 1,
     flags = {
       { mask = 0x01, name = "stamp", title = "Stamp",
         about = "A stamp area follows the header" },
@@ -546,6 +619,7 @@ frame.bodies = {
   [0x0000700f] = records["message"],
   [0x00000009] = records["data"],
   [0x00007010] = records["undeliverable"],
+  [0x00007011] = records["hello"],
 }
 
 local mapper = Proto("mapper", "Mapper of a source-routed fabric")
@@ -596,11 +670,12 @@ end
 
 function declare_shape.flags(name, field)
   field.proto_field = declare(name, function(filter)
-    return ProtoField.uint8(filter, field.title, base.HEX, nil, nil, field.about)
+    local number = field.bytes == 1 and ProtoField.uint8 or ProtoField.uint16
+    return number(filter, field.title, base.HEX, nil, nil, field.about)
   end)
   for _, flag in ipairs(field.flags) do
     flag.proto_field = declare(name .. "." .. flag.name, function(filter)
-      return ProtoField.bool(filter, flag.title, 8, nil, flag.mask, flag.about)
+      return ProtoField.bool(filter, flag.title, 8 * field.bytes, nil, flag.mask, flag.about)
     end)
   end
 end
@@ -774,7 +849,7 @@ function read_shape.code(cursor, tree, field)
 end
 
 function read_shape.flags(cursor, tree, field)
-  local range = take(cursor, 1)
+  local range = take(cursor, field.bytes)
   local item = tree:add(field.proto_field, range)
   for _, flag in ipairs(field.flags) do
     item:add(flag.proto_field, range)

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use super::{CliError, Format, output};
 use crate::daemon::driver::{self, DaemonEnd};
 use crate::daemon::options::{Options, Source};
+use crate::subnet;
 
 /// Options of `mapper agent`.
 #[derive(Debug, clap::Args)]
@@ -25,7 +26,14 @@ pub struct Args {
 /// # Errors
 /// If the command fails. The error is worded for the user.
 pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
-    finish(driver::run(Source::agent(args.options, args.config))?, format)
+    let source = Source::agent(args.options, args.config);
+    let config = source.read()?;
+    // What names a port of InfiniBand is no interface of Ethernet.
+    let end = match config.interface.parse() {
+        Ok(port) => subnet::run(config, port)?,
+        Err(_) => driver::run(source)?,
+    };
+    finish(end, format)
 }
 
 /// Prints how an agent or a node ended, if there is anything to print.

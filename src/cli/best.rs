@@ -1,14 +1,12 @@
 //! `best`: the engine that gives a fabric the best tables that are proved, found by trying.
 
-use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::progress::Progress;
-use super::route::why_not;
 use mapper_fabric::wording::plural;
 use mapper_routing::Subnet;
-use mapper_routing::engines::best::{Choice, Plan, attempt};
-use mapper_routing::engines::{Engine, NotRouted, Selection, Settings, Tried};
+use mapper_routing::engines::best::Watch;
+use mapper_routing::engines::{Engine, Tried};
 
 /// The most steps of progress that [`choose`] makes.
 pub(super) const STEPS: u64 = Engine::ALL.len() as u64;
@@ -20,30 +18,15 @@ pub(super) const NAME: &str = "best";
 pub(super) const SUMMARY: &str =
     "all that suit the fabric, and of them the best that is proved (taken if none is named)";
 
-/// Tries the engines that suit a fabric side by side, and keeps the tables with the best effective bisection.
-///
-/// # Errors
-/// If no engine serves.
-pub(super) fn choose(
-    subnet: &Subnet,
-    settings: &Settings,
-    progress: &Progress,
-) -> Result<Selection, NotRouted> {
-    let plan = Plan::new(subnet, settings);
-    let mut choice = Choice::default();
-    for round in plan.rounds() {
-        progress.begin(format!("trying {}", plural(round.len(), "engine")));
-        let attempts = round.into_par_iter().map(|engine| {
-            let attempted = attempt(subnet, engine, &plan);
-            progress.step();
-            attempted
-        });
-        choice = choice.and(attempts.reduce(Choice::default, Choice::and));
-        if choice.serves() {
-            break;
-        }
+/// A bar that shows how many engines were tried.
+impl Watch for Progress {
+    fn begin_round(&self, engines: usize) {
+        self.begin(format!("trying {}", plural(engines, "engine")));
     }
-    choice.finish(&plan)
+
+    fn end_attempt(&self) {
+        self.step();
+    }
 }
 
 /// An engine that was tried and does not serve, as reports show it.
@@ -62,7 +45,7 @@ impl Other {
     pub(super) fn all(tried: &[Tried], subnet: &Subnet) -> Vec<Self> {
         let other = |tried: &Tried| Self {
             engine: tried.engine,
-            why_not: tried.why_not.effective_bisection().is_none().then(|| why_not(tried, subnet)),
+            why_not: tried.why_not.effective_bisection().is_none().then(|| tried.describe(subnet)),
             effective_bisection: tried.why_not.effective_bisection(),
             left_out: tried.why_not.is_left_out(),
         };

@@ -12,14 +12,15 @@ use serde_json::{Value, json};
 
 use super::best::{self, Other};
 use super::fabric_argument::FabricArgument;
+use super::lids::LidOptions;
 use super::progress::Progress;
 use super::route::judgement::{ProofReport, QualityReport, nothing_to_prove};
-use super::route::{lmc_of, named, on_threads, why_refused};
+use super::route::{SWITCH_PAIRS, named, on_threads, why_refused};
 use super::{CliError, Format, output};
 use crate::formats::{lfts, sls};
 use mapper_fabric::wording::plural;
-use mapper_routing::engines::{Engine, Settings};
-use mapper_routing::tables::{Layers, MAX_LMC};
+use mapper_routing::engines::{self, Engine, Settings};
+use mapper_routing::tables::Layers;
 use mapper_routing::{ProofRules, Subnet, prove_service_levels, prove_tables};
 
 /// The exit status if a proof fails.
@@ -41,7 +42,7 @@ pub struct Args {
     sls: Option<PathBuf>,
     /// Source routes instead: a folder with hosts' mapper.routes/1. Only pairs from hosts that have a file there
     /// are judged.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["lmc", "reassign_lids"])]
     routes_dir: Option<PathBuf>,
     /// Decides what traffic is drawn to measure quality.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -53,10 +54,8 @@ pub struct Args {
     #[arg(long, alias = "max_hops", value_name = "N", default_value_t = Settings::MAX_HOPS,
           value_parser = clap::value_parser!(u8).range(1..=i64::from(Settings::MAX_HOPS)))]
     max_hops: u8,
-    /// Hosts have 2^LMC addresses [default: what TOPOLOGY says, if it says the same of all hosts].
-    #[arg(long, value_name = "LMC", conflicts_with = "routes_dir",
-          value_parser = clap::value_parser!(u8).range(..=i64::from(MAX_LMC)))]
-    lmc: Option<u8>,
+    #[command(flatten)]
+    lids: LidOptions,
     /// Also frames to and from xbars' own addresses must arrive, and be free of credit loops.
     #[arg(long, alias = "switch_destinations", conflicts_with_all = ["routes_dir", "sls"])]
     switch_destinations: bool,
@@ -88,7 +87,7 @@ pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
         let computes = args.lfts.is_none() && args.routes_dir.is_none();
         let progress = Progress::new(if computes { best::STEPS + 2 } else { 2 });
         progress.begin("reading the fabric");
-        let fabric = args.fabric.load()?;
+        let fabric = args.lids.load(&args.fabric)?;
         progress.step();
         progress.begin("proving and measuring");
         let report = match (&args.lfts, &args.routes_dir) {
@@ -107,17 +106,17 @@ pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
 
 /// Judges the best tables that can be proved for the fabric.
 fn check_best(args: &Args, fabric: &Fabric, progress: &Progress) -> Result<Report, CliError> {
-    let subnet = Subnet::new(fabric, args.lmc.or_else(|| lmc_of(fabric)))?;
+    let subnet = args.lids.subnet(fabric)?;
     let settings = Settings {
         seed: args.seed,
         max_hops: args.max_hops,
         xbar_destinations: args.switch_destinations,
         ..Settings::default()
     };
-    let served = best::choose(&subnet, &settings, progress);
+    let served = engines::best::choose(&subnet, &settings, progress);
     let served = served.map_err(|refused| why_refused(&refused, &subnet, &settings))?;
     progress.begin("measuring");
-    let mut notes: Vec<String> = nothing_to_prove(&subnet.topology).into_iter().collect();
+    let mut notes = args.notes(&subnet);
     notes.extend(served.routing.notes.iter().cloned());
     Ok(Report {
         hosts: subnet.topology.host_count(),
@@ -133,9 +132,9 @@ fn check_best(args: &Args, fabric: &Fabric, progress: &Progress) -> Result<Repor
 }
 
 fn check_tables(args: &Args, fabric: &Fabric, path: &Path) -> Result<Report, CliError> {
-    let subnet = Subnet::new(fabric, args.lmc.or_else(|| lmc_of(fabric)))?;
+    let subnet = args.lids.subnet(fabric)?;
     let loaded = lfts::read(path, fabric, &subnet)?;
-    let mut notes: Vec<String> = nothing_to_prove(&subnet.topology).into_iter().collect();
+    let mut notes = args.notes(&subnet);
     notes.extend(loaded.notes.iter().map(|note| named(path, note)));
     let rules = ProofRules { max_hops: args.max_hops, xbar_destinations: args.switch_destinations };
     let (layers, proof) = match &args.sls {
@@ -157,7 +156,11 @@ fn check_tables(args: &Args, fabric: &Fabric, path: &Path) -> Result<Report, Cli
                 .to_owned(),
         );
     }
-    if args.lmc.is_none() && !proof.reachable && subnet.destinations.lmc() == 0 && !loaded.notes.is_empty() {
+    if args.lids.lmc.is_none()
+        && !proof.reachable
+        && subnet.destinations.lmc() == 0
+        && !loaded.notes.is_empty()
+    {
         notes.push(
             "each host is taken to have one address: if the tables are for several, as route --lmc makes them, \
              say so with --lmc"
@@ -175,6 +178,14 @@ fn check_tables(args: &Args, fabric: &Fabric, path: &Path) -> Result<Report, Cli
         proof: ProofReport::of_tables(&proof, &subnet, fabric),
         notes,
     })
+}
+
+impl Args {
+    /// What a user should know of the options, and of the fabric.
+    fn notes(&self, subnet: &Subnet) -> Vec<String> {
+        let of_switches = self.switch_destinations.then(|| SWITCH_PAIRS.to_owned());
+        nothing_to_prove(&subnet.topology).into_iter().chain(self.lids.note()).chain(of_switches).collect()
+    }
 }
 
 impl Report {

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::io::Write;
+use std::path::Path;
 use std::str::FromStr;
 
 use mapper_proto::map::Fabric;
@@ -24,6 +25,22 @@ impl FabricArgument {
     /// If the argument is neither a file nor a spec, or describes no fabric.
     pub fn load(&self) -> Result<Fabric, CliError> {
         let fabric = self.load_in_silence()?;
+        self.tell_left_out(&fabric);
+        Ok(fabric)
+    }
+
+    /// As [`Self::load`], a plan of a fabric that is known: where a list of cables does not say which devices are
+    /// crossbars, the fabric does.
+    ///
+    /// # Errors
+    /// If the argument is neither a file nor a spec, or describes no fabric.
+    pub fn load_as_plan_of(&self, found: &Fabric) -> Result<Fabric, CliError> {
+        let fabric = formats::resolve_plan(&self.0, Some(found))?;
+        self.tell_left_out(&fabric);
+        Ok(fabric)
+    }
+
+    fn tell_left_out(&self, fabric: &Fabric) {
         if let Some(first) = fabric.left_out.first() {
             let more = match fabric.left_out.len() {
                 1 => String::new(),
@@ -33,7 +50,12 @@ impl FabricArgument {
             // Whoever closed standard error wants no notes.
             let _ = writeln!(std::io::stderr(), "mapper: {self}: left out, {first}{more}; {show}");
         }
-        Ok(fabric)
+    }
+
+    /// What people call the fabric: the file without its folders, or the spec.
+    pub fn title(&self) -> String {
+        let file = Path::new(&self.0).file_name().filter(|_| !mapper_fabric::is_spec(&self.0));
+        file.map_or_else(|| self.0.clone(), |file| file.to_string_lossy().into_owned())
     }
 
     /// Reads or generates the fabric, for a caller that tells what was left out.

@@ -5,6 +5,7 @@
 //! is a `mapper.error/1` on standard output. After a wrong command line the exit status is 2. If the reader
 //! of standard output ends early (`| head`), it is 141.
 
+pub mod acm;
 pub mod agent;
 mod best;
 pub mod board_info;
@@ -13,15 +14,22 @@ pub mod dissector;
 pub mod doctor;
 pub mod fabric_argument;
 pub mod generate_docs;
+pub mod hosts_keeper;
 pub mod key;
 pub mod lab_plan;
+mod lids;
 pub mod node;
 pub mod output;
+pub mod plan;
 mod progress;
 pub mod resolve;
 pub mod route;
 pub mod sim;
+pub mod soundings;
 pub mod topology;
+pub mod view;
+pub mod watch;
+pub mod what_if;
 pub mod xbar;
 
 use std::ffi::OsString;
@@ -60,14 +68,22 @@ pub enum Format {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Fabrics as files: generate, convert, show, diff.
+    /// Fabrics as files: generate, convert, show, diff, discover.
     Topology(topology::Args),
+    /// Planned against found wiring: what to do, what hurts most first.
+    Plan(plan::Args),
+    /// Say what a change of a fabric costs, or which single failure hurts most.
+    WhatIf(Box<what_if::Args>),
     /// Compute forwarding tables for a fabric, prove them free of deadlock, measure and write them.
     Route(Box<route::Args>),
     /// Prove and measure tables or routes that anyone made; exit status 3 if a proof fails.
     Check(check::Args),
     /// Run every host's agent on a simulated fabric.
     Sim(sim::Args),
+    /// Show a fabric in a browser: a file, a simulation as it runs, or the maps of this machine's agents.
+    View(Box<view::Args>),
+    /// Show in a terminal how this machine's agents and their fabric are, and what happens.
+    Watch(watch::Args),
     /// Run the agent of one interface.
     Agent(agent::Args),
     /// Run crossbar and agent of a machine that is cabled to others directly, without a switch.
@@ -76,14 +92,26 @@ pub enum Command {
     Xbar(Box<xbar::Args>),
     /// Show the state of this machine's agents; exit status 1 if none answers.
     BoardInfo(board_info::Args),
-    /// Say which host a name or an address stands for, and how frames get there; exit status 1 if none.
+    /// Say which host a name, a MAC or an address stands for, and how frames get there; exit status 1 if none.
     Resolve(resolve::Args),
+    /// Walk the ways to a host hop by hop, and name the first that does not answer; exit status 1 if the host answers
+    /// along none.
+    Trace(soundings::TraceArgs),
+    /// Send frames along each way to a host and back, and say how long they take; exit status 1 if none comes back.
+    Ping(soundings::PingArgs),
+    /// Measure what each way to a host carries, by trains of packets; exit status 1 if none tells.
+    Bandwidth(soundings::BandwidthArgs),
+    /// Tell programs the paths to names and addresses, as InfiniBand's ibacm does: service, queries, files.
+    Acm(acm::Args),
     /// Find out what keeps an agent from working on this machine, and what to do.
     Doctor(doctor::Args),
     /// Print a script by which Wireshark and tshark show the agents' frames.
     Dissector(dissector::Args),
     /// Make a key for a key file.
     Key(key::Args),
+    /// Keep the names of a fabric's hosts in a file; daemons start this.
+    #[command(hide = true)]
+    HostsKeeper(hosts_keeper::Args),
     /// Print a fabric as lines that a shell can read, for scripts/lab.
     #[command(hide = true)]
     LabPlan(lab_plan::Args),
@@ -114,17 +142,26 @@ pub fn main() -> ExitCode {
     let format = cli.format;
     let result = match cli.command {
         Command::Topology(args) => topology::run(args, format),
+        Command::Plan(args) => plan::run(&args, format),
+        Command::WhatIf(args) => what_if::run(&args, format),
         Command::Route(args) => route::run(*args, format),
         Command::Check(args) => check::run(args, format),
         Command::Sim(args) => sim::run(args, format),
+        Command::View(args) => view::run(&args, format),
+        Command::Watch(args) => watch::run(&args, format),
         Command::Agent(args) => agent::run(args, format),
         Command::Node(args) => node::run(args, format),
         Command::Xbar(args) => xbar::run(*args, format),
         Command::BoardInfo(args) => board_info::run(args, format),
         Command::Resolve(args) => resolve::run(&args, format),
+        Command::Trace(args) => soundings::trace(&args, format),
+        Command::Ping(args) => soundings::ping(&args, format),
+        Command::Bandwidth(args) => soundings::bandwidth(&args, format),
+        Command::Acm(args) => acm::run(args, format),
         Command::Doctor(args) => doctor::run(args, format),
         Command::Dissector(args) => dissector::run(&args, format),
         Command::Key(args) => key::run(&args, format),
+        Command::HostsKeeper(args) => hosts_keeper::run(&args),
         Command::LabPlan(args) => lab_plan::run(&args, format),
         Command::GenerateDocs(args) => generate_docs::run(&args, format),
     };

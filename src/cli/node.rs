@@ -11,8 +11,9 @@ use crate::daemon::options::{Options, Source};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The network interfaces that are cabled to other nodes, crossbars or hosts, as ports 1, 2, ..
-    /// of this machine's own crossbar. The agent is at the port behind the last of them; ports that come
-    /// later are behind it.
+    /// of this machine's own crossbar. A pattern such as 'eth*' takes all that match, now and as they
+    /// come, but tap, wireless and bridged interfaces and those that the default route leads to. The agent is
+    /// at the port behind the last of them; ports that come later are behind it.
     #[arg(
         long,
         alias = "port",

@@ -46,7 +46,7 @@ pub fn print(text: &str) -> Result<(), CliError> {
 /// Prints the help or the version that a command line asked for, in colours if standard output is a terminal.
 ///
 /// # Errors
-/// The same as those of [`print()`].
+/// If standard output cannot be written, as [`print()`].
 pub fn print_help(asked: &clap::Error) -> Result<(), CliError> {
     on_stdout(|_| asked.print())
 }

@@ -1,4 +1,4 @@
-//! `mapper resolve`: says which host a name or an address stands for, by what this machine's agents know.
+//! `mapper resolve`: says which host a name, a MAC or an address of IP stands for, by what this machine's agents know.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,8 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Options of `mapper resolve`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What a host is called, or its address.
-    #[arg(value_name = "NAME|MAC")]
+    /// What a host is called, its MAC, or an address of IP that it has.
+    #[arg(value_name = "NAME|MAC|ADDRESS")]
     host: String,
     /// Ask the agent of this board number alone [default: all of this machine].
     #[arg(short = 'b', long, value_name = "BOARD")]
@@ -89,7 +89,7 @@ fn describe(boards: &[BoardAnswer]) -> String {
 }
 
 fn describe_host(unit: u8, host: &ResolvedHost) -> String {
-    let ResolvedHost { mac, name, in_map, place, via } = host;
+    let ResolvedHost { mac, name, addresses, in_map, place, via } = host;
     let name =
         name.as_ref().map_or_else(|| "without a name".to_owned(), |name| name.escape_debug().to_string());
     let place = match (in_map, place) {
@@ -102,7 +102,8 @@ fn describe_host(unit: u8, host: &ResolvedHost) -> String {
         Some(via) => format!(", by {}", via.join(" ")),
         None => String::new(),
     };
-    format!("{name} {mac} {place}{via} (unit {unit})\n")
+    let addresses: String = addresses.iter().map(|address| format!(", {address}")).collect();
+    format!("{name} {mac} {place}{via}{addresses} (unit {unit})\n")
 }
 
 #[cfg(test)]
@@ -114,16 +115,18 @@ mod tests {
         let host = ResolvedHost {
             mac: "02:00:00:00:00:01".to_owned(),
             name: Some("node1\u{1b}".to_owned()),
+            addresses: vec!["10.1.0.1/24".to_owned(), "fd00::1/64".to_owned()],
             in_map: true,
             place: Some("0x0000000000000007:3".to_owned()),
             via: Some(vec!["xbar0:1".to_owned(), "0x0000000000000007:3".to_owned()]),
         };
         assert_eq!(
             describe_host(2, &host),
-            "node1\\u{1b} 02:00:00:00:00:01 at port 0x0000000000000007:3, by xbar0:1 0x0000000000000007:3 \
-             (unit 2)\n"
+            "node1\\u{1b} 02:00:00:00:00:01 at port 0x0000000000000007:3, by xbar0:1 0x0000000000000007:3, \
+             10.1.0.1/24, fd00::1/64 (unit 2)\n"
         );
-        let gone = ResolvedHost { in_map: false, name: None, place: None, via: None, ..host };
+        let gone =
+            ResolvedHost { in_map: false, name: None, addresses: Vec::new(), place: None, via: None, ..host };
         assert_eq!(
             describe_host(0, &gone),
             "without a name 02:00:00:00:00:01 not in the map any more (unit 0)\n"

@@ -3,7 +3,7 @@
 mod answer;
 mod cache;
 mod compare;
-mod engine_names;
+pub(super) mod engine_names;
 mod files;
 pub(super) mod judgement;
 mod options;
@@ -21,8 +21,7 @@ use super::fabric_argument::FabricArgument;
 use super::output::{self, Staged};
 use super::progress::Progress;
 use super::{CliError, Format, UsageError, best};
-pub(super) use answer::why_not;
-use answer::{changed_entries, proof_of};
+use answer::proof_of;
 use cache::{CacheUse, Request};
 use compare::Comparison;
 use engine_names::{EngineName, Wanted, WantedName};
@@ -30,7 +29,7 @@ use judgement::nothing_to_prove;
 use mapper_routing::engines::{self, Answer, Engine, NotRouted, Settings, Tried};
 use mapper_routing::{Subnet, Tables};
 use options::EngineOptions;
-pub(super) use options::{lmc_of, named};
+pub(super) use options::{SWITCH_PAIRS, named};
 use outputs::{Outputs, no_tables};
 use report::Report;
 
@@ -46,6 +45,8 @@ pub struct Args {
     #[arg(
         short,
         long,
+        aliases = ["routing_engine", "routing-engine"],
+        short_alias = 'R',
         value_delimiter = ',',
         value_name = "NAME[,NAME..]",
         value_parser = WantedName,
@@ -55,11 +56,11 @@ pub struct Args {
     /// Compute, prove and measure by each of these engines, print one table, and write nothing.
     #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME..]", value_parser = EngineName,
           hide_possible_values = true,
-          conflicts_with_all = ["engine", "no_fallback", "unproved", "lfts", "sls", "routes_dir", "gm_routes", "plot", "dump_lid_matrix", "ftree_order", "cache"])]
+          conflicts_with_all = ["engine", "no_fallback", "unproved", "lfts", "sls", "path_records", "routes_dir", "gm_routes", "plot", "dump_lid_matrix", "ftree_order", "cache"])]
     compare: Vec<Engine>,
     /// Keep fabric and tables in this file. If only hosts or whole leaves are gone since, or are back, the
-    /// tables stay as they are and nothing is computed.
-    #[arg(long, alias = "ucast-cache", value_name = "FILE")]
+    /// tables stay as they are and nothing is computed. OpenSM's -A takes no file, as it keeps them in memory.
+    #[arg(long, aliases = ["ucast-cache", "ucast_cache"], short_alias = 'A', value_name = "FILE")]
     cache: Option<PathBuf>,
     /// Let no engine serve but those of --engine.
     #[arg(long)]
@@ -111,9 +112,9 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     }
     let progress = Progress::new(3 + engines.as_ref().map_or(best::STEPS, |_| 1));
     progress.begin("reading the fabric");
-    let fabric = args.fabric.load()?;
+    let fabric = args.options.lids.load(&args.fabric)?;
     progress.step();
-    let subnet = Subnet::new(&fabric, args.options.lmc(&fabric))?;
+    let subnet = args.options.lids.subnet(&fabric)?;
     let (settings, mut notes) = args.options.settings(&fabric, &subnet)?;
     let cached_for = engines.as_deref().unwrap_or(&engines::best::ORDER);
     let request = Request { fabric: &fabric, subnet: &subnet, engines: cached_for, settings: &settings };
@@ -126,9 +127,8 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
                     progress.begin("computing and proving");
                     engines::answer(&subnet, engines, &settings, args.unproved)
                 }
-                None => {
-                    best::choose(&subnet, &settings, &progress).map(|best| Answer::Tables(Box::new(best)))
-                }
+                None => engines::best::choose(&subnet, &settings, &progress)
+                    .map(|best| Answer::Tables(Box::new(best))),
             };
             let answer = answer.map_err(|refused| why_refused(&refused, &subnet, &settings))?;
             (answer, unused.and_then(Result::err).map(|why_not| CacheUse::Unused { why_not }))
@@ -195,7 +195,7 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
 fn changed(answer: &Answer<'_>, subnet: &Subnet, previous: Option<&Tables>) -> Option<u64> {
     match answer {
         Answer::Tables(selection) => {
-            previous.map(|previous| changed_entries(subnet, &selection.routing.tables, previous))
+            previous.map(|previous| subnet.changed_entries(&selection.routing.tables, previous))
         }
         Answer::SourceRoutes(_) => None,
     }
@@ -206,7 +206,7 @@ fn changed(answer: &Answer<'_>, subnet: &Subnet, previous: Option<&Tables>) -> O
 pub(super) fn why_refused(refused: &NotRouted, subnet: &Subnet, settings: &Settings) -> CliError {
     let updn_tried = refused.tried.iter().any(|tried| tried.engine == Engine::Updn);
     let each = |tried: &Tried| {
-        let why = answer::why_not(tried, subnet);
+        let why = tried.describe(subnet);
         let why = if updn_tried { without_advice_of_updn(&why) } else { &why };
         format!("{}: {why}", tried.engine)
     };
@@ -276,8 +276,8 @@ impl Args {
 
     /// Prints the results of several engines side by side.
     fn compare(&self, format: Format) -> Result<ExitCode, CliError> {
-        let fabric = self.fabric.load()?;
-        let subnet = Subnet::new(&fabric, self.options.lmc(&fabric))?;
+        let fabric = self.options.lids.load(&self.fabric)?;
+        let subnet = self.options.lids.subnet(&fabric)?;
         let (settings, notes) = self.options.settings(&fabric, &subnet)?;
         let comparison = Comparison::of(&fabric, &subnet, &self.compare, &settings, notes);
         output::print(&match format {

@@ -24,7 +24,7 @@ use capture::Capture;
 use report::Report;
 
 /// The options that conflict with a trace or a seed of the fault search, as these decide the same.
-const DECIDED: [&str; 23] = [
+const DECIDED: [&str; 24] = [
     "topology",
     "seed",
     "xbars",
@@ -47,6 +47,7 @@ const DECIDED: [&str; 23] = [
     "receive_queue",
     "traffic",
     "nodes",
+    "signed",
     "each_fault",
 ];
 
@@ -149,6 +150,9 @@ pub struct Args {
     /// whose carriers it sees.
     #[arg(long)]
     nodes: bool,
+    /// Agents sign what they say with a key that all have, as with --key-file.
+    #[arg(long)]
+    signed: bool,
     /// Frames that wait at a busy host before more are lost.
     #[arg(long, default_value_t = 512, value_name = "FRAMES")]
     receive_queue: usize,
@@ -385,7 +389,7 @@ impl Args {
         setup.timing.receive_queue = self.receive_queue;
         setup.power_on_spread = Duration::from_millis(self.power_on_spread_ms);
         setup.users = self.traffic.map(|rate| UserSetup { rate, partners: PARTNERS, from: None });
-        setup.nodes = self.nodes;
+        (setup.nodes, setup.signed) = (self.nodes, self.signed);
         let runs_on = self.each.each_fault || self.faults.is_some();
         if self.traffic.is_some() && self.until == Until::Configured && !runs_on {
             return Err(

@@ -1,8 +1,7 @@
-//! `mapper topology`: generates, converts, shows and compares fabrics.
+//! `mapper topology`: generates, converts, shows, compares and discovers fabrics.
 
-mod alike;
 mod difference;
-mod numbering;
+mod discover;
 mod planes;
 mod summary;
 
@@ -16,6 +15,7 @@ use planes::Planes;
 use super::fabric_argument::FabricArgument;
 use super::{CliError, Format, output};
 use crate::formats::{self, FileFormat};
+use crate::view::page;
 
 /// The exit status of `diff` if there is a difference.
 const EXIT_DIFFERENT: u8 = 3;
@@ -61,6 +61,11 @@ enum Command {
         /// The fabric that is.
         b: FabricArgument,
     },
+    /// Explore a fabric of InfiniBand and print it as ibnetdiscover does, or as JSON; nothing in it is changed.
+    ///
+    /// Any host may do so beside a subnet manager, before any LID is given. What does not answer, or answers
+    /// wrongly, is named on standard error by the way to it, and left out.
+    Discover(discover::Args),
 }
 
 /// Where a fabric is written.
@@ -69,7 +74,7 @@ struct Target {
     /// The file to write; `-` for standard output.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// The format; told by the file's extension if not given (.net, .map, .json, .dot, .svg).
+    /// The format; told by the file's extension if not given (.net, .map, .json, .dot, .svg, .html, .graphml, .csv, .conf for Slurm).
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Option<FileFormat>,
 }
@@ -96,27 +101,33 @@ Specs (keys in brackets may be left out):
 /// If the command fails. The error is worded for the user.
 pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     match args.command {
-        Command::Generate { spec, target } => target.write(&mapper_fabric::generate(&spec)?, format)?,
-        Command::Convert { fabric, target } => target.write(&fabric.load()?, format)?,
+        Command::Generate { spec, target } => {
+            target.write(&mapper_fabric::generate(&spec)?, &spec, format)?;
+        }
+        Command::Convert { fabric, target } => target.write(&fabric.load()?, &fabric.title(), format)?,
         Command::Show { fabric } => show(&fabric, format)?,
         Command::Diff { a, b } => return diff(&a, &b, format),
+        Command::Discover(args) => discover::run(&args, format)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 impl Target {
-    /// Writes a fabric, and prints a line about it unless the fabric itself goes to standard output.
-    fn write(&self, fabric: &Fabric, format: Format) -> Result<(), CliError> {
+    /// Writes a fabric, and prints a line about it unless the fabric itself goes to standard output. A page has `title`.
+    fn write(&self, fabric: &Fabric, title: &str, format: Format) -> Result<(), CliError> {
         let is_stdout = self.output == Path::new("-");
         let by_name = || FileFormat::of_path(&self.output).or(is_stdout.then_some(FileFormat::Json));
         let file_format = self.to.or_else(by_name).ok_or_else(|| {
             format!(
                 "cannot tell the format of {} by its extension; name one with --to, or use .net, .map, .json, \
-                 .dot or .svg",
+                 .dot, .svg, .html, .graphml, .csv or .conf (Slurm)",
                 self.output.display()
             )
         })?;
-        let text = formats::write(fabric, file_format);
+        let text = match file_format {
+            FileFormat::Html => page::of_fabric(fabric, title),
+            _ => formats::write(fabric, file_format),
+        };
         if is_stdout {
             return output::print(&text);
         }

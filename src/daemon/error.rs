@@ -12,6 +12,8 @@ use mapper_machine::service::ServiceError;
 use mapper_machine::status::StatusSocketError;
 
 use super::options::ConfigError;
+use crate::formats::FormatError;
+use crate::xbar::forwarding::ForwardingError;
 use mapper_host::data::MtuTooSmall;
 use mapper_machine::link::LinkError;
 use mapper_machine::link::tap::TapError;
@@ -34,6 +36,9 @@ pub enum DaemonError {
     /// The MTU of the link leaves too little of a frame for users.
     #[error("no tap interface")]
     TapMtu(#[from] MtuTooSmall),
+    /// The kernel cannot be used for users' packets as it was chosen.
+    #[error("users' packets cannot go by the kernel")]
+    Forwarding(#[from] ForwardingError),
     /// The tap interface is gone.
     #[error("the tap interface is gone: somebody removed it; start again to have it made anew")]
     TapGone,
@@ -54,6 +59,15 @@ pub enum DaemonError {
         /// What the system says.
         source: io::Error,
     },
+    /// The plan of the wiring cannot be read.
+    #[error("cannot use the plan")]
+    Plan(#[from] FormatError),
+    /// Nobody can be told of changes.
+    #[error("cannot start what tells of changes")]
+    OnChange(#[source] io::Error),
+    /// The process that keeps the file of hosts' names cannot be started.
+    #[error("cannot start the process that keeps the file of hosts' names")]
+    HostsFile(#[source] io::Error),
     /// With `--map-once`, mapping was not complete within its time limit.
     #[error("mapping was not complete everywhere within {} s: this agent is {state}, {missing}", limit.as_secs())]
     MapOnceLimit {

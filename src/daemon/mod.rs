@@ -2,6 +2,7 @@
 //!
 //! - [`driver`]: the loop that drives one agent.
 //! - [`map_file`]: the map as a file.
+//! - `on_change`: tells others what is not as planned.
 //! - [`keys`]: key files.
 //! - [`options`]: what the user may set, on the command line and in a configuration file.
 //! - [`status`]: what the status socket says.
@@ -12,6 +13,7 @@ mod error;
 pub mod keys;
 pub mod map_file;
 pub mod metrics;
+mod on_change;
 pub mod options;
 pub mod status;
 

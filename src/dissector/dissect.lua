@@ -46,11 +46,12 @@ end
 
 function declare_shape.flags(name, field)
   field.proto_field = declare(name, function(filter)
-    return ProtoField.uint8(filter, field.title, base.HEX, nil, nil, field.about)
+    local number = field.bytes == 1 and ProtoField.uint8 or ProtoField.uint16
+    return number(filter, field.title, base.HEX, nil, nil, field.about)
   end)
   for _, flag in ipairs(field.flags) do
     flag.proto_field = declare(name .. "." .. flag.name, function(filter)
-      return ProtoField.bool(filter, flag.title, 8, nil, flag.mask, flag.about)
+      return ProtoField.bool(filter, flag.title, 8 * field.bytes, nil, flag.mask, flag.about)
     end)
   end
 end
@@ -224,7 +225,7 @@ function read_shape.code(cursor, tree, field)
 end
 
 function read_shape.flags(cursor, tree, field)
-  local range = take(cursor, 1)
+  local range = take(cursor, field.bytes)
   local item = tree:add(field.proto_field, range)
   for _, flag in ipairs(field.flags) do
     item:add(flag.proto_field, range)

@@ -132,11 +132,14 @@ impl Tables {
                     names.iter().map(|(number, word)| format!("[{number}] = {word:?}")).collect();
                 writeln!(text, "{margin}names = {{ {} }},", names.join(", "))
             }
-            Shape::Flags(flags) => {
-                writeln!(text, "{margin}shape = \"flags\",\n{margin}flags = {{")?;
+            Shape::Flags { bytes, flags } => {
+                writeln!(text, "{margin}shape = \"flags\", bytes = {bytes},\n{margin}flags = {{")?;
                 for Flag { mask, name, about } in *flags {
-                    let title = words(name);
-                    writeln!(text, "{margin}  {{ mask = {mask:#04x}, name = {name:?}, title = {title:?},")?;
+                    let (title, width) = (words(name), 2 + 2 * bytes);
+                    writeln!(
+                        text,
+                        "{margin}  {{ mask = {mask:#0width$x}, name = {name:?}, title = {title:?},"
+                    )?;
                     writeln!(text, "{margin}    about = {about:?} }},")?;
                 }
                 writeln!(text, "{margin}}},")

@@ -98,7 +98,36 @@ impl Heard {
         let agents = agents.filter_map(|board| board.interface.as_deref());
         let agents = agents.filter(|name| !name.contains('+'));
         let xbars = self.xbars.iter().flat_map(|xbar| &xbar.ports);
-        agents.chain(xbars.map(|port| port.interface.as_str()).filter(|name| !name.contains('+')))
+        let xbars = xbars.map(|port| port.interface.as_str());
+        agents.chain(xbars.filter(|name| !name.contains('+') && !self.is_name_of_node(name)))
+    }
+
+    /// Whether this is what a node is called after its ports, and none of them: the port of its crossbar to its agent
+    /// has that name.
+    fn is_name_of_node(&self, name: &str) -> bool {
+        let is_so = |board: &Board| {
+            board.interface.as_deref() == Some(name) && board.ports.iter().all(|port| port.interface != name)
+        };
+        self.boards.iter().filter(|board| !board.ports.is_empty()).any(is_so)
+    }
+
+    /// Whether an interface is a port of a crossbar that runs, be it that of a node.
+    pub(super) fn is_of_crossbar(&self, interface: &str) -> bool {
+        self.xbars.iter().flat_map(|xbar| &xbar.ports).any(|port| port.interface == interface)
+    }
+
+    /// Whether the agent on an interface carries users' frames.
+    pub(super) fn carries_users(&self, interface: &str) -> bool {
+        self.boards.iter().any(|board| board.tap.is_some() && is_board_of(board, interface))
+    }
+
+    /// What is wrong with the cables of crossbars' ports, by interface, in words. Those of nodes are among the warnings
+    /// of their boards.
+    pub(super) fn cable_troubles(&self) -> impl Iterator<Item = (&str, String)> {
+        let boards = || self.boards.iter().flat_map(|board| &board.ports);
+        let ports = self.xbars.iter().flat_map(|xbar| &xbar.ports);
+        let ports = ports.filter(move |port| !boards().any(|of_node| of_node.interface == port.interface));
+        ports.filter_map(|port| Some((port.interface.as_str(), port.cable.trouble(&port.interface)?)))
     }
 }
 

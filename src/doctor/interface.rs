@@ -155,6 +155,7 @@ mod tests {
             up: true,
             carrier: true,
             master: None,
+            kind: None,
         }
     }
 

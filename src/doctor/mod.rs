@@ -1,21 +1,27 @@
 //! What keeps an agent from working on this machine, found out before or while it runs.
 //!
-//! Every check says what it found, and if something is wrong, what to do about it. No check changes anything.
-//! Only the check of the neighbour sends frames, and only on interfaces where no agent runs.
+//! Every check says what it found, and if something is wrong, what to do about it. No check changes anything;
+//! [`mend`] does, if it is called, what cannot cut the machine off from anything. Only the check of the neighbour sends frames, and only on interfaces where no agent runs.
 
 mod daemons;
+mod fast_path;
 mod installation;
 mod interface;
 mod machine;
 mod neighbour;
+mod repair;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use self::daemons::Heard;
+use crate::daemon::driver;
 use crate::daemon::options::{Config, ConfigError, Options, OptionsError, Source};
+use mapper_machine::link::interface::Interface;
 use mapper_machine::options::default_run_dir;
+pub use repair::{Mended, Repair, mend};
 
 /// What is to be examined.
 #[derive(Debug, Clone, Default)]
@@ -55,11 +61,14 @@ pub struct Check {
     pub what: String,
     /// What to do, unless all is well.
     pub fix: Option<String>,
+    /// What does that without asking, if it is known and safe.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repair: Option<Repair>,
 }
 
 impl Check {
     fn ok(name: &'static str, what: impl Into<String>) -> Self {
-        Self { name, interface: None, status: Outcome::Ok, what: what.into(), fix: None }
+        Self { name, interface: None, status: Outcome::Ok, what: what.into(), fix: None, repair: None }
     }
 
     fn warning(name: &'static str, what: impl Into<String>, fix: impl Into<String>) -> Self {
@@ -83,6 +92,10 @@ impl Check {
             source = cause.source();
         }
         Self { status: Outcome::Failed, ..Self::ok(name, what) }
+    }
+
+    fn with(self, repair: Repair) -> Self {
+        Self { repair: Some(repair), ..self }
     }
 
     fn of(self, interface: &str) -> Self {
@@ -134,7 +147,30 @@ pub fn examine(subject: &Subject) -> Vec<Check> {
         let found = interface::check(config, &heard, is_set_up);
         checks.extend(found.into_iter().map(|check| check.of(&config.interface)));
     }
+    checks.extend(examine_fast_path(&configs, &crossbars, &heard));
     checks
+}
+
+/// Examines what lets kernels forward users' packets. `heard` are the daemons of the last interface's run directory;
+/// there is one for all but in odd cases.
+fn examine_fast_path(configs: &[Config], crossbars: &BTreeSet<String>, heard: &Heard) -> Vec<Check> {
+    let is_crossbar =
+        |config: &Config| crossbars.contains(&config.interface) || heard.is_of_crossbar(&config.interface);
+    let is_node = |config: &Config| !config.ports.is_empty() || !config.patterns.is_empty();
+    let of_users = |config: &&Config| {
+        config.tap.is_some() || is_crossbar(config) || heard.carries_users(&config.interface)
+    };
+    let configs: Vec<&Config> = configs.iter().filter(of_users).collect();
+    let Some(first) = configs.first() else { return Vec::new() };
+    let named = |name: &str| configs.iter().any(|config| config.interface == name);
+    let there = configs.iter().filter_map(|config| Interface::look_up(&config.interface).ok().flatten());
+    fast_path::check(&fast_path::Examined {
+        ports: there.filter(|interface| interface.ethernet).collect(),
+        choice: first.data_path,
+        forwards: configs.iter().any(|config| is_node(config) || is_crossbar(config)),
+        is_at_work: heard.interfaces().any(named),
+        cables: heard.cable_troubles().filter(|(interface, _)| named(interface)).collect(),
+    })
 }
 
 impl Subject {
@@ -152,7 +188,7 @@ impl Subject {
         };
         let of_ports = |node: &Config| -> Vec<Config> {
             let of_port = |port: &String| Config { interface: port.clone(), ..node.clone() };
-            node.ports.iter().map(of_port).collect()
+            ports_of(node).iter().map(of_port).collect()
         };
         let read_named = |interface: &String| match read(Some(interface.clone())) {
             // The file is that of a node, so the interface is one of its ports, or will be one.
@@ -186,7 +222,7 @@ impl Subject {
         let mut configs = Vec::new();
         if directory.is_some_and(|directory| directory.join("node.toml").exists()) {
             let node = Source::node(self.options.clone(), file()).read_for_any_user()?;
-            configs.extend(node.ports.iter().map(|port| Config { interface: port.clone(), ..node.clone() }));
+            configs.extend(ports_of(&node).into_iter().map(|interface| Config { interface, ..node.clone() }));
         }
         let installed = directory.map(installation::interfaces).unwrap_or_default();
         let crossbars = installed.crossbars.iter().map(|name| (name, false));
@@ -204,6 +240,12 @@ impl Subject {
         }
         Ok(configs)
     }
+}
+
+/// The interfaces that are ports of a node: those that are named, and those that match a pattern now.
+fn ports_of(node: &Config) -> Vec<String> {
+    let matching = driver::matching_ports(node).unwrap_or_default();
+    node.ports.iter().cloned().chain(matching).collect()
 }
 
 #[cfg(test)]

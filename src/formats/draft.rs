@@ -1,6 +1,6 @@
 //! From nodes that list their cables, each end on its own, to a fabric.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use mapper_fabric::{MAX_HOSTS, MAX_XBARS};
 use mapper_proto::map::{Cable, Fabric, Host, HostLabel, LinkSpeed, PortRef, Xbar, XbarLabel, host_type};
@@ -14,7 +14,8 @@ pub(super) struct Draft {
     nodes: Vec<ListedNode>,
     /// The node that was added last, or added to.
     current: Option<usize>,
-    by_name: BTreeMap<String, usize>,
+    /// Only looked up: a large file names each node many times.
+    by_name: HashMap<String, usize>,
     ends: Vec<ListedEnd>,
     left_out: Vec<String>,
     /// How much was left out beyond what `left_out` may hold.

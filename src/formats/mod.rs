@@ -8,10 +8,14 @@
 //! | GM `.map` | first line is two numbers | ports counted from 0; no tags, levels, GUIDs |
 //! | `opensm-subnet.lst`, ibdiagnet `.lst` | a line begins with `{ SW`, `{ CA` or `{ RT` | no |
 //! | `ibnetdiscover -p` | a line begins with `SW`, `CA` or `RT`, two numbers and a GUID | no |
+//! | CSV of cables: UFM's NDT, NetBox's export, a spreadsheet | the first line names the columns of both ends | cables alone |
 //! | ibutils `.topo`, with `.ibnl` files beside it | a line with `->` before any quotation mark | no |
 //! | ibnetdiscover output, ibsim netlist | the rest | ports counted from 1; no levels |
 //!
-//! Written only: drawings for Graphviz and as SVG.
+//! A fabric of InfiniBand that was explored becomes one by `discovered`.
+//!
+//! Written only: drawings for Graphviz and as SVG, the page of `mapper view` in one file, GraphML, and Slurm's
+//! `topology.conf`.
 //!
 //! Tables of fabrics: forwarding tables ([`lfts`]), the service level of each pair ([`sls`]), and hosts'
 //! source routes ([`routes`]). Hops that tables are made from: [`lid_matrix`]. What users set of engines:
@@ -27,20 +31,25 @@ pub mod guid_files;
 pub mod json;
 pub mod lfts;
 pub mod lid_matrix;
+pub mod path_records;
 pub mod routes;
 pub mod sls;
 pub(crate) mod tiers;
 pub mod torus_file;
 
 mod blocks;
+mod cable_list;
 mod diagnostics;
+pub(crate) mod discovered;
 mod dot;
 mod draft;
 mod gm_map;
+mod graphml;
 mod ibnetdiscover;
 mod ibutils;
 mod link_list;
 mod port_list;
+mod slurm;
 mod subnet_lst;
 mod svg;
 
@@ -54,6 +63,8 @@ use mapper_fabric::{self, SpecError};
 use mapper_proto::map::Fabric;
 use mapper_proto::quote;
 use thiserror::Error;
+
+use crate::view::page;
 
 /// Longest file that is read, in bytes. A fabric of 200,000 hosts needs about half of it.
 pub const MAX_FILE_BYTES: u64 = 128 << 20;
@@ -71,6 +82,14 @@ pub enum FileFormat {
     Dot,
     /// A drawing.
     Svg,
+    /// A page that shows the fabric in a browser, in one file.
+    Html,
+    /// Slurm's `topology.conf` for its tree plugin.
+    Slurm,
+    /// A graph for programs that analyse or draw such.
+    Graphml,
+    /// A CSV of cables.
+    Csv,
 }
 
 impl FileFormat {
@@ -82,6 +101,10 @@ impl FileFormat {
             "json" => Some(Self::Json),
             "dot" | "gv" => Some(Self::Dot),
             "svg" => Some(Self::Svg),
+            "html" | "htm" => Some(Self::Html),
+            "conf" => Some(Self::Slurm),
+            "graphml" => Some(Self::Graphml),
+            "csv" => Some(Self::Csv),
             _ => None,
         }
     }
@@ -120,7 +143,7 @@ pub enum FormatError {
     /// Neither a file nor a spec.
     #[error(
         "`{argument}` is neither a file nor a generator spec; expected the path of an ibnetdiscover, ibsim, \
-         OpenSM .lst, ibutils .topo, GM .map or mapper.map/1 file, or a spec like clos:hosts=128,ports=16"
+         OpenSM .lst, ibutils .topo, GM .map or mapper.map/1 file, a CSV of cables, or a spec like clos:hosts=128,ports=16"
     )]
     NoFabric {
         /// What was given.
@@ -160,6 +183,15 @@ impl Malformed {
 /// # Errors
 /// If it is neither, or the file or the spec is no good.
 pub fn resolve(argument: &str) -> Result<Fabric, FormatError> {
+    resolve_plan(argument, None)
+}
+
+/// As [`resolve`]. Where a list of cables does not say which devices are crossbars, a fabric that has devices of
+/// the same names does.
+///
+/// # Errors
+/// If it is neither, or the file or the spec is no good.
+pub fn resolve_plan(argument: &str, found: Option<&Fabric>) -> Result<Fabric, FormatError> {
     let path = Path::new(argument);
     if !path.exists() {
         if mapper_fabric::is_spec(argument) {
@@ -169,7 +201,7 @@ pub fn resolve(argument: &str) -> Result<Fabric, FormatError> {
             return Err(FormatError::NoFabric { argument: argument.to_owned() });
         }
     }
-    read_fabric(path)
+    read_plan(path, found)
 }
 
 /// The fabric in a file.
@@ -177,12 +209,20 @@ pub fn resolve(argument: &str) -> Result<Fabric, FormatError> {
 /// # Errors
 /// If it cannot be read, is too long, or is malformed; the error names the file and the line.
 pub fn read_fabric(path: &Path) -> Result<Fabric, FormatError> {
+    read_plan(path, None)
+}
+
+/// As [`read_fabric`], with a fabric that may know which devices of a list of cables are crossbars.
+///
+/// # Errors
+/// If it cannot be read, is too long, or is malformed; the error names the file and the line.
+pub fn read_plan(path: &Path, found: Option<&Fabric>) -> Result<Fabric, FormatError> {
     // Descriptions may be in any encoding; everything else in a file is ASCII.
     let bytes = read_bounded(path)?;
     let text = String::from_utf8_lossy(&bytes);
     let folder =
         path.parent().map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
-    parse_in(&path.display().to_string(), &text, folder)
+    parse_in(&path.display().to_string(), &text, folder, found)
 }
 
 /// The bytes of a file.
@@ -205,17 +245,23 @@ pub fn read_bounded(path: &Path) -> Result<Vec<u8>, FormatError> {
 /// # Errors
 /// If it is malformed; the error names the line.
 pub fn parse(name: &str, text: &str) -> Result<Fabric, FormatError> {
-    parse_in(name, text, None)
+    parse_in(name, text, None, None)
 }
 
 /// The fabric in a text, which may need further files of the folder that it is in.
-fn parse_in(name: &str, text: &str, folder: Option<&Path>) -> Result<Fabric, FormatError> {
+fn parse_in(
+    name: &str,
+    text: &str,
+    folder: Option<&Path>,
+    found: Option<&Fabric>,
+) -> Result<Fabric, FormatError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let is_text = |line: &&str| {
         !line.is_empty() && !line.starts_with(['#', ';']) && diagnostics::begins(line) != Some(0)
     };
     let fabric = match text.lines().map(str::trim).find(is_text) {
         None => Err(Malformed::at(1, "there is nothing in it; expected a fabric")),
+        Some(line) if cable_list::begins(line) => cable_list::parse(text, found),
         Some(line) if subnet_lst::begins(line) => subnet_lst::parse(text),
         Some(line) if port_list::begins(line) => port_list::parse(text),
         Some(line) if line.starts_with('{') => json::parse(text),
@@ -241,6 +287,10 @@ pub fn write(fabric: &Fabric, format: FileFormat) -> String {
         FileFormat::Json => json::write(fabric),
         FileFormat::Dot => dot::write(fabric),
         FileFormat::Svg => svg::write(fabric),
+        FileFormat::Slurm => slurm::write(fabric),
+        FileFormat::Graphml => graphml::write(fabric),
+        FileFormat::Csv => cable_list::write(fabric),
+        FileFormat::Html => page::of_fabric(fabric, &format!("{} hosts", fabric.map.hosts.len())),
     }
 }
 

@@ -7,14 +7,18 @@ use mapper_proto::wire::DropReason;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-/// What became of the frames that arrived at a port. The sum of `forwarded` and all of `dropped` is how many
-/// frames arrived.
+/// What became of the frames that arrived at a port. The sum of `forwarded`, `hellos` and all of `dropped` is
+/// how many frames arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ArrivalCounters {
     /// Frames that left by any port; that may be the one at which they arrived.
     pub forwarded: u64,
     /// Frames that arrived and did not leave by any port, counted by the reason.
     pub dropped: Tally<XbarDrop>,
+    /// Hellos of neighbours.
+    pub hellos: u64,
+    /// Hellos sent out of this port.
+    pub hellos_sent: u64,
     /// Notices sent back out of this port, each because a data frame could not be forwarded.
     pub notices: u64,
     /// Notices not sent because there were too many of them.
@@ -41,6 +45,14 @@ pub enum XbarDrop {
     NoStampArea,
     /// The route turns back more than once.
     TurnsAgain,
+    /// The frame is a hello with a route. A hello is for the other end of one cable alone.
+    HelloOnRoute,
+    /// The frame is a hello that makes no sense, of another version, or not from the interface that it names.
+    BadHello,
+    /// The frame is of no kind that is known here: other programs use the same EtherType.
+    Foreign,
+    /// The cable of the port where it arrived, or of that by which it was to leave, has more than two ends.
+    SharedWire,
     /// Too many frames with a route longer than there and back over 62 crossbars came in.
     LongRoutes,
     /// Too many frames waited to leave.
@@ -63,6 +75,10 @@ impl XbarDrop {
             Self::Truncated => "that end inside their route",
             Self::NoStampArea => "without room for a stamp",
             Self::TurnsAgain => "that turn back more than once",
+            Self::HelloOnRoute => "that are hellos with a route",
+            Self::BadHello => "that are hellos and make no sense",
+            Self::Foreign => "of other programs",
+            Self::SharedWire => "at a cable with more than two ends",
             Self::LongRoutes => "as too many had very long routes",
             Self::QueueFull => "as too many waited to leave",
             Self::TooLong => "too long for the interface",
@@ -80,6 +96,7 @@ impl From<DropReason> for XbarDrop {
             DropReason::Truncated => Self::Truncated,
             DropReason::NoStampArea => Self::NoStampArea,
             DropReason::TurnsAgain => Self::TurnsAgain,
+            DropReason::HelloOnRoute => Self::HelloOnRoute,
         }
     }
 }

@@ -4,6 +4,9 @@
 //! [`Crossbar::decide`](mapper_proto::wire::Crossbar::decide). This module adds the links and the process.
 //!
 //! - [`switch`]: the ports, and what goes from one to the other.
+//! - [`forwarding`]: the kernel as a crossbar of users' packets.
+//! - [`hellos`]: what neighbours at the two ends of a cable tell each other.
+//! - [`cable`]: what is shown of the cable at a port, and what is wrong with it.
 //! - [`counters`]: what is counted at each port.
 //! - [`status`]: what a crossbar says of itself.
 //! - [`metrics`]: what a crossbar says of itself, as OpenMetrics text.
@@ -13,7 +16,11 @@
 //! - [`ports`]: which interface is behind which port.
 
 mod bucket;
+pub mod cable;
 pub mod counters;
+pub mod forwarding;
+pub mod hellos;
+mod kernel_crossbar;
 pub mod metrics;
 pub mod options;
 mod port_table;

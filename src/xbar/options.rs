@@ -11,8 +11,8 @@ use thiserror::Error;
 use super::ports::{self, PortName, PortsError};
 use super::process::{Config, Kind};
 use mapper_machine::options::{
-    self, ConfigFileError, FileOptions, FrameKeys, LogKeys, MetricsKeys, ProcessKeys, Shared, Text,
-    ZeroDestination,
+    self, ConfigFileError, DataPathChoice, FileOptions, FrameKeys, LogKeys, MetricsKeys, ProcessKeys, Shared,
+    Text, ZeroDestination,
 };
 
 /// The longest name of a crossbar: it is part of the path of a unix socket, which has at most 107 bytes.
@@ -50,6 +50,9 @@ pub struct XbarOptions {
     /// Identity of a tagged crossbar, in hexadecimal [default: the first port's address].
     #[arg(long, value_name = "HEX")]
     pub tag: Option<Text<TagText>>,
+    /// What it has users' packets go by, beside its own forwarding of frames: auto, srv6 or tap [default: auto].
+    #[arg(long, value_name = "KIND")]
+    pub data_path: Option<DataPathChoice>,
     /// How frames are marked.
     #[command(flatten)]
     #[serde(skip)]
@@ -161,6 +164,12 @@ pub enum XbarConfigError {
     /// The destination address of frames is zero, which no interface has.
     #[error(transparent)]
     Destination(#[from] ZeroDestination),
+    /// The crossbar was to have routes by destination, which come of a map.
+    #[error(
+        "--data-path routes: a crossbar alone has no map, and so no routes by destination; run `mapper node` on this \
+         machine, or choose auto, srv6 or tap"
+    )]
+    NoMap,
 }
 
 /// A function that reads what the file of all daemons says to daemons of any kind; it returns nothing if
@@ -207,7 +216,7 @@ impl XbarSource {
 
 impl FileOptions for XbarOptions {
     const PROCESS_FOLLOWS: &'static str = "name";
-    const FRAMES_FOLLOW: &'static str = "tag";
+    const FRAMES_FOLLOW: &'static str = "data-path";
 
     fn with(self, Shared { process, frames, metrics, log }: Shared) -> Self {
         Self { process, frames, metrics, log, ..self }
@@ -222,6 +231,7 @@ impl FileOptions for XbarOptions {
             port_count: self.port_count.or(file.port_count),
             kind: self.kind.or(file.kind),
             tag: self.tag.or(file.tag),
+            data_path: self.data_path.or(file.data_path),
             frames: self.frames.or(file.frames),
             metrics: self.metrics.or(file.metrics),
             log: self.log.or(file.log),
@@ -251,6 +261,10 @@ impl XbarOptions {
             }
         }
         let first_name = names.first().ok_or(XbarConfigError::NoPorts)?.interface.clone();
+        let data_path = self.data_path.unwrap_or_default();
+        if data_path == DataPathChoice::Routes {
+            return Err(XbarConfigError::NoMap);
+        }
         let shared =
             Shared { process: self.process, frames: self.frames, metrics: self.metrics, log: self.log };
         let service = shared.resolve()?;
@@ -274,6 +288,7 @@ impl XbarOptions {
                 Some(KindName::Plain) => Kind::Plain,
                 Some(KindName::Tagged) | None => Kind::Tagged(self.tag.map(|text| text.value().0)),
             },
+            data_path,
         })
     }
 }

@@ -73,6 +73,11 @@ impl PortTable {
         Ok(table)
     }
 
+    /// The ports that have an interface, and its name.
+    pub(super) fn interfaces(&self) -> impl Iterator<Item = (u8, String)> + '_ {
+        self.held.iter().map(|(&number, held)| (number, held.interface().to_owned()))
+    }
+
     pub(super) const fn switch(&self) -> &Rc<Switch> {
         &self.switch
     }
@@ -245,13 +250,14 @@ fn derive_tag(config: &Config) -> Result<u64, XbarError> {
 fn read_again(old: &Config, new: Config) -> (Config, Vec<&'static str>) {
     // The pattern has no `..`, so that a new option does not compile before somebody decided whether it
     // counts only at the start.
-    let Config { name, service, interfaces, patterns, first_port, ports, grows, kind } = new;
+    let Config { name, service, interfaces, patterns, first_port, ports, grows, kind, data_path } = new;
     let (service, mut start_only) = old.service.read_again(service);
     start_only.extend(changed_keys([
         ("name", old.name != name),
         ("first-port", old.first_port != first_port),
         ("port-count", old.grows != grows || !old.grows && old.ports != ports),
         ("kind or tag", old.kind != kind),
+        ("data-path", old.data_path != data_path),
     ]));
     (Config { service, interfaces, patterns, ..old.clone() }, start_only)
 }

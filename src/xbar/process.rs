@@ -10,7 +10,7 @@ use mapper_machine::link::interface::{Change, Monitor};
 use mapper_machine::log;
 use mapper_machine::metrics::{Exporter, MetricsError};
 use mapper_machine::notify::Notifier;
-use mapper_machine::options::ServiceConfig;
+use mapper_machine::options::{DataPathChoice, ServiceConfig};
 use mapper_machine::privileges::{self, Needs};
 use mapper_machine::process::Starter;
 use mapper_machine::service::{self, Ran, ServiceError};
@@ -20,6 +20,8 @@ use mapper_proto::wire::CrossbarKind;
 use thiserror::Error;
 use tracing::info;
 
+use super::forwarding::ForwardingError;
+use super::kernel_crossbar::{self, KernelCrossbar};
 use super::metrics;
 use super::options::{XbarConfigError, XbarSource};
 use super::port_table::PortTable;
@@ -45,6 +47,8 @@ pub struct Config {
     pub grows: bool,
     /// Which route elements it understands.
     pub kind: Kind,
+    /// What it has users' packets go by, beside its own forwarding of frames.
+    pub data_path: DataPathChoice,
 }
 
 /// Which route elements a crossbar understands.
@@ -69,6 +73,9 @@ pub enum XbarError {
     /// An interface belongs to another daemon.
     #[error(transparent)]
     Lock(#[from] InterfaceLockError),
+    /// The kernel cannot be used for users' packets as it was chosen.
+    #[error("users' packets cannot go by the kernel")]
+    Forwarding(#[from] ForwardingError),
     /// Metrics cannot be had where they were wanted.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
@@ -107,10 +114,15 @@ async fn serve(source: &XbarSource, config: &Config, starter: Option<Starter>) -
     let server = socket::bind(&config.service.run_dir, &config.name, config.service.group.as_deref())?;
     let mut ports = PortTable::open(config)?;
     let switch = Rc::clone(ports.switch());
+    let mut kernel = KernelCrossbar::open(config, &switch)?;
     // The daemon keeps the privilege for raw sockets, since an interface that comes back later needs a new
-    // one.
-    privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })
-        .map_err(ServiceError::from)?;
+    // one. What the kernel is to hold changes with the neighbours.
+    privileges::give_up_all_but(Needs {
+        raw_sockets: true,
+        network_administration: kernel.is_some(),
+        files: false,
+    })
+    .map_err(ServiceError::from)?;
     // The exporter is made after the privileges are given up, so that a metrics file that cannot be written
     // without them is refused now.
     let mut exporter = Exporter::new(&config.service)?;
@@ -128,26 +140,46 @@ async fn serve(source: &XbarSource, config: &Config, starter: Option<Starter>) -
     if let Some(starter) = starter {
         starter.ready().map_err(ServiceError::from)?;
     }
-    watch(source, &mut ports, &monitor, &mut signals, &mut notifier, &mut exporter).await?;
+    let watched =
+        Watched { monitor: &monitor, signals: &mut signals, exporter: &mut exporter, kernel: &mut kernel };
+    let ended = watch(source, &mut ports, watched, &mut notifier).await;
+    if let Some(kernel) = kernel {
+        kernel.close();
+    }
     log_traffic(&switch);
-    Ok(())
+    ended
+}
+
+/// What a running crossbar waits for.
+struct Watched<'a> {
+    monitor: &'a Monitor,
+    signals: &'a mut Signals,
+    exporter: &'a mut Exporter,
+    kernel: &'a mut Option<KernelCrossbar>,
 }
 
 /// Follows interfaces and signals until a signal tells the crossbar to stop.
 async fn watch(
     source: &XbarSource,
     ports: &mut PortTable,
-    monitor: &Monitor,
-    signals: &mut Signals,
+    Watched { monitor, signals, exporter, kernel }: Watched<'_>,
     notifier: &mut Notifier,
-    exporter: &mut Exporter,
 ) -> Result<(), XbarError> {
     let clock = Clock::start();
     // All interfaces are looked at once more, for those that changed before the monitor was first heard.
     ports.apply(&Change::Missed);
     loop {
+        if let Some(kernel) = kernel.as_mut() {
+            kernel.follow(ports.interfaces());
+        }
         tokio::select! {
-            changes = monitor.changes() => changes?.iter().for_each(|change| ports.apply(change)),
+            changes = monitor.changes() => {
+                changes?.iter().for_each(|change| ports.apply(change));
+                if let Some(kernel) = kernel.as_mut() {
+                    kernel.interfaces_changed();
+                }
+            }
+            () = kernel_crossbar::due(kernel) => {}
             signal = signals.next() => match signal {
                 Signal::Stop => {
                     notifier.stopping();

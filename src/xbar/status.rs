@@ -4,6 +4,7 @@ use mapper_proto::Tally;
 use mapper_proto::wire::{Crossbar, CrossbarKind};
 use serde::{Deserialize, Serialize};
 
+use super::cable::CableStatus;
 use super::counters::{ArrivalCounters, XbarDrop};
 use mapper_machine::link::Link;
 use mapper_machine::log;
@@ -49,7 +50,9 @@ pub struct PortStatus {
     /// The MTU of the interface, in bytes; `None` if there is no interface, or the link is inside a process
     /// and has no such limit.
     pub mtu: Option<u32>,
-    /// Frames that arrived: those forwarded and those dropped.
+    /// What is known of the cable: who is at its other end.
+    pub cable: CableStatus,
+    /// Frames that arrived: those forwarded, those dropped, and hellos.
     pub received: u64,
     /// Bytes that arrived, with the Ethernet headers.
     pub received_bytes: u64,
@@ -58,6 +61,8 @@ pub struct PortStatus {
     pub overruns: u64,
     /// Frames that arrived here and left by some port.
     pub forwarded: u64,
+    /// Hellos of neighbours, which end here.
+    pub hellos: u64,
     /// Frames that arrived here and left by no port, counted by the reason.
     pub dropped: Tally<XbarDrop>,
     /// Frames that left by this port.
@@ -66,6 +71,8 @@ pub struct PortStatus {
     pub sent_bytes: u64,
     /// Frames that should have left by this port, but that its link did not take.
     pub unsent: u64,
+    /// Hellos sent out of this port; they are in `sent`, too.
+    pub hellos_sent: u64,
     /// Notices sent back out of this port, each because a data frame that arrived here could not be
     /// forwarded.
     pub notices: u64,
@@ -100,9 +107,10 @@ impl XbarStatus {
 }
 
 impl PortStatus {
-    pub(super) fn new(port: u8, link: &Link, arrivals: ArrivalCounters) -> Self {
+    pub(super) fn new(port: u8, link: &Link, arrivals: ArrivalCounters, cable: CableStatus) -> Self {
         let traffic = link.traffic();
-        let ArrivalCounters { forwarded, dropped, notices, notices_suppressed } = arrivals;
+        let ArrivalCounters { forwarded, dropped, hellos, hellos_sent, notices, notices_suppressed } =
+            arrivals;
         Self {
             port,
             interface: link.name().to_owned(),
@@ -110,14 +118,17 @@ impl PortStatus {
             up: link.up(),
             carrier: link.carrier(),
             mtu: link.mtu(),
+            cable,
             received: traffic.received,
             received_bytes: traffic.received_bytes,
             overruns: traffic.overruns,
             forwarded,
+            hellos,
             dropped,
             sent: traffic.sent,
             sent_bytes: traffic.sent_bytes,
             unsent: traffic.unsent,
+            hellos_sent,
             notices,
             notices_suppressed,
         }

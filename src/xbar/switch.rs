@@ -5,13 +5,15 @@ use std::cell::{Cell, RefCell};
 use std::io::IoSlice;
 use std::rc::Rc;
 
-use mapper_proto::wire::{Crossbar, CrossbarKind, Decision};
+use mapper_proto::Mac;
+use mapper_proto::wire::{Crossbar, CrossbarKind, Decision, DropReason, End, FrameKind};
 use tokio::sync::{Notify, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
 use super::bucket::TokenBucket;
 use super::counters::{ArrivalCounters, XbarDrop};
+use super::hellos::Hellos;
 use super::status::{PortStatus, XbarStatus};
 use mapper_machine::link::batch::{BATCH_FRAMES, Batch};
 use mapper_machine::link::ethernet::HEADER_BYTES;
@@ -46,6 +48,8 @@ pub struct Switch {
     added: Notify,
     /// Publishes the crossbar's carriers.
     carriers: watch::Sender<PortSet>,
+    /// What the ports and their neighbours tell each other.
+    hellos: Rc<Hellos>,
 }
 
 #[derive(Debug)]
@@ -81,6 +85,7 @@ impl Switch {
             ports: RefCell::new(vec![None; 256]),
             added: Notify::new(),
             carriers: watch::Sender::new(crossbar.carriers),
+            hellos: Hellos::new(),
         };
         links.into_iter().for_each(|(number, link)| switch.add(number, link));
         switch
@@ -93,6 +98,7 @@ impl Switch {
         let mut crossbar = self.crossbar.get();
         let ports = number.saturating_sub(crossbar.first_port).saturating_add(1);
         crossbar.ports = crossbar.ports.max(ports);
+        self.hellos.set_link(number, Some(&link), self.end(number));
         crossbar.set_carrier(number, link.carrier());
         let now = Instant::now();
         let port = SwitchPort {
@@ -105,6 +111,7 @@ impl Switch {
         self.ports.borrow_mut()[usize::from(number)] = Some(Rc::new(port));
         self.added.notify_one();
         self.publish(crossbar);
+        self.exchange_hellos();
     }
 
     /// Takes away the link behind a port, if there is one. The port stays, without carrier.
@@ -116,13 +123,17 @@ impl Switch {
         let mut crossbar = self.crossbar.get();
         crossbar.set_carrier(number, false);
         self.publish(crossbar);
+        self.hellos.set_link(number, None, self.end(number));
+        self.exchange_hellos();
     }
 
     /// The status of the crossbar, as its socket tells it.
     pub fn status(&self) -> XbarStatus {
         let numbered = self.numbered();
-        let ports =
-            numbered.iter().map(|(number, port)| PortStatus::new(*number, &port.link, port.arrivals.get()));
+        let ports = numbered.iter().map(|(number, port)| {
+            let cable = self.hellos.cable(*number);
+            PortStatus::new(*number, &port.link, port.arrivals.get(), cable)
+        });
         let uptime_ms = self.started_at.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
         XbarStatus::new(&self.name, &self.crossbar.get(), ports.collect(), uptime_ms)
     }
@@ -132,7 +143,14 @@ impl Switch {
         self.crossbar.get().kind
     }
 
-    /// Which ports have carrier, now and after each change.
+    /// What the ports and their neighbours tell each other: who is at the other end of each cable, and what
+    /// each is told of this end.
+    pub const fn hellos(&self) -> &Rc<Hellos> {
+        &self.hellos
+    }
+
+    /// Which ports have carrier, now and after each change. A port whose cable has more than two ends counts as
+    /// one without, as each frame would arrive several times.
     pub fn carriers(&self) -> watch::Receiver<PortSet> {
         self.carriers.subscribe()
     }
@@ -146,6 +164,7 @@ impl Switch {
     /// caller must tell it changes of interfaces by [`Self::apply`] meanwhile.
     pub async fn run(self: Rc<Self>) {
         let mut tasks = JoinSet::new();
+        tasks.spawn_local(Rc::clone(&self).say_hello());
         loop {
             for (number, port) in self.numbered() {
                 let mut listener = port.listener.borrow_mut();
@@ -158,6 +177,45 @@ impl Switch {
             // The tasks of ports that were taken away have ended.
             while tasks.try_join_next().is_some() {}
         }
+    }
+
+    /// Says hello at all ports when it is time, for ever.
+    async fn say_hello(self: Rc<Self>) {
+        loop {
+            self.exchange_hellos();
+            self.hellos.due().await;
+        }
+    }
+
+    /// Sends the hellos that are due, and acts on what has been heard.
+    fn exchange_hellos(&self) {
+        while let Some((number, hello)) = self.hellos.poll_hello() {
+            if let Some(port) = self.port(number) {
+                port.link.send(&[], &hello);
+                port.count(|arrivals| arrivals.hellos_sent += 1);
+            }
+        }
+        while let Some(event) = self.hellos.poll_event() {
+            if let Some(port) = self.port(event.port) {
+                let mut crossbar = self.crossbar.get();
+                crossbar.set_carrier(event.port, self.is_usable(event.port, &port));
+                self.publish(crossbar);
+            }
+        }
+    }
+
+    /// Whether frames may pass a port: its link has carrier, and its cable no more than two ends.
+    fn is_usable(&self, number: u8, port: &SwitchPort) -> bool {
+        port.link.carrier() && !self.hellos.is_shared(number)
+    }
+
+    /// What is at this end of the cable of a port.
+    fn end(&self, port: u8) -> End {
+        let tag = match self.kind() {
+            CrossbarKind::Plain => None,
+            CrossbarKind::Tagged { tag } => Some(tag),
+        };
+        End::Xbar { tag, port }
     }
 
     async fn forward_from(self: Rc<Self>, arrival: u8, port: Rc<SwitchPort>) {
@@ -206,11 +264,15 @@ impl Switch {
         nth: usize,
     ) -> Option<(u8, usize)> {
         let cut_off = batch.is_cut_off(nth);
-        let Some((_, payload)) = batch.frame_mut(nth).split_at_mut_checked(HEADER_BYTES) else {
+        let Some((header, payload)) = batch.frame_mut(nth).split_at_mut_checked(HEADER_BYTES) else {
             from.count(|arrivals| arrivals.dropped.count(XbarDrop::Truncated));
             return None;
         };
         let (port, strip) = match crossbar.decide(arrival, payload) {
+            Decision::Drop(DropReason::NoRoute) => {
+                self.take_without_route(arrival, from, header, payload);
+                return None;
+            }
             Decision::Drop(reason) => {
                 from.count(|arrivals| arrivals.dropped.count(reason.into()));
                 return None;
@@ -221,6 +283,12 @@ impl Switch {
                 (arrival, strip)
             }
         };
+        // The neighbours at a cable with more than two ends agree on that, so none of them sends frames but
+        // one that does not say hello.
+        if !crossbar.has_carrier(arrival) && self.hellos.is_shared(arrival) {
+            from.count(|arrivals| arrivals.dropped.count(XbarDrop::SharedWire));
+            return None;
+        }
         if Crossbar::has_long_route(payload) && !from.long_routes.take(Instant::now()) {
             from.count(|arrivals| arrivals.dropped.count(XbarDrop::LongRoutes));
             return None;
@@ -234,6 +302,23 @@ impl Switch {
             return None;
         }
         Some((port, strip))
+    }
+
+    /// Takes a frame whose route ends here: a hello, a frame that has lost its way, or another program's.
+    fn take_without_route(&self, arrival: u8, from: &SwitchPort, header: &[u8], payload: &[u8]) {
+        let why = match FrameKind::of(payload) {
+            Ok(FrameKind::Hello) => {
+                let source = header.get(6..12).and_then(|source| source.try_into().ok()).map(Mac);
+                if self.hellos.hear(arrival, source.unwrap_or_default(), payload) {
+                    from.count(|arrivals| arrivals.hellos += 1);
+                    return self.exchange_hellos();
+                }
+                XbarDrop::BadHello
+            }
+            Ok(FrameKind::Mapper | FrameKind::Data | FrameKind::Undeliverable) => XbarDrop::NoRoute,
+            Ok(FrameKind::Unknown(_)) | Err(_) => XbarDrop::Foreign,
+        };
+        from.count(|arrivals| arrivals.dropped.count(why));
     }
 
     /// Sends the frames of `exits` out of the port that they all leave by.
@@ -263,7 +348,11 @@ impl Switch {
     /// allows it. `payload` is the whole payload as it arrived.
     fn lose(&self, crossbar: &Crossbar, from: &SwitchPort, port: u8, payload: &[u8]) {
         let exists = self.port(port).is_some_and(|port| port.link.exists());
-        let why = if exists { XbarDrop::NoCarrier } else { XbarDrop::NoInterface };
+        let why = match exists {
+            false => XbarDrop::NoInterface,
+            true if self.hellos.is_shared(port) => XbarDrop::SharedWire,
+            true => XbarDrop::NoCarrier,
+        };
         from.count(|arrivals| arrivals.dropped.count(why));
         let Some(notice) = crossbar.undeliverable(port, payload) else { return };
         if from.notices.take(Instant::now()) {
@@ -279,10 +368,12 @@ impl Switch {
         let mut crossbar = self.crossbar.get();
         for (number, port) in self.numbered() {
             if port.link.apply(change) {
-                crossbar.set_carrier(number, port.link.carrier());
+                crossbar.set_carrier(number, self.is_usable(number, &port));
             }
+            self.hellos.set_link(number, Some(&port.link), self.end(number));
         }
         self.publish(crossbar);
+        self.exchange_hellos();
     }
 
     /// Makes `crossbar` decide from now on, and publishes its carriers if they changed.

@@ -93,7 +93,7 @@ fn a_tcp_connection_outlives_cut_and_silent_cables_a_dead_node_and_new_maps() {
     if !can_carry_ip() {
         return;
     }
-    let lab = Lab::up("ring:n=4,hosts=1", &["--nodes"]);
+    let lab = Lab::up("ring:n=4,hosts=1", &["--nodes", "--", "--data-path", "tap"]);
     lab.wait_for_network("the whole ring", 4, 4);
     lab.wait_for_pings("all reach each other", &[]);
     let flow = Flow::start(&lab);
@@ -140,9 +140,10 @@ fn no_frame_of_a_flow_overtakes_another() {
     if !can_carry_ip() {
         return;
     }
-    const FLOWS: usize = 8;
-    const LAST: u64 = 2000;
-    let lab = Lab::up("clos:hosts=8,ports=4", &[]);
+    // So many that they do not all take the same one of two routes by chance.
+    const FLOWS: usize = 16;
+    const LAST: u64 = 1000;
+    let lab = Lab::up("clos:hosts=8,ports=4", &["--", "--data-path", "tap"]);
     lab.wait_for_network("the whole Clos", 8, 8);
     lab.wait_for_pings("all reach each other", &[]);
     let ended = AtomicBool::new(false);
@@ -185,7 +186,7 @@ fn a_broadcast_and_a_multicast_reach_every_host_once() {
         return;
     }
     const HOSTS: u8 = 4;
-    let lab = Lab::up("ring:n=4,hosts=1", &["--nodes"]);
+    let lab = Lab::up("ring:n=4,hosts=1", &["--nodes", "--", "--data-path", "tap"]);
     lab.wait_for_network("the whole ring", 4, 4);
     lab.wait_for_pings("all reach each other", &[]);
     let (listens, listening) = channel();
@@ -284,7 +285,7 @@ fn a_cable_that_carries_the_mappers_frames_and_not_users_is_left_and_named() {
         return;
     }
     const WHY: &str = "not users'";
-    let lab = Lab::up("ring:n=4,hosts=1", &["--nodes"]);
+    let lab = Lab::up("ring:n=4,hosts=1", &["--nodes", "--", "--data-path", "tap"]);
     lab.wait_for_network("the whole ring", 4, 4);
     lab.wait_for_pings("all reach each other", &[]);
     // h1 pings both its neighbours, one of which is behind the cable.
@@ -318,7 +319,7 @@ fn what_a_crossbar_could_not_send_on_is_sent_again_where_the_only_other_way_is_a
     if !can_carry_ip() {
         return;
     }
-    let lab = Lab::up("ring:n=4,hosts=1", &[]);
+    let lab = Lab::up("ring:n=4,hosts=1", &["--", "--data-path", "tap"]);
     lab.wait_for_network("the whole ring", 4, 4);
     lab.wait_for_pings("all reach each other", &[]);
     let counter = |name: &str| lab.boards(&[])[0]["tap"]["counters"][name].as_u64().unwrap();

@@ -10,28 +10,38 @@
     reason = "helpers of tests fail by panicking, and say why a test is skipped"
 )]
 
+mod acm;
 mod agents;
 mod clock;
 mod crashes;
 mod crossbar;
+mod directory;
 mod endless;
+mod fast_path;
 mod floods;
 mod flows;
 mod full_disk;
+mod hellos;
 mod identity;
 mod interfaces;
 mod ip;
+mod kernel_path;
 mod lab;
 mod lab_commands;
 mod mtu;
 mod names;
 mod namespace;
 mod node;
+mod node_patterns;
 mod observe;
+mod plan;
+mod rdmacm;
 mod recabling;
 mod refusals;
+mod ring;
 mod service;
 mod signals;
+mod soundings;
 mod strangers;
 mod tap;
 

@@ -29,7 +29,7 @@ fn names_are_shown_on_boards_in_routes_in_maps_and_on_request() {
     for options in [&[][..], &["--", "--key-file", &key_file]] {
         let lab = Lab::up("ring:n=4,hosts=1", options);
         let boards = lab.wait_until("all names", all_named);
-        assert_eq!(boards[0]["host_name"], "h1");
+        assert_eq!(boards[0]["name"], "h1");
         assert_eq!(boards[0]["names"]["02:00:00:00:00:04"], "h4");
         let text = lab.run(&["exec", "h2", MAPPER, "board-info"]);
         assert!(text.contains("global mapper h4 (02:00:00:00:00:04)"), "{text}");

@@ -19,7 +19,8 @@ impl Namespace {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("mtest-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let clean_up = "trap '' INT TERM HUP; cat >/dev/null; \
-                        ip netns pids $0 | xargs -r kill -KILL; exec ip netns delete $0";
+                        ip netns pids $0 | xargs -r kill -KILL; \
+                        rm -rf /etc/netns/$0; exec ip netns delete $0";
         let guard = Command::new("bash").args(["-c", clean_up, &name]).stdin(Stdio::piped()).spawn().unwrap();
         let namespace = Self { name, guard };
         run(Command::new("ip").args(["netns", "add", &namespace.name]));
@@ -35,6 +36,14 @@ impl Namespace {
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name, program]);
+        command
+    }
+
+    /// The same for a whole line, whose words are parted by single spaces.
+    pub(crate) fn command_line(&self, line: &str) -> Command {
+        let mut words = line.split(' ');
+        let mut command = self.command(words.next().unwrap());
+        command.args(words);
         command
     }
 

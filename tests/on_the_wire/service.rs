@@ -35,8 +35,14 @@ fn a_daemon_says_that_it_is_ready_turns_and_stops_and_keeps_only_what_it_needs()
     let run_dir = run_dir.to_str().unwrap();
     let agent = ["agent", "--interface", "eth1", "--run-dir", run_dir];
     let tapped = [&agent[..], &["--tap", "ip0"]].concat();
-    let xbar = ["xbar", "--port", "eth1", "--port", "far"];
-    for daemon in [&agent[..], &tapped, &xbar] {
+    let xbar = ["xbar", "--port", "eth1", "--port", "far", "--run-dir", run_dir];
+    let by_tap = ["--data-path", "tap"];
+    let (tapped_alone, xbar_alone) = ([&tapped[..], &by_tap].concat(), [&xbar[..], &by_tap].concat());
+    // CAP_NET_RAW is for interfaces that come back, and CAP_NET_ADMIN for what the kernel is to hold.
+    let (raw, both) = ("0000000000002000", "0000000000003000");
+    let daemons =
+        [(&agent[..], raw), (&tapped_alone, raw), (&xbar_alone, raw), (&tapped, both), (&xbar, both)];
+    for (daemon, kept) in daemons {
         let namespace = Namespace::new();
         for words in ["link add eth1 type veth peer name far", "link set eth1 up", "link set far up"] {
             namespace.ip(words);
@@ -50,11 +56,9 @@ fn a_daemon_says_that_it_is_ready_turns_and_stops_and_keeps_only_what_it_needs()
 
         hear(&socket, "READY=1");
         let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
-        for line in ["CapInh:\t0", "CapPrm:\t0000000000002000", "CapEff:\t0000000000002000", "NoNewPrivs:\t1"]
-        {
-            assert!(status.contains(line), "{daemon:?}: {line}: {status}");
-        }
-        for line in ["CapBnd:\t0000000000002000\n", "CapAmb:\t0000000000000000\n"] {
+        let sets = ["CapPrm", "CapEff", "CapBnd"].map(|set| format!("{set}:\t{kept}\n"));
+        let none = ["CapInh:\t0000000000000000\n", "CapAmb:\t0000000000000000\n", "NoNewPrivs:\t1\n"];
+        for line in sets.iter().map(String::as_str).chain(none) {
             assert!(status.contains(line), "{daemon:?}: {line}: {status}");
         }
         hear(&socket, "WATCHDOG=1");

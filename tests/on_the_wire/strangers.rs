@@ -15,12 +15,17 @@ use crate::lab::{Lab, wait_for};
 use crate::signals::{key, write_keys};
 use crate::{MAPPER, can_make_namespaces, namespace};
 
+/// What makes agents wait long for answers. On a machine that has too few processors for all that it runs, they
+/// would else take each other for dead now and then and map again, which is none of a stranger's doing.
+const PATIENT: [&str; 4] = ["--probe-timeout-ms", "500", "--liveness-interval-ms", "500"];
+
 /// A ring of three whose agents have a key, and the directory with its file.
 fn lab_with_key() -> (Lab, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("key");
     write_keys(&file, &[&key(1)]);
-    (Lab::up("ring:n=3,hosts=1", &["--", "--key-file", file.to_str().unwrap()]), dir)
+    let options = [&["--", "--key-file", file.to_str().unwrap()], &PATIENT[..]].concat();
+    (Lab::up("ring:n=3,hosts=1", &options), dir)
 }
 
 /// Fails unless all agents believe what they believed before.

@@ -27,9 +27,9 @@ fn at_least_as_good(engine: Engine, spec: &str) {
 fn nue() {
     for spec in [
         "random:xbars=40,ports=16,hosts=110,links=100,seed=3",
-        "hypercube:d=5,hosts=4",
+        "hypercube:d=7,hosts=8",
         "torus:x=4,y=4,hosts=4",
-        "clos:hosts=128,ports=16",
+        "clos:hosts=648,ports=36",
         "dragonfly:a=4,p=2,h=2",
     ] {
         at_least_as_good(Engine::Nue, spec);

@@ -4,6 +4,9 @@
 //! - [`options`]: the same with OpenSM's options.
 //! - [`io_nodes`]: the same on fabrics with hosts above the leaves.
 //! - [`discovery`]: fabrics of ours are read by the tools of InfiniBand.
+//! - [`explored`]: our exploration finds what the tools of InfiniBand find.
+//! - [`managed`]: our agents manage a subnet themselves.
+//! - [`plugin`]: OpenSM takes our tables from the plugin, at every sweep.
 //! - [`round_trip`]: our tables are loaded by OpenSM, proved by `ibdmchk` and walked by `ibtracert`.
 //!
 //! The tests need `opensm`, `ibsim`, `ibnetdiscover`, `ibdmchk`, `ibtracert` and libumad2sim. Without them
@@ -19,9 +22,12 @@ mod bisection;
 mod discovery;
 mod dumps;
 mod exact;
+mod explored;
 mod fabrics;
 mod io_nodes;
 mod lists;
+mod managed;
 mod options;
 mod peers;
+mod plugin;
 mod round_trip;

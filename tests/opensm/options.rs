@@ -1,8 +1,10 @@
 //! Tests that our tables equal OpenSM's with its options, too.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use mapper::formats::{self, guid_files};
+use mapper_proto::map::Fabric;
 use mapper_routing::Subnet;
 use mapper_routing::engines::{Engine, Settings};
 
@@ -28,12 +30,21 @@ struct More {
 
 /// Routes a fabric with options by an engine and by OpenSM's of that name.
 fn compare(engine: Engine, spec: &str, files: impl Fn(&Subnet) -> Vec<File>, more: &More) {
+    compare_on(engine, (spec, &formats::resolve(spec).unwrap()), files, more);
+}
+
+/// Does so on a fabric that is called something.
+fn compare_on(
+    engine: Engine,
+    (name, fabric): (&str, &Fabric),
+    files: impl Fn(&Subnet) -> Vec<File>,
+    more: &More,
+) {
     if !are_there() {
         return;
     }
-    let fabric = formats::resolve(spec).unwrap();
-    let simulation = Simulation::start(&fabric);
-    let files = files(&Subnet::new(&fabric, None).unwrap());
+    let simulation = Simulation::start(fabric);
+    let files = files(&Subnet::new(fabric, None).unwrap());
     let paths: Vec<PathBuf> = files.iter().map(|file| simulation.write(file.option, &file.text)).collect();
     let lmc = more.lmc.to_string();
     let mut arguments = vec!["-R", engine.name(), "-l", &lmc];
@@ -44,7 +55,12 @@ fn compare(engine: Engine, spec: &str, files: impl Fn(&Subnet) -> Vec<File>, mor
     arguments.extend(more.port_shifting.then_some("--port-shifting"));
     let log = simulation.opensm(&arguments);
     assert_eq!(served(&log), engine.name());
-    let subnet = Subnet::new(&simulation.found(), Some(more.lmc)).unwrap();
+    let found = simulation.found();
+    let systems = |fabric: &Fabric| -> BTreeSet<Option<u64>> {
+        fabric.xbars.iter().map(|label| label.system_guid).collect()
+    };
+    assert!(systems(fabric).len() <= 1 || systems(fabric) == systems(&found), "OpenSM sees the same systems");
+    let subnet = Subnet::new(&found, Some(more.lmc)).unwrap();
     let (connect_roots, port_shifting) = (more.connect_roots, more.port_shifting);
     let mut settings = Settings { connect_roots, port_shifting, ..exact() };
     for (file, path) in files.iter().zip(&paths) {
@@ -52,7 +68,7 @@ fn compare(engine: Engine, spec: &str, files: impl Fn(&Subnet) -> Vec<File>, mor
     }
     let ours = engine.compute(&subnet, &settings).unwrap();
     let theirs = entries(&simulation.read("opensm-lfts.dump"));
-    assert_same(&of_tables(&subnet, &ours.tables), &theirs, &format!("{engine} on {spec}"));
+    assert_same(&of_tables(&subnet, &ours.tables), &theirs, &format!("{engine} on {name}"));
 }
 
 /// What a file lists, of which nothing may have been passed over.
@@ -111,6 +127,24 @@ fn several_lids() {
         compare(Engine::Minhop, TREE, nothing, &more);
         compare(Engine::Minhop, "random:xbars=10,ports=16,hosts=30,links=40,seed=2", nothing, &more);
         compare(Engine::Dor, GRID, nothing, &more);
+    }
+}
+
+#[test]
+fn several_lids_where_systems_have_several_switches() {
+    for (spec, spines, size) in [(TREE, 4, 2), ("xgft:h=2;m=4,6;w=1,6", 6, 3)] {
+        let mut fabric = formats::resolve(spec).unwrap();
+        let (leaves, xbars) = (fabric.xbars.len() - spines, (0..).zip(&mut fabric.xbars));
+        for (place, label) in xbars {
+            // A leaf is a system of its own.
+            let system = if place < leaves { place } else { leaves + (place - leaves) / size };
+            label.system_guid = Some(0x0500_0000_0000_0000 + system as u64);
+        }
+        for lmc in [1, 2] {
+            let more = More { lmc, ..More::default() };
+            compare_on(Engine::Minhop, (spec, &fabric), nothing, &more);
+            compare_on(Engine::Updn, (spec, &fabric), nothing, &more);
+        }
     }
 }
 

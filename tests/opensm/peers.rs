@@ -1,9 +1,12 @@
 //! The programs of others that judge tables, and the simulated network that they run on.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use mapper::formats::{self, FileFormat};
 use mapper_proto::map::Fabric;
@@ -14,17 +17,18 @@ fn path() -> String {
     format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default())
 }
 
-/// The library that lets InfiniBand tools speak to ibsim.
-fn umad2sim() -> Option<PathBuf> {
-    let folders = std::fs::read_dir("/usr/lib").ok()?.filter_map(Result::ok).map(|entry| entry.path());
-    let folders = folders.chain(["/usr/lib", "/usr/lib64", "/usr/local/lib"].map(PathBuf::from));
-    folders.map(|folder| folder.join("umad2sim/libumad2sim.so")).find(|path| path.exists())
-}
-
 /// Whether all peers are there, so that a test can run.
 pub(crate) fn are_there() -> bool {
-    mapper_needs::programs(&["opensm", "ibsim", "ibnetdiscover", "ibdmchk", "ibtracert"])
-        && mapper_needs::or_skip(umad2sim().is_some(), "libumad2sim")
+    mapper_needs::programs(&[
+        "opensm",
+        "ibsim",
+        "ibnetdiscover",
+        "ibdmchk",
+        "ibtracert",
+        "iblinkinfo",
+        "ibroute",
+        "sminfo",
+    ]) && mapper_needs::umad2sim().is_some()
 }
 
 /// A fabric that ibsim simulates, and a folder for files. Both are gone when this is dropped.
@@ -37,6 +41,15 @@ pub(crate) struct Simulation {
 
 impl Simulation {
     pub(crate) fn start(fabric: &Fabric) -> Self {
+        Self::start_with(fabric, &["-s", "-n"])
+    }
+
+    /// One that obeys [`Self::console`].
+    pub(crate) fn with_console(fabric: &Fabric) -> Self {
+        Self::start_with(fabric, &["-s", "-N", "8192", "-S", "1024", "-P", "32768"])
+    }
+
+    fn start_with(fabric: &Fabric, arguments: &[&str]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let folder = tempfile::tempdir().unwrap();
         let net = folder.path().join("fabric.net");
@@ -44,7 +57,7 @@ impl Simulation {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let socket = format!("mapper-opensm-{}-{count}", std::process::id());
         let mut ibsim = Command::new("ibsim")
-            .args(["-s", "-n"])
+            .args(arguments)
             .arg(&net)
             .env("PATH", path())
             .env("IBSIM_SOCKNAME", &socket)
@@ -57,9 +70,22 @@ impl Simulation {
         let mut lines = BufReader::new(ibsim.stdout.take().unwrap()).lines();
         let ready = lines.by_ref().map_while(Result::ok).any(|line| line.contains("simulator ready"));
         assert!(ready, "ibsim did not start");
+        wait_for_socket(&socket);
         // The output of ibsim is read to its end, since a closed pipe would end ibsim.
         std::thread::spawn(move || lines.for_each(drop));
         Self { ibsim, socket, host: fabric.hosts[0].name.clone(), folder }
+    }
+
+    /// Types a line on the simulator's console.
+    pub(crate) fn console(&mut self, line: &str) {
+        let stdin = self.ibsim.stdin.as_mut().unwrap();
+        writeln!(stdin, "{line}").unwrap();
+        stdin.flush().unwrap();
+    }
+
+    /// The beginning of the names of the simulator's sockets.
+    pub(crate) fn socket(&self) -> &str {
+        &self.socket
     }
 
     /// A file of this folder.
@@ -81,11 +107,11 @@ impl Simulation {
     }
 
     /// A command that runs in this folder and takes the simulator for the network.
-    fn command(&self, program: &str) -> Command {
+    pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command
             .env("PATH", path())
-            .env("LD_PRELOAD", umad2sim().unwrap())
+            .env("LD_PRELOAD", mapper_needs::umad2sim().unwrap())
             .env("IBSIM_SOCKNAME", &self.socket)
             .env("SIM_HOST", &self.host)
             .env("OSM_TMP_DIR", self.folder.path())
@@ -94,7 +120,7 @@ impl Simulation {
         command
     }
 
-    fn run(&self, program: &str, arguments: &[&str]) -> Output {
+    pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> Output {
         let output = self.command(program).args(arguments).output().unwrap();
         assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
         output
@@ -144,6 +170,17 @@ impl Simulation {
             .output()
             .unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}
+
+/// Waits until ibsim listens, which it does some time after it says that it is ready. Its own clients wait as well.
+fn wait_for_socket(base: &str) {
+    let address = SocketAddr::from_abstract_name(format!("{base}:ctl\0")).unwrap();
+    let probe = UnixDatagram::unbound().unwrap();
+    let give_up = Instant::now() + Duration::from_secs(60);
+    while probe.connect_addr(&address).is_err() {
+        assert!(Instant::now() < give_up, "ibsim never listened");
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -3,16 +3,8 @@
 use std::fs;
 use std::process::Command;
 
+use crate::copy::{self, Copy};
 use crate::{MAPPER, run};
-
-/// The script that makes the copy, in a mount namespace of its own. The copy is an overlay over the whole
-/// system, whose changes are kept in memory.
-const COPY: &str = r#"
-set -euo pipefail
-mount -t tmpfs tmpfs "$1"
-mkdir "$1"/{changes,work,root}
-mount -t overlay overlay -o "lowerdir=/,upperdir=$1/changes,workdir=$1/work" "$1/root"
-"#;
 
 /// The script that installs and removes the package as an operator would, and prints what is there after each
 /// step.
@@ -48,25 +40,14 @@ fn the_package_is_installed_removed_and_purged_and_nothing_is_left() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let copy = dir.path().join("copy");
-    fs::create_dir(&copy).unwrap();
-    let shell = |script: &str| {
-        let mut shell = Command::new("unshare");
-        shell.args(["--mount", "--propagation", "private", "bash", "-c", script, "bash"]).arg(&copy);
-        shell
-    };
-    if !mapper_needs::or_skip(shell(COPY).output().unwrap().status.success(), "a kernel with overlayfs") {
-        return;
-    }
+    let Some(copy) = Copy::new() else { return };
     let mut build = Command::new("scripts/package");
     build.current_dir(env!("CARGO_MANIFEST_DIR")).args(["--binary", MAPPER, "--output"]).arg(dir.path());
     run(&mut build);
     let packages = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
     let package = packages.into_iter().find(|path| path.extension().is_some_and(|end| end == "deb")).unwrap();
 
-    let output = shell(&[COPY, LIFE].concat()).arg(&package).output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}");
+    let said = copy.run(&[copy::MAKE, LIFE].concat(), &[&package]);
     let version = env!("CARGO_PKG_VERSION");
     let expected = format!(
         "version: mapper {version}\n\
@@ -81,5 +62,5 @@ fn the_package_is_installed_removed_and_purged_and_nothing_is_left() {
          after purge: \n\
          user after purge: \n"
     );
-    assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{errors}");
+    assert_eq!(said, expected);
 }

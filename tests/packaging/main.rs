@@ -8,8 +8,10 @@
     reason = "helpers of tests fail by panicking"
 )]
 
+mod copy;
 mod debian;
 mod init_script;
+mod opensm_plugin;
 mod pages;
 mod units;
 

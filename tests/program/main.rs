@@ -7,10 +7,13 @@
     reason = "a test and its helpers fail by panicking"
 )]
 
+mod plan;
 mod readme;
 mod route;
 mod sim;
 mod topology;
 mod torus;
+mod view;
+mod what_if;
 mod whole_fabrics;
 mod wireshark;

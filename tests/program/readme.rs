@@ -52,7 +52,7 @@ fn readme() -> String {
 fn commands_that_need_nothing_run() {
     let folder = tempfile::tempdir().unwrap();
     let blocks = blocks(&readme());
-    assert_eq!(blocks.iter().filter(|(kind, _)| kind.is_empty()).count(), 4);
+    assert_eq!(blocks.iter().filter(|(kind, _)| kind.is_empty()).count(), 7);
     for (_, block) in blocks.iter().filter(|(kind, _)| kind.is_empty()) {
         run(block, folder.path());
     }

@@ -14,8 +14,9 @@ use mapper::pcapng::{Direction, Packet, PcapngWriter};
 use mapper_proto::map::{LinkMtu, MapVersion, Place, PortRef, Rank};
 use mapper_proto::wire::layout::{FRAME, Record, Shape};
 use mapper_proto::wire::{
-    AgentState, Answer, Data, Element, Frame, Info, InfoFlags, Key, Message, Probe, ProbeKind, Reason, Reply,
-    RoundTrip, Route, Scout, Seal, ServiceNumber, Stamp, Undeliverable, split_route,
+    AgentState, Answer, Data, Element, End, Frame, Hello, HelloFlags, Info, InfoFlags, Key, Message, Probe,
+    ProbeKind, Reason, Reply, RoundTrip, Route, Scout, Seal, ServiceNumber, Stamp, Undeliverable,
+    split_route,
 };
 use mapper_proto::{Mac, PortSet};
 
@@ -185,7 +186,7 @@ fn reasons() -> Vec<Reason> {
         Reason::Alive { answer_bytes: 0x0102 },
         Reason::AddressConflict { places },
         Reason::Hello,
-        Reason::Service { service: ServiceNumber::NAMES, room_bytes: 2, question: vec![0xab, 0xcd] },
+        Reason::Service { service: ServiceNumber::DIRECTORY, room_bytes: 2, question: vec![0xab, 0xcd] },
         Reason::Service { service: ServiceNumber(99), room_bytes: 0, question: vec![] },
     ]
 }
@@ -207,9 +208,9 @@ fn answers() -> Vec<Answer> {
         Answer::Alive,
         Answer::AddressConflict,
         Answer::Hello,
-        Answer::Service { service: ServiceNumber::NAMES, answer: None },
-        Answer::Service { service: ServiceNumber::NAMES, answer: Some(vec![]) },
-        Answer::Service { service: ServiceNumber::NAMES, answer: Some(vec![1, 2, 3]) },
+        Answer::Service { service: ServiceNumber::DIRECTORY, answer: None },
+        Answer::Service { service: ServiceNumber::DIRECTORY, answer: Some(vec![]) },
+        Answer::Service { service: ServiceNumber::DIRECTORY, answer: Some(vec![1, 2, 3]) },
     ]
 }
 
@@ -254,6 +255,16 @@ fn frames_of_every_kind() -> Vec<Vec<u8>> {
     let macs = (Mac::from_position(1), Mac::from_position(2));
     frames.push(Data::carry(7, &way, macs, &alive.unwrap().encode(), 600).unwrap());
     frames.push(Undeliverable { token: 7, tag: u64::MAX, port: 255 }.encode());
+    let ends = [
+        End::Xbar { tag: Some(u64::MAX), port: 255 },
+        End::Xbar { tag: None, port: 0 },
+        End::Host { mac: Mac::from_position(3) },
+    ];
+    frames.extend(ends.into_iter().enumerate().map(|(nth, end)| {
+        let heard = (0..nth as u32).map(Mac::from_position).collect();
+        let flags = HelloFlags::SRV6.with(HelloFlags::ROUTES);
+        Hello { end, mac: Mac::from_position(1), mtu: 9000, flags, heard }.encode()
+    }));
     let padded = frames.iter().map(|frame| [frame, &[0; 9][..]].concat());
     let with_route = frames.iter().map(|frame| [way.as_bytes(), frame].concat());
     padded.chain(with_route).collect()

@@ -3,9 +3,11 @@
 use std::fmt::{self, Write as _};
 
 use crate::daemon::status::{
-    Board, BoardPort, DeadCable, FrameCounters, HostsOfType, Mismatch, dead_ports, unequal_mtus,
+    AddressClash, Board, BoardPort, DataPath, DeadCable, FrameCounters, HostsOfType, Mismatch,
+    PlanDifference, PlanStanding, Reason, dead_ports, unequal_mtus,
 };
 use crate::xbar::XbarStatus;
+use crate::xbar::cable::CableStatus;
 use mapper_fabric::wording::plural;
 
 /// Describes a board: a line that ends with its state, and below it everything else, indented.
@@ -16,6 +18,32 @@ pub(super) fn describe_board(board: &Board) -> String {
     text
 }
 
+/// How the map differs from the plan, what hurts most first.
+fn write_plan(text: &mut String, plan: &PlanStanding) -> fmt::Result {
+    if let Some(failure) = &plan.failure {
+        return writeln!(text, "  plan: {failure}");
+    }
+    let cables = plural(plan.planned_cables, "planned cable");
+    if plan.differences.is_empty() {
+        return writeln!(text, "  as planned: {cables}, matched by {}", plan.matched_by);
+    }
+    let count = plan.cuts_off + plan.bandwidth + plan.label;
+    writeln!(
+        text,
+        "  {} not as planned in {cables}, matched by {}:",
+        plural(count, "thing"),
+        plan.matched_by
+    )?;
+    for PlanDifference { advice, effect, .. } in &plan.differences {
+        let effect = if effect.is_empty() { String::new() } else { format!(" ({effect})") };
+        writeln!(text, "    {}{}", advice.escape_debug(), effect.escape_debug())?;
+    }
+    match count.saturating_sub(plan.differences.len()) {
+        0 => Ok(()),
+        more => writeln!(text, "    and {more} more"),
+    }
+}
+
 fn write_board(text: &mut String, board: &Board) -> fmt::Result {
     if let Some(why) = &board.no_answer {
         writeln!(text, "unit {}: down", board.unit)?;
@@ -24,7 +52,7 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
     let Board { unit, level, state, .. } = board;
     let interface = board.interface.as_deref().unwrap_or("unknown");
     let mac = board.mac.as_deref().unwrap_or("unknown");
-    let name = board.host_name.as_ref().map(|name| format!(" {}", name.escape_debug())).unwrap_or_default();
+    let name = board.name.as_ref().map(|name| format!(" {}", name.escape_debug())).unwrap_or_default();
     writeln!(text, "unit {unit}: {interface} {mac}{name} level {level}: {state}")?;
     writeln!(text, "  {}", verdict(board))?;
     if let Some(gone) = board.gone() {
@@ -32,6 +60,9 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
     }
     for warning in &board.warnings {
         writeln!(text, "  warning: {warning}")?;
+    }
+    if let Some(plan) = &board.plan {
+        write_plan(text, plan)?;
     }
     write_troubles(text, board, interface)?;
     if let Some(version) = &board.map_version {
@@ -58,14 +89,43 @@ fn write_board(text: &mut String, board: &Board) -> fmt::Result {
         let leader = board.called(leader);
         writeln!(text, "  global mapper {leader}, parent {parent}, children {children}")?;
     }
+    let addresses: String = board.addresses.iter().map(|address| format!(", {address}")).collect();
+    if board.tap.is_none() && !addresses.is_empty() {
+        writeln!(text, "  others are told of the addresses{}", addresses.trim_start_matches(','))?;
+    }
     if let Some(tap) = &board.tap {
-        let addresses: String = board.addresses.iter().map(|address| format!(", {address}")).collect();
         writeln!(text, "  IP over the fabric by {}{addresses}, MTU {}", tap.name, tap.mtu)?;
         if tap.refused > 0 {
             writeln!(text, "  {} did not take {} frames: is it up, and memory left?", tap.name, tap.refused)?;
         }
     }
-    Ok(())
+    match &board.data_path {
+        Some(path) => write_data_path(text, board, path),
+        None => Ok(()),
+    }
+}
+
+/// Writes what users' packets go by, and what does not go by the kernel.
+fn write_data_path(text: &mut String, board: &Board, path: &DataPath) -> fmt::Result {
+    /// The most hosts that are named.
+    const MOST: usize = 8;
+    let DataPath { kind, why, installed, missing, put_right, troubles, objects: _ } = path;
+    let carried = match installed {
+        0 => String::new(),
+        &count => format!(" to {}", plural(count, "host")),
+    };
+    writeln!(text, "  packets go by {kind}{carried}: {why}")?;
+    for Reason { mac, why } in missing.iter().take(MOST).filter(|_| *installed > 0) {
+        writeln!(text, "  packets to {} go by the tap interface: {why}", board.called(mac))?;
+    }
+    if *put_right > 0 {
+        writeln!(
+            text,
+            "  {} put right in the kernel, as others had changed them",
+            plural(*put_right, "object")
+        )?;
+    }
+    troubles.iter().try_for_each(|trouble| writeln!(text, "  the kernel: {trouble}"))
 }
 
 /// Writes what the hosts run, if they differ. Hosts that do not run what most do are named.
@@ -85,7 +145,7 @@ fn write_host_types(text: &mut String, board: &Board) -> fmt::Result {
 
 /// Describes the counts of frames and of lost log lines, which change all the time.
 pub(super) fn describe_frames(board: &Board) -> String {
-    let FrameCounters { received, sent, unsent, overruns } = board.counters.frames;
+    let FrameCounters { received, sent, unsent, overruns, .. } = board.counters.frames;
     let lost = match overruns {
         0 => String::new(),
         overruns => format!(", {overruns} lost as they came too fast"),
@@ -140,6 +200,9 @@ fn verdict(board: &Board) -> String {
         "configured" if !board.narrow_cables.is_empty() => {
             "cables of the map carry shorter frames than hosts send"
         }
+        "configured" if cables(board).any(CableStatus::mtus_differ) => {
+            "the two ends of a cable carry frames of different length"
+        }
         "configured" if unequal_mtus(&board.ports).is_some() => {
             "the ports of this node carry frames of different length"
         }
@@ -161,6 +224,11 @@ fn verdict(board: &Board) -> String {
         _ => "this board has no routes for a valid map",
     };
     format!("Network is not fully configured: {why}.")
+}
+
+/// The cables of this machine.
+fn cables(board: &Board) -> impl Iterator<Item = &CableStatus> {
+    board.cable.iter().chain(board.ports.iter().map(|port| &port.cable))
 }
 
 /// Why no other host was found, as far as this machine can tell.
@@ -191,6 +259,12 @@ fn write_troubles(text: &mut String, board: &Board, interface: &str) -> fmt::Res
     }
     for cable in &board.dead_cables {
         writeln!(text, "  {}", describe_cable(cable))?;
+    }
+    for AddressClash { address, hosts, lasting } in &board.address_clashes {
+        let hosts: Vec<_> = hosts.iter().map(|mac| board.called(mac)).collect();
+        let hosts = hosts.join(" and ");
+        let then = if *lasting { "give all but one of them another" } else { "all but one pick another" };
+        writeln!(text, "  the address {address} is that of {hosts}: {then}")?;
     }
     if !board.network_configured {
         for mismatch in board.counters.mismatches() {
@@ -326,6 +400,7 @@ mod tests {
             up,
             carrier,
             mtu: Some(1500),
+            ..BoardPort::default()
         };
         let board = |ports| {
             let state = "isolated".to_owned();
@@ -363,6 +438,21 @@ mod tests {
         let alone = Board { hosts: 1, carrier: false, state: "isolated".to_owned(), ..board };
         let text = describe_board(&alone);
         assert!(!text.contains("cabled to each other") && text.contains("has no carrier"), "{text}");
+    }
+
+    #[test]
+    fn an_address_of_two_hosts_is_told_with_both() {
+        let clash = |lasting| AddressClash {
+            address: "10.1.0.3".to_owned(),
+            hosts: vec!["02:00:00:00:00:01".to_owned(), "02:00:00:00:00:02".to_owned()],
+            lasting,
+        };
+        let mut board = Board { address_clashes: vec![clash(true), clash(false)], ..configured() };
+        board.names.insert("02:00:00:00:00:02".to_owned(), "n2".to_owned());
+        let text = describe_board(&board);
+        let both = "  the address 10.1.0.3 is that of 02:00:00:00:00:01 and n2 (02:00:00:00:00:02): ";
+        assert!(text.contains(&format!("{both}give all but one of them another\n")), "{text}");
+        assert!(text.contains(&format!("{both}all but one pick another\n")), "{text}");
     }
 
     #[test]

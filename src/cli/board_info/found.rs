@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::describe::{describe_board, describe_frames, describe_xbar};
 use super::{Args, routes};
 use crate::cli::error_chain;
-use crate::daemon::status::{Board, Counters, RouteInForce, RoutesInForce, ask, units};
+use crate::daemon::status::{Board, ByDestination, Counters, RouteInForce, RoutesInForce, ask, units};
 use crate::xbar::{self, PortStatus, XbarStatus};
 use mapper_machine::status::StatusSocketError;
 
@@ -34,6 +34,9 @@ struct BoardOutput<'a> {
     board: &'a Board,
     #[serde(skip_serializing_if = "Option::is_none")]
     routes_in_force: Option<&'a [RouteInForce]>,
+    /// Hosts whose packets kernels forward by the destination alone, with the routes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by_destination: Option<&'a [ByDestination]>,
 }
 
 /// The answers of the status sockets.
@@ -161,6 +164,7 @@ impl Found {
         let boards = self.boards.iter().enumerate().map(|(nth, board)| BoardOutput {
             board,
             routes_in_force: told(nth).map(|told| told.map_or(&[][..], |told| &told.routes)),
+            by_destination: told(nth).map(|told| told.map_or(&[][..], |told| &told.by_destination)),
         });
         Output { schema: "mapper.board-info/1", boards: boards.collect(), xbars: self.xbars.as_deref() }
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::cli::{CliError, output};
 use crate::daemon::options::HostType;
 use crate::daemon::status::{
-    MAX_ROUTES_BYTES, Request, RouteInForce, RouteUse, RoutesInForce, requests_socket_path,
+    ByDestination, MAX_ROUTES_BYTES, Request, RouteInForce, RouteUse, RoutesInForce, requests_socket_path,
 };
 use crate::formats::json::VersionJson;
 use crate::formats::routes::{RouteJson, RoutesJson, SCHEMA, file_name};
@@ -43,7 +43,7 @@ pub(super) fn ask(places: &[(PathBuf, u8)]) -> Result<Vec<Option<RoutesInForce>>
 /// Describes each route in a line, with where it leads, by which ports, and what it is used for.
 pub(super) fn describe(routes: &RoutesInForce) -> String {
     let mut text = String::new();
-    for RouteInForce { to, name, host_type, via, used_for, frames, .. } in &routes.routes {
+    for RouteInForce { to, name, host_type, via, used_for, frames, segments, .. } in &routes.routes {
         // The address stands beside the name, as two hosts may have one name. Names come from other machines,
         // so they are escaped.
         let name = if name == to { to.clone() } else { format!("{} {to}", name.escape_debug()) };
@@ -56,7 +56,19 @@ pub(super) fn describe(routes: &RoutesInForce) -> String {
         let runs = HostType::name(*host_type);
         let via = if via.is_empty() { "the cable".to_owned() } else { via.join(" ") };
         // Writing to a String never fails.
-        let _infallible = writeln!(text, "  route to {name} ({runs}) by {via}: {used_for}, {frames} frames");
+        let kernel = match segments.is_empty() {
+            true => String::new(),
+            false => format!(", in the kernel by {}", segments.join(" ")),
+        };
+        let _infallible =
+            writeln!(text, "  route to {name} ({runs}) by {via}: {used_for}, {frames} frames{kernel}");
+    }
+    for ByDestination { to, name, ports } in &routes.by_destination {
+        let ports: Vec<_> = ports.iter().map(ToString::to_string).collect();
+        let name = if name == to { to.clone() } else { format!("{} {to}", name.escape_debug()) };
+        let (word, ports) = (if ports.len() == 1 { "port" } else { "ports" }, ports.join(", "));
+        let _infallible =
+            writeln!(text, "  route to {name} in the kernel by its destination, out of {word} {ports}");
     }
     for host in &routes.without_route {
         let _infallible = writeln!(text, "  no route to {}: {}", host.mac, host.why);

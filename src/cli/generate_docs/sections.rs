@@ -98,11 +98,11 @@ const NODE: Sections = Sections {
     examples: &[
         (
             "A server cabled to two others by eth1 and eth2, with interface fabric0 over them:",
-            "mapper node --ports eth1,eth2 --tap fabric0 --address 10.1.0.1/24",
+            "mapper node --ports eth1,eth2 --address 10.1.0.0/24",
         ),
         (
             "The same at every boot:",
-            "echo 'ports = [\"eth1\", \"eth2\"]' >/etc/mapper/node.toml\nsystemctl enable --now mapper-node",
+            "echo 'ports = [\"eth*\"]' >/etc/mapper/node.toml\nsystemctl enable --now mapper-node",
         ),
     ],
     ..AGENT
@@ -124,12 +124,59 @@ const RESOLVE: Sections = Sections {
     ..NOTHING
 };
 
+const TRACE: Sections = Sections {
+    files: &[RUN_DIR],
+    examples: &[("Where the ways to node7 break off:", "mapper trace node7")],
+    ..NOTHING
+};
+
+const PING: Sections = Sections {
+    files: &[RUN_DIR],
+    examples: &[(
+        "A hundred round trips along each way to node7:",
+        "mapper ping node7 --count 100 --interval-ms 10",
+    )],
+    ..NOTHING
+};
+
+const DOCTOR: Sections = Sections {
+    number: "8",
+    examples: &[
+        ("What keeps the installed daemons from working:", "mapper doctor"),
+        (
+            "Before a node is started on these ports, mend what is safe:",
+            "mapper doctor --ports eth1,eth2 --fix",
+        ),
+    ],
+    ..NOTHING
+};
+
 const DIFF: Sections = Sections {
     statuses: &[("3", "The fabrics differ.")],
     examples: &[(
         "What is cabled otherwise than planned:",
         "mapper topology diff clos:hosts=128,ports=16 /var/lib/mapper/map.json",
     )],
+    ..NOTHING
+};
+
+const PLAN_CHECK: Sections = Sections {
+    statuses: &[("3", "Something is not as planned.")],
+    examples: &[(
+        "What to do so that the cluster is cabled as a spreadsheet says:",
+        "ibnetdiscover > fabric.net\nmapper plan check cables.csv fabric.net",
+    )],
+    ..NOTHING
+};
+
+const WHAT_IF: Sections = Sections {
+    examples: &[
+        (
+            "What the loss of a cable and of a switch would cost:",
+            "mapper what-if fabric.net --cut leaf1:3 --remove spine2",
+        ),
+        ("Which single switch is missed most:", "mapper what-if fabric.net --each xbar --most 5"),
+    ],
     ..NOTHING
 };
 
@@ -184,6 +231,23 @@ const SIM: Sections = Sections {
     ..NOTHING
 };
 
+const VIEW: Sections = Sections {
+    examples: &[
+        ("A file, which is read again whenever it changes:", "mapper view fabric.topo"),
+        (
+            "A simulation with faults, slowed down:",
+            "mapper view clos:hosts=128,ports=16 --sim --faults faults.txt",
+        ),
+        (
+            "The agents of this machine, seen from another:",
+            "mapper view --live\nssh -L 8642:127.0.0.1:8642 node1   # and then http://127.0.0.1:8642/",
+        ),
+        ("The page in one file:", "mapper topology convert fabric.topo -o fabric.html"),
+    ],
+    files: &[RUN_DIR],
+    ..NOTHING
+};
+
 const DISSECTOR: Sections = Sections {
     files: &[("/usr/share/mapper/mapper.lua", "The same script, from the package.")],
     examples: &[
@@ -210,20 +274,68 @@ const MAPPER: Sections = Sections {
     ..NOTHING
 };
 
+const ACM_SERVE: Sections = Sections {
+    number: "8",
+    signals: &[STOP, ("SIGHUP", "Read the configuration and the files that it names again."), REOPEN],
+    files: &[
+        ("/etc/mapper/mapper.toml", "Its table [acm] configures mapper-acm.service; see mapper.toml(5)."),
+        (
+            "/run/ibacm-unix.sock, /run/ibacm.sock",
+            "The socket of programs that ask, and the link by which they find it.",
+        ),
+        (
+            "/run/ibacm-tcp.port, /run/ibacm.port",
+            "The port of TCP, where that is used, and the link by which it is found.",
+        ),
+        RUN_DIR,
+    ],
+    examples: &[
+        (
+            "The service for all agents of this machine, at every boot:",
+            "systemctl enable --now mapper-acm.socket",
+        ),
+        (
+            "By hand, with the files of ibacm:",
+            "mapper acm serve --address-file /etc/rdma/ibacm_addr.cfg --options-file /etc/rdma/ibacm_opts.cfg",
+        ),
+    ],
+    ..NOTHING
+};
+
+const ACM_QUERY: Sections = Sections {
+    statuses: &[("255", "The service could not be reached, or did not answer the last question.")],
+    examples: &[
+        ("The path to node7, compared with map and routes:", "mapper acm query -f n -d node7 -v"),
+        ("The counters and the endpoints of this machine:", "mapper acm query -P\nmapper acm query -e"),
+    ],
+    ..NOTHING
+};
+
+const ACM_CONFIG: Sections =
+    Sections { examples: &[("Both files, where ibacm has them:", "mapper acm config -A -O")], ..NOTHING };
+
 /// The sections of the page of a command, by the name of the page.
 pub(super) fn of(name: &str) -> Sections {
     match name {
         "mapper" => MAPPER,
         "mapper-agent" => AGENT,
+        "mapper-acm-serve" => ACM_SERVE,
+        "mapper-acm-query" => ACM_QUERY,
+        "mapper-acm-config" => ACM_CONFIG,
         "mapper-xbar" => XBAR,
         "mapper-node" => NODE,
         "mapper-dissector" => DISSECTOR,
-        "mapper-doctor" => Sections { number: "8", ..NOTHING },
+        "mapper-doctor" => DOCTOR,
+        "mapper-trace" => TRACE,
+        "mapper-ping" => PING,
         "mapper-board-info" => BOARD_INFO,
         "mapper-resolve" => RESOLVE,
         "mapper-sim" => SIM,
+        "mapper-view" => VIEW,
         "mapper-route" => ROUTE,
         "mapper-check" => CHECK,
+        "mapper-plan-check" => PLAN_CHECK,
+        "mapper-what-if" => WHAT_IF,
         "mapper-topology-diff" => DIFF,
         _ => NOTHING,
     }

@@ -6,7 +6,6 @@ use std::time::Instant;
 use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 
-use super::answer::what_fails;
 use crate::cli::{CliError, output};
 use mapper_routing::cache::{CacheFileError, UnicastCache};
 use mapper_routing::engines::{Answer, Engine, Selection, Settings};
@@ -69,7 +68,7 @@ impl<'a> Request<'a> {
         let routing = reused.routing;
         let proof = prove_tables(self.subnet, &routing.tables, &routing.layers, &rules);
         if !unproved && !proof.holds() {
-            let what = what_fails(&proof, self.subnet).unwrap_or_default();
+            let what = proof.describe_failure(self.subnet).unwrap_or_default();
             return Err(format!("its tables fail the proof: {what}"));
         }
         let engine = reused.engine;

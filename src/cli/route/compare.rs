@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 
-use super::answer::why_not;
 use super::judgement::{ProofReport, nothing_to_prove};
 use super::quality;
 use mapper_fabric::wording::plural;
@@ -127,7 +126,7 @@ impl Row {
                 Self { engine, why_not, computed: Some(computed) }
             }
             Err(refused) => {
-                let why = refused.tried.iter().map(|tried| why_not(tried, subnet)).collect::<Vec<_>>();
+                let why = refused.tried.iter().map(|tried| tried.describe(subnet)).collect::<Vec<_>>();
                 Self { engine, why_not: Some(why.join("; ")), computed: None }
             }
         }

@@ -11,7 +11,7 @@ use mapper_routing::engines::{Balance, Engine, Setting};
 
 /// What to route by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(in crate::cli) enum Wanted {
     /// The best that is proved.
     Best,
     /// This one.
@@ -20,7 +20,7 @@ pub(super) enum Wanted {
 
 /// Reads an engine's name, or that the best is wanted.
 #[derive(Clone)]
-pub(super) struct WantedName;
+pub(in crate::cli) struct WantedName;
 
 impl TypedValueParser for WantedName {
     type Value = Wanted;

@@ -18,34 +18,34 @@ use mapper_routing::engines::{Setting, Settings};
 #[command(next_help_heading = "Engine files")]
 pub(super) struct EngineFiles {
     #[arg(help = help_of(Setting::Roots, "the roots, a GUID or name a line [default: found by the engine]"))]
-    #[arg(long, alias = "root_guid_file", value_name = "FILE")]
+    #[arg(long, alias = "root_guid_file", short_alias = 'a', value_name = "FILE")]
     root_guid_file: Option<PathBuf>,
     #[arg(help = help_of(Setting::Ids, "switches' ids, `guid id` a line, which tell up from down within a rank"))]
-    #[arg(long, alias = "ids_guid_file", value_name = "FILE")]
+    #[arg(long, alias = "ids_guid_file", short_alias = 'm', value_name = "FILE")]
     ids_guid_file: Option<PathBuf>,
     #[arg(help = help_of(Setting::ComputeNodes, "the compute nodes, a GUID or name a line [default: all hosts but the I/O nodes]"))]
-    #[arg(long, alias = "cn_guid_file", value_name = "FILE")]
+    #[arg(long, alias = "cn_guid_file", short_alias = 'u', value_name = "FILE")]
     cn_guid_file: Option<PathBuf>,
     #[arg(help = help_of(Setting::IoNodes, "the I/O nodes, a GUID or name a line"))]
-    #[arg(long, alias = "io_guid_file", value_name = "FILE")]
+    #[arg(long, alias = "io_guid_file", short_alias = 'G', value_name = "FILE")]
     io_guid_file: Option<PathBuf>,
     #[arg(help = help_of(Setting::MaxReverseHops, "most steps the wrong way to or from an I/O node"))]
-    #[arg(long, alias = "max_reverse_hops", value_name = "N", default_value_t = 0)]
+    #[arg(long, alias = "max_reverse_hops", short_alias = 'H', value_name = "N", default_value_t = 0)]
     max_reverse_hops: u8,
     #[arg(help = help_of(Setting::UncountedPorts, "ports that do not count when loads are balanced, `guid port` or a host's GUID a line"))]
-    #[arg(long, alias = "ignore_guids", value_name = "FILE")]
+    #[arg(long, alias = "ignore_guids", short_alias = 'i', value_name = "FILE")]
     ignore_guids: Option<PathBuf>,
     #[arg(help = help_of(Setting::OrderFirst, "destinations that are served first, a GUID or name a line"))]
-    #[arg(long, alias = "guid_routing_order_file", value_name = "FILE")]
+    #[arg(long, alias = "guid_routing_order_file", short_alias = 'X', value_name = "FILE")]
     guid_routing_order_file: Option<PathBuf>,
     #[arg(help = help_of(Setting::PortOrder, "the order in which single switches' ports are tried, `guid port port ..` a line"))]
-    #[arg(long, alias = "port_search_ordering_file", value_name = "FILE")]
+    #[arg(long, alias = "port_search_ordering_file", short_alias = 'O', value_name = "FILE")]
     port_search_ordering_file: Option<PathBuf>,
     #[arg(help = help_of(Setting::HopWeights, "what a step out of single ports counts, `guid port weight` a line"))]
-    #[arg(long, alias = "hop_weights_file", value_name = "FILE")]
+    #[arg(long, alias = "hop_weights_file", short_alias = 'w', value_name = "FILE")]
     hop_weights_file: Option<PathBuf>,
     #[arg(help = help_of(Setting::Hops, "the hops to reckon with, as OpenSM dumps its lid matrix"))]
-    #[arg(long, alias = "lid_matrix_file", value_name = "FILE")]
+    #[arg(long, alias = "lid_matrix_file", short_alias = 'M', value_name = "FILE")]
     lid_matrix_file: Option<PathBuf>,
     #[arg(help = help_of(Setting::Torus, "its sizes, origin, datelines, regions and ports, as TOML [default: found from TOPOLOGY]"))]
     #[arg(long, alias = "torus-config", alias = "torus_config", value_name = "FILE")]

@@ -10,10 +10,14 @@ use super::engine_names::help_of;
 use super::files::EngineFiles;
 use super::places::NamedPath;
 use crate::cli::CliError;
+use crate::cli::lids::LidOptions;
 use crate::formats::lfts;
 use mapper_routing::engines::{Balance, Setting, Settings};
-use mapper_routing::tables::{Layers, MAX_LMC};
+use mapper_routing::tables::Layers;
 use mapper_routing::{Options, Subnet, Tables};
+
+/// What `--switch-destinations` does not do.
+pub(in crate::cli) const SWITCH_PAIRS: &str = "--switch-destinations: the proof is of routes to and from switches too; quality counts routes between hosts";
 
 /// Options of engines.
 #[derive(Debug, clap::Args)]
@@ -26,7 +30,7 @@ pub(super) struct EngineOptions {
     #[arg(long, value_name = "LFTS")]
     pub(super) previous: Option<PathBuf>,
     /// Balance everything anew, whatever was in force.
-    #[arg(long, alias = "reassign-lids", alias = "reassign_lids", requires = "previous")]
+    #[arg(long, requires = "previous")]
     reassign: bool,
     #[arg(help = help_of(Setting::Balance, "how equally short routes are chosen among, by the loads throughout the fabric, or as OpenSM does"))]
     #[arg(long, value_enum, default_value_t = BalanceName::Fabric)]
@@ -35,9 +39,8 @@ pub(super) struct EngineOptions {
     #[arg(long, alias = "max_hops", value_name = "N", default_value_t = Settings::MAX_HOPS,
           value_parser = clap::value_parser!(u8).range(1..=i64::from(Settings::MAX_HOPS)))]
     max_hops: u8,
-    /// Hosts have 2^LMC addresses [default: what TOPOLOGY says, if it says the same of all hosts].
-    #[arg(long, value_name = "LMC", value_parser = clap::value_parser!(u8).range(..=i64::from(MAX_LMC)))]
-    lmc: Option<u8>,
+    #[command(flatten)]
+    pub(super) lids: LidOptions,
     #[arg(help = help_of(Setting::Scatter, "choose at random among the least loaded ports, by this seed"))]
     #[arg(long, alias = "scatter_ports", value_name = "SEED")]
     scatter_ports: Option<u64>,
@@ -45,21 +48,27 @@ pub(super) struct EngineOptions {
     #[arg(long, alias = "port_shifting")]
     port_shifting: bool,
     #[arg(help = help_of(Setting::ConnectRoots, "let roots reach each other, down and up again, if no credit loop comes of it"))]
-    #[arg(long, alias = "connect_roots")]
+    #[arg(long, alias = "connect_roots", short_alias = 'z')]
     connect_roots: bool,
     #[arg(help = help_of(Setting::FirstLayer, "the first layer"))]
     #[arg(long, alias = "lash_start_vl", value_name = "LAYER", default_value_t = 0,
           value_parser = clap::value_parser!(u8).range(..i64::from(Layers::MAX)))]
     lash_start_vl: u8,
     #[arg(help = help_of(Setting::MaxLayers, "most layers, with those before the first one [default: as many as are needed; nue takes one]"))]
-    #[arg(long, alias = "max_layers", value_name = "N",
+    #[arg(long, aliases = ["max_layers", "nue_max_num_vls"], value_name = "N",
           value_parser = clap::value_parser!(u8).range(1..=i64::from(Layers::MAX)))]
     max_layers: Option<u8>,
     /// Also frames to and from xbars' own addresses must arrive, and be free of credit loops.
     #[arg(long, alias = "switch_destinations")]
     switch_destinations: bool,
     #[arg(help = help_of(Setting::File, "the tables to load, as OpenSM dumps them"))]
-    #[arg(long, alias = "lfts_file", value_name = "LFTS", required_if_eq("engine", "file"))]
+    #[arg(
+        long,
+        alias = "lfts_file",
+        short_alias = 'U',
+        value_name = "LFTS",
+        required_if_eq("engine", "file")
+    )]
     lfts_file: Option<PathBuf>,
     #[arg(help = help_of(Setting::Passes, "routes a destination, 1 to 64"))]
     #[arg(long, alias = "num-passes", value_name = "N", default_value_t = 8,
@@ -79,11 +88,6 @@ enum BalanceName {
 }
 
 impl EngineOptions {
-    /// The LID mask control (LMC) as the user or the fabric's file gives it.
-    pub(super) fn lmc(&self, fabric: &Fabric) -> Option<u8> {
-        self.lmc.or_else(|| lmc_of(fabric))
-    }
-
     /// Each option that names a file to read. `--previous` is not among them, as new tables may replace its
     /// file.
     pub(super) fn places(&self) -> Vec<NamedPath<'_>> {
@@ -98,7 +102,8 @@ impl EngineOptions {
         fabric: &Fabric,
         subnet: &Subnet,
     ) -> Result<(Settings, Vec<String>), CliError> {
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> = self.lids.note().into_iter().collect();
+        notes.extend(self.switch_destinations.then(|| SWITCH_PAIRS.to_owned()));
         let mut tables = |path: &Option<PathBuf>| -> Result<Option<Tables>, CliError> {
             let Some(path) = path else { return Ok(None) };
             let loaded = lfts::read(path, fabric, subnet)?;
@@ -113,7 +118,7 @@ impl EngineOptions {
             },
             max_hops: self.max_hops,
             previous: tables(&self.previous)?,
-            reassign: self.reassign,
+            reassign: self.reassign || self.lids.reassign_lids,
             scatter: self.scatter_ports,
             port_shifting: self.port_shifting,
             connect_roots: self.connect_roots,
@@ -127,14 +132,6 @@ impl EngineOptions {
         self.files.read(fabric, subnet, &mut settings, &mut notes)?;
         Ok((settings, notes))
     }
-}
-
-/// The LID mask control of the cabled hosts in a fabric's file, if it is the same for all.
-pub(in crate::cli) fn lmc_of(fabric: &Fabric) -> Option<u8> {
-    let cabled = fabric.map.hosts.iter().zip(&fabric.hosts).filter(|(host, _)| host.at.is_some());
-    let mut all = cabled.map(|(_, label)| label.lmc);
-    let first = all.next()?;
-    all.all(|lmc| lmc == first).then_some(first)
 }
 
 /// A note that begins with the file that it is about.

@@ -8,7 +8,7 @@ use super::places::NamedPath;
 use super::routes_dir;
 use crate::cli::output::{self, Staged};
 use crate::cli::{CliError, UsageError};
-use crate::formats::{ftree_order, gm_routes, lfts, lid_matrix, plot_loads, sls};
+use crate::formats::{ftree_order, gm_routes, lfts, lid_matrix, path_records, plot_loads, sls};
 use mapper_routing::engines::ftree::HostOrder;
 use mapper_routing::engines::{Engine, Routing, Selection, Settings, SourceSelection, hop_matrix};
 use mapper_routing::tables::Layers;
@@ -33,6 +33,10 @@ pub(super) struct Outputs {
     /// Write the layer (service level) of each pair of hosts: source LID, destination LID, level.
     #[arg(long, value_name = "FILE")]
     sls: Option<PathBuf>,
+    /// Write the path between each two hosts with its service level and rate, as OpenSM dumps path records; `mapper acm
+    /// serve --route-data FILE` reads it.
+    #[arg(long, value_name = "FILE")]
+    path_records: Option<PathBuf>,
     /// Write every host's routes as mapper.routes/1, a file a host.
     #[arg(long, value_name = "DIR")]
     routes_dir: Option<PathBuf>,
@@ -56,6 +60,7 @@ impl Outputs {
         let wanted = [
             ("--lfts", &self.lfts),
             ("--sls", &self.sls),
+            ("--path-records", &self.path_records),
             ("--dump-lid-matrix", &self.dump_lid_matrix),
             ("--ftree-order", &self.ftree_order),
         ];
@@ -100,6 +105,10 @@ impl Outputs {
         }
         if let Some(path) = &self.sls {
             staged.file(path, |out| sls::write(out, subnet, &routing.layers))?;
+        }
+        if let Some(path) = &self.path_records {
+            let Routing { tables, layers, .. } = routing;
+            staged.file(path, |out| path_records::write(out, fabric, subnet, tables, layers))?;
         }
         if let Some((path, hops)) = &matrix {
             staged.file(path, |out| lid_matrix::write(out, subnet, hops))?;
@@ -166,6 +175,7 @@ impl Outputs {
         let all = [
             ("--lfts", &self.lfts),
             ("--sls", &self.sls),
+            ("--path-records", &self.path_records),
             ("--routes-dir", &self.routes_dir),
             ("--gm-routes", &self.gm_routes),
             ("--plot", &self.plot),

@@ -1,6 +1,5 @@
 //! Compares two fabrics cable by cable, such as the planned and the found wiring.
 
-mod matching;
 #[cfg(test)]
 mod tests;
 
@@ -11,46 +10,8 @@ use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 
 use crate::formats::identity;
-use matching::Matching;
-
-/// A node by its id, which programs match, and by the name that people call it.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct NodeName {
-    id: String,
-    name: String,
-}
-
-/// The end of a cable. It is a host, which has no port number here, or an xbar and its port.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct NodePort {
-    node: NodeName,
-    port: Option<i16>,
-}
-
-/// How the nodes of two fabrics are matched.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum MatchedBy {
-    /// By ids, addresses and tags.
-    #[default]
-    Ids,
-    /// By descriptions too, as most ids are in one fabric only.
-    Descriptions,
-    /// By what is cabled to what too, as most descriptions are in one fabric only as well.
-    Structure,
-}
-
-impl MatchedBy {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Ids => "ids",
-            Self::Descriptions => "descriptions",
-            Self::Structure => "structure",
-        }
-    }
-}
-
-/// A cable by its two ends, the lower one first.
-type Cable = [NodePort; 2];
+use crate::wiring::matching::Matching;
+use crate::wiring::{Cable, MatchedBy, NodeName, NodePort, is_by_position};
 
 /// How fabric B differs from fabric A. Ports and names are those of A, except of nodes that only B has.
 #[derive(Default, Debug)]
@@ -85,12 +46,6 @@ pub(super) fn between(a: &Fabric, b: &Fabric) -> Difference {
     }
     let by_given_names = compare(a, b, |name| !is_by_position(name));
     if by_given_names.len() < by_all_names.len() { by_given_names } else { by_all_names }
-}
-
-/// Whether an id is one that an explored map gives to an xbar without an id of its own.
-fn is_by_position(name: &str) -> bool {
-    let digits = name.strip_prefix('x').unwrap_or_default();
-    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// Compares two fabrics. Their xbars may be matched by the ids for which `counts` is true.
@@ -181,15 +136,6 @@ impl Difference {
                 .map(|(xbar, was, is)| json!({ "id": xbar.id, "ports_before": was, "ports": is }))
                 .collect::<Vec<_>>(),
         })
-    }
-}
-
-impl fmt::Display for NodePort {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.port {
-            Some(port) => write!(f, "{}:{port}", self.node.name),
-            None => f.write_str(&self.node.name),
-        }
     }
 }
 

@@ -16,9 +16,10 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The JSON `mapper.xbar/1`. `xbars` are those of this machine, sorted by name, each as
 /// [`XbarStatus`]: `name`, `kind` (`plain`, `tagged`), `tag` (hex string or null), `first_port`,
-/// `port_count`, `log_lines_lost`, `ports` [{`port`, `interface`, `exists`, `up`, `carrier`, `mtu`, `received`,
-/// `received_bytes`, `overruns`, `forwarded`, `dropped` {by reason}, `sent`, `sent_bytes`, `unsent`, `notices`,
-/// `notices_suppressed`}], `pid`, `uptime_ms`, `no_answer` (null, or why nothing else is known).
+/// `port_count`, `log_lines_lost`, `ports` [{`port`, `interface`, `exists`, `up`, `carrier`, `mtu`, `cable`
+/// {`state` (`silent`, `joined`, `one-way`, `looped`, `shared`), `mtu`, `neighbour` (null or {`mac`, `host`, `tag`, `port`,
+/// `mtu`, `flags` []}), `looped_to`, `shared_with` []}, `received`, `received_bytes`, `overruns`, `forwarded`, `hellos`,
+/// `dropped` {by reason}, `sent`, `sent_bytes`, `unsent`, `hellos_sent`, `notices`, `notices_suppressed`}], `pid`, `uptime_ms`, `no_answer` (null, or why nothing else is known).
 #[derive(Serialize)]
 struct Output<'a> {
     schema: &'static str,
@@ -73,6 +74,7 @@ fn write_xbar(text: &mut String, xbar: &XbarStatus) -> std::fmt::Result {
     }
     write_table(text, &xbar.ports)?;
     for port in &xbar.ports {
+        write_cable(text, port)?;
         write_losses(text, port)?;
     }
     Ok(())
@@ -107,6 +109,17 @@ fn write_table(text: &mut String, ports: &[PortStatus]) -> std::fmt::Result {
     Ok(())
 }
 
+/// Writes who is at the other end of a port's cable, and what is wrong with the cable.
+fn write_cable(text: &mut String, port: &PortStatus) -> std::fmt::Result {
+    if let ("joined", Some(neighbour)) = (port.cable.state.as_str(), &port.cable.neighbour) {
+        writeln!(text, "  port {} is cabled to {}, MTU {}", port.port, neighbour.describe(), neighbour.mtu)?;
+    }
+    match port.cable.trouble(&port.interface) {
+        Some(trouble) => writeln!(text, "  port {}: {trouble}", port.port),
+        None => Ok(()),
+    }
+}
+
 /// Writes why frames that arrived at a port were lost, if any were.
 fn write_losses(text: &mut String, port: &PortStatus) -> std::fmt::Result {
     let overruns = (port.overruns, "lost before it, as they came too fast");
@@ -139,6 +152,7 @@ fn describe_time(ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::xbar::cable::{CableStatus, NeighbourStatus};
     use crate::xbar::counters::XbarDrop;
     use mapper_proto::Tally;
 
@@ -179,6 +193,30 @@ crossbar core: tagged 000000000000feed, ports 1 to 12, process 42, up 1 h 40 min
   senders told through port 1: 6 times, 1 times not
 ";
         assert_eq!(describe(&xbar), expected);
+    }
+
+    #[test]
+    fn who_is_at_the_other_end_of_a_cable_is_shown_and_that_its_mtu_differs() {
+        let neighbour = NeighbourStatus {
+            mac: "02:00:00:00:00:01".to_owned(),
+            tag: Some("000000000000feed".to_owned()),
+            port: Some(3),
+            mtu: 1500,
+            ..NeighbourStatus::default()
+        };
+        let cable = CableStatus {
+            state: "joined".to_owned(),
+            mtu: Some(9000),
+            neighbour: Some(neighbour),
+            ..CableStatus::default()
+        };
+        let interface = "eth1".to_owned();
+        let port = PortStatus { port: 1, interface, mtu: Some(9000), cable, ..PortStatus::default() };
+        let text = describe(&XbarStatus { ports: vec![port], ..XbarStatus::default() });
+        let line =
+            "  port 1 is cabled to 02:00:00:00:00:01, port 3 of crossbar 0x000000000000feed, MTU 1500\n";
+        assert!(text.contains(line), "{text}");
+        assert!(text.contains("  port 1: eth1 carries 9000 bytes, and at the other end"), "{text}");
     }
 
     #[test]

@@ -13,16 +13,25 @@ use tokio::sync::{mpsc, watch};
 use tracing::{Level, debug, enabled, info, trace};
 
 use super::DaemonEnd;
+use super::addresses::Addresses;
 use super::attachment::Attachment;
 use super::computation::Computation;
+use super::direct_cable::hello_due;
+use super::followers::Followers;
+use super::kernel_side::{KernelSide, from_kernel};
+use super::plan::PlanWatch;
+use super::resolution::Resolution;
+use super::soundings::Measurements;
 use super::user_interface::UserInterface;
 use crate::daemon::DaemonError;
 use crate::daemon::metrics::{self, Causes, KnownFabric};
 use crate::daemon::options::{Config, Source};
 use crate::daemon::status::{Request, dead_ports, state_name};
+use crate::hosts_file::told::HostsFile;
 use mapper_machine::clock::Clock;
 use mapper_machine::link::batch::Batch;
 use mapper_machine::link::ethernet::{Frame, MAX_FRAME_BYTES};
+use mapper_machine::link::held_address::AddressMonitor;
 use mapper_machine::link::interface::{Change, Monitor};
 use mapper_machine::log::{self, RateLimit};
 use mapper_machine::metrics::Exporter;
@@ -54,9 +63,17 @@ pub(super) struct Driver {
     pub(super) host: Host,
     /// The tap interface that users' frames come from and go to, if there is one.
     pub(super) users: Option<UserInterface>,
+    /// The kernel as the way of users' packets, or why it is not used.
+    pub(super) kernel: Result<KernelSide, String>,
     /// The carriers of a node's crossbar, and those that the host was last told of.
     carriers: Option<(watch::Receiver<PortSet>, PortSet)>,
     pub(super) computation: Computation,
+    /// Programs that wait for names, addresses or paths to change.
+    pub(super) followers: Followers,
+    /// What programs ask for that is not announced, and what they say of this machine.
+    pub(super) resolution: Resolution,
+    /// What is being measured for programs that asked.
+    pub(super) measurements: Measurements,
     pub(super) version_lines: RateLimit,
     pub(super) key_lines: RateLimit,
     pub(super) drop_lines: RateLimit,
@@ -64,12 +81,20 @@ pub(super) struct Driver {
     pub(super) exporter: Exporter,
     /// What all maps have shown, for the metrics.
     pub(super) known: KnownFabric,
+    /// What is known of this machine's addresses beside what the host knows.
+    pub(super) addresses: Addresses,
     /// The warnings about interfaces that were last logged.
     pub(super) warned: Vec<String>,
     /// Why the last map could not be stored, if that failed.
     pub(super) store_failure: Option<io::Error>,
     /// When to store the map again, as names have come since it was stored.
     pub(super) store_names_at: Option<Instant>,
+    /// The file of hosts' names, if one is kept.
+    pub(super) hosts_file: Option<HostsFile>,
+    /// When to have it written again.
+    pub(super) write_hosts_at: Option<Instant>,
+    /// The plan of the wiring, if there is one, and what is not as it says.
+    pub(super) plan: PlanWatch,
     /// The last map version that was complete everywhere.
     pub(super) complete: Option<MapVersion>,
     /// When to end, as with `map_once` mapping is complete everywhere.
@@ -83,7 +108,7 @@ impl Driver {
         source: Source,
         config: Config,
         attachment: Attachment,
-        users: Option<UserInterface>,
+        (users, kernel): (Option<UserInterface>, Result<KernelSide, String>),
         (seed, secret): (u64, u64),
         exporter: Exporter,
     ) -> Self {
@@ -99,17 +124,25 @@ impl Driver {
             attachment,
             clock: Clock::start(),
             users,
+            kernel,
             carriers,
             computation: Computation::default(),
+            followers: Followers::default(),
+            resolution: Resolution::default(),
+            measurements: Measurements::default(),
             version_lines: RateLimit::new(VERSION_LINE_INTERVAL, PEERS_REMEMBERED),
             key_lines: RateLimit::new(VERSION_LINE_INTERVAL, PEERS_REMEMBERED),
             drop_lines: RateLimit::new(DROP_LINE_INTERVAL, PEERS_REMEMBERED),
             causes: Causes::default(),
             exporter,
             known: KnownFabric::new(),
+            addresses: Addresses::default(),
             warned: Vec::new(),
             store_failure: None,
             store_names_at: None,
+            hosts_file: None,
+            write_hosts_at: None,
+            plan: PlanWatch::default(),
             complete: None,
             leave_at: None,
         }
@@ -121,7 +154,7 @@ impl Driver {
 
     pub(super) async fn drive(
         &mut self,
-        monitor: &Monitor,
+        (monitor, address_monitor): (&Monitor, &AddressMonitor),
         [server, requests_server]: [&StatusServer; 2],
         signals: &mut Signals,
     ) -> Result<DaemonEnd, DaemonError> {
@@ -129,9 +162,12 @@ impl Driver {
         // are reports of the steps in which this process made the tap interface.
         monitor.forget_past();
         self.apply(&Change::Missed);
+        self.follow_patterns();
         self.follow_address();
         self.look_around()?;
         self.say_name();
+        self.follow_addresses()?;
+        self.host.pick_addresses(self.now(), &self.config.networks);
         let mut batch = Batch::new();
         let mut buffer = vec![0; MAX_FRAME_BYTES];
         // Requests are read by tasks of their own, so a client that asks slowly does not hold up the loop.
@@ -139,6 +175,11 @@ impl Driver {
         loop {
             self.drain(None);
             self.store_names_if_due();
+            self.count_packets();
+            self.follow_patterns_if_due();
+            self.write_hosts_if_due();
+            self.check_plan_if_due();
+            self.end_lease_if_due();
             self.notifier.feed_if_due(self.now());
             if self.must_leave()? {
                 info!("mapping is complete everywhere; leaving");
@@ -149,8 +190,11 @@ impl Driver {
                 () = self.attachment.link.recv_batch(&mut batch) => self.take_frames(&batch),
                 ready = user_ready(&self.users) => self.take_user_frames(&mut buffer, ready)?,
                 () = carrier_changed(&mut self.carriers) => self.follow_carriers(),
+                () = hello_due(&self.attachment) => self.exchange_hellos(),
+                said = from_kernel(&mut self.kernel, self.host.kernel_path()) => self.take_from_kernel(said),
                 () = self.clock.sleep_until(wake_at) => self.host.handle_timeout(self.now()),
                 computed = self.computation.finished() => self.take_routes(computed),
+                checked = self.plan.checked() => self.take_checked(checked),
                 client = server.accept() => match client {
                     Ok(client) => drop(tokio::spawn(client.answer(self.board()))),
                     Err(error) => debug!(%error, "cannot accept on the status socket"),
@@ -168,8 +212,15 @@ impl Driver {
                 }
                 changes = monitor.changes() => {
                     changes?.iter().for_each(|change| self.apply(change));
+                    self.follow_patterns();
                     self.follow_address();
                     self.look_around()?;
+                    // An interface that comes may be a port, and have addresses already.
+                    self.follow_addresses()?;
+                }
+                changed = address_monitor.changed() => {
+                    changed?;
+                    self.follow_addresses()?;
                 }
                 signal = signals.next() => match signal {
                     Signal::Stop => {
@@ -195,15 +246,21 @@ impl Driver {
         }
         let changed = self.attachment.link.apply(change);
         if changed && self.attachment.link.carrier() {
-            self.host.look_again(self.now());
+            self.host.own_carrier_is_back(self.now());
         }
         if let Some(switch) = &self.attachment.crossbar {
             switch.apply(change);
         }
         self.follow_carriers();
+        self.follow_neighbours();
+        if let Ok(side) = &mut self.kernel {
+            side.forwarding.look_soon();
+        }
         if let Some(mtu) = self.mtu_said() {
             self.host.set_mtu(self.now(), mtu);
         }
+        self.follow_rates();
+        self.followers.changed();
     }
 
     /// How long frames may be at this host, which other hosts are told; `None` if it carries no users'
@@ -219,19 +276,36 @@ impl Driver {
         let after = *carriers.borrow_and_update();
         let changes = before.changes_to(after);
         *before = after;
-        let kind = self.attachment.crossbar.as_ref().map(|switch| switch.kind());
-        let Some(CrossbarKind::Tagged { tag }) = kind else { return };
+        let Some(tag) = self.own_tag() else { return };
         for (port, up) in changes {
             self.host.handle_carrier(now, tag, port, up);
+        }
+    }
+
+    /// The tag of the node's own crossbar.
+    pub(super) fn own_tag(&self) -> Option<u64> {
+        match self.attachment.crossbar.as_ref().map(|switch| switch.kind()) {
+            Some(CrossbarKind::Tagged { tag }) => Some(tag),
+            Some(CrossbarKind::Plain) | None => None,
         }
     }
 
     /// When something is due next.
     fn wake_at(&self) -> Option<Instant> {
         let limit = self.config.map_once.map(|limit| Instant::ZERO + limit);
-        let due =
-            [self.leave_at, limit, self.notifier.feed_at(), self.store_names_at, self.host.poll_timeout()];
-        due.into_iter().flatten().min()
+        let due = [
+            self.leave_at,
+            limit,
+            self.notifier.feed_at(),
+            self.store_names_at,
+            self.count_at(),
+            self.write_hosts_at,
+            self.plan.due_at(),
+            self.lease_ends_at(),
+            self.host.poll_timeout(),
+        ];
+        let due = due.into_iter().chain([self.patterns_due_at()]);
+        due.flatten().min()
     }
 
     /// Whether the agent must end as `map_once` says: mapping is complete everywhere, and the hosts below
@@ -271,8 +345,10 @@ impl Driver {
     fn take_frames(&mut self, batch: &Batch) {
         for frame in batch.frames().filter_map(Frame::parse) {
             trace!(from = %frame.source, frame = %Printer::new(frame.payload()), "received");
-            self.host.handle_frame(self.now(), frame.payload());
-            self.drain(Some(frame.source));
+            if !self.take_of_cable(&frame) {
+                self.host.handle_frame(self.now(), frame.payload());
+                self.drain(Some(frame.source));
+            }
         }
         if let Some(users) = &self.users {
             users.flush();
@@ -296,6 +372,7 @@ impl Driver {
     /// Polls the host until there is nothing left. `source` is the sender of the frame that the host was just
     /// given, if it was given one.
     fn drain(&mut self, source: Option<Mac>) {
+        self.serve_kernel();
         let link = &self.attachment.link;
         let mut sent = false;
         while let Some(outgoing) = self.host.poll_transmit() {

@@ -18,9 +18,25 @@ use mapper_machine::freed;
 impl Driver {
     /// Acts on an event. `source` is the sender of the frame that caused it, if a frame did.
     pub(super) fn act_on(&mut self, event: HostEvent, source: Option<Mac>) {
+        if matches!(
+            event,
+            HostEvent::DirectoryChanged
+                | HostEvent::RoutesInstalled { .. }
+                | HostEvent::RoutingFailed { .. }
+                | HostEvent::Repaired { .. }
+                | HostEvent::Agent(Event::MapInstalled { .. })
+        ) {
+            self.followers.changed();
+        }
         match event {
             HostEvent::Agent(event) => self.act_on_agent(event, source),
-            HostEvent::NamesChanged => self.names_changed(),
+            HostEvent::DirectoryChanged => {
+                self.answer_probes();
+                self.directory_changed();
+            }
+            HostEvent::Found(found) => self.take_found(&found),
+            HostEvent::AddressPicked(picked) => self.take_picked(picked),
+            HostEvent::Sounded { number, sounded } => self.answer_sounding(number, sounded),
             HostEvent::RoutesInstalled { version } => self.tell_of_routes(version),
             HostEvent::RoutingFailed { version, why } => error!(%version, "{why}"),
             HostEvent::Repaired { dead } => {
@@ -72,7 +88,7 @@ impl Driver {
             // program.
             Event::Printed { from, text } => info!(from = self.called(from), ?text, "printf"),
             // The host acts on these events itself and does not pass them on.
-            Event::ServiceAsked { .. } | Event::ServiceAnswered { .. } => {}
+            Event::ServiceAsked { .. } | Event::ServiceAnswered { .. } | Event::Echoed { .. } => {}
             Event::Dropped { error } => self.log_dropped(error, source),
         }
     }
@@ -80,6 +96,7 @@ impl Driver {
     fn tell_of_map(&mut self, map: &Map) {
         info!(version = %map.version, hosts = map.hosts.len(), xbars = map.xbars.len(), "map installed");
         self.known.see(map);
+        self.check_plan_soon();
         for conflict in map.address_conflicts() {
             warn!(mac = %conflict.mac, "{conflict}");
         }

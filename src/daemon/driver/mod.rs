@@ -1,15 +1,26 @@
 //! Starts and drives one agent or node.
 
+mod addresses;
 mod attachment;
 mod computation;
 mod crossbar_tag;
+mod direct_cable;
 mod event_loop;
+mod followers;
 mod happenings;
+mod hosts_file;
 mod identity;
+mod kept_identity;
+mod kernel_side;
 mod names;
 mod outer_ports;
+mod patterns;
+mod plan;
+mod rates;
 mod reload;
+mod resolution;
 mod shown;
+mod soundings;
 mod user_interface;
 mod warnings;
 
@@ -17,6 +28,8 @@ use std::io;
 use std::process::ExitCode;
 use std::rc::Rc;
 
+use mapper_machine::link::LinkError;
+use mapper_machine::link::held_address::AddressMonitor;
 use mapper_machine::link::interface::Monitor;
 use mapper_machine::metrics::Exporter;
 use mapper_machine::options::ServiceConfig;
@@ -31,9 +44,12 @@ use super::DaemonError;
 use super::map_file;
 use super::options::{Config, Source};
 use super::status::{self, requests_socket_path};
+use crate::hosts_file::told::HostsFile;
 use crate::xbar;
 use attachment::Attachment;
 use event_loop::Driver;
+use kernel_side::KernelSide;
+use plan::PlanWatch;
 use user_interface::UserInterface;
 
 /// How a daemon that did not fail came to its end.
@@ -67,26 +83,59 @@ pub fn run(source: Source) -> Result<DaemonEnd, DaemonError> {
     })
 }
 
+/// The interfaces that a node with this configuration would have as ports now because they match a pattern.
+///
+/// # Errors
+/// If the kernel does not tell of its interfaces.
+pub fn matching_ports(config: &Config) -> Result<Vec<String>, LinkError> {
+    if config.patterns.is_empty() {
+        return Ok(Vec::new());
+    }
+    let candidates = patterns::Candidates::now()?;
+    let usable = candidates.matching(config).filter(|(_, why_not)| why_not.is_none());
+    Ok(usable.map(|(interface, _)| interface.name.clone()).collect())
+}
+
 async fn serve(
     source: Source,
     mut config: Config,
-    starter: Option<Starter>,
+    mut starter: Option<Starter>,
 ) -> Result<DaemonEnd, DaemonError> {
     let mut signals = Signals::new().map_err(ServiceError::Runtime)?;
     // The monitor is opened before the interfaces are looked at, so that no change falls between.
     let monitor = Monitor::new()?;
+    let address_monitor = AddressMonitor::new()?;
+    if !config.patterns.is_empty() {
+        // Whoever started the daemon does not wait for an interface that comes later.
+        if let Some(starter) = starter.take() {
+            starter.ready().map_err(ServiceError::from)?;
+        }
+        if !patterns::wait_for_port(&config, &monitor, &mut signals).await? {
+            return Ok(DaemonEnd::Stopped);
+        }
+    }
     let attachment = Attachment::open(&config)?;
     let server = bind_status(&mut config)?;
     let ServiceConfig { run_dir, group, .. } = &config.service;
     let requests_path = requests_socket_path(run_dir, config.unit);
     let requests_server = status::bind_at(requests_path, config.unit, group.as_deref())?;
     let users = UserInterface::open(&config, attachment.mac, attachment.mtu)?;
-    privileges::give_up_all_but(Needs { raw_sockets: true, ..Needs::default() })
+    attachment.keep_identity(&config);
+    let kernel = KernelSide::open(&config, &attachment)?;
+    // What the kernel is to hold changes with every map, an address that is picked may have to be given up for another,
+    // and ports that come later are set up, as long as the daemon runs.
+    let picks = users.is_some() && !config.networks.is_empty();
+    let network_administration = picks || kernel.is_ok() || !config.patterns.is_empty();
+    let hosts_file = config.hosts_file.as_deref().map(|path| HostsFile::open(path, config.mark()));
+    let hosts_file = hosts_file.transpose().map_err(DaemonError::HostsFile)?;
+    privileges::give_up_all_but(Needs { raw_sockets: true, network_administration, files: false })
         .map_err(ServiceError::from)?;
     // This check comes after the privileges were given up, as the file will be written without them.
     if let Some(path) = &config.map_file {
         map_file::check(path).map_err(|source| DaemonError::MapFile { path: path.clone(), source })?;
     }
+    // The plan will be read again with each map, and without privileges.
+    let plan = PlanWatch::begin(config.plan.as_ref())?;
     let exporter = Exporter::new(&config.service)?;
     let seed = match config.seed {
         Some(seed) => seed,
@@ -98,7 +147,10 @@ async fn serve(
         let asked = xbar::socket::bind(run_dir, &config.interface, group.as_deref())?;
         tokio::task::spawn_local(xbar::socket::serve(asked, Rc::clone(switch)));
     }
-    let mut driver = Driver::new(source, config, attachment, users, (seed, secret), exporter);
+    let mut driver = Driver::new(source, config, attachment, (users, kernel), (seed, secret), exporter);
+    driver.begin_with_kernel(random_seed().map_err(ServiceError::Runtime)?);
+    driver.hosts_file = hosts_file;
+    driver.plan = plan;
     info!(interface = driver.attachment.link.name(), mac = %driver.host.own(), unit = driver.config.unit, seed, "the agent runs");
     if !driver.attachment.link.carrier() {
         warn!(interface = driver.attachment.link.name(), "no carrier: is the cable plugged in?");
@@ -107,7 +159,12 @@ async fn serve(
         starter.ready().map_err(ServiceError::from)?;
     }
     driver.notifier.ready();
-    driver.drive(&monitor, [&server, &requests_server], &mut signals).await
+    let end = driver.drive((&monitor, &address_monitor), [&server, &requests_server], &mut signals).await;
+    driver.leave_kernel();
+    if let Some(file) = driver.hosts_file.take() {
+        file.close().await;
+    }
+    end
 }
 
 /// Serves the status socket of the unit that was asked for, or of the first that is free.

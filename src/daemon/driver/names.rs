@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use mapper_host::names::HostName;
+use mapper_host::directory::HostName;
 use mapper_proto::Mac;
 use tracing::warn;
 
@@ -27,7 +27,7 @@ impl Driver {
 
     /// A host by its name and its address, as two hosts may have one name.
     pub(super) fn called(&self, mac: Mac) -> String {
-        match self.host.names().name_of(mac) {
+        match self.host.directory().name_of(mac) {
             // The name came from another machine, so it is escaped and cannot look like a line of this
             // program.
             Some(name) => format!("{} ({mac})", name.as_str().escape_debug()),
@@ -37,15 +37,18 @@ impl Driver {
 
     /// The names of all hosts, for the map file.
     pub(super) fn names_of_map(&self) -> Names {
-        let named = self.host.names().iter();
+        let named = self.host.directory().iter();
         Names::of_hosts(named.map(|(mac, name)| (mac, name.to_string())).collect::<BTreeMap<_, _>>())
     }
 
-    /// Takes in that names have come or changed, and has the map file written again with them.
-    pub(super) fn names_changed(&mut self) {
+    /// Takes in that names or addresses have come or changed, and has the map file written again with the names.
+    pub(super) fn directory_changed(&mut self) {
         if self.config.map_file.is_some() && self.store_names_at.is_none() {
             self.store_names_at = Some(self.now() + STORE_AFTER);
         }
+        self.write_hosts_soon();
+        self.check_plan_soon();
+        self.tell_of_clashes();
     }
 
     /// Writes the map with the names that are known now, if that is due and no newer map is being stored.
@@ -60,7 +63,7 @@ impl Driver {
         self.store_names_at = None;
         let names = self.names_of_map();
         if !self.computation.begin_storing(path, map, names) {
-            self.names_changed();
+            self.directory_changed();
         }
     }
 }

@@ -17,6 +17,7 @@ fn read_again(old: &Config, new: Config) -> (Config, Vec<&'static str>) {
     let Config {
         interface,
         ports,
+        patterns,
         service,
         settings,
         seed,
@@ -27,21 +28,44 @@ fn read_again(old: &Config, new: Config) -> (Config, Vec<&'static str>) {
         map_once,
         tap,
         addresses,
+        data_path,
+        keep_routes,
+        networks,
+        fabric_prefix,
+        hosts_file,
         key_file,
         host_name,
+        plan,
+        // This agent is at no port of InfiniBand.
+        subnet: _,
     } = new;
     let (service, mut start_only) = old.service.read_again(service);
     start_only.extend(changed_keys([
         // The `interface` of a node is a name made of its ports at the start, and no key.
-        ("interface", ports.is_empty() && old.interface != interface),
+        ("interface", !old.is_node() && old.interface != interface),
         ("seed", old.seed != seed),
         ("unit", unit_given && old.unit != unit),
         ("tap", old.tap != tap),
-        ("address", old.addresses != addresses),
+        ("data-path", old.data_path != data_path),
+        ("address", old.addresses != addresses || old.networks != networks),
+        ("fabric-prefix", old.fabric_prefix != fabric_prefix),
+        ("hosts-file", old.hosts_file != hosts_file),
         ("map-once", old.map_once != map_once),
     ]));
     (
-        Config { ports, service, settings, num_passes, map_file, key_file, host_name, ..old.clone() },
+        Config {
+            ports,
+            patterns,
+            service,
+            settings,
+            num_passes,
+            map_file,
+            keep_routes,
+            key_file,
+            host_name,
+            plan,
+            ..old.clone()
+        },
         start_only,
     )
 }
@@ -69,6 +93,7 @@ impl Driver {
         self.apply_settings(&old.settings);
         self.host.set_route_options(self.config.route_options());
         self.say_name();
+        self.plan_changed(old.plan.as_ref());
         info!("the configuration was read again");
     }
 
@@ -101,7 +126,7 @@ mod tests {
     fn what_counts_only_at_start_is_named_and_stays_and_all_else_is_followed() {
         let old = read("interface = \"eth1\"\nunit = 1\nlevel = 2\nlog-level = \"info\"\n");
         let new = read(
-            "interface = \"eth2\"\nunit = 2\nseed = 7\ntap = \"f0\"\naddress = \"10.0.0.1/24\"\nmap-once = true\n\
+            "interface = \"eth2\"\nunit = 2\nseed = 7\ntap = \"f0\"\ndata-path = \"tap\"\naddress = \"10.0.0.1/24\"\nfabric-prefix = \"none\"\nhosts-file = \"/h\"\nmap-once = true\n\
              run-dir = \"/tmp\"\ngroup = \"g\"\ndaemon-pid-file = \"/tmp/p\"\nethertype = \"0x88b6\"\n\
              metrics-listen = \"127.0.0.1:1\"\nmetrics-file = \"/tmp/m\"\nverbose-file = \"/tmp/v\"\n\
              log-format = \"json\"\nlevel = 3\nnum-passes = 2\nlog-level = \"warn\"\nmap-file = \"/tmp/map\"\n",
@@ -111,8 +136,11 @@ mod tests {
         let all = [
             "address",
             "daemon-pid-file",
+            "data-path",
             "ethertype or destination",
+            "fabric-prefix",
             "group",
+            "hosts-file",
             "interface",
             "log-format",
             "map-once",

@@ -1,11 +1,17 @@
 //! The board and the routes that a running agent shows.
 
-use mapper_host::healing::DeadCable;
+use std::time::Duration;
 
+use mapper_host::healing::DeadCable;
+use mapper_host::resolution::{Found, Patience};
+
+use super::direct_cable::HeldBack;
 use super::event_loop::Driver;
-use crate::daemon::status::{self, Board, Request, Resolved, RoutesAsked, Surroundings};
+use crate::daemon::status::{self, Board, KnownLearned, PathsAsked, Request, RoutesAsked, Surroundings};
+use mapper_machine::link::port::Traffic;
 use mapper_machine::log;
 use mapper_machine::status::Client;
+use mapper_proto::IpNetworkAddress;
 
 impl Driver {
     /// The agent's board at this moment.
@@ -17,36 +23,55 @@ impl Driver {
             host_type: self.config.settings.host_type,
             carrier: self.attachment.link.carrier(),
             ports: self.attachment.outer_ports(),
-            names: self.host.names(),
+            cable: self.attachment.cable(),
+            directory: self.host.directory(),
             routes: self.host.table().map_or(0, |table| table.count()),
             routing_failure: self.host.routing_failure(),
-            traffic: self.attachment.link.traffic(),
+            frames: self.frame_counters(),
             causes: &self.causes,
             dead_cables: self.dead_cables(),
             narrow_cables: self.narrow_cables(),
             map: self.host.newest_map().map(|map| &**map),
             known: &self.known,
-            warnings: self.warnings(),
+            warnings: self.all_warnings(),
             repairs: self.repair_counters(),
             log_lines_lost: log::lines_lost(),
+            data_path: self.data_path(),
             tap: self.users.as_ref().map(|users| users.status(counters)),
-            addresses: self.config.addresses.iter().map(ToString::to_string).collect(),
+            address_clashes: self.address_clashes(),
+            plan: self.plan.standing().cloned(),
             now: self.now(),
         };
         Board::new(&self.host.agent().status(), around)
     }
 
+    fn frame_counters(&self) -> status::FrameCounters {
+        let Traffic { received, sent, unsent, overruns, .. } = self.attachment.link.traffic();
+        let HeldBack { hellos, bad_hellos, shared_wire } = self.attachment.held_back;
+        status::FrameCounters { received, sent, unsent, overruns, hellos, bad_hellos, shared_wire }
+    }
+
     /// Answers a request in a task of its own.
-    pub(super) fn answer(&self, request: &Request, client: Client) {
+    pub(super) fn answer(&mut self, request: &Request, client: Client) {
         match request {
             Request::Routes => {
                 let asked = self.routes_asked();
                 drop(tokio::spawn(client.answer_json(move || asked.to_json())));
             }
-            Request::Resolve(wanted) => {
-                let resolved = Resolved::of(&self.host, wanted);
-                drop(tokio::spawn(client.answer_json(move || serde_json::to_vec(&resolved))));
+            Request::Paths => {
+                let asked = self.paths_asked();
+                drop(tokio::spawn(client.answer_json(move || asked.to_json())));
             }
+            Request::Changed { seen } => self.followers.follow(*seen, client),
+            Request::Trace(host) => self.trace(host, client),
+            Request::Ping { host, count, interval_ms } => self.ping(host, *count, *interval_ms, client),
+            Request::Bandwidth { host, trains, packets } => self.bandwidth(host, (*trains, *packets), client),
+            Request::Resolve(wanted) => self.resolve(wanted, client),
+            Request::WhoHas { wanted, timeout_ms, retries } => {
+                let timeout = Duration::from_millis((*timeout_ms).into());
+                self.who_has(wanted, Patience { timeout, retries: *retries }, client);
+            }
+            Request::MoreNames(names) => self.take_more_names(names, client),
         }
     }
 
@@ -58,8 +83,44 @@ impl Driver {
             map: self.host.newest_map().cloned(),
             names: self.names_of_map(),
             neighbours: self.host.neighbours().to_vec(),
+            carried: self.host.kernel_path().map_or_else(Vec::new, |path| path.routes().collect()),
             uses: self.host.data().map_or_else(Vec::new, |data| data.uses(self.now())),
         }
+    }
+
+    /// What is needed to answer a request for the hosts and the paths to them.
+    fn paths_asked(&self) -> PathsAsked {
+        let (directory, attachment) = (self.host.directory(), &self.attachment);
+        let told = |mac| {
+            let addresses = directory.addresses_of(mac).iter().map(IpNetworkAddress::ip).collect();
+            (mac, (directory.name_of(mac).map(ToString::to_string), addresses))
+        };
+        PathsAsked {
+            unit: self.config.unit,
+            interface: attachment.link.name().to_owned(),
+            host: self.host.own(),
+            table: self.host.table().cloned(),
+            map: self.host.newest_map().cloned(),
+            has_failed: self.host.routing_failure().is_some(),
+            rates: directory
+                .hosts()
+                .chain([self.host.own()])
+                .map(|mac| (mac, directory.rates_of(mac)))
+                .collect(),
+            learned: self.learned_shown(),
+            told: directory.hosts().chain([self.host.own()]).map(told).collect(),
+            link_mtu: attachment.link_mtu().map_or(attachment.mtu, |mtu| mtu.bytes.into()),
+            max_hops: self.config.route_options().max_hops,
+        }
+    }
+
+    /// What was learned of names and addresses that are not announced.
+    fn learned_shown(&self) -> Vec<KnownLearned> {
+        let shown = |found: Found| KnownLearned {
+            wanted: found.wanted.to_string(),
+            owners: found.owners.iter().map(|owner| self.known_owner(owner)).collect(),
+        };
+        self.host.learned(self.now()).into_iter().map(shown).collect()
     }
 
     /// The cables that are held for dead, as the board shows them.

@@ -4,11 +4,13 @@ use std::io;
 
 use mapper_host::data::{DataStatus, tap_mtu};
 use mapper_proto::Mac;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::daemon::DaemonError;
 use crate::daemon::options::Config;
 use crate::daemon::status;
+use mapper_fabric::wording::with_causes;
+use mapper_machine::link::address::InterfaceAddress;
 use mapper_machine::link::interface::{Change, Interface};
 use mapper_machine::link::tap::Tap;
 
@@ -19,6 +21,10 @@ pub(super) struct UserInterface {
     mac: Mac,
     /// The tap as the kernel described it last; `None` if it is gone.
     seen: Option<Interface>,
+    /// The address that the fabric's prefix makes.
+    by_prefix: Option<InterfaceAddress>,
+    /// Why the tap does not have the address that the fabric's prefix makes, in words.
+    without: Option<String>,
 }
 
 impl UserInterface {
@@ -35,16 +41,29 @@ impl UserInterface {
             tap.add_address(*address)?;
             info!(tap = name, %address, "the tap interface has its address");
         }
+        let by_prefix = config.fabric_prefix.address_of(mac);
+        let without = by_prefix.and_then(|address| tap.add_address(address).err());
+        if let Some(error) = &without {
+            // Nobody asked for this address in so many words, and IPv4 works without.
+            warn!("{}", with_causes(error));
+        }
         info!(tap = name, mtu, "the tap interface is up");
         let seen = Interface::look_up(name)?;
-        Ok(Some(Self { tap, mtu, mac, seen }))
+        let without = without.map(|error| with_causes(&error));
+        Ok(Some(Self { tap, mtu, mac, seen, by_prefix, without }))
     }
 
     /// Takes in a change of any interface of the machine; it need not be the tap.
     pub(super) fn apply(&mut self, change: &Change) {
         let Some(seen) = &self.seen else { return };
         match change {
-            Change::Now(now) if now.index == seen.index => self.seen = Some(now.clone()),
+            Change::Now(now) if now.index == seen.index => {
+                // The kernel takes the addresses of IPv6 from an interface that is set down, and those of IPv4 not.
+                if now.up && !seen.up {
+                    self.give_address_again();
+                }
+                self.seen = Some(now.clone());
+            }
             Change::Gone { index } if *index == seen.index => self.seen = None,
             Change::Now(_) | Change::Gone { .. } => {}
             Change::Missed => {
@@ -53,6 +72,22 @@ impl UserInterface {
                 }
             }
         }
+    }
+
+    /// Gives the interface the address of the fabric's prefix again, as far as this process may still do so: an agent
+    /// that only carries frames has given up the privilege.
+    fn give_address_again(&self) {
+        let Some(address) = self.by_prefix else { return };
+        let tap = self.tap.name();
+        match self.tap.add_address(address) {
+            Ok(()) => info!(tap, %address, "the tap interface was set up again and gets its address again"),
+            Err(error) => warn!("{}; set it again, or restart the agent", with_causes(&error)),
+        }
+    }
+
+    /// The tap interface.
+    pub(super) const fn tap(&self) -> &Tap {
+        &self.tap
     }
 
     /// Whether somebody removed the tap interface.
@@ -92,7 +127,8 @@ impl UserInterface {
                 ),
             ),
         ];
-        found.into_iter().filter(|(is_so, _)| *is_so).map(|(_, warning)| warning).collect()
+        let found = found.into_iter().filter(|(is_so, _)| *is_so).map(|(_, warning)| warning);
+        found.chain(self.without.clone()).collect()
     }
 
     /// Waits until the user has a frame to send.

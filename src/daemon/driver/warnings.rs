@@ -9,10 +9,16 @@ use super::event_loop::Driver;
 use super::user_interface::UserInterface;
 use crate::daemon::DaemonError;
 use crate::daemon::status::{NarrowCable, unequal_mtus};
+use crate::hosts_file::told::HostsFile;
 
 impl Driver {
     /// What keeps users' frames from passing on this machine, in words.
     pub(super) fn warnings(&self) -> Vec<String> {
+        [self.warnings_to_log(), self.attachment.troubled_cables()].concat()
+    }
+
+    /// The warnings that the driver logs. What is wrong with cables is logged where it is found out.
+    fn warnings_to_log(&self) -> Vec<String> {
         let mut warnings = self.users.as_ref().map(UserInterface::warnings).unwrap_or_default();
         let attachment = &self.attachment;
         let mtu = match &attachment.crossbar {
@@ -33,6 +39,14 @@ impl Driver {
         // A warning that names the cables of the map says more than one that names the ports that differ.
         let narrow = NarrowCable::warning(&self.narrow_cables());
         warnings.extend(narrow.or_else(|| unequal_mtus(&attachment.outer_ports())));
+        warnings.extend(self.address_warnings());
+        warnings
+    }
+
+    /// What boards warn of: also what is wrong with the file of hosts' names, which is logged when it happens.
+    pub(super) fn all_warnings(&self) -> Vec<String> {
+        let mut warnings = self.warnings();
+        warnings.extend(self.hosts_file.iter().flat_map(HostsFile::warnings));
         warnings
     }
 
@@ -51,13 +65,14 @@ impl Driver {
         if self.users.as_ref().is_some_and(UserInterface::is_gone) {
             return Err(DaemonError::TapGone);
         }
+        self.follow_cable();
         self.warn_of_changes();
         Ok(())
     }
 
     /// Logs the warnings that were not in force when this was last called.
     pub(super) fn warn_of_changes(&mut self) {
-        let warnings = self.warnings();
+        let warnings = self.warnings_to_log();
         for warning in warnings.iter().filter(|warning| !self.warned.contains(warning)) {
             warn!("{warning}");
         }

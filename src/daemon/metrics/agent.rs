@@ -36,7 +36,7 @@ fn write_agent(text: &mut Exposition, board: &Board) {
         ("version", env!("CARGO_PKG_VERSION")),
         ("unit", unit.as_str()),
         ("mac", board.mac.as_deref().unwrap_or_default()),
-        ("host_name", board.host_name.as_deref().unwrap_or_default()),
+        ("host_name", board.name.as_deref().unwrap_or_default()),
     ];
     text.family(FamilyKind::Info, "mapper_agent", Unit::None, "The agent and its program.")
         .sample(&labels, 1);
@@ -88,6 +88,23 @@ fn write_fabric(text: &mut Exposition, board: &Board, known: &KnownFabric) {
     text.gauge("mapper_hosts_gone", "Hosts seen since the start that the last map lacks.", gone);
     let dead = board.dead_cables.len() as u64;
     text.gauge("mapper_cables_dead", "Cables of the map that are known to be dead.", dead);
+    let clashes = board.address_clashes.len() as u64;
+    text.gauge("mapper_address_clashes", "Addresses of IP that two or more hosts have, up to 64.", clashes);
+
+    if let Some(plan) = &board.plan {
+        let readable = plan.failure.is_none();
+        text.gauge(
+            "mapper_plan_readable",
+            "1 if the plan of the wiring could be read last time.",
+            readable.into(),
+        );
+        let help = "What is not as planned in the wiring, by what it costs.";
+        let severities = [("cuts-off", plan.cuts_off), ("bandwidth", plan.bandwidth), ("label", plan.label)];
+        let mut family = text.family(FamilyKind::Gauge, "mapper_plan_differences", Unit::None, help);
+        for (severity, count) in severities {
+            family.sample(&[("severity", severity)], count as u64);
+        }
+    }
 
     let help =
         "1 if the cable between two xbars is there, 0 if it was seen since the start and is gone or dead.";
@@ -106,7 +123,7 @@ fn write_fabric(text: &mut Exposition, board: &Board, known: &KnownFabric) {
 }
 
 fn write_messages(text: &mut Exposition, counters: &Counters) {
-    let Counters { frames, sent, dropped, mapping, causes, .. } = counters;
+    let Counters { frames, sent, dropped, directory_refused, mapping, causes, .. } = counters;
     let mut family =
         text.family(FamilyKind::Counter, "mapper_link_frames", Unit::None, "Frames on the interface.");
     family.by("what", &[("received", frames.received), ("sent", frames.sent), ("unsent", frames.unsent)]);
@@ -121,6 +138,9 @@ fn write_messages(text: &mut Exposition, counters: &Counters) {
     text.counter("mapper_retries", Unit::None, help, sent[Purpose::Retry]);
     let help = "Frames dropped, by why.";
     text.family(FamilyKind::Counter, "mapper_frames_dropped", Unit::None, help).by("reason", &named(dropped));
+    let help = "What other hosts told of names and addresses and was not taken, by why.";
+    text.family(FamilyKind::Counter, "mapper_directory_refused", Unit::None, help)
+        .by("reason", &named(directory_refused));
 
     let mut family =
         text.family(FamilyKind::Counter, "mapper_mappings", Unit::None, "Mappings begun here, by cause.");

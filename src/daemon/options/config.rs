@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use mapper_host::names::HostName;
+use mapper_host::directory::HostName;
 use mapper_machine::link::address::InterfaceAddress;
-use mapper_machine::options::ServiceConfig;
+use mapper_machine::options::{DataPathChoice, OnChange, PlanKeys, ServiceConfig, Text};
+use mapper_proto::IpNetworkAddress;
 use mapper_proto::agent::Settings;
+
+use super::{FabricPrefix, OptionsError, SubnetConfig};
 
 /// What a message takes beside the piece of a map in it: route, headers, addresses, trailer, CRC-32.
 const MESSAGE_OVERHEAD_BYTES: usize = 200;
@@ -16,8 +19,10 @@ const MESSAGE_OVERHEAD_BYTES: usize = 200;
 pub struct Config {
     /// The network interface, or for a node the name that is made of all its ports.
     pub interface: String,
-    /// The interfaces of a node's crossbar; none for an agent alone.
+    /// The interfaces of a node's crossbar that are named; none for an agent alone.
     pub ports: Vec<String>,
+    /// Patterns of names: the interfaces that match are ports of the node too. None for an agent alone.
+    pub patterns: Vec<String>,
     /// The options that daemons of any kind have.
     pub service: ServiceConfig,
     /// The agent's settings. They do not include its address, which is not known before the interface is
@@ -33,19 +38,68 @@ pub struct Config {
     pub unit_given: bool,
     /// The file that each new map is stored in.
     pub map_file: Option<PathBuf>,
+    /// The plan of the fabric's wiring.
+    pub plan: Option<PlanConfig>,
     /// If set, the daemon ends once mapping is complete everywhere, and fails after this time.
     pub map_once: Option<Duration>,
     /// The name of the host's Ethernet interface over the fabric.
     pub tap: Option<String>,
     /// The addresses of IP that this interface gets.
     pub addresses: Vec<InterfaceAddress>,
+    /// What users' packets go by.
+    pub data_path: DataPathChoice,
+    /// Whether the kernel's routes stay when the daemon ends.
+    pub keep_routes: bool,
+    /// The networks of IPv4 out of which it gets an address each that no other host has.
+    pub networks: Vec<IpNetworkAddress>,
+    /// The network of IPv6 in which it gets the address that its MAC makes.
+    pub fabric_prefix: FabricPrefix,
+    /// The file of hosts' names in which those of the fabric are kept.
+    pub hosts_file: Option<PathBuf>,
     /// The file with the keys of the mapper's messages.
     pub key_file: Option<PathBuf>,
     /// What this host is called. If not set, it has the machine's name.
     pub host_name: Option<HostName>,
+    /// What counts at a port of InfiniBand alone.
+    pub subnet: SubnetConfig,
+}
+
+/// The plan that a daemon compares its maps with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanConfig {
+    /// A file in any format of fabrics or lists of cables, or a generator's spec.
+    pub file: String,
+    /// Who is told when what is not as planned changes.
+    pub on_change: Option<OnChange>,
+}
+
+impl PlanConfig {
+    /// The plan that keys ask for, if they do.
+    ///
+    /// # Errors
+    /// If somebody is to be told of changes, and there is no plan.
+    pub(super) fn of(keys: PlanKeys) -> Result<Option<Self>, OptionsError> {
+        let on_change = keys.on_change.map(Text::value);
+        match keys.file {
+            Some(file) => Ok(Some(Self { file, on_change })),
+            None if on_change.is_some() => Err(OptionsError::OnChangeWithoutPlan),
+            None => Ok(None),
+        }
+    }
 }
 
 impl Config {
+    /// The mark of what this daemon keeps in files of others: the name of its interface over the fabric, or
+    /// else of the one to it.
+    pub fn mark(&self) -> &str {
+        self.tap.as_deref().unwrap_or(&self.interface)
+    }
+
+    /// Whether it is that of a node, and not of an agent alone.
+    pub fn is_node(&self) -> bool {
+        !self.ports.is_empty() || !self.patterns.is_empty()
+    }
+
     /// The least MTU of the interface: its frames must hold the mapper's longest messages.
     pub fn needed_mtu(&self) -> u32 {
         u32::try_from(self.settings.piece_bytes + MESSAGE_OVERHEAD_BYTES).unwrap_or(u32::MAX)

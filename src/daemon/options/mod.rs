@@ -3,28 +3,33 @@
 //! One type serves the command line and the file: every option of `mapper agent` is a key of the file, by the
 //! same name and with the same values. The command line wins.
 
+mod addresses;
 mod config;
+mod effect;
 mod host_type;
 mod source;
+mod subnet;
 #[cfg(test)]
 mod tests;
 
-pub use config::Config;
+pub use addresses::{FabricPrefix, WantedAddress};
+pub use config::{Config, PlanConfig};
 pub use host_type::HostType;
 use source::Role;
 pub use source::{ConfigError, Source};
+pub use subnet::{EngineNames, SubnetConfig};
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use mapper_host::names::HostName;
+use mapper_host::directory::HostName;
 use mapper_machine::link::address::InterfaceAddress;
 use mapper_machine::options::{
-    self, Bounded, ConfigFileError, FileOptions, FrameKeys, LogKeys, MetricsKeys, ProcessKeys, Shared, Text,
-    ZeroDestination,
+    self, AcmKeys, Bounded, ConfigFileError, DataPathChoice, FileOptions, FrameKeys, LogKeys, MetricsKeys,
+    PlanKeys, ProcessKeys, Shared, Text, ZeroDestination,
 };
-use mapper_proto::Mac;
 use mapper_proto::agent::Settings;
+use mapper_proto::{IpNetworkAddress, Mac};
 use thiserror::Error;
 
 /// The options of an agent. What is `None` was not set.
@@ -44,13 +49,28 @@ pub struct Options {
     #[command(flatten)]
     #[serde(skip)]
     pub process: ProcessKeys,
-    /// Give this host an Ethernet interface of this name over the fabric.
+    /// Give this host an Ethernet interface of this name over the fabric; none for no interface [default: of
+    /// a node fabric0, of an agent none].
     #[arg(long, value_name = "NAME")]
     pub tap: Option<String>,
-    /// Give that interface this address of IP. May be repeated, or several with commas between them.
+    /// Give that interface this address of IP, or of a network of IPv4, as 10.1.0.0/24, one that no other host
+    /// has. May be repeated, or several with commas between them.
     #[arg(long, value_name = "ADDRESS/PREFIX", value_delimiter = ',')]
     #[serde(deserialize_with = "options::one_or_more")]
-    pub address: Option<Vec<Text<InterfaceAddress>>>,
+    pub address: Option<Vec<Text<WantedAddress>>>,
+    /// What users' packets go by: auto, srv6, routes or tap [default: auto].
+    #[arg(long, value_name = "KIND")]
+    pub data_path: Option<DataPathChoice>,
+    /// Leave the kernel's routes as they are when the agent ends.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub keep_routes: Option<bool>,
+    /// Give that interface the address that this network of IPv6 and the host's MAC make; none for no such
+    /// address [default: fd6d:6170:7065:7200::/64].
+    #[arg(long, value_name = "PREFIX/64")]
+    pub fabric_prefix: Option<Text<FabricPrefix>>,
+    /// Keep the names and addresses of all hosts of the fabric in a marked part of this file, as /etc/hosts.
+    #[arg(long, value_name = "PATH")]
+    pub hosts_file: Option<PathBuf>,
     /// Keys that sign and check all messages of the mapper; see `mapper key`.
     #[arg(long, value_name = "PATH")]
     pub key_file: Option<PathBuf>,
@@ -145,6 +165,32 @@ pub struct Options {
     #[command(flatten)]
     #[serde(skip)]
     pub frames: FrameKeys,
+    /// At a port of InfiniBand: the engines that compute tables, tried in this order; best for the best of all that
+    /// are proved [default: best].
+    #[arg(long, value_name = "NAME[,NAME..]")]
+    pub engine: Option<EngineNames>,
+    /// At a port of InfiniBand: most layers that tables may use, each a service level with a virtual lane.
+    #[arg(long, value_name = "N")]
+    pub max_layers: Option<Bounded<1, 15>>,
+    /// At a port of InfiniBand: hosts have 2^LMC addresses.
+    #[arg(long, value_name = "LMC")]
+    pub lmc: Option<Bounded<0, 7>>,
+    /// At a port of InfiniBand: keep the LIDs that were given in this file, in the format of OpenSM's guid2lid.
+    #[arg(long, value_name = "PATH")]
+    pub lid_file: Option<PathBuf>,
+    /// At a port of InfiniBand: a file with the key of management (M_Key), which is set in all ports: who does not have
+    /// it cannot write to them.
+    #[arg(long, value_name = "PATH")]
+    pub m_key_file: Option<PathBuf>,
+    /// At a port of InfiniBand: the time from one look at all switches to the next, in milliseconds.
+    #[arg(long, value_name = "MS")]
+    pub watch_interval_ms: Option<Bounded<10, 600_000>>,
+    /// At a port of InfiniBand: how long the answer to a datagram may take, in milliseconds.
+    #[arg(long, value_name = "MS")]
+    pub mad_timeout_ms: Option<Bounded<1, 60_000>>,
+    /// At a port of InfiniBand: most datagrams under way at once.
+    #[arg(long, value_name = "N")]
+    pub mad_window: Option<Bounded<1, 256>>,
     /// Seed of this agent's random choices; drawn by the system if not set.
     #[arg(long, value_name = "N")]
     pub seed: Option<Bounded<0, { u32::MAX }>>,
@@ -156,6 +202,12 @@ pub struct Options {
     #[command(flatten)]
     #[serde(skip)]
     pub log: LogKeys,
+    /// The table of the ACM service, which an agent only looks through for mistakes.
+    #[arg(skip)]
+    pub acm: Option<AcmKeys>,
+    /// The table of the plan of the fabric's wiring.
+    #[arg(skip)]
+    pub plan: Option<PlanKeys>,
 }
 
 /// Why options do not make a configuration.
@@ -180,10 +232,10 @@ pub enum OptionsError {
     /// The ports of a node name an interface twice, or have an empty name.
     #[error("a port of the node is named twice, or has no name")]
     PortTwice,
-    /// The ports of a node have numbers or patterns, which only those of a crossbar may have.
+    /// The ports of a node have numbers, which only those of a crossbar may have.
     #[error(
-        "a node takes its ports by the names of interfaces, in their order, as in eth1,eth2; patterns like eth* \
-         and numbers like 1=eth1 are for `mapper xbar`"
+        "a node takes its ports by the names of interfaces, in their order, as in eth1,eth2, or by patterns like \
+         eth*; numbers like 1=eth1 are for `mapper xbar`"
     )]
     PortOfXbar,
     /// The tap has the name of an interface to the fabric, so users' frames would go round in a circle.
@@ -194,6 +246,19 @@ pub enum OptionsError {
         "an address is that of the interface over the fabric: name that, too, with --tap NAME or `tap = \"NAME\"`"
     )]
     AddressWithoutTap,
+    /// An option of the command line has no effect at a port of this kind.
+    #[error(
+        "--{option} has no effect here: it is for {counts_at}; take it out, or put it into the file that all agents share"
+    )]
+    WithoutEffect {
+        /// Its name.
+        option: &'static str,
+        /// The ports where it has one.
+        counts_at: &'static str,
+    },
+    /// There is somebody to tell of changes, but no plan.
+    #[error("on-change tells what is not as planned: name the plan, too, by `file` in the table [plan]")]
+    OnChangeWithoutPlan,
     /// The destination address of frames is zero, which no interface has.
     #[error(transparent)]
     Destination(#[from] ZeroDestination),
@@ -226,6 +291,10 @@ impl FileOptions for Options {
             process: self.process.or(file.process),
             tap: self.tap.or(file.tap),
             address: self.address.or(file.address),
+            data_path: self.data_path.or(file.data_path),
+            keep_routes: self.keep_routes.or(file.keep_routes),
+            fabric_prefix: self.fabric_prefix.or(file.fabric_prefix),
+            hosts_file: self.hosts_file.or(file.hosts_file),
             key_file: self.key_file.or(file.key_file),
             level: self.level.or(file.level),
             host_type: self.host_type.or(file.host_type),
@@ -256,9 +325,19 @@ impl FileOptions for Options {
             piece_bytes: self.piece_bytes.or(file.piece_bytes),
             piece_window: self.piece_window.or(file.piece_window),
             frames: self.frames.or(file.frames),
+            engine: self.engine.or(file.engine),
+            max_layers: self.max_layers.or(file.max_layers),
+            lmc: self.lmc.or(file.lmc),
+            lid_file: self.lid_file.or(file.lid_file),
+            m_key_file: self.m_key_file.or(file.m_key_file),
+            watch_interval_ms: self.watch_interval_ms.or(file.watch_interval_ms),
+            mad_timeout_ms: self.mad_timeout_ms.or(file.mad_timeout_ms),
+            mad_window: self.mad_window.or(file.mad_window),
             seed: self.seed.or(file.seed),
             metrics: self.metrics.or(file.metrics),
             log: self.log.or(file.log),
+            acm: self.acm.or(file.acm),
+            plan: self.plan.or(file.plan),
         }
     }
 }
@@ -282,12 +361,23 @@ impl Options {
         Ok(Shared { process, frames, metrics, log })
     }
 
+    /// Reads from the file of all daemons, or from such a file in a directory, what it says to the ACM service, and to
+    /// daemons of any kind.
+    ///
+    /// # Errors
+    /// If [`Self::read`] fails.
+    pub fn read_acm(path: &Path) -> Result<(AcmKeys, Shared), ConfigFileError> {
+        let Self { acm, process, frames, metrics, log, .. } =
+            options::read_file_or_dir(path, None, options::read_if_there)?;
+        Ok((acm.unwrap_or_default(), Shared { process, frames, metrics, log }))
+    }
+
     /// Fills in the defaults.
     ///
     /// # Errors
     /// If no interface was named, for which there is no default, or times do not go together.
     fn resolve(self, role: Role) -> Result<Config, OptionsError> {
-        let (interface, ports) = match (role, self.interface.clone(), self.ports.clone().unwrap_or_default())
+        let (interface, words) = match (role, self.interface.clone(), self.ports.clone().unwrap_or_default())
         {
             (Role::Agent, Some(interface), ports) if ports.is_empty() => (interface, ports),
             (Role::Agent, None, ports) if ports.is_empty() => return Err(OptionsError::NoInterface),
@@ -295,20 +385,23 @@ impl Options {
             (Role::Node, None, ports) => (node_name(&ports)?, ports),
             (Role::Node, Some(_), _) => return Err(OptionsError::InterfaceOfNode),
         };
-        if self.tap.as_ref().is_some_and(|tap| *tap == interface || ports.contains(tap)) {
+        let tap = match self.tap.as_deref() {
+            Some(NO_TAP) => None,
+            Some(name) => Some(name.to_owned()),
+            None => (role == Role::Node).then(|| DEFAULT_TAP.to_owned()),
+        };
+        let (patterns, ports): (Vec<_>, Vec<_>) = words.into_iter().partition(|word| is_pattern(word));
+        let is_of_agent = |tap: &String| role == Role::Agent && *tap == interface;
+        if tap.as_ref().is_some_and(|tap| is_of_agent(tap) || ports.contains(tap)) {
             return Err(OptionsError::TapIsPort);
         }
-        let mut addresses: Vec<_> = Vec::new();
-        for address in self.address.iter().flatten().map(|text| text.value()) {
-            // An address that is named twice counts once.
-            if !addresses.contains(&address) {
-                addresses.push(address);
-            }
-        }
-        if self.tap.is_none() && !addresses.is_empty() {
+        let (addresses, networks) = self.wanted_addresses();
+        if tap.is_none() && !(addresses.is_empty() && networks.is_empty()) {
             return Err(OptionsError::AddressWithoutTap);
         }
+        let plan = PlanConfig::of(self.plan.clone().unwrap_or_default())?;
         let settings = self.settings();
+        let subnet = SubnetConfig::of(&self);
         let shared =
             Shared { process: self.process, frames: self.frames, metrics: self.metrics, log: self.log };
         let service = shared.resolve()?;
@@ -322,19 +415,41 @@ impl Options {
         Ok(Config {
             interface,
             ports,
+            patterns,
             service,
             settings,
             seed: self.seed.map(|n| u64::from(n.get())),
             num_passes: self.num_passes.map_or(DEFAULT_NUM_PASSES, |n| n.get() as u8),
             unit: self.unit.unwrap_or(0),
             unit_given: self.unit.is_some(),
-            tap: self.tap,
+            tap,
             addresses,
+            data_path: self.data_path.unwrap_or_default(),
+            keep_routes: self.keep_routes.unwrap_or_default(),
+            networks,
+            fabric_prefix: self.fabric_prefix.map(Text::value).unwrap_or_default(),
+            hosts_file: self.hosts_file,
             key_file: self.key_file,
             host_name: self.host_name.map(Text::value),
             map_file: self.map_file,
+            plan,
+            subnet,
             map_once: self.map_once.unwrap_or(false).then(|| Duration::from_secs(limit_s)),
         })
+    }
+
+    /// The addresses that are stated, and the networks out of which one is to be picked.
+    fn wanted_addresses(&self) -> (Vec<InterfaceAddress>, Vec<IpNetworkAddress>) {
+        let (mut addresses, mut networks) = (Vec::new(), Vec::new());
+        // What is named twice counts once.
+        for wanted in self.address.iter().flatten().map(|text| text.value()) {
+            match wanted {
+                WantedAddress::Stated(address) if !addresses.contains(&address) => addresses.push(address),
+                WantedAddress::Picked(network) if !networks.contains(&network) => networks.push(network),
+                WantedAddress::Stated(_) | WantedAddress::Picked(_) => {}
+            }
+        }
+        (addresses, networks)
     }
 
     /// The agent's own settings.
@@ -379,8 +494,13 @@ const MAX_NODE_PORTS: usize = 254;
 /// The longest name of a node: it is part of the path of a unix socket, which has at most 107 bytes.
 const MAX_NODE_NAME_BYTES: usize = 40;
 
-/// The name of a node, which has no one interface to be called by. It is made of all its ports, or if they
-/// are many, of the first and how many follow.
+/// Whether a word in the list of a node's ports stands for all interfaces that match.
+fn is_pattern(word: &str) -> bool {
+    word.contains(['*', '?'])
+}
+
+/// The name of a node, which has no one interface to be called by. It is made of all its ports and the plain
+/// parts of its patterns, or if they are many, of the first and how many follow.
 fn node_name(ports: &[String]) -> Result<String, OptionsError> {
     if ports.is_empty() || ports.len() > MAX_NODE_PORTS {
         return Err(OptionsError::PortCount);
@@ -389,15 +509,22 @@ fn node_name(ports: &[String]) -> Result<String, OptionsError> {
     if different.len() < ports.len() || ports.iter().any(String::is_empty) {
         return Err(OptionsError::PortTwice);
     }
-    if ports.iter().any(|port| port.contains(['*', '?', '='])) {
+    if ports.iter().any(|port| port.contains('=')) {
         return Err(OptionsError::PortOfXbar);
     }
-    let name = ports.join("+");
-    match ports.first() {
+    let plain: Vec<String> = ports.iter().map(|port| port.replace(['*', '?', '/'], "")).collect();
+    let plain: Vec<String> = plain.into_iter().filter(|word| !word.is_empty()).collect();
+    let name = if plain.is_empty() { "node".to_owned() } else { plain.join("+") };
+    match plain.first() {
         Some(first) if name.len() > MAX_NODE_NAME_BYTES => Ok(format!("{first}+{}-more", ports.len() - 1)),
         _ => Ok(name),
     }
 }
+
+/// The name of a node's interface over the fabric, if none is given.
+const DEFAULT_TAP: &str = "fabric0";
+/// What says instead of a name that there is to be no interface over the fabric.
+const NO_TAP: &str = "none";
 
 /// Routes to each destination, as in GM-2.
 const DEFAULT_NUM_PASSES: u8 = 8;

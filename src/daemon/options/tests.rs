@@ -31,6 +31,29 @@ fn the_file_of_defaults_is_the_defaults() {
 }
 
 #[test]
+fn the_file_of_defaults_is_the_defaults_of_the_acm_service() {
+    use crate::acm::AcmSource;
+    let read = |read_file| {
+        let (process, log) = (ProcessKeys::default(), LogKeys::default());
+        AcmSource::new(AcmKeys::default(), process, log, Some("/nonexistent".into()), read_file)
+            .read()
+            .unwrap()
+    };
+    let process = || ProcessKeys { run_dir: Some(options::DEFAULT_RUN_DIR.into()), ..ProcessKeys::default() };
+    let unset = read(|_| Ok(Default::default()));
+    let run_dir = process().run_dir.unwrap();
+    let unset = crate::acm::options::Config {
+        service: mapper_machine::options::ServiceConfig { run_dir, ..unset.service },
+        ..unset
+    };
+    let file = read(|_| {
+        let Options { acm, process, frames, metrics, log, .. } = parse(DEFAULTS).unwrap();
+        Ok((acm.unwrap(), Shared { process, frames, metrics, log }))
+    });
+    assert_eq!(file, unset);
+}
+
+#[test]
 fn the_file_of_defaults_lists_every_option() {
     let text = defaults_with_all_keys();
     parse(&text).unwrap();
@@ -41,9 +64,18 @@ fn the_file_of_defaults_lists_every_option() {
     for option in &options {
         assert!(table.contains_key(*option), "mapper.toml does not mention `{option}`");
     }
-    // The key `ports` is the one option that `mapper agent` does not take on its command line.
+    // The key `ports` is the one option that `mapper agent` does not take on its command line, and `acm` is the table of
+    // another daemon.
+    let acm = table["acm"].as_table().unwrap();
     assert!(table.contains_key("ports"));
-    assert_eq!(table.len(), options.len() + 1);
+    // The table `plan` is in the file alone.
+    let plan: mapper_machine::options::PlanKeys = table["plan"].clone().try_into().unwrap();
+    assert!(plan.file.is_some() && plan.on_change.is_some());
+    assert_eq!(table.len(), options.len() + 3);
+    let command = AcmKeys::augment_args(clap::Command::new("serve"));
+    let options: Vec<_> = command.get_arguments().filter_map(clap::Arg::get_long).collect();
+    assert!(options.iter().all(|option| acm.contains_key(*option)), "{options:?}");
+    assert_eq!(acm.len(), options.len());
 }
 
 #[test]
@@ -68,6 +100,32 @@ fn a_wrong_file_is_refused_with_its_line() {
         assert_eq!(found, line, "{text:?}: {message}");
         assert!(message.contains(needle), "{text:?}: {message}");
     }
+}
+
+#[test]
+fn a_node_has_an_interface_over_the_fabric_unless_told_otherwise_and_an_agent_only_if_told() {
+    let node = |tap: Option<&str>| Options {
+        ports: Some(vec!["e1".to_owned()]),
+        tap: tap.map(str::to_owned),
+        ..Options::default()
+    };
+    let tap = |options: Options, role| options.resolve(role).unwrap().tap;
+    assert_eq!(tap(node(None), Role::Node).as_deref(), Some("fabric0"));
+    assert_eq!(tap(node(Some("t0")), Role::Node).as_deref(), Some("t0"));
+    assert_eq!(tap(node(Some("none")), Role::Node), None);
+    let agent = |tap| Options { interface: Some("e1".to_owned()), ports: None, ..node(tap) };
+    assert_eq!(tap(agent(None), Role::Agent), None);
+    assert_eq!(tap(agent(Some("none")), Role::Agent), None);
+    let port = Options { ports: Some(vec!["fabric0".to_owned()]), ..Options::default() };
+    assert_eq!(port.resolve(Role::Node), Err(OptionsError::TapIsPort));
+    let addressed = |tap| {
+        let address = Some(vec!["10.1.0.0/24".parse().unwrap(), "10.1.0.3/24".parse().unwrap()]);
+        Options { address, ..node(tap) }.resolve(Role::Node)
+    };
+    assert_eq!(addressed(Some("none")), Err(OptionsError::AddressWithoutTap));
+    let config = addressed(None).unwrap();
+    assert_eq!(config.networks, ["10.1.0.0/24".parse().unwrap()]);
+    assert_eq!(config.addresses, ["10.1.0.3/24".parse().unwrap()]);
 }
 
 #[test]
@@ -169,8 +227,23 @@ fn a_file_without_end_is_refused_and_long_words_are_not_repeated() {
 }
 
 #[test]
-fn a_node_takes_no_patterns_and_no_numbers() {
-    for ports in ["\"e*\"", "\"e?\"", "\"1=e1\"", "\"e1\", \"2=e2\""] {
+fn a_node_takes_names_and_patterns_and_is_called_by_them() {
+    let read =
+        |ports: &str| parse(&format!("ports = [{ports}]\ntap = \"f0\"\n")).unwrap().resolve(Role::Node);
+    let config = read("\"eth*\", \"enp3s0\", \"x?\"").unwrap();
+    assert!(config.is_node());
+    assert_eq!(
+        (config.ports, config.patterns),
+        (vec!["enp3s0".to_owned()], vec!["eth*".to_owned(), "x?".to_owned()])
+    );
+    assert_eq!(config.interface, "eth+enp3s0+x");
+    assert_eq!(read("\"*\"").unwrap().interface, "node");
+    assert!(read("\"f*\"").is_ok(), "the tap is left out of a pattern that it matches");
+}
+
+#[test]
+fn a_node_takes_no_numbers() {
+    for ports in ["\"1=e1\"", "\"e1\", \"2=e2\"", "\"1=e*\""] {
         let file = parse(&format!("ports = [{ports}]\n")).unwrap();
         assert_eq!(file.resolve(Role::Node), Err(OptionsError::PortOfXbar), "{ports}");
     }

@@ -2,20 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use mapper_host::names::NameTable;
+use mapper_host::directory::{Directory, Refusal};
 use mapper_proto::agent::{FrameDrop, MappingCost, Purpose, Status};
 use mapper_proto::map::{Map, MapVersion};
 use mapper_proto::wire::AgentState;
 use mapper_proto::{Instant, Mac, Tally};
 use serde::{Deserialize, Serialize};
 
+use super::address_clash::AddressClash;
+use super::data_path::DataPath;
 use super::healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
 use super::host_types::HostsOfType;
 use super::narrow_cables::NarrowCable;
+use super::plan::PlanStanding;
 use super::ports::BoardPort;
 use crate::daemon::metrics::{CauseCounters, Causes, KnownFabric};
+use crate::xbar::cable::CableStatus;
 use mapper_fabric::wording::plural;
-use mapper_machine::link::port::Traffic;
 
 /// One agent of this machine, as `mapper.board-info/1` has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,7 +30,7 @@ pub struct Board {
     /// The interface's address, if the agent answered.
     pub mac: Option<String>,
     /// What this host is called, if it has a name to tell.
-    pub host_name: Option<String>,
+    pub name: Option<String>,
     /// What the hosts that this board names are called, by address, as far as they have said so.
     pub names: BTreeMap<String, String>,
     /// Level in the election.
@@ -38,6 +41,8 @@ pub struct Board {
     pub carrier: bool,
     /// The interfaces that a node is cabled to others by; none for an agent alone.
     pub ports: Vec<BoardPort>,
+    /// What is known of the cable of an agent alone; `None` for a node, whose ports have one each.
+    pub cable: Option<CableStatus>,
     /// Where the agent is in its life; `starting` if it did not answer.
     pub state: String,
     /// Whether the agent holds a map and proved routes for it.
@@ -75,12 +80,19 @@ pub struct Board {
     /// Cables between xbars that were seen since the start and that the last map lacks, by both ends; at most
     /// 64 are named.
     pub gone_cables: Vec<[String; 2]>,
+    /// How the newest map differs from the plan of the wiring; `None` without a plan, or before the first comparison.
+    pub plan: Option<PlanStanding>,
     /// What else keeps users' frames from passing on this machine, in words.
     pub warnings: Vec<String>,
+    /// What users' packets go by; `None` for a host without an interface over the fabric.
+    pub data_path: Option<DataPath>,
     /// The host's Ethernet interface over the fabric, if it has one.
     pub tap: Option<Tap>,
-    /// The addresses of IP that the agent gave that interface, as `10.1.0.1/24`.
+    /// The addresses of IP of this host that others are told, as `10.1.0.1/24`: those of that interface, and
+    /// those that somebody gave the ports of a node.
     pub addresses: Vec<String>,
+    /// Addresses that two or more hosts of the map have; at most 64.
+    pub address_clashes: Vec<AddressClash>,
     /// Why the agent did not answer; `None` if it did. Nothing else is known of an agent that did not.
     pub no_answer: Option<String>,
     /// How much was sent, received and dropped.
@@ -116,6 +128,8 @@ pub struct Counters {
     pub sent: Tally<Purpose>,
     /// Frames dropped, counted by the reason.
     pub dropped: Tally<FrameDrop>,
+    /// What others told of names and addresses and was not taken, counted by the reason.
+    pub directory_refused: Tally<Refusal>,
     /// What the last mapping by this agent cost; `None` if it finished none.
     pub mapping: Option<MappingCounters>,
     /// How often maps were given up and made, counted by the cause.
@@ -139,6 +153,12 @@ pub struct FrameCounters {
     pub unsent: u64,
     /// Frames that the kernel lost, as they arrived faster than they were taken.
     pub overruns: u64,
+    /// Hellos of the neighbour of an agent alone, which are for the other end of the cable only.
+    pub hellos: u64,
+    /// Hellos that make no sense, of another version, or not from the interface that they name.
+    pub bad_hellos: u64,
+    /// Frames that were dropped as more than two interfaces shared the cable of an agent alone.
+    pub shared_wire: u64,
 }
 
 /// What a mapping cost: see [`MappingCost`].
@@ -167,14 +187,16 @@ pub struct Surroundings<'a> {
     pub carrier: bool,
     /// The ports of a node that lead out of the machine.
     pub ports: Vec<BoardPort>,
-    /// The names that hosts have told.
-    pub names: &'a NameTable,
+    /// What is known of the cable of an agent alone.
+    pub cable: Option<CableStatus>,
+    /// The names and addresses that hosts have told.
+    pub directory: &'a Directory,
     /// How many routes are in force.
     pub routes: usize,
     /// Why the last map could not be routed.
     pub routing_failure: Option<&'a str>,
     /// Frames on the interface.
-    pub traffic: Traffic,
+    pub frames: FrameCounters,
     /// How often maps were given up and made, counted by the cause.
     pub causes: &'a Causes,
     /// Cables of the map that are known to be dead.
@@ -191,10 +213,14 @@ pub struct Surroundings<'a> {
     pub repairs: RepairCounters,
     /// Lines of the log that were lost.
     pub log_lines_lost: u64,
+    /// What users' packets go by.
+    pub data_path: Option<DataPath>,
     /// The host's Ethernet interface over the fabric.
     pub tap: Option<Tap>,
-    /// The addresses of IP that the agent gave that interface.
-    pub addresses: Vec<String>,
+    /// Addresses that two or more hosts of the map have.
+    pub address_clashes: Vec<AddressClash>,
+    /// How the newest map differs from the plan.
+    pub plan: Option<PlanStanding>,
     /// The time since the start of the daemon.
     pub now: Instant,
 }
@@ -205,10 +231,10 @@ const MOST_GONE: usize = 64;
 impl Board {
     /// The board of a running agent.
     pub fn new(status: &Status, around: Surroundings<'_>) -> Self {
-        let name_of = |mac: Mac| Some(around.names.name_of(mac)?.to_string());
+        let name_of = |mac: Mac| Some(around.directory.name_of(mac)?.to_string());
         let mut board = Self {
             unit: around.unit,
-            host_name: name_of(status.rank.mac),
+            name: name_of(status.rank.mac),
             names: BTreeMap::new(),
             interface: Some(around.interface.to_owned()),
             mac: Some(status.rank.mac.to_string()),
@@ -216,6 +242,7 @@ impl Board {
             host_type: around.host_type,
             carrier: around.carrier,
             ports: around.ports,
+            cable: around.cable,
             state: state_name(status.state).to_owned(),
             configured: status.state == AgentState::Configured && around.carrier,
             network_configured: status.network_complete && around.carrier,
@@ -242,14 +269,23 @@ impl Board {
             narrow_cables: around.narrow_cables,
             gone_hosts: around.known.gone_hosts().take(MOST_GONE).map(|mac| mac.to_string()).collect(),
             gone_cables: around.known.gone_cables().take(MOST_GONE).collect(),
+            plan: around.plan,
             warnings: around.warnings,
+            data_path: around.data_path,
             tap: around.tap,
-            addresses: around.addresses,
+            addresses: around
+                .directory
+                .addresses_of(status.rank.mac)
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+            address_clashes: around.address_clashes,
             no_answer: None,
             counters: Counters {
-                frames: FrameCounters::from(around.traffic),
+                frames: around.frames,
                 sent: status.sent,
                 dropped: status.dropped,
+                directory_refused: *around.directory.refused(),
                 mapping: status.mapping.map(MappingCounters::from),
                 causes: around.causes.counters(),
                 liveness: LivenessCounters::from(status.liveness),
@@ -268,7 +304,9 @@ impl Board {
         let unreachable = self.unreachable.iter().map(|host| &host.mac);
         let of_types = self.host_types.iter().flat_map(|of_type| &of_type.hosts);
         let one = [&self.mac, &self.leader, &self.parent].into_iter().flatten();
-        let many = self.children.iter().chain(&self.gone_hosts).chain(unreachable).chain(of_types);
+        let clashing = self.address_clashes.iter().flat_map(|clash| &clash.hosts);
+        let many =
+            self.children.iter().chain(&self.gone_hosts).chain(unreachable).chain(of_types).chain(clashing);
         one.chain(many).map(String::as_str)
     }
 
@@ -301,7 +339,7 @@ impl Board {
     pub fn silent(unit: u8, why: String) -> Self {
         Self {
             unit,
-            host_name: None,
+            name: None,
             names: BTreeMap::new(),
             interface: None,
             mac: None,
@@ -309,6 +347,7 @@ impl Board {
             host_type: 0,
             carrier: false,
             ports: Vec::new(),
+            cable: None,
             state: state_name(AgentState::Starting).to_owned(),
             configured: false,
             network_configured: false,
@@ -327,9 +366,12 @@ impl Board {
             narrow_cables: Vec::new(),
             gone_hosts: Vec::new(),
             gone_cables: Vec::new(),
+            plan: None,
             warnings: Vec::new(),
+            data_path: None,
             tap: None,
             addresses: Vec::new(),
+            address_clashes: Vec::new(),
             no_answer: Some(why),
             counters: Counters::default(),
             uptime_ms: 0,
@@ -353,13 +395,6 @@ pub const fn state_name(state: AgentState) -> &'static str {
         AgentState::Routing => "routing",
         AgentState::Configured => "configured",
         AgentState::Isolated => "isolated",
-    }
-}
-
-impl From<Traffic> for FrameCounters {
-    fn from(traffic: Traffic) -> Self {
-        let Traffic { received, sent, unsent, overruns, .. } = traffic;
-        Self { received, sent, unsent, overruns }
     }
 }
 

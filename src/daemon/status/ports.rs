@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::xbar::PortStatus;
+use crate::xbar::cable::CableStatus;
 
 /// A port of a node's own crossbar that leads out of the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -19,6 +20,8 @@ pub struct BoardPort {
     pub carrier: bool,
     /// The MTU of the interface, in bytes; `None` without interface.
     pub mtu: Option<u32>,
+    /// What is known of the cable: who is at its other end.
+    pub cable: CableStatus,
 }
 
 impl BoardPort {
@@ -37,8 +40,8 @@ impl BoardPort {
 
 impl From<&PortStatus> for BoardPort {
     fn from(port: &PortStatus) -> Self {
-        let PortStatus { port, ref interface, exists, up, carrier, mtu, .. } = *port;
-        Self { port, interface: interface.clone(), exists, up, carrier, mtu }
+        let PortStatus { port, ref interface, exists, up, carrier, mtu, ref cable, .. } = *port;
+        Self { port, interface: interface.clone(), exists, up, carrier, mtu, cable: cable.clone() }
     }
 }
 
@@ -96,6 +99,7 @@ mod tests {
             up,
             carrier,
             mtu: None,
+            ..BoardPort::default()
         };
         assert_eq!(port(true, true, true).trouble(), None);
         let down = port(true, false, false);

@@ -9,6 +9,8 @@ use mapper_proto::Mac;
 use mapper_proto::map::PortRef;
 use serde::{Deserialize, Serialize};
 
+use crate::hosts_file::block;
+
 /// The socket on which a board takes requests. It is not named like a status socket, so that nobody who looks
 /// for boards connects to it.
 pub fn requests_socket_path(run_dir: &Path, unit: u8) -> PathBuf {
@@ -21,8 +23,50 @@ pub fn requests_socket_path(run_dir: &Path, unit: u8) -> PathBuf {
 pub enum Request {
     /// The routes in force, answered with [`RoutesInForce`](super::RoutesInForce).
     Routes,
-    /// The hosts that have this name or address, answered with [`Resolved`].
+    /// The hosts of the map with their names and addresses, and the first route to each, answered with
+    /// [`KnownPaths`](super::KnownPaths).
+    Paths,
+    /// That what [`Self::Paths`] tells has changed, answered with [`Change`](super::Change) as soon as its number is
+    /// another than this one.
+    Changed {
+        /// The number of the change that is known; `None` to be told the number at once.
+        seen: Option<u64>,
+    },
+    /// The hosts that have this name, MAC or address of IP, answered with [`Resolved`].
     Resolve(String),
+    /// Who has this name or address, which may not be announced: all hosts are asked. Answered with
+    /// [`WhoHas`](super::WhoHas) as soon as it is known.
+    WhoHas {
+        /// The name or address.
+        wanted: String,
+        /// How long hosts may take to answer before they are asked again, in milliseconds.
+        timeout_ms: u32,
+        /// How many more times they are asked.
+        retries: u32,
+    },
+    /// What else this machine goes by, all of it, beside what agents announce. It counts for a minute, and is answered
+    /// with null.
+    MoreNames(Vec<String>),
+    /// Where the ways to the host of this name or address break off, answered with [`Traced`](super::Traced).
+    Trace(String),
+    /// How long frames take along the ways to a host and back, answered with [`Pinged`](super::Pinged).
+    Ping {
+        /// Its name or address.
+        host: String,
+        /// How many frames go along each way.
+        count: u16,
+        /// The time from one to the next, in milliseconds.
+        interval_ms: u32,
+    },
+    /// What the ways to a host carry, answered with [`Bandwidths`](super::Bandwidths).
+    Bandwidth {
+        /// Its name or address.
+        host: String,
+        /// How many trains of packets go along each way.
+        trains: u16,
+        /// How many packets a train has.
+        packets: u16,
+    },
 }
 
 /// The most bytes of an answer to [`Request::Resolve`].
@@ -30,7 +74,7 @@ pub const MAX_RESOLVED_BYTES: usize = 1 << 20;
 /// The most hosts in an answer, as many may have the same name.
 const MOST_HOSTS: usize = 256;
 
-/// The hosts that a name or an address stands for.
+/// The hosts that a name, a MAC or an address of IP stands for.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Resolved {
     /// The hosts in the order of their addresses. It is empty if no host has this name or address.
@@ -40,10 +84,12 @@ pub struct Resolved {
 /// A host that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResolvedHost {
-    /// Its address.
+    /// Its MAC.
     pub mac: String,
     /// What it is called, if it has said so.
     pub name: Option<String>,
+    /// Its addresses of IP, as `10.1.0.1/24`.
+    pub addresses: Vec<String>,
     /// Whether the map that is in force lists it.
     pub in_map: bool,
     /// The port that it is cabled to: `0x..:port`, or the number of an xbar without a tag in the map.
@@ -54,15 +100,26 @@ pub struct ResolvedHost {
 }
 
 impl Resolved {
-    /// What this host knows of the name or address `wanted`.
+    /// What this host knows of the name, MAC or address of IP `wanted`. A name may have `.fabric` behind it, as in
+    /// a file of hosts' names.
     pub fn of(host: &Host, wanted: &str) -> Self {
-        let mut macs: Vec<Mac> = match wanted.parse() {
-            Ok(mac) => vec![mac],
-            Err(_) => host.names().hosts_called(wanted).collect(),
+        let directory = host.directory();
+        let mut macs: Vec<Mac> = match (wanted.parse(), wanted.parse()) {
+            (Ok(mac), _) => vec![mac],
+            (_, Ok(ip)) => directory.host_with(ip).collect(),
+            _ => directory.hosts_called(wanted).collect(),
         };
-        macs.truncate(MOST_HOSTS);
-        let hosts = macs.into_iter().filter_map(|mac| ResolvedHost::of(host, mac)).collect();
-        Self { hosts }
+        let base = block::base(wanted);
+        if macs.is_empty() && base != wanted {
+            macs = directory.hosts_called(base).collect();
+        }
+        Self::of_hosts(host, macs)
+    }
+
+    /// What this host knows of the hosts with these addresses.
+    pub fn of_hosts(host: &Host, macs: impl IntoIterator<Item = Mac>) -> Self {
+        let known = macs.into_iter().take(MOST_HOSTS).filter_map(|mac| ResolvedHost::of(host, mac));
+        Self { hosts: known.collect() }
     }
 }
 
@@ -71,7 +128,7 @@ impl ResolvedHost {
     fn of(host: &Host, mac: Mac) -> Option<Self> {
         let table = host.table();
         let in_map = mac == host.own() || table.is_some_and(|table| table.basis().lists(mac));
-        let name = host.names().name_of(mac).map(ToString::to_string);
+        let name = host.directory().name_of(mac).map(ToString::to_string);
         if !in_map && name.is_none() {
             return None;
         }
@@ -83,7 +140,8 @@ impl ResolvedHost {
             let path = table.paths_to(table.host(mac)?).next()?;
             Some(path.hops.iter().map(|&hop| port_name(table, hop)).collect())
         });
-        Some(Self { mac: mac.to_string(), name, in_map, place, via })
+        let addresses = host.directory().addresses_of(mac).iter().map(ToString::to_string).collect();
+        Some(Self { mac: mac.to_string(), name, addresses, in_map, place, via })
     }
 }
 

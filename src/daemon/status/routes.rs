@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{MapVersionDto, Reason};
 use crate::formats::json::{MapJson, Names, map_to_json};
 use mapper_host::data::PathTraffic;
+use mapper_host::kernel_path::CarriedRoute;
 use mapper_host::routes::RouteTable;
 
 /// The most bytes of an answer that a client reads, which is room for 10,000 hosts with eight routes each.
@@ -29,6 +30,19 @@ pub struct RoutesInForce {
     pub routes: Vec<RouteInForce>,
     /// Hosts of the map that no route in force leads to, and why.
     pub without_route: Vec<Reason>,
+    /// Hosts whose packets this kernel and those of the crossbars forward by the destination alone.
+    pub by_destination: Vec<ByDestination>,
+}
+
+/// A host whose packets are forwarded by the destination alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ByDestination {
+    /// The host's address.
+    pub to: String,
+    /// What the host is called.
+    pub name: String,
+    /// The ports of this machine that packets leave by.
+    pub ports: Vec<u8>,
 }
 
 /// One route in force.
@@ -49,6 +63,8 @@ pub struct RouteInForce {
     pub layer: u8,
     /// The route elements as they stand in a frame, in hexadecimal digits.
     pub bytes: String,
+    /// The segments of packets that the kernel sends by the route; none where it sends none.
+    pub segments: Vec<String>,
     /// What the route is used for.
     #[serde(rename = "use")]
     pub used_for: RouteUse,
@@ -83,6 +99,8 @@ pub struct RoutesAsked {
     pub names: Names,
     /// The agent's parent and children, to whom it sends messages of its own.
     pub neighbours: Vec<Mac>,
+    /// The routes that the kernel sends packets along.
+    pub carried: Vec<CarriedRoute>,
     /// How many users' frames went by each path, and when.
     pub uses: Vec<PathTraffic>,
 }
@@ -103,6 +121,7 @@ impl RoutesAsked {
             map: None,
             routes: Vec::new(),
             without_route: Vec::new(),
+            by_destination: Vec::new(),
         };
         let Some(table) = &self.table else { return answer };
         let Some(map) = self.map.as_ref().filter(|map| map.version == table.version()) else { return answer };
@@ -118,6 +137,8 @@ impl RoutesAsked {
         let uses: BTreeMap<(Mac, &[u8]), &PathTraffic> =
             self.uses.iter().map(|path| ((path.to, path.route.as_bytes()), path)).collect();
         let types: BTreeMap<Mac, u8> = map.hosts.iter().map(|host| (host.mac, host.host_type)).collect();
+        let carried: BTreeMap<(Mac, &[u8]), &CarriedRoute> =
+            self.carried.iter().map(|it| ((it.to, it.route.as_bytes()), it)).collect();
         for (to, host) in table.hosts() {
             for (nth, path) in table.paths_to(host).enumerate() {
                 let used = uses.get(&(to, path.way.there.as_bytes())).copied();
@@ -132,6 +153,9 @@ impl RoutesAsked {
                     via: hops.iter().map(|&(xbar, port)| format!("{}:{port}", called[xbar])).collect(),
                     layer: 0,
                     bytes: hex(path.way.there.as_bytes()),
+                    segments: carried
+                        .get(&(to, path.way.there.as_bytes()))
+                        .map_or_else(Vec::new, |it| it.segments.iter().map(ToString::to_string).collect()),
                     used_for: RouteUse::of(used, of_agent),
                     frames: used.map_or(0, |used| used.frames),
                 });
@@ -141,8 +165,24 @@ impl RoutesAsked {
             .unreachable()
             .map(|(mac, why)| Reason { mac: mac.to_string(), why: why.to_string() })
             .collect();
+        answer.by_destination = self.by_destination();
         answer.map = Some(json);
         answer
+    }
+
+    fn by_destination(&self) -> Vec<ByDestination> {
+        let mut all: Vec<ByDestination> = Vec::new();
+        for CarriedRoute { to, port, .. } in self.carried.iter().filter(|it| it.segments.is_empty()) {
+            let mac = to.to_string();
+            match all.last_mut().filter(|last| last.to == mac) {
+                Some(last) => last.ports.push(*port),
+                None => {
+                    let name = self.names.of_host(*to).map_or_else(|| mac.clone(), str::to_owned);
+                    all.push(ByDestination { to: mac, name, ports: vec![*port] });
+                }
+            }
+        }
+        all
     }
 }
 
@@ -189,6 +229,7 @@ mod tests {
             map: Some(map),
             names: Names::default(),
             neighbours: Vec::new(),
+            carried: Vec::new(),
             uses: Vec::new(),
         }
     }

@@ -1,8 +1,7 @@
 //! Xbars with hosts, cabled to each other.
 //!
-//! Xbars are boxes with their hosts inside, each behind its port. They stand on a grid if their
-//! names end in coordinates (`n2-0-1`, as tori and meshes have), or else on a circle. Cables run
-//! from box to box, never behind another one ([`ways`]), with the numbers of their ports where they leave.
+//! Xbars are boxes with their hosts inside, each behind its port, on a grid or a circle. Cables run from box to box, never
+//! behind another one ([`ways`]), with the numbers of their ports where they leave.
 
 mod ways;
 
@@ -11,8 +10,9 @@ use std::fmt::Write;
 
 use mapper_proto::map::{Cable, Fabric};
 
-use self::ways::{CableCurve, Layout, Point};
+use self::ways::{CableCurve, Lanes, Point};
 use super::{COLOURS, Picture, cable_path, escaped, letters, xbar_title};
+use crate::layout::{Layout, Sizes};
 use mapper_fabric::names::Names;
 
 const LINE: i64 = 13;
@@ -26,10 +26,12 @@ pub(super) fn draw(fabric: &Fabric, names: &Names) -> Picture {
     let widest = widths.max().unwrap_or(0);
     let tallest = lines.iter().map(Vec::len).max().unwrap_or(0) as i64;
     let half = (widest / 2 + LINE, (tallest + 1) * LINE / 2 + LINE / 2);
-    let mut layout = match coordinates(names) {
-        Some(coordinates) => Layout::grid(&coordinates, half),
-        None => Layout::circle(fabric.xbars.len(), half),
+    let sizes = Sizes {
+        boxes: vec![(2 * half.0, 2 * half.1); names.xbars.len()],
+        below: 0,
+        most_in_line: usize::MAX,
     };
+    let mut layout = Lanes::new(&Layout::of(fabric, names, &sizes), half);
     let mut parallel: BTreeMap<(u32, u32), i64> = BTreeMap::new();
     let mut nth = |cable: &Cable| {
         let count = parallel.entry((cable.a.xbar, cable.b.xbar)).or_default();
@@ -74,24 +76,6 @@ fn host_lines(fabric: &Fabric, names: &Names) -> Vec<Vec<String>> {
         lines
     });
     lines.collect()
-}
-
-/// The numbers that each xbar's name ends in, if all have two or three of them and no two the same.
-fn coordinates(names: &Names) -> Option<Vec<[i64; 3]>> {
-    let numbers = |name: &String| -> Option<Vec<i64>> {
-        let from = name.find(|c: char| c.is_ascii_digit())?;
-        // A drawing cannot be wider than this many boxes and still be read.
-        let number = |number: &str| number.parse().ok().filter(|number: &i64| (0..1024).contains(number));
-        name[from..].split('-').map(number).collect()
-    };
-    let all: Vec<Vec<i64>> = names.xbars.iter().map(numbers).collect::<Option<_>>()?;
-    let dimensions = all.first()?.len();
-    if !(2..=3).contains(&dimensions) || all.iter().any(|one| one.len() != dimensions) {
-        return None;
-    }
-    let all: Vec<[i64; 3]> = all.iter().map(|at| [at[0], at[1], at.get(2).copied().unwrap_or(0)]).collect();
-    let different: std::collections::BTreeSet<_> = all.iter().collect();
-    (different.len() == all.len()).then_some(all)
 }
 
 /// A port's number.

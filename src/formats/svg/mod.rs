@@ -1,9 +1,11 @@
 //! Drawings.
 //!
-//! Where xbars above the leaves connect these (a Clos, a tree), they stand above them, row by row (`rows`). Where xbars with hosts are cabled to each other (a torus, a dragonfly), they
-//! stand on a grid or a circle (`direct`).
+//! Everything stands where the layout puts it, as on the page of `mapper view`. A small fabric of one part is drawn with each
+//! port: tiers and layers in `rows`, grids and circles in `direct`. All others are drawn as that page shows them, with parallel
+//! cables as one line and hosts folded into their xbar (`folded`).
 
 mod direct;
+mod folded;
 mod loads;
 mod rows;
 #[cfg(test)]
@@ -12,12 +14,12 @@ mod tests;
 pub(crate) use loads::plot_loads;
 use mapper_proto::map::{Cable, Fabric, PortRef};
 
-use super::tiers::tiers;
+use crate::layout::{GAP, Layout, Shape, Sizes};
 use mapper_fabric::names::Names;
 use mapper_fabric::wording::{first_of, plural};
 
-/// Least distance between boxes, and from the border.
-const GAP: i64 = 24;
+/// Most hosts, xbars, and cables between them, of a fabric that is drawn with each port.
+const SMALL: (usize, usize, usize) = (256, 80, 320);
 /// Width of a letter, on average.
 const LETTER: i64 = 7;
 /// Colours of the rows of boxes, from the hosts up.
@@ -35,20 +37,24 @@ struct Picture {
 
 /// The fabric as an SVG document.
 pub(super) fn write(fabric: &Fabric) -> String {
-    let tiers = tiers(&fabric.map);
-    let mut tier = vec![0; fabric.map.xbars.len()];
-    for (number, xbars) in tiers.iter().enumerate() {
-        xbars.iter().for_each(|&xbar| tier[xbar] = number);
-    }
-    let is_level = |cable: &&Cable| tier[cable.a.xbar as usize] == tier[cable.b.xbar as usize];
-    let level = fabric.map.cables.iter().filter(is_level).count();
     let names = Names::of(fabric);
-    let picture = if 2 * level > fabric.map.cables.len() {
-        direct::draw(fabric, &names)
-    } else {
-        rows::draw(fabric, &names, &tiers, &tier)
-    };
+    let picture = small(fabric, &names).unwrap_or_else(|| folded::draw(fabric, &names));
     document(&picture, &loose_hosts(fabric, &names))
+}
+
+/// A small fabric with each of its ports.
+fn small(fabric: &Fabric, names: &Names) -> Option<Picture> {
+    let map = &fabric.map;
+    if map.hosts.len() > SMALL.0 || map.xbars.len() > SMALL.1 || map.cables.len() > SMALL.2 {
+        return None;
+    }
+    // What a part is like does not depend on how large its boxes are.
+    let [shape] = &Layout::of(fabric, names, &Sizes::folded(fabric)).shapes[..] else { return None };
+    match shape {
+        Shape::Grid(_) | Shape::Circle(_) => Some(direct::draw(fabric, names)),
+        Shape::Rows { .. } | Shape::Single => Some(rows::draw(fabric, names)),
+        Shape::Groups => None,
+    }
 }
 
 /// A picture in its frame, with a line of text below.

@@ -8,7 +8,8 @@ use std::fmt::Write;
 
 use mapper_proto::map::{Cable, Fabric, PortRef};
 
-use super::{COLOURS, GAP, Picture, cable_path, escaped, letters, xbar_title};
+use super::{COLOURS, Picture, cable_path, escaped, letters, xbar_title};
+use crate::layout::{GAP, Layout, Shape, Sizes};
 use mapper_fabric::names::Names;
 
 /// Width and height of a port's cell, and height of the name between the rows of cells.
@@ -17,10 +18,12 @@ const CELL_HEIGHT: i64 = 13;
 const NAME_HEIGHT: i64 = 18;
 const BOX_HEIGHT: i64 = 2 * CELL_HEIGHT + NAME_HEIGHT;
 
-/// Draws a fabric. `tiers` are the xbars of each row, from the hosts up; `tier` is each xbar's.
-pub(super) fn draw(fabric: &Fabric, names: &Names, tiers: &[Vec<usize>], tier: &[usize]) -> Picture {
-    let mut rows = Rows::new(fabric, names, tier);
-    rows.place(tiers);
+/// Draws a fabric.
+pub(super) fn draw(fabric: &Fabric, names: &Names) -> Picture {
+    // Which ports lead up follows from the tiers, and the sizes of boxes from that.
+    let tiers = Layout::of(fabric, names, &Sizes::folded(fabric)).tiers;
+    let mut rows = Rows::new(fabric, names, &tiers);
+    rows.place();
     let longest = names.hosts.iter().map(|name| letters(name)).max().unwrap_or(0);
     let right = rows.nodes.iter().map(|node| node.x + node.width).max().unwrap_or(0);
     let bottom = rows.nodes.iter().map(|node| node.y + BOX_HEIGHT + longest + GAP).max().unwrap_or(0);
@@ -61,7 +64,7 @@ impl XbarBox {
 struct Rows<'a> {
     fabric: &'a Fabric,
     names: &'a Names,
-    tier: &'a [usize],
+    tier: &'a [u32],
     nodes: Vec<XbarBox>,
     /// Height between the boxes of a row and those of the next.
     row_gap: i64,
@@ -70,7 +73,7 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    fn new(fabric: &'a Fabric, names: &'a Names, tier: &'a [usize]) -> Self {
+    fn new(fabric: &'a Fabric, names: &'a Names, tier: &'a [u32]) -> Self {
         let map = &fabric.map;
         let mut nodes = vec![XbarBox::default(); map.xbars.len()];
         for cable in &map.cables {
@@ -92,23 +95,16 @@ impl<'a> Rows<'a> {
         Self { fabric, names, tier, nodes, hosts, row_gap: 0 }
     }
 
-    /// Gives each box its place: the tier with hosts at the bottom.
-    fn place(&mut self, tiers: &[Vec<usize>]) {
-        let row_width = |nodes: &[XbarBox], row: &[usize]| -> i64 {
-            row.iter().map(|&xbar| nodes[xbar].width + GAP).sum()
-        };
-        let widest = tiers.iter().map(|row| row_width(&self.nodes, row)).max().unwrap_or(0);
-        // Cables that run far sideways need height to be told apart.
-        self.row_gap = (widest / 8).clamp(90, 480);
-        let row_height = BOX_HEIGHT + self.row_gap;
-        for (from_top, row) in tiers.iter().rev().enumerate() {
-            let spare = (widest - row_width(&self.nodes, row)) / row.len().max(1) as i64;
-            let mut x = GAP + spare / 2;
-            for &xbar in row {
-                self.nodes[xbar].x = x;
-                self.nodes[xbar].y = GAP + from_top as i64 * row_height;
-                x += self.nodes[xbar].width + GAP + spare;
-            }
+    /// Gives each box its place in the layout.
+    fn place(&mut self) {
+        let boxes = self.nodes.iter().map(|node| (node.width, BOX_HEIGHT)).collect();
+        let sizes = Sizes { boxes, below: 0, most_in_line: usize::MAX };
+        let layout = Layout::of(self.fabric, self.names, &sizes);
+        if let [Shape::Rows { gap, .. }] = layout.shapes[..] {
+            self.row_gap = gap;
+        }
+        for (node, rect) in self.nodes.iter_mut().zip(&layout.boxes) {
+            (node.x, node.y) = (rect.at.0 + GAP, rect.at.1 + GAP);
         }
         let highest = self.fabric.map.cables.iter().map(|cable| self.summit(cable)).min().unwrap_or(GAP);
         let missing = (GAP - highest).max(0);
@@ -157,7 +153,7 @@ impl<'a> Rows<'a> {
              stroke=\"#33414b\"/>\n\
              <text x=\"{}\" y=\"{}\" text-anchor=\"middle\" font-weight=\"bold\">{}</text>\n",
             xbar_title(self.fabric, self.names, index),
-            COLOURS[self.tier[index] % COLOURS.len()],
+            COLOURS[self.tier[index] as usize % COLOURS.len()],
             x + width / 2,
             y + CELL_HEIGHT + NAME_HEIGHT - 5,
             escaped(&self.names.xbars[index])

@@ -1,7 +1,8 @@
 //! Tests of every single fault of small fabrics: cables, hosts and xbars fail at every moment, cables are
 //! moved to every port, and each frame is lost once.
 //!
-//! By default only a part of these faults is tried, and all with `MAPPER_EACH_FAULT=all`. For each fault that
+//! By default only a part of these faults, and of the pairs of faults that follow them, is tried, and all with
+//! `MAPPER_EACH_FAULT=all`. For each fault that
 //! the agents do not survive, the test prints the command that repeats it.
 
 use std::process::Command;
@@ -31,21 +32,42 @@ const FABRICS: [&str; 14] = [
 ];
 const KINDS: [(&str, Xbars); 3] =
     [("plain", Xbars::Plain), ("tagged", Xbars::Tagged), ("mixed", Xbars::Mixed)];
+/// How hosts are: as agents behind a cable or as nodes, with keys and without. Each fabric is tried as one of
+/// these by default.
+const HOSTS: [(&str, bool, bool); 4] = [
+    ("", false, false),
+    (" --signed", true, false),
+    (" --nodes", false, true),
+    (" --signed --nodes", true, true),
+];
 /// About how many faults of each fabric are tried by default.
 const PART: usize = 30;
+/// About how many pairs of faults.
+const PART_OF_PAIRS: usize = 20;
 
 /// The faults of a fabric that its agents do not survive, in words.
-fn faults_of(spec: &str, (kind, xbars): (&str, Xbars), first: usize, all: bool) -> Vec<String> {
+fn faults_of(
+    spec: &str,
+    (kind, xbars): (&str, Xbars),
+    (options, signed, nodes): (&str, bool, bool),
+    first: usize,
+    all: bool,
+) -> Vec<String> {
     let fabric = generate(spec).expect("a spec");
-    let each = Each::of(fabric, Setup { xbars, ..Setup::default() }).expect("it works without faults");
-    let count = each.cases().len();
-    // An odd step meets faults that are mended soon, late and never.
-    let step = if all { 1 } else { (count / PART) | 1 };
-    let numbers: Vec<usize> = (first % step..count).step_by(step).collect();
+    let setup = Setup { xbars, signed, nodes, ..Setup::default() };
+    let each = Each::of(fabric, setup).expect("it works without faults");
+    let (single, count) = (each.single(), each.cases().len());
+    // An odd step meets faults that are mended soon, later, late and never.
+    let step = |count: usize, part: usize| if all { 1 } else { (count / part) | 1 };
+    let (step, step_of_pairs) = (step(single, PART), step(count - single, PART_OF_PAIRS));
+    let singles = (first % step..single).step_by(step);
+    let pairs = (single + first % step_of_pairs..count).step_by(step_of_pairs);
+    let numbers: Vec<usize> = singles.chain(pairs).collect();
     let tried = each.run(&numbers, || ());
     let told = tried.failures.into_iter().map(|failure| {
         let number = failure.number;
-        format!("mapper sim '{spec}' --xbars {kind} --each-fault --case {number}\n    {}", failure.why)
+        let words = format!("mapper sim '{spec}' --xbars {kind}{options} --each-fault --case {number}");
+        format!("{words}\n    {}", failure.why)
     });
     told.collect()
 }
@@ -54,8 +76,13 @@ fn faults_of(spec: &str, (kind, xbars): (&str, Xbars), first: usize, all: bool) 
 fn small_fabrics_survive_every_single_fault() {
     let all = std::env::var("MAPPER_EACH_FAULT").is_ok_and(|part| part == "all");
     let fabrics = FABRICS.iter().flat_map(|spec| KINDS.map(|kind| (*spec, kind))).enumerate();
-    let faults: Vec<String> =
-        fabrics.flat_map(|(i, (spec, kind))| faults_of(spec, kind, i * 7, all)).collect();
+    let faults: Vec<String> = fabrics
+        .flat_map(|(i, (spec, kind))| {
+            let some = &HOSTS[i % HOSTS.len()..][..1];
+            let hosts = if all { &HOSTS } else { some };
+            hosts.iter().flat_map(move |&hosts| faults_of(spec, kind, hosts, i * 7, all))
+        })
+        .collect();
     assert!(faults.is_empty(), "{} faults; run again with\n{}", faults.len(), faults.join("\n"));
 }
 

@@ -44,16 +44,18 @@ fn seeds_that_once_failed_hold() {
     // - A wrong map was given up and taken again for ever, because the report of it went over a moved cable.
     // - An agent waited for a piece of the map for ever, because another host had answered.
     // - A cable of a crossbar to itself was never mapped: with keys, all proofs of the cable got lost, or
-    //   could not be
-    //   asked for because the crossbar was met twice.
+    //   could not be asked for because the crossbar was met twice.
     // - A cable that lost frames but was not dead opened turns, which closed a circle with the routes of
     //   other hosts.
     // - A host had no route to another because it took the only cable for dead, though all agreed on a map
     //   with it.
     // - A frame that a hostile host had sent again was held against the hosts whose frame it was.
+    // - A map of before a change of MTU came back and was held.
+    // - The answers to a cycle of verification came home at once and filled the queue that a user's frame
+    //   was to wait in.
     for seed in [
         1_004_004, 1_032_767, 1_069_556, 1_134_439, 1_134_072, 40_000_291, 50_054_082, 50_014_288,
-        51_015_108, 50_033_993, 50_038_588, 52_013_441, 52_075_384, 70_049_301,
+        51_015_108, 50_033_993, 50_038_588, 52_013_441, 52_075_384, 70_049_301, 70_104_955, 70_179_784,
     ] {
         assert_eq!(fault_of(seed), None, "mapper sim --fault-seed {seed}");
     }

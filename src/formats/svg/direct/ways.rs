@@ -1,13 +1,12 @@
-//! Where boxes stand, and how cables get from one to another without running behind a third.
+//! How cables get from one box to another without running behind a third.
 //!
 //! On a grid each box has a column and a row. Between columns and between rows there are lanes without
 //! boxes: a cable to the next box of its row, its column or across a corner is a straight line, all others
-//! follow the lanes. A grid of three dimensions lies on the page as cells, one for each x and y, with the
-//! boxes of all z on the cell's diagonal: so along each dimension the next box stands free to see.
+//! follow the lanes.
 //!
 //! On a circle the inside is free: a cable that does not lead to the next box goes inwards first.
 
-use super::super::GAP;
+use crate::layout::{GAP, Layout, Shape};
 
 /// A place on the page.
 pub(super) type Point = (i64, i64);
@@ -15,8 +14,8 @@ pub(super) type Point = (i64, i64);
 /// The space between cables that stand side by side.
 const BESIDE: i64 = 5;
 
-/// Where boxes stand.
-pub(super) struct Layout {
+/// Where boxes stand, and what is free between them.
+pub(super) struct Lanes {
     pub(super) centres: Vec<Point>,
     /// Half a box's width and height.
     half: (i64, i64),
@@ -26,8 +25,8 @@ pub(super) struct Layout {
 enum BoxPlaces {
     /// The column and the row of each box, and the boxes by these.
     Grid(Vec<Point>, std::collections::BTreeSet<Point>),
-    /// The middle is at (0, 0), and no box is as near to it as this.
-    Circle(f64),
+    /// The middle is at (0, 0), and no box is as near to it as this; the place of each box on the circle.
+    Circle(f64, Vec<u32>),
 }
 
 /// The way of a cable: a line from point to point, or a curve.
@@ -39,31 +38,26 @@ pub(super) enum CableCurve {
     Loop([Point; 4]),
 }
 
-impl Layout {
-    /// x to the right, y down, z down to the right within a cell.
-    pub(super) fn grid(coordinates: &[[i64; 3]], half: (i64, i64)) -> Self {
-        let depth = coordinates.iter().map(|at| at[2] + 1).max().unwrap_or(1);
-        let at: Vec<Point> = coordinates.iter().map(|[x, y, z]| (x * depth + z, y * depth + z)).collect();
-        let (wide, high) = (2 * half.0 + 3 * GAP, 2 * half.1 + 3 * GAP);
-        // Cells stand a little apart.
-        let apart = if depth > 1 { 2 * GAP } else { 0 };
-        let centre = |&(column, row): &Point| {
-            (column * wide + column / depth * apart, row * high + row / depth * apart)
+impl Lanes {
+    /// The lanes of a layout of one part that is a grid or a circle, all of whose boxes have this half width and height.
+    pub(super) fn new(layout: &Layout, half: (i64, i64)) -> Self {
+        let mut centres: Vec<Point> = layout.boxes.iter().map(|rect| rect.centre()).collect();
+        let place = match layout.shapes.first() {
+            Some(Shape::Circle(places)) => {
+                let count = centres.len().max(1) as i64;
+                let sum = centres.iter().fold((0, 0), |sum, at| (sum.0 + at.0, sum.1 + at.1));
+                let middle = (sum.0 / count, sum.1 / count);
+                centres.iter_mut().for_each(|at| *at = (at.0 - middle.0, at.1 - middle.1));
+                let nearest =
+                    centres.iter().map(|at| (at.0 as f64).hypot(at.1 as f64)).fold(f64::MAX, f64::min);
+                let inside = nearest - (half.0 as f64).hypot(half.1 as f64) - GAP as f64 / 2.0;
+                BoxPlaces::Circle(inside.max(0.0), places.clone())
+            }
+            Some(Shape::Grid(at)) => BoxPlaces::Grid(at.clone(), at.iter().copied().collect()),
+            // One box alone.
+            _ => BoxPlaces::Grid(vec![(0, 0); centres.len()], [(0, 0)].into()),
         };
-        let taken = at.iter().copied().collect();
-        Self { centres: at.iter().map(centre).collect(), half, place: BoxPlaces::Grid(at, taken) }
-    }
-
-    /// Boxes stand on a circle, clockwise from the top.
-    pub(super) fn circle(count: usize, half: (i64, i64)) -> Self {
-        let step = (2 * half.0.max(half.1) + 2 * GAP) as f64;
-        let radius = (step * count as f64 / std::f64::consts::TAU).max(step);
-        let centre = |i: usize| {
-            let (sin, cos) = (std::f64::consts::TAU * i as f64 / count as f64).sin_cos();
-            ((radius * sin).round() as i64, (-radius * cos).round() as i64)
-        };
-        let inside = radius - (half.0 as f64).hypot(half.1 as f64) - GAP as f64 / 2.0;
-        Self { centres: (0..count).map(centre).collect(), half, place: BoxPlaces::Circle(inside.max(0.0)) }
+        Self { centres, half, place }
     }
 
     /// The way of the `nth` cable between two boxes, counted from 0.
@@ -83,9 +77,13 @@ impl Layout {
                 CableCurve::Line([from, to].map(|(x, y)| (x + shift.0, y + shift.1)).to_vec())
             }
             BoxPlaces::Grid(at, _) => self.along_lanes((from, at[a]), (to, at[b]), aside),
-            BoxPlaces::Circle(_) if self.is_beside(a, b) && nth == 0 => CableCurve::Line(vec![from, to]),
-            BoxPlaces::Circle(inside) => {
-                let (near, far) = (self.inner(a, b, nth, *inside), self.inner(b, a, nth, *inside));
+            BoxPlaces::Circle(_, places) if self.is_beside(places[a], places[b]) && nth == 0 => {
+                CableCurve::Line(vec![from, to])
+            }
+            BoxPlaces::Circle(inside, places) => {
+                let inner =
+                    |one: usize, other: usize| self.inner(one, (places[one], places[other]), nth, *inside);
+                let (near, far) = (inner(a, b), inner(b, a));
                 let middle = (i64::midpoint(near.0, far.0), i64::midpoint(near.1, far.1));
                 // The longer the way, the nearer it passes the middle, so that few lie upon each other.
                 let pulled = |at: i64| (at as f64 * 0.7 / (1 + nth) as f64) as i64;
@@ -94,20 +92,20 @@ impl Layout {
         }
     }
 
-    /// Whether two boxes are next to each other on a circle.
-    fn is_beside(&self, a: usize, b: usize) -> bool {
-        let count = self.centres.len();
+    /// Whether two places are next to each other on a circle.
+    fn is_beside(&self, a: u32, b: u32) -> bool {
+        let count = self.centres.len() as u32;
         let apart = (b + count - a) % count;
         apart == 1 || apart + 1 == count
     }
 
     /// Where a cable from one box of a circle to another comes into the free inside: each at a place of its
     /// own, those that turn left to the left.
-    fn inner(&self, box_at: usize, to: usize, nth: i64, inside: f64) -> Point {
-        let count = self.centres.len();
+    fn inner(&self, box_at: usize, (from, to): (u32, u32), nth: i64, inside: f64) -> Point {
+        let count = self.centres.len() as u32;
         let (x, y) = self.centres[box_at];
         // This runs from -0.5, for the next box clockwise, to 0.5, for the next one the other way round.
-        let turn = 0.5 - ((to + count - box_at) % count) as f64 / count as f64;
+        let turn = 0.5 - f64::from((to + count - from) % count) / f64::from(count);
         let wide = self.half.0.max(self.half.1) as f64 * 1.6;
         let aside = turn * wide + (nth * BESIDE) as f64;
         let angle = (y as f64).atan2(x as f64) - aside / inside.max(1.0);

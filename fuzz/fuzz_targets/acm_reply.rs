@@ -1,0 +1,4 @@
+//! The ACM service: see `acm_bodies::acm_reply`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mapper_fuzz::acm_bodies::acm_reply(bytes));

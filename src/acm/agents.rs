@@ -1,0 +1,302 @@
+//! Follows the agents of this machine: which there are, and what they know.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use mapper_acm::fabric::{Host, Learned, Path as FabricPath, Unit};
+use mapper_acm::service::Ask;
+use mapper_acm::wire::Address;
+use mapper_proto::Mac;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::time::{sleep, timeout};
+use tracing::{debug, info, warn};
+
+use super::state::State;
+use crate::daemon::status::{
+    Change, KnownOwner, KnownPaths, MAX_RESOLVED_BYTES, MAX_ROUTES_BYTES, Request, WhoHas,
+    requests_socket_path,
+};
+
+/// How often the run directory is looked at for agents that have started.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long an agent may take to answer. It answers at once unless it hangs.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait before an agent that did not answer is asked again.
+const AGAIN_AFTER: Duration = Duration::from_millis(200);
+/// How many times in a row an agent does not answer before it counts as gone.
+const GONE_AFTER: u32 = 50;
+/// How often an agent is told what else this machine goes by, well before it forgets that.
+const TELL_EVERY: Duration = Duration::from_secs(15);
+/// How many names and addresses that several hosts have are told at most.
+const MOST_CLASHES: usize = 64;
+/// The most bytes of the number of a change.
+const MAX_CHANGE_BYTES: u64 = 1024;
+
+/// Why an agent cannot be followed.
+#[derive(Debug, Error)]
+enum AgentError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("it does not answer")]
+    Silent,
+    #[error("what it says is not understood; agent and service must be of one version: {0}")]
+    NotJson(#[from] serde_json::Error),
+    #[error("it names a host {0:?}, which is no MAC")]
+    NoMac(String),
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Follows all agents that have a socket in the run directory, now or later, for ever.
+pub(super) async fn follow_all(run_dir: PathBuf, state: Rc<State>) {
+    let followed: Rc<RefCell<BTreeSet<u8>>> = Rc::default();
+    let mut is_readable = true;
+    loop {
+        match units(&run_dir) {
+            Ok(units) => {
+                is_readable = true;
+                for unit in units {
+                    if followed.borrow_mut().insert(unit) {
+                        let (path, state) = (requests_socket_path(&run_dir, unit), Rc::clone(&state));
+                        let followed = Rc::clone(&followed);
+                        tokio::task::spawn_local(async move {
+                            tokio::select! {
+                                () = follow(unit, &path, &state) => {}
+                                () = keep_telling(unit, &path, &state) => {}
+                            }
+                            followed.borrow_mut().remove(&unit);
+                        });
+                    }
+                }
+            }
+            Err(error) if is_readable => {
+                is_readable = false;
+                warn!(%error, "cannot read {}, where agents have their sockets", run_dir.display());
+            }
+            Err(_) => {}
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+/// The numbers of the agents that have a socket for requests.
+fn units(run_dir: &Path) -> io::Result<BTreeSet<u8>> {
+    let entries = match std::fs::read_dir(run_dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
+        entries => entries?,
+    };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let unit = |name: String| name.strip_suffix(".requests")?.parse::<u8>().ok();
+    Ok(names.filter_map(unit).collect())
+}
+
+/// Follows one agent until it has been gone for a while.
+async fn follow(unit: u8, path: &Path, state: &State) {
+    let (mut seen, mut failures) = (None, 0);
+    loop {
+        match next_change(unit, path, state, seen).await {
+            Ok(number) => (seen, failures) = (Some(number), 0),
+            Err(error) => {
+                if failures == 0 {
+                    debug!(unit, "the agent cannot be asked: {error}");
+                }
+                // Whatever it knew may have changed since. It is kept, and not told until the agent is back.
+                state.service.borrow_mut().lose(unit);
+                (seen, failures) = (None, failures + 1);
+                if failures == 1
+                    && matches!(&error, AgentError::Io(why) if why.kind() == io::ErrorKind::PermissionDenied)
+                {
+                    warn!(unit, "may not ask the agent on {}; run as its user, or as root", path.display());
+                }
+                if failures >= GONE_AFTER && !path.exists() {
+                    info!(unit, "the agent is gone");
+                    return state.change(|service| service.remove_unit(state.clock.now(), unit));
+                }
+                sleep(AGAIN_AFTER).await;
+            }
+        }
+    }
+}
+
+/// Tells an agent what else this machine goes by, again and again, and at once when that has changed. Never ends.
+async fn keep_telling(unit: u8, path: &Path, state: &State) {
+    let mut has_told = false;
+    loop {
+        // What changes from here on is not missed.
+        let changed = state.names_may_differ();
+        tokio::pin!(changed);
+        changed.as_mut().enable();
+        let names: Vec<String> =
+            state.service.borrow().more_names(unit).iter().map(ToString::to_string).collect();
+        if has_told || !names.is_empty() {
+            let has_names = !names.is_empty();
+            match tell_names(path, names).await {
+                Ok(()) => has_told = has_names,
+                Err(error) => debug!(unit, "the agent cannot be told this machine's names: {error}"),
+            }
+        }
+        tokio::select! {
+            () = sleep(TELL_EVERY) => {}
+            () = changed => {}
+        }
+    }
+}
+
+async fn tell_names(path: &Path, names: Vec<String>) -> Result<(), AgentError> {
+    in_time(ask(path, &Request::MoreNames(names), MAX_CHANGE_BYTES)).await.map(drop)
+}
+
+/// Tells all agents that nobody here goes by the names of files any more, as the service ends.
+pub(super) async fn withdraw_names(run_dir: &Path, state: &State) {
+    for unit in units(run_dir).unwrap_or_default() {
+        let has_names = !state.service.borrow().more_names(unit).is_empty();
+        if has_names && let Err(error) = tell_names(&requests_socket_path(run_dir, unit), Vec::new()).await {
+            debug!(unit, "the agent cannot be told that this machine's names are gone: {error}");
+        }
+    }
+}
+
+/// Has agents find out what the service wants to know, for ever.
+pub(super) async fn have_found_out(run_dir: PathBuf, state: Rc<State>) {
+    loop {
+        state.next_to_ask().await;
+        loop {
+            // The service must not stay borrowed while a task begins.
+            let asked = state.service.borrow_mut().poll_ask();
+            let Some(asked) = asked else { break };
+            let (path, state) = (requests_socket_path(&run_dir, asked.unit), Rc::clone(&state));
+            tokio::task::spawn_local(async move { find_out(&path, asked, &state).await });
+        }
+    }
+}
+
+async fn find_out(path: &Path, asked: Ask, state: &State) {
+    let Ask { unit, wanted, timeout, retries } = asked;
+    let millis = |duration: Duration| u32::try_from(duration.as_millis()).unwrap_or(u32::MAX);
+    let request = Request::WhoHas { wanted: wanted.to_string(), timeout_ms: millis(timeout), retries };
+    let patience = timeout.saturating_mul(retries.saturating_add(1)) + PATIENCE;
+    let found = match tokio::time::timeout(patience, owners(path, &request)).await {
+        Ok(found) => found,
+        Err(_) => Err(AgentError::Silent),
+    };
+    if let Err(error) = &found {
+        debug!(unit, "the agent did not ask who has {wanted:?}: {error}");
+    }
+    let owners = found.ok();
+    if let Some(several) = owners.as_deref().filter(|owners| owners.len() > 1) {
+        let all: Vec<_> = several.iter().map(|owner| owner.mac.to_string()).collect();
+        let shown = wanted.to_string().escape_debug().to_string();
+        state.tell_of_clash(unit, shown, all.join(" and "));
+    }
+    state.change(|service| service.handle_asked(state.clock.now(), unit, &wanted, owners.as_deref()));
+}
+
+async fn owners(path: &Path, request: &Request) -> Result<Vec<Learned>, AgentError> {
+    match read_json(&ask(path, request, MAX_RESOLVED_BYTES as u64).await?)? {
+        WhoHas::Owners(owners) => owners.iter().map(read_owner).collect(),
+        WhoHas::Refused(why) => Err(AgentError::Refused(why)),
+    }
+}
+
+fn read_owner(owner: &KnownOwner) -> Result<Learned, AgentError> {
+    let &KnownOwner { ref mac, rate_mbps, mtu_bytes } = owner;
+    Ok(Learned { mac: read_mac(mac)?, rate_mbps, mtu_bytes })
+}
+
+/// Waits until an agent knows something else than at the change `seen`, and takes that.
+async fn next_change(unit: u8, path: &Path, state: &State, seen: Option<u64>) -> Result<u64, AgentError> {
+    let request = Request::Changed { seen };
+    let asked = ask(path, &request, MAX_CHANGE_BYTES);
+    let Change { number } = match seen {
+        // It answers when there is something to say.
+        Some(_) => serde_json::from_slice(&asked.await?)?,
+        None => serde_json::from_slice(&in_time(asked).await?)?,
+    };
+    if seen == Some(number) {
+        return Ok(number);
+    }
+    state.service.borrow_mut().suspect(unit);
+    let bytes = in_time(ask(path, &Request::Paths, MAX_ROUTES_BYTES as u64)).await?;
+    // To read what a large fabric is takes a while, in which clients are served.
+    let read = tokio::task::spawn_blocking(move || read_paths(&bytes)).await;
+    let (is_settled, known) = read.map_err(io::Error::other)??;
+    let hosts = known.host_count();
+    let dropped = state.change(|service| {
+        let is_new = service.endpoints().iter().all(|endpoint| endpoint.key.0 != unit);
+        // While an agent computes routes, what it told before is kept, and not told.
+        let dropped = if is_settled || is_new { service.set_unit(state.clock.now(), unit, known) } else { 0 };
+        if !is_settled {
+            service.suspect(unit);
+        }
+        dropped
+    });
+    if seen.is_none() {
+        // The agent has just started, or this service has.
+        state.names_changed();
+    }
+    let clashes =
+        state.service.borrow().clashes(unit).into_iter().take(MOST_CLASHES).map(|(address, owners)| {
+            let owners: Vec<_> = owners.iter().map(ToString::to_string).collect();
+            // A name came from another machine, and may contain what a terminal obeys.
+            (address.to_string().escape_debug().to_string(), owners.join(" and "))
+        });
+    state.tell_of_clashes(unit, clashes.collect());
+    debug!(unit, number, hosts, dropped, is_settled, "the agent knows");
+    Ok(number)
+}
+
+async fn in_time<T>(asked: impl Future<Output = Result<T, AgentError>>) -> Result<T, AgentError> {
+    timeout(PATIENCE, asked).await.map_err(|_| AgentError::Silent)?
+}
+
+/// Asks an agent, and reads all of its answer.
+async fn ask(path: &Path, request: &Request, most_bytes: u64) -> Result<Vec<u8>, AgentError> {
+    let mut stream = UnixStream::connect(path).await?;
+    let mut line = serde_json::to_vec(request)?;
+    line.push(b'\n');
+    stream.write_all(&line).await?;
+    let mut answer = Vec::new();
+    stream.take(most_bytes).read_to_end(&mut answer).await?;
+    if answer.is_empty() {
+        return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+    }
+    Ok(answer)
+}
+
+/// What an agent knows, and whether that is settled.
+fn read_paths(bytes: &[u8]) -> Result<(bool, Unit), AgentError> {
+    let KnownPaths { interface, host, is_settled, hosts, learned, .. } = read_json(bytes)?;
+    let mut macs = BTreeMap::new();
+    for known in hosts {
+        let path = known.path.map(|path| FabricPath {
+            hops: path.hops,
+            layer: path.layer,
+            mtu_bytes: path.mtu_bytes,
+            rate_mbps: path.rate_mbps,
+            is_reversible: path.reversible,
+        });
+        let mac = read_mac(&known.mac)?;
+        macs.insert(mac, Host { mac, name: known.name, addresses: known.addresses, path });
+    }
+    let mut unit = Unit::new(interface, read_mac(&host)?, macs.into_values());
+    for known in learned {
+        let owners: Vec<Learned> = known.owners.iter().map(read_owner).collect::<Result<_, _>>()?;
+        unit.learn(Address::parse(&known.wanted).into_key(), &owners);
+    }
+    Ok((is_settled, unit))
+}
+
+fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, AgentError> {
+    Ok(serde_json::from_slice(bytes)?)
+}
+
+fn read_mac(text: &str) -> Result<Mac, AgentError> {
+    text.parse().map_err(|_| AgentError::NoMac(text.to_owned()))
+}

@@ -1,0 +1,203 @@
+//! Where clients connect: a unix socket or a port of TCP, and the files that tell them where that is.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use mapper_machine::activation::{self, Activated};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use thiserror::Error;
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+
+use super::options::Place;
+
+/// How many connections wait to be accepted at most.
+const BACKLOG: i32 = 1024;
+
+/// Why clients cannot connect.
+#[derive(Debug, Error)]
+pub enum ListenError {
+    /// Another service listens there.
+    #[error(
+        "another service answers on {0}; stop it (`systemctl stop ibacm.socket ibacm`), or name another place with {1}"
+    )]
+    Taken(String, &'static str),
+    /// The socket cannot be made.
+    #[error("cannot listen on {place}; choose another with {option}")]
+    Bind {
+        /// The socket or port.
+        place: String,
+        /// The option that names it.
+        option: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file that tells clients where to connect cannot be made.
+    #[error("cannot make {}; name another with {option}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The option that names it.
+        option: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// What the service manager hands over is no socket that clients can connect to.
+    #[error("the service manager hands over no listening socket")]
+    Activation(#[source] io::Error),
+}
+
+/// The connection of a client.
+pub(super) enum Stream {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+#[derive(Debug)]
+enum Listening {
+    Unix(UnixListener),
+    Tcp(TcpListener),
+}
+
+/// A place where clients connect. Its files are removed when it is dropped, but for those of the service manager.
+#[derive(Debug)]
+pub(super) struct Listener {
+    socket: Listening,
+    /// The files that were made, and for links where they lead.
+    files: Vec<(PathBuf, Option<PathBuf>)>,
+}
+
+impl Listener {
+    /// Listens on the socket that the service manager hands over, or else where the configuration says.
+    pub(super) fn open(place: &Place) -> Result<Self, ListenError> {
+        match activation::first_socket().map_err(ListenError::Activation)? {
+            Some(Activated::Unix(socket)) => {
+                let socket = UnixListener::from_std(socket).map_err(ListenError::Activation)?;
+                Ok(Self { socket: Listening::Unix(socket), files: Vec::new() })
+            }
+            Some(Activated::Tcp(socket)) => {
+                let socket = TcpListener::from_std(socket).map_err(ListenError::Activation)?;
+                Ok(Self { socket: Listening::Tcp(socket), files: Vec::new() })
+            }
+            None => match place {
+                Place::Unix { socket, link } => Self::unix(socket, link.as_deref()),
+                Place::Tcp { port, is_open, file, link } => Self::tcp(*port, *is_open, file, link.as_deref()),
+            },
+        }
+    }
+
+    fn unix(path: &Path, link: Option<&Path>) -> Result<Self, ListenError> {
+        const OPTION: &str = "--socket";
+        let failed = |source| ListenError::Bind { place: path.display().to_string(), option: OPTION, source };
+        if std::os::unix::net::UnixStream::connect(path).is_ok() {
+            return Err(ListenError::Taken(path.display().to_string(), OPTION));
+        }
+        // What is no socket is somebody's file, and binding then fails.
+        if std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
+            std::fs::remove_file(path).map_err(failed)?;
+        }
+        let listen = || {
+            let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+            socket.bind(&SockAddr::unix(path)?)?;
+            // Programs of all users ask for paths.
+            std::fs::set_permissions(path, PermissionsExt::from_mode(0o666))?;
+            socket.listen(BACKLOG)?;
+            UnixListener::from_std(socket.into())
+        };
+        let socket = listen().map_err(failed)?;
+        let mut listener = Self { socket: Listening::Unix(socket), files: vec![(path.to_owned(), None)] };
+        listener.link(path, link, "--socket-link")?;
+        Ok(listener)
+    }
+
+    fn tcp(port: u16, is_open: bool, file: &Path, link: Option<&Path>) -> Result<Self, ListenError> {
+        const OPTION: &str = "--port";
+        let listen = |ip: SocketAddr| {
+            let socket =
+                Socket::new(Domain::for_address(ip), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+            if ip.is_ipv6() {
+                socket.set_only_v6(false)?;
+            }
+            socket.set_reuse_address(true)?;
+            socket.bind(&ip.into())?;
+            socket.listen(BACKLOG)?;
+            TcpListener::from_std(socket.into())
+        };
+        let here = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let all = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
+        let socket = if is_open {
+            // A machine without IPv6 has addresses of IPv4 alone.
+            listen(all).or_else(|_| listen(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))))
+        } else {
+            listen(here)
+        };
+        let socket = socket.map_err(|source| match source.kind() {
+            io::ErrorKind::AddrInUse => ListenError::Taken(format!("port {port} of TCP"), OPTION),
+            _ => ListenError::Bind { place: format!("port {port} of TCP"), option: OPTION, source },
+        })?;
+        let mut listener = Self { socket: Listening::Tcp(socket), files: Vec::new() };
+        std::fs::write(file, format!("{port}\n")).map_err(|source| ListenError::File {
+            path: file.to_owned(),
+            option: "--port-file",
+            source,
+        })?;
+        listener.files.push((file.to_owned(), None));
+        listener.link(file, link, "--port-link")?;
+        Ok(listener)
+    }
+
+    /// Makes a link, in place of another link.
+    fn link(&mut self, to: &Path, link: Option<&Path>, option: &'static str) -> Result<(), ListenError> {
+        let Some(link) = link else { return Ok(()) };
+        let make = || {
+            if std::fs::symlink_metadata(link).is_ok_and(|found| found.file_type().is_symlink()) {
+                std::fs::remove_file(link)?;
+            }
+            symlink(to, link)
+        };
+        make().map_err(|source| ListenError::File { path: link.to_owned(), option, source })?;
+        self.files.push((link.to_owned(), Some(to.to_owned())));
+        Ok(())
+    }
+
+    /// Where clients connect, in words.
+    pub(super) fn shown(&self) -> String {
+        match &self.socket {
+            Listening::Unix(socket) => {
+                let path = socket.local_addr().ok().and_then(|it| it.as_pathname().map(Path::to_owned));
+                path.map_or_else(|| "a unix socket".to_owned(), |path| path.display().to_string())
+            }
+            Listening::Tcp(socket) => {
+                socket.local_addr().map_or_else(|_| "TCP".to_owned(), |it| it.to_string())
+            }
+        }
+    }
+
+    /// Waits for a client.
+    pub(super) async fn accept(&self) -> io::Result<Stream> {
+        match &self.socket {
+            Listening::Unix(socket) => Ok(Stream::Unix(socket.accept().await?.0)),
+            Listening::Tcp(socket) => {
+                let (stream, _) = socket.accept().await?;
+                stream.set_nodelay(true)?;
+                Ok(Stream::Tcp(stream))
+            }
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        for (path, leads_to) in self.files.iter().rev() {
+            let is_ours = match leads_to {
+                Some(to) => std::fs::read_link(path).is_ok_and(|found| found == *to),
+                None => true,
+            };
+            if is_ours {
+                // This fails only if somebody else has removed the file.
+                let _already_gone = std::fs::remove_file(path);
+            }
+        }
+    }
+}

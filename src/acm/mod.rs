@@ -1,0 +1,22 @@
+//! The ACM service of this machine: it tells programs the path to a name or an address, as `ibacm` does.
+//!
+//! It stands beside the machine's agents, which tell it what they know by their sockets of requests, and which it follows
+//! as that changes. What is answered, and what is remembered, is decided in `mapper-acm`, without I/O.
+//!
+//! - [`options`]: the command line, `[acm]` of mapper.toml and the files of `ibacm`.
+//! - [`process`]: the service as a process.
+//! - [`client`]: for programs that ask.
+
+mod agents;
+mod connection;
+mod listener;
+pub mod options;
+pub mod process;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use mapper_acm_client as client;
+pub use mapper_acm_client::{Client, ClientError};
+pub use options::AcmSource;
+pub use process::run;

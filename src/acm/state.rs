@@ -1,0 +1,125 @@
+//! The service, and the clients that its late replies go to.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use mapper_acm::service::{ClientId, Service, Settings};
+use mapper_machine::clock::Clock;
+use tokio::sync::futures::Notified;
+use tokio::sync::{Notify, mpsc};
+use tracing::warn;
+
+/// The service with all that its tasks share, which run on one thread.
+pub(super) struct State {
+    pub(super) service: RefCell<Service>,
+    pub(super) clock: Clock,
+    clients: RefCell<BTreeMap<ClientId, mpsc::UnboundedSender<Vec<u8>>>>,
+    /// Tells that a question has begun to wait.
+    waits: Notify,
+    /// Tells that agents are to find something out.
+    to_ask: Notify,
+    /// Tells that what this machine goes by may differ from what its agents were told.
+    names: Notify,
+    /// The names and addresses that several hosts of an agent's map have, with these hosts.
+    clashes: RefCell<BTreeMap<u8, BTreeMap<String, String>>>,
+}
+
+impl State {
+    pub(super) fn new(settings: Settings) -> Self {
+        Self {
+            service: RefCell::new(Service::new(settings)),
+            clock: Clock::start(),
+            clients: RefCell::default(),
+            waits: Notify::new(),
+            to_ask: Notify::new(),
+            names: Notify::new(),
+            clashes: RefCell::default(),
+        }
+    }
+
+    /// Takes a client in. Its late replies come by what is returned; they are not more than the questions of it that may
+    /// wait.
+    pub(super) fn add_client(&self, client: ClientId) -> mpsc::UnboundedReceiver<Vec<u8>> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        self.clients.borrow_mut().insert(client, sender);
+        receiver
+    }
+
+    pub(super) fn drop_client(&self, client: ClientId) {
+        self.clients.borrow_mut().remove(&client);
+        self.service.borrow_mut().drop_client(client);
+    }
+
+    /// Logs which names and addresses are those of several hosts now, as far as that was not logged before.
+    pub(super) fn tell_of_clashes(&self, unit: u8, clashes: BTreeMap<String, String>) {
+        let mut told = self.clashes.borrow_mut();
+        let before = told.get(&unit);
+        for (address, owners) in &clashes {
+            if before.and_then(|all| all.get(address)) != Some(owners) {
+                warn!(unit, "{address} is not answered, as {owners} say that it is theirs");
+            }
+        }
+        told.insert(unit, clashes);
+    }
+
+    /// Tells that a question has begun to wait.
+    pub(super) fn question_waits(&self) {
+        self.waits.notify_one();
+    }
+
+    /// Tells that what this machine goes by may differ from what its agents were told.
+    pub(super) fn names_changed(&self) {
+        self.names.notify_waiters();
+    }
+
+    /// Ends when [`Self::names_changed`] is next called, from this moment on.
+    pub(super) fn names_may_differ(&self) -> Notified<'_> {
+        self.names.notified()
+    }
+
+    /// Tells that agents are to find something out, if that is so.
+    pub(super) fn have_asked(&self, service: &Service) {
+        if service.has_to_ask() {
+            self.to_ask.notify_one();
+        }
+    }
+
+    /// Waits until agents are to find something out.
+    pub(super) async fn next_to_ask(&self) {
+        self.to_ask.notified().await;
+    }
+
+    /// Logs that several hosts have said that a name or an address is theirs, unless that was logged before.
+    pub(super) fn tell_of_clash(&self, unit: u8, address: String, owners: String) {
+        let mut clashes = self.clashes.borrow().get(&unit).cloned().unwrap_or_default();
+        clashes.insert(address, owners);
+        self.tell_of_clashes(unit, clashes);
+    }
+
+    /// Does something with the service, and hands out the replies that have become due.
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Service) -> T) -> T {
+        let mut service = self.service.borrow_mut();
+        let done = change(&mut service);
+        let clients = self.clients.borrow();
+        while let Some((client, reply)) = service.poll_reply() {
+            if let Some(sender) = clients.get(&client) {
+                // This fails only if the client is just going.
+                let _gone = sender.send(reply);
+            }
+        }
+        self.have_asked(&service);
+        done
+    }
+
+    /// Gives up questions that wait for too long, for ever.
+    pub(super) async fn give_up_in_time(&self) {
+        loop {
+            let at = self.service.borrow().poll_timeout();
+            tokio::select! {
+                () = self.clock.sleep_until(at) => {}
+                () = self.waits.notified() => continue,
+            }
+            self.change(|service| service.handle_timeout(self.clock.now()));
+        }
+    }
+}

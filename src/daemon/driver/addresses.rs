@@ -1,0 +1,189 @@
+//! The addresses of IP of this host and of others: which this machine has, which it picks, and which clash.
+
+use std::collections::BTreeSet;
+
+use mapper_fabric::wording::with_causes;
+use mapper_host::directory::{Clash, Directory};
+use mapper_host::picking::{Lost, Picked};
+use mapper_machine::link::LinkError;
+use mapper_machine::link::address::InterfaceAddress;
+use mapper_machine::link::held_address::HeldAddress;
+use mapper_machine::link::interface::Interface;
+use mapper_proto::IpNetworkAddress;
+use tracing::{error, info, warn};
+
+use super::event_loop::Driver;
+use crate::daemon::status::AddressClash;
+
+/// The most clashes of addresses that a board shows.
+const MOST_CLASHES: usize = 64;
+
+/// What the driver knows of this machine's addresses beside what the directory has.
+#[derive(Debug, Default)]
+pub(super) struct Addresses {
+    /// Those that others could use but are not told, as there are too many.
+    left_out: Vec<IpNetworkAddress>,
+    /// Networks out of which no address is free.
+    full: BTreeSet<IpNetworkAddress>,
+    /// Why an address that was picked could not be given to the tap interface, in words.
+    not_given: Option<String>,
+    /// The lasting clashes of this host's addresses that were logged.
+    told: Vec<Clash>,
+}
+
+/// The addresses of this machine, as the kernel has them at one moment.
+#[derive(Debug, Default)]
+struct Held {
+    /// Those of the tap interface, then those that somebody gave the ports.
+    fabric: Vec<IpNetworkAddress>,
+    /// Those of all other interfaces.
+    elsewhere: Vec<IpNetworkAddress>,
+}
+
+impl Held {
+    /// Tells the addresses `all` apart by the numbers of the tap and of the ports.
+    fn new(all: &[HeldAddress], tap: Option<u32>, ports: &[u32]) -> Self {
+        let of_tap = all.iter().filter(|held| Some(held.index) == tap && held.is_for_others);
+        let is_ports = |held: &&HeldAddress| ports.contains(&held.index);
+        let of_ports = all.iter().filter(is_ports).filter(|held| held.is_for_others && held.is_permanent);
+        let others = all.iter().filter(|held| Some(held.index) != tap && !is_ports(held));
+        Self {
+            fabric: of_tap.chain(of_ports).map(|held| held.address).collect(),
+            elsewhere: others.map(|held| held.address).collect(),
+        }
+    }
+}
+
+impl Driver {
+    /// Tells the host which addresses this machine has now.
+    ///
+    /// # Errors
+    /// If the kernel does not answer.
+    pub(super) fn follow_addresses(&mut self) -> Result<(), LinkError> {
+        let tap = self.users.as_ref().map(|users| users.tap().index());
+        let names: Vec<_> = self.attachment.outer_ports().into_iter().map(|port| port.interface).collect();
+        let mut ports = Vec::new();
+        if !names.is_empty() {
+            ports.extend(Interface::all()?.iter().filter(|it| names.contains(&it.name)).map(|it| it.index));
+        }
+        let held = Held::new(&HeldAddress::all()?, tap, &ports);
+        let now = self.now();
+        self.addresses.left_out = held.fabric.get(Directory::MOST_ADDRESSES..).unwrap_or_default().to_vec();
+        self.host.set_addresses_elsewhere(now, held.elsewhere.iter().map(IpNetworkAddress::ip).collect());
+        self.host.set_addresses(now, held.fabric);
+        self.warn_of_changes();
+        Ok(())
+    }
+
+    /// Gives the tap interface the address that the host picked, instead of the one that it gave up.
+    pub(super) fn take_picked(&mut self, picked: Picked) {
+        let Picked { network, address, given_up } = picked;
+        match (address, given_up) {
+            (Some(address), None) => info!(%address, "picked an address"),
+            (Some(address), Some((before, why))) => {
+                warn!(%address, %before, "picked another address: {}", self.why_lost(why));
+            }
+            (None, Some((before, why))) => {
+                error!(%before, "gave up the address, and {network} has no free one: {}", self.why_lost(why));
+            }
+            (None, None) => error!("no address of {network} is free"),
+        }
+        let done = self.replace_address(given_up.map(|(before, _)| before), address);
+        self.addresses.not_given = done.err();
+        if let Some(error) = &self.addresses.not_given {
+            error!("{error}");
+        }
+        if address.is_some() {
+            self.addresses.full.remove(&network)
+        } else {
+            self.addresses.full.insert(network)
+        };
+        // The kernel tells of the change, and then the host hears which addresses there are.
+    }
+
+    fn replace_address(
+        &self,
+        before: Option<IpNetworkAddress>,
+        address: Option<IpNetworkAddress>,
+    ) -> Result<(), String> {
+        let Some(users) = &self.users else { return Ok(()) };
+        let done = match before.and_then(InterfaceAddress::new) {
+            Some(before) => users.tap().remove_address(before),
+            None => Ok(()),
+        };
+        let added = match address.and_then(InterfaceAddress::new) {
+            Some(address) => users.tap().add_address(address),
+            None => Ok(()),
+        };
+        done.and(added).map_err(|error| with_causes(&error))
+    }
+
+    fn why_lost(&self, why: Lost) -> String {
+        match why {
+            Lost::To(mac) => format!("{} has it too, and keeps it", self.called(mac)),
+            Lost::Elsewhere => "another interface of this machine has it".to_owned(),
+        }
+    }
+
+    /// Logs which addresses of this host others have too and keep, once for each.
+    pub(super) fn tell_of_clashes(&mut self) {
+        let own = self.host.own();
+        let clashes = self.host.directory().clashes();
+        let lasting: Vec<_> =
+            clashes.filter(|clash| clash.is_lasting && clash.hosts.contains(&own)).collect();
+        for Clash { ip, hosts, .. } in lasting.iter().filter(|clash| !self.addresses.told.contains(clash)) {
+            let hosts: Vec<_> = hosts.iter().map(|&mac| self.called(mac)).collect();
+            error!("the address {ip} was given to {}: give all but one of them another", hosts.join(" and "));
+        }
+        self.addresses.told = lasting;
+    }
+
+    /// The addresses that two or more hosts have, as the board shows them.
+    pub(super) fn address_clashes(&self) -> Vec<AddressClash> {
+        self.host.directory().clashes().take(MOST_CLASHES).map(AddressClash::from).collect()
+    }
+
+    /// What is wrong with this host's addresses, in words.
+    pub(super) fn address_warnings(&self) -> Vec<String> {
+        let Addresses { left_out, full, not_given, told: _ } = &self.addresses;
+        let full = full.iter().map(|network| {
+            format!("no address of {network} is free: name a larger network, or state an address")
+        });
+        let left_out = (!left_out.is_empty()).then(|| {
+            let all: Vec<_> = left_out.iter().map(ToString::to_string).collect();
+            format!(
+                "other hosts are told {} addresses of this host, and not {}",
+                Directory::MOST_ADDRESSES,
+                all.join(", ")
+            )
+        });
+        full.chain(left_out).chain(not_given.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn told_are_those_of_the_tap_and_what_somebody_gave_the_ports() {
+        let held = |index, text: &str, is_for_others, is_permanent| HeldAddress {
+            index,
+            address: text.parse().unwrap(),
+            is_for_others,
+            is_permanent,
+        };
+        let all = [
+            held(1, "127.0.0.1/8", false, true),
+            held(2, "192.0.2.7/24", true, true),
+            held(3, "10.2.0.1/31", true, true),
+            held(3, "2001:db8::7/64", true, false),
+            held(3, "fe80::3/64", false, true),
+            held(9, "10.1.0.1/24", true, false),
+            held(9, "fe80::9/64", false, true),
+        ];
+        let Held { fabric, elsewhere } = Held::new(&all, Some(9), &[3, 4]);
+        assert_eq!(fabric, ["10.1.0.1/24", "10.2.0.1/31"].map(|text| text.parse().unwrap()));
+        assert_eq!(elsewhere, ["127.0.0.1/8", "192.0.2.7/24"].map(|text| text.parse().unwrap()));
+    }
+}

@@ -1,0 +1,45 @@
+//! Programs on the machine that wait for names, addresses or paths to change.
+
+use std::collections::VecDeque;
+
+use mapper_machine::status::Client;
+
+use crate::daemon::status::Change;
+
+/// How many programs may wait at once. Each holds one of the places of those who may ask for something, so some are
+/// left for others.
+const MOST_WAITING: usize = 4;
+
+/// Those who wait to be told of a change, and how often there was one.
+#[derive(Debug, Default)]
+pub(super) struct Followers {
+    number: u64,
+    waiting: VecDeque<Client>,
+}
+
+impl Followers {
+    /// Tells a client the number of the last change as soon as it is another than it has seen. If too many wait, the one
+    /// that has waited for longest is given up, as it may be a program that has ended.
+    pub(super) fn follow(&mut self, seen: Option<u64>, client: Client) {
+        if seen != Some(self.number) {
+            return self.tell(client);
+        }
+        self.waiting.push_back(client);
+        if self.waiting.len() > MOST_WAITING {
+            drop(self.waiting.pop_front());
+        }
+    }
+
+    /// Tells all who wait that something has changed.
+    pub(super) fn changed(&mut self) {
+        self.number += 1;
+        while let Some(client) = self.waiting.pop_front() {
+            self.tell(client);
+        }
+    }
+
+    fn tell(&self, client: Client) {
+        let change = Change { number: self.number };
+        drop(tokio::spawn(client.answer_json(move || serde_json::to_vec(&change))));
+    }
+}

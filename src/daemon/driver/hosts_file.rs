@@ -1,0 +1,46 @@
+//! Has the file of hosts' names hold those of the fabric.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use mapper_host::directory::Directory;
+use mapper_proto::{IpNetworkAddress, Mac};
+
+use super::event_loop::Driver;
+use crate::hosts_file::Entry;
+
+/// How long after a name or an address came the file is written. They come many at a time.
+const WRITE_AFTER: Duration = Duration::from_millis(200);
+
+impl Driver {
+    /// Takes in that names or addresses have changed, and has the file written soon, if there is one.
+    pub(super) fn write_hosts_soon(&mut self) {
+        if self.hosts_file.is_some() && self.write_hosts_at.is_none() {
+            self.write_hosts_at = Some(self.now() + WRITE_AFTER);
+        }
+    }
+
+    /// Has the file written if that is due.
+    pub(super) fn write_hosts_if_due(&mut self) {
+        if self.write_hosts_at.is_none_or(|at| at > self.now()) {
+            return;
+        }
+        self.write_hosts_at = None;
+        if let Some(file) = &self.hosts_file {
+            file.keep(entries(self.host.directory(), self.host.own()));
+        }
+    }
+}
+
+/// What the file is to have: the hosts of the map that have a name and an address that is theirs alone.
+fn entries(directory: &Directory, own: Mac) -> Vec<Entry> {
+    let clashing: BTreeSet<IpAddr> = directory.clashes().map(|clash| clash.ip).collect();
+    let entry = |mac: Mac| {
+        let all = directory.addresses_of(mac).iter().map(IpNetworkAddress::ip);
+        let addresses: Vec<_> = all.filter(|ip| !clashing.contains(ip)).collect();
+        let name = directory.name_of(mac)?.to_string();
+        (!addresses.is_empty()).then_some(Entry { name, addresses, is_own: mac == own })
+    };
+    directory.hosts().filter_map(entry).collect()
+}

@@ -1,0 +1,310 @@
+//! The kernel as the way of users' packets: has it hold what the host wants it to hold, and carries probes.
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::io;
+use std::net::{IpAddr, Ipv6Addr};
+use std::time::Duration;
+
+use mapper_fabric::wording::with_causes;
+use mapper_fib::probe;
+use mapper_host::kernel_path::{KernelAbilities, KernelPath, KernelPort, NotCarried};
+use mapper_machine::kernel::probing::{Arrived, ProbeSockets};
+use mapper_proto::Instant;
+use mapper_proto::neighbours::Neighbour;
+use mapper_proto::wire::{AgentState, End, HelloFlags};
+use tokio::sync::watch;
+use tracing::{info, warn};
+
+use super::attachment::Attachment;
+use super::direct_cable;
+use super::event_loop::Driver;
+use crate::daemon::DaemonError;
+use crate::daemon::options::Config;
+use crate::daemon::status::DataPath;
+use crate::xbar::forwarding::{Acquaintances, Cabled, Forwarding, Opened};
+
+/// How often the packets that the kernel sent are counted, while there are few nexthops. A way that packets begin to
+/// take is watched so soon after.
+const COUNT_EVERY: Duration = Duration::from_millis(100);
+/// How often they are counted while there are many, as the kernel lists all of them.
+const COUNT_MANY_EVERY: Duration = Duration::from_millis(500);
+/// How long after the sockets of probes were opened, or could not be, they may be opened again.
+const OPEN_AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// How many are few.
+const FEW_NEXTHOPS: usize = 256;
+
+/// The kernel, and all that is needed to use it for users' packets.
+#[derive(Debug)]
+pub(super) struct KernelSide {
+    pub(super) forwarding: Box<Forwarding>,
+    /// Who is at the other ends of the cables.
+    neighbours: watch::Receiver<BTreeMap<u8, Neighbour>>,
+    acquaintances: Acquaintances,
+    /// When the packets that the kernel sent are counted next.
+    count_at: Instant,
+    /// The sockets of probes, once this host has an IPv6 address on the fabric.
+    probes: Option<ProbeSockets>,
+    /// When these may be opened next: another program may have their port.
+    open_again_at: Instant,
+}
+
+impl KernelSide {
+    /// Opens the kernel, if users' packets may go by it; else says why not, in words. Needs `CAP_NET_ADMIN`.
+    ///
+    /// # Errors
+    /// If the user chose what this kernel cannot do.
+    pub(super) fn open(
+        config: &Config,
+        attachment: &Attachment,
+    ) -> Result<Result<Self, String>, DaemonError> {
+        if config.tap.is_none() {
+            return Ok(Err("this host carries no users' frames".to_owned()));
+        }
+        let record = config.service.run_dir.join(format!("{}.kernel", config.unit));
+        let forwards = attachment.crossbar.is_some();
+        let neighbours = attachment.hellos.neighbours();
+        Ok(match Forwarding::open(config.data_path, &record, forwards)? {
+            Opened::Used(forwarding) => Ok(Self {
+                forwarding,
+                neighbours,
+                acquaintances: Acquaintances::default(),
+                count_at: Instant::ZERO,
+                probes: None,
+                open_again_at: Instant::ZERO,
+            }),
+            Opened::NotUsed(why) => Err(why),
+        })
+    }
+
+    /// What the kernel can do, as far as it may be used.
+    fn abilities(&self) -> KernelAbilities {
+        KernelAbilities {
+            segments: self.forwarding.segments(),
+            compressed: self.forwarding.compressed(),
+            by_destination: self.forwarding.routes(),
+        }
+    }
+}
+
+/// What the kernel has to say.
+pub(super) enum FromKernel {
+    /// Neighbours came or went.
+    Neighbours,
+    /// It is time to compare what the kernel holds with what it is to hold.
+    Recheck,
+    /// A datagram of a probe arrived.
+    Datagram(Arrived),
+    /// The socket of probes cannot be read.
+    Failed(io::Error),
+}
+
+/// Waits until the kernel has something to say, for ever if it is not used.
+pub(super) async fn from_kernel(
+    side: &mut Result<KernelSide, String>,
+    path: Option<&KernelPath>,
+) -> FromKernel {
+    let (Ok(side), Some(path)) = (side, path) else { return pending().await };
+    let KernelSide { forwarding, neighbours, probes, .. } = side;
+    tokio::select! {
+        changed = neighbours.changed() => match changed {
+            Ok(()) => FromKernel::Neighbours,
+            Err(_) => pending().await,
+        },
+        () = forwarding.recheck_due(|| path.wanted()) => FromKernel::Recheck,
+        arrived = arrived(probes) => match arrived {
+            Ok(arrived) => FromKernel::Datagram(arrived),
+            Err(error) => FromKernel::Failed(error),
+        },
+    }
+}
+
+async fn arrived(probes: &Option<ProbeSockets>) -> io::Result<Arrived> {
+    match probes {
+        Some(probes) => probes.arrived().await,
+        None => pending().await,
+    }
+}
+
+impl Driver {
+    /// Says to the host and to neighbours what the kernel can do.
+    pub(super) fn begin_with_kernel(&mut self, seed: u64) {
+        self.keep_tap(self.kernel.is_ok());
+        let Ok(side) = &self.kernel else { return };
+        self.host.use_kernel(seed, side.forwarding.first_number());
+        let flags = side.forwarding.flags();
+        let agent_port = self.attachment.crossbar.as_ref().map(|_| self.attachment.outer.agent_port());
+        self.host.set_kernel_abilities(self.now(), side.abilities(), agent_port);
+        self.say_flags(flags);
+    }
+
+    /// Tells the neighbours at all ports what this kernel does with packets.
+    fn say_flags(&self, flags: HelloFlags) {
+        let hellos = &self.attachment.hellos;
+        match &self.attachment.crossbar {
+            Some(_) => self.attachment.ports().iter().for_each(|port| hellos.set_flags(port, flags)),
+            None => hellos.set_flags(direct_cable::PORT, flags),
+        }
+    }
+
+    /// Acts on what the kernel has said.
+    pub(super) fn take_from_kernel(&mut self, said: FromKernel) {
+        match said {
+            FromKernel::Neighbours => self.follow_neighbours(),
+            FromKernel::Recheck => self.recheck_kernel(),
+            FromKernel::Datagram(Arrived { bytes, len, from, arrived_ns }) => {
+                let answer =
+                    self.host.handle_kernel_datagram(self.now(), from.ip(), (&bytes[..len], arrived_ns));
+                let probes = self.kernel.as_ref().ok().and_then(|side| side.probes.as_ref());
+                if let Some((answer, probes)) = answer.zip(probes) {
+                    probes.answer(&answer, from);
+                }
+            }
+            FromKernel::Failed(error) => {
+                warn!(%error, "cannot hear of probes through the kernel");
+                if let Ok(side) = &mut self.kernel {
+                    side.probes = None;
+                }
+            }
+        }
+    }
+
+    /// Takes in who is at the other ends of the cables, and how the ports are now.
+    pub(super) fn follow_neighbours(&mut self) {
+        let now = self.now();
+        let Ok(side) = &mut self.kernel else { return };
+        let joined = side.neighbours.borrow_and_update().clone();
+        let interfaces = self.attachment.outer.interfaces();
+        let (interfaces, cabled) = side.acquaintances.cabled(now, interfaces, &joined);
+        let ports = cabled.into_iter().map(|Cabled { port, mtu, neighbour }| {
+            let does = |flag| neighbour.flags.contains(flag);
+            // A host without a crossbar forwards nothing, and takes what is for itself.
+            let is_host = matches!(neighbour.end, End::Host { .. });
+            KernelPort {
+                cabled: port,
+                mtu,
+                by_segments: does(HelloFlags::SRV6) || is_host,
+                by_destination: does(HelloFlags::ROUTES),
+            }
+        });
+        let ports = ports.collect();
+        side.forwarding.keep_settings_of(interfaces);
+        self.host.set_kernel_ports(now, ports);
+    }
+
+    /// When the packets that the kernel sent are to be counted.
+    pub(super) fn count_at(&self) -> Option<Instant> {
+        let has_routes = self.host.kernel_path().is_some_and(KernelPath::carries);
+        self.kernel.as_ref().ok().filter(|_| has_routes).map(|side| side.count_at)
+    }
+
+    /// Counts the packets that the kernel sent, if it is time: paths that carry some are watched.
+    pub(super) fn count_packets(&mut self) {
+        let now = self.now();
+        if self.count_at().is_none_or(|at| now < at) {
+            return;
+        }
+        let Ok(side) = &mut self.kernel else { return };
+        let packets = side.forwarding.packets();
+        side.count_at = now + if packets.len() <= FEW_NEXTHOPS { COUNT_EVERY } else { COUNT_MANY_EVERY };
+        self.host.count_kernel_packets(now, &packets);
+    }
+
+    /// Has the kernel hold what the host wants, and sends the probes that are due.
+    pub(super) fn serve_kernel(&mut self) {
+        let now = self.now();
+        let Ok(side) = &mut self.kernel else { return };
+        side.forwarding.carry_out(&self.host.take_kernel_changes());
+        while let Some(sent) = self.host.poll_kernel_probe() {
+            if side.probes.as_ref().is_none_or(|probes| probes.own() != sent.source) {
+                if now < side.open_again_at {
+                    continue;
+                }
+                side.probes = open_probes(sent.source);
+                side.open_again_at = now + OPEN_AGAIN_AFTER;
+            }
+            let Some(probes) = &side.probes else { continue };
+            let ends = (sent.source, sent.destination);
+            let packet = probe::packet(&sent.segments, ends, sent.nonce, sent.inner_bytes);
+            probes.send(&packet, sent.towards);
+        }
+    }
+
+    /// Opens the sockets of probes as soon as this host has an IPv6 address, so that it answers those of others.
+    pub(super) fn answer_probes(&mut self) {
+        let own = self.host.directory().addresses_of(self.host.own()).iter().find_map(|it| match it.ip() {
+            IpAddr::V6(ip) => Some(ip),
+            IpAddr::V4(_) => None,
+        });
+        let (Ok(side), Some(own)) = (&mut self.kernel, own) else { return };
+        if side.probes.as_ref().is_none_or(|probes| probes.own() != own) {
+            side.probes = open_probes(own);
+        }
+    }
+
+    /// Compares what the kernel holds with what it is to hold.
+    fn recheck_kernel(&mut self) {
+        self.note_taken_over();
+        // Neighbours that have been silent for long are given up.
+        self.follow_neighbours();
+        let (Ok(side), Some(path)) = (&mut self.kernel, self.host.kernel_path()) else { return };
+        side.forwarding.recheck(&path.wanted());
+    }
+
+    /// Lets go of what an earlier run left, once this one has tried all its ways.
+    fn note_taken_over(&mut self) {
+        let is_configured = self.host.agent().status().state == AgentState::Configured;
+        let Some(path) = self.host.kernel_path().filter(|_| is_configured) else { return };
+        let status = path.status();
+        let is_trying = status.not_carried.iter().any(|(_, why)| {
+            matches!(why, NotCarried::BeingTried | NotCarried::NoAddress | NotCarried::NoOwnAddress)
+        });
+        if !is_trying && let Ok(side) = &mut self.kernel {
+            side.forwarding.has_taken_over();
+        }
+    }
+
+    /// Takes away what was installed in the kernel.
+    pub(super) fn leave_kernel(&mut self) {
+        if let Ok(side) = std::mem::replace(&mut self.kernel, Err("the daemon ends".to_owned())) {
+            let keep = self.config.keep_routes;
+            if keep {
+                info!("the routes in the kernel stay, as keep-routes says");
+            }
+            side.forwarding.close(keep);
+            self.keep_tap(keep);
+        }
+    }
+
+    /// Has the tap interface stay with its addresses when this process ends, or not. The kernel goes on by its routes
+    /// after a crash only as long as their source address is there.
+    fn keep_tap(&self, stays: bool) {
+        if let Some(Err(error)) = self.users.as_ref().map(|users| users.tap().set_persistent(stays)) {
+            warn!("{}", with_causes(&error));
+        }
+    }
+}
+
+impl Driver {
+    /// What the board shows of the way of users' packets; `None` without a tap interface.
+    pub(super) fn data_path(&self) -> Option<DataPath> {
+        self.users.as_ref()?;
+        Some(match (&self.kernel, self.host.kernel_path()) {
+            (Ok(side), Some(path)) => {
+                DataPath::of_kernel(side.forwarding.choice(), &path.status(), side.forwarding.status())
+            }
+            (Ok(_), None) => DataPath::tap("the kernel is not used"),
+            (Err(why), _) => DataPath::tap(why),
+        })
+    }
+}
+
+fn open_probes(own: Ipv6Addr) -> Option<ProbeSockets> {
+    match ProbeSockets::open(own) {
+        Ok(probes) => Some(probes),
+        Err(error) => {
+            warn!(%own, "cannot send probes through the kernel: {}", with_causes(&error));
+            None
+        }
+    }
+}

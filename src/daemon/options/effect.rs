@@ -1,0 +1,161 @@
+//! Which options count at which kind of port.
+
+use mapper_machine::mad_port::PortName;
+use mapper_machine::options::{FrameKeys, MetricsKeys};
+
+use super::{Options, OptionsError};
+
+impl Options {
+    /// Refuses options of the command line that have no effect at this port: most of those of Ethernet at a port of
+    /// InfiniBand, and the few of InfiniBand elsewhere. A file is not looked at, as agents of both kinds may share it.
+    ///
+    /// # Errors
+    /// If there is one.
+    pub(super) fn refuse_without_effect(&self, interface: &str) -> Result<(), OptionsError> {
+        let at_infiniband = interface.parse::<PortName>().is_ok();
+        let (elsewhere, counts_at) = match at_infiniband {
+            true => (self.of_ethernet(), "interfaces of Ethernet"),
+            false => (self.of_infiniband(), "ports of InfiniBand"),
+        };
+        match elsewhere.into_iter().find(|(_, is_set)| *is_set) {
+            Some((option, _)) => Err(OptionsError::WithoutEffect { option, counts_at }),
+            None => Ok(()),
+        }
+    }
+
+    /// The options of ports of InfiniBand alone, and whether each is set.
+    fn of_infiniband(&self) -> Vec<(&'static str, bool)> {
+        vec![
+            ("engine", self.engine.is_some()),
+            ("max-layers", self.max_layers.is_some()),
+            ("lmc", self.lmc.is_some()),
+            ("lid-file", self.lid_file.is_some()),
+            ("m-key-file", self.m_key_file.is_some()),
+            ("watch-interval-ms", self.watch_interval_ms.is_some()),
+            ("mad-timeout-ms", self.mad_timeout_ms.is_some()),
+            ("mad-window", self.mad_window.is_some()),
+        ]
+    }
+
+    /// The options of Ethernet alone, and whether each is set.
+    fn of_ethernet(&self) -> Vec<(&'static str, bool)> {
+        // Without `..`, so that an option that is added does not compile before it is decided where it counts.
+        let Self {
+            tap,
+            address,
+            data_path,
+            keep_routes,
+            fabric_prefix,
+            hosts_file,
+            key_file,
+            host_type,
+            host_name,
+            num_passes,
+            map_file,
+            non_clos,
+            no_xbar_check,
+            map_incrementally,
+            pause,
+            printeur,
+            thrash,
+            extra_hosts,
+            plain_ports,
+            max_hops,
+            start_delay_ms,
+            probe_timeout_ms,
+            probe_tries,
+            probe_window,
+            query_interval_ms,
+            silence_limit_ms,
+            verify_pause_ms,
+            liveness_interval_ms,
+            liveness_misses,
+            liveness_limit,
+            piece_bytes,
+            piece_window,
+            frames: FrameKeys { ethertype, destination },
+            unit,
+            seed,
+            metrics: MetricsKeys { metrics_listen, metrics_file },
+            plan,
+            // These count at both kinds of port. Ports are a node's, and the table of the ACM service is not the agent's.
+            interface: _,
+            ports: _,
+            process: _,
+            level: _,
+            map_once: _,
+            map_once_limit_s: _,
+            log: _,
+            acm: _,
+            // These are the options of InfiniBand.
+            engine: _,
+            max_layers: _,
+            lmc: _,
+            lid_file: _,
+            m_key_file: _,
+            watch_interval_ms: _,
+            mad_timeout_ms: _,
+            mad_window: _,
+        } = self;
+        vec![
+            ("tap", tap.is_some()),
+            ("address", address.is_some()),
+            ("data-path", data_path.is_some()),
+            ("keep-routes", keep_routes.is_some()),
+            ("fabric-prefix", fabric_prefix.is_some()),
+            ("hosts-file", hosts_file.is_some()),
+            ("key-file", key_file.is_some()),
+            ("host-type", host_type.is_some()),
+            ("host-name", host_name.is_some()),
+            ("num-passes", num_passes.is_some()),
+            ("map-file", map_file.is_some()),
+            ("non-clos", non_clos.is_some()),
+            ("no-xbar-check", no_xbar_check.is_some()),
+            ("map-incrementally", map_incrementally.is_some()),
+            ("pause", pause.is_some()),
+            ("printeur", printeur.is_some()),
+            ("thrash", thrash.is_some()),
+            ("extra-hosts", extra_hosts.is_some()),
+            ("plain-ports", plain_ports.is_some()),
+            ("max-hops", max_hops.is_some()),
+            ("start-delay-ms", start_delay_ms.is_some()),
+            ("probe-timeout-ms", probe_timeout_ms.is_some()),
+            ("probe-tries", probe_tries.is_some()),
+            ("probe-window", probe_window.is_some()),
+            ("query-interval-ms", query_interval_ms.is_some()),
+            ("silence-limit-ms", silence_limit_ms.is_some()),
+            ("verify-pause-ms", verify_pause_ms.is_some()),
+            ("liveness-interval-ms", liveness_interval_ms.is_some()),
+            ("liveness-misses", liveness_misses.is_some()),
+            ("liveness-limit", liveness_limit.is_some()),
+            ("piece-bytes", piece_bytes.is_some()),
+            ("piece-window", piece_window.is_some()),
+            ("ethertype", ethertype.is_some()),
+            ("destination", destination.is_some()),
+            ("unit", unit.is_some()),
+            ("seed", seed.is_some()),
+            ("metrics-listen", metrics_listen.is_some()),
+            ("metrics-file", metrics_file.is_some()),
+            ("plan", plan.is_some()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_that_count_at_another_kind_of_port_are_refused() {
+        let refused = |interface: &str| {
+            let tap = Some("ip0".to_owned());
+            let options =
+                Options { tap, lid_file: Some("lids".into()), level: Some(3), ..Options::default() };
+            options.refuse_without_effect(interface).unwrap_err().to_string()
+        };
+        assert!(refused("umad0").starts_with("--tap has no effect here: it is for interfaces of Ethernet"));
+        assert!(refused("ibsim:n1").starts_with("--tap "));
+        assert!(refused("eth0").starts_with("--lid-file has no effect here: it is for ports of InfiniBand"));
+        assert_eq!(Options { level: Some(3), ..Options::default() }.refuse_without_effect("umad0"), Ok(()));
+    }
+}

@@ -1,0 +1,421 @@
+//! What came of measuring the ways to another host, as JSON: `mapper trace`, `mapper ping` and `mapper bandwidth` ask
+//! for it.
+
+use std::time::Duration;
+
+use mapper_host::sounding::{Back, EchoWay, Plan, Sounded};
+use serde::{Deserialize, Serialize};
+
+use super::bandwidth::{self, Bandwidths};
+
+/// The most bytes of an answer.
+pub const MAX_SOUNDED_BYTES: usize = 4 << 20;
+/// How long an echo is waited for: longer than any fabric takes.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How often each hop is asked.
+const TRACE_ROUNDS: u16 = 3;
+/// How long after one round the next begins.
+const TRACE_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A host that was measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SoundedHost {
+    /// Its address.
+    pub mac: String,
+    /// What it is called.
+    pub name: String,
+}
+
+/// Why nothing was measured, or what was.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answered<T> {
+    /// Why not, in words.
+    Refused(String),
+    /// What was measured.
+    Measured(T),
+}
+
+/// The ways to a host, hop by hop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Traced {
+    /// The host.
+    pub to: SoundedHost,
+    /// Its ways.
+    pub ways: Vec<TracedWay>,
+}
+
+/// One way, hop by hop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TracedWay {
+    /// What its frames go by: `agents` (the agents' frames, and users' by the tap interface), `srv6` or `routes` (users'
+    /// packets through kernels).
+    pub by: String,
+    /// Whether users' packets may take it now.
+    pub in_use: bool,
+    /// What it passes, the host last.
+    pub hops: Vec<TracedHop>,
+    /// The place in `hops` of the first that does not answer, as far as it can be told.
+    pub stops_at: Option<usize>,
+    /// What that means, in words.
+    pub verdict: String,
+}
+
+/// A crossbar or host on a way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TracedHop {
+    /// What it is called.
+    pub name: String,
+    /// The port that the way leaves it by; `None` for the host at its end.
+    pub leaves_by: Option<String>,
+    /// How many echoes were sent to it; none where it cannot be asked.
+    pub sent: usize,
+    /// How many came back.
+    pub received: usize,
+    /// The shortest time that one took, in milliseconds.
+    pub rtt_ms: Option<f64>,
+}
+
+/// Round trips along the ways to a host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pinged {
+    /// The host.
+    pub to: SoundedHost,
+    /// Its ways.
+    pub ways: Vec<PingedWay>,
+}
+
+/// Round trips along one way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PingedWay {
+    /// What its frames go by, as in [`TracedWay::by`].
+    pub by: String,
+    /// Whether users' packets may take it now.
+    pub in_use: bool,
+    /// The crossbars that it passes, and the ports that it leaves them by.
+    pub via: Vec<String>,
+    /// How many echoes were sent.
+    pub sent: usize,
+    /// How many came back.
+    pub received: usize,
+    /// The part that did not, from 0 to 1.
+    pub loss: f64,
+    /// The shortest time that one took, in milliseconds.
+    pub min_ms: Option<f64>,
+    /// The time that half of them took at most, in milliseconds.
+    pub median_ms: Option<f64>,
+    /// The longest time that one took, in milliseconds.
+    pub max_ms: Option<f64>,
+}
+
+/// A hop that may be asked.
+#[derive(Debug, Clone)]
+pub struct Hop {
+    /// What it is called.
+    pub name: String,
+    /// The port that the way leaves it by.
+    pub leaves_by: Option<String>,
+    /// How it is asked; `None` if it is in this machine, or cannot be.
+    pub echo: Option<EchoWay>,
+}
+
+/// A way that is to be measured.
+#[derive(Debug, Clone)]
+pub struct WayAsked {
+    /// What its frames go by.
+    pub by: &'static str,
+    /// Whether users' packets may take it now.
+    pub in_use: bool,
+    /// What it passes, the host last.
+    pub hops: Vec<Hop>,
+    /// The longest that it carries, in bytes: of agents the frame with its route, of kernels the packet.
+    pub longest_bytes: usize,
+}
+
+impl WayAsked {
+    /// The crossbars that it passes, and the ports that it leaves them by.
+    pub(super) fn via(&self) -> Vec<String> {
+        let port = |hop: &Hop| Some(format!("{}, {}", hop.name, hop.leaves_by.as_ref()?));
+        self.hops.iter().filter_map(port).collect()
+    }
+}
+
+/// How the ways are measured.
+#[derive(Debug, Clone, Copy)]
+pub enum Measure {
+    /// Each hop.
+    Trace,
+    /// The whole way, so often.
+    Ping {
+        /// How often.
+        count: u16,
+        /// The time from one to the next.
+        interval: Duration,
+    },
+    /// Trains of packets as long as the way carries.
+    Bandwidth {
+        /// How many trains.
+        trains: u16,
+        /// How many packets each has.
+        packets: u16,
+    },
+}
+
+/// A measurement that was asked for.
+#[derive(Debug, Clone)]
+pub struct SoundingAsked {
+    /// The host.
+    pub to: SoundedHost,
+    /// Its ways.
+    pub ways: Vec<WayAsked>,
+    /// How they are measured.
+    pub measure: Measure,
+}
+
+impl SoundingAsked {
+    /// What is to be sent for it.
+    pub fn plan(&self) -> Plan {
+        let (rounds, train, interval) = match self.measure {
+            Measure::Trace => (TRACE_ROUNDS, 1, TRACE_INTERVAL),
+            Measure::Ping { count, interval } => (count, 1, interval),
+            Measure::Bandwidth { trains, packets } => (trains, packets, Duration::ZERO),
+        };
+        let is_long = matches!(self.measure, Measure::Bandwidth { .. });
+        let bytes = |way: &WayAsked| if is_long { way.longest_bytes } else { 0 };
+        let echoes = self.asked().map(|(way, echo)| (echo.clone(), bytes(way))).collect();
+        Plan { echoes, train, rounds, interval, patience: PATIENCE }
+    }
+
+    /// The echoes in the order of the plan.
+    fn asked(&self) -> impl Iterator<Item = (&WayAsked, &EchoWay)> {
+        let is_trace = matches!(self.measure, Measure::Trace);
+        let of_way = move |way: &'_ WayAsked| if is_trace { 0 } else { way.hops.len().saturating_sub(1) };
+        self.ways.iter().flat_map(move |way| {
+            let hops = way.hops.iter().skip(of_way(way));
+            hops.filter_map(move |hop| Some((way, hop.echo.as_ref()?)))
+        })
+    }
+
+    /// The answer as JSON.
+    ///
+    /// # Errors
+    /// If it cannot be encoded.
+    pub fn answer(&self, sounded: &Sounded) -> serde_json::Result<Vec<u8>> {
+        let to = self.to.clone();
+        let mut backs = sounded.iter();
+        match self.measure {
+            Measure::Trace => {
+                let ways = self.ways.iter().map(|way| traced(way, &mut backs)).collect();
+                serde_json::to_vec(&Answered::Measured(Traced { to, ways }))
+            }
+            Measure::Ping { .. } => {
+                let ways = self.ways.iter().map(|way| pinged(way, &mut backs)).collect();
+                serde_json::to_vec(&Answered::Measured(Pinged { to, ways }))
+            }
+            Measure::Bandwidth { packets, .. } => {
+                let of_way = |way| bandwidth::of_way(way, of_host(way, &mut backs), packets.into());
+                let ways = self.ways.iter().map(of_way).collect();
+                serde_json::to_vec(&Answered::Measured(Bandwidths { to, ways }))
+            }
+        }
+    }
+}
+
+fn ms(took: Duration) -> f64 {
+    // To the microsecond, which is as far as it is true.
+    took.as_micros() as f64 / 1000.0
+}
+
+/// The times of the echoes that came back, shortest first.
+fn sorted(rounds: &[Option<Back>]) -> Vec<Duration> {
+    let mut took: Vec<_> = rounds.iter().flatten().map(|back| back.took).collect();
+    took.sort_unstable();
+    took
+}
+
+fn traced<'a>(way: &WayAsked, backs: &mut impl Iterator<Item = &'a Vec<Option<Back>>>) -> TracedWay {
+    let mut hop = |hop: &Hop| {
+        let rounds = hop.echo.as_ref().and_then(|_| backs.next()).map_or(&[][..], Vec::as_slice);
+        let back = sorted(rounds);
+        TracedHop {
+            name: hop.name.clone(),
+            leaves_by: hop.leaves_by.clone(),
+            sent: rounds.len(),
+            received: back.len(),
+            rtt_ms: back.first().copied().map(ms),
+        }
+    };
+    let hops: Vec<TracedHop> = way.hops.iter().map(&mut hop).collect();
+    let (stops_at, verdict) = judge(way.by, &hops);
+    TracedWay { by: way.by.to_owned(), in_use: way.in_use, hops, stops_at, verdict }
+}
+
+/// Where a way breaks off, and what that means.
+fn judge(by: &str, hops: &[TracedHop]) -> (Option<usize>, String) {
+    let answers = |hop: &TracedHop| hop.received > 0;
+    let is_silent = |hop: &TracedHop| hop.sent > 0 && hop.received == 0;
+    let Some(host) = hops.last() else { return (None, "there is nothing on it".to_owned()) };
+    if host.sent == 0 {
+        return (
+            None,
+            "it cannot be asked: one of the two hosts has no IPv6 address on the fabric".to_owned(),
+        );
+    }
+    // What answers beyond a silent one shows that the way goes on there.
+    let last_alive = hops.iter().rposition(answers);
+    let beyond = last_alive.map_or(0, |at| at + 1);
+    let Some(silent) = hops.iter().skip(beyond).position(is_silent).map(|at| at + beyond) else {
+        return (None, "all answer".to_owned());
+    };
+    let unasked = hops[beyond..silent].iter().any(|hop| hop.sent == 0 && beyond > 0);
+    let before = match silent.checked_sub(1).map(|at| &hops[at]) {
+        Some(TracedHop { name, leaves_by: Some(port), .. }) => format!("{name}, {port}"),
+        Some(TracedHop { name, .. }) => name.clone(),
+        None => "this host".to_owned(),
+    };
+    let name = &hops[silent].name;
+    let is_host = silent + 1 == hops.len();
+    let verdict = match (by, is_host) {
+        ("routes", _) => format!(
+            "{name} does not answer. Which kernel on the way does not forward cannot be told, as each goes by the \
+             destination; `mapper doctor` on each says what it lacks"
+        ),
+        _ if unasked => format!("{name} does not answer, and what is before it could not be asked"),
+        ("srv6", true) => format!(
+            "{name} is the first that does not answer, though its crossbar does: its agent has ended or hangs, a \
+             firewall there drops what is for the machine itself, or it has lost its address"
+        ),
+        ("srv6", false) => format!(
+            "{name} is the first that does not answer: the cable from {before} is dead, or its kernel does not send \
+             packets on; `mapper doctor` there says what it lacks"
+        ),
+        (_, true) => format!(
+            "{name} is the first that does not answer: its agent has ended, or its cable from {before} is dead"
+        ),
+        (_, false) => {
+            format!("{name} is the first that does not answer: it, or the cable from {before}, is dead")
+        }
+    };
+    (Some(silent), verdict)
+}
+
+/// What came back of a way's host, if it was asked.
+fn of_host<'a>(
+    way: &WayAsked,
+    backs: &mut impl Iterator<Item = &'a Vec<Option<Back>>>,
+) -> &'a [Option<Back>] {
+    let asked = way.hops.last().and_then(|hop| hop.echo.as_ref());
+    asked.and_then(|_| backs.next()).map_or(&[][..], Vec::as_slice)
+}
+
+fn pinged<'a>(way: &WayAsked, backs: &mut impl Iterator<Item = &'a Vec<Option<Back>>>) -> PingedWay {
+    let rounds = of_host(way, backs);
+    let back = sorted(rounds);
+    let (sent, received) = (rounds.len(), back.len());
+    PingedWay {
+        by: way.by.to_owned(),
+        in_use: way.in_use,
+        via: way.via(),
+        sent,
+        received,
+        loss: if sent == 0 { 0.0 } else { (sent - received) as f64 / sent as f64 },
+        min_ms: back.first().copied().map(ms),
+        // Of an even number the lower of the two in the middle.
+        median_ms: back.get(received.saturating_sub(1) / 2).copied().map(ms),
+        max_ms: back.last().copied().map(ms),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mapper_proto::Mac;
+    use mapper_proto::wire::RoundTrip;
+
+    /// A way of this many crossbars, of which the first is in this machine, and a host.
+    fn way(by: &'static str, crossbars: usize) -> WayAsked {
+        let hop = |at: usize| {
+            let is_host = at == crossbars;
+            let turn = (!is_host).then_some(at);
+            let echo = EchoWay::Agents { way: RoundTrip::default(), to: Mac::from_position(1), turn };
+            Hop {
+                name: if is_host { "node9".to_owned() } else { format!("crossbar {at}") },
+                leaves_by: (!is_host).then(|| "port 1".to_owned()),
+                echo: (at > 0).then_some(echo),
+            }
+        };
+        WayAsked { by, in_use: true, hops: (0..=crossbars).map(hop).collect(), longest_bytes: 1500 }
+    }
+
+    fn back(ms: u64) -> Option<Back> {
+        Some(Back { took: Duration::from_millis(ms), arrived_ns: None })
+    }
+
+    fn asked(ways: Vec<WayAsked>, measure: Measure) -> SoundingAsked {
+        let to = SoundedHost { mac: "02:00:00:00:00:01".to_owned(), name: "node9".to_owned() };
+        SoundingAsked { to, ways, measure }
+    }
+
+    fn trace(by: &'static str, answers: [bool; 3]) -> TracedWay {
+        let asked = asked(vec![way(by, 3)], Measure::Trace);
+        assert_eq!(asked.plan().echoes.len(), 3);
+        let took = |answers| vec![back(2).filter(|_| answers); 3];
+        let answer = asked.answer(&answers.map(took).to_vec()).unwrap();
+        let Answered::Measured(Traced { mut ways, .. }) = serde_json::from_slice(&answer).unwrap() else {
+            panic!("it is measured")
+        };
+        ways.remove(0)
+    }
+
+    #[test]
+    fn the_first_that_does_not_answer_is_named_with_the_port_that_leads_there() {
+        let whole = trace("agents", [true; 3]);
+        assert_eq!((whole.stops_at, whole.verdict.as_str()), (None, "all answer"));
+        assert_eq!((whole.hops[0].sent, whole.hops[1].rtt_ms), (0, Some(2.0)));
+        let first = trace("agents", [false; 3]);
+        assert_eq!(first.stops_at, Some(1));
+        assert!(
+            first.verdict.contains("crossbar 1 is the first") && first.verdict.contains("crossbar 0, port 1")
+        );
+        let second = trace("srv6", [true, false, false]);
+        assert_eq!(second.stops_at, Some(2));
+        assert!(second.verdict.contains("its kernel does not send packets on"), "{}", second.verdict);
+        let host = trace("srv6", [true, true, false]);
+        assert_eq!(host.stops_at, Some(3));
+        assert!(host.verdict.contains("firewall there"), "{}", host.verdict);
+    }
+
+    #[test]
+    fn one_that_is_silent_before_others_that_answer_is_passed_all_the_same() {
+        assert_eq!(trace("agents", [false, true, true]).stops_at, None);
+        assert_eq!(trace("agents", [false, true, false]).stops_at, Some(3));
+    }
+
+    #[test]
+    fn where_crossbars_go_by_the_destination_it_is_not_told_which_fails() {
+        let mut way = way("routes", 1);
+        way.hops[0].echo = None;
+        let answer = asked(vec![way], Measure::Trace).answer(&vec![vec![None; 3]]).unwrap();
+        let Answered::Measured(Traced { ways, .. }) = serde_json::from_slice(&answer).unwrap() else {
+            panic!("it is measured")
+        };
+        assert!(ways[0].verdict.contains("cannot be told"), "{}", ways[0].verdict);
+    }
+
+    #[test]
+    fn round_trips_are_summed_up_and_what_got_lost_is_counted() {
+        let measure = Measure::Ping { count: 4, interval: Duration::ZERO };
+        let asked = asked(vec![way("agents", 3), way("srv6", 2)], measure);
+        assert_eq!((asked.plan().echoes.len(), asked.plan().rounds), (2, 4));
+        let took = |ms: u64| back(ms).filter(|_| ms > 0);
+        let answer = asked.answer(&vec![[5, 1, 0, 2].map(took).to_vec(), vec![None; 4]]).unwrap();
+        let Answered::Measured(Pinged { ways, .. }) = serde_json::from_slice(&answer).unwrap() else {
+            panic!("it is measured")
+        };
+        let first = &ways[0];
+        assert_eq!((first.sent, first.received, first.loss), (4, 3, 0.25));
+        assert_eq!((first.min_ms, first.median_ms, first.max_ms), (Some(1.0), Some(2.0), Some(5.0)));
+        assert_eq!((ways[1].received, ways[1].loss, ways[1].median_ms), (0, 1.0, None));
+        assert_eq!(ways[1].via, ["crossbar 0, port 1", "crossbar 1, port 1"]);
+    }
+}

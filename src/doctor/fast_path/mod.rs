@@ -1,0 +1,107 @@
+//! What the kernel's forwarding of users' packets lacks on this machine, and what will break it.
+//!
+//! Most of it looks like a dead cable to who only sees that packets do not arrive: a firewall that drops what it
+//! should forward, a filter of source addresses, a network manager that takes addresses away.
+
+mod firewall;
+mod iptables;
+mod nft;
+mod offloads;
+mod owners;
+mod settings;
+mod tables;
+
+use mapper_machine::kernel::Abilities;
+use mapper_machine::link::interface::Interface;
+use mapper_machine::options::DataPathChoice;
+
+use super::Check;
+
+/// What is examined.
+#[derive(Debug)]
+pub(super) struct Examined<'a> {
+    /// The ports that are there.
+    pub(super) ports: Vec<Interface>,
+    /// What users' packets are to go by.
+    pub(super) choice: DataPathChoice,
+    /// Whether packets go on from one port to another, as at a node or a crossbar.
+    pub(super) forwards: bool,
+    /// Whether a daemon works on some port.
+    pub(super) is_at_work: bool,
+    /// What daemons say of the cables of their ports: the interface, and what is wrong.
+    pub(super) cables: Vec<(&'a str, String)>,
+}
+
+/// Examines the fast path, if users' packets are to go by it at all.
+pub(super) fn check(examined: &Examined<'_>) -> Vec<Check> {
+    if examined.choice == DataPathChoice::Tap || examined.ports.is_empty() {
+        return Vec::new();
+    }
+    let abilities = Abilities::try_apart();
+    let mut checks = vec![tables::check_abilities(examined, &abilities)];
+    checks.push(tables::check_foreign(examined));
+    let force_forwarding = abilities.is_ok_and(|abilities| abilities.force_forwarding);
+    checks.extend(settings::check(examined, force_forwarding));
+    checks.extend(firewall::check(examined));
+    checks.extend(check_mtus(&examined.ports));
+    checks.extend(examined.cables.iter().map(|(interface, trouble)| {
+        Check::failed("cable", trouble, "see to the cable; then `mapper doctor` again").of(interface)
+    }));
+    for port in &examined.ports {
+        let found = owners::check(port).into_iter().chain(offloads::check(port));
+        checks.extend(found.map(|check| check.of(&port.name)));
+    }
+    checks
+}
+
+/// What a packet of IPv6 needs at least, and an outer header before it.
+const LEAST_MTU: u32 = 1280 + mapper_fib::segments::OUTER_HEADER_BYTES;
+
+/// Checks whether the ports carry packets that are long enough, and alike.
+fn check_mtus(ports: &[Interface]) -> Vec<Check> {
+    let most = ports.iter().map(|port| port.mtu).max().unwrap_or_default();
+    let mut checks = Vec::new();
+    for Interface { name, mtu, .. } in ports {
+        if *mtu < LEAST_MTU {
+            let what = format!("{mtu} bytes, but a packet of IPv6 and its outer header need {LEAST_MTU}");
+            let fix = format!("`ip link set {name} mtu 1500`, at both ends of the cable");
+            checks.push(Check::failed("MTU of the fast path", what, fix).of(name));
+        } else if *mtu < most {
+            let what = format!("{mtu} bytes, where another port carries {most}: routes over it carry less");
+            let fix = format!("`ip link set {name} mtu {most}`, at both ends of the cable, if both can");
+            checks.push(Check::warning("MTU of the fast path", what, fix).of(name));
+        }
+    }
+    checks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Outcome;
+    use super::*;
+    use mapper_proto::Mac;
+
+    pub(super) fn port(name: &str, mtu: u32) -> Interface {
+        Interface {
+            name: name.to_owned(),
+            index: 3,
+            mac: Mac::from_position(1),
+            mtu,
+            ethernet: true,
+            up: true,
+            carrier: true,
+            master: None,
+            kind: None,
+        }
+    }
+
+    #[test]
+    fn ports_that_carry_less_than_others_or_too_little_are_named() {
+        let checks = check_mtus(&[port("eth1", 9000), port("eth2", 1500), port("eth3", 1300)]);
+        let found: Vec<_> =
+            checks.iter().map(|check| (check.interface.as_deref().unwrap(), check.status)).collect();
+        assert_eq!(found, [("eth2", Outcome::Warning), ("eth3", Outcome::Failed)]);
+        assert!(checks[0].fix.as_ref().unwrap().contains("ip link set eth2 mtu 9000"));
+        assert_eq!(check_mtus(&[port("eth1", 1500), port("eth2", 1500)]), []);
+    }
+}

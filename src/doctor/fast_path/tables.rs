@@ -1,0 +1,115 @@
+//! What the kernel can, and what stands in its tables.
+
+use mapper_fabric::wording::{plural, with_causes};
+use mapper_fib::object::PROTOCOL;
+use mapper_machine::kernel::{Abilities, Foreign, Kernel, KernelError};
+use mapper_machine::options::DataPathChoice;
+
+use super::Examined;
+use crate::doctor::Check;
+
+/// Says what this kernel lacks of what was chosen.
+pub(super) fn check_abilities(examined: &Examined<'_>, abilities: &Result<Abilities, KernelError>) -> Check {
+    let name = "kernel";
+    let Abilities { nexthops, segments, compression, force_forwarding } = match abilities {
+        Ok(abilities) => *abilities,
+        Err(error) => {
+            let what = format!("what it can forward was not tried: {}", with_causes(error));
+            return Check::warning(name, what, "run `mapper doctor` as root of the machine itself");
+        }
+    };
+    let only = "users' packets go by the tap interface alone";
+    if !nexthops {
+        let what = format!("it has no nexthop objects (Linux 5.3), so {only}");
+        return Check::warning(name, what, "run a newer kernel, or be content with the tap interface");
+    }
+    let enable =
+        "run a kernel with CONFIG_IPV6_SEG6_LWTUNNEL and SRv6 (`grep SEG6 /boot/config-$(uname -r)`)";
+    match (segments, examined.choice) {
+        (false, DataPathChoice::Srv6) => {
+            Check::failed(name, "it has no SRv6, which --data-path srv6 asks for", enable)
+        }
+        (false, DataPathChoice::Auto) if examined.forwards => {
+            Check::warning(name, "it has no SRv6, so packets go by plain routes to each destination", enable)
+        }
+        (false, DataPathChoice::Auto) => Check::warning(name, format!("it has no SRv6, so {only}"), enable),
+        (..) => {
+            let has = |has: bool, what: &'static str| has.then_some(what);
+            let all = [
+                has(segments, "segments"),
+                has(compression, "compressed segments"),
+                has(nexthops, "routes by destination"),
+                has(force_forwarding, "forwarding by single ports"),
+            ];
+            let all: Vec<_> = all.into_iter().flatten().collect();
+            Check::ok(name, format!("it has {}", all.join(", ")))
+        }
+    }
+}
+
+/// Says what stands where objects of this project do.
+pub(super) fn check_foreign(examined: &Examined<'_>) -> Check {
+    let name = "forwarding tables";
+    let read = || -> Result<_, KernelError> {
+        let mut kernel = Kernel::open()?;
+        Ok((kernel.foreign()?, kernel.dump()?.len()))
+    };
+    let (foreign, ours) = match read() {
+        Ok(found) => found,
+        Err(error) => return Check::error(name, &error),
+    };
+    if !foreign.is_empty() {
+        let what: Vec<_> = foreign.iter().map(ToString::to_string).collect();
+        let fix: Vec<_> = foreign.iter().map(|it| format!("`{}`", Foreign::removal(it))).collect();
+        let what = format!("somebody else has {} where this program's stand", what.join(", "));
+        return Check::warning(name, what, format!("if nobody needs it: {}", fix.join(", ")));
+    }
+    match (ours, examined.is_at_work) {
+        (0, _) => Check::ok(name, "nothing is in the way"),
+        (_, true) => {
+            Check::ok(name, format!("{} of this program, and nothing in the way", plural(ours, "object")))
+        }
+        (_, false) => {
+            let what = format!(
+                "{} with protocol number {PROTOCOL}, though no daemon runs: left by keep-routes or a crash, or \
+                 somebody else's; the next start takes them over",
+                plural(ours, "object")
+            );
+            let flush = format!(
+                "to be rid of them, `ip route flush proto {PROTOCOL}; ip -6 route flush table all proto {PROTOCOL}; \
+                 ip nexthop flush proto {PROTOCOL}; ip -6 rule flush proto {PROTOCOL}`"
+            );
+            Check::warning(name, what, flush)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Outcome;
+    use super::super::tests::port;
+    use super::*;
+
+    const ALL: Abilities =
+        Abilities { nexthops: true, segments: true, compression: true, force_forwarding: true };
+
+    fn outcome(choice: DataPathChoice, forwards: bool, abilities: Abilities) -> Outcome {
+        let ports = vec![port("eth1", 1500)];
+        let examined = Examined { ports, choice, forwards, is_at_work: false, cables: Vec::new() };
+        check_abilities(&examined, &Ok(abilities)).status
+    }
+
+    #[test]
+    fn what_the_kernel_lacks_of_what_was_chosen_is_told() {
+        let plain = Abilities { segments: false, compression: false, ..ALL };
+        assert_eq!(outcome(DataPathChoice::Auto, true, ALL), Outcome::Ok);
+        assert_eq!(outcome(DataPathChoice::Auto, true, plain), Outcome::Warning);
+        assert_eq!(outcome(DataPathChoice::Auto, false, plain), Outcome::Warning);
+        assert_eq!(outcome(DataPathChoice::Srv6, true, plain), Outcome::Failed);
+        assert_eq!(outcome(DataPathChoice::Routes, true, plain), Outcome::Ok);
+        assert_eq!(
+            outcome(DataPathChoice::Routes, true, Abilities { nexthops: false, ..plain }),
+            Outcome::Warning
+        );
+    }
+}

@@ -1,0 +1,185 @@
+//! What the manager waits for: datagrams, moments, tables, signals.
+
+use std::time::Duration;
+
+use mapper_ib::manager::{Event, SubnetManager, Task};
+use mapper_machine::clock::Clock;
+use mapper_machine::log;
+use mapper_machine::mad_port::{ManagerPort, PortName};
+use mapper_machine::notify::Notifier;
+use mapper_machine::privileges::{self, Needs};
+use mapper_machine::process::Starter;
+use mapper_machine::service::ServiceError;
+use mapper_machine::signals::{Signal, Signals};
+use mapper_proto::Instant;
+use tokio::task::JoinHandle;
+use tracing::{info, warn};
+
+use super::lid_file::LidFile;
+use super::tables::{self, Computed};
+use super::{SubnetError, settings, told};
+use crate::daemon::driver::DaemonEnd;
+use crate::daemon::options::Config;
+
+/// How long leaving may take: another manager is told to take over, and may be gone itself.
+const LEAVING_LIMIT: Duration = Duration::from_secs(2);
+
+pub(super) async fn serve(
+    config: Config,
+    name: PortName,
+    starter: Option<Starter>,
+) -> Result<DaemonEnd, SubnetError> {
+    let mut signals = Signals::new().map_err(ServiceError::Runtime)?;
+    let manager_settings = settings::of(&config)?;
+    let lid_file = LidFile::of(&config);
+    let lids = lid_file.read()?;
+    let answers = manager_settings.sweep.timeout.saturating_mul(manager_settings.sweep.retries + 1);
+    let port = ManagerPort::open(&name, answers)?;
+    privileges::give_up_all_but(Needs { raw_sockets: false, network_administration: false, files: false })
+        .map_err(ServiceError::from)?;
+    if let Some(starter) = starter {
+        starter.ready().map_err(ServiceError::from)?;
+    }
+    let clock = Clock::start();
+    let mut driver = Driver {
+        manager: SubnetManager::new(manager_settings, lids, clock.now()),
+        port,
+        name: name.to_string(),
+        clock,
+        lid_file,
+        computation: None,
+        notifier: Notifier::new(),
+        last_problem: String::new(),
+        config,
+    };
+    info!(port = driver.name, "the agent runs");
+    driver.notifier.ready();
+    driver.drive(&mut signals).await
+}
+
+struct Driver {
+    manager: SubnetManager,
+    port: ManagerPort,
+    name: String,
+    clock: Clock,
+    lid_file: LidFile,
+    computation: Option<(u64, JoinHandle<Computed>)>,
+    notifier: Notifier,
+    last_problem: String,
+    config: Config,
+}
+
+impl Driver {
+    async fn drive(&mut self, signals: &mut Signals) -> Result<DaemonEnd, SubnetError> {
+        let mut leave_by: Option<Instant> = None;
+        let give_up = self.config.map_once.map(|limit| (self.clock.now() + limit, limit));
+        let mut end = DaemonEnd::Stopped;
+        loop {
+            let now = self.clock.now();
+            self.notifier.feed_if_due(now);
+            if self.manager.poll_timeout().is_some_and(|at| at <= now) {
+                self.manager.handle_timeout(now);
+            }
+            self.send()?;
+            if let Some(hosts) = self.tell()
+                && self.config.map_once.is_some()
+                && leave_by.is_none()
+            {
+                end = DaemonEnd::Complete { hosts };
+                leave_by = Some(self.begin_to_leave());
+                continue;
+            }
+            if self.manager.has_left() || leave_by.is_some_and(|by| by <= now) {
+                return Ok(end);
+            }
+            if let Some((at, limit)) = give_up
+                && at <= now
+                && leave_by.is_none()
+            {
+                let why = std::mem::take(&mut self.last_problem);
+                return Err(SubnetError::MapOnceLimit { limit_s: limit.as_secs(), why });
+            }
+            if let Some(task) = self.manager.poll_task() {
+                self.begin_to_compute(task);
+            }
+            let moments =
+                [self.manager.poll_timeout(), leave_by, give_up.map(|(at, _)| at), self.notifier.feed_at()];
+            let next = moments.into_iter().flatten().filter(|&at| at != Instant::FAR).min();
+            tokio::select! {
+                packets = self.port.receive() => {
+                    let now = self.clock.now();
+                    for packet in packets.map_err(|source| self.gone(source))? {
+                        self.manager.handle_packet(&packet, now);
+                    }
+                }
+                () = self.clock.sleep_until(next) => {}
+                computed = finished(&mut self.computation) => self.take(computed),
+                signal = signals.next() => match signal {
+                    Signal::Stop if leave_by.is_none() => leave_by = Some(self.begin_to_leave()),
+                    Signal::Stop => return Ok(end),
+                    Signal::Reload => warn!("options of an agent of InfiniBand count at its start"),
+                    Signal::ReopenLog => log::reopen(),
+                },
+            }
+        }
+    }
+
+    fn gone(&self, source: std::io::Error) -> SubnetError {
+        SubnetError::Gone { port: self.name.clone(), source }
+    }
+
+    fn send(&mut self) -> Result<(), SubnetError> {
+        while let Some(packet) = self.manager.poll_transmit(self.clock.now()) {
+            self.port.send(&packet).map_err(|source| self.gone(source))?;
+        }
+        Ok(())
+    }
+
+    /// Logs what happened. Returns how many hosts the subnet has, if it is up now.
+    fn tell(&mut self) -> Option<usize> {
+        let mut up = None;
+        while let Some(event) = self.manager.poll_event() {
+            match &event {
+                Event::Up { failed: 0, adapters, .. } => up = Some(*adapters),
+                Event::Lids => self.lid_file.write(self.manager.lids()),
+                Event::Problem(problem) | Event::NoRoutes(problem) => self.last_problem.clone_from(problem),
+                _ => {}
+            }
+            told::log(&event);
+        }
+        up
+    }
+
+    fn begin_to_leave(&mut self) -> Instant {
+        self.notifier.stopping();
+        self.manager.leave();
+        self.clock.now() + LEAVING_LIMIT
+    }
+
+    fn begin_to_compute(&mut self, task: Task) {
+        let options = self.config.subnet.engines.clone();
+        let number = task.number;
+        self.computation =
+            Some((number, tokio::task::spawn_blocking(move || tables::compute(&task, options))));
+    }
+
+    fn take(&mut self, (number, computed): (u64, Computed)) {
+        let now = self.clock.now();
+        for said in &computed.said {
+            info!("{said}");
+        }
+        self.manager.handle_routes(number, computed.routes, now);
+    }
+}
+
+/// Waits for the computation under way, or for ever if there is none.
+async fn finished(computation: &mut Option<(u64, JoinHandle<Computed>)>) -> (u64, Computed) {
+    let Some((number, running)) = computation else { return std::future::pending().await };
+    let (number, result) = (*number, running.await);
+    *computation = None;
+    let computed = result.unwrap_or_else(|error| Computed {
+        said: Vec::new(),
+        routes: Err(format!("the computation of tables failed: {error}")),
+    });
+    (number, computed)
+}

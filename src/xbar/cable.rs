@@ -1,0 +1,164 @@
+//! What boards and crossbars show of the cable at a port, and what is wrong with it in words.
+
+use mapper_proto::neighbours::{Cable, Neighbour};
+use mapper_proto::wire::End;
+use serde::{Deserialize, Serialize};
+
+/// What is known of the cable at a port.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CableStatus {
+    /// `silent`, `joined`, `one-way`, `looped` or `shared`.
+    pub state: String,
+    /// The MTU of the interface at this end, in bytes; `None` without carrier.
+    pub mtu: Option<u32>,
+    /// Who is at the other end, if one neighbour is heard.
+    pub neighbour: Option<NeighbourStatus>,
+    /// If the cable is `looped`, the port of the same crossbar at its other end.
+    pub looped_to: Option<u8>,
+    /// If more than two interfaces share the cable, the others: their addresses, and what they are.
+    pub shared_with: Vec<String>,
+}
+
+/// Who is at the other end of a cable.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct NeighbourStatus {
+    /// The address of the interface there.
+    pub mac: String,
+    /// The address of the host whose own interface it is; `None` if it belongs to a crossbar.
+    pub host: Option<String>,
+    /// The tag of the crossbar that it belongs to, as 16 hexadecimal digits; `None` if it has none.
+    pub tag: Option<String>,
+    /// The port of the crossbar that it belongs to.
+    pub port: Option<u8>,
+    /// The MTU there, in bytes.
+    pub mtu: u32,
+    /// What the kernel there does with packets: `srv6`, `srv6_compressed`, `routes`.
+    pub flags: Vec<String>,
+}
+
+impl From<&Neighbour> for NeighbourStatus {
+    fn from(neighbour: &Neighbour) -> Self {
+        let Neighbour { end, mac, mtu, flags } = *neighbour;
+        let (host, tag, port) = match end {
+            End::Host { mac } => (Some(mac.to_string()), None, None),
+            End::Xbar { tag, port } => (None, tag.map(|tag| format!("{tag:016x}")), Some(port)),
+        };
+        let flags = flags.names().map(str::to_owned).collect();
+        Self { mac: mac.to_string(), host, tag, port, mtu, flags }
+    }
+}
+
+impl NeighbourStatus {
+    /// Who it is, in words.
+    pub fn describe(&self) -> String {
+        let Self { mac, host, tag, port, .. } = self;
+        match (host, tag, port) {
+            (Some(host), _, _) if host == mac => format!("host {host}"),
+            (Some(host), _, _) => format!("{mac} of host {host}"),
+            (None, Some(tag), Some(port)) => format!("{mac}, port {port} of crossbar 0x{tag}"),
+            (None, None, Some(port)) => format!("{mac}, port {port} of a plain crossbar"),
+            (None, _, None) => mac.clone(),
+        }
+    }
+}
+
+impl CableStatus {
+    pub(super) fn new(cable: &Cable, mtu: Option<u32>) -> Self {
+        let state = |state: &str| Self { state: state.to_owned(), mtu, ..Self::default() };
+        match cable {
+            Cable::Silent => state("silent"),
+            Cable::Joined(neighbour) => Self { neighbour: Some(neighbour.into()), ..state("joined") },
+            Cable::OneWay(neighbour) => Self { neighbour: Some(neighbour.into()), ..state("one-way") },
+            Cable::Looped { port } => Self { looped_to: Some(*port), ..state("looped") },
+            Cable::Shared(parties) => {
+                Self { shared_with: parties.iter().map(ToString::to_string).collect(), ..state("shared") }
+            }
+        }
+    }
+
+    /// Whether the interfaces at its two ends carry frames of different length.
+    pub fn mtus_differ(&self) -> bool {
+        let theirs = self.neighbour.as_ref().map(|neighbour| neighbour.mtu);
+        self.state == "joined" && self.mtu.is_some() && self.mtu != theirs
+    }
+
+    /// What is wrong with the cable of an interface, in words, and what to do; `None` if nothing is.
+    pub fn trouble(&self, interface: &str) -> Option<String> {
+        let Self { state, neighbour, looped_to, shared_with, mtu } = self;
+        match (state.as_str(), neighbour, looped_to) {
+            ("joined", Some(neighbour), _) if self.mtus_differ() => {
+                let (mtu, who, theirs) = (mtu.unwrap_or_default(), neighbour.describe(), neighbour.mtu);
+                Some(format!(
+                    "{interface} carries {mtu} bytes, and at the other end of its cable {who} carries {theirs}: \
+                     longer frames than the lesser are lost; set the MTU alike at both ends"
+                ))
+            }
+            ("one-way", Some(neighbour), _) => {
+                let who = neighbour.describe();
+                Some(format!(
+                    "{interface} hears {who}, which does not hear it: the cable, or what is in between, carries \
+                     frames in one direction only"
+                ))
+            }
+            ("looped", _, Some(port)) => Some(format!(
+                "{interface} is cabled to port {port} of the same crossbar, which leads nowhere: cable it to \
+                 another machine"
+            )),
+            ("shared", ..) => {
+                let who = shared_with.join(", ");
+                Some(format!(
+                    "{interface} shares its cable with more than one interface: {who}. No frames are sent over it, \
+                     as they would arrive several times; leave one interface at each end of the cable (one \
+                     function of a network card with several), and no bridge or switch in between"
+                ))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mapper_proto::Mac;
+    use mapper_proto::neighbours::Party;
+    use mapper_proto::wire::HelloFlags;
+
+    use super::*;
+
+    fn neighbour() -> Neighbour {
+        let end = End::Xbar { tag: Some(0xfeed), port: 3 };
+        Neighbour { end, mac: Mac::from_position(1), mtu: 1500, flags: HelloFlags::ROUTES }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_cable_is_said_in_words() {
+        let trouble = |cable: Cable, mtu| CableStatus::new(&cable, Some(mtu)).trouble("eth1");
+        assert_eq!(trouble(Cable::Silent, 1500), None);
+        assert_eq!(trouble(Cable::Joined(neighbour()), 1500), None);
+        let text = trouble(Cable::Joined(neighbour()), 9000).unwrap();
+        let named = "eth1 carries 9000 bytes, and at the other end of its cable 02:00:00:00:00:01, port 3 of \
+                     crossbar 0x000000000000feed carries 1500:";
+        assert!(text.starts_with(named), "{text}");
+        let text = trouble(Cable::OneWay(neighbour()), 1500).unwrap();
+        assert!(text.contains("which does not hear it"), "{text}");
+        let text = trouble(Cable::Looped { port: 2 }, 1500).unwrap();
+        assert!(text.starts_with("eth1 is cabled to port 2 of the same crossbar"), "{text}");
+        let host = Mac::from_position(7);
+        let parties = vec![
+            Party { mac: host, end: Some(End::Host { mac: host }) },
+            Party { mac: Mac::from_position(8), end: None },
+        ];
+        let text = trouble(Cable::Shared(parties), 1500).unwrap();
+        assert!(text.contains("interface: host 02:00:00:00:00:07, 02:00:00:00:00:08. No"), "{text}");
+    }
+
+    #[test]
+    fn a_neighbour_is_shown_as_what_it_is() {
+        let status = NeighbourStatus::from(&neighbour());
+        assert_eq!((status.tag.as_deref(), status.port), (Some("000000000000feed"), Some(3)));
+        assert_eq!(status.flags, ["routes"]);
+        let end = End::Host { mac: Mac::from_position(1) };
+        let host = NeighbourStatus::from(&Neighbour { end, ..neighbour() });
+        assert_eq!(host.describe(), "host 02:00:00:00:00:01");
+    }
+}

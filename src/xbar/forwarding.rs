@@ -1,0 +1,405 @@
+//! The kernel of this machine as a way for users' packets: opens it, has it hold what it is to hold, and looks that
+//! it does.
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::path::Path;
+use std::time::Duration;
+
+use mapper_fabric::wording::with_causes;
+use mapper_fib::crossbar::CabledPort;
+use mapper_fib::{Change, NexthopId, Objects, changes};
+use mapper_machine::clock::Clock;
+use mapper_machine::kernel::{Abilities, FibMonitor, Kernel, KernelError};
+use mapper_machine::link::interface::Interface;
+use mapper_machine::options::DataPathChoice;
+use mapper_machine::sysctl::{Needs, Settings, SettingsError};
+use mapper_proto::Instant;
+use mapper_proto::neighbours::Neighbour;
+use mapper_proto::wire::HelloFlags;
+use thiserror::Error;
+use tracing::{debug, info, warn};
+
+/// How often what is installed is compared with what was meant, even if nobody says that anything has changed.
+const RECHECK_EVERY: Duration = Duration::from_secs(10);
+/// How long it takes from a notice to the comparison, so that a burst of notices makes one.
+const RECHECK_AFTER_NOTICE: Duration = Duration::from_millis(20);
+/// How long it takes until what the kernel refused is tried again.
+const RETRY_AFTER: Duration = Duration::from_millis(500);
+
+/// How long a neighbour that has fallen silent is taken to be there still, while the cable has carrier.
+const KEPT_FOR: Duration = Duration::from_secs(60);
+/// How long objects that an earlier run left stay, so that packets go on by them until this run has proved its own
+/// ways.
+const TAKE_OVER_WITHIN: Duration = Duration::from_secs(30);
+
+/// Why the kernel cannot be used where the user wants it to be.
+#[derive(Debug, Error)]
+pub enum ForwardingError {
+    /// The kernel cannot do what was chosen.
+    #[error(
+        "--data-path {choice}: the kernel of this machine {lacks}; choose `auto`, and users' packets go by what it \
+         can do"
+    )]
+    Lacks {
+        /// What was chosen.
+        choice: DataPathChoice,
+        /// What the kernel lacks, in words.
+        lacks: &'static str,
+    },
+    /// The kernel does not let its tables be changed.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// The kernel's settings cannot be kept.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+}
+
+/// The kernel's forwarding of users' packets.
+#[derive(Debug)]
+pub struct Forwarding {
+    choice: DataPathChoice,
+    kernel: Kernel,
+    monitor: FibMonitor,
+    settings: Settings,
+    abilities: Abilities,
+    clock: Clock,
+    /// What the settings are for.
+    needs: Needs,
+    /// When what is installed is compared next.
+    recheck_at: Instant,
+    /// Until when objects of an earlier run stay.
+    taking_over_until: Option<Instant>,
+    /// The first number for nexthops that no earlier run has used.
+    first_number: u32,
+    /// What was wrong when it was last compared, in words.
+    troubles: Vec<String>,
+    /// How often something of ours was not there, or was another, and was put right.
+    put_right: u64,
+}
+
+/// A port of this machine whose neighbour is known.
+#[derive(Debug, Clone)]
+pub struct Cabled {
+    /// The port, as the kernel is told of it.
+    pub port: CabledPort,
+    /// The longest frame that both ends of the cable carry, in bytes behind the Ethernet header.
+    pub mtu: u32,
+    /// The neighbour.
+    pub neighbour: Neighbour,
+}
+
+/// The neighbours at all ports, also those that have fallen silent while their cable kept its carrier: their daemon
+/// may have crashed, and their kernel go on.
+#[derive(Debug, Default)]
+pub struct Acquaintances {
+    known: BTreeMap<u8, (Neighbour, Instant)>,
+}
+
+impl Acquaintances {
+    /// These interfaces as they are now, by their numbers, and which of them lead to a neighbour. `joined` says whose
+    /// hellos are heard at each port.
+    pub fn cabled(
+        &mut self,
+        now: Instant,
+        interfaces: impl IntoIterator<Item = (u8, String)>,
+        joined: &BTreeMap<u8, Neighbour>,
+    ) -> (BTreeMap<u32, String>, Vec<Cabled>) {
+        self.known.retain(|_, (_, heard_at)| now.since(*heard_at) < KEPT_FOR);
+        self.known.extend(joined.iter().map(|(&port, &neighbour)| (port, (neighbour, now))));
+        let (mut names, mut cabled) = (BTreeMap::new(), Vec::new());
+        for (number, name) in interfaces {
+            let Ok(Some(Interface { index, mtu, carrier, .. })) = Interface::look_up(&name) else { continue };
+            names.insert(index, name.clone());
+            if !carrier {
+                // Whoever is there when the carrier comes back may be another.
+                self.known.remove(&number);
+            }
+            if let Some(&(neighbour, _)) = self.known.get(&number) {
+                let port = CabledPort { port: number, interface: index, name, neighbour: neighbour.mac };
+                cabled.push(Cabled { port, mtu: mtu.min(neighbour.mtu), neighbour });
+            }
+        }
+        (names, cabled)
+    }
+}
+
+/// The kernel, if users' packets may go by it.
+#[derive(Debug)]
+pub enum Opened {
+    /// They may.
+    Used(Box<Forwarding>),
+    /// They may not, for this reason in words.
+    NotUsed(String),
+}
+
+/// What a board shows of the kernel.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ForwardingStatus {
+    /// What is wrong, in words.
+    pub troubles: Vec<String>,
+    /// How often something of ours was not there, or was another, and was put right.
+    pub put_right: u64,
+}
+
+impl Forwarding {
+    /// Opens the kernel for what the user chose. What a run left that crashed stays for a while, and is taken over.
+    /// `record` is the file that tells which settings were changed. If users' packets are to go by the tap interface
+    /// alone, or can go by nothing else, it says why.
+    ///
+    /// # Errors
+    /// If the user chose what the kernel cannot do.
+    pub fn open(choice: DataPathChoice, record: &Path, forwards: bool) -> Result<Opened, ForwardingError> {
+        if choice == DataPathChoice::Tap {
+            return Ok(Opened::NotUsed("data-path is tap".to_owned()));
+        }
+        match Self::try_open(choice, record, forwards) {
+            Ok(forwarding) => Ok(Opened::Used(Box::new(forwarding))),
+            Err(error) if choice == DataPathChoice::Auto => {
+                let why = with_causes(&error);
+                warn!("users' packets go by the tap interface alone: {why}");
+                Ok(Opened::NotUsed(why))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn try_open(choice: DataPathChoice, record: &Path, forwards: bool) -> Result<Self, ForwardingError> {
+        let mut kernel = Kernel::open()?;
+        let monitor = FibMonitor::new(&kernel)?;
+        let abilities = Abilities::try_out(&mut kernel)?;
+        let lacks = match choice {
+            _ if !abilities.nexthops => Some("has no nexthop objects (Linux 5.3)"),
+            DataPathChoice::Srv6 if !abilities.segments => {
+                Some("has no SRv6 (CONFIG_IPV6_SEG6_LWTUNNEL, and seg6local of Linux 4.14)")
+            }
+            _ => None,
+        };
+        if let Some(lacks) = lacks {
+            return Err(ForwardingError::Lacks { choice, lacks });
+        }
+        let settings = Settings::open(record)?;
+        let there = kernel.dump()?;
+        let clock = Clock::start();
+        let taking_over_until = (!there.is_empty()).then(|| clock.now() + TAKE_OVER_WITHIN);
+        let force_forwarding = abilities.force_forwarding;
+        Ok(Self {
+            choice,
+            kernel,
+            monitor,
+            settings,
+            abilities,
+            clock,
+            taking_over_until,
+            first_number: free_half(&there),
+            needs: Needs { ports: BTreeMap::new(), forwards, force_forwarding },
+            recheck_at: Instant::ZERO,
+            troubles: Vec::new(),
+            put_right: 0,
+        })
+    }
+
+    /// The first number for ways, which are those of nexthops: no object that an earlier run left has one from here
+    /// on, so that no group that is still in use gets other members.
+    pub const fn first_number(&self) -> u32 {
+        self.first_number
+    }
+
+    /// Says that packets go by what this run has installed, so that what an earlier one left can go.
+    pub fn has_taken_over(&mut self) {
+        if self.taking_over_until.take().is_some() {
+            self.look_soon();
+        }
+    }
+
+    /// What was chosen.
+    pub const fn choice(&self) -> DataPathChoice {
+        self.choice
+    }
+
+    /// Whether segments are used.
+    pub const fn segments(&self) -> bool {
+        self.choice.allows_segments() && self.abilities.segments
+    }
+
+    /// Whether several elements stand in one segment.
+    pub const fn compressed(&self) -> bool {
+        self.segments() && self.abilities.compression
+    }
+
+    /// Whether routes by destination are used: where they were chosen, or where the kernel has no segments. A crossbar
+    /// that sends its own packets by segments forwards those of others by segments, too, where their destination is
+    /// all that they say, and then they may be too long.
+    pub const fn routes(&self) -> bool {
+        let wanted = match self.choice {
+            DataPathChoice::Routes => true,
+            DataPathChoice::Auto => !self.segments(),
+            DataPathChoice::Srv6 | DataPathChoice::Tap => false,
+        };
+        wanted && self.needs.forwards
+    }
+
+    /// What neighbours are told of the kernel of a crossbar alone, which knows no destinations.
+    pub fn flags_of_segments(&self) -> HelloFlags {
+        let said = [(self.segments(), HelloFlags::SRV6), (self.compressed(), HelloFlags::SRV6_COMPRESSED)];
+        said.into_iter().filter(|(is_so, _)| *is_so).fold(HelloFlags::NONE, |all, (_, flag)| all.with(flag))
+    }
+
+    /// What neighbours are told of this kernel.
+    pub fn flags(&self) -> HelloFlags {
+        if !self.needs.forwards {
+            return HelloFlags::NONE;
+        }
+        let all = self.flags_of_segments();
+        if self.routes() { all.with(HelloFlags::ROUTES) } else { all }
+    }
+
+    /// Keeps the settings of these interfaces, by number and name, as forwarding needs them.
+    pub fn keep_settings_of(&mut self, ports: BTreeMap<u32, String>) {
+        if self.needs.ports != ports {
+            self.needs.ports = ports;
+            self.keep_settings();
+        }
+    }
+
+    fn keep_settings(&mut self) {
+        let failed = self.settings.keep(&self.needs);
+        let troubles = failed.iter().map(|error| with_causes(error)).collect();
+        self.tell(troubles);
+    }
+
+    /// Carries changes out, in their order.
+    pub fn carry_out(&mut self, changes: &[Change]) {
+        if changes.is_empty() {
+            return;
+        }
+        let failed = self.kernel.apply(changes);
+        for (_, error) in &failed {
+            debug!("{}", with_causes(error));
+        }
+        if !failed.is_empty() {
+            // A port may have gone a moment ago, and the host not have heard of it yet.
+            self.recheck_at = self.recheck_at.min(self.clock.now() + RETRY_AFTER);
+        }
+    }
+
+    /// Waits until it is time for [`Self::recheck`]: somebody changed something of `wanted`, or some seconds have
+    /// passed.
+    pub async fn recheck_due(&mut self, wanted: impl Fn() -> Objects) {
+        loop {
+            tokio::select! {
+                () = self.clock.sleep_until(Some(self.recheck_at)) => return,
+                notices = self.monitor.notices() => match notices {
+                    Ok(notices) => {
+                        let wanted = wanted();
+                        if notices.iter().any(|notice| notice.concerns(&wanted)) {
+                            self.look_soon();
+                        }
+                    }
+                    Err(error) => {
+                        warn!("{}", with_causes(&error));
+                        return pending().await;
+                    }
+                },
+            }
+        }
+    }
+
+    /// Has [`Self::recheck_due`] come soon, as the kernel takes some objects away without a word when an interface
+    /// changes.
+    pub fn look_soon(&mut self) {
+        self.recheck_at = self.recheck_at.min(self.clock.now() + RECHECK_AFTER_NOTICE);
+    }
+
+    /// Compares what the kernel holds with what is wanted, and puts right what differs; likewise its settings.
+    pub fn recheck(&mut self, wanted: &Objects) {
+        self.recheck_at = self.clock.now() + RECHECK_EVERY;
+        let mut troubles = Vec::new();
+        match self.settings.drifts() {
+            Ok(drifts) if drifts.is_empty() => {}
+            Ok(drifts) => {
+                let failed = self.settings.keep(&self.needs);
+                // What cannot be set is among the troubles, which are told once.
+                if failed.is_empty() {
+                    self.put_right += drifts.len() as u64;
+                    drifts.iter().for_each(|drift| warn!("{drift}: set again"));
+                }
+                troubles.extend(failed.iter().map(|error| with_causes(error)));
+            }
+            Err(error) => troubles.push(with_causes(&error)),
+        }
+        match self.kernel.dump() {
+            Ok(there) => troubles.extend(self.put_right(&there, wanted)),
+            Err(error) => troubles.push(with_causes(&error)),
+        }
+        self.tell(troubles);
+    }
+
+    /// Puts right what differs. Returns what the kernel refuses.
+    fn put_right(&mut self, there: &Objects, wanted: &Objects) -> Vec<String> {
+        let mut changes = changes(there, wanted);
+        self.taking_over_until = self.taking_over_until.filter(|&until| self.clock.now() < until);
+        if self.taking_over_until.is_some() {
+            changes.retain(|change| !change.removes());
+        }
+        if changes.is_empty() {
+            return Vec::new();
+        }
+        self.put_right += changes.len() as u64;
+        let failed = self.kernel.apply(&changes);
+        let mended = changes.len() - failed.len();
+        if mended > 0 {
+            info!(objects = mended, "put right what the kernel held otherwise than it was to");
+        }
+        if !failed.is_empty() {
+            self.recheck_at = self.clock.now() + RETRY_AFTER;
+        }
+        /// As many as a board has room for.
+        const MOST: usize = 8;
+        failed.iter().take(MOST).map(|(_, error)| with_causes(error)).collect()
+    }
+
+    /// Keeps what is wrong, and logs what is new of it.
+    fn tell(&mut self, troubles: Vec<String>) {
+        for trouble in troubles.iter().filter(|trouble| !self.troubles.contains(trouble)) {
+            warn!("{trouble}");
+        }
+        self.troubles = troubles;
+    }
+
+    /// How many packets each nexthop has taken since it is there; nothing if the kernel does not count or answer.
+    pub fn packets(&mut self) -> BTreeMap<NexthopId, u64> {
+        match self.kernel.packets() {
+            Ok(packets) => packets,
+            Err(error) => {
+                debug!("{}", with_causes(&error));
+                BTreeMap::new()
+            }
+        }
+    }
+
+    /// What a board shows.
+    pub fn status(&self) -> ForwardingStatus {
+        ForwardingStatus { troubles: self.troubles.clone(), put_right: self.put_right }
+    }
+
+    /// Takes away all that was installed, and puts settings back; or leaves all as it is, for packets to go on.
+    pub fn close(mut self, keep: bool) {
+        if keep {
+            return;
+        }
+        match self.kernel.remove_all_of_ours() {
+            Ok(failed) => failed.iter().for_each(|(_, error)| warn!("{}", with_causes(error))),
+            Err(error) => warn!("{}", with_causes(&error)),
+        }
+        self.settings.restore().iter().for_each(|error| warn!("{}", with_causes(error)));
+    }
+}
+
+/// The first number of the half of all numbers that none of these objects uses.
+fn free_half(there: &Objects) -> u32 {
+    const HALF: u32 = 0x0020_0000;
+    let uses_first =
+        there.nexthops.keys().any(|id| id.0 / 2 < HALF) || there.groups.keys().any(|id| id.0 / 2 < HALF);
+    if uses_first { HALF } else { 0 }
+}

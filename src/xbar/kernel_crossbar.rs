@@ -1,0 +1,101 @@
+//! The kernel of a machine that is a crossbar and nothing else: its ports obey segments.
+
+use std::collections::BTreeMap;
+use std::future::pending;
+
+use mapper_fib::crossbar::{Delivery, by_segments};
+use mapper_fib::{Objects, changes};
+use mapper_proto::neighbours::Neighbour;
+use tokio::sync::watch;
+
+use super::forwarding::{Acquaintances, Forwarding, ForwardingError, Opened};
+use super::process::{Config, Kind};
+use super::switch::Switch;
+use mapper_machine::clock::Clock;
+use mapper_machine::options::DataPathChoice;
+
+/// The kernel as a crossbar of users' packets.
+#[derive(Debug)]
+pub(super) struct KernelCrossbar {
+    forwarding: Box<Forwarding>,
+    /// Who is at the other ends of the cables.
+    neighbours: watch::Receiver<BTreeMap<u8, Neighbour>>,
+    acquaintances: Acquaintances,
+    clock: Clock,
+    /// What the kernel is to hold.
+    wanted: Objects,
+    /// Whether ports or neighbours have changed since it was derived.
+    stale: bool,
+}
+
+impl KernelCrossbar {
+    /// Opens the kernel, if users' packets may go by it. The ports of a plain crossbar have no numbers, so no
+    /// segment names one. Needs `CAP_NET_ADMIN`.
+    ///
+    /// # Errors
+    /// If the user chose what the kernel cannot do.
+    pub(super) fn open(config: &Config, switch: &Switch) -> Result<Option<Self>, ForwardingError> {
+        let choice = if config.kind == Kind::Plain { DataPathChoice::Tap } else { config.data_path };
+        let record = config.service.run_dir.join(format!("xbar-{}.kernel", config.name));
+        let Opened::Used(forwarding) = Forwarding::open(choice, &record, true)? else { return Ok(None) };
+        if !forwarding.segments() {
+            return Ok(None);
+        }
+        let hellos = switch.hellos();
+        // Every port that there may be is told, as ports come while the crossbar runs.
+        (0..=u8::MAX).for_each(|port| hellos.set_flags(port, forwarding.flags_of_segments()));
+        let neighbours = hellos.neighbours();
+        Ok(Some(Self {
+            forwarding,
+            neighbours,
+            acquaintances: Acquaintances::default(),
+            clock: Clock::start(),
+            wanted: Objects::default(),
+            stale: true,
+        }))
+    }
+
+    /// Takes in that some interface of the machine has changed.
+    pub(super) fn interfaces_changed(&mut self) {
+        self.stale = true;
+        self.forwarding.look_soon();
+    }
+
+    /// Has the kernel hold what these ports and their neighbours ask for, if something has changed.
+    pub(super) fn follow(&mut self, interfaces: impl IntoIterator<Item = (u8, String)>) {
+        if !std::mem::take(&mut self.stale) {
+            return;
+        }
+        let joined = self.neighbours.borrow_and_update().clone();
+        let (names, cabled) = self.acquaintances.cabled(self.clock.now(), interfaces, &joined);
+        self.forwarding.keep_settings_of(names);
+        let ports: Vec<_> = cabled.into_iter().map(|cabled| cabled.port).collect();
+        let wanted = by_segments(&ports, true, Delivery::default(), self.forwarding.compressed());
+        self.forwarding.carry_out(&changes(&self.wanted, &wanted));
+        self.wanted = wanted;
+    }
+
+    /// Takes away what was installed.
+    pub(super) fn close(self) {
+        self.forwarding.close(false);
+    }
+}
+
+/// Waits until neighbours change, and looks meanwhile that the kernel holds what it is to hold; for ever if the
+/// kernel is not used.
+pub(super) async fn due(kernel: &mut Option<KernelCrossbar>) {
+    let Some(KernelCrossbar { forwarding, neighbours, wanted, stale, .. }) = kernel else {
+        return pending().await;
+    };
+    tokio::select! {
+        changed = neighbours.changed() => match changed {
+            Ok(()) => *stale = true,
+            Err(_) => pending().await,
+        },
+        () = forwarding.recheck_due(|| wanted.clone()) => {
+            forwarding.recheck(wanted);
+            // Neighbours that have been silent for long are given up.
+            *stale = true;
+        }
+    }
+}

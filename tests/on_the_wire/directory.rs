@@ -1,0 +1,186 @@
+//! Tests of machines whose names and addresses nobody configures.
+
+use std::path::{Path, PathBuf};
+
+use mapper_machine::link::interface::Interface;
+use serde_json::Value;
+
+use crate::lab::wait_for;
+use crate::namespace::Namespace;
+use crate::ring::Ring;
+use crate::{MAPPER, can_carry_ip};
+
+impl Ring {
+    /// What `mapper resolve` prints at a machine, if it knows such a host.
+    fn resolve(&self, at: usize, wanted: &str) -> Option<String> {
+        let mut command = self.machines[at].command(MAPPER);
+        let output = command.args(["resolve", wanted, "--run-dir", self.run_dir(at)]).output().unwrap();
+        output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
+    }
+
+    /// The addresses of one version of IP that the board of a machine shows.
+    fn addresses(&self, at: usize, version: u8) -> Vec<String> {
+        let board = self.board(at, &[]);
+        let all = board["addresses"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        all.filter(|text| text.contains(':') == (version == 6)).map(str::to_owned).collect()
+    }
+
+    /// Waits until each machine has one address of IPv4, and returns these.
+    fn picked(&self) -> Vec<String> {
+        wait_for("an address of IPv4 at each machine", || {
+            let all: Vec<_> = (0..self.machines.len()).map(|at| self.addresses(at, 4)).collect();
+            all.iter().all(|of_one| of_one.len() == 1).then(|| all.concat())
+        })
+    }
+
+    /// Waits until a machine can ping an address.
+    fn wait_for_ping(&self, at: usize, address: &str) {
+        let ip = address.split('/').next().unwrap();
+        wait_for(&format!("n{} reaches {ip}", at + 1), || {
+            self.run(at, &format!("ping -c 1 -W 1 {ip}")).status.success().then_some(())
+        });
+    }
+}
+
+#[test]
+fn machines_with_nothing_configured_reach_each_other_by_address_and_by_name() {
+    if !(can_carry_ip() && mapper_needs::programs(&["getent"])) {
+        return;
+    }
+    let ring = Ring::new(3);
+    // The file is a mount in these namespaces, so it can only be written in place. Its last line has no end.
+    let text = "127.0.0.1\tlocalhost\n192.0.2.3\tn3 # another machine\n127.0.1.1\tn1";
+    let files: Vec<_> = ring.machines.iter().map(|machine| hosts_file(machine, text)).collect();
+    let mut nodes: Vec<_> = (0..3).map(|at| ring.start(at, &["--hosts-file", "/etc/hosts"])).collect();
+    for at in 0..3 {
+        let interface = ring.machines[at].enter(|| Interface::look_up("fabric0").unwrap()).unwrap();
+        let [address] = &ring.addresses(at, 6)[..] else { panic!("{}", ring.board(at, &[])) };
+        assert!(address.starts_with("fd6d:6170:7065:7200:") && address.ends_with("/64"), "{address}");
+        assert_eq!(ring.board(at, &[])["mac"], interface.mac.to_string());
+        assert_eq!(ring.board(at, &[])["name"], format!("n{}", at + 1));
+    }
+    for (from, to) in [(0, 1), (1, 2), (2, 0)] {
+        let address = ring.addresses(to, 6).concat();
+        ring.wait_for_ping(from, &address);
+        let (name, ip) = (format!("n{}.fabric", to + 1), address.split('/').next().unwrap());
+        wait_for(&format!("n{} finds {name}", from + 1), || {
+            let found = ring.run(from, &format!("getent hosts {name}"));
+            String::from_utf8(found.stdout).unwrap().starts_with(ip).then_some(())
+        });
+        for wanted in [&name, ip] {
+            let found = wait_for(wanted, || ring.resolve(from, wanted));
+            assert!(found.starts_with(&format!("n{} ", to + 1)) && found.contains(&address), "{found}");
+        }
+    }
+    // What the machine itself says of a name stays so, and is told.
+    let found = ring.run(0, "getent hosts n3");
+    assert!(String::from_utf8(found.stdout).unwrap().starts_with("192.0.2.3"));
+    let warnings = ring.board(0, &[])["warnings"].to_string();
+    assert!(warnings.contains("left out of /etc/hosts: n3 (the file gives it to another"), "{warnings}");
+    assert!(std::fs::read_to_string(&files[0]).unwrap().starts_with(text));
+    let log = nodes.remove(0).end();
+    assert!(!log.contains("ERROR"), "{log}");
+    assert_eq!(std::fs::read_to_string(&files[0]).unwrap(), text, "a node that ends leaves no trace");
+    wait_for("the others forget who has left", || {
+        (!std::fs::read_to_string(&files[1]).unwrap().contains("n1.fabric")).then_some(())
+    });
+}
+
+#[test]
+fn picked_addresses_differ_and_are_the_same_after_a_restart() {
+    if !can_carry_ip() {
+        return;
+    }
+    let ring = Ring::new(3);
+    let options = ["--address", "10.1.0.0/24"];
+    let mut nodes: Vec<_> = (0..3).map(|at| ring.start(at, &options)).collect();
+    let picked = ring.picked();
+    let different: std::collections::BTreeSet<_> = picked.iter().collect();
+    assert_eq!(different.len(), 3, "{picked:?}");
+    assert!(picked.iter().all(|address| address.starts_with("10.1.0.") && address.ends_with("/24")));
+    ring.wait_for_ping(0, &picked[1]);
+    nodes.remove(1).end();
+    nodes.insert(1, ring.start(1, &options));
+    assert_eq!(ring.picked(), picked);
+
+    // A machine that is told to have the address of another gets it, and that one picks anew.
+    nodes.pop().unwrap().end();
+    nodes.push(ring.start(2, &["--address", &picked[0]]));
+    let log = nodes[0].read_log_until("picked another address: n3 (");
+    assert!(log.contains("picked an address"), "{log}");
+    wait_for("no address clashes any more", || {
+        let boards: Vec<_> = (0..3).map(|at| ring.board(at, &[])).collect();
+        let clean = boards.iter().all(|board| board["address_clashes"] == serde_json::json!([]));
+        (clean && !ring.addresses(0, 4).contains(&picked[0])).then_some(())
+    });
+    assert_eq!(
+        (ring.addresses(1, 4).concat(), ring.addresses(2, 4).concat()),
+        (picked[1].clone(), picked[0].clone())
+    );
+    let shown = ring.run(0, "ip -o -4 address show dev fabric0");
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains(&ring.addresses(0, 4).concat()) && !shown.contains(&picked[0]), "{shown}");
+    ring.wait_for_ping(1, &ring.addresses(0, 4).concat());
+}
+
+#[test]
+fn an_address_that_two_machines_were_told_to_have_is_named_on_both_boards() {
+    if !can_carry_ip() {
+        return;
+    }
+    let ring = Ring::new(3);
+    let mut nodes: Vec<_> = [&["--address", "10.1.0.3/24"][..], &["--address", "10.1.0.3/24"], &[]]
+        .iter()
+        .enumerate()
+        .map(|(at, options)| ring.start(at, options))
+        .collect();
+    let mut macs: Vec<_> = (0..2).map(|at| ring.board(at, &[])["mac"].as_str().unwrap().to_owned()).collect();
+    macs.sort_unstable();
+    let clash = serde_json::json!([{ "address": "10.1.0.3", "hosts": macs, "lasting": true }]);
+    wait_for("all boards name both", || {
+        (0..3).all(|at| ring.board(at, &[])["address_clashes"] == clash).then_some(())
+    });
+    for (at, node) in nodes.iter_mut().take(2).enumerate() {
+        node.read_log_until("the address 10.1.0.3 was given to ");
+        assert_eq!(ring.addresses(at, 4), ["10.1.0.3/24"], "neither changes");
+    }
+    wait_for("both are resolved", || {
+        let resolved = ring.resolve(2, "10.1.0.3")?;
+        (resolved.contains("n1 ") && resolved.contains("n2 ")).then_some(())
+    });
+}
+
+#[test]
+fn addresses_that_an_administrator_gives_and_takes_are_followed() {
+    if !can_carry_ip() {
+        return;
+    }
+    let ring = Ring::new(2);
+    let _nodes: Vec<_> = (0..2).map(|at| ring.start(at, &["--fabric-prefix", "none"])).collect();
+    assert_eq!(ring.board(0, &[])["addresses"], serde_json::json!([]));
+    for (interface, address) in [("fabric0", "10.3.0.1/24"), ("e1", "10.4.0.1/31"), ("fabric0", "fd03::1/64")]
+    {
+        let ip = address.split('/').next().unwrap();
+        ring.machines[0].ip(&format!("address add {address} dev {interface}"));
+        wait_for("the other machine hears of it", || {
+            ring.resolve(1, ip).filter(|found| found.starts_with("n1 ") && found.contains(address))
+        });
+        ring.machines[0].ip(&format!("address delete {address} dev {interface}"));
+        wait_for("the other machine forgets it", || ring.resolve(1, ip).is_none().then_some(()));
+    }
+    // What is not the fabric's is nobody else's affair.
+    ring.machines[0].ip("link add other type veth peer name another");
+    ring.machines[0].ip("address add 10.5.0.1/24 dev other");
+    ring.machines[0].ip("address add 10.3.0.2/24 dev fabric0");
+    wait_for("the address behind it", || ring.resolve(1, "10.3.0.2"));
+    assert_eq!(ring.resolve(1, "10.5.0.1"), None);
+}
+
+/// Gives commands in a namespace a file /etc/hosts of their own, with this text. Returns where it is.
+fn hosts_file(machine: &Namespace, text: &str) -> PathBuf {
+    let dir = Path::new("/etc/netns").join(&machine.name);
+    std::fs::create_dir_all(&dir).unwrap();
+    let path = dir.join("hosts");
+    std::fs::write(&path, text).unwrap();
+    path
+}

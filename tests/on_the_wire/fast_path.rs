@@ -1,0 +1,132 @@
+//! Tests of `mapper doctor` on what the kernel's forwarding of users' packets needs.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::namespace::Namespace;
+use crate::{MAPPER, can_make_namespaces};
+
+/// A namespace with two ports that have carrier.
+fn two_ports() -> Namespace {
+    let namespace = Namespace::new();
+    for words in [
+        "link set lo up",
+        "link add eth1 type veth peer name far1",
+        "link add eth2 type veth peer name far2",
+        "link set eth1 up",
+        "link set far1 up",
+        "link set eth2 up",
+        "link set far2 up",
+    ] {
+        namespace.ip(words);
+    }
+    namespace
+}
+
+/// What `mapper doctor` says of the two ports.
+fn doctor(namespace: &Namespace, run_dir: &Path, more: &[&str]) -> Value {
+    let run_dir = run_dir.to_str().unwrap();
+    let mut command = namespace.command(MAPPER);
+    command.args(["doctor", "--format", "json", "--ports", "eth1,eth2", "--run-dir", run_dir]).args(more);
+    serde_json::from_slice(&command.output().unwrap().stdout).unwrap()
+}
+
+/// The checks of this name.
+fn checks<'a>(report: &'a Value, name: &str) -> Vec<&'a Value> {
+    report["checks"].as_array().unwrap().iter().filter(|check| check["name"] == name).collect()
+}
+
+fn run(namespace: &Namespace, line: &str) {
+    let output = namespace.command_line(line).output().unwrap();
+    assert!(output.status.success(), "{line}: {output:?}");
+}
+
+/// The rules of the chain FORWARD.
+fn rules(namespace: &Namespace) -> String {
+    let output = namespace.command("ip6tables").args(["-S", "FORWARD"]).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_firewall_that_drops_what_is_forwarded_is_named_and_opened_for_the_ports_alone() {
+    if !can_make_namespaces() || !mapper_needs::programs(&["nft", "ip6tables"]) {
+        return;
+    }
+    let (namespace, dir) = (two_ports(), tempfile::tempdir().unwrap());
+    let report = doctor(&namespace, dir.path(), &[]);
+    assert_eq!(checks(&report, "firewall")[0]["status"], "ok", "{report:#}");
+    run(&namespace, "ip6tables -P FORWARD DROP");
+    let report = doctor(&namespace, dir.path(), &[]);
+    assert_eq!(checks(&report, "firewall")[0]["status"], "failed", "{report:#}");
+    assert_eq!(rules(&namespace).lines().count(), 1, "nothing is changed without --fix");
+    let report = doctor(&namespace, dir.path(), &["--fix"]);
+    assert_eq!(checks(&report, "firewall")[0]["status"], "ok", "{report:#}");
+    let mended = &report["mended"][0];
+    assert_eq!(mended["error"], Value::Null);
+    let rules_now = rules(&namespace);
+    let accepting: Vec<_> = rules_now.lines().filter(|rule| rule.contains("ACCEPT")).collect();
+    assert_eq!(accepting.len(), 4, "{rules_now}");
+    assert!(accepting.iter().all(|rule| rule.contains("-i eth") && rule.contains("-o eth")), "{rules_now}");
+    for undo in mended["undo"].as_array().unwrap() {
+        run(&namespace, undo.as_str().unwrap());
+    }
+    assert_eq!(rules(&namespace), "-P FORWARD DROP\n");
+}
+
+#[test]
+fn what_others_have_among_segments_is_named_and_left_alone() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let (namespace, dir) = (two_ports(), tempfile::tempdir().unwrap());
+    namespace.ip("-6 route add fcbb:bb00:7::/48 dev lo");
+    namespace.ip("-6 rule add priority 109 to fd00::/8 table 77");
+    namespace.ip("-4 route add 10.9.0.0/16 dev lo table 28001");
+    let report = doctor(&namespace, dir.path(), &["--fix"]);
+    let check = checks(&report, "forwarding tables")[0];
+    assert_eq!(check["status"], "warning", "{check:#}");
+    let fix = check["fix"].as_str().unwrap();
+    for removal in [
+        "ip -6 route del fcbb:bb00:7::/48 table 254",
+        "ip -4 route del 10.9.0.0/16 table 28001",
+        "ip -6 rule del priority 109 table 77",
+    ] {
+        assert!(fix.contains(removal), "{fix}");
+        run(&namespace, removal);
+    }
+    let report = doctor(&namespace, dir.path(), &[]);
+    assert_eq!(checks(&report, "forwarding tables")[0]["status"], "ok", "{report:#}");
+}
+
+#[test]
+fn trying_what_the_kernel_can_leaves_no_trace_and_ports_that_differ_are_named() {
+    if !can_make_namespaces() {
+        return;
+    }
+    let (namespace, dir) = (two_ports(), tempfile::tempdir().unwrap());
+    namespace.ip("link set eth1 mtu 9000");
+    let ours = || {
+        let show = |words: &str| {
+            let output = namespace.command("ip").args(words.split(' ')).output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        [
+            "-6 route show table all proto 109",
+            "route show table all proto 109",
+            "nexthop show",
+            "-6 rule show",
+        ]
+        .map(show)
+    };
+    let before = ours();
+    let report = doctor(&namespace, dir.path(), &[]);
+    assert_eq!(ours(), before);
+    assert!(checks(&report, "kernel")[0]["what"].as_str().unwrap().contains("it has"), "{report:#}");
+    let mtus = checks(&report, "MTU of the fast path");
+    assert_eq!((mtus.len(), &mtus[0]["interface"]), (1, &Value::from("eth2")), "{report:#}");
+    let settings = checks(&report, "settings")[0];
+    assert!(settings["what"].as_str().unwrap().contains("force_forwarding=1"), "{settings:#}");
+    let report = doctor(&namespace, dir.path(), &["--data-path", "tap"]);
+    assert!(checks(&report, "kernel").is_empty(), "the kernel carries nothing then");
+}

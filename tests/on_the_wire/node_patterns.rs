@@ -1,0 +1,114 @@
+//! Tests of a node whose ports are named by patterns.
+
+use std::path::Path;
+use std::process::Command;
+
+use mapper_machine::link::interface::Interface;
+use serde_json::Value;
+
+use crate::lab::wait_for;
+use crate::namespace::Namespace;
+use crate::observe::Daemon;
+use crate::{MAPPER, can_make_taps};
+
+fn board(run_dir: &Path) -> Option<Value> {
+    let words = ["board-info", "--format", "json", "--all", "--run-dir", run_dir.to_str().unwrap()];
+    let output = Command::new(MAPPER).args(words).output().unwrap();
+    let mut info: Value = serde_json::from_slice(&output.stdout).ok()?;
+    let tag = info["xbars"][0]["tag"].take();
+    let mut board = info["boards"][0].take();
+    board["tag"] = tag;
+    Some(board).filter(|board| board["mac"].is_string())
+}
+
+/// The ports that exist, as `1=e1`.
+fn ports(board: &Value) -> Vec<String> {
+    let ports = board["ports"].as_array().unwrap().iter().filter(|port| port["exists"] == true);
+    ports.map(|port| format!("{}={}", port["port"], port["interface"].as_str().unwrap())).collect()
+}
+
+fn wait_for_ports(run_dir: &Path, expected: &[&str]) -> Value {
+    let mut last = Vec::new();
+    wait_for(&format!("the ports {expected:?}"), || {
+        let board = board(run_dir)?;
+        last = ports(&board);
+        (last == expected).then_some(board)
+    })
+}
+
+fn add(namespace: &Namespace, interface: &str, mac: &str) {
+    namespace.ip(&format!("link add {interface} address {mac} type veth peer name far-{interface}"));
+    namespace.ip(&format!("link set far-{interface} up"));
+}
+
+fn is_up(namespace: &Namespace, interface: &str) -> bool {
+    namespace.enter(|| Interface::look_up(interface).unwrap().unwrap().up)
+}
+
+#[test]
+fn ports_come_and_go_are_renamed_and_keep_their_numbers_and_those_in_use_are_left_out() {
+    if !can_make_taps() {
+        return;
+    }
+    let namespace = Namespace::new();
+    let dir = tempfile::tempdir().unwrap();
+    let run_dir = dir.path().to_str().unwrap();
+    let words = ["node", "--ports", "e*", "--tap", "e-tap", "--run-dir", run_dir];
+    let mut node = Daemon::start(&namespace, &words, "no interface matches e* yet; waiting for one");
+    add(&namespace, "e2", "02:00:00:00:05:02");
+    node.read_log_until("the agent runs");
+    let first = wait_for_ports(dir.path(), &["1=e2"]);
+    assert!(is_up(&namespace, "e2"), "it is set up");
+    assert_eq!(first["mac"], "02:00:00:00:05:02");
+
+    // Port 2 is the agent's. An interface that comes later is set up, too, and has a lower address.
+    add(&namespace, "e1", "02:00:00:00:05:01");
+    let two = wait_for_ports(dir.path(), &["1=e2", "3=e1"]);
+    wait_for("it is set up", || is_up(&namespace, "e1").then_some(()));
+    assert_eq!((&two["mac"], &two["tag"]), (&first["mac"], &first["tag"]));
+
+    for words in ["link set e1 down", "link set e1 name e7", "link set e7 up"] {
+        namespace.ip(words);
+    }
+    wait_for_ports(dir.path(), &["1=e2", "3=e7"]);
+    namespace.ip("link delete e7");
+    wait_for_ports(dir.path(), &["1=e2"]);
+    add(&namespace, "e3", "02:00:00:00:05:03");
+    wait_for_ports(dir.path(), &["1=e2", "4=e3"]);
+    add(&namespace, "e7", "02:00:00:00:05:01");
+    wait_for_ports(dir.path(), &["1=e2", "3=e7", "4=e3"]);
+    wait_for("it is set up again", || is_up(&namespace, "e7").then_some(()));
+
+    // What the machine uses for something else is no port.
+    namespace.ip("link add e-bridge type bridge");
+    add(&namespace, "e4", "02:00:00:00:05:04");
+    wait_for_ports(dir.path(), &["1=e2", "3=e7", "4=e3", "5=e4"]);
+    namespace.ip("link set e4 master e-bridge");
+    wait_for_ports(dir.path(), &["1=e2", "3=e7", "4=e3"]);
+    namespace.ip("address add 192.0.2.2/24 dev e3");
+    namespace.ip("route add default via 192.0.2.1 dev e3");
+    // A change of any interface makes the node look; else it would look within ten seconds.
+    namespace.ip("link set e-bridge up");
+    wait_for_ports(dir.path(), &["1=e2", "3=e7"]);
+    let log = node.end();
+    for line in ["e-tap", "it is a bridge", "belongs to a bridge or bond", "the default route leads there"] {
+        assert!(log.contains(line), "{line}: {log}");
+    }
+
+    // The node is the same whichever of its ports are found first. A port that is named is taken all the same.
+    namespace.ip("link delete e2");
+    let words = ["node", "--ports", "e*", "--tap", "e-tap", "--run-dir", run_dir];
+    let node = Daemon::start(&namespace, &words, "the agent runs");
+    let again = wait_for_ports(dir.path(), &["1=e7"]);
+    assert_eq!((&again["mac"], &again["tag"]), (&first["mac"], &first["tag"]));
+    // The doctor examines the ports that there are, and takes no name of the node for one.
+    let mut doctor = namespace.command(MAPPER);
+    let output = doctor.args(["doctor", "--format", "json", "--run-dir", run_dir]).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let examined = report["checks"].as_array().unwrap().iter().map(|check| &check["interface"]);
+    assert!(examined.filter(|name| !name.is_null()).all(|name| name == "e7"), "{report:#}");
+    drop(node);
+    let words = ["node", "--ports", "e3,e*", "--tap", "e-tap", "--run-dir", run_dir];
+    let _node = Daemon::start(&namespace, &words, "the agent runs");
+    wait_for_ports(dir.path(), &["1=e3", "2=e7"]);
+}

@@ -1,0 +1,173 @@
+//! Tests of `mapper trace` and `mapper ping` on machines that are cabled in a row.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::namespace::Namespace;
+use crate::observe::Daemon;
+use crate::{MAPPER, can_make_taps};
+
+/// Longer than any step takes on a busy machine. Only a failing test waits so long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Three machines in a row, each with a node; the first and the last are one crossbar apart.
+struct Row {
+    namespaces: Vec<Namespace>,
+    dirs: Vec<TempDir>,
+    nodes: Vec<Daemon>,
+}
+
+impl Row {
+    fn new(options: &[&str]) -> Self {
+        let namespaces: Vec<_> = (0..3).map(|_| Namespace::new()).collect();
+        let dirs: Vec<_> = (0..3).map(|_| tempfile::tempdir().unwrap()).collect();
+        namespaces.iter().for_each(|it| it.ip("link set lo up"));
+        for (left, right) in [(0, 1), (1, 2)] {
+            let right = &namespaces[right].name;
+            namespaces[left].ip(&format!("link add right type veth peer name left netns {right}"));
+        }
+        let node = |at: usize| {
+            let (run_dir, name) = (dirs[at].path().to_str().unwrap(), format!("node{at}"));
+            let ports = ["right", "left,right", "left"][at];
+            let arguments = ["node", "--ports", ports, "--run-dir", run_dir, "--host-name", &name];
+            Daemon::start(&namespaces[at], &[&arguments, options].concat(), "the agent runs")
+        };
+        let nodes = (0..3).map(node).collect();
+        Self { namespaces, dirs, nodes }
+    }
+
+    /// What a command on the first machine says in JSON, and whether it succeeded.
+    fn ask(&self, arguments: &[&str]) -> (Value, bool) {
+        let run_dir = self.dirs[0].path().to_str().unwrap();
+        let mut command = self.namespaces[0].command(MAPPER);
+        let output =
+            command.args(arguments).args(["--format", "json", "--run-dir", run_dir]).output().unwrap();
+        (serde_json::from_slice(&output.stdout).unwrap(), output.status.success())
+    }
+
+    /// Repeats a question until the answer is what is waited for.
+    fn wait_for(&self, what: &str, arguments: &[&str], is_so: impl Fn(&Value, bool) -> bool) -> Value {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let (answer, succeeded) = self.ask(arguments);
+            if is_so(&answer, succeeded) {
+                return answer;
+            }
+            assert!(Instant::now() < deadline, "not reached: {what}: {answer:#}");
+        }
+    }
+}
+
+/// The way of a kind in an answer.
+fn way<'a>(answer: &'a Value, by: &str) -> Option<&'a Value> {
+    answer["boards"][0]["ways"].as_array()?.iter().find(|way| way["by"] == by)
+}
+
+/// Whether the way of this kind stops nowhere, and users' packets may take it.
+fn is_whole(answer: &Value, by: &str) -> bool {
+    way(answer, by).is_some_and(|way| way["verdict"] == "all answer" && way["in_use"] == true)
+}
+
+#[test]
+fn a_trace_names_the_first_that_does_not_answer_and_a_ping_counts_what_is_lost() {
+    if !can_make_taps() {
+        return;
+    }
+    let row = Row::new(&["--data-path", "srv6"]);
+    let trace = ["trace", "node2"];
+    let whole =
+        row.wait_for("both ways are whole", &trace, |it, _| is_whole(it, "agents") && is_whole(it, "srv6"));
+    assert_eq!(whole["schema"], "mapper.trace/1");
+    let hops = way(&whole, "srv6").unwrap()["hops"].as_array().unwrap();
+    let names: Vec<_> = hops.iter().map(|hop| hop["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["crossbar of node0", "crossbar of node1", "crossbar of node2", "node2"]);
+    assert!(hops[0]["leaves_by"].as_str().unwrap().ends_with("(right)"), "{whole:#}");
+    let (pinged, succeeded) = row.ask(&["ping", "node2", "--count", "3", "--interval-ms", "1"]);
+    let by_kernels = way(&pinged, "srv6").unwrap();
+    assert_eq!((pinged["schema"].as_str(), succeeded), (Some("mapper.ping/1"), true));
+    assert_eq!(
+        (by_kernels["sent"].as_u64(), by_kernels["received"].as_u64()),
+        (Some(3), Some(3)),
+        "{pinged:#}"
+    );
+    assert!(by_kernels["min_ms"].as_f64() <= by_kernels["max_ms"].as_f64());
+
+    if mapper_needs::programs(&["ip6tables"]) {
+        let firewall = |policy: &str| {
+            let mut command = row.namespaces[1].command("ip6tables");
+            assert!(command.args(["-P", "FORWARD", policy]).status().unwrap().success());
+        };
+        firewall("DROP");
+        let (broken, succeeded) = row.ask(&trace);
+        let stopped = way(&broken, "srv6").unwrap();
+        assert_eq!(stopped["stops_at"], 1, "{broken:#}");
+        assert!(
+            stopped["verdict"].as_str().unwrap().starts_with("crossbar of node1 is the first"),
+            "{broken:#}"
+        );
+        assert!(succeeded, "the agents' frames still get there");
+        firewall("ACCEPT");
+    }
+    // A process that is stopped answers nothing, though its cables have carrier.
+    row.nodes[2].signal(rustix::process::Signal::STOP);
+    let (silent, succeeded) = row.ask(&trace);
+    row.nodes[2].signal(rustix::process::Signal::CONT);
+    assert_eq!(
+        (way(&silent, "agents").unwrap()["stops_at"].as_u64(), succeeded),
+        (Some(2), false),
+        "{silent:#}"
+    );
+}
+
+#[test]
+fn whom_no_route_leads_to_is_refused_with_the_reason() {
+    if !can_make_taps() {
+        return;
+    }
+    let row = Row::new(&["--data-path", "tap"]);
+    row.wait_for("a way by the agents' frames", &["trace", "node2"], |it, _| is_whole(it, "agents"));
+    let refused = |arguments: &[&str], why: &str| {
+        let (answer, succeeded) = row.ask(arguments);
+        assert_eq!((answer["schema"].as_str(), succeeded), (Some("mapper.error/1"), false));
+        assert!(answer["error"].as_str().unwrap().contains(why), "{answer:#}");
+    };
+    refused(&["trace", "nobody"], "no host of the map is called so");
+    refused(&["trace", "02:00:00:00:00:99"], "does not list");
+    refused(&["ping", "node0"], "is this host itself");
+    refused(&["ping", "node2", "--count", "1000", "--interval-ms", "1000"], "within 60 s");
+}
+
+#[test]
+fn what_each_way_carries_is_measured_and_a_cable_that_is_slower_shows() {
+    if !can_make_taps() || !mapper_needs::programs(&["tc"]) {
+        return;
+    }
+    let row = Row::new(&["--data-path", "srv6"]);
+    row.wait_for("both ways are whole", &["trace", "node2"], |it, _| {
+        is_whole(it, "agents") && is_whole(it, "srv6")
+    });
+    // A queue that lets 100 megabits a second through, in whole Ethernet frames.
+    let mut tc = row.namespaces[1]
+        .command_line("tc qdisc add dev right root tbf rate 100mbit burst 1600 limit 1000000");
+    assert!(tc.status().unwrap().success());
+    let question = ["bandwidth", "node2", "--count", "10", "--packets", "50"];
+    let (measured, succeeded) = row.ask(&question);
+    assert_eq!((measured["schema"].as_str(), succeeded), (Some("mapper.bandwidth/1"), true));
+    let by_kernels = way(&measured, "srv6").unwrap();
+    assert_eq!(
+        (by_kernels["sent"].as_u64(), by_kernels["received"].as_u64(), by_kernels["one_way"].as_bool()),
+        (Some(500), Some(500), Some(true)),
+        "{measured:#}"
+    );
+    assert_eq!(by_kernels["packet_bytes"], 1460, "{measured:#}");
+    // The headers around the packets take their part, so no train is faster than the queue. The kernel tells when packets
+    // arrive; an agent only when it reads them, and on a busy machine it reads many at once, but not those of each train.
+    for (by, of_trains) in [("srv6", "median_mbps"), ("agents", "min_mbps")] {
+        let mbps = way(&measured, by).unwrap()[of_trains].as_f64().unwrap();
+        assert!(mbps < 105.0, "{by}: {measured:#}");
+    }
+    let (named, succeeded) = row.ask(&["bandwidth", "node2.fabric", "--count", "1", "--packets", "2"]);
+    assert!(succeeded, "names as in a file of hosts' names are known, too: {named:#}");
+}

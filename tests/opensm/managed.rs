@@ -1,0 +1,202 @@
+//! Tests that an agent at a port of InfiniBand brings a subnet up and keeps it up, and that another takes over. What it did
+//! is judged by the tools of InfiniBand.
+
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use mapper::formats;
+use mapper_proto::map::Fabric;
+
+use crate::peers::{Simulation, are_there, text};
+
+/// How long a test waits for what it wants to see; only a failing one does so long.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// An agent at a node, with patience, as the simulator answers late under load.
+fn agent(simulation: &Simulation, node: &str, more: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mapper"));
+    let (lids, run) = (simulation.file("lids"), simulation.file("run"));
+    command
+        .args(["agent", "--interface", &format!("ibsim:{node}"), "--mad-timeout-ms", "3000"])
+        .args(["--lid-file", text(&lids), "--run-dir", text(&run), "--watch-interval-ms", "300"])
+        .args(more)
+        .env("IBSIM_SOCKNAME", simulation.socket());
+    command
+}
+
+/// An agent that ends when this is dropped.
+struct Running(Child);
+
+impl Running {
+    fn start(mut command: Command) -> Self {
+        Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    /// Has it leave as a service manager does.
+    fn stop(mut self) {
+        let killed = Command::new("kill").arg(self.0.id().to_string()).status().unwrap();
+        assert!(killed.success() && self.0.wait().unwrap().success());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Brings a subnet up once, and returns how many hosts it has.
+fn bring_up(simulation: &Simulation, fabric: &Fabric, more: &[&str]) -> u64 {
+    let once = ["--map-once", "--format", "json"];
+    let output = agent(simulation, &fabric.hosts[0].name, &[&once[..], more].concat()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    answer["hosts"].as_u64().unwrap()
+}
+
+fn words(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// How many ends of cables `iblinkinfo` shows as active, and how many as on their way there.
+fn links(simulation: &Simulation) -> (usize, usize) {
+    let told = words(&simulation.run("iblinkinfo", &["-t", "5000"]));
+    let count = |state: &str| told.lines().filter(|line| line.contains(state)).count();
+    (count("Active/"), count("Initialize/") + count("Armed/"))
+}
+
+/// How many ends of cables a fabric has.
+fn ends(fabric: &Fabric) -> usize {
+    2 * (fabric.map.cables.len() + fabric.map.hosts.iter().filter(|host| host.at.is_some()).count())
+}
+
+fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < LIMIT, "never: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Whether the tables of all switches lead from some hosts to others.
+fn all_trace(simulation: &Simulation) -> bool {
+    let found = simulation.found();
+    let lids: Vec<u32> = found.hosts.iter().filter_map(|host| host.lid.map(u32::from)).collect();
+    let step = lids.len() / 4 + 1;
+    let pairs =
+        lids.iter().step_by(step).flat_map(|&from| lids.iter().step_by(step).map(move |&to| (from, to)));
+    lids.len() == found.hosts.len()
+        && pairs.filter(|(from, to)| from != to).all(|(from, to)| simulation.trace(from, to))
+}
+
+/// Proves the tables that `ibroute` reads out of the switches.
+fn prove_tables(simulation: &Simulation) {
+    let tables: String = simulation
+        .found()
+        .xbars
+        .iter()
+        .map(|xbar| {
+            let lid = xbar.lid.unwrap().to_string();
+            words(&simulation.run("ibroute", &["-t", "5000", &lid]))
+        })
+        .collect();
+    let lfts = simulation.write("read.lfts", &tables);
+    let net = simulation.write("read.net", &words(&simulation.run("ibnetdiscover", &["-o", "64"])));
+    let check = Command::new(env!("CARGO_BIN_EXE_mapper"))
+        .args(["check", text(&net), "--lfts", text(&lfts)])
+        .output()
+        .unwrap();
+    assert!(check.status.success(), "{check:?}");
+}
+
+#[test]
+fn an_agent_brings_small_fabrics_up() {
+    if !are_there() {
+        return;
+    }
+    for (name, fabric) in crate::fabrics::all() {
+        let simulation = Simulation::start(&fabric);
+        let hosts = bring_up(&simulation, &fabric, &[]);
+        assert_eq!(
+            hosts as usize,
+            fabric.map.hosts.iter().filter(|host| host.at.is_some()).count(),
+            "{name}"
+        );
+        assert_eq!(links(&simulation), (ends(&fabric), 0), "{name}");
+        assert!(all_trace(&simulation), "{name}");
+        prove_tables(&simulation);
+    }
+}
+
+#[test]
+fn an_agent_brings_a_torus_in_layers_and_a_fat_tree_of_648_hosts_up() {
+    if !are_there() {
+        return;
+    }
+    let cases: [(&str, &[&str]); 2] = [
+        ("torus:x=6,y=5,z=5,hosts=1", &["--engine", "torus", "--max-layers", "4"]),
+        ("clos:hosts=648,ports=36", &[]),
+    ];
+    for (spec, more) in cases {
+        let fabric = formats::resolve(spec).unwrap();
+        let simulation = Simulation::with_console(&fabric);
+        bring_up(&simulation, &fabric, more);
+        assert_eq!(links(&simulation), (ends(&fabric), 0), "{spec}");
+        assert!(all_trace(&simulation), "{spec}");
+    }
+}
+
+#[test]
+fn cables_that_are_cut_and_mended_are_healed_and_lids_stay() {
+    if !are_there() {
+        return;
+    }
+    let fabric = formats::resolve("clos:hosts=16,ports=8").unwrap();
+    let mut simulation = Simulation::with_console(&fabric);
+    let all = ends(&fabric);
+    let running = Running::start(agent(&simulation, &fabric.hosts[0].name, &[]));
+    wait_for("all links are active", || links(&simulation) == (all, 0));
+    let kept = simulation.read("lids");
+    let (xbar, host) = (fabric.xbars[0].name.clone(), fabric.hosts[5].name.clone());
+    simulation.console(&format!("Unlink \"{xbar}\"[5]"));
+    simulation.console(&format!("Unlink \"{host}\"[1]"));
+    wait_for("two cables are away, and all others lead around", || {
+        links(&simulation) == (all - 4, 0) && all_trace(&simulation)
+    });
+    simulation.console(&format!("ReLink \"{xbar}\"[5]"));
+    simulation.console(&format!("ReLink \"{host}\"[1]"));
+    wait_for("all links are active again", || links(&simulation) == (all, 0) && all_trace(&simulation));
+    prove_tables(&simulation);
+    assert_eq!(simulation.read("lids"), kept, "nobody got another LID");
+    running.stop();
+    // A second agent, elsewhere and without the file, finds all LIDs as they are.
+    std::fs::remove_file(simulation.file("lids")).unwrap();
+    assert_eq!(bring_up(&simulation, &fabric, &["--level", "2"]), 16);
+    assert_eq!(simulation.read("lids"), kept);
+}
+
+/// What the manager of the subnet says of itself to a host.
+fn sm_info(simulation: &Simulation) -> String {
+    let output = simulation.command("sminfo").args(["-t", "5000"]).env("SIM_HOST", "h4").output().unwrap();
+    words(&output)
+}
+
+#[test]
+fn a_second_agent_takes_over_from_one_that_was_killed() {
+    if !are_there() {
+        return;
+    }
+    let fabric = formats::resolve("clos:hosts=32,ports=8").unwrap();
+    let simulation = Simulation::with_console(&fabric);
+    let first = Running::start(agent(&simulation, "h1", &["--level", "2"]));
+    wait_for("the first is master", || sm_info(&simulation).contains("priority 2 state 3"));
+    let lids = simulation.found().hosts.iter().map(|host| host.lid).collect::<Vec<_>>();
+    let _second = Running::start(agent(&simulation, "h2", &["--level", "1"]));
+    // `kill` leaves the first no time to hand over.
+    drop(first);
+    wait_for("the second is master", || sm_info(&simulation).contains("priority 1 state 3"));
+    wait_for("all leads on", || links(&simulation) == (ends(&fabric), 0) && all_trace(&simulation));
+    assert_eq!(simulation.found().hosts.iter().map(|host| host.lid).collect::<Vec<_>>(), lids);
+}

@@ -1,0 +1,344 @@
+//! OpenSM with mapper's plugin, on fabrics that ibsim simulates: what OpenSM and others make of its tables.
+//!
+//! The plugin is built here, as a plain build leaves it out: that needs libopensm-dev and libibumad-dev.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use mapper::formats;
+use mapper_proto::map::Fabric;
+use mapper_routing::Subnet;
+
+use crate::peers::{self, Simulation, text};
+
+/// Whether all is there that these tests need.
+fn can_run() -> bool {
+    peers::are_there()
+        && mapper_needs::programs(&["dump_fts", "saquery", "smpquery"])
+        && mapper_needs::file("/usr/include/infiniband/opensm/osm_event_plugin.h")
+}
+
+/// The plugin and the program that computes for it.
+struct Built {
+    plugin: PathBuf,
+    engine: PathBuf,
+}
+
+impl Built {
+    /// Builds both, once for all tests. The plugin is a workspace of its own.
+    fn get() -> &'static Self {
+        static BUILT: OnceLock<Built> = OnceLock::new();
+        BUILT.get_or_init(|| {
+            let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+            Self {
+                plugin: build(&root.join("opensm/plugin/Cargo.toml"), &root.join("target/plugin"))
+                    .join("libmapper_plugin.so"),
+                engine: build(&root.join("opensm/Cargo.toml"), &root.join("target"))
+                    .join("mapper-opensm-engine"),
+            }
+        })
+    }
+}
+
+/// Builds a package, and gives the folder where the result is.
+fn build(manifest: &Path, target: &Path) -> PathBuf {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--locked", "--manifest-path"]).arg(manifest);
+    let status = cargo.arg("--target-dir").arg(target).status().unwrap();
+    assert!(status.success(), "{} does not build", manifest.display());
+    target.join("debug")
+}
+
+/// An OpenSM that goes on sweeping. It ends when this goes.
+struct OpenSm<'a> {
+    simulation: &'a mut Simulation,
+    process: Child,
+}
+
+impl<'a> OpenSm<'a> {
+    /// Starts one with these plugin options and lines of configuration, and waits until the subnet is up.
+    fn start(simulation: &'a mut Simulation, options: &str, more: &str) -> Self {
+        let library = simulation.file("libmapper.so");
+        std::fs::copy(&Built::get().plugin, &library).unwrap();
+        let worker = &Built::get().engine;
+        let worker =
+            if options.contains("worker=") { String::new() } else { format!(";worker={}", text(worker)) };
+        let configuration = format!(
+            "event_plugin_name mapper\nevent_plugin_options {options}{worker}\nmax_op_vls 5\n\
+             force_log_flush TRUE\n{more}\n"
+        );
+        let file = simulation.write("opensm.conf", &configuration);
+        let mut command = simulation.command("opensm");
+        let process = command
+            .args(["--config", text(&file), "-e", "-f", "opensm.log", "-D", "0x47", "-t", "5000", "-n", "64"])
+            .env("LD_LIBRARY_PATH", library.parent().unwrap())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut opensm = Self { simulation, process };
+        opensm.wait_for("SUBNET UP", 1);
+        opensm
+    }
+
+    fn log(&self) -> String {
+        self.simulation.read("opensm.log")
+    }
+
+    /// Waits until a text is in the log so many times, each time on a line that OpenSM itself writes.
+    fn wait_for(&mut self, what: &str, times: usize) {
+        let end = Instant::now() + Duration::from_secs(300);
+        loop {
+            let log = self.log();
+            if count_of(&log, what) >= times {
+                return;
+            }
+            assert!(self.process.try_wait().unwrap().is_none(), "OpenSM ended:\n{log}");
+            assert!(Instant::now() < end, "no `{what}`, {times} times, in:\n{log}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Types a line on the simulator's console, and has OpenSM look at everything anew until its tables stay as they
+    /// are. Gives how many entries the plugin changed.
+    fn after(&mut self, console: &str) -> usize {
+        // The simulator reads its console between any two packets, so what is typed before the sweep counts in it.
+        self.simulation.console(console);
+        let mut changed = 0;
+        loop {
+            let before = self.log();
+            let process = rustix::process::Pid::from_child(&self.process);
+            rustix::process::kill_process(process, rustix::process::Signal::HUP).unwrap();
+            self.wait_for("SUBNET UP", count_of(&before, "SUBNET UP") + 1);
+            let said = self.log()[before.len()..].to_owned();
+            // The simulator also sends traps, for which OpenSM sweeps by itself.
+            let changes: Vec<usize> = said.lines().filter_map(changed_entries).collect();
+            assert!(!changes.is_empty(), "the plugin said nothing:\n{said}");
+            changed += changes.iter().sum::<usize>();
+            if changes.last() == Some(&0) {
+                return changed;
+            }
+        }
+    }
+
+    /// `mapper check` proves the tables that are in the switches. `more` are further arguments of it.
+    fn assert_proved(&self, more: &[&str]) -> (Fabric, Subnet) {
+        let found = self.simulation.run("ibnetdiscover", &["-o", "64"]).stdout;
+        let tables = self.simulation.run("dump_fts", &[]).stdout;
+        std::fs::write(self.simulation.file("found.net"), &found).unwrap();
+        std::fs::write(self.simulation.file("found.lfts"), &tables).unwrap();
+        let mut check = Command::new(env!("CARGO_BIN_EXE_mapper"));
+        check.args(["check", "found.net", "--lfts", "found.lfts"]).args(more);
+        let output = check.current_dir(self.simulation.file("")).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        let fabric = formats::parse("found.net", &String::from_utf8_lossy(&found)).unwrap();
+        let subnet = Subnet::new(&fabric, None).unwrap();
+        (fabric, subnet)
+    }
+
+    /// The service level that OpenSM's subnet administration gives for the path from one LID to another.
+    fn level(&self, from: u32, to: u32) -> u8 {
+        // One path a query: the simulator loses what does not fit into one datagram.
+        let output = self.simulation.run("saquery", &["--src-to-dst", &format!("{from}:{to}")]);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let value = |name: &str| {
+            let line = said.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(".."));
+            line.unwrap_or_else(|| panic!("no {name}: {said}")).trim_start_matches('.').to_owned()
+        };
+        assert_eq!((value("slid"), value("dlid")), (from.to_string(), to.to_string()), "{said}");
+        u8::from_str_radix(value("sl").trim_start_matches("0x"), 16).unwrap()
+    }
+}
+
+impl Drop for OpenSm<'_> {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// How many lines of its own OpenSM logged that contain a text. It repeats some in a frame of stars.
+fn count_of(log: &str, what: &str) -> usize {
+    log.lines().filter(|line| line.contains("] 0x") && line.contains(what)).count()
+}
+
+/// How many entries a line of the log says that the plugin changed.
+fn changed_entries(line: &str) -> Option<usize> {
+    line.split_once(" entries differ from those in force")?.0.rsplit(' ').next()?.parse().ok()
+}
+
+fn simulation(spec: &str) -> Simulation {
+    Simulation::with_console(&formats::resolve(spec).unwrap())
+}
+
+/// The first LID of a host.
+fn lid_of(subnet: &Subnet, host: u32) -> u32 {
+    subnet.destinations.lid(subnet.destinations.slots_of_host(host).start)
+}
+
+/// `ibdmchk` finds all paths between hosts and no credit loop, with the service levels of this file.
+fn assert_ibdmchk(opensm: &OpenSm<'_>, hosts: usize, levels: Option<&Path>) {
+    let arguments: Vec<&str> = levels.iter().flat_map(|file| ["-c", text(file)]).collect();
+    let said = opensm.simulation.ibdmchk(&arguments);
+    let paths = format!("-I- Scanned:{} CA to CA paths", hosts * (hosts - 1));
+    assert!(said.contains(&paths), "expected `{paths}`:\n{said}");
+    assert!(said.contains("-I- no credit loops found"), "{said}");
+}
+
+#[test]
+fn a_tree_gets_proved_tables_and_keeps_most_of_them_through_faults() {
+    if !can_run() {
+        return;
+    }
+    let mut simulation = simulation("clos:hosts=32,ports=8");
+    let mut opensm = OpenSm::start(&mut simulation, "engines=minhop", "routing_engine mapper");
+    assert!(
+        opensm.log().contains("mapper: minhop serves, 1 layer: every pair has a route"),
+        "{}",
+        opensm.log()
+    );
+    assert!(opensm.log().contains("mapper tables configured on all switches"));
+    let (fabric, subnet) = opensm.assert_proved(&[]);
+    assert_ibdmchk(&opensm, 32, None);
+    let (first, last) = (lid_of(&subnet, 0), lid_of(&subnet, 31));
+    assert!(opensm.simulation.trace(first, last) && opensm.simulation.trace(last, first));
+
+    assert_eq!(opensm.after(""), 0);
+    let entries = subnet.topology.xbar_count() * subnet.destinations.slot_count();
+    let name = |xbar: u32| format!("\"{}\"", fabric.xbars[xbar as usize].description);
+    for cable in [fabric.map.cables[0], fabric.map.cables[7]] {
+        let end = format!("{}[{}]", name(cable.a.xbar), cable.a.port);
+        let changed = opensm.after(&format!("Unlink {end}"));
+        assert!(changed > 0 && changed < entries / 8, "{changed} of {entries}");
+        let (cut, _) = opensm.assert_proved(&[]);
+        assert_eq!(cut.map.cables.len(), fabric.map.cables.len() - 1);
+
+        let changed = opensm.after(&format!("ReLink {end}"));
+        assert!(changed < entries / 8, "{changed} of {entries}");
+        opensm.assert_proved(&[]);
+    }
+
+    let spine = (0..subnet.topology.xbar_count() as u32).find(|&xbar| !subnet.is_leaf(xbar)).unwrap();
+    opensm.after(&format!("Unlink {}", name(spine)));
+    let (fewer, _) = opensm.assert_proved(&[]);
+    assert_eq!(fewer.map.xbars.len(), fabric.map.xbars.len() - 1);
+    opensm.after(&format!("ReLink {}", name(spine)));
+    let (mended, _) = opensm.assert_proved(&[]);
+    assert_eq!(mended.map.cables.len(), fabric.map.cables.len());
+    assert_ibdmchk(&opensm, 32, None);
+}
+
+#[test]
+fn layers_become_service_levels_and_lanes() {
+    if !can_run() {
+        return;
+    }
+    let mut simulation = simulation("ring:n=6,hosts=1");
+    let opensm = OpenSm::start(&mut simulation, "engines=lash", "routing_engine mapper\nqos TRUE");
+    assert!(opensm.log().contains("mapper: lash serves, 2 layers"), "{}", opensm.log());
+    let fabric = opensm.simulation.found();
+    let subnet = Subnet::new(&fabric, None).unwrap();
+    let (mut ours, mut theirs) = (String::new(), String::new());
+    let mut in_use = BTreeSet::new();
+    for (from, to) in (0..6).flat_map(|from| (0..6).map(move |to| (from, to))).filter(|(from, to)| from != to)
+    {
+        let (guid, from_lid, to_lid) =
+            (subnet.host_guids[from as usize], lid_of(&subnet, from), lid_of(&subnet, to));
+        let level = opensm.level(from_lid, to_lid);
+        in_use.insert(level);
+        writeln!(ours, "{from_lid:#06x} {to_lid:#06x} {level}").unwrap();
+        writeln!(theirs, "{guid:#018x} {to_lid} {level}").unwrap();
+    }
+    assert_eq!(in_use, BTreeSet::from([0, 1]));
+    let ours = opensm.simulation.write("found.sls", &ours);
+    opensm.assert_proved(&["--sls", text(&ours)]);
+    let theirs = opensm.simulation.write("levels", &theirs);
+    assert_ibdmchk(&opensm, 6, Some(&theirs));
+    let lid = subnet.destinations.lid(subnet.destinations.slot_of_xbar(0)).to_string();
+    let lanes = opensm.simulation.run("smpquery", &["sl2vl", &lid, "1"]);
+    let lanes = String::from_utf8_lossy(&lanes.stdout).into_owned();
+    assert!(lanes.contains("| 0| 1|15|15|15|15|15|15|15|15|15|15|15|15|15|15|"), "{lanes}");
+}
+
+#[test]
+fn what_is_not_proved_is_left_to_the_next_engine_and_its_circle_is_named() {
+    if !can_run() {
+        return;
+    }
+    let mut simulation = simulation("ring:n=6,hosts=1");
+    let opensm = OpenSm::start(&mut simulation, "engines=minhop,lash", "routing_engine mapper,dnup");
+    let log = opensm.log();
+    assert!(
+        log.contains("mapper: minhop does not serve: layer 0 can deadlock: frames wait in a circle"),
+        "{log}"
+    );
+    assert!(log.contains("mapper: lash does not serve: it needs 2 layers"), "without QoS: {log}");
+    assert!(log.contains("no tables are proved: left to OpenSM's next engine"), "{log}");
+    assert!(log.contains("dnup tables configured on all switches"), "{log}");
+}
+
+#[test]
+fn a_worker_that_crashes_or_hangs_or_answers_nonsense_leaves_opensm_alone() {
+    if !can_run() {
+        return;
+    }
+    for (script, said) in [
+        ("kill -SEGV $$", "mapper: the computation failed, signal: 11"),
+        ("exec sleep 600", "mapper: the computation did not end within 1 s and was stopped"),
+        ("exec head -c 5000 /dev/urandom", "mapper: the answer is of another version of mapper, or cut off"),
+        ("printf 'mapper-opensm %s\\n\\001' \"$VERSION\"", "mapper: the answer is malformed"),
+    ] {
+        let mut simulation = simulation("clos:hosts=16,ports=8");
+        let version = env!("CARGO_PKG_VERSION");
+        let worker = simulation.write("worker", &format!("#!/bin/sh\nVERSION={version}\n{script}\n"));
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&worker, mode).unwrap();
+        let options = format!("seconds=1;worker={}", text(&worker));
+        let opensm = OpenSm::start(&mut simulation, &options, "routing_engine mapper,updn");
+        assert!(opensm.log().contains(said), "{}", opensm.log());
+        assert!(opensm.log().contains("updn tables configured on all switches"), "{}", opensm.log());
+    }
+}
+
+#[test]
+fn options_that_are_wrong_are_told_and_leave_opensm_its_other_engines() {
+    if !can_run() {
+        return;
+    }
+    let mut simulation = simulation("clos:hosts=16,ports=8");
+    let opensm = OpenSm::start(&mut simulation, "engine=ftree", "routing_engine mapper,updn");
+    let log = opensm.log();
+    assert!(log.contains("mapper: event_plugin_options: `engine=ftree"), "{log}");
+    assert!(log.contains("updn tables configured on all switches"), "{log}");
+}
+
+#[test]
+fn hosts_may_have_several_addresses() {
+    if !can_run() {
+        return;
+    }
+    let mut simulation = simulation("clos:hosts=16,ports=8");
+    let opensm = OpenSm::start(&mut simulation, "engines=updn", "routing_engine mapper\nlmc 2");
+    assert!(opensm.log().contains("mapper: updn serves, 1 layer"), "{}", opensm.log());
+    opensm.assert_proved(&["--lmc", "2"]);
+}
+
+#[test]
+fn the_best_engine_serves_3456_hosts() {
+    if !can_run() {
+        return;
+    }
+    let mut simulation = simulation("xgft:h=3;m=12,12,24;w=1,12,12");
+    let opensm = OpenSm::start(&mut simulation, "engines=best", "routing_engine mapper");
+    let log = opensm.log();
+    assert!(log.contains("mapper: ftree has the best effective bisection of"), "{log}");
+    assert!(log.contains("mapper: ftree serves, 1 layer: every pair has a route"), "{log}");
+    let (fabric, _) = opensm.assert_proved(&[]);
+    assert_eq!((fabric.map.hosts.len(), fabric.map.xbars.len()), (3456, 720));
+}

@@ -1,0 +1,85 @@
+//! OpenSM's options by OpenSM's own names.
+
+use mapper::formats::{self, FileFormat};
+use serde_json::Value;
+
+use crate::route::command::{Folder, json, text};
+
+const TREE: &str = "xgft:h=2;m=4,6;w=1,4";
+
+/// An option as this program calls it, its value, the names that OpenSM has for it, and the engine to ask.
+type Case<'a> = (&'a str, Option<&'a str>, &'a [&'a str], &'a str);
+
+/// Routes by an engine with options, and gives the tables and what is said of them.
+fn routed(folder: &Folder, fabric: &str, options: &[&str]) -> (String, Value, Value) {
+    let lfts = folder.path("out.lfts");
+    let report = json(0, &[&["route", fabric, "--unsafe", "--lfts", &lfts], options].concat());
+    (folder.read("out.lfts"), report["engine"].clone(), report["notes"].clone())
+}
+
+#[test]
+fn every_option_has_opensms_names_too() {
+    let folder = Folder::new();
+    let (host, spine, leaf) = ("0x0000020000000003", "0x0200000000000007", "0x0200000000000001");
+    let fabric = formats::resolve(TREE).unwrap();
+    let json_file = folder.write("tree.json", &formats::write(&fabric, FileFormat::Json));
+    let matrix = folder.path("matrix");
+    let tables = folder.path("tables");
+    let by_opensm =
+        ["--engine", "minhop", "--balance", "opensm", "--dump-lid-matrix", &matrix, "--lfts", &tables];
+    text(0, &[&["route", &json_file], &by_opensm[..]].concat());
+    let spines = folder.write("spines", &format!("{spine}\n"));
+    let ids = folder.write("ids", &format!("{leaf} 9\n{spine} 1\n"));
+    let hosts = folder.write("hosts", &format!("{host}\n"));
+    let order = folder.write("order", &format!("{leaf} 6 5 7 8\n"));
+    let weights = folder.write("weights", &format!("{leaf} 5 3\n"));
+    let cases: &[Case<'_>] = &[
+        ("--root-guid-file", Some(&spines), &["-a", "--root_guid_file"], "updn"),
+        ("--ids-guid-file", Some(&ids), &["-m", "--ids_guid_file"], "updn"),
+        ("--connect-roots", None, &["-z", "--connect_roots"], "updn"),
+        ("--cn-guid-file", Some(&hosts), &["-u", "--cn_guid_file"], "ftree"),
+        ("--io-guid-file", Some(&hosts), &["-G", "--io_guid_file"], "ftree"),
+        ("--max-reverse-hops", Some("2"), &["-H", "--max_reverse_hops"], "ftree"),
+        ("--ignore-guids", Some(&hosts), &["-i", "--ignore_guids"], "minhop"),
+        ("--guid-routing-order-file", Some(&hosts), &["-X", "--guid_routing_order_file"], "minhop"),
+        ("--port-search-ordering-file", Some(&order), &["-O", "--port_search_ordering_file"], "minhop"),
+        ("--hop-weights-file", Some(&weights), &["-w", "--hop_weights_file"], "minhop"),
+        ("--lid-matrix-file", Some(&matrix), &["-M", "--lid_matrix_file"], "minhop"),
+        ("--lfts-file", Some(&tables), &["-U", "--lfts_file"], "file"),
+        ("--scatter-ports", Some("5"), &["--scatter_ports"], "minhop"),
+        ("--port-shifting", None, &["--port_shifting"], "minhop"),
+        ("--lmc", Some("1"), &["-l"], "minhop"),
+        ("--reassign-lids", None, &["-r", "--reassign_lids"], "minhop"),
+        ("--lash-start-vl", Some("2"), &["--lash_start_vl"], "lash"),
+        ("--max-layers", Some("2"), &["--nue_max_num_vls", "--max_layers"], "nue"),
+    ];
+    for &(ours, value, theirs, engine) in cases {
+        let ask = |name: &str, engine_option: &str| {
+            let mut options = vec![engine_option, engine, name];
+            options.extend(value);
+            if ours != "--lash-start-vl" && ours != "--max-layers" {
+                return routed(&folder, &json_file, &options);
+            }
+            let sls = folder.path("out.sls");
+            let (lfts, engine, notes) =
+                routed(&folder, &json_file, &[&options[..], &["--sls", &sls]].concat());
+            (lfts + &folder.read("out.sls"), engine, notes)
+        };
+        let expected = ask(ours, "--engine");
+        let of_file = |value: &str| value.starts_with('/') && expected.2.to_string().contains(value);
+        assert!(!value.is_some_and(of_file), "nothing is passed over: {}", expected.2);
+        for name in theirs {
+            assert_eq!(ask(name, "-R"), expected, "{name} as {ours}");
+            assert_eq!(ask(name, "--routing_engine"), expected, "{name} as {ours}");
+        }
+    }
+    let torus = "torus:x=4,y=4,hosts=1";
+    let stated = folder.write("torus", "sizes = [4, 4]\n");
+    let with = |name: &str| json(0, &["route", torus, "-R", "torus", name, &stated])["proof"].clone();
+    assert_eq!(with("--torus-file"), with("--torus_config"));
+    for name in ["--ucast_cache", "-A", "--cache"] {
+        let cache = folder.path(name);
+        json(0, &["route", &json_file, "-R", "minhop", name, &cache]);
+        assert_eq!(json(0, &["route", &json_file, "-R", "minhop", name, &cache])["cache"]["used"], true);
+    }
+}
