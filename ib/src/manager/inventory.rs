@@ -105,13 +105,58 @@ impl Inventory {
             let Some((guid, port)) = adapter.at else { continue };
             let place = places.get(&guid).map(|&place| &mut self.switches[place]);
             let Some(switch) =
-                place.filter(|switch| switch.ports.contains_key(&port) && !switch.cables.contains_key(&port))
+                place.filter(|switch| port <= switch.port_count && !switch.cables.contains_key(&port))
             else {
                 continue;
             };
             switch.cables.insert(port, (adapter.node_guid, adapter.port));
             self.adapters.push(Adapter { is_away: true, ..adapter.clone() });
         }
+    }
+
+    /// The same with an adapter behind a port of each switch that is cabled to something unknown, and the LIDs of these
+    /// stand-ins among the others.
+    ///
+    /// Whatever is there and did not answer may send packets, or hand some on by a table that nobody knows. Proofs count
+    /// the packets of adapters alone, so they need one there.
+    pub(crate) fn with_stand_ins(&self, lids: &Lids, lmc: u8) -> Option<(Self, Lids, Vec<u64>)> {
+        let switches = self.switches.iter().filter(|switch| lids.of(switch.port_guid).is_some());
+        let switches: BTreeSet<u64> = switches.map(|switch| switch.guid).collect();
+        let adapters: BTreeSet<(u64, u8)> =
+            self.adapters.iter().map(|adapter| (adapter.node_guid, adapter.port)).collect();
+        let is_known = |end: &(u64, u8)| switches.contains(&end.0) || adapters.contains(end);
+        let mut all = self.clone();
+        let mut guids = Vec::new();
+        for switch in all.switches.iter_mut().filter(|switch| switches.contains(&switch.guid)) {
+            let is_open = |port: &u8| match switch.cables.get(port) {
+                Some(end) => !is_known(end),
+                None => switch.ports.get(port).is_none_or(|of| of.state() != PortState::Down),
+            };
+            let Some(port) = (1..=switch.port_count).find(is_open) else { continue };
+            // No node has this GUID, since those of one maker begin alike and this one's bits are all turned.
+            let guid = !switch.guid;
+            guids.push(guid);
+            switch.cables.insert(port, (guid, 1));
+            all.adapters.push(Adapter {
+                node_guid: guid,
+                port_guid: guid,
+                system_guid: 0,
+                description: "not known".to_owned(),
+                port: 1,
+                route: switch.route.clone(),
+                settings: PortSettings::default(),
+                at: Some((switch.guid, port)),
+                is_away: true,
+            });
+        }
+        if guids.is_empty() {
+            return None;
+        }
+        let mut wanting = self.wanting(lmc);
+        wanting.extend(guids.iter().map(|&guid| Wanting { guid, current: 0, is_active: false, lmc }));
+        let mut given = lids.clone();
+        given.assign(&wanting);
+        Some((all, given, guids))
     }
 
     /// The ports that need LIDs, of which adapters have 2^lmc each.

@@ -77,6 +77,8 @@ enum Stage {
     Reading(Box<Reading>),
     Computing {
         number: u64,
+        /// The LIDs of adapters that nobody knows to be there, which get no entries.
+        stand_ins: Vec<u16>,
     },
     Writing(Box<Writing>),
     Watching(Box<Exchange<Look>>),

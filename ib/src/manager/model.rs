@@ -166,10 +166,17 @@ impl Model {
         hosts.map(|(at, node)| (at, node.ports[&1].lid())).collect()
     }
 
+    /// Where a packet comes to that leaves by a port, if that is active and the port behind it takes packets.
+    fn beyond(&self, from: PortOf) -> Option<PortOf> {
+        let state = |(node, port): PortOf| self.nodes[node].ports[&port].state();
+        let to = *self.cables.get(&from)?;
+        (state(from) == PortState::Active && state(to) >= PortState::Armed).then_some(to)
+    }
+
     /// The cables that a packet takes, by the ports that it leaves; whether it arrives.
     pub(super) fn trace(&self, from: usize, to: u16) -> (Vec<PortOf>, bool) {
         let mut way = Vec::new();
-        let mut at = self.cables.get(&(from, 1)).copied();
+        let mut at = self.beyond((from, 1));
         while let Some((node, port)) = at {
             let here = &self.nodes[node];
             if here.info.kind != NodeKind::Switch {
@@ -182,7 +189,7 @@ impl Model {
             if is_again {
                 return (way, false);
             }
-            at = self.cables.get(&(node, out)).copied();
+            at = self.beyond((node, out));
         }
         (way, false)
     }

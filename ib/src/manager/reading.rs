@@ -1,6 +1,6 @@
 //! What a sweep does not ask: what switches hold, and who else manages.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_proto::time::Instant;
 
@@ -29,6 +29,8 @@ pub(super) struct Reading {
     /// Switches that did not tell what is needed of them.
     left_out: BTreeSet<u64>,
     managers: Vec<Manager>,
+    /// What switches held as far as was known, where that is read again.
+    before: BTreeMap<u64, Vec<u8>>,
 }
 
 impl Reading {
@@ -51,7 +53,8 @@ impl SubnetManager {
         for (guid, route) in self.ports_of_managers() {
             exchange.order(Order::get(Question::Manager { guid }, Attribute::SmInfo, 0), route);
         }
-        let reading = Reading { exchange, left_out: BTreeSet::new(), managers: Vec::new() };
+        let reading =
+            Reading { exchange, left_out: BTreeSet::new(), managers: Vec::new(), before: BTreeMap::new() };
         self.stage = Stage::Reading(Box::new(reading));
         self.end_reading(now);
     }
@@ -119,18 +122,18 @@ impl SubnetManager {
     fn read_switch(&mut self, guid: u64, info: SwitchInfo, route: &Route) {
         let before = self.held.infos.insert(guid, info);
         let is_known = self.held.tables.contains_key(&guid)
+            && !self.held.doubted.remove(&guid)
             && before.is_some_and(|before| before.linear_top() == info.linear_top());
         if is_known {
             return;
         }
-        // Whoever lost its table lost its lanes as well.
-        self.held.lanes.retain(|&(node, _, _), _| node != guid);
         let blocks = match info.linear_top().min(LAST_LID) {
             0 => 0,
             top => top / BLOCK as u16 + 1,
         };
-        self.held.tables.insert(guid, vec![NO_PORT; usize::from(blocks) * BLOCK]);
+        let before = self.held.tables.insert(guid, vec![NO_PORT; usize::from(blocks) * BLOCK]);
         let Stage::Reading(reading) = &mut self.stage else { return };
+        reading.before.insert(guid, before.unwrap_or_default());
         for block in 0..blocks {
             let question = Question::Block { guid, block };
             reading.exchange.order(Order::get(question, Attribute::LinearTable, block.into()), route.clone());
@@ -156,6 +159,12 @@ impl SubnetManager {
         let next = reading.exchange.next_tid();
         let (left_out, managers) =
             (std::mem::take(&mut reading.left_out), std::mem::take(&mut reading.managers));
+        for (guid, before) in std::mem::take(&mut reading.before) {
+            // Whoever lost its table lost its lanes as well.
+            if self.held.tables.get(&guid) != Some(&before) {
+                self.held.lanes.retain(|&(node, _, _), _| node != guid);
+            }
+        }
         self.take_tids(next);
         if !left_out.is_empty() {
             self.inventory.leave_out(&left_out);

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::program::NO_PORT;
+
 /// A subnet whose tables are to be computed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Task {
@@ -87,6 +89,24 @@ pub struct Routes {
 impl Routes {
     /// No switch: nobody has that LID.
     pub const NOWHERE: u32 = u32::MAX;
+
+    /// The same without entries for some LIDs, which nobody has.
+    pub(crate) fn without(mut self, lids: &[u16]) -> Self {
+        if lids.is_empty() {
+            return self;
+        }
+        for table in self.tables.values_mut() {
+            for &lid in lids {
+                if let Some(port) = table.get_mut(usize::from(lid)) {
+                    *port = NO_PORT;
+                }
+            }
+        }
+        let end_of = |table: &Vec<u8>| table.iter().rposition(|&port| port != NO_PORT).map_or(0, |at| at + 1);
+        let end = self.tables.values().map(end_of).max().unwrap_or_default();
+        self.tables.values_mut().for_each(|table| table.truncate(end));
+        self
+    }
 
     /// The service level from one LID to another.
     pub fn level(&self, from: u16, to: u16) -> u8 {

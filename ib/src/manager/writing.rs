@@ -52,27 +52,30 @@ impl SubnetManager {
         }
         let number = self.next_task;
         self.next_task += 1;
-        self.stage = Stage::Computing { number };
         if self.inventory.switches.is_empty() {
+            self.stage = Stage::Computing { number, stand_ins: Vec::new() };
             return self.handle_routes(number, Ok(Routes { layers: 1, ..Routes::default() }), now);
         }
-        let task = self.inventory.task(
-            number,
-            &self.lids,
-            self.settings.lmc,
-            &self.held.tables,
-            self.engine.as_deref(),
-        );
+        let lmc = self.settings.lmc;
+        let guessed = self.inventory.with_stand_ins(&self.lids, lmc);
+        let (inventory, lids, guids) = guessed
+            .as_ref()
+            .map_or((&self.inventory, &self.lids, &[][..]), |(all, lids, guids)| (all, lids, guids));
+        let first = guids.iter().filter_map(|&guid| lids.of(guid));
+        let stand_ins = first.flat_map(|lid| lid..lid + (1 << lmc)).collect();
+        let task = inventory.task(number, lids, lmc, &self.held.tables, self.engine.as_deref());
         self.task = Some(task);
+        self.stage = Stage::Computing { number, stand_ins };
     }
 
     /// Takes the answer to the task of this number: tables that were proved, or why there are none.
     pub fn handle_routes(&mut self, number: u64, routes: Result<Routes, String>, now: Instant) {
-        if !matches!(self.stage, Stage::Computing { number: wanted } if wanted == number) {
-            return;
-        }
+        let stand_ins = match &mut self.stage {
+            Stage::Computing { number: wanted, stand_ins } if *wanted == number => std::mem::take(stand_ins),
+            _ => return,
+        };
         let routes = match routes {
-            Ok(routes) => routes,
+            Ok(routes) => routes.without(&stand_ins),
             Err(why) => {
                 self.tell(Event::NoRoutes(why));
                 return self.retry(now);
@@ -136,6 +139,7 @@ impl SubnetManager {
             }
             (Purpose::Reach { switch }, Ok(data)) => {
                 held.infos.insert(switch, SwitchInfo::parse(data));
+                held.doubted.insert(switch);
                 writing.is_cleared = true;
                 return;
             }

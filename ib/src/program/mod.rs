@@ -15,7 +15,7 @@ mod lanes;
 mod ports;
 mod tables;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::exchange::Order;
 use crate::lids::Lids;
@@ -69,6 +69,9 @@ pub(crate) struct Held {
     pub(crate) tables: BTreeMap<u64, Vec<u8>>,
     /// What they said of themselves.
     pub(crate) infos: BTreeMap<u64, SwitchInfo>,
+    /// Switches whose mark of a change was cleared since their tables were read. If such a switch started again just before,
+    /// nothing else tells that its table is gone, so it is read anew.
+    pub(crate) doubted: BTreeSet<u64>,
     /// Lanes that were written, by node, attribute and modifier.
     pub(crate) lanes: BTreeMap<(u64, Attribute, u32), Data>,
 }

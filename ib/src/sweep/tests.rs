@@ -107,7 +107,7 @@ proptest! {
     ) {
         let mut turn = 0;
         let answers = |mad: &[u8]| {
-            let Some(answer) = model.answer(mad) else { return Vec::new() };
+            let Some(answer) = model.answer_misled(mad) else { return Vec::new() };
             let mut answer = answer.emit().to_vec();
             turn += 1;
             let (at, value) = changes[turn % changes.len()];
