@@ -29,7 +29,7 @@ pub(crate) struct Machines {
 }
 
 impl Machines {
-    /// Starts all, where this machine can, and waits until the service knows all hosts.
+    /// Starts all, where this machine can, and waits until the service knows all hosts by name and address.
     pub(crate) fn start(options: &[&str]) -> Option<Self> {
         if !(can_make_taps() && mapper_needs::programs(&["ib_acme"])) {
             return None;
@@ -43,8 +43,8 @@ impl Machines {
         let nodes: Vec<_> = (0..3).map(start).collect();
         let service = Self::serve(&ring, dir.path(), options);
         let machines = Self { service, nodes, ring, dir };
-        for name in ["n2", "n3"] {
-            wait_for(name, || (machines.judge(&format!("-f n -d {name} -c")).1 == 0).then_some(()));
+        for known in ["n -d n2", "n -d n3", "i -d 10.1.0.2", "i -d 10.1.0.3"] {
+            wait_for(known, || (machines.judge(&format!("-f {known} -c")).1 == 0).then_some(()));
         }
         Some(machines)
     }
