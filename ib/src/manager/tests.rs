@@ -129,7 +129,6 @@ impl Trial {
             return;
         }
         let answer = self.model.answer(&asked, matches!(fate, Fate::Refused));
-        if std::env::var("DBG").is_ok() { eprintln!("{:?} {:?} {} mod {} route {} fate {fate:?} data {:?}", self.now, asked.method, asked.attribute.name(), asked.modifier, asked.route, &asked.data[..16]); }
         if asked.method == ManagerMethod::Set {
             self.model.assert_no_circle();
         }
@@ -159,7 +158,6 @@ impl Trial {
             }
             if let Some(task) = self.manager.poll_task() {
                 let answer = routes(&task);
-        if std::env::var("DBG").is_ok() { eprintln!("task {task:?}\nanswer {answer:?}"); }
                 self.manager.handle_routes(task.number, answer, self.now);
                 continue;
             }

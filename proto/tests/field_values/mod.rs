@@ -293,7 +293,11 @@ impl Writer<'_> {
     }
 
     fn service(&mut self, name: &str, service: ServiceNumber) {
-        let word = if service == ServiceNumber::DIRECTORY { "directory" } else { "unknown" };
+        let word = match service {
+            ServiceNumber::DIRECTORY => "directory",
+            ServiceNumber::RESOLUTION => "resolution",
+            _ => "unknown",
+        };
         self.put(name, &format!("{word} ({})", service.0));
     }
 

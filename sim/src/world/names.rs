@@ -23,8 +23,6 @@ impl World {
     /// Gives a host a name that nobody is told of, and takes it from whoever has it. A host that starts again has its
     /// names still.
     pub fn move_name(&mut self, name: &Wanted, to: u32) {
-        let mac = self.mac(to);
-        self.ever_named.entry(name.clone()).or_default().insert(mac);
         for host in 0..self.hosts.len() as u32 {
             let names = &mut self.hosts[host as usize].more_names;
             let has_changed = if host == to { names.insert(name.clone()) } else { names.remove(name) };
@@ -37,8 +35,13 @@ impl World {
 
     /// Tells the software of a host which names it goes by that are not announced.
     pub(super) fn say_names(&mut self, host: u32) {
+        // A twin goes by the address of another, and says its names with that.
+        let mac = self.mac(host);
         let slot = &mut self.hosts[host as usize];
         let names: BTreeSet<Wanted> = slot.more_names.clone();
+        for name in &names {
+            self.ever_named.entry(name.clone()).or_default().insert(mac);
+        }
         if let Some(real) = slot.node.as_mut().and_then(|node| node.host_mut()) {
             real.set_more_names(self.now, names);
         }
