@@ -64,7 +64,7 @@ use mapper_proto::map::Fabric;
 use mapper_proto::quote;
 use thiserror::Error;
 
-use crate::view::page;
+use crate::page;
 
 /// Longest file that is read, in bytes. A fabric of 200,000 hosts needs about half of it.
 pub const MAX_FILE_BYTES: u64 = 128 << 20;

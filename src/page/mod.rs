@@ -1,28 +1,32 @@
-//! The page as one file: HTML, styles and script, all of which are in this program.
+//! The page that shows a fabric in a browser as one file: HTML, styles and script, all of which are in this program.
+//!
+//! It stands by itself, with a fabric in it, as a file ([`of_fabric`]), or asks the server of `mapper view` for one ([`of_server`]).
 //!
 //! Nothing in the page comes from anywhere else, and the policy that stands in it lets nothing else run: script and style are
 //! named by their digests. The fabric is in a block of JSON, which no browser executes, and the script puts what it reads there
 //! into the page as text.
 
+mod scene;
+
 use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::Scene;
+pub(crate) use scene::Scene;
 
-const BODY: &str = include_str!("page/page.html");
-const STYLE: &str = include_str!("page/page.css");
+const BODY: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
 /// The script, whose files stand in the order in which they need each other.
 const SCRIPT: &str = concat!(
     "'use strict';\n",
-    include_str!("page/model.js"),
-    include_str!("page/camera.js"),
-    include_str!("page/colours.js"),
-    include_str!("page/draw.js"),
-    include_str!("page/server.js"),
-    include_str!("page/panel.js"),
-    include_str!("page/main.js"),
-    include_str!("page/listen.js"),
+    include_str!("model.js"),
+    include_str!("camera.js"),
+    include_str!("colours.js"),
+    include_str!("draw.js"),
+    include_str!("server.js"),
+    include_str!("panel.js"),
+    include_str!("main.js"),
+    include_str!("listen.js"),
 );
 
 /// The page with a fabric in it, to be kept or mailed.
