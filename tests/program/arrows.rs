@@ -91,6 +91,7 @@ fn no_arrow_leads_back() {
 
 #[test]
 fn what_code_names_is_found_and_what_comments_name_is_not() {
-    let code = "use crate::layout::Layout;\n// As crate::view.\nlet it = crate::formats::parse(crate::page::TITLE);";
+    let code =
+        "use crate::layout::Layout;\n// As crate::view.\nlet it = crate::formats::parse(crate::page::TITLE);";
     assert_eq!(named(code).collect::<Vec<_>>(), ["layout", "formats", "page"]);
 }

@@ -8,9 +8,9 @@ use mapper_proto::map::{Fabric, PortRef};
 use mapper_routing::engines::Engine;
 use serde_json::{Value, json};
 
-use super::super::route::judgement::{host_names, shown_hosts};
 use super::report::number;
 use super::{Args, Each, SCHEMA};
+use crate::cli::judgement::{host_names, shown_hosts};
 use crate::cli::progress::Progress;
 use crate::cli::{CliError, best};
 use crate::consequences::single::{self, Outcome, Single};

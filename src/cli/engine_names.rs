@@ -6,12 +6,12 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Command, Error};
 
-use crate::cli::best;
+use super::best;
 use mapper_routing::engines::{Balance, Engine, Setting};
 
 /// What to route by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) enum Wanted {
+pub(super) enum Wanted {
     /// The best that is proved.
     Best,
     /// This one.
@@ -20,7 +20,7 @@ pub(in crate::cli) enum Wanted {
 
 /// Reads an engine's name, or that the best is wanted.
 #[derive(Clone)]
-pub(in crate::cli) struct WantedName;
+pub(super) struct WantedName;
 
 impl TypedValueParser for WantedName {
     type Value = Wanted;

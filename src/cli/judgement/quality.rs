@@ -86,6 +86,6 @@ fn routes(load: f64) -> String {
 }
 
 /// A load as text, without a fraction if it is a whole number.
-pub(super) fn number(load: f64) -> String {
+pub(in crate::cli) fn number(load: f64) -> String {
     if load.fract() == 0.0 { format!("{load:.0}") } else { format!("{load:.1}") }
 }

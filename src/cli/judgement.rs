@@ -1,12 +1,13 @@
 //! The reports on what was proved of routes and on their quality, as text and as JSON.
 
+pub(super) mod quality;
+
 use std::fmt::Write as _;
 
 use mapper_proto::Mac;
 use mapper_proto::map::{Fabric, PortRef};
 use serde_json::{Value, json};
 
-use super::quality;
 use mapper_fabric::names;
 use mapper_fabric::wording::{SHOWN_NAMES, first_of, plural};
 use mapper_routing::engines::dispersive::SourceProof;
@@ -17,27 +18,27 @@ use mapper_routing::{
 
 /// What was proved of routes, described with the names of the fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(in crate::cli) struct ProofReport {
-    pub(in crate::cli) reachable: bool,
-    pub(in crate::cli) loop_free: bool,
-    pub(in crate::cli) deadlock_free: bool,
+pub(super) struct ProofReport {
+    pub(super) reachable: bool,
+    pub(super) loop_free: bool,
+    pub(super) deadlock_free: bool,
     /// How many hops the longest route has.
-    pub(in crate::cli) max_hops: usize,
+    pub(super) max_hops: usize,
     /// Descriptions of what is wrong, but only of the first violations if there are many.
-    pub(in crate::cli) violations: Vec<String>,
+    pub(super) violations: Vec<String>,
     /// How many violations the descriptions are of.
-    pub(in crate::cli) told: u64,
+    pub(super) told: u64,
     /// How many violations there are in all.
-    pub(in crate::cli) violation_count: u64,
+    pub(super) violation_count: u64,
     /// The hosts and parts of the fabric that no route can join, as no cables do.
-    pub(in crate::cli) apart: ApartReport,
+    pub(super) apart: ApartReport,
     /// Whether only routes from some of the hosts were judged.
-    pub(in crate::cli) of_some_hosts: bool,
+    pub(super) of_some_hosts: bool,
 }
 
 /// The hosts and parts of a fabric that cables do not join with each other.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(in crate::cli) struct ApartReport {
+pub(super) struct ApartReport {
     /// The ids of the hosts that no cables join with the largest part of the fabric, including those without
     /// a cable.
     cut_off: Vec<String>,
@@ -53,7 +54,7 @@ pub(in crate::cli) struct ApartReport {
 
 /// A part of the fabric that no cable joins with the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::cli) struct PartReport {
+pub(super) struct PartReport {
     hosts: usize,
     xbars: usize,
     /// How many pairs its hosts make.
@@ -83,7 +84,7 @@ impl PartReport {
 
 impl ApartReport {
     /// The hosts and parts that the cables of a fabric do not join.
-    pub(in crate::cli) fn of(topology: &Topology, fabric: &Fabric, names: &names::Names) -> Self {
+    pub(super) fn of(topology: &Topology, fabric: &Fabric, names: &names::Names) -> Self {
         let (parts, isolated): (Vec<HostPart>, Vec<HostPart>) =
             topology.host_parts().into_iter().partition(|part| part.hosts.len() > 1 || part.xbars > 0);
         let isolated: Vec<u32> = isolated.into_iter().flat_map(|part| part.hosts).collect();
@@ -166,7 +167,7 @@ impl ApartReport {
 
 impl ProofReport {
     /// The report on a proof of tables.
-    pub(in crate::cli) fn of_tables(proof: &TablesProof, subnet: &Subnet, fabric: &Fabric) -> Self {
+    pub(super) fn of_tables(proof: &TablesProof, subnet: &Subnet, fabric: &Fabric) -> Self {
         Self {
             reachable: proof.reachable,
             loop_free: proof.loop_free,
@@ -181,11 +182,7 @@ impl ProofReport {
     }
 
     /// The report on a proof of all hosts' source routes.
-    pub(in crate::cli) fn of_source_routes(
-        proof: &SourceProof,
-        topology: &Topology,
-        fabric: &Fabric,
-    ) -> Self {
+    pub(super) fn of_source_routes(proof: &SourceProof, topology: &Topology, fabric: &Fabric) -> Self {
         let shown = names::Names::of(fabric);
         let names = Names { fabric, topology, shown: &shown };
         let mut violations: Vec<String> =
@@ -205,11 +202,11 @@ impl ProofReport {
     }
 
     /// Whether everything was proved.
-    pub(in crate::cli) fn holds(&self) -> bool {
+    pub(super) fn holds(&self) -> bool {
         self.violation_count == 0
     }
 
-    pub(in crate::cli) fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         json!({
             "reachable": self.reachable,
             "loop_free": self.loop_free,
@@ -225,7 +222,7 @@ impl ProofReport {
     }
 
     /// Lines for a person.
-    pub(in crate::cli) fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let say = |holds: bool, yes: &'static str, no: &'static str| if holds { yes } else { no };
         let all_joined = match self.of_some_hosts {
             true => "every pair from hosts with a file has a route",
@@ -251,26 +248,26 @@ impl ProofReport {
 
 /// The quality of routes; `None` if it was not measured.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(in crate::cli) struct QualityReport(pub(in crate::cli) Option<Quality>);
+pub(super) struct QualityReport(pub(super) Option<Quality>);
 
 impl QualityReport {
     /// The quality of tables; `None` if they lead no host to another.
-    pub(in crate::cli) fn of_tables(subnet: &Subnet, tables: &Tables, seed: u64) -> Self {
+    pub(super) fn of_tables(subnet: &Subnet, tables: &Tables, seed: u64) -> Self {
         Self::of(Quality::measure(&TableRoutes::new(subnet, tables), seed))
     }
 
     /// A measured quality; `None` if no pair has a route although there are pairs.
-    pub(in crate::cli) fn of(quality: Quality) -> Self {
+    pub(super) fn of(quality: Quality) -> Self {
         let pairs = quality.hosts as u64 * (quality.hosts as u64).saturating_sub(1);
         Self((pairs == 0 || quality.unroutable < pairs).then_some(quality))
     }
 
-    pub(in crate::cli) fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         self.0.as_ref().map_or(Value::Null, quality::json)
     }
 
     /// Lines for a person.
-    pub(in crate::cli) fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         self.0.as_ref().map(quality::text).unwrap_or_default()
     }
 }
@@ -279,27 +276,27 @@ impl QualityReport {
 const SHOWN_PARTS: usize = 8;
 
 /// A note if no two hosts are joined by cables, as then the proof says nothing.
-pub(in crate::cli) fn nothing_to_prove(topology: &Topology) -> Option<String> {
+pub(super) fn nothing_to_prove(topology: &Topology) -> Option<String> {
     let why = "no two hosts are joined by cables, so there was no pair to prove";
     (!topology.joins_hosts()).then(|| why.to_owned())
 }
 
 /// The ids of hosts, as programs match them.
-pub(in crate::cli) fn host_names(hosts: &[u32], fabric: &Fabric) -> Vec<String> {
+pub(super) fn host_names(hosts: &[u32], fabric: &Fabric) -> Vec<String> {
     hosts.iter().map(|&host| fabric.hosts[host as usize].name.clone()).collect()
 }
 
 /// The names of the first of some hosts.
-pub(in crate::cli) fn shown_hosts(hosts: &[u32], names: &names::Names) -> Vec<String> {
+pub(super) fn shown_hosts(hosts: &[u32], names: &names::Names) -> Vec<String> {
     hosts.iter().take(SHOWN_NAMES).map(|&host| names.host(host)).collect()
 }
 
 /// Describes violations with the names of a fabric's nodes.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::cli) struct Names<'a> {
-    pub(in crate::cli) fabric: &'a Fabric,
-    pub(in crate::cli) topology: &'a Topology,
-    pub(in crate::cli) shown: &'a names::Names,
+pub(super) struct Names<'a> {
+    pub(super) fabric: &'a Fabric,
+    pub(super) topology: &'a Topology,
+    pub(super) shown: &'a names::Names,
 }
 
 impl Names<'_> {
@@ -309,7 +306,7 @@ impl Names<'_> {
     }
 
     /// The two ends of a route in words.
-    pub(in crate::cli) fn pair(&self, from: Mac, to: Mac) -> String {
+    pub(super) fn pair(&self, from: Mac, to: Mac) -> String {
         format!("from {} to {}", self.host(from), self.host(to))
     }
 
@@ -333,7 +330,7 @@ impl Names<'_> {
     }
 
     /// Describes a circle of channels in which frames can wait for each other.
-    pub(in crate::cli) fn deadlock(&self, layer: u8, cycle: &Cycle) -> String {
+    pub(super) fn deadlock(&self, layer: u8, cycle: &Cycle) -> String {
         let ports = cycle.ports.iter().chain(cycle.ports.first()).map(|&at| self.cable(at));
         format!(
             "layer {layer} can deadlock: frames wait in a circle to leave {}",
@@ -342,7 +339,7 @@ impl Names<'_> {
     }
 
     /// Describes what is wrong with source routes.
-    pub(in crate::cli) fn violation(&self, violation: &Violation) -> String {
+    pub(super) fn violation(&self, violation: &Violation) -> String {
         let pair = |from: &Mac, to: &Mac| self.pair(*from, *to);
         match violation {
             Violation::OtherTopology => violation.to_string(),
