@@ -8,6 +8,7 @@
 )]
 
 mod arrows;
+mod packaging;
 mod plan;
 mod readme;
 mod route;

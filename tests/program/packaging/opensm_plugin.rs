@@ -4,8 +4,8 @@
 use std::fs;
 use std::process::Command;
 
-use crate::copy::{self, Copy};
-use crate::{MAPPER, run};
+use super::copy::{self, Copy};
+use super::{MAPPER, run};
 
 /// The script that installs the package, has OpenSM configure a simulated fabric once, and prints what the plugin
 /// logged, how much of the simulator runs on when it was ended, and what is there after the package was removed.

@@ -6,8 +6,8 @@ use mapper_proto::Mac;
 use mapper_proto::explore::ExploreSettings;
 use mapper_proto::map::{Map, is_isomorphic};
 
-use crate::fabrics::{self, Builder};
-use crate::oracle::{Endless, OracleFabric, Run, explore, settings};
+use super::fabrics::{self, Builder};
+use super::oracle::{Endless, OracleFabric, Run, explore, settings};
 
 /// As far as agents explore.
 fn deep() -> ExploreSettings {

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-use crate::{MAPPER, packaging, run};
+use super::{MAPPER, packaging, run};
 
 /// A machine with two interfaces to a fabric, which are cabled to each other, and the script's files.
 struct Machine {

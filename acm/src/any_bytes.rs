@@ -1,5 +1,4 @@
 //! The bodies of the fuzz targets as property tests: random bytes, and messages that were damaged.
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod bodies;
 

@@ -6,8 +6,8 @@ use mapper_proto::map::{Contested, Map, is_isomorphic};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::fabrics::{self, Kinds};
-use crate::oracle::{OracleFabric, drive, drive_with, explore, own_host, settings};
+use super::fabrics::{self, Kinds};
+use super::oracle::{OracleFabric, drive, drive_with, explore, own_host, settings};
 
 /// A random fabric in which two or three hosts, none of them the first, have one address.
 fn with_twins(seed: u64) -> Option<Map> {

@@ -1,12 +1,5 @@
 //! Exploration of fabrics whose structure is known.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test fails by panicking, also in what it shares with others"
-)]
-
 mod endless;
 mod fabrics;
 mod faults;
@@ -15,9 +8,9 @@ mod incremental;
 mod oracle;
 mod twins;
 
-use fabrics::{Builder, Kinds};
 use std::time::Duration;
 
+use fabrics::{Builder, Kinds};
 use mapper_proto::map::{Map, is_isomorphic};
 use oracle::{OracleFabric, Run, explore, settings};
 use rand::{RngExt, SeedableRng};

@@ -3,8 +3,8 @@
 use std::fs;
 use std::process::Command;
 
-use crate::copy::{self, Copy};
-use crate::{MAPPER, run};
+use super::copy::{self, Copy};
+use super::{MAPPER, run};
 
 /// The script that installs and removes the package as an operator would, and prints what is there after each
 /// step.

@@ -1,7 +1,5 @@
 //! Two agents at the ends of one cable, with keys and without.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
-
 use std::time::Duration;
 
 use mapper_proto::agent::{Agent, Event, FrameDrop, Purpose, Settings, Status};

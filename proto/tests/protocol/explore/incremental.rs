@@ -8,8 +8,8 @@ use mapper_proto::map::{Cable, Map, PortRef, is_isomorphic};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::fabrics::{self, Builder, Kinds};
-use crate::oracle::{OracleFabric, Run, drive, explore, own_host, settings};
+use super::fabrics::{self, Builder, Kinds};
+use super::oracle::{OracleFabric, Run, drive, explore, own_host, settings};
 
 /// Maps `before`, then remaps `after` with these suspects (ports of the fabric, told in the numbering
 /// of the first map), and requires the map that a full exploration makes. Both runs.

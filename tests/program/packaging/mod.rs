@@ -1,12 +1,6 @@
 //! Tests of what an operator installs: manual pages, units, init script and Debian package.
 //!
 //! A test says what it needs and this machine lacks, and passes, or fails if `MAPPER_REQUIRE_ALL=1`.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "helpers of tests fail by panicking"
-)]
 
 mod copy;
 mod debian;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::{MAPPER, packaging, run};
+use super::{MAPPER, packaging, run};
 
 /// Each unit, an instance of it, and the exposure that it must not exceed, in tenths.
 const UNITS: [(&str, &str, &str); 4] = [

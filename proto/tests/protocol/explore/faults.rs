@@ -9,8 +9,8 @@ use mapper_proto::wire::{Element, ProbeKind, Stamp};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::fabrics::{self, Kinds};
-use crate::oracle::{OracleFabric, drive, drive_with, explore, own_host, settings};
+use super::fabrics::{self, Kinds};
+use super::oracle::{OracleFabric, drive, drive_with, explore, own_host, settings};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum OracleEnd {

@@ -1,17 +1,16 @@
 //! Two hosts on one cable, driven as the contract of `Host` says.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-use mapper_host::data::DataDropKind;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use mapper_host::{Host, HostEvent, Task, UserFrames};
 use mapper_proto::agent::{Event, Settings};
 use mapper_proto::map::LinkMtu;
 use mapper_proto::wire::AgentState;
 use mapper_proto::{Instant, IpNetworkAddress, Mac};
 use mapper_routing::Options;
+
+use crate::data::DataDropKind;
+use crate::{Host, HostEvent, Task, UserFrames};
 
 /// How long a frame is under way.
 const LATENCY: Duration = Duration::from_micros(50);

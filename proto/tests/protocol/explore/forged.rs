@@ -7,8 +7,8 @@ use mapper_proto::wire::{ProbeKind, Stamp};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::fabrics::{self, Builder, Kinds};
-use crate::oracle::{Forger, OracleFabric, drive_with, explore, own_host, settings};
+use super::fabrics::{self, Builder, Kinds};
+use super::oracle::{Forger, OracleFabric, drive_with, explore, own_host, settings};
 
 /// What a stranger does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,7 +1,5 @@
 //! The bodies of the fuzz targets as property tests: random bytes, and frames that were damaged.
 
-mod bodies;
-
 use mapper_proto::Mac;
 use mapper_proto::map::{MapVersion, PortRef, Rank};
 use mapper_proto::wire::{
@@ -11,6 +9,8 @@ use mapper_proto::wire::{
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+
+use crate::bodies;
 
 /// A frame of every kind, behind a route.
 fn good_frames() -> Vec<Vec<u8>> {
