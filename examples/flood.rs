@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use mapper_machine::link::batch::BATCH_FRAMES;
 use mapper_machine::link::ethernet::Marking;
-use mapper_machine::link::port::Port;
+use mapper_machine::link::port::{LinkCount, Port};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         (0..BATCH_FRAMES).for_each(|_| port.queue(&[], &payload));
         port.flush();
     }
-    println!("{}", port.traffic().sent);
+    println!("{}", port.counts()[LinkCount::Sent]);
     Ok(())
 }
 

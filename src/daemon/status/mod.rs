@@ -22,9 +22,9 @@ mod soundings;
 
 pub use address_clash::AddressClash;
 pub use bandwidth::{Bandwidths, WayBandwidth};
-pub use board::{Board, Counters, FrameCounters, MapVersionDto, Reason, Surroundings, state_name};
+pub use board::{Board, Counters, FrameCount, MapVersionDto, Reason, Surroundings, state_name};
 pub use data_path::DataPath;
-pub use healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
+pub use healing::{DeadCable, Tap};
 pub use host_types::HostsOfType;
 pub use mismatch::Mismatch;
 pub use narrow_cables::{CableEnd, NarrowCable};
