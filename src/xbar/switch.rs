@@ -6,7 +6,7 @@ use std::io::IoSlice;
 use std::rc::Rc;
 
 use mapper_proto::Mac;
-use mapper_proto::wire::{Crossbar, CrossbarKind, Decision, DropReason, End, FrameKind};
+use mapper_proto::wire::{Crossbar, CrossbarKind, Decision, DropReason, FrameKind, HelloEnd};
 use tokio::sync::{Notify, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
@@ -210,12 +210,12 @@ impl Switch {
     }
 
     /// What is at this end of the cable of a port.
-    fn end(&self, port: u8) -> End {
+    fn end(&self, port: u8) -> HelloEnd {
         let tag = match self.kind() {
             CrossbarKind::Plain => None,
             CrossbarKind::Tagged { tag } => Some(tag),
         };
-        End::Xbar { tag, port }
+        HelloEnd::Xbar { tag, port }
     }
 
     async fn forward_from(self: Rc<Self>, arrival: u8, port: Rc<SwitchPort>) {

@@ -7,20 +7,20 @@ use mapper_proto::{Mac, Tally};
 use super::batch::Batch;
 use super::interface::Change;
 use super::internal::InternalPort;
-use super::port::{LinkCount, Port};
+use super::port::{EthernetPort, LinkCount};
 use super::unsent::Unsent;
 
 /// What an agent or a crossbar sends and receives frames by.
 #[derive(Debug)]
 pub enum Link {
     /// A network interface.
-    Interface(Port),
+    Interface(EthernetPort),
     /// An end of a cable inside the process.
     Internal(InternalPort),
 }
 
-impl From<Port> for Link {
-    fn from(port: Port) -> Self {
+impl From<EthernetPort> for Link {
+    fn from(port: EthernetPort) -> Self {
         Self::Interface(port)
     }
 }

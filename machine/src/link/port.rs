@@ -54,7 +54,7 @@ pub(super) fn count_sent(counts: &mut Tally<LinkCount>, frames: usize, bytes: us
 /// is lost and counted, as on a cable that is unplugged. Feed it what a
 /// [`Monitor`](super::interface::Monitor) reports.
 #[derive(Debug)]
-pub struct Port {
+pub struct EthernetPort {
     name: String,
     marking: Marking,
     /// The number of the interface that the socket is bound to; `None` while it does not exist.
@@ -70,7 +70,7 @@ pub struct Port {
     queue: RefCell<SendQueue>,
 }
 
-impl Port {
+impl EthernetPort {
     /// A port on the interface of this name, which need not exist yet.
     ///
     /// # Errors

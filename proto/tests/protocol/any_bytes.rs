@@ -3,8 +3,8 @@
 use mapper_proto::Mac;
 use mapper_proto::map::{MapVersion, PortRef, Rank};
 use mapper_proto::wire::{
-    Answer, Data, Element, End, Hello, HelloFlags, Info, Message, Probe, ProbeKind, Reason, Reply, RoundTrip,
-    Route, Scout, Undeliverable,
+    Answer, Data, Element, Hello, HelloEnd, HelloFlags, Info, Message, Probe, ProbeKind, Reason, Reply,
+    RoundTrip, Route, Scout, Undeliverable,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -52,7 +52,7 @@ fn good_frames() -> Vec<Vec<u8>> {
 }
 
 fn hello() -> Vec<u8> {
-    let end = End::Xbar { tag: Some(7), port: 3 };
+    let end = HelloEnd::Xbar { tag: Some(7), port: 3 };
     let heard = vec![Mac::from_position(2), Mac::from_position(3)];
     Hello { end, mac: Mac::from_position(1), mtu: 9000, flags: HelloFlags::SRV6, heard }.encode()
 }

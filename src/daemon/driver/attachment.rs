@@ -22,7 +22,7 @@ use crate::xbar::hellos::Hellos;
 use mapper_fabric::wording::with_causes;
 use mapper_machine::interface_lock::InterfaceLock;
 use mapper_machine::link::interface::Interface;
-use mapper_machine::link::port::Port;
+use mapper_machine::link::port::EthernetPort;
 use mapper_machine::link::{Link, LinkError, internal};
 
 /// The number of a node's first port.
@@ -119,7 +119,8 @@ impl Attachment {
 
     fn interface(config: &Config) -> Result<Self, DaemonError> {
         set_up(&config.interface)?;
-        let (port, mac) = Port::open_usable(&config.interface, config.service.marking, config.needed_mtu())?;
+        let (port, mac) =
+            EthernetPort::open_usable(&config.interface, config.service.marking, config.needed_mtu())?;
         let outer = OuterPorts::one(InterfaceLock::take(&config.interface)?);
         let mtu = port.mtu().unwrap_or_else(|| config.needed_mtu());
         let (hellos, held_back) = (Hellos::new(), Tally::default());

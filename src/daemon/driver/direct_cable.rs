@@ -3,7 +3,7 @@
 use std::future::pending;
 
 use mapper_machine::link::ethernet::Frame;
-use mapper_proto::wire::{End, FrameKind};
+use mapper_proto::wire::{FrameKind, HelloEnd};
 
 use super::attachment::Attachment;
 use super::event_loop::Driver;
@@ -44,7 +44,7 @@ impl Driver {
     pub(super) fn follow_cable(&mut self) {
         let Self { attachment, host, .. } = self;
         if attachment.crossbar.is_none() {
-            attachment.hellos.set_link(PORT, Some(&attachment.link), End::Host { mac: host.own() });
+            attachment.hellos.set_link(PORT, Some(&attachment.link), HelloEnd::Host { mac: host.own() });
             self.exchange_hellos();
         }
     }

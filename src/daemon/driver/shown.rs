@@ -7,7 +7,7 @@ use mapper_host::resolution::{Found, Patience};
 
 use super::event_loop::Driver;
 use crate::daemon::status::{
-    self, Board, FrameCount, KnownLearned, PathsAsked, Request, RoutesAsked, Surroundings,
+    self, AgentRequest, Board, FrameCount, KnownLearned, PathsAsked, RoutesAsked, Surroundings,
 };
 use mapper_machine::log;
 use mapper_machine::status::Client;
@@ -56,26 +56,28 @@ impl Driver {
     }
 
     /// Answers a request in a task of its own.
-    pub(super) fn answer(&mut self, request: &Request, client: Client) {
+    pub(super) fn answer(&mut self, request: &AgentRequest, client: Client) {
         match request {
-            Request::Routes => {
+            AgentRequest::Routes => {
                 let asked = self.routes_asked();
                 drop(tokio::spawn(client.answer_json(move || asked.to_json())));
             }
-            Request::Paths => {
+            AgentRequest::Paths => {
                 let asked = self.paths_asked();
                 drop(tokio::spawn(client.answer_json(move || asked.to_json())));
             }
-            Request::Changed { seen } => self.followers.follow(*seen, client),
-            Request::Trace(host) => self.trace(host, client),
-            Request::Ping { host, count, interval_ms } => self.ping(host, *count, *interval_ms, client),
-            Request::Bandwidth { host, trains, packets } => self.bandwidth(host, (*trains, *packets), client),
-            Request::Resolve(wanted) => self.resolve(wanted, client),
-            Request::WhoHas { wanted, timeout_ms, retries } => {
+            AgentRequest::Changed { seen } => self.followers.follow(*seen, client),
+            AgentRequest::Trace(host) => self.trace(host, client),
+            AgentRequest::Ping { host, count, interval_ms } => self.ping(host, *count, *interval_ms, client),
+            AgentRequest::Bandwidth { host, trains, packets } => {
+                self.bandwidth(host, (*trains, *packets), client)
+            }
+            AgentRequest::Resolve(wanted) => self.resolve(wanted, client),
+            AgentRequest::WhoHas { wanted, timeout_ms, retries } => {
                 let timeout = Duration::from_millis((*timeout_ms).into());
                 self.who_has(wanted, Patience { timeout, retries: *retries }, client);
             }
-            Request::MoreNames(names) => self.take_more_names(names, client),
+            AgentRequest::MoreNames(names) => self.take_more_names(names, client),
         }
     }
 

@@ -63,7 +63,8 @@ mod tests {
     fn a_board_is_asked_and_answers() {
         let dir = tempfile::tempdir().unwrap();
         let tap = Some(Tap { name: "fabric0".to_owned(), refused: 7, ..Tap::default() });
-        let board = Board { uptime_ms: 5, state: "mapping".to_owned(), tap, ..Board::silent(3, String::new()) };
+        let board =
+            Board { uptime_ms: 5, state: "mapping".to_owned(), tap, ..Board::silent(3, String::new()) };
         let answer = runtime().block_on(async {
             let server = bind(dir.path(), 3, None).unwrap();
             let run_dir = dir.path().to_owned();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use mapper_proto::Mac;
-use mapper_proto::explore::{ExploreError, ExploreSettings, Explorer, Met, Outcome, RequestKind};
+use mapper_proto::explore::{ExploreError, ExploreOutcome, ExploreSettings, Explorer, Met, RequestKind};
 use mapper_proto::map::{Host, Map, PortRef, is_isomorphic};
 use mapper_proto::wire::{Element, ProbeKind, Stamp};
 use rand::{RngExt, SeedableRng};
@@ -110,15 +110,15 @@ fn lies_end_in_a_map_or_an_error() {
             }
             match rng.random_range(0..5) {
                 0 => None,
-                1 => Some(Outcome::OwnHost),
-                2 => Some(Outcome::Returned { stamp: None }),
-                3 => Some(Outcome::Host(Met::from(Host {
+                1 => Some(ExploreOutcome::OwnHost),
+                2 => Some(ExploreOutcome::Returned { stamp: None }),
+                3 => Some(ExploreOutcome::Host(Met::from(Host {
                     mac: Mac::from_position(rng.random_range(0..20)),
                     level: rng.random(),
                     host_type: rng.random(),
                     at: Some(PortRef { xbar: rng.random(), port: rng.random() }),
                 }))),
-                _ => Some(Outcome::Returned {
+                _ => Some(ExploreOutcome::Returned {
                     stamp: Some(Stamp {
                         tag: rng.random_range(0..4),
                         ports: rng.random(),
@@ -141,7 +141,7 @@ fn a_fabric_without_end_is_left_out() {
     let run = drive_with(&mut fabric, 0, &settings, explorer, |request, truth| {
         let loops = matches!(request.kind, RequestKind::Probe { kind: ProbeKind::Loopback, .. });
         let deep = request.route.hops() >= 3 && request.route.elements().next() == Some(Element::Relative(1));
-        if loops && deep { Some(Outcome::Returned { stamp: None }) } else { truth }
+        if loops && deep { Some(ExploreOutcome::Returned { stamp: None }) } else { truth }
     });
     let map = run.map.unwrap();
     assert_eq!(map.hosts.len(), 3, "those before it");
@@ -156,9 +156,9 @@ fn what_nothing_waits_for_changes_nothing() {
     let mut explorer = Explorer::new(&settings, own_host(&fabric, 0), 3);
     let now = mapper_proto::Instant::ZERO;
     let first = explorer.poll_probe(now).unwrap();
-    assert!(!explorer.handle_outcome(now, first.id.wrapping_add(77), Outcome::OwnHost));
-    assert!(explorer.handle_outcome(now, first.id, Outcome::Returned { stamp: None }));
-    assert!(!explorer.handle_outcome(now, first.id, Outcome::Returned { stamp: None }));
+    assert!(!explorer.handle_outcome(now, first.id.wrapping_add(77), ExploreOutcome::OwnHost));
+    assert!(explorer.handle_outcome(now, first.id, ExploreOutcome::Returned { stamp: None }));
+    assert!(!explorer.handle_outcome(now, first.id, ExploreOutcome::Returned { stamp: None }));
     assert_eq!(explorer.cost().unexpected, 3, "the forged, the duplicate and the identify without a stamp");
     let run = drive(
         &mut fabric,

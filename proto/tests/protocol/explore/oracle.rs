@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use mapper_proto::explore::{
-    ExploreCost, ExploreError, ExploreSettings, Explorer, Met, Outcome, PartLeftOut, Request, RequestKind,
+    ExploreCost, ExploreError, ExploreOutcome, ExploreRequest, ExploreSettings, Explorer, Met, PartLeftOut,
+    RequestKind,
 };
 use mapper_proto::map::{Contested, Host, Map, PortRef};
 use mapper_proto::wire::{Element, ProbeKind, Route, Stamp};
@@ -206,7 +207,7 @@ impl OracleFabric {
     }
 
     /// What comes of a request that the host `own` sends; `None` for silence.
-    pub(crate) fn answer(&mut self, own: usize, request: &Request) -> Option<Outcome> {
+    pub(crate) fn answer(&mut self, own: usize, request: &ExploreRequest) -> Option<ExploreOutcome> {
         if self.loss > 0.0 && self.rng.random_bool(self.loss) {
             return None;
         }
@@ -220,14 +221,14 @@ impl OracleFabric {
         };
         match &request.kind {
             _ if landing.host == own && landing.left.is_empty() => {
-                Some(Outcome::Returned { stamp: landing.stamp })
+                Some(ExploreOutcome::Returned { stamp: landing.stamp })
             }
             RequestKind::Probe { kind: ProbeKind::Compare, .. } => None,
             RequestKind::Probe { left, .. } => {
                 if !turns || landing.left.len() != usize::from(*left) {
                     None
                 } else if landing.host == own {
-                    Some(Outcome::OwnHost)
+                    Some(ExploreOutcome::OwnHost)
                 } else {
                     answers.then(|| reply(&landing.left[1..])).flatten()
                 }
@@ -241,10 +242,10 @@ impl OracleFabric {
     }
 
     /// The host with this index says who it is. Hosts that share an address differ by their session.
-    fn host(&self, index: usize) -> Outcome {
+    fn host(&self, index: usize) -> ExploreOutcome {
         let host = self.map.hosts[index];
         let before = self.map.hosts[..index].iter().filter(|other| other.mac == host.mac).count();
-        Outcome::Host(Met { session: before as u32, ..host.into() })
+        ExploreOutcome::Host(Met { session: before as u32, ..host.into() })
     }
 
     /// What can be known: the part of the fabric that hangs together with the host `own`, without
@@ -314,10 +315,10 @@ pub(crate) fn drive_with(
     own: usize,
     settings: &ExploreSettings,
     mut explorer: Explorer,
-    mut meddle: impl FnMut(&Request, Option<Outcome>) -> Option<Outcome>,
+    mut meddle: impl FnMut(&ExploreRequest, Option<ExploreOutcome>) -> Option<ExploreOutcome>,
 ) -> Run {
     let mut now = Instant::ZERO;
-    let mut events: BTreeMap<(Instant, u64), (u32, Outcome)> = BTreeMap::new();
+    let mut events: BTreeMap<(Instant, u64), (u32, ExploreOutcome)> = BTreeMap::new();
     let mut sent = 0;
     let mut most_load = 0;
     loop {

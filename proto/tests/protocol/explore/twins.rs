@@ -1,7 +1,7 @@
 //! Two hosts with one address: both are left out and named, and the xbars that they are on are not
 //! taken for one.
 
-use mapper_proto::explore::{ExploreError, Explorer, Met, Outcome};
+use mapper_proto::explore::{ExploreError, ExploreOutcome, Explorer, Met};
 use mapper_proto::map::{Contested, Map, is_isomorphic};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -97,9 +97,9 @@ fn a_host_that_restarts_meanwhile_is_not_taken_for_two() {
         let after = rng.random_range(1..4);
         let mut answers = 0;
         let run = drive_with(&mut fabric, 0, &settings, explorer, |_, truth| match truth {
-            Some(Outcome::Host(met)) if met.host.mac == host.mac => {
+            Some(ExploreOutcome::Host(met)) if met.host.mac == host.mac => {
                 answers += 1;
-                Some(Outcome::Host(Met { session: u32::from(answers > after), ..met }))
+                Some(ExploreOutcome::Host(Met { session: u32::from(answers > after), ..met }))
             }
             truth => truth,
         });
