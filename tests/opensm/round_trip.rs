@@ -97,7 +97,10 @@ fn some_fabric(engine: Engine) -> &'static str {
         let subnet = Subnet::new(&formats::resolve(spec).unwrap(), None).unwrap();
         select(&subnet, &[engine], &Settings::default(), false).is_ok()
     };
-    SOME_FABRICS.into_iter().find(serves).unwrap_or_else(|| panic!("{engine} serves none of {SOME_FABRICS:?}"))
+    SOME_FABRICS
+        .into_iter()
+        .find(serves)
+        .unwrap_or_else(|| panic!("{engine} serves none of {SOME_FABRICS:?}"))
 }
 
 #[test]
