@@ -97,7 +97,7 @@ mod tests {
     fn each_engine_has_one_line_of_the_help() {
         let help = help();
         let (engines, _) = help.split_once("\n\n").unwrap();
-        // The heading, and the best of all.
+        // There are two lines more: the heading, and the best of all.
         assert_eq!(engines.lines().count(), 2 + Engine::ALL.len());
         for line in help.lines() {
             assert!(line.len() <= HELP_WIDTH, "{line}");

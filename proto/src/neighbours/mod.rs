@@ -82,7 +82,7 @@ pub enum KnownCable {
     OneWay(Neighbour),
     /// This port hears another port of the same crossbar, or itself, and nobody else.
     Looped {
-        /// The other port.
+        /// The port that is heard.
         port: u8,
     },
     /// More than two interfaces share the cable: these, as far as they are known, beside the port's own.

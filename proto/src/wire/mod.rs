@@ -1,4 +1,4 @@
-//! What travels.
+//! The frames that travel over the fabric, as bytes and as values.
 //!
 //! A frame is route elements, then a header, then a body, then room for an authentication tag,
 //! then a CRC-32. Links put their own header before it (Ethernet: destination, source, EtherType)

@@ -199,7 +199,7 @@ fn a_recording_of_an_earlier_run_does_nothing_after_all_have_restarted() {
     before.run_to(ms(30_000));
     assert!(before.agree() && before.heard.len() > 200);
 
-    // The same seeds, settings and moments: only the salt differs, as it must.
+    // Seeds, settings and moments are the same: only the salt differs, as it must.
     let mut pair = Pair::alike(&[1], 2);
     pair.run_to(ms(500));
     assert!(pair.agree());

@@ -133,7 +133,7 @@ fn random_changes_are_found() {
             let host = after.hosts.swap_remove(rng.random_range(1..after.hosts.len()));
             suspects.extend(host.at);
         }
-        // There and back.
+        // The changes are made, and then undone.
         remap(&before, &after, &suspects, 8);
         remap_proving(&before, &after, &suspects, 8);
         if kinds == Kinds::Tagged {

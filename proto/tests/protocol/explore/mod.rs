@@ -64,7 +64,7 @@ fn random_fabrics_are_found() {
         let most_ports = [4, 6, 8, 16][rng.random_range(0..4)];
         let mut map = fabrics::random(&mut rng, kinds, first_port, most_ports);
         if rng.random_bool(0.3) {
-            // Large parts without hosts.
+            // Large parts of such a fabric have no hosts.
             map.hosts.truncate(rng.random_range(1..=2));
         }
         let mut fabric = OracleFabric::new(&map, first_port);
