@@ -334,7 +334,7 @@ impl Switch {
         let mut unsent = Vec::new();
         to.link.forward_batch(&frames[..exits.len()], |nth, why| unsent.push((nth, why)));
         from.count(|arrivals| {
-            arrivals.counts.add(ArrivalCount::Forwarded, (exits.len() - unsent.len()) as u64)
+            arrivals.counts.add(ArrivalCount::Forwarded, (exits.len() - unsent.len()) as u64);
         });
         for (nth, why) in unsent {
             match why {

@@ -70,7 +70,7 @@ impl Driver {
             AgentRequest::Trace(host) => self.trace(host, client),
             AgentRequest::Ping { host, count, interval_ms } => self.ping(host, *count, *interval_ms, client),
             AgentRequest::Bandwidth { host, trains, packets } => {
-                self.bandwidth(host, (*trains, *packets), client)
+                self.bandwidth(host, (*trains, *packets), client);
             }
             AgentRequest::Resolve(wanted) => self.resolve(wanted, client),
             AgentRequest::WhoHas { wanted, timeout_ms, retries } => {
