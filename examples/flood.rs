@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use mapper_machine::link::batch::BATCH_FRAMES;
 use mapper_machine::link::ethernet::Marking;
-use mapper_machine::link::port::Port;
+use mapper_machine::link::port::{EthernetPort, LinkCount};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -24,13 +24,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     payload.resize(bytes.parse()?, 0);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let _inside = runtime.enter();
-    let port = Port::open(interface, marking)?;
+    let port = EthernetPort::open(interface, marking)?;
     let end = Instant::now() + Duration::from_secs_f64(seconds.parse()?);
     while Instant::now() < end {
         (0..BATCH_FRAMES).for_each(|_| port.queue(&[], &payload));
         port.flush();
     }
-    println!("{}", port.traffic().sent);
+    println!("{}", port.counts()[LinkCount::Sent]);
     Ok(())
 }
 

@@ -13,7 +13,8 @@
 //! - [`formats`]: fabrics, routes and tables as files.
 //! - `consequences`: what a change of a fabric costs.
 //! - `layout`: where everything stands in a picture of a fabric.
-//! - `view`: the page that shows a fabric in a browser, and what serves it.
+//! - `page`: a fabric as a page that shows it in a browser.
+//! - `view`: what serves that page, and tells it what happens.
 
 pub mod acm;
 pub mod cli;
@@ -24,6 +25,7 @@ pub mod doctor;
 pub mod formats;
 pub mod hosts_file;
 mod layout;
+mod page;
 pub mod pcapng;
 pub mod subnet;
 mod view;

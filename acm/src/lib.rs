@@ -7,9 +7,15 @@
 //! - [`cache`]: bounded tables of answers that grow old.
 //! - [`service`]: the state machine that takes requests and gives replies.
 
+#[cfg(test)]
+mod any_bytes;
 pub mod cache;
 pub mod codes;
 pub mod fabric;
 pub mod files;
 pub mod service;
 pub mod wire;
+
+// The bodies of the fuzz targets name the crate as these targets do.
+#[cfg(test)]
+extern crate self as mapper_acm;

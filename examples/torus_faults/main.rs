@@ -62,7 +62,7 @@ const SHARE: usize = 8;
 /// lash is asked in one of so many cases with two faults.
 const LASH_SHARE: usize = 32;
 
-/// And in one of so many cases on large grids, where it takes seconds each.
+/// On large grids lash is asked in one of so many of these cases, as it takes seconds each.
 const LASH_SHARE_LARGE: usize = 12;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -2,8 +2,8 @@
 //!
 //! Run one with `cargo +nightly fuzz run message`.
 
-#[path = "../../proto/tests/bodies/mod.rs"]
+#[path = "../../proto/tests/protocol/bodies.rs"]
 pub mod bodies;
 
-#[path = "../../acm/tests/bodies/mod.rs"]
+#[path = "../../acm/src/any_bytes/bodies.rs"]
 pub mod acm_bodies;

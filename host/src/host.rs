@@ -1,5 +1,7 @@
 //! The type that joins all that runs at one host.
 
+#[cfg(test)]
+mod face_to_face;
 mod heal;
 mod kernel;
 mod paths;

@@ -119,7 +119,7 @@ impl Services {
         &self.resolver
     }
 
-    /// The same, to be asked.
+    /// The service that finds what the directory does not tell, to be asked for something.
     pub(crate) fn resolver_mut(&mut self) -> &mut Resolver {
         &mut self.resolver
     }

@@ -31,7 +31,7 @@ pub enum InterfaceLockError {
     Taken {
         /// The interface.
         interface: String,
-        /// The other daemon, in words.
+        /// Which daemon has the interface, in words.
         holder: String,
     },
     /// The lock cannot be taken.

@@ -14,6 +14,8 @@ mod misfit;
 mod options;
 mod reading;
 mod request;
+#[cfg(test)]
+mod tests;
 mod transfer;
 mod worker;
 

@@ -22,7 +22,7 @@ use crate::{MAX_BYTES, Misfit, Outcome, Request, TransferError, receive, send};
 pub struct Worker {
     /// The program.
     pub program: PathBuf,
-    /// How long it may take. Then it is killed.
+    /// How long it may take before it is killed.
     pub limit: Duration,
 }
 
@@ -125,7 +125,7 @@ fn ends_within(child: &Child, limit: Duration) -> io::Result<bool> {
         let mut ready = [PollFd::from_borrowed_fd(end.as_fd(), PollFlags::IN)];
         match poll(&mut ready, Some(&left)) {
             Ok(count) => return Ok(count > 0),
-            // OpenSM's own signals: the wait goes on.
+            // A signal that is meant for OpenSM came. The wait goes on.
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

@@ -5,10 +5,10 @@
 #![expect(clippy::print_stdout, reason = "this program prints a table")]
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "it shares its fabrics with the tests")]
 
-#[path = "../tests/explore/fabrics.rs"]
+#[path = "../tests/protocol/explore/fabrics.rs"]
 #[expect(dead_code, reason = "shared with the tests, which use all of it")]
 mod fabrics;
-#[path = "../tests/explore/oracle.rs"]
+#[path = "../tests/protocol/explore/oracle.rs"]
 mod oracle;
 
 use mapper_proto::map::{Map, is_isomorphic};

@@ -17,6 +17,11 @@ impl PortSet {
         self.0[port as usize / 8] >> (port % 8) & 1 == 1
     }
 
+    /// Whether it has no port.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::NONE
+    }
+
     /// Adds a port.
     pub const fn insert(&mut self, port: u8) {
         self.0[port as usize / 8] |= 1 << (port % 8);
@@ -71,6 +76,7 @@ mod tests {
         let mut ports = PortSet::from_iter([255, 8, 0, 7, 8]);
         assert_eq!(ports.iter().collect::<Vec<_>>(), [0, 7, 8, 255]);
         assert!(!ports.contains(1) && !ports.contains(254));
+        assert!(!ports.is_empty() && PortSet::NONE.is_empty());
         ports.remove(7);
         assert_eq!(ports, PortSet::from_iter([0, 8, 255]));
     }

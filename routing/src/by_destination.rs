@@ -66,7 +66,7 @@ impl ToXbar {
     fn search(topology: &Topology, orientation: &Orientation, to: u32) -> Self {
         let mut steps = vec![u32::MAX; topology.xbar_count()];
         steps[to as usize] = 0;
-        // First those that fall, breadth-first from the destination.
+        // Xbars whose routes only fall are found first, breadth-first from the destination.
         let mut queue = VecDeque::from([to]);
         while let Some(xbar) = queue.pop_front() {
             for from in neighbours(topology, orientation, xbar, Direction::Down) {
@@ -77,7 +77,7 @@ impl ToXbar {
             }
         }
         let falls: Vec<bool> = steps.iter().map(|&steps| steps < u32::MAX).collect();
-        // Then those that rise, the nearest first.
+        // Then the search goes on by xbars that rise, the nearest first.
         let reached = (0..).zip(&steps).filter(|&(_, &steps)| steps < u32::MAX);
         let mut front: BTreeSet<(u32, u32)> = reached.map(|(xbar, &steps)| (steps, xbar)).collect();
         while let Some((distance, xbar)) = front.pop_first() {

@@ -20,7 +20,7 @@ use tracing::{debug, info, warn};
 
 use super::state::State;
 use crate::daemon::status::{
-    Change, KnownOwner, KnownPaths, MAX_RESOLVED_BYTES, MAX_ROUTES_BYTES, Request, WhoHas,
+    AgentRequest, Change, KnownOwner, KnownPaths, MAX_RESOLVED_BYTES, MAX_ROUTES_BYTES, WhoHas,
     requests_socket_path,
 };
 
@@ -150,7 +150,7 @@ async fn keep_telling(unit: u8, path: &Path, state: &State) {
 }
 
 async fn tell_names(path: &Path, names: Vec<String>) -> Result<(), AgentError> {
-    in_time(ask(path, &Request::MoreNames(names), MAX_CHANGE_BYTES)).await.map(drop)
+    in_time(ask(path, &AgentRequest::MoreNames(names), MAX_CHANGE_BYTES)).await.map(drop)
 }
 
 /// Tells all agents that nobody here goes by the names of files any more, as the service ends.
@@ -180,7 +180,7 @@ pub(super) async fn have_found_out(run_dir: PathBuf, state: Rc<State>) {
 async fn find_out(path: &Path, asked: Ask, state: &State) {
     let Ask { unit, wanted, timeout, retries } = asked;
     let millis = |duration: Duration| u32::try_from(duration.as_millis()).unwrap_or(u32::MAX);
-    let request = Request::WhoHas { wanted: wanted.to_string(), timeout_ms: millis(timeout), retries };
+    let request = AgentRequest::WhoHas { wanted: wanted.to_string(), timeout_ms: millis(timeout), retries };
     let patience = timeout.saturating_mul(retries.saturating_add(1)) + PATIENCE;
     let found = match tokio::time::timeout(patience, owners(path, &request)).await {
         Ok(found) => found,
@@ -198,7 +198,7 @@ async fn find_out(path: &Path, asked: Ask, state: &State) {
     state.change(|service| service.handle_asked(state.clock.now(), unit, &wanted, owners.as_deref()));
 }
 
-async fn owners(path: &Path, request: &Request) -> Result<Vec<Learned>, AgentError> {
+async fn owners(path: &Path, request: &AgentRequest) -> Result<Vec<Learned>, AgentError> {
     match read_json(&ask(path, request, MAX_RESOLVED_BYTES as u64).await?)? {
         WhoHas::Owners(owners) => owners.iter().map(read_owner).collect(),
         WhoHas::Refused(why) => Err(AgentError::Refused(why)),
@@ -212,7 +212,7 @@ fn read_owner(owner: &KnownOwner) -> Result<Learned, AgentError> {
 
 /// Waits until an agent knows something else than at the change `seen`, and takes that.
 async fn next_change(unit: u8, path: &Path, state: &State, seen: Option<u64>) -> Result<u64, AgentError> {
-    let request = Request::Changed { seen };
+    let request = AgentRequest::Changed { seen };
     let asked = ask(path, &request, MAX_CHANGE_BYTES);
     let Change { number } = match seen {
         // It answers when there is something to say.
@@ -223,7 +223,7 @@ async fn next_change(unit: u8, path: &Path, state: &State, seen: Option<u64>) ->
         return Ok(number);
     }
     state.service.borrow_mut().suspect(unit);
-    let bytes = in_time(ask(path, &Request::Paths, MAX_ROUTES_BYTES as u64)).await?;
+    let bytes = in_time(ask(path, &AgentRequest::Paths, MAX_ROUTES_BYTES as u64)).await?;
     // To read what a large fabric is takes a while, in which clients are served.
     let read = tokio::task::spawn_blocking(move || read_paths(&bytes)).await;
     let (is_settled, known) = read.map_err(io::Error::other)??;
@@ -257,7 +257,7 @@ async fn in_time<T>(asked: impl Future<Output = Result<T, AgentError>>) -> Resul
 }
 
 /// Asks an agent, and reads all of its answer.
-async fn ask(path: &Path, request: &Request, most_bytes: u64) -> Result<Vec<u8>, AgentError> {
+async fn ask(path: &Path, request: &AgentRequest, most_bytes: u64) -> Result<Vec<u8>, AgentError> {
     let mut stream = UnixStream::connect(path).await?;
     let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');

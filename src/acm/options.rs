@@ -289,7 +289,10 @@ fn read_with<T>(
 
 #[cfg(test)]
 mod tests {
+    use mapper_machine::options::DEFAULT_RUN_DIR;
+
     use super::*;
+    use crate::daemon::options::Options;
 
     fn read(line: AcmKeys) -> Result<Config, AcmConfigError> {
         let nothing: ReadFile = |_| Ok(Default::default());
@@ -311,6 +314,18 @@ mod tests {
             link: Some("/run/ibacm.port".into()),
         };
         assert_eq!(read(tcp).unwrap().place, place);
+    }
+
+    #[test]
+    fn the_file_of_defaults_is_the_defaults() {
+        let file = |path: &str, read_file| {
+            let (process, log) = (ProcessKeys::default(), LogKeys::default());
+            AcmSource::new(AcmKeys::default(), process, log, Some(path.into()), read_file).read().unwrap()
+        };
+        let unset = file("/nonexistent", |_| Ok(Default::default()));
+        let service = ServiceConfig { run_dir: DEFAULT_RUN_DIR.into(), ..unset.service };
+        let defaults = concat!(env!("CARGO_MANIFEST_DIR"), "/mapper.toml");
+        assert_eq!(file(defaults, Options::read_acm), Config { service, ..unset });
     }
 
     #[test]

@@ -12,10 +12,12 @@ use serde_json::{Value, json};
 
 use super::best::{self, Other};
 use super::fabric_argument::FabricArgument;
+use super::judgement::{ProofReport, QualityReport, nothing_to_prove};
 use super::lids::LidOptions;
+use super::notes::{SWITCH_PAIRS, named};
 use super::progress::Progress;
-use super::route::judgement::{ProofReport, QualityReport, nothing_to_prove};
-use super::route::{SWITCH_PAIRS, named, on_threads, why_refused};
+use super::refusal::why_refused;
+use super::threads::on_threads;
 use super::{CliError, Format, output};
 use crate::formats::{lfts, sls};
 use mapper_fabric::wording::plural;

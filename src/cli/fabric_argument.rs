@@ -29,8 +29,8 @@ impl FabricArgument {
         Ok(fabric)
     }
 
-    /// As [`Self::load`], a plan of a fabric that is known: where a list of cables does not say which devices are
-    /// crossbars, the fabric does.
+    /// Reads or generates a plan of a fabric that is known: where a list of cables does not say which devices are
+    /// crossbars, the fabric does. Standard error says whether anything of a file was left out.
     ///
     /// # Errors
     /// If the argument is neither a file nor a spec, or describes no fabric.

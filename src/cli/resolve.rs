@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{CliError, Format, output};
 use crate::daemon::status::{
-    MAX_RESOLVED_BYTES, Request, Resolved, ResolvedHost, requests_socket_path, units,
+    AgentRequest, MAX_RESOLVED_BYTES, Resolved, ResolvedHost, requests_socket_path, units,
 };
 
 /// How long an agent may take to answer. It answers at once unless it hangs.
@@ -56,7 +56,7 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
         let Some(question) = sockets::ask::<Resolved>(requests_socket_path(&run_dir, unit))? else {
             continue;
         };
-        let question = question.request(&Request::Resolve(args.host.clone()))?;
+        let question = question.request(&AgentRequest::Resolve(args.host.clone()))?;
         let wanted = "a host that was asked for";
         let resolved = question.answer_json(Instant::now() + PATIENCE, MAX_RESOLVED_BYTES, wanted)?;
         boards.push(BoardAnswer { unit, resolved });

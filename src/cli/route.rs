@@ -3,13 +3,10 @@
 mod answer;
 mod cache;
 mod compare;
-pub(super) mod engine_names;
 mod files;
-pub(super) mod judgement;
 mod options;
 mod outputs;
 mod places;
-mod quality;
 mod report;
 mod routes_dir;
 
@@ -17,19 +14,20 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
+use super::engine_names::{EngineName, Wanted, WantedName};
 use super::fabric_argument::FabricArgument;
+use super::judgement::nothing_to_prove;
 use super::output::{self, Staged};
 use super::progress::Progress;
-use super::{CliError, Format, UsageError, best};
+use super::refusal::why_refused;
+use super::threads::on_threads;
+use super::{CliError, Format, UsageError, best, engine_names};
 use answer::proof_of;
 use cache::{CacheUse, Request};
 use compare::Comparison;
-use engine_names::{EngineName, Wanted, WantedName};
-use judgement::nothing_to_prove;
-use mapper_routing::engines::{self, Answer, Engine, NotRouted, Settings, Tried};
+use mapper_routing::engines::{self, Answer, Engine, Settings};
 use mapper_routing::{Subnet, Tables};
 use options::EngineOptions;
-pub(super) use options::{SWITCH_PAIRS, named};
 use outputs::{Outputs, no_tables};
 use report::Report;
 
@@ -84,20 +82,6 @@ pub struct Args {
 #[expect(clippy::needless_pass_by_value, reason = "all subcommands take their options alike")]
 pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     on_threads(args.threads, || route(&args, format))
-}
-
-/// Calls `run` with so many threads for parallel work, or with one thread a core.
-pub(super) fn on_threads<T: Send>(
-    threads: Option<u16>,
-    run: impl FnOnce() -> Result<T, CliError> + Send,
-) -> Result<T, CliError> {
-    match threads {
-        None => run(),
-        Some(threads) => {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build();
-            pool.map_err(|error| format!("cannot start {threads} threads: {error}"))?.install(run)
-        }
-    }
 }
 
 fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
@@ -199,40 +183,6 @@ fn changed(answer: &Answer<'_>, subnet: &Subnet, previous: Option<&Tables>) -> O
         }
         Answer::SourceRoutes(_) => None,
     }
-}
-
-/// The error if no engine serves. It names for each engine why not; for a failed proof it names the pair or the
-/// circle.
-pub(super) fn why_refused(refused: &NotRouted, subnet: &Subnet, settings: &Settings) -> CliError {
-    let updn_tried = refused.tried.iter().any(|tried| tried.engine == Engine::Updn);
-    let each = |tried: &Tried| {
-        let why = tried.describe(subnet);
-        let why = if updn_tried { without_advice_of_updn(&why) } else { &why };
-        format!("{}: {why}", tried.engine)
-    };
-    let mut all: Vec<String> = refused.tried.iter().map(each).collect();
-    // If hosts are too far apart, no other engine can help either.
-    if !refused.tried.iter().any(|tried| tried.why_not.is_distance()) {
-        all.extend(
-            advised(refused, subnet, settings)
-                .map(|engine| format!("{engine} needs no roots and no shape: try it")),
-        );
-    }
-    format!("no engine serves this fabric: {}", all.join("\n  ")).into()
-}
-
-/// An engine for any fabric that may serve where others do not: lash, or nue if it is seen at once that lash does not
-/// serve either. None if lash was tried: it says itself what would help.
-fn advised(refused: &NotRouted, subnet: &Subnet, settings: &Settings) -> Option<Engine> {
-    let is_tried = |engine: Engine| refused.tried.iter().any(|tried| tried.engine == engine);
-    let may_serve = |engine: &Engine| !is_tried(*engine) && engine.check(subnet, settings).is_ok();
-    if is_tried(Engine::Lash) { None } else { [Engine::Lash, Engine::Nue].into_iter().find(may_serve) }
-}
-
-/// An engine's reason without its advice to use updn, which does not help if updn was refused as well.
-fn without_advice_of_updn(why: &str) -> &str {
-    let endings = [", or use updn", "; use updn", ", or try updn", "; try updn"];
-    endings.iter().find_map(|ending| why.strip_suffix(ending)).unwrap_or(why)
 }
 
 impl Args {

@@ -15,7 +15,7 @@ use planes::Planes;
 use super::fabric_argument::FabricArgument;
 use super::{CliError, Format, output};
 use crate::formats::{self, FileFormat};
-use crate::view::page;
+use crate::page;
 
 /// The exit status of `diff` if there is a difference.
 const EXIT_DIFFERENT: u8 = 3;

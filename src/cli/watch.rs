@@ -13,7 +13,7 @@ use mapper_proto::quote;
 use serde_json::json;
 
 use super::{CliError, Format, output};
-use crate::daemon::status::Board;
+use crate::daemon::status::{Board, FrameCount};
 use crate::view::feed::{HostState, Moment};
 use crate::view::source::agents::{Boards, Known, boards};
 
@@ -88,7 +88,8 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
 }
 
 fn frames(board: &Board) -> (u64, u64) {
-    (board.counters.frames.received, board.counters.frames.sent)
+    let frames = board.counters.frames;
+    (frames[FrameCount::Received], frames[FrameCount::Sent])
 }
 
 fn json_of(moment: &Moment, boards: &Boards) -> serde_json::Value {

@@ -11,10 +11,10 @@ use mapper_proto::map::Fabric;
 use mapper_routing::engines::Settings;
 use mapper_routing::tables::Layers;
 
+use super::engine_names::{Wanted, WantedName};
 use super::fabric_argument::FabricArgument;
 use super::progress::Progress;
-use super::route::engine_names::{Wanted, WantedName};
-use super::route::on_threads;
+use super::threads::on_threads;
 use super::{CliError, Format, best, output};
 use crate::consequences::{By, Change, Routed};
 use each::Failures;

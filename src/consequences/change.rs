@@ -76,7 +76,7 @@ pub(crate) enum ChangeError {
 
 /// An end of a cable as a user names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum NamedEnd {
     Host(u32),
     Port(PortRef),
 }
@@ -194,14 +194,14 @@ impl Asked<'_> {
         let none = || ChangeError::NoCable { option: CUT, asked: asked.to_owned(), end: self.said(end) };
         let hosts = &self.fabric.map.hosts;
         let host = match end {
-            End::Host(host) => hosts[host as usize].at.map(|_| host),
-            End::Port(at) => hosts.iter().position(|host| host.at == Some(at)).map(|host| host as u32),
+            NamedEnd::Host(host) => hosts[host as usize].at.map(|_| host),
+            NamedEnd::Port(at) => hosts.iter().position(|host| host.at == Some(at)).map(|host| host as u32),
         };
         if let Some(host) = host {
             change.host_cables.insert(host);
             return Ok(());
         }
-        let End::Port(at) = end else { return Err(none()) };
+        let NamedEnd::Port(at) = end else { return Err(none()) };
         let cables = &self.fabric.map.cables;
         let cable = cables.iter().position(|cable| cable.a == at || cable.b == at).ok_or_else(none)?;
         change.cables.insert(cable as u32);
@@ -234,20 +234,28 @@ impl Asked<'_> {
         Err(first_wrong.unwrap_or_else(|| ChangeError::NoTwoEnds { option: ADD, asked: asked.to_owned() }))
     }
 
-    fn join(&self, asked: &str, one: End, other: End, change: &mut Change) -> Result<(), ChangeError> {
+    fn join(
+        &self,
+        asked: &str,
+        one: NamedEnd,
+        other: NamedEnd,
+        change: &mut Change,
+    ) -> Result<(), ChangeError> {
         self.check_free(asked, one, change)?;
         self.check_free(asked, other, change)?;
         change.added.push(match (one, other) {
-            (End::Port(one), End::Port(other)) if one == other => {
+            (NamedEnd::Port(one), NamedEnd::Port(other)) if one == other => {
                 return Err(ChangeError::Taken {
                     option: ADD,
                     asked: asked.to_owned(),
                     end: self.names.port(one),
                 });
             }
-            (End::Port(one), End::Port(other)) => Added::Xbars(Cable::new(one, other)),
-            (End::Host(host), End::Port(at)) | (End::Port(at), End::Host(host)) => Added::Host(host, at),
-            (End::Host(_), End::Host(_)) => {
+            (NamedEnd::Port(one), NamedEnd::Port(other)) => Added::Xbars(Cable::new(one, other)),
+            (NamedEnd::Host(host), NamedEnd::Port(at)) | (NamedEnd::Port(at), NamedEnd::Host(host)) => {
+                Added::Host(host, at)
+            }
+            (NamedEnd::Host(_), NamedEnd::Host(_)) => {
                 return Err(ChangeError::TwoHosts { option: ADD, asked: asked.to_owned() });
             }
         });
@@ -255,7 +263,7 @@ impl Asked<'_> {
     }
 
     /// Refuses an end that has a cable once all is cut and removed, and before that one is added.
-    fn check_free(&self, asked: &str, end: End, change: &Change) -> Result<(), ChangeError> {
+    fn check_free(&self, asked: &str, end: NamedEnd, change: &Change) -> Result<(), ChangeError> {
         let (option, asked, said) = (ADD, asked.to_owned(), self.said(end));
         let map = &self.fabric.map;
         let host_has_cable = |host: u32| {
@@ -264,12 +272,12 @@ impl Asked<'_> {
             !gone && at.is_some_and(|at| !change.xbars.contains(&at.xbar))
         };
         let (is_removed, is_taken) = match end {
-            End::Host(host) => {
+            NamedEnd::Host(host) => {
                 let is_added =
                     change.added.iter().any(|it| matches!(it, Added::Host(known, _) if *known == host));
                 (change.hosts.contains(&host), is_added || host_has_cable(host))
             }
-            End::Port(at) => {
+            NamedEnd::Port(at) => {
                 let ports = map.xbars[at.xbar as usize].ports;
                 if at.port > ports {
                     return Err(ChangeError::TooFewPorts { option, asked, end: said, ports });
@@ -298,10 +306,10 @@ impl Asked<'_> {
     }
 
     /// The end that `text` names: a host by its name, or a port of an xbar as NODE:PORT. A host may have its port named too.
-    fn end(&self, option: &'static str, asked: &str, text: &str) -> Result<End, ChangeError> {
+    fn end(&self, option: &'static str, asked: &str, text: &str) -> Result<NamedEnd, ChangeError> {
         let no_port = || ChangeError::NoPort { option, asked: asked.to_owned(), end: text.to_owned() };
         match self.nodes.get(text) {
-            Some(&Named::Host(host)) => return Ok(End::Host(host)),
+            Some(&Named::Host(host)) => return Ok(NamedEnd::Host(host)),
             Some(Named::Xbar(_)) => return Err(no_port()),
             None => {}
         }
@@ -310,15 +318,15 @@ impl Asked<'_> {
         match (self.nodes.get(name), port) {
             (None, _) => Err(no_such_node(option, asked, name)),
             (_, None) => Err(no_port()),
-            (Some(&Named::Host(host)), Some(_)) => Ok(End::Host(host)),
-            (Some(&Named::Xbar(xbar)), Some(port)) => Ok(End::Port(PortRef { xbar, port })),
+            (Some(&Named::Host(host)), Some(_)) => Ok(NamedEnd::Host(host)),
+            (Some(&Named::Xbar(xbar)), Some(port)) => Ok(NamedEnd::Port(PortRef { xbar, port })),
         }
     }
 
-    fn said(&self, end: End) -> String {
+    fn said(&self, end: NamedEnd) -> String {
         match end {
-            End::Host(host) => self.names.host(host),
-            End::Port(at) => self.names.port(at),
+            NamedEnd::Host(host) => self.names.host(host),
+            NamedEnd::Port(at) => self.names.port(at),
         }
     }
 }

@@ -118,10 +118,11 @@ impl Routed {
         Ok(routed)
     }
 
-    /// As [`Self::after`], by the best engine where `by` does not serve. Says why it does not, too.
+    /// The fabric after a change, as [`Self::after`] routes it, or routed by the best engine where `by` does not serve. It
+    /// says, too, why that engine does not.
     ///
     /// # Errors
-    /// As [`Self::after`].
+    /// If the changed fabric cannot be routed at all, as for [`Self::after`].
     pub(crate) fn after_or_best(
         fabric: &Fabric,
         change: &Change,

@@ -97,7 +97,7 @@ pub(crate) fn rank(
 
 /// What engines make of a fabric in which something fails.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct FailureOutcome {
     /// What was quickly known.
     pub(crate) rank: Rank,
     /// The hosts that are cut off.
@@ -126,13 +126,13 @@ pub(crate) fn route(
     ranks: &[Rank],
     settings: &Settings,
     done: &(impl Fn() + Sync),
-) -> Result<Vec<Outcome>, ConsequencesError> {
+) -> Result<Vec<FailureOutcome>, ConsequencesError> {
     let topology = whole.topology();
     let entries = topology.xbar_count() * (topology.xbar_count() + topology.host_count());
     let at_once = (MOST_BYTES_AT_ONCE / entries.max(1)).clamp(1, rayon::current_num_threads());
     let mut outcomes = Vec::with_capacity(ranks.len());
     for some in ranks.chunks(at_once) {
-        let routed: Result<Vec<Outcome>, _> = some
+        let routed: Result<Vec<FailureOutcome>, _> = some
             .par_iter()
             .map(|&rank| {
                 let outcome = outcome(fabric, whole, rank, settings);
@@ -142,7 +142,7 @@ pub(crate) fn route(
             .collect();
         outcomes.extend(routed?);
     }
-    let key = |outcome: &Outcome| outcome.bisection.unwrap_or_default();
+    let key = |outcome: &FailureOutcome| outcome.bisection.unwrap_or_default();
     outcomes.sort_by(|one, other| {
         let by_cut_off = other.cut_off.len().cmp(&one.cut_off.len());
         let by_engine = one.engine.is_some().cmp(&other.engine.is_some());
@@ -159,11 +159,11 @@ fn outcome(
     whole: &Routed,
     rank: Rank,
     settings: &Settings,
-) -> Result<Outcome, ConsequencesError> {
+) -> Result<FailureOutcome, ConsequencesError> {
     let change = rank.single.change();
     let by = whole.engine.map_or(By::Best, By::Engine);
     let (routed, why_not) = Routed::after_or_best(fabric, &change, by, settings, &())?;
-    Ok(Outcome {
+    Ok(FailureOutcome {
         rank,
         engine: routed.serving(),
         why_not,

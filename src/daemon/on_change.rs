@@ -137,7 +137,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("told");
         let command = OnChange::Command(format!("cat > {}", file.display()));
-        // More than a pipe holds.
+        // The text is longer than a pipe holds.
         let text = "x".repeat(1 << 20);
         tell(&command, &text).unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), text);

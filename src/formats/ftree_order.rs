@@ -16,7 +16,7 @@ const DUMMY_LID: u32 = 0xffff;
 
 /// A line of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line {
+pub enum OrderLine {
     /// A compute node.
     Node {
         /// Its LID.
@@ -64,7 +64,7 @@ pub fn write(out: &mut dyn Write, fabric: &Fabric, subnet: &Subnet, order: &Host
 ///
 /// # Errors
 /// If a line is not `0x<LID><TAB>description`.
-pub fn read(file: &str, text: &str) -> Result<Vec<Line>, OrderError> {
+pub fn read(file: &str, text: &str) -> Result<Vec<OrderLine>, OrderError> {
     let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
     lines
         .map(|(line, number)| {
@@ -80,14 +80,14 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Line>, OrderError> {
 /// Most letters of a bad line that an error shows.
 const MOST_SHOWN: usize = 40;
 
-fn parse(line: &str) -> Option<Line> {
+fn parse(line: &str) -> Option<OrderLine> {
     let (lid, description) = line.split_once('\t')?;
     let digits = lid.strip_prefix("0x").or_else(|| lid.strip_prefix("0X"))?;
     let lid = u32::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))?;
     if lid == DUMMY_LID && description == "DUMMY" {
-        return Some(Line::Dummy);
+        return Some(OrderLine::Dummy);
     }
-    Some(Line::Node { lid, description: description.to_owned() })
+    Some(OrderLine::Node { lid, description: description.to_owned() })
 }
 
 #[cfg(test)]
@@ -110,8 +110,8 @@ mod tests {
         assert_eq!(lines[..4], ["0x0001\th1", "0x0002\th2", "0x0003\th3", "0xFFFF\tDUMMY"]);
         assert_eq!(lines.len(), 8);
         let read = read("order", &text).unwrap();
-        assert_eq!((read.len(), &read[3]), (8, &Line::Dummy));
-        assert_eq!(read[2], Line::Node { lid: 3, description: "h3".into() });
+        assert_eq!((read.len(), &read[3]), (8, &OrderLine::Dummy));
+        assert_eq!(read[2], OrderLine::Node { lid: 3, description: "h3".into() });
     }
 
     #[test]

@@ -128,9 +128,9 @@ pub struct XbarJson {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CableJson {
-    /// One end.
+    /// The end that the map names first.
     pub a: (String, u8),
-    /// The other end.
+    /// The end that is not `a`.
     pub b: (String, u8),
     /// How fast it is, such as `4xHDR`. Absent if nobody knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]

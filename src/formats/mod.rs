@@ -64,7 +64,7 @@ use mapper_proto::map::Fabric;
 use mapper_proto::quote;
 use thiserror::Error;
 
-use crate::view::page;
+use crate::page;
 
 /// Longest file that is read, in bytes. A fabric of 200,000 hosts needs about half of it.
 pub const MAX_FILE_BYTES: u64 = 128 << 20;
@@ -186,7 +186,7 @@ pub fn resolve(argument: &str) -> Result<Fabric, FormatError> {
     resolve_plan(argument, None)
 }
 
-/// As [`resolve`]. Where a list of cables does not say which devices are crossbars, a fabric that has devices of
+/// The plan that `argument` means: a file's, if there is such a file, or else a generator's. Where a list of cables does not say which devices are crossbars, a fabric that has devices of
 /// the same names does.
 ///
 /// # Errors
@@ -212,7 +212,7 @@ pub fn read_fabric(path: &Path) -> Result<Fabric, FormatError> {
     read_plan(path, None)
 }
 
-/// As [`read_fabric`], with a fabric that may know which devices of a list of cables are crossbars.
+/// The plan in a file. `found` is a fabric that may know which devices of a list of cables are crossbars.
 ///
 /// # Errors
 /// If it cannot be read, is too long, or is malformed; the error names the file and the line.

@@ -28,11 +28,11 @@ pub fn write(
 ) -> io::Result<()> {
     let ports = PortsInUse::new(&fabric.map);
     let walker = Walker { fabric, tables, ports: &ports };
-    let ends: Vec<End> = (subnet.destinations.by_lid().into_iter())
+    let ends: Vec<HostAddress> = (subnet.destinations.by_lid().into_iter())
         .filter_map(|(lid, slot)| match subnet.destinations.end(slot) {
             SlotEnd::Host { host, path } => {
                 let at = fabric.map.hosts[host as usize].at?;
-                Some(End { host, path, at, lid, slot })
+                Some(HostAddress { host, path, at, lid, slot })
             }
             SlotEnd::Xbar(_) => None,
         })
@@ -60,7 +60,7 @@ pub fn write(
 }
 
 /// An address of a host.
-struct End {
+struct HostAddress {
     host: u32,
     /// Which of the host's addresses it is.
     path: u8,
@@ -81,7 +81,7 @@ impl Walker<'_> {
     /// How fast the slowest cable is on the way from a port to an address, if the speed of one is known; `None` if the
     /// tables do not lead there.
     #[expect(clippy::option_option, reason = "the outer one says whether there is a way")]
-    fn rate(&self, from: PortRef, to: &End) -> Option<Option<u32>> {
+    fn rate(&self, from: PortRef, to: &HostAddress) -> Option<Option<u32>> {
         let mut at = from;
         let mut least = self.speed(from);
         // A way passes no xbar twice.

@@ -12,12 +12,13 @@
 //! All may be left out: what is, is found from the map. Xbars are told by name, ports as the fabric
 //! numbers them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
+use mapper_proto::PortSet;
 use mapper_proto::map::Fabric;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
 use super::{FormatError, Malformed, read_bounded};
@@ -39,12 +40,29 @@ struct File {
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 struct DirectionPorts {
-    x_plus: BTreeSet<u8>,
-    x_minus: BTreeSet<u8>,
-    y_plus: BTreeSet<u8>,
-    y_minus: BTreeSet<u8>,
-    z_plus: BTreeSet<u8>,
-    z_minus: BTreeSet<u8>,
+    x_plus: PortList,
+    x_minus: PortList,
+    y_plus: PortList,
+    y_minus: PortList,
+    z_plus: PortList,
+    z_minus: PortList,
+}
+
+/// A set of ports that is written as a list of their numbers.
+#[derive(Default)]
+struct PortList(PortSet);
+
+impl<'de> Deserialize<'de> for PortList {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::<u8>::deserialize(deserializer).map(|ports| Self(ports.into_iter().collect()))
+    }
+}
+
+impl DirectionPorts {
+    /// The sets in the order of [`TorusStatement::DIRECTIONS`].
+    fn sets(self) -> [PortSet; 6] {
+        [self.x_plus, self.x_minus, self.y_plus, self.y_minus, self.z_plus, self.z_minus].map(|list| list.0)
+    }
 }
 
 /// Reads a file that states the torus that a fabric is.
@@ -99,7 +117,7 @@ fn statement(name: &str, text: &str, fabric: &Fabric) -> Result<TorusStatement, 
         origin: origin.transpose()?,
         datelines: file.datelines.map(Spanned::into_inner),
         regions: file.regions.map(Spanned::into_inner),
-        ports: [ports.x_plus, ports.x_minus, ports.y_plus, ports.y_minus, ports.z_plus, ports.z_minus],
+        ports: ports.sets(),
         written_at: lines.iter().map(|(&key, line)| (key, format!("{name}:{line}"))).collect(),
     };
     statement.check().map_err(|problem| bad(problem.key, problem.why))?;
@@ -115,7 +133,7 @@ fn check_ports(statement: &TorusStatement, fabric: &Fabric) -> Result<(), String
         let numbered = map.xbars.iter().any(|xbar| (1..=xbar.ports).contains(&port));
         numbered || ends.into_iter().any(|end| end.port == port)
     };
-    let missing = statement.ports.iter().flatten().find(|&&port| !has(port));
+    let missing = statement.ports.iter().flat_map(PortSet::iter).find(|&port| !has(port));
     missing.map_or(Ok(()), |port| Err(format!("no xbar of the fabric has a port {port}")))
 }
 
@@ -134,14 +152,15 @@ mod tests {
     fn all_that_can_be_stated_is_read() {
         let text = "# a torus\nsizes = [6, 5, 5]\nrings = [true, true, false]\norigin = \"n1-0-0\"\n\
                     datelines = [0, 0, 2]\nregions = [3, 5, 5]\nports = { x-plus = [1, 7], z-minus = [6] }\n";
-        let none = BTreeSet::new;
+        let [x_plus, z_minus] = [&[1, 7][..], &[6]].map(|ports| ports.iter().copied().collect());
+        let none = PortSet::NONE;
         let expected = TorusStatement {
             sizes: Some(vec![6, 5, 5]),
             rings: Some(vec![true, true, false]),
             origin: Some(1),
             datelines: Some(vec![0, 0, 2]),
             regions: Some(vec![3, 5, 5]),
-            ports: [[1, 7].into(), none(), none(), none(), none(), [6].into()],
+            ports: [x_plus, none, none, none, none, z_minus],
             written_at: ["sizes", "rings", "origin", "datelines", "regions", "ports"]
                 .into_iter()
                 .zip(2..)

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
-use super::Entry;
+use super::KeptHost;
 
 /// Behind which each host of a fabric has its name, whatever else is called so.
 const DOMAIN: &str = ".fabric";
@@ -79,7 +79,7 @@ impl<'a> Around<'a> {
     }
 
     /// The file with these hosts in the marked part, and the names that are left out, with why.
-    pub fn with(&self, entries: &[Entry]) -> (Vec<u8>, BTreeMap<String, String>) {
+    pub fn with(&self, entries: &[KeptHost]) -> (Vec<u8>, BTreeMap<String, String>) {
         let (lines, left_out) = lines(entries, &self.names());
         let mut text = self.before.to_vec();
         let is_joined = self.before.last().is_some_and(|&byte| byte != b'\n');
@@ -110,7 +110,7 @@ impl<'a> Around<'a> {
 
 /// The lines of the hosts, and the names that are left out.
 fn lines(
-    entries: &[Entry],
+    entries: &[KeptHost],
     outside: &BTreeMap<String, BTreeSet<String>>,
 ) -> (String, BTreeMap<String, String>) {
     let mut left_out = BTreeMap::new();
@@ -150,7 +150,7 @@ fn lines(
 }
 
 /// Whether all that the file says of a name anyway is true of the host.
-fn is_same(known: &BTreeSet<String>, entry: &Entry) -> bool {
+fn is_same(known: &BTreeSet<String>, entry: &KeptHost) -> bool {
     known.iter().all(|known| known.parse().is_ok_and(|known| entry.addresses.contains(&known)))
 }
 
@@ -192,12 +192,12 @@ mod tests {
 
     use super::*;
 
-    fn entry(name: &str, addresses: &[&str]) -> Entry {
+    fn entry(name: &str, addresses: &[&str]) -> KeptHost {
         let addresses = addresses.iter().map(|text| text.parse().unwrap()).collect();
-        Entry { name: name.to_owned(), addresses, is_own: false }
+        KeptHost { name: name.to_owned(), addresses, is_own: false }
     }
 
-    fn with(outside: &str, entries: &[Entry]) -> (String, BTreeMap<String, String>) {
+    fn with(outside: &str, entries: &[KeptHost]) -> (String, BTreeMap<String, String>) {
         let (text, left_out) = Around::of(outside.as_bytes(), "fabric0").unwrap().with(entries);
         (String::from_utf8(text).unwrap(), left_out)
     }
@@ -229,7 +229,7 @@ mod tests {
         entries.push(entry("taken", &["10.1.0.7"]));
         entries.push(entry("known", &["10.1.0.8"]));
         entries.push(entry("a.example.com", &["10.1.0.9"]));
-        entries.push(Entry { is_own: true, ..entry("mine", &["10.1.0.10"]) });
+        entries.push(KeptHost { is_own: true, ..entry("mine", &["10.1.0.10"]) });
         let (text, left_out) = with(outside, &entries);
         let block = text.split_once("begin\n").unwrap().1;
         assert_eq!(

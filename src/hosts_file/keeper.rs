@@ -18,7 +18,7 @@ use mapper_machine::signals::Signals;
 use thiserror::Error;
 
 use super::block::Around;
-use super::{Entry, Reply, Request};
+use super::{KeeperRequest, KeptHost, Reply};
 
 /// The most bytes of a request, which is more than 65,535 hosts take.
 const MOST_BYTES: u64 = 128 << 20;
@@ -62,14 +62,14 @@ pub fn run(path: &Path, mark: &str) -> Result<(), KeeperError> {
 
 fn answer(path: &Path, mark: &str, request: &[u8]) -> Reply {
     let done = match serde_json::from_slice(request) {
-        Ok(Request::Keep(entries)) => keep(path, mark, &entries),
-        Ok(Request::Remove) => remove(path, mark),
+        Ok(KeeperRequest::Keep(entries)) => keep(path, mark, &entries),
+        Ok(KeeperRequest::Remove) => remove(path, mark),
         Err(error) => Err(error.into()),
     };
     done.unwrap_or_else(|error| Reply { failure: Some(with_causes(&error)), ..Reply::default() })
 }
 
-fn keep(path: &Path, mark: &str, entries: &[Entry]) -> io::Result<Reply> {
+fn keep(path: &Path, mark: &str, entries: &[KeptHost]) -> io::Result<Reply> {
     let mut reply = Reply::default();
     foreign_file::change(path, |text| {
         let (text, left_out) = Around::of(text, mark).map_err(io::Error::other)?.with(entries);
@@ -93,16 +93,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("hosts");
         std::fs::write(&path, "127.0.0.1 localhost\n").unwrap();
-        let ask = |request: &Request| answer(&path, "fabric0", &serde_json::to_vec(request).unwrap());
+        let ask = |request: &KeeperRequest| answer(&path, "fabric0", &serde_json::to_vec(request).unwrap());
         let name = "n1".to_owned();
-        let entry = Entry { name, addresses: vec!["10.1.0.1".parse().unwrap()], is_own: false };
-        assert_eq!(ask(&Request::Keep(vec![entry])), Reply::default());
+        let entry = KeptHost { name, addresses: vec!["10.1.0.1".parse().unwrap()], is_own: false };
+        assert_eq!(ask(&KeeperRequest::Keep(vec![entry])), Reply::default());
         assert!(std::fs::read_to_string(&path).unwrap().contains("10.1.0.1\tn1.fabric n1\n"));
         assert!(answer(&path, "fabric0", b"{\"Keep\":[{}]}").failure.is_some());
-        assert_eq!(ask(&Request::Remove), Reply::default());
+        assert_eq!(ask(&KeeperRequest::Remove), Reply::default());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "127.0.0.1 localhost\n");
         std::fs::write(&path, "# mapper fabric0 begin\n").unwrap();
-        let failure = ask(&Request::Keep(Vec::new())).failure.unwrap();
+        let failure = ask(&KeeperRequest::Keep(Vec::new())).failure.unwrap();
         assert!(failure.starts_with("line 1 is a mark"), "{failure}");
     }
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 /// What the file is to have of one host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct KeptHost {
     /// What the host is called. It may be no host name.
     pub name: String,
     /// The host's addresses.
@@ -26,14 +26,14 @@ pub struct Entry {
 
 /// What the daemon asks of the keeper.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Request {
+pub enum KeeperRequest {
     /// The marked part is to have these hosts and no others.
-    Keep(Vec<Entry>),
+    Keep(Vec<KeptHost>),
     /// The marked part is to go, as the daemon ends.
     Remove,
 }
 
-/// What came of a [`Request`].
+/// What came of a [`KeeperRequest`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Reply {
     /// Why the file stays as it is, in words.

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tracing::{error, warn};
 
-use super::{Entry, Reply, Request};
+use super::{KeeperRequest, KeptHost, Reply};
 
 /// How often the file is looked at though no name has changed, as others may have changed it.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct HostsFile {
     child: Child,
-    requests: watch::Sender<Option<Request>>,
+    requests: watch::Sender<Option<KeeperRequest>>,
     task: JoinHandle<()>,
     path: PathBuf,
     /// What came of the last request.
@@ -58,8 +58,8 @@ impl HostsFile {
     }
 
     /// Has the file hold these hosts and no others.
-    pub fn keep(&self, entries: Vec<Entry>) {
-        self.requests.send_replace(Some(Request::Keep(entries)));
+    pub fn keep(&self, entries: Vec<KeptHost>) {
+        self.requests.send_replace(Some(KeeperRequest::Keep(entries)));
     }
 
     /// What is wrong, in words.
@@ -76,7 +76,7 @@ impl HostsFile {
 
     /// Has the names taken out of the file, and the process end.
     pub async fn close(mut self) {
-        self.requests.send_replace(Some(Request::Remove));
+        self.requests.send_replace(Some(KeeperRequest::Remove));
         if tokio::time::timeout(PATIENCE, &mut self.task).await.is_err() {
             self.task.abort();
             error!(path = %self.path.display(), "the names were not taken out in time");
@@ -94,7 +94,7 @@ impl HostsFile {
 /// The line to the process.
 struct Line {
     stream: BufReader<UnixStream>,
-    asked: watch::Receiver<Option<Request>>,
+    asked: watch::Receiver<Option<KeeperRequest>>,
     reply: Rc<RefCell<Reply>>,
 }
 
@@ -106,7 +106,7 @@ impl Line {
                 return;
             }
             let Some(request) = self.asked.borrow_and_update().clone() else { continue };
-            let is_last = request == Request::Remove;
+            let is_last = request == KeeperRequest::Remove;
             let reply = self.ask(&request).await.unwrap_or_else(|error| Reply {
                 failure: Some(format!("the process that writes it has ended: {error}")),
                 ..Reply::default()
@@ -118,7 +118,7 @@ impl Line {
         }
     }
 
-    async fn ask(&mut self, request: &Request) -> io::Result<Reply> {
+    async fn ask(&mut self, request: &KeeperRequest) -> io::Result<Reply> {
         let mut text = serde_json::to_vec(request)?;
         text.push(b'\n');
         self.stream.write_all(&text).await?;

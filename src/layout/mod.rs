@@ -98,7 +98,7 @@ pub(crate) struct Frame {
 pub(crate) struct Bundle {
     /// One xbar; the lower number.
     pub(crate) a: u32,
-    /// The other, or the same for cables from an xbar to itself.
+    /// The xbar at the other end; that is `a` for cables from an xbar to itself.
     pub(crate) b: u32,
     /// The cables, by their places in the map, in rising order.
     pub(crate) cables: Vec<u32>,
@@ -124,7 +124,7 @@ pub(crate) enum Shape {
     Circle(Vec<u32>),
     /// Groups as blocks.
     Groups,
-    /// One xbar alone.
+    /// A part that is a single xbar.
     Single,
 }
 

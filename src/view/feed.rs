@@ -8,7 +8,7 @@ use mapper_proto::map::Fabric;
 use serde::Serialize;
 use tokio::sync::watch;
 
-use super::Scene;
+use crate::page::Scene;
 
 /// Most fabrics that are kept.
 const MOST_SCENES: usize = 16;

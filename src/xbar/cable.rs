@@ -1,7 +1,7 @@
 //! What boards and crossbars show of the cable at a port, and what is wrong with it in words.
 
-use mapper_proto::neighbours::{Cable, Neighbour};
-use mapper_proto::wire::End;
+use mapper_proto::neighbours::{KnownCable, Neighbour};
+use mapper_proto::wire::HelloEnd;
 use serde::{Deserialize, Serialize};
 
 /// What is known of the cable at a port.
@@ -40,8 +40,8 @@ impl From<&Neighbour> for NeighbourStatus {
     fn from(neighbour: &Neighbour) -> Self {
         let Neighbour { end, mac, mtu, flags } = *neighbour;
         let (host, tag, port) = match end {
-            End::Host { mac } => (Some(mac.to_string()), None, None),
-            End::Xbar { tag, port } => (None, tag.map(|tag| format!("{tag:016x}")), Some(port)),
+            HelloEnd::Host { mac } => (Some(mac.to_string()), None, None),
+            HelloEnd::Xbar { tag, port } => (None, tag.map(|tag| format!("{tag:016x}")), Some(port)),
         };
         let flags = flags.names().map(str::to_owned).collect();
         Self { mac: mac.to_string(), host, tag, port, mtu, flags }
@@ -63,14 +63,14 @@ impl NeighbourStatus {
 }
 
 impl CableStatus {
-    pub(super) fn new(cable: &Cable, mtu: Option<u32>) -> Self {
+    pub(super) fn new(cable: &KnownCable, mtu: Option<u32>) -> Self {
         let state = |state: &str| Self { state: state.to_owned(), mtu, ..Self::default() };
         match cable {
-            Cable::Silent => state("silent"),
-            Cable::Joined(neighbour) => Self { neighbour: Some(neighbour.into()), ..state("joined") },
-            Cable::OneWay(neighbour) => Self { neighbour: Some(neighbour.into()), ..state("one-way") },
-            Cable::Looped { port } => Self { looped_to: Some(*port), ..state("looped") },
-            Cable::Shared(parties) => {
+            KnownCable::Silent => state("silent"),
+            KnownCable::Joined(neighbour) => Self { neighbour: Some(neighbour.into()), ..state("joined") },
+            KnownCable::OneWay(neighbour) => Self { neighbour: Some(neighbour.into()), ..state("one-way") },
+            KnownCable::Looped { port } => Self { looped_to: Some(*port), ..state("looped") },
+            KnownCable::Shared(parties) => {
                 Self { shared_with: parties.iter().map(ToString::to_string).collect(), ..state("shared") }
             }
         }
@@ -126,29 +126,29 @@ mod tests {
     use super::*;
 
     fn neighbour() -> Neighbour {
-        let end = End::Xbar { tag: Some(0xfeed), port: 3 };
+        let end = HelloEnd::Xbar { tag: Some(0xfeed), port: 3 };
         Neighbour { end, mac: Mac::from_position(1), mtu: 1500, flags: HelloFlags::ROUTES }
     }
 
     #[test]
     fn what_is_wrong_with_a_cable_is_said_in_words() {
-        let trouble = |cable: Cable, mtu| CableStatus::new(&cable, Some(mtu)).trouble("eth1");
-        assert_eq!(trouble(Cable::Silent, 1500), None);
-        assert_eq!(trouble(Cable::Joined(neighbour()), 1500), None);
-        let text = trouble(Cable::Joined(neighbour()), 9000).unwrap();
+        let trouble = |cable: KnownCable, mtu| CableStatus::new(&cable, Some(mtu)).trouble("eth1");
+        assert_eq!(trouble(KnownCable::Silent, 1500), None);
+        assert_eq!(trouble(KnownCable::Joined(neighbour()), 1500), None);
+        let text = trouble(KnownCable::Joined(neighbour()), 9000).unwrap();
         let named = "eth1 carries 9000 bytes, and at the other end of its cable 02:00:00:00:00:01, port 3 of \
                      crossbar 0x000000000000feed carries 1500:";
         assert!(text.starts_with(named), "{text}");
-        let text = trouble(Cable::OneWay(neighbour()), 1500).unwrap();
+        let text = trouble(KnownCable::OneWay(neighbour()), 1500).unwrap();
         assert!(text.contains("which does not hear it"), "{text}");
-        let text = trouble(Cable::Looped { port: 2 }, 1500).unwrap();
+        let text = trouble(KnownCable::Looped { port: 2 }, 1500).unwrap();
         assert!(text.starts_with("eth1 is cabled to port 2 of the same crossbar"), "{text}");
         let host = Mac::from_position(7);
         let parties = vec![
-            Party { mac: host, end: Some(End::Host { mac: host }) },
+            Party { mac: host, end: Some(HelloEnd::Host { mac: host }) },
             Party { mac: Mac::from_position(8), end: None },
         ];
-        let text = trouble(Cable::Shared(parties), 1500).unwrap();
+        let text = trouble(KnownCable::Shared(parties), 1500).unwrap();
         assert!(text.contains("interface: host 02:00:00:00:00:07, 02:00:00:00:00:08. No"), "{text}");
     }
 
@@ -157,7 +157,7 @@ mod tests {
         let status = NeighbourStatus::from(&neighbour());
         assert_eq!((status.tag.as_deref(), status.port), (Some("000000000000feed"), Some(3)));
         assert_eq!(status.flags, ["routes"]);
-        let end = End::Host { mac: Mac::from_position(1) };
+        let end = HelloEnd::Host { mac: Mac::from_position(1) };
         let host = NeighbourStatus::from(&Neighbour { end, ..neighbour() });
         assert_eq!(host.describe(), "host 02:00:00:00:00:01");
     }

@@ -4,25 +4,32 @@ use enum_map::Enum;
 use mapper_machine::link::Unsent;
 use mapper_proto::Tally;
 use mapper_proto::wire::DropReason;
-use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-/// What became of the frames that arrived at a port. The sum of `forwarded`, `hellos` and all of `dropped` is
-/// how many frames arrived.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// What became of the frames that arrived at a port. The sum of [`ArrivalCount::Forwarded`], [`ArrivalCount::Hellos`]
+/// and all of `dropped` is how many frames arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ArrivalCounters {
-    /// Frames that left by any port; that may be the one at which they arrived.
-    pub forwarded: u64,
+    /// Frames that went on or ended here, and what was said because of them.
+    pub counts: Tally<ArrivalCount>,
     /// Frames that arrived and did not leave by any port, counted by the reason.
     pub dropped: Tally<XbarDrop>,
+}
+
+/// What is counted at a port beside drops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum ArrivalCount {
+    /// Frames that left by any port; that may be the one at which they arrived.
+    Forwarded,
     /// Hellos of neighbours.
-    pub hellos: u64,
+    Hellos,
     /// Hellos sent out of this port.
-    pub hellos_sent: u64,
+    HellosSent,
     /// Notices sent back out of this port, each because a data frame could not be forwarded.
-    pub notices: u64,
+    Notices,
     /// Notices not sent because there were too many of them.
-    pub notices_suppressed: u64,
+    NoticesSuppressed,
 }
 
 /// Why a frame that arrived at a port does not leave by any.

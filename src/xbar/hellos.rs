@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use mapper_machine::clock::Clock;
 use mapper_machine::link::Link;
-use mapper_proto::neighbours::{Cable, Event, Neighbour, Neighbours, Own};
-use mapper_proto::wire::{End, Hello, HelloFlags};
+use mapper_proto::neighbours::{Event, KnownCable, Neighbour, Neighbours, Own};
+use mapper_proto::wire::{Hello, HelloEnd, HelloFlags};
 use mapper_proto::{Instant, Mac};
 use tokio::sync::{Notify, watch};
 use tracing::{info, warn};
@@ -73,7 +73,7 @@ impl Hellos {
 
     /// Says which interface is at a port, as it is now, and what is at this end; `None` if the port has been
     /// given up. Links inside the process have no neighbours.
-    pub fn set_link(&self, port: u8, link: Option<&Link>, end: End) {
+    pub fn set_link(&self, port: u8, link: Option<&Link>, end: HelloEnd) {
         let own = {
             let mut ports = self.ports.borrow_mut();
             let said = ports.entry(port).or_default();
@@ -130,7 +130,7 @@ impl Hellos {
 
     /// Whether more than two interfaces share the cable of a port.
     pub fn is_shared(&self, port: u8) -> bool {
-        matches!(self.neighbours.borrow().cable(port), Cable::Shared(_))
+        matches!(self.neighbours.borrow().cable(port), KnownCable::Shared(_))
     }
 
     /// What is known of the cable of a port.
@@ -145,12 +145,12 @@ impl Hellos {
         let Some(Said { interface, own, .. }) = ports.get(port) else { return };
         let status = CableStatus::new(now, own.map(|own| own.mtu));
         match (before, now) {
-            (Cable::Joined(before), Cable::Joined(now)) if (before.mac, before.end) == (now.mac, now.end) => {
-            }
-            (_, Cable::Joined(Neighbour { end, mac, mtu, .. })) => {
+            (KnownCable::Joined(before), KnownCable::Joined(now))
+                if (before.mac, before.end) == (now.mac, now.end) => {}
+            (_, KnownCable::Joined(Neighbour { end, mac, mtu, .. })) => {
                 info!(port, interface, %mac, mtu, "the neighbour is {end}");
             }
-            (Cable::Joined(_), Cable::Silent) => info!(port, interface, "the neighbour is gone"),
+            (KnownCable::Joined(_), KnownCable::Silent) => info!(port, interface, "the neighbour is gone"),
             _ => {}
         }
         if let Some(trouble) = status.trouble(interface) {

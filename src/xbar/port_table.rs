@@ -15,7 +15,7 @@ use super::switch::Switch;
 use mapper_machine::interface_lock::InterfaceLock;
 use mapper_machine::link::Link;
 use mapper_machine::link::interface::{Change, Interface};
-use mapper_machine::link::port::Port;
+use mapper_machine::link::port::EthernetPort;
 use mapper_machine::log;
 use mapper_machine::options::changed_keys;
 
@@ -213,7 +213,7 @@ impl PortTable {
 /// Locks and opens an interface.
 fn hold(config: &Config, number: u8, interface: &str, by_pattern: bool) -> Result<(Held, Link), XbarError> {
     let lock = InterfaceLock::take(interface)?;
-    let port = Port::open(interface, config.service.marking)?;
+    let port = EthernetPort::open(interface, config.service.marking)?;
     if !port.exists() {
         warn!(port = number, interface, "there is no such interface yet; waiting for it");
     }

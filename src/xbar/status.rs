@@ -5,8 +5,9 @@ use mapper_proto::wire::{Crossbar, CrossbarKind};
 use serde::{Deserialize, Serialize};
 
 use super::cable::CableStatus;
-use super::counters::{ArrivalCounters, XbarDrop};
+use super::counters::{ArrivalCount, ArrivalCounters, XbarDrop};
 use mapper_machine::link::Link;
+use mapper_machine::link::port::LinkCount;
 use mapper_machine::log;
 
 /// One crossbar of this machine, as `mapper.xbar/1` has it.
@@ -108,9 +109,8 @@ impl XbarStatus {
 
 impl PortStatus {
     pub(super) fn new(port: u8, link: &Link, arrivals: ArrivalCounters, cable: CableStatus) -> Self {
-        let traffic = link.traffic();
-        let ArrivalCounters { forwarded, dropped, hellos, hellos_sent, notices, notices_suppressed } =
-            arrivals;
+        let over_link = link.counts();
+        let ArrivalCounters { counts, dropped } = arrivals;
         Self {
             port,
             interface: link.name().to_owned(),
@@ -119,18 +119,18 @@ impl PortStatus {
             carrier: link.carrier(),
             mtu: link.mtu(),
             cable,
-            received: traffic.received,
-            received_bytes: traffic.received_bytes,
-            overruns: traffic.overruns,
-            forwarded,
-            hellos,
+            received: over_link[LinkCount::Received],
+            received_bytes: over_link[LinkCount::ReceivedBytes],
+            overruns: over_link[LinkCount::Overruns],
+            forwarded: counts[ArrivalCount::Forwarded],
+            hellos: counts[ArrivalCount::Hellos],
             dropped,
-            sent: traffic.sent,
-            sent_bytes: traffic.sent_bytes,
-            unsent: traffic.unsent,
-            hellos_sent,
-            notices,
-            notices_suppressed,
+            sent: over_link[LinkCount::Sent],
+            sent_bytes: over_link[LinkCount::SentBytes],
+            unsent: over_link[LinkCount::Unsent],
+            hellos_sent: counts[ArrivalCount::HellosSent],
+            notices: counts[ArrivalCount::Notices],
+            notices_suppressed: counts[ArrivalCount::NoticesSuppressed],
         }
     }
 }

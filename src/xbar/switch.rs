@@ -6,13 +6,13 @@ use std::io::IoSlice;
 use std::rc::Rc;
 
 use mapper_proto::Mac;
-use mapper_proto::wire::{Crossbar, CrossbarKind, Decision, DropReason, End, FrameKind};
+use mapper_proto::wire::{Crossbar, CrossbarKind, Decision, DropReason, FrameKind, HelloEnd};
 use tokio::sync::{Notify, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
 use super::bucket::TokenBucket;
-use super::counters::{ArrivalCounters, XbarDrop};
+use super::counters::{ArrivalCount, ArrivalCounters, XbarDrop};
 use super::hellos::Hellos;
 use super::status::{PortStatus, XbarStatus};
 use mapper_machine::link::batch::{BATCH_FRAMES, Batch};
@@ -192,7 +192,7 @@ impl Switch {
         while let Some((number, hello)) = self.hellos.poll_hello() {
             if let Some(port) = self.port(number) {
                 port.link.send(&[], &hello);
-                port.count(|arrivals| arrivals.hellos_sent += 1);
+                port.count(|arrivals| arrivals.counts.count(ArrivalCount::HellosSent));
             }
         }
         while let Some(event) = self.hellos.poll_event() {
@@ -210,12 +210,12 @@ impl Switch {
     }
 
     /// What is at this end of the cable of a port.
-    fn end(&self, port: u8) -> End {
+    fn end(&self, port: u8) -> HelloEnd {
         let tag = match self.kind() {
             CrossbarKind::Plain => None,
             CrossbarKind::Tagged { tag } => Some(tag),
         };
-        End::Xbar { tag, port }
+        HelloEnd::Xbar { tag, port }
     }
 
     async fn forward_from(self: Rc<Self>, arrival: u8, port: Rc<SwitchPort>) {
@@ -310,7 +310,7 @@ impl Switch {
             Ok(FrameKind::Hello) => {
                 let source = header.get(6..12).and_then(|source| source.try_into().ok()).map(Mac);
                 if self.hellos.hear(arrival, source.unwrap_or_default(), payload) {
-                    from.count(|arrivals| arrivals.hellos += 1);
+                    from.count(|arrivals| arrivals.counts.count(ArrivalCount::Hellos));
                     return self.exchange_hellos();
                 }
                 XbarDrop::BadHello
@@ -333,7 +333,9 @@ impl Switch {
         }
         let mut unsent = Vec::new();
         to.link.forward_batch(&frames[..exits.len()], |nth, why| unsent.push((nth, why)));
-        from.count(|arrivals| arrivals.forwarded += (exits.len() - unsent.len()) as u64);
+        from.count(|arrivals| {
+            arrivals.counts.add(ArrivalCount::Forwarded, (exits.len() - unsent.len()) as u64);
+        });
         for (nth, why) in unsent {
             match why {
                 Unsent::Down => {
@@ -357,9 +359,9 @@ impl Switch {
         let Some(notice) = crossbar.undeliverable(port, payload) else { return };
         if from.notices.take(Instant::now()) {
             from.link.queue(&notice, &[]);
-            from.count(|arrivals| arrivals.notices += 1);
+            from.count(|arrivals| arrivals.counts.count(ArrivalCount::Notices));
         } else {
-            from.count(|arrivals| arrivals.notices_suppressed += 1);
+            from.count(|arrivals| arrivals.counts.count(ArrivalCount::NoticesSuppressed));
         }
     }
 

@@ -64,7 +64,7 @@ impl Machines {
         self.ask("ib_acme", &format!("-S {} {line}", self.socket().display()))
     }
 
-    /// The same of `mapper acm query`.
+    /// What `mapper acm query` prints, and its exit status, for these options.
     fn query(&self, line: &str) -> (String, i32) {
         self.ask(MAPPER, &format!("acm query -S {} {line}", self.socket().display()))
     }

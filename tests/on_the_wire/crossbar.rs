@@ -7,7 +7,7 @@ use std::time::Duration;
 use mapper_machine::link::batch::Batch;
 use mapper_machine::link::ethernet::{EthernetSocket, Frame, HEADER_BYTES, MAX_FRAME_BYTES, Marking};
 use mapper_machine::link::interface::Interface;
-use mapper_machine::link::port::Port;
+use mapper_machine::link::port::EthernetPort;
 use mapper_proto::Mac;
 use mapper_proto::wire::{
     Data, Element, FrameKind, Info, Message, Probe, ProbeKind, Route, Stamp, Undeliverable, split_route,
@@ -413,8 +413,8 @@ fn many_frames_stay_in_order() {
     let numbers = bench.namespace.enter(|| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let sender = Port::open("h1", Marking::default()).unwrap();
-            let receiver = Port::open("h2", Marking::default()).unwrap();
+            let sender = EthernetPort::open("h1", Marking::default()).unwrap();
+            let receiver = EthernetPort::open("h2", Marking::default()).unwrap();
             let (mut batch, mut numbers) = (Batch::new(), Vec::new());
             // Only 50 frames are under way at once, which every queue has room for.
             for first in (0..FRAMES).step_by(50) {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use mapper_machine::link::ethernet::{EthernetSocket, Marking};
 use mapper_machine::link::interface::Interface;
-use mapper_proto::wire::{End, Hello, HelloFlags};
+use mapper_proto::wire::{Hello, HelloEnd, HelloFlags};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -90,7 +90,7 @@ fn both_ends_of_a_cable_know_each_other_and_name_an_mtu_that_differs() {
     let before = port(dir.path(), 0)["cable"].take();
     assert_eq!(before["neighbour"]["mtu"], 9000);
     // Other programs' frames, and hellos that are not from whom they name, are counted and change nothing.
-    let end = End::Host { mac: mapper_proto::Mac::from_position(9) };
+    let end = HelloEnd::Host { mac: mapper_proto::Mac::from_position(9) };
     let forged = Hello {
         end,
         mac: mapper_proto::Mac::from_position(9),

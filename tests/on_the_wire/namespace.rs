@@ -39,7 +39,7 @@ impl Namespace {
         command
     }
 
-    /// The same for a whole line, whose words are parted by single spaces.
+    /// A command that will run in the namespace, given as a line whose words are parted by single spaces.
     pub(crate) fn command_line(&self, line: &str) -> Command {
         let mut words = line.split(' ');
         let mut command = self.command(words.next().unwrap());

@@ -143,7 +143,7 @@ impl Simulation {
         formats::parse("ibnetdiscover", &String::from_utf8_lossy(&output.stdout)).unwrap()
     }
 
-    /// The same, as a list of ports.
+    /// The network as `ibnetdiscover -p` lists its ports.
     pub(crate) fn list_of_ports(&self) -> String {
         let output = self.run("ibnetdiscover", &["-o", "64", "-p"]);
         String::from_utf8_lossy(&output.stdout).into_owned()

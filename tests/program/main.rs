@@ -7,6 +7,8 @@
     reason = "a test and its helpers fail by panicking"
 )]
 
+mod arrows;
+mod packaging;
 mod plan;
 mod readme;
 mod route;

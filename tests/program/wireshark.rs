@@ -14,8 +14,8 @@ use mapper::pcapng::{Direction, Packet, PcapngWriter};
 use mapper_proto::map::{LinkMtu, MapVersion, Place, PortRef, Rank};
 use mapper_proto::wire::layout::{FRAME, Record, Shape};
 use mapper_proto::wire::{
-    AgentState, Answer, Data, Element, End, Frame, Hello, HelloFlags, Info, InfoFlags, Key, Message, Probe,
-    ProbeKind, Reason, Reply, RoundTrip, Route, Scout, Seal, ServiceNumber, Stamp, Undeliverable,
+    AgentState, Answer, Data, Element, Frame, Hello, HelloEnd, HelloFlags, Info, InfoFlags, Key, Message,
+    Probe, ProbeKind, Reason, Reply, RoundTrip, Route, Scout, Seal, ServiceNumber, Stamp, Undeliverable,
     split_route,
 };
 use mapper_proto::{Mac, PortSet};
@@ -256,9 +256,9 @@ fn frames_of_every_kind() -> Vec<Vec<u8>> {
     frames.push(Data::carry(7, &way, macs, &alive.unwrap().encode(), 600).unwrap());
     frames.push(Undeliverable { token: 7, tag: u64::MAX, port: 255 }.encode());
     let ends = [
-        End::Xbar { tag: Some(u64::MAX), port: 255 },
-        End::Xbar { tag: None, port: 0 },
-        End::Host { mac: Mac::from_position(3) },
+        HelloEnd::Xbar { tag: Some(u64::MAX), port: 255 },
+        HelloEnd::Xbar { tag: None, port: 0 },
+        HelloEnd::Host { mac: Mac::from_position(3) },
     ];
     frames.extend(ends.into_iter().enumerate().map(|(nth, end)| {
         let heard = (0..nth as u32).map(Mac::from_position).collect();

@@ -1,8 +1,12 @@
 //! What the data path counts.
 
+use std::fmt;
+
 use enum_map::Enum;
 use mapper_proto::Tally;
-use serde::{Deserialize, Serialize};
+use serde::de::{MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use strum::{EnumDiscriminants, IntoStaticStr};
 use thiserror::Error;
 
@@ -44,38 +48,94 @@ pub enum DataDrop {
     ForgedNeighbour,
 }
 
-/// What the data path did since its start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct DataStatus {
+/// What is counted of users' frames beside drops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum DataCount {
     /// Frames of the user that were sent. A broadcast counts once.
-    pub frames_out: u64,
+    FramesOut,
     /// Bytes of the frames sent, from the destination address on.
-    pub bytes_out: u64,
+    BytesOut,
     /// Frames delivered to the user.
-    pub frames_in: u64,
+    FramesIn,
     /// Bytes of the frames delivered, from the destination address on.
-    pub bytes_in: u64,
+    BytesIn,
     /// Broadcasts and multicasts among the frames sent.
-    pub broadcasts: u64,
+    Broadcasts,
     /// Copies that were made of broadcasts and multicasts, one for each host.
-    pub broadcast_copies: u64,
-    /// Frames dropped, by reason.
-    pub dropped: Tally<DataDropKind>,
+    BroadcastCopies,
     /// Notices that a frame could not be delivered.
-    pub notices: u64,
+    Notices,
     /// Notices that were not believed, as they had no token of a frame sent lately or named a cable that
     /// the frame was not sent over.
-    pub notices_ignored: u64,
+    NoticesIgnored,
     /// Frames sent again along another route, after a notice.
-    pub resent: u64,
+    Resent,
     /// Frames about which a notice came and that were not sent again, as there was no other route or they
     /// had been tried often enough.
-    pub given_up: u64,
+    GivenUp,
     /// Flows in use that had to leave their route for another. Flows that share a bucket move together and
     /// count once.
-    pub flows_moved: u64,
+    FlowsMoved,
     /// How often a new table was put to use.
-    pub route_swaps: u64,
+    RouteSwaps,
     /// Routes that carried frames during the last second.
-    pub routes_in_use: u64,
+    RoutesInUse,
+}
+
+/// What the data path did since its start.
+///
+/// Programs get one map: the name of each [`DataCount`] with its count, and `dropped` with those of the drops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DataStatus {
+    /// What became of frames, and what was heard of them.
+    pub counts: Tally<DataCount>,
+    /// Frames dropped, by reason.
+    pub dropped: Tally<DataDropKind>,
+}
+
+/// The name under which programs find the drops.
+const DROPPED: &str = "dropped";
+
+impl Serialize for DataStatus {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // The encoding of the status sockets has to know the length beforehand.
+        let mut map = serializer.serialize_map(Some(self.counts.iter().count() + 1))?;
+        for (_, name, number) in self.counts.iter() {
+            map.serialize_entry(name, &number)?;
+        }
+        map.serialize_entry(DROPPED, &self.dropped)?;
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for DataStatus {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(StatusVisitor)
+    }
+}
+
+/// Reads a [`DataStatus`].
+struct StatusVisitor;
+
+impl<'de> Visitor<'de> for StatusVisitor {
+    type Value = DataStatus;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("counts of users' frames by name")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<DataStatus, A::Error> {
+        let mut status = DataStatus::default();
+        while let Some(name) = map.next_key::<String>()? {
+            if name == DROPPED {
+                status.dropped = map.next_value()?;
+            } else {
+                let number = map.next_value()?;
+                let kind = status.counts.iter().find(|(_, known, _)| *known == name).map(|(kind, ..)| kind);
+                kind.into_iter().for_each(|kind| status.counts.add(kind, number));
+            }
+        }
+        Ok(status)
+    }
 }

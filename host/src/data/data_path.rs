@@ -12,7 +12,7 @@ use super::destinations::{Destinations, NarrowPorts};
 use super::sent::SentFrames;
 use super::sources::{Sources, points_elsewhere};
 use super::waiting::Waiting;
-use super::{DataDrop, DataDropKind, DataStatus, PathId, ethernet, flow, too_big};
+use super::{DataCount, DataDrop, DataDropKind, DataStatus, PathId, ethernet, flow, too_big};
 use crate::routes::RouteTable;
 
 /// A path counts as in use for this long after its last frame.
@@ -68,7 +68,7 @@ pub struct DataPath {
     again: Vec<u8>,
     /// The reply to the kernel about the frame that was taken from it last, if there is one.
     answer: Option<Vec<u8>>,
-    counters: DataStatus,
+    status: DataStatus,
 }
 
 impl DataPath {
@@ -86,14 +86,14 @@ impl DataPath {
             waiting: Waiting::default(),
             again: Vec::new(),
             answer: None,
-            counters: DataStatus::default(),
+            status: DataStatus::default(),
         }
     }
 
     /// Puts a table of this host to use, at once and for all flows. A flow whose route is also in the
     /// new table stays on it.
     pub fn install(&mut self, table: Arc<RouteTable>) {
-        self.counters.route_swaps += 1;
+        self.status.counts.count(DataCount::RouteSwaps);
         let narrow = self.narrow.take_if(|(version, _)| *version == table.version()).map(|(_, ports)| ports);
         match &mut self.destinations {
             Some(destinations) => destinations.install(table, narrow),
@@ -130,11 +130,11 @@ impl DataPath {
     pub(crate) fn outbound(&mut self, now: Instant, frame: &[u8], send: &mut impl FnMut(&[u8], &[u8])) {
         match self.try_outbound(now, frame, send) {
             Ok(()) => {
-                self.counters.frames_out += 1;
-                self.counters.bytes_out += frame.len() as u64;
+                self.status.counts.count(DataCount::FramesOut);
+                self.status.counts.add(DataCount::BytesOut, frame.len() as u64);
             }
             Err(reason) => {
-                self.counters.dropped.count(reason.into());
+                self.status.dropped.count(reason.into());
                 if let DataDrop::TooLongForCable { most_bytes } = reason {
                     self.answer = too_big::answer(frame, most_bytes);
                 }
@@ -195,9 +195,9 @@ impl DataPath {
             return failed;
         }
         // Copies that were too long for a cable are counted, although others were sent.
-        self.counters.dropped.add(DataDropKind::TooLongForCable, too_long);
-        self.counters.broadcasts += 1;
-        self.counters.broadcast_copies += copies;
+        self.status.dropped.add(DataDropKind::TooLongForCable, too_long);
+        self.status.counts.count(DataCount::Broadcasts);
+        self.status.counts.add(DataCount::BroadcastCopies, copies);
         Ok(())
     }
 
@@ -249,10 +249,10 @@ impl DataPath {
         let result = self.try_inbound(now, frame);
         match result {
             Ok(frame) => {
-                self.counters.frames_in += 1;
-                self.counters.bytes_in += frame.len() as u64;
+                self.status.counts.count(DataCount::FramesIn);
+                self.status.counts.add(DataCount::BytesIn, frame.len() as u64);
             }
-            Err(reason) => self.counters.dropped.count(reason.into()),
+            Err(reason) => self.status.dropped.count(reason.into()),
         }
         result
     }
@@ -285,20 +285,20 @@ impl DataPath {
         frame: &[u8],
         send: &mut impl FnMut(&[u8], &[u8]),
     ) -> Option<DeadPort> {
-        self.counters.notices += 1;
+        self.status.counts.count(DataCount::Notices);
         let notice = Undeliverable::decode(frame).ok();
         let believed = notice.and_then(|notice| self.believe(now, notice));
         let Some((to, tries, dead)) = believed else {
-            self.counters.notices_ignored += 1;
+            self.status.counts.count(DataCount::NoticesIgnored);
             return None;
         };
         if let Some(dead) = dead {
             self.avoid(now, dead.at);
         }
         if self.send_again(now, to, tries, send) {
-            self.counters.resent += 1;
+            self.status.counts.count(DataCount::Resent);
         } else if dead.is_none() || tries >= MAX_TRIES || !self.waiting.push(now, to, tries, &self.again) {
-            self.counters.given_up += 1;
+            self.status.counts.count(DataCount::GivenUp);
         }
         dead
     }
@@ -306,12 +306,12 @@ impl DataPath {
     /// Sends the undelivered frames that wait for a new table, which must be installed by now. Frames that
     /// have no route in it either are given up.
     pub(crate) fn send_waiting(&mut self, now: Instant, send: &mut impl FnMut(&[u8], &[u8])) {
-        self.counters.given_up += self.waiting.expire(now);
+        self.status.counts.add(DataCount::GivenUp, self.waiting.expire(now));
         for waiting in self.waiting.take() {
             self.again = waiting.frame;
             match self.send_again(now, waiting.to, waiting.tries, send) {
-                true => self.counters.resent += 1,
-                false => self.counters.given_up += 1,
+                true => self.status.counts.count(DataCount::Resent),
+                false => self.status.counts.count(DataCount::GivenUp),
             }
         }
     }
@@ -354,7 +354,7 @@ impl DataPath {
     /// The paths that carried frames for one host lately, at most `limit` of them, the one used last
     /// first. To be called every few hundred milliseconds while there are any.
     pub(crate) fn paths_in_use(&mut self, now: Instant, limit: usize) -> Vec<PathInUse> {
-        self.counters.given_up += self.waiting.expire(now);
+        self.status.counts.add(DataCount::GivenUp, self.waiting.expire(now));
         let Some(destinations) = &mut self.destinations else { return Vec::new() };
         destinations.forgive(now);
         let mut paths = Vec::new();
@@ -402,7 +402,10 @@ impl DataPath {
     /// What the data path has done since its start.
     pub fn status(&self) -> DataStatus {
         let flows_moved = self.destinations.as_ref().map_or(0, |destinations| destinations.flows_moved);
-        DataStatus { flows_moved, routes_in_use: self.in_use.len() as u64, ..self.counters }
+        let mut status = self.status;
+        status.counts.add(DataCount::FlowsMoved, flows_moved);
+        status.counts.add(DataCount::RoutesInUse, self.in_use.len() as u64);
+        status
     }
 }
 

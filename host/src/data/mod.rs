@@ -34,7 +34,7 @@ mod waiting;
 
 use mapper_proto::agent::PathId;
 
-pub use counters::{DataDrop, DataDropKind, DataStatus};
+pub use counters::{DataCount, DataDrop, DataDropKind, DataStatus};
 pub use data_path::{DataPath, DeadPort, PathInUse};
 pub use mtu::{MtuTooSmall, tap_mtu};
 pub use uses::PathTraffic;

@@ -53,7 +53,7 @@ impl Addresses {
         listed.into_shared()
     }
 
-    /// The same addresses with these rates.
+    /// A copy with these rates instead of its own.
     pub(super) fn with_rates(&self, rates: PortRates) -> Self {
         let listed = self.0.as_deref().cloned().unwrap_or_default();
         Listed { rates, ..listed }.into_shared()

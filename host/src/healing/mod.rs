@@ -36,10 +36,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use enum_map::Enum;
 use mapper_proto::agent::{CableCause, CableTest, PathId};
 use mapper_proto::map::{MapVersion, PortRef};
-use mapper_proto::{Instant, Mac};
+use mapper_proto::{Instant, Mac, Tally};
 use mapper_routing::DeadCables;
+use strum::IntoStaticStr;
 
 use crate::routes::Basis;
 use cables::{CableEnd, Cables};
@@ -92,25 +94,24 @@ pub struct DeadCable {
     pub cause: CableCause,
 }
 
-/// Counts since the start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct HealingStatus {
+/// What is counted of dead cables since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum HealingCount {
     /// Times that routes had to be computed around other dead cables than before.
-    pub repairs: u64,
+    Repairs,
     /// Cables found dead by lost carrier at the own crossbar.
-    pub by_carrier: u64,
+    CarrierLosses,
     /// Cables found dead by a notice.
-    pub by_notice: u64,
+    Notices,
     /// Cables found dead by a silent path.
-    pub by_silence: u64,
+    SilentPaths,
     /// Cables in use again as their carrier is back, a path answers again, or tests are answered.
-    pub came_back: u64,
+    CameBack,
     /// Reports of dead cables that named no cable of the map.
-    pub ignored: u64,
+    Ignored,
     /// Dead cables that were too many to keep.
-    pub overload: u64,
-    /// Cables held for dead now.
-    pub dead_now: u64,
+    Overload,
 }
 
 /// Why a cable is held for dead.
@@ -187,7 +188,7 @@ pub struct Healing {
     to_test: VecDeque<PortRef>,
     /// When the agent is told of the tests of all cables again.
     test_at: Instant,
-    counters: HealingStatus,
+    counts: Tally<HealingCount>,
 }
 
 impl Healing {
@@ -249,7 +250,7 @@ impl Healing {
     ) {
         // If no xbar answers, the dead cable is this host's own, which the agent watches itself.
         let Some(&at) = reached.checked_sub(1).and_then(|last| hops.get(last)) else {
-            self.counters.ignored += 1;
+            self.counts.count(HealingCount::Ignored);
             return;
         };
         let cable = self.cables.as_ref().and_then(|cables| cables.at(at));
@@ -308,7 +309,7 @@ impl Healing {
         let dead = self.dead();
         if dead != self.repaired {
             self.repaired = dead;
-            self.counters.repairs += 1;
+            self.counts.count(HealingCount::Repairs);
             return Some(Action::Repair { version });
         }
         if let Some((at, cause)) = self.to_tell.pop_front() {
@@ -361,9 +362,9 @@ impl Healing {
             .filter_map(|(&at, known)| Some(DeadCable { at, since: known.since, cause: known.cause()? }))
     }
 
-    /// The counts since the start.
-    pub fn status(&self) -> HealingStatus {
-        HealingStatus { dead_now: self.known.len() as u64, ..self.counters }
+    /// What happened to cables since the start.
+    pub fn counts(&self) -> &Tally<HealingCount> {
+        &self.counts
     }
 
     fn lose_carrier(&mut self, now: Instant, tag: u64, port: u8) {
@@ -392,22 +393,22 @@ impl Healing {
         update: impl FnOnce(&mut Known),
     ) {
         let Some(CableEnd { at, is_host }) = cable else {
-            self.counters.ignored += 1;
+            self.counts.count(HealingCount::Ignored);
             return;
         };
         if self.known.len() >= LIMIT && !self.known.contains_key(&at) {
-            self.counters.overload += 1;
+            self.counts.count(HealingCount::Overload);
             return;
         }
         let known = self.known.entry(at).or_insert_with(|| Known::new(now, is_host));
         let before = known.cause();
         update(known);
         if before.is_none() {
-            *match cause {
-                CableCause::Carrier => &mut self.counters.by_carrier,
-                CableCause::Notice => &mut self.counters.by_notice,
-                CableCause::Silence | CableCause::UsersOnly => &mut self.counters.by_silence,
-            } += 1;
+            self.counts.count(match cause {
+                CableCause::Carrier => HealingCount::CarrierLosses,
+                CableCause::Notice => HealingCount::Notices,
+                CableCause::Silence | CableCause::UsersOnly => HealingCount::SilentPaths,
+            });
             self.test_now(now);
         }
         // The agent is told of a dead cable once, and again when its death becomes certain.
@@ -421,6 +422,6 @@ impl Healing {
     fn drop_live(&mut self) {
         let before = self.known.len();
         self.known.retain(|_, known| known.cause().is_some());
-        self.counters.came_back += (before - self.known.len()) as u64;
+        self.counts.add(HealingCount::CameBack, (before - self.known.len()) as u64);
     }
 }

@@ -1,8 +1,8 @@
 //! What a host does about dead cables, event by event.
 
-use mapper_proto::Mac;
 use mapper_proto::map::{Cable, Host, Map, Xbar, host_type};
 use mapper_proto::wire::{Element, Route};
+use mapper_proto::{Mac, Tally};
 
 use super::*;
 
@@ -101,8 +101,8 @@ fn lost_carrier_is_healed_at_once_told_once_and_over_when_it_is_back() {
     story.healing.carrier(story.now, 11, 3, true);
     assert_eq!(story.poll(), (true, vec![]));
     assert_eq!(story.dead(), []);
-    let status = story.healing.status();
-    assert_eq!((status.repairs, status.by_carrier, status.came_back), (2, 1, 1));
+    let counts = [HealingCount::Repairs, HealingCount::CarrierLosses, HealingCount::CameBack];
+    assert_eq!(counts.map(|kind| story.healing.counts()[kind]), [2, 1, 1]);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn what_is_dead_stays_so_however_long_no_map_comes_and_is_tested_until_it_answer
     story.healing.cable_up(VERSION, port(3, 3));
     assert_eq!(story.poll(), (true, vec![]));
     assert_eq!((story.dead(), story.healing.poll_timeout()), (vec![], None));
-    assert_eq!(story.healing.status().came_back, 2);
+    assert_eq!(story.healing.counts()[HealingCount::CameBack], 2);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_silent_path_blames_the_cable_behind_the_last_xbar_that_answers() {
     assert_eq!(story.poll(), (false, vec![]), "the other is still silent");
     story.healing.path_up(PathId(2));
     assert_eq!(story.poll(), (true, vec![]));
-    assert_eq!(story.healing.status().came_back, 1);
+    assert_eq!(story.healing.counts()[HealingCount::CameBack], 1);
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn flapping_carrier_is_followed_each_time() {
         assert_eq!(story.poll(), (true, vec![(port(0, 2), CableCause::Carrier)]));
         story.healing.carrier(story.now, 10, 2, true);
         assert_eq!(story.poll(), (true, vec![]));
-        assert_eq!(story.healing.status().came_back, flaps);
+        assert_eq!(story.healing.counts()[HealingCount::CameBack], flaps);
     }
     // The carrier went and came back before the host was asked for routes, so only the agent hears of it.
     story.healing.carrier(story.now, 10, 2, false);
@@ -309,7 +309,8 @@ fn what_is_no_cable_of_the_map_is_ignored_and_counted() {
     story.healing.path_down(story.now, PathId(1), &[port(9, 2)], (1, 0));
     story.healing.path_up(PathId(77));
     assert_eq!(story.poll(), (false, vec![]));
-    assert_eq!(story.healing.status(), HealingStatus { ignored: 5, ..HealingStatus::default() });
+    assert_eq!(*story.healing.counts(), Tally::from_iter([(HealingCount::Ignored, 5)]));
+    assert_eq!(story.healing.dead_cables().count(), 0);
 }
 
 #[test]
@@ -336,6 +337,6 @@ fn a_flood_of_notices_stays_bounded() {
         healing.carrier(Instant::ZERO, tag, 1, false);
     }
     assert_eq!(healing.dead().avoided.len(), LIMIT);
-    assert_eq!(healing.status().overload, 999 - LIMIT as u64);
+    assert_eq!(healing.counts()[HealingCount::Overload], 999 - LIMIT as u64);
     assert!(healing.to_tell.len() <= LIMIT && healing.no_carrier.len() <= LIMIT);
 }

@@ -212,7 +212,7 @@ impl Resolver {
             if pending.renewals_left > 0 {
                 pending.renewals_left -= 1;
                 pending.tries_left = pending.tries_left.max(patience.retries.max(1));
-                // Nor does it wait longer for that than it would by itself.
+                // It does not wait longer for the answer than it would by itself, either.
                 pending.patience.timeout = pending.patience.timeout.min(patience.timeout);
                 pending.due_at = pending.due_at.min(now + patience.timeout);
             }

@@ -56,7 +56,7 @@ impl Tree {
         }
     }
 
-    /// The same, and forgets that the host asked who else has it, so that others have yet to ask.
+    /// Gives a host names and forgets that it asked who else has them, so that others have yet to ask.
     fn hide(&mut self, host: usize, all: &[&str]) {
         self.give(host, all);
         self.hosts[host].pending.clear();
@@ -231,7 +231,7 @@ fn forged_and_senseless_messages_are_counted_and_teach_nothing() {
     let own = Own { number, revision: 9, group: Group::default(), wanted: wanted("alias") };
     let lie = body::fill(&mut VecDeque::from([own.clone()]));
     victim.asked(tree.now, stranger, &lie, 0);
-    // Nor one for something else than was asked for.
+    // An answer about something else than was asked for is not believed, either.
     let other = body::fill(&mut VecDeque::from([Own { wanted: wanted("other"), ..own }]));
     victim.asked(tree.now, neighbour, &other, 0);
     assert_eq!((victim.refused()[Refused::NotInMap], victim.refused()[Refused::Unasked]), (2, 2));

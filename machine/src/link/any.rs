@@ -2,25 +2,25 @@
 
 use std::io::IoSlice;
 
-use mapper_proto::Mac;
+use mapper_proto::{Mac, Tally};
 
 use super::batch::Batch;
 use super::interface::Change;
 use super::internal::InternalPort;
-use super::port::{Port, Traffic};
+use super::port::{EthernetPort, LinkCount};
 use super::unsent::Unsent;
 
 /// What an agent or a crossbar sends and receives frames by.
 #[derive(Debug)]
 pub enum Link {
     /// A network interface.
-    Interface(Port),
+    Interface(EthernetPort),
     /// An end of a cable inside the process.
     Internal(InternalPort),
 }
 
-impl From<Port> for Link {
-    fn from(port: Port) -> Self {
+impl From<EthernetPort> for Link {
+    fn from(port: EthernetPort) -> Self {
         Self::Interface(port)
     }
 }
@@ -86,8 +86,8 @@ impl Link {
     }
 
     /// The counts of frames and bytes over this link.
-    pub fn traffic(&self) -> Traffic {
-        either!(self, port => port.traffic())
+    pub fn counts(&self) -> Tally<LinkCount> {
+        either!(self, port => port.counts())
     }
 
     /// Takes in a change of any interface. Returns whether the carrier changed.

@@ -7,12 +7,12 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::rc::Rc;
 
-use mapper_proto::Mac;
+use mapper_proto::{Mac, Tally};
 use tokio::sync::Notify;
 
 use super::batch::Batch;
 use super::ethernet::{HEADER_BYTES, MAX_FRAME_BYTES, Marking};
-use super::port::Traffic;
+use super::port::{LinkCount, count_received, count_sent};
 use super::unsent::Unsent;
 
 /// How many frames wait at an end at most. More are lost and counted, as on an interface.
@@ -27,7 +27,7 @@ pub fn pair(name: &str, mac: Mac, marking: Marking) -> (InternalPort, InternalPo
         header: marking.header(mac),
         incoming: Rc::clone(&lanes[incoming]),
         outgoing: Rc::clone(&lanes[1 - incoming]),
-        traffic: Cell::default(),
+        counts: Cell::default(),
     };
     (end(0), end(1))
 }
@@ -88,7 +88,7 @@ pub struct InternalPort {
     header: [u8; HEADER_BYTES],
     incoming: Rc<Lane>,
     outgoing: Rc<Lane>,
-    traffic: Cell<Traffic>,
+    counts: Cell<Tally<LinkCount>>,
 }
 
 impl InternalPort {
@@ -108,8 +108,8 @@ impl InternalPort {
     }
 
     /// The counts of frames and bytes, seen from this end.
-    pub fn traffic(&self) -> Traffic {
-        self.traffic.get()
+    pub fn counts(&self) -> Tally<LinkCount> {
+        self.counts.get()
     }
 
     /// Waits for a frame and puts it into `buffer`; returns how long it is. One longer than the
@@ -131,7 +131,7 @@ impl InternalPort {
             bytes
         };
         let bytes = self.incoming.pop(copy)?;
-        self.count(|traffic| traffic.count_received(1, bytes));
+        self.count(|counts| count_received(counts, 1, bytes));
         Some(bytes)
     }
 
@@ -149,7 +149,7 @@ impl InternalPort {
     pub fn try_recv_batch(&self, batch: &mut Batch) -> bool {
         batch.clear();
         while !batch.is_full() && self.incoming.pop(|frame| batch.push(frame)).is_some() {}
-        self.count(|traffic| traffic.count_received(batch.len(), batch.total_bytes()));
+        self.count(|counts| count_received(counts, batch.len(), batch.total_bytes()));
         !batch.is_empty()
     }
 
@@ -171,17 +171,17 @@ impl InternalPort {
     fn push(&self, parts: [&[u8]; 3]) -> Result<(), Unsent> {
         let pushed = self.outgoing.push(parts);
         let bytes = parts.iter().map(|part| part.len()).sum();
-        self.count(|traffic| match pushed {
-            Ok(()) => traffic.count_sent(1, bytes),
-            Err(_) => traffic.unsent += 1,
+        self.count(|counts| match pushed {
+            Ok(()) => count_sent(counts, 1, bytes),
+            Err(_) => counts.count(LinkCount::Unsent),
         });
         pushed
     }
 
-    fn count(&self, change: impl FnOnce(&mut Traffic)) {
-        let mut traffic = self.traffic.get();
-        change(&mut traffic);
-        self.traffic.set(traffic);
+    fn count(&self, change: impl FnOnce(&mut Tally<LinkCount>)) {
+        let mut counts = self.counts.get();
+        change(&mut counts);
+        self.counts.set(counts);
     }
 }
 
@@ -222,7 +222,7 @@ mod tests {
             let firsts: Vec<_> = batch.frames().map(|frame| usize::from(frame[HEADER_BYTES])).collect();
             assert_eq!(firsts, (0..BATCH_FRAMES).collect::<Vec<_>>());
             b.recv_batch(&mut batch).await;
-            assert_eq!((batch.len(), b.traffic().received), (1, BATCH_FRAMES as u64 + 2));
+            assert_eq!((batch.len(), b.counts()[LinkCount::Received]), (1, BATCH_FRAMES as u64 + 2));
             assert!(!b.try_recv_batch(&mut batch) && batch.is_empty());
         });
     }
@@ -233,7 +233,7 @@ mod tests {
         for _ in 0..QUEUE_FRAMES + 5 {
             a.send(&[], b"x");
         }
-        assert_eq!((a.traffic().sent, a.traffic().unsent), (QUEUE_FRAMES as u64, 5));
+        assert_eq!((a.counts()[LinkCount::Sent], a.counts()[LinkCount::Unsent]), (QUEUE_FRAMES as u64, 5));
         let mut buffer = vec![0; 100];
         assert_eq!(std::iter::from_fn(|| b.try_recv(&mut buffer)).count(), QUEUE_FRAMES);
     }

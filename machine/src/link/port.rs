@@ -5,7 +5,9 @@ use std::io::{self, IoSlice};
 use std::rc::Rc;
 use std::time::Duration;
 
-use mapper_proto::Mac;
+use enum_map::Enum;
+use mapper_proto::{Mac, Tally};
+use strum::IntoStaticStr;
 use tokio::sync::Notify;
 use tracing::{error, info, warn};
 
@@ -17,41 +19,42 @@ use super::{LinkError, Unsent};
 /// How long to wait after an unexpected error before the socket is read again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// The counts of frames and bytes over one port since the start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Traffic {
+/// What is counted of the frames over a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum LinkCount {
     /// Frames that arrived.
-    pub received: u64,
+    Received,
     /// Bytes that arrived, with the Ethernet headers.
-    pub received_bytes: u64,
+    ReceivedBytes,
     /// Frames that the kernel lost, as they arrived faster than they were taken.
-    pub overruns: u64,
+    Overruns,
     /// Frames that the kernel took.
-    pub sent: u64,
+    Sent,
     /// Bytes that the kernel took, with the Ethernet headers.
-    pub sent_bytes: u64,
+    SentBytes,
     /// Frames that the kernel did not take, as there was no room, they were too long, or the interface was
     /// down or gone.
-    pub unsent: u64,
+    Unsent,
 }
 
-impl Traffic {
-    pub(super) const fn count_received(&mut self, frames: usize, bytes: usize) {
-        self.received += frames as u64;
-        self.received_bytes += bytes as u64;
-    }
+/// Counts frames that arrived, and their bytes.
+pub(super) fn count_received(counts: &mut Tally<LinkCount>, frames: usize, bytes: usize) {
+    counts.add(LinkCount::Received, frames as u64);
+    counts.add(LinkCount::ReceivedBytes, bytes as u64);
+}
 
-    pub(super) const fn count_sent(&mut self, frames: usize, bytes: usize) {
-        self.sent += frames as u64;
-        self.sent_bytes += bytes as u64;
-    }
+/// Counts frames that the kernel or the other end took, and their bytes.
+pub(super) fn count_sent(counts: &mut Tally<LinkCount>, frames: usize, bytes: usize) {
+    counts.add(LinkCount::Sent, frames as u64);
+    counts.add(LinkCount::SentBytes, bytes as u64);
 }
 
 /// One interface, by name. While it does not exist there is nothing to receive, and what is sent
 /// is lost and counted, as on a cable that is unplugged. Feed it what a
 /// [`Monitor`](super::interface::Monitor) reports.
 #[derive(Debug)]
-pub struct Port {
+pub struct EthernetPort {
     name: String,
     marking: Marking,
     /// The number of the interface that the socket is bound to; `None` while it does not exist.
@@ -63,11 +66,11 @@ pub struct Port {
     up: Cell<bool>,
     carrier: Cell<bool>,
     mtu: Cell<u32>,
-    traffic: Cell<Traffic>,
+    counts: Cell<Tally<LinkCount>>,
     queue: RefCell<SendQueue>,
 }
 
-impl Port {
+impl EthernetPort {
     /// A port on the interface of this name, which need not exist yet.
     ///
     /// # Errors
@@ -83,7 +86,7 @@ impl Port {
             up: Cell::new(false),
             carrier: Cell::new(false),
             mtu: Cell::new(0),
-            traffic: Cell::default(),
+            counts: Cell::default(),
             queue: RefCell::default(),
         };
         if let Some(interface) = Interface::look_up(name)? {
@@ -144,10 +147,10 @@ impl Port {
     }
 
     /// The counts of frames and bytes over this port.
-    pub fn traffic(&self) -> Traffic {
+    pub fn counts(&self) -> Tally<LinkCount> {
         let lost = self.socket.borrow().as_ref().map_or(0, |socket| socket.take_overruns());
-        self.count(|traffic| traffic.overruns += lost);
-        self.traffic.get()
+        self.count(|counts| counts.add(LinkCount::Overruns, lost));
+        self.counts.get()
     }
 
     /// Takes in a change of any interface. Returns whether this port's carrier changed.
@@ -175,14 +178,14 @@ impl Port {
     /// Waits for a frame and puts it into `buffer`; returns how long it is.
     pub async fn recv(&self, buffer: &mut [u8]) -> usize {
         let bytes = self.receive(async |socket| socket.recv(buffer).await).await;
-        self.count(|traffic| traffic.count_received(1, bytes));
+        self.count(|counts| count_received(counts, 1, bytes));
         bytes
     }
 
     /// Like [`Self::recv`], but `None` if no frame is there.
     pub fn try_recv(&self, buffer: &mut [u8]) -> Option<usize> {
         let bytes = self.socket.borrow().as_ref()?.try_recv(buffer).ok()?;
-        self.count(|traffic| traffic.count_received(1, bytes));
+        self.count(|counts| count_received(counts, 1, bytes));
         Some(bytes)
     }
 
@@ -190,7 +193,7 @@ impl Port {
     /// before.
     pub async fn recv_batch(&self, batch: &mut Batch) {
         self.receive(async |socket| socket.recv_batch(batch).await).await;
-        self.count(|traffic| traffic.count_received(batch.len(), batch.total_bytes()));
+        self.count(|counts| count_received(counts, batch.len(), batch.total_bytes()));
     }
 
     /// Like [`Self::recv_batch`], but does not wait; returns whether a frame is there.
@@ -200,7 +203,7 @@ impl Port {
             // An unexpected error comes again at the next wait, and is logged there.
             let _nothing_or_error = socket.try_recv_batch(batch);
         }
-        self.count(|traffic| traffic.count_received(batch.len(), batch.total_bytes()));
+        self.count(|counts| count_received(counts, batch.len(), batch.total_bytes()));
         !batch.is_empty()
     }
 
@@ -228,9 +231,9 @@ impl Port {
     /// Sends a payload in two parts. What cannot be sent is lost and counted.
     pub fn send(&self, route: &[u8], frame: &[u8]) {
         let sent = self.socket.borrow().as_ref().is_some_and(|socket| socket.send(route, frame).is_ok());
-        self.count(|traffic| match sent {
-            true => traffic.count_sent(1, HEADER_BYTES + route.len() + frame.len()),
-            false => traffic.unsent += 1,
+        self.count(|counts| match sent {
+            true => count_sent(counts, 1, HEADER_BYTES + route.len() + frame.len()),
+            false => counts.count(LinkCount::Unsent),
         });
     }
 
@@ -238,7 +241,7 @@ impl Port {
     /// with others. Frames of [`Self::send`] overtake it.
     pub fn queue(&self, route: &[u8], frame: &[u8]) {
         let full = match self.socket.borrow().as_ref() {
-            None => return self.count(|traffic| traffic.unsent += 1),
+            None => return self.count(|counts| counts.count(LinkCount::Unsent)),
             Some(socket) => {
                 let mut queue = self.queue.borrow_mut();
                 queue.push([socket.header(), route, frame]);
@@ -274,16 +277,16 @@ impl Port {
             None => (0..frames.len()).for_each(|nth| lose(nth, Unsent::Down)),
         }
         let total_bytes: usize = frames.iter().map(bytes).sum();
-        self.count(|traffic| {
-            traffic.count_sent(frames.len() - lost, total_bytes - lost_bytes);
-            traffic.unsent += lost as u64;
+        self.count(|counts| {
+            count_sent(counts, frames.len() - lost, total_bytes - lost_bytes);
+            counts.add(LinkCount::Unsent, lost as u64);
         });
     }
 
-    fn count(&self, change: impl FnOnce(&mut Traffic)) {
-        let mut traffic = self.traffic.get();
-        change(&mut traffic);
-        self.traffic.set(traffic);
+    fn count(&self, change: impl FnOnce(&mut Tally<LinkCount>)) {
+        let mut counts = self.counts.get();
+        change(&mut counts);
+        self.counts.set(counts);
     }
 
     fn attach_or_log(&self, interface: &Interface) {

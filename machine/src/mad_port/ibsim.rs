@@ -178,7 +178,8 @@ impl IbsimPort {
         Self::open_at(&base(), node)
     }
 
-    /// The same for a subnet manager: requests come here, and the port says that a manager is behind it. It does not wait.
+    /// Attaches to a node of that ibsim for a subnet manager: requests come here, and the port says that a manager is
+    /// behind it. It does not wait.
     ///
     /// # Errors
     /// If that fails, or another manager is there.

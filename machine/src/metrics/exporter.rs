@@ -60,7 +60,7 @@ struct MetricsFile {
 
 /// A request for the metrics as they are now, of a client or for the file.
 #[derive(Debug)]
-pub struct Request {
+pub struct MetricsRequest {
     dialect: Dialect,
     recipient: Recipient,
 }
@@ -98,13 +98,13 @@ impl Exporter {
     }
 
     /// Waits for the next request. Nothing is lost if the future is dropped.
-    pub async fn requested(&mut self) -> Request {
+    pub async fn requested(&mut self) -> MetricsRequest {
         let Self { server, file } = self;
         tokio::select! {
             scrape = next_scrape(server.as_mut()) => {
-                Request { dialect: Dialect::OpenMetrics, recipient: Recipient::Client(scrape) }
+                MetricsRequest { dialect: Dialect::OpenMetrics, recipient: Recipient::Client(scrape) }
             }
-            recipient = next_writing(file.as_mut()) => Request { dialect: Dialect::Prometheus, recipient },
+            recipient = next_writing(file.as_mut()) => MetricsRequest { dialect: Dialect::Prometheus, recipient },
         }
     }
 }
@@ -151,7 +151,7 @@ impl Drop for MetricsFile {
     }
 }
 
-impl Request {
+impl MetricsRequest {
     /// The format that is wanted.
     pub fn dialect(&self) -> Dialect {
         self.dialect

@@ -5,5 +5,5 @@ mod exporter;
 mod server;
 mod text;
 
-pub use exporter::{Exporter, MetricsError, Request};
+pub use exporter::{Exporter, MetricsError, MetricsRequest};
 pub use text::{Dialect, Exposition, Family, FamilyKind, Unit};

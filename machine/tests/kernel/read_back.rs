@@ -58,7 +58,7 @@ fn every_kind_of_object_is_read_back_as_it_was_installed() {
         let wanted = one_of_every_kind(&machine, &other, &cabled, packing);
         machine.install(&wanted);
         assert_eq!(machine.kernel.dump().unwrap(), wanted);
-        // The same once more is no error, and changes nothing.
+        // To install the same objects once more is no error, and changes nothing.
         let again = changes(&Objects::default(), &wanted);
         assert!(machine.kernel.apply(&again).is_empty());
         assert_eq!(machine.kernel.dump().unwrap(), wanted);
@@ -112,7 +112,7 @@ fn nothing_of_others_is_read_replaced_or_removed() {
     }
     let (mut machine, other, cabled) = two_machines();
     let wanted = one_of_every_kind(&machine, &other, &cabled, Packing::Compressed);
-    // The same destinations, tables, interfaces, and numbers of nexthops close by.
+    // Others' routes have the same destinations, tables and interfaces as ours, and their nexthops numbers close by.
     for words in [
         format!("route add {}/32 dev e0", other.v4),
         format!("-6 route add {}/128 dev e0", other.v6),

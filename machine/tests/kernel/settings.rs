@@ -127,7 +127,7 @@ fn ports_that_come_get_the_settings_and_those_that_go_get_theirs_back() {
     keep(&machine, &mut settings, &needs(&machine, &["e0"], false));
     assert_eq!(value(&machine, "ipv4/conf/p1/forwarding"), "0");
     machine.namespace.ip("link set p1 name e1");
-    // A port is gone for good.
+    // One port is gone for good.
     let both = needs(&machine, &["e0", "e1"], false);
     keep(&machine, &mut settings, &both);
     machine.namespace.ip("link delete e0");

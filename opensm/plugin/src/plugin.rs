@@ -35,7 +35,7 @@ impl Plugin {
         }
     }
 
-    /// Has tables computed. Whether there are some.
+    /// Has tables computed. Returns whether there are some.
     pub(crate) fn compute(&mut self, request: Request, log: Log<'_>) -> bool {
         self.answer = None;
         self.tables.clear();

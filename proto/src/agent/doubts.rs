@@ -6,6 +6,7 @@
 use super::cause::{CableCause, Cause};
 use super::checks::{Check, doubted};
 use super::event::Event;
+use super::liveness::LivenessCount;
 use super::machine::Agent;
 use super::requests::Asked;
 use super::status::FrameDrop;
@@ -177,7 +178,7 @@ impl Agent {
 
     fn clear_doubt(&mut self, at: PortRef) {
         if self.doubts.settle(at).is_some() {
-            self.liveness.cleared += 1;
+            self.liveness.counts.count(LivenessCount::Cleared);
             let version = self.held.as_ref().map_or(MapVersion::NONE, |held| held.version);
             self.event(Event::CableCleared { version, at });
         }

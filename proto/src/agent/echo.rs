@@ -33,7 +33,7 @@ pub struct Echo {
 pub(super) struct Echoes {
     /// The ticket of each, and the host that is to answer, by the id of its frame.
     under_way: BTreeMap<u32, (u32, Option<Mac>)>,
-    /// The same ids, oldest first.
+    /// The ids of all that are under way, oldest first.
     order: VecDeque<u32>,
 }
 

@@ -11,7 +11,9 @@ use super::event::Event;
 use super::held::Held;
 use super::machine::{Agent, Timer};
 use super::status::MappingCost;
-use crate::explore::{ExploreError, ExploreSettings, Explorer, Met, Outcome, Request, RequestKind};
+use crate::explore::{
+    ExploreError, ExploreOutcome, ExploreRequest, ExploreSettings, Explorer, Met, RequestKind,
+};
 use crate::map::{
     FrameSizes, Host, LinkMtu, Map, MapVersion, Rank, Rules, decode_pieces, encode_pieces, host_type,
     is_isomorphic,
@@ -199,7 +201,7 @@ impl Agent {
         }
     }
 
-    fn send_probe(&mut self, mapping: &mut Mapping, request: Request) {
+    fn send_probe(&mut self, mapping: &mut Mapping, request: ExploreRequest) {
         let id = request.id;
         let info = self.info();
         let way = way_of(&request);
@@ -226,15 +228,15 @@ impl Agent {
 
     /// A probe of exploration came home. False if none waits for it.
     pub(super) fn mapping_returned(&mut self, now: Instant, id: u32, stamp: Option<&Stamp>) -> bool {
-        self.mapping_outcome(now, id, Outcome::Returned { stamp: stamp.copied() })
+        self.mapping_outcome(now, id, ExploreOutcome::Returned { stamp: stamp.copied() })
     }
 
     /// A probe of exploration ran into this very host. False if none waits for it.
     pub(super) fn mapping_hit_self(&mut self, now: Instant, id: u32) -> bool {
-        self.mapping_outcome(now, id, Outcome::OwnHost)
+        self.mapping_outcome(now, id, ExploreOutcome::OwnHost)
     }
 
-    fn mapping_outcome(&mut self, now: Instant, id: u32, outcome: Outcome) -> bool {
+    fn mapping_outcome(&mut self, now: Instant, id: u32, outcome: ExploreOutcome) -> bool {
         self.mapping.as_mut().is_some_and(|mapping| mapping.explorer.handle_outcome(now, id, outcome))
     }
 
@@ -243,7 +245,9 @@ impl Agent {
         let info = &reply.info;
         let host = Host { mac: info.rank.mac, level: info.rank.level, host_type: info.host_type, at: None };
         let met = Met { host, session: info.session, contested: info.flags.contested };
-        if host.host_type == host_type::PHANTOM || !self.mapping_outcome(now, reply.id, Outcome::Host(met)) {
+        if host.host_type == host_type::PHANTOM
+            || !self.mapping_outcome(now, reply.id, ExploreOutcome::Host(met))
+        {
             return false;
         }
         let Some(mapping) = self.mapping.as_mut() else { return true };
@@ -376,7 +380,7 @@ impl Agent {
 }
 
 /// The ways to and from what a request looks for, its turn left out.
-fn way_of(request: &Request) -> RoundTrip {
+fn way_of(request: &ExploreRequest) -> RoundTrip {
     match &request.kind {
         RequestKind::Probe { left, .. } => {
             let turn = request.route.hops().saturating_sub(usize::from(*left));

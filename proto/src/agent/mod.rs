@@ -78,7 +78,7 @@ mod watch;
 pub use cause::{CableCause, Cause};
 pub use echo::Echo;
 pub use event::{Event, Transmit};
-pub use liveness::{CableTest, LivenessStatus, PathId, PathUse};
+pub use liveness::{CableTest, LivenessCount, PathId, PathUse};
 pub use machine::Agent;
 pub use service::{AskedService, ServiceQuestion};
 pub use settings::Settings;

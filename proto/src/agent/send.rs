@@ -76,8 +76,8 @@ impl Agent {
         }
     }
 
-    /// As [`Self::transmit`], in a data frame to this host, made up to so many bytes, the route and all. Returns the
-    /// frame's token, unless it was dropped.
+    /// Puts a message in the outbox inside a data frame to this host, which is made up to so many bytes, the route and all.
+    /// It is signed and dropped as by [`Self::transmit`]. Returns the frame's token, unless it was dropped.
     pub(super) fn transmit_as_data(
         &mut self,
         way: RoundTrip,

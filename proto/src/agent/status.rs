@@ -5,7 +5,7 @@ use std::sync::Arc;
 use enum_map::Enum;
 use strum::IntoStaticStr;
 
-use super::liveness::LivenessStatus;
+use super::liveness::LivenessCount;
 use super::machine::Agent;
 use super::verify::Cycle;
 use crate::map::{AddressConflict, Map, MapVersion, Rank, decode_pieces};
@@ -170,7 +170,7 @@ pub struct Status {
     /// The last mapping by this agent, if it finished one.
     pub mapping: Option<MappingCost>,
     /// What the checks of paths in use cost and found.
-    pub liveness: LivenessStatus,
+    pub liveness: Tally<LivenessCount>,
     /// Messages sent.
     pub sent: Tally<Purpose>,
     /// Frames dropped.
@@ -209,7 +209,7 @@ impl Agent {
             unreachable,
             conflicts,
             mapping: self.last_mapping,
-            liveness: self.liveness.status(),
+            liveness: self.liveness.counts(),
             sent: self.sent,
             dropped: self.dropped,
         }

@@ -60,7 +60,7 @@ impl Agent {
     /// A scout of this agent's address has come here.
     pub(super) fn scout_of_own_address(&mut self, now: Instant, scout: Scout) {
         let answer = match scout.reason {
-            // Its own scout thrown back.
+            // This is the agent's own scout, which somebody has thrown back.
             _ if scout.info.session == self.session => None,
             Reason::Mapping => Some(Answer::Mapping),
             Reason::Verify => Some(Answer::Verify),

@@ -12,7 +12,7 @@ use super::knowledge::KnownHost;
 use super::request::{Ask, Job};
 use super::routes::WayOut;
 use super::schedule::Class;
-use super::{ExploreError, Explorer, Outcome, RequestKind};
+use super::{ExploreError, ExploreOutcome, Explorer, RequestKind};
 use crate::Mac;
 use crate::map::{Contested, Host, PortRef};
 use crate::wire::Route;
@@ -121,11 +121,13 @@ impl Explorer {
         &mut self,
         host: u32,
         sent: u8,
-        outcome: Option<Outcome>,
+        outcome: Option<ExploreOutcome>,
     ) -> Result<(), ExploreError> {
         let known = self.known.hosts()[host as usize];
         match outcome {
-            Some(Outcome::Host(met)) if (met.host.mac, met.session) == (known.host.mac, known.session) => {
+            Some(ExploreOutcome::Host(met))
+                if (met.host.mac, met.session) == (known.host.mac, known.session) =>
+            {
                 Ok(())
             }
             None if sent + 1 < self.settings.probe_tries => {

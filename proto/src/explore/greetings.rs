@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use super::knowledge::{At, Far};
 use super::request::Ask;
 use super::routes::WayOut;
-use super::{ExploreError, Explorer, Outcome, RequestKind};
+use super::{ExploreError, ExploreOutcome, Explorer, RequestKind};
 use crate::wire::Route;
 
 /// A host that answered a probe out of a port, and is to be asked by a scout.
@@ -72,11 +72,11 @@ impl Explorer {
     pub(super) fn greeted(
         &mut self,
         greeting: Greeting,
-        outcome: Option<Outcome>,
+        outcome: Option<ExploreOutcome>,
     ) -> Result<(), ExploreError> {
         let Greeting { at, sent } = greeting;
         let met = match outcome {
-            Some(Outcome::Host(met)) => Some(met),
+            Some(ExploreOutcome::Host(met)) => Some(met),
             _ if sent + 1 < self.settings.probe_tries => {
                 self.greetings.todo.push_back(Greeting { at, sent: sent + 1 });
                 return Ok(());

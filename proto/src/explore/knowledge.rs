@@ -108,7 +108,7 @@ impl Knowledge {
         }
     }
 
-    /// The same port, named by its root.
+    /// A port under the name that all sights of its xbar share: that of their root.
     pub(super) fn root(&self, mut at: At) -> At {
         loop {
             let node = &self.nodes[at.node as usize];

@@ -92,7 +92,7 @@ impl ExploreSettings {
 
 /// Something to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Request {
+pub struct ExploreRequest {
     /// Names it in [`Explorer::handle_outcome`]. The first bit is clear; the first id is drawn from
     /// the seed, so that answers to an earlier exploration miss.
     pub id: u32,
@@ -121,7 +121,7 @@ pub enum RequestKind {
 
 /// What came of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
+pub enum ExploreOutcome {
     /// It came back with its whole route obeyed.
     Returned {
         /// The stamp in it, if there is one.
@@ -267,7 +267,7 @@ impl Explorer {
     }
 
     /// The next thing to send, if the window has room and there is one.
-    pub fn poll_probe(&mut self, now: Instant) -> Option<Request> {
+    pub fn poll_probe(&mut self, now: Instant) -> Option<ExploreRequest> {
         while !self.finished && self.pending.len() < self.settings.probe_window {
             let Some((job, class)) = self.choose() else {
                 if let Some(error) = self.proofs.take_failure() {
@@ -296,7 +296,7 @@ impl Explorer {
     }
 
     /// What came of the request `id`. Whether anything waited for it; if not, nothing changes.
-    pub fn handle_outcome(&mut self, now: Instant, id: u32, outcome: Outcome) -> bool {
+    pub fn handle_outcome(&mut self, now: Instant, id: u32, outcome: ExploreOutcome) -> bool {
         let Some(pending) = self.pending.remove(&id) else {
             self.cost.unexpected += 1;
             return false;
@@ -400,7 +400,7 @@ impl Explorer {
     }
 
     /// Registers a job and makes its request; `None` if it cannot be asked.
-    fn send(&mut self, now: Instant, mut job: Job, class: schedule::Class) -> Option<Request> {
+    fn send(&mut self, now: Instant, mut job: Job, class: schedule::Class) -> Option<ExploreRequest> {
         let Some((route, kind)) = self.request(&mut job) else {
             self.give_up(&job);
             return None;
@@ -423,6 +423,6 @@ impl Explorer {
         }
         self.pending.insert(id, Pending { job, class, late });
         self.deadlines.push_back((deadline, id));
-        Some(Request { id, route, kind })
+        Some(ExploreRequest { id, route, kind })
     }
 }

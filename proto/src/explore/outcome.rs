@@ -4,7 +4,7 @@ use super::knowledge::{At, Far};
 use super::request::{Ask, Compare, Job, Pending};
 use super::schedule::Class;
 use super::xbar::Stage;
-use super::{ExploreError, Explorer, Outcome};
+use super::{ExploreError, ExploreOutcome, Explorer};
 use crate::wire::Stamp;
 
 impl Explorer {
@@ -12,7 +12,7 @@ impl Explorer {
     pub(super) fn work_in(
         &mut self,
         pending: &Pending,
-        outcome: Option<Outcome>,
+        outcome: Option<ExploreOutcome>,
     ) -> Result<(), ExploreError> {
         match pending.job {
             Job::FirstCable(ask) => self.first_cable(ask, outcome),
@@ -31,27 +31,27 @@ impl Explorer {
     }
 
     /// What is at the end of our own cable.
-    fn first_cable(&mut self, ask: Ask, outcome: Option<Outcome>) -> Result<(), ExploreError> {
+    fn first_cable(&mut self, ask: Ask, outcome: Option<ExploreOutcome>) -> Result<(), ExploreError> {
         let first = self.known.roots().next();
         match outcome {
-            Some(Outcome::Returned { stamp: Some(stamp) }) if ask == Ask::Identify => {
+            Some(ExploreOutcome::Returned { stamp: Some(stamp) }) if ask == Ask::Identify => {
                 self.tags_seen = true;
                 let node = first.map_or_else(|| self.known.add_node(None), Ok)?;
                 self.known.learn_stamp(At { node, delta: 0 }, &stamp)
             }
-            Some(Outcome::Returned { .. }) if ask == Ask::Loopback && first.is_none() => {
+            Some(ExploreOutcome::Returned { .. }) if ask == Ask::Loopback && first.is_none() => {
                 self.known.add_node(None)?;
                 Ok(())
             }
-            Some(Outcome::Host(met)) => {
+            Some(ExploreOutcome::Host(met)) => {
                 if first.is_some() {
                     return Err(ExploreError::Contradiction("an xbar and a host at the end of our cable"));
                 }
                 self.direct = Some(self.known.meet(met)?);
                 Ok(())
             }
-            Some(Outcome::Returned { .. }) if ask == Ask::Loopback => Ok(()),
-            Some(Outcome::OwnHost) | None => Ok(()),
+            Some(ExploreOutcome::Returned { .. }) if ask == Ask::Loopback => Ok(()),
+            Some(ExploreOutcome::OwnHost) | None => Ok(()),
             Some(_) => {
                 self.unexpected();
                 Ok(())
@@ -60,7 +60,13 @@ impl Explorer {
     }
 
     /// What is behind a port.
-    fn port(&mut self, at: At, ask: Ask, class: Class, outcome: Option<Outcome>) -> Result<(), ExploreError> {
+    fn port(
+        &mut self,
+        at: At,
+        ask: Ask,
+        class: Class,
+        outcome: Option<ExploreOutcome>,
+    ) -> Result<(), ExploreError> {
         let root = self.known.root(at);
         let behind_hosts = self.is_behind_hosts(root.node);
         let was_seen = self.known.xbar(root.node).stage == Stage::Seen;
@@ -72,26 +78,26 @@ impl Explorer {
         port.waiting = port.waiting.saturating_sub(1);
 
         if xbar.tag.is_none() && self.known.parent(at.node).is_some() {
-            self.guess.probed(behind_hosts, at.delta, matches!(outcome, Some(Outcome::Host(_))));
+            self.guess.probed(behind_hosts, at.delta, matches!(outcome, Some(ExploreOutcome::Host(_))));
         }
         self.note_port_answer(root.node, outcome.is_some());
         match outcome {
             None => {}
-            Some(Outcome::Host(_)) if self.settings.greet_hosts && ask != Ask::Scout => {
+            Some(ExploreOutcome::Host(_)) if self.settings.greet_hosts && ask != Ask::Scout => {
                 self.answered_probe(at);
             }
-            Some(Outcome::Host(met)) => {
+            Some(ExploreOutcome::Host(met)) => {
                 if self.known.xbar(at.node).late {
                     self.parts.look_soon();
                 }
                 let index = self.known.meet(met)?;
                 self.known.learn(at, Far::Host(index))?;
             }
-            Some(Outcome::OwnHost) if ask != Ask::Scout => self.led_home(at)?,
-            Some(Outcome::Returned { stamp: Some(stamp) }) if ask == Ask::Identify => {
+            Some(ExploreOutcome::OwnHost) if ask != Ask::Scout => self.led_home(at)?,
+            Some(ExploreOutcome::Returned { stamp: Some(stamp) }) if ask == Ask::Identify => {
                 self.stamped(at, &stamp)?;
             }
-            Some(Outcome::Returned { .. }) if ask == Ask::Loopback => self.returned(at)?,
+            Some(ExploreOutcome::Returned { .. }) if ask == Ask::Loopback => self.returned(at)?,
             Some(_) => self.unexpected(),
         }
         if class == Class::Glance && was_seen {
@@ -170,11 +176,11 @@ impl Explorer {
     }
 
     /// Whether the xbar that a node is a sight of is tagged.
-    fn identified(&mut self, node: u32, outcome: Option<Outcome>) -> Result<(), ExploreError> {
+    fn identified(&mut self, node: u32, outcome: Option<ExploreOutcome>) -> Result<(), ExploreError> {
         self.known.xbar_mut(node).identify_waiting = false;
         match outcome {
             None => {}
-            Some(Outcome::Returned { stamp: Some(stamp) }) => {
+            Some(ExploreOutcome::Returned { stamp: Some(stamp) }) => {
                 self.tags_seen = true;
                 match self.known.parent(node).filter(|_| self.settings.prove_tags) {
                     Some(from) => self.claimed(from, &stamp, 0)?,
@@ -188,9 +194,13 @@ impl Explorer {
     }
 
     /// Whether two ports are the ends of one cable.
-    fn compared(&mut self, mut compare: Compare, outcome: Option<Outcome>) -> Result<(), ExploreError> {
+    fn compared(
+        &mut self,
+        mut compare: Compare,
+        outcome: Option<ExploreOutcome>,
+    ) -> Result<(), ExploreError> {
         match outcome {
-            Some(Outcome::Returned { stamp }) => {
+            Some(ExploreOutcome::Returned { stamp }) => {
                 let proof = stamp.map(|stamp| (stamp.tag, stamp.arrival));
                 if compare.stamp.is_none() || compare.stamp == proof {
                     return self.known.learn(compare.to, Far::Xbar(compare.from));

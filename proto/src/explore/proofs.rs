@@ -16,7 +16,7 @@ use std::fmt;
 use super::knowledge::{At, Far};
 use super::request::{Ask, Job};
 use super::routes::WayOut;
-use super::{ExploreError, Explorer, Outcome, RequestKind};
+use super::{ExploreError, ExploreOutcome, Explorer, RequestKind};
 use crate::wire::{ProbeKind, Route, Stamp};
 
 /// A claim to be proved.
@@ -310,14 +310,18 @@ impl Explorer {
     }
 
     /// What came of a proof.
-    pub(super) fn proved(&mut self, mut proof: Proof, outcome: Option<Outcome>) -> Result<(), ExploreError> {
+    pub(super) fn proved(
+        &mut self,
+        mut proof: Proof,
+        outcome: Option<ExploreOutcome>,
+    ) -> Result<(), ExploreError> {
         let is_proved = match outcome {
             None if proof.sent + 1 < self.settings.probe_tries.saturating_mul(2) => {
                 proof.sent += 1;
                 self.proofs.todo.push_back(proof);
                 return Ok(());
             }
-            Some(Outcome::Returned { stamp }) => {
+            Some(ExploreOutcome::Returned { stamp }) => {
                 let found = stamp.map(|stamp| (stamp.tag, stamp.arrival));
                 proof.proof.is_none() || proof.proof == found
             }

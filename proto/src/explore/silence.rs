@@ -8,7 +8,7 @@
 use super::knowledge::At;
 use super::request::{Ask, Job};
 use super::routes::WayOut;
-use super::{ExploreError, Explorer, Outcome, RequestKind};
+use super::{ExploreError, ExploreOutcome, Explorer, RequestKind};
 use crate::wire::Route;
 
 impl Explorer {
@@ -60,7 +60,11 @@ impl Explorer {
     }
 
     /// Whether an xbar is still there.
-    pub(super) fn rechecked(&mut self, node: u32, outcome: Option<Outcome>) -> Result<(), ExploreError> {
+    pub(super) fn rechecked(
+        &mut self,
+        node: u32,
+        outcome: Option<ExploreOutcome>,
+    ) -> Result<(), ExploreError> {
         let tries = self.settings.probe_tries;
         let xbar = self.known.xbar_mut(node);
         match outcome {

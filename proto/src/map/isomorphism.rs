@@ -53,7 +53,7 @@ pub enum Mismatch {
     FoundTwice {
         /// One of the two xbars of the found map.
         found: u32,
-        /// The other of the found map.
+        /// The other of the two xbars of the found map.
         other: u32,
         /// The xbar of the real map that both are.
         real: u32,
@@ -61,11 +61,11 @@ pub enum Mismatch {
     /// One xbar of the found map is two.
     #[error("crossbar {found} of the found map is both crossbar {real} and crossbar {other}")]
     Merged {
-        /// The one of the found map.
+        /// The xbar of the found map.
         found: u32,
         /// One of the two xbars of the real map.
         real: u32,
-        /// The other that it is.
+        /// The other of the two xbars of the real map.
         other: u32,
     },
     /// The ports of an xbar are off by different numbers.

@@ -144,7 +144,7 @@ pub struct Xbar {
 pub struct Cable {
     /// The end with the smaller xbar index, then port.
     pub a: PortRef,
-    /// The other end.
+    /// The end with the larger xbar index, then port.
     pub b: PortRef,
 }
 

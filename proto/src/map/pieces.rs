@@ -61,7 +61,7 @@ pub enum PieceError {
         /// How long it is.
         bytes: usize,
     },
-    /// Not all pieces are there.
+    /// Some pieces are missing.
     #[error("piece {0} is missing")]
     Missing(u16),
     /// A piece whose fields make no sense.

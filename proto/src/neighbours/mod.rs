@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use crate::wire::{End, Hello, HelloFlags};
+use crate::wire::{Hello, HelloEnd, HelloFlags};
 use crate::{Instant, Mac};
 use port::Port;
 
@@ -29,7 +29,7 @@ pub const SILENCE: Duration = Duration::from_secs(3);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Own {
     /// What is at this end.
-    pub end: End,
+    pub end: HelloEnd,
     /// The address of the port's interface.
     pub mac: Mac,
     /// The most bytes behind the Ethernet header that the interface carries.
@@ -42,7 +42,7 @@ pub struct Own {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Neighbour {
     /// What is at that end: a port of a crossbar, or a host's own interface.
-    pub end: End,
+    pub end: HelloEnd,
     /// The address of the interface there.
     pub mac: Mac,
     /// The most bytes behind the Ethernet header that the interface there carries.
@@ -57,13 +57,13 @@ pub struct Party {
     /// The address of the interface.
     pub mac: Mac,
     /// What it is, if it was heard here; `None` if a neighbour alone has heard it.
-    pub end: Option<End>,
+    pub end: Option<HelloEnd>,
 }
 
 impl fmt::Display for Party {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.end {
-            Some(End::Host { mac }) if mac == self.mac => write!(f, "host {mac}"),
+            Some(HelloEnd::Host { mac }) if mac == self.mac => write!(f, "host {mac}"),
             Some(end) => write!(f, "{} ({end})", self.mac),
             None => write!(f, "{}", self.mac),
         }
@@ -72,7 +72,7 @@ impl fmt::Display for Party {
 
 /// What is known of the cable at a port.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum Cable {
+pub enum KnownCable {
     /// Nobody is heard, or somebody has been heard just now and has not yet said whether it hears this port.
     #[default]
     Silent,
@@ -82,7 +82,7 @@ pub enum Cable {
     OneWay(Neighbour),
     /// This port hears another port of the same crossbar, or itself, and nobody else.
     Looped {
-        /// The other port.
+        /// The port that is heard.
         port: u8,
     },
     /// More than two interfaces share the cable: these, as far as they are known, beside the port's own.
@@ -95,9 +95,9 @@ pub struct Event {
     /// The port's number.
     pub port: u8,
     /// What was known of its cable before.
-    pub before: Cable,
+    pub before: KnownCable,
     /// What is known now.
-    pub now: Cable,
+    pub now: KnownCable,
 }
 
 /// What is known of the cables at all ports. Every call is given a time that is not earlier than that of
@@ -150,15 +150,18 @@ impl Neighbours {
     }
 
     /// What is known of the cable at a port, as the last event said.
-    pub fn cable(&self, port: u8) -> &Cable {
-        self.ports.get(&port).map_or(&Cable::Silent, Port::cable)
+    pub fn cable(&self, port: u8) -> &KnownCable {
+        self.ports.get(&port).map_or(&KnownCable::Silent, Port::cable)
     }
 
     /// The neighbours at all ports whose cable has two ends and carries frames in both directions.
     pub fn joined(&self) -> BTreeMap<u8, Neighbour> {
         let joined = self.ports.iter().filter_map(|(number, port)| match port.cable() {
-            Cable::Joined(neighbour) => Some((*number, *neighbour)),
-            Cable::Silent | Cable::OneWay(_) | Cable::Looped { .. } | Cable::Shared(_) => None,
+            KnownCable::Joined(neighbour) => Some((*number, *neighbour)),
+            KnownCable::Silent
+            | KnownCable::OneWay(_)
+            | KnownCable::Looped { .. }
+            | KnownCable::Shared(_) => None,
         });
         joined.collect()
     }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::{Cable, INTERVAL, Neighbour, Own, Party, SILENCE};
-use crate::wire::{End, Hello, HelloFlags};
+use super::{INTERVAL, KnownCable, Neighbour, Own, Party, SILENCE};
+use crate::wire::{Hello, HelloEnd, HelloFlags};
 use crate::{Instant, Mac};
 
 /// How many hellos a port says at most within [`INTERVAL`], however many strangers it hears.
@@ -29,11 +29,11 @@ pub(super) struct Port {
     counted_from: Instant,
     said: u32,
     /// What was last told of its cable.
-    cable: Cable,
+    cable: KnownCable,
 }
 
 /// By what one sender is told from another.
-type Name = (Mac, End);
+type Name = (Mac, HelloEnd);
 
 /// What was heard of somebody.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ struct Heard {
 }
 
 impl Port {
-    pub(super) const fn cable(&self) -> &Cable {
+    pub(super) const fn cable(&self) -> &KnownCable {
         &self.cable
     }
 
@@ -107,8 +107,9 @@ impl Port {
         {
             return;
         }
-        let is_it =
-            |(mac, end): Name| mac == new.0 || end == new.1 && !matches!(end, End::Xbar { tag: None, .. });
+        let is_it = |(mac, end): Name| {
+            mac == new.0 || end == new.1 && !matches!(end, HelloEnd::Xbar { tag: None, .. })
+        };
         if let Some(old) = self.heard.keys().copied().find(|old| is_it(*old)) {
             self.heard.remove(&old);
             self.replaced = Some((old, now + SILENCE));
@@ -137,27 +138,27 @@ impl Port {
 
     /// Looks at the cable. If it has changed, returns what it was. `owns` is what the crossbar's ports
     /// say of themselves.
-    pub(super) fn look(&mut self, now: Instant, owns: &[(u8, Own)]) -> Option<Cable> {
+    pub(super) fn look(&mut self, now: Instant, owns: &[(u8, Own)]) -> Option<KnownCable> {
         self.heard.retain(|_, heard| now < heard.at + SILENCE);
         let cable = self.judge(now, owns);
         (cable != self.cable).then(|| std::mem::replace(&mut self.cable, cable))
     }
 
-    fn judge(&self, now: Instant, owns: &[(u8, Own)]) -> Cable {
+    fn judge(&self, now: Instant, owns: &[(u8, Own)]) -> KnownCable {
         let parties = self.parties();
         if parties.len() > 1 {
-            return Cable::Shared(parties);
+            return KnownCable::Shared(parties);
         }
-        let Some((&(mac, end), heard)) = self.heard.first_key_value() else { return Cable::Silent };
+        let Some((&(mac, end), heard)) = self.heard.first_key_value() else { return KnownCable::Silent };
         if let Some((port, _)) = owns.iter().find(|(_, own)| (own.mac, own.end) == (mac, end)) {
-            return Cable::Looped { port: *port };
+            return KnownCable::Looped { port: *port };
         }
         let neighbour = Neighbour { end, mac, mtu: heard.mtu, flags: heard.flags };
         match heard.deaf_since {
-            None => Cable::Joined(neighbour),
-            Some(since) if now >= since + DEAF => Cable::OneWay(neighbour),
-            Some(_) if heard.has_heard_us => Cable::Joined(neighbour),
-            Some(_) => Cable::Silent,
+            None => KnownCable::Joined(neighbour),
+            Some(since) if now >= since + DEAF => KnownCable::OneWay(neighbour),
+            Some(_) if heard.has_heard_us => KnownCable::Joined(neighbour),
+            Some(_) => KnownCable::Silent,
         }
     }
 

@@ -22,10 +22,10 @@ fn mac(node: usize, port: u8) -> Mac {
     Mac([2, 0, 0, 0, node as u8, port])
 }
 
-fn end(node: usize, port: u8) -> End {
+fn end(node: usize, port: u8) -> HelloEnd {
     match node % 3 {
-        2 => End::Host { mac: mac(node, port) },
-        _ => End::Xbar { tag: Some(node as u64), port },
+        2 => HelloEnd::Host { mac: mac(node, port) },
+        _ => HelloEnd::Xbar { tag: Some(node as u64), port },
     }
 }
 
@@ -113,7 +113,7 @@ impl Room {
         self.settle();
     }
 
-    fn cable(&self, node: usize, port: u8) -> &Cable {
+    fn cable(&self, node: usize, port: u8) -> &KnownCable {
         self.nodes[node].cable(port)
     }
 }
@@ -122,10 +122,10 @@ impl Room {
 fn two_ends_know_each_other_at_once_and_after_a_cut_no_more() {
     let mut room = Room::new(2);
     room.plug(0, 1, 7);
-    assert_eq!(room.cable(0, 1), &Cable::Silent);
+    assert_eq!(room.cable(0, 1), &KnownCable::Silent);
     room.plug(1, 4, 7);
-    assert_eq!(room.cable(0, 1), &Cable::Joined(neighbour(1, 4)));
-    assert_eq!(room.cable(1, 4), &Cable::Joined(neighbour(0, 1)));
+    assert_eq!(room.cable(0, 1), &KnownCable::Joined(neighbour(1, 4)));
+    assert_eq!(room.cable(1, 4), &KnownCable::Joined(neighbour(0, 1)));
     assert_eq!(room.nodes[0].joined(), BTreeMap::from([(1, neighbour(1, 4))]));
     assert!(room.hellos.len() <= 6, "{:?}", room.hellos);
     room.events.clear();
@@ -133,7 +133,7 @@ fn two_ends_know_each_other_at_once_and_after_a_cut_no_more() {
     assert_eq!(room.events, []);
     room.unplug(0, 1);
     room.unplug(1, 4);
-    assert_eq!((room.cable(0, 1), room.cable(1, 4)), (&Cable::Silent, &Cable::Silent));
+    assert_eq!((room.cable(0, 1), room.cable(1, 4)), (&KnownCable::Silent, &KnownCable::Silent));
     assert!(room.nodes[0].joined().is_empty());
 }
 
@@ -147,7 +147,7 @@ fn what_an_end_says_of_itself_is_told_when_it_changes() {
     room.nodes[0].set_port(room.now, 1, Some(Own { mtu: 9000, flags, ..own(0, 1) }));
     room.settle();
     let (before, now) = (neighbour(0, 1), Neighbour { mtu: 9000, flags, ..neighbour(0, 1) });
-    let event = Event { port: 4, before: Cable::Joined(before), now: Cable::Joined(now) };
+    let event = Event { port: 4, before: KnownCable::Joined(before), now: KnownCable::Joined(now) };
     assert_eq!(room.events, [(1, event)]);
 }
 
@@ -158,14 +158,14 @@ fn a_neighbour_that_falls_silent_is_lost_after_three_seconds_and_one_that_starts
     room.plug(1, 4, 7);
     room.kill(1, 4);
     room.run(Duration::from_millis(2500));
-    assert!(matches!(room.cable(0, 1), Cable::Joined(_)));
+    assert!(matches!(room.cable(0, 1), KnownCable::Joined(_)));
     room.events.clear();
     room.plug(1, 4, 7);
     assert!(room.events.iter().all(|(node, _)| *node == 1), "{:?}", room.events);
-    assert_eq!(room.cable(1, 4), &Cable::Joined(neighbour(0, 1)));
+    assert_eq!(room.cable(1, 4), &KnownCable::Joined(neighbour(0, 1)));
     room.kill(1, 4);
     room.run(Duration::from_millis(3001));
-    assert_eq!(room.cable(0, 1), &Cable::Silent);
+    assert_eq!(room.cable(0, 1), &KnownCable::Silent);
 }
 
 #[test]
@@ -174,17 +174,17 @@ fn a_cable_that_works_in_one_direction_is_not_offered_and_both_ends_differ_in_wh
     room.deaf.insert((1, 4));
     room.plug(0, 1, 7);
     room.plug(1, 4, 7);
-    assert_eq!(room.cable(0, 1), &Cable::Silent, "it may only not have heard yet");
+    assert_eq!(room.cable(0, 1), &KnownCable::Silent, "it may only not have heard yet");
     room.run(Duration::from_secs(4));
-    assert_eq!(room.cable(0, 1), &Cable::OneWay(neighbour(1, 4)));
-    assert_eq!(room.cable(1, 4), &Cable::Silent);
+    assert_eq!(room.cable(0, 1), &KnownCable::OneWay(neighbour(1, 4)));
+    assert_eq!(room.cable(1, 4), &KnownCable::Silent);
     room.deaf.clear();
     room.run(Duration::from_secs(1));
-    assert_eq!(room.cable(0, 1), &Cable::Joined(neighbour(1, 4)));
-    assert_eq!(room.cable(1, 4), &Cable::Joined(neighbour(0, 1)));
+    assert_eq!(room.cable(0, 1), &KnownCable::Joined(neighbour(1, 4)));
+    assert_eq!(room.cable(1, 4), &KnownCable::Joined(neighbour(0, 1)));
     room.deaf.insert((1, 4));
     room.run(Duration::from_millis(6001));
-    assert_eq!(room.cable(0, 1), &Cable::OneWay(neighbour(1, 4)));
+    assert_eq!(room.cable(0, 1), &KnownCable::OneWay(neighbour(1, 4)));
 }
 
 #[test]
@@ -194,12 +194,12 @@ fn three_on_a_wire_are_named_to_each_also_where_one_alone_hears_two() {
     room.plug(1, 4, 7);
     room.plug(2, 1, 7);
     let party = |node, port| Party { mac: mac(node, port), end: Some(end(node, port)) };
-    assert_eq!(room.cable(0, 1), &Cable::Shared(vec![party(1, 4), party(2, 1)]));
-    assert_eq!(room.cable(1, 4), &Cable::Shared(vec![party(0, 1), party(2, 1)]));
+    assert_eq!(room.cable(0, 1), &KnownCable::Shared(vec![party(1, 4), party(2, 1)]));
+    assert_eq!(room.cable(1, 4), &KnownCable::Shared(vec![party(0, 1), party(2, 1)]));
     assert!(room.nodes.iter().all(|node| node.joined().is_empty()));
     room.unplug(2, 1);
     room.run(Duration::from_secs(5));
-    assert_eq!(room.cable(0, 1), &Cable::Joined(neighbour(1, 4)));
+    assert_eq!(room.cable(0, 1), &KnownCable::Joined(neighbour(1, 4)));
 
     // Port 0:1 hears 1:4 alone, as 2:1 does; 1:4 hears both.
     let hello = |node, port, heard: &[Mac]| {
@@ -210,7 +210,7 @@ fn three_on_a_wire_are_named_to_each_also_where_one_alone_hears_two() {
     port.set_port(Instant::ZERO, 1, Some(own(0, 1)));
     port.handle_hello(Instant::ZERO, 1, mac(1, 4), &hello(1, 4, &[mac(0, 1), mac(2, 1)]));
     let now = port.poll_event(Instant::ZERO).unwrap().now;
-    assert_eq!(now, Cable::Shared(vec![party(1, 4), Party { mac: mac(2, 1), end: None }]));
+    assert_eq!(now, KnownCable::Shared(vec![party(1, 4), Party { mac: mac(2, 1), end: None }]));
 }
 
 #[test]
@@ -218,10 +218,10 @@ fn a_crossbar_that_hears_itself_says_so() {
     let mut room = Room::new(2);
     room.plug(0, 1, 7);
     room.plug(0, 2, 7);
-    assert_eq!(room.cable(0, 1), &Cable::Looped { port: 2 });
-    assert_eq!(room.cable(0, 2), &Cable::Looped { port: 1 });
+    assert_eq!(room.cable(0, 1), &KnownCable::Looped { port: 2 });
+    assert_eq!(room.cable(0, 2), &KnownCable::Looped { port: 1 });
     room.plug(1, 1, 7);
-    assert!(matches!(room.cable(0, 1), Cable::Shared(who) if who.len() == 2), "{:?}", room.cable(0, 1));
+    assert!(matches!(room.cable(0, 1), KnownCable::Shared(who) if who.len() == 2), "{:?}", room.cable(0, 1));
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn one_that_takes_another_name_is_no_second_one_unless_both_are_heard() {
     let mut port = Neighbours::new();
     port.set_port(Instant::ZERO, 1, Some(own(0, 1)));
     let hello = |port| {
-        let end = End::Xbar { tag: Some(1), port };
+        let end = HelloEnd::Xbar { tag: Some(1), port };
         Hello { end, mac: mac(1, 4), mtu: 1500, flags: HelloFlags::NONE, heard: vec![mac(0, 1)] }
     };
     let mut hear = |port_there, ms| {
@@ -240,12 +240,12 @@ fn one_that_takes_another_name_is_no_second_one_unless_both_are_heard() {
     };
     let joined = |port| {
         let Hello { end, mac, mtu, flags, .. } = hello(port);
-        Cable::Joined(Neighbour { end, mac, mtu, flags })
+        KnownCable::Joined(Neighbour { end, mac, mtu, flags })
     };
     assert_eq!(hear(4, 0), joined(4));
     assert_eq!(hear(5, 100), joined(5), "its port has another number now");
-    assert!(matches!(hear(4, 200), Cable::Shared(who) if who.len() == 2), "both are there");
-    assert!(matches!(hear(5, 1200), Cable::Shared(_)));
+    assert!(matches!(hear(4, 200), KnownCable::Shared(who) if who.len() == 2), "both are there");
+    assert!(matches!(hear(5, 1200), KnownCable::Shared(_)));
 }
 
 #[test]
@@ -272,7 +272,8 @@ fn strangers_without_end_cost_neither_memory_nor_frames() {
     for nth in 0..10_000u32 {
         let now = Instant::from_nanos(u64::from(nth) * 1_000_000);
         let mac = Mac::from_position(nth + 1);
-        let hello = Hello { end: End::Host { mac }, mac, mtu: 1, flags: HelloFlags::NONE, heard: vec![mac] };
+        let hello =
+            Hello { end: HelloEnd::Host { mac }, mac, mtu: 1, flags: HelloFlags::NONE, heard: vec![mac] };
         port.handle_hello(now, 1, mac, &hello);
         while let Some((_, bytes)) = port.poll_hello(now) {
             assert!(Hello::decode(&bytes).unwrap().heard.len() <= Hello::MOST_HEARD);
@@ -281,7 +282,7 @@ fn strangers_without_end_cost_neither_memory_nor_frames() {
         while port.poll_event(now).is_some() {}
     }
     assert!(said <= 60, "{said} in ten seconds");
-    assert!(matches!(port.cable(1), Cable::Shared(who) if who.len() <= 2 * Hello::MOST_HEARD));
+    assert!(matches!(port.cable(1), KnownCable::Shared(who) if who.len() <= 2 * Hello::MOST_HEARD));
 }
 
 proptest! {
@@ -309,12 +310,12 @@ proptest! {
                 room.wires.iter().filter(|(at, on)| *on == wire && **at != (node, port)).map(|(at, _)| *at).collect();
             let cable = room.cable(node, port);
             match others[..] {
-                [] => prop_assert_eq!(cable, &Cable::Silent),
-                [(other, at)] if other == node => prop_assert_eq!(cable, &Cable::Looped { port: at }),
-                [(other, at)] => prop_assert_eq!(cable, &Cable::Joined(neighbour(other, at))),
+                [] => prop_assert_eq!(cable, &KnownCable::Silent),
+                [(other, at)] if other == node => prop_assert_eq!(cable, &KnownCable::Looped { port: at }),
+                [(other, at)] => prop_assert_eq!(cable, &KnownCable::Joined(neighbour(other, at))),
                 _ => {
                     let all_named =
-                        matches!(cable, Cable::Shared(who) if who.len() == others.len());
+                        matches!(cable, KnownCable::Shared(who) if who.len() == others.len());
                     prop_assert!(all_named, "{cable:?} with {others:?}");
                 }
             }

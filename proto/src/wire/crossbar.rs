@@ -262,7 +262,7 @@ mod tests {
 
     use super::*;
     use crate::Mac;
-    use crate::wire::{Data, End, Hello, HelloFlags, Info, Message, Probe, ProbeKind, split_route};
+    use crate::wire::{Data, Hello, HelloEnd, HelloFlags, Info, Message, Probe, ProbeKind, split_route};
 
     fn xbar(kind: CrossbarKind) -> Crossbar {
         Crossbar { kind, first_port: 1, ports: 8, carriers: PortSet::NONE }
@@ -370,7 +370,7 @@ mod tests {
 
     #[test]
     fn a_hello_is_never_sent_on() {
-        let end = End::Xbar { tag: None, port: 1 };
+        let end = HelloEnd::Xbar { tag: None, port: 1 };
         let hello = Hello { end, mac: Mac::default(), mtu: 1500, flags: HelloFlags::NONE, heard: Vec::new() };
         let hello = hello.encode();
         for xbar in [plain(), tagged()] {

@@ -29,7 +29,7 @@ pub(super) const CODE_HOST: u8 = 2;
 
 /// What is at an end of a cable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum End {
+pub enum HelloEnd {
     /// A port of a crossbar.
     Xbar {
         /// The crossbar's identity; `None` for a plain one, which has none.
@@ -44,7 +44,7 @@ pub enum End {
     },
 }
 
-impl fmt::Display for End {
+impl fmt::Display for HelloEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Xbar { tag: Some(tag), port } => write!(f, "crossbar {tag:#018x} port {port}"),
@@ -102,7 +102,7 @@ impl HelloFlags {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Hello {
     /// What is at the sender's end.
-    pub end: End,
+    pub end: HelloEnd,
     /// The address of the sender's interface, which the frame comes from.
     pub mac: Mac,
     /// The most bytes behind the Ethernet header that the interface sends and takes.
@@ -124,7 +124,7 @@ impl Hello {
         let Self { end, mac, mtu, flags, heard } = self;
         frame::build(FrameKind::Hello, false, None, |body| {
             match *end {
-                End::Xbar { tag, port } => {
+                HelloEnd::Xbar { tag, port } => {
                     body.put_u8(CODE_XBAR);
                     body.put_u8(tag.is_some().into());
                     if let Some(tag) = tag {
@@ -132,7 +132,7 @@ impl Hello {
                     }
                     body.put_u8(port);
                 }
-                End::Host { mac } => {
+                HelloEnd::Host { mac } => {
                     body.put_u8(CODE_HOST);
                     body.put_mac(mac);
                 }
@@ -173,7 +173,7 @@ impl Hello {
     }
 }
 
-fn read_end(reader: &mut Reader<'_>) -> Result<End, Unreadable> {
+fn read_end(reader: &mut Reader<'_>) -> Result<HelloEnd, Unreadable> {
     match reader.u8()? {
         CODE_XBAR => {
             let tag = match reader.u8()? {
@@ -181,9 +181,9 @@ fn read_end(reader: &mut Reader<'_>) -> Result<End, Unreadable> {
                 1 => Some(reader.u64()?),
                 _ => return Err(Unreadable),
             };
-            Ok(End::Xbar { tag, port: reader.u8()? })
+            Ok(HelloEnd::Xbar { tag, port: reader.u8()? })
         }
-        CODE_HOST => Ok(End::Host { mac: reader.mac()? }),
+        CODE_HOST => Ok(HelloEnd::Host { mac: reader.mac()? }),
         _ => Err(Unreadable),
     }
 }
@@ -209,8 +209,8 @@ pub(super) mod tests {
 
     /// Any hello that can travel.
     pub(in crate::wire) fn any_hello() -> impl Strategy<Value = Hello> {
-        let xbar = any::<(Option<u64>, u8)>().prop_map(|(tag, port)| End::Xbar { tag, port });
-        let end = prop_oneof![xbar, any_mac().prop_map(|mac| End::Host { mac })];
+        let xbar = any::<(Option<u64>, u8)>().prop_map(|(tag, port)| HelloEnd::Xbar { tag, port });
+        let end = prop_oneof![xbar, any_mac().prop_map(|mac| HelloEnd::Host { mac })];
         let heard = vec(any_mac(), 0..=Hello::MOST_HEARD);
         (end, any_mac(), any::<u32>(), any::<u16>(), heard).prop_map(|(end, mac, mtu, flags, heard)| Hello {
             end,
@@ -228,7 +228,7 @@ pub(super) mod tests {
     #[test]
     fn hellos_have_their_golden_bytes() {
         let hello = Hello {
-            end: End::Xbar { tag: Some(0xfeed), port: 3 },
+            end: HelloEnd::Xbar { tag: Some(0xfeed), port: 3 },
             mac: Mac::from_position(1),
             mtu: 9000,
             flags: HelloFlags::SRV6.with(HelloFlags::ROUTES),
@@ -240,9 +240,9 @@ pub(super) mod tests {
         let (covered, crc) = bytes.split_at(bytes.len() - 4);
         assert_eq!(hex(covered), golden.replace(' ', ""));
         assert_eq!(hex(crc), format!("{:08x}", crc32fast::hash(covered)));
-        let plain = Hello { end: End::Xbar { tag: None, port: 0 }, heard: Vec::new(), ..hello.clone() };
+        let plain = Hello { end: HelloEnd::Xbar { tag: None, port: 0 }, heard: Vec::new(), ..hello.clone() };
         assert_eq!(hex(&plain.encode()[8..11]), "010000");
-        let host = Hello { end: End::Host { mac: Mac::from_position(7) }, ..plain };
+        let host = Hello { end: HelloEnd::Host { mac: Mac::from_position(7) }, ..plain };
         assert_eq!(hex(&host.encode()[8..15]), "02020000000007");
         assert_eq!(hello.flags.names().collect::<Vec<_>>(), ["srv6", "routes"]);
     }

@@ -34,7 +34,7 @@ impl Message {
         frame::build(FrameKind::Mapper, self.wants_stamp(), None, |body| self.write(body))
     }
 
-    /// As [`encode`](Self::encode), with an authentication trailer.
+    /// The frame that carries this message, as [`encode`](Self::encode) makes it, with an authentication trailer.
     pub fn encode_sealed(&self, seal: Seal<'_>) -> Vec<u8> {
         frame::build(FrameKind::Mapper, self.wants_stamp(), Some(seal), |body| self.write(body))
     }

@@ -1,4 +1,4 @@
-//! What travels.
+//! The frames that travel over the fabric, as bytes and as values.
 //!
 //! A frame is route elements, then a header, then a body, then room for an authentication tag,
 //! then a CRC-32. Links put their own header before it (Ethernet: destination, source, EtherType)
@@ -25,7 +25,7 @@ pub use auth::{Key, KeyRing, KeyRingError, SECRET_BYTES, Seal, TAG_BYTES};
 pub use crossbar::{Crossbar, CrossbarKind, Decision, DropReason};
 pub use data::{Data, Undeliverable};
 pub use frame::{AuthTrailer, Frame, FrameError, FrameKind, MAX_BODY_BYTES, MAX_FRAME_BYTES, split_route};
-pub use hello::{End, Hello, HelloFlags};
+pub use hello::{Hello, HelloEnd, HelloFlags};
 pub use info::{AgentState, Info, InfoFlags};
 pub use message::Message;
 pub use printer::Printer;

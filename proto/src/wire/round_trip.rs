@@ -12,7 +12,7 @@ pub struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// The same two ways, as whoever is at the other end sees them.
+    /// These two ways as whoever is at the other end sees them.
     #[must_use]
     pub fn reversed(self) -> Self {
         Self { there: self.back, back: self.there }

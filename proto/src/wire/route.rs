@@ -52,7 +52,7 @@ impl Element {
         let Some(&byte) = bytes.first() else { return Ok(None) };
         match byte {
             0x00..=0x7f => Ok(None),
-            // Six bits, sign-extended.
+            // The low six bits are a number with a sign, which is extended.
             0x80..=0xbf => Ok(Some(Self::Relative(((byte << 2) as i8) >> 2))),
             0xc0 => bytes.get(1).map(|&port| Some(Self::Absolute(port))).ok_or(RouteError::Truncated),
             0xe0 => Ok(Some(Self::Identify)),

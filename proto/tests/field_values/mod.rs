@@ -6,7 +6,7 @@
 use mapper_proto::PortSet;
 use mapper_proto::map::{Place, PortRef};
 use mapper_proto::wire::{
-    AgentState, Answer, Data, End, Frame, FrameKind, Hello, HelloFlags, Info, InfoFlags, Message, Probe,
+    AgentState, Answer, Data, Frame, FrameKind, Hello, HelloEnd, HelloFlags, Info, InfoFlags, Message, Probe,
     ProbeKind, Reason, Reply, RoundTrip, STAMP_BYTES, Scout, ServiceNumber, Undeliverable, split_route,
 };
 
@@ -96,7 +96,7 @@ fn stamp(frame: &Frame<'_>, area: &[u8], out: &mut Writer<'_>) {
 fn hello(hello: &Hello, out: &mut Writer<'_>) {
     let Hello { end, mac, mtu, flags, heard } = hello;
     match end {
-        End::Xbar { tag, port } => {
+        HelloEnd::Xbar { tag, port } => {
             out.put("hello.end", &"xbar (1)");
             out.put("hello.xbar.tag.present", &u8::from(tag.is_some()));
             if let Some(tag) = tag {
@@ -104,7 +104,7 @@ fn hello(hello: &Hello, out: &mut Writer<'_>) {
             }
             out.put("hello.xbar.port", port);
         }
-        End::Host { mac } => {
+        HelloEnd::Host { mac } => {
             out.put("hello.end", &"host (2)");
             out.put("hello.host.address", mac);
         }

@@ -25,7 +25,7 @@ use super::{Attachment, Subnet};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UnicastCache {
     held: Held,
-    /// As [`Tables::to_ports`], with the xbars and slots of the fabric held.
+    /// The tables as [`Tables::to_ports`] gives them, with the xbars and slots of the fabric held.
     ports: Vec<u8>,
     /// A layer for each pair of xbars, unless all is in layer 0.
     layers: Vec<u8>,

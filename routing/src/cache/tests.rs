@@ -130,7 +130,7 @@ fn a_host_that_reboots_changes_nothing() {
     assert!(kept.iter().all(|entry| was.binary_search(entry).is_ok()));
     assert_eq!(kept.len(), was.len() - fabric.xbars.len());
     assert_eq!(reuse(&cache, &fabric), Ok(all), "and it is back");
-    // A host whose cable alone is out.
+    // A host that is there and whose cable is out gets what a missing one gets.
     let mut out = fabric.clone();
     out.map.hosts[4].at = None;
     assert_eq!(by_name(&out, &reuse(&cache, &out).unwrap()), kept);

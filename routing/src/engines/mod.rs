@@ -38,16 +38,16 @@ use super::Subnet;
 use super::tables::{Layers, Tables};
 use algorithm::Algorithm;
 
-/// Makes the modules of the engines and [`Engine`] of one list. A line names a module, and what implements
-/// [`Algorithm`] there, which is also the name of the variant.
+/// Makes the modules of the engines and [`Engine`] of one list. A line names a module, what implements
+/// [`Algorithm`] there, which is also the name of the variant, and what is said of the variant.
 macro_rules! engines {
-    ($($(#[$doc:meta])* $visible:vis mod $module:ident: $Engine:ident;)*) => {
+    ($($visible:vis mod $module:ident: $Engine:ident, $doc:literal;)*) => {
         $($visible mod $module;)*
 
         /// A way to compute forwarding tables.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Engine {
-            $($(#[$doc])* $Engine,)*
+            $(#[doc = $doc] $Engine,)*
         }
 
         impl Engine {
@@ -65,32 +65,19 @@ macro_rules! engines {
 
 // `cargo fmt` does not find modules that a macro declares: scripts/format does.
 engines! {
-    /// Shortest routes, balanced.
-    mod minhop: Minhop;
-    /// Shortest routes that go up to a root and then down.
-    mod updn: Updn;
-    /// Shortest routes that go down and then up.
-    mod dnup: Dnup;
-    /// Fat trees: every shift of the hosts without congestion.
-    pub mod ftree: Ftree;
-    /// Shortest routes in layers, each free of deadlock.
-    mod lash: Lash;
-    /// Shortest routes, each address by the least loaded channels.
-    mod sssp: Sssp;
-    /// The routes of sssp in layers, each free of deadlock.
-    mod dfsssp: Dfsssp;
-    /// Fat trees that may have lost parts, in closed form.
-    mod dmodc: Dmodc;
-    /// Any fabric, in one layer or as many as are allowed.
-    mod nue: Nue;
-    /// Dimension order: the first port of the shortest ones.
-    mod dor: Dor;
-    /// Direction order: tori and meshes that may have lost cables.
-    pub mod torus: Torus;
-    /// Tables from a file.
-    mod file: File;
-    /// The agents' own source routes, several a pair.
-    pub mod dispersive: Dispersive;
+    mod minhop: Minhop, "Shortest routes, balanced.";
+    mod updn: Updn, "Shortest routes that go up to a root and then down.";
+    mod dnup: Dnup, "Shortest routes that go down and then up.";
+    pub mod ftree: Ftree, "Fat trees: every shift of the hosts without congestion.";
+    mod lash: Lash, "Shortest routes in layers, each free of deadlock.";
+    mod sssp: Sssp, "Shortest routes, each address by the least loaded channels.";
+    mod dfsssp: Dfsssp, "The routes of sssp in layers, each free of deadlock.";
+    mod dmodc: Dmodc, "Fat trees that may have lost parts, in closed form.";
+    mod nue: Nue, "Any fabric, in one layer or as many as are allowed.";
+    mod dor: Dor, "Dimension order: the first port of the shortest ones.";
+    pub mod torus: Torus, "Direction order: tori and meshes that may have lost cables.";
+    mod file: File, "Tables from a file.";
+    pub mod dispersive: Dispersive, "The agents' own source routes, several a pair.";
 }
 
 impl Engine {

@@ -111,7 +111,7 @@ impl Orientation {
         Self { shape, phases, passages, ways_back, backwards, order }
     }
 
-    /// The same order on a topology that lost cables: see [`Topology::without`]. Their
+    /// This order on a topology that lost cables: see [`Topology::without`]. Their
     /// channels are barred; all others lead as before.
     pub fn carried_to(&self, cut: &Topology) -> Self {
         let barred = |(channel, &passage)| if cut.is_dead(channel) { Passage::BARRED } else { passage };

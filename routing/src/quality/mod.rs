@@ -44,7 +44,8 @@ pub struct Quality {
     pub effective_bisection_error: f64,
     /// How many of the hosts are service adapters above the leaves, as [`Tiers`](crate::Tiers) tells them.
     pub service_adapters: usize,
-    /// The same mean as [`Self::effective_bisection`] over the flows that join two other hosts, while all hosts send.
+    /// What [`Self::effective_bisection`] would be if the mean were taken only over the flows that join two hosts that are
+    /// no such adapters; all hosts send.
     pub effective_bisection_of_others: f64,
     /// Congestion risk for all-to-all traffic (Gliksberg et al., "Dmodc", 2022): for each channel the smaller
     /// of the numbers of different sources and of different destinations of the routes across it, and of that

@@ -5,7 +5,8 @@ use crate::host_routes::bits;
 use crate::{HostRoutes, Options, Orientation, RoutingError, Topology};
 
 impl HostRoutes {
-    /// As [`Self::compute`], but destinations farther than [`Options::max_hops`] get no routes.
+    /// The routes of a host as [`Self::compute`] makes them, but without those to destinations farther than
+    /// [`Options::max_hops`].
     ///
     /// # Errors
     /// If an option is out of range, or there is no such host.

@@ -64,7 +64,7 @@ fn circles(cut: &Topology) -> Vec<u32> {
     Search::new(cut).run()
 }
 
-/// Not numbered yet.
+/// The number of a channel that the search has not come to yet.
 const NEW: u32 = u32::MAX;
 
 struct Search<'a> {

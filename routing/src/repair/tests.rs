@@ -278,7 +278,7 @@ fn a_top_that_lost_its_way_up_goes_out_through_an_xbar_below() {
     let hops = live.routes_to(&cut, 0).next().unwrap();
     assert_eq!(hops.iter().map(|hop| hop.xbar).collect::<Vec<_>>(), [2, 3, 1, 0]);
     assert!(live.opened());
-    // The other way round it must wait: else 1 and 2 could lose their ways up, and each go out through
+    // Xbar 1 may not do so as well, but must wait: else 1 and 2 could lose their ways up, and each go out through
     // the other.
     let (cut, live) = whole.repair(1, &between(0, 1));
     assert_eq!(live.unreachable(&cut).next(), Some((0, OutOfReach::NoSafeRoute)));

@@ -18,7 +18,7 @@ fn what_is_written_to_a_clone_is_its_own() {
     assert_eq!((after.port(1, 2), after.port(0, 3), after.of_slot(0)), (77, 9, [79, 1, 2].as_slice()));
     assert_eq!(after.changed_entries(&before), 3);
     assert_ne!(before, after);
-    // A clone of a clone, too.
+    // That holds for a clone of a clone, too.
     let mut again = after.clone();
     again.set_port(1, 2, 7);
     again.set_port(2, 2, 8);

@@ -49,7 +49,7 @@ pub(crate) fn with_one_top(topology: &Topology, tiers: &Tiers, place: &[u32]) ->
     turned.places()
 }
 
-/// Not below any hub.
+/// Stands for an xbar that is below no hub.
 const NONE: u32 = u32::MAX;
 
 /// An order in which some steps are turned over.

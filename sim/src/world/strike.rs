@@ -1,4 +1,4 @@
-//! Faults strike.
+//! What a fault does to the fabric when it strikes, and what mends it.
 
 use std::time::Duration;
 

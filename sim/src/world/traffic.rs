@@ -8,6 +8,7 @@ mod pair;
 
 use std::time::Duration;
 
+use mapper_host::data::{DataCount, DataPath};
 use mapper_proto::Instant;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -323,11 +324,11 @@ impl World {
     fn upheavals(&self, host: u32) -> Upheavals {
         let slot = self.hosts.get(host as usize);
         let data = slot.and_then(|slot| slot.node.as_ref()?.host()?.data());
-        let status = data.map(mapper_host::data::DataPath::status).unwrap_or_default();
+        let status = data.map(DataPath::status).unwrap_or_default();
         Upheavals {
             starts: slot.map_or(0, |slot| slot.starts),
-            flows_moved: status.flows_moved,
-            resent: status.resent,
+            flows_moved: status.counts[DataCount::FlowsMoved],
+            resent: status.counts[DataCount::Resent],
         }
     }
 
@@ -425,7 +426,7 @@ impl World {
 
     /// Whether all hosts use a map of the fabric as it is, hold no cable for dead, and nothing disturbs frames.
     pub(super) fn all_is_well(&mut self) -> bool {
-        let dead = |slot: &HostSlot| Some(slot.node.as_ref()?.host()?.healing().status().dead_now);
+        let dead = |slot: &HostSlot| Some(slot.node.as_ref()?.host()?.healing().dead_cables().count());
         self.traffic.is_some()
             && self.waiting_for_power == 0
             && self.is_orderly()

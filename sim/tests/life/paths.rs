@@ -1,7 +1,7 @@
 //! Paths in use are watched, and cables that are said to be dead are checked.
 
 use mapper_proto::Instant;
-use mapper_proto::agent::{CableCause, LivenessStatus, PathId, PathUse};
+use mapper_proto::agent::{CableCause, LivenessCount, PathId, PathUse};
 use mapper_proto::wire::{Element, RoundTrip};
 use mapper_sim::fabric::{PlantPort, Xbars};
 
@@ -57,8 +57,8 @@ fn named(lab: &Lab, what: &str) -> Vec<Happening> {
     lab.happenings().into_iter().filter(|happening| happening.what == what).collect()
 }
 
-fn liveness(lab: &Lab, name: &str) -> LivenessStatus {
-    lab.status(name).liveness
+fn liveness(lab: &Lab, name: &str, kind: LivenessCount) -> u64 {
+    lab.status(name).liveness[kind]
 }
 
 /// All pairs of hosts next to each other in a ring, in both directions.
@@ -86,8 +86,8 @@ fn a_dead_cable_is_noticed_by_those_who_use_it_within_70_ms() {
                 ];
                 assert_eq!(down.len(), 2, "{kinds:?} {fault} {after_ms}: {down:?}");
                 assert!(expected.iter().all(|path| down.contains(path)), "{down:?}");
-                assert_eq!(liveness(&lab, "h1").failures, 1);
-                assert_eq!(liveness(&lab, "h3").failures, 0);
+                assert_eq!(liveness(&lab, "h1", LivenessCount::Failures), 1);
+                assert_eq!(liveness(&lab, "h3", LivenessCount::Failures), 0);
             }
         }
     }
@@ -112,9 +112,16 @@ fn lost_frames_bring_no_path_down() {
     let pairs: Vec<_> = (0..16).flat_map(|i| [(i, (i + 5) % 16), (i, (i + 11) % 16)]).collect();
     run_watched(&mut lab, &pairs, ms(62_000));
     assert_eq!(named(&lab, "path down").len(), 0);
-    let status = liveness(&lab, "h1");
-    assert_eq!((status.watched, status.unwatched, status.failures), (2, 0, 0));
-    assert!((60 * 100..60 * 160).contains(&status.checks_sent), "{status:?}");
+    let liveness = lab.status("h1").liveness;
+    let [watched, unwatched, failures, checks] = [
+        LivenessCount::Watched,
+        LivenessCount::Unwatched,
+        LivenessCount::Failures,
+        LivenessCount::ChecksSent,
+    ]
+    .map(|kind| liveness[kind]);
+    assert_eq!((watched, unwatched, failures), (2, 0, 0));
+    assert!((60 * 100..60 * 160).contains(&checks), "{checks}");
     lab.world.check_load(64).unwrap();
 }
 
@@ -131,7 +138,7 @@ fn a_cable_that_is_said_to_be_dead_and_answers_changes_nothing() {
         }
         assert_eq!(lab.agree_at(ms(3700)), before);
         if kinds == Xbars::Tagged {
-            assert_eq!(liveness(&lab, "h1").cleared, 12, "each cable was checked once");
+            assert_eq!(liveness(&lab, "h1", LivenessCount::Cleared), 12, "each cable was checked once");
         }
         // A report about a port without a cable has no effect, however certain its cause is.
         for port in [0, 4, 200] {

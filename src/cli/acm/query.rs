@@ -87,7 +87,7 @@ enum AddressFormat {
 enum CounterChoice {
     /// Those of all endpoints together, in a row.
     Row,
-    /// The same in a column.
+    /// Those of all endpoints together, in a column.
     Column,
     /// Those of each endpoint.
     Each,

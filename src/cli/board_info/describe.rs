@@ -3,8 +3,8 @@
 use std::fmt::{self, Write as _};
 
 use crate::daemon::status::{
-    AddressClash, Board, BoardPort, DataPath, DeadCable, FrameCounters, HostsOfType, Mismatch,
-    PlanDifference, PlanStanding, Reason, dead_ports, unequal_mtus,
+    AddressClash, Board, BoardPort, DataPath, DeadCable, FrameCount, HostsOfType, Mismatch, PlanDifference,
+    PlanStanding, Reason, dead_ports, unequal_mtus,
 };
 use crate::xbar::XbarStatus;
 use crate::xbar::cable::CableStatus;
@@ -145,8 +145,10 @@ fn write_host_types(text: &mut String, board: &Board) -> fmt::Result {
 
 /// Describes the counts of frames and of lost log lines, which change all the time.
 pub(super) fn describe_frames(board: &Board) -> String {
-    let FrameCounters { received, sent, unsent, overruns, .. } = board.counters.frames;
-    let lost = match overruns {
+    let frames = board.counters.frames;
+    let [received, sent, unsent] =
+        [FrameCount::Received, FrameCount::Sent, FrameCount::Unsent].map(|kind| frames[kind]);
+    let lost = match frames[FrameCount::Overruns] {
         0 => String::new(),
         overruns => format!(", {overruns} lost as they came too fast"),
     };

@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn counters_and_times_are_no_change_to_a_watcher() {
         let mut later = Board { uptime_ms: 5, ..configured() };
-        later.counters.frames.received = 7;
+        later.counters.frames.add(crate::daemon::status::FrameCount::Received, 7);
         let found = |board| Found { boards: vec![board], ..nothing() }.steady();
         assert_eq!(found(configured()), found(later));
         assert_ne!(found(configured()), found(silent(0)));

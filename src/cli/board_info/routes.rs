@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use crate::cli::{CliError, output};
 use crate::daemon::options::HostType;
 use crate::daemon::status::{
-    ByDestination, MAX_ROUTES_BYTES, Request, RouteInForce, RouteUse, RoutesInForce, requests_socket_path,
+    AgentRequest, ByDestination, MAX_ROUTES_BYTES, RouteInForce, RouteUse, RoutesInForce,
+    requests_socket_path,
 };
 use crate::formats::json::VersionJson;
 use crate::formats::routes::{RouteJson, RoutesJson, SCHEMA, file_name};
@@ -27,7 +28,7 @@ pub(super) fn ask(places: &[(PathBuf, u8)]) -> Result<Vec<Option<RoutesInForce>>
     let deadline = Instant::now() + PATIENCE;
     let asked = places.iter().map(|(run_dir, unit)| {
         let question = status::ask(requests_socket_path(run_dir, *unit))?;
-        question.map(|question| question.request(&Request::Routes)).transpose()
+        question.map(|question| question.request(&AgentRequest::Routes)).transpose()
     });
     let asked: Vec<_> = asked.collect();
     let answer = |question: Question<_>| question.answer_json(deadline, MAX_ROUTES_BYTES, "routes");

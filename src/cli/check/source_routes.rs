@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::Report;
 use crate::cli::CliError;
-use crate::cli::route::judgement::{ApartReport, Names, ProofReport, QualityReport, nothing_to_prove};
+use crate::cli::judgement::{ApartReport, Names, ProofReport, QualityReport, nothing_to_prove};
 use crate::formats::FormatError;
 use crate::formats::routes::{FaultKind, ListedRoutes, RouteFault, RouteReader};
 use mapper_fabric::wording::counted;

@@ -2,7 +2,7 @@
 
 use mapper_proto::map::Fabric;
 
-use super::judgement::{ProofReport, QualityReport};
+use crate::cli::judgement::{ProofReport, QualityReport};
 use mapper_routing::Subnet;
 use mapper_routing::engines::{Answer, Settings};
 

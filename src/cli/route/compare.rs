@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 
-use super::judgement::{ProofReport, nothing_to_prove};
-use super::quality;
+use crate::cli::judgement::{ProofReport, nothing_to_prove, quality};
 use mapper_fabric::wording::plural;
 use mapper_routing::engines::{self, Answer, Engine, Settings};
 use mapper_routing::{Quality, Subnet, TableRoutes};

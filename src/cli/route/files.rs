@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use mapper_proto::map::Fabric;
 
-use super::engine_names::help_of;
-use super::options::named;
 use super::places::NamedPath;
 use crate::cli::CliError;
+use crate::cli::engine_names::help_of;
+use crate::cli::notes::named;
 use crate::formats::guid_files::{self, Listed};
 use crate::formats::{FormatError, lid_matrix, torus_file};
 use mapper_routing::Subnet;

@@ -1,23 +1,21 @@
 //! The options of the engines. Where OpenSM has the same option, it has OpenSM's name with hyphens for
 //! underscores, and OpenSM's own spelling is accepted too.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::ValueEnum;
 use mapper_proto::map::Fabric;
 
-use super::engine_names::help_of;
 use super::files::EngineFiles;
 use super::places::NamedPath;
 use crate::cli::CliError;
+use crate::cli::engine_names::help_of;
 use crate::cli::lids::LidOptions;
+use crate::cli::notes::{SWITCH_PAIRS, named};
 use crate::formats::lfts;
 use mapper_routing::engines::{Balance, Setting, Settings};
 use mapper_routing::tables::Layers;
 use mapper_routing::{Options, Subnet, Tables};
-
-/// What `--switch-destinations` does not do.
-pub(in crate::cli) const SWITCH_PAIRS: &str = "--switch-destinations: the proof is of routes to and from switches too; quality counts routes between hosts";
 
 /// Options of engines.
 #[derive(Debug, clap::Args)]
@@ -132,9 +130,4 @@ impl EngineOptions {
         self.files.read(fabric, subnet, &mut settings, &mut notes)?;
         Ok((settings, notes))
     }
-}
-
-/// A note that begins with the file that it is about.
-pub(in crate::cli) fn named(path: &Path, note: &str) -> String {
-    format!("{}: {note}", path.display())
 }

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::cache::CacheUse;
-use super::judgement::{ProofReport, QualityReport};
 use crate::cli::best::{self, Other};
+use crate::cli::judgement::{ProofReport, QualityReport};
 use mapper_fabric::wording::{counted, plural};
 use mapper_routing::Subnet;
 use mapper_routing::engines::{Answer, Engine};

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::{CliError, Format, output};
 use crate::daemon::status::{
-    Answered, Bandwidths, MAX_SOUNDED_BYTES, Pinged, Request, Traced, requests_socket_path, units,
+    AgentRequest, Answered, Bandwidths, MAX_SOUNDED_BYTES, Pinged, Traced, requests_socket_path, units,
 };
 
 /// How long an agent may take to answer beside what it waits for.
@@ -94,7 +94,7 @@ struct BoardAnswer<T> {
 /// If the command fails. The error is worded for the user.
 pub fn trace(TraceArgs { asked }: &TraceArgs, format: Format) -> Result<ExitCode, CliError> {
     let boards: Vec<BoardAnswer<Traced>> =
-        asked.ask(&Request::Trace(asked.host.clone()), Duration::ZERO, "trace of a route")?;
+        asked.ask(&AgentRequest::Trace(asked.host.clone()), Duration::ZERO, "trace of a route")?;
     let answers = |traced: &Traced| {
         let hosts = traced.ways.iter().filter_map(|way| way.hops.last());
         hosts.map(|host| host.received).sum::<usize>() > 0
@@ -110,7 +110,7 @@ pub fn trace(TraceArgs { asked }: &TraceArgs, format: Format) -> Result<ExitCode
 /// If the command fails. The error is worded for the user.
 pub fn ping(PingArgs { asked, count, interval_ms }: &PingArgs, format: Format) -> Result<ExitCode, CliError> {
     let (count, interval_ms) = (count.get(), interval_ms.get());
-    let request = Request::Ping { host: asked.host.clone(), count: u16::try_from(count)?, interval_ms };
+    let request = AgentRequest::Ping { host: asked.host.clone(), count: u16::try_from(count)?, interval_ms };
     let lasts = Duration::from_millis(interval_ms.into()) * count;
     let boards: Vec<BoardAnswer<Pinged>> = asked.ask(&request, lasts, "round trips")?;
     let is_answered = boards.iter().any(|board| board.measured.ways.iter().any(|way| way.received > 0));
@@ -127,7 +127,7 @@ pub fn bandwidth(
     format: Format,
 ) -> Result<ExitCode, CliError> {
     let (trains, packets) = (u16::try_from(count.get())?, u16::try_from(packets.get())?);
-    let request = Request::Bandwidth { host: asked.host.clone(), trains, packets };
+    let request = AgentRequest::Bandwidth { host: asked.host.clone(), trains, packets };
     let boards: Vec<BoardAnswer<Bandwidths>> = asked.ask(&request, MEASURES, "bandwidth")?;
     let tells = boards.iter().any(|board| board.measured.ways.iter().any(|way| way.median_mbps.is_some()));
     print(&boards, "mapper.bandwidth/1", format, describe::bandwidths)?;
@@ -138,7 +138,7 @@ impl Asked {
     /// Has the agents of this machine measure, one after the other, as they may share cables.
     fn ask<T: DeserializeOwned>(
         &self,
-        request: &Request,
+        request: &AgentRequest,
         lasts: Duration,
         wanted: &'static str,
     ) -> Result<Vec<BoardAnswer<T>>, CliError> {
@@ -168,7 +168,7 @@ impl Asked {
 fn ask_unit<T: DeserializeOwned>(
     run_dir: &Path,
     unit: u8,
-    request: &Request,
+    request: &AgentRequest,
     lasts: Duration,
     wanted: &'static str,
 ) -> Result<Option<Answered<T>>, CliError> {

@@ -8,12 +8,12 @@ use mapper_proto::map::{Fabric, PortRef};
 use mapper_routing::engines::Engine;
 use serde_json::{Value, json};
 
-use super::super::route::judgement::{host_names, shown_hosts};
 use super::report::number;
 use super::{Args, Each, SCHEMA};
+use crate::cli::judgement::{host_names, shown_hosts};
 use crate::cli::progress::Progress;
 use crate::cli::{CliError, best};
-use crate::consequences::single::{self, Outcome, Single};
+use crate::consequences::single::{self, FailureOutcome, Single};
 use crate::consequences::{Change, Routed};
 
 /// What each of all cables or xbars costs if it fails alone: all ranked, the worst routed anew.
@@ -31,7 +31,7 @@ pub(super) struct Failures<'a> {
     tried: usize,
     /// How many failures part hosts.
     parting: usize,
-    worst: Vec<Outcome>,
+    worst: Vec<FailureOutcome>,
 }
 
 impl<'a> Failures<'a> {
@@ -94,7 +94,7 @@ impl<'a> Failures<'a> {
         })
     }
 
-    fn outcome_json(&self, outcome: &Outcome) -> Value {
+    fn outcome_json(&self, outcome: &FailureOutcome) -> Value {
         let id = |xbar: u32| self.fabric.xbars.get(xbar as usize).map(|label| label.name.clone());
         let end = |at: PortRef| format!("{}:{}", id(at.xbar).unwrap_or_default(), at.port);
         let (cable, xbar) = match outcome.rank.single {
@@ -162,7 +162,7 @@ impl<'a> Failures<'a> {
         text
     }
 
-    fn line(&self, outcome: &Outcome) -> String {
+    fn line(&self, outcome: &FailureOutcome) -> String {
         let what = match outcome.rank.single {
             Single::Cable(cable) => {
                 let cable = self.fabric.map.cables[cable as usize];

@@ -8,8 +8,8 @@ use mapper_proto::map::Fabric;
 use mapper_routing::engines::Engine;
 use serde_json::{Value, json};
 
-use super::super::route::judgement::{host_names, shown_hosts};
 use super::{Args, SCHEMA};
+use crate::cli::judgement::{host_names, shown_hosts};
 use crate::consequences::Routed;
 
 /// What a fabric is before a change or after.

@@ -1,29 +1,28 @@
 //! Attaches an agent to the fabric, by an interface or by a crossbar in the same process.
 
-use mapper_proto::PortSet;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use mapper_proto::Mac;
 use mapper_proto::map::LinkMtu;
 use mapper_proto::wire::{Crossbar, CrossbarKind};
+use mapper_proto::{Mac, PortSet, Tally};
 use tracing::{info, warn};
 
 use super::crossbar_tag;
-use super::direct_cable::{self, HeldBack};
+use super::direct_cable;
 use super::kept_identity::KeptIdentity;
 use super::outer_ports::{Opened, OuterPorts};
 use super::patterns::{Candidates, Matched};
 use crate::daemon::DaemonError;
 use crate::daemon::options::Config;
-use crate::daemon::status::BoardPort;
+use crate::daemon::status::{BoardPort, FrameCount};
 use crate::xbar::Switch;
 use crate::xbar::cable::CableStatus;
 use crate::xbar::hellos::Hellos;
 use mapper_fabric::wording::with_causes;
 use mapper_machine::interface_lock::InterfaceLock;
 use mapper_machine::link::interface::Interface;
-use mapper_machine::link::port::Port;
+use mapper_machine::link::port::EthernetPort;
 use mapper_machine::link::{Link, LinkError, internal};
 
 /// The number of a node's first port.
@@ -47,7 +46,7 @@ pub(super) struct Attachment {
     /// Who is at the other ends of the cables.
     pub(super) hellos: Rc<Hellos>,
     /// What arrived at the interface of an agent alone and was not for the agent.
-    pub(super) held_back: HeldBack,
+    pub(super) held_back: Tally<FrameCount>,
     /// What is kept for later starts, if patterns name ports.
     identity: Option<KeptIdentity>,
 }
@@ -120,10 +119,11 @@ impl Attachment {
 
     fn interface(config: &Config) -> Result<Self, DaemonError> {
         set_up(&config.interface)?;
-        let (port, mac) = Port::open_usable(&config.interface, config.service.marking, config.needed_mtu())?;
+        let (port, mac) =
+            EthernetPort::open_usable(&config.interface, config.service.marking, config.needed_mtu())?;
         let outer = OuterPorts::one(InterfaceLock::take(&config.interface)?);
         let mtu = port.mtu().unwrap_or_else(|| config.needed_mtu());
-        let (hellos, held_back) = (Hellos::new(), HeldBack::default());
+        let (hellos, held_back) = (Hellos::new(), Tally::default());
         Ok(Self { link: port.into(), mac, mtu, crossbar: None, outer, hellos, held_back, identity: None })
     }
 
@@ -183,7 +183,7 @@ impl Attachment {
         let switch = Switch::new(&config.interface, crossbar, links);
         let mtu = switch.least_mtu().unwrap_or_else(|| config.needed_mtu());
         let outer = OuterPorts::new(held, agent_port, matched);
-        let (hellos, held_back) = (Rc::clone(switch.hellos()), HeldBack::default());
+        let (hellos, held_back) = (Rc::clone(switch.hellos()), Tally::default());
         let crossbar = Some(Rc::new(switch));
         Ok(Self { link: own.into(), mac, mtu, crossbar, outer, hellos, held_back, identity })
     }

@@ -3,24 +3,14 @@
 use std::future::pending;
 
 use mapper_machine::link::ethernet::Frame;
-use mapper_proto::wire::{End, FrameKind};
+use mapper_proto::wire::{FrameKind, HelloEnd};
 
 use super::attachment::Attachment;
 use super::event_loop::Driver;
+use crate::daemon::status::FrameCount;
 
 /// The number by which hellos know the interface of an agent without a crossbar.
 pub(super) const PORT: u8 = 0;
-
-/// What arrived at the interface of an agent without a crossbar and was not for the agent.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct HeldBack {
-    /// Hellos of neighbours.
-    pub(super) hellos: u64,
-    /// Hellos that make no sense, of another version, or not from the interface that they name.
-    pub(super) bad_hellos: u64,
-    /// Frames that arrived while more than two interfaces shared the cable.
-    pub(super) shared_wire: u64,
-}
 
 /// Waits until a hello is due at the interface of an agent, for ever if it has a crossbar, which says hello itself.
 pub(super) async fn hello_due(attachment: &Attachment) {
@@ -41,14 +31,12 @@ impl Driver {
         let hellos = &attachment.hellos;
         if FrameKind::of(frame.payload()) == Ok(FrameKind::Hello) {
             let used = hellos.hear(PORT, frame.source, frame.payload());
-            let counter =
-                if used { &mut attachment.held_back.hellos } else { &mut attachment.held_back.bad_hellos };
-            *counter += 1;
+            attachment.held_back.count(if used { FrameCount::Hellos } else { FrameCount::BadHellos });
             self.exchange_hellos();
             return true;
         }
         let shared = hellos.is_shared(PORT);
-        attachment.held_back.shared_wire += u64::from(shared);
+        attachment.held_back.add(FrameCount::SharedWire, shared.into());
         shared
     }
 
@@ -56,7 +44,7 @@ impl Driver {
     pub(super) fn follow_cable(&mut self) {
         let Self { attachment, host, .. } = self;
         if attachment.crossbar.is_none() {
-            attachment.hellos.set_link(PORT, Some(&attachment.link), End::Host { mac: host.own() });
+            attachment.hellos.set_link(PORT, Some(&attachment.link), HelloEnd::Host { mac: host.own() });
             self.exchange_hellos();
         }
     }

@@ -26,7 +26,7 @@ use super::user_interface::UserInterface;
 use crate::daemon::DaemonError;
 use crate::daemon::metrics::{self, Causes, KnownFabric};
 use crate::daemon::options::{Config, Source};
-use crate::daemon::status::{Request, dead_ports, state_name};
+use crate::daemon::status::{AgentRequest, dead_ports, state_name};
 use crate::hosts_file::told::HostsFile;
 use mapper_machine::clock::Clock;
 use mapper_machine::link::batch::Batch;
@@ -419,7 +419,7 @@ async fn carrier_changed(carriers: &mut Option<(watch::Receiver<PortSet>, PortSe
 }
 
 /// Reads a client's request, and hands it to the loop.
-async fn take_request(mut client: Client, asking: mpsc::Sender<(Request, Client)>) {
+async fn take_request(mut client: Client, asking: mpsc::Sender<(AgentRequest, Client)>) {
     if let Some(request) = client.request().await {
         // This fails only if the loop has ended, as the daemon is ending.
         let _ended = asking.send((request, client)).await;

@@ -8,7 +8,7 @@ use mapper_host::directory::Directory;
 use mapper_proto::{IpNetworkAddress, Mac};
 
 use super::event_loop::Driver;
-use crate::hosts_file::Entry;
+use crate::hosts_file::KeptHost;
 
 /// How long after a name or an address came the file is written. They come many at a time.
 const WRITE_AFTER: Duration = Duration::from_millis(200);
@@ -34,13 +34,13 @@ impl Driver {
 }
 
 /// What the file is to have: the hosts of the map that have a name and an address that is theirs alone.
-fn entries(directory: &Directory, own: Mac) -> Vec<Entry> {
+fn entries(directory: &Directory, own: Mac) -> Vec<KeptHost> {
     let clashing: BTreeSet<IpAddr> = directory.clashes().map(|clash| clash.ip).collect();
     let entry = |mac: Mac| {
         let all = directory.addresses_of(mac).iter().map(IpNetworkAddress::ip);
         let addresses: Vec<_> = all.filter(|ip| !clashing.contains(ip)).collect();
         let name = directory.name_of(mac)?.to_string();
-        (!addresses.is_empty()).then_some(Entry { name, addresses, is_own: mac == own })
+        (!addresses.is_empty()).then_some(KeptHost { name, addresses, is_own: mac == own })
     };
     directory.hosts().filter_map(entry).collect()
 }

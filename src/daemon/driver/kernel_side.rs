@@ -12,7 +12,7 @@ use mapper_host::kernel_path::{KernelAbilities, KernelPath, KernelPort, NotCarri
 use mapper_machine::kernel::probing::{Arrived, ProbeSockets};
 use mapper_proto::Instant;
 use mapper_proto::neighbours::Neighbour;
-use mapper_proto::wire::{AgentState, End, HelloFlags};
+use mapper_proto::wire::{AgentState, HelloEnd, HelloFlags};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
@@ -179,7 +179,7 @@ impl Driver {
         let ports = cabled.into_iter().map(|Cabled { port, mtu, neighbour }| {
             let does = |flag| neighbour.flags.contains(flag);
             // A host without a crossbar forwards nothing, and takes what is for itself.
-            let is_host = matches!(neighbour.end, End::Host { .. });
+            let is_host = matches!(neighbour.end, HelloEnd::Host { .. });
             KernelPort {
                 cabled: port,
                 mtu,

@@ -15,7 +15,7 @@ use crate::xbar::ports::{self, Numbered, PortName, PortsError};
 use mapper_fabric::wording::with_causes;
 use mapper_machine::interface_lock::InterfaceLock;
 use mapper_machine::link::interface::Interface;
-use mapper_machine::link::port::Port;
+use mapper_machine::link::port::EthernetPort;
 use mapper_machine::link::{Link, LinkError};
 
 /// The interfaces that this process has, by the numbers of their ports.
@@ -64,7 +64,7 @@ impl Opened {
         if found.is_none() {
             warn!(interface = name, "the interface does not exist yet; waiting for it");
         }
-        let link = Link::from(Port::open(name, config.service.marking)?);
+        let link = Link::from(EthernetPort::open(name, config.service.marking)?);
         let needed = config.needed_mtu();
         if let Some(mtu) = link.mtu().filter(|&mtu| mtu < needed) {
             return Err(LinkError::MtuTooSmall { interface: name.to_owned(), mtu, needed }.into());

@@ -5,13 +5,13 @@ use std::time::Duration;
 use mapper_host::healing::DeadCable;
 use mapper_host::resolution::{Found, Patience};
 
-use super::direct_cable::HeldBack;
 use super::event_loop::Driver;
-use crate::daemon::status::{self, Board, KnownLearned, PathsAsked, Request, RoutesAsked, Surroundings};
-use mapper_machine::link::port::Traffic;
+use crate::daemon::status::{
+    self, AgentRequest, Board, FrameCount, KnownLearned, PathsAsked, RoutesAsked, Surroundings,
+};
 use mapper_machine::log;
 use mapper_machine::status::Client;
-use mapper_proto::IpNetworkAddress;
+use mapper_proto::{IpNetworkAddress, Tally};
 
 impl Driver {
     /// The agent's board at this moment.
@@ -27,14 +27,14 @@ impl Driver {
             directory: self.host.directory(),
             routes: self.host.table().map_or(0, |table| table.count()),
             routing_failure: self.host.routing_failure(),
-            frames: self.frame_counters(),
+            frames: self.frame_counts(),
             causes: &self.causes,
             dead_cables: self.dead_cables(),
             narrow_cables: self.narrow_cables(),
             map: self.host.newest_map().map(|map| &**map),
             known: &self.known,
             warnings: self.all_warnings(),
-            repairs: self.repair_counters(),
+            repairs: *self.host.healing().counts(),
             log_lines_lost: log::lines_lost(),
             data_path: self.data_path(),
             tap: self.users.as_ref().map(|users| users.status(counters)),
@@ -45,33 +45,39 @@ impl Driver {
         Board::new(&self.host.agent().status(), around)
     }
 
-    fn frame_counters(&self) -> status::FrameCounters {
-        let Traffic { received, sent, unsent, overruns, .. } = self.attachment.link.traffic();
-        let HeldBack { hellos, bad_hellos, shared_wire } = self.attachment.held_back;
-        status::FrameCounters { received, sent, unsent, overruns, hellos, bad_hellos, shared_wire }
+    fn frame_counts(&self) -> Tally<FrameCount> {
+        let mut counts = self.attachment.held_back;
+        for (kind, _, number) in self.attachment.link.counts().iter() {
+            if let Some(kind) = FrameCount::of_link(kind) {
+                counts.add(kind, number);
+            }
+        }
+        counts
     }
 
     /// Answers a request in a task of its own.
-    pub(super) fn answer(&mut self, request: &Request, client: Client) {
+    pub(super) fn answer(&mut self, request: &AgentRequest, client: Client) {
         match request {
-            Request::Routes => {
+            AgentRequest::Routes => {
                 let asked = self.routes_asked();
                 drop(tokio::spawn(client.answer_json(move || asked.to_json())));
             }
-            Request::Paths => {
+            AgentRequest::Paths => {
                 let asked = self.paths_asked();
                 drop(tokio::spawn(client.answer_json(move || asked.to_json())));
             }
-            Request::Changed { seen } => self.followers.follow(*seen, client),
-            Request::Trace(host) => self.trace(host, client),
-            Request::Ping { host, count, interval_ms } => self.ping(host, *count, *interval_ms, client),
-            Request::Bandwidth { host, trains, packets } => self.bandwidth(host, (*trains, *packets), client),
-            Request::Resolve(wanted) => self.resolve(wanted, client),
-            Request::WhoHas { wanted, timeout_ms, retries } => {
+            AgentRequest::Changed { seen } => self.followers.follow(*seen, client),
+            AgentRequest::Trace(host) => self.trace(host, client),
+            AgentRequest::Ping { host, count, interval_ms } => self.ping(host, *count, *interval_ms, client),
+            AgentRequest::Bandwidth { host, trains, packets } => {
+                self.bandwidth(host, (*trains, *packets), client);
+            }
+            AgentRequest::Resolve(wanted) => self.resolve(wanted, client),
+            AgentRequest::WhoHas { wanted, timeout_ms, retries } => {
                 let timeout = Duration::from_millis((*timeout_ms).into());
                 self.who_has(wanted, Patience { timeout, retries: *retries }, client);
             }
-            Request::MoreNames(names) => self.take_more_names(names, client),
+            AgentRequest::MoreNames(names) => self.take_more_names(names, client),
         }
     }
 
@@ -137,16 +143,5 @@ impl Driver {
             }
         };
         self.host.healing().dead_cables().map(shown).collect()
-    }
-
-    /// How often and why routes were repaired without a new map.
-    fn repair_counters(&self) -> status::RepairCounters {
-        let healing = self.host.healing().status();
-        status::RepairCounters {
-            repairs: healing.repairs,
-            carrier_losses: healing.by_carrier,
-            notices: healing.by_notice,
-            silent_paths: healing.by_silence,
-        }
     }
 }

@@ -1,10 +1,11 @@
 //! The metrics of an agent.
 
 use super::known::KnownFabric;
-use crate::daemon::status::{Board, Counters, state_name};
-use mapper_host::data::DataStatus;
+use crate::daemon::status::{Board, Counters, FrameCount, state_name};
+use mapper_host::data::{DataCount, DataStatus};
+use mapper_host::healing::HealingCount;
 use mapper_machine::metrics::{Dialect, Exposition, FamilyKind, Unit};
-use mapper_proto::agent::Purpose;
+use mapper_proto::agent::{LivenessCount, Purpose};
 use mapper_proto::wire::AgentState;
 use mapper_proto::{Counted, Tally};
 
@@ -126,9 +127,16 @@ fn write_messages(text: &mut Exposition, counters: &Counters) {
     let Counters { frames, sent, dropped, directory_refused, mapping, causes, .. } = counters;
     let mut family =
         text.family(FamilyKind::Counter, "mapper_link_frames", Unit::None, "Frames on the interface.");
-    family.by("what", &[("received", frames.received), ("sent", frames.sent), ("unsent", frames.unsent)]);
+    family.by(
+        "what",
+        &[
+            ("received", frames[FrameCount::Received]),
+            ("sent", frames[FrameCount::Sent]),
+            ("unsent", frames[FrameCount::Unsent]),
+        ],
+    );
     let help = "Frames that the kernel lost, as they arrived faster than they were taken.";
-    text.counter("mapper_overruns", Unit::None, help, frames.overruns);
+    text.counter("mapper_overruns", Unit::None, help, frames[FrameCount::Overruns]);
 
     let sent_for: Vec<_> =
         sent.iter().filter_map(|(purpose, _, number)| Some((label(purpose)?, number))).collect();
@@ -183,23 +191,27 @@ fn named<K: Counted>(tally: &Tally<K>) -> Vec<(&'static str, u64)> {
 
 fn write_healing(text: &mut Exposition, board: &Board) {
     let liveness = board.counters.liveness;
-    text.gauge("mapper_paths_watched", "Paths in use whose liveness is checked.", liveness.watched);
+    text.gauge(
+        "mapper_paths_watched",
+        "Paths in use whose liveness is checked.",
+        liveness[LivenessCount::Watched],
+    );
     let help = "Paths in use that are not checked, for want of room.";
-    text.gauge("mapper_paths_unwatched", help, liveness.unwatched);
+    text.gauge("mapper_paths_unwatched", help, liveness[LivenessCount::Unwatched]);
     let help = "Liveness checks sent along paths in use.";
-    text.counter("mapper_liveness_checks", Unit::None, help, liveness.checks_sent);
+    text.counter("mapper_liveness_checks", Unit::None, help, liveness[LivenessCount::ChecksSent]);
     let help = "Paths in use that were declared down.";
-    text.counter("mapper_paths_failed", Unit::None, help, liveness.failures);
+    text.counter("mapper_paths_failed", Unit::None, help, liveness[LivenessCount::Failures]);
     let help = "Cables said to be dead that answered when they were checked.";
-    text.counter("mapper_cables_cleared", Unit::None, help, liveness.cleared);
+    text.counter("mapper_cables_cleared", Unit::None, help, liveness[LivenessCount::Cleared]);
 
     let repairs = board.counters.repairs;
     let help = "Routes computed around dead cables, before there was a new map.";
-    text.counter("mapper_repairs", Unit::None, help, repairs.repairs);
+    text.counter("mapper_repairs", Unit::None, help, repairs[HealingCount::Repairs]);
     let causes = [
-        ("carrier", repairs.carrier_losses),
-        ("notice", repairs.notices),
-        ("silent_path", repairs.silent_paths),
+        ("carrier", repairs[HealingCount::CarrierLosses]),
+        ("notice", repairs[HealingCount::Notices]),
+        ("silent_path", repairs[HealingCount::SilentPaths]),
     ];
     let help = "What was heard of dead cables, by how: carrier loss, notice of a crossbar, silent path.";
     text.family(FamilyKind::Counter, "mapper_cable_losses", Unit::None, help).by("cause", &causes);
@@ -207,44 +219,42 @@ fn write_healing(text: &mut Exposition, board: &Board) {
 
 fn write_tap(text: &mut Exposition, board: &Board) {
     let Some(tap) = &board.tap else { return };
-    // The pattern has no `..`, so that a new counter does not compile before it is shown.
-    let DataStatus {
-        frames_out,
-        bytes_out,
-        frames_in,
-        bytes_in,
-        broadcasts,
-        broadcast_copies,
-        dropped,
-        notices,
-        notices_ignored,
-        resent,
-        given_up,
-        flows_moved,
-        route_swaps,
-        routes_in_use,
-    } = tap.counters;
+    let DataStatus { counts, dropped } = tap.counters;
     let help = "Users' frames over the fabric: out from this host, in to it.";
     let mut family = text.family(FamilyKind::Counter, "mapper_tap_frames", Unit::None, help);
-    family.by("direction", &[("out", frames_out), ("in", frames_in)]);
+    family.by("direction", &[("out", counts[DataCount::FramesOut]), ("in", counts[DataCount::FramesIn])]);
     let help = "Bytes of users' frames over the fabric: out from this host, in to it.";
     let mut family = text.family(FamilyKind::Counter, "mapper_tap", Unit::Bytes, help);
-    family.by("direction", &[("out", bytes_out), ("in", bytes_in)]);
+    family.by("direction", &[("out", counts[DataCount::BytesOut]), ("in", counts[DataCount::BytesIn])]);
     let help = "Users' frames that went to all hosts.";
-    text.counter("mapper_tap_broadcasts", Unit::None, help, broadcasts);
+    text.counter("mapper_tap_broadcasts", Unit::None, help, counts[DataCount::Broadcasts]);
     let help = "Copies made of users' frames that went to all hosts.";
-    text.counter("mapper_tap_broadcast_copies", Unit::None, help, broadcast_copies);
+    text.counter("mapper_tap_broadcast_copies", Unit::None, help, counts[DataCount::BroadcastCopies]);
     let help = "Notices of crossbars that a user's frame could not be delivered.";
-    text.counter("mapper_tap_notices", Unit::None, help, notices);
+    text.counter("mapper_tap_notices", Unit::None, help, counts[DataCount::Notices]);
     let help = "Notices that were not believed.";
-    text.counter("mapper_tap_notices_ignored", Unit::None, help, notices_ignored);
+    text.counter("mapper_tap_notices_ignored", Unit::None, help, counts[DataCount::NoticesIgnored]);
     let help = "Users' frames sent again another way, after a notice.";
-    text.counter("mapper_tap_resent", Unit::None, help, resent);
+    text.counter("mapper_tap_resent", Unit::None, help, counts[DataCount::Resent]);
     let help = "Users' frames of which a notice came, and that were not sent again.";
-    text.counter("mapper_tap_given_up", Unit::None, help, given_up);
-    text.counter("mapper_flows_moved", Unit::None, "Flows that changed to another route.", flows_moved);
-    text.counter("mapper_route_swaps", Unit::None, "Tables of routes put to use.", route_swaps);
-    text.gauge("mapper_routes_in_use", "Routes that carried frames during the last second.", routes_in_use);
+    text.counter("mapper_tap_given_up", Unit::None, help, counts[DataCount::GivenUp]);
+    text.counter(
+        "mapper_flows_moved",
+        Unit::None,
+        "Flows that changed to another route.",
+        counts[DataCount::FlowsMoved],
+    );
+    text.counter(
+        "mapper_route_swaps",
+        Unit::None,
+        "Tables of routes put to use.",
+        counts[DataCount::RouteSwaps],
+    );
+    text.gauge(
+        "mapper_routes_in_use",
+        "Routes that carried frames during the last second.",
+        counts[DataCount::RoutesInUse],
+    );
     let help = "Users' frames dropped, by why.";
     text.family(FamilyKind::Counter, "mapper_tap_dropped", Unit::None, help).by("reason", &named(&dropped));
     let help = "Users' frames from the fabric that the kernel did not take.";

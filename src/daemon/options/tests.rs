@@ -31,29 +31,6 @@ fn the_file_of_defaults_is_the_defaults() {
 }
 
 #[test]
-fn the_file_of_defaults_is_the_defaults_of_the_acm_service() {
-    use crate::acm::AcmSource;
-    let read = |read_file| {
-        let (process, log) = (ProcessKeys::default(), LogKeys::default());
-        AcmSource::new(AcmKeys::default(), process, log, Some("/nonexistent".into()), read_file)
-            .read()
-            .unwrap()
-    };
-    let process = || ProcessKeys { run_dir: Some(options::DEFAULT_RUN_DIR.into()), ..ProcessKeys::default() };
-    let unset = read(|_| Ok(Default::default()));
-    let run_dir = process().run_dir.unwrap();
-    let unset = crate::acm::options::Config {
-        service: mapper_machine::options::ServiceConfig { run_dir, ..unset.service },
-        ..unset
-    };
-    let file = read(|_| {
-        let Options { acm, process, frames, metrics, log, .. } = parse(DEFAULTS).unwrap();
-        Ok((acm.unwrap(), Shared { process, frames, metrics, log }))
-    });
-    assert_eq!(file, unset);
-}
-
-#[test]
 fn the_file_of_defaults_lists_every_option() {
     let text = defaults_with_all_keys();
     parse(&text).unwrap();

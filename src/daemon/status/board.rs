@@ -2,16 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use enum_map::Enum;
 use mapper_host::directory::{Directory, Refusal};
-use mapper_proto::agent::{FrameDrop, MappingCost, Purpose, Status};
+use mapper_host::healing::HealingCount;
+use mapper_machine::link::port::LinkCount;
+use mapper_proto::agent::{FrameDrop, LivenessCount, MappingCost, Purpose, Status};
 use mapper_proto::map::{Map, MapVersion};
 use mapper_proto::wire::AgentState;
 use mapper_proto::{Instant, Mac, Tally};
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use super::address_clash::AddressClash;
 use super::data_path::DataPath;
-use super::healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
+use super::healing::{DeadCable, Tap};
 use super::host_types::HostsOfType;
 use super::narrow_cables::NarrowCable;
 use super::plan::PlanStanding;
@@ -123,7 +127,7 @@ pub struct Reason {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Counters {
     /// Frames on the interface.
-    pub frames: FrameCounters,
+    pub frames: Tally<FrameCount>,
     /// Messages sent, counted by what they are for.
     pub sent: Tally<Purpose>,
     /// Frames dropped, counted by the reason.
@@ -135,30 +139,44 @@ pub struct Counters {
     /// How often maps were given up and made, counted by the cause.
     pub causes: Vec<CauseCounters>,
     /// What watching the paths in use costs and finds.
-    pub liveness: LivenessCounters,
+    pub liveness: Tally<LivenessCount>,
     /// How often routes were changed before there was a new map.
-    pub repairs: RepairCounters,
+    pub repairs: Tally<HealingCount>,
     /// Lines of the daemon's log that were lost, since nobody read them or they could not be written.
     pub log_lines_lost: u64,
 }
 
-/// Frames on the interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct FrameCounters {
+/// What is counted of the frames on the interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum FrameCount {
     /// Frames that arrived.
-    pub received: u64,
+    Received,
     /// Frames that the kernel took.
-    pub sent: u64,
+    Sent,
     /// Frames that the kernel did not take.
-    pub unsent: u64,
+    Unsent,
     /// Frames that the kernel lost, as they arrived faster than they were taken.
-    pub overruns: u64,
+    Overruns,
     /// Hellos of the neighbour of an agent alone, which are for the other end of the cable only.
-    pub hellos: u64,
+    Hellos,
     /// Hellos that make no sense, of another version, or not from the interface that they name.
-    pub bad_hellos: u64,
+    BadHellos,
     /// Frames that were dropped as more than two interfaces shared the cable of an agent alone.
-    pub shared_wire: u64,
+    SharedWire,
+}
+
+impl FrameCount {
+    /// The kind under which a board shows what a link counts; it shows no bytes.
+    pub const fn of_link(kind: LinkCount) -> Option<Self> {
+        match kind {
+            LinkCount::Received => Some(Self::Received),
+            LinkCount::Sent => Some(Self::Sent),
+            LinkCount::Unsent => Some(Self::Unsent),
+            LinkCount::Overruns => Some(Self::Overruns),
+            LinkCount::ReceivedBytes | LinkCount::SentBytes => None,
+        }
+    }
 }
 
 /// What a mapping cost: see [`MappingCost`].
@@ -196,7 +214,7 @@ pub struct Surroundings<'a> {
     /// Why the last map could not be routed.
     pub routing_failure: Option<&'a str>,
     /// Frames on the interface.
-    pub frames: FrameCounters,
+    pub frames: Tally<FrameCount>,
     /// How often maps were given up and made, counted by the cause.
     pub causes: &'a Causes,
     /// Cables of the map that are known to be dead.
@@ -210,7 +228,7 @@ pub struct Surroundings<'a> {
     /// What else keeps users' frames from passing, in words.
     pub warnings: Vec<String>,
     /// How often routes were changed before there was a new map.
-    pub repairs: RepairCounters,
+    pub repairs: Tally<HealingCount>,
     /// Lines of the log that were lost.
     pub log_lines_lost: u64,
     /// What users' packets go by.
@@ -288,7 +306,7 @@ impl Board {
                 directory_refused: *around.directory.refused(),
                 mapping: status.mapping.map(MappingCounters::from),
                 causes: around.causes.counters(),
-                liveness: LivenessCounters::from(status.liveness),
+                liveness: status.liveness,
                 repairs: around.repairs,
                 log_lines_lost: around.log_lines_lost,
             },

@@ -1,31 +1,8 @@
-//! What a board shows of paths in use, dead cables, and the host's interface over the fabric.
+//! What a board shows of dead cables, and of the host's interface over the fabric.
 
-use mapper_proto::agent::LivenessStatus;
 use serde::{Deserialize, Serialize};
 
 use mapper_host::data::DataStatus;
-
-/// What watching the paths in use costs and finds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct LivenessCounters {
-    /// Paths that are being checked.
-    pub watched: u64,
-    /// Paths in use that are not checked, for want of room.
-    pub unwatched: u64,
-    /// Checks sent.
-    pub checks_sent: u64,
-    /// Paths declared down.
-    pub failures: u64,
-    /// Cables said to be dead that answered when they were checked.
-    pub cleared: u64,
-}
-
-impl From<LivenessStatus> for LivenessCounters {
-    fn from(status: LivenessStatus) -> Self {
-        let LivenessStatus { watched, unwatched, checks_sent, failures, cleared } = status;
-        Self { watched: watched as u64, unwatched: unwatched as u64, checks_sent, failures, cleared }
-    }
-}
 
 /// A cable of the map that is known to be dead, named by one of its ends.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -40,19 +17,6 @@ pub struct DeadCable {
     pub since_ms: u64,
     /// How the agent knows that the cable is dead, in words.
     pub why: String,
-}
-
-/// How often routes were changed before there was a new map.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct RepairCounters {
-    /// How often routes were computed around dead cables.
-    pub repairs: u64,
-    /// How often somebody told of a loss of carrier.
-    pub carrier_losses: u64,
-    /// How many notices came from crossbars that could not send a frame on.
-    pub notices: u64,
-    /// How many paths in use fell silent.
-    pub silent_paths: u64,
 }
 
 /// The host's Ethernet interface over the fabric.
@@ -72,5 +36,65 @@ impl DeadCable {
     /// The xbar's tag, if it has one.
     pub fn tag_number(&self) -> Option<u64> {
         u64::from_str_radix(self.tag.as_deref()?.trim_start_matches("0x"), 16).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use mapper_host::data::{DataCount, DataDropKind};
+    use mapper_proto::Tally;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::daemon::status::Counters;
+
+    fn keys(value: &Value) -> BTreeSet<&str> {
+        value.as_object().unwrap().keys().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn counts_are_told_under_the_names_that_programs_know() {
+        let counters = serde_json::to_value(Counters::default()).unwrap();
+        let frames = ["bad_hellos", "hellos", "overruns", "received", "sent", "shared_wire", "unsent"];
+        assert_eq!(keys(&counters["frames"]), frames.into());
+        let liveness = ["checks_sent", "cleared", "failures", "unwatched", "watched"];
+        assert_eq!(keys(&counters["liveness"]), liveness.into());
+        let repairs =
+            ["repairs", "carrier_losses", "notices", "silent_paths", "came_back", "ignored", "overload"];
+        assert_eq!(keys(&counters["repairs"]), repairs.into());
+    }
+
+    #[test]
+    fn counts_of_users_frames_are_one_map_with_the_drops_in_it() {
+        let counters = DataStatus {
+            counts: Tally::from_iter([(DataCount::FramesOut, 3), (DataCount::RoutesInUse, 2)]),
+            dropped: Tally::from_iter([(DataDropKind::NoRoute, 1)]),
+        };
+        let tap = Tap { name: "fabric0".to_owned(), mtu: 1400, counters, refused: 0 };
+        let json = serde_json::to_value(&tap).unwrap();
+        let expected = [
+            "frames_out",
+            "bytes_out",
+            "frames_in",
+            "bytes_in",
+            "broadcasts",
+            "broadcast_copies",
+            "dropped",
+            "notices",
+            "notices_ignored",
+            "resent",
+            "given_up",
+            "flows_moved",
+            "route_swaps",
+            "routes_in_use",
+        ];
+        assert_eq!(keys(&json["counters"]), expected.into());
+        assert_eq!(
+            (&json["counters"]["frames_out"], &json["counters"]["dropped"]["no_route"]),
+            (&3.into(), &1.into())
+        );
+        assert_eq!(serde_json::from_value::<Tap>(json).unwrap(), tap);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A client connects to the unix socket, and the daemon sends one [`Board`] and hangs up. The daemon reads
 //! nothing from that socket, so there is no input to parse from whoever connects. What is larger, or depends
-//! on what the client wants to know, is asked for on a socket of its own: see [`Request`].
+//! on what the client wants to know, is asked for on a socket of its own: see [`AgentRequest`].
 
 mod address_clash;
 mod bandwidth;
@@ -22,16 +22,16 @@ mod soundings;
 
 pub use address_clash::AddressClash;
 pub use bandwidth::{Bandwidths, WayBandwidth};
-pub use board::{Board, Counters, FrameCounters, MapVersionDto, Reason, Surroundings, state_name};
+pub use board::{Board, Counters, FrameCount, MapVersionDto, Reason, Surroundings, state_name};
 pub use data_path::DataPath;
-pub use healing::{DeadCable, LivenessCounters, RepairCounters, Tap};
+pub use healing::{DeadCable, Tap};
 pub use host_types::HostsOfType;
 pub use mismatch::Mismatch;
 pub use narrow_cables::{CableEnd, NarrowCable};
 pub use paths::{Change, KnownHost, KnownLearned, KnownOwner, KnownPath, KnownPaths, PathsAsked, WhoHas};
 pub use plan::{PlanDifference, PlanStanding};
 pub use ports::{BoardPort, dead_ports, unequal_mtus};
-pub use requests::{MAX_RESOLVED_BYTES, Request, Resolved, ResolvedHost, requests_socket_path};
+pub use requests::{AgentRequest, MAX_RESOLVED_BYTES, Resolved, ResolvedHost, requests_socket_path};
 pub use routes::{ByDestination, MAX_ROUTES_BYTES, RouteInForce, RouteUse, RoutesAsked, RoutesInForce};
 pub use socket::{ask, bind, bind_at, socket_path, units};
 pub use soundings::{

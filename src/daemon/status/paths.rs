@@ -52,7 +52,7 @@ pub struct KnownOwner {
     pub mtu_bytes: u32,
 }
 
-/// The answer to [`Request::WhoHas`](super::Request::WhoHas).
+/// The answer to [`AgentRequest::WhoHas`](super::AgentRequest::WhoHas).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhoHas {

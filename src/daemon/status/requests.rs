@@ -20,7 +20,7 @@ pub fn requests_socket_path(run_dir: &Path, unit: u8) -> PathBuf {
 /// What a program asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Request {
+pub enum AgentRequest {
     /// The routes in force, answered with [`RoutesInForce`](super::RoutesInForce).
     Routes,
     /// The hosts of the map with their names and addresses, and the first route to each, answered with
@@ -69,7 +69,7 @@ pub enum Request {
     },
 }
 
-/// The most bytes of an answer to [`Request::Resolve`].
+/// The most bytes of an answer to [`AgentRequest::Resolve`].
 pub const MAX_RESOLVED_BYTES: usize = 1 << 20;
 /// The most hosts in an answer, as many may have the same name.
 const MOST_HOSTS: usize = 256;

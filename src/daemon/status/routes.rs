@@ -56,7 +56,7 @@ pub struct RouteInForce {
     pub host_type: u8,
     /// The id of each xbar on the way (as in `mapper.map/1`), and the port to leave it by.
     pub hops: Vec<(String, u8)>,
-    /// The same hops by the names that boards have for ports: `0x..:port`, or the id of an xbar without a
+    /// These hops by the names that boards have for ports: `0x..:port`, or the id of an xbar without a
     /// tag.
     pub via: Vec<String>,
     /// The layer that the route's frames travel in.

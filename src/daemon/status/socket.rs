@@ -52,6 +52,7 @@ pub fn bind_at(path: PathBuf, unit: u8, group: Option<&str>) -> Result<StatusSer
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::daemon::status::Tap;
     use std::time::{Duration, Instant};
 
     fn runtime() -> tokio::runtime::Runtime {
@@ -61,7 +62,9 @@ mod tests {
     #[test]
     fn a_board_is_asked_and_answers() {
         let dir = tempfile::tempdir().unwrap();
-        let board = Board { uptime_ms: 5, state: "mapping".to_owned(), ..Board::silent(3, String::new()) };
+        let tap = Some(Tap { name: "fabric0".to_owned(), refused: 7, ..Tap::default() });
+        let board =
+            Board { uptime_ms: 5, state: "mapping".to_owned(), tap, ..Board::silent(3, String::new()) };
         let answer = runtime().block_on(async {
             let server = bind(dir.path(), 3, None).unwrap();
             let run_dir = dir.path().to_owned();

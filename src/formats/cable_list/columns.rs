@@ -2,7 +2,7 @@
 
 use csv::StringRecord;
 
-use super::{End, Malformed, at};
+use super::{ListedEnd, Malformed, at};
 
 /// What the columns of an end may be called, in small letters without blanks and marks: those of one end, and those of
 /// the other. Most telling names come first.
@@ -110,7 +110,7 @@ impl Columns {
             if port.is_empty() {
                 return Err(Malformed::within(at(line, &column), format!("`{device}` has no port here")));
             }
-            let end = End { line, device: device.to_owned(), port: port.to_owned(), column };
+            let end = ListedEnd { line, device: device.to_owned(), port: port.to_owned(), column };
             let is_xbar = self.kind.and_then(|kinds| is_xbar(field(kinds[side])));
             Ok(Said { end, is_xbar })
         };
@@ -120,7 +120,7 @@ impl Columns {
 
 /// An end, and whether the list says that its device is a crossbar.
 pub(super) struct Said {
-    pub(super) end: End,
+    pub(super) end: ListedEnd,
     pub(super) is_xbar: Option<bool>,
 }
 

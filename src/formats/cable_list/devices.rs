@@ -7,7 +7,7 @@ use mapper_fabric::names::{Named, Names};
 use mapper_proto::map::{Fabric, HostLabel, Xbar, XbarLabel, host_type};
 
 use super::columns::Said;
-use super::{End, Malformed, at, ports};
+use super::{ListedEnd, Malformed, at, ports};
 use crate::formats::draft::{Draft, HostNode, Kind, ListedNode, tag_xbars};
 
 /// The devices of a list, in the order in which they come.
@@ -15,7 +15,7 @@ use crate::formats::draft::{Draft, HostNode, Kind, ListedNode, tag_xbars};
 pub(super) struct Devices {
     devices: Vec<Device>,
     by_name: BTreeMap<String, usize>,
-    cables: Vec<[(usize, End); 2]>,
+    cables: Vec<[(usize, ListedEnd); 2]>,
     draft: Draft,
 }
 
@@ -128,7 +128,7 @@ impl Devices {
     fn numbers(&self, is_xbar: &[bool]) -> Result<Vec<[Place; 2]>, Malformed> {
         // What stands before the number must be the same for all ports of a crossbar, or two might be one.
         let mut fronts: Vec<Option<(String, usize)>> = vec![None; self.devices.len()];
-        let mut number = |(device, end): &(usize, End)| -> Result<Place, Malformed> {
+        let mut number = |(device, end): &(usize, ListedEnd)| -> Result<Place, Malformed> {
             let name = &self.devices[*device].name;
             if !is_xbar[*device] {
                 return host_port(name, end);
@@ -159,7 +159,7 @@ impl Devices {
 type Place = (String, u8);
 
 /// The node and the port of a host: a number is one of its ports, any other name that of an adapter.
-fn host_port(name: &str, end: &End) -> Result<Place, Malformed> {
+fn host_port(name: &str, end: &ListedEnd) -> Result<Place, Malformed> {
     let Some(number) = ports::plain_number(&end.port) else { return Ok((format!("{name} {}", end.port), 1)) };
     let port = u8::try_from(number).ok().filter(|&port| port > 0).ok_or_else(|| {
         let problem = format!("`{}` is no port of a host; expected 1 to 255", end.port);

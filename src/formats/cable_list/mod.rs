@@ -56,7 +56,7 @@ fn delimiter(line: &str) -> u8 {
 }
 
 /// One end of a cable as a line says it.
-struct End {
+struct ListedEnd {
     line: usize,
     device: String,
     port: String,

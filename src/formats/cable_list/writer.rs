@@ -36,23 +36,3 @@ pub(in crate::formats) fn write(fabric: &Fabric) -> String {
     }
     String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
 }
-
-#[cfg(test)]
-mod tests {
-    use mapper_fabric::generate;
-
-    use crate::wiring::Check;
-
-    #[test]
-    fn what_is_written_is_read_as_the_same_fabric() {
-        for spec in ["clos:hosts=8,ports=4", "torus:x=3,y=3,hosts=2", "ring:n=3"] {
-            let fabric = generate(spec).unwrap();
-            let text = super::write(&fabric);
-            assert!(super::super::begins(text.lines().next().unwrap()), "{text}");
-            let back = super::super::parse(&text, None).unwrap();
-            assert_eq!(back.map.cables.len(), fabric.map.cables.len(), "{text}");
-            let check = Check::of(&fabric, &back);
-            assert!(check.is_as_planned(), "{spec}: {check}");
-        }
-    }
-}

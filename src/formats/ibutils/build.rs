@@ -25,10 +25,10 @@ struct Chip {
     name: String,
     ports: u8,
     is_switch: bool,
-    ends: Vec<End>,
+    ends: Vec<ChipEnd>,
 }
 
-struct End {
+struct ChipEnd {
     line: usize,
     port: u8,
     peer: Socket,
@@ -136,7 +136,7 @@ impl Chips {
     /// Puts a cable between two ports.
     pub(super) fn cable(&mut self, line: usize, [from, to]: [Socket; 2], said: Said) {
         for (here, peer) in [(from, to), (to, from)] {
-            let end = End { line, port: here.port, peer, said: here.said.or(said) };
+            let end = ChipEnd { line, port: here.port, peer, said: here.said.or(said) };
             self.chips[here.chip].ends.push(end);
         }
     }
@@ -164,7 +164,7 @@ impl Chips {
                 }),
             };
             draft.node(ListedNode { line: chip.line, name: chip.name, ports: (1, chip.ports), kind })?;
-            for End { line, port, peer, said } in chip.ends {
+            for ChipEnd { line, port, peer, said } in chip.ends {
                 draft.end(line, u64::from(port), &names[peer.chip], u64::from(peer.port))?;
                 said.speed().into_iter().for_each(|speed| draft.link_speed(speed));
             }

@@ -19,8 +19,8 @@ use tokio::sync::{Semaphore, mpsc};
 use super::access::{Access, Refusal};
 use super::body::{Answer, Pace};
 use crate::consequences::Routed;
+use crate::page;
 use crate::view::feed::Feed;
-use crate::view::page;
 
 /// The most bytes of a request's body.
 const MAX_BODY_BYTES: usize = 64 << 10;

@@ -10,7 +10,7 @@ use mapper_proto::map::{Cable, Fabric, PortRef};
 
 use super::file::changes;
 use crate::daemon::status::{
-    Board, MAX_ROUTES_BYTES, Request, RoutesInForce, ask, requests_socket_path, units,
+    AgentRequest, Board, MAX_ROUTES_BYTES, RoutesInForce, ask, requests_socket_path, units,
 };
 use crate::formats;
 use crate::view::feed::{CableState, Feed, HostState, Moment};
@@ -82,8 +82,8 @@ impl Known {
         let versions = versions(boards);
         for (version, unit) in &versions {
             let question = status::ask::<RoutesInForce>(requests_socket_path(run_dir, *unit));
-            let question =
-                question.and_then(|question| question.map(|it| it.request(&Request::Routes)).transpose());
+            let question = question
+                .and_then(|question| question.map(|it| it.request(&AgentRequest::Routes)).transpose());
             let Ok(Some(question)) = question else { continue };
             let Ok(routes) = question.answer_json(deadline, MAX_ROUTES_BYTES, "routes") else { continue };
             let held = routes.map_version.as_ref().map(|held| format!("{}/{}", held.mac, held.counter));

@@ -10,6 +10,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
+use crate::formats::{self, FileFormat};
 use crate::wiring::sockets::{NodeKind, Socket, Wiring};
 
 /// The nodes of a plan and its cables.
@@ -336,6 +337,18 @@ fn rails_and_nodes_that_are_gone_foreign_or_called_otherwise_are_told() {
         words.ends_with("(cuts off h29, h30, h31, h32)") || words.contains("cuts off h29, h30, h31 and h32"),
         "{words}"
     );
+}
+
+#[test]
+fn a_list_of_cables_that_was_written_is_the_plan_of_its_fabric() {
+    for spec in ["clos:hosts=8,ports=4", "torus:x=3,y=3,hosts=2", "ring:n=3"] {
+        let fabric = generate(spec).unwrap();
+        let text = formats::write(&fabric, FileFormat::Csv);
+        let plan = formats::parse("plan.csv", &text).unwrap();
+        assert_eq!(plan.map.cables.len(), fabric.map.cables.len(), "{text}");
+        let check = Check::of(&plan, &fabric);
+        assert!(check.is_as_planned(), "{spec}: {check}");
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::super::event::Event;
 use super::super::machine::Agent;
 use super::super::settings::Settings;
+use super::LivenessCount;
 use crate::map::{MapVersion, PortRef};
 use crate::wire::{Message, Probe, ProbeKind, RoundTrip, Route};
 use crate::{Instant, Mac};
@@ -142,7 +143,7 @@ impl Agent {
             if unanswered && tested.note(false) {
                 self.event(Event::CableAsked { version, at, answered: false });
             }
-            self.liveness.checks_sent += 1;
+            self.liveness.counts.count(LivenessCount::ChecksSent);
             let way_there = route.elements().take(route.hops().saturating_sub(usize::from(left))).collect();
             let probe = Probe { id, kind: ProbeKind::Loopback, left, info: self.info(), way_there };
             // The test goes there and back the same way, so its route is its own way back.

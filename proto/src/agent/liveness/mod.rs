@@ -38,8 +38,10 @@ use super::status::FrameDrop;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use enum_map::Enum;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
+use strum::IntoStaticStr;
 
 pub use self::cable::CableTest;
 use self::cable::CableTests;
@@ -48,7 +50,7 @@ use super::event::Event;
 use super::machine::Agent;
 use super::settings::Settings;
 use crate::wire::{Data, Element, Message, Probe, ProbeKind, Reason, RoundTrip, Route, Scout};
-use crate::{Instant, Mac};
+use crate::{Instant, Mac, Tally};
 
 /// A path that is not said to be in use for so long is forgotten.
 const FORGET_AFTER: Duration = Duration::from_millis(1500);
@@ -72,19 +74,20 @@ pub struct PathUse {
     pub longest_bytes: usize,
 }
 
-/// What the liveness checks of an agent cost and found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct LivenessStatus {
+/// What is counted of the liveness checks of an agent: what they cost, and what they found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Enum, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum LivenessCount {
     /// Paths that are checked now.
-    pub watched: usize,
+    Watched,
     /// Paths in use that are not checked, as there are too many.
-    pub unwatched: usize,
+    Unwatched,
     /// Checks and probes sent since the start.
-    pub checks_sent: u64,
+    ChecksSent,
     /// Paths found down since the start.
-    pub failures: u64,
+    Failures,
     /// Cables that were said to be dead and answered when this agent checked them, since the start.
-    pub cleared: u64,
+    Cleared,
 }
 
 /// What a frame of liveness asks.
@@ -118,9 +121,8 @@ pub(super) struct Liveness {
     /// When paths out of use are next looked for.
     sweep_at: Instant,
     rng: ChaCha8Rng,
-    checks_sent: u64,
-    failures: u64,
-    pub(super) cleared: u64,
+    /// What is counted as it happens.
+    pub(super) counts: Tally<LivenessCount>,
 }
 
 impl Liveness {
@@ -133,9 +135,7 @@ impl Liveness {
             cables: CableTests::default(),
             sweep_at: Instant::FAR,
             rng,
-            checks_sent: 0,
-            failures: 0,
-            cleared: 0,
+            counts: Tally::default(),
         }
     }
 
@@ -217,7 +217,7 @@ impl Liveness {
 
     /// Notes a frame that is about to be sent under this id.
     fn note_sent(&mut self, now: Instant, id: u32, (path, asks): (PathId, Asks), pace: Pace) {
-        self.checks_sent += 1;
+        self.counts.count(LivenessCount::ChecksSent);
         self.under_way.insert(id, Sent { path, asks, token: None });
         let forgotten = self.paths.get_mut(&path).and_then(|path| path.note_sent(now, id, pace));
         if let Some(id) = forgotten {
@@ -253,14 +253,11 @@ impl Liveness {
     }
 
     /// What the checks cost and have found.
-    pub(super) fn status(&self) -> LivenessStatus {
-        LivenessStatus {
-            watched: self.paths.len(),
-            unwatched: self.unwatched.len(),
-            checks_sent: self.checks_sent,
-            failures: self.failures,
-            cleared: self.cleared,
-        }
+    pub(super) fn counts(&self) -> Tally<LivenessCount> {
+        let mut counts = self.counts;
+        counts.add(LivenessCount::Watched, self.paths.len() as u64);
+        counts.add(LivenessCount::Unwatched, self.unwatched.len() as u64);
+        counts
     }
 }
 
@@ -303,7 +300,7 @@ impl Agent {
                     self.probe_path(now, path);
                 }
                 Due::Down => {
-                    self.liveness.failures += 1;
+                    self.liveness.counts.count(LivenessCount::Failures);
                     let found = self.liveness.paths.get(&path).map(|path| (path.reached, path.check_bytes));
                     let (reached, frame_bytes) = found.unwrap_or_default();
                     self.event(Event::PathDown { path, reached, frame_bytes });

@@ -30,7 +30,7 @@ const TABLE: &[(At, Input, At)] = {
         (Starting, MapperMet(OTHER, 0), Starting),
         (Starting, Offer(LEADER, 1), Fetching),
         (Starting, Twin, Contested),
-        // Explored: alone, with no other host's answer.
+        // The exploration ends without an answer of any other host.
         (Mapping, Silence, Routing),
         (Mapping, Pause(LEADER), Passive),
         (Mapping, Pause(OTHER), Mapping),

@@ -2,7 +2,7 @@ use super::*;
 use crate::Mac;
 use crate::PortSet;
 use crate::map::{LinkMtu, MapVersion, Place, Rank};
-use crate::wire::{AgentState, End, HelloFlags, Key, Seal, ServiceNumber, frame};
+use crate::wire::{AgentState, HelloEnd, HelloFlags, Key, Seal, ServiceNumber, frame};
 
 fn info() -> Info {
     Info {
@@ -137,7 +137,7 @@ fn a_notice_is_shown() {
 
 #[test]
 fn a_hello_is_shown() {
-    let end = End::Xbar { tag: Some(0xfeed), port: 3 };
+    let end = HelloEnd::Xbar { tag: Some(0xfeed), port: 3 };
     let flags = HelloFlags::SRV6.with(HelloFlags::ROUTES);
     let hello = Hello { end, mac: Mac::from_position(1), mtu: 9000, flags, heard: Vec::new() };
     assert_eq!(
@@ -145,7 +145,7 @@ fn a_hello_is_shown() {
         "- > hello from crossbar 0x000000000000feed port 3 at 02:00:00:00:00:01 mtu 9000 srv6 routes heard \
          nobody, 36 bytes"
     );
-    let end = End::Host { mac: Mac::from_position(1) };
+    let end = HelloEnd::Host { mac: Mac::from_position(1) };
     let host = Hello { end, heard: vec![Mac::from_position(2)], flags: HelloFlags::NONE, ..hello };
     assert_eq!(
         printed(&[], &host.encode()),

@@ -240,7 +240,7 @@ impl Order {
         Self { place, has_one_top: false }
     }
 
-    /// The same order if all service adapters are on leaves. Else a leaf is put above the xbars that have some, so
+    /// This order, if all service adapters are on leaves. Else a leaf is put above the xbars that have some, so
     /// that these reach each other, and all leaves, by going up and then down; routes between leaves stay as they are.
     pub(in crate::engines) fn with_one_top(self, topology: &Topology, tiers: &Tiers) -> Self {
         if tiers.served().is_empty() {

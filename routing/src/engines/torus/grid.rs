@@ -57,7 +57,7 @@ impl Dimension {
 pub enum GridError {
     /// Dimensions that there cannot be.
     Shape(Vec<Dimension>),
-    /// Not one place for each xbar.
+    /// There are not as many places as xbars.
     Count {
         /// How many places are given.
         places: usize,

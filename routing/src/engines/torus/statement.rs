@@ -1,7 +1,8 @@
 //! What a user states of a torus, where the map alone does not tell, or tells otherwise.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use mapper_proto::PortSet;
 use mapper_proto::map::PortRef;
 use thiserror::Error;
 
@@ -26,7 +27,7 @@ pub struct TorusStatement {
     /// How many coordinates a region has in each dimension.
     pub regions: Option<Vec<u8>>,
     /// The ports that lead x-plus, x-minus, y-plus, y-minus, z-plus, z-minus, alike at each xbar.
-    pub ports: [BTreeSet<u8>; 6],
+    pub ports: [PortSet; 6],
     /// Where keys were written, such as `t.toml:3`, for errors. Those of a file's keys, by name.
     pub written_at: BTreeMap<&'static str, String>,
 }
@@ -69,7 +70,7 @@ impl TorusStatement {
 
     /// Which directions a port leads, a bit each in the order of `ports`. All, if it is not stated.
     pub(super) fn directions_of(&self, port: PortRef) -> u8 {
-        let bits = (0..6).filter(|&i| self.ports[i].contains(&port.port)).fold(0, |bits, i| bits | 1 << i);
+        let bits = (0..6).filter(|&i| self.ports[i].contains(port.port)).fold(0, |bits, i| bits | 1 << i);
         if bits == 0 { ALL_DIRECTIONS } else { bits }
     }
 
@@ -122,8 +123,8 @@ impl TorusStatement {
         self.check_datelines()?;
         let twice = (0..6).flat_map(|i| (0..i).map(move |j| (i, j))).find_map(|(i, j)| {
             self.ports[i]
-                .intersection(&self.ports[j])
-                .next()
+                .iter()
+                .find(|&port| self.ports[j].contains(port))
                 .map(|port| (port, Self::DIRECTIONS[j], Self::DIRECTIONS[i]))
         });
         twice.map_or(Ok(()), |(port, a, b)| {
@@ -245,7 +246,7 @@ mod tests {
             "t.toml:3: `sizes`: 1 is no size here; expected 2 to 255"
         );
         assert_eq!(
-            problem(|s| (s.ports[0], s.ports[5]) = ([1, 2].into(), [2].into())),
+            problem(|s| (s.ports[0], s.ports[5]) = (PortSet::from_iter([1, 2]), PortSet::from_iter([2]))),
             "`ports`: port 2 is both x-plus and z-minus; it can be one of them"
         );
     }

@@ -215,7 +215,7 @@ fn counters(
             for endpoint in 1..=u8::MAX {
                 match client.counters(endpoint) {
                     Ok(counters) => all.push(CounterList::new(Some(endpoint), counters)),
-                    // There are no more.
+                    // Endpoints are numbered without gaps, so there are no more.
                     Err(ClientError::Refused(_)) => break,
                     Err(error) => return Err(error),
                 }

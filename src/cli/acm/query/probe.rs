@@ -9,7 +9,7 @@ use mapper_machine::status as sockets;
 use serde::Serialize;
 
 use crate::daemon::status::{
-    Answered, MAX_SOUNDED_BYTES, Request, Traced, TracedWay, requests_socket_path, units,
+    AgentRequest, Answered, MAX_SOUNDED_BYTES, Traced, TracedWay, requests_socket_path, units,
 };
 
 /// How long an agent may take: it asks each hop several times.
@@ -54,7 +54,7 @@ fn trace(run_dir: &Path, path: &PathRecord, to: &str) -> Result<Option<TracedWay
         let question =
             sockets::ask::<Answered<Traced>>(requests_socket_path(run_dir, unit)).map_err(in_words)?;
         let Some(question) = question.filter(|_| is_source) else { continue };
-        let question = question.request(&Request::Trace(to.to_owned())).map_err(in_words)?;
+        let question = question.request(&AgentRequest::Trace(to.to_owned())).map_err(in_words)?;
         let answer = question.answer_json(Instant::now() + PATIENCE, MAX_SOUNDED_BYTES, "trace of a route");
         return match answer.map_err(in_words)? {
             Answered::Measured(traced) => {

@@ -54,7 +54,7 @@ impl Lanes {
                 BoxPlaces::Circle(inside.max(0.0), places.clone())
             }
             Some(Shape::Grid(at)) => BoxPlaces::Grid(at.clone(), at.iter().copied().collect()),
-            // One box alone.
+            // A layout that is neither a circle nor a grid is of one box alone, which stands in the middle.
             _ => BoxPlaces::Grid(vec![(0, 0); centres.len()], [(0, 0)].into()),
         };
         Self { centres, half, place }

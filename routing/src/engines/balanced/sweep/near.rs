@@ -137,7 +137,7 @@ impl Sweeper<'_> {
         }
     }
 
-    /// As [`Self::near_to_far`] for hosts of several addresses.
+    /// Does for hosts of several addresses what [`Self::near_to_far`] does for those of one.
     pub(super) fn near_to_far_spread(
         &mut self,
         target: Target<'_>,

@@ -121,7 +121,7 @@ fn shift((dimensions, coordinates): &mut Placed, i: usize, origin: u32) {
     }
 }
 
-/// The same coordinate counted the other way; 0 stays in a ring.
+/// What a coordinate becomes where the dimension is counted the other way; 0 stays 0 in a ring.
 fn mirrored(Dimension { size, is_ring }: Dimension, at: u8) -> u8 {
     match (is_ring, at) {
         (true, 0) => 0,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use mapper_proto::PortSet;
+
 use super::super::statement::TorusStatement;
 use crate::Topology;
 
@@ -27,6 +29,6 @@ pub(super) fn of(topology: &Topology) -> Option<TorusStatement> {
     }
     let ports: Vec<u8> =
         pairs.keys().flat_map(|&[up, down]| [up].into_iter().chain((up != down).then_some(down))).collect();
-    let distinct: std::collections::BTreeSet<u8> = ports.iter().copied().collect();
-    (distinct.len() == ports.len()).then_some(statement)
+    let distinct: PortSet = ports.iter().copied().collect();
+    (distinct.iter().count() == ports.len()).then_some(statement)
 }

@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use mapper_fabric::generate;
+use mapper_proto::PortSet;
 use mapper_proto::map::{Cable, Map, PortRef};
 use proptest::prelude::*;
 use rand::seq::SliceRandom;
@@ -412,7 +413,7 @@ fn a_statement_wins() {
 fn stated_ports_lead_where_they_are_stated_to() {
     // What the generator calls x is called y, and counted down.
     let torus = topology(&map("torus:x=5,y=5,z=3"));
-    let ports = [3, 4, 2, 1, 5, 6].map(|port| [port].into());
+    let ports = [3, 4, 2, 1, 5, 6].map(|port| PortSet::from_iter([port]));
     let statement = TorusStatement { ports, ..TorusStatement::default() };
     let grid = recognise(&torus, &statement).unwrap();
     assert_eq!(grid.coordinates(1), [0, 4, 0], "{:?}", grid.dimensions());
@@ -421,13 +422,13 @@ fn stated_ports_lead_where_they_are_stated_to() {
         for (i, ports) in statement.ports.iter().enumerate() {
             let way = Sense::BOTH[i % 2];
             for &channel in grid.channels(xbar, i / 2, way) {
-                assert!(ports.contains(&torus.tail(channel).port));
+                assert!(ports.contains(torus.tail(channel).port));
             }
         }
     }
-    let ports = [1, 2, 3, 4, 5, 7].map(|port| [port].into());
+    let ports = [1, 2, 3, 4, 5, 7].map(|port| PortSet::from_iter([port]));
     assert!(recognise(&torus, &TorusStatement { ports, ..statement.clone() }).is_ok(), "6 may lead anywhere");
-    let ports = [1, 3, 2, 4, 5, 6].map(|port| [port].into());
+    let ports = [1, 3, 2, 4, 5, 6].map(|port| PortSet::from_iter([port]));
     let error = recognise(&torus, &TorusStatement { ports, ..statement }).unwrap_err();
     assert!(matches!(error, NoTorus::Directions { .. }), "{error}");
 }

@@ -1,0 +1,97 @@
+//! A test that the modules of the program use each other as ARCHITECTURE.md draws it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+/// The line of ARCHITECTURE.md before its table of modules.
+const HEADING: &str = "```text\nmodule        may use\n";
+
+/// A module of the program, and those that it uses.
+type Arrows = BTreeMap<String, BTreeSet<String>>;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The table of ARCHITECTURE.md, in its order.
+fn stated() -> Vec<(String, BTreeSet<String>)> {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let (_, table) = text.split_once(HEADING).expect("ARCHITECTURE.md has a table of modules");
+    let rows = table.lines().take_while(|line| *line != "```");
+    let mut stated = Vec::new();
+    for row in rows {
+        let mut words = row.split_whitespace().map(str::to_owned);
+        stated.push((words.next().expect("no row is empty"), words.collect()));
+    }
+    stated
+}
+
+/// The modules that lines of code name behind `crate::`. Comments may name any.
+fn named(code: &str) -> impl Iterator<Item = &str> {
+    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.flat_map(|line| line.split("crate::").skip(1)).map(|rest| {
+        let end = rest.find(|c: char| !c.is_ascii_lowercase() && c != '_').unwrap_or(rest.len());
+        &rest[..end]
+    })
+}
+
+/// Adds what a file, or each file of a folder, uses.
+fn add_used(path: &Path, used: &mut BTreeSet<String>) {
+    if path.is_dir() {
+        for entry in fs::read_dir(path).unwrap() {
+            add_used(&entry.unwrap().path(), used);
+        }
+    } else if path.extension().is_some_and(|extension| extension == "rs") {
+        let code = fs::read_to_string(path).unwrap();
+        used.extend(named(&code).map(str::to_owned));
+    }
+}
+
+/// What each module of the library uses of the others, in its tests too.
+fn found() -> Arrows {
+    let mut found = Arrows::new();
+    for entry in fs::read_dir(root().join("src")).unwrap() {
+        let path = entry.unwrap().path();
+        let module = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        if module == "lib" || module == "main" {
+            continue;
+        }
+        let mut used = BTreeSet::new();
+        add_used(&path, &mut used);
+        used.remove(&module);
+        found.insert(module, used);
+    }
+    found
+}
+
+#[test]
+fn modules_use_those_alone_that_the_architecture_says_they_may() {
+    let stated: Arrows = stated().into_iter().collect();
+    let found = found();
+    let modules = |arrows: &Arrows| arrows.keys().cloned().collect::<BTreeSet<_>>();
+    assert_eq!(modules(&stated), modules(&found), "the table of ARCHITECTURE.md lists each module of src/");
+    for (module, used) in &found {
+        assert_eq!(
+            &stated[module], used,
+            "src/{module} uses other modules (right) than ARCHITECTURE.md says (left): move what both need into a module \
+             that both may use, or, if the new arrow is meant, say so in the table of ARCHITECTURE.md"
+        );
+    }
+}
+
+#[test]
+fn no_arrow_leads_back() {
+    let mut above = BTreeSet::new();
+    for (module, uses) in stated() {
+        assert!(uses.is_subset(&above), "{module} uses {uses:?}, which do not all stand above it");
+        above.insert(module);
+    }
+}
+
+#[test]
+fn what_code_names_is_found_and_what_comments_name_is_not() {
+    let code =
+        "use crate::layout::Layout;\n// As crate::view.\nlet it = crate::formats::parse(crate::page::TITLE);";
+    assert_eq!(named(code).collect::<Vec<_>>(), ["layout", "formats", "page"]);
+}
