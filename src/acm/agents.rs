@@ -169,8 +169,10 @@ pub(super) async fn have_found_out(run_dir: PathBuf, state: Rc<State>) {
         state.next_to_ask().await;
         loop {
             // The service must not stay borrowed while a task begins.
-            let asked = state.service.borrow_mut().poll_ask();
+            let asked = state.service.borrow_mut().poll_ask(state.clock.now());
             let Some(asked) = asked else { break };
+            // From now on it is waited for.
+            state.question_waits();
             let (path, state) = (requests_socket_path(&run_dir, asked.unit), Rc::clone(&state));
             tokio::task::spawn_local(async move { find_out(&path, asked, &state).await });
         }

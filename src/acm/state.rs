@@ -14,7 +14,7 @@ pub(super) struct State {
     pub(super) service: RefCell<Service>,
     pub(super) clock: Clock,
     clients: RefCell<BTreeMap<ClientId, mpsc::UnboundedSender<Vec<u8>>>>,
-    /// Tells that a question has begun to wait.
+    /// Tells that the next moment may be another at which the service has something to do.
     waits: Notify,
     /// Tells that agents are to find something out.
     to_ask: Notify,
@@ -62,7 +62,7 @@ impl State {
         told.insert(unit, clashes);
     }
 
-    /// Tells that a question has begun to wait.
+    /// Tells that the next moment may be another at which the service has something to do.
     pub(super) fn question_waits(&self) {
         self.waits.notify_one();
     }
@@ -108,6 +108,7 @@ impl State {
             }
         }
         self.have_asked(&service);
+        self.question_waits();
         done
     }
 

@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use mapper_proto::Instant;
 
-use super::{Counter, Endpoint, EndpointKey, Owned, Service};
+use super::{ClientId, Counter, Endpoint, EndpointKey, Owned, Service};
 use crate::fabric::{Owner, gid_of};
 use crate::wire::{Address, EntryFlags, PathRecord, Question, Reply, Sought, Status};
 
@@ -34,18 +34,6 @@ impl Service {
         }
     }
 
-    /// What a question is told that has waited for too long. If nobody has the address it asked for, that is
-    /// remembered for a while.
-    pub(super) fn give_up(&mut self, now: Instant, question: &Question) -> Status {
-        let Sought::Destination { destination, .. } = &question.sought else { return Status::NO_DATA };
-        let key = destination.clone().into_key();
-        self.asking.forget(&key);
-        let sure: Vec<u8> =
-            self.units.iter().filter(|(_, known)| !known.is_suspect).map(|(&number, _)| number).collect();
-        sure.into_iter().for_each(|number| self.nobody_has(now, number, &key));
-        Status::TIMED_OUT
-    }
-
     /// Remembers for a while that nobody has an address, unless somebody is known to.
     pub(super) fn nobody_has(&mut self, now: Instant, unit: u8, key: &Address) {
         if matches!(self.look_up(unit, key), Looked::Unknown) {
@@ -54,8 +42,8 @@ impl Service {
         }
     }
 
-    /// Has agents find out whose the address is that a question is for, as far as they have not told.
-    pub(super) fn have_asked(&mut self, question: &Question) {
+    /// Has agents find out whose the address is that a question is for, as far as they have not told. `client` waits for it.
+    pub(super) fn have_asked(&mut self, now: Instant, question: &Question, client: Option<ClientId>) {
         let Sought::Destination { source, destination } = &question.sought else { return };
         let key = destination.clone().into_key();
         let from = source.clone().map(|source| self.endpoint_with(source));
@@ -68,8 +56,9 @@ impl Service {
         let units: Vec<u8> = self.units.keys().copied().collect();
         for unit in units.into_iter().filter(|unit| of_source.is_none_or(|of| of == *unit)) {
             let is_sure = self.units.get(&unit).is_some_and(|known| !known.is_suspect);
-            if is_sure && matches!(self.look_up(unit, &key), Looked::Unknown) {
-                self.asking.push(unit, &key);
+            let is_nobodys = self.addresses.get(now, &(unit, key.clone())) == Some(&Owned::ByNobody);
+            if is_sure && !is_nobodys && matches!(self.look_up(unit, &key), Looked::Unknown) {
+                self.asking.push(now, unit, &key, client);
             }
         }
     }
