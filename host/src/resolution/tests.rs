@@ -21,6 +21,7 @@ fn wanted(text: &str) -> Wanted {
 /// The services of the hosts of one map, and the messages between them.
 struct Tree {
     hosts: Vec<Resolver>,
+    index: BTreeMap<Mac, usize>,
     now: Instant,
     /// How many messages each host has sent.
     sent: Vec<usize>,
@@ -35,6 +36,7 @@ impl Tree {
         let hosts = (0..count).map(|host| Resolver::new(mac(host), host as u64)).collect();
         let mut tree = Self {
             hosts,
+            index: (0..count).map(|host| (mac(host), host)).collect(),
             now: Instant::ZERO,
             sent: vec![0; count],
             loss: 0,
@@ -84,7 +86,7 @@ impl Tree {
             let is_quiet = messages.is_empty();
             for (from, Question { to, body, .. }) in messages {
                 self.sent[from] += 1;
-                let to_index = self.hosts.iter().position(|host| host.own == to).unwrap();
+                let to_index = self.index[&to];
                 let arrives = self.rng.random_range(0..100) >= self.loss;
                 let answer = arrives.then(|| self.hosts[to_index].asked(self.now, mac(from), &body, 0));
                 self.hosts[from].answered(self.now, to, answer.flatten().as_deref());
@@ -295,4 +297,27 @@ fn who_is_asked_for_may_be_heard_of_before_it_answers() {
     tree.give(17, &["late"]);
     tree.run(Duration::from_millis(100));
     assert_eq!(tree.told(3), Some(vec![mac(17)]));
+}
+
+/// What the service of names of each machine asks for by default.
+const AS_SERVICES_ASK: Patience = Patience { timeout: Duration::from_secs(2), retries: 2 };
+
+#[test]
+fn a_thousand_hosts_that_all_ask_at_once_for_each_others_unannounced_names_are_told_at_the_first_try() {
+    const HOSTS: usize = 1024;
+    let mut tree = Tree::new(HOSTS);
+    for host in 0..HOSTS {
+        tree.hide(host, &[&format!("alias{host}")]);
+    }
+    for host in 0..HOSTS {
+        tree.ask(host, &format!("alias{}", (host * 7 + 1) % HOSTS), AS_SERVICES_ASK);
+    }
+    tree.run(Duration::from_millis(1900));
+    for host in 0..HOSTS {
+        assert_eq!(tree.told(host), Some(vec![mac((host * 7 + 1) % HOSTS)]), "host {host}");
+    }
+    let frames = tree.sent.iter().max().unwrap();
+    let queued = tree.hosts.iter().map(Resolver::most_queued).max().unwrap();
+    assert!(*frames <= 4 * HOSTS && queued <= HOSTS, "{frames} frames of one host, {queued} queued");
+    assert!(tree.hosts.iter().all(|host| host.refused()[Refused::Full] == 0));
 }
