@@ -1,7 +1,9 @@
 //! Hosts that ask each other for what is not announced, over a tree that loses messages.
 
 use mapper_fabric::generate;
+use rand::RngExt;
 
+use super::asking::MOST_WAITS;
 use super::*;
 
 const TWICE: Patience = Patience { timeout: Duration::from_millis(200), retries: 1 };
@@ -297,6 +299,54 @@ fn who_is_asked_for_may_be_heard_of_before_it_answers() {
     tree.give(17, &["late"]);
     tree.run(Duration::from_millis(100));
     assert_eq!(tree.told(3), Some(vec![mac(17)]));
+}
+
+#[test]
+fn nobody_is_said_to_have_what_has_not_left_this_host() {
+    let mut tree = Tree::new(20);
+    tree.hide(3, &["alias"]);
+    tree.ask(8, "alias", ONCE);
+    // The agent maps, so its services ask nothing meanwhile.
+    for _ in 0..5 {
+        tree.now = tree.hosts[8].deadline().unwrap();
+        let now = tree.now;
+        tree.hosts[8].handle_timeout(now);
+        assert_eq!(tree.hosts[8].poll_found(), None);
+    }
+    tree.run(Duration::from_millis(100));
+    assert_eq!(tree.told(8), Some(vec![mac(3)]));
+    // What found no room in the queues is sent as soon as there is some.
+    for n in 0..100 {
+        tree.ask(8, &format!("nobody{n}"), ONCE);
+    }
+    tree.hide(4, &["late"]);
+    tree.ask(8, "late", ONCE);
+    tree.run(3 * ONCE.timeout);
+    let late = tree.found.iter().find(|(_, found)| found.wanted == wanted("late")).unwrap();
+    assert_eq!(late.1.owners[0].mac, mac(4));
+    // It does not wait for ever for an agent that never has time.
+    tree.found.clear();
+    tree.ask(8, "other", ONCE);
+    let deadlines = std::iter::from_fn(|| {
+        let at = tree.hosts[8].deadline()?;
+        tree.hosts[8].handle_timeout(at);
+        Some(at)
+    });
+    assert_eq!(deadlines.count(), usize::from(MOST_WAITS) + 1);
+    assert_eq!(tree.hosts[8].poll_found().map(|found| found.owners.len()), Some(0));
+}
+
+#[test]
+fn a_new_map_gives_those_who_come_with_it_time_to_answer() {
+    let mut tree = Tree::new(6);
+    tree.install(3);
+    let asker = (0..3).find(|&host| tree.hosts[host].neighbours.len() == 2).unwrap();
+    tree.hide(5, &["late"]);
+    tree.ask(asker, "late", ONCE);
+    tree.run(ONCE.timeout - ROUND_TRIP);
+    tree.install(6);
+    tree.run(ONCE.timeout);
+    assert_eq!(tree.told(asker), Some(vec![mac(5)]));
 }
 
 /// What the service of names of each machine asks for by default.
