@@ -7,6 +7,7 @@
     reason = "a test and its helpers fail by panicking"
 )]
 
+mod acm;
 mod plan;
 mod readme;
 mod route;

@@ -5,6 +5,7 @@
 //! without delay, has one turn together.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Bound;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::wire::Address;
 /// The most questions for one agent that no client waits for. Those that clients wait for are as many as these may ask.
 const MOST_OF_NOBODY: usize = 4096;
 /// How long a question waits for its turn at most.
-pub(super) const QUEUED_FOR: Duration = Duration::from_secs(60);
+pub(super) const QUEUED_FOR: Duration = Duration::from_secs(20);
 /// How long an agent is left alone that could not ask.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -69,8 +70,8 @@ impl Queue {
         let fresh = || Asked { wanted_by: BTreeMap::new(), is_under_way: false, until: now };
         let asked = self.asked.entry(wanted.clone()).or_insert_with(fresh);
         asked.until = now + QUEUED_FOR;
-        if !asked.wanted_by.contains_key(&turn) {
-            asked.wanted_by.insert(turn, self.next_place);
+        if let Entry::Vacant(place) = asked.wanted_by.entry(turn) {
+            place.insert(self.next_place);
             if !asked.is_under_way {
                 self.turns.entry(turn).or_default().insert(self.next_place, wanted.clone());
             }

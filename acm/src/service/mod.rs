@@ -315,6 +315,16 @@ impl Service {
         several.chain(of_files).collect()
     }
 
+    /// The names and addresses of which a file tells another GID than that of the host that says it has them, with that host
+    /// and that GID. Hosts are believed, and not the file.
+    pub fn contradicted(&self, unit: u8) -> impl Iterator<Item = (&Address, Mac, Ipv6Addr)> {
+        let announced = self.units.get(&unit).into_iter().flat_map(|known| known.unit.announced());
+        announced.filter_map(|(address, mac)| {
+            let other = self.settings.addresses.get(address)?.iter().find(|&&gid| gid != gid_of(mac))?;
+            Some((address, mac, *other))
+        })
+    }
+
     fn count_failure(&mut self, reply: &Reply) {
         match reply {
             Reply::Failed(Status::NO_DATA) => self.total.count(Counter::NoData),

@@ -141,7 +141,11 @@ impl Service {
         if is_own {
             return Looked::Found(gid_of(known.unit.own()));
         }
-        self.settings.addresses.get(to).map_or(Looked::Unknown, |&gid| Looked::Found(gid))
+        match self.settings.addresses.get(to).map(Vec::as_slice) {
+            Some(&[gid]) => Looked::Found(gid),
+            Some(_) => Looked::Refused(Status::DESTINATION_ADDRESS),
+            None => Looked::Unknown,
+        }
     }
 
     /// The path from an endpoint to a GID.
@@ -211,8 +215,13 @@ impl Service {
     fn is_from(&self, endpoint: &Endpoint, wanted: &PathRecord) -> bool {
         let (unit, pkey) = endpoint.key;
         let Some(unit) = self.units.get(&unit).map(|known| &known.unit) else { return false };
+        // A file of paths has LIDs of its own.
+        let has_lid = |lid| {
+            unit.with_lid(lid) == Some(unit.own())
+                || self.settings.paths.with_lid(lid) == Some(gid_of(unit.own()))
+        };
         (wanted.sgid.is_unspecified() || wanted.sgid == gid_of(unit.own()))
-            && (wanted.slid == 0 || unit.with_lid(wanted.slid) == Some(unit.own()))
+            && (wanted.slid == 0 || has_lid(wanted.slid))
             && (wanted.pkey == 0 || wanted.pkey == pkey)
     }
 
@@ -270,6 +279,7 @@ fn agrees(wanted: &PathRecord, path: &PathRecord) -> bool {
         && is_gid(wanted.sgid, path.sgid)
         && same(wanted.dlid, path.dlid)
         && same(wanted.slid, path.slid)
+        && same(wanted.hop_limit, path.hop_limit)
         && same(wanted.pkey, path.pkey)
         && same(wanted.sl, path.sl)
         && same(wanted.mtu.value, path.mtu.value)

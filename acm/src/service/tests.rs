@@ -106,6 +106,7 @@ fn paths_are_completed_and_verified() {
         other => panic!("{other:?}"),
     };
     assert_eq!(status(along(&mut service, PathRecord { sl: 1, ..whole }, verify)), Status::NO_DATA);
+    assert_eq!(status(along(&mut service, PathRecord { hop_limit: 9, ..whole }, verify)), Status::NO_DATA);
     assert_eq!(status(along(&mut service, PathRecord { dlid: 1, ..whole }, verify)), Status::NO_DATA);
     let nobody = PathRecord { dlid: 1, ..PathRecord::default() };
     assert_eq!(status(along(&mut service, nobody, none)), Status::DESTINATION_ADDRESS);
@@ -268,7 +269,8 @@ fn files_tell_what_agents_do_not() {
     let dump = "Channel Adapter 0x7, base LID 9\n1 : 2 : 4 : 3\n\
         Channel Adapter 0x000000fffe000001, base LID 1\n9 : 2 : 4 : 3\n";
     let settings = Settings {
-        addresses: crate::files::hosts_file::parse("far fe80::7\nn2 fe80::7\n").unwrap(),
+        addresses: crate::files::hosts_file::parse("far fe80::7\nn2 fe80::7\ntwo fe80::7\ntwo fe80::8\n")
+            .unwrap(),
         paths: crate::files::PathTable::parse(dump).unwrap(),
         ..Settings::default()
     };
@@ -277,6 +279,13 @@ fn files_tell_what_agents_do_not() {
     let named = |name: &str| Address::Name(name.to_owned());
     let (far, _) = path(resolve(&mut service, None, named("far")));
     assert_eq!((far.dlid, far.sl, far.mtu.value, far.reversible), (9, 2, 4, true));
+    // The file has LIDs of its own, also for this host.
+    let verify = Request::Resolve(Question { sought: Sought::Path(far), flags: EntryFlags::VERIFY });
+    assert_eq!(path(ask(&mut service, Instant::ZERO, &verify)).0, far);
+    // Of two GIDs nobody knows which one is meant.
+    assert_eq!(resolve(&mut service, None, named("two")), Some(Reply::Failed(Status::DESTINATION_ADDRESS)));
+    let contradicted: Vec<_> = service.contradicted(0).collect();
+    assert_eq!(contradicted, [(&named("n2"), mac(2), "fe80::7".parse().unwrap())]);
     // Whoever is in the map is not taken from a file.
     assert_eq!(path(resolve(&mut service, None, named("n2"))).0.dgid, gid_of(mac(2)));
     service.set_settings(Instant::ZERO, Settings::default());

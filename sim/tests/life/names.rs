@@ -7,7 +7,7 @@ use mapper_acm::service::{ClientId, Handled, Service, Settings};
 use mapper_acm::wire::{Address, EntryFlags, Question, Reply, Request, Sought};
 use mapper_host::resolution::Wanted;
 use mapper_proto::agent::Purpose;
-use mapper_proto::{Instant, Mac};
+use mapper_proto::{Instant, IpNetworkAddress, Mac};
 use mapper_sim::fabric::Xbars;
 
 use crate::lab::{Lab, Plan, millis, ms};
@@ -43,7 +43,7 @@ fn known_at(lab: &Lab, host: u32) -> Unit {
     let known = |mac: Mac, hops: usize| Host {
         mac,
         name: directory.name_of(mac).map(|name| name.as_str().to_owned()),
-        addresses: directory.addresses_of(mac).iter().map(|address| address.ip()).collect(),
+        addresses: directory.addresses_of(mac).iter().map(IpNetworkAddress::ip).collect(),
         path: Some(Path {
             hops: hops as u8,
             layer: 0,
