@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -20,7 +21,8 @@ struct Machine {
 
 impl Machine {
     fn new(defaults: &str) -> Self {
-        let name = format!("mtest-init-{}", std::process::id());
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let name = format!("mtest-init-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         let clean_up = "trap '' INT TERM HUP; cat >/dev/null; \
                         ip netns pids $0 | xargs -r kill -KILL; exec ip netns delete $0";
         let guard = Command::new("bash").args(["-c", clean_up, &name]).stdin(Stdio::piped()).spawn().unwrap();

@@ -115,22 +115,22 @@ fn alias(host: u32) -> Wanted {
     Wanted::parse(&format!("alias{host}")).unwrap()
 }
 
-/// Gives each host a name that it does not announce, and has each at once ask for that of another. Each also asks who
-/// else has its own, as it does when it gets one.
-fn storm(lab: &mut Lab, hosts: u32, limit: Duration) -> Storm {
+/// Gives each of the first `asking` hosts a name that it does not announce, and has each at once ask for that of another.
+/// Each also asks who else has its own, as it does when it gets one.
+fn storm(lab: &mut Lab, hosts: u32, asking: u32, limit: Duration) -> Storm {
     let began = lab.world.now();
     let before: Vec<u64> = (0..hosts).map(|host| frames(lab, host)).collect();
-    for host in 0..hosts {
+    for host in 0..asking {
         lab.world.give_name(&alias(host), host);
     }
-    let other = |host: u32| (host * 7 + 1) % hosts;
-    for host in 0..hosts {
+    let other = |host: u32| (host * 7 + 1) % asking;
+    for host in 0..asking {
         lab.world.ask_who_has(host, &alias(other(host)));
     }
     let is_told = |lab: &Lab, host: u32| {
         lab.world.found(host, &alias(other(host))) == Some(&[lab.world.mac(other(host))][..])
     };
-    while !(0..hosts).all(|host| is_told(lab, host)) {
+    while !(0..asking).all(|host| is_told(lab, host)) {
         let now = lab.world.now() + millis(5);
         assert!(now <= began + limit, "some were not told in time");
         lab.run_to(now);
@@ -146,43 +146,39 @@ fn storm(lab: &mut Lab, hosts: u32, limit: Duration) -> Storm {
 fn a_thousand_hosts_that_ask_at_once_for_what_is_not_announced_are_told_within_two_seconds() {
     let mut lab = Plan::new(&format!("clos:hosts={HOSTS},ports=64"), Xbars::Tagged).start();
     run_until_all_know_all(&mut lab, HOSTS, ms(2000));
-    let storm = storm(&mut lab, HOSTS, Duration::from_secs(2));
+    let storm = storm(&mut lab, HOSTS, HOSTS, Duration::from_secs(2));
     assert!(storm.took <= Duration::from_secs(2));
     assert!(storm.frames <= 4 * u64::from(HOSTS), "a host sent {} frames", storm.frames);
     assert!(storm.queued <= HOSTS as usize, "{} questions waited at a host", storm.queued);
 }
 
-/// Prints what the names of ten thousand hosts cost, for `scripts/bench/names`.
-#[test]
-#[ignore = "takes minutes and some gigabytes: scripts/bench/names runs it"]
-fn ten_thousand_hosts_know_each_other_by_name() {
-    const MANY: u32 = 10_000;
+/// Prints what the names of so many hosts cost.
+fn measure(spec: &str, hosts: u32) {
     let began = std::time::Instant::now();
-    let mut lab = Plan::new(&format!("clos:hosts={MANY},ports=36"), Xbars::Tagged).start();
-    let known_at = run_until_all_know_all(&mut lab, MANY, ms(60_000));
-    let most = (0..MANY).map(|host| frames(&lab, host)).max().unwrap();
+    let mut lab = Plan::new(spec, Xbars::Tagged).start_unrecorded();
+    let known_at = run_until_all_know_all(&mut lab, hosts, ms(60_000)).since(Instant::ZERO);
+    let most = (0..hosts).map(|host| frames(&lab, host)).max().unwrap();
     let wall = began.elapsed();
-    println!("announced: all known after {known_at:?}, at most {most} frames a host; wall {wall:.1?}");
-    assert!(most <= 4 * u64::from(MANY));
-    // A hundred questions at once; that of each host is seen by the test of a thousand.
-    for host in 0..100 {
-        lab.world.give_name(&alias(host), host * 97);
-    }
-    let asked_at = lab.world.now();
-    for host in 0..100 {
-        lab.world.ask_who_has(MANY - 1 - host * 89, &alias(host));
-    }
-    let told = |lab: &Lab, host: u32| lab.world.found(MANY - 1 - host * 89, &alias(host)).is_some();
-    while !(0..100).all(|host| told(&lab, host)) {
-        let next = lab.world.now() + millis(5);
-        lab.run_to(next);
-    }
-    let queued = (0..MANY).map(|host| lab.world.most_questions_queued(host)).max().unwrap();
-    let after = (0..MANY).map(|host| frames(&lab, host)).max().unwrap();
     println!(
-        "asked for: 100 hosts told after {:?}, at most {queued} queued at a host, {} frames a host in all; wall {:.1?}",
-        lab.world.now().since(asked_at),
-        after,
-        began.elapsed()
+        "{hosts} hosts: all know all names after {known_at:?}, at most {most} frames of a host; wall {wall:.1?}"
     );
+    assert!(most <= 4 * u64::from(hosts));
+    let Storm { took, frames, queued } = storm(&mut lab, hosts, 100, Duration::from_secs(10));
+    let wall = began.elapsed() - wall;
+    println!(
+        "{hosts} hosts: 100 ask for what is not announced and are told after {took:?}, at most {frames} frames of a \
+         host and {queued} questions that wait at one; wall {wall:.1?}"
+    );
+}
+
+#[test]
+#[ignore = "takes minutes and 4 GiB: scripts/bench/names runs it"]
+fn four_thousand_hosts_know_each_other_by_name() {
+    measure("clos:hosts=4096,ports=64", 4_096);
+}
+
+#[test]
+#[ignore = "takes long and many GiB, as each of ten thousand hosts knows all others: scripts/bench/names --large runs it"]
+fn ten_thousand_hosts_know_each_other_by_name() {
+    measure("clos:hosts=10000,ports=36", 10_000);
 }
