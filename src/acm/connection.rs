@@ -11,7 +11,7 @@ use tokio::time::{sleep_until, timeout};
 use tracing::debug;
 
 use super::listener::Stream;
-use super::places::Place;
+use super::places::TakenPlace;
 use super::state::State;
 
 /// How many bytes of requests are read at once.
@@ -46,7 +46,7 @@ pub(super) async fn serve(
     client: ClientId,
     state: Rc<State>,
     silence: Duration,
-    place: Place,
+    place: TakenPlace,
 ) {
     let closed = match stream {
         Stream::Unix(stream) => converse(stream, client, &state, silence, &place).await,
@@ -64,7 +64,7 @@ async fn converse(
     client: ClientId,
     state: &State,
     silence: Duration,
-    place: &Place,
+    place: &TakenPlace,
 ) -> Result<(), Closed> {
     let mut late = state.add_client(client);
     let mut requests = Vec::with_capacity(BUFFER_BYTES);
@@ -116,7 +116,7 @@ fn take_requests(
     requests: &mut Vec<u8>,
     client: ClientId,
     state: &State,
-    place: &Place,
+    place: &TakenPlace,
     replies: &mut Vec<u8>,
 ) -> Result<(), Closed> {
     let now = state.clock.now();

@@ -110,7 +110,9 @@ impl Listener {
             }
             Place::Unix { .. } => (Path::new(PORT_FILE), Some(Path::new(PORT_LINK))),
         };
-        if std::fs::read_to_string(file).is_ok_and(|told| told.trim().parse() == Ok(port)) {
+        let tells =
+            |path: &Path| std::fs::read_to_string(path).is_ok_and(|told| told.trim().parse() == Ok(port));
+        if tells(file) || link.is_some_and(tells) {
             // Whoever set up the socket has told it.
             return Ok(self);
         }

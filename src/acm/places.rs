@@ -37,7 +37,7 @@ struct Seat {
 
 /// A place that a client has until this is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct TakenPlace {
     places: Rc<Places>,
     client: ClientId,
     seat: Rc<Seat>,
@@ -67,7 +67,7 @@ impl Places {
     }
 
     /// Gives a place to a client, for which there is room.
-    pub(super) fn take(self: &Rc<Self>, client: ClientId) -> Place {
+    pub(super) fn take(self: &Rc<Self>, client: ClientId) -> TakenPlace {
         let seat = Rc::new(Seat {
             heard: Cell::new(Instant::now()),
             waiting: Cell::new(0),
@@ -75,7 +75,7 @@ impl Places {
             give_way: Notify::new(),
         });
         self.seats.borrow_mut().insert(client, Rc::clone(&seat));
-        Place { places: Rc::clone(self), client, seat }
+        TakenPlace { places: Rc::clone(self), client, seat }
     }
 
     /// Has the client leave that was silent for longest, of those that wait for nothing, unless one leaves already.
@@ -92,7 +92,7 @@ impl Places {
     }
 }
 
-impl Place {
+impl TakenPlace {
     /// Takes in that the client has been heard, or was told something, just now.
     pub(super) fn hear(&self) {
         self.seat.heard.set(Instant::now());
@@ -119,7 +119,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TakenPlace {
     fn drop(&mut self) {
         self.places.seats.borrow_mut().remove(&self.client);
         self.places.freed.notify_one();
