@@ -153,6 +153,7 @@ fn a_thousand_hosts_that_ask_at_once_for_what_is_not_announced_are_told_within_t
 }
 
 /// Prints what the names of so many hosts cost.
+#[expect(clippy::print_stdout, reason = "a bench prints")]
 fn measure(spec: &str, hosts: u32) {
     let began = std::time::Instant::now();
     let mut lab = Plan::new(spec, Xbars::Tagged).start_unrecorded();
