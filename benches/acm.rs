@@ -15,11 +15,11 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mapper::daemon::status::{Change, KnownHost, KnownPath, KnownPaths};
+use mapper::daemon::status::{Change, KnownHost, KnownPath, KnownPaths, PathsNumber, paths_number_path};
 use mapper_acm::fabric::{Host, Path as FabricPath, Unit};
 use mapper_acm::service::{Service, Settings};
 use mapper_acm::wire::{Address, EntryFlags, Question, Reply, Request, Sought};
@@ -39,7 +39,9 @@ fn main() {
     let duration = Duration::from_secs_f64(seconds);
     let dir = tempfile::tempdir().unwrap();
     let agent = UnixListener::bind(dir.path().join("0.requests")).unwrap();
-    thread::spawn(move || stand_in(&agent));
+    let stand_in = Arc::new(StandIn::new(dir.path()));
+    let answering = Arc::clone(&stand_in);
+    thread::spawn(move || answering.answer(&agent));
     let socket = dir.path().join("acm.sock");
     let mut service = serve(dir.path(), &socket);
     wait_for(&socket);
@@ -47,6 +49,7 @@ fn main() {
     many_clients(&socket, duration, 1);
     many_clients(&socket, duration, WINDOW);
     invalidation();
+    new_maps(&socket, &stand_in);
     println!("the service used {}", processor_time(&service));
     service.kill().unwrap();
     service.wait().unwrap();
@@ -89,36 +92,99 @@ fn invalidation() {
     );
 }
 
-/// Answers as an agent does, which never changes.
-fn stand_in(listener: &UnixListener) {
-    let path = KnownPath { hops: 3, layer: 0, mtu_bytes: 1400, rate_mbps: 10_000, reversible: true };
-    let host = |n: u32| KnownHost {
-        mac: Mac::from_position(n).to_string(),
-        name: Some(format!("n{n}")),
-        addresses: vec![[10, 1, (n >> 8) as u8, n as u8].into()],
-        path: Some(path),
-    };
-    let known = KnownPaths {
-        unit: 0,
-        interface: "eth0".to_owned(),
-        host: Mac::from_position(1).to_string(),
-        is_settled: true,
-        hosts: (1..=HOSTS).map(host).collect(),
-        learned: Vec::new(),
-    };
-    let mut waiting = Vec::new();
-    for stream in listener.incoming() {
-        let mut stream = stream.unwrap();
-        let mut line = String::new();
-        BufReader::new(&stream).read_line(&mut line).unwrap();
-        if line.contains("paths") {
-            stream.write_all(&serde_json::to_vec(&known).unwrap()).unwrap();
-        } else if line.contains("null") {
-            stream.write_all(&serde_json::to_vec(&Change { number: 1 }).unwrap()).unwrap();
-        } else {
-            waiting.push(stream);
+/// Answers as an agent does.
+struct StandIn {
+    state: Mutex<StandInState>,
+}
+
+struct StandInState {
+    paths: PathsNumber,
+    /// How often something has changed.
+    change: u64,
+    /// How many crossbars are on the way to host 2.
+    hops: u8,
+    waiting: Vec<UnixStream>,
+}
+
+impl StandIn {
+    fn new(run_dir: &Path) -> Self {
+        let paths = PathsNumber::open(&paths_number_path(run_dir, 0)).unwrap();
+        Self { state: Mutex::new(StandInState { paths, change: 1, hops: 3, waiting: Vec::new() }) }
+    }
+
+    fn answer(&self, listener: &UnixListener) {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut line = String::new();
+            BufReader::new(&stream).read_line(&mut line).unwrap();
+            let mut state = self.state.lock().unwrap();
+            if line.contains("paths") {
+                let known = state.known();
+                drop(state);
+                stream.write_all(&serde_json::to_vec(&known).unwrap()).unwrap();
+            } else if line.contains(&format!(":{}}}", state.change)) {
+                state.waiting.push(stream);
+            } else {
+                state.tell(&mut stream);
+            }
         }
     }
+
+    /// Has a new map, which leads to host 2 over so many crossbars, as an agent has one.
+    fn install(&self, hops: u8) {
+        let mut state = self.state.lock().unwrap();
+        state.hops = hops;
+        state.paths.raise().unwrap();
+        state.change += 1;
+        let waiting = std::mem::take(&mut state.waiting);
+        waiting.into_iter().for_each(|mut stream| state.tell(&mut stream));
+    }
+}
+
+impl StandInState {
+    fn tell(&self, stream: &mut UnixStream) {
+        // The service hangs up where it looks at something else.
+        let _gone = stream.write_all(&serde_json::to_vec(&Change { number: self.change }).unwrap());
+    }
+
+    fn known(&self) -> KnownPaths {
+        let path = |hops| KnownPath { hops, layer: 0, mtu_bytes: 1400, rate_mbps: 10_000, reversible: true };
+        let host = |n: u32| KnownHost {
+            mac: Mac::from_position(n).to_string(),
+            name: Some(format!("n{n}")),
+            addresses: vec![[10, 1, (n >> 8) as u8, n as u8].into()],
+            path: Some(path(if n == 2 { self.hops } else { 3 })),
+        };
+        KnownPaths {
+            unit: 0,
+            interface: "eth0".to_owned(),
+            host: Mac::from_position(1).to_string(),
+            is_settled: true,
+            paths_number: Some(self.paths.get()),
+            hosts: (1..=HOSTS).map(host).collect(),
+            learned: Vec::new(),
+        }
+    }
+}
+
+/// How long a client waits for the path of a new map, from the moment at which the map is there. No path of the old map is
+/// told from then on.
+fn new_maps(socket: &Path, stand_in: &StandIn) {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    let mut times = Vec::new();
+    for round in 0..20 {
+        let hops = 4 + round % 2;
+        stand_in.install(hops);
+        let installed = Instant::now();
+        stream.write_all(&question(2)).unwrap();
+        let mut reply = [0; REPLY_BYTES];
+        stream.read_exact(&mut reply).unwrap();
+        times.push(installed.elapsed());
+        let Ok((_, Reply::Path { path, .. })) = Reply::parse(&reply) else { panic!("no path") };
+        assert_eq!(path.hop_limit, hops, "a path of the old map");
+    }
+    times.sort_unstable();
+    println!("from a new map to its first answer: median {:?}, longest {:?}", times[10], times[19]);
 }
 
 fn serve(run_dir: &Path, socket: &Path) -> Child {

@@ -88,7 +88,8 @@ impl<K: Ord + Clone, V> Cache<K, V> {
         before - self.entries.len()
     }
 
-    fn remove(&mut self, key: &K) {
+    /// Takes an entry out, if there is one.
+    pub fn remove(&mut self, key: &K) {
         if let Some(slot) = self.entries.remove(key) {
             self.by_use.remove(&slot.used);
         }

@@ -218,6 +218,14 @@ impl Unit {
         }
     }
 
+    /// The names and addresses that one host says it has, with that host.
+    pub fn announced(&self) -> impl Iterator<Item = (&Address, Mac)> {
+        self.by_address.iter().filter_map(|(address, owners)| match owners[..] {
+            [mac] => Some((address, mac)),
+            _ => None,
+        })
+    }
+
     /// The names and addresses that hosts have not announced, and said when they were asked.
     pub fn learned(&self) -> impl Iterator<Item = &Address> {
         self.learned.keys()

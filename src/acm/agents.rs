@@ -20,8 +20,8 @@ use tracing::{debug, info, warn};
 
 use super::state::State;
 use crate::daemon::status::{
-    AgentRequest, Change, KnownOwner, KnownPaths, MAX_RESOLVED_BYTES, MAX_ROUTES_BYTES, WhoHas,
-    requests_socket_path,
+    AgentRequest, Change, KnownOwner, KnownPaths, MAX_RESOLVED_BYTES, MAX_ROUTES_BYTES, PathsNumberReader,
+    WhoHas, paths_number_path, requests_socket_path,
 };
 
 /// How often the run directory is looked at for agents that have started.
@@ -117,6 +117,7 @@ async fn follow(unit: u8, path: &Path, state: &State) {
                 }
                 if failures >= GONE_AFTER && !path.exists() {
                     info!(unit, "the agent is gone");
+                    state.forget_paths(unit);
                     return state.change(|service| service.remove_unit(state.clock.now(), unit));
                 }
                 sleep(AGAIN_AFTER).await;
@@ -169,8 +170,10 @@ pub(super) async fn have_found_out(run_dir: PathBuf, state: Rc<State>) {
         state.next_to_ask().await;
         loop {
             // The service must not stay borrowed while a task begins.
-            let asked = state.service.borrow_mut().poll_ask();
+            let asked = state.service.borrow_mut().poll_ask(state.clock.now());
             let Some(asked) = asked else { break };
+            // From now on it is waited for.
+            state.question_waits();
             let (path, state) = (requests_socket_path(&run_dir, asked.unit), Rc::clone(&state));
             tokio::task::spawn_local(async move { find_out(&path, asked, &state).await });
         }
@@ -223,10 +226,16 @@ async fn next_change(unit: u8, path: &Path, state: &State, seen: Option<u64>) ->
         return Ok(number);
     }
     state.service.borrow_mut().suspect(unit);
-    let bytes = in_time(ask(path, &AgentRequest::Paths, MAX_ROUTES_BYTES as u64)).await?;
-    // To read what a large fabric is takes a while, in which clients are served.
-    let read = tokio::task::spawn_blocking(move || read_paths(&bytes)).await;
-    let (is_settled, known) = read.map_err(io::Error::other)??;
+    let (is_settled, known) = loop {
+        let bytes = in_time(ask(path, &AgentRequest::Paths, MAX_ROUTES_BYTES as u64)).await?;
+        // To read what a large fabric is takes a while, in which clients are served.
+        let read = tokio::task::spawn_blocking(move || read_paths(&bytes)).await;
+        let (is_settled, number, known) = read.map_err(io::Error::other)??;
+        // What has changed meanwhile is asked for anew.
+        if are_of_now(unit, path, state, number) {
+            break (is_settled, known);
+        }
+    };
     let hosts = known.host_count();
     let dropped = state.change(|service| {
         let is_new = service.endpoints().iter().all(|endpoint| endpoint.key.0 != unit);
@@ -248,8 +257,37 @@ async fn next_change(unit: u8, path: &Path, state: &State, seen: Option<u64>) ->
             (address.to_string().escape_debug().to_string(), owners.join(" and "))
         });
     state.tell_of_clashes(unit, clashes.collect());
+    tell_of_contradictions(unit, state);
     debug!(unit, number, hosts, dropped, is_settled, "the agent knows");
     Ok(number)
+}
+
+/// Logs which names and addresses a file tells otherwise than the hosts that have them.
+fn tell_of_contradictions(unit: u8, state: &State) {
+    let service = state.service.borrow();
+    let lines = service.contradicted(unit).take(MOST_CLASHES).map(|(address, mac, gid)| {
+        let shown = address.to_string().escape_debug().to_string();
+        format!("{shown} is answered as that of {mac}, which says so; a file says that it is {gid}")
+    });
+    let lines = lines.collect();
+    state.tell_of_contradictions(unit, lines);
+}
+
+/// Whether the paths that an agent has told are those of now, as far as it says how often they have changed.
+fn are_of_now(unit: u8, requests_path: &Path, state: &State, number: Option<u64>) -> bool {
+    let run_dir = requests_path.parent().unwrap_or(Path::new(""));
+    let Some(number) = number else {
+        state.forget_paths(unit);
+        return true;
+    };
+    match PathsNumberReader::open(&paths_number_path(run_dir, unit)) {
+        Ok(reader) => state.paths_were_told(unit, reader, number),
+        Err(error) => {
+            debug!(unit, %error, "the file with the number of the agent's paths cannot be read");
+            state.forget_paths(unit);
+            true
+        }
+    }
 }
 
 async fn in_time<T>(asked: impl Future<Output = Result<T, AgentError>>) -> Result<T, AgentError> {
@@ -270,9 +308,9 @@ async fn ask(path: &Path, request: &AgentRequest, most_bytes: u64) -> Result<Vec
     Ok(answer)
 }
 
-/// What an agent knows, and whether that is settled.
-fn read_paths(bytes: &[u8]) -> Result<(bool, Unit), AgentError> {
-    let KnownPaths { interface, host, is_settled, hosts, learned, .. } = read_json(bytes)?;
+/// What an agent knows, whether that is settled, and the number of these paths.
+fn read_paths(bytes: &[u8]) -> Result<(bool, Option<u64>, Unit), AgentError> {
+    let KnownPaths { interface, host, is_settled, paths_number, hosts, learned, .. } = read_json(bytes)?;
     let mut macs = BTreeMap::new();
     for known in hosts {
         let path = known.path.map(|path| FabricPath {
@@ -290,7 +328,7 @@ fn read_paths(bytes: &[u8]) -> Result<(bool, Unit), AgentError> {
         let owners: Vec<Learned> = known.owners.iter().map(read_owner).collect::<Result<_, _>>()?;
         unit.learn(Address::parse(&known.wanted).into_key(), &owners);
     }
-    Ok((is_settled, unit))
+    Ok((is_settled, paths_number, unit))
 }
 
 fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, AgentError> {

@@ -7,11 +7,11 @@ use mapper_acm::service::{ClientId, Handled};
 use mapper_acm::wire::{Malformed, request_bytes};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{sleep_until, timeout};
 use tracing::debug;
 
 use super::listener::Stream;
+use super::places::TakenPlace;
 use super::state::State;
 
 /// How many bytes of requests are read at once.
@@ -32,6 +32,8 @@ enum Closed {
     Incomplete,
     #[error("the client was silent")]
     Silent,
+    #[error("the client was silent for longer than others, and gives way to a new one")]
+    GivesWay,
     #[error("the client does not read its replies")]
     DoesNotRead,
     #[error(transparent)]
@@ -44,11 +46,11 @@ pub(super) async fn serve(
     client: ClientId,
     state: Rc<State>,
     silence: Duration,
-    place: OwnedSemaphorePermit,
+    place: TakenPlace,
 ) {
     let closed = match stream {
-        Stream::Unix(stream) => converse(stream, client, &state, silence).await,
-        Stream::Tcp(stream) => converse(stream, client, &state, silence).await,
+        Stream::Unix(stream) => converse(stream, client, &state, silence, &place).await,
+        Stream::Tcp(stream) => converse(stream, client, &state, silence, &place).await,
     };
     state.drop_client(client);
     if let Err(why) = closed {
@@ -62,12 +64,12 @@ async fn converse(
     client: ClientId,
     state: &State,
     silence: Duration,
+    place: &TakenPlace,
 ) -> Result<(), Closed> {
     let mut late = state.add_client(client);
     let mut requests = Vec::with_capacity(BUFFER_BYTES);
     let mut replies = Vec::new();
-    let mut heard = Instant::now();
-    let alarm = sleep_until(heard + silence);
+    let alarm = sleep_until(place.heard() + silence);
     tokio::pin!(alarm);
     loop {
         let is_complete = requests.is_empty();
@@ -76,27 +78,29 @@ async fn converse(
                 if read? == 0 {
                     return if is_complete { Err(Closed::ByClient) } else { Err(Closed::Incomplete) };
                 }
-                heard = Instant::now();
-                take_requests(&mut requests, client, state, &mut replies)?;
+                place.hear();
+                take_requests(&mut requests, client, state, place, &mut replies)?;
                 if !requests.is_empty() {
-                    alarm.as_mut().reset(heard + REST_WITHIN.min(silence));
+                    alarm.as_mut().reset(place.heard() + REST_WITHIN.min(silence));
                 } else if !is_complete {
-                    alarm.as_mut().reset(heard + silence);
+                    alarm.as_mut().reset(place.heard() + silence);
                 }
             }
             Some(reply) = late.recv() => {
-                heard = Instant::now();
+                place.hear();
+                place.end_waiting();
                 replies.extend(reply);
             }
+            () = place.must_give_way() => return Err(Closed::GivesWay),
             () = &mut alarm => {
                 if !is_complete {
                     return Err(Closed::Incomplete);
                 }
                 // The alarm is put off only when it rings, as setting it costs more than to answer.
-                if heard.elapsed() >= silence {
+                if place.heard().elapsed() >= silence {
                     return Err(Closed::Silent);
                 }
-                alarm.as_mut().reset(heard + silence);
+                alarm.as_mut().reset(place.heard() + silence);
             }
         }
         if !replies.is_empty() {
@@ -112,16 +116,19 @@ fn take_requests(
     requests: &mut Vec<u8>,
     client: ClientId,
     state: &State,
+    place: &TakenPlace,
     replies: &mut Vec<u8>,
 ) -> Result<(), Closed> {
     let now = state.clock.now();
     let mut taken = 0;
     let mut service = state.service.borrow_mut();
+    state.suspect_what_changed(&mut service);
     while let Some(rest) = requests.get(taken..).filter(|rest| !rest.is_empty())
         && let Some(length) = request_bytes(rest)?
     {
         let handled = service.handle_request(now, client, &rest[..length], replies)?;
         if handled == Handled::Waits {
+            place.begin_waiting();
             state.question_waits();
         }
         taken += length;

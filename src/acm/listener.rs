@@ -9,8 +9,9 @@ use mapper_machine::activation::{self, Activated};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tracing::warn;
 
-use super::options::Place;
+use super::options::{PORT_FILE, PORT_LINK, Place};
 
 /// How many connections wait to be accepted at most.
 const BACKLOG: i32 = 1024;
@@ -73,18 +74,67 @@ impl Listener {
     pub(super) fn open(place: &Place) -> Result<Self, ListenError> {
         match activation::first_socket().map_err(ListenError::Activation)? {
             Some(Activated::Unix(socket)) => {
+                if let Place::Tcp { .. } = place {
+                    warn!(
+                        "the service manager hands over a unix socket, which counts, and not the server-mode of the \
+                         configuration; name the port in mapper-acm.socket"
+                    );
+                }
                 let socket = UnixListener::from_std(socket).map_err(ListenError::Activation)?;
                 Ok(Self { socket: Listening::Unix(socket), files: Vec::new() })
             }
             Some(Activated::Tcp(socket)) => {
                 let socket = TcpListener::from_std(socket).map_err(ListenError::Activation)?;
-                Ok(Self { socket: Listening::Tcp(socket), files: Vec::new() })
+                Self { socket: Listening::Tcp(socket), files: Vec::new() }.tell_activated_port(place)
             }
             None => match place {
                 Place::Unix { socket, link } => Self::unix(socket, link.as_deref()),
                 Place::Tcp { port, is_open, file, link } => Self::tcp(*port, *is_open, file, link.as_deref()),
             },
         }
+    }
+
+    /// Tells clients the port that the service manager opened.
+    fn tell_activated_port(mut self, place: &Place) -> Result<Self, ListenError> {
+        let Listening::Tcp(socket) = &self.socket else { return Ok(self) };
+        let port = socket.local_addr().map_err(ListenError::Activation)?.port();
+        let (file, link) = match place {
+            Place::Tcp { port: configured, file, link, .. } => {
+                if *configured != port {
+                    warn!(
+                        "the service manager hands over port {port}, which counts, and not {configured} of the \
+                         configuration"
+                    );
+                }
+                (file.as_path(), link.as_deref())
+            }
+            Place::Unix { .. } => (Path::new(PORT_FILE), Some(Path::new(PORT_LINK))),
+        };
+        let tells =
+            |path: &Path| std::fs::read_to_string(path).is_ok_and(|told| told.trim().parse() == Ok(port));
+        if tells(file) || link.is_some_and(tells) {
+            // Whoever set up the socket has told it.
+            return Ok(self);
+        }
+        match self.write_port(port, file, link) {
+            Ok(()) => {}
+            Err(error) => warn!(
+                "{error}: clients do not find port {port}; have mapper-acm.socket write it, as the comment there says, \
+                 or tell them"
+            ),
+        }
+        Ok(self)
+    }
+
+    /// Writes the port where clients look for it.
+    fn write_port(&mut self, port: u16, file: &Path, link: Option<&Path>) -> Result<(), ListenError> {
+        std::fs::write(file, format!("{port}\n")).map_err(|source| ListenError::File {
+            path: file.to_owned(),
+            option: "--port-file",
+            source,
+        })?;
+        self.files.push((file.to_owned(), None));
+        self.link(file, link, "--port-link")
     }
 
     fn unix(path: &Path, link: Option<&Path>) -> Result<Self, ListenError> {
@@ -137,13 +187,7 @@ impl Listener {
             _ => ListenError::Bind { place: format!("port {port} of TCP"), option: OPTION, source },
         })?;
         let mut listener = Self { socket: Listening::Tcp(socket), files: Vec::new() };
-        std::fs::write(file, format!("{port}\n")).map_err(|source| ListenError::File {
-            path: file.to_owned(),
-            option: "--port-file",
-            source,
-        })?;
-        listener.files.push((file.to_owned(), None));
-        listener.link(file, link, "--port-link")?;
+        listener.write_port(port, file, link)?;
         Ok(listener)
     }
 

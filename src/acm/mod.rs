@@ -11,6 +11,7 @@ mod agents;
 mod connection;
 mod listener;
 pub mod options;
+mod places;
 pub mod process;
 mod state;
 #[cfg(test)]

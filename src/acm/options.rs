@@ -14,6 +14,7 @@ use mapper_machine::options::{
     AcmKeys, Bounded, ConfigFileError, LogKeys, LogLevel, ProcessKeys, ServerMode, ServiceConfig, Shared,
     ZeroDestination,
 };
+use mapper_proto::quote;
 use thiserror::Error;
 
 /// The socket that clients use unless they are told otherwise.
@@ -23,9 +24,9 @@ const SOCKET_LINK: &str = "/run/ibacm.sock";
 /// The port of TCP that clients use unless they are told otherwise.
 const PORT: u16 = 6125;
 /// The file that tells them the port.
-const PORT_FILE: &str = "/run/ibacm-tcp.port";
+pub(super) const PORT_FILE: &str = "/run/ibacm-tcp.port";
 /// The link to it, where clients look.
-const PORT_LINK: &str = "/run/ibacm.port";
+pub(super) const PORT_LINK: &str = "/run/ibacm.port";
 /// Where `ibacm` looks for names whose GIDs a file tells, and for paths.
 const HOSTS_DATA: &str = "/etc/rdma/ibacm_hosts.data";
 const ROUTE_DATA: &str = "/etc/rdma/ibacm_route.data";
@@ -35,6 +36,8 @@ const MOST_CLIENTS: u32 = 1024;
 const CLIENT_TIMEOUT_MS: u32 = 300_000;
 /// The most questions that an agent is asked at once.
 const MOST_ASKED: u32 = 32;
+/// The most bytes of a name that the log repeats.
+const MOST_SHOWN: usize = 80;
 /// The longest file of `ibacm` that is read: paths of some million pairs.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
@@ -237,6 +240,15 @@ fn settings(keys: &AcmKeys, options: &OptionsFile) -> Result<(Settings, Vec<Stri
             is_name
         });
     }
+    let addresses = read_with(hosts_data.as_deref(), hosts_file::parse)?.unwrap_or_default();
+    notes.extend(addresses.iter().filter(|(_, gids)| gids.len() > 1).map(|(name, gids)| {
+        let all: Vec<_> = gids.iter().map(ToString::to_string).collect();
+        format!(
+            "{} is not answered, as its file says that it is {}",
+            quote::harmless(&name.to_string(), MOST_SHOWN),
+            all.join(" and ")
+        )
+    }));
     let settings = Settings {
         timeout: keys.timeout_ms.map(millis).or(options.timeout).unwrap_or(defaults.timeout),
         retries: keys.retries.map(Bounded::get).or(options.retries).unwrap_or(defaults.retries),
@@ -248,7 +260,7 @@ fn settings(keys: &AcmKeys, options: &OptionsFile) -> Result<(Settings, Vec<Stri
         most_asked: asked_at_once(keys, options, &defaults, &mut notes),
         most_cached: keys.cache_size.map_or(defaults.most_cached, |most| most.get() as usize),
         endpoints,
-        addresses: read_with(hosts_data.as_deref(), hosts_file::parse)?.unwrap_or_default(),
+        addresses,
         paths: read_with(route_data.as_deref(), PathTable::parse)?.unwrap_or_default(),
         ..defaults
     };

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use mapper_machine::log;
@@ -13,12 +12,12 @@ use mapper_machine::process::Starter;
 use mapper_machine::service::{self, Ran, ServiceError};
 use mapper_machine::signals::{Signal, Signals};
 use thiserror::Error;
-use tokio::sync::Semaphore;
 use tokio::time::sleep;
 use tracing::{debug, error, info, warn};
 
-use super::listener::{ListenError, Listener};
+use super::listener::{ListenError, Listener, Stream};
 use super::options::{AcmConfigError, AcmSource, Config};
+use super::places::Places;
 use super::state::State;
 use super::{agents, connection};
 
@@ -70,13 +69,15 @@ async fn serve(source: &AcmSource, mut config: Config, starter: Option<Starter>)
     if let Some(starter) = starter {
         starter.ready().map_err(ServiceError::from)?;
     }
-    let places = Arc::new(Semaphore::new(config.most_clients));
-    let mut next_client = 0;
+    let places = Places::new(config.most_clients);
+    let (mut next_client, mut accepted) = (0, None);
     loop {
         tokio::select! {
-            accepted = accept(&listener, &places) => {
-                if let Some((stream, place)) = accepted {
+            stream = accept(&listener), if accepted.is_none() => accepted = stream,
+            () = places.room(), if accepted.is_some() => {
+                if let Some(stream) = accepted.take() {
                     next_client += 1;
+                    let place = places.take(next_client);
                     let served =
                         connection::serve(stream, next_client, Rc::clone(&state), config.client_timeout, place);
                     tokio::task::spawn_local(served);
@@ -91,7 +92,7 @@ async fn serve(source: &AcmSource, mut config: Config, starter: Option<Starter>)
                 }
                 Signal::Reload => {
                     notifier.reloading();
-                    reload(source, &mut config, &state);
+                    reload(source, &mut config, &state, &places);
                     notifier.ready();
                 }
                 Signal::ReopenLog => log::reopen(),
@@ -101,14 +102,10 @@ async fn serve(source: &AcmSource, mut config: Config, starter: Option<Starter>)
     }
 }
 
-/// Waits for a place, and for a client that takes it.
-async fn accept(
-    listener: &Listener,
-    places: &Arc<Semaphore>,
-) -> Option<(super::listener::Stream, tokio::sync::OwnedSemaphorePermit)> {
-    let place = Arc::clone(places).acquire_owned().await.ok()?;
+/// Waits for a client.
+async fn accept(listener: &Listener) -> Option<Stream> {
     match listener.accept().await {
-        Ok(stream) => Some((stream, place)),
+        Ok(stream) => Some(stream),
         Err(error) => {
             debug!(%error, "cannot accept a client");
             sleep(ACCEPT_PAUSE).await;
@@ -119,20 +116,21 @@ async fn accept(
 
 /// Reads the configuration again. What can change while the service runs does so; of the rest it says that it takes a
 /// restart. A configuration that is wrong changes nothing.
-fn reload(source: &AcmSource, config: &mut Config, state: &State) {
+fn reload(source: &AcmSource, config: &mut Config, state: &State, places: &Places) {
     let new = match source.read() {
         Ok(new) => new,
         Err(error) => return error!("the configuration stays as it was: {error}"),
     };
     // There is no `..` here, so that a new option does not compile before it is decided whether it counts only at start.
     let Config { service, place, most_clients, client_timeout, settings, notes } = new;
-    let (service, mut keys) = config.service.read_again(service);
+    let (service, keys) = config.service.read_again(service);
     if place != config.place {
-        keys.push("server-mode, socket or port");
+        error!(
+            "the service stays where it is, and takes another mode, socket or port after a restart only: whoever is \
+             connected would lose the answers that it waits for, and it may not make files in /run any more"
+        );
     }
-    if most_clients != config.most_clients {
-        keys.push("max-clients");
-    }
+    places.set_most(most_clients);
     if service.log.level != config.service.log.level {
         log::set_level(service.log.level);
     }
@@ -141,7 +139,7 @@ fn reload(source: &AcmSource, config: &mut Config, state: &State) {
         warn!("{key} changed, which counts after a restart only");
     }
     config.service = service;
-    config.client_timeout = client_timeout;
+    (config.client_timeout, config.most_clients) = (client_timeout, most_clients);
     state.change(|service| service.set_settings(state.clock.now(), settings));
     state.names_changed();
     info!("the configuration was read again");

@@ -1,7 +1,7 @@
 //! The service, and the clients that its late replies go to.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mapper_acm::service::{ClientId, Service, Settings};
 use mapper_machine::clock::Clock;
@@ -9,12 +9,14 @@ use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, mpsc};
 use tracing::warn;
 
+use crate::daemon::status::PathsNumberReader;
+
 /// The service with all that its tasks share, which run on one thread.
 pub(super) struct State {
     pub(super) service: RefCell<Service>,
     pub(super) clock: Clock,
     clients: RefCell<BTreeMap<ClientId, mpsc::UnboundedSender<Vec<u8>>>>,
-    /// Tells that a question has begun to wait.
+    /// Tells that the next moment may be another at which the service has something to do.
     waits: Notify,
     /// Tells that agents are to find something out.
     to_ask: Notify,
@@ -22,6 +24,10 @@ pub(super) struct State {
     names: Notify,
     /// The names and addresses that several hosts of an agent's map have, with these hosts.
     clashes: RefCell<BTreeMap<u8, BTreeMap<String, String>>>,
+    /// What was logged of names that files tell otherwise than hosts, by agent.
+    contradictions: RefCell<BTreeMap<u8, BTreeSet<String>>>,
+    /// How often the paths of each agent have changed, and how often they had when it told them.
+    paths: RefCell<BTreeMap<u8, (PathsNumberReader, u64)>>,
 }
 
 impl State {
@@ -34,6 +40,29 @@ impl State {
             to_ask: Notify::new(),
             names: Notify::new(),
             clashes: RefCell::default(),
+            contradictions: RefCell::default(),
+            paths: RefCell::default(),
+        }
+    }
+
+    /// Takes in how often an agent's paths had changed when it told them. Returns whether they have not changed since.
+    pub(super) fn paths_were_told(&self, unit: u8, reader: PathsNumberReader, number: u64) -> bool {
+        let is_so_still = reader.get() == Some(number);
+        self.paths.borrow_mut().insert(unit, (reader, number));
+        is_so_still
+    }
+
+    /// Forgets how often the paths of an agent have changed that is gone.
+    pub(super) fn forget_paths(&self, unit: u8) {
+        self.paths.borrow_mut().remove(&unit);
+    }
+
+    /// Has nothing be answered of the fabrics whose paths have changed since they were told.
+    pub(super) fn suspect_what_changed(&self, service: &mut Service) {
+        for (&unit, (reader, told)) in &*self.paths.borrow() {
+            if reader.get() != Some(*told) {
+                service.suspect(unit);
+            }
         }
     }
 
@@ -62,7 +91,15 @@ impl State {
         told.insert(unit, clashes);
     }
 
-    /// Tells that a question has begun to wait.
+    /// Logs what a file says otherwise than a host, as far as that was not logged before.
+    pub(super) fn tell_of_contradictions(&self, unit: u8, lines: BTreeSet<String>) {
+        let mut told = self.contradictions.borrow_mut();
+        let before = told.entry(unit).or_default();
+        lines.difference(before).for_each(|line| warn!(unit, "{line}"));
+        *before = lines;
+    }
+
+    /// Tells that the next moment may be another at which the service has something to do.
     pub(super) fn question_waits(&self) {
         self.waits.notify_one();
     }
@@ -108,6 +145,7 @@ impl State {
             }
         }
         self.have_asked(&service);
+        self.question_waits();
         done
     }
 

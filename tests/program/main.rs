@@ -7,6 +7,7 @@
     reason = "a test and its helpers fail by panicking"
 )]
 
+mod acm;
 mod arrows;
 mod packaging;
 mod plan;

@@ -29,6 +29,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "cannot connect: %s\n", strerror(-error));
         return 1;
     }
+    /* A minute, for a service that was told to try for long. */
+    mapper_acm_set_patience(acm, 60000);
     for (int i = 2; i < argc; i++) {
         struct mapper_acm_path path;
         char gid[INET6_ADDRSTRLEN];

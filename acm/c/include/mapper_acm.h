@@ -57,6 +57,9 @@ struct mapper_acm_endpoint {
 int mapper_acm_connect(const char *service, struct mapper_acm **connection);
 void mapper_acm_disconnect(struct mapper_acm *connection);
 
+/* Changes how many milliseconds the service may take to answer, which are 30,000 at first; not 0. */
+int mapper_acm_set_patience(struct mapper_acm *connection, uint32_t milliseconds);
+
 /* The path to a name or an address. A source of NULL leaves the choice to the service. */
 int mapper_acm_resolve_name(struct mapper_acm *connection, const char *source, const char *destination,
                             uint32_t flags, struct mapper_acm_path *path);

@@ -6,6 +6,7 @@
 use std::ffi::{c_char, c_int};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use libc::sockaddr;
 use mapper_acm::wire::{Address, COUNTERS, EntryFlags, PathRecord, Status};
@@ -127,6 +128,19 @@ pub unsafe extern "C" fn mapper_acm_connect(
         }
         Err(error) => errno(&error),
     }
+}
+
+/// Changes how long the service may take to answer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mapper_acm_set_patience(connection: *mut Connection, milliseconds: u32) -> c_int {
+    // SAFETY: C hands over a connection, or null.
+    let Some(Connection(client)) = (unsafe { connection.as_ref() }) else { return -libc::EINVAL };
+    if milliseconds == 0 {
+        return -libc::EINVAL;
+    }
+    let patience = Duration::from_millis(milliseconds.into());
+    let set = client.lock().unwrap_or_else(PoisonError::into_inner).set_patience(patience);
+    set.map_or_else(|error| errno(&error), |()| 0)
 }
 
 /// Closes a connection.

@@ -9,5 +9,5 @@ pub use calls::{
     Connection, CountersOut, EndpointOut, PathOut, mapper_acm_connect, mapper_acm_disconnect,
     mapper_acm_free_endpoint, mapper_acm_query_counters, mapper_acm_query_counters_of,
     mapper_acm_query_endpoint, mapper_acm_resolve_ip, mapper_acm_resolve_name, mapper_acm_resolve_path,
-    mapper_acm_wait_for_change,
+    mapper_acm_set_patience, mapper_acm_wait_for_change,
 };

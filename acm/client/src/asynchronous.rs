@@ -1,14 +1,16 @@
 //! A client that asks many questions at once.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use mapper_acm::wire::{
     Address, COUNTERS, EndpointInfo, EntryFlags, PathRecord, Question, Reply, Request, Sought, reply_bytes,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
-use tokio::sync::{Mutex as AsyncMutex, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -23,9 +25,29 @@ type Waiting = Arc<Mutex<Option<BTreeMap<u64, oneshot::Sender<Reply>>>>>;
 /// A connection to a service, which any number of tasks may use at once. Replies come in any order, and each goes to whom
 /// it belongs.
 pub struct Client {
-    writer: AsyncMutex<(Box<dyn AsyncWrite + Send + Unpin>, u64)>,
+    /// Requests on their way to the task that writes them, each whole. Whoever asks may give up at any moment, and a part
+    /// of a request must not be followed by another.
+    requests: mpsc::Sender<Vec<u8>>,
+    next_tid: AtomicU64,
+    patience: Duration,
     waiting: Waiting,
-    reader: JoinHandle<()>,
+    tasks: [JoinHandle<()>; 2],
+}
+
+/// How many requests may wait to be written.
+const MOST_UNWRITTEN: usize = 64;
+
+/// Somebody who waits for a reply, until it has come or this is dropped.
+struct Waits<'a> {
+    waiting: &'a Waiting,
+    tid: u64,
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.as_mut().map(|waiting| waiting.remove(&self.tid));
+    }
 }
 
 impl std::fmt::Debug for Client {
@@ -60,8 +82,19 @@ impl Client {
         writer: Box<dyn AsyncWrite + Send + Unpin>,
     ) -> Self {
         let waiting: Waiting = Arc::new(Mutex::new(Some(BTreeMap::new())));
-        let reader = tokio::spawn(hand_out(reader, Arc::clone(&waiting)));
-        Self { writer: AsyncMutex::new((writer, 1)), waiting, reader }
+        let (requests, to_write) = mpsc::channel(MOST_UNWRITTEN);
+        let reads = tokio::spawn(hand_out(reader, Arc::clone(&waiting)));
+        let writes = tokio::spawn(write_all(writer, to_write, Arc::clone(&waiting)));
+        let (next_tid, tasks) = (AtomicU64::new(1), [reads, writes]);
+        Self { requests, next_tid, patience: PATIENCE, waiting, tasks }
+    }
+
+    /// The client with another time in which the service may answer, which is [`PATIENCE`] at first.
+    /// [`Self::changed`] waits as long as it takes, if this is more than ten seconds.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
     }
 
     /// The path to a name or an address, from `source` or from what the service finds best.
@@ -139,34 +172,40 @@ impl Client {
 
     async fn ask(&self, request: &Request) -> Result<Reply, ClientError> {
         let (sender, receiver) = oneshot::channel();
-        let tid = {
-            let mut writer = self.writer.lock().await;
-            let tid = writer.1;
-            writer.1 += 1;
-            let bytes = request.to_bytes(tid)?;
-            {
-                let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-                waiting.as_mut().ok_or(ClientError::Closed)?.insert(tid, sender);
-            }
-            writer.0.write_all(&bytes).await?;
-            tid
-        };
-        match timeout(PATIENCE, receiver).await {
-            Ok(Ok(reply)) => Ok(reply),
-            Ok(Err(_)) => Err(ClientError::Closed),
-            Err(_) => {
-                let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-                waiting.as_mut().map(|waiting| waiting.remove(&tid));
-                Err(ClientError::Silent)
-            }
+        let tid = self.next_tid.fetch_add(1, Ordering::Relaxed);
+        let bytes = request.to_bytes(tid)?;
+        {
+            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            waiting.as_mut().ok_or(ClientError::Closed)?.insert(tid, sender);
         }
+        let _waits = Waits { waiting: &self.waiting, tid };
+        let asked = async {
+            self.requests.send(bytes).await.map_err(|_| ClientError::Closed)?;
+            receiver.await.map_err(|_| ClientError::Closed)
+        };
+        timeout(self.patience, asked).await.map_err(|_| ClientError::Silent)?
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        self.reader.abort();
+        self.tasks.iter().for_each(JoinHandle::abort);
     }
+}
+
+/// Writes requests, each whole, until the connection ends.
+async fn write_all(
+    mut writer: Box<dyn AsyncWrite + Send + Unpin>,
+    mut requests: mpsc::Receiver<Vec<u8>>,
+    waiting: Waiting,
+) {
+    while let Some(request) = requests.recv().await {
+        if writer.write_all(&request).await.is_err() {
+            break;
+        }
+    }
+    // All who wait learn that there will be no answer.
+    waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
 }
 
 /// Reads replies, and hands each to whom it belongs, until the connection ends or what comes is no reply.

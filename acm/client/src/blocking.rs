@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use mapper_acm::wire::{
     Address, COUNTERS, EndpointInfo, EntryFlags, PathRecord, Question, Reply, Request, Sought, reply_bytes,
@@ -14,9 +15,24 @@ use crate::{
 };
 
 /// A connection of any kind.
-trait Connection: Read + Write + Send + std::fmt::Debug {}
+trait Connection: Read + Write + Send + std::fmt::Debug {
+    /// Has what takes longer fail.
+    fn set_patience(&self, patience: Duration) -> io::Result<()>;
+}
 
-impl<T: Read + Write + Send + std::fmt::Debug> Connection for T {}
+impl Connection for UnixStream {
+    fn set_patience(&self, patience: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(patience))?;
+        self.set_write_timeout(Some(patience))
+    }
+}
+
+impl Connection for TcpStream {
+    fn set_patience(&self, patience: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(patience))?;
+        self.set_write_timeout(Some(patience))
+    }
+}
 
 /// A connection to a service.
 #[derive(Debug)]
@@ -34,23 +50,27 @@ impl Client {
     pub fn connect(service: &Service) -> Result<Self, ClientError> {
         let connect = || -> io::Result<Box<dyn Connection>> {
             match service {
-                Service::Unix(path) => {
-                    let stream = UnixStream::connect(path)?;
-                    stream.set_read_timeout(Some(PATIENCE))?;
-                    stream.set_write_timeout(Some(PATIENCE))?;
-                    Ok(Box::new(stream))
-                }
+                Service::Unix(path) => Ok(Box::new(UnixStream::connect(path)?)),
                 Service::Host(host) => {
                     let stream = TcpStream::connect((host.as_str(), crate::tcp_port()))?;
                     stream.set_nodelay(true)?;
-                    stream.set_read_timeout(Some(PATIENCE))?;
-                    stream.set_write_timeout(Some(PATIENCE))?;
                     Ok(Box::new(stream))
                 }
             }
         };
         let stream = connect().map_err(|source| service.unreachable(source))?;
-        Ok(Self { stream, received: Vec::new(), next_tid: 1 })
+        let mut client = Self { stream, received: Vec::new(), next_tid: 1 };
+        client.set_patience(PATIENCE)?;
+        Ok(client)
+    }
+
+    /// Changes how long the service may take to answer, which is [`PATIENCE`] at first. A reply that comes later is passed
+    /// over. [`Self::changed`] waits as long as it takes, if this is more than ten seconds.
+    ///
+    /// # Errors
+    /// If it is no time at all.
+    pub fn set_patience(&mut self, patience: Duration) -> Result<(), ClientError> {
+        Ok(self.stream.set_patience(patience)?)
     }
 
     /// The path to a name or an address, from `source` or from what the service finds best.

@@ -9,7 +9,8 @@ pub mod blocking;
 pub use asynchronous::Client;
 
 use std::io;
-use std::path::PathBuf;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mapper_acm::wire::{COUNTERS, EndpointInfo, MOST_ADDRESSES, Malformed, PathRecord, Reply, Status};
@@ -17,10 +18,13 @@ use thiserror::Error;
 
 pub use mapper_acm::wire::{Address, EntryFlags, Question, Sought};
 
-/// How long a service may take to answer: longer than it tries to find out by itself.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// The file in which a service of TCP tells its port.
+/// How long a service may take to answer unless it is said otherwise: longer than it tries to find out by itself with the
+/// time-outs that it has by default.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+/// The file in which a service of TCP on this machine tells its port.
 const PORT_FILE: &str = "/run/ibacm.port";
+/// The unix socket of this machine's service.
+const SOCKET: &str = "/run/ibacm.sock";
 /// The port if there is no such file.
 const PORT: u16 = 6125;
 /// The most pages of addresses that are asked for of one endpoint.
@@ -69,9 +73,16 @@ impl Service {
         if text.starts_with('/') { Self::Unix(text.into()) } else { Self::Host(text.to_owned()) }
     }
 
-    /// The service of this machine, where clients look.
+    /// The service of this machine, where librdmacm looks: on TCP if a file tells its port, else at the unix socket.
     pub fn local() -> Self {
-        Self::Unix("/run/ibacm.sock".into())
+        Self::local_with(Path::new(PORT_FILE))
+    }
+
+    fn local_with(port_file: &Path) -> Self {
+        match port_told(port_file) {
+            Some(_) => Self::Host(Ipv4Addr::LOCALHOST.to_string()),
+            None => Self::Unix(SOCKET.into()),
+        }
     }
 
     fn unreachable(&self, source: io::Error) -> ClientError {
@@ -83,10 +94,14 @@ impl Service {
     }
 }
 
+/// The port that a file tells; `None` if there is none.
+fn port_told(file: &Path) -> Option<u16> {
+    std::fs::read_to_string(file).ok()?.trim().parse().ok().filter(|&port| port > 0)
+}
+
 /// The port of TCP that services listen on.
 fn tcp_port() -> u16 {
-    let told = std::fs::read_to_string(PORT_FILE).ok();
-    told.and_then(|text| text.trim().parse().ok()).unwrap_or(PORT)
+    port_told(Path::new(PORT_FILE)).unwrap_or(PORT)
 }
 
 /// A path, and the source that the service chose if none was named.
@@ -159,4 +174,23 @@ fn add_page(info: &mut EndpointInfo, more: Result<EndpointInfo, ClientError>) ->
 /// A question for the path from `source`, or from what the service finds best, to `destination`.
 fn question(source: Option<Address>, destination: Address, flags: EntryFlags) -> Question {
     Question { sought: Sought::Destination { source, destination }, flags }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_service_of_this_machine_is_on_tcp_if_a_file_tells_its_port() {
+        let file = std::env::temp_dir().join(format!("acm-port-{}", std::process::id()));
+        let unix = Service::Unix("/run/ibacm.sock".into());
+        assert_eq!(Service::local_with(&file), unix);
+        for (told, expected) in
+            [("6125\n", Service::Host("127.0.0.1".to_owned())), ("none", unix.clone()), ("0", unix)]
+        {
+            std::fs::write(&file, told).unwrap();
+            assert_eq!(Service::local_with(&file), expected, "{told}");
+        }
+        std::fs::remove_file(&file).unwrap();
+    }
 }

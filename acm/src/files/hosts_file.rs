@@ -9,12 +9,16 @@ use crate::wire::Address;
 /// The most lines of such a file.
 const MOST: usize = 1 << 20;
 
-/// Reads the file. Names are as [`Address::into_key`] writes them; of a name that stands twice the last line counts.
+/// The GIDs that a file tells of names and addresses. A name with several is nobody's, as nobody knows which of them is meant.
+pub type Gids = BTreeMap<Address, Vec<Ipv6Addr>>;
+
+/// Reads the file. Names are as [`Address::into_key`] writes them, and have the GIDs of all their lines, each once.
 ///
 /// # Errors
 /// If a line is none of its kind.
-pub fn parse(text: &str) -> Result<BTreeMap<Address, Ipv6Addr>, BadLine> {
-    let mut all = BTreeMap::new();
+pub fn parse(text: &str) -> Result<Gids, BadLine> {
+    let mut all = Gids::new();
+    let mut count = 0;
     for (line, words) in lines(text) {
         let [name, gid] = words[..] else {
             return Err(BadLine::new(
@@ -25,10 +29,14 @@ pub fn parse(text: &str) -> Result<BTreeMap<Address, Ipv6Addr>, BadLine> {
         let gid = gid.parse().map_err(|_| {
             BadLine::new(line, format!("{} is no GID, which is written as an address of IPv6", quoted(gid)))
         })?;
-        if all.len() == MOST {
-            return Err(BadLine::new(line, format!("more than {MOST} names")));
+        if count == MOST {
+            return Err(BadLine::new(line, format!("more than {MOST} GIDs")));
         }
-        all.insert(address(name).into_key(), gid);
+        let gids = all.entry(address(name).into_key()).or_default();
+        if !gids.contains(&gid) {
+            gids.push(gid);
+            count += 1;
+        }
     }
     Ok(all)
 }
@@ -39,9 +47,10 @@ mod tests {
 
     #[test]
     fn names_and_addresses_have_gids() {
-        let all = parse("# hosts\nNode1 fe80::1\n10.0.0.2 fe80::2 # second\nfd00::3 fe80::3\n").unwrap();
-        let shown: Vec<_> = all.iter().map(|(name, gid)| format!("{name} {gid}")).collect();
-        assert_eq!(shown, ["node1 fe80::1", "10.0.0.2 fe80::2", "fd00::3 fe80::3"]);
+        let text = "# hosts\nNode1 fe80::1\n10.0.0.2 fe80::2 # second\nfd00::3 fe80::3\nnode1 fe80::4\nnode1 fe80::1\n";
+        let all = parse(text).unwrap();
+        let shown: Vec<_> = all.iter().map(|(name, gids)| format!("{name} {gids:?}")).collect();
+        assert_eq!(shown, ["node1 [fe80::1, fe80::4]", "10.0.0.2 [fe80::2]", "fd00::3 [fe80::3]"]);
         let said = |text: &str| parse(text).unwrap_err().to_string();
         assert_eq!(said("a\n"), "line 1: expected `name-or-address GID`, found 1 words");
         assert!(said("\na 1.2.3.4").starts_with("line 2: `1.2.3.4` is no GID"));

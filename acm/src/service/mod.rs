@@ -34,7 +34,7 @@ use crate::fabric::{Learned, Owner, Unit, gid_of};
 use crate::wire::{Address, EntryFlags, Malformed, PathRecord, Reply, Request, Status};
 use asking::Asking;
 use resolve::Looked;
-use waiting::{Awaited, Waiting};
+use waiting::{Awaited, Waiters};
 
 /// A connection of a client, by the number that whoever drives the service gave it.
 pub type ClientId = u64;
@@ -84,10 +84,7 @@ pub struct Service {
     routes: Cache<(EndpointKey, Ipv6Addr), PathRecord>,
     counters: BTreeMap<EndpointKey, Counters>,
     total: Counters,
-    waiting: BTreeMap<u64, Waiting>,
-    by_deadline: BTreeMap<(Instant, u64), ()>,
-    waiting_each: BTreeMap<ClientId, usize>,
-    next_question: u64,
+    waiting: Waiters,
     /// The number of the last change of what is answered; never 0.
     change: u32,
     asking: Asking,
@@ -107,10 +104,7 @@ impl Service {
             routes: Cache::new(most),
             counters: BTreeMap::new(),
             total: Counters::default(),
-            waiting: BTreeMap::new(),
-            by_deadline: BTreeMap::new(),
-            waiting_each: BTreeMap::new(),
-            next_question: 0,
+            waiting: Waiters::default(),
             change: 1,
             asking: Asking::default(),
             replies: VecDeque::new(),
@@ -140,7 +134,7 @@ impl Service {
             self.count_change();
         }
         if let Some(Known { unit, is_lost: true, .. }) = before {
-            self.ask_again(number, &unit);
+            self.ask_again(now, number, &unit);
         }
         let dropped = self.forget_what_changed();
         self.find_endpoints();
@@ -164,10 +158,10 @@ impl Service {
     }
 
     /// Has an agent find out anew what it had found out before.
-    fn ask_again(&mut self, number: u8, before: &Unit) {
+    fn ask_again(&mut self, now: Instant, number: u8, before: &Unit) {
         for key in before.learned() {
             if matches!(self.look_up(number, key), Looked::Unknown) {
-                self.asking.push(number, key);
+                self.asking.push(now, number, key, None);
             }
         }
     }
@@ -226,7 +220,7 @@ impl Service {
                     Some(reply) => reply,
                     None if question.flags.has(EntryFlags::NO_DELAY) => {
                         // It is found out all the same, for the next who asks.
-                        self.have_asked(&question);
+                        self.have_asked(now, &question, None);
                         Reply::Failed(Status::NO_DATA)
                     }
                     None => match self.wait(now, client, header, Awaited::Answer(question)) {
@@ -255,25 +249,23 @@ impl Service {
         Ok(Handled::Answered)
     }
 
-    /// Takes in that a client is gone: nothing of it waits any more.
-    pub fn drop_client(&mut self, client: ClientId) {
-        if self.waiting_each.remove(&client).is_some() {
-            self.waiting.retain(|_, waiting| waiting.client != client);
-            let waiting = &self.waiting;
-            self.by_deadline.retain(|(_, number), ()| waiting.contains_key(number));
-        }
-    }
-
     /// A reply to a request that had to wait.
     pub fn poll_reply(&mut self) -> Option<(ClientId, Vec<u8>)> {
         self.replies.pop_front()
     }
 
     /// The next question for an agent. [`Self::handle_asked`] takes what came of it.
-    pub fn poll_ask(&mut self) -> Option<Ask> {
-        let (unit, wanted) = self.asking.poll(self.settings.most_asked)?;
-        let Settings { timeout, retries, .. } = self.settings;
-        Some(Ask { unit, wanted, timeout, retries })
+    pub fn poll_ask(&mut self, now: Instant) -> Option<Ask> {
+        let Settings { timeout, retries, most_asked, .. } = self.settings;
+        loop {
+            let (unit, wanted) = self.asking.poll(now, most_asked)?;
+            if matches!(self.look_up(unit, &wanted), Looked::Unknown) {
+                self.is_asked_now(now, &wanted);
+                return Some(Ask { unit, wanted, timeout, retries });
+            }
+            // It was told while it waited for its turn.
+            self.asking.end(unit, &wanted);
+        }
     }
 
     /// Whether [`Self::poll_ask`] may have a question.
@@ -281,21 +273,26 @@ impl Service {
         self.asking.has_some()
     }
 
-    /// Takes what an agent found out: who has what was asked for, nobody, or `None` if it could not ask.
+    /// Takes what an agent found out: who has what was asked for, nobody, or `None` if it could not ask. Then it is asked
+    /// again after a pause.
     pub fn handle_asked(&mut self, now: Instant, unit: u8, wanted: &Address, owners: Option<&[Learned]>) {
+        let Some(owners) = owners else { return self.asking.fail(now, unit, wanted) };
         self.asking.end(unit, wanted);
-        let (Some(owners), Some(known)) = (owners, self.units.get_mut(&unit)) else { return };
+        let Some(known) = self.units.get_mut(&unit) else { return };
         if owners.is_empty() {
             self.nobody_has(now, unit, wanted);
         } else {
             known.unit.learn(wanted.clone(), owners);
             // What both ends can do may be less than was known, and somebody has what nobody had.
-            let is_owner = |gid: Ipv6Addr| owners.iter().any(|owner| gid_of(owner.mac) == gid);
-            self.routes.retain(|&((of, _), gid), _| of != unit || !is_owner(gid));
-            self.addresses.retain(|(of, address), _| (of, address) != (&unit, wanted));
+            for endpoint in self.endpoints.iter().filter(|endpoint| endpoint.key.0 == unit) {
+                for owner in owners {
+                    self.routes.remove(&(endpoint.key, gid_of(owner.mac)));
+                }
+            }
+            self.addresses.remove(&(unit, wanted.clone()));
             self.count_change();
         }
-        self.try_waiting(now);
+        self.try_waiting_for(now, wanted);
     }
 
     /// The names and addresses of this machine that only a file tells, in the fabric of an agent. The agent is to tell them
@@ -316,6 +313,16 @@ impl Service {
             _ => None,
         });
         several.chain(of_files).collect()
+    }
+
+    /// The names and addresses of which a file tells another GID than that of the host that says it has them, with that host
+    /// and that GID. Hosts are believed, and not the file.
+    pub fn contradicted(&self, unit: u8) -> impl Iterator<Item = (&Address, Mac, Ipv6Addr)> {
+        let announced = self.units.get(&unit).into_iter().flat_map(|known| known.unit.announced());
+        announced.filter_map(|(address, mac)| {
+            let other = self.settings.addresses.get(address)?.iter().find(|&&gid| gid != gid_of(mac))?;
+            Some((address, mac, *other))
+        })
     }
 
     fn count_failure(&mut self, reply: &Reply) {

@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use mapper_proto::Instant;
 
-use super::{Counter, Endpoint, EndpointKey, Owned, Service};
+use super::{ClientId, Counter, Endpoint, EndpointKey, Owned, Service};
 use crate::fabric::{Owner, gid_of};
 use crate::wire::{Address, EntryFlags, PathRecord, Question, Reply, Sought, Status};
 
@@ -34,18 +34,6 @@ impl Service {
         }
     }
 
-    /// What a question is told that has waited for too long. If nobody has the address it asked for, that is
-    /// remembered for a while.
-    pub(super) fn give_up(&mut self, now: Instant, question: &Question) -> Status {
-        let Sought::Destination { destination, .. } = &question.sought else { return Status::NO_DATA };
-        let key = destination.clone().into_key();
-        self.asking.forget(&key);
-        let sure: Vec<u8> =
-            self.units.iter().filter(|(_, known)| !known.is_suspect).map(|(&number, _)| number).collect();
-        sure.into_iter().for_each(|number| self.nobody_has(now, number, &key));
-        Status::TIMED_OUT
-    }
-
     /// Remembers for a while that nobody has an address, unless somebody is known to.
     pub(super) fn nobody_has(&mut self, now: Instant, unit: u8, key: &Address) {
         if matches!(self.look_up(unit, key), Looked::Unknown) {
@@ -54,8 +42,8 @@ impl Service {
         }
     }
 
-    /// Has agents find out whose the address is that a question is for, as far as they have not told.
-    pub(super) fn have_asked(&mut self, question: &Question) {
+    /// Has agents find out whose the address is that a question is for, as far as they have not told. `client` waits for it.
+    pub(super) fn have_asked(&mut self, now: Instant, question: &Question, client: Option<ClientId>) {
         let Sought::Destination { source, destination } = &question.sought else { return };
         let key = destination.clone().into_key();
         let from = source.clone().map(|source| self.endpoint_with(source));
@@ -68,8 +56,9 @@ impl Service {
         let units: Vec<u8> = self.units.keys().copied().collect();
         for unit in units.into_iter().filter(|unit| of_source.is_none_or(|of| of == *unit)) {
             let is_sure = self.units.get(&unit).is_some_and(|known| !known.is_suspect);
-            if is_sure && matches!(self.look_up(unit, &key), Looked::Unknown) {
-                self.asking.push(unit, &key);
+            let is_nobodys = self.addresses.get(now, &(unit, key.clone())) == Some(&Owned::ByNobody);
+            if is_sure && !is_nobodys && matches!(self.look_up(unit, &key), Looked::Unknown) {
+                self.asking.push(now, unit, &key, client);
             }
         }
     }
@@ -152,7 +141,11 @@ impl Service {
         if is_own {
             return Looked::Found(gid_of(known.unit.own()));
         }
-        self.settings.addresses.get(to).map_or(Looked::Unknown, |&gid| Looked::Found(gid))
+        match self.settings.addresses.get(to).map(Vec::as_slice) {
+            Some(&[gid]) => Looked::Found(gid),
+            Some(_) => Looked::Refused(Status::DESTINATION_ADDRESS),
+            None => Looked::Unknown,
+        }
     }
 
     /// The path from an endpoint to a GID.
@@ -222,8 +215,13 @@ impl Service {
     fn is_from(&self, endpoint: &Endpoint, wanted: &PathRecord) -> bool {
         let (unit, pkey) = endpoint.key;
         let Some(unit) = self.units.get(&unit).map(|known| &known.unit) else { return false };
+        // A file of paths has LIDs of its own.
+        let has_lid = |lid| {
+            unit.with_lid(lid) == Some(unit.own())
+                || self.settings.paths.with_lid(lid) == Some(gid_of(unit.own()))
+        };
         (wanted.sgid.is_unspecified() || wanted.sgid == gid_of(unit.own()))
-            && (wanted.slid == 0 || unit.with_lid(wanted.slid) == Some(unit.own()))
+            && (wanted.slid == 0 || has_lid(wanted.slid))
             && (wanted.pkey == 0 || wanted.pkey == pkey)
     }
 
@@ -281,6 +279,7 @@ fn agrees(wanted: &PathRecord, path: &PathRecord) -> bool {
         && is_gid(wanted.sgid, path.sgid)
         && same(wanted.dlid, path.dlid)
         && same(wanted.slid, path.slid)
+        && same(wanted.hop_limit, path.hop_limit)
         && same(wanted.pkey, path.pkey)
         && same(wanted.sl, path.sl)
         && same(wanted.mtu.value, path.mtu.value)

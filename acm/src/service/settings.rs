@@ -1,11 +1,10 @@
 //! What may be set of the service.
 
-use std::collections::BTreeMap;
-use std::net::Ipv6Addr;
 use std::time::Duration;
 
-use crate::files::{PathTable, address_file::NamedEndpoint};
-use crate::wire::Address;
+use crate::files::PathTable;
+use crate::files::address_file::NamedEndpoint;
+use crate::files::hosts_file::Gids;
 
 /// The settings of a service. They may change while it runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,7 +30,7 @@ pub struct Settings {
     /// More names and addresses of this machine, and partitions.
     pub endpoints: Vec<NamedEndpoint>,
     /// Names and addresses whose GIDs a file tells.
-    pub addresses: BTreeMap<Address, Ipv6Addr>,
+    pub addresses: Gids,
     /// Paths that a file tells.
     pub paths: PathTable,
 }
@@ -49,7 +48,7 @@ impl Default for Settings {
             most_waiting: 4_096,
             most_waiting_each: 64,
             endpoints: Vec::new(),
-            addresses: BTreeMap::new(),
+            addresses: Gids::new(),
             paths: PathTable::default(),
         }
     }

@@ -1,3 +1,7 @@
+//! The service with agents that tell what they know; what they are asked to find out is in [`asking`].
+
+mod asking;
+
 use std::time::Duration;
 
 use mapper_proto::Mac;
@@ -102,6 +106,7 @@ fn paths_are_completed_and_verified() {
         other => panic!("{other:?}"),
     };
     assert_eq!(status(along(&mut service, PathRecord { sl: 1, ..whole }, verify)), Status::NO_DATA);
+    assert_eq!(status(along(&mut service, PathRecord { hop_limit: 9, ..whole }, verify)), Status::NO_DATA);
     assert_eq!(status(along(&mut service, PathRecord { dlid: 1, ..whole }, verify)), Status::NO_DATA);
     let nobody = PathRecord { dlid: 1, ..PathRecord::default() };
     assert_eq!(status(along(&mut service, nobody, none)), Status::DESTINATION_ADDRESS);
@@ -120,14 +125,19 @@ fn who_is_not_known_is_waited_for() {
     assert_eq!(path(late(&mut service)).0.dgid, gid_of(mac(3)));
     assert_eq!((service.waiting(), service.poll_timeout()), (0, None));
 
-    // Three times two seconds, and then for ten seconds without waiting.
+    // Three times two seconds. As no agent has said that nobody has it, that is not remembered.
     assert_eq!(resolve(&mut service, None, v4(4)), None);
+    assert_eq!(service.poll_ask(Instant::ZERO).map(|asked| asked.wanted), Some(v4(4)));
     let at = service.poll_timeout().unwrap();
     assert_eq!(at, Instant::ZERO + Duration::from_secs(6));
     service.handle_timeout(at);
     let timed_out = Some(Reply::Failed(Status::TIMED_OUT));
     assert_eq!(late(&mut service), timed_out);
     let again = question(None, v4(4), EntryFlags::default());
+    assert_eq!(ask(&mut service, at, &again), None);
+    // What an agent has said is, for ten seconds.
+    service.handle_asked(at, 0, &v4(4), Some(&[]));
+    assert_eq!(late(&mut service), timed_out);
     assert_eq!(ask(&mut service, at, &again), timed_out);
     assert_eq!(ask(&mut service, at + Duration::from_secs(10), &again), None);
     // One that comes is found at once, whoever was said not to be there.
@@ -259,7 +269,8 @@ fn files_tell_what_agents_do_not() {
     let dump = "Channel Adapter 0x7, base LID 9\n1 : 2 : 4 : 3\n\
         Channel Adapter 0x000000fffe000001, base LID 1\n9 : 2 : 4 : 3\n";
     let settings = Settings {
-        addresses: crate::files::hosts_file::parse("far fe80::7\nn2 fe80::7\n").unwrap(),
+        addresses: crate::files::hosts_file::parse("far fe80::7\nn2 fe80::7\ntwo fe80::7\ntwo fe80::8\n")
+            .unwrap(),
         paths: crate::files::PathTable::parse(dump).unwrap(),
         ..Settings::default()
     };
@@ -268,55 +279,17 @@ fn files_tell_what_agents_do_not() {
     let named = |name: &str| Address::Name(name.to_owned());
     let (far, _) = path(resolve(&mut service, None, named("far")));
     assert_eq!((far.dlid, far.sl, far.mtu.value, far.reversible), (9, 2, 4, true));
+    // The file has LIDs of its own, also for this host.
+    let verify = Request::Resolve(Question { sought: Sought::Path(far), flags: EntryFlags::VERIFY });
+    assert_eq!(path(ask(&mut service, Instant::ZERO, &verify)).0, far);
+    // Of two GIDs nobody knows which one is meant.
+    assert_eq!(resolve(&mut service, None, named("two")), Some(Reply::Failed(Status::DESTINATION_ADDRESS)));
+    let contradicted: Vec<_> = service.contradicted(0).collect();
+    assert_eq!(contradicted, [(&named("n2"), mac(2), "fe80::7".parse().unwrap())]);
     // Whoever is in the map is not taken from a file.
     assert_eq!(path(resolve(&mut service, None, named("n2"))).0.dgid, gid_of(mac(2)));
     service.set_settings(Instant::ZERO, Settings::default());
     assert_eq!(resolve(&mut service, None, named("far")), None);
-}
-
-#[test]
-fn agents_are_asked_for_what_they_have_not_told() {
-    let settings = Settings { most_asked: 2, ..Settings::default() };
-    let mut service = Service::new(settings);
-    service.set_unit(Instant::ZERO, 0, unit(4));
-    let named = |text: &str| Address::Name(text.to_owned());
-    let learned = |n| Learned { mac: mac(n), rate_mbps: 5_000, mtu_bytes: 600 };
-    // Who does not wait gets it the next time.
-    let no_delay = question(None, named("Alias"), EntryFlags::NO_DELAY);
-    assert_eq!(ask(&mut service, Instant::ZERO, &no_delay), Some(Reply::Failed(Status::NO_DATA)));
-    let Settings { timeout, retries, .. } = Settings::default();
-    let asked = service.poll_ask();
-    assert_eq!(asked, Some(Ask { unit: 0, wanted: named("alias"), timeout, retries }));
-    assert_eq!(resolve(&mut service, None, named("ALIAS")), None);
-    assert_eq!(service.poll_ask(), None, "it is under way");
-    service.handle_asked(Instant::ZERO, 0, &named("alias"), Some(&[learned(3)]));
-    let (record, _) = path(late(&mut service));
-    // The path is no better than what both ends can do.
-    assert_eq!((record.dgid, record.mtu.value, record.rate.value), (gid_of(mac(3)), 2, 5));
-    assert_eq!(path(ask(&mut service, Instant::ZERO, &no_delay)).0, record);
-    // What nobody has is told when the agent says so, and not asked again for a while.
-    assert_eq!(resolve(&mut service, None, named("nobody")), None);
-    assert_eq!(service.poll_ask().map(|asked| asked.wanted), Some(named("nobody")));
-    service.handle_asked(Instant::ZERO, 0, &named("nobody"), Some(&[]));
-    assert_eq!(late(&mut service), Some(Reply::Failed(Status::TIMED_OUT)));
-    assert_eq!(resolve(&mut service, None, named("nobody")), Some(Reply::Failed(Status::TIMED_OUT)));
-    assert_eq!(service.poll_ask(), None);
-    // Two have it: it is answered as neither's.
-    assert_eq!(resolve(&mut service, None, named("both")), None);
-    assert!(service.poll_ask().is_some());
-    service.handle_asked(Instant::ZERO, 0, &named("both"), Some(&[learned(4), learned(2)]));
-    assert_eq!(late(&mut service), Some(Reply::Failed(Status::DESTINATION_ADDRESS)));
-    assert_eq!(service.clashes(0), [(named("both"), vec![mac(2), mac(4)])]);
-    // No more are asked at once than may be; an agent that could not ask is asked again when it has told something.
-    for name in ["one", "two", "three"] {
-        assert_eq!(resolve(&mut service, None, named(name)), None);
-    }
-    assert!(service.poll_ask().is_some() && service.poll_ask().is_some() && service.poll_ask().is_none());
-    service.handle_asked(Instant::ZERO, 0, &named("one"), None);
-    assert_eq!(service.poll_ask().map(|asked| asked.wanted), Some(named("three")));
-    service.set_unit(Instant::ZERO, 0, unit(4));
-    service.handle_asked(Instant::ZERO, 0, &named("two"), None);
-    assert_eq!(service.poll_ask().map(|asked| asked.wanted), Some(named("one")));
 }
 
 #[test]
@@ -384,26 +357,4 @@ fn a_client_hears_of_a_change_as_soon_as_there_is_one_and_of_none_after_a_while(
     service.change = LAST_CHANGE;
     service.set_unit(Instant::ZERO, 0, unit(2));
     assert_eq!(changed(&mut service, at, 0), Some(Reply::Changed(1)), "none has the number 0");
-}
-
-#[test]
-fn what_an_agent_had_found_out_is_found_out_anew_after_it_was_gone() {
-    let mut service = service(3);
-    let alias = Address::Name("alias".to_owned());
-    let learned = Learned { mac: mac(3), rate_mbps: 0, mtu_bytes: 0 };
-    assert_eq!(resolve(&mut service, None, alias.clone()), None);
-    assert!(service.poll_ask().is_some());
-    service.handle_asked(Instant::ZERO, 0, &alias, Some(&[learned]));
-    path(late(&mut service));
-    service.lose(0);
-    assert_eq!(service.poll_ask(), None, "nobody is there to ask");
-    // It is back, and has forgotten.
-    service.set_unit(Instant::ZERO, 0, unit(3));
-    assert_eq!(service.poll_ask().map(|ask| ask.wanted), Some(alias.clone()));
-    service.handle_asked(Instant::ZERO, 0, &alias, Some(&[learned]));
-    let at_once = question(None, alias, EntryFlags::NO_DELAY);
-    assert_eq!(path(ask(&mut service, Instant::ZERO, &at_once)).0.dgid, gid_of(mac(3)));
-    // Of an agent that was there all the time, what it tells no more is given up.
-    service.set_unit(Instant::ZERO, 0, unit(3));
-    assert_eq!(service.poll_ask(), None);
 }

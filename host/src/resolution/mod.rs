@@ -12,6 +12,7 @@
 //! first answer a short while passes in which another host may say that it has the same; both are named then. A host that
 //! gets something asks for it itself, as with ARP: whoever has it says so, and all who know that one hear of the other.
 
+mod asking;
 mod body;
 mod group;
 mod learned;
@@ -26,7 +27,7 @@ use std::time::Duration;
 use enum_map::Enum;
 use mapper_proto::wire::ServiceNumber;
 use mapper_proto::{Instant, Mac, Tally};
-use rand::{RngExt, SeedableRng};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use strum::IntoStaticStr;
 use thiserror::Error;
@@ -34,6 +35,7 @@ use thiserror::Error;
 use crate::directory::{Directory, in_serial_order};
 use crate::routes::Basis;
 use crate::service::{Place, Question, Service};
+use asking::{MOST_PENDING, Pending};
 use body::{Ask, Body, Own};
 pub use group::{Group, lesser};
 use learned::Learned;
@@ -43,16 +45,11 @@ pub use wanted::Wanted;
 
 /// How many hosts may pass a question on. A tree over as many hosts as there can be is half as deep.
 const MOST_HOPS: u8 = 64;
-/// The most questions of this host at once.
-const MOST_PENDING: usize = 256;
-/// How many questions of others are remembered, so that none is passed on twice, and how many of its own.
+/// How many questions of others are remembered, so that none is passed on twice.
 const MOST_SEEN: usize = 4096;
-const MOST_ASKED: usize = 1024;
 /// How many names and addresses that it gets at once a host asks for itself, and how long.
 const MOST_PROBED: usize = 16;
 const PROBE: Patience = Patience { timeout: Duration::from_secs(1), retries: 2 };
-/// How long after a first answer another host may say that it has the same.
-const GRACE: Duration = Duration::from_millis(20);
 
 /// How long a question waits, and how often it is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,21 +101,6 @@ pub fn lies_about(question: &[u8], liar: Mac, revision: u32) -> Option<[Vec<u8>;
     let number = number.wrapping_add(1);
     let ask = Ask { asker: liar, number, revision, source: Some(wanted), ..ask };
     Some([body::fill(&mut VecDeque::from([own])), body::fill(&mut VecDeque::from([ask]))])
-}
-
-/// How often at most a question is prolonged for others who ask the same, so that all are told in time.
-const MOST_RENEWALS: u8 = 3;
-
-/// A question of this host.
-#[derive(Debug)]
-struct Pending {
-    patience: Patience,
-    tries_left: u32,
-    /// How often more it may be prolonged for somebody who asks the same meanwhile.
-    renewals_left: u8,
-    /// When it is asked again or given up, or when it is told who has answered.
-    due_at: Instant,
-    owners: Vec<Owner>,
 }
 
 /// The service at one host.
@@ -199,47 +181,6 @@ impl Resolver {
         self.groups = groups;
     }
 
-    /// Asks who has something. [`Self::poll_found`] tells what came of it.
-    pub(crate) fn ask(
-        &mut self,
-        now: Instant,
-        wanted: Wanted,
-        patience: Patience,
-    ) -> Result<(), TooManyQuestions> {
-        if let Some(pending) = self.pending.get_mut(&wanted) {
-            // Whoever joins a question that nobody has answered is not told that there is nobody before it was asked as
-            // often as if it were new: the owner may have come meanwhile.
-            if pending.renewals_left > 0 {
-                pending.renewals_left -= 1;
-                pending.tries_left = pending.tries_left.max(patience.retries.max(1));
-                // It does not wait longer for the answer than it would by itself, either.
-                pending.patience.timeout = pending.patience.timeout.min(patience.timeout);
-                pending.due_at = pending.due_at.min(now + patience.timeout);
-            }
-            return Ok(());
-        }
-        if self.pending.len() >= MOST_PENDING {
-            return Err(TooManyQuestions);
-        }
-        self.learned.forget(&wanted);
-        let due_at = now + patience.timeout;
-        let pending = Pending {
-            patience,
-            tries_left: patience.retries,
-            renewals_left: MOST_RENEWALS,
-            due_at,
-            owners: Vec::new(),
-        };
-        self.pending.insert(wanted.clone(), pending);
-        self.send(wanted);
-        Ok(())
-    }
-
-    /// What came of a question that has ended.
-    pub(crate) fn poll_found(&mut self) -> Option<Found> {
-        self.found.pop_front()
-    }
-
     /// Who has something, as was learned and still counts.
     pub(crate) fn owners(&self, now: Instant, directory: &Directory, wanted: &Wanted) -> Vec<Owner> {
         let counts = |owner: &Owner| {
@@ -280,56 +221,21 @@ impl Resolver {
         self.learned.len() + self.outbox.len() + self.pending.len() + self.seen.len() + self.asked.len()
     }
 
-    /// Asks again what nobody has answered, and ends what has waited for long enough.
-    pub(crate) fn handle_timeout(&mut self, now: Instant) {
-        while let Some(wanted) =
-            self.pending.iter().find(|(_, pending)| pending.due_at <= now).map(|(wanted, _)| wanted.clone())
-        {
-            let Some(pending) = self.pending.get_mut(&wanted) else { return };
-            if pending.owners.is_empty() && pending.tries_left > 0 {
-                pending.tries_left -= 1;
-                pending.due_at = now + pending.patience.timeout;
-                self.send(wanted);
-            } else if let Some(pending) = self.pending.remove(&wanted) {
-                self.found.push_back(Found { wanted, owners: pending.owners });
-            }
-        }
-    }
-
-    /// When [`Self::handle_timeout`] has something to do.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.pending.values().map(|pending| pending.due_at).min()
-    }
-
     fn lists(&self, mac: Mac) -> bool {
         self.basis.as_ref().is_some_and(|basis| basis.lists(mac))
     }
 
-    /// Sends a question of this host to all neighbours.
-    fn send(&mut self, wanted: Wanted) {
-        let number = self.rng.random_range(0..=u64::MAX);
-        self.asked.insert(number, wanted.clone());
-        self.asked_order.push_back(number);
-        if self.asked_order.len() > MOST_ASKED
-            && let Some(oldest) = self.asked_order.pop_front()
-        {
-            self.asked.remove(&oldest);
-        }
-        // What the directory tells of the asker all know without.
-        let untold = self.owned.iter().find(|(_, told)| !**told).map(|(source, _)| source.clone());
-        let source = if self.owned.contains_key(&wanted) { Some(wanted.clone()) } else { untold };
-        let (asker, revision, groups) = (self.own, self.revision, self.groups.clone());
-        self.pass_on(&Ask { asker, number, hops_left: MOST_HOPS, revision, groups, source, wanted }, None);
-    }
-
-    /// Passes a question on to all neighbours but the one that it came from.
-    fn pass_on(&mut self, ask: &Ask, from: Option<Mac>) {
+    /// Passes a question on to all neighbours but the one that it came from. Returns whether there was room for all.
+    fn pass_on(&mut self, ask: &Ask, from: Option<Mac>) -> bool {
+        let mut had_room = true;
         for &to in self.neighbours.iter().filter(|&&to| Some(to) != from && to != ask.asker) {
             if !self.outbox.push_ask(to, ask.clone()) {
                 self.refused.count(Refused::Full);
+                had_room = false;
             }
         }
         self.most_queued = self.most_queued.max(self.outbox.len());
+        had_room
     }
 
     /// Takes a question of another host.
@@ -383,16 +289,6 @@ impl Resolver {
         self.changed |= self.learned.add(now, &wanted, owner);
         self.end_soon(now, &wanted, owner);
     }
-
-    /// Takes in an owner of what this host asks for, if it does. Others may still say that they have it, too.
-    fn end_soon(&mut self, now: Instant, wanted: &Wanted, owner: Owner) {
-        let Some(pending) = self.pending.get_mut(wanted) else { return };
-        if pending.owners.is_empty() {
-            pending.due_at = now + GRACE;
-        }
-        pending.owners.retain(|known| known.mac != owner.mac);
-        pending.owners.push(owner);
-    }
 }
 
 impl Service for Resolver {
@@ -400,17 +296,14 @@ impl Service for Resolver {
         ServiceNumber::RESOLUTION
     }
 
-    fn map_changed(&mut self, _: Instant, place: &Place) {
+    fn map_changed(&mut self, now: Instant, place: &Place) {
         self.basis = Some(Arc::clone(&place.basis));
         self.neighbours = place.parent.into_iter().chain(place.children.iter().copied()).collect();
         let Self { neighbours, basis, outbox, learned, .. } = self;
         let lists = |mac| basis.as_ref().is_some_and(|basis| basis.lists(mac));
         outbox.keep(|mac| neighbours.contains(&mac), lists);
         learned.retain(lists);
-        // Whoever has come may have what was asked for, and what was on its way may have got lost.
-        let unanswered = self.pending.iter().filter(|(_, pending)| pending.owners.is_empty());
-        let all: Vec<Wanted> = unanswered.map(|(wanted, _)| wanted.clone()).collect();
-        all.into_iter().for_each(|wanted| self.send(wanted));
+        self.ask_all_again(now);
     }
 
     fn asked(&mut self, now: Instant, from: Mac, question: &[u8], _: usize) -> Option<Vec<u8>> {

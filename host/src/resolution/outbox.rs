@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use mapper_proto::Mac;
 
 use super::body::{Ask, Own, fill};
+use super::wanted::Wanted;
 
 /// The most questions that wait for one neighbour, and of these the most of one asker.
 const MOST_ASKS: usize = 256;
@@ -68,6 +69,12 @@ impl Outbox {
         queue.is_under_way = true;
         let message = if queue.owns.is_empty() { fill(&mut queue.asks) } else { fill(&mut queue.owns) };
         Some((to, message))
+    }
+
+    /// Whether a question of this asker waits for a neighbour.
+    pub(super) fn holds(&self, asker: Mac, wanted: &Wanted) -> bool {
+        let mut asks = self.by_host.values().flat_map(|queue| &queue.asks);
+        asks.any(|ask| ask.asker == asker && ask.wanted == *wanted)
     }
 
     /// Whether [`Self::poll`] has a message.

@@ -1,7 +1,9 @@
 //! Hosts that ask each other for what is not announced, over a tree that loses messages.
 
 use mapper_fabric::generate;
+use rand::RngExt;
 
+use super::asking::MOST_WAITS;
 use super::*;
 
 const TWICE: Patience = Patience { timeout: Duration::from_millis(200), retries: 1 };
@@ -21,6 +23,7 @@ fn wanted(text: &str) -> Wanted {
 /// The services of the hosts of one map, and the messages between them.
 struct Tree {
     hosts: Vec<Resolver>,
+    index: BTreeMap<Mac, usize>,
     now: Instant,
     /// How many messages each host has sent.
     sent: Vec<usize>,
@@ -35,6 +38,7 @@ impl Tree {
         let hosts = (0..count).map(|host| Resolver::new(mac(host), host as u64)).collect();
         let mut tree = Self {
             hosts,
+            index: (0..count).map(|host| (mac(host), host)).collect(),
             now: Instant::ZERO,
             sent: vec![0; count],
             loss: 0,
@@ -84,7 +88,7 @@ impl Tree {
             let is_quiet = messages.is_empty();
             for (from, Question { to, body, .. }) in messages {
                 self.sent[from] += 1;
-                let to_index = self.hosts.iter().position(|host| host.own == to).unwrap();
+                let to_index = self.index[&to];
                 let arrives = self.rng.random_range(0..100) >= self.loss;
                 let answer = arrives.then(|| self.hosts[to_index].asked(self.now, mac(from), &body, 0));
                 self.hosts[from].answered(self.now, to, answer.flatten().as_deref());
@@ -295,4 +299,75 @@ fn who_is_asked_for_may_be_heard_of_before_it_answers() {
     tree.give(17, &["late"]);
     tree.run(Duration::from_millis(100));
     assert_eq!(tree.told(3), Some(vec![mac(17)]));
+}
+
+#[test]
+fn nobody_is_said_to_have_what_has_not_left_this_host() {
+    let mut tree = Tree::new(20);
+    tree.hide(3, &["alias"]);
+    tree.ask(8, "alias", ONCE);
+    // The agent maps, so its services ask nothing meanwhile.
+    for _ in 0..5 {
+        tree.now = tree.hosts[8].deadline().unwrap();
+        let now = tree.now;
+        tree.hosts[8].handle_timeout(now);
+        assert_eq!(tree.hosts[8].poll_found(), None);
+    }
+    tree.run(Duration::from_millis(100));
+    assert_eq!(tree.told(8), Some(vec![mac(3)]));
+    // What found no room in the queues is sent as soon as there is some.
+    for n in 0..100 {
+        tree.ask(8, &format!("nobody{n}"), ONCE);
+    }
+    tree.hide(4, &["late"]);
+    tree.ask(8, "late", ONCE);
+    tree.run(3 * ONCE.timeout);
+    let late = tree.found.iter().find(|(_, found)| found.wanted == wanted("late")).unwrap();
+    assert_eq!(late.1.owners[0].mac, mac(4));
+    // It does not wait for ever for an agent that never has time.
+    tree.found.clear();
+    tree.ask(8, "other", ONCE);
+    let deadlines = std::iter::from_fn(|| {
+        let at = tree.hosts[8].deadline()?;
+        tree.hosts[8].handle_timeout(at);
+        Some(at)
+    });
+    assert_eq!(deadlines.count(), usize::from(MOST_WAITS) + 1);
+    assert_eq!(tree.hosts[8].poll_found().map(|found| found.owners.len()), Some(0));
+}
+
+#[test]
+fn a_new_map_gives_those_who_come_with_it_time_to_answer() {
+    let mut tree = Tree::new(6);
+    tree.install(3);
+    let asker = (0..3).find(|&host| tree.hosts[host].neighbours.len() == 2).unwrap();
+    tree.hide(5, &["late"]);
+    tree.ask(asker, "late", ONCE);
+    tree.run(ONCE.timeout - ROUND_TRIP);
+    tree.install(6);
+    tree.run(ONCE.timeout);
+    assert_eq!(tree.told(asker), Some(vec![mac(5)]));
+}
+
+/// What the service of names of each machine asks for by default.
+const AS_SERVICES_ASK: Patience = Patience { timeout: Duration::from_secs(2), retries: 2 };
+
+#[test]
+fn a_thousand_hosts_that_all_ask_at_once_for_each_others_unannounced_names_are_told_at_the_first_try() {
+    const HOSTS: usize = 1024;
+    let mut tree = Tree::new(HOSTS);
+    for host in 0..HOSTS {
+        tree.hide(host, &[&format!("alias{host}")]);
+    }
+    for host in 0..HOSTS {
+        tree.ask(host, &format!("alias{}", (host * 7 + 1) % HOSTS), AS_SERVICES_ASK);
+    }
+    tree.run(Duration::from_millis(1900));
+    for host in 0..HOSTS {
+        assert_eq!(tree.told(host), Some(vec![mac((host * 7 + 1) % HOSTS)]), "host {host}");
+    }
+    let frames = tree.sent.iter().max().unwrap();
+    let queued = tree.hosts.iter().map(Resolver::most_queued).max().unwrap();
+    assert!(*frames <= 4 * HOSTS && queued <= HOSTS, "{frames} frames of one host, {queued} queued");
+    assert!(tree.hosts.iter().all(|host| host.refused()[Refused::Full] == 0));
 }

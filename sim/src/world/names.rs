@@ -33,6 +33,14 @@ impl World {
         }
     }
 
+    /// Gives a host a name that nobody is told of, whoever else has it.
+    pub fn give_name(&mut self, name: &Wanted, to: u32) {
+        if self.hosts[to as usize].more_names.insert(name.clone()) {
+            self.say_names(to);
+            self.drain(to);
+        }
+    }
+
     /// Tells the software of a host which names it goes by that are not announced.
     pub(super) fn say_names(&mut self, host: u32) {
         // A twin goes by the address of another, and says its names with that.

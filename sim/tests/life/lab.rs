@@ -104,13 +104,18 @@ impl Plan {
     }
 
     pub(crate) fn start(self) -> Lab {
+        let mut lab = self.start_unrecorded();
+        lab.world.record(Box::new(lab.diary.clone()));
+        lab
+    }
+
+    /// The same without a diary, for fabrics in which so much happens that it would fill the memory.
+    pub(crate) fn start_unrecorded(self) -> Lab {
         let plant = Plant::new(&self.fabric, self.kinds, 1).unwrap();
         let faults = FaultPlan::parse("faults", &self.faults, &plant).unwrap().draw(&plant, 1);
         let spawn = Box::new(Tuned(self.tune));
-        let mut world = World::with_nodes(&self.fabric, plant, self.options, faults, spawn);
-        let diary = Diary::default();
-        world.record(Box::new(diary.clone()));
-        Lab { world, diary }
+        let world = World::with_nodes(&self.fabric, plant, self.options, faults, spawn);
+        Lab { world, diary: Diary::default() }
     }
 }
 

@@ -81,10 +81,11 @@ support_ips_in_addr_cfg 0
 /// Options of `mapper acm config`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Write the names of this machine's ports to this file.
+    /// Write the names of this machine's ports to this file: those that agents are at, or of all network cards if none runs. A
+    /// file of that name is overwritten, as `ib_acme` does it.
     #[arg(short = 'A', value_name = "FILE", num_args = 0..=1, default_missing_value = "ibacm_addr.cfg")]
     addresses: Option<PathBuf>,
-    /// Write options to this file, all of them with what they do.
+    /// Write options to this file, all of them with what they do. A file of that name is overwritten.
     #[arg(short = 'O', value_name = "FILE", num_args = 0..=1, default_missing_value = "ibacm_opts.cfg",
           required_unless_present = "addresses")]
     options: Option<PathBuf>,
@@ -137,6 +138,9 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
 
 fn write(path: &Path, text: &str) -> Result<(), CliError> {
     let folder = path.parent().unwrap_or(Path::new("."));
+    if path.exists() {
+        output::print_aside(&format!("mapper: {} was there, and is overwritten\n", path.display()))?;
+    }
     std::fs::create_dir_all(folder).and_then(|()| std::fs::write(path, text)).map_err(|error| {
         format!("cannot write {} ({error}); name another folder with -D", path.display()).into()
     })
@@ -153,10 +157,13 @@ fn addresses(args: &Args) -> Result<String, CliError> {
     }
     if devices.is_empty() {
         // No agent runs yet, so each interface is named that one could be at.
-        devices = ethernet_interfaces();
+        devices = ethernet_interfaces(Path::new("/sys/class/net"));
     }
     if devices.is_empty() {
-        return Err("this machine has no agent and no interface of Ethernet to name".into());
+        return Err(
+            "this machine has no agent and no network card of Ethernet to name; start the agents first"
+                .into(),
+        );
     }
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let name = name.split('.').next().unwrap_or_default().to_owned();
@@ -165,13 +172,16 @@ fn addresses(args: &Args) -> Result<String, CliError> {
     Ok([first].into_iter().chain(all).collect())
 }
 
-fn ethernet_interfaces() -> Vec<String> {
-    let entries = std::fs::read_dir("/sys/class/net").into_iter().flatten().filter_map(Result::ok);
-    let is_ethernet = |entry: &std::fs::DirEntry| {
-        std::fs::read_to_string(entry.path().join("type")).is_ok_and(|kind| kind.trim() == ETHERNET)
+/// The interfaces in a folder like /sys/class/net that are Ethernet's and a device's: bridges, taps and the like lead to no
+/// fabric.
+fn ethernet_interfaces(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let is_card = |entry: &std::fs::DirEntry| {
+        let kind = std::fs::read_to_string(entry.path().join("type"));
+        kind.is_ok_and(|kind| kind.trim() == ETHERNET) && entry.path().join("device").exists()
     };
     let mut all: Vec<String> =
-        entries.filter(is_ethernet).filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        entries.filter(is_card).filter_map(|entry| entry.file_name().into_string().ok()).collect();
     all.sort_unstable();
     all
 }
@@ -180,6 +190,20 @@ fn ethernet_interfaces() -> Vec<String> {
 mod tests {
     use super::*;
     use mapper_acm::files::{address_file, options_file};
+
+    #[test]
+    fn only_interfaces_of_network_cards_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, kind, is_card) in [("eth0", "1", true), ("ib0", "32", true), ("br0", "1", false)] {
+            let interface = dir.path().join(name);
+            std::fs::create_dir(&interface).unwrap();
+            std::fs::write(interface.join("type"), format!("{kind}\n")).unwrap();
+            if is_card {
+                std::fs::create_dir(interface.join("device")).unwrap();
+            }
+        }
+        assert_eq!(ethernet_interfaces(dir.path()), ["eth0"]);
+    }
 
     #[test]
     fn what_is_written_is_read_and_has_no_line_without_effect() {

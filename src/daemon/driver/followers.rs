@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use mapper_machine::status::Client;
+use tracing::warn;
 
-use crate::daemon::status::Change;
+use crate::daemon::status::{Change, PathsNumber};
 
 /// How many programs may wait at once. Each holds one of the places of those who may ask for something, so some are
 /// left for others.
@@ -15,9 +16,30 @@ const MOST_WAITING: usize = 4;
 pub(super) struct Followers {
     number: u64,
     waiting: VecDeque<Client>,
+    /// How often paths have changed, where others see it at once.
+    paths: Option<PathsNumber>,
 }
 
 impl Followers {
+    /// Has other processes see at once that paths have changed.
+    pub(super) fn tell_of_paths(&mut self, paths: PathsNumber) {
+        self.paths = Some(paths);
+    }
+
+    /// How often paths have changed, if others see it at once.
+    pub(super) fn paths_number(&self) -> Option<u64> {
+        self.paths.as_ref().map(PathsNumber::get)
+    }
+
+    /// Takes in that paths have changed. It is to be called before anything else is done with a new map, so that nobody
+    /// takes what was told before for what holds.
+    pub(super) fn paths_changed(&mut self) {
+        if let Some(Err(error)) = self.paths.as_mut().map(PathsNumber::raise) {
+            warn!(%error, "programs hear of new paths a moment late, as the file with their number cannot be written");
+            self.paths = None;
+        }
+    }
+
     /// Tells a client the number of the last change as soon as it is another than it has seen. If too many wait, the one
     /// that has waited for longest is given up, as it may be a program that has ended.
     pub(super) fn follow(&mut self, seen: Option<u64>, client: Client) {

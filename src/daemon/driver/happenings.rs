@@ -18,14 +18,17 @@ use mapper_machine::freed;
 impl Driver {
     /// Acts on an event. `source` is the sender of the frame that caused it, if a frame did.
     pub(super) fn act_on(&mut self, event: HostEvent, source: Option<Mac>) {
-        if matches!(
+        let is_of_paths = matches!(
             event,
-            HostEvent::DirectoryChanged
-                | HostEvent::RoutesInstalled { .. }
+            HostEvent::RoutesInstalled { .. }
                 | HostEvent::RoutingFailed { .. }
                 | HostEvent::Repaired { .. }
                 | HostEvent::Agent(Event::MapInstalled { .. })
-        ) {
+        );
+        if is_of_paths {
+            self.followers.paths_changed();
+        }
+        if is_of_paths || matches!(event, HostEvent::DirectoryChanged) {
             self.followers.changed();
         }
         match event {

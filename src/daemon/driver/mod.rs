@@ -43,7 +43,7 @@ use tracing::{info, warn};
 use super::DaemonError;
 use super::map_file;
 use super::options::{Config, Source};
-use super::status::{self, requests_socket_path};
+use super::status::{self, PathsNumber, paths_number_path, requests_socket_path};
 use crate::hosts_file::told::HostsFile;
 use crate::xbar;
 use attachment::Attachment;
@@ -119,6 +119,7 @@ async fn serve(
     let ServiceConfig { run_dir, group, .. } = &config.service;
     let requests_path = requests_socket_path(run_dir, config.unit);
     let requests_server = status::bind_at(requests_path, config.unit, group.as_deref())?;
+    let paths_number = PathsNumber::open(&paths_number_path(run_dir, config.unit));
     let users = UserInterface::open(&config, attachment.mac, attachment.mtu)?;
     attachment.keep_identity(&config);
     let kernel = KernelSide::open(&config, &attachment)?;
@@ -149,6 +150,12 @@ async fn serve(
     }
     let mut driver = Driver::new(source, config, attachment, (users, kernel), (seed, secret), exporter);
     driver.begin_with_kernel(random_seed().map_err(ServiceError::Runtime)?);
+    match paths_number {
+        Ok(number) => driver.followers.tell_of_paths(number),
+        Err(error) => {
+            warn!(%error, "programs hear of new paths a moment late, as the file with their number cannot be made");
+        }
+    }
     driver.hosts_file = hosts_file;
     driver.plan = plan;
     info!(interface = driver.attachment.link.name(), mac = %driver.host.own(), unit = driver.config.unit, seed, "the agent runs");

@@ -62,7 +62,8 @@ impl Driver {
     pub(super) fn who_has(&mut self, wanted: &str, patience: Patience, client: Client) {
         match Wanted::parse(wanted) {
             Some(wanted) => self.ask_who_has(wanted, patience, Waiter::WhoHas(client)),
-            None => answer(client, WhoHas::Refused(format!("{wanted:?} is no name of a host"))),
+            // No host can be called so.
+            None => answer(client, WhoHas::Owners(Vec::new())),
         }
     }
 

@@ -105,6 +105,7 @@ impl Driver {
             unit: self.config.unit,
             interface: attachment.link.name().to_owned(),
             host: self.host.own(),
+            paths_number: self.followers.paths_number(),
             table: self.host.table().cloned(),
             map: self.host.newest_map().cloned(),
             has_failed: self.host.routing_failure().is_some(),

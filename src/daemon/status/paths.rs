@@ -26,6 +26,9 @@ pub struct KnownPaths {
     /// Whether the paths belong to the newest map. While they do not, as routes are being computed, or there is no map,
     /// nobody is listed but this host itself.
     pub is_settled: bool,
+    /// The number in the file of [`paths_number_path`](super::paths_number_path) to which this belongs; `None` if the
+    /// agent has no such file.
+    pub paths_number: Option<u64>,
     /// All hosts of the map, this one with them.
     pub hosts: Vec<KnownHost>,
     /// What was learned of names and addresses that hosts do not announce.
@@ -106,6 +109,8 @@ pub struct PathsAsked {
     pub interface: String,
     /// The address of this host.
     pub host: Mac,
+    /// How often the paths have changed, if others can see that.
+    pub paths_number: Option<u64>,
     /// The routes.
     pub table: Option<Arc<RouteTable>>,
     /// The newest map.
@@ -163,6 +168,7 @@ impl PathsAsked {
             interface: self.interface.clone(),
             host: self.host.to_string(),
             is_settled: in_force.is_some() || self.has_failed,
+            paths_number: self.paths_number,
             hosts,
             learned: self.learned.clone(),
         }
@@ -255,6 +261,7 @@ mod tests {
             unit: 2,
             interface: "eth1".to_owned(),
             host,
+            paths_number: None,
             table: Some(Arc::new(table)),
             map: Some(map),
             has_failed: false,

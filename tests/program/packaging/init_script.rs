@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -19,7 +21,8 @@ struct Machine {
 
 impl Machine {
     fn new(defaults: &str) -> Self {
-        let name = format!("mtest-init-{}", std::process::id());
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let name = format!("mtest-init-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         let clean_up = "trap '' INT TERM HUP; cat >/dev/null; \
                         ip netns pids $0 | xargs -r kill -KILL; exec ip netns delete $0";
         let guard = Command::new("bash").args(["-c", clean_up, &name]).stdin(Stdio::piped()).spawn().unwrap();
@@ -29,6 +32,7 @@ impl Machine {
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         fs::copy(MAPPER, dir.path().join("mapper")).unwrap();
         fs::write(dir.path().join("defaults"), defaults).unwrap();
+        fs::create_dir(dir.path().join("links")).unwrap();
         fs::write(dir.path().join("mapper.toml"), "level = 3\n").unwrap();
         fs::write(dir.path().join("eth2.toml"), "level = 4\n").unwrap();
         let machine = Self { name, dir, guard };
@@ -44,6 +48,7 @@ impl Machine {
         let mut script = Command::new("ip");
         script.args(["netns", "exec", &self.name]).arg(packaging().join("mapper.init")).arg(action);
         script.env("MAPPER_DAEMON", dir.join("mapper")).env("MAPPER_DEFAULTS", dir.join("defaults"));
+        script.env("MAPPER_ACM_DIR", dir.join("acm")).env("MAPPER_LINK_DIR", dir.join("links"));
         script.env("MAPPER_CONFIG", dir).env("MAPPER_RUN_DIR", self.run_dir()).output().unwrap()
     }
 
@@ -135,6 +140,36 @@ fn an_agent_an_interface_is_started_shown_and_stopped() {
         fs::read_dir(machine.run_dir()).unwrap().map(|entry| left(entry.unwrap())).collect();
     left.retain(|name| name.starts_with("pid."));
     assert_eq!(left, [""; 0]);
+}
+
+#[test]
+fn the_acm_service_is_started_if_that_is_asked_for() {
+    if !(mapper_needs::root() && mapper_needs::programs(&["ip", "setpriv"])) {
+        return;
+    }
+    let machine = Machine::new("INTERFACES='eth1 eth2'\nACM=yes\nMAPPER_USER=nobody\n");
+    machine.expect("start", 0);
+    let said = machine.expect("status", 0);
+    assert!(said.contains("the ACM service runs, process "), "{said}");
+    machine.boards();
+    // Programs find it where they look, and it knows the agents.
+    let socket = machine.dir.path().join("links/ibacm.sock");
+    let endpoints = || {
+        let asked = Command::new(MAPPER).args(["acm", "query", "-e", "-S"]).arg(&socket).output().unwrap();
+        String::from_utf8(asked.stdout).unwrap()
+    };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while endpoints().matches(",mapper,").count() < 2 {
+        assert!(Instant::now() < deadline, "{}", endpoints());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let process = fs::read_to_string(machine.run_dir().join("pid.acm")).unwrap();
+    let status = fs::read_to_string(format!("/proc/{}/status", process.trim())).unwrap();
+    assert!(status.contains("CapPrm:\t0000000000000000") && !status.contains("\nUid:\t0\t"), "{status}");
+    machine.expect("reload", 0);
+    machine.expect("stop", 0);
+    assert_eq!(fs::read_dir(machine.dir.path().join("links")).unwrap().count(), 0);
+    assert!(machine.expect("status", 3).contains("the ACM service does not run"));
 }
 
 #[test]
