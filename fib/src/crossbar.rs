@@ -44,7 +44,7 @@ pub fn by_segments(ports: &[CabledPort], forwards: bool, delivery: Delivery, com
     let Some(first) = ports.first() else { return objects };
     let interface = first.interface;
     for port in ports {
-        objects.rules.insert(Rule { interface: port.name.clone(), to: segments::all() });
+        objects.rules.insert(Rule::Segments { interface: port.name.clone(), to: segments::all() });
         if forwards {
             let towards = segments::towards_port(port.port);
             objects.routes.insert(key(Table::Segments, of_address(towards)), gateway(port));

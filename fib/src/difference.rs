@@ -27,6 +27,10 @@ pub enum Change {
     PutRule(Rule),
     /// A route leads there.
     PutRoute(RouteKey, Route),
+    /// Packets that are longer, in bytes, get the mark [`TOO_LONG`](crate::object::TOO_LONG).
+    PutMark(u32),
+    /// No packet gets that mark any more.
+    RemoveMark,
     /// A route is gone.
     RemoveRoute(RouteKey),
     /// A rule is gone.
@@ -52,8 +56,10 @@ impl Change {
             | Self::PutNexthop(..)
             | Self::PutGroup(..)
             | Self::PutRule(_)
-            | Self::PutRoute(..) => false,
-            Self::RemoveRoute(_)
+            | Self::PutRoute(..)
+            | Self::PutMark(_) => false,
+            Self::RemoveMark
+            | Self::RemoveRoute(_)
             | Self::RemoveRule(_)
             | Self::RemoveGroup(_)
             | Self::RemoveNexthop(_)
@@ -81,6 +87,9 @@ pub fn changes(before: &Objects, after: &Objects) -> Vec<Change> {
     changes.extend(put(&before.groups, &after.groups).map(|(&id, it)| Change::PutGroup(id, it.clone())));
     changes.extend(routes().filter(|(_, route)| !stands_alone(route)).map(put_route));
     changes.extend(after.rules.difference(&before.rules).cloned().map(Change::PutRule));
+    if before.marked_above != after.marked_above {
+        changes.push(after.marked_above.map_or(Change::RemoveMark, Change::PutMark));
+    }
 
     changes.extend(before.rules.difference(&after.rules).cloned().map(Change::RemoveRule));
     changes.extend(gone(&before.routes, &after.routes).map(|&key| Change::RemoveRoute(key)));
@@ -127,6 +136,8 @@ impl Objects {
             Change::PutRoute(key, route) => {
                 self.routes.insert(key, route);
             }
+            Change::PutMark(above) => self.marked_above = Some(above),
+            Change::RemoveMark => self.marked_above = None,
             Change::RemoveRoute(key) => {
                 self.routes.remove(&key);
             }
@@ -184,9 +195,10 @@ mod tests {
                 let rules = btree_set((0..3u8).prop_map(|n| format!("eth{n}")), 0..3);
                 (btree_map(key, route, 0..4), rules).prop_map(move |(routes, rules)| {
                     let to = IpPrefix::v6(Ipv6Addr::new(0xfcbb, 0xbb00, 0, 0, 0, 0, 0, 0), 32);
-                    let rules = rules.into_iter().map(|interface| Rule { interface, to }).collect();
+                    let rules = rules.into_iter().map(|interface| Rule::Segments { interface, to }).collect();
                     let (nexthops, groups) = (nexthops.clone(), groups.clone());
-                    Objects { nexthops, groups, rules, routes, ..Objects::default() }
+                    let marked_above = (!routes.is_empty()).then_some(1380 + 20 * routes.len() as u32);
+                    Objects { nexthops, groups, rules, routes, marked_above, ..Objects::default() }
                 })
             })
         })

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use mapper_proto::Mac;
 
-use crate::object::{GroupId, Nexthop, Objects, Route, RouteKey, Table};
+use crate::object::{GroupId, Nexthop, Objects, Route, RouteKey, Rule, Table};
 use crate::segments::{BLOCK_BITS, ELEMENT_BITS};
 
 /// A packet of a user.
@@ -74,6 +74,7 @@ impl Machine<'_> {
             let Some(route) = self.route(arrival, destination) else { return Step::Dropped("no route") };
             match *route {
                 Route::Gateway { interface, gateway } => return self.leave(interface, gateway, packet),
+                Route::Link { .. } => return Step::Dropped("it is not for a kernel to carry"),
                 Route::Group { group, .. } => match self.member(group, flow) {
                     Some(Nexthop::Gateway { interface, gateway }) => {
                         return self.leave(*interface, *gateway, packet);
@@ -113,8 +114,12 @@ impl Machine<'_> {
     /// The route for an address: segments are obeyed where the rule of the interface says so.
     fn route(&self, arrival: Option<&str>, destination: IpAddr) -> Option<&Route> {
         let mut rules = self.objects.rules.iter();
-        let obeys =
-            rules.any(|rule| Some(rule.interface.as_str()) == arrival && rule.to.contains(destination));
+        let obeys = rules.any(|rule| match rule {
+            Rule::Segments { interface, to } => {
+                Some(interface.as_str()) == arrival && to.contains(destination)
+            }
+            Rule::TooLong { .. } => false,
+        });
         let in_segments = if obeys { self.look_up(Table::Segments, destination) } else { None };
         in_segments.or_else(|| self.look_up(Table::Main, destination))
     }

@@ -14,6 +14,11 @@ pub const PROTOCOL: u8 = 109;
 /// from single ones.
 pub const NEXTHOP_BASE: u32 = 0x6d00_0000;
 
+/// The mark that packets get which are too long for an outer header. Linux puts that header around a whole packet and
+/// then takes the result apart, and no kernel puts it together where the header is to be taken off. So such packets
+/// leave by an interface that takes themselves apart.
+pub const TOO_LONG: u32 = 0x6d61;
+
 /// A network of IP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IpPrefix {
@@ -62,6 +67,9 @@ pub enum Table {
     Main,
     /// The table of segments, which is looked up only for packets that came in by a port of the fabric.
     Segments,
+    /// The table of packets that are too long for an outer header, which is looked up only for those that bear
+    /// [`TOO_LONG`].
+    TooLong,
 }
 
 impl Table {
@@ -70,6 +78,7 @@ impl Table {
         match self {
             Self::Main => 254,
             Self::Segments => 0x6d61,
+            Self::TooLong => 0x6d62,
         }
     }
 }
@@ -143,13 +152,21 @@ impl Nexthop {
     }
 }
 
-/// A rule: packets to a segment that came in by this interface are looked up in [`Table::Segments`].
+/// A rule: which packets are looked up in another table than `main` first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rule {
-    /// The name of the interface.
-    pub interface: String,
-    /// The network of all segments.
-    pub to: IpPrefix,
+pub enum Rule {
+    /// Packets to a segment that came in by this interface are looked up in [`Table::Segments`].
+    Segments {
+        /// The name of the interface.
+        interface: String,
+        /// The network of all segments.
+        to: IpPrefix,
+    },
+    /// Packets that bear [`TOO_LONG`] are looked up in [`Table::TooLong`].
+    TooLong {
+        /// Whether this is about packets of IPv6, else of IPv4.
+        v6: bool,
+    },
 }
 
 /// What a route leads to.
@@ -170,6 +187,11 @@ pub enum Route {
         interface: u32,
         /// The neighbour's address on that cable.
         gateway: Ipv6Addr,
+    },
+    /// They leave by this interface, to whoever has their destination there.
+    Link {
+        /// The number of the interface.
+        interface: u32,
     },
     /// They take a nexthop of a group by the hash of their flow.
     Group {
@@ -223,13 +245,17 @@ pub struct Objects {
     pub rules: BTreeSet<Rule>,
     /// Routes.
     pub routes: BTreeMap<RouteKey, Route>,
+    /// Packets of this machine's own that are longer, in bytes, get the mark [`TOO_LONG`]. Those of TCP do not, as they
+    /// are taken apart in any case; nor do those that bear another mark.
+    pub marked_above: Option<u32>,
 }
 
 impl Objects {
     /// How many objects these are.
     pub fn len(&self) -> usize {
-        let Self { neighbours, nexthops, groups, rules, routes } = self;
-        neighbours.len() + nexthops.len() + groups.len() + rules.len() + routes.len()
+        let Self { neighbours, nexthops, groups, rules, routes, marked_above } = self;
+        let marks = usize::from(marked_above.is_some());
+        neighbours.len() + nexthops.len() + groups.len() + rules.len() + routes.len() + marks
     }
 
     /// Whether there are none.
@@ -239,12 +265,13 @@ impl Objects {
 
     /// Adds all objects of another set; where both have one of the same key, the other's counts.
     pub fn extend(&mut self, other: Self) {
-        let Self { neighbours, nexthops, groups, rules, routes } = other;
+        let Self { neighbours, nexthops, groups, rules, routes, marked_above } = other;
         self.neighbours.extend(neighbours);
         self.nexthops.extend(nexthops);
         self.groups.extend(groups);
         self.rules.extend(rules);
         self.routes.extend(routes);
+        self.marked_above = marked_above.or(self.marked_above);
     }
 }
 

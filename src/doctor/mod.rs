@@ -167,6 +167,7 @@ fn examine_fast_path(configs: &[Config], crossbars: &BTreeSet<String>, heard: &H
     fast_path::check(&fast_path::Examined {
         ports: there.filter(|interface| interface.ethernet).collect(),
         choice: first.data_path,
+        avoid: &first.kernel_avoid,
         forwards: configs.iter().any(|config| is_node(config) || is_crossbar(config)),
         is_at_work: heard.interfaces().any(named),
         cables: heard.cable_troubles().filter(|(interface, _)| named(interface)).collect(),

@@ -10,7 +10,7 @@ use mapper_fabric::wording::with_causes;
 use mapper_fib::crossbar::CabledPort;
 use mapper_fib::{Change, NexthopId, Objects, changes};
 use mapper_machine::clock::Clock;
-use mapper_machine::kernel::{Abilities, FibMonitor, Kernel, KernelError};
+use mapper_machine::kernel::{Abilities, Ability, FibMonitor, Kernel, KernelError};
 use mapper_machine::link::interface::Interface;
 use mapper_machine::options::DataPathChoice;
 use mapper_machine::sysctl::{Needs, Settings, SettingsError};
@@ -59,6 +59,8 @@ pub enum ForwardingError {
 #[derive(Debug)]
 pub struct Forwarding {
     choice: DataPathChoice,
+    /// Whether this machine sends users' packets itself, and not only on.
+    sends: bool,
     kernel: Kernel,
     monitor: FibMonitor,
     settings: Settings,
@@ -124,6 +126,19 @@ impl Acquaintances {
     }
 }
 
+/// What the kernel is to be used for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// What the user chose.
+    pub choice: DataPathChoice,
+    /// Which abilities of the kernel are not used, as if it lacked them.
+    pub avoid: Vec<Ability>,
+    /// Whether packets go on to other machines, as at a crossbar.
+    pub forwards: bool,
+    /// Whether this machine sends users' packets itself.
+    pub sends: bool,
+}
+
 /// The kernel, if users' packets may go by it.
 #[derive(Debug)]
 pub enum Opened {
@@ -149,11 +164,12 @@ impl Forwarding {
     ///
     /// # Errors
     /// If the user chose what the kernel cannot do.
-    pub fn open(choice: DataPathChoice, record: &Path, forwards: bool) -> Result<Opened, ForwardingError> {
+    pub fn open(wanted: Wanted, record: &Path) -> Result<Opened, ForwardingError> {
+        let choice = wanted.choice;
         if choice == DataPathChoice::Tap {
             return Ok(Opened::NotUsed("data-path is tap".to_owned()));
         }
-        match Self::try_open(choice, record, forwards) {
+        match Self::try_open(wanted, record) {
             Ok(forwarding) => Ok(Opened::Used(Box::new(forwarding))),
             Err(error) if choice == DataPathChoice::Auto => {
                 let why = with_causes(&error);
@@ -164,15 +180,20 @@ impl Forwarding {
         }
     }
 
-    fn try_open(choice: DataPathChoice, record: &Path, forwards: bool) -> Result<Self, ForwardingError> {
+    fn try_open(wanted: Wanted, record: &Path) -> Result<Self, ForwardingError> {
+        let Wanted { choice, avoid, forwards, sends } = wanted;
         let mut kernel = Kernel::open()?;
         let monitor = FibMonitor::new(&kernel)?;
-        let abilities = Abilities::try_out(&mut kernel)?;
+        let abilities = Abilities::try_out(&mut kernel)?.without(&avoid);
         let lacks = match choice {
             _ if !abilities.nexthops => Some("has no nexthop objects (Linux 5.3)"),
             DataPathChoice::Srv6 if !abilities.segments => {
                 Some("has no SRv6 (CONFIG_IPV6_SEG6_LWTUNNEL, and seg6local of Linux 4.14)")
             }
+            DataPathChoice::Srv6 if sends && !abilities.marks => Some(
+                "has no nftables (CONFIG_NF_TABLES, Linux 5.12), without which datagrams longer than a route's MTU \
+                 would be lost",
+            ),
             _ => None,
         };
         if let Some(lacks) = lacks {
@@ -185,6 +206,7 @@ impl Forwarding {
         let force_forwarding = abilities.force_forwarding;
         Ok(Self {
             choice,
+            sends,
             kernel,
             monitor,
             settings,
@@ -217,9 +239,10 @@ impl Forwarding {
         self.choice
     }
 
-    /// Whether segments are used.
+    /// Whether segments are used. A machine that sends packets by them also needs a way for those that are too long for
+    /// an outer header.
     pub const fn segments(&self) -> bool {
-        self.choice.allows_segments() && self.abilities.segments
+        self.choice.allows_segments() && self.abilities.segments && (self.abilities.marks || !self.sends)
     }
 
     /// Whether several elements stand in one segment.

@@ -8,7 +8,7 @@ use mapper_fib::{Objects, changes};
 use mapper_proto::neighbours::Neighbour;
 use tokio::sync::watch;
 
-use super::forwarding::{Acquaintances, Forwarding, ForwardingError, Opened};
+use super::forwarding::{Acquaintances, Forwarding, ForwardingError, Opened, Wanted};
 use super::process::{Config, Kind};
 use super::switch::Switch;
 use mapper_machine::clock::Clock;
@@ -37,7 +37,8 @@ impl KernelCrossbar {
     pub(super) fn open(config: &Config, switch: &Switch) -> Result<Option<Self>, ForwardingError> {
         let choice = if config.kind == Kind::Plain { DataPathChoice::Tap } else { config.data_path };
         let record = config.service.run_dir.join(format!("xbar-{}.kernel", config.name));
-        let Opened::Used(forwarding) = Forwarding::open(choice, &record, true)? else { return Ok(None) };
+        let wanted = Wanted { choice, avoid: config.kernel_avoid.clone(), forwards: true, sends: false };
+        let Opened::Used(forwarding) = Forwarding::open(wanted, &record)? else { return Ok(None) };
         if !forwarding.segments() {
             return Ok(None);
         }

@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use super::ports::{self, PortName, PortsError};
 use super::process::{Config, Kind};
+use mapper_machine::kernel::Ability;
 use mapper_machine::options::{
     self, ConfigFileError, DataPathChoice, FileOptions, FrameKeys, LogKeys, MetricsKeys, ProcessKeys, Shared,
     Text, ZeroDestination,
@@ -53,6 +54,11 @@ pub struct XbarOptions {
     /// What it has users' packets go by, beside its own forwarding of frames: auto, srv6 or tap [default: auto].
     #[arg(long, value_name = "KIND")]
     pub data_path: Option<DataPathChoice>,
+    /// Do without this ability of the kernel, as if it lacked it: nexthops, segments, compression or
+    /// force-forwarding. May be repeated, or several with commas between them.
+    #[arg(long, value_name = "ABILITY", value_delimiter = ',')]
+    #[serde(deserialize_with = "options::one_or_more")]
+    pub kernel_avoid: Option<Vec<Text<Ability>>>,
     /// How frames are marked.
     #[command(flatten)]
     #[serde(skip)]
@@ -216,7 +222,7 @@ impl XbarSource {
 
 impl FileOptions for XbarOptions {
     const PROCESS_FOLLOWS: &'static str = "name";
-    const FRAMES_FOLLOW: &'static str = "data-path";
+    const FRAMES_FOLLOW: &'static str = "kernel-avoid";
 
     fn with(self, Shared { process, frames, metrics, log }: Shared) -> Self {
         Self { process, frames, metrics, log, ..self }
@@ -232,6 +238,7 @@ impl FileOptions for XbarOptions {
             kind: self.kind.or(file.kind),
             tag: self.tag.or(file.tag),
             data_path: self.data_path.or(file.data_path),
+            kernel_avoid: self.kernel_avoid.or(file.kernel_avoid),
             frames: self.frames.or(file.frames),
             metrics: self.metrics.or(file.metrics),
             log: self.log.or(file.log),
@@ -289,6 +296,7 @@ impl XbarOptions {
                 Some(KindName::Tagged) | None => Kind::Tagged(self.tag.map(|text| text.value().0)),
             },
             data_path,
+            kernel_avoid: self.kernel_avoid.into_iter().flatten().map(Text::value).collect(),
         })
     }
 }

@@ -250,7 +250,18 @@ fn derive_tag(config: &Config) -> Result<u64, XbarError> {
 fn read_again(old: &Config, new: Config) -> (Config, Vec<&'static str>) {
     // The pattern has no `..`, so that a new option does not compile before somebody decided whether it
     // counts only at the start.
-    let Config { name, service, interfaces, patterns, first_port, ports, grows, kind, data_path } = new;
+    let Config {
+        name,
+        service,
+        interfaces,
+        patterns,
+        first_port,
+        ports,
+        grows,
+        kind,
+        data_path,
+        kernel_avoid,
+    } = new;
     let (service, mut start_only) = old.service.read_again(service);
     start_only.extend(changed_keys([
         ("name", old.name != name),
@@ -258,6 +269,7 @@ fn read_again(old: &Config, new: Config) -> (Config, Vec<&'static str>) {
         ("port-count", old.grows != grows || !old.grows && old.ports != ports),
         ("kind or tag", old.kind != kind),
         ("data-path", old.data_path != data_path),
+        ("kernel-avoid", old.kernel_avoid != kernel_avoid),
     ]));
     (Config { service, interfaces, patterns, ..old.clone() }, start_only)
 }

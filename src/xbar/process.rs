@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use mapper_machine::clock::Clock;
 use mapper_machine::interface_lock::InterfaceLockError;
+use mapper_machine::kernel::Ability;
 use mapper_machine::link::LinkError;
 use mapper_machine::link::interface::{Change, Monitor};
 use mapper_machine::log;
@@ -49,6 +50,8 @@ pub struct Config {
     pub kind: Kind,
     /// What it has users' packets go by, beside its own forwarding of frames.
     pub data_path: DataPathChoice,
+    /// Which abilities of the kernel are not used.
+    pub kernel_avoid: Vec<Ability>,
 }
 
 /// Which route elements a crossbar understands.

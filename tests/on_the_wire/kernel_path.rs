@@ -13,18 +13,18 @@ use crate::ring::Ring;
 
 impl Ring {
     /// Starts the node of a machine with an address of IPv4: 10.1.0.1, 10.1.0.2 and so on.
-    fn start_addressed(&self, at: usize, options: &[&str]) -> Daemon {
+    pub(crate) fn start_addressed(&self, at: usize, options: &[&str]) -> Daemon {
         self.start(at, &[&["--address", &format!("10.1.0.{}/24", at + 1)], options].concat())
     }
 
     /// Starts all nodes, and waits until each one's packets to all others go by `kind`.
-    fn start_all(&self, options: &[&str], kind: &str) -> Vec<Daemon> {
+    pub(crate) fn start_all(&self, options: &[&str], kind: &str) -> Vec<Daemon> {
         let daemons = (0..self.machines.len()).map(|at| self.start_addressed(at, options)).collect();
         (0..self.machines.len()).for_each(|at| self.wait_for_kind(at, kind));
         daemons
     }
 
-    fn wait_for_kind(&self, at: usize, kind: &str) {
+    pub(crate) fn wait_for_kind(&self, at: usize, kind: &str) {
         let others = self.machines.len() - 1;
         wait_for(&format!("packets of n{} go by {kind}", at + 1), || {
             let path = &self.board(at, &[])["data_path"];
@@ -32,7 +32,7 @@ impl Ring {
         });
     }
 
-    fn text(&self, at: usize, line: &str) -> String {
+    pub(crate) fn text(&self, at: usize, line: &str) -> String {
         String::from_utf8(self.run(at, line).stdout).unwrap()
     }
 
@@ -45,13 +45,13 @@ impl Ring {
     }
 
     /// What the tap interface of a machine has sent so far, in packets.
-    fn sent_by_tap(&self, at: usize) -> u64 {
+    pub(crate) fn sent_by_tap(&self, at: usize) -> u64 {
         self.text(at, "cat /sys/class/net/fabric0/statistics/tx_packets").trim().parse().unwrap_or_default()
     }
 }
 
 /// How many of twenty pings in a row are answered.
-fn pings(machine: &Namespace, to: &str) -> usize {
+pub(crate) fn pings(machine: &Namespace, to: &str) -> usize {
     let output = machine.command_line(&format!("ping -c 20 -i 0.01 -W 1 {to}")).output().unwrap();
     String::from_utf8(output.stdout).unwrap().matches("bytes from").count()
 }
@@ -104,6 +104,10 @@ fn kernels_carry_packets_by_segments_and_nothing_is_left_behind() {
     assert!(ring.sent_by_tap(0) < by_tap + 20, "no ping went by the tap interface");
     let board = ring.board(0, &["--routes"]);
     let routes = board["routes_in_force"].as_array().unwrap();
+    let sent: u64 = routes.iter().map(|route| route["packets"].as_u64().unwrap()).sum();
+    assert!(sent >= 80, "{board:#}");
+    let hops = routes[0]["hop_names"].to_string();
+    assert!(hops.starts_with("[\"n1:"), "{hops}");
     assert!(
         routes.iter().all(|route| route["segments"][0].as_str().unwrap().starts_with("fcbb:bb00:f1")),
         "{board:#}"
@@ -260,6 +264,76 @@ fn a_cable_that_loses_carrier_costs_a_ping_or_two() {
         }
         ring.machines[node].ip(&format!("link set {port} up"));
         (0..4).for_each(|at| ring.wait_for_kind(at, "srv6"));
+    }
+}
+
+#[test]
+fn kernels_that_stop_forwarding_are_left_soon_as_their_hosts_answer_still() {
+    if !can_carry_ip() || !mapper_needs::programs(&["ip6tables"]) {
+        return;
+    }
+    let ring = Ring::new(4);
+    let _daemons = ring.start_all(&[], "srv6");
+    let pinging = Pinging::start(&ring.machines[0], "10.1.0.3");
+    wait_for("pings pass", || (pings(&ring.machines[0], "10.1.0.3") == 20).then_some(()));
+    // Both ways lead through one of them each.
+    for between in [1, 3] {
+        assert!(ring.run(between, "ip6tables -P FORWARD DROP").status.success());
+    }
+    wait_for("packets go by the tap interface", || {
+        (pings(&ring.machines[0], "10.1.0.3") == 20).then_some(())
+    });
+    let (sent, answered) = pinging.end();
+    // Of a host that answers nothing at all a way is given up after six seconds, which are 600 pings.
+    assert!(sent - answered < 400, "{answered} of {sent} pings were answered");
+    for between in [1, 3] {
+        assert!(ring.run(between, "ip6tables -P FORWARD ACCEPT").status.success());
+    }
+    ring.wait_for_kind(0, "srv6");
+}
+
+#[test]
+fn a_port_that_is_deleted_takes_its_ways_along_and_packets_go_by_the_kernels_still() {
+    if !can_carry_ip() {
+        return;
+    }
+    let ring = Ring::new(3);
+    let _daemons = ring.start_all(&[], "srv6");
+    ring.machines[0].ip("link delete e1");
+    wait_for("the next machine is reached the other way round", || {
+        (pings(&ring.machines[0], "10.1.0.2") == 20).then_some(())
+    });
+    for at in 0..2 {
+        ring.wait_for_kind(at, "srv6");
+    }
+    let nexthops = ring.text(0, "ip nexthop show");
+    assert!(nexthops.contains("dev e2") && !nexthops.contains("dev e1"), "{nexthops}");
+}
+
+#[test]
+fn ways_carry_as_much_as_the_cables_do_when_their_mtu_changes() {
+    if !can_carry_ip() {
+        return;
+    }
+    let ring = Ring::new(3);
+    let _daemons = ring.start_all(&[], "srv6");
+    for (mtu, inside) in [(1400, 1360), (1500, 1460)] {
+        for machine in &ring.machines {
+            machine.ip(&format!("link set e1 mtu {mtu}"));
+            machine.ip(&format!("link set e2 mtu {mtu}"));
+        }
+        wait_for(&format!("routes of {inside} bytes over cables of {mtu}"), || {
+            let routes = ring.text(0, "ip route show proto 109");
+            let is_so = |line: &str| line.contains(&format!(" mtu {inside}"));
+            (routes.lines().count() == 2 && routes.lines().all(is_so)).then_some(())
+        });
+        wait_for("packets as long as that, and longer ones", || {
+            // Linux takes the room for a routing header off once more.
+            let fits = ring.run(0, &format!("ping -c 3 -i 0.1 -M do -s {} 10.1.0.2", inside - 28 - 104));
+            let longer = ring.run(0, "ping -c 3 -i 0.1 -s 3000 10.1.0.2");
+            (fits.status.success() && longer.status.success()).then_some(())
+        });
+        ring.wait_for_kind(0, "srv6");
     }
 }
 

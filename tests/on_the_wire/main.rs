@@ -25,6 +25,8 @@ mod hellos;
 mod identity;
 mod interfaces;
 mod ip;
+mod kernel_choice;
+mod kernel_datagrams;
 mod kernel_path;
 mod lab;
 mod lab_commands;

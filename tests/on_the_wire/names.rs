@@ -49,7 +49,7 @@ fn names_are_shown_on_boards_in_routes_in_maps_and_on_request() {
         assert!(error.contains("nobody: no host of the map is called so"), "{error}");
 
         let routes = lab.run(&["exec", "h1", MAPPER, "board-info", "--routes"]);
-        assert!(routes.contains("  route to h3 02:00:00:00:00:03 (ethernet) by 0x"), "{routes}");
+        assert!(routes.contains("  route to h3 02:00:00:00:00:03 (ethernet) by h1:"), "{routes}");
     }
 }
 

@@ -43,6 +43,46 @@ fn board(run_dir: &Path, options: &[&str]) -> (Value, String) {
 }
 
 #[test]
+fn an_address_that_another_interface_of_the_machine_has_too_is_named_with_both() {
+    if !can_carry_ip() {
+        return;
+    }
+    let namespace = cables();
+    let dir = tempfile::tempdir().unwrap();
+    namespace.ip("link add other type veth peer name far");
+    namespace.ip("link set other up");
+    namespace.ip("address add 10.9.0.1/32 dev other");
+    let mut node = start(&namespace, dir.path());
+    node.read_log_until("both t0 and other, which is not of the fabric, have the address 10.9.0.1");
+    let warned = || board(dir.path(), &[]).0["warnings"].to_string().contains("both t0 and other");
+    assert!(warned(), "the board says so, too");
+    namespace.ip("address del 10.9.0.1/32 dev other");
+    wait_for("the board warns no more", || (!warned()).then_some(()));
+}
+
+#[test]
+fn a_picked_address_that_another_interface_of_the_machine_gets_is_given_up_for_another() {
+    if !can_carry_ip() {
+        return;
+    }
+    let namespace = cables();
+    let dir = tempfile::tempdir().unwrap();
+    let run_dir = dir.path().to_str().unwrap();
+    namespace.ip("link add other type veth peer name far");
+    namespace.ip("link set other up");
+    let words = ["node", "--ports", "e1,e2", "--tap", "t0", "--address", "10.9.0.0/30", "--run-dir", run_dir];
+    let mut node = Daemon::start(&namespace, &words, "the agent runs");
+    let picked = || {
+        let addresses = board(dir.path(), &[]).0["addresses"].to_string();
+        ["10.9.0.1", "10.9.0.2"].into_iter().find(|address| addresses.contains(address))
+    };
+    let first = wait_for("an address is picked", picked);
+    namespace.ip(&format!("address add {first}/32 dev other"));
+    node.read_log_until("another interface of this machine has it");
+    wait_for("it has the other one", || picked().filter(|&now| now != first));
+}
+
+#[test]
 fn a_node_sets_its_ports_up_names_those_without_carrier_and_is_the_same_after_a_restart() {
     if !can_carry_ip() {
         return;

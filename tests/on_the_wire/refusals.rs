@@ -36,6 +36,16 @@ fn no_interface_at_all() {
 }
 
 #[test]
+fn routes_by_destination_where_there_is_no_crossbar() {
+    let text = refusal(&agent(&["--interface", "lo", "--tap", "fabric0", "--data-path", "routes"]));
+    assert!(text.contains("run `mapper node`") && text.contains("no crossbar of its own"), "{text}");
+    let unknown = agent(&["--interface", "lo", "--kernel-avoid", "segment"]);
+    assert_eq!(unknown.status.code(), Some(2), "{unknown:?}");
+    let text = String::from_utf8(unknown.stderr).unwrap();
+    assert!(text.contains("expected one of nexthops, segments"), "{text}");
+}
+
+#[test]
 fn an_interface_that_is_down_or_too_narrow_or_not_ours() {
     if !can_make_namespaces() {
         return;

@@ -14,10 +14,11 @@ use crate::kernel_path::{KernelAbilities, KernelPath, KernelPort, KernelProbe};
 impl Host {
     /// Has users' packets go through the kernels, as far as these can: see [`KernelPath`]. Only for a host that
     /// carries users' frames, which go by these where no kernel does. `seed` must be random, as nobody may guess
-    /// the nonces that come of it. Ways are numbered from `first_number` on.
-    pub fn use_kernel(&mut self, seed: u64, first_number: u32) {
+    /// the nonces that come of it. Ways are numbered from `first_number` on, and `tap` is the number of the interface of
+    /// users' frames.
+    pub fn use_kernel(&mut self, seed: u64, first_number: u32, tap: u32) {
         debug_assert!(self.data.is_some(), "the kernel carries users' frames, too");
-        self.kernel = Some(KernelPath::new(seed, first_number));
+        self.kernel = Some(KernelPath::new(seed, first_number, tap));
         self.soundings.use_kernel(seed);
     }
 
@@ -108,7 +109,7 @@ impl Host {
     /// Does what is due of it, and has the paths watched that the kernel sends packets along.
     pub(super) fn settle_kernel(&mut self, now: Instant) {
         let (Some(kernel), Some(data)) = (&mut self.kernel, &mut self.data) else { return };
-        kernel.handle_timeout(now);
+        kernel.handle_timeout(now, |mac| self.agent.path_answered_at(mac));
         if self.watching.is_due_for_kernel(now) {
             for mac in kernel.used(now) {
                 data.use_paths_to(now, mac);

@@ -176,6 +176,12 @@ impl Destination {
         self.ways.iter().filter(|way| self.slots.iter().any(|slot| slot.way == way.number))
     }
 
+    /// The nexthops that lead along the way with this number, of both versions of IP.
+    pub(super) fn nexthops_along(&self, way: u32) -> impl Iterator<Item = NexthopId> + '_ {
+        let slots = self.slots.iter().filter(move |slot| slot.way == way);
+        slots.flat_map(|slot| [NexthopId(2 * slot.number), NexthopId(2 * slot.number + 1)])
+    }
+
     /// Whether packets to it have segments.
     pub(super) fn goes_by_segments(&self) -> bool {
         self.ways_in_use().any(|way| way.course != Course::Destination)
@@ -258,9 +264,18 @@ impl Destination {
         self.slots.assign(&ways, numbers);
     }
 
+    /// The longest packet that all ways by segments carry which packets to it take, in bytes; `None` if they take none.
+    pub(super) fn least_mtu_of_segments(&self) -> Option<u32> {
+        if !self.is_carried() || !self.goes_by_segments() {
+            return None;
+        }
+        self.ways_in_use().map(Way::mtu).min()
+    }
+
     /// What the kernel is to hold for it: for each version of IP a nexthop a place in the group, the group, and a
-    /// route an address.
-    pub(super) fn objects(&self, own: &OwnAddresses) -> Objects {
+    /// route an address; and where packets have segments, a route out of the interface `tap` for those that are too
+    /// long.
+    pub(super) fn objects(&self, own: &OwnAddresses, tap: u32) -> Objects {
         let mut objects = Objects::default();
         let way_of = |number: u32| self.ways.iter().find(|way| way.number == number);
         let slots: Vec<(u32, &Way)> =
@@ -287,6 +302,10 @@ impl Destination {
             for (to, source) in routes {
                 let key = RouteKey { table: Table::Main, to: IpPrefix::host(to) };
                 objects.routes.insert(key, Route::Group { group, source: Some(source), mtu });
+                if self.goes_by_segments() {
+                    let key = RouteKey { table: Table::TooLong, ..key };
+                    objects.routes.insert(key, Route::Link { interface: tap });
+                }
             }
         }
         objects

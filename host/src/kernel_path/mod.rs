@@ -15,10 +15,15 @@
 //! a cable is known to be dead, the groups of all hosts lose the ways across it at once. Only to a host that no other
 //! route is left to they are kept: the agents at the cable's ends may be what is silent.
 //!
+//! An outer header goes around a whole packet, and what comes of a datagram that is longer than a way carries would be
+//! taken apart behind it, which no kernel puts together at the way's end. So whatever is too long gets a mark, and by
+//! it leaves by the tap interface, which takes apart the datagram itself.
+//!
 //! What comes out are changes to the set of objects that the kernel is to hold. The driver carries them out
 //! before it sends any frame that was polled after them.
 
 mod destination;
+mod numbers;
 mod prober;
 mod slots;
 mod status;
@@ -27,27 +32,33 @@ mod tests;
 mod way;
 mod ways;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mapper_fib::crossbar::{self, CabledPort, Delivery};
 use mapper_fib::segments::Packing;
-use mapper_fib::{Change, NexthopId, Objects, changes};
+use mapper_fib::{Change, NexthopId, Objects, Rule, changes};
 use mapper_proto::IpNetworkAddress;
 use mapper_proto::map::{MapVersion, PortRef};
 use mapper_proto::{Instant, Mac};
 
 use crate::routes::RouteTable;
 use destination::{Destination, OwnAddresses};
+use numbers::Numbers;
 pub use prober::KernelProbe;
 use prober::{Ends, Probed, Prober};
 pub use status::{CarriedRoute, KernelPathStatus, NotCarried};
-use way::Way;
+use way::{FarEnd, RECHECK_EVERY, Way};
 
 /// The most hosts whose packets the kernel is to send; those with the lowest addresses come first.
 const MOST_DESTINATIONS: usize = 4096;
+
+/// How often a way is tried again while packets are sent to the host at its end.
+const RECHECK_USED_EVERY: Duration = Duration::from_millis(200);
+/// How much time there is at least from one such try to the next, over all ways, so that many are tried less often.
+const PROBE_PAUSE: Duration = Duration::from_millis(1);
 
 /// How long the kernel goes on sending to a host that the map does not list any more.
 const UNLISTED_FOR: Duration = Duration::from_secs(60);
@@ -118,15 +129,22 @@ pub struct KernelPath {
     unlisted: BTreeMap<Mac, (Destination, Instant)>,
     prober: Prober,
     numbers: Numbers,
+    /// How often ways to hosts that packets are sent to are tried again.
+    recheck_used_every: Duration,
     /// The objects of the ports, which are there whatever the routes.
     of_ports: Objects,
+    /// What sends packets that are too long for an outer header by the tap interface.
+    of_too_long: Objects,
+    /// The number of the tap interface.
+    tap: u32,
     changes: Vec<Change>,
 }
 
 impl KernelPath {
     /// The kernel path of a host that has no ports yet, and whose kernel is not known to be able to do anything.
-    /// `seed` is for the nonces of probes. Ways are numbered from `first_number` on.
-    pub fn new(seed: u64, first_number: u32) -> Self {
+    /// `seed` is for the nonces of probes. Ways are numbered from `first_number` on. Packets that are too long for the
+    /// outer header of segments leave by `tap`, the number of the interface that carries what no kernel does.
+    pub fn new(seed: u64, first_number: u32, tap: u32) -> Self {
         Self {
             abilities: KernelAbilities::default(),
             agent_port: None,
@@ -139,7 +157,10 @@ impl KernelPath {
             unlisted: BTreeMap::new(),
             prober: Prober::new(seed),
             numbers: Numbers::from(first_number),
+            recheck_used_every: RECHECK_USED_EVERY,
             of_ports: Objects::default(),
+            of_too_long: Objects::default(),
+            tap,
             changes: Vec::new(),
         }
     }
@@ -267,8 +288,8 @@ impl KernelPath {
         self.drop_unlisted(|_, _| true);
     }
 
-    /// Does what is due.
-    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+    /// Does what is due. `heard_at` says when the agent of a host last answered a check of a path that is used.
+    pub(crate) fn handle_timeout(&mut self, now: Instant, heard_at: impl Fn(Mac) -> Option<Instant>) {
         let Self { prober, destinations, own, agent_port, table, .. } = self;
         // Where an agent has crashed, agents hold cables for dead. Where they hold none, a host that answers no probe
         // has other reasons, and its packets are better left to the tap interface.
@@ -276,13 +297,17 @@ impl KernelPath {
         let mut renewed = Vec::new();
         while let Some((mac, number)) = prober.next_due(now) {
             let Some(destination) = destinations.get_mut(&mac) else { continue };
-            let may_turn = sees_dead_cables && destination.has_answered_lately(now);
+            let end = FarEnd {
+                may_turn: sees_dead_cables && destination.has_answered_lately(now),
+                is_used: destination.is_used(now),
+                heard_at: heard_at(mac).max(destination.answered_at),
+            };
             let target = destination.target();
             let Some(way) = destination.ways.iter_mut().find(|way| way.number == number) else { continue };
             let ends = own.source_of_probes().zip(target);
             let turn = |way: &Way| ways::turn(way, *agent_port, ends);
-            let ends = ends.map(|(own, other)| Ends { own, other, may_turn });
-            if prober.fire(now, mac, way, ends, turn) {
+            let ends = ends.map(|(own, other)| Ends { own, other });
+            if prober.fire(now, mac, (way, end), ends, turn) {
                 renewed.push(mac);
             }
         }
@@ -294,11 +319,12 @@ impl KernelPath {
     pub(crate) fn answered(&mut self, now: Instant, nonce: u64) {
         let Some(Probed { mac, number, turns }) = self.prober.take(nonce) else { return };
         let Some(destination) = self.destinations.get_mut(&mac) else { return };
-        let Some(way) = destination.ways.iter_mut().find(|way| way.number == number) else { return };
-        if way.nonce != Some(nonce) {
+        if !destination.ways.iter().any(|way| way.number == number && way.nonce == Some(nonce)) {
             return;
         }
-        let (is_news, next) = way.answered(now);
+        let every = if destination.is_used(now) { self.recheck_used_every } else { RECHECK_EVERY };
+        let Some(way) = destination.ways.iter_mut().find(|way| way.number == number) else { return };
+        let (is_news, next) = way.answered(now, every);
         if !turns {
             destination.answered_at = Some(now);
         }
@@ -322,7 +348,26 @@ impl KernelPath {
 
     /// The changes to the objects that the kernel is to hold, since the last call, in order.
     pub(crate) fn take_changes(&mut self) -> Vec<Change> {
+        if !self.changes.is_empty() {
+            self.renew_too_long();
+        }
         std::mem::take(&mut self.changes)
+    }
+
+    /// Derives anew which packets are too long for an outer header: those that are longer than one way by segments
+    /// carries, whichever it is.
+    fn renew_too_long(&mut self) {
+        let unlisted = self.unlisted.values().map(|(destination, _)| destination);
+        let carried = self.destinations.values().chain(unlisted);
+        let least = carried.filter_map(Destination::least_mtu_of_segments).min();
+        let rules = [false, true].map(|v6| Rule::TooLong { v6 });
+        let wanted = Objects {
+            rules: least.into_iter().flat_map(|_| rules.clone()).collect(),
+            marked_above: least,
+            ..Objects::default()
+        };
+        self.changes.extend(changes(&self.of_too_long, &wanted));
+        self.of_too_long = wanted;
     }
 
     /// When [`Self::handle_timeout`] wants to be called.
@@ -334,6 +379,7 @@ impl KernelPath {
     /// All objects that the kernel is to hold.
     pub fn wanted(&self) -> Objects {
         let mut all = self.of_ports.clone();
+        all.extend(self.of_too_long.clone());
         let unlisted = self.unlisted.values().map(|(destination, _)| destination);
         self.destinations.values().chain(unlisted).for_each(|it| all.extend(it.installed.clone()));
         all
@@ -342,9 +388,19 @@ impl KernelPath {
     /// Takes in how many packets each nexthop has taken since it is there. Where the kernel does not count, all are
     /// taken to be used.
     pub(crate) fn count(&mut self, now: Instant, counts: &BTreeMap<NexthopId, u64>) {
-        for destination in self.destinations.values_mut() {
+        let mut used_ways = 0;
+        for (&mac, destination) in &mut self.destinations {
+            let was_used = destination.is_used(now);
             destination.count(now, counts);
+            if destination.is_used(now) {
+                used_ways += destination.ways.len() as u32;
+                // What was looked at now and then is looked at closely from now on.
+                for way in destination.ways.iter().filter(|_| !was_used) {
+                    self.prober.hasten(now + way.spread(RECHECK_USED_EVERY), mac, way.number);
+                }
+            }
         }
+        self.recheck_used_every = (PROBE_PAUSE * used_ways).clamp(RECHECK_USED_EVERY, RECHECK_EVERY);
     }
 
     /// Whether the kernel sends packets to any host.
@@ -428,7 +484,7 @@ impl KernelPath {
     fn update(&mut self, mac: Mac) {
         let Some(destination) = self.destinations.get_mut(&mac) else { return };
         destination.fill_slots(&mut self.numbers);
-        let wanted = destination.objects(&self.own);
+        let wanted = destination.objects(&self.own, self.tap);
         // Another host has the address of one that is not listed any more.
         if !self.unlisted.is_empty() {
             self.drop_unlisted(|it, _| wanted.routes.keys().any(|key| it.installed.routes.contains_key(key)));
@@ -447,30 +503,5 @@ impl KernelPath {
     fn drop_destination(&mut self, destination: Destination) {
         self.changes.extend(changes(&destination.installed, &Objects::default()));
         destination.numbers().for_each(|number| self.numbers.give_back(number));
-    }
-}
-
-/// Gives out numbers, the lowest free ones first.
-#[derive(Debug)]
-struct Numbers {
-    next: u32,
-    free: BTreeSet<u32>,
-}
-
-impl Numbers {
-    /// All numbers from this one on are free.
-    const fn from(first: u32) -> Self {
-        Self { next: first, free: BTreeSet::new() }
-    }
-
-    fn take(&mut self) -> u32 {
-        self.free.pop_first().unwrap_or_else(|| {
-            self.next += 1;
-            self.next - 1
-        })
-    }
-
-    fn give_back(&mut self, number: u32) {
-        self.free.insert(number);
     }
 }

@@ -9,7 +9,7 @@ use mapper_proto::{Instant, Mac};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::way::{Due, Way};
+use super::way::{Due, FarEnd, Way};
 
 /// The most probes that are begun in one [`PAUSE`].
 const BURST: usize = 128;
@@ -48,15 +48,13 @@ pub(super) struct Probed {
     pub(super) turns: bool,
 }
 
-/// The addresses of a way's ends, and what is known of the host there.
+/// The addresses of a way's ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ends {
     /// An address of this host.
     pub(super) own: Ipv6Addr,
     /// An address of that host.
     pub(super) other: Ipv6Addr,
-    /// Whether its agent may have crashed and its kernel go on, so that probes may turn at the last crossbar.
-    pub(super) may_turn: bool,
 }
 
 /// When each way is tried next, and which probes are under way.
@@ -95,6 +93,13 @@ impl Prober {
         self.due.insert((at, mac, number));
     }
 
+    /// Has a way's time come at this moment, unless it comes earlier.
+    pub(super) fn hasten(&mut self, at: Instant, mac: Mac, number: u32) {
+        if self.at.get(&(mac, number)).is_some_and(|&planned| planned > at) {
+            self.schedule(at, mac, number);
+        }
+    }
+
     /// Whether a way's time is still to come.
     pub(super) fn has(&self, mac: Mac, number: u32) -> bool {
         self.at.contains_key(&(mac, number))
@@ -122,7 +127,7 @@ impl Prober {
         &mut self,
         now: Instant,
         mac: Mac,
-        way: &mut Way,
+        (way, end): (&mut Way, FarEnd),
         ends: Option<Ends>,
         turn: impl FnOnce(&Way) -> Option<Vec<Ipv6Addr>>,
     ) -> bool {
@@ -130,7 +135,7 @@ impl Prober {
             self.under_way.remove(&nonce);
         }
         self.forget_old(now);
-        let (due, next) = way.fire(now, ends.is_some_and(|ends| ends.may_turn));
+        let (due, next) = way.fire(now, FarEnd { may_turn: end.may_turn && ends.is_some(), ..end });
         if let Due::Probe { full_length, turns } = due {
             let nonce = self.rng.random();
             way.nonce = Some(nonce);
@@ -148,7 +153,7 @@ impl Prober {
         &mut self,
         now: Instant,
         (mac, way): (Mac, &Way),
-        Ends { own: source, other, .. }: Ends,
+        Ends { own: source, other }: Ends,
         (nonce, full_length): (u64, bool),
         turned: Option<Vec<Ipv6Addr>>,
     ) {

@@ -1,7 +1,9 @@
 //! What the kernel carries, and what it does not, for boards.
 
+use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
+use mapper_fib::NexthopId;
 use mapper_fib::segments::Element;
 use mapper_proto::Mac;
 use mapper_proto::wire::Route;
@@ -32,6 +34,8 @@ pub struct CarriedRoute {
     pub segments: Vec<Ipv6Addr>,
     /// The port of this host that packets leave by.
     pub port: u8,
+    /// How many packets its nexthops have taken since they lead along it, as far as the kernel counts.
+    pub packets: u64,
 }
 
 /// Why the kernel does not send a host's packets.
@@ -97,14 +101,19 @@ impl KernelPath {
         }
     }
 
-    /// The routes that the kernel sends packets along, those to one host together.
-    pub fn routes(&self) -> impl Iterator<Item = CarriedRoute> + '_ {
-        self.destinations.iter().filter(|(_, it)| it.is_carried()).flat_map(|(&to, it)| {
+    /// The routes that the kernel sends packets along, those to one host together. `counts` are the packets that each
+    /// nexthop has taken.
+    pub fn routes<'a>(
+        &'a self,
+        counts: &'a BTreeMap<NexthopId, u64>,
+    ) -> impl Iterator<Item = CarriedRoute> + 'a {
+        self.destinations.iter().filter(|(_, it)| it.is_carried()).flat_map(move |(&to, it)| {
             it.ways_in_use().map(move |way| CarriedRoute {
                 to,
                 route: way.round_trip.there.clone(),
                 segments: way.segments(Element::DeliverV4).unwrap_or_default(),
                 port: way.port,
+                packets: it.nexthops_along(way.number).filter_map(|id| counts.get(&id)).sum(),
             })
         })
     }

@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use mapper_fib::model::{Machine, Packet, Step};
+use mapper_fib::{IpPrefix, Route, RouteKey, Rule, Table};
 use mapper_proto::map::{Cable, Host, Map, Xbar, host_type};
 use mapper_routing::{DeadCables, Options};
 use proptest::prelude::*;
@@ -70,6 +71,9 @@ fn map(count: usize, counter: u32) -> Map {
     map
 }
 
+/// The number of every node's tap interface.
+const TAP: u32 = 99;
+
 const ABLE: KernelAbilities = KernelAbilities { segments: true, compressed: true, by_destination: false };
 const PLAIN: KernelAbilities = KernelAbilities { segments: false, compressed: false, by_destination: true };
 
@@ -77,7 +81,7 @@ impl Ring {
     fn new(count: usize, abilities: impl Fn(usize) -> KernelAbilities) -> Self {
         let basis = Arc::new(Basis::new(Arc::new(map(count, 1))).unwrap());
         let node = |n: usize| {
-            let mut kernel = KernelPath::new(n as u64, 0);
+            let mut kernel = KernelPath::new(n as u64, 0, TAP);
             kernel.set_abilities(Instant::ZERO, abilities(n), Some(AGENT));
             let address = |ip, prefix_bits| IpNetworkAddress::new(ip, prefix_bits).unwrap();
             kernel.set_own_addresses(Instant::ZERO, vec![address(v4(n), 24), address(v6(n), 64)]);
@@ -161,7 +165,7 @@ impl Ring {
 
     fn run(&mut self, node: usize) {
         let kernel = &mut self.nodes[node].kernel;
-        kernel.handle_timeout(self.now);
+        kernel.handle_timeout(self.now, |_| None);
         self.change(node);
         while let Some(probe) = self.nodes[node].kernel.poll_probe() {
             let packet = Packet::new(probe.destination.into(), probe.segments.clone());
@@ -285,6 +289,30 @@ fn all_hosts_are_reached_along_proved_routes_in_both_versions_of_ip() {
         assert_eq!(ring.check(), 2 * count * (count - 1));
         assert_eq!(ring.nodes[0].kernel.status().not_carried, []);
     }
+}
+
+#[test]
+fn packets_that_are_too_long_for_an_outer_header_leave_by_the_tap_interface() {
+    let ring = Ring::new(3, |_| ABLE);
+    let wanted = ring.nodes[0].kernel.wanted();
+    assert_eq!(wanted.marked_above, Some(1460));
+    assert_eq!(wanted.rules.iter().filter(|rule| matches!(rule, Rule::TooLong { .. })).count(), 2);
+    for address in [v4(1), v6(1), v4(2), v6(2)] {
+        let key = RouteKey { table: Table::TooLong, to: IpPrefix::host(address) };
+        assert_eq!(wanted.routes.get(&key), Some(&Route::Link { interface: TAP }));
+    }
+    // Full segments leave less room, so what is too long for the longest way is marked.
+    let full = Ring::new(5, |_| KernelAbilities { compressed: false, ..ABLE });
+    let objects = full.nodes[0].kernel.wanted();
+    let mtus = objects.routes.values().filter_map(|route| match route {
+        Route::Group { mtu, .. } => Some(*mtu),
+        _ => None,
+    });
+    assert_eq!(objects.marked_above, mtus.min());
+    assert!(objects.marked_above < Some(1460));
+    // Where kernels go by the destination, packets have no outer header.
+    let plain = Ring::new(3, |_| PLAIN);
+    assert_eq!(plain.nodes[0].kernel.wanted().marked_above, None);
 }
 
 #[test]

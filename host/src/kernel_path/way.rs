@@ -1,5 +1,8 @@
 //! One route through the kernels, and how far it is proved.
 
+#[cfg(test)]
+mod tests;
+
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
@@ -10,18 +13,23 @@ use mapper_proto::wire::RoundTrip;
 
 /// How long an answer to a probe of a way that is not proved is waited for, before the next is sent.
 const ANSWER_WITHIN: Duration = Duration::from_millis(60);
-/// The same of a way that is proved. Cables that die are found much sooner by other means, and a machine that is
-/// busy must not look like one that does not forward.
+/// The same of a way that is proved, of which nothing else is known. Cables that die are found much sooner by other
+/// means, and a machine that is busy must not look like one that does not forward.
 const RECHECK_WITHIN: Duration = Duration::from_millis(500);
-/// How many probes in a row get no answer from a way that was proved and works no more. That takes longer than a map
-/// without a host whose daemon has crashed: its kernel may go on, and answers no probe.
-const MISSES_OF_PROVED: u8 = 8;
+/// For how long probes in a row get no answer from a way that was proved and works no more. That is longer than it takes
+/// until there is a map without a host whose daemon has crashed: its kernel may go on, and answers no probe.
+const UNANSWERED_FOR: Duration = Duration::from_secs(4);
+/// How long an answer to a probe of a way that is used is waited for, while there are not [`MISSES_OF_USED`] in a row.
+const USED_WITHIN: Duration = Duration::from_millis(100);
+/// How many probes in a row get no answer from a way that works no more, though the agent of the host at its end, which
+/// would answer them, answers what it is asked by its own frames meanwhile.
+const MISSES_OF_USED: u8 = 5;
 /// Every so manieth time a way that is used in full segments is tried in compressed ones.
 const TRY_COMPRESSED_EVERY: u8 = 4;
 /// How many probes in a row get no answer from a way that does not work.
 const MISSES: u8 = 3;
 /// How often a way that works is tried again.
-const RECHECK_EVERY: Duration = Duration::from_secs(2);
+pub(super) const RECHECK_EVERY: Duration = Duration::from_secs(2);
 /// How long a way that does not work is left alone at first; each time it is twice as long.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// How often that is doubled at most, which makes it half a minute.
@@ -49,6 +57,10 @@ pub(super) struct Way {
     rechecks: u8,
     /// The nonce of the probe that is under way.
     pub(super) nonce: Option<u64>,
+    /// When the last probe was sent.
+    probed_at: Instant,
+    /// When the first of those probes was sent that were not answered in a row.
+    missing_since: Instant,
     /// Whether that probe has compressed segments, while packets have full ones.
     is_trial: bool,
     /// How elements are packed where nothing speaks against it.
@@ -111,10 +123,27 @@ impl Course {
 enum Proof {
     /// Nothing yet. So many probes were not answered.
     Sought { misses: u8, refuted: u8 },
-    /// Probes get there. So many in a row were not answered since.
-    Found { misses: u8 },
+    /// Probes get there.
+    Found {
+        /// So many in a row were not answered since.
+        misses: u8,
+        /// So many of the last of these, while the host's agent answered otherwise.
+        while_heard: u8,
+    },
     /// Probes do not get there; that was found so many times in a row.
     Refuted { times: u8 },
+}
+
+/// What is known of the host at a way's end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct FarEnd {
+    /// Whether probes may turn at the last crossbar in turn with those that the host answers: a new way is tried so
+    /// first, and one that is proved once the host did not answer.
+    pub(super) may_turn: bool,
+    /// Whether packets are sent to it.
+    pub(super) is_used: bool,
+    /// When its agent last answered anything; `None` for never, as far as one can tell.
+    pub(super) heard_at: Option<Instant>,
 }
 
 /// What becomes of a way when its time comes.
@@ -154,6 +183,8 @@ impl Way {
             proof,
             rechecks: 0,
             nonce: None,
+            probed_at: Instant::ZERO,
+            missing_since: Instant::ZERO,
             is_trial: false,
             preferred,
         }
@@ -214,11 +245,10 @@ impl Way {
         tries
     }
 
-    /// Does what is due. Returns that, and when its time comes next. `may_turn` says that probes may turn at the last
-    /// crossbar in turn with those that the host answers: a new way is tried so first, and one that is proved once the
-    /// host did not answer.
-    pub(super) fn fire(&mut self, now: Instant, may_turn: bool) -> (Due, Instant) {
-        let (due, next) = self.next_due(now, may_turn);
+    /// Does what is due. Returns that, and when its time comes next.
+    pub(super) fn fire(&mut self, now: Instant, end: FarEnd) -> (Due, Instant) {
+        let may_turn = end.may_turn;
+        let (due, next) = self.next_due(now, end);
         if matches!(due, Due::Probe { .. }) && self.segments_of_probe().is_none() {
             // There are more crossbars on it than a list of segments has room for.
             let times = match self.proof {
@@ -231,30 +261,31 @@ impl Way {
         let turns = may_turn
             && match self.proof {
                 Proof::Sought { misses, .. } => misses.is_multiple_of(2),
-                Proof::Found { misses } => !self.is_trial && !misses.is_multiple_of(2),
+                Proof::Found { misses, .. } => !self.is_trial && !misses.is_multiple_of(2),
                 Proof::Refuted { .. } => false,
             };
         match due {
-            Due::Probe { full_length, .. } => (Due::Probe { full_length, turns }, next),
+            Due::Probe { full_length, .. } => {
+                self.probed_at = now;
+                (Due::Probe { full_length, turns }, next)
+            }
             Due::Lost | Due::Left => (due, next),
         }
     }
 
     /// Does what is due, with probes that the host answers. Of a new way there are as many of them as without those that
     /// turn.
-    fn next_due(&mut self, now: Instant, may_turn: bool) -> (Due, Instant) {
+    fn next_due(&mut self, now: Instant, end: FarEnd) -> (Due, Instant) {
         let missed = self.nonce.take().is_some() && !std::mem::take(&mut self.is_trial);
-        let wait = if self.is_proved() { RECHECK_WITHIN } else { ANSWER_WITHIN };
-        let probe = |full_length| (Due::Probe { full_length, turns: false }, now + wait);
-        let most_misses = if may_turn { 2 * MISSES } else { MISSES };
+        let probe = |full_length| (Due::Probe { full_length, turns: false }, now + ANSWER_WITHIN);
+        let most_misses = if end.may_turn { 2 * MISSES } else { MISSES };
+        if missed && let Proof::Found { misses, while_heard } = self.proof {
+            return self.missed_of_proved(now, end, (misses, while_heard));
+        }
         match &mut self.proof {
             Proof::Sought { misses, .. } if missed && *misses + 1 < most_misses => {
                 *misses += 1;
                 probe(true)
-            }
-            Proof::Found { misses } if missed && *misses + 1 < MISSES_OF_PROVED => {
-                *misses += 1;
-                probe(false)
             }
             Proof::Sought { refuted, .. } if missed => {
                 let refuted = *refuted;
@@ -268,16 +299,13 @@ impl Way {
                 (Due::Left, now + RETRY_AFTER * (1 << refuted.min(MOST_DOUBLINGS)))
             }
             Proof::Sought { .. } => probe(true),
-            Proof::Found { .. } if missed => {
-                self.proof = Proof::Sought { misses: 0, refuted: 1 };
-                (Due::Lost, now + RETRY_AFTER)
-            }
             Proof::Found { .. } => {
                 self.rechecks = self.rechecks.wrapping_add(1);
                 // A busy machine may have answered too late when compressed elements were tried.
                 self.is_trial = self.preferred != self.course.packing()
                     && self.rechecks.is_multiple_of(TRY_COMPRESSED_EVERY);
-                probe(self.is_trial)
+                let within = if end.is_used { USED_WITHIN } else { RECHECK_WITHIN };
+                (Due::Probe { full_length: self.is_trial, turns: false }, now + within)
             }
             Proof::Refuted { times } => {
                 self.proof = Proof::Sought { misses: 0, refuted: *times };
@@ -289,140 +317,45 @@ impl Way {
         }
     }
 
-    /// Takes in that the probe under way was answered. Returns whether packets may take the way from now on
-    /// that could not before, and when its time comes next.
-    pub(super) fn answered(&mut self, now: Instant) -> (bool, Instant) {
+    /// Does what is due after a probe of a way that is proved was not answered. An agent that answers nothing may have
+    /// crashed, and its kernel go on; but one that answers what it is asked otherwise would have answered the probe.
+    fn missed_of_proved(
+        &mut self,
+        now: Instant,
+        end: FarEnd,
+        (misses, while_heard): (u8, u8),
+    ) -> (Due, Instant) {
+        if misses == 0 {
+            self.missing_since = self.probed_at;
+        }
+        let misses = misses.saturating_add(1);
+        let was_heard = end.heard_at.is_some_and(|at| at > self.probed_at);
+        let while_heard = if was_heard { while_heard + 1 } else { 0 };
+        if while_heard >= MISSES_OF_USED || now.since(self.missing_since) >= UNANSWERED_FOR {
+            self.proof = Proof::Sought { misses: 0, refuted: 1 };
+            return (Due::Lost, now + RETRY_AFTER);
+        }
+        self.proof = Proof::Found { misses, while_heard };
+        let is_quick = end.is_used && (misses < MISSES_OF_USED || while_heard > 0);
+        let within = if is_quick { USED_WITHIN } else { RECHECK_WITHIN };
+        (Due::Probe { full_length: false, turns: false }, now + within)
+    }
+
+    /// Takes in that the probe under way was answered; the way is tried again after about `every`. Returns whether
+    /// packets may take the way from now on that could not before, and when its time comes next.
+    pub(super) fn answered(&mut self, now: Instant, every: Duration) -> (bool, Instant) {
         self.nonce = None;
         let is_trial = std::mem::take(&mut self.is_trial);
         if let Some(preferred) = self.preferred.filter(|_| is_trial) {
             self.course.set_packing(preferred);
         }
         let is_news = !self.is_proved() || is_trial;
-        self.proof = Proof::Found { misses: 0 };
-        // Ways are checked at different moments, whatever brought them all up at one.
-        let spread = Duration::from_millis(u64::from(self.number % 64) * 8);
-        (is_news, now + RECHECK_EVERY + spread)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LONG: Due = Due::Probe { full_length: true, turns: false };
-    const SHORT: Due = Due::Probe { full_length: false, turns: false };
-
-    fn way() -> Way {
-        let elements = vec![Element::FirstPort(1), Element::Port(2)];
-        let course = Course::Segments { elements, packing: Packing::Compressed };
-        let leaving = Leaving { port: 1, interface: 2, link_mtu: 1500 };
-        Way::new(3, (RoundTrip::default(), Vec::new()), course, leaving)
+        self.proof = Proof::Found { misses: 0, while_heard: 0 };
+        (is_news, now + self.spread(every))
     }
 
-    /// Fires, and says that a probe is under way if one is to be sent.
-    fn fire(way: &mut Way, now: &mut Instant) -> Due {
-        fire_or_turn(way, now, false)
-    }
-
-    fn fire_or_turn(way: &mut Way, now: &mut Instant, may_turn: bool) -> Due {
-        let (due, next) = way.fire(*now, may_turn);
-        assert!(next > *now);
-        *now = next;
-        if matches!(due, Due::Probe { .. }) {
-            way.nonce = Some(7);
-        }
-        due
-    }
-
-    #[test]
-    fn a_way_is_proved_by_an_answer_and_lost_after_eight_that_do_not_come() {
-        let (mut way, mut now) = (way(), Instant::ZERO);
-        assert_eq!(fire(&mut way, &mut now), LONG);
-        assert!(!way.is_proved());
-        let (news, next) = way.answered(now);
-        assert!(news && way.is_proved() && next > now + Duration::from_secs(1));
-        assert_eq!(fire(&mut way, &mut now), SHORT);
-        assert!(!way.answered(now).0, "it is no news that it works still");
-        for _ in 0..MISSES_OF_PROVED {
-            assert!(way.is_proved());
-            assert_eq!(fire(&mut way, &mut now), SHORT);
-        }
-        assert_eq!(fire(&mut way, &mut now), Due::Lost);
-        assert!(!way.is_proved() && way.is_refuted());
-        assert_eq!(fire(&mut way, &mut now), LONG);
-        assert!(way.answered(now).0 && way.is_proved());
-    }
-
-    #[test]
-    fn of_a_host_that_answered_before_probes_turn_at_the_last_crossbar_until_it_answers_again() {
-        let turning = |full_length| Due::Probe { full_length, turns: true };
-        let (mut way, mut now) = (way(), Instant::ZERO);
-        // It may have crashed, so nobody waits for its answer first; and if it has a crossbar of another kind, it does.
-        for expected in [turning(true), LONG, turning(true)] {
-            assert_eq!(fire_or_turn(&mut way, &mut now, true), expected);
-        }
-        assert!(way.answered(now).0 && way.is_proved());
-        for expected in [SHORT, turning(false), SHORT, turning(false)] {
-            assert_eq!(fire_or_turn(&mut way, &mut now, true), expected);
-        }
-        // While it is away, every other probe proves the way, which is not lost.
-        for _ in 0..20 {
-            assert!(!way.answered(now).0);
-            assert_eq!(fire_or_turn(&mut way, &mut now, true), SHORT);
-            assert_eq!(fire_or_turn(&mut way, &mut now, true), turning(false));
-        }
-    }
-
-    #[test]
-    fn a_way_that_is_not_obeyed_compressed_is_tried_in_full_and_then_left_alone_longer_and_longer() {
-        let (mut way, mut now) = (way(), Instant::ZERO);
-        for _ in 0..MISSES {
-            assert_eq!(fire(&mut way, &mut now), LONG);
-            assert_eq!(way.mtu(), 1460);
-        }
-        for _ in 0..MISSES {
-            assert_eq!(fire(&mut way, &mut now), LONG);
-            assert_eq!(way.mtu(), 1420, "three segments stand in a routing header");
-        }
-        let mut pauses = Vec::new();
-        for _ in 0..9 {
-            let before = now;
-            assert_eq!(fire(&mut way, &mut now), Due::Left);
-            assert!(way.is_refuted() && !way.is_proved());
-            pauses.push(now.since(before));
-            for _ in 0..2 * MISSES {
-                assert_eq!(fire(&mut way, &mut now), LONG);
-            }
-        }
-        assert!(pauses.is_sorted() && pauses[0] == RETRY_AFTER && pauses[8] == Duration::from_secs(32));
-        assert!(way.answered(now).0 && way.mtu() == 1420);
-    }
-
-    #[test]
-    fn a_way_in_full_segments_is_tried_in_compressed_ones_now_and_then() {
-        let (mut way, mut now) = (way(), Instant::ZERO);
-        for _ in 0..2 * MISSES {
-            fire(&mut way, &mut now);
-        }
-        assert!(way.answered(now).0 && way.segments_of_probe().unwrap().len() == 3);
-        let mut trials = 0;
-        for _ in 0..3 * TRY_COMPRESSED_EVERY {
-            let due = fire(&mut way, &mut now);
-            if way.segments_of_probe().unwrap().len() == 1 {
-                // It gets lost, which says nothing of the way as it is used.
-                trials += 1;
-                assert_eq!(due, LONG);
-                assert_eq!(fire(&mut way, &mut now), SHORT);
-            }
-            assert!(way.is_proved() && !way.answered(now).0);
-        }
-        assert!(trials > 1);
-        while way.segments_of_probe().unwrap().len() > 1 {
-            fire(&mut way, &mut now);
-            if way.segments_of_probe().unwrap().len() > 1 {
-                way.answered(now);
-            }
-        }
-        assert!(way.answered(now).0 && way.mtu() == 1460, "it is news that packets may be longer");
+    /// About so long: ways are checked at different moments, whatever brought them all up at one.
+    pub(super) fn spread(&self, every: Duration) -> Duration {
+        every + every * (self.number % 64) / 256
     }
 }

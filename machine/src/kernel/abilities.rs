@@ -1,9 +1,10 @@
 //! What the kernel can, found by trying: versions say nothing of what was left out, or came later by an update.
 
 use std::net::{IpAddr, Ipv6Addr};
+use std::str::FromStr;
 
 use mapper_fib::segments::{self, BLOCK_BITS, ELEMENT_BITS, Element, Packing};
-use mapper_fib::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Table, changes};
+use mapper_fib::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Rule, Table, changes};
 
 use super::{Kernel, KernelError};
 use crate::link::interface::Interface;
@@ -18,8 +19,36 @@ pub enum Ability {
     Segments,
     /// Several elements stand in one address (NEXT-C-SID; Linux 6.6).
     Compression,
+    /// Packets that are too long for an outer header get a mark, and by it another way (nftables whose tables have an
+    /// owner; Linux 5.12).
+    Marks,
     /// A single interface forwards IPv6, and the machine goes on as before (`force_forwarding`, Linux 6.17).
     ForceForwarding,
+}
+
+impl Ability {
+    const ALL: [Self; 5] =
+        [Self::Nexthops, Self::Segments, Self::Compression, Self::Marks, Self::ForceForwarding];
+
+    /// The name that a user gives.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nexthops => "nexthops",
+            Self::Segments => "segments",
+            Self::Compression => "compression",
+            Self::Marks => "marks",
+            Self::ForceForwarding => "force-forwarding",
+        }
+    }
+}
+
+impl FromStr for Ability {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|ability| ability.name() == text);
+        found.ok_or_else(|| format!("expected one of {}", Self::ALL.map(Self::name).join(", ")))
+    }
 }
 
 /// What the kernel can.
@@ -32,6 +61,8 @@ pub struct Abilities {
     pub segments: bool,
     /// Whether several elements may stand in one address.
     pub compression: bool,
+    /// Whether packets that are too long for an outer header can go another way.
+    pub marks: bool,
     /// Whether a single interface can forward IPv6.
     pub force_forwarding: bool,
 }
@@ -42,6 +73,8 @@ pub struct Abilities {
 const TRIED: [u16; 2] = [0xf300, 0xf301];
 /// The nexthop that is tried, whose number is the last one.
 const TRIED_NEXTHOP: NexthopId = NexthopId(GroupId::BIT - 1);
+/// The length above which packets are marked for trial, which none has.
+const TRIED_LENGTH: u32 = u32::MAX - 1;
 
 impl Abilities {
     /// Finds out what the kernel can: installs one object of each kind where no packet is led by it, reads back
@@ -72,7 +105,11 @@ impl Abilities {
         let segments =
             there.nexthops.get(&TRIED_NEXTHOP) == tried.nexthops.get(&TRIED_NEXTHOP) && route(TRIED[0]);
         let force_forwarding = sysctl::is_there(&format!("ipv6/conf/{}/force_forwarding", up.name));
-        Ok(Self { nexthops, segments, compression: segments && route(TRIED[1]), force_forwarding })
+        let marks = there.marked_above == tried.marked_above
+            && there.routes.get(&tried_link()) == tried.routes.get(&tried_link())
+            && tried.rules.is_subset(&there.rules);
+        let compression = segments && route(TRIED[1]);
+        Ok(Self { nexthops, segments, compression, marks, force_forwarding })
     }
 
     /// Finds out the same in a network namespace of its own, which is gone afterwards, so that nobody on this machine
@@ -109,6 +146,7 @@ impl Abilities {
             nexthops,
             segments,
             compression: self.compression && segments && has(Ability::Compression),
+            marks: self.marks && has(Ability::Marks),
             force_forwarding: self.force_forwarding && has(Ability::ForceForwarding),
         }
     }
@@ -124,7 +162,15 @@ fn tried(interface: u32) -> Objects {
         let towards = segments::towards_port(0);
         objects.routes.insert(key(bits), Route::StripAndLeave { interface, towards, compressed });
     }
+    objects.routes.insert(tried_link(), Route::Link { interface });
+    objects.rules.extend([false, true].map(|v6| Rule::TooLong { v6 }));
+    objects.marked_above = Some(TRIED_LENGTH);
     objects
+}
+
+/// The route of packets that are too long that is tried: to a segment, as no packet to one bears the mark.
+fn tried_link() -> RouteKey {
+    RouteKey { table: Table::TooLong, ..key(TRIED[0]) }
 }
 
 fn key(element: u16) -> RouteKey {
@@ -142,7 +188,7 @@ mod tests {
     use super::*;
 
     const ALL: Abilities =
-        Abilities { nexthops: true, segments: true, compression: true, force_forwarding: true };
+        Abilities { nexthops: true, segments: true, compression: true, marks: true, force_forwarding: true };
 
     #[test]
     fn what_cannot_be_without_an_avoided_ability_goes_with_it() {
@@ -158,7 +204,7 @@ mod tests {
     #[test]
     fn what_is_tried_is_where_no_packet_goes() {
         for route in tried(1).routes.keys() {
-            assert_eq!(route.table, Table::Segments);
+            assert_ne!(route.table, Table::Main);
             let IpAddr::V6(ip) = route.to.ip else { panic!("{route:?}") };
             assert_eq!(segments::elements(&[ip]), None);
             assert!(segments::all().contains(ip.into()));

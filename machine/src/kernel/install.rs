@@ -3,11 +3,12 @@
 use std::io;
 use std::time::Duration;
 
-use mapper_fib::{Change, Table};
+use mapper_fib::object::TOO_LONG;
+use mapper_fib::{Change, Rule};
 
 use super::{
     Kernel, KernelError, RTM_DELNEIGH, RTM_DELNEXTHOP, RTM_DELROUTE, RTM_DELRULE, RTM_NEWNEIGH,
-    RTM_NEWNEXTHOP, RTM_NEWROUTE, RTM_NEWRULE, neighbour, nexthop, route, rule,
+    RTM_NEWNEXTHOP, RTM_NEWROUTE, RTM_NEWRULE, mark, neighbour, nexthop, route, rule,
 };
 use crate::netlink::message::{Header, add_flags, write};
 use crate::netlink::socket::{NLM_F_ACK, NLM_F_REQUEST, Refused};
@@ -33,7 +34,8 @@ impl Kernel {
     /// hold. To remove what is not there is no error.
     pub fn apply(&mut self, changes: &[Change]) -> Vec<(usize, KernelError)> {
         let mut failed = Vec::new();
-        let places: Vec<_> = (0..changes.len()).collect();
+        let (marks, places): (Vec<_>, Vec<_>) =
+            (0..changes.len()).partition(|&at| mark_of(&changes[at]).is_some());
         let mut rest = &places[..];
         while !rest.is_empty() {
             match self.send_some(changes, rest).and_then(|(sent, refused)| {
@@ -51,7 +53,19 @@ impl Kernel {
                 }
             }
         }
+        failed.extend(marks.into_iter().filter_map(|at| Some((at, self.mark(&changes[at])?))));
         failed
+    }
+
+    /// Carries out a change of what is marked. Returns why not, if the kernel does not.
+    fn mark(&mut self, change: &Change) -> Option<KernelError> {
+        match self.marking.set(mark_of(change)?) {
+            Ok(refused) => error(change, refused?),
+            Err(source) if source.raw_os_error() == Some(libc::EPROTONOSUPPORT) => {
+                Some(KernelError::Refused { what: name(change), said: None, source })
+            }
+            Err(source) => Some(no_answer(change, &source)),
+        }
     }
 
     /// Tries those changes again that the kernel had no memory for, and with them those that it refused because
@@ -97,6 +111,15 @@ impl Kernel {
     }
 }
 
+/// What a change says of marks, if it is about them: above which length packets get one.
+const fn mark_of(change: &Change) -> Option<Option<u32>> {
+    match change {
+        Change::PutMark(above) => Some(Some(*above)),
+        Change::RemoveMark => Some(None),
+        _ => None,
+    }
+}
+
 /// Changes by their places, and what the kernel said of them.
 type Refusals = Vec<(usize, Refused)>;
 
@@ -134,9 +157,13 @@ fn name(change: &Change) -> String {
         Change::PutNexthop(id, _) | Change::RemoveNexthop(id) => format!("nexthop id {}", id.number()),
         Change::PutGroup(id, _) | Change::RemoveGroup(id) => format!("group of nexthops id {}", id.number()),
         Change::PutRule(rule) | Change::RemoveRule(rule) => {
-            let table = Table::Segments.number();
-            format!("rule `iif {} to {} lookup {table}`", rule.interface, rule.to)
+            let table = rule::table(rule).number();
+            match rule {
+                Rule::Segments { interface, to } => format!("rule `iif {interface} to {to} lookup {table}`"),
+                Rule::TooLong { .. } => format!("rule `fwmark {TOO_LONG:#x} lookup {table}`"),
+            }
         }
+        Change::PutMark(_) | Change::RemoveMark => format!("table `inet {}` of nftables", mark::TABLE),
         Change::PutRoute(key, _) | Change::RemoveRoute(key) => {
             format!("route {} in table {}", key.to, key.table.number())
         }
@@ -167,6 +194,8 @@ fn encode(bytes: &mut Vec<u8>, change: &Change, sequence: u32) {
         }
         Change::RemoveNexthop(id) => remove_nexthop(bytes, remove(RTM_DELNEXTHOP), id.number()),
         Change::RemoveGroup(id) => remove_nexthop(bytes, remove(RTM_DELNEXTHOP), id.number()),
+        // Another socket carries these out.
+        Change::PutMark(_) | Change::RemoveMark => {}
         // Rules are not replaced: without the flag that forbids a second one, the kernel takes the same rule twice.
         Change::PutRule(rule) => {
             let header = header(RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL);
@@ -193,7 +222,7 @@ fn remove_nexthop(bytes: &mut Vec<u8>, header: Header, number: u32) {
 mod tests {
     use std::net::{IpAddr, Ipv6Addr};
 
-    use mapper_fib::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Rule};
+    use mapper_fib::{GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Rule, Table};
     use mapper_proto::Mac;
     use proptest::collection::vec;
     use proptest::prelude::*;
@@ -210,7 +239,7 @@ mod tests {
             any::<u32>().prop_map(|bits| IpPrefix::host(IpAddr::V4(bits.into()))),
             (ipv6(), 1..=128u8).prop_map(|(ip, bits)| IpPrefix::v6(ip, bits)),
         ];
-        (prop_oneof![Just(Table::Main), Just(Table::Segments)], to)
+        (prop_oneof![Just(Table::Main), Just(Table::Segments), Just(Table::TooLong)], to)
             .prop_map(|(table, to)| RouteKey { table, to })
     }
 
@@ -219,6 +248,7 @@ mod tests {
         prop_oneof![
             (interface.clone(), ipv6())
                 .prop_map(|(interface, gateway)| Route::Gateway { interface, gateway }),
+            interface.clone().prop_map(|interface| Route::Link { interface }),
             (0..GroupId::BIT, ipv6(), any::<bool>(), 0..10_000u32).prop_map(|(group, ip, has, mtu)| {
                 Route::Group { group: GroupId(group), source: has.then_some(ip.into()), mtu }
             }),
@@ -253,8 +283,9 @@ mod tests {
             (0..GroupId::BIT, vec(id(), 1..20))
                 .prop_map(|(id, members)| Change::PutGroup(GroupId(id), members)),
             ("[a-z][a-z0-9]{0,14}", ipv6(), 1..=128u8).prop_map(|(interface, ip, bits)| {
-                Change::PutRule(Rule { interface, to: IpPrefix::v6(ip, bits) })
+                Change::PutRule(Rule::Segments { interface, to: IpPrefix::v6(ip, bits) })
             }),
+            any::<bool>().prop_map(|v6| Change::PutRule(Rule::TooLong { v6 })),
             (key(), route()).prop_map(|(key, route)| Change::PutRoute(key, route)),
         ]
     }

@@ -6,7 +6,7 @@
 //! - [`FibMonitor`]: tells when somebody else changes the tables.
 //! - [`Foreign`]: what others have where objects of this project stand.
 //!
-//! A module a kind of object says how it stands in messages: `neighbour`, `nexthop`, `rule`, `route`, and
+//! A module a kind of object says how it stands in messages: `neighbour`, `nexthop`, `rule`, `route`, `mark`, and
 //! `tunnel` for what routes and nexthops do with segments.
 
 mod abilities;
@@ -14,6 +14,7 @@ mod counts;
 mod dump;
 mod foreign;
 mod install;
+mod mark;
 mod monitor;
 mod neighbour;
 mod nexthop;
@@ -30,6 +31,8 @@ use thiserror::Error;
 pub use abilities::{Abilities, Ability};
 pub use foreign::Foreign;
 pub use monitor::{FibMonitor, Notice};
+
+use mark::Marking;
 
 use crate::link::LinkError;
 use crate::netlink::socket::RequestSocket;
@@ -106,6 +109,7 @@ pub enum KernelError {
 #[derive(Debug)]
 pub struct Kernel {
     socket: RequestSocket,
+    marking: Marking,
 }
 
 impl Kernel {
@@ -118,7 +122,7 @@ impl Kernel {
             doing: "opening a socket for forwarding tables".to_owned(),
             source,
         })?;
-        Ok(Self { socket })
+        Ok(Self { socket, marking: Marking::open() })
     }
 
     /// The number of this socket, which stands in notices of the changes that it made.

@@ -13,11 +13,16 @@ use super::{
     RTM_NEWNEXTHOP, RTM_NEWROUTE, RTM_NEWRULE, neighbour, nexthop, route, rule,
 };
 use crate::link::readiness;
-use crate::netlink::message::{Message, messages};
+use crate::netlink::message::{Message, attributes, messages, u32_at};
 use crate::netlink::socket::notices;
 
-/// The kernel's groups of notices: neighbours, routes of IPv4 and of IPv6, rules of IPv6, nexthops.
-const GROUPS: [u32; 5] = [3, 7, 11, 19, 32];
+/// The kernel's groups of notices: neighbours, routes and rules of IPv4, routes and rules of IPv6, settings of
+/// interfaces for IPv4 and for IPv6, nexthops.
+const GROUPS: [u32; 8] = [3, 7, 8, 11, 19, 24, 25, 32];
+/// The message that tells of a setting of an interface, behind whose fixed part the attributes stand.
+const RTM_NEWNETCONF: u16 = 80;
+const NETCONF_FIXED_BYTES: usize = 4;
+const NETCONFA_IFINDEX: u16 = 1;
 /// More than any notice takes: a group of the most nexthops there are.
 const BUFFER_BYTES: usize = 128 * 1024;
 /// How many notices are handed over at once.
@@ -41,6 +46,11 @@ pub enum Notice {
         /// The neighbour's address.
         ip: Ipv6Addr,
     },
+    /// A setting of an interface under `/proc/sys/net`, such as whether it forwards; or one of all interfaces.
+    Setting {
+        /// The number of the interface; `None` for all.
+        interface: Option<u32>,
+    },
     /// There was more than could be kept, so everything is to be read back.
     Missed,
 }
@@ -54,12 +64,16 @@ impl Notice {
             Self::Group(id) => objects.groups.contains_key(id),
             Self::Rule(rule) => objects.rules.contains(rule),
             Self::Neighbour { interface, ip } => objects.neighbours.contains_key(&(*interface, *ip)),
-            Self::Missed => true,
+            Self::Setting { interface: Some(interface) } => {
+                objects.neighbours.keys().any(|(port, _)| port == interface)
+            }
+            Self::Setting { interface: None } | Self::Missed => true,
         }
     }
 }
 
-/// Tells when somebody else changes routes, nexthops, rules or neighbours in this network namespace.
+/// Tells when somebody else changes routes, nexthops, rules or neighbours in this network namespace, and when anybody,
+/// this process included, changes how an interface forwards.
 ///
 /// The kernel tells nothing when it takes away nexthops itself because their interface lost its carrier or was
 /// set down: [`crate::link::interface::Monitor`] tells of that.
@@ -129,6 +143,13 @@ fn notice(message: Message<'_>) -> Option<Notice> {
         RTM_NEWRULE | RTM_DELRULE => rule::read(message.body).map(Notice::Rule),
         RTM_NEWNEIGH | RTM_DELNEIGH => neighbour::read(message.body)
             .map(|told| Notice::Neighbour { interface: told.interface, ip: told.ip }),
+        RTM_NEWNETCONF => {
+            let mut told = attributes(message.body.get(NETCONF_FIXED_BYTES..)?);
+            let (_, value) = told.find(|(kind, _)| *kind == NETCONFA_IFINDEX)?;
+            // Those for all, and for interfaces that come later, have negative numbers.
+            let interface = u32_at(value, 0).filter(|index| index.cast_signed() > 0);
+            Some(Notice::Setting { interface })
+        }
         _ => None,
     }
 }

@@ -116,6 +116,7 @@ pub(super) fn put(attributes: &mut Attributes<'_>, key: RouteKey, route: &Route)
                 attributes.put_ip(RTA_GATEWAY, gateway.into());
             }
         }
+        Route::Link { interface } => attributes.put_u32(RTA_OIF, interface),
         Route::Group { group, source, mtu } => {
             attributes.put_u32(RTA_NH_ID, group.number());
             if let Some(source) = source {
@@ -136,7 +137,8 @@ pub(super) fn read(body: &[u8]) -> Option<Told> {
     }
     let (family, bits, protocol) = (body[0], body[1], body[5]);
     let number = read.table.unwrap_or_else(|| body[4].into());
-    let table = [Table::Main, Table::Segments].into_iter().find(|table| table.number() == number)?;
+    let table =
+        [Table::Main, Table::Segments, Table::TooLong].into_iter().find(|table| table.number() == number)?;
     let nowhere = match family {
         AF_INET => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         AF_INET6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
@@ -197,6 +199,7 @@ impl Read {
         }
         match (self.tunnel_kind, self.local, self.gateway) {
             (0, _, Some(gateway)) => Some(Route::Gateway { interface, gateway }),
+            (0, _, None) if interface != 0 => Some(Route::Link { interface }),
             (tunnel::LOCAL, Some(local), None) => Some(match local {
                 Local::End { compressed } => Route::Strip { interface, compressed },
                 Local::EndX { towards, compressed } => {

@@ -2,15 +2,16 @@
 
 use std::net::Ipv6Addr;
 
-use mapper_fib::object::PROTOCOL;
+use mapper_fib::object::{PROTOCOL, TOO_LONG};
 use mapper_fib::{IpPrefix, Rule, Table};
 
-use super::AF_INET6;
+use super::{AF_INET, AF_INET6};
 use crate::netlink::message::{Attributes, attributes, ipv6, text, u32_at};
 
 const FRA_DST: u16 = 1;
 const FRA_IIFNAME: u16 = 3;
 pub(super) const FRA_PRIORITY: u16 = 6;
+const FRA_FWMARK: u16 = 10;
 pub(super) const FRA_TABLE: u16 = 15;
 pub(super) const FRA_PROTOCOL: u16 = 21;
 const FR_ACT_TO_TBL: u8 = 1;
@@ -18,31 +19,48 @@ pub(super) const FIXED_BYTES: usize = 12;
 
 /// The place of our rules among all: behind the one for the machine's own addresses, which is 0, and before
 /// whatever else looks at packets, such as those of virtual private networks, whose tables have routes for
-/// everything. It takes nothing from them, as a rule is for segments that came in by one port.
+/// everything. It takes nothing from them, as a rule is for segments that came in by one port, or for a mark of ours
+/// and a table that has routes to hosts of the fabric alone.
 pub(super) const PRIORITY: u32 = 109;
 
 /// The fixed part of a message about this rule.
 pub(super) fn fixed(rule: &Rule) -> [u8; FIXED_BYTES] {
-    let mut fixed = [0; FIXED_BYTES];
-    fixed[0] = AF_INET6;
-    fixed[1] = rule.to.bits;
+    let (family, bits) = match rule {
+        Rule::Segments { to, .. } => (AF_INET6, to.bits),
+        Rule::TooLong { v6 } => (if *v6 { AF_INET6 } else { AF_INET }, 0),
+    };
+    let mut fixed = fixed_of_all(family);
+    fixed[1] = bits;
     fixed[7] = FR_ACT_TO_TBL;
     fixed
 }
 
-/// The fixed part of a message that asks for all rules.
-pub(super) fn fixed_of_all() -> [u8; FIXED_BYTES] {
+/// The fixed part of a message that asks for all rules of a family.
+pub(super) fn fixed_of_all(family: u8) -> [u8; FIXED_BYTES] {
     let mut fixed = [0; FIXED_BYTES];
-    fixed[0] = AF_INET6;
+    fixed[0] = family;
     fixed
+}
+
+/// The table that a rule leads to.
+pub(super) const fn table(rule: &Rule) -> Table {
+    match rule {
+        Rule::Segments { .. } => Table::Segments,
+        Rule::TooLong { .. } => Table::TooLong,
+    }
 }
 
 /// Puts the attributes of a rule, which are also those by which it is found.
 pub(super) fn put(attributes: &mut Attributes<'_>, rule: &Rule) {
-    attributes.put_ip(FRA_DST, rule.to.ip);
-    attributes.put_text(FRA_IIFNAME, &rule.interface);
+    match rule {
+        Rule::Segments { interface, to } => {
+            attributes.put_ip(FRA_DST, to.ip);
+            attributes.put_text(FRA_IIFNAME, interface);
+        }
+        Rule::TooLong { .. } => attributes.put_u32(FRA_FWMARK, TOO_LONG),
+    }
     attributes.put_u32(FRA_PRIORITY, PRIORITY);
-    attributes.put_u32(FRA_TABLE, Table::Segments.number());
+    attributes.put_u32(FRA_TABLE, table(rule).number());
     attributes.put(FRA_PROTOCOL, &[PROTOCOL]);
 }
 
@@ -50,17 +68,24 @@ pub(super) fn put(attributes: &mut Attributes<'_>, rule: &Rule) {
 pub(super) fn read(body: &[u8]) -> Option<Rule> {
     let (family, bits) = (*body.first()?, *body.get(1)?);
     let (mut to, mut interface, mut ours) = (Ipv6Addr::UNSPECIFIED, String::new(), false);
-    let (mut table, mut priority) = (0, 0);
+    let (mut table, mut priority, mut mark) = (0, 0, 0);
     for (kind, value) in attributes(body.get(FIXED_BYTES..)?) {
         match kind {
             FRA_DST => to = ipv6(value)?,
             FRA_IIFNAME => interface = text(value),
+            FRA_FWMARK => mark = u32_at(value, 0)?,
             FRA_TABLE => table = u32_at(value, 0)?,
             FRA_PRIORITY => priority = u32_at(value, 0)?,
             FRA_PROTOCOL => ours = value == [PROTOCOL],
             _ => {}
         }
     }
-    let as_made = family == AF_INET6 && table == Table::Segments.number() && priority == PRIORITY;
-    (ours && as_made).then(|| Rule { interface, to: IpPrefix::v6(to, bits) })
+    let v6 = family == AF_INET6;
+    if !ours || priority != PRIORITY {
+        return None;
+    }
+    if table == Table::Segments.number() && v6 {
+        return Some(Rule::Segments { interface, to: IpPrefix::v6(to, bits) });
+    }
+    (table == Table::TooLong.number() && mark == TOO_LONG).then_some(Rule::TooLong { v6 })
 }

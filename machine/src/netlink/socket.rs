@@ -4,10 +4,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::netlink::{self, SocketAddrNetlink};
 use rustix::net::sockopt::{Timeout, set_socket_recv_buffer_size_force, set_socket_timeout};
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, getsockname, recv, send, socket_with,
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, bind, getsockname, recv, send,
+    socket_with,
 };
 use socket2::{SockFilter, Socket};
 
@@ -48,8 +49,7 @@ pub(crate) struct Refused {
     pub(crate) said: Option<String>,
 }
 
-/// A netlink socket of the family `NETLINK_ROUTE` for requests. Whoever uses it waits for the answer, and no
-/// longer than five seconds.
+/// A netlink socket for requests. Whoever uses it waits for the answer, and no longer than five seconds.
 #[derive(Debug)]
 pub(crate) struct RequestSocket {
     socket: OwnedFd,
@@ -59,8 +59,19 @@ pub(crate) struct RequestSocket {
 }
 
 impl RequestSocket {
+    /// Opens a socket of the family `NETLINK_ROUTE`.
     pub(crate) fn open() -> io::Result<Self> {
-        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        // Without a protocol the socket has protocol 0, which is that family.
+        Self::open_of(None)
+    }
+
+    /// Opens a socket of the family `NETLINK_NETFILTER`.
+    pub(crate) fn open_netfilter() -> io::Result<Self> {
+        Self::open_of(Some(netlink::NETFILTER))
+    }
+
+    fn open_of(family: Option<Protocol>) -> io::Result<Self> {
+        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, family)?;
         bind(&socket, &SocketAddrNetlink::new(0, 0))?;
         set_socket_timeout(&socket, Timeout::Recv, Some(ANSWER_TIMEOUT))?;
         // Older kernels lack one or the other: then an answer repeats the request, has no words, or a list holds

@@ -12,11 +12,16 @@ use crate::read_back::{one_of_every_kind, two_machines};
 
 /// Runs `ip` with these words, and returns what the monitor tells of the objects, the first that it tells.
 async fn told(monitor: &FibMonitor, machine: &Machine, words: &str, objects: &Objects) -> Vec<Notice> {
-    machine.namespace.ip(words);
+    told_of(monitor, machine, &format!("ip {words}"), objects).await
+}
+
+/// The same of another program.
+async fn told_of(monitor: &FibMonitor, machine: &Machine, line: &str, objects: &Objects) -> Vec<Notice> {
+    assert!(machine.namespace.command_line(line).status().unwrap().success(), "{line}");
     let mut told = Vec::new();
     while told.is_empty() {
         let notices = tokio::time::timeout(Duration::from_secs(30), monitor.notices()).await;
-        let notices = notices.unwrap_or_else(|_| panic!("nothing is told of `ip {words}`")).unwrap();
+        let notices = notices.unwrap_or_else(|_| panic!("nothing is told of `{line}`")).unwrap();
         told.extend(notices.into_iter().filter(|notice| notice.concerns(objects)));
     }
     told
@@ -65,6 +70,11 @@ async fn listen(machine: &mut Machine, other: &Machine, wanted: &Objects, interf
     assert!(
         segments.iter().all(|notice| matches!(notice, Notice::Route(key) if key.table == Table::Segments))
     );
+    for setting in ["ipv6.conf.e0.forwarding", "ipv4.conf.e0.forwarding"] {
+        let words = format!("sysctl -q -w net.{setting}=1");
+        let notice = Notice::Setting { interface: Some(interface) };
+        assert!(told_of(&monitor, machine, &words, wanted).await.contains(&notice), "{setting}");
+    }
     // What was taken away comes back.
     machine.install(wanted);
 }

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use mapper_fib::crossbar::CabledPort;
 use mapper_fib::segments::{Element, NEIGHBOUR, Packing};
-use mapper_fib::{Change, GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Table, changes};
+use mapper_fib::{
+    Change, GroupId, IpPrefix, Nexthop, NexthopId, Objects, Route, RouteKey, Rule, Table, changes,
+};
 
 use crate::can_make_namespaces;
 use crate::machines::{Machine, ports, routes_to, settled};
@@ -45,6 +47,12 @@ pub(crate) fn one_of_every_kind(
     let key = RouteKey { table: Table::Main, to: IpPrefix::host([10, 8, 0, 1].into()) };
     let gateway = Route::Gateway { interface: cabled[1].interface, gateway: NEIGHBOUR };
     objects.routes.insert(key, gateway);
+    for to in [IpAddr::from(other.v4), other.v6.into()] {
+        let key = RouteKey { table: Table::TooLong, to: IpPrefix::host(to) };
+        objects.routes.insert(key, Route::Link { interface: machine.interface("fabric0").index });
+        objects.rules.insert(Rule::TooLong { v6: to.is_ipv6() });
+    }
+    objects.marked_above = Some(1380);
     objects
 }
 
@@ -85,6 +93,7 @@ fn what_is_replaced_is_as_it_was_to_be_and_what_goes_is_gone() {
     after.groups.insert(GroupId(2), ids.clone());
     after.groups.insert(GroupId(3), vec![ids[1]]);
     after.rules.pop_first();
+    after.marked_above = Some(1420);
     after.neighbours.pop_last();
     machine.install(&after);
     assert_eq!(machine.kernel.dump().unwrap(), after);

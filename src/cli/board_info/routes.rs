@@ -44,7 +44,9 @@ pub(super) fn ask(places: &[(PathBuf, u8)]) -> Result<Vec<Option<RoutesInForce>>
 /// Describes each route in a line, with where it leads, by which ports, and what it is used for.
 pub(super) fn describe(routes: &RoutesInForce) -> String {
     let mut text = String::new();
-    for RouteInForce { to, name, host_type, via, used_for, frames, segments, .. } in &routes.routes {
+    for RouteInForce { to, name, host_type, hop_names, used_for, frames, segments, packets, .. } in
+        &routes.routes
+    {
         // The address stands beside the name, as two hosts may have one name. Names come from other machines,
         // so they are escaped.
         let name = if name == to { to.clone() } else { format!("{} {to}", name.escape_debug()) };
@@ -55,21 +57,24 @@ pub(super) fn describe(routes: &RoutesInForce) -> String {
             RouteUse::CutOff => "cut off",
         };
         let runs = HostType::name(*host_type);
+        let via = hop_names.iter().map(|hop| hop.escape_debug().to_string()).collect::<Vec<_>>();
         let via = if via.is_empty() { "the cable".to_owned() } else { via.join(" ") };
         // Writing to a String never fails.
         let kernel = match segments.is_empty() {
             true => String::new(),
-            false => format!(", in the kernel by {}", segments.join(" ")),
+            false => format!(", in the kernel by {}, {packets} packets", segments.join(" ")),
         };
         let _infallible =
             writeln!(text, "  route to {name} ({runs}) by {via}: {used_for}, {frames} frames{kernel}");
     }
-    for ByDestination { to, name, ports } in &routes.by_destination {
+    for ByDestination { to, name, ports, packets } in &routes.by_destination {
         let ports: Vec<_> = ports.iter().map(ToString::to_string).collect();
         let name = if name == to { to.clone() } else { format!("{} {to}", name.escape_debug()) };
         let (word, ports) = (if ports.len() == 1 { "port" } else { "ports" }, ports.join(", "));
-        let _infallible =
-            writeln!(text, "  route to {name} in the kernel by its destination, out of {word} {ports}");
+        let _infallible = writeln!(
+            text,
+            "  route to {name} in the kernel by its destination, out of {word} {ports}, {packets} packets"
+        );
     }
     for host in &routes.without_route {
         let _infallible = writeln!(text, "  no route to {}: {}", host.mac, host.why);

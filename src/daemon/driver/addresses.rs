@@ -1,6 +1,7 @@
 //! The addresses of IP of this host and of others: which this machine has, which it picks, and which clash.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use mapper_fabric::wording::with_causes;
 use mapper_host::directory::{Clash, Directory};
@@ -29,6 +30,8 @@ pub(super) struct Addresses {
     not_given: Option<String>,
     /// The lasting clashes of this host's addresses that were logged.
     told: Vec<Clash>,
+    /// Addresses of this host that an interface that is not the fabric's has, too, in words.
+    twice: Vec<String>,
 }
 
 /// The addresses of this machine, as the kernel has them at one moment.
@@ -38,6 +41,8 @@ struct Held {
     fabric: Vec<IpNetworkAddress>,
     /// Those of all other interfaces.
     elsewhere: Vec<IpNetworkAddress>,
+    /// Those of the first that an interface among the others has, too, with the numbers of both interfaces.
+    twice: Vec<(IpAddr, u32, u32)>,
 }
 
 impl Held {
@@ -47,10 +52,15 @@ impl Held {
         let is_ports = |held: &&HeldAddress| ports.contains(&held.index);
         let of_ports = all.iter().filter(is_ports).filter(|held| held.is_for_others && held.is_permanent);
         let others = all.iter().filter(|held| Some(held.index) != tap && !is_ports(held));
-        Self {
-            fabric: of_tap.chain(of_ports).map(|held| held.address).collect(),
-            elsewhere: others.map(|held| held.address).collect(),
-        }
+        let fabric: Vec<&HeldAddress> = of_tap.chain(of_ports).collect();
+        let elsewhere: Vec<&HeldAddress> = others.collect();
+        let twice = fabric.iter().flat_map(|own| {
+            let same = elsewhere.iter().filter(|other| other.address.ip() == own.address.ip());
+            same.map(|other| (own.address.ip(), own.index, other.index))
+        });
+        let twice = twice.collect();
+        let addresses = |held: Vec<&HeldAddress>| held.into_iter().map(|held| held.address).collect();
+        Self { fabric: addresses(fabric), elsewhere: addresses(elsewhere), twice }
     }
 }
 
@@ -62,11 +72,10 @@ impl Driver {
     pub(super) fn follow_addresses(&mut self) -> Result<(), LinkError> {
         let tap = self.users.as_ref().map(|users| users.tap().index());
         let names: Vec<_> = self.attachment.outer_ports().into_iter().map(|port| port.interface).collect();
-        let mut ports = Vec::new();
-        if !names.is_empty() {
-            ports.extend(Interface::all()?.iter().filter(|it| names.contains(&it.name)).map(|it| it.index));
-        }
+        let all = Interface::all()?;
+        let ports: Vec<u32> = all.iter().filter(|it| names.contains(&it.name)).map(|it| it.index).collect();
         let held = Held::new(&HeldAddress::all()?, tap, &ports);
+        self.addresses.twice = held.twice.iter().map(|twice| clash_within(*twice, &all)).collect();
         let now = self.now();
         self.addresses.left_out = held.fabric.get(Directory::MOST_ADDRESSES..).unwrap_or_default().to_vec();
         self.host.set_addresses_elsewhere(now, held.elsewhere.iter().map(IpNetworkAddress::ip).collect());
@@ -145,7 +154,7 @@ impl Driver {
 
     /// What is wrong with this host's addresses, in words.
     pub(super) fn address_warnings(&self) -> Vec<String> {
-        let Addresses { left_out, full, not_given, told: _ } = &self.addresses;
+        let Addresses { left_out, full, not_given, told: _, twice } = &self.addresses;
         let full = full.iter().map(|network| {
             format!("no address of {network} is free: name a larger network, or state an address")
         });
@@ -157,8 +166,19 @@ impl Driver {
                 all.join(", ")
             )
         });
-        full.chain(left_out).chain(not_given.clone()).collect()
+        full.chain(left_out).chain(not_given.clone()).chain(twice.iter().cloned()).collect()
     }
+}
+
+/// What is wrong where two interfaces of this machine, by their numbers, have one address.
+fn clash_within((ip, own, other): (IpAddr, u32, u32), all: &[Interface]) -> String {
+    let name = |index| all.iter().find(|it| it.index == index).map_or("?", |it| it.name.as_str());
+    format!(
+        "both {} and {}, which is not of the fabric, have the address {ip}: give one of them another, as packets may \
+         take the wrong one",
+        name(own),
+        name(other)
+    )
 }
 
 #[cfg(test)]
@@ -181,9 +201,15 @@ mod tests {
             held(3, "fe80::3/64", false, true),
             held(9, "10.1.0.1/24", true, false),
             held(9, "fe80::9/64", false, true),
+            held(5, "fe80::9/64", false, true),
         ];
-        let Held { fabric, elsewhere } = Held::new(&all, Some(9), &[3, 4]);
+        let Held { fabric, elsewhere, twice } = Held::new(&all, Some(9), &[3, 4]);
         assert_eq!(fabric, ["10.1.0.1/24", "10.2.0.1/31"].map(|text| text.parse().unwrap()));
-        assert_eq!(elsewhere, ["127.0.0.1/8", "192.0.2.7/24"].map(|text| text.parse().unwrap()));
+        let of_others = ["127.0.0.1/8", "192.0.2.7/24", "fe80::9/64"];
+        assert_eq!(elsewhere, of_others.map(|text| text.parse().unwrap()));
+        assert_eq!(twice, [], "addresses of one cable may be at several");
+        let more = [&all[..], &[held(5, "10.1.0.1/32", true, true)]].concat();
+        let own = "10.1.0.1".parse().unwrap();
+        assert_eq!(Held::new(&more, Some(9), &[3, 4]).twice, [(own, 9, 5)]);
     }
 }

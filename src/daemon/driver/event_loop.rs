@@ -65,6 +65,8 @@ pub(super) struct Driver {
     pub(super) users: Option<UserInterface>,
     /// The kernel as the way of users' packets, or why it is not used.
     pub(super) kernel: Result<KernelSide, String>,
+    /// What users' packets go by, as the log says it.
+    pub(super) told_data_path: String,
     /// The carriers of a node's crossbar, and those that the host was last told of.
     carriers: Option<(watch::Receiver<PortSet>, PortSet)>,
     pub(super) computation: Computation,
@@ -125,6 +127,7 @@ impl Driver {
             clock: Clock::start(),
             users,
             kernel,
+            told_data_path: String::new(),
             carriers,
             computation: Computation::default(),
             followers: Followers::default(),

@@ -7,8 +7,8 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use mapper_fabric::wording::with_causes;
-use mapper_fib::probe;
-use mapper_host::kernel_path::{KernelAbilities, KernelPath, KernelPort, NotCarried};
+use mapper_fib::{NexthopId, probe};
+use mapper_host::kernel_path::{CarriedRoute, KernelAbilities, KernelPath, KernelPort, NotCarried};
 use mapper_machine::kernel::probing::{Arrived, ProbeSockets};
 use mapper_proto::Instant;
 use mapper_proto::neighbours::Neighbour;
@@ -22,7 +22,7 @@ use super::event_loop::Driver;
 use crate::daemon::DaemonError;
 use crate::daemon::options::Config;
 use crate::daemon::status::DataPath;
-use crate::xbar::forwarding::{Acquaintances, Cabled, Forwarding, Opened};
+use crate::xbar::forwarding::{Acquaintances, Cabled, Forwarding, Opened, Wanted};
 
 /// How often the packets that the kernel sent are counted, while there are few nexthops. A way that packets begin to
 /// take is watched so soon after.
@@ -43,6 +43,8 @@ pub(super) struct KernelSide {
     acquaintances: Acquaintances,
     /// When the packets that the kernel sent are counted next.
     count_at: Instant,
+    /// How many each nexthop had taken when they were counted last.
+    packets: BTreeMap<NexthopId, u64>,
     /// The sockets of probes, once this host has an IPv6 address on the fabric.
     probes: Option<ProbeSockets>,
     /// When these may be opened next: another program may have their port.
@@ -64,12 +66,15 @@ impl KernelSide {
         let record = config.service.run_dir.join(format!("{}.kernel", config.unit));
         let forwards = attachment.crossbar.is_some();
         let neighbours = attachment.hellos.neighbours();
-        Ok(match Forwarding::open(config.data_path, &record, forwards)? {
+        let wanted =
+            Wanted { choice: config.data_path, avoid: config.kernel_avoid.clone(), forwards, sends: true };
+        Ok(match Forwarding::open(wanted, &record)? {
             Opened::Used(forwarding) => Ok(Self {
                 forwarding,
                 neighbours,
                 acquaintances: Acquaintances::default(),
                 count_at: Instant::ZERO,
+                packets: BTreeMap::new(),
                 probes: None,
                 open_again_at: Instant::ZERO,
             }),
@@ -130,12 +135,22 @@ impl Driver {
     /// Says to the host and to neighbours what the kernel can do.
     pub(super) fn begin_with_kernel(&mut self, seed: u64) {
         self.keep_tap(self.kernel.is_ok());
-        let Ok(side) = &self.kernel else { return };
-        self.host.use_kernel(seed, side.forwarding.first_number());
+        let (Ok(side), Some(users)) = (&self.kernel, &self.users) else { return self.tell_data_path() };
+        self.host.use_kernel(seed, side.forwarding.first_number(), users.tap().index());
         let flags = side.forwarding.flags();
         let agent_port = self.attachment.crossbar.as_ref().map(|_| self.attachment.outer.agent_port());
         self.host.set_kernel_abilities(self.now(), side.abilities(), agent_port);
         self.say_flags(flags);
+        self.tell_data_path();
+    }
+
+    /// Logs what users' packets go by, if that is another way than was logged last.
+    fn tell_data_path(&mut self) {
+        let Some(DataPath { kind, why, .. }) = self.data_path() else { return };
+        if self.told_data_path != kind {
+            info!("users' packets go by {kind}: {why}");
+            self.told_data_path = kind;
+        }
     }
 
     /// Tells the neighbours at all ports what this kernel does with packets.
@@ -205,16 +220,22 @@ impl Driver {
             return;
         }
         let Ok(side) = &mut self.kernel else { return };
-        let packets = side.forwarding.packets();
-        side.count_at = now + if packets.len() <= FEW_NEXTHOPS { COUNT_EVERY } else { COUNT_MANY_EVERY };
-        self.host.count_kernel_packets(now, &packets);
+        side.packets = side.forwarding.packets();
+        let is_few = side.packets.len() <= FEW_NEXTHOPS;
+        side.count_at = now + if is_few { COUNT_EVERY } else { COUNT_MANY_EVERY };
+        self.host.count_kernel_packets(now, &side.packets);
     }
 
     /// Has the kernel hold what the host wants, and sends the probes that are due.
     pub(super) fn serve_kernel(&mut self) {
         let now = self.now();
         let Ok(side) = &mut self.kernel else { return };
-        side.forwarding.carry_out(&self.host.take_kernel_changes());
+        let changes = self.host.take_kernel_changes();
+        side.forwarding.carry_out(&changes);
+        if !changes.is_empty() {
+            self.tell_data_path();
+        }
+        let Ok(side) = &mut self.kernel else { return };
         while let Some(sent) = self.host.poll_kernel_probe() {
             if side.probes.as_ref().is_none_or(|probes| probes.own() != sent.source) {
                 if now < side.open_again_at {
@@ -286,6 +307,14 @@ impl Driver {
 }
 
 impl Driver {
+    /// The routes that the kernel sends users' packets along, and how many have taken each.
+    pub(super) fn carried_routes(&self) -> Vec<CarriedRoute> {
+        match (&self.kernel, self.host.kernel_path()) {
+            (Ok(side), Some(path)) => path.routes(&side.packets).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// What the board shows of the way of users' packets; `None` without a tap interface.
     pub(super) fn data_path(&self) -> Option<DataPath> {
         self.users.as_ref()?;

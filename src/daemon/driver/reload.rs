@@ -29,6 +29,7 @@ fn read_again(old: &Config, new: Config) -> (Config, Vec<&'static str>) {
         tap,
         addresses,
         data_path,
+        kernel_avoid,
         keep_routes,
         networks,
         fabric_prefix,
@@ -47,6 +48,7 @@ fn read_again(old: &Config, new: Config) -> (Config, Vec<&'static str>) {
         ("unit", unit_given && old.unit != unit),
         ("tap", old.tap != tap),
         ("data-path", old.data_path != data_path),
+        ("kernel-avoid", old.kernel_avoid != kernel_avoid),
         ("address", old.addresses != addresses || old.networks != networks),
         ("fabric-prefix", old.fabric_prefix != fabric_prefix),
         ("hosts-file", old.hosts_file != hosts_file),
@@ -126,7 +128,7 @@ mod tests {
     fn what_counts_only_at_start_is_named_and_stays_and_all_else_is_followed() {
         let old = read("interface = \"eth1\"\nunit = 1\nlevel = 2\nlog-level = \"info\"\n");
         let new = read(
-            "interface = \"eth2\"\nunit = 2\nseed = 7\ntap = \"f0\"\ndata-path = \"tap\"\naddress = \"10.0.0.1/24\"\nfabric-prefix = \"none\"\nhosts-file = \"/h\"\nmap-once = true\n\
+            "interface = \"eth2\"\nunit = 2\nseed = 7\ntap = \"f0\"\ndata-path = \"tap\"\nkernel-avoid = \"segments\"\naddress = \"10.0.0.1/24\"\nfabric-prefix = \"none\"\nhosts-file = \"/h\"\nmap-once = true\n\
              run-dir = \"/tmp\"\ngroup = \"g\"\ndaemon-pid-file = \"/tmp/p\"\nethertype = \"0x88b6\"\n\
              metrics-listen = \"127.0.0.1:1\"\nmetrics-file = \"/tmp/m\"\nverbose-file = \"/tmp/v\"\n\
              log-format = \"json\"\nlevel = 3\nnum-passes = 2\nlog-level = \"warn\"\nmap-file = \"/tmp/map\"\n",
@@ -142,6 +144,7 @@ mod tests {
             "group",
             "hosts-file",
             "interface",
+            "kernel-avoid",
             "log-format",
             "map-once",
             "metrics-file",

@@ -89,7 +89,7 @@ impl Driver {
             map: self.host.newest_map().cloned(),
             names: self.names_of_map(),
             neighbours: self.host.neighbours().to_vec(),
-            carried: self.host.kernel_path().map_or_else(Vec::new, |path| path.routes().collect()),
+            carried: self.carried_routes(),
             uses: self.host.data().map_or_else(Vec::new, |data| data.uses(self.now())),
         }
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mapper_host::directory::HostName;
+use mapper_machine::kernel::Ability;
 use mapper_machine::link::address::InterfaceAddress;
 use mapper_machine::options::{DataPathChoice, OnChange, PlanKeys, ServiceConfig, Text};
 use mapper_proto::IpNetworkAddress;
@@ -48,6 +49,8 @@ pub struct Config {
     pub addresses: Vec<InterfaceAddress>,
     /// What users' packets go by.
     pub data_path: DataPathChoice,
+    /// Which abilities of the kernel are not used.
+    pub kernel_avoid: Vec<Ability>,
     /// Whether the kernel's routes stay when the daemon ends.
     pub keep_routes: bool,
     /// The networks of IPv4 out of which it gets an address each that no other host has.

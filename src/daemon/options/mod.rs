@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mapper_host::directory::HostName;
+use mapper_machine::kernel::Ability;
 use mapper_machine::link::address::InterfaceAddress;
 use mapper_machine::options::{
     self, AcmKeys, Bounded, ConfigFileError, DataPathChoice, FileOptions, FrameKeys, LogKeys, MetricsKeys,
@@ -61,6 +62,11 @@ pub struct Options {
     /// What users' packets go by: auto, srv6, routes or tap [default: auto].
     #[arg(long, value_name = "KIND")]
     pub data_path: Option<DataPathChoice>,
+    /// Do without this ability of the kernel, as if it lacked it: nexthops, segments, compression, marks or
+    /// force-forwarding. May be repeated, or several with commas between them.
+    #[arg(long, value_name = "ABILITY", value_delimiter = ',')]
+    #[serde(deserialize_with = "options::one_or_more")]
+    pub kernel_avoid: Option<Vec<Text<Ability>>>,
     /// Leave the kernel's routes as they are when the agent ends.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub keep_routes: Option<bool>,
@@ -224,6 +230,12 @@ pub enum OptionsError {
     /// An agent was given ports, but it has only an interface.
     #[error("an agent has no ports but an interface; take `ports` out, or run `mapper node`")]
     PortsOfAgent,
+    /// An agent was to send by routes by destination, which only crossbars have.
+    #[error(
+        "--data-path routes: an agent has no crossbar of its own, and so no routes by destination; run `mapper node` \
+         on this machine, or choose auto, srv6 or tap"
+    )]
+    RoutesOfAgent,
     /// A node was given no ports, or too many.
     #[error(
         "name 1 to {MAX_NODE_PORTS} interfaces that are cabled to others: --ports IF,IF, or `ports = [..]` in the file"
@@ -292,6 +304,7 @@ impl FileOptions for Options {
             tap: self.tap.or(file.tap),
             address: self.address.or(file.address),
             data_path: self.data_path.or(file.data_path),
+            kernel_avoid: self.kernel_avoid.or(file.kernel_avoid),
             keep_routes: self.keep_routes.or(file.keep_routes),
             fabric_prefix: self.fabric_prefix.or(file.fabric_prefix),
             hosts_file: self.hosts_file.or(file.hosts_file),
@@ -399,6 +412,10 @@ impl Options {
         if tap.is_none() && !(addresses.is_empty() && networks.is_empty()) {
             return Err(OptionsError::AddressWithoutTap);
         }
+        let data_path = self.data_path.unwrap_or_default();
+        if role == Role::Agent && data_path == DataPathChoice::Routes {
+            return Err(OptionsError::RoutesOfAgent);
+        }
         let plan = PlanConfig::of(self.plan.clone().unwrap_or_default())?;
         let settings = self.settings();
         let subnet = SubnetConfig::of(&self);
@@ -424,7 +441,8 @@ impl Options {
             unit_given: self.unit.is_some(),
             tap,
             addresses,
-            data_path: self.data_path.unwrap_or_default(),
+            data_path,
+            kernel_avoid: self.kernel_avoid.into_iter().flatten().map(Text::value).collect(),
             keep_routes: self.keep_routes.unwrap_or_default(),
             networks,
             fabric_prefix: self.fabric_prefix.map(Text::value).unwrap_or_default(),

@@ -43,6 +43,9 @@ pub struct ByDestination {
     pub name: String,
     /// The ports of this machine that packets leave by.
     pub ports: Vec<u8>,
+    /// How many packets the kernel has sent there so, as far as it counts.
+    #[serde(default)]
+    pub packets: u64,
 }
 
 /// One route in force.
@@ -59,12 +62,18 @@ pub struct RouteInForce {
     /// These hops by the names that boards have for ports: `0x..:port`, or the id of an xbar without a
     /// tag.
     pub via: Vec<String>,
+    /// The same hops by what the crossbar's only host is called, as that of a node, else as in `via`.
+    #[serde(default)]
+    pub hop_names: Vec<String>,
     /// The layer that the route's frames travel in.
     pub layer: u8,
     /// The route elements as they stand in a frame, in hexadecimal digits.
     pub bytes: String,
     /// The segments of packets that the kernel sends by the route; none where it sends none.
     pub segments: Vec<String>,
+    /// How many packets the kernel has sent by the route since it does, as far as it counts.
+    #[serde(default)]
+    pub packets: u64,
     /// What the route is used for.
     #[serde(rename = "use")]
     pub used_for: RouteUse,
@@ -134,6 +143,7 @@ impl RoutesAsked {
             .zip(&ids)
             .map(|(xbar, id)| xbar.tag.map_or_else(|| (*id).to_owned(), |tag| format!("{tag:#018x}")))
             .collect();
+        let names = self.names_of_xbars(map, &called);
         let uses: BTreeMap<(Mac, &[u8]), &PathTraffic> =
             self.uses.iter().map(|path| ((path.to, path.route.as_bytes()), path)).collect();
         let types: BTreeMap<Mac, u8> = map.hosts.iter().map(|host| (host.mac, host.host_type)).collect();
@@ -145,17 +155,19 @@ impl RoutesAsked {
                 let of_agent = nth == 0 && self.neighbours.contains(&to);
                 let hop = |hop: &mapper_proto::map::PortRef| (hop.xbar as usize, hop.port);
                 let hops: Vec<_> = path.hops.iter().map(hop).collect();
+                let carried = carried.get(&(to, path.way.there.as_bytes()));
                 answer.routes.push(RouteInForce {
                     to: to.to_string(),
                     name: self.names.of_host(to).map_or_else(|| to.to_string(), str::to_owned),
                     host_type: types.get(&to).copied().unwrap_or_default(),
                     hops: hops.iter().map(|&(xbar, port)| (ids[xbar].to_owned(), port)).collect(),
                     via: hops.iter().map(|&(xbar, port)| format!("{}:{port}", called[xbar])).collect(),
+                    hop_names: hops.iter().map(|&(xbar, port)| format!("{}:{port}", names[xbar])).collect(),
                     layer: 0,
                     bytes: hex(path.way.there.as_bytes()),
                     segments: carried
-                        .get(&(to, path.way.there.as_bytes()))
                         .map_or_else(Vec::new, |it| it.segments.iter().map(ToString::to_string).collect()),
+                    packets: carried.map_or(0, |it| it.packets),
                     used_for: RouteUse::of(used, of_agent),
                     frames: used.map_or(0, |used| used.frames),
                 });
@@ -170,15 +182,34 @@ impl RoutesAsked {
         answer
     }
 
+    /// What each crossbar is called: as its only host, if it has one alone that has told its name, else as in `called`.
+    fn names_of_xbars(&self, map: &Map, called: &[String]) -> Vec<String> {
+        let mut hosts: Vec<Vec<Mac>> = vec![Vec::new(); map.xbars.len()];
+        for host in &map.hosts {
+            if let Some(at) = host.at.and_then(|at| hosts.get_mut(at.xbar as usize)) {
+                at.push(host.mac);
+            }
+        }
+        let name = |(hosts, called): (&Vec<Mac>, &String)| match hosts[..] {
+            [only] => self.names.of_host(only).map_or_else(|| called.clone(), str::to_owned),
+            _ => called.clone(),
+        };
+        hosts.iter().zip(called).map(name).collect()
+    }
+
     fn by_destination(&self) -> Vec<ByDestination> {
         let mut all: Vec<ByDestination> = Vec::new();
-        for CarriedRoute { to, port, .. } in self.carried.iter().filter(|it| it.segments.is_empty()) {
+        for CarriedRoute { to, port, packets, .. } in self.carried.iter().filter(|it| it.segments.is_empty())
+        {
             let mac = to.to_string();
             match all.last_mut().filter(|last| last.to == mac) {
-                Some(last) => last.ports.push(*port),
+                Some(last) => {
+                    last.ports.push(*port);
+                    last.packets += packets;
+                }
                 None => {
                     let name = self.names.of_host(*to).map_or_else(|| mac.clone(), str::to_owned);
-                    all.push(ByDestination { to: mac, name, ports: vec![*port] });
+                    all.push(ByDestination { to: mac, name, ports: vec![*port], packets: *packets });
                 }
             }
         }
@@ -243,6 +274,7 @@ mod tests {
         let first = &answer.routes[0];
         assert_eq!((first.hops[1].0.as_str(), first.hops.len()), ("x2", 2));
         assert_eq!(first.via[1], format!("0x0000000000000fee:{}", first.hops[1].1));
+        assert_eq!(first.hop_names, first.via, "nobody has told a name");
         asked.neighbours = vec![first.to.parse().unwrap()];
         assert_eq!(asked.answer().routes[0].used_for, RouteUse::Agent);
         let to: Mac = first.to.parse().unwrap();

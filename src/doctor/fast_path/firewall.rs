@@ -221,7 +221,10 @@ mod tests {
 
     fn judged(chains: &[Chain], choice: DataPathChoice, forwards: bool) -> Vec<Check> {
         let ports = vec![port("eth1", 1500), port("eth2", 1500)];
-        judge(chains, &Examined { ports, choice, forwards, is_at_work: false, cables: Vec::new() })
+        judge(
+            chains,
+            &Examined { ports, choice, avoid: &[], forwards, is_at_work: false, cables: Vec::new() },
+        )
     }
 
     fn chain(family: Family, hook: Hook, policy: Verdict, rules: Vec<Rule>) -> Chain {

@@ -11,7 +11,7 @@ mod owners;
 mod settings;
 mod tables;
 
-use mapper_machine::kernel::Abilities;
+use mapper_machine::kernel::{Abilities, Ability};
 use mapper_machine::link::interface::Interface;
 use mapper_machine::options::DataPathChoice;
 
@@ -24,6 +24,8 @@ pub(super) struct Examined<'a> {
     pub(super) ports: Vec<Interface>,
     /// What users' packets are to go by.
     pub(super) choice: DataPathChoice,
+    /// Which abilities of the kernel are not to be used.
+    pub(super) avoid: &'a [Ability],
     /// Whether packets go on from one port to another, as at a node or a crossbar.
     pub(super) forwards: bool,
     /// Whether a daemon works on some port.
@@ -37,7 +39,7 @@ pub(super) fn check(examined: &Examined<'_>) -> Vec<Check> {
     if examined.choice == DataPathChoice::Tap || examined.ports.is_empty() {
         return Vec::new();
     }
-    let abilities = Abilities::try_apart();
+    let abilities = Abilities::try_apart().map(|abilities| abilities.without(examined.avoid));
     let mut checks = vec![tables::check_abilities(examined, &abilities)];
     checks.push(tables::check_foreign(examined));
     let force_forwarding = abilities.is_ok_and(|abilities| abilities.force_forwarding);

@@ -11,7 +11,7 @@ use crate::doctor::Check;
 /// Says what this kernel lacks of what was chosen.
 pub(super) fn check_abilities(examined: &Examined<'_>, abilities: &Result<Abilities, KernelError>) -> Check {
     let name = "kernel";
-    let Abilities { nexthops, segments, compression, force_forwarding } = match abilities {
+    let Abilities { nexthops, segments, compression, marks, force_forwarding } = match abilities {
         Ok(abilities) => *abilities,
         Err(error) => {
             let what = format!("what it can forward was not tried: {}", with_causes(error));
@@ -25,6 +25,15 @@ pub(super) fn check_abilities(examined: &Examined<'_>, abilities: &Result<Abilit
     }
     let enable =
         "run a kernel with CONFIG_IPV6_SEG6_LWTUNNEL and SRv6 (`grep SEG6 /boot/config-$(uname -r)`)";
+    if segments && !marks && examined.choice.allows_segments() {
+        let what = "it has no nftables whose tables have an owner (Linux 5.12), by which datagrams that are too long \
+                    for segments go another way, so no segments are used";
+        let fix = "run a kernel with CONFIG_NF_TABLES (`grep NF_TABLES /boot/config-$(uname -r)`)";
+        return match examined.choice {
+            DataPathChoice::Srv6 => Check::failed(name, what, fix),
+            _ => Check::warning(name, what, fix),
+        };
+    }
     match (segments, examined.choice) {
         (false, DataPathChoice::Srv6) => {
             Check::failed(name, "it has no SRv6, which --data-path srv6 asks for", enable)
@@ -91,11 +100,12 @@ mod tests {
     use super::*;
 
     const ALL: Abilities =
-        Abilities { nexthops: true, segments: true, compression: true, force_forwarding: true };
+        Abilities { nexthops: true, segments: true, compression: true, marks: true, force_forwarding: true };
 
     fn outcome(choice: DataPathChoice, forwards: bool, abilities: Abilities) -> Outcome {
         let ports = vec![port("eth1", 1500)];
-        let examined = Examined { ports, choice, forwards, is_at_work: false, cables: Vec::new() };
+        let examined =
+            Examined { ports, choice, avoid: &[], forwards, is_at_work: false, cables: Vec::new() };
         check_abilities(&examined, &Ok(abilities)).status
     }
 
@@ -104,6 +114,8 @@ mod tests {
         let plain = Abilities { segments: false, compression: false, ..ALL };
         assert_eq!(outcome(DataPathChoice::Auto, true, ALL), Outcome::Ok);
         assert_eq!(outcome(DataPathChoice::Auto, true, plain), Outcome::Warning);
+        assert_eq!(outcome(DataPathChoice::Auto, true, Abilities { marks: false, ..ALL }), Outcome::Warning);
+        assert_eq!(outcome(DataPathChoice::Srv6, true, Abilities { marks: false, ..ALL }), Outcome::Failed);
         assert_eq!(outcome(DataPathChoice::Auto, false, plain), Outcome::Warning);
         assert_eq!(outcome(DataPathChoice::Srv6, true, plain), Outcome::Failed);
         assert_eq!(outcome(DataPathChoice::Routes, true, plain), Outcome::Ok);

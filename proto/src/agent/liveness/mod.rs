@@ -278,6 +278,12 @@ impl Agent {
         }
     }
 
+    /// When a host last answered a check of a path to it that is watched; `None` if no such path has been answered.
+    pub fn path_answered_at(&self, to: Mac) -> Option<Instant> {
+        let there = self.liveness.paths.values().filter(|path| path.used.to == to);
+        there.filter_map(|path| path.answered_at).max()
+    }
+
     /// The path that the check with this token was sent along. A crossbar says by such a notice that it could not send
     /// the check on: nobody else knows the token. A token counts once.
     pub fn undeliverable_check(&mut self, token: u64) -> Option<PathId> {

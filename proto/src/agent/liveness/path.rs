@@ -75,6 +75,8 @@ pub(super) struct Path {
     peer: Option<Mac>,
     /// When it last answered, or began to be watched.
     heard_at: Instant,
+    /// When the host at its end last answered; `None` for never.
+    pub(super) answered_at: Option<Instant>,
     /// When the next check of a path that answers is sent.
     next_check_at: Instant,
     probed_at: Instant,
@@ -99,6 +101,7 @@ impl Path {
             state: State::Up,
             peer: None,
             heard_at: first_check_at,
+            answered_at: None,
             next_check_at: first_check_at,
             probed_at: first_check_at,
             unanswered: 0,
@@ -162,6 +165,7 @@ impl Path {
             return None;
         }
         self.heard_at = now;
+        self.answered_at = Some(now);
         self.unanswered = 0;
         self.due_at = self.next_check_at;
         if self.state != State::Down {

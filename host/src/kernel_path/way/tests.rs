@@ -1,0 +1,146 @@
+//! When ways are tried, found and lost.
+
+use super::*;
+
+const LONG: Due = Due::Probe { full_length: true, turns: false };
+const SHORT: Due = Due::Probe { full_length: false, turns: false };
+
+fn way() -> Way {
+    let elements = vec![Element::FirstPort(1), Element::Port(2)];
+    let course = Course::Segments { elements, packing: Packing::Compressed };
+    let leaving = Leaving { port: 1, interface: 2, link_mtu: 1500 };
+    Way::new(3, (RoundTrip::default(), Vec::new()), course, leaving)
+}
+
+/// Fires, and says that a probe is under way if one is to be sent.
+fn fire(way: &mut Way, now: &mut Instant) -> Due {
+    fire_or_turn(way, now, false)
+}
+
+fn fire_or_turn(way: &mut Way, now: &mut Instant, may_turn: bool) -> Due {
+    fire_at(way, now, FarEnd { may_turn, ..FarEnd::default() })
+}
+
+fn fire_at(way: &mut Way, now: &mut Instant, end: FarEnd) -> Due {
+    let (due, next) = way.fire(*now, end);
+    assert!(next > *now);
+    *now = next;
+    if matches!(due, Due::Probe { .. }) {
+        way.nonce = Some(7);
+    }
+    due
+}
+
+#[test]
+fn a_way_is_proved_by_an_answer_and_lost_after_four_seconds_without_one() {
+    let (mut way, mut now) = (way(), Instant::ZERO);
+    assert_eq!(fire(&mut way, &mut now), LONG);
+    assert!(!way.is_proved());
+    let (news, next) = way.answered(now, RECHECK_EVERY);
+    assert!(news && way.is_proved() && next > now + Duration::from_secs(1));
+    assert_eq!(fire(&mut way, &mut now), SHORT);
+    assert!(!way.answered(now, RECHECK_EVERY).0, "it is no news that it works still");
+    let since = now;
+    assert_eq!(fire(&mut way, &mut now), SHORT);
+    while now < since + UNANSWERED_FOR {
+        assert!(way.is_proved());
+        assert_eq!(fire(&mut way, &mut now), SHORT);
+    }
+    assert_eq!(fire(&mut way, &mut now), Due::Lost);
+    assert!(!way.is_proved() && way.is_refuted());
+    assert_eq!(fire(&mut way, &mut now), LONG);
+    assert!(way.answered(now, RECHECK_EVERY).0 && way.is_proved());
+}
+
+#[test]
+fn a_way_in_use_is_left_soon_if_the_agent_at_its_end_answers_all_else() {
+    let (mut way, mut now) = (way(), Instant::ZERO);
+    fire(&mut way, &mut now);
+    way.answered(now, RECHECK_EVERY);
+    let since = now;
+    let end = |heard_at: Instant| FarEnd { is_used: true, heard_at: Some(heard_at), may_turn: false };
+    // An agent that was heard before and not since may have crashed.
+    for _ in 0..10 {
+        assert_eq!(fire_at(&mut way, &mut now, end(since)), SHORT);
+    }
+    way.answered(now, RECHECK_EVERY);
+    let since = now;
+    while way.is_proved() {
+        let heard_at = now;
+        fire_at(&mut way, &mut now, end(heard_at));
+    }
+    assert!(now.since(since) < 6 * USED_WITHIN + RETRY_AFTER + USED_WITHIN, "{:?}", now.since(since));
+}
+
+#[test]
+fn of_a_host_that_answered_before_probes_turn_at_the_last_crossbar_until_it_answers_again() {
+    let turning = |full_length| Due::Probe { full_length, turns: true };
+    let (mut way, mut now) = (way(), Instant::ZERO);
+    // It may have crashed, so nobody waits for its answer first; and if it has a crossbar of another kind, it does.
+    for expected in [turning(true), LONG, turning(true)] {
+        assert_eq!(fire_or_turn(&mut way, &mut now, true), expected);
+    }
+    assert!(way.answered(now, RECHECK_EVERY).0 && way.is_proved());
+    for expected in [SHORT, turning(false), SHORT, turning(false)] {
+        assert_eq!(fire_or_turn(&mut way, &mut now, true), expected);
+    }
+    // While it is away, every other probe proves the way, which is not lost.
+    for _ in 0..20 {
+        assert!(!way.answered(now, RECHECK_EVERY).0);
+        assert_eq!(fire_or_turn(&mut way, &mut now, true), SHORT);
+        assert_eq!(fire_or_turn(&mut way, &mut now, true), turning(false));
+    }
+}
+
+#[test]
+fn a_way_that_is_not_obeyed_compressed_is_tried_in_full_and_then_left_alone_longer_and_longer() {
+    let (mut way, mut now) = (way(), Instant::ZERO);
+    for _ in 0..MISSES {
+        assert_eq!(fire(&mut way, &mut now), LONG);
+        assert_eq!(way.mtu(), 1460);
+    }
+    for _ in 0..MISSES {
+        assert_eq!(fire(&mut way, &mut now), LONG);
+        assert_eq!(way.mtu(), 1420, "three segments stand in a routing header");
+    }
+    let mut pauses = Vec::new();
+    for _ in 0..9 {
+        let before = now;
+        assert_eq!(fire(&mut way, &mut now), Due::Left);
+        assert!(way.is_refuted() && !way.is_proved());
+        pauses.push(now.since(before));
+        for _ in 0..2 * MISSES {
+            assert_eq!(fire(&mut way, &mut now), LONG);
+        }
+    }
+    assert!(pauses.is_sorted() && pauses[0] == RETRY_AFTER && pauses[8] == Duration::from_secs(32));
+    assert!(way.answered(now, RECHECK_EVERY).0 && way.mtu() == 1420);
+}
+
+#[test]
+fn a_way_in_full_segments_is_tried_in_compressed_ones_now_and_then() {
+    let (mut way, mut now) = (way(), Instant::ZERO);
+    for _ in 0..2 * MISSES {
+        fire(&mut way, &mut now);
+    }
+    assert!(way.answered(now, RECHECK_EVERY).0 && way.segments_of_probe().unwrap().len() == 3);
+    let mut trials = 0;
+    for _ in 0..3 * TRY_COMPRESSED_EVERY {
+        let due = fire(&mut way, &mut now);
+        if way.segments_of_probe().unwrap().len() == 1 {
+            // It gets lost, which says nothing of the way as it is used.
+            trials += 1;
+            assert_eq!(due, LONG);
+            assert_eq!(fire(&mut way, &mut now), SHORT);
+        }
+        assert!(way.is_proved() && !way.answered(now, RECHECK_EVERY).0);
+    }
+    assert!(trials > 1);
+    while way.segments_of_probe().unwrap().len() > 1 {
+        fire(&mut way, &mut now);
+        if way.segments_of_probe().unwrap().len() > 1 {
+            way.answered(now, RECHECK_EVERY);
+        }
+    }
+    assert!(way.answered(now, RECHECK_EVERY).0 && way.mtu() == 1460, "it is news that packets may be longer");
+}

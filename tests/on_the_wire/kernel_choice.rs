@@ -1,0 +1,90 @@
+//! Which way users' packets go where some kernels can do less than others, or are said to; and through machines that are
+//! crossbars and nothing else.
+
+use serde_json::Value;
+
+use crate::kernel_path::pings;
+use crate::lab::wait_for;
+use crate::namespace::Namespace;
+use crate::observe::Daemon;
+use crate::ring::Ring;
+use crate::{MAPPER, can_carry_ip};
+
+#[test]
+fn without_segments_of_the_kernel_packets_go_by_their_destination_and_the_log_says_so() {
+    if !can_carry_ip() {
+        return;
+    }
+    let ring = Ring::new(3);
+    let avoid = ["--kernel-avoid", "segments,force-forwarding", "--log-level", "info"];
+    let daemons = ring.start_all(&avoid, "routes");
+    assert_eq!(pings(&ring.machines[0], "10.1.0.2"), 20);
+    assert!(!ring.text(0, "ip nexthop show").contains("seg6"));
+    assert_eq!(ring.text(0, "sysctl -n net.ipv6.conf.all.forwarding").trim(), "1");
+    assert_eq!(ring.text(0, "sysctl -n net.ipv6.conf.e1.force_forwarding").trim(), "0");
+    for mut daemon in daemons {
+        daemon.read_log_until("users' packets go by routes: ");
+    }
+}
+
+#[test]
+fn without_compressed_segments_of_a_kernel_packets_have_full_ones() {
+    if !can_carry_ip() {
+        return;
+    }
+    let ring = Ring::new(3);
+    let _daemons: Vec<_> = [&["--kernel-avoid", "compression"][..], &[], &[]]
+        .iter()
+        .enumerate()
+        .map(|(at, options)| ring.start_addressed(at, options))
+        .collect();
+    (0..3).for_each(|at| ring.wait_for_kind(at, "srv6"));
+    assert_eq!(pings(&ring.machines[0], "10.1.0.2"), 20);
+    let nexthops = ring.text(0, "ip nexthop show");
+    assert!(nexthops.contains("segs 2 ") || nexthops.contains("segs 3 "), "{nexthops}");
+    // Of what this one's kernel obeys nothing is compressed.
+    let obeyed = ring.text(0, "ip -6 route show table 28001");
+    assert!(obeyed.contains("End") && !obeyed.contains("next-csid"), "{obeyed}");
+}
+
+#[test]
+fn the_kernel_of_a_crossbar_process_carries_the_packets_of_agents() {
+    if !can_carry_ip() {
+        return;
+    }
+    let middle = Namespace::new();
+    let hosts = [Namespace::new(), Namespace::new()];
+    let run_dirs = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    let run_dir = |at: usize| run_dirs[at].path().to_str().unwrap();
+    middle.ip("link set lo up");
+    for (at, host) in hosts.iter().enumerate() {
+        host.ip("link set lo up");
+        middle.ip(&format!("link add e{} type veth peer name eth0 netns {}", at + 1, host.name));
+        middle.ip(&format!("link set e{} up", at + 1));
+    }
+    let _crossbar = Daemon::start(
+        &middle,
+        &["xbar", "--ports", "e1,e2", "--run-dir", run_dir(2)],
+        "a tagged crossbar runs",
+    );
+    let _agents: Vec<_> = (0..2)
+        .map(|at| {
+            let address = format!("10.1.0.{}/24", at + 1);
+            let words = ["agent", "--interface", "eth0", "--tap", "fabric0", "--run-dir", run_dir(at)];
+            Daemon::start(&hosts[at], &[&words[..], &["--address", &address]].concat(), "the agent runs")
+        })
+        .collect();
+    for (at, host) in hosts.iter().enumerate() {
+        wait_for("packets go by segments", || {
+            let mut command = host.command(MAPPER);
+            let words = ["board-info", "--format", "json", "--run-dir", run_dir(at)];
+            let output = command.args(words).output().unwrap();
+            let info: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+            let path = &info["boards"][0]["data_path"];
+            (path["kind"] == "srv6" && path["installed"] == 1).then_some(())
+        });
+    }
+    assert_eq!(pings(&hosts[0], "10.1.0.2"), 20);
+    let obeyed = middle.command_line("ip -6 route show table 28001").output().unwrap();
+    assert!(String::from_utf8(obeyed.stdout).unwrap().contains("End.X"));
+}

@@ -1,0 +1,59 @@
+//! Datagrams that are longer than what the kernels' ways carry.
+
+use std::net::{IpAddr, UdpSocket};
+use std::time::Duration;
+
+use crate::can_carry_ip;
+use crate::lab::wait_for;
+use crate::namespace::Namespace;
+use crate::ring::Ring;
+
+/// Whether a datagram of this many bytes, and a ping as long, gets from one machine to an address of another.
+fn long_ones_arrive(from: &Namespace, to: &Namespace, address: IpAddr, bytes: usize) -> bool {
+    let receiver = to.enter(|| UdpSocket::bind((address, 0)).unwrap());
+    let port = receiver.local_addr().unwrap().port();
+    receiver.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    from.enter(|| {
+        let sender = UdpSocket::bind((if address.is_ipv4() { "0.0.0.0" } else { "::" }, 0)).unwrap();
+        sender.send_to(&vec![7; bytes], (address, port)).unwrap();
+    });
+    let mut buffer = vec![0; 65536];
+    let arrived = receiver.recv(&mut buffer).is_ok_and(|received| received == bytes);
+    let ping = from.command_line(&format!("ping -c 1 -W 1 -s {bytes} {address}")).output().unwrap();
+    arrived && ping.status.success()
+}
+
+#[test]
+fn datagrams_that_are_longer_than_any_packet_arrive_by_whatever_packets_go() {
+    if !can_carry_ip() {
+        return;
+    }
+    for kind in ["srv6", "routes", "tap"] {
+        let ring = Ring::new(3);
+        let _daemons: Vec<_> = (0..3).map(|at| ring.start_addressed(at, &["--data-path", kind])).collect();
+        if kind != "tap" {
+            (0..3).for_each(|at| ring.wait_for_kind(at, kind));
+        }
+        let six: IpAddr = wait_for("the other host's address is known", || {
+            let addresses = ring.board(1, &[])["addresses"].to_string();
+            let six = addresses.split('"').find(|text| text.starts_with("fd6d:"))?;
+            six.split('/').next()?.parse().ok()
+        });
+        for address in [IpAddr::from([10, 1, 0, 2]), six] {
+            // The first is as long as no way by segments carries and every cable does.
+            for bytes in [1440, 3000, 20_000, 60_000] {
+                wait_for(&format!("{bytes} bytes reach {address} by {kind}"), || {
+                    long_ones_arrive(&ring.machines[0], &ring.machines[1], address, bytes).then_some(())
+                });
+            }
+        }
+        if kind == "srv6" {
+            // What is as short as Linux sends by a route of 1460 bytes goes by the kernels. It takes the room for a
+            // routing header off that once more.
+            let by_tap = ring.sent_by_tap(0);
+            let whole = ring.run(0, "ping -c 20 -i 0.01 -M do -s 1300 10.1.0.2");
+            assert!(whole.status.success());
+            assert!(ring.sent_by_tap(0) < by_tap + 20, "no ping went by the tap interface");
+        }
+    }
+}
