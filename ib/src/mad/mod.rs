@@ -8,6 +8,7 @@ mod notice;
 mod port_info;
 mod port_settings;
 mod route;
+pub mod sa;
 mod sm_info;
 mod smp;
 mod switch_info;
@@ -16,7 +17,7 @@ mod switch_info;
 mod tests;
 
 pub use node_description::NodeDescription;
-pub use node_info::{NodeInfo, NodeInfoError, NodeKind};
+pub use node_info::{Make, NodeInfo, NodeInfoError, NodeKind};
 pub use notice::Notice;
 pub use port_info::PortInfo;
 pub use port_settings::{PortSettings, PortState};

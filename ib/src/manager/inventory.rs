@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lids::{Lids, Wanting};
-use crate::mad::{NodeKind, PortSettings, PortState, Route};
+use crate::mad::{Data, NodeInfo, NodeKind, PortSettings, PortState, Route};
 use crate::sweep::{Found, Node, PortOf};
 
 use super::task::{Link, Task, TaskAdapter, TaskSwitch};
@@ -45,6 +45,8 @@ pub(crate) struct Adapter {
 pub(crate) struct Inventory {
     pub(crate) switches: Vec<Switch>,
     pub(crate) adapters: Vec<Adapter>,
+    /// What their nodes say of themselves, by GUID.
+    pub(crate) nodes: BTreeMap<u64, NodeInfo>,
     /// The GUID of the port that sends.
     pub(crate) own: u64,
 }
@@ -61,6 +63,7 @@ impl Inventory {
         let mut all =
             Self { own: found.nodes.first().map_or(0, |node| node.info.port_guid), ..Self::default() };
         for (index, node) in found.nodes.iter().enumerate() {
+            all.nodes.insert(node.info.guid, node.info);
             if node.info.kind == NodeKind::Switch {
                 let ports = node.ports.iter().filter_map(|(&port, of)| Some((port, of.settings?)));
                 let ends = cables.range((index, 1)..=(index, u8::MAX));
@@ -110,6 +113,9 @@ impl Inventory {
                 continue;
             };
             switch.cables.insert(port, (adapter.node_guid, adapter.port));
+            if let Some(&info) = before.nodes.get(&adapter.node_guid) {
+                self.nodes.entry(adapter.node_guid).or_insert(info);
+            }
             self.adapters.push(Adapter { is_away: true, ..adapter.clone() });
         }
     }
@@ -227,6 +233,16 @@ impl Inventory {
         let adapters = self.adapters.iter().filter(|adapter| !adapter.is_away);
         let adapters = adapters.map(|adapter| ((adapter.node_guid, adapter.port), adapter.settings));
         self.switches.iter().flat_map(of_switch).chain(adapters).collect()
+    }
+
+    /// Takes note of what a port of a node is now, as it answered to what was written.
+    pub(crate) fn take_note(&mut self, node: u64, port: u8, now: &Data) {
+        let of_switch = self.switches.iter_mut().filter(|switch| switch.guid == node);
+        let of_switch = of_switch.filter_map(|switch| switch.ports.get_mut(&port));
+        let of_adapter = self.adapters.iter_mut().filter(|of| (of.node_guid, of.port) == (node, port));
+        if let Some(settings) = of_switch.chain(of_adapter.map(|of| &mut of.settings)).next() {
+            *settings = PortSettings::parse(now);
+        }
     }
 
     /// The same without some switches, and without the cables to them.

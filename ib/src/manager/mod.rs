@@ -34,9 +34,10 @@ use mapper_proto::time::Instant;
 pub use event::Event;
 pub use task::{Link, Routes, Task, TaskAdapter, TaskSwitch};
 
+use crate::administration::{Administration, Subnet};
 use crate::exchange::{Exchange, Failure, Manner};
 use crate::lids::Lids;
-use crate::mad::{ManagerMethod, SmState, Smp};
+use crate::mad::{ManagerMethod, SmState, Smp, sa};
 use crate::packet::{Address, Packet};
 use crate::program::Held;
 use crate::sweep::{self, Sweep};
@@ -98,6 +99,8 @@ pub struct SubnetManager {
     others: Vec<Manager>,
     /// The one that is waited for, while standing by.
     master: Option<Manager>,
+    /// What hosts ask, and are answered.
+    administration: Administration,
     /// Commands to other managers, beside all else.
     commands: Exchange<election::Told>,
     out: VecDeque<Packet>,
@@ -138,6 +141,7 @@ impl SubnetManager {
             held: Held::default(),
             others: Vec::new(),
             master: None,
+            administration: Administration::default(),
             commands: Exchange::new(manner(&settings), FIRST_COMMAND),
             out: VecDeque::new(),
             task: None,
@@ -169,6 +173,11 @@ impl SubnetManager {
         &self.lids
     }
 
+    /// What hosts are answered.
+    pub fn administration(&self) -> &Administration {
+        &self.administration
+    }
+
     /// How many datagrams it has sent.
     pub fn sent(&self) -> u64 {
         self.sent
@@ -187,9 +196,12 @@ impl SubnetManager {
             };
             let mad = mad.or_else(|| self.commands.poll_transmit(now))?;
             Some(Packet { address: Address::Directed, mad })
-        })?;
+        });
+        if packet.is_none() {
+            return self.administration.poll_transmit(now);
+        }
         self.sent += 1;
-        Some(packet)
+        packet
     }
 
     /// The moment at which to call [`Self::handle_timeout`]; `None` if nothing is waited for but a task.
@@ -203,7 +215,8 @@ impl SubnetManager {
             Stage::Polling(polling) => polling.poll_timeout(),
             Stage::Computing { .. } => None,
         };
-        stage.into_iter().chain(self.commands.poll_timeout()).min()
+        let others = [self.commands.poll_timeout(), self.administration.poll_timeout()];
+        stage.into_iter().chain(others.into_iter().flatten()).min()
     }
 
     /// Acts on what time brings.
@@ -211,6 +224,7 @@ impl SubnetManager {
         while let Some(done) = self.commands.handle_timeout(now) {
             self.command_ended(&done, now);
         }
+        self.administration.handle_timeout(now);
         match &mut self.stage {
             Stage::Waiting { until } if *until <= now => self.stop_waiting(now),
             Stage::Waiting { .. } | Stage::Computing { .. } => {}
@@ -228,6 +242,9 @@ impl SubnetManager {
     /// Takes what came from the subnet. What answers nothing that is open, and is no request that it knows, is passed
     /// over.
     pub fn handle_packet(&mut self, packet: &Packet, now: Instant) {
+        if packet.mad[sa::CLASS_AT] == sa::CLASS {
+            return self.administration.handle_packet(packet, now);
+        }
         if let Ok(smp) = Smp::<ManagerMethod>::parse(&packet.mad)
             && smp.method == ManagerMethod::GetResponse
         {
@@ -272,6 +289,7 @@ impl SubnetManager {
         self.leaving = true;
         self.hand_over_at_the_end();
         self.role = SmState::NotActive;
+        self.administration.end();
         self.stage = Stage::Waiting { until: Instant::FAR };
     }
 
@@ -354,6 +372,22 @@ impl SubnetManager {
     fn retry(&mut self, now: Instant) {
         self.is_stale = true;
         self.stage = Stage::Waiting { until: now + self.settings.retry_delay };
+    }
+
+    /// Hosts are answered from the subnet as it is now.
+    fn administer(&mut self) {
+        let Some(routes) = &self.routes else { return };
+        let subnet = Subnet::new(
+            &self.inventory,
+            &self.lids,
+            self.settings.lmc,
+            routes,
+            &self.held.infos,
+            self.info(),
+        );
+        if let Some(subnet) = subnet {
+            self.administration.begin(subnet);
+        }
     }
 
     /// The subnet may have changed: it is explored as soon as nothing else is under way.

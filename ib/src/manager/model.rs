@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::mad::{
-    Attribute, Data, ManagerMethod, NodeDescription, NodeInfo, NodeKind, PortSettings, PortState, Route, Smp,
-    SwitchInfo,
+    Attribute, Data, Make, ManagerMethod, NodeDescription, NodeInfo, NodeKind, PortSettings, PortState,
+    Route, Smp, SwitchInfo,
 };
 use crate::sweep::PortOf;
 
@@ -48,7 +48,15 @@ impl Model {
     pub(super) fn add(&mut self, kind: NodeKind, count: u8) -> usize {
         let node = self.nodes.len();
         let guid = 0x1000 + (node as u64) * 0x100;
-        let info = NodeInfo { kind, ports: count, system_guid: 0, guid, port_guid: guid, local_port: 1 };
+        let info = NodeInfo {
+            kind,
+            ports: count,
+            system_guid: 0,
+            guid,
+            port_guid: guid,
+            local_port: 1,
+            make: Make::default(),
+        };
         let first = u8::from(kind != NodeKind::Switch);
         let ports = (first..=count).map(|port| (port, with_state(&PortSettings::default(), PortState::Down)));
         self.nodes.push(ModelNode {

@@ -147,7 +147,10 @@ impl SubnetManager {
                 held.lanes.insert((guid, attribute, modifier), done.order.data);
                 return;
             }
-            (Purpose::Port { .. }, Ok(_)) => return,
+            (Purpose::Port { guid, port }, Ok(data)) => {
+                self.inventory.take_note(guid, port, data);
+                return;
+            }
             (_, Err(failure)) => *failure,
         };
         let (guid, what) = match done.order.purpose {
@@ -224,6 +227,7 @@ impl SubnetManager {
         });
         self.reregister = false;
         self.routes = Some(writing.routes);
+        self.administer();
         if failed > 0 {
             return self.retry(now);
         }
