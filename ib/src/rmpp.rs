@@ -3,6 +3,9 @@
 //! One segment goes out; each word of the receiver (ACK) says what came and how far to go on. What is not acknowledged
 //! is sent again. Nothing but this sends by transfers: what hosts ask for fits a datagram.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -40,6 +43,8 @@ pub(crate) type Key = (u16, u32, u64);
 #[derive(Debug)]
 struct Transfer {
     address: Address,
+    /// What is answered.
+    request: SaMad,
     /// The datagram with an empty header of transfers and no records.
     answer: SaMad,
     records: Vec<u8>,
@@ -47,6 +52,8 @@ struct Transfer {
     count: u32,
     /// The next segment to send, counted from 1.
     next: u32,
+    /// The last segment that was ever sent.
+    sent: u32,
     acknowledged: u32,
     /// The last segment that may be sent.
     window_end: u32,
@@ -106,31 +113,36 @@ pub(crate) struct Transfers {
 }
 
 impl Transfers {
-    /// Whether an answer to this transaction is under way, so that the request is one that was sent again.
-    pub(crate) fn contains(&self, key: &Key) -> bool {
-        self.open.contains_key(key)
+    /// Whether the answer to a request is under way, so that it is one that was sent again.
+    pub(crate) fn answers(&self, key: &Key, request: &SaMad) -> bool {
+        self.open.get(key).is_some_and(|transfer| transfer.request == *request)
     }
 
-    /// Begins to send records, which follow each other as `answer` says; false if there is no room.
+    /// Begins to send the records that answer a request, which are so far apart, in units of eight bytes. Another answer to
+    /// the same transaction ends. False if there is no room.
     pub(crate) fn begin(
         &mut self,
         key: Key,
         address: Address,
-        answer: SaMad,
-        records: Vec<u8>,
+        request: &SaMad,
+        (offset, records): (u16, Vec<u8>),
         now: Instant,
     ) -> bool {
+        self.end(&key);
         if self.open.len() >= MAX_TRANSFERS || self.bytes + records.len() > MAX_BYTES {
             return false;
         }
         self.bytes += records.len();
         let count = records.len().div_ceil(RECORD_BYTES).max(1) as u32;
+        let answer = SaMad { offset, ..request.answered(0).with_record(&[]) };
         let transfer = Transfer {
             address,
+            request: request.clone(),
             answer,
             records,
             count,
             next: 1,
+            sent: 0,
             acknowledged: 0,
             window_end: 1,
             deadline: now + TIMEOUT,
@@ -147,7 +159,7 @@ impl Transfers {
             return self.end(key);
         }
         let (segment, window_end) = (word.segment, word.length);
-        let wrong = if segment >= transfer.next.max(transfer.acknowledged + 1) {
+        let wrong = if segment > transfer.sent {
             Some(Why::NeverSent)
         } else if window_end < segment {
             Some(Why::WindowBeforeSegment)
@@ -164,6 +176,7 @@ impl Transfers {
         }
         if segment > transfer.acknowledged {
             transfer.acknowledged = segment;
+            transfer.next = transfer.next.max(segment + 1);
             transfer.retries = 0;
             transfer.deadline = now + TIMEOUT;
         }
@@ -191,6 +204,7 @@ impl Transfers {
         self.last = Some(key);
         let transfer = self.open.get_mut(&key)?;
         let segment = transfer.segment(transfer.next);
+        transfer.sent = transfer.sent.max(transfer.next);
         transfer.next += 1;
         transfer.deadline = now + TIMEOUT;
         Some(Packet { address: transfer.address, mad: segment.emit() })

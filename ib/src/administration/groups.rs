@@ -185,6 +185,9 @@ impl Groups {
         mask: u64,
         end: &End,
     ) -> Result<Gid, SaStatus> {
+        if !wanted.state.keeps_group() {
+            return Err(SaStatus::Invalid);
+        }
         let needed = MemberRecord::QUEUE_KEY
             | MemberRecord::PARTITION
             | MemberRecord::TRAFFIC_CLASS
@@ -195,8 +198,7 @@ impl Groups {
         }
         let is_ours = (wanted.partition ^ PARTITION) & PARTITION_NUMBER == 0;
         let is_given = gid == Gid::default();
-        let has_place = is_given || (gid.is_multicast() && !matches!(scope(gid), 0 | 0xF));
-        if !is_ours || !has_place || !wanted.state.keeps_group() {
+        if !is_ours || !(is_given || may_be_made(gid)) {
             return Err(SaStatus::Invalid);
         }
         let quality = end.quality();
@@ -285,10 +287,15 @@ impl Groups {
     /// once. Who asks for its own port is told of that.
     pub(super) fn find(&self, subnet: &Subnet, request: &SaMad, asker: Asker) -> Result<Records, SaStatus> {
         let wanted = MemberRecord::parse(&request.data);
-        let of_port = (request.mask & MemberRecord::PORT != 0)
-            .then(|| own_port(subnet, wanted.port, asker))
-            .transpose()?;
         let mut records = Records::default();
+        let of_port = match request.mask & MemberRecord::PORT {
+            0 => None,
+            // What others joined is nobody's business.
+            _ => match own_port(subnet, wanted.port, asker) {
+                Ok(end) => Some(end),
+                Err(_) => return Ok(records),
+            },
+        };
         for group in self.groups.values() {
             let fits = |record: &MemberRecord| {
                 matches(MemberRecord::FIELDS, request.mask, &request.data, &record.emit())
@@ -313,6 +320,14 @@ impl Groups {
         }
         Ok(records)
     }
+}
+
+/// Whether a group may be made with a GID that is asked for: of a scope and with flags that there are, and with none of
+/// those that the administration itself gives.
+fn may_be_made(gid: Gid) -> bool {
+    let flags = (gid.0 >> 116) as u8 & 0xF;
+    let is_given = gid.0 >> 96 == (GIVEN | 2 << 112) >> 96;
+    gid.is_multicast() && flags <= 1 && !matches!(scope(gid), 0 | 0xF) && !is_given
 }
 
 /// How far a group reaches, as its GID says.

@@ -17,6 +17,8 @@ mod records;
 mod reports;
 mod services;
 mod subnet;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 
@@ -158,7 +160,7 @@ impl Administration {
         if request.method == SaMethod::ReportResponse {
             return self.reports.took_note(lid, request.tid);
         }
-        if request.method.answers() || self.transfers.contains(&key) {
+        if request.method.answers() || self.transfers.answers(&key, &request) {
             return;
         }
         let asker = Asker { lid, queue_pair, is_trusted: request.key == MANAGERS_KEY };
@@ -168,9 +170,8 @@ impl Administration {
             Err(status) => self.send(address, &request.answered(status.code())),
             Ok(Answer::One(record)) => self.send(address, &request.answered(0).with_record(&record)),
             Ok(Answer::Several(records)) => {
-                let mut answer = request.answered(0).with_record(&[]);
-                answer.offset = records.offset();
-                if !self.transfers.begin(key, address, answer, records.into_bytes(), now) {
+                let records = (records.offset(), records.into_bytes());
+                if !self.transfers.begin(key, address, &request, records, now) {
                     self.send(address, &request.answered(SaStatus::Busy.code()));
                 }
             }
@@ -206,7 +207,7 @@ impl Administration {
             }
             (SaMethod::Delete, SaAttribute::ServiceRecord) => {
                 let record =
-                    self.services.delete(&ServiceRecord::parse(&request.data), request.mask, asker)?;
+                    self.services.delete(subnet, ServiceRecord::parse(&request.data), request.mask, asker)?;
                 Ok(Answer::One(record.emit().to_vec()))
             }
             (SaMethod::Set, SaAttribute::InformInfo) => {

@@ -47,7 +47,7 @@ impl Services {
         if mask & needed != needed {
             return Err(SaStatus::InsufficientComponents);
         }
-        own_port(subnet, record.gid, asker)?;
+        record.gid = offering(subnet, record.gid, asker)?;
         if mask & ServiceRecord::PARTITION == 0 {
             record.partition = PARTITION;
         }
@@ -80,7 +80,8 @@ impl Services {
     /// Takes a service back.
     pub(super) fn delete(
         &mut self,
-        record: &ServiceRecord,
+        subnet: &Subnet,
+        record: ServiceRecord,
         mask: u64,
         asker: Asker,
     ) -> Result<ServiceRecord, SaStatus> {
@@ -89,7 +90,7 @@ impl Services {
             return Err(SaStatus::InsufficientComponents);
         }
         let partition = if mask & ServiceRecord::PARTITION == 0 { PARTITION } else { record.partition };
-        let key = (record.id, record.gid, partition);
+        let key = (record.id, offering(subnet, record.gid, asker)?, partition);
         let known = &self.all.get(&key).ok_or(SaStatus::NoRecords)?.record;
         let told = if mask & ServiceRecord::KEY == 0 { [0; 16] } else { record.key };
         if !asker.is_trusted && known.key != told {
@@ -130,4 +131,13 @@ impl Services {
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         self.all.retain(|_, service| service.until > now);
     }
+}
+
+/// The GID of the port that offers a service: who names none means its own.
+fn offering(subnet: &Subnet, named: Gid, asker: Asker) -> Result<Gid, SaStatus> {
+    let end = match named == Gid::default() {
+        true => subnet.by_lid(asker.lid).ok_or(SaStatus::InvalidGid)?,
+        false => own_port(subnet, named, asker)?,
+    };
+    Ok(subnet.gid_of(end))
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use mapper_ib::mad::MAD_BYTES;
+use mapper_ib::mad::sa::{RECORD_BYTES, Rmpp, SEGMENT_HEADER_BYTES, SaMad};
 use mapper_ib::{Address, Packet};
 
 use super::{CLASS_AT, CLASS_DIRECTED, lost_without_room};
@@ -146,9 +147,21 @@ fn data_message(packet: &Packet) -> [u8; DATA_BYTES] {
             message[SOURCE_PAIR_AT..SOURCE_PAIR_AT + 4].copy_from_slice(&own.to_be_bytes());
         }
     }
-    message[LENGTH_AT..LENGTH_AT + 8].copy_from_slice(&(MAD_BYTES as u64).to_be_bytes());
+    message[LENGTH_AT..LENGTH_AT + 8].copy_from_slice(&length_told(&packet.mad).to_be_bytes());
     message[MAD_AT..].copy_from_slice(&packet.mad);
     message
+}
+
+/// How long a client is told that a datagram is. A kernel takes transfers apart, and hands over as many bytes as were sent;
+/// ibsim's clients are told by this number, and would take zeros behind the records of a transfer for more records.
+fn length_told(mad: &[u8; MAD_BYTES]) -> u64 {
+    let rmpp = match SaMad::parse(mad) {
+        Ok(mad) if mad.rmpp.is_active() && mad.rmpp.kind == Rmpp::DATA => mad.rmpp,
+        _ => return MAD_BYTES as u64,
+    };
+    let is_whole = rmpp.flags & Rmpp::FIRST != 0 && rmpp.flags & Rmpp::LAST != 0;
+    let header = MAD_BYTES - RECORD_BYTES - SEGMENT_HEADER_BYTES;
+    if is_whole { (header as u64 + u64::from(rmpp.length)).min(MAD_BYTES as u64) } else { MAD_BYTES as u64 }
 }
 
 /// The datagram that ibsim delivers; `None` if it is none, or one that comes back undelivered.
@@ -283,6 +296,20 @@ mod tests {
         packet.address = Address::Lid { lid: 0x1234, queue_pair: 9, level: 0 };
         let message = data_message(&packet);
         assert_eq!(message[..16], [0x12, 0x34, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn of_a_transfer_in_one_segment_only_its_records_are_told_of() {
+        let mut packet = directed(0);
+        packet.mad[..4].copy_from_slice(&[1, 3, 2, 0x92]);
+        let length = |packet: &Packet| data_message(packet)[LENGTH_AT + 6..LENGTH_AT + 8].to_vec();
+        assert_eq!(length(&packet), [1, 0]);
+        // Version, data, active and first and last; then the first segment, and its header with 64 bytes of records.
+        packet.mad[24..27].copy_from_slice(&[1, 1, 7]);
+        packet.mad[28..36].copy_from_slice(&[0, 0, 0, 1, 0, 0, 0, 84]);
+        assert_eq!(length(&packet), [0, 120]);
+        packet.mad[26] = 3;
+        assert_eq!(length(&packet), [1, 0], "a segment of several is whole");
     }
 
     #[test]

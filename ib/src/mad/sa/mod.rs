@@ -16,6 +16,8 @@ mod rate;
 mod report;
 mod service_record;
 mod subnet_records;
+#[cfg(test)]
+mod tests;
 
 pub use field::{Field, matches};
 pub use gid::Gid;
