@@ -9,8 +9,6 @@ use crate::manager::inventory::Inventory;
 use crate::manager::task::Routes;
 use crate::program::NO_PORT;
 
-/// The prefix of subnets that were given none.
-pub(super) const DEFAULT_PREFIX: u64 = 0xFE80 << 48;
 /// No path has more switches: hop limits have six bits.
 const MAX_HOPS: usize = 64;
 /// 10 Gb/s, where no port says how fast it is.
@@ -142,7 +140,7 @@ impl Subnet {
             switch_infos: switch_infos.clone(),
             away: away.map(|adapter| adapter.port_guid).collect(),
             routes: routes.clone(),
-            prefix: Some(own.settings.prefix()).filter(|&prefix| prefix != 0).unwrap_or(DEFAULT_PREFIX),
+            prefix: inventory.prefix(),
             ends,
             by_guid,
             own,
@@ -170,7 +168,7 @@ impl Subnet {
 
     /// The port with a GID: by the subnet's prefix, or by that of links.
     pub(super) fn by_gid(&self, gid: Gid) -> Option<&End> {
-        let is_ours = gid.prefix() == self.prefix || gid.prefix() == DEFAULT_PREFIX;
+        let is_ours = gid.prefix() == self.prefix || gid.prefix() == Gid::LINK_PREFIX;
         self.by_guid(gid.guid()).filter(|_| is_ours)
     }
 

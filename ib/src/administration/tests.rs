@@ -309,7 +309,8 @@ fn no_more_groups_are_made_than_switches_have_room_for() {
     for number in 1..5 {
         let record = joining(2, Gid(MADE.0 + number), JoinState::FULL);
         let made = member(&mut administration, SaMethod::Set, &record, MAKE).map(|made| made.lid);
-        let expected = if number < 4 { Ok(0xC000 + number as u16) } else { Err(SaStatus::NoResources.code()) };
+        let expected =
+            if number < 4 { Ok(0xC000 + number as u16) } else { Err(SaStatus::NoResources.code()) };
         assert_eq!(made, expected);
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lids::{Lids, Wanting};
+use crate::mad::sa::Gid;
 use crate::mad::{Data, NodeInfo, NodeKind, PortSettings, PortState, Route};
 use crate::sweep::{Found, Node, PortOf};
 
@@ -233,6 +234,15 @@ impl Inventory {
         let adapters = self.adapters.iter().filter(|adapter| !adapter.is_away);
         let adapters = adapters.map(|adapter| ((adapter.node_guid, adapter.port), adapter.settings));
         self.switches.iter().flat_map(of_switch).chain(adapters).collect()
+    }
+
+    /// The prefix of the subnet: what the port that sends has, or what subnets have that were given none.
+    pub(crate) fn prefix(&self) -> u64 {
+        let of_switch = self.switches.iter().filter(|switch| switch.port_guid == self.own);
+        let of_switch = of_switch.filter_map(|switch| switch.ports.get(&0));
+        let of_adapter = self.adapters.iter().filter(|adapter| adapter.port_guid == self.own);
+        let own = of_switch.chain(of_adapter.map(|adapter| &adapter.settings)).next();
+        own.map(PortSettings::prefix).filter(|&prefix| prefix != 0).unwrap_or(Gid::LINK_PREFIX)
     }
 
     /// Takes note of what a port of a node is now, as it answered to what was written.

@@ -37,7 +37,14 @@ struct Receiver {
 impl Receiver {
     fn ack(&self) -> Rmpp {
         let length = self.came + self.window;
-        Rmpp { version: 1, kind: Rmpp::ACK, flags: Rmpp::ACTIVE, segment: self.came, length, ..Rmpp::default() }
+        Rmpp {
+            version: 1,
+            kind: Rmpp::ACK,
+            flags: Rmpp::ACTIVE,
+            segment: self.came,
+            length,
+            ..Rmpp::default()
+        }
     }
 
     fn take(&mut self, packet: &Packet) -> Option<Rmpp> {

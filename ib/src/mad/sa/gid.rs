@@ -10,6 +10,8 @@ pub struct Gid(pub u128);
 impl Gid {
     /// How many bytes it has.
     pub const BYTES: usize = 16;
+    /// The prefix of a subnet that was given none, by which a port is also known within its own.
+    pub const LINK_PREFIX: u64 = 0xFE80 << 48;
 
     /// That of a port.
     pub const fn of_port(prefix: u64, guid: u64) -> Self {
