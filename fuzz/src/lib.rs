@@ -7,3 +7,6 @@ pub mod bodies;
 
 #[path = "../../acm/tests/bodies/mod.rs"]
 pub mod acm_bodies;
+
+#[path = "../../ib/tests/bodies/mod.rs"]
+pub mod ib_bodies;

@@ -110,9 +110,21 @@ pub(crate) struct Transfers {
     last: Option<Key>,
     bytes: usize,
     out: Vec<Packet>,
+    /// Whether receivers say nothing of what came, so that a transfer ends with its first segment.
+    are_receivers_silent: bool,
 }
 
 impl Transfers {
+    /// Has every transfer end with its first segment, of which receivers say nothing.
+    pub(crate) fn end_with_first(&mut self) {
+        self.are_receivers_silent = true;
+    }
+
+    /// The same without what is under way.
+    pub(crate) fn without_transfers(&self) -> Self {
+        Self { are_receivers_silent: self.are_receivers_silent, ..Self::default() }
+    }
+
     /// Whether the answer to a request is under way, so that it is one that was sent again.
     pub(crate) fn answers(&self, key: &Key, request: &SaMad) -> bool {
         self.open.get(key).is_some_and(|transfer| transfer.request == *request)
@@ -207,7 +219,11 @@ impl Transfers {
         transfer.sent = transfer.sent.max(transfer.next);
         transfer.next += 1;
         transfer.deadline = now + TIMEOUT;
-        Some(Packet { address: transfer.address, mad: segment.emit() })
+        let packet = Packet { address: transfer.address, mad: segment.emit() };
+        if self.are_receivers_silent {
+            self.end(&key);
+        }
+        Some(packet)
     }
 
     /// When to call [`Self::handle_timeout`].

@@ -1,6 +1,6 @@
 //! Multicast groups: who is in them, and what their packets are like.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Asker;
 use super::paths::{LIFE_TIME, PARTITION, PARTITION_NUMBER, own_port};
@@ -32,6 +32,8 @@ pub struct Group {
     record: MemberRecord,
     /// Members by the GUIDs of their ports.
     members: BTreeMap<u64, JoinState>,
+    /// Those for which another port joined, which others may take out as well.
+    proxied: BTreeSet<u64>,
     /// Whether it is there without members.
     is_permanent: bool,
 }
@@ -39,6 +41,12 @@ pub struct Group {
 impl Group {
     pub(super) const fn record(&self) -> &MemberRecord {
         &self.record
+    }
+
+    /// Whether one may change how a port takes part: the port itself, whoever has the managers' key, and anyone if another
+    /// joined for the port.
+    fn may_change(&self, end: &End, asker: Asker) -> bool {
+        asker.is_trusted || end.has(asker.lid) || self.proxied.contains(&end.guid)
     }
 
     /// The LID that its packets go to.
@@ -93,7 +101,8 @@ impl Groups {
             group: BROADCAST,
             ..MemberRecord::parse(&[])
         };
-        let broadcast = Group { record, members: BTreeMap::new(), is_permanent: true };
+        let broadcast =
+            Group { record, members: BTreeMap::new(), proxied: BTreeSet::new(), is_permanent: true };
         let groups = BTreeMap::from([(BROADCAST, broadcast)]);
         Self { groups, generation: generation + 1, members: 0, given: 0 }
     }
@@ -117,6 +126,7 @@ impl Groups {
         let before = self.members;
         for group in self.groups.values_mut() {
             group.members.retain(|&guid, _| subnet.knows(guid));
+            group.proxied.retain(|guid| group.members.contains_key(guid));
         }
         self.members = self.groups.values().map(|group| group.members.len()).sum();
         if self.members == before {
@@ -154,7 +164,7 @@ impl Groups {
         if wanted.state.is_none() {
             return Err(SaStatus::Invalid);
         }
-        let end = own_port(subnet, wanted.port, asker)?;
+        let end = subnet.by_gid(wanted.port).ok_or(SaStatus::InvalidGid)?;
         let gid = if mask & MemberRecord::GROUP == 0 { Gid::default() } else { wanted.group };
         let (gid, is_new_group) = match self.groups.get(&gid) {
             Some(group) => {
@@ -169,11 +179,21 @@ impl Groups {
             return Err(SaStatus::NoResources);
         }
         let before = group.members.get(&end.guid).copied();
+        let is_own = end.has(asker.lid);
+        if before.is_some() && !group.may_change(end, asker) {
+            return Err(SaStatus::Denied);
+        }
         let state = before.unwrap_or_default().with(wanted.state);
+        if is_own {
+            group.proxied.remove(&end.guid);
+        } else if before.is_none() {
+            group.proxied.insert(end.guid);
+        }
         group.members.insert(end.guid, state);
         self.members += usize::from(before.is_none());
         self.generation += u64::from(before != Some(state));
-        let record = MemberRecord { port: wanted.port, state, is_proxy: !end.has(asker.lid), ..group.record };
+        let is_proxy = group.proxied.contains(&end.guid);
+        let record = MemberRecord { port: wanted.port, state, is_proxy, ..group.record };
         Ok(Joined { record, is_new_group })
     }
 
@@ -225,7 +245,10 @@ impl Groups {
             is_proxy: false,
             ..*wanted
         };
-        self.groups.insert(gid, Group { record, members: BTreeMap::new(), is_permanent: false });
+        self.groups.insert(
+            gid,
+            Group { record, members: BTreeMap::new(), proxied: BTreeSet::new(), is_permanent: false },
+        );
         self.generation += 1;
         Ok(gid)
     }
@@ -233,7 +256,7 @@ impl Groups {
     /// The lowest LID that no group has, if switches have room for one more.
     fn free_lid(&self, subnet: &Subnet) -> Option<u16> {
         let most = subnet.multicast_capacity().unwrap_or(MAX_GROUPS).min(MAX_GROUPS);
-        let taken: std::collections::BTreeSet<u16> = self.groups.values().map(Group::lid).collect();
+        let taken: BTreeSet<u16> = self.groups.values().map(Group::lid).collect();
         (FIRST_LID..FIRST_LID + most).find(|lid| !taken.contains(lid))
     }
 
@@ -261,8 +284,11 @@ impl Groups {
         if mask & needed != needed {
             return Err(SaStatus::InsufficientComponents);
         }
-        let end = own_port(subnet, wanted.port, asker)?;
+        let end = subnet.by_gid(wanted.port).ok_or(SaStatus::InvalidGid)?;
         let group = self.groups.get_mut(&wanted.group).ok_or(SaStatus::Invalid)?;
+        if !group.may_change(end, asker) {
+            return Err(SaStatus::Denied);
+        }
         let before = group.members.get(&end.guid).copied().ok_or(SaStatus::Invalid)?;
         if wanted.state.is_none() || !before.has(wanted.state) {
             return Err(SaStatus::Invalid);
@@ -270,12 +296,14 @@ impl Groups {
         let state = before.without(wanted.state);
         if state.is_none() {
             group.members.remove(&end.guid);
+            group.proxied.remove(&end.guid);
             self.members -= 1;
         } else {
             group.members.insert(end.guid, state);
         }
         self.generation += 1;
-        let record = MemberRecord { port: wanted.port, state, is_proxy: !end.has(asker.lid), ..group.record };
+        let is_proxy = group.proxied.contains(&end.guid);
+        let record = MemberRecord { port: wanted.port, state, is_proxy, ..group.record };
         let is_group_gone = !group.is_permanent && !group.members.values().any(|of| of.keeps_group());
         if is_group_gone {
             self.drop_group(wanted.group);
@@ -312,7 +340,8 @@ impl Groups {
                 group.members.iter().filter(|&(&guid, _)| of_port.is_none_or(|end| end.guid == guid));
             for (&guid, &state) in members {
                 let Some(end) = subnet.by_guid(guid) else { continue };
-                let record = MemberRecord { port: subnet.gid_of(end), state, ..group.record };
+                let is_proxy = group.proxied.contains(&guid);
+                let record = MemberRecord { port: subnet.gid_of(end), state, is_proxy, ..group.record };
                 if fits(&record) {
                     records.push(&record.emit())?;
                 }
@@ -327,7 +356,7 @@ impl Groups {
 fn may_be_made(gid: Gid) -> bool {
     let flags = (gid.0 >> 116) as u8 & 0xF;
     let is_given = gid.0 >> 96 == (GIVEN | 2 << 112) >> 96;
-    gid.is_multicast() && flags <= 1 && !matches!(scope(gid), 0 | 0xF) && !is_given
+    gid.is_multicast() && flags <= 1 && scope(gid) != 0 && !is_given
 }
 
 /// How far a group reaches, as its GID says.

@@ -93,6 +93,11 @@ impl Administration {
         &self.groups
     }
 
+    /// Has long answers end with their first segment, as whoever asks says nothing of what came.
+    pub(crate) fn send_first_segments_only(&mut self) {
+        self.transfers.end_with_first();
+    }
+
     /// The subnet is up, and is so from now on. Subscribers are told who came and who went.
     pub(crate) fn begin(&mut self, subnet: Subnet) {
         let before = self.subnet.take();
@@ -116,9 +121,8 @@ impl Administration {
     /// Another manager is master: hosts tell that one again what they told this one.
     pub(crate) fn end(&mut self) {
         if self.subnet.is_some() {
-            let generation = self.groups.generation();
-            *self = Self::default();
-            self.groups = Groups::after(generation);
+            let groups = Groups::after(self.groups.generation());
+            *self = Self { groups, transfers: self.transfers.without_transfers(), ..Self::default() };
         }
     }
 

@@ -223,6 +223,24 @@ fn many_records_come_in_segments_and_one_of_several_is_refused() {
 }
 
 #[test]
+fn all_ports_of_a_switch_are_found_by_its_lid() {
+    let mut administration = administration();
+    let by_lid = |mask, port| request(SaMethod::GetTable, SaAttribute::PortInfoRecord, mask, &[0, 11, port]);
+    let first = ask(&mut administration, 2, &by_lid(1, 0));
+    assert_eq!((first.data[..3].to_vec(), first.rmpp.length), (vec![0, 11, 0], 5 * 72 + 2 * 20));
+    let third = ask(&mut administration, 2, &by_lid(3, 3));
+    assert_eq!((third.data[..3].to_vec(), third.rmpp.length), (vec![0, 11, 3], 72 + 20));
+    // Some ask for all that have a capability, whatever else they have.
+    let mut capable =
+        request(SaMethod::GetTable, SaAttribute::PortInfoRecord, 1 << 7, &[&[0; 26][..], &[0x40]].concat());
+    capable.modifier = 1 << 31;
+    assert_eq!(ask(&mut administration, 2, &capable).rmpp.length, (2 + 10) * 72 + 5 * 20, "faster than QDR");
+    let exactly =
+        request(SaMethod::GetTable, SaAttribute::PortInfoRecord, 1 << 7, &[&[0; 26][..], &[0x41]].concat());
+    assert_eq!(ask(&mut administration, 2, &exactly).rmpp.length, 20);
+}
+
+#[test]
 fn without_a_subnet_that_is_up_whoever_asks_is_to_ask_again() {
     let mut administration = Administration::default();
     let asked = request(SaMethod::Get, SaAttribute::ClassPortInfo, 0, &[]);
@@ -271,6 +289,7 @@ fn hosts_join_the_group_of_broadcast_and_leave_it() {
     assert!(administration.groups().generation() > before);
     let group = administration.groups().all().next().unwrap();
     assert_eq!(group.members(), &BTreeMap::from([(2, JoinState::FULL)]));
+    // Nobody else may change what a port joined itself.
     let foreign = request(SaMethod::Set, SaAttribute::MemberRecord, JOIN, &record.emit());
     assert_eq!(ask(&mut administration, 3, &foreign).status, SaStatus::Denied.code());
     let left = member(&mut administration, SaMethod::Delete, &record, JOIN).unwrap();
@@ -278,6 +297,18 @@ fn hosts_join_the_group_of_broadcast_and_leave_it() {
     let again = member(&mut administration, SaMethod::Delete, &record, JOIN).map(|_| ());
     assert_eq!(again, Err(SaStatus::Invalid.code()));
     assert_eq!(administration.groups().all().count(), 1, "it stays without members");
+}
+
+#[test]
+fn one_port_joins_for_another_and_anybody_may_end_that() {
+    let mut administration = administration();
+    let record = joining(2, BROADCAST, JoinState::FULL).emit();
+    let joined = request(SaMethod::Set, SaAttribute::MemberRecord, JOIN, &record);
+    let joined = ask(&mut administration, 3, &joined);
+    assert_eq!((joined.status, MemberRecord::parse(&joined.data).is_proxy), (0, true));
+    let left = request(SaMethod::Delete, SaAttribute::MemberRecord, JOIN, &record);
+    assert_eq!(ask(&mut administration, 1, &left).status, 0);
+    assert!(administration.groups().all().all(|group| group.members().is_empty()));
 }
 
 #[test]

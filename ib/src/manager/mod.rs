@@ -173,6 +173,12 @@ impl SubnetManager {
         &self.lids
     }
 
+    /// Has long answers to hosts end with their first segment: the clients of a simulator take no other, say nothing of it, and
+    /// take what is sent again for the answer to their next question.
+    pub fn send_first_segments_only(&mut self) {
+        self.administration.send_first_segments_only();
+    }
+
     /// What hosts are answered.
     pub fn administration(&self) -> &Administration {
         &self.administration

@@ -188,3 +188,13 @@ fn transfers_take_turns_and_there_is_a_most() {
     assert_eq!(turns, [3, 5, 3, 5]);
     assert!(!transfers.begin(key(999), ADDRESS, &request(), (14, vec![9; MAX_BYTES]), Instant::ZERO));
 }
+
+#[test]
+fn where_receivers_are_silent_a_transfer_ends_with_its_first_segment() {
+    let mut transfers = Transfers::default();
+    transfers.end_with_first();
+    let mut transfers = transfers.without_transfers();
+    assert!(transfers.begin(KEY, ADDRESS, &request(), (14, vec![9; 500]), Instant::ZERO));
+    assert!(transfers.poll_transmit(Instant::ZERO).is_some());
+    assert_eq!((transfers.poll_transmit(Instant::ZERO), transfers.poll_timeout()), (None, None));
+}
