@@ -200,3 +200,59 @@ fn a_second_agent_takes_over_from_one_that_was_killed() {
     wait_for("all leads on", || links(&simulation) == (ends(&fabric), 0) && all_trace(&simulation));
     assert_eq!(simulation.found().hosts.iter().map(|host| host.lid).collect::<Vec<_>>(), lids);
 }
+
+/// OpenSM as a daemon at a host, with patience; its log is in a file of that name.
+fn opensm(simulation: &Simulation, host: &str, priority: &str) -> Running {
+    let mut command = simulation.command("opensm");
+    let log = format!("opensm-{host}.log");
+    // It asks each second whether the master lives, so that it need not be told when that leaves.
+    let options = simulation.write("opensm.conf", "sminfo_polling_timeout 1000\npolling_retry_number 3\n");
+    command
+        .args(["-F", text(&options), "-e", "-D", "0x47", "-s", "2", "-t", "5000", "-f", &log, "-p", priority])
+        .env("SIM_HOST", host);
+    Running::start(command)
+}
+
+/// Whether OpenSM at a host has its subnet up and is its master.
+fn is_up(simulation: &Simulation, host: &str) -> bool {
+    simulation.read(&format!("opensm-{host}.log")).contains("SUBNET UP")
+}
+
+#[test]
+fn opensm_of_higher_priority_takes_over_and_the_agent_takes_over_from_it_when_it_is_gone() {
+    if !are_there() {
+        return;
+    }
+    let fabric = formats::resolve("clos:hosts=16,ports=8").unwrap();
+    let simulation = Simulation::with_console(&fabric);
+    let _agent = Running::start(agent(&simulation, "h1", &["--level", "1"]));
+    wait_for("the agent is master", || sm_info(&simulation).contains("priority 1 state 3"));
+    let lids = simulation.found().hosts.iter().map(|host| host.lid).collect::<Vec<_>>();
+    let theirs = opensm(&simulation, "h2", "14");
+    wait_for("OpenSM is master, and has the subnet up", || {
+        is_up(&simulation, "h2") && sm_info(&simulation).contains("priority 14 state 3")
+    });
+    drop(theirs);
+    wait_for("the agent is master again", || sm_info(&simulation).contains("priority 1 state 3"));
+    wait_for("all leads on", || links(&simulation) == (ends(&fabric), 0) && all_trace(&simulation));
+    assert_eq!(simulation.found().hosts.iter().map(|host| host.lid).collect::<Vec<_>>(), lids);
+}
+
+#[test]
+fn opensm_of_lower_priority_stands_by_and_takes_over_when_the_agent_leaves() {
+    if !are_there() {
+        return;
+    }
+    let fabric = formats::resolve("clos:hosts=16,ports=8").unwrap();
+    let simulation = Simulation::with_console(&fabric);
+    let ours = Running::start(agent(&simulation, "h1", &["--level", "14"]));
+    wait_for("the agent is master", || sm_info(&simulation).contains("priority 14 state 3"));
+    let _theirs = opensm(&simulation, "h2", "1");
+    wait_for("OpenSM stands by", || simulation.read("opensm-h2.log").contains("Entering STANDBY state"));
+    assert!(sm_info(&simulation).contains("priority 14 state 3") && !is_up(&simulation, "h2"));
+    ours.stop();
+    wait_for("OpenSM is master, and has the subnet up", || {
+        is_up(&simulation, "h2") && sm_info(&simulation).contains("priority 1 state 3")
+    });
+    assert!(links(&simulation) == (ends(&fabric), 0) && all_trace(&simulation));
+}
