@@ -26,11 +26,12 @@ mod tests;
 mod watch;
 mod writing;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use mapper_proto::time::Instant;
 
+pub use crate::program::multicast::{Groups, Members};
 pub use event::Event;
 pub use task::{Link, Routes, Task, TaskAdapter, TaskSwitch};
 
@@ -109,6 +110,11 @@ pub struct SubnetManager {
     is_stale: bool,
     /// Whether hosts are to be asked to join and subscribe again.
     reregister: bool,
+    groups: Groups,
+    /// Whether they changed since they were written last.
+    are_groups_new: bool,
+    /// Switches that did not tell their multicast tables, by GUID.
+    without_groups: BTreeSet<u64>,
     engine: Option<String>,
     /// The tables that were written last.
     routes: Option<Routes>,
@@ -145,6 +151,9 @@ impl SubnetManager {
             problems: Vec::new(),
             is_stale: true,
             reregister: true,
+            groups: Groups::default(),
+            without_groups: BTreeSet::new(),
+            are_groups_new: false,
             engine: None,
             routes: None,
             next_tid: 1,
@@ -261,6 +270,19 @@ impl SubnetManager {
         self.task.take()
     }
 
+    /// Takes the multicast groups, as the subnet's administration keeps them. Until then, all hosts are in IPoIB's group of
+    /// broadcast. Trees are written as soon as nothing else is.
+    pub fn set_groups(&mut self, groups: Groups, now: Instant) {
+        if groups.generation == self.groups.generation {
+            return;
+        }
+        self.groups = groups;
+        self.are_groups_new = true;
+        if let (Stage::Waiting { until }, SmState::Master) = (&mut self.stage, self.role) {
+            *until = now;
+        }
+    }
+
     /// Something to tell people.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
@@ -301,6 +323,7 @@ impl SubnetManager {
             return;
         }
         match (self.role, &self.master) {
+            (SmState::Master, _) if !self.is_stale && self.are_groups_new => self.regroup(now),
             (SmState::Master, _) if !self.is_stale => self.begin_watch(),
             (SmState::Standby, Some(master)) => {
                 let master = master.clone();

@@ -131,6 +131,7 @@ impl Trial {
         let answer = self.model.answer(&asked, matches!(fate, Fate::Refused));
         if asked.method == ManagerMethod::Set {
             self.model.assert_no_circle();
+            self.model.assert_no_storm();
         }
         let Some(mut answer) = answer else { return };
         match fate {
@@ -213,6 +214,27 @@ fn a_manager_that_takes_over_changes_no_lid_and_no_table() {
     next.run(Duration::from_secs(15));
     next.model.assert_up();
     assert_eq!((next.model.table_writes, next.model.hosts()), (written, lids));
+}
+
+#[test]
+fn groups_get_trees_that_reach_their_members_and_nobody_else() {
+    let mut trial = Trial::new(Model::ring(6));
+    trial.run(Duration::from_secs(15));
+    let member = |host: usize| trial.model.nodes[host].info.port_guid + 1;
+    let ports = [1, 2, 5].map(member).into();
+    let members = BTreeMap::from([(0xC000, Members::All), (0xC021, Members::Ports(ports))]);
+    trial.manager.set_groups(Groups { generation: 1, members }, trial.now);
+    trial.run(Duration::from_secs(1));
+    trial.model.assert_group(0xC021, &[1, 2, 5]);
+    let (written, sent) = (trial.model.table_writes, trial.manager.sent());
+    let ports = [1, 2].map(|host: usize| trial.model.nodes[host].info.port_guid + 1).into();
+    let members = BTreeMap::from([(0xC021, Members::Ports(ports))]);
+    trial.manager.set_groups(Groups { generation: 2, members }, trial.now);
+    trial.run(Duration::from_secs(1));
+    trial.model.assert_group(0xC021, &[1, 2]);
+    assert_eq!(trial.model.flood(0, 0xC000), Vec::<usize>::new(), "that group is gone");
+    let parts = trial.model.table_writes - written;
+    assert!(trial.manager.sent() - sent == parts && parts <= 12, "nothing but what differs is written: {parts}");
 }
 
 /// A trap of a switch.
