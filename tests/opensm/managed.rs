@@ -111,6 +111,30 @@ fn prove_tables(simulation: &Simulation) {
     assert!(check.status.success(), "{check:?}");
 }
 
+/// The multicast LID of IPoIB's broadcast.
+const BROADCAST: &str = "0xc000";
+
+/// Fails unless the multicast tables lead packets of IPoIB's broadcast from any host to all others, and by a tree: `ibtracert`
+/// walks them, and `ibroute` shows how many entries there are.
+fn prove_broadcast(simulation: &Simulation) {
+    let found = simulation.found();
+    let entries = |xbar: u16| {
+        let range = [BROADCAST, BROADCAST];
+        let told = words(&simulation.run("ibroute", &[&["-M", "-t", "5000", &xbar.to_string()], &range[..]].concat()));
+        let line = told.lines().find_map(|line| line.strip_prefix(BROADCAST));
+        line.map_or(0, |line| line.matches('x').count())
+    };
+    let switches: Vec<usize> = found.xbars.iter().map(|xbar| entries(xbar.lid.unwrap())).collect();
+    let leading = switches.iter().filter(|&&entries| entries > 0).count();
+    let hosts: Vec<u16> = found.hosts.iter().filter_map(|host| host.lid).collect();
+    assert_eq!(switches.iter().sum::<usize>(), hosts.len() + 2 * (leading - 1), "a tree: {switches:?}");
+    for pair in hosts.windows(2) {
+        let ends = [pair[0].to_string(), pair[1].to_string()];
+        let told = words(&simulation.run("ibtracert", &["-t", "5000", "-m", BROADCAST, &ends[0], &ends[1]]));
+        assert!(told.lines().any(|line| line.starts_with("To ca")), "{told}");
+    }
+}
+
 #[test]
 fn an_agent_brings_small_fabrics_up() {
     if !are_there() {
@@ -127,6 +151,7 @@ fn an_agent_brings_small_fabrics_up() {
         assert_eq!(links(&simulation), (ends(&fabric), 0), "{name}");
         assert!(all_trace(&simulation), "{name}");
         prove_tables(&simulation);
+        prove_broadcast(&simulation);
     }
 }
 
@@ -169,6 +194,7 @@ fn cables_that_are_cut_and_mended_are_healed_and_lids_stay() {
     simulation.console(&format!("ReLink \"{host}\"[1]"));
     wait_for("all links are active again", || links(&simulation) == (all, 0) && all_trace(&simulation));
     prove_tables(&simulation);
+    prove_broadcast(&simulation);
     assert_eq!(simulation.read("lids"), kept, "nobody got another LID");
     running.stop();
     // A second agent, elsewhere and without the file, finds all LIDs as they are.

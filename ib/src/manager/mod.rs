@@ -7,14 +7,16 @@
 //!
 //! ```text
 //! sweep -> read tables and other managers -> elect -> LIDs -> tables (computed elsewhere) -> write, phase by phase
-//!   ^                                          |                                                |
-//!   +---- trap, or a look that differs --------|--------------------- watch <-------------------+
+//!   ^                                          |         ^                                      |
+//!   |                                          |         +-- a switch told that a cable failed --+
+//!   +---- another trap, or a look that differs |--------------------- watch <-------------------+
 //!                                              v
 //!                                           stand by, and ask the master whether it lives
 //! ```
 
 mod election;
 mod event;
+mod glance;
 pub(crate) mod inventory;
 #[cfg(test)]
 mod model;
@@ -42,6 +44,7 @@ use crate::packet::{Address, Packet};
 use crate::program::Held;
 use crate::sweep::{self, Sweep};
 use election::{Manager, Polling};
+use glance::Glances;
 use inventory::Inventory;
 use reading::Reading;
 use watch::Look;
@@ -83,6 +86,7 @@ enum Stage {
     },
     Writing(Box<Writing>),
     Watching(Box<Exchange<Look>>),
+    Glancing(Box<Glances>),
     Polling(Polling),
 }
 
@@ -108,6 +112,10 @@ pub struct SubnetManager {
     problems: Vec<String>,
     /// Whether the subnet may have changed since the sweep under way, or the last one, began.
     is_stale: bool,
+    /// Switches that told that a port changed and were not looked at since, by GUID.
+    changed: BTreeSet<u64>,
+    /// Whether tables are wanted as soon as may be, as a cable failed.
+    is_urgent: bool,
     /// Whether hosts are to be asked to join and subscribe again.
     reregister: bool,
     groups: Groups,
@@ -150,6 +158,8 @@ impl SubnetManager {
             events: VecDeque::new(),
             problems: Vec::new(),
             is_stale: true,
+            changed: BTreeSet::new(),
+            is_urgent: false,
             reregister: true,
             groups: Groups::default(),
             without_groups: BTreeSet::new(),
@@ -191,6 +201,7 @@ impl SubnetManager {
                 Stage::Reading(reading) => reading.poll_transmit(now),
                 Stage::Writing(writing) => writing.poll_transmit(now),
                 Stage::Watching(looks) => looks.poll_transmit(now),
+                Stage::Glancing(glances) => glances.poll_transmit(now),
                 Stage::Polling(polling) => polling.poll_transmit(now),
                 Stage::Waiting { .. } | Stage::Computing { .. } => None,
             };
@@ -209,6 +220,7 @@ impl SubnetManager {
             Stage::Reading(reading) => reading.poll_timeout(),
             Stage::Writing(writing) => writing.poll_timeout(),
             Stage::Watching(looks) => looks.poll_timeout(),
+            Stage::Glancing(glances) => glances.poll_timeout(),
             Stage::Polling(polling) => polling.poll_timeout(),
             Stage::Computing { .. } => None,
         };
@@ -230,6 +242,7 @@ impl SubnetManager {
             Stage::Reading(_) => self.time_reading(now),
             Stage::Writing(_) => self.time_writing(now),
             Stage::Watching(_) => self.time_watch(now),
+            Stage::Glancing(_) => self.time_glance(now),
             Stage::Polling(_) => self.time_polling(now),
         }
     }
@@ -260,6 +273,7 @@ impl SubnetManager {
             Stage::Reading(_) => self.answer_reading(smp, now),
             Stage::Writing(_) => self.answer_writing(smp, now),
             Stage::Watching(_) => self.answer_watch(smp, now),
+            Stage::Glancing(_) => self.answer_glance(smp, now),
             Stage::Polling(_) => self.answer_polling(smp, now),
             Stage::Waiting { .. } | Stage::Computing { .. } => {}
         }
@@ -310,6 +324,8 @@ impl SubnetManager {
 
     fn begin_sweep(&mut self, now: Instant) {
         self.is_stale = false;
+        self.changed.clear();
+        self.is_urgent = false;
         self.activity = self.activity.wrapping_add(1);
         self.began = now;
         self.sent_before = self.sent;
@@ -323,6 +339,7 @@ impl SubnetManager {
             return;
         }
         match (self.role, &self.master) {
+            (SmState::Master, _) if !self.is_stale && !self.changed.is_empty() => self.begin_glance(now),
             (SmState::Master, _) if !self.is_stale && self.are_groups_new => self.regroup(now),
             (SmState::Master, _) if !self.is_stale => self.begin_watch(),
             (SmState::Standby, Some(master)) => {

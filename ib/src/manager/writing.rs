@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use mapper_proto::time::Instant;
 
-use super::task::Routes;
+use super::task::{Routes, Task};
 use super::{Event, Stage, SubnetManager, manner, why};
 use crate::exchange::{Done, Exchange};
 use crate::mad::{MAD_BYTES, ManagerMethod, MulticastTable, Smp, SwitchInfo};
@@ -68,7 +68,7 @@ impl SubnetManager {
         let first = guids.iter().filter_map(|&guid| lids.of(guid));
         let stand_ins = first.flat_map(|lid| lid..lid + (1 << lmc)).collect();
         let task = inventory.task(number, lids, lmc, &self.held.tables, self.engine.as_deref());
-        self.task = Some(task);
+        self.task = Some(Task { is_urgent: self.is_urgent, ..task });
         self.stage = Stage::Computing { number, stand_ins };
     }
 
@@ -286,7 +286,8 @@ impl SubnetManager {
 
     /// Waits until it is time to look again, or for nothing if something is to be done.
     pub(super) fn wait_for_more(&mut self, now: Instant) {
-        let until = if self.are_groups_new { now } else { now + self.settings.watch_interval };
+        let is_more = self.are_groups_new || !self.changed.is_empty();
+        let until = if is_more { now } else { now + self.settings.watch_interval };
         self.stage = Stage::Waiting { until };
     }
 }
