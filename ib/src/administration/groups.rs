@@ -54,6 +54,12 @@ impl Group {
         self.record.lid
     }
 
+    /// Whether it is there without members, as that of IPoIB's broadcast. Its packets may go to all ports: hosts that do not
+    /// take part drop them, and tables stay as they are when hosts come up, or join a new manager's group again.
+    pub const fn is_permanent(&self) -> bool {
+        self.is_permanent
+    }
+
     /// The GUIDs of its members' ports, and how each takes part. A port may be away for the moment.
     pub const fn members(&self) -> &BTreeMap<u64, JoinState> {
         &self.members

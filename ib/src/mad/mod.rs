@@ -2,6 +2,7 @@
 //!
 //! Numbers are big-endian. Every decoder takes any bytes: it gives a value or an error.
 
+mod multicast_table;
 mod node_description;
 mod node_info;
 mod notice;
@@ -16,6 +17,7 @@ mod switch_info;
 #[cfg(test)]
 mod tests;
 
+pub use multicast_table::MulticastTable;
 pub use node_description::NodeDescription;
 pub use node_info::{Make, NodeInfo, NodeInfoError, NodeKind};
 pub use notice::Notice;

@@ -222,6 +222,7 @@ impl Inventory {
             adapters: self.adapters.iter().filter_map(adapter).collect(),
             lanes: self.lanes(),
             serving: serving.map(str::to_owned),
+            is_urgent: false,
         }
     }
 

@@ -7,14 +7,16 @@
 //!
 //! ```text
 //! sweep -> read tables and other managers -> elect -> LIDs -> tables (computed elsewhere) -> write, phase by phase
-//!   ^                                          |                                                |
-//!   +---- trap, or a look that differs --------|--------------------- watch <-------------------+
+//!   ^                                          |         ^                                      |
+//!   |                                          |         +-- a switch told that a cable failed --+
+//!   +---- another trap, or a look that differs |--------------------- watch <-------------------+
 //!                                              v
 //!                                           stand by, and ask the master whether it lives
 //! ```
 
 mod election;
 mod event;
+mod glance;
 pub(crate) mod inventory;
 #[cfg(test)]
 mod model;
@@ -26,11 +28,12 @@ mod tests;
 mod watch;
 mod writing;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use mapper_proto::time::Instant;
 
+pub use crate::program::multicast::{Groups, Members};
 pub use event::Event;
 pub use task::{Link, Routes, Task, TaskAdapter, TaskSwitch};
 
@@ -42,6 +45,7 @@ use crate::packet::{Address, Packet};
 use crate::program::Held;
 use crate::sweep::{self, Sweep};
 use election::{Manager, Polling};
+use glance::Glances;
 use inventory::Inventory;
 use reading::Reading;
 use watch::Look;
@@ -83,6 +87,7 @@ enum Stage {
     },
     Writing(Box<Writing>),
     Watching(Box<Exchange<Look>>),
+    Glancing(Box<Glances>),
     Polling(Polling),
 }
 
@@ -110,8 +115,17 @@ pub struct SubnetManager {
     problems: Vec<String>,
     /// Whether the subnet may have changed since the sweep under way, or the last one, began.
     is_stale: bool,
+    /// Switches that told that a port changed and were not looked at since, by GUID.
+    changed: BTreeSet<u64>,
+    /// Whether tables are wanted as soon as may be, as a cable failed.
+    is_urgent: bool,
     /// Whether hosts are to be asked to join and subscribe again.
     reregister: bool,
+    groups: Groups,
+    /// Whether they changed since they were written last.
+    are_groups_new: bool,
+    /// Switches that did not tell their multicast tables, by GUID.
+    without_groups: BTreeSet<u64>,
     engine: Option<String>,
     /// The tables that were written last.
     routes: Option<Routes>,
@@ -148,7 +162,12 @@ impl SubnetManager {
             events: VecDeque::new(),
             problems: Vec::new(),
             is_stale: true,
+            changed: BTreeSet::new(),
+            is_urgent: false,
             reregister: true,
+            groups: Groups::default(),
+            without_groups: BTreeSet::new(),
+            are_groups_new: false,
             engine: None,
             routes: None,
             next_tid: 1,
@@ -197,6 +216,7 @@ impl SubnetManager {
                 Stage::Reading(reading) => reading.poll_transmit(now),
                 Stage::Writing(writing) => writing.poll_transmit(now),
                 Stage::Watching(looks) => looks.poll_transmit(now),
+                Stage::Glancing(glances) => glances.poll_transmit(now),
                 Stage::Polling(polling) => polling.poll_transmit(now),
                 Stage::Waiting { .. } | Stage::Computing { .. } => None,
             };
@@ -218,6 +238,7 @@ impl SubnetManager {
             Stage::Reading(reading) => reading.poll_timeout(),
             Stage::Writing(writing) => writing.poll_timeout(),
             Stage::Watching(looks) => looks.poll_timeout(),
+            Stage::Glancing(glances) => glances.poll_timeout(),
             Stage::Polling(polling) => polling.poll_timeout(),
             Stage::Computing { .. } => None,
         };
@@ -241,6 +262,7 @@ impl SubnetManager {
             Stage::Reading(_) => self.time_reading(now),
             Stage::Writing(_) => self.time_writing(now),
             Stage::Watching(_) => self.time_watch(now),
+            Stage::Glancing(_) => self.time_glance(now),
             Stage::Polling(_) => self.time_polling(now),
         }
     }
@@ -249,7 +271,8 @@ impl SubnetManager {
     /// over.
     pub fn handle_packet(&mut self, packet: &Packet, now: Instant) {
         if packet.mad[sa::CLASS_AT] == sa::CLASS {
-            return self.administration.handle_packet(packet, now);
+            self.administration.handle_packet(packet, now);
+            return self.take_groups(now);
         }
         if let Ok(smp) = Smp::<ManagerMethod>::parse(&packet.mad)
             && smp.method == ManagerMethod::GetResponse
@@ -274,6 +297,7 @@ impl SubnetManager {
             Stage::Reading(_) => self.answer_reading(smp, now),
             Stage::Writing(_) => self.answer_writing(smp, now),
             Stage::Watching(_) => self.answer_watch(smp, now),
+            Stage::Glancing(_) => self.answer_glance(smp, now),
             Stage::Polling(_) => self.answer_polling(smp, now),
             Stage::Waiting { .. } | Stage::Computing { .. } => {}
         }
@@ -282,6 +306,19 @@ impl SubnetManager {
     /// Tables to compute, if some are wanted. The answer goes to [`Self::handle_routes`].
     pub fn poll_task(&mut self) -> Option<Task> {
         self.task.take()
+    }
+
+    /// Takes the multicast groups, as the subnet's administration keeps them. Until then, all hosts are in IPoIB's group of
+    /// broadcast. Trees are written as soon as nothing else is.
+    pub fn set_groups(&mut self, groups: Groups, now: Instant) {
+        if groups.generation == self.groups.generation {
+            return;
+        }
+        self.groups = groups;
+        self.are_groups_new = true;
+        if let (Stage::Waiting { until }, SmState::Master) = (&mut self.stage, self.role) {
+            *until = now;
+        }
     }
 
     /// Something to tell people.
@@ -312,6 +349,8 @@ impl SubnetManager {
 
     fn begin_sweep(&mut self, now: Instant) {
         self.is_stale = false;
+        self.changed.clear();
+        self.is_urgent = false;
         self.activity = self.activity.wrapping_add(1);
         self.began = now;
         self.sent_before = self.sent;
@@ -325,6 +364,8 @@ impl SubnetManager {
             return;
         }
         match (self.role, &self.master) {
+            (SmState::Master, _) if !self.is_stale && !self.changed.is_empty() => self.begin_glance(now),
+            (SmState::Master, _) if !self.is_stale && self.are_groups_new => self.regroup(now),
             (SmState::Master, _) if !self.is_stale => self.begin_watch(),
             (SmState::Standby, Some(master)) => {
                 let master = master.clone();
@@ -381,7 +422,7 @@ impl SubnetManager {
     }
 
     /// Hosts are answered from the subnet as it is now.
-    fn administer(&mut self) {
+    fn administer(&mut self, now: Instant) {
         let Some(routes) = &self.routes else { return };
         let subnet = Subnet::new(
             &self.inventory,
@@ -393,7 +434,27 @@ impl SubnetManager {
         );
         if let Some(subnet) = subnet {
             self.administration.begin(subnet);
+            self.take_groups(now);
         }
+    }
+
+    /// Has trees written for the groups that hosts made, joined or left.
+    fn take_groups(&mut self, now: Instant) {
+        let groups = self.administration.groups();
+        let generation = groups.generation();
+        if generation == self.groups.generation {
+            return;
+        }
+        let members = groups.all().map(|group| match group.is_permanent() {
+            true => (group.lid(), Members::All),
+            false => (group.lid(), Members::Ports(group.members().keys().copied().collect())),
+        });
+        let members = members.collect();
+        if members == self.groups.members {
+            self.groups.generation = generation;
+            return;
+        }
+        self.set_groups(Groups { generation, members }, now);
     }
 
     /// The subnet may have changed: it is explored as soon as nothing else is under way.

@@ -41,8 +41,10 @@ impl SubnetManager {
         let notice = Notice::parse(&trap.data);
         let Some(number) = notice.number else { return };
         self.tell(Event::Trap { number, issuer: notice.issuer });
-        if matches!(number, Notice::LINK_STATE | Notice::CAPABILITIES) {
-            self.suspect(now);
+        match number {
+            Notice::LINK_STATE => self.switch_changed(notice.subject, now),
+            Notice::CAPABILITIES => self.suspect(now),
+            _ => {}
         }
     }
 }

@@ -131,6 +131,7 @@ impl Trial {
         let answer = self.model.answer(&asked, matches!(fate, Fate::Refused));
         if asked.method == ManagerMethod::Set {
             self.model.assert_no_circle();
+            self.model.assert_no_storm();
         }
         let Some(mut answer) = answer else { return };
         match fate {
@@ -215,9 +216,33 @@ fn a_manager_that_takes_over_changes_no_lid_and_no_table() {
     assert_eq!((next.model.table_writes, next.model.hosts()), (written, lids));
 }
 
-/// A trap of a switch.
-fn trap(number: u16) -> Packet {
-    let notice = Notice { number: Some(number), issuer: 9, subject: 9 };
+#[test]
+fn groups_get_trees_that_reach_their_members_and_nobody_else() {
+    let mut trial = Trial::new(Model::ring(6));
+    trial.run(Duration::from_secs(15));
+    let member = |host: usize| trial.model.nodes[host].info.port_guid + 1;
+    let ports = [1, 2, 5].map(member).into();
+    let members = BTreeMap::from([(0xC000, Members::All), (0xC021, Members::Ports(ports))]);
+    trial.manager.set_groups(Groups { generation: 1, members }, trial.now);
+    trial.run(Duration::from_secs(1));
+    trial.model.assert_group(0xC021, &[1, 2, 5]);
+    let (written, sent) = (trial.model.table_writes, trial.manager.sent());
+    let ports = [1, 2].map(|host: usize| trial.model.nodes[host].info.port_guid + 1).into();
+    let members = BTreeMap::from([(0xC021, Members::Ports(ports))]);
+    trial.manager.set_groups(Groups { generation: 2, members }, trial.now);
+    trial.run(Duration::from_secs(1));
+    trial.model.assert_group(0xC021, &[1, 2]);
+    assert_eq!(trial.model.flood(0, 0xC000), Vec::<usize>::new(), "that group is gone");
+    let parts = trial.model.table_writes - written;
+    assert!(
+        trial.manager.sent() - sent == parts && parts <= 12,
+        "nothing but what differs is written: {parts}"
+    );
+}
+
+/// A trap of a switch with a LID.
+fn trap_of(number: u16, lid: u16) -> Packet {
+    let notice = Notice { number: Some(number), issuer: lid, subject: lid };
     let smp = Smp {
         method: ManagerMethod::Trap,
         status: 0,
@@ -228,21 +253,54 @@ fn trap(number: u16) -> Packet {
         route: Route::LOCAL,
         data: notice.emit(),
     };
-    let address = Address::Lid { lid: 9, queue_pair: 0, level: 0 };
+    let address = Address::Lid { lid, queue_pair: 0, level: 0 };
     Packet { address, mad: RoutedByLid(smp).emit() }
 }
 
 #[test]
 fn a_trap_is_answered_and_what_changed_is_healed_at_once() {
     let mut trial = Trial::new(Model::ring(5));
-    trial.run(Duration::from_secs(15));
+    trial.run(Duration::from_secs(25));
     trial.model.cut((6, 2));
-    trial.manager.handle_packet(&trap(Notice::LINK_STATE), trial.now);
+    let written = trial.model.table_writes;
+    let sent = trial.manager.sent();
+    let lid = trial.model.nodes[6].ports[&0].lid();
+    trial.manager.handle_packet(&trap_of(Notice::LINK_STATE, lid), trial.now);
     let repress = trial.manager.poll_transmit(trial.now).unwrap();
     let answer = RoutedByLid::<ManagerMethod>::parse(&repress.mad).unwrap().0;
     assert_eq!((answer.method, answer.tid), (ManagerMethod::TrapRepress, 77));
     trial.manager.handle_timeout(trial.now);
     trial.run(Duration::from_secs(4));
+    trial.model.assert_up();
+    // Its three ports are asked, and no others; all else are writes.
+    let written = trial.model.table_writes - written;
+    assert!(trial.manager.sent() - sent <= 1 + 3 + written, "{} sent", trial.manager.sent() - sent);
+    // The mark of the change has everything looked at later.
+    trial.run(Duration::from_secs(15));
+    trial.model.assert_up();
+}
+
+#[test]
+fn a_trap_of_a_host_that_went_or_of_nobody_and_a_cable_that_came_are_healed() {
+    let mut trial = Trial::new(Model::ring(5));
+    trial.run(Duration::from_secs(25));
+    let (written, lid) = (trial.model.table_writes, trial.model.nodes[7].ports[&0].lid());
+    let host = trial.model.cables[&(7, 1)];
+    for step in 0..3 {
+        match step {
+            0 => trial.model.cut((7, 1)),
+            1 => trial.model.cut((9, 3)),
+            _ => trial.model.cable((7, 1), host),
+        }
+        for lid in [lid, trial.model.nodes[9].ports[&0].lid(), 0, 999] {
+            trial.manager.handle_packet(&trap_of(Notice::LINK_STATE, lid), trial.now);
+        }
+        trial.run(Duration::from_secs(2));
+        if step == 0 {
+            assert_eq!(trial.model.table_writes, written, "a host that went changes no table");
+        }
+    }
+    trial.run(Duration::from_secs(15));
     trial.model.assert_up();
 }
 
@@ -335,7 +393,11 @@ proptest! {
                     }
                 }
             }
-            trial.run(Duration::from_millis(u64::from(which) * 40));
+            if which % 4 > 0 {
+                let lid = trial.model.nodes[at].ports[&0].lid();
+                trial.manager.handle_packet(&trap_of(Notice::LINK_STATE, lid), trial.now);
+            }
+            trial.run(Duration::from_millis(u64::from(which) * 150));
         }
         trial.fates = then.into_iter();
         trial.run(Duration::from_secs(40));
