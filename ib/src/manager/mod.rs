@@ -310,7 +310,7 @@ impl SubnetManager {
 
     /// Takes the multicast groups, as the subnet's administration keeps them. Until then, all hosts are in IPoIB's group of
     /// broadcast. Trees are written as soon as nothing else is.
-    pub fn set_groups(&mut self, groups: Groups, now: Instant) {
+    fn set_groups(&mut self, groups: Groups, now: Instant) {
         if groups.generation == self.groups.generation {
             return;
         }
