@@ -4,14 +4,14 @@
 //!   InfiniBand Architecture Specification, volume 1, chapter 14 lays them out.
 //! - [`sweep`]: breadth-first exploration by GUID. It only ever asks: no request of it changes anything.
 //! - [`lids`]: which LIDs ports have.
-//! - [`administration`]: what hosts ask for so that they come up.
-//! - [`manager`]: a subnet manager, which writes what differs (`program`) and settles with others who is master.
+//! - [`manager`]: a subnet manager, which writes what differs (`program`), settles with others who is master, and answers
+//!   hosts (`administration`).
 //!
 //! Both are state machines like the agent: time is a number, datagrams come and go as bytes.
 
 #![forbid(unsafe_code)]
 
-pub mod administration;
+mod administration;
 mod exchange;
 pub mod lids;
 pub mod mad;

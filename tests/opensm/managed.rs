@@ -13,7 +13,7 @@ use crate::peers::{Simulation, are_there, text};
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// An agent at a node, with patience, as the simulator answers late under load.
-fn agent(simulation: &Simulation, node: &str, more: &[&str]) -> Command {
+pub(crate) fn agent(simulation: &Simulation, node: &str, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mapper"));
     let (lids, run) = (simulation.file("lids"), simulation.file("run"));
     command
@@ -25,10 +25,10 @@ fn agent(simulation: &Simulation, node: &str, more: &[&str]) -> Command {
 }
 
 /// An agent that ends when this is dropped.
-struct Running(Child);
+pub(crate) struct Running(Child);
 
 impl Running {
-    fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }
 
@@ -72,7 +72,7 @@ fn ends(fabric: &Fabric) -> usize {
     2 * (fabric.map.cables.len() + fabric.map.hosts.iter().filter(|host| host.at.is_some()).count())
 }
 
-fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
         assert!(began.elapsed() < LIMIT, "never: {what}");
@@ -230,7 +230,7 @@ fn a_second_agent_takes_over_from_one_that_was_killed() {
 }
 
 /// OpenSM as a daemon at a host, with patience; its log is in a file of that name.
-fn opensm(simulation: &Simulation, host: &str, priority: &str) -> Running {
+pub(crate) fn opensm(simulation: &Simulation, host: &str, priority: &str) -> Running {
     let mut command = simulation.command("opensm");
     let log = format!("opensm-{host}.log");
     // It asks each second whether the master lives, so that it need not be told when that leaves.

@@ -1,5 +1,7 @@
 //! Multicast groups: who is in them, and what their packets are like.
 
+mod rules;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Asker;
@@ -7,6 +9,7 @@ use super::paths::{LIFE_TIME, PARTITION, PARTITION_NUMBER, own_port};
 use super::records::Records;
 use super::subnet::{End, Subnet};
 use crate::mad::sa::{Gid, JoinState, Limit, MTUS, MemberRecord, RATES, SaMad, SaStatus, matches};
+use rules::{GIVEN, are_bounded, check, may_be_made, scope};
 
 /// The group of all that use IP over InfiniBand in the partition that all are in: broadcast of IPv4 within the subnet.
 const BROADCAST: Gid = Gid(0xFF12_401B_FFFF_0000_0000_0000_FFFF_FFFF);
@@ -22,12 +25,10 @@ const FIRST_LID: u16 = 0xC000;
 const MAX_GROUPS: u16 = 4096;
 /// Most members of all groups together.
 const MAX_MEMBERS: usize = 1 << 18;
-/// How the GIDs begin of groups that were made without one: transient, and marked as given by the administration.
-const GIVEN: u128 = 0xFF10_A01B << 96;
 
 /// A group.
 #[derive(Clone, Debug)]
-pub struct Group {
+pub(crate) struct Group {
     /// What its packets are like; without a port.
     record: MemberRecord,
     /// Members by the GUIDs of their ports.
@@ -50,25 +51,25 @@ impl Group {
     }
 
     /// The LID that its packets go to.
-    pub const fn lid(&self) -> u16 {
+    pub(crate) const fn lid(&self) -> u16 {
         self.record.lid
     }
 
     /// Whether it is there without members, as that of IPoIB's broadcast. Its packets may go to all ports: hosts that do not
     /// take part drop them, and tables stay as they are when hosts come up, or join a new manager's group again.
-    pub const fn is_permanent(&self) -> bool {
+    pub(crate) const fn is_permanent(&self) -> bool {
         self.is_permanent
     }
 
     /// The GUIDs of its members' ports, and how each takes part. A port may be away for the moment.
-    pub const fn members(&self) -> &BTreeMap<u64, JoinState> {
+    pub(crate) const fn members(&self) -> &BTreeMap<u64, JoinState> {
         &self.members
     }
 }
 
 /// All groups.
 #[derive(Debug)]
-pub struct Groups {
+pub(crate) struct Groups {
     groups: BTreeMap<Gid, Group>,
     generation: u64,
     members: usize,
@@ -114,12 +115,12 @@ impl Groups {
     }
 
     /// A number that rises whenever a group or a member comes or goes.
-    pub const fn generation(&self) -> u64 {
+    pub(crate) const fn generation(&self) -> u64 {
         self.generation
     }
 
     /// All of them. Each has a LID of its own.
-    pub fn all(&self) -> impl Iterator<Item = &Group> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Group> {
         self.groups.values()
     }
 
@@ -172,6 +173,10 @@ impl Groups {
         }
         let end = subnet.by_gid(wanted.port).ok_or(SaStatus::InvalidGid)?;
         let gid = if mask & MemberRecord::GROUP == 0 { Gid::default() } else { wanted.group };
+        let is_member = |group: &Group| group.members.contains_key(&end.guid);
+        if self.members >= MAX_MEMBERS && !self.groups.get(&gid).is_some_and(is_member) {
+            return Err(SaStatus::NoResources);
+        }
         let (gid, is_new_group) = match self.groups.get(&gid) {
             Some(group) => {
                 check(&group.record, &wanted, mask, end)?;
@@ -179,11 +184,7 @@ impl Groups {
             }
             None => (self.make(subnet, gid, &wanted, mask, end)?, true),
         };
-        let has_room = self.members < MAX_MEMBERS;
         let group = self.groups.get_mut(&gid).ok_or(SaStatus::NoResources)?;
-        if !has_room && !group.members.contains_key(&end.guid) {
-            return Err(SaStatus::NoResources);
-        }
         let before = group.members.get(&end.guid).copied();
         let is_own = end.has(asker.lid);
         if before.is_some() && !group.may_change(end, asker) {
@@ -355,49 +356,4 @@ impl Groups {
         }
         Ok(records)
     }
-}
-
-/// Whether a group may be made with a GID that is asked for: of a scope and with flags that there are, and with none of
-/// those that the administration itself gives.
-fn may_be_made(gid: Gid) -> bool {
-    let flags = (gid.0 >> 116) as u8 & 0xF;
-    let is_given = gid.0 >> 96 == (GIVEN | 2 << 112) >> 96;
-    gid.is_multicast() && flags <= 1 && scope(gid) != 0 && !is_given
-}
-
-/// How far a group reaches, as its GID says.
-const fn scope(gid: Gid) -> u8 {
-    (gid.0 >> 112) as u8 & 0xF
-}
-
-/// Whether the group's own values are within what a request bounds.
-fn are_bounded(group: &MemberRecord, wanted: &MemberRecord, mask: u64) -> bool {
-    let within = |component: u64, limit: Limit, has: u8, scale: &[u8]| {
-        let both = component | component >> 1;
-        mask & both != both || limit.allows(has, scale)
-    };
-    let every: Vec<u8> = (0..64).collect();
-    within(MemberRecord::MTU, wanted.mtu, group.mtu.code, &MTUS)
-        && within(MemberRecord::RATE, wanted.rate, group.rate.code, &RATES)
-        && within(MemberRecord::LIFE_TIME, wanted.life_time, group.life_time.code, &every)
-}
-
-/// Whether a port may join a group that is so.
-///
-/// # Errors
-/// If the request names something else than the group has, or the port cannot take its packets.
-fn check(group: &MemberRecord, wanted: &MemberRecord, mask: u64, end: &End) -> Result<(), SaStatus> {
-    let fixed = MemberRecord::QUEUE_KEY
-        | MemberRecord::TRAFFIC_CLASS
-        | MemberRecord::LEVEL
-        | MemberRecord::FLOW_LABEL
-        | MemberRecord::SCOPE;
-    let is_same = matches(MemberRecord::FIELDS, mask & fixed, &wanted.emit(), &group.emit())
-        && (mask & MemberRecord::PARTITION == 0
-            || (wanted.partition ^ group.partition) & PARTITION_NUMBER == 0)
-        && are_bounded(group, wanted, mask);
-    let quality = end.quality();
-    let can = Limit::exactly(group.mtu.code).fit(quality.mtu(), &MTUS).is_some()
-        && Limit::exactly(group.rate.code).fit(quality.rate(), &RATES).is_some();
-    if is_same && can { Ok(()) } else { Err(SaStatus::Invalid) }
 }

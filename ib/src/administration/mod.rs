@@ -24,7 +24,7 @@ use std::collections::VecDeque;
 
 use mapper_proto::time::Instant;
 
-pub use groups::{Group, Groups};
+use groups::Groups;
 
 use crate::mad::sa::{
     Gid, InformInfo, MemberRecord, Rmpp, SaAttribute, SaMad, SaMethod, SaStatus, ServiceRecord, SubnetNotice,
@@ -64,7 +64,7 @@ enum Answer {
 
 /// The administration of a subnet.
 #[derive(Debug)]
-pub struct Administration {
+pub(crate) struct Administration {
     /// The subnet as it was when it was last up; `None` if this is not its master.
     subnet: Option<Subnet>,
     groups: Groups,
@@ -89,7 +89,7 @@ impl Default for Administration {
 
 impl Administration {
     /// The multicast groups and their members. [`Groups::generation`] says whether they changed.
-    pub fn groups(&self) -> &Groups {
+    pub(crate) fn groups(&self) -> &Groups {
         &self.groups
     }
 

@@ -3,6 +3,7 @@
 use mapper_proto::map::{LaneRate, LinkSpeed};
 use proptest::prelude::*;
 
+use super::groups::Group;
 use super::*;
 use crate::lids::Lids;
 use crate::mad::sa::{JoinState, Limit, PathRecord, RECORD_BYTES, Selector};

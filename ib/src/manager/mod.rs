@@ -14,6 +14,7 @@
 //!                                           stand by, and ask the master whether it lives
 //! ```
 
+mod administering;
 mod election;
 mod event;
 mod glance;
@@ -37,7 +38,7 @@ pub use crate::program::multicast::{Groups, Members};
 pub use event::Event;
 pub use task::{Link, Routes, Task, TaskAdapter, TaskSwitch};
 
-use crate::administration::{Administration, Subnet};
+use crate::administration::Administration;
 use crate::exchange::{Exchange, Failure, Manner};
 use crate::lids::Lids;
 use crate::mad::{ManagerMethod, SmState, Smp, sa};
@@ -192,17 +193,6 @@ impl SubnetManager {
         &self.lids
     }
 
-    /// Has long answers to hosts end with their first segment: the clients of a simulator take no other, say nothing of it, and
-    /// take what is sent again for the answer to their next question.
-    pub fn send_first_segments_only(&mut self) {
-        self.administration.send_first_segments_only();
-    }
-
-    /// What hosts are answered.
-    pub fn administration(&self) -> &Administration {
-        &self.administration
-    }
-
     /// How many datagrams it has sent.
     pub fn sent(&self) -> u64 {
         self.sent
@@ -308,19 +298,6 @@ impl SubnetManager {
         self.task.take()
     }
 
-    /// Takes the multicast groups, as the subnet's administration keeps them. Until then, all hosts are in IPoIB's group of
-    /// broadcast. Trees are written as soon as nothing else is.
-    fn set_groups(&mut self, groups: Groups, now: Instant) {
-        if groups.generation == self.groups.generation {
-            return;
-        }
-        self.groups = groups;
-        self.are_groups_new = true;
-        if let (Stage::Waiting { until }, SmState::Master) = (&mut self.stage, self.role) {
-            *until = now;
-        }
-    }
-
     /// Something to tell people.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
@@ -419,42 +396,6 @@ impl SubnetManager {
     fn retry(&mut self, now: Instant) {
         self.is_stale = true;
         self.stage = Stage::Waiting { until: now + self.settings.retry_delay };
-    }
-
-    /// Hosts are answered from the subnet as it is now.
-    fn administer(&mut self, now: Instant) {
-        let Some(routes) = &self.routes else { return };
-        let subnet = Subnet::new(
-            &self.inventory,
-            &self.lids,
-            self.settings.lmc,
-            routes,
-            &self.held.infos,
-            self.info(),
-        );
-        if let Some(subnet) = subnet {
-            self.administration.begin(subnet);
-            self.take_groups(now);
-        }
-    }
-
-    /// Has trees written for the groups that hosts made, joined or left.
-    fn take_groups(&mut self, now: Instant) {
-        let groups = self.administration.groups();
-        let generation = groups.generation();
-        if generation == self.groups.generation {
-            return;
-        }
-        let members = groups.all().map(|group| match group.is_permanent() {
-            true => (group.lid(), Members::All),
-            false => (group.lid(), Members::Ports(group.members().keys().copied().collect())),
-        });
-        let members = members.collect();
-        if members == self.groups.members {
-            self.groups.generation = generation;
-            return;
-        }
-        self.set_groups(Groups { generation, members }, now);
     }
 
     /// The subnet may have changed: it is explored as soon as nothing else is under way.

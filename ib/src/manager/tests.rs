@@ -10,9 +10,7 @@ use proptest::prelude::*;
 
 use super::model::Model;
 use super::*;
-use crate::mad::sa::{
-    Gid, JoinState, MemberRecord, RECORD_BYTES, Rmpp, SaAttribute, SaMad, SaMethod,
-};
+use crate::mad::sa::{Gid, JoinState, MemberRecord, RECORD_BYTES, Rmpp, SaAttribute, SaMad, SaMethod};
 use crate::mad::{
     Attribute, Command, DATA_BYTES, MAD_BYTES, Notice, PortSettings, Route, RoutedByLid, SmInfo,
 };
