@@ -66,15 +66,16 @@ fn opensms_own_test_of_groups_finds_what_the_specification_demands() {
     if !are_there() || !mapper_needs::programs(&["saquery", "osmtest"]) {
         return;
     }
-    let fabric = fabric();
-    let simulation = Simulation::start(&fabric);
-    let _ours = Running::start(agent(&simulation, "h1", &[]));
-    wait_for_answers(&simulation);
-    let told = told(&simulation, "osmtest", &["-f", "m", "-V"]);
-    assert!(
-        told.contains("Status of MC Records in SA DB during the test flow"),
-        "it came to its end: {told}"
-    );
+    // An answer that ibsim has no room for is lost, and osmtest, which has no time-outs there, waits for it for ever.
+    let ends = |told: &String| told.contains("Status of MC Records in SA DB during the test flow");
+    let run = |_| {
+        let simulation = Simulation::start(&fabric());
+        let _ours = Running::start(agent(&simulation, "h1", &[]));
+        wait_for_answers(&simulation);
+        told(&simulation, "timeout", &["20", "osmtest", "-f", "m", "-V"])
+    };
+    let told = (0..5).map(run).find(ends);
+    let told = told.expect("one of five runs comes to its end");
     // Refusals are errors in its log even where it demands them (0224), and at the end it misses groups that it made and
     // does not take away itself (02FE, 0152), with OpenSM as well.
     let is_wrong = |line: &&str| {
