@@ -7,3 +7,6 @@ pub mod bodies;
 
 #[path = "../../acm/src/any_bytes/bodies.rs"]
 pub mod acm_bodies;
+
+#[path = "../../ib/tests/bodies/mod.rs"]
+pub mod ib_bodies;

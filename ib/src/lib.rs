@@ -4,12 +4,14 @@
 //!   InfiniBand Architecture Specification, volume 1, chapter 14 lays them out.
 //! - [`sweep`]: breadth-first exploration by GUID. It only ever asks: no request of it changes anything.
 //! - [`lids`]: which LIDs ports have.
-//! - [`manager`]: a subnet manager, which writes what differs (`program`) and settles with others who is master.
+//! - [`manager`]: a subnet manager, which writes what differs (`program`), settles with others who is master, and answers
+//!   hosts (`administration`).
 //!
 //! Both are state machines like the agent: time is a number, datagrams come and go as bytes.
 
 #![forbid(unsafe_code)]
 
+mod administration;
 mod exchange;
 pub mod lids;
 pub mod mad;
@@ -17,6 +19,7 @@ pub mod manager;
 mod packet;
 mod program;
 mod requests;
+mod rmpp;
 pub mod sweep;
 
 pub use exchange::Failure;

@@ -35,7 +35,7 @@ impl Choosing<'_> {
     pub(crate) fn serve(&self) -> Result<Served, NotRouted> {
         let settings = self.settings();
         let (selection, mut why) = match self.request.options.engines() {
-            None => self.best(&settings)?,
+            None => self.kept(&settings).map_or_else(|| self.best(&settings), Ok)?,
             Some(engines) => {
                 let selection = self.by(&engines, &settings)?;
                 let others = selection.tried.iter().map(|tried| why_not(tried, self.request, self.subnet));
@@ -73,6 +73,14 @@ impl Choosing<'_> {
     fn by(&self, engines: &[Engine], settings: &Settings) -> Result<Selection, NotRouted> {
         let settings = Settings { previous: self.in_force.cloned(), ..settings.clone() };
         select(self.subnet, engines, &settings, false)
+    }
+
+    /// The engine that served, where hosts wait and it serves again.
+    fn kept(&self, settings: &Settings) -> Option<(Selection, Vec<String>)> {
+        let serving = self.request.serving.as_ref().filter(|_| self.request.is_urgent)?;
+        let engine: Engine = serving.parse().ok()?;
+        let selection = self.by(&[engine], settings).ok()?;
+        Some((selection, vec![format!("{engine} stays, as hosts wait; others are tried when they do not")]))
     }
 
     /// The best of all engines, or the one that served last if it is hardly worse.
@@ -231,5 +239,18 @@ mod tests {
         assert!(limit.contains("a limit on layers: no effect on dnup"), "{limit}");
         let none = said("engines=dnup");
         assert!(!none.contains("no effect"), "the lanes limit layers, and nobody set them for it: {none}");
+    }
+
+    #[test]
+    fn while_hosts_wait_the_engine_that_served_is_asked_first() {
+        let urgent =
+            |engine: &str| Request { serving: Some(engine.to_owned()), is_urgent: true, ..request("") };
+        let kept = answer(&urgent("dnup")).unwrap();
+        assert_eq!(kept.engine, "dnup");
+        assert!(kept.said[0].starts_with("dnup stays, as hosts wait"), "{:?}", kept.said);
+        // One that cannot route a ring is left, and so is a name that is none.
+        for other in ["ftree", "none such"] {
+            assert!(answer(&urgent(other)).unwrap().said[0].contains("has the best effective bisection"));
+        }
     }
 }

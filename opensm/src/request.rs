@@ -13,6 +13,9 @@ pub struct Request {
     pub options: Options,
     /// The engine that served at the last sweep, if one did.
     pub serving: Option<String>,
+    /// Whether hosts wait, as a cable failed: where the best engine is wanted, the one that served is kept if its tables are
+    /// proved.
+    pub is_urgent: bool,
     /// How many layers the switches' lanes and OpenSM's settings allow.
     pub lanes: u8,
     /// All switches.

@@ -41,8 +41,12 @@ pub(super) async fn serve(
         starter.ready().map_err(ServiceError::from)?;
     }
     let clock = Clock::start();
+    let mut manager = SubnetManager::new(manager_settings, lids, clock.now());
+    if let PortName::Ibsim(_) = name {
+        manager.send_first_segments_only();
+    }
     let mut driver = Driver {
-        manager: SubnetManager::new(manager_settings, lids, clock.now()),
+        manager,
         port,
         name: name.to_string(),
         clock,

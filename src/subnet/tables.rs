@@ -49,6 +49,7 @@ fn request(task: &Task, options: Options) -> Request {
         asker: Asker::Agent,
         options,
         serving: task.serving.clone(),
+        is_urgent: task.is_urgent,
         lanes: task.lanes,
         switches: task.switches.iter().map(switch).collect(),
         adapters: task.adapters.iter().map(adapter).collect(),

@@ -13,6 +13,7 @@ pub(super) fn log(event: &Event) {
             }
             info!(switches, adapters, engine, blocks, sent, took_ms, "the subnet is up");
         }
+        Event::Groups { groups, parts } => info!(groups, parts, "trees of multicast groups are in force"),
         Event::Lids => {}
         Event::Master => info!("this agent is the subnet's master now"),
         Event::StandsBy { other, priority } => {

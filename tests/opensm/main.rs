@@ -1,5 +1,6 @@
 //! Tests that compare our tables with OpenSM's own, on fabrics that ibsim simulates.
 //!
+//! - [`administration`]: hosts are answered by our agents as by OpenSM.
 //! - [`exact`]: the engines whose tables must equal OpenSM's, entry by entry.
 //! - [`options`]: the same with OpenSM's options.
 //! - [`io_nodes`]: the same on fabrics with hosts above the leaves.
@@ -18,6 +19,7 @@
     reason = "helpers of tests fail by panicking"
 )]
 
+mod administration;
 mod bisection;
 mod discovery;
 mod dumps;

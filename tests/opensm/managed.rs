@@ -13,7 +13,7 @@ use crate::peers::{Simulation, are_there, text};
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// An agent at a node, with patience, as the simulator answers late under load.
-fn agent(simulation: &Simulation, node: &str, more: &[&str]) -> Command {
+pub(crate) fn agent(simulation: &Simulation, node: &str, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mapper"));
     let (lids, run) = (simulation.file("lids"), simulation.file("run"));
     command
@@ -25,10 +25,10 @@ fn agent(simulation: &Simulation, node: &str, more: &[&str]) -> Command {
 }
 
 /// An agent that ends when this is dropped.
-struct Running(Child);
+pub(crate) struct Running(Child);
 
 impl Running {
-    fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }
 
@@ -72,7 +72,7 @@ fn ends(fabric: &Fabric) -> usize {
     2 * (fabric.map.cables.len() + fabric.map.hosts.iter().filter(|host| host.at.is_some()).count())
 }
 
-fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
         assert!(began.elapsed() < LIMIT, "never: {what}");
@@ -111,6 +111,32 @@ fn prove_tables(simulation: &Simulation) {
     assert!(check.status.success(), "{check:?}");
 }
 
+/// The multicast LID of IPoIB's broadcast.
+const BROADCAST: &str = "0xc000";
+
+/// Fails unless the multicast tables lead packets of IPoIB's broadcast from any host to all others, and by a tree: `ibtracert`
+/// walks them, and `ibroute` shows how many entries there are.
+fn prove_broadcast(simulation: &Simulation) {
+    let found = simulation.found();
+    let entries = |xbar: u16| {
+        let range = [BROADCAST, BROADCAST];
+        let told = words(
+            &simulation.run("ibroute", &[&["-M", "-t", "5000", &xbar.to_string()], &range[..]].concat()),
+        );
+        let line = told.lines().find_map(|line| line.strip_prefix(BROADCAST));
+        line.map_or(0, |line| line.matches('x').count())
+    };
+    let switches: Vec<usize> = found.xbars.iter().map(|xbar| entries(xbar.lid.unwrap())).collect();
+    let leading = switches.iter().filter(|&&entries| entries > 0).count();
+    let hosts: Vec<u16> = found.hosts.iter().filter_map(|host| host.lid).collect();
+    assert_eq!(switches.iter().sum::<usize>(), hosts.len() + 2 * (leading - 1), "a tree: {switches:?}");
+    for pair in hosts.windows(2) {
+        let ends = [pair[0].to_string(), pair[1].to_string()];
+        let told = words(&simulation.run("ibtracert", &["-t", "5000", "-m", BROADCAST, &ends[0], &ends[1]]));
+        assert!(told.lines().any(|line| line.starts_with("To ca")), "{told}");
+    }
+}
+
 #[test]
 fn an_agent_brings_small_fabrics_up() {
     if !are_there() {
@@ -127,6 +153,7 @@ fn an_agent_brings_small_fabrics_up() {
         assert_eq!(links(&simulation), (ends(&fabric), 0), "{name}");
         assert!(all_trace(&simulation), "{name}");
         prove_tables(&simulation);
+        prove_broadcast(&simulation);
     }
 }
 
@@ -169,6 +196,7 @@ fn cables_that_are_cut_and_mended_are_healed_and_lids_stay() {
     simulation.console(&format!("ReLink \"{host}\"[1]"));
     wait_for("all links are active again", || links(&simulation) == (all, 0) && all_trace(&simulation));
     prove_tables(&simulation);
+    prove_broadcast(&simulation);
     assert_eq!(simulation.read("lids"), kept, "nobody got another LID");
     running.stop();
     // A second agent, elsewhere and without the file, finds all LIDs as they are.
@@ -199,4 +227,60 @@ fn a_second_agent_takes_over_from_one_that_was_killed() {
     wait_for("the second is master", || sm_info(&simulation).contains("priority 1 state 3"));
     wait_for("all leads on", || links(&simulation) == (ends(&fabric), 0) && all_trace(&simulation));
     assert_eq!(simulation.found().hosts.iter().map(|host| host.lid).collect::<Vec<_>>(), lids);
+}
+
+/// OpenSM as a daemon at a host, with patience; its log is in a file of that name.
+pub(crate) fn opensm(simulation: &Simulation, host: &str, priority: &str) -> Running {
+    let mut command = simulation.command("opensm");
+    let log = format!("opensm-{host}.log");
+    // It asks each second whether the master lives, so that it need not be told when that leaves.
+    let options = simulation.write("opensm.conf", "sminfo_polling_timeout 1000\npolling_retry_number 3\n");
+    command
+        .args(["-F", text(&options), "-e", "-D", "0x47", "-s", "2", "-t", "5000", "-f", &log, "-p", priority])
+        .env("SIM_HOST", host);
+    Running::start(command)
+}
+
+/// Whether OpenSM at a host has its subnet up and is its master.
+fn is_up(simulation: &Simulation, host: &str) -> bool {
+    simulation.read(&format!("opensm-{host}.log")).contains("SUBNET UP")
+}
+
+#[test]
+fn opensm_of_higher_priority_takes_over_and_the_agent_takes_over_from_it_when_it_is_gone() {
+    if !are_there() {
+        return;
+    }
+    let fabric = formats::resolve("clos:hosts=16,ports=8").unwrap();
+    let simulation = Simulation::with_console(&fabric);
+    let _agent = Running::start(agent(&simulation, "h1", &["--level", "1"]));
+    wait_for("the agent is master", || sm_info(&simulation).contains("priority 1 state 3"));
+    let lids = simulation.found().hosts.iter().map(|host| host.lid).collect::<Vec<_>>();
+    let theirs = opensm(&simulation, "h2", "14");
+    wait_for("OpenSM is master, and has the subnet up", || {
+        is_up(&simulation, "h2") && sm_info(&simulation).contains("priority 14 state 3")
+    });
+    drop(theirs);
+    wait_for("the agent is master again", || sm_info(&simulation).contains("priority 1 state 3"));
+    wait_for("all leads on", || links(&simulation) == (ends(&fabric), 0) && all_trace(&simulation));
+    assert_eq!(simulation.found().hosts.iter().map(|host| host.lid).collect::<Vec<_>>(), lids);
+}
+
+#[test]
+fn opensm_of_lower_priority_stands_by_and_takes_over_when_the_agent_leaves() {
+    if !are_there() {
+        return;
+    }
+    let fabric = formats::resolve("clos:hosts=16,ports=8").unwrap();
+    let simulation = Simulation::with_console(&fabric);
+    let ours = Running::start(agent(&simulation, "h1", &["--level", "14"]));
+    wait_for("the agent is master", || sm_info(&simulation).contains("priority 14 state 3"));
+    let _theirs = opensm(&simulation, "h2", "1");
+    wait_for("OpenSM stands by", || simulation.read("opensm-h2.log").contains("Entering STANDBY state"));
+    assert!(sm_info(&simulation).contains("priority 14 state 3") && !is_up(&simulation, "h2"));
+    ours.stop();
+    wait_for("OpenSM is master, and has the subnet up", || {
+        is_up(&simulation, "h2") && sm_info(&simulation).contains("priority 1 state 3")
+    });
+    assert!(links(&simulation) == (ends(&fabric), 0) && all_trace(&simulation));
 }

@@ -2,12 +2,14 @@
 //!
 //! Numbers are big-endian. Every decoder takes any bytes: it gives a value or an error.
 
+mod multicast_table;
 mod node_description;
 mod node_info;
 mod notice;
 mod port_info;
 mod port_settings;
 mod route;
+pub mod sa;
 mod sm_info;
 mod smp;
 mod switch_info;
@@ -15,8 +17,9 @@ mod switch_info;
 #[cfg(test)]
 mod tests;
 
+pub use multicast_table::MulticastTable;
 pub use node_description::NodeDescription;
-pub use node_info::{NodeInfo, NodeInfoError, NodeKind};
+pub use node_info::{Make, NodeInfo, NodeInfoError, NodeKind};
 pub use notice::Notice;
 pub use port_info::PortInfo;
 pub use port_settings::{PortSettings, PortState};

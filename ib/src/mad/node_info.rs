@@ -2,14 +2,18 @@
 
 use thiserror::Error;
 
-use super::{DATA_BYTES, Data, put, u64_at};
+use super::{DATA_BYTES, Data, bytes, put, u16_at, u32_at, u64_at};
 
 const KIND_AT: usize = 2;
 const PORTS_AT: usize = 3;
 const SYSTEM_GUID_AT: usize = 4;
 const GUID_AT: usize = 12;
 const PORT_GUID_AT: usize = 20;
+const PARTITIONS_AT: usize = 28;
+const DEVICE_AT: usize = 30;
+const REVISION_AT: usize = 32;
 const LOCAL_PORT_AT: usize = 36;
+const VENDOR_AT: usize = 37;
 
 /// The kinds of nodes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -34,6 +38,19 @@ impl NodeKind {
     }
 }
 
+/// What a node says of its make, which is passed on to whoever asks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Make {
+    /// How many partitions a port can be in.
+    pub partitions: u16,
+    /// The vendor's number of the device.
+    pub device: u16,
+    /// Its revision.
+    pub revision: u32,
+    /// The vendor's own number, 24 bits.
+    pub vendor: [u8; 3],
+}
+
 /// The attribute NodeInfo, as the port answers that the question came in by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NodeInfo {
@@ -49,6 +66,8 @@ pub struct NodeInfo {
     pub port_guid: u64,
     /// The port that answers; 0 is a switch's own, asked by itself.
     pub local_port: u8,
+    /// What it says of its make.
+    pub make: Make,
 }
 
 /// Why an answer cannot be a node's.
@@ -94,7 +113,13 @@ impl NodeInfo {
             return Err(NodeInfoError::LocalPort { port: local_port, ports });
         }
         let (system_guid, port_guid) = (u64_at(data, SYSTEM_GUID_AT), u64_at(data, PORT_GUID_AT));
-        Ok(Self { kind, ports, system_guid, guid, port_guid, local_port })
+        let make = Make {
+            partitions: u16_at(data, PARTITIONS_AT),
+            device: u16_at(data, DEVICE_AT),
+            revision: u32_at(data, REVISION_AT),
+            vendor: bytes(data, VENDOR_AT),
+        };
+        Ok(Self { kind, ports, system_guid, guid, port_guid, local_port, make })
     }
 
     /// The bytes.
@@ -104,7 +129,11 @@ impl NodeInfo {
         put(&mut data, SYSTEM_GUID_AT, &self.system_guid.to_be_bytes());
         put(&mut data, GUID_AT, &self.guid.to_be_bytes());
         put(&mut data, PORT_GUID_AT, &self.port_guid.to_be_bytes());
+        put(&mut data, PARTITIONS_AT, &self.make.partitions.to_be_bytes());
+        put(&mut data, DEVICE_AT, &self.make.device.to_be_bytes());
+        put(&mut data, REVISION_AT, &self.make.revision.to_be_bytes());
         data[LOCAL_PORT_AT] = self.local_port;
+        put(&mut data, VENDOR_AT, &self.make.vendor);
         data
     }
 }

@@ -164,6 +164,20 @@ impl PortSettings {
         }
     }
 
+    /// The same with another prefix of the subnet.
+    #[must_use]
+    pub fn with_prefix(mut self, prefix: u64) -> Self {
+        put(&mut self.0, PREFIX_AT, &prefix.to_be_bytes());
+        self
+    }
+
+    /// The same in another state.
+    #[must_use]
+    pub const fn with_state(mut self, state: PortState) -> Self {
+        self.0[STATE_AT] = self.0[STATE_AT] & 0xF0 | state.code();
+        self
+    }
+
     /// The same with LIDs of its own.
     #[must_use]
     pub fn with_lid(mut self, lid: u16, lmc: u8) -> Self {

@@ -120,12 +120,14 @@ pub enum Attribute {
     LaneArbitration,
     /// 64 entries of a forwarding table; the modifier says which block.
     LinearTable,
+    /// A part of a switch's multicast table; the modifier says which block of LIDs, and which ports.
+    MulticastTable,
     /// What a subnet manager says of itself.
     SmInfo,
 }
 
 impl Attribute {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Notice,
         Self::NodeDescription,
         Self::NodeInfo,
@@ -134,6 +136,7 @@ impl Attribute {
         Self::SlToVl,
         Self::LaneArbitration,
         Self::LinearTable,
+        Self::MulticastTable,
         Self::SmInfo,
     ];
 
@@ -147,6 +150,7 @@ impl Attribute {
             Self::SlToVl => 0x17,
             Self::LaneArbitration => 0x18,
             Self::LinearTable => 0x19,
+            Self::MulticastTable => 0x1B,
             Self::SmInfo => 0x20,
         }
     }
@@ -162,6 +166,7 @@ impl Attribute {
             Self::SlToVl => "SLtoVLMappingTable",
             Self::LaneArbitration => "VLArbitrationTable",
             Self::LinearTable => "LinearForwardingTable",
+            Self::MulticastTable => "MulticastForwardingTable",
             Self::SmInfo => "SMInfo",
         }
     }

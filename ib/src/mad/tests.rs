@@ -54,9 +54,11 @@ proptest! {
         kind in node_kinds(),
         (ports, local) in (1..255_u8, any::<u8>()),
         (system_guid, guid, port_guid) in (any::<u64>(), 1..=u64::MAX, any::<u64>()),
+        (partitions, device, revision, vendor) in (any::<u16>(), any::<u16>(), any::<u32>(), any::<[u8; 3]>()),
     ) {
         let local_port = 1 + local % ports;
-        let info = NodeInfo { kind, ports, system_guid, guid, port_guid, local_port };
+        let make = Make { partitions, device, revision, vendor };
+        let info = NodeInfo { kind, ports, system_guid, guid, port_guid, local_port, make };
         prop_assert_eq!(NodeInfo::parse(&info.emit()), Ok(info));
     }
 
@@ -101,8 +103,15 @@ fn a_request_is_laid_out_as_the_specification_says() {
 
 #[test]
 fn what_is_no_node_is_refused_and_said() {
-    let good =
-        NodeInfo { kind: NodeKind::Adapter, ports: 2, system_guid: 0, guid: 9, port_guid: 10, local_port: 1 };
+    let good = NodeInfo {
+        kind: NodeKind::Adapter,
+        ports: 2,
+        system_guid: 0,
+        guid: 9,
+        port_guid: 10,
+        local_port: 1,
+        make: Make::default(),
+    };
     let refused = |info: NodeInfo| NodeInfo::parse(&info.emit()).unwrap_err();
     assert_eq!(refused(NodeInfo { ports: 0, ..good }), NodeInfoError::Ports(0));
     assert_eq!(refused(NodeInfo { guid: 0, ..good }), NodeInfoError::NoGuid);

@@ -104,6 +104,7 @@ impl SubnetManager {
             self.tell(Event::StandsBy { other: other.info.guid, priority: other.info.priority });
         }
         self.role = SmState::Standby;
+        self.administration.end();
         // Whoever is master writes to switches: what is known of them counts no more.
         self.held = crate::program::Held::default();
         self.master = other;

@@ -15,12 +15,19 @@ pub enum Event {
         adapters: usize,
         /// The engine whose tables are in force; empty if there are none.
         engine: String,
-        /// How many blocks of tables were written.
+        /// How many blocks of tables were written, those of multicast tables among them.
         blocks: u64,
         /// How many datagrams were sent since the sweep began.
         sent: u64,
         /// How long it took since the sweep began.
         took: Duration,
+    },
+    /// Multicast groups changed, and their trees are in force.
+    Groups {
+        /// How many groups there are.
+        groups: usize,
+        /// How many parts of multicast tables were written.
+        parts: u64,
     },
     /// LIDs were given that are to be kept for the next start.
     Lids,

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lids::{Lids, Wanting};
-use crate::mad::{NodeKind, PortSettings, PortState, Route};
+use crate::mad::sa::Gid;
+use crate::mad::{Data, NodeInfo, NodeKind, PortSettings, PortState, Route};
 use crate::sweep::{Found, Node, PortOf};
 
 use super::task::{Link, Task, TaskAdapter, TaskSwitch};
@@ -45,6 +46,8 @@ pub(crate) struct Adapter {
 pub(crate) struct Inventory {
     pub(crate) switches: Vec<Switch>,
     pub(crate) adapters: Vec<Adapter>,
+    /// What their nodes say of themselves, by GUID.
+    pub(crate) nodes: BTreeMap<u64, NodeInfo>,
     /// The GUID of the port that sends.
     pub(crate) own: u64,
 }
@@ -61,6 +64,7 @@ impl Inventory {
         let mut all =
             Self { own: found.nodes.first().map_or(0, |node| node.info.port_guid), ..Self::default() };
         for (index, node) in found.nodes.iter().enumerate() {
+            all.nodes.insert(node.info.guid, node.info);
             if node.info.kind == NodeKind::Switch {
                 let ports = node.ports.iter().filter_map(|(&port, of)| Some((port, of.settings?)));
                 let ends = cables.range((index, 1)..=(index, u8::MAX));
@@ -110,6 +114,9 @@ impl Inventory {
                 continue;
             };
             switch.cables.insert(port, (adapter.node_guid, adapter.port));
+            if let Some(&info) = before.nodes.get(&adapter.node_guid) {
+                self.nodes.entry(adapter.node_guid).or_insert(info);
+            }
             self.adapters.push(Adapter { is_away: true, ..adapter.clone() });
         }
     }
@@ -215,6 +222,7 @@ impl Inventory {
             adapters: self.adapters.iter().filter_map(adapter).collect(),
             lanes: self.lanes(),
             serving: serving.map(str::to_owned),
+            is_urgent: false,
         }
     }
 
@@ -227,6 +235,25 @@ impl Inventory {
         let adapters = self.adapters.iter().filter(|adapter| !adapter.is_away);
         let adapters = adapters.map(|adapter| ((adapter.node_guid, adapter.port), adapter.settings));
         self.switches.iter().flat_map(of_switch).chain(adapters).collect()
+    }
+
+    /// The prefix of the subnet: what the port that sends has, or what subnets have that were given none.
+    pub(crate) fn prefix(&self) -> u64 {
+        let of_switch = self.switches.iter().filter(|switch| switch.port_guid == self.own);
+        let of_switch = of_switch.filter_map(|switch| switch.ports.get(&0));
+        let of_adapter = self.adapters.iter().filter(|adapter| adapter.port_guid == self.own);
+        let own = of_switch.chain(of_adapter.map(|adapter| &adapter.settings)).next();
+        own.map(PortSettings::prefix).filter(|&prefix| prefix != 0).unwrap_or(Gid::LINK_PREFIX)
+    }
+
+    /// Takes note of what a port of a node is now, as it answered to what was written.
+    pub(crate) fn take_note(&mut self, node: u64, port: u8, now: &Data) {
+        let of_switch = self.switches.iter_mut().filter(|switch| switch.guid == node);
+        let of_switch = of_switch.filter_map(|switch| switch.ports.get_mut(&port));
+        let of_adapter = self.adapters.iter_mut().filter(|of| (of.node_guid, of.port) == (node, port));
+        if let Some(settings) = of_switch.chain(of_adapter.map(|of| &mut of.settings)).next() {
+            *settings = PortSettings::parse(now);
+        }
     }
 
     /// The same without some switches, and without the cables to them.

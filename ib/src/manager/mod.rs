@@ -7,14 +7,17 @@
 //!
 //! ```text
 //! sweep -> read tables and other managers -> elect -> LIDs -> tables (computed elsewhere) -> write, phase by phase
-//!   ^                                          |                                                |
-//!   +---- trap, or a look that differs --------|--------------------- watch <-------------------+
+//!   ^                                          |         ^                                      |
+//!   |                                          |         +-- a switch told that a cable failed --+
+//!   +---- another trap, or a look that differs |--------------------- watch <-------------------+
 //!                                              v
 //!                                           stand by, and ask the master whether it lives
 //! ```
 
+mod administering;
 mod election;
 mod event;
+mod glance;
 pub(crate) mod inventory;
 #[cfg(test)]
 mod model;
@@ -26,21 +29,24 @@ mod tests;
 mod watch;
 mod writing;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use mapper_proto::time::Instant;
 
+pub use crate::program::multicast::{Groups, Members};
 pub use event::Event;
 pub use task::{Link, Routes, Task, TaskAdapter, TaskSwitch};
 
+use crate::administration::Administration;
 use crate::exchange::{Exchange, Failure, Manner};
 use crate::lids::Lids;
-use crate::mad::{ManagerMethod, SmState, Smp};
+use crate::mad::{ManagerMethod, SmState, Smp, sa};
 use crate::packet::{Address, Packet};
 use crate::program::Held;
 use crate::sweep::{self, Sweep};
 use election::{Manager, Polling};
+use glance::Glances;
 use inventory::Inventory;
 use reading::Reading;
 use watch::Look;
@@ -82,6 +88,7 @@ enum Stage {
     },
     Writing(Box<Writing>),
     Watching(Box<Exchange<Look>>),
+    Glancing(Box<Glances>),
     Polling(Polling),
 }
 
@@ -98,6 +105,8 @@ pub struct SubnetManager {
     others: Vec<Manager>,
     /// The one that is waited for, while standing by.
     master: Option<Manager>,
+    /// What hosts ask, and are answered.
+    administration: Administration,
     /// Commands to other managers, beside all else.
     commands: Exchange<election::Told>,
     out: VecDeque<Packet>,
@@ -107,8 +116,17 @@ pub struct SubnetManager {
     problems: Vec<String>,
     /// Whether the subnet may have changed since the sweep under way, or the last one, began.
     is_stale: bool,
+    /// Switches that told that a port changed and were not looked at since, by GUID.
+    changed: BTreeSet<u64>,
+    /// Whether tables are wanted as soon as may be, as a cable failed.
+    is_urgent: bool,
     /// Whether hosts are to be asked to join and subscribe again.
     reregister: bool,
+    groups: Groups,
+    /// Whether they changed since they were written last.
+    are_groups_new: bool,
+    /// Switches that did not tell their multicast tables, by GUID.
+    without_groups: BTreeSet<u64>,
     engine: Option<String>,
     /// The tables that were written last.
     routes: Option<Routes>,
@@ -138,13 +156,19 @@ impl SubnetManager {
             held: Held::default(),
             others: Vec::new(),
             master: None,
+            administration: Administration::default(),
             commands: Exchange::new(manner(&settings), FIRST_COMMAND),
             out: VecDeque::new(),
             task: None,
             events: VecDeque::new(),
             problems: Vec::new(),
             is_stale: true,
+            changed: BTreeSet::new(),
+            is_urgent: false,
             reregister: true,
+            groups: Groups::default(),
+            without_groups: BTreeSet::new(),
+            are_groups_new: false,
             engine: None,
             routes: None,
             next_tid: 1,
@@ -182,14 +206,18 @@ impl SubnetManager {
                 Stage::Reading(reading) => reading.poll_transmit(now),
                 Stage::Writing(writing) => writing.poll_transmit(now),
                 Stage::Watching(looks) => looks.poll_transmit(now),
+                Stage::Glancing(glances) => glances.poll_transmit(now),
                 Stage::Polling(polling) => polling.poll_transmit(now),
                 Stage::Waiting { .. } | Stage::Computing { .. } => None,
             };
             let mad = mad.or_else(|| self.commands.poll_transmit(now))?;
             Some(Packet { address: Address::Directed, mad })
-        })?;
+        });
+        if packet.is_none() {
+            return self.administration.poll_transmit(now);
+        }
         self.sent += 1;
-        Some(packet)
+        packet
     }
 
     /// The moment at which to call [`Self::handle_timeout`]; `None` if nothing is waited for but a task.
@@ -200,10 +228,12 @@ impl SubnetManager {
             Stage::Reading(reading) => reading.poll_timeout(),
             Stage::Writing(writing) => writing.poll_timeout(),
             Stage::Watching(looks) => looks.poll_timeout(),
+            Stage::Glancing(glances) => glances.poll_timeout(),
             Stage::Polling(polling) => polling.poll_timeout(),
             Stage::Computing { .. } => None,
         };
-        stage.into_iter().chain(self.commands.poll_timeout()).min()
+        let others = [self.commands.poll_timeout(), self.administration.poll_timeout()];
+        stage.into_iter().chain(others.into_iter().flatten()).min()
     }
 
     /// Acts on what time brings.
@@ -211,6 +241,7 @@ impl SubnetManager {
         while let Some(done) = self.commands.handle_timeout(now) {
             self.command_ended(&done, now);
         }
+        self.administration.handle_timeout(now);
         match &mut self.stage {
             Stage::Waiting { until } if *until <= now => self.stop_waiting(now),
             Stage::Waiting { .. } | Stage::Computing { .. } => {}
@@ -221,6 +252,7 @@ impl SubnetManager {
             Stage::Reading(_) => self.time_reading(now),
             Stage::Writing(_) => self.time_writing(now),
             Stage::Watching(_) => self.time_watch(now),
+            Stage::Glancing(_) => self.time_glance(now),
             Stage::Polling(_) => self.time_polling(now),
         }
     }
@@ -228,6 +260,10 @@ impl SubnetManager {
     /// Takes what came from the subnet. What answers nothing that is open, and is no request that it knows, is passed
     /// over.
     pub fn handle_packet(&mut self, packet: &Packet, now: Instant) {
+        if packet.mad[sa::CLASS_AT] == sa::CLASS {
+            self.administration.handle_packet(packet, now);
+            return self.take_groups(now);
+        }
         if let Ok(smp) = Smp::<ManagerMethod>::parse(&packet.mad)
             && smp.method == ManagerMethod::GetResponse
         {
@@ -251,6 +287,7 @@ impl SubnetManager {
             Stage::Reading(_) => self.answer_reading(smp, now),
             Stage::Writing(_) => self.answer_writing(smp, now),
             Stage::Watching(_) => self.answer_watch(smp, now),
+            Stage::Glancing(_) => self.answer_glance(smp, now),
             Stage::Polling(_) => self.answer_polling(smp, now),
             Stage::Waiting { .. } | Stage::Computing { .. } => {}
         }
@@ -272,6 +309,7 @@ impl SubnetManager {
         self.leaving = true;
         self.hand_over_at_the_end();
         self.role = SmState::NotActive;
+        self.administration.end();
         self.stage = Stage::Waiting { until: Instant::FAR };
     }
 
@@ -288,6 +326,8 @@ impl SubnetManager {
 
     fn begin_sweep(&mut self, now: Instant) {
         self.is_stale = false;
+        self.changed.clear();
+        self.is_urgent = false;
         self.activity = self.activity.wrapping_add(1);
         self.began = now;
         self.sent_before = self.sent;
@@ -301,6 +341,8 @@ impl SubnetManager {
             return;
         }
         match (self.role, &self.master) {
+            (SmState::Master, _) if !self.is_stale && !self.changed.is_empty() => self.begin_glance(now),
+            (SmState::Master, _) if !self.is_stale && self.are_groups_new => self.regroup(now),
             (SmState::Master, _) if !self.is_stale => self.begin_watch(),
             (SmState::Standby, Some(master)) => {
                 let master = master.clone();

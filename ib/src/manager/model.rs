@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::mad::{
-    Attribute, Data, ManagerMethod, NodeDescription, NodeInfo, NodeKind, PortSettings, PortState, Route, Smp,
-    SwitchInfo,
+    Attribute, Data, Make, ManagerMethod, MulticastTable, NodeDescription, NodeInfo, NodeKind, PortSettings,
+    PortState, Route, Smp, SwitchInfo,
 };
 use crate::sweep::PortOf;
 
 /// The status of a value that cannot be taken.
 const INVALID: u16 = 7 << 2;
 const CAPACITY: u16 = 0x4000;
+const MULTICAST_CAPACITY: u16 = 1024;
 
 /// A node of the model.
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub(super) struct ModelNode {
     pub(super) ports: BTreeMap<u8, PortSettings>,
     pub(super) table: Vec<u8>,
     pub(super) switch: SwitchInfo,
+    /// The parts of its multicast table, by modifier.
+    pub(super) multicast: BTreeMap<u32, MulticastTable>,
 }
 
 /// Nodes and cables. Node 0 is the one that asks, by its port 1.
@@ -26,7 +29,7 @@ pub(super) struct ModelNode {
 pub(super) struct Model {
     pub(super) nodes: Vec<ModelNode>,
     pub(super) cables: BTreeMap<PortOf, PortOf>,
-    /// How often a block of a table was written.
+    /// How often a block of a table was written, those of multicast tables among them.
     pub(super) table_writes: u64,
 }
 
@@ -48,14 +51,23 @@ impl Model {
     pub(super) fn add(&mut self, kind: NodeKind, count: u8) -> usize {
         let node = self.nodes.len();
         let guid = 0x1000 + (node as u64) * 0x100;
-        let info = NodeInfo { kind, ports: count, system_guid: 0, guid, port_guid: guid, local_port: 1 };
+        let info = NodeInfo {
+            kind,
+            ports: count,
+            system_guid: 0,
+            guid,
+            port_guid: guid,
+            local_port: 1,
+            make: Make::default(),
+        };
         let first = u8::from(kind != NodeKind::Switch);
         let ports = (first..=count).map(|port| (port, with_state(&PortSettings::default(), PortState::Down)));
         self.nodes.push(ModelNode {
             info,
             ports: ports.collect(),
             table: vec![0xFF; usize::from(CAPACITY)],
-            switch: SwitchInfo::new(CAPACITY, 0),
+            switch: SwitchInfo::new(CAPACITY, MULTICAST_CAPACITY),
+            multicast: BTreeMap::new(),
         });
         node
     }
@@ -77,7 +89,8 @@ impl Model {
         let ends: Vec<_> = self.cables.range((node, 0)..=(node, u8::MAX)).map(|(&a, &b)| [a, b]).collect();
         let switch = &mut self.nodes[node];
         switch.table.fill(0xFF);
-        switch.switch = SwitchInfo::new(CAPACITY, 0);
+        switch.switch = SwitchInfo::new(CAPACITY, MULTICAST_CAPACITY);
+        switch.multicast.clear();
         for port in switch.ports.values_mut() {
             *port = with_state(&PortSettings::default(), port.state());
         }
@@ -137,6 +150,14 @@ impl Model {
                 let block = &self.nodes[at].table[first..first + 64];
                 Ok(block.try_into().unwrap())
             }
+            Attribute::MulticastTable => {
+                let table = self.nodes[at].multicast.entry(asked.modifier).or_insert(MulticastTable::EMPTY);
+                if is_set {
+                    *table = MulticastTable::parse(&asked.data);
+                    self.table_writes += 1;
+                }
+                Ok(table.emit())
+            }
             other => panic!("nobody asks for {}", other.name()),
         };
         let (status, data) = result.map_or_else(|status| (status, asked.data), |data| (0, data));
@@ -194,6 +215,50 @@ impl Model {
         (way, false)
     }
 
+    /// The hosts that a packet to a multicast LID reaches, each as often as it does. Fails if it goes round.
+    pub(super) fn flood(&self, from: usize, lid: u16) -> Vec<usize> {
+        let mut reached = Vec::new();
+        // Each copy with the ports that it left by.
+        let mut open: Vec<(PortOf, Vec<PortOf>)> =
+            self.beyond((from, 1)).into_iter().map(|at| (at, Vec::new())).collect();
+        while let Some(((at, came_by), way)) = open.pop() {
+            let node = &self.nodes[at];
+            if node.info.kind != NodeKind::Switch {
+                reached.push(at);
+                continue;
+            }
+            let place = lid - 0xC000;
+            let leads = |port: &u8| {
+                let modifier = MulticastTable::modifier(place / 32, port / 16);
+                node.multicast
+                    .get(&modifier)
+                    .is_some_and(|part| part.ports(place % 32) >> (port % 16) & 1 == 1)
+            };
+            for port in (1..=node.info.ports).filter(|&port| port != came_by).filter(leads) {
+                let Some(next) = self.beyond((at, port)) else { continue };
+                assert!(!way.contains(&(at, port)), "a packet to {lid:#x} from node {from} goes round");
+                open.push((next, [&way[..], &[(at, port)]].concat()));
+            }
+        }
+        reached.sort_unstable();
+        reached
+    }
+
+    /// Fails if a packet to IPoIB's group of broadcast goes round.
+    pub(super) fn assert_no_storm(&self) {
+        for (host, _) in self.hosts() {
+            self.flood(host, 0xC000);
+        }
+    }
+
+    /// Fails unless a packet to a multicast LID from each of these hosts reaches the others, once each.
+    pub(super) fn assert_group(&self, lid: u16, members: &[usize]) {
+        for &from in members {
+            let others: Vec<usize> = members.iter().copied().filter(|&member| member != from).collect();
+            assert_eq!(self.flood(from, lid), others, "from node {from} to group {lid:#x}");
+        }
+    }
+
     /// Fails if packets between hosts can wait for each other in a circle, by the tables that switches hold now.
     pub(super) fn assert_no_circle(&self) {
         let mut after: BTreeMap<PortOf, BTreeSet<PortOf>> = BTreeMap::new();
@@ -230,6 +295,8 @@ impl Model {
                 assert!(self.trace(from, lid).1, "from node {from} to node {to}");
             }
         }
+        let all: Vec<usize> = hosts.iter().map(|&(host, _)| host).collect();
+        self.assert_group(0xC000, &all);
     }
 }
 

@@ -5,10 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use mapper_proto::time::Instant;
 
 use super::election::Manager;
+use super::inventory::Switch;
 use super::{Event, Stage, SubnetManager, manner, why};
 use crate::exchange::{Done, Exchange, Order};
 use crate::lids::LAST_LID;
-use crate::mad::{Attribute, Data, MAD_BYTES, ManagerMethod, PortSettings, Route, SmInfo, Smp, SwitchInfo};
+use crate::mad::{
+    Attribute, Data, MAD_BYTES, ManagerMethod, MulticastTable, PortSettings, Route, SmInfo, Smp, SwitchInfo,
+};
+use crate::program::multicast::{self, PartOf};
 use crate::program::{BLOCK, NO_PORT};
 
 /// What is asked.
@@ -18,6 +22,8 @@ pub(super) enum Question {
     Switch { guid: u64 },
     /// A block of its table.
     Block { guid: u64, block: u16 },
+    /// A part of its multicast table.
+    Multicast { part: PartOf },
     /// What the manager behind a port says of itself.
     Manager { guid: u64 },
 }
@@ -93,6 +99,15 @@ impl SubnetManager {
         let data = match (done.order.purpose, done.result) {
             // A manager that does not answer may be about to end. Its port is no worse for it.
             (Question::Manager { .. }, Err(_)) => return,
+            // A switch without a multicast table carries everything else.
+            (Question::Multicast { part: (guid, _, _) }, Err(failure)) => {
+                self.held.multicast.retain(|&(known, _, _), _| known != guid);
+                if self.without_groups.insert(guid) {
+                    let told = format!("{} takes no multicast groups: {}", self.name_of(guid), why(failure));
+                    self.tell(Event::Problem(told));
+                }
+                return;
+            }
             (Question::Switch { guid } | Question::Block { guid, .. }, Err(failure)) => {
                 if reading.left_out.insert(guid) {
                     self.held.tables.remove(&guid);
@@ -115,6 +130,10 @@ impl SubnetManager {
             }
             Question::Switch { guid } => self.read_switch(guid, SwitchInfo::parse(&data), &done.route),
             Question::Block { guid, block } => self.read_block(guid, block, &data),
+            Question::Multicast { part } => {
+                self.without_groups.remove(&part.0);
+                self.held.multicast.insert(part, MulticastTable::parse(&data));
+            }
         }
     }
 
@@ -124,6 +143,10 @@ impl SubnetManager {
         let is_known = self.held.tables.contains_key(&guid)
             && !self.held.doubted.remove(&guid)
             && before.is_some_and(|before| before.linear_top() == info.linear_top());
+        if !is_known {
+            self.held.multicast.retain(|&(known, _, _), _| known != guid);
+        }
+        self.ask_for_multicast(guid, route);
         if is_known {
             return;
         }
@@ -138,6 +161,26 @@ impl SubnetManager {
             let question = Question::Block { guid, block };
             reading.exchange.order(Order::get(question, Attribute::LinearTable, block.into()), route.clone());
         }
+    }
+
+    /// Asks a switch for what groups need of its multicast table and is not known.
+    fn ask_for_multicast(&mut self, guid: u64, route: &Route) {
+        let switch = self.inventory.switches.iter().find(|switch| switch.guid == guid);
+        let parts = switch.map(|switch| self.unknown_parts(switch)).unwrap_or_default();
+        let Stage::Reading(reading) = &mut self.stage else { return };
+        for (block, position) in parts {
+            let question = Question::Multicast { part: (guid, block, position) };
+            let modifier = MulticastTable::modifier(block, position);
+            reading.exchange.order(Order::get(question, Attribute::MulticastTable, modifier), route.clone());
+        }
+    }
+
+    /// The parts of a switch's multicast table that groups need and nobody knows, by block and position.
+    pub(super) fn unknown_parts(&self, switch: &Switch) -> Vec<(u16, u8)> {
+        let capacity = self.held.infos.get(&switch.guid).map_or(0, SwitchInfo::multicast_capacity);
+        let mut parts = multicast::parts(switch, capacity, &self.groups.blocks());
+        parts.retain(|&(block, position)| !self.held.multicast.contains_key(&(switch.guid, block, position)));
+        parts
     }
 
     fn read_block(&mut self, guid: u64, block: u16, data: &Data) {

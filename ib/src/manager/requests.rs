@@ -37,11 +37,14 @@ impl SubnetManager {
             let repress = Smp { method: ManagerMethod::TrapRepress, status: 0, ..trap.clone() };
             self.out.push_back(Packet { address: packet.address, mad: RoutedByLid(repress).emit() });
         }
+        self.administration.pass_on(&trap.data);
         let notice = Notice::parse(&trap.data);
         let Some(number) = notice.number else { return };
         self.tell(Event::Trap { number, issuer: notice.issuer });
-        if matches!(number, Notice::LINK_STATE | Notice::CAPABILITIES) {
-            self.suspect(now);
+        match number {
+            Notice::LINK_STATE => self.switch_changed(notice.subject, now),
+            Notice::CAPABILITIES => self.suspect(now),
+            _ => {}
         }
     }
 }

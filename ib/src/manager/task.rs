@@ -17,6 +17,8 @@ pub struct Task {
     pub lanes: u8,
     /// The engine whose tables are in force, if this manager had them made.
     pub serving: Option<String>,
+    /// Whether a cable failed, so that hosts wait: the engine that serves is to be kept if its tables are proved.
+    pub is_urgent: bool,
 }
 
 /// A switch.

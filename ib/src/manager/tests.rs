@@ -10,6 +10,7 @@ use proptest::prelude::*;
 
 use super::model::Model;
 use super::*;
+use crate::mad::sa::{Gid, JoinState, MemberRecord, RECORD_BYTES, Rmpp, SaAttribute, SaMad, SaMethod};
 use crate::mad::{
     Attribute, Command, DATA_BYTES, MAD_BYTES, Notice, PortSettings, Route, RoutedByLid, SmInfo,
 };
@@ -131,6 +132,7 @@ impl Trial {
         let answer = self.model.answer(&asked, matches!(fate, Fate::Refused));
         if asked.method == ManagerMethod::Set {
             self.model.assert_no_circle();
+            self.model.assert_no_storm();
         }
         let Some(mut answer) = answer else { return };
         match fate {
@@ -215,9 +217,66 @@ fn a_manager_that_takes_over_changes_no_lid_and_no_table() {
     assert_eq!((next.model.table_writes, next.model.hosts()), (written, lids));
 }
 
-/// A trap of a switch.
-fn trap(number: u16) -> Packet {
-    let notice = Notice { number: Some(number), issuer: 9, subject: 9 };
+/// A host joins a group, which is made by the first, or leaves it.
+fn take_part(trial: &mut Trial, host: usize, method: SaMethod) {
+    let (_, lid) = trial.model.hosts()[host];
+    let record = MemberRecord {
+        group: Gid(0xFF12_401B_FFFF_0000_0000_0000_0000_0021),
+        port: Gid::of_port(Gid::LINK_PREFIX, trial.model.nodes[host].info.port_guid + 1),
+        state: JoinState::FULL,
+        partition: 0xFFFF,
+        ..MemberRecord::parse(&[])
+    };
+    let mask = MemberRecord::GROUP
+        | MemberRecord::PORT
+        | MemberRecord::STATE
+        | MemberRecord::QUEUE_KEY
+        | MemberRecord::PARTITION
+        | MemberRecord::TRAFFIC_CLASS
+        | MemberRecord::LEVEL
+        | MemberRecord::FLOW_LABEL;
+    let request = SaMad {
+        method,
+        status: 0,
+        tid: 5,
+        attribute: SaAttribute::MemberRecord,
+        modifier: 0,
+        rmpp: Rmpp::default(),
+        key: 0,
+        offset: 0,
+        mask,
+        data: [0; RECORD_BYTES],
+    };
+    let mad = request.with_record(&record.emit()).emit();
+    let address = Address::Lid { lid, queue_pair: 1, level: 0 };
+    trial.manager.handle_packet(&Packet { address, mad }, trial.now);
+}
+
+#[test]
+fn groups_that_hosts_join_get_trees_that_reach_them_and_nobody_else() {
+    let mut trial = Trial::new(Model::ring(6));
+    trial.run(Duration::from_secs(15));
+    [1, 2, 5].into_iter().for_each(|host| take_part(&mut trial, host, SaMethod::Set));
+    trial.run(Duration::from_secs(1));
+    trial.model.assert_group(0xC001, &[1, 2, 5]);
+    let (written, sent) = (trial.model.table_writes, trial.manager.sent());
+    take_part(&mut trial, 5, SaMethod::Delete);
+    trial.run(Duration::from_secs(1));
+    trial.model.assert_group(0xC001, &[1, 2]);
+    let parts = trial.model.table_writes - written;
+    assert!(
+        trial.manager.sent() - sent == parts && parts <= 12,
+        "nothing but what differs is written: {parts}"
+    );
+    [1, 2].into_iter().for_each(|host| take_part(&mut trial, host, SaMethod::Delete));
+    trial.run(Duration::from_secs(1));
+    assert_eq!(trial.model.flood(0, 0xC001), Vec::<usize>::new(), "that group is gone");
+    trial.model.assert_group(0xC000, &[0, 1, 2, 3, 4, 5]);
+}
+
+/// A trap of a switch with a LID.
+fn trap_of(number: u16, lid: u16) -> Packet {
+    let notice = Notice { number: Some(number), issuer: lid, subject: lid };
     let smp = Smp {
         method: ManagerMethod::Trap,
         status: 0,
@@ -228,21 +287,54 @@ fn trap(number: u16) -> Packet {
         route: Route::LOCAL,
         data: notice.emit(),
     };
-    let address = Address::Lid { lid: 9, queue_pair: 0, level: 0 };
+    let address = Address::Lid { lid, queue_pair: 0, level: 0 };
     Packet { address, mad: RoutedByLid(smp).emit() }
 }
 
 #[test]
 fn a_trap_is_answered_and_what_changed_is_healed_at_once() {
     let mut trial = Trial::new(Model::ring(5));
-    trial.run(Duration::from_secs(15));
+    trial.run(Duration::from_secs(25));
     trial.model.cut((6, 2));
-    trial.manager.handle_packet(&trap(Notice::LINK_STATE), trial.now);
+    let written = trial.model.table_writes;
+    let sent = trial.manager.sent();
+    let lid = trial.model.nodes[6].ports[&0].lid();
+    trial.manager.handle_packet(&trap_of(Notice::LINK_STATE, lid), trial.now);
     let repress = trial.manager.poll_transmit(trial.now).unwrap();
     let answer = RoutedByLid::<ManagerMethod>::parse(&repress.mad).unwrap().0;
     assert_eq!((answer.method, answer.tid), (ManagerMethod::TrapRepress, 77));
     trial.manager.handle_timeout(trial.now);
     trial.run(Duration::from_secs(4));
+    trial.model.assert_up();
+    // Its three ports are asked, and no others; all else are writes.
+    let written = trial.model.table_writes - written;
+    assert!(trial.manager.sent() - sent <= 1 + 3 + written, "{} sent", trial.manager.sent() - sent);
+    // The mark of the change has everything looked at later.
+    trial.run(Duration::from_secs(15));
+    trial.model.assert_up();
+}
+
+#[test]
+fn a_trap_of_a_host_that_went_or_of_nobody_and_a_cable_that_came_are_healed() {
+    let mut trial = Trial::new(Model::ring(5));
+    trial.run(Duration::from_secs(25));
+    let (written, lid) = (trial.model.table_writes, trial.model.nodes[7].ports[&0].lid());
+    let host = trial.model.cables[&(7, 1)];
+    for step in 0..3 {
+        match step {
+            0 => trial.model.cut((7, 1)),
+            1 => trial.model.cut((9, 3)),
+            _ => trial.model.cable((7, 1), host),
+        }
+        for lid in [lid, trial.model.nodes[9].ports[&0].lid(), 0, 999] {
+            trial.manager.handle_packet(&trap_of(Notice::LINK_STATE, lid), trial.now);
+        }
+        trial.run(Duration::from_secs(2));
+        if step == 0 {
+            assert_eq!(trial.model.table_writes, written, "a host that went changes no table");
+        }
+    }
+    trial.run(Duration::from_secs(15));
     trial.model.assert_up();
 }
 
@@ -335,7 +427,11 @@ proptest! {
                     }
                 }
             }
-            trial.run(Duration::from_millis(u64::from(which) * 40));
+            if which % 4 > 0 {
+                let lid = trial.model.nodes[at].ports[&0].lid();
+                trial.manager.handle_packet(&trap_of(Notice::LINK_STATE, lid), trial.now);
+            }
+            trial.run(Duration::from_millis(u64::from(which) * 150));
         }
         trial.fates = then.into_iter();
         trial.run(Duration::from_secs(40));

@@ -80,7 +80,7 @@ impl SubnetManager {
         if self.is_stale {
             self.begin_sweep(now);
         } else {
-            self.stage = Stage::Waiting { until: now + self.settings.watch_interval };
+            self.wait_for_more(now);
         }
     }
 }

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use mapper_proto::time::Instant;
 
-use super::task::Routes;
+use super::task::{Routes, Task};
 use super::{Event, Stage, SubnetManager, manner, why};
 use crate::exchange::{Done, Exchange};
-use crate::mad::{MAD_BYTES, ManagerMethod, Smp, SwitchInfo};
+use crate::mad::{MAD_BYTES, ManagerMethod, MulticastTable, Smp, SwitchInfo};
 use crate::program::{self, BLOCK, NO_PORT, Phase, Purpose, Wanted};
 
 /// The writes that are left.
@@ -25,6 +25,10 @@ pub(super) struct Writing {
     failures: Vec<String>,
     /// Whether a table is among it, so that nothing of a later phase may be written.
     is_broken: bool,
+    /// Whether a part of a multicast table is among it, so that no other is written before all are read again.
+    is_multicast_broken: bool,
+    /// Whether it is for groups that changed, and not after a sweep.
+    is_of_groups: bool,
     /// Whether a switch's mark that a port changed was cleared. A change since the sweep is then not seen by the mark.
     is_cleared: bool,
 }
@@ -64,7 +68,7 @@ impl SubnetManager {
         let first = guids.iter().filter_map(|&guid| lids.of(guid));
         let stand_ins = first.flat_map(|lid| lid..lid + (1 << lmc)).collect();
         let task = inventory.task(number, lids, lmc, &self.held.tables, self.engine.as_deref());
-        self.task = Some(task);
+        self.task = Some(Task { is_urgent: self.is_urgent, ..task });
         self.stage = Stage::Computing { number, stand_ins };
     }
 
@@ -81,16 +85,38 @@ impl SubnetManager {
                 return self.retry(now);
             }
         };
+        self.write(routes, false, now);
+    }
+
+    /// Writes what multicast groups that changed need, as long as nothing else does.
+    pub(super) fn regroup(&mut self, now: Instant) {
+        let mut switches = self.inventory.switches.iter();
+        let all_known = switches.all(|switch| {
+            self.without_groups.contains(&switch.guid) || self.unknown_parts(switch).is_empty()
+        });
+        match self.routes.clone().filter(|_| all_known) {
+            Some(routes) => self.write(routes, true, now),
+            None => self.begin_sweep(now),
+        }
+    }
+
+    fn write(&mut self, routes: Routes, is_of_groups: bool, now: Instant) {
         let before = self.routes.as_ref().map_or(0, |routes| routes.layers);
         let wanted = Wanted {
             lids: &self.lids,
             lmc: self.settings.lmc,
             key: self.settings.sweep.key,
             routes: &routes,
+            groups: &self.groups,
             // Other layers mean other service levels, which hosts have to ask for.
             reregister: self.reregister || before.max(routes.layers) > 1,
         };
-        let phases = program::phases(&self.inventory, wanted, &self.held);
+        let phases = if is_of_groups {
+            program::phases_of_groups(&self.inventory, &self.groups, &self.held)
+        } else {
+            program::phases(&self.inventory, wanted, &self.held)
+        };
+        self.are_groups_new = false;
         let writing = Writing {
             exchange: Exchange::new(manner(&self.settings), self.next_tid),
             phases: phases.into(),
@@ -100,6 +126,8 @@ impl SubnetManager {
             blocks: 0,
             failures: Vec::new(),
             is_broken: false,
+            is_multicast_broken: false,
+            is_of_groups,
             is_cleared: false,
         };
         self.stage = Stage::Writing(Box::new(writing));
@@ -143,11 +171,19 @@ impl SubnetManager {
                 writing.is_cleared = true;
                 return;
             }
+            (Purpose::Multicast { part }, Ok(data)) => {
+                writing.blocks += 1;
+                held.multicast.insert(part, MulticastTable::parse(data));
+                return;
+            }
             (Purpose::Lanes { guid, attribute, modifier }, Ok(_)) => {
                 held.lanes.insert((guid, attribute, modifier), done.order.data);
                 return;
             }
-            (Purpose::Port { .. }, Ok(_)) => return,
+            (Purpose::Port { guid, port }, Ok(data)) => {
+                self.inventory.take_note(guid, port, data);
+                return;
+            }
             (_, Err(failure)) => *failure,
         };
         let (guid, what) = match done.order.purpose {
@@ -161,6 +197,11 @@ impl SubnetManager {
                 held.tables.remove(&switch);
                 writing.is_broken = true;
                 (switch, "how far its forwarding table reaches".to_owned())
+            }
+            Purpose::Multicast { part: (switch, block, position) } => {
+                held.multicast.retain(|&(known, _, _), _| known != switch);
+                writing.is_multicast_broken = true;
+                (switch, format!("block {block} of its multicast table, ports {position}"))
             }
             Purpose::Port { guid, port } => (guid, format!("port {port}")),
             Purpose::Lanes { guid, attribute, modifier } => {
@@ -194,7 +235,11 @@ impl SubnetManager {
             let Some(phase) = writing.phases.pop_front() else { return self.stop_writing(now) };
             writing.drains = phase.drains;
             for (order, route) in phase.writes {
-                writing.exchange.order(order, route);
+                let is_left_out =
+                    writing.is_multicast_broken && matches!(order.purpose, Purpose::Multicast { .. });
+                if !is_left_out {
+                    writing.exchange.order(order, route);
+                }
             }
         }
     }
@@ -212,6 +257,11 @@ impl SubnetManager {
         if writing.is_broken {
             return self.retry(now);
         }
+        if writing.is_of_groups {
+            let (groups, parts) = (self.groups.members.len(), writing.blocks);
+            self.tell(Event::Groups { groups, parts });
+            return if failed > 0 { self.retry(now) } else { self.wait_for_more(now) };
+        }
         self.engine = Some(writing.routes.engine.clone()).filter(|engine| !engine.is_empty());
         self.tell(Event::Up {
             failed,
@@ -224,6 +274,7 @@ impl SubnetManager {
         });
         self.reregister = false;
         self.routes = Some(writing.routes);
+        self.administer(now);
         if failed > 0 {
             return self.retry(now);
         }
@@ -231,7 +282,17 @@ impl SubnetManager {
             self.begin_sweep(now);
         } else {
             // What was lost may answer the next time, and what changed while marks were cleared shows then.
-            self.is_stale = !self.problems.is_empty() || writing.is_cleared;
+            let lacks_parts =
+                self.inventory.switches.iter().any(|switch| !self.unknown_parts(switch).is_empty());
+            self.is_stale = !self.problems.is_empty() || writing.is_cleared || lacks_parts;
+            self.wait_for_more(now);
         }
+    }
+
+    /// Waits until it is time to look again, or for nothing if something is to be done.
+    pub(super) fn wait_for_more(&mut self, now: Instant) {
+        let is_more = self.are_groups_new || !self.changed.is_empty();
+        let until = if is_more { now } else { now + self.settings.watch_interval };
+        self.stage = Stage::Waiting { until };
     }
 }

@@ -4,14 +4,16 @@
 //! be in force in any mixture:
 //!
 //! 1. addresses, and ports that are up are armed: they take packets and send none;
-//! 2. entries of tables are emptied that could close a circle together with new ones;
+//! 2. entries of tables are emptied that could close a circle together with new ones, and those of multicast tables
+//!    that are only of an old tree;
 //! 3. all other entries change, of which any mixture is free of circles;
-//! 4. what was emptied gets its new entries;
+//! 4. what was emptied gets its new entries, and multicast tables get theirs;
 //! 5. ports become active.
 //!
 //! Between 2, 3 and 4 packets that are under way by old entries get the time to arrive or to be dropped.
 
 mod lanes;
+pub(crate) mod multicast;
 mod ports;
 mod tables;
 
@@ -19,9 +21,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::exchange::Order;
 use crate::lids::Lids;
-use crate::mad::{Attribute, Data, ManagerMethod, PortSettings, Route, SwitchInfo};
-use crate::manager::inventory::Inventory;
+use crate::mad::{
+    Attribute, Data, ManagerMethod, MulticastTable, PortSettings, PortState, Route, SwitchInfo,
+};
+use crate::manager::inventory::{Inventory, Switch};
 use crate::manager::task::Routes;
+use multicast::{Groups, PartOf};
 
 /// How many entries of a table a datagram has.
 pub(crate) const BLOCK: usize = 64;
@@ -36,6 +41,8 @@ pub(crate) enum Purpose {
     Table { switch: u64, block: u16 },
     /// How far a switch's table reaches.
     Reach { switch: u64 },
+    /// A part of a switch's multicast table.
+    Multicast { part: PartOf },
     /// The lanes of service levels, or how lanes take turns.
     Lanes { guid: u64, attribute: Attribute, modifier: u32 },
 }
@@ -58,6 +65,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) lmc: u8,
     pub(crate) key: u64,
     pub(crate) routes: &'a Routes,
+    pub(crate) groups: &'a Groups,
     /// Whether hosts are asked to join and to subscribe again.
     pub(crate) reregister: bool,
 }
@@ -72,6 +80,8 @@ pub(crate) struct Held {
     /// Switches whose mark of a change was cleared since their tables were read. If such a switch started again just before,
     /// nothing else tells that its table is gone, so it is read anew.
     pub(crate) doubted: BTreeSet<u64>,
+    /// The parts of multicast tables that were read or written. A switch has either all that groups need, or none.
+    pub(crate) multicast: BTreeMap<PartOf, MulticastTable>,
     /// Lanes that were written, by node, attribute and modifier.
     pub(crate) lanes: BTreeMap<(u64, Attribute, u32), Data>,
 }
@@ -84,8 +94,28 @@ pub(crate) fn phases(inventory: &Inventory, wanted: Wanted<'_>, held: &Held) -> 
     if wanted.routes.layers > 1 {
         lanes::program(inventory, wanted.routes.layers, held, &mut addresses);
     }
-    let [empty, change, fill] = tables::program(inventory, wanted.routes, held);
+    let [mut empty, change, mut fill] = tables::program(inventory, wanted.routes, held);
+    multicast::program(inventory, wanted.groups, held, &mut empty, &mut fill);
     vec![addresses, empty, change, fill, activation]
+}
+
+/// Those of multicast groups alone.
+pub(crate) fn phases_of_groups(inventory: &Inventory, groups: &Groups, held: &Held) -> Vec<Phase> {
+    let (mut empty, mut fill) = (Phase::default(), Phase::default());
+    multicast::program(inventory, groups, held, &mut empty, &mut fill);
+    vec![empty, fill]
+}
+
+/// Whether packets that leave by a port come to a node that no table was computed for, as one that did not answer. It may go
+/// on forwarding by a table that nobody knows, so what was proved of all others does not hold of packets that pass it.
+fn leads_astray(switch: &Switch, port: u8, is_known: impl Fn(u64) -> bool) -> bool {
+    if port == NO_PORT || port == 0 {
+        return false;
+    }
+    match switch.cables.get(&port) {
+        Some(&(peer, _)) => !is_known(peer),
+        None => switch.ports.get(&port).is_none_or(|settings| settings.state() != PortState::Down),
+    }
 }
 
 /// Whether a write took effect, from the attribute as it was answered.
@@ -94,7 +124,7 @@ pub(crate) fn is_taken(order: &Order<Purpose>, now: &Data) -> bool {
         return true;
     }
     match order.purpose {
-        Purpose::Table { .. } => order.data == *now,
+        Purpose::Table { .. } | Purpose::Multicast { .. } => order.data == *now,
         Purpose::Reach { .. } => {
             SwitchInfo::parse(&order.data).linear_top() == SwitchInfo::parse(now).linear_top()
         }

@@ -13,6 +13,8 @@ const MTUS: std::ops::RangeInclusive<u8> = 1..=5;
 /// What ports are written, and when.
 struct Ports<'a> {
     wanted: Wanted<'a>,
+    /// The prefix of the subnet.
+    prefix: u64,
     /// The LID of the manager's port.
     manager: u16,
     /// What each end of a cable told of itself, by GUID and port.
@@ -36,7 +38,8 @@ pub(super) fn program<'a>(
     activation: &'a mut Phase,
 ) {
     let manager = wanted.lids.of(inventory.own).unwrap_or_default();
-    let mut ports = Ports { wanted, manager, ends: inventory.ends(), addresses, activation };
+    let mut ports =
+        Ports { wanted, prefix: inventory.prefix(), manager, ends: inventory.ends(), addresses, activation };
     inventory.switches.iter().for_each(|switch| ports.program_switch(switch));
     inventory
         .adapters
@@ -51,7 +54,11 @@ impl Ports<'_> {
         let level = self.wanted.routes.level(lid, self.manager);
         let place = |port| Place { guid: switch.guid, port, route: &switch.route };
         if let Some(own) = switch.ports.get(&0) {
-            let settings = own.with_lid(lid, 0).with_manager(self.manager, level).with_reregistration(false);
+            let settings = own
+                .with_prefix(self.prefix)
+                .with_lid(lid, 0)
+                .with_manager(self.manager, level)
+                .with_reregistration(false);
             write(&place(0), own, &self.keyed(settings), None, self.addresses);
         }
         for (&port, found) in switch.ports.range(1..) {
@@ -69,6 +76,7 @@ impl Ports<'_> {
         // A host whose manager is another one now has told this one nothing yet.
         let is_new = found.manager_lid() != self.manager || found.lid() != lid;
         let settings = found
+            .with_prefix(self.prefix)
             .with_lid(lid, self.wanted.lmc)
             .with_manager(self.manager, level)
             .with_reregistration(self.wanted.reregister || is_new);

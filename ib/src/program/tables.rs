@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{BLOCK, Held, NO_PORT, Phase, Purpose};
+use super::{BLOCK, Held, NO_PORT, Phase, Purpose, leads_astray};
 use crate::exchange::Order;
-use crate::mad::{Attribute, PortState};
+use crate::mad::Attribute;
 use crate::manager::inventory::{Inventory, Switch};
 use crate::manager::task::Routes;
 
@@ -13,6 +13,7 @@ pub(super) fn program(inventory: &Inventory, routes: &Routes, held: &Held) -> [P
     let mut phases = [Phase::default(), Phase::default(), Phase::default()];
     let first: BTreeSet<u16> = routes.emptied_first.iter().copied().collect();
     let adapters: BTreeSet<u64> = inventory.adapters.iter().map(|adapter| adapter.node_guid).collect();
+    let is_known = |node: u64| routes.tables.contains_key(&node) || adapters.contains(&node);
     for switch in &inventory.switches {
         let Some(table) = routes.tables.get(&switch.guid) else { continue };
         let before = held.tables.get(&switch.guid).map_or(&[][..], Vec::as_slice);
@@ -27,7 +28,7 @@ pub(super) fn program(inventory: &Inventory, routes: &Routes, held: &Held) -> [P
                 let lid = u16::try_from(number * BLOCK + at).unwrap_or(u16::MAX);
                 // What leads to nobody any more, or did not lead to anybody known, is emptied first as well: no proof
                 // counts it.
-                let astray = || old.is_some_and(|old| leads_astray(switch, old[at], routes, &adapters));
+                let astray = || old.is_some_and(|old| leads_astray(switch, old[at], is_known));
                 first.contains(&lid) || new[at] == NO_PORT || astray()
             };
             let mut now = old;
@@ -56,18 +57,6 @@ pub(super) fn program(inventory: &Inventory, routes: &Routes, held: &Held) -> [P
     phases[0].drains = drains;
     phases[1].drains = drains && !phases[2].writes.is_empty();
     phases
-}
-
-/// Whether packets that leave by a port come to a node that no table was computed for, as one that did not answer. It may go
-/// on forwarding by a table that nobody knows, so what was proved of all others does not hold of packets that pass it.
-fn leads_astray(switch: &Switch, port: u8, routes: &Routes, adapters: &BTreeSet<u64>) -> bool {
-    if port == NO_PORT || port == 0 {
-        return false;
-    }
-    match switch.cables.get(&port) {
-        Some((peer, _)) => !routes.tables.contains_key(peer) && !adapters.contains(peer),
-        None => switch.ports.get(&port).is_none_or(|settings| settings.state() != PortState::Down),
-    }
 }
 
 /// A block of a table; `None` beyond its end. Of a table that ends within the block the rest leads nowhere.

@@ -7,7 +7,7 @@ use mapper_proto::map::{LaneRate, LinkSpeed};
 use mapper_proto::time::Instant;
 
 use super::{Found, PortOf, Sweep};
-use crate::mad::{Attribute, Method, NodeDescription, NodeInfo, NodeKind, PortInfo, Smp};
+use crate::mad::{Attribute, Make, Method, NodeDescription, NodeInfo, NodeKind, PortInfo, Smp};
 
 /// A node of the model.
 #[derive(Clone, Debug)]
@@ -38,7 +38,15 @@ impl Model {
     pub(super) fn add(&mut self, kind: NodeKind, ports: u8) -> usize {
         let node = self.nodes.len();
         let guid = 0x1000 + (node as u64) * 0x100;
-        let info = NodeInfo { kind, ports, system_guid: 7, guid, port_guid: guid, local_port: 1 };
+        let info = NodeInfo {
+            kind,
+            ports,
+            system_guid: 7,
+            guid,
+            port_guid: guid,
+            local_port: 1,
+            make: Make::default(),
+        };
         self.nodes.push(ModelNode { info, description: format!("node {node}"), is_silent: false });
         node
     }

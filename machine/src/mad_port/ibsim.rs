@@ -13,9 +13,10 @@ use std::time::Duration;
 use thiserror::Error;
 
 use mapper_ib::mad::MAD_BYTES;
+use mapper_ib::mad::sa::{RECORD_BYTES, Rmpp, SEGMENT_HEADER_BYTES, SaMad};
 use mapper_ib::{Address, Packet};
 
-use super::{CLASS_AT, CLASS_DIRECTED, lost_without_room};
+use super::{CLASS_AT, CLASS_DIRECTED, METHOD_AT, lost_without_room};
 
 /// The variable with which ibsim and its clients begin the names of their sockets.
 const BASE_VARIABLE: &str = "IBSIM_SOCKNAME";
@@ -46,6 +47,13 @@ const DESTINATION_PAIR_AT: usize = 8;
 const SOURCE_PAIR_AT: usize = 12;
 const STATUS_AT: usize = 16;
 const LENGTH_AT: usize = 24;
+const TID_AT: usize = 8;
+/// The status of what could not be delivered: ETIMEDOUT.
+const UNDELIVERED: u32 = 110;
+
+/// The methods of a trap, and of the answer to it.
+const TRAP: u8 = 0x05;
+const TRAP_REPRESS: u8 = 0x07;
 
 /// Why ibsim gives no port.
 #[derive(Debug, Error)]
@@ -146,9 +154,38 @@ fn data_message(packet: &Packet) -> [u8; DATA_BYTES] {
             message[SOURCE_PAIR_AT..SOURCE_PAIR_AT + 4].copy_from_slice(&own.to_be_bytes());
         }
     }
-    message[LENGTH_AT..LENGTH_AT + 8].copy_from_slice(&(MAD_BYTES as u64).to_be_bytes());
+    message[LENGTH_AT..LENGTH_AT + 8].copy_from_slice(&length_told(&packet.mad).to_be_bytes());
     message[MAD_AT..].copy_from_slice(&packet.mad);
     message
+}
+
+/// How long a client is told that a datagram is. A kernel takes transfers apart, and hands over as many bytes as were sent;
+/// ibsim's clients are told by this number, and would take zeros behind the records of a transfer for more records.
+fn length_told(mad: &[u8; MAD_BYTES]) -> u64 {
+    let rmpp = match SaMad::parse(mad) {
+        Ok(mad) if mad.rmpp.is_active() && mad.rmpp.kind == Rmpp::DATA => mad.rmpp,
+        _ => return MAD_BYTES as u64,
+    };
+    let is_whole = rmpp.flags & Rmpp::FIRST != 0 && rmpp.flags & Rmpp::LAST != 0;
+    let header = MAD_BYTES - RECORD_BYTES - SEGMENT_HEADER_BYTES;
+    if is_whole { (header as u64 + u64::from(rmpp.length)).min(MAD_BYTES as u64) } else { MAD_BYTES as u64 }
+}
+
+/// The trap that is answered, as one that comes back undelivered, if this is the answer to a client's trap.
+///
+/// ibsim drops such answers whoever sends them, and its library has no time-outs, so that a client such as OpenSM, which
+/// sends a trap when it begins to stand by, would wait for the answer for ever and never finish another sweep. Word that the
+/// trap was not delivered ends that wait as the kernel's time-out does elsewhere. Traps of ibsim itself have no number,
+/// and nobody waits for their answer.
+fn trap_returned(packet: &Packet) -> Option<[u8; DATA_BYTES]> {
+    let is_of_client = packet.mad[TID_AT..TID_AT + 8] != [0; 8];
+    if packet.mad[METHOD_AT] != TRAP_REPRESS || !is_of_client {
+        return None;
+    }
+    let mut message = data_message(packet);
+    message[MAD_AT + METHOD_AT] = TRAP;
+    message[STATUS_AT..STATUS_AT + 4].copy_from_slice(&UNDELIVERED.to_be_bytes());
+    Some(message)
 }
 
 /// The datagram that ibsim delivers; `None` if it is none, or one that comes back undelivered.
@@ -230,7 +267,8 @@ impl IbsimPort {
     }
 
     pub(super) fn send(&self, packet: &Packet) -> io::Result<()> {
-        lost_without_room(self.data.send(&data_message(packet)))
+        let message = trap_returned(packet).unwrap_or_else(|| data_message(packet));
+        lost_without_room(self.data.send(&message))
     }
 
     pub(super) fn receive(&self, timeout: Duration) -> io::Result<Option<Packet>> {
@@ -284,6 +322,35 @@ mod tests {
         packet.address = Address::Lid { lid: 0x1234, queue_pair: 9, level: 0 };
         let message = data_message(&packet);
         assert_eq!(message[..16], [0x12, 0x34, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn of_a_transfer_in_one_segment_only_its_records_are_told_of() {
+        let mut packet = directed(0);
+        packet.mad[..4].copy_from_slice(&[1, 3, 2, 0x92]);
+        let length = |packet: &Packet| data_message(packet)[LENGTH_AT + 6..LENGTH_AT + 8].to_vec();
+        assert_eq!(length(&packet), [1, 0]);
+        // Version, data, active and first and last; then the first segment, and its header with 64 bytes of records.
+        packet.mad[24..27].copy_from_slice(&[1, 1, 7]);
+        packet.mad[28..36].copy_from_slice(&[0, 0, 0, 1, 0, 0, 0, 84]);
+        assert_eq!(length(&packet), [0, 120]);
+        packet.mad[26] = 3;
+        assert_eq!(length(&packet), [1, 0], "a segment of several is whole");
+    }
+
+    #[test]
+    fn the_answer_to_a_clients_trap_becomes_that_trap_undelivered() {
+        let mut packet = directed(0);
+        packet.address = Address::Lid { lid: 5, queue_pair: 0, level: 0 };
+        packet.mad[..4].copy_from_slice(&[1, 1, 1, TRAP_REPRESS]);
+        assert_eq!(trap_returned(&packet), None, "ibsim's own traps have no number");
+        packet.mad[TID_AT + 7] = 9;
+        let message = trap_returned(&packet).unwrap();
+        assert_eq!((&message[..2], message[STATUS_AT + 3]), (&[0, 5][..], 110));
+        assert_eq!((message[MAD_AT + METHOD_AT], message[MAD_AT + TID_AT + 7]), (TRAP, 9));
+        assert_eq!(delivered(&message), None, "and is no datagram to whoever takes it");
+        packet.mad[METHOD_AT] = TRAP;
+        assert_eq!(trap_returned(&packet), None);
     }
 
     #[test]

@@ -169,6 +169,7 @@ impl AsFd for MadPort {
 /// The class of directed routes, in the second byte of a datagram.
 const CLASS_DIRECTED: u8 = 0x81;
 const CLASS_AT: usize = 1;
+const METHOD_AT: usize = 3;
 
 /// The class of management of the subnet by LID.
 const CLASS_BY_LID: u8 = 0x01;

@@ -18,7 +18,7 @@ use mapper_ib::{Address, Packet};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use thiserror::Error;
 
-use super::{CLASS_AT, CLASS_DIRECTED, MANAGEMENT_KEY, lost_without_room};
+use super::{CLASS_AT, CLASS_DIRECTED, MANAGEMENT_KEY, METHOD_AT, lost_without_room};
 use ioctl::Class;
 
 const HEADER_BYTES: usize = 64;
@@ -31,7 +31,6 @@ const LID_AT: usize = 28;
 const LEVEL_AT: usize = 30;
 /// The bit of a method that says that it answers.
 const ANSWERS: u8 = 0x80;
-const METHOD_AT: usize = 3;
 /// The destination of directed routes.
 const PERMISSIVE_LID: u16 = 0xFFFF;
 

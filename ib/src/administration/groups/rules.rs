@@ -1,0 +1,58 @@
+//! Which groups may be made, and who may join one.
+
+use crate::administration::paths::PARTITION_NUMBER;
+use crate::administration::subnet::End;
+use crate::mad::sa::{Gid, Limit, MTUS, MemberRecord, RATES, SaStatus, matches};
+
+/// How the GIDs begin of groups that were made without one: transient, and marked as given by the administration.
+pub(super) const GIVEN: u128 = 0xFF10_A01B << 96;
+
+/// Whether a group may be made with a GID that is asked for: of a scope and with flags that there are, and with none of
+/// those that the administration itself gives.
+pub(super) fn may_be_made(gid: Gid) -> bool {
+    let flags = (gid.0 >> 116) as u8 & 0xF;
+    let is_given = gid.0 >> 96 == (GIVEN | 2 << 112) >> 96;
+    gid.is_multicast() && flags <= 1 && scope(gid) != 0 && !is_given
+}
+
+/// How far a group reaches, as its GID says.
+pub(super) const fn scope(gid: Gid) -> u8 {
+    (gid.0 >> 112) as u8 & 0xF
+}
+
+/// Whether the group's own values are within what a request bounds.
+pub(super) fn are_bounded(group: &MemberRecord, wanted: &MemberRecord, mask: u64) -> bool {
+    let within = |component: u64, limit: Limit, has: u8, scale: &[u8]| {
+        let both = component | component >> 1;
+        mask & both != both || limit.allows(has, scale)
+    };
+    let every: Vec<u8> = (0..64).collect();
+    within(MemberRecord::MTU, wanted.mtu, group.mtu.code, &MTUS)
+        && within(MemberRecord::RATE, wanted.rate, group.rate.code, &RATES)
+        && within(MemberRecord::LIFE_TIME, wanted.life_time, group.life_time.code, &every)
+}
+
+/// Whether a port may join a group that is so.
+///
+/// # Errors
+/// If the request names something else than the group has, or the port cannot take its packets.
+pub(super) fn check(
+    group: &MemberRecord,
+    wanted: &MemberRecord,
+    mask: u64,
+    end: &End,
+) -> Result<(), SaStatus> {
+    let fixed = MemberRecord::QUEUE_KEY
+        | MemberRecord::TRAFFIC_CLASS
+        | MemberRecord::LEVEL
+        | MemberRecord::FLOW_LABEL
+        | MemberRecord::SCOPE;
+    let is_same = matches(MemberRecord::FIELDS, mask & fixed, &wanted.emit(), &group.emit())
+        && (mask & MemberRecord::PARTITION == 0
+            || (wanted.partition ^ group.partition) & PARTITION_NUMBER == 0)
+        && are_bounded(group, wanted, mask);
+    let quality = end.quality();
+    let can = Limit::exactly(group.mtu.code).fit(quality.mtu(), &MTUS).is_some()
+        && Limit::exactly(group.rate.code).fit(quality.rate(), &RATES).is_some();
+    if is_same && can { Ok(()) } else { Err(SaStatus::Invalid) }
+}

@@ -1,0 +1,261 @@
+//! The subnet's administration: what hosts ask for so that they come up. Paths, nodes, ports, multicast groups, services,
+//! and word of what happens.
+//!
+//! It answers from the subnet as it was when it was last up ([`Subnet`]), so never from one half explored. While there is
+//! none, or another manager is master, whoever asks is told to ask again.
+//!
+//! ```text
+//! request ---> paths, listing, groups, services, subscriptions ---> answer in one datagram
+//!                                  |                          \---> transfer of several (rmpp)
+//!                                  +-- what happened ---> reports to subscribers, until they take note
+//! ```
+
+mod groups;
+mod listing;
+mod paths;
+mod records;
+mod reports;
+mod services;
+mod subnet;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use mapper_proto::time::Instant;
+
+use groups::Groups;
+
+use crate::mad::sa::{
+    Gid, InformInfo, MemberRecord, Rmpp, SaAttribute, SaMad, SaMethod, SaStatus, ServiceRecord, SubnetNotice,
+    class_port_info,
+};
+use crate::mad::{Data, Notice};
+use crate::packet::{Address, Packet};
+use crate::rmpp::Transfers;
+use records::Records;
+use reports::Reports;
+use services::Services;
+pub(crate) use subnet::Subnet;
+
+/// The code of how long an answer may take: some 4 s, as OpenSM says.
+const RESPONSE_TIME: u8 = 20;
+/// The key of managers. Who has it may see and do what concerns others.
+const MANAGERS_KEY: u64 = 1;
+/// Most answers that wait to be sent. What finds no room is lost, and asked for again.
+const MAX_OUT: usize = 1024;
+
+/// Who asks.
+#[derive(Clone, Copy, Debug)]
+struct Asker {
+    lid: u16,
+    queue_pair: u32,
+    /// Whether it has the managers' key.
+    is_trusted: bool,
+}
+
+/// What a request comes to.
+enum Answer {
+    /// One record.
+    One(Vec<u8>),
+    /// Any number of records.
+    Several(Records),
+}
+
+/// The administration of a subnet.
+#[derive(Debug)]
+pub(crate) struct Administration {
+    /// The subnet as it was when it was last up; `None` if this is not its master.
+    subnet: Option<Subnet>,
+    groups: Groups,
+    services: Services,
+    reports: Reports,
+    transfers: Transfers,
+    out: VecDeque<Packet>,
+}
+
+impl Default for Administration {
+    fn default() -> Self {
+        Self {
+            subnet: None,
+            groups: Groups::new(),
+            services: Services::default(),
+            reports: Reports::default(),
+            transfers: Transfers::default(),
+            out: VecDeque::new(),
+        }
+    }
+}
+
+impl Administration {
+    /// The multicast groups and their members. [`Groups::generation`] says whether they changed.
+    pub(crate) fn groups(&self) -> &Groups {
+        &self.groups
+    }
+
+    /// Has long answers end with their first segment, as whoever asks says nothing of what came.
+    pub(crate) fn send_first_segments_only(&mut self) {
+        self.transfers.end_with_first();
+    }
+
+    /// The subnet is up, and is so from now on. Subscribers are told who came and who went.
+    pub(crate) fn begin(&mut self, subnet: Subnet) {
+        let before = self.subnet.take();
+        let gone = self.groups.keep(&subnet);
+        self.services.keep(&subnet);
+        self.reports.keep(&subnet);
+        if let Some(before) = &before {
+            let went = before.ends().filter(|end| subnet.by_guid(end.guid).is_none());
+            let went = went.map(|end| (SubnetNotice::OUT_OF_SERVICE, before.gid_of(end)));
+            let came = subnet.ends().filter(|end| before.by_guid(end.guid).is_none());
+            let came = came.map(|end| (SubnetNotice::IN_SERVICE, subnet.gid_of(end)));
+            let gone = gone.into_iter().map(|gid| (SubnetNotice::GROUP_GONE, gid));
+            let happened: Vec<(u16, Gid)> = went.chain(came).chain(gone).collect();
+            for (number, subject) in happened {
+                self.reports.tell(&subnet.notice(number, subject), &subnet);
+            }
+        }
+        self.subnet = Some(subnet);
+    }
+
+    /// Another manager is master: hosts tell that one again what they told this one.
+    pub(crate) fn end(&mut self) {
+        if self.subnet.is_some() {
+            let groups = Groups::after(self.groups.generation());
+            *self = Self { groups, transfers: self.transfers.without_transfers(), ..Self::default() };
+        }
+    }
+
+    /// Passes on what a node of the subnet told.
+    pub(crate) fn pass_on(&mut self, trap: &Data) {
+        let Some(subnet) = &self.subnet else { return };
+        let issuer = subnet.by_lid(Notice::parse(trap).issuer).map(|end| subnet.gid_of(end));
+        self.reports.tell(&SubnetNotice::of_trap(*trap, issuer.unwrap_or_default()), subnet);
+    }
+
+    /// The next datagram to send, if one may go out now.
+    pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+        let packet = self.out.pop_front().or_else(|| self.reports.poll_transmit(now));
+        packet.or_else(|| self.transfers.poll_transmit(now))
+    }
+
+    /// When to call [`Self::handle_timeout`].
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let moments =
+            [self.transfers.poll_timeout(), self.reports.poll_timeout(), self.services.poll_timeout()];
+        moments.into_iter().flatten().min()
+    }
+
+    /// Acts on what time brings.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        self.transfers.handle_timeout(now);
+        self.reports.handle_timeout(now);
+        self.services.handle_timeout(now);
+    }
+
+    /// Takes a datagram of this class. What makes no sense is passed over.
+    pub(crate) fn handle_packet(&mut self, packet: &Packet, now: Instant) {
+        let Address::Lid { lid, queue_pair, .. } = packet.address else { return };
+        let Ok(request) = SaMad::parse(&packet.mad) else { return };
+        let key = (lid, queue_pair, request.tid);
+        if request.rmpp.is_active() && request.rmpp.kind != Rmpp::DATA {
+            return self.transfers.handle(&key, &request.rmpp, now);
+        }
+        if request.method == SaMethod::ReportResponse {
+            return self.reports.took_note(lid, request.tid);
+        }
+        if request.method.answers() || self.transfers.answers(&key, &request) {
+            return;
+        }
+        let asker = Asker { lid, queue_pair, is_trusted: request.key == MANAGERS_KEY };
+        let level = self.subnet.as_ref().map_or(0, |subnet| subnet.level_to(lid));
+        let address = Address::Lid { lid, queue_pair, level };
+        match self.answer(&request, asker, now) {
+            Err(status) => self.send(address, &request.answered(status.code())),
+            Ok(Answer::One(record)) => self.send(address, &request.answered(0).with_record(&record)),
+            Ok(Answer::Several(records)) => {
+                let records = (records.offset(), records.into_bytes());
+                if !self.transfers.begin(key, address, &request, records, now) {
+                    self.send(address, &request.answered(SaStatus::Busy.code()));
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, address: Address, answer: &SaMad) {
+        if self.out.len() < MAX_OUT {
+            self.out.push_back(Packet { address, mad: answer.emit() });
+        }
+    }
+
+    fn answer(&mut self, request: &SaMad, asker: Asker, now: Instant) -> Result<Answer, SaStatus> {
+        let subnet = self.subnet.as_ref().ok_or(SaStatus::Busy)?;
+        match (request.method, request.attribute) {
+            (SaMethod::Get, SaAttribute::ClassPortInfo) => {
+                Ok(Answer::One(class_port_info(RESPONSE_TIME).to_vec()))
+            }
+            (SaMethod::Get | SaMethod::GetTable, _) => {
+                let records = self.find(subnet, request, asker, now)?;
+                if request.method == SaMethod::GetTable {
+                    Ok(Answer::Several(records))
+                } else {
+                    records.only()
+                }
+            }
+            (SaMethod::Set, SaAttribute::MemberRecord) => self.join(request, asker),
+            (SaMethod::Delete, SaAttribute::MemberRecord) => self.leave(request, asker),
+            (SaMethod::Set, SaAttribute::ServiceRecord) => {
+                let record = ServiceRecord::parse(&request.data);
+                let record = self.services.register(subnet, record, request.mask, asker, now)?;
+                Ok(Answer::One(record.emit().to_vec()))
+            }
+            (SaMethod::Delete, SaAttribute::ServiceRecord) => {
+                let record =
+                    self.services.delete(subnet, ServiceRecord::parse(&request.data), request.mask, asker)?;
+                Ok(Answer::One(record.emit().to_vec()))
+            }
+            (SaMethod::Set, SaAttribute::InformInfo) => {
+                let wanted = InformInfo::parse(&request.data);
+                self.reports.subscribe(wanted, asker)?;
+                Ok(Answer::One(wanted.emit().to_vec()))
+            }
+            _ => Err(SaStatus::MethodAttribute),
+        }
+    }
+
+    /// The records that are as a request wants them.
+    fn find(
+        &self,
+        subnet: &Subnet,
+        request: &SaMad,
+        asker: Asker,
+        now: Instant,
+    ) -> Result<Records, SaStatus> {
+        match request.attribute {
+            SaAttribute::PathRecord => paths::find(subnet, &self.groups, request),
+            SaAttribute::MemberRecord => self.groups.find(subnet, request, asker),
+            SaAttribute::ServiceRecord => self.services.find(request, asker, now),
+            _ => listing::find(subnet, request),
+        }
+    }
+
+    fn join(&mut self, request: &SaMad, asker: Asker) -> Result<Answer, SaStatus> {
+        let subnet = self.subnet.as_ref().ok_or(SaStatus::Busy)?;
+        let wanted = MemberRecord::parse(&request.data);
+        let joined = self.groups.join(subnet, wanted, request.mask, asker)?;
+        if joined.is_new_group {
+            self.reports.tell(&subnet.notice(SubnetNotice::GROUP_MADE, joined.record.group), subnet);
+        }
+        Ok(Answer::One(joined.record.emit().to_vec()))
+    }
+
+    fn leave(&mut self, request: &SaMad, asker: Asker) -> Result<Answer, SaStatus> {
+        let subnet = self.subnet.as_ref().ok_or(SaStatus::Busy)?;
+        let wanted = MemberRecord::parse(&request.data);
+        let left = self.groups.leave(subnet, &wanted, request.mask, asker)?;
+        if left.is_group_gone {
+            self.reports.tell(&subnet.notice(SubnetNotice::GROUP_GONE, left.record.group), subnet);
+        }
+        Ok(Answer::One(left.record.emit().to_vec()))
+    }
+}

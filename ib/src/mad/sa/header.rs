@@ -1,0 +1,360 @@
+//! The datagram: header, header of transfers, header of the administration, and the record.
+
+use thiserror::Error;
+
+use crate::mad::{MAD_BYTES, bytes, put, u16_at, u32_at, u64_at};
+
+/// The class of the subnet's administration.
+pub const CLASS: u8 = 0x03;
+/// How many bytes of records a datagram carries.
+pub const RECORD_BYTES: usize = MAD_BYTES - DATA_AT;
+/// How many bytes of each segment are the administration's own header, which counts in lengths of transfers.
+pub const SEGMENT_HEADER_BYTES: usize = DATA_AT - KEY_AT;
+
+/// Where each datagram says its class.
+pub const CLASS_AT: usize = 1;
+
+const BASE_VERSION: u8 = 1;
+const CLASS_VERSION: u8 = 2;
+const STATUS_AT: usize = 4;
+const TID_AT: usize = 8;
+const ATTRIBUTE_AT: usize = 16;
+const MODIFIER_AT: usize = 20;
+const RMPP_VERSION_AT: usize = 24;
+const RMPP_KIND_AT: usize = 25;
+const RMPP_FLAGS_AT: usize = 26;
+const RMPP_STATUS_AT: usize = 27;
+const RMPP_SEGMENT_AT: usize = 28;
+const RMPP_LENGTH_AT: usize = 32;
+const KEY_AT: usize = 36;
+const OFFSET_AT: usize = 44;
+const MASK_AT: usize = 48;
+const DATA_AT: usize = 56;
+
+/// What a datagram is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SaMethod {
+    /// Asks for one record.
+    Get,
+    /// Writes a record: joins, registers, subscribes.
+    Set,
+    /// Tells a subscriber what happened.
+    Report,
+    /// Asks for all records that are as the request says.
+    GetTable,
+    /// Takes a record away.
+    Delete,
+    /// Answers Get and Set.
+    GetResponse,
+    /// A subscriber took note.
+    ReportResponse,
+    /// Answers GetTable.
+    GetTableResponse,
+    /// Answers Delete.
+    DeleteResponse,
+    /// Anything else, by its number.
+    Other(u8),
+}
+
+impl SaMethod {
+    const ALL: [(u8, Self); 9] = [
+        (0x01, Self::Get),
+        (0x02, Self::Set),
+        (0x06, Self::Report),
+        (0x12, Self::GetTable),
+        (0x15, Self::Delete),
+        (0x81, Self::GetResponse),
+        (0x86, Self::ReportResponse),
+        (0x92, Self::GetTableResponse),
+        (0x95, Self::DeleteResponse),
+    ];
+
+    fn of(code: u8) -> Self {
+        Self::ALL.into_iter().find(|known| known.0 == code).map_or(Self::Other(code), |known| known.1)
+    }
+
+    fn code(self) -> u8 {
+        match self {
+            Self::Other(code) => code,
+            _ => Self::ALL.into_iter().find(|known| known.1 == self).map_or(0, |known| known.0),
+        }
+    }
+
+    /// What answers it.
+    #[must_use]
+    pub fn answer(self) -> Self {
+        match self {
+            Self::Get | Self::Set => Self::GetResponse,
+            other => Self::of(other.code() | 0x80),
+        }
+    }
+
+    /// Whether it answers another.
+    pub fn answers(self) -> bool {
+        self.code() & 0x80 != 0
+    }
+}
+
+/// What a datagram is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SaAttribute {
+    /// What the administration can do.
+    ClassPortInfo,
+    /// What happened, in a report.
+    Notice,
+    /// What a subscriber wants to be told.
+    InformInfo,
+    /// A node.
+    NodeRecord,
+    /// A port.
+    PortInfoRecord,
+    /// A switch.
+    SwitchInfoRecord,
+    /// A subnet manager.
+    SmInfoRecord,
+    /// A cable.
+    LinkRecord,
+    /// A service that a port offers.
+    ServiceRecord,
+    /// A path between two ports.
+    PathRecord,
+    /// A multicast group, or a member of one.
+    MemberRecord,
+    /// Anything else, by its number.
+    Other(u16),
+}
+
+impl SaAttribute {
+    const ALL: [(u16, Self); 11] = [
+        (0x01, Self::ClassPortInfo),
+        (0x02, Self::Notice),
+        (0x03, Self::InformInfo),
+        (0x11, Self::NodeRecord),
+        (0x12, Self::PortInfoRecord),
+        (0x14, Self::SwitchInfoRecord),
+        (0x18, Self::SmInfoRecord),
+        (0x20, Self::LinkRecord),
+        (0x31, Self::ServiceRecord),
+        (0x35, Self::PathRecord),
+        (0x38, Self::MemberRecord),
+    ];
+
+    fn of(code: u16) -> Self {
+        Self::ALL.into_iter().find(|known| known.0 == code).map_or(Self::Other(code), |known| known.1)
+    }
+
+    fn code(self) -> u16 {
+        match self {
+            Self::Other(code) => code,
+            _ => Self::ALL.into_iter().find(|known| known.1 == self).map_or(0, |known| known.0),
+        }
+    }
+}
+
+/// Why a request is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SaStatus {
+    /// Not now: the subnet is not up, or too much is under way.
+    Busy,
+    /// There is no such method for this attribute.
+    MethodAttribute,
+    /// There is no room for it, or the answer would be too long.
+    NoResources,
+    /// What it says cannot be.
+    Invalid,
+    /// There is no such record.
+    NoRecords,
+    /// There are several, where one was asked for.
+    TooManyRecords,
+    /// A GID is nobody's.
+    InvalidGid,
+    /// It does not say all that is needed.
+    InsufficientComponents,
+    /// Others may ask for it, and who asks may not.
+    Denied,
+}
+
+impl SaStatus {
+    /// The number in the datagram.
+    pub const fn code(self) -> u16 {
+        match self {
+            Self::Busy => 0x0001,
+            Self::MethodAttribute => 0x000C,
+            Self::NoResources => 0x0100,
+            Self::Invalid => 0x0200,
+            Self::NoRecords => 0x0300,
+            Self::TooManyRecords => 0x0400,
+            Self::InvalidGid => 0x0500,
+            Self::InsufficientComponents => 0x0600,
+            Self::Denied => 0x0700,
+        }
+    }
+}
+
+/// The header of transfers in several segments (RMPP, chapter 13.6). All zeros if the datagram is alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Rmpp {
+    /// The version, 1 if it is part of a transfer.
+    pub version: u8,
+    /// What it is: [`Self::DATA`], [`Self::ACK`], [`Self::STOP`] or [`Self::ABORT`].
+    pub kind: u8,
+    /// [`Self::ACTIVE`], [`Self::FIRST`] and [`Self::LAST`].
+    pub flags: u8,
+    /// A code of how long the sender may take to answer, 31 for none.
+    pub response_time: u8,
+    /// Why a transfer ends.
+    pub status: u8,
+    /// The segment, counted from 1: that is sent, or up to which all came.
+    pub segment: u32,
+    /// The bytes that follow, or the last segment that may be sent before the next word.
+    pub length: u32,
+}
+
+impl Rmpp {
+    /// A segment.
+    pub const DATA: u8 = 1;
+    /// Segments came.
+    pub const ACK: u8 = 2;
+    /// The transfer ends for want of something.
+    pub const STOP: u8 = 3;
+    /// The transfer ends as something is wrong.
+    pub const ABORT: u8 = 4;
+
+    /// The datagram is part of a transfer.
+    pub const ACTIVE: u8 = 1;
+    /// It is the first segment.
+    pub const FIRST: u8 = 2;
+    /// It is the last segment.
+    pub const LAST: u8 = 4;
+
+    /// No time is named.
+    pub const NO_TIME: u8 = 31;
+
+    /// Whether the datagram is part of a transfer.
+    pub const fn is_active(&self) -> bool {
+        self.version == 1 && self.flags & Self::ACTIVE != 0
+    }
+}
+
+/// A datagram of the subnet's administration.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SaMad {
+    /// What it is for.
+    pub method: SaMethod,
+    /// 0 if all is well.
+    pub status: u16,
+    /// The transaction. Whatever carries the datagram may use the upper 32 bits for itself.
+    pub tid: u64,
+    /// What it is about.
+    pub attribute: SaAttribute,
+    /// Of the attribute's own meaning.
+    pub modifier: u32,
+    /// The header of transfers.
+    pub rmpp: Rmpp,
+    /// Who has the managers' key is told more.
+    pub key: u64,
+    /// How far it is from one record to the next, in units of eight bytes.
+    pub offset: u16,
+    /// Which parts of the record mean something, a bit each.
+    pub mask: u64,
+    /// Records, or a part of them.
+    pub data: [u8; RECORD_BYTES],
+}
+
+/// Why bytes are no datagram of the subnet's administration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum SaMadError {
+    /// Every datagram has 256 bytes.
+    #[error("a management datagram of {0} bytes; each has {MAD_BYTES}")]
+    Size(usize),
+    /// It is of another version or class.
+    #[error("version {base}, class {class:#x}, class version {class_version}: none of the administration")]
+    Class {
+        /// Version of the header.
+        base: u8,
+        /// The class.
+        class: u8,
+        /// Version of the class.
+        class_version: u8,
+    },
+}
+
+impl SaMad {
+    /// The datagram in some bytes.
+    ///
+    /// # Errors
+    /// If it is of another size, class or version.
+    pub fn parse(mad: &[u8]) -> Result<Self, SaMadError> {
+        if mad.len() != MAD_BYTES {
+            return Err(SaMadError::Size(mad.len()));
+        }
+        let [base, class, class_version, method] = bytes(mad, 0);
+        if (base, class, class_version) != (BASE_VERSION, CLASS, CLASS_VERSION) {
+            return Err(SaMadError::Class { base, class, class_version });
+        }
+        Ok(Self {
+            method: SaMethod::of(method),
+            status: u16_at(mad, STATUS_AT),
+            tid: u64_at(mad, TID_AT),
+            attribute: SaAttribute::of(u16_at(mad, ATTRIBUTE_AT)),
+            modifier: u32_at(mad, MODIFIER_AT),
+            rmpp: Rmpp {
+                version: mad[RMPP_VERSION_AT],
+                kind: mad[RMPP_KIND_AT],
+                flags: mad[RMPP_FLAGS_AT] & 7,
+                response_time: mad[RMPP_FLAGS_AT] >> 3,
+                status: mad[RMPP_STATUS_AT],
+                segment: u32_at(mad, RMPP_SEGMENT_AT),
+                length: u32_at(mad, RMPP_LENGTH_AT),
+            },
+            key: u64_at(mad, KEY_AT),
+            offset: u16_at(mad, OFFSET_AT),
+            mask: u64_at(mad, MASK_AT),
+            data: bytes(mad, DATA_AT),
+        })
+    }
+
+    /// The bytes.
+    pub fn emit(&self) -> [u8; MAD_BYTES] {
+        let mut mad = [0; MAD_BYTES];
+        put(&mut mad, 0, &[BASE_VERSION, CLASS, CLASS_VERSION, self.method.code()]);
+        put(&mut mad, STATUS_AT, &self.status.to_be_bytes());
+        put(&mut mad, TID_AT, &self.tid.to_be_bytes());
+        put(&mut mad, ATTRIBUTE_AT, &self.attribute.code().to_be_bytes());
+        put(&mut mad, MODIFIER_AT, &self.modifier.to_be_bytes());
+        mad[RMPP_VERSION_AT] = self.rmpp.version;
+        mad[RMPP_KIND_AT] = self.rmpp.kind;
+        mad[RMPP_FLAGS_AT] = self.rmpp.response_time << 3 | self.rmpp.flags & 7;
+        mad[RMPP_STATUS_AT] = self.rmpp.status;
+        put(&mut mad, RMPP_SEGMENT_AT, &self.rmpp.segment.to_be_bytes());
+        put(&mut mad, RMPP_LENGTH_AT, &self.rmpp.length.to_be_bytes());
+        put(&mut mad, KEY_AT, &self.key.to_be_bytes());
+        put(&mut mad, OFFSET_AT, &self.offset.to_be_bytes());
+        put(&mut mad, MASK_AT, &self.mask.to_be_bytes());
+        put(&mut mad, DATA_AT, &self.data);
+        mad
+    }
+
+    /// The answer to this request, without a record: the key is nobody else's business.
+    #[must_use]
+    pub fn answered(&self, status: u16) -> Self {
+        Self {
+            method: self.method.answer(),
+            status,
+            rmpp: Rmpp::default(),
+            key: 0,
+            offset: 0,
+            ..self.clone()
+        }
+    }
+
+    /// The same with one record, which fits a datagram; what does not is cut off.
+    #[must_use]
+    pub fn with_record(mut self, record: &[u8]) -> Self {
+        self.data = [0; RECORD_BYTES];
+        let length = record.len().min(RECORD_BYTES);
+        put(&mut self.data, 0, &record[..length]);
+        self.offset = record.len().div_ceil(8) as u16;
+        self
+    }
+}

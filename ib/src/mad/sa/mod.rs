@@ -1,0 +1,38 @@
+//! What hosts ask of the subnet's administration, and its answers, as the InfiniBand Architecture Specification, volume 1,
+//! chapter 15 lays them out.
+//!
+//! - [`SaMad`]: the datagram, with the header of transfers in several segments.
+//! - [`Field`]: the parts of a record that a request can name, each with its bit of the component mask.
+//! - A record has a type where a request says something in it; the others are bytes that a function makes.
+
+mod field;
+mod gid;
+mod header;
+mod inform_info;
+mod limit;
+mod member_record;
+mod path_record;
+mod rate;
+mod report;
+mod service_record;
+mod subnet_records;
+#[cfg(test)]
+mod tests;
+
+pub use field::{Field, matches};
+pub use gid::Gid;
+pub use header::{
+    CLASS, CLASS_AT, RECORD_BYTES, Rmpp, SEGMENT_HEADER_BYTES, SaAttribute, SaMad, SaMadError, SaMethod,
+    SaStatus,
+};
+pub use inform_info::InformInfo;
+pub use limit::{Limit, Selector};
+pub use member_record::{JoinState, MemberRecord};
+pub use path_record::PathRecord;
+pub use rate::{MTUS, RATES, rate_of};
+pub use report::SubnetNotice;
+pub use service_record::ServiceRecord;
+pub use subnet_records::{
+    LINK_FIELDS, MANAGER_FIELDS, NODE_FIELDS, PORT_FIELDS, SWITCH_FIELDS, class_port_info, link_record,
+    manager_record, node_record, port_record, switch_record,
+};

@@ -1,0 +1,56 @@
+//! What hosts are answered from, and what becomes of the groups that they join.
+
+use mapper_proto::time::Instant;
+
+use super::{Groups, Members, Stage, SubnetManager};
+use crate::administration::Subnet;
+use crate::mad::SmState;
+
+impl SubnetManager {
+    /// Has long answers to hosts end with their first segment: the clients of a simulator take no other, say nothing of it, and
+    /// take what is sent again for the answer to their next question.
+    pub fn send_first_segments_only(&mut self) {
+        self.administration.send_first_segments_only();
+    }
+
+    /// Hosts are answered from the subnet as it is now.
+    pub(super) fn administer(&mut self, now: Instant) {
+        let Some(routes) = &self.routes else { return };
+        let subnet = Subnet::new(
+            &self.inventory,
+            &self.lids,
+            self.settings.lmc,
+            routes,
+            &self.held.infos,
+            self.info(),
+        );
+        if let Some(subnet) = subnet {
+            self.administration.begin(subnet);
+            self.take_groups(now);
+        }
+    }
+
+    /// Has trees written for the groups that hosts made, joined or left, as soon as nothing else is written. Until then, all
+    /// hosts are in IPoIB's group of broadcast.
+    pub(super) fn take_groups(&mut self, now: Instant) {
+        let groups = self.administration.groups();
+        let generation = groups.generation();
+        if generation == self.groups.generation {
+            return;
+        }
+        let members = groups.all().map(|group| match group.is_permanent() {
+            true => (group.lid(), Members::All),
+            false => (group.lid(), Members::Ports(group.members().keys().copied().collect())),
+        });
+        let members = members.collect();
+        if members == self.groups.members {
+            self.groups.generation = generation;
+            return;
+        }
+        self.groups = Groups { generation, members };
+        self.are_groups_new = true;
+        if let (Stage::Waiting { until }, SmState::Master) = (&mut self.stage, self.role) {
+            *until = now;
+        }
+    }
+}

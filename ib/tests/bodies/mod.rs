@@ -1,0 +1,19 @@
+//! The bodies of the fuzz targets for datagrams of the subnet's administration: what must hold of any bytes.
+#![allow(unreachable_pub, reason = "the fuzz targets are another crate")]
+
+use mapper_ib::mad::sa::{InformInfo, MemberRecord, PathRecord, SaMad, ServiceRecord};
+
+/// What is read is read alike when it is written again.
+pub fn administration(bytes: &[u8]) {
+    if let Ok(mad) = SaMad::parse(bytes) {
+        assert_eq!(SaMad::parse(&mad.emit()), Ok(mad));
+    }
+    let path = PathRecord::parse(bytes);
+    assert_eq!(PathRecord::parse(&path.emit()), path);
+    let member = MemberRecord::parse(bytes);
+    assert_eq!(MemberRecord::parse(&member.emit()), member);
+    let wanted = InformInfo::parse(bytes);
+    assert_eq!(InformInfo::parse(&wanted.emit()), wanted);
+    let service = ServiceRecord::parse(bytes);
+    assert_eq!(ServiceRecord::parse(&service.emit()), service);
+}
