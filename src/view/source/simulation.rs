@@ -142,7 +142,7 @@ mod tests {
         let text = "at 60ms cut leaf1:3\nat 61ms kill h1\n".to_owned();
         let faults = FaultFile { name: "faults".to_owned(), text };
         let setup = Setup { faults, limit: Duration::from_secs(8), ..Setup::default() };
-        let feed = Feed::new();
+        let feed = Feed::new(1);
         feed.tell_fabric(fabric.clone(), "a run".to_owned());
         Simulation::new(&fabric, &setup).unwrap().run(&feed, &fabric, 20.0).unwrap();
         let told: serde_json::Value = serde_json::from_str(&feed.update(0).unwrap().1).unwrap();
