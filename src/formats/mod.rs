@@ -277,6 +277,7 @@ fn parse_in(
         Some(_) if ibutils::is_topo(text) => {
             ibutils::parse(text, &folder.map(ibutils::Systems::of_folder).unwrap_or_default())
         }
+        Some(line) if cable_list::is_csv(name, line) => Err(cable_list::without_columns(line)),
         Some(_) => ibnetdiscover::parse(text),
     };
     fabric.map_err(|wrong| wrong.in_file(name))

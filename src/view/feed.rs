@@ -51,6 +51,8 @@ pub(crate) enum CableState {
 pub(crate) struct Moment {
     /// When it was, for people, where that is not the time of day.
     pub(crate) at: Option<String>,
+    /// When it was, in milliseconds since the beginning of 1970, if it was before the server began.
+    pub(crate) unix_ms: Option<u64>,
     /// What happened, for people.
     pub(crate) what: String,
     /// How it is, in a few words.
@@ -74,7 +76,9 @@ struct Update<'a> {
     scene: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<&'a str>,
-    /// When it was told, in milliseconds since the server began; not where [`Self::at`] says when it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unix_ms: Option<u64>,
+    /// When it was told, in milliseconds since the server began; not where others say when it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     at_ms: Option<u64>,
     what: &'a str,
@@ -136,8 +140,17 @@ impl Feed {
     /// Tells another fabric, of which the moments that follow are.
     pub(crate) fn tell_fabric(&self, fabric: Fabric, title: String) {
         let scene = Scene::new(&fabric, title);
+        self.tell_scene(fabric, &scene);
+    }
+
+    /// Tells a fabric that is shown with more behind it, which no engine routes by.
+    pub(crate) fn tell_fabric_with(&self, fabric: Fabric, shown: &Fabric, title: String) {
+        self.tell_scene(fabric, &Scene::new(shown, title));
+    }
+
+    fn tell_scene(&self, fabric: Fabric, scene: &Scene) {
         // The scene is made of numbers, strings and maps with string keys, all of which JSON can hold.
-        let json = serde_json::to_string(&scene).unwrap_or_default();
+        let json = serde_json::to_string(scene).unwrap_or_default();
         let mut state = self.state();
         state.last_scene += 1;
         let number = state.last_scene;
@@ -164,7 +177,8 @@ impl Feed {
             seq,
             scene: state.last_scene,
             at: moment.at.as_deref(),
-            at_ms: moment.at.is_none().then(|| self.now_ms()),
+            unix_ms: moment.unix_ms,
+            at_ms: (moment.at.is_none() && moment.unix_ms.is_none()).then(|| self.now_ms()),
             what: &moment.what,
             says: &moment.says,
             troubles: &moment.troubles,

@@ -62,6 +62,7 @@ impl Driver {
                 let asked = self.paths_asked();
                 drop(tokio::spawn(client.answer_json(move || asked.to_json())));
             }
+            Request::History => self.tell_history(client),
             Request::Changed { seen } => self.followers.follow(*seen, client),
             Request::Trace(host) => self.trace(host, client),
             Request::Ping { host, count, interval_ms } => self.ping(host, *count, *interval_ms, client),

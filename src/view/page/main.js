@@ -40,7 +40,7 @@ const view = {
 
   loadOf(loads, bundle) {
     let most = 0;
-    for (const cable of this.model.cablesOf[bundle]) most = Math.max(most, loads.loads[2 * cable], loads.loads[2 * cable + 1]);
+    for (const cable of this.model.cablesOf[bundle]) most = Math.max(most, loads.loads[2 * cable] ?? 0, loads.loads[2 * cable + 1] ?? 0);
     return most;
   },
 
@@ -189,6 +189,7 @@ const view = {
 
   // ---- what if ----
   toggleCut(cable) {
+    if (CABLE_STATES[this.model.cableState[cable]] === 'missing') return;
     if (this.cuts.has(cable)) this.cuts.delete(cable); else this.cuts.add(cable);
     this.recompute();
   },
@@ -262,13 +263,17 @@ const view = {
 
   legend() {
     const theme = colours.now, legend = document.getElementById('legend');
-    const swatch = (colour, text) => {
+    const swatch = (colour, text, mark = MARKS[0]) => {
       const square = element('canvas', { width: 14, height: 10, 'aria-hidden': 'true' });
       const context = square.getContext('2d');
       context.fillStyle = colour;
       context.fillRect(0, 0, 14, 10);
       context.strokeStyle = theme.edge;
       context.strokeRect(0.5, 0.5, 13, 9);
+      context.strokeStyle = theme.ink;
+      context.beginPath();
+      mark(context, 3, 2, 11, 8);
+      context.stroke();
       return element('span', {}, square, text);
     };
     const parts = [];
@@ -280,7 +285,7 @@ const view = {
       parts.push(swatch(theme.change[0], `far more by ${engine}`), swatch(theme.change[1], `more by ${engine}`), swatch(theme.change[3], 'alike'), swatch(theme.change[5], `more by ${other}`), swatch(theme.change[6], `far more by ${other}`));
     } else {
       const seen = new Set(this.model.hostState);
-      HOST_STATES.forEach((state, at) => { if (at && seen.has(at)) parts.push(swatch(theme.host[at], state)); });
+      HOST_STATES.forEach((state, at) => { if (at && seen.has(at)) parts.push(swatch(theme.host[at], state, MARKS[at])); });
       const cables = new Set(this.model.cableState);
       CABLE_STATES.forEach((state, at) => { if (at && cables.has(at)) parts.push(swatch(theme.cable[at], `cable ${state}`)); });
     }
@@ -372,7 +377,8 @@ const view = {
 
   slider() {
     const footer = document.getElementById('history'), range = document.getElementById('slider');
-    const moment = ({ at, at_ms, what }) => [at_ms === undefined ? at : new Date(this.serverStart + at_ms).toLocaleString(), what].filter(Boolean).join('   ');
+    const date = ({ at, at_ms, unix_ms }) => unix_ms !== undefined ? new Date(unix_ms).toLocaleString() : at_ms !== undefined ? new Date(this.serverStart + at_ms).toLocaleString() : at;
+    const moment = update => [date(update), update.what].filter(Boolean).join('   ');
     footer.hidden = this.updates.length < 2;
     range.max = this.updates.length - 1;
     // The first moments are forgotten as new ones come; one that was forgotten while it is looked at stands first.

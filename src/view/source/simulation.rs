@@ -91,6 +91,7 @@ impl Simulation {
         }
         Moment {
             at: Some(format!("{:.1} ms", now.as_millis_f64())),
+            unix_ms: None,
             what: what.join("; "),
             says: format!("{} of {} configured", count(HostState::Configured), hosts.len()),
             troubles: Vec::new(),

@@ -150,6 +150,91 @@ fn cables_are_cut_on_the_page_and_the_engines_say_what_follows() {
 }
 
 #[test]
+fn an_engine_that_serves_no_more_is_told_with_one_that_does() {
+    // Shortest routes make circles on a torus, which engines with layers take apart.
+    let server = Server::start(&["torus:x=6,y=6,hosts=1"]);
+    let Some(mut browser) = Browser::open(&server.url) else { return };
+    browser.wait_until_drawn();
+    browser.value("view.engine = 'minhop'; view.toggleCut(0)");
+    browser.wait_for("view.consequences");
+    let panel = browser.panel();
+    assert!(
+        panel.contains("minhop does not serve") && panel.contains("dfsssp serves what is left."),
+        "{panel}"
+    );
+}
+
+#[test]
+fn paper_is_light_and_has_the_shape_of_the_picture_and_the_screen_is_as_before() {
+    let server = Server::start(&["clos:hosts=8,ports=4"]);
+    let Some(mut browser) = Browser::open(&server.url) else { return };
+    browser.wait_until_drawn();
+    browser.value("colours.set('dark'); window.dispatchEvent(new Event('beforeprint'))");
+    assert_eq!(browser.value("colours.name"), json!("light"));
+    browser.value("window.dispatchEvent(new Event('afterprint'))");
+    assert_eq!(browser.value("colours.name"), json!("dark"));
+    browser.emulate_paper();
+    let fit = "getComputedStyle(document.getElementById('picture')).objectFit";
+    assert_eq!(browser.value(fit), json!("contain"));
+}
+
+#[test]
+fn every_state_of_a_host_has_a_mark_of_its_own() {
+    let server = Server::start(&["clos:hosts=8,ports=4"]);
+    let Some(mut browser) = Browser::open(&server.url) else { return };
+    browser.wait_until_drawn();
+    let drawn = "(() => HOST_STATES.map((_, state) => { \
+                 const canvas = document.createElement('canvas'), context = canvas.getContext('2d'); \
+                 context.beginPath(); MARKS[state](context, 2, 2, 40, 30); context.stroke(); \
+                 return canvas.toDataURL(); }))()";
+    let marks: std::collections::BTreeSet<String> =
+        browser.value(drawn).as_array().unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(marks.len(), 6);
+}
+
+#[test]
+fn fabrics_of_a_thousand_and_of_ten_thousand_hosts_are_shown() {
+    for (spec, hosts) in [("clos:hosts=1024,ports=32", 1024), ("clos:hosts=10000,ports=36", 10_000)] {
+        let server = Server::start(&[spec]);
+        let Some(mut browser) = Browser::open(&server.url) else { return };
+        browser.wait_until_drawn();
+        assert_eq!(browser.value("view.model.hostCount"), json!(hosts));
+        browser.value("view.choose({ kind: 'host', index: view.model.hostCount - 1 }, true)");
+        assert!(browser.panel().contains(&format!("h{hosts}")), "{}", browser.panel());
+    }
+}
+
+#[test]
+#[ignore = "it measures; scripts/bench/view runs it"]
+fn how_soon_the_page_is_ready_and_what_frames_take() {
+    for spec in ["clos:hosts=128,ports=16", "clos:hosts=1024,ports=32", "clos:hosts=10000,ports=36"] {
+        let server = Server::start(&[spec]);
+        let mut browser = Browser::open(&server.url).expect("Chromium");
+        browser.wait_until_drawn();
+        let ready = browser.value("Number(document.documentElement.dataset.ready)");
+        // Two seconds of moving to and fro, and of zooming, as by a hand that never rests.
+        let gaps = browser.value(
+            "new Promise(resolve => { const gaps = [], began = performance.now(); let last = began; \
+             const tick = now => { gaps.push(now - last); last = now; \
+             const phase = (now - began) / 300; view.camera.move(12 * Math.sin(phase), 7 * Math.cos(phase)); \
+             view.camera.zoom(1 + 0.02 * Math.sin(phase)); view.moved(); \
+             if (now - began < 2000) requestAnimationFrame(tick); else resolve(gaps.slice(1)); }; \
+             requestAnimationFrame(tick); })",
+        );
+        let mut gaps: Vec<f64> = gaps.as_array().unwrap().iter().map(|gap| gap.as_f64().unwrap()).collect();
+        gaps.sort_by(f64::total_cmp);
+        let part = |part: f64| gaps[((gaps.len() - 1) as f64 * part) as usize];
+        println!(
+            "{spec:<28} ready {ready:>6} ms   frames {:>4}   gap: half {:>5.1} ms, 99 % {:>5.1} ms, longest {:>5.1} ms",
+            gaps.len(),
+            part(0.5),
+            part(0.99),
+            part(1.0)
+        );
+    }
+}
+
+#[test]
 fn a_simulation_is_followed_and_its_history_can_be_looked_at() {
     let folder = tempfile::tempdir().unwrap();
     let faults = folder.path().join("faults.txt");
