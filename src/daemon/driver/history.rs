@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use mapper_machine::status::Client;
 use mapper_proto::agent::Cause;
@@ -58,6 +57,13 @@ fn path(config: &Config) -> PathBuf {
     state_directory(config).join(format!("{}.history", config.interface))
 }
 
+/// The time of day, in milliseconds since the beginning of 1970.
+#[expect(clippy::disallowed_types, reason = "people are told when it was; nothing is timed by it")]
+fn unix_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    since.as_millis().try_into().unwrap_or(u64::MAX)
+}
+
 impl Driver {
     /// Takes note of why a new map will be.
     pub(super) fn note_cause(&mut self, cause: &Cause) {
@@ -70,9 +76,8 @@ impl Driver {
             true => vec!["the first map since the agent began".to_owned()],
             false => before.changes_to(&self.known.present(), |mac| self.called(mac)),
         };
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let event = MapEvent {
-            unix_ms: since.as_millis().try_into().unwrap_or(u64::MAX),
+            unix_ms: unix_ms(),
             version: map.version.to_string(),
             leader: self.called(map.version.mac),
             hosts: map.hosts.len(),

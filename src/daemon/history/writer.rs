@@ -82,7 +82,7 @@ fn serve(
         let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
         match outcome {
             Ok(()) if failure.take().is_some() => {
-                info!(file = %file.path().display(), "maps are written again")
+                info!(file = %file.path().display(), "maps are written again");
             }
             Ok(()) => {}
             Err(error) => {
