@@ -48,12 +48,23 @@ pub fn interface(label: &HostLabel) -> Interface {
     let mark = format!("-p{}", label.node_port);
     let id = label.name.strip_suffix(&mark).filter(|_| label.node_port > 1).unwrap_or(&label.name);
     let description = label.description.trim();
-    let text = if description.is_empty() { id } else { description };
+    let text = if description.is_empty() || names_no_machine(description) { id } else { description };
     let (machine, adapter) = match text.rsplit_once([' ', '/']) {
         Some((machine, adapter)) if is_adapter(adapter) => (machine.trim(), adapter),
         _ => (text, ""),
     };
     Interface { machine: short(machine), adapter: Natural::of(adapter), port: label.node_port }
+}
+
+/// Whether this is an adapter in a switch that computes for the network, and no interface of a machine.
+pub fn is_service_adapter(label: &HostLabel) -> bool {
+    label.description.trim().to_ascii_lowercase().ends_with("aggregation node")
+}
+
+/// Whether a description is what firmware says as long as no driver has told it the machine's name: the same for all adapters of
+/// a kind.
+fn names_no_machine(description: &str) -> bool {
+    description.ends_with("Mellanox Technologies")
 }
 
 fn is_adapter(word: &str) -> bool {
@@ -119,6 +130,10 @@ mod tests {
         assert_eq!(of("h1-p2", "", 2), ("h1".to_owned(), 2));
         assert_eq!(of("h1-p2", "", 1), ("h1-p2".to_owned(), 1), "it is no mark of the port");
         assert_eq!(of("10.1.0.1", "", 1), ("10.1.0.1".to_owned(), 1), "an address is no name with a domain");
+        let unnamed = "MT4123 ConnectX6   Mellanox Technologies";
+        assert_eq!(of("H-1", unnamed, 1), ("h-1".to_owned(), 1), "this names no machine");
+        assert!(is_service_adapter(&host("H-1", "Mellanox Technologies Aggregation Node", 1)));
+        assert!(!is_service_adapter(&host("H-1", "node1 HCA-1", 1)));
         assert!(Natural::of("mlx5_2") < Natural::of("mlx5_10"));
     }
 

@@ -51,11 +51,14 @@ pub struct Args {
         hide_possible_values = true
     )]
     engine: Vec<Wanted>,
-    /// Compute, prove and measure by each of these engines, print one table, and write nothing.
+    /// Compute, prove and measure by each of these engines, print one table, and write no tables.
     #[arg(long, value_delimiter = ',', value_name = "NAME[,NAME..]", value_parser = EngineName,
           hide_possible_values = true,
           conflicts_with_all = ["engine", "no_fallback", "unproved", "lfts", "sls", "path_records", "routes_dir", "gm_routes", "plot", "dump_lid_matrix", "ftree_order", "cache"])]
     compare: Vec<Engine>,
+    /// With --compare: write a page that shows the engines side by side, with a histogram of the loads of cables for each.
+    #[arg(short, long, value_name = "FILE", requires = "compare")]
+    output: Option<PathBuf>,
     /// Keep fabric and tables in this file. If only hosts or whole leaves are gone since, or are back, the
     /// tables stay as they are and nothing is computed. OpenSM's -A takes no file, as it keeps them in memory.
     #[arg(long, aliases = ["ucast-cache", "ucast_cache"], short_alias = 'A', value_name = "FILE")]
@@ -230,6 +233,14 @@ impl Args {
         let subnet = self.options.lids.subnet(&fabric)?;
         let (settings, notes) = self.options.settings(&fabric, &subnet)?;
         let comparison = Comparison::of(&fabric, &subnet, &self.compare, &settings, notes);
+        if let Some(path) = &self.output {
+            let page = comparison.page(&self.fabric.title());
+            if output::is_standard_output(path) {
+                output::print(&page)?;
+                return Ok(ExitCode::SUCCESS);
+            }
+            output::write_file(path, &page)?;
+        }
         output::print(&match format {
             Format::Text => comparison.text(),
             Format::Json => format!("{}\n", comparison.json()),

@@ -2,6 +2,7 @@
 
 mod capture;
 mod each_fault;
+mod gaps;
 mod outputs;
 mod report;
 
@@ -24,7 +25,7 @@ use capture::Capture;
 use report::Report;
 
 /// The options that conflict with a trace or a seed of the fault search, as these decide the same.
-const DECIDED: [&str; 24] = [
+const DECIDED: [&str; 25] = [
     "topology",
     "seed",
     "xbars",
@@ -46,6 +47,7 @@ const DECIDED: [&str; 24] = [
     "power_on_spread_ms",
     "receive_queue",
     "traffic",
+    "output",
     "nodes",
     "signed",
     "each_fault",
@@ -146,6 +148,9 @@ pub struct Args {
     /// on; the report tells what became of them, and what each fault cost.
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     traffic: Option<f64>,
+    /// With --traffic: draw when pairs of hosts lost all frames around faults, as SVG.
+    #[arg(short, long, value_name = "FILE", requires = "traffic")]
+    output: Option<PathBuf>,
     /// Each host that has a tagged xbar to itself is a node, as of `mapper node`: one machine with that xbar,
     /// whose carriers it sees.
     #[arg(long)]
@@ -322,6 +327,14 @@ fn run_fabric(
     }
     if let Some(dir) = &args.routes_dir {
         outputs::write_routes(&world, fabric, dir)?;
+    }
+    if let (Some(path), Some(traffic)) = (&args.output, report.traffic()) {
+        let plot = gaps::plot(traffic, world.now());
+        if output::is_standard_output(path) {
+            output::print(&plot)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        output::write_file(path, &plot)?;
     }
     match format {
         Format::Json => output::print(&format!("{}\n", report.json()))?,

@@ -3,6 +3,7 @@
 mod difference;
 mod discover;
 mod planes;
+mod selection;
 mod summary;
 
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use std::process::ExitCode;
 use mapper_fabric;
 use mapper_proto::map::Fabric;
 use planes::Planes;
+use selection::Selection;
 
 use super::fabric_argument::FabricArgument;
 use super::{CliError, Format, output};
@@ -44,6 +46,8 @@ enum Command {
         fabric: FabricArgument,
         #[command(flatten)]
         target: Target,
+        #[command(flatten)]
+        selection: Selection,
     },
     /// Print a fabric for a person.
     Show {
@@ -74,7 +78,7 @@ struct Target {
     /// The file to write; `-` for standard output.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// The format; told by the file's extension if not given (.net, .map, .json, .dot, .svg, .html, .graphml, .csv, .conf for Slurm).
+    /// The format; told by the file's extension if not given (.net, .map, .json, .dot, .svg, .html, .graphml, .csv, .conf and .yaml for Slurm).
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Option<FileFormat>,
 }
@@ -104,7 +108,9 @@ pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
         Command::Generate { spec, target } => {
             target.write(&mapper_fabric::generate(&spec)?, &spec, format)?;
         }
-        Command::Convert { fabric, target } => target.write(&fabric.load()?, &fabric.title(), format)?,
+        Command::Convert { fabric, target, selection } => {
+            target.write(&selection.of(fabric.load()?)?, &fabric.title(), format)?;
+        }
         Command::Show { fabric } => show(&fabric, format)?,
         Command::Diff { a, b } => return diff(&a, &b, format),
         Command::Discover(args) => discover::run(&args, format)?,
@@ -120,7 +126,7 @@ impl Target {
         let file_format = self.to.or_else(by_name).ok_or_else(|| {
             format!(
                 "cannot tell the format of {} by its extension; name one with --to, or use .net, .map, .json, \
-                 .dot, .svg, .html, .graphml, .csv or .conf (Slurm)",
+                 .dot, .svg, .html, .graphml, .csv, or .conf or .yaml (Slurm)",
                 self.output.display()
             )
         })?;

@@ -71,7 +71,7 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, CliError> {
             "is no loopback address, so --token is needed: the page shows the fabric to whoever can reach it";
         return Err(UsageError(format!("{} {why}", args.listen.ip())).into());
     }
-    let feed = Arc::new(Feed::new());
+    let feed = Arc::new(Feed::new(u32::from_ne_bytes(random()?)));
     let source = args.source()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -105,9 +105,7 @@ fn announce(address: SocketAddr, token: Option<&str>, format: Format) -> Result<
 /// The token of a file, or a new one.
 fn token(path: &Path) -> Result<String, CliError> {
     if path == Path::new(MAKE_TOKEN) {
-        let mut bytes = [0; 16];
-        rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-        return Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect());
+        return Ok(random::<16>()?.iter().map(|byte| format!("{byte:02x}")).collect());
     }
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("cannot read the token: {}: {error}", path.display()))?;
@@ -120,6 +118,13 @@ fn token(path: &Path) -> Result<String, CliError> {
         .into());
     }
     Ok(token.to_owned())
+}
+
+/// Bytes that nobody can guess.
+fn random<const COUNT: usize>() -> Result<[u8; COUNT], CliError> {
+    let mut bytes = [0; COUNT];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    Ok(bytes)
 }
 
 fn parse_speed(text: &str) -> Result<f64, String> {

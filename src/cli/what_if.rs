@@ -42,7 +42,7 @@ pub struct Args {
     /// Add a cable once all that is done, from an xbar's port or a host to an xbar's port; may be given several times.
     #[arg(long, value_name = "END,END")]
     add: Vec<String>,
-    /// Let each single cable between xbars, or each xbar, fail alone, and list what hurts most.
+    /// Let each single cable, or each xbar, fail alone, and list what hurts most; of those that are alike one is listed.
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["cut", "remove", "add"])]
     each: Option<Each>,
     /// How many of these to route anew and list.
@@ -67,7 +67,7 @@ pub struct Args {
 /// What fails alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Each {
-    /// Each cable between xbars.
+    /// Each cable, those of hosts too.
     Cable,
     /// Each xbar.
     Xbar,
@@ -80,7 +80,7 @@ computed anew, without regard to those before; `mapper route --previous` keeps w
 entries.
 
 With --each, who is cut off is exact for every failure. Those that rank first, by hosts cut off and then by an estimate of how
-much fuller the cables beside become, are routed anew, by the engine that serves the whole fabric, or the best where that
+much fuller the cables beside become, are routed anew, one of all that are alike in that, by the engine that serves the whole fabric, or the best where that
 does not serve any more: their bisection, entries and engine are exact. Another failure may take more bisection than they do.";
 
 /// Runs `mapper what-if`.

@@ -8,6 +8,8 @@
 //! - How much fuller the cables around it become is an estimate ([`Rank::strain`]): an engine may move routes elsewhere,
 //!   and not to the cables beside.
 
+use std::collections::BTreeMap;
+
 use mapper_proto::map::Fabric;
 use mapper_routing::engines::{Engine, Settings};
 use mapper_routing::{Attachment, Far, Topology};
@@ -21,6 +23,8 @@ use super::{By, Change, Routed};
 pub(crate) enum Single {
     /// A cable between xbars, by its number.
     Cable(u32),
+    /// The cable of a host, by the host's number.
+    Host(u32),
     /// An xbar.
     Xbar(u32),
 }
@@ -29,6 +33,12 @@ impl Single {
     /// All cables between xbars.
     pub(crate) fn cables(fabric: &Fabric) -> Vec<Self> {
         (0..fabric.map.cables.len() as u32).map(Self::Cable).collect()
+    }
+
+    /// The cables of all hosts that have one.
+    pub(crate) fn host_cables(fabric: &Fabric) -> Vec<Self> {
+        let hosts = (0..).zip(&fabric.map.hosts).filter(|(_, host)| host.at.is_some());
+        hosts.map(|(number, _)| Self::Host(number)).collect()
     }
 
     /// All xbars.
@@ -40,6 +50,7 @@ impl Single {
     pub(crate) fn change(self) -> Change {
         match self {
             Self::Cable(cable) => Change { cables: [cable].into(), ..Change::default() },
+            Self::Host(host) => Change { host_cables: [host].into(), ..Change::default() },
             Self::Xbar(xbar) => Change { xbars: [xbar].into(), ..Change::default() },
         }
     }
@@ -93,6 +104,30 @@ pub(crate) fn rank(
         by_cut_off.then(by_loads).then(one.single.cmp(&other.single))
     });
     all
+}
+
+/// Failures of which the same is quickly known, such as those of all cables of hosts, or of all cables at one place of a regular
+/// fabric: one that stands for them, and how many they are. They keep their order.
+pub(crate) fn alike(ranks: &[Rank]) -> Vec<(Rank, usize)> {
+    let kind = |single: Single| match single {
+        Single::Cable(_) => 0,
+        Single::Host(_) => 1,
+        Single::Xbar(_) => 2,
+    };
+    let mut places: BTreeMap<(u8, usize, u64, u64), usize> = BTreeMap::new();
+    let mut classes: Vec<(Rank, usize)> = Vec::new();
+    for rank in ranks {
+        // As numbers of bits they can be compared; equal loads have equal bits, as each is a sum in the same order.
+        let what = (kind(rank.single), rank.cut_off, rank.routes.to_bits(), rank.strain.to_bits());
+        match places.get(&what) {
+            Some(&place) => classes[place].1 += 1,
+            None => {
+                places.insert(what, classes.len());
+                classes.push((*rank, 1));
+            }
+        }
+    }
+    classes
 }
 
 /// What engines make of a fabric in which something fails.
@@ -176,6 +211,8 @@ fn outcome(
 /// The channels that fail, each way.
 fn channels(fabric: &Fabric, topology: &Topology, single: Single) -> Vec<u32> {
     match single {
+        // Nothing but what the host itself sends and gets crosses its cable.
+        Single::Host(_) => Vec::new(),
         Single::Cable(cable) => match topology.far(fabric.map.cables[cable as usize].a) {
             Far::Channel(channel) => both_ways(topology, channel),
             Far::Host(_) | Far::Nothing => Vec::new(),
@@ -196,6 +233,10 @@ fn both_ways(topology: &Topology, channel: u32) -> Vec<u32> {
 }
 
 fn routes(fabric: &Fabric, topology: &Topology, single: Single, loads: &[f64]) -> f64 {
+    if let Single::Host(host) = single {
+        // One to and one from each other host.
+        return 2.0 * (hosts_beside(topology, host) as f64 - 1.0).max(0.0);
+    }
     channels(fabric, topology, single).iter().map(|&channel| loads[channel as usize]).sum()
 }
 
@@ -223,6 +264,7 @@ fn strain(fabric: &Fabric, topology: &Topology, single: Single, loads: &[f64]) -
 /// How many hosts a failure parts, as [`super::parting::cut_off`] counts them, but without building the fabric that is left.
 fn cut_off(fabric: &Fabric, topology: &Topology, single: Single) -> usize {
     let (starts, part) = match single {
+        Single::Host(host) => return usize::from(hosts_beside(topology, host) > 1),
         Single::Cable(cable) => {
             let cable = fabric.map.cables[cable as usize];
             ([cable.a.xbar, cable.b.xbar].to_vec(), topology.component(cable.a.xbar))
@@ -247,7 +289,7 @@ fn cut_off(fabric: &Fabric, topology: &Topology, single: Single) -> usize {
             for channel in topology.channels_of(xbar) {
                 let next = topology.head(channel).xbar;
                 let fails = match single {
-                    Single::Cable(_) => failed.contains(&channel),
+                    Single::Cable(_) | Single::Host(_) => failed.contains(&channel),
                     Single::Xbar(failed) => next == failed,
                 };
                 if !fails && !std::mem::replace(&mut seen[next as usize], true) {
@@ -264,9 +306,21 @@ fn cut_off(fabric: &Fabric, topology: &Topology, single: Single) -> usize {
         }
         pieces.push(hosts);
     }
+    hosts_of_part(topology, part) - pieces.into_iter().max().unwrap_or_default()
+}
+
+fn hosts_of_part(topology: &Topology, part: u32) -> usize {
     let of_part = (0..topology.xbar_count() as u32).filter(|&xbar| topology.component(xbar) == part);
-    let all: usize = of_part.map(|xbar| hosts_of(topology, xbar)).sum();
-    all - pieces.into_iter().max().unwrap_or_default()
+    of_part.map(|xbar| hosts_of(topology, xbar)).sum()
+}
+
+/// How many hosts the part of the fabric has that a host is in, itself too.
+fn hosts_beside(topology: &Topology, host: u32) -> usize {
+    match topology.attachment(host) {
+        Attachment::Port(at) => hosts_of_part(topology, topology.component(at.xbar)),
+        Attachment::Host(_) => 2,
+        Attachment::Nothing => 1,
+    }
 }
 
 /// How many hosts are cabled to an xbar.
@@ -295,6 +349,7 @@ mod tests {
             let whole = whole(&fabric);
             let mut singles = Single::cables(&fabric);
             singles.extend(Single::xbars(&fabric));
+            singles.extend(Single::host_cables(&fabric));
             for rank in rank(&fabric, &whole, &singles, &|| ()) {
                 let after = rank.single.change().apply(&fabric).fabric;
                 let after = Topology::from_fabric(&after).unwrap();
@@ -326,6 +381,28 @@ mod tests {
             assert!(ranks[..2].contains(&outcome.rank), "{outcome:?}");
             assert!(outcome.bisection.unwrap() < before && outcome.changed_entries.unwrap() > 0);
             assert_eq!((outcome.engine, &outcome.why_not), (Some(Engine::Updn), &None));
+        }
+    }
+
+    #[test]
+    fn what_is_alike_is_told_once_and_counted() {
+        let fabric = generate("clos:hosts=8,ports=4").unwrap();
+        let whole = whole(&fabric);
+        let mut singles = Single::host_cables(&fabric);
+        singles.extend(Single::cables(&fabric));
+        let ranks = rank(&fabric, &whole, &singles, &|| ());
+        let classes = alike(&ranks);
+        assert_eq!(classes.iter().map(|(_, count)| count).sum::<usize>(), 16);
+        let (first, count) = classes[0];
+        assert!(matches!(first.single, Single::Host(0)) && count == 8, "{classes:?}");
+        assert_eq!((first.cut_off, first.routes), (1, 14.0));
+        assert!(classes[1..].iter().all(|(rank, _)| matches!(rank.single, Single::Cable(_))), "{classes:?}");
+        // A failure stands for those alone of which the same is known.
+        for (class, _) in &classes {
+            let same = |rank: &&Rank| {
+                (rank.cut_off, rank.routes, rank.strain) == (class.cut_off, class.routes, class.strain)
+            };
+            assert!(ranks.iter().filter(same).count() > 0);
         }
     }
 

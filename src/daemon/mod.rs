@@ -1,6 +1,7 @@
 //! The tokio driver of an agent.
 //!
 //! - [`driver`]: the loop that drives one agent.
+//! - [`history`]: the log of maps on disk.
 //! - [`map_file`]: the map as a file.
 //! - `on_change`: tells others what is not as planned.
 //! - [`keys`]: key files.
@@ -10,6 +11,7 @@
 
 pub mod driver;
 mod error;
+pub mod history;
 pub mod keys;
 pub mod map_file;
 pub mod metrics;

@@ -86,6 +86,8 @@ pub enum FileFormat {
     Html,
     /// Slurm's `topology.conf` for its tree plugin.
     Slurm,
+    /// Slurm's `topology.yaml`: for each rail a tree, and leaves as blocks.
+    SlurmYaml,
     /// A graph for programs that analyse or draw such.
     Graphml,
     /// A CSV of cables.
@@ -103,6 +105,7 @@ impl FileFormat {
             "svg" => Some(Self::Svg),
             "html" | "htm" => Some(Self::Html),
             "conf" => Some(Self::Slurm),
+            "yaml" | "yml" => Some(Self::SlurmYaml),
             "graphml" => Some(Self::Graphml),
             "csv" => Some(Self::Csv),
             _ => None,
@@ -274,6 +277,7 @@ fn parse_in(
         Some(_) if ibutils::is_topo(text) => {
             ibutils::parse(text, &folder.map(ibutils::Systems::of_folder).unwrap_or_default())
         }
+        Some(line) if cable_list::is_csv(name, line) => Err(cable_list::without_columns(line)),
         Some(_) => ibnetdiscover::parse(text),
     };
     fabric.map_err(|wrong| wrong.in_file(name))
@@ -288,6 +292,7 @@ pub fn write(fabric: &Fabric, format: FileFormat) -> String {
         FileFormat::Dot => dot::write(fabric),
         FileFormat::Svg => svg::write(fabric),
         FileFormat::Slurm => slurm::write(fabric),
+        FileFormat::SlurmYaml => slurm::write_yaml(fabric),
         FileFormat::Graphml => graphml::write(fabric),
         FileFormat::Csv => cable_list::write(fabric),
         FileFormat::Html => page::of_fabric(fabric, &format!("{} hosts", fabric.map.hosts.len())),

@@ -288,7 +288,19 @@ function* paintHosts(context, state, scale, seen, theme) {
   }
 }
 
-/** States are told by marks too, not by colours alone: a cross for who is silent, an outline for who is missing. */
+/**
+ * States are told by marks too, not by colours alone: a tick for who is configured, a stroke for who is at work, a cross for who is
+ * silent, an outline for who is missing, a bar for who is isolated; who is unknown has none.
+ */
+const MARKS = [
+  () => {},
+  (context, left, top, right, bottom) => { context.moveTo(left, (top + bottom) / 2); context.lineTo(left + (right - left) * 0.35, bottom); context.lineTo(right, top); },
+  (context, left, top, right, bottom) => { context.moveTo(left, bottom); context.lineTo(right, top); },
+  (context, left, top, right, bottom) => { context.moveTo(left, top); context.lineTo(right, bottom); context.moveTo(right, top); context.lineTo(left, bottom); },
+  (context, left, top, right, bottom) => { context.rect(left, top, right - left, bottom - top); },
+  (context, left, top, right, bottom) => { context.moveTo(left, (top + bottom) / 2); context.lineTo(right, (top + bottom) / 2); },
+];
+
 function* markHosts(context, state, scale, hosts, theme) {
   const { model } = state, { width, height } = model.cells;
   if (height * scale < 5) return;
@@ -296,11 +308,10 @@ function* markHosts(context, state, scale, hosts, theme) {
   context.strokeStyle = theme.ink;
   context.beginPath();
   for (const host of hosts) {
-    const x = model.hostX[host] + 2, y = model.hostY[host] + 2, right = x + width - 4, bottom = y + height - 4;
-    const kind = model.hostState[host];
-    if (kind === 3) { context.moveTo(x, y); context.lineTo(right, bottom); context.moveTo(right, y); context.lineTo(x, bottom); }
-    if (kind === 4) context.rect(x, y, width - 4, height - 4);
-    if (kind === 5) { context.moveTo(x, y + height / 2 - 2); context.lineTo(right, y + height / 2 - 2); }
+    const x = model.hostX[host], y = model.hostY[host], kind = model.hostState[host];
+    // Marks stand at the left, where they leave room for a name; only who is missing is wholly outlined.
+    const side = Math.min(width, height) - 4;
+    MARKS[kind](context, x + 2, y + 2, kind === 4 ? x + width - 2 : x + 2 + side, y + 2 + side);
   }
   context.stroke();
   yield;

@@ -28,10 +28,24 @@ function listen() {
   document.getElementById('now').addEventListener('click', () => view.showPast(view.updates.length - 1));
   document.getElementById('slider').addEventListener('input', event => view.showPast(Number(event.target.value)));
   new ResizeObserver(() => view.resize()).observe(canvas);
-  window.addEventListener('beforeprint', () => { colours.set('light'); view.redraw(); view.drawing.finish(view); });
+  printing();
   pointers(canvas);
   search();
   document.addEventListener('keydown', key);
+}
+
+/** Paper is light, whatever the screen is. */
+function printing() {
+  let before = null;
+  const show = name => {
+    colours.set(name);
+    if (!view.model) return;
+    view.legend();
+    view.redraw();
+    view.drawing.finish(view);
+  };
+  window.addEventListener('beforeprint', () => { before ??= colours.name; show('light'); });
+  window.addEventListener('afterprint', () => { if (before) show(before); before = null; });
 }
 
 function toggleTheme() {

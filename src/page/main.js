@@ -7,7 +7,7 @@ const view = {
   chosen: null, pointed: null, found: [], routes: null, from: null,
   cuts: new Set(), cutOff: new Set(), consequences: null, before: null, computing: false,
   mode: 'state', engine: null, engines: [], loads: null, otherLoads: null, most: 1,
-  troubles: [], reasons: {}, updates: [], following: true, serverStart: 0, scenes: new Map(), sceneNumber: -1, waiting: 0,
+  troubles: [], reasons: {}, updates: [], shown: null, following: true, serverId: null, serverStart: 0, scenes: new Map(), sceneNumber: -1, waiting: 0,
 
   // ---- what is drawn ----
   looks() {
@@ -40,7 +40,7 @@ const view = {
 
   loadOf(loads, bundle) {
     let most = 0;
-    for (const cable of this.model.cablesOf[bundle]) most = Math.max(most, loads.loads[2 * cable], loads.loads[2 * cable + 1]);
+    for (const cable of this.model.cablesOf[bundle]) most = Math.max(most, loads.loads[2 * cable] ?? 0, loads.loads[2 * cable + 1] ?? 0);
     return most;
   },
 
@@ -189,6 +189,7 @@ const view = {
 
   // ---- what if ----
   toggleCut(cable) {
+    if (CABLE_STATES[this.model.cableState[cable]] === 'missing') return;
     if (this.cuts.has(cable)) this.cuts.delete(cable); else this.cuts.add(cable);
     this.recompute();
   },
@@ -262,13 +263,17 @@ const view = {
 
   legend() {
     const theme = colours.now, legend = document.getElementById('legend');
-    const swatch = (colour, text) => {
+    const swatch = (colour, text, mark = MARKS[0]) => {
       const square = element('canvas', { width: 14, height: 10, 'aria-hidden': 'true' });
       const context = square.getContext('2d');
       context.fillStyle = colour;
       context.fillRect(0, 0, 14, 10);
       context.strokeStyle = theme.edge;
       context.strokeRect(0.5, 0.5, 13, 9);
+      context.strokeStyle = theme.ink;
+      context.beginPath();
+      mark(context, 3, 2, 11, 8);
+      context.stroke();
       return element('span', {}, square, text);
     };
     const parts = [];
@@ -280,7 +285,7 @@ const view = {
       parts.push(swatch(theme.change[0], `far more by ${engine}`), swatch(theme.change[1], `more by ${engine}`), swatch(theme.change[3], 'alike'), swatch(theme.change[5], `more by ${other}`), swatch(theme.change[6], `far more by ${other}`));
     } else {
       const seen = new Set(this.model.hostState);
-      HOST_STATES.forEach((state, at) => { if (at && seen.has(at)) parts.push(swatch(theme.host[at], state)); });
+      HOST_STATES.forEach((state, at) => { if (at && seen.has(at)) parts.push(swatch(theme.host[at], state, MARKS[at])); });
       const cables = new Set(this.model.cableState);
       CABLE_STATES.forEach((state, at) => { if (at && cables.has(at)) parts.push(swatch(theme.cable[at], `cable ${state}`)); });
     }
@@ -289,7 +294,14 @@ const view = {
 
   // ---- what the server tells ----
   async take(update) {
-    if (update.scene !== this.sceneNumber && this.following) await this.loadScene(update.scene);
+    if (update.server !== this.serverId) await this.meet(update.server);
+    try {
+      if (update.scene !== this.sceneNumber && this.following) await this.loadScene(update.scene);
+    } catch (error) {
+      // The fabric was replaced while this page asked for it; what is shown now is told next.
+      if (error instanceof Gone) return;
+      throw error;
+    }
     const last = this.updates[this.updates.length - 1];
     // After a break the server tells again what it knows.
     if (update.history) this.updates = update.history;
@@ -299,6 +311,26 @@ const view = {
     if (this.updates.length > MOST_UPDATES) this.updates.splice(0, this.updates.length - MOST_UPDATES);
     if (this.following) this.showUpdate(update);
     this.slider();
+  },
+
+  /** Begins anew with a server that is not the one which told what this page knows. */
+  async meet(id) {
+    await this.loadEngines();
+    if (this.serverId !== null) {
+      this.scenes.clear();
+      Object.assign(this, { updates: [], shown: null, following: true, sceneNumber: -1 });
+      banner('');
+    }
+    this.serverId = id;
+  },
+
+  /** Asks which engines there are. The one that the reader chose stays chosen. */
+  async loadEngines() {
+    const { engines } = await server.get('api/engines');
+    this.engines = engines;
+    fillEngines();
+    if (!engines.some(({ name }) => name === this.engine)) this.engine = engines[0].name;
+    document.getElementById('engine').value = this.engine;
   },
 
   async loadScene(number) {
@@ -333,6 +365,7 @@ const view = {
   },
 
   showUpdate(update) {
+    this.shown = update;
     this.model.setStates(update.hosts || '', update.cables || '');
     this.troubles = update.troubles || [];
     this.reasons = update.reasons || {};
@@ -344,11 +377,13 @@ const view = {
 
   slider() {
     const footer = document.getElementById('history'), range = document.getElementById('slider');
-    const moment = ({ at, at_ms, what }) => [at_ms === undefined ? at : new Date(this.serverStart + at_ms).toLocaleString(), what].filter(Boolean).join('   ');
+    const date = ({ at, at_ms, unix_ms }) => unix_ms !== undefined ? new Date(unix_ms).toLocaleString() : at_ms !== undefined ? new Date(this.serverStart + at_ms).toLocaleString() : at;
+    const moment = update => [date(update), update.what].filter(Boolean).join('   ');
     footer.hidden = this.updates.length < 2;
     range.max = this.updates.length - 1;
-    if (this.following) range.value = range.max;
-    const shown = this.updates[Number(range.value)];
+    // The first moments are forgotten as new ones come; one that was forgotten while it is looked at stands first.
+    const { shown } = this;
+    range.value = this.following || !shown ? range.max : Math.max(0, this.updates.findIndex(({ seq }) => seq === shown.seq));
     document.getElementById('now').setAttribute('aria-pressed', String(this.following));
     if (shown) document.getElementById('moment').textContent = moment(shown);
   },
@@ -399,18 +434,6 @@ async function begin() {
   }
   server.exists = true;
   server.begin();
-  for (;;) {
-    try {
-      const { engines } = await server.get('api/engines');
-      view.engines = engines;
-      view.engine = engines[0].name;
-      break;
-    } catch (error) {
-      if (error instanceof Refused) await view.askToken();
-      else { server.lose(); await new Promise(resolve => setTimeout(resolve, 2000)); }
-    }
-  }
-  fillEngines();
   let first = true;
   server.follow(async update => {
     await view.take(update);

@@ -94,10 +94,10 @@ const panel = {
       const speed = model.cables.speed[cable];
       table.append(element('tr', {},
         element('td', {}, `${model.cables.a_port[cable]} – ${model.cables.b_port[cable]}`),
-        loads ? element('td', { class: 'number' }, round(loads.loads[2 * cable])) : undefined,
-        loads ? element('td', { class: 'number' }, round(loads.loads[2 * cable + 1])) : undefined,
+        loads ? element('td', { class: 'number' }, round(loads.loads[2 * cable] ?? 0)) : undefined,
+        loads ? element('td', { class: 'number' }, round(loads.loads[2 * cable + 1] ?? 0)) : undefined,
         element('td', { class: 'faint' }, [speed, view.cableWord(cable)].filter(Boolean).join(', ')),
-        element('td', {}, server.exists ? element('button', { 'aria-pressed': String(isCut), onclick: () => view.toggleCut(cable) }, isCut ? 'Mend' : 'Cut') : undefined)));
+        element('td', {}, server.exists && CABLE_STATES[model.cableState[cable]] !== 'missing' ? element('button', { 'aria-pressed': String(isCut), onclick: () => view.toggleCut(cable) }, isCut ? 'Mend' : 'Cut') : undefined)));
     }
     parts.push(table);
     if (loads) parts.push(element('p', { class: 'faint' }, `Routes of ${loads.engine} over each cable, from the first to the second crossbar and back.`));
@@ -128,6 +128,7 @@ const panel = {
     if (view.computing) parts.push(element('p', { class: 'faint' }, `${view.engine} computes…`));
     else if (result) {
       if (result.why_not) parts.push(element('p', { class: 'warning' }, `${result.engine} does not serve: ${result.why_not}`));
+      if (result.why_not) parts.push(element('p', {}, result.fallback ? `${result.fallback} serves what is left.` : 'No engine that was tried serves what is left.'));
       const off = result.cut_off;
       parts.push(element('p', off.length ? { class: 'warning' } : {}, off.length ? `${counted(off.length, 'host')} cut off` : 'No host is cut off.'));
       if (off.length) parts.push(element('p', {}, ...off.slice(0, 24).flatMap((host, at) => [at ? ', ' : '', this.link('host', host, model.hosts.name[host])]), off.length > 24 ? ` and ${off.length - 24} more` : ''));

@@ -26,7 +26,8 @@ const server = {
   async answer(response) {
     if (response.status === 401) throw new Refused();
     const text = await response.text();
-    if (!response.ok) throw new Error(text.trim() || `the server answered ${response.status}`);
+    if (response.status === 410) throw new Gone(text.trim());
+    if (!response.ok) throw new Declined(text.trim() || `the server answered ${response.status}`);
     return JSON.parse(text);
   },
 
@@ -41,7 +42,7 @@ const server = {
         const silence = new AbortController();
         const response = await fetch('api/events', { headers: this.headers(), cache: 'no-store', signal: silence.signal });
         if (response.status === 401) throw new Refused();
-        if (!response.ok) throw new Error(await response.text());
+        if (!response.ok) throw new Declined((await response.text()).trim());
         pause = 500;
         const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
         let text = '';
@@ -62,17 +63,17 @@ const server = {
         }
       } catch (error) {
         if (error instanceof Refused) { await view.askToken(); continue; }
-        this.lose();
+        this.lose(error instanceof Declined ? `says: ${error.message}` : undefined);
       }
       await new Promise(resolve => setTimeout(resolve, pause));
       pause = Math.min(5000, pause * 1.6);
     }
   },
 
-  lose() {
+  lose(why = 'does not answer') {
     if (!this.lost) {
       this.lost = true;
-      banner(`The server does not answer since ${new Date().toLocaleTimeString()}. What is shown is from then; this page goes on asking.`);
+      banner(`The server ${why} since ${new Date().toLocaleTimeString()}. What is shown is from then; this page goes on asking.`);
     }
   },
 
@@ -83,6 +84,12 @@ const server = {
 
 /** The server wants another token. */
 class Refused extends Error {}
+
+/** The server answered, and not with what was asked for. */
+class Declined extends Error {}
+
+/** The server does not keep what was asked for any more. */
+class Gone extends Declined {}
 
 function banner(text) {
   const element = document.getElementById('banner');

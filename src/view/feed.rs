@@ -51,6 +51,8 @@ pub(crate) enum CableState {
 pub(crate) struct Moment {
     /// When it was, for people, where that is not the time of day.
     pub(crate) at: Option<String>,
+    /// When it was, in milliseconds since the beginning of 1970, if it was before the server began.
+    pub(crate) unix_ms: Option<u64>,
     /// What happened, for people.
     pub(crate) what: String,
     /// How it is, in a few words.
@@ -68,11 +70,15 @@ pub(crate) struct Moment {
 /// A moment as the page takes it. States are digits, in the order of the fabric's hosts and cables.
 #[derive(Debug, Serialize)]
 struct Update<'a> {
+    /// The server, so that a page sees that another one answers.
+    server: u64,
     seq: u64,
     scene: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<&'a str>,
-    /// When it was told, in milliseconds since the server began; not where [`Self::at`] says when it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unix_ms: Option<u64>,
+    /// When it was told, in milliseconds since the server began; not where others say when it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     at_ms: Option<u64>,
     what: &'a str,
@@ -95,6 +101,7 @@ pub(crate) struct Told {
 /// What a source tells and the server passes on: the last fabrics and moments, all of them bounded.
 #[derive(Debug)]
 pub(crate) struct Feed {
+    server: u64,
     began: Instant,
     state: Mutex<State>,
     /// The number of the last moment, which wakes those who wait.
@@ -112,8 +119,12 @@ struct State {
 }
 
 impl Feed {
-    pub(crate) fn new() -> Self {
-        Self { began: Instant::now(), state: Mutex::default(), seq: watch::Sender::new(0) }
+    /// A feed that has told nothing. `server` is another number at each start of a server. Fabrics are numbered from it on, so that
+    /// what a page asks of the server that was there before is not answered for another fabric.
+    pub(crate) fn new(server: u32) -> Self {
+        let server = u64::from(server) << 20;
+        let state = State { last_scene: server, ..State::default() };
+        Self { server, began: Instant::now(), state: Mutex::new(state), seq: watch::Sender::new(0) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -129,8 +140,17 @@ impl Feed {
     /// Tells another fabric, of which the moments that follow are.
     pub(crate) fn tell_fabric(&self, fabric: Fabric, title: String) {
         let scene = Scene::new(&fabric, title);
+        self.tell_scene(fabric, &scene);
+    }
+
+    /// Tells a fabric that is shown with more behind it, which no engine routes by.
+    pub(crate) fn tell_fabric_with(&self, fabric: Fabric, shown: &Fabric, title: String) {
+        self.tell_scene(fabric, &Scene::new(shown, title));
+    }
+
+    fn tell_scene(&self, fabric: Fabric, scene: &Scene) {
         // The scene is made of numbers, strings and maps with string keys, all of which JSON can hold.
-        let json = serde_json::to_string(&scene).unwrap_or_default();
+        let json = serde_json::to_string(scene).unwrap_or_default();
         let mut state = self.state();
         state.last_scene += 1;
         let number = state.last_scene;
@@ -153,10 +173,12 @@ impl Feed {
         }
         let seq = *self.seq.borrow() + 1;
         let update = Update {
+            server: self.server,
             seq,
             scene: state.last_scene,
             at: moment.at.as_deref(),
-            at_ms: moment.at.is_none().then(|| self.now_ms()),
+            unix_ms: moment.unix_ms,
+            at_ms: (moment.at.is_none() && moment.unix_ms.is_none()).then(|| self.now_ms()),
             what: &moment.what,
             says: &moment.says,
             troubles: &moment.troubles,
@@ -232,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_page_gets_all_at_first_and_then_what_is_new() {
-        let feed = Feed::new();
+        let feed = Feed::new(1);
         feed.tell_fabric(generate("ring:n=3").unwrap(), "ring".to_owned());
         assert_eq!(feed.update(0), None);
         feed.tell(moment("one", HostState::Configured));
@@ -249,8 +271,21 @@ mod tests {
     }
 
     #[test]
+    fn fabrics_of_two_servers_have_different_numbers_in_every_event() {
+        let told = |server| -> serde_json::Value {
+            let feed = Feed::new(server);
+            feed.tell_fabric(generate("ring:n=3").unwrap(), "ring".to_owned());
+            feed.tell(moment("one", HostState::Configured));
+            serde_json::from_str(&feed.update(0).unwrap().1).unwrap()
+        };
+        let (one, other) = (told(1), told(u32::MAX));
+        assert!(one["server"] != other["server"] && one["scene"] != other["scene"], "{one} {other}");
+        assert!(other["scene"].as_u64().unwrap() < 1 << 53, "scripts count so far without a mistake");
+    }
+
+    #[test]
     fn what_is_kept_is_bounded() {
-        let feed = Feed::new();
+        let feed = Feed::new(1);
         for number in 0..3 * MOST_MOMENTS {
             if number % 10 == 0 {
                 feed.tell_fabric(generate("ring:n=3").unwrap(), "ring".to_owned());

@@ -136,19 +136,32 @@ pub fn number(names: &[PortName], current: &[(u8, String)]) -> Result<Numbered, 
 
 /// Whether a name matches a pattern: `*` is any characters, also none, `?` is any one.
 pub fn matches(pattern: &str, name: &str) -> bool {
-    let mut rest = pattern.chars();
-    match rest.next() {
-        None => name.is_empty(),
-        Some('*') => {
-            let ends = name.char_indices().map(|(at, _)| at).chain([name.len()]);
-            // Interface names have at most 15 bytes, so it is little work to try all ends of the name.
-            ends.into_iter().any(|at| matches(rest.as_str(), &name[at..]))
+    // What stands behind the last `*`, and the part of the name that is left for it. A later `*` can take whatever an
+    // earlier one leaves, so only the last one is tried at all places, and the work is bounded by the product of both lengths.
+    let mut again: Option<(&str, &str)> = None;
+    let (mut pattern, mut name) = (pattern, name);
+    loop {
+        let (mut wanted, mut found) = (pattern.chars(), name.chars());
+        match (wanted.next(), found.next()) {
+            (Some('*'), _) => {
+                pattern = wanted.as_str();
+                again = Some((pattern, name));
+                continue;
+            }
+            (Some(one), Some(other)) if one == '?' || one == other => {
+                (pattern, name) = (wanted.as_str(), found.as_str());
+                continue;
+            }
+            (None, None) => return true,
+            _ => {}
         }
-        Some(wanted) => {
-            let mut characters = name.chars();
-            let is_it = characters.next().is_some_and(|found| wanted == '?' || wanted == found);
-            is_it && matches(rest.as_str(), characters.as_str())
+        let Some((behind, left)) = again else { return false };
+        let mut shorter = left.chars();
+        if shorter.next().is_none() {
+            return false;
         }
+        (pattern, name) = (behind, shorter.as_str());
+        again = Some((behind, name));
     }
 }
 

@@ -22,6 +22,7 @@ mod floods;
 mod flows;
 mod full_disk;
 mod hellos;
+mod history;
 mod identity;
 mod interfaces;
 mod ip;

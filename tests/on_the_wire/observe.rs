@@ -436,11 +436,12 @@ fn boards_are_read_truly_while_their_agents_start_and_stop() {
                 let arguments = ["board-info", "--run-dir", run_dir];
                 let output = Command::new(MAPPER).args(arguments).output().unwrap();
                 let text = String::from_utf8(output.stdout).unwrap();
+                let errors = String::from_utf8_lossy(&output.stderr).into_owned();
                 // The command may fail only while there is no agent, or one that is ending and no longer
                 // answers.
                 let nobody =
                     text.starts_with("no agent has a status socket") || text.starts_with("unit 0: down\n");
-                assert_eq!(output.status.code(), Some(i32::from(nobody)), "{text}");
+                assert_eq!(output.status.code(), Some(i32::from(nobody)), "{text}{errors}");
                 assert!(!text.contains("is fully configured") && !text.contains("not understood"), "{text}");
                 readings += 1;
             }

@@ -14,6 +14,7 @@ mod plan;
 mod readme;
 mod route;
 mod sim;
+mod slurm;
 mod topology;
 mod torus;
 mod view;

@@ -36,3 +36,31 @@ fn exit_statuses_and_json_are_those_of_the_contract() {
     assert!(said.contains("plan.csv:2, column 2 (to): `h1` has no port"), "{said}");
     assert_eq!(refused.status.code(), Some(1));
 }
+
+#[test]
+fn what_is_left_out_is_the_plan_of_the_configuration_or_what_agents_hold() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (config, plan, run_dir) = (path("mapper.toml"), path("plan.csv"), path("run"));
+    let lines = "from,to\nxbar1:1,h1:1\nxbar1:2,h2:1\nxbar1:3,h3:1\n";
+    std::fs::write(&plan, lines).unwrap();
+    std::fs::write(&config, format!("[plan]\nfile = \"{plan}\"\n")).unwrap();
+    let more = check(&["clos:hosts=4,ports=4", "--config", &config]);
+    assert_eq!(more.status.code(), Some(3), "a host more than planned: {more:?}");
+    std::fs::write(&plan, format!("{lines}xbar1:4,h4:1\n")).unwrap();
+    assert_eq!(check(&["clos:hosts=4,ports=4", "--config", &config]).status.code(), Some(0));
+    let error = |arguments: &[&str], status: i32| {
+        let output = check(arguments);
+        assert_eq!(output.status.code(), Some(status), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let none = error(&["--config", &config, "--run-dir", &run_dir], 1);
+    assert!(none.contains("no agent of this machine has a status socket"), "{none}");
+    let none = error(&[&plan, "--live", "--run-dir", &run_dir], 1);
+    assert!(none.contains("no agent of this machine has a status socket"), "{none}");
+    std::fs::write(&config, "level = 1\n").unwrap();
+    let none = error(&["clos:hosts=4,ports=4", "--config", &config], 1);
+    assert!(none.contains("mapper.toml: there is no plan in it"), "{none}");
+    error(&[&plan, "clos:hosts=4,ports=4", "--config", &config], 2);
+    error(&[&plan, "clos:hosts=4,ports=4", "--live"], 2);
+}

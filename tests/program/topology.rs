@@ -194,7 +194,8 @@ fn systems_beside_a_topo_file_are_taken_apart() {
     write("box.ibnl", "TOPSYSTEM Box\nNODE SW 4 MT1 U1\n 1 -> P1\n 2 -> P2\n");
     let show = || mapper(&["show", folder.path().join("fabric.topo").to_str().unwrap()]);
     let error = String::from_utf8(show().stderr).unwrap();
-    let expected = "fabric.topo:2: there is no description of system `Card`; expected a .ibnl file";
+    let expected =
+        "fabric.topo:2, column 16: there is no description of system `Card`; expected a .ibnl file";
     assert!(error.contains(expected), "{error}");
     write("card.ibnl", "TOPSYSTEM Card\nNODE CA x MT2 U1\n");
     let error = String::from_utf8(show().stderr).unwrap();

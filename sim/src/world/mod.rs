@@ -26,7 +26,7 @@ pub use counts::{Stats, Totals};
 pub(crate) use keys::KeyStep;
 pub use options::{Options, TrafficOptions};
 pub use trace::{TraceError, TraceEvent, TraceSink};
-pub use traffic::{FaultEffect, TrafficReport};
+pub use traffic::{FaultEffect, PairGap, TrafficReport};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -28,6 +28,17 @@ const TRAFFIC: u64 = 6;
 const ROOM_BYTES: usize = 200;
 /// Most faults whose effect is told.
 const MAX_EFFECTS: usize = 1000;
+/// Most gaps that are told one by one.
+const MAX_GAPS: usize = 100_000;
+
+/// A time in which all frames from one host to another were lost, though cables led there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PairGap {
+    /// When the first of them was sent.
+    pub from: Instant,
+    /// When the first behind them was sent, or the end of the run.
+    pub to: Instant,
+}
 
 /// What a fault did to users.
 #[derive(Clone, PartialEq, Debug)]
@@ -74,6 +85,8 @@ pub struct TrafficReport {
     pub longest_gap: Duration,
     /// What each fault did.
     pub faults: Vec<FaultEffect>,
+    /// When pairs lost all frames, in the order in which that was over; the first 100,000.
+    pub gaps: Vec<PairGap>,
 }
 
 /// Who sends what to whom, and what arrived.
@@ -89,6 +102,7 @@ pub(super) struct Traffic {
     duplicated: u64,
     reordered: u64,
     effects: Vec<FaultEffect>,
+    gaps: Vec<PairGap>,
     longest_gap: Duration,
     /// Since when cables keep frames in order and carry each once; `None` while noise does otherwise.
     orderly_since: Option<Instant>,
@@ -111,6 +125,7 @@ impl Traffic {
             duplicated: 0,
             reordered: 0,
             effects: Vec::new(),
+            gaps: Vec::new(),
             longest_gap: Duration::ZERO,
             orderly_since: None,
             wrong: None,
@@ -185,6 +200,12 @@ impl Traffic {
         self.orderly_since.filter(|&since| sent_at >= since).map(|_| wrong)
     }
 
+    fn list(gaps: &mut Vec<PairGap>, gap: Gap) {
+        if gaps.len() < MAX_GAPS {
+            gaps.push(PairGap { from: gap.from, to: gap.to });
+        }
+    }
+
     /// Puts a gap down to the last fault before it.
     fn note(effects: &mut [FaultEffect], gap: Gap, hit_at: &mut Option<Instant>) {
         let Some(effect) = effects.iter_mut().rev().find(|effect| effect.at <= gap.from) else { return };
@@ -219,6 +240,7 @@ impl Traffic {
         for pair in &mut self.pairs[host as usize] {
             while let Some(gap) = pair.expire(now) {
                 self.longest_gap = self.longest_gap.max(gap.to.since(gap.from));
+                Self::list(&mut self.gaps, gap);
                 Self::note(&mut self.effects, gap, &mut pair.hit_at);
                 Self::note_parts(&mut self.effects, gap);
             }
@@ -367,6 +389,7 @@ impl World {
             reordered: traffic.reordered,
             longest_gap: traffic.longest_gap,
             faults: traffic.effects.clone(),
+            gaps: traffic.gaps.clone(),
             ..TrafficReport::default()
         };
         for (from, pairs) in (0..).zip(&traffic.pairs) {
@@ -376,6 +399,7 @@ impl World {
                 report.lost += pair.lost;
                 let Some(gap) = pair.open_gap(now).filter(|_| joined(from, pair.to)) else { continue };
                 report.longest_gap = report.longest_gap.max(gap.to.since(gap.from));
+                Traffic::list(&mut report.gaps, gap);
                 Traffic::note(&mut report.faults, gap, &mut pair.hit_at.clone());
                 Traffic::note_parts(&mut report.faults, gap);
                 if let Some(effect) = report.faults.iter_mut().rev().find(|effect| effect.at <= gap.from) {

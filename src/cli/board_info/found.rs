@@ -63,13 +63,7 @@ impl Found {
         let (mut questions, mut places) = (Vec::new(), Vec::new());
         for run_dir in &args.run_dirs {
             let asked = if args.units.is_empty() { units(run_dir)? } else { args.units.clone() };
-            if asked.is_empty() {
-                missing.push(format!(
-                    "no agent has a status socket in {}: start one with `mapper agent` or `mapper node`; \
-                     `mapper doctor` says what keeps it from running, --run-dir names another directory",
-                    run_dir.display()
-                ));
-            }
+            let before = questions.len();
             for unit in asked {
                 let question = match ask(run_dir, unit) {
                     Ok(Some(question)) => Ok(question),
@@ -86,6 +80,14 @@ impl Found {
                 };
                 questions.push((unit, question));
                 places.push((run_dir.clone(), unit));
+            }
+            // All may have ended since the directory was read.
+            if questions.len() == before {
+                missing.push(format!(
+                    "no agent has a status socket in {}: start one with `mapper agent` or `mapper node`; \
+                     `mapper doctor` says what keeps it from running, --run-dir names another directory",
+                    run_dir.display()
+                ));
             }
         }
         let deadline = Instant::now() + left.clamp(LEAST_PATIENCE, PATIENCE);

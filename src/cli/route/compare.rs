@@ -1,5 +1,7 @@
 //! `mapper route --compare`: compares the results of several engines on a fabric.
 
+mod page;
+
 use std::fmt::Write as _;
 
 use mapper_proto::map::Fabric;
@@ -73,6 +75,11 @@ impl Comparison {
             "engines": self.rows.iter().map(Row::json).collect::<Vec<_>>(),
             "notes": self.notes,
         })
+    }
+
+    /// A page that shows the engines side by side, with the loads that each puts on channels.
+    pub(super) fn page(&self, title: &str) -> String {
+        page::page(self, title)
     }
 
     /// A table for a person, and below it why engines would not serve.

@@ -75,6 +75,11 @@ impl Report {
         }
     }
 
+    /// What became of users' frames, if users sent any.
+    pub(super) fn traffic(&self) -> Option<&TrafficReport> {
+        self.traffic.as_ref()
+    }
+
     /// Why not all live hosts hold one map that matches the fabric; empty if they do.
     fn why_not_one(&self) -> String {
         match self.parts {

@@ -1,5 +1,6 @@
 //! Which single failure hurts most, as text and as JSON.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use mapper_fabric::names::Names;
@@ -31,7 +32,10 @@ pub(super) struct Failures<'a> {
     tried: usize,
     /// How many failures part hosts.
     parting: usize,
+    /// One of each class of alike failures.
     worst: Vec<FailureOutcome>,
+    /// How many failures each of these stands for.
+    alike: BTreeMap<Single, usize>,
 }
 
 impl<'a> Failures<'a> {
@@ -39,7 +43,7 @@ impl<'a> Failures<'a> {
     pub(super) fn new(args: &'a Args, fabric: &'a Fabric, each: Each) -> Result<Self, CliError> {
         let settings = args.settings();
         let singles = match each {
-            Each::Cable => Single::cables(fabric),
+            Each::Cable => [Single::cables(fabric), Single::host_cables(fabric)].concat(),
             Each::Xbar => Single::xbars(fabric),
         };
         let most = singles.len().min(args.most as usize);
@@ -54,9 +58,12 @@ impl<'a> Failures<'a> {
         }
         progress.begin("ranking all failures");
         let ranks = single::rank(fabric, &whole, &singles, &|| progress.step());
-        progress.begin(format!("routing the worst {most}"));
-        let worst =
-            single::route(fabric, &whole, &ranks[..most], &settings, &|| progress.step()).map_err(worded)?;
+        let mut classes = single::alike(&ranks);
+        classes.truncate(most);
+        (classes.len()..most).for_each(|_| progress.step());
+        progress.begin(format!("routing the worst {}", classes.len()));
+        let first: Vec<single::Rank> = classes.iter().map(|&(rank, _)| rank).collect();
+        let worst = single::route(fabric, &whole, &first, &settings, &|| progress.step()).map_err(worded)?;
         Ok(Self {
             args,
             each,
@@ -69,7 +76,13 @@ impl<'a> Failures<'a> {
             tried: singles.len(),
             parting: ranks.iter().filter(|rank| rank.cut_off > 0).count(),
             worst,
+            alike: classes.into_iter().map(|(rank, count)| (rank.single, count)).collect(),
         })
+    }
+
+    /// How many failures this one stands for, itself too.
+    fn alike(&self, outcome: &Outcome) -> usize {
+        self.alike.get(&outcome.rank.single).copied().unwrap_or(1)
     }
 
     /// The JSON `mapper.what-if/1` of all single failures.
@@ -97,7 +110,12 @@ impl<'a> Failures<'a> {
     fn outcome_json(&self, outcome: &FailureOutcome) -> Value {
         let id = |xbar: u32| self.fabric.xbars.get(xbar as usize).map(|label| label.name.clone());
         let end = |at: PortRef| format!("{}:{}", id(at.xbar).unwrap_or_default(), at.port);
+        let host = |host: u32| self.fabric.hosts.get(host as usize).map(|label| label.name.clone());
         let (cable, xbar) = match outcome.rank.single {
+            Single::Host(number) => {
+                let at = self.fabric.map.hosts[number as usize].at.map(end);
+                (Some([host(number).unwrap_or_default(), at.unwrap_or_default()]), None)
+            }
             Single::Cable(cable) => {
                 let cable = self.fabric.map.cables[cable as usize];
                 (Some([end(cable.a), end(cable.b)]), None)
@@ -107,6 +125,7 @@ impl<'a> Failures<'a> {
         json!({
             "cable": cable,
             "xbar": xbar,
+            "alike": self.alike(outcome),
             "cut_off": host_names(&outcome.cut_off, self.fabric),
             "engine": outcome.engine.map(Engine::name),
             "why_not": outcome.why_not,
@@ -120,7 +139,10 @@ impl<'a> Failures<'a> {
     /// A table for a person, and below it what of it is exact.
     pub(super) fn text(&self) -> String {
         let what = match self.each {
-            Each::Cable => plural(self.tried, "cable") + " between xbars",
+            Each::Cable => {
+                let hosts = self.host_cables();
+                format!("{} between xbars and {hosts} of hosts", plural(self.tried - hosts, "cable"))
+            }
             Each::Xbar => plural(self.tried, "xbar"),
         };
         let engine = self.engine.map_or("none", Engine::name);
@@ -133,13 +155,6 @@ impl<'a> Failures<'a> {
             // Writing to a String never fails.
             let _infallible =
                 writeln!(text, "           the engine that was named does not serve: {why_not}");
-        }
-        if self.each == Each::Cable {
-            let count = plural(self.host_cables(), "cable");
-            let _infallible = writeln!(
-                text,
-                "hosts      {count} of hosts are not among them: each cuts off its host alone"
-            );
         }
         if self.worst.is_empty() {
             return text;
@@ -156,7 +171,7 @@ impl<'a> Failures<'a> {
         let _infallible = writeln!(
             text,
             "\nWho is cut off is exact for all {}. Bisection, entries and engine are exact for the {listed} listed, which were routed\n\
-             anew: those that rank first by hosts cut off and, as an estimate, by how much fuller the cables beside become.",
+             anew, each for those of which the same is known: those that rank first by hosts cut off and, as an estimate, by how much fuller the cables beside become.",
             self.tried
         );
         text
@@ -164,6 +179,7 @@ impl<'a> Failures<'a> {
 
     fn line(&self, outcome: &FailureOutcome) -> String {
         let what = match outcome.rank.single {
+            Single::Host(host) => format!("the cable of {}", self.names.host(host)),
             Single::Cable(cable) => {
                 let cable = self.fabric.map.cables[cable as usize];
                 self.names.cable([cable.a, cable.b])
@@ -174,6 +190,10 @@ impl<'a> Failures<'a> {
         let hosts = match count {
             0 => String::new(),
             _ => format!(", which cuts off {}", first_of(&shown_hosts(&outcome.cut_off, &self.names), count)),
+        };
+        let what = match self.alike(outcome) {
+            1 => what,
+            count => format!("{what}, or one of {} alike", count - 1),
         };
         let entries = outcome.changed_entries.map_or_else(|| "-".to_owned(), |count| count.to_string());
         let engine = outcome.engine.map_or("none", Engine::name);

@@ -18,6 +18,7 @@ use super::attachment::Attachment;
 use super::computation::Computation;
 use super::direct_cable::hello_due;
 use super::followers::Followers;
+use super::history::Maps;
 use super::kernel_side::{KernelSide, from_kernel};
 use super::plan::PlanWatch;
 use super::resolution::Resolution;
@@ -97,6 +98,8 @@ pub(super) struct Driver {
     pub(super) write_hosts_at: Option<Instant>,
     /// The plan of the wiring, if there is one, and what is not as it says.
     pub(super) plan: PlanWatch,
+    /// The log of maps.
+    pub(super) maps: Maps,
     /// The last map version that was complete everywhere.
     pub(super) complete: Option<MapVersion>,
     /// When to end, as with `map_once` mapping is complete everywhere.
@@ -146,6 +149,7 @@ impl Driver {
             hosts_file: None,
             write_hosts_at: None,
             plan: PlanWatch::default(),
+            maps: Maps::default(),
             complete: None,
             leave_at: None,
         }

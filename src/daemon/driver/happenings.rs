@@ -57,6 +57,7 @@ impl Driver {
         match event {
             Event::MappingStarted { cause } => {
                 self.causes.mapping_began(&cause);
+                self.note_cause(&cause);
                 info!(cause = cause.to_string(), "mapping");
             }
             Event::Mapped { version } => {
@@ -67,6 +68,7 @@ impl Driver {
             Event::MapInstalled { map, .. } => self.tell_of_map(&map),
             Event::MapInvalid { version, cause } => {
                 self.causes.map_ended(&cause);
+                self.note_cause(&cause);
                 warn!(%version, cause = cause.to_string(), "the map no longer holds");
             }
             Event::Configured { version } => info!(%version, "configured"),
@@ -98,7 +100,9 @@ impl Driver {
 
     fn tell_of_map(&mut self, map: &Map) {
         info!(version = %map.version, hosts = map.hosts.len(), xbars = map.xbars.len(), "map installed");
+        let before = self.known.present();
         self.known.see(map);
+        self.note_map(map, &before);
         self.check_plan_soon();
         for conflict in map.address_conflicts() {
             warn!(mac = %conflict.mac, "{conflict}");

@@ -17,6 +17,13 @@ use crate::daemon::options::Config;
 /// The most ports whose addresses are kept.
 const MOST_PORTS: usize = 254;
 
+/// Where a daemon keeps what it is to know again: in the state directory that the service manager gives, else in the run directory,
+/// which is empty after each boot.
+pub(super) fn state_directory(config: &Config) -> PathBuf {
+    let state = env::var_os("STATE_DIRECTORY").filter(|directory| !directory.is_empty());
+    state.map_or_else(|| config.service.run_dir.clone(), PathBuf::from)
+}
+
 /// What a node is known by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KeptIdentity {
@@ -59,12 +66,9 @@ impl KeptIdentity {
         self.ports.len() != before
     }
 
-    /// The file of a node: in the state directory that the service manager gives, else in the run directory,
-    /// which is empty after each boot.
+    /// The file of a node.
     pub(super) fn path(config: &Config) -> PathBuf {
-        let state = env::var_os("STATE_DIRECTORY").filter(|directory| !directory.is_empty());
-        let directory = state.map_or_else(|| config.service.run_dir.clone(), PathBuf::from);
-        directory.join(format!("node-{}.identity", config.interface))
+        state_directory(config).join(format!("node-{}.identity", config.interface))
     }
 
     /// What is kept in a file; `None` if there is none, or it makes no sense.

@@ -8,6 +8,7 @@ mod direct_cable;
 mod event_loop;
 mod followers;
 mod happenings;
+mod history;
 mod hosts_file;
 mod identity;
 mod kept_identity;
@@ -158,6 +159,7 @@ async fn serve(
     }
     driver.hosts_file = hosts_file;
     driver.plan = plan;
+    driver.keep_history();
     info!(interface = driver.attachment.link.name(), mac = %driver.host.own(), unit = driver.config.unit, seed, "the agent runs");
     if !driver.attachment.link.carrier() {
         warn!(interface = driver.attachment.link.name(), "no carrier: is the cable plugged in?");

@@ -66,6 +66,7 @@ impl Driver {
                 let asked = self.paths_asked();
                 drop(tokio::spawn(client.answer_json(move || asked.to_json())));
             }
+            AgentRequest::History => self.tell_history(client),
             AgentRequest::Changed { seen } => self.followers.follow(*seen, client),
             AgentRequest::Trace(host) => self.trace(host, client),
             AgentRequest::Ping { host, count, interval_ms } => self.ping(host, *count, *interval_ms, client),

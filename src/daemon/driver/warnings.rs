@@ -43,10 +43,12 @@ impl Driver {
         warnings
     }
 
-    /// What boards warn of: also what is wrong with the file of hosts' names, which is logged when it happens.
+    /// What boards warn of: also what is wrong with the files of hosts' names and of maps, which is logged when it
+    /// happens.
     pub(super) fn all_warnings(&self) -> Vec<String> {
         let mut warnings = self.warnings();
         warnings.extend(self.hosts_file.iter().flat_map(HostsFile::warnings));
+        warnings.extend(self.maps.failure());
         warnings
     }
 

@@ -7,6 +7,7 @@ use mapper_proto::Mac;
 use mapper_proto::map::{Map, PortRef, host_type};
 
 use super::called::{Before, NamedEnd, XbarName, XbarNames};
+use super::present::Present;
 use crate::daemon::status::DeadCable;
 
 /// The most cables, and the most hosts, that are remembered.
@@ -91,6 +92,14 @@ impl KnownFabric {
         self.hosts.shown().map(|(mac, there)| (*mac, there))
     }
 
+    /// What the last map has.
+    pub fn present(&self) -> Present {
+        Present {
+            hosts: self.hosts.there().map(|&mac| (mac, self.places.get(&mac).copied())).collect(),
+            cables: self.cables.there().copied().collect(),
+        }
+    }
+
     /// Hosts seen since the start that the last map lacks.
     pub fn gone_hosts(&self) -> impl Iterator<Item = Mac> + '_ {
         self.hosts().filter(|(_, there)| !there).map(|(mac, _)| mac)
@@ -162,6 +171,10 @@ impl<K: Ord + Copy> Seen<K> {
         let all = self.entries.len() <= MAX_SHOWN;
         let wanted = self.entries.iter().filter(move |(_, presence)| all || presence.was_gone);
         wanted.take(MAX_SHOWN).map(|(key, presence)| (key, presence.there))
+    }
+
+    fn there(&self) -> impl Iterator<Item = &K> {
+        self.entries.iter().filter(|(_, presence)| presence.there).map(|(key, _)| key)
     }
 
     fn gone(&self) -> u64 {

@@ -9,6 +9,7 @@ mod agent;
 mod called;
 mod causes;
 mod known;
+mod present;
 
 use mapper_machine::metrics::Dialect;
 
@@ -18,6 +19,7 @@ use crate::xbar::{self, XbarStatus};
 pub use agent::render;
 pub use causes::{CauseCounters, Causes};
 pub use known::KnownFabric;
+pub use present::Present;
 
 /// The metrics of an agent, and of the crossbar if it is a node.
 pub fn render_node(

@@ -26,6 +26,8 @@ pub enum AgentRequest {
     /// The hosts of the map with their names and addresses, and the first route to each, answered with
     /// [`KnownPaths`](super::KnownPaths).
     Paths,
+    /// The last maps and what each changed, answered with [`History`](crate::daemon::history::History).
+    History,
     /// That what [`Self::Paths`] tells has changed, answered with [`Change`](super::Change) as soon as its number is
     /// another than this one.
     Changed {

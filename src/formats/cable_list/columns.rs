@@ -52,6 +52,13 @@ const KINDS: [[&str; 2]; 8] = [
     ["node1type", "node2type"],
 ];
 
+/// What an end is plugged into, as NetBox tells it.
+const TERMINATIONS: [[&str; 2]; 3] = [
+    ["sideatype", "sidebtype"],
+    ["terminationatype", "terminationbtype"],
+    ["aterminationtype", "bterminationtype"],
+];
+
 /// Where each end's facts are.
 pub(super) struct Columns {
     device: [usize; 2],
@@ -59,6 +66,9 @@ pub(super) struct Columns {
     port: Option<[usize; 2]>,
     kind: Option<[usize; 2]>,
     link_type: Option<usize>,
+    /// What the cable is made of, as NetBox tells it.
+    medium: Option<usize>,
+    terminations: Option<[usize; 2]>,
     status: Option<usize>,
     names: Vec<String>,
 }
@@ -75,6 +85,8 @@ impl Columns {
             port: both(&PORTS),
             kind: both(&KINDS),
             link_type: one("linktype"),
+            medium: one("type"),
+            terminations: both(&TERMINATIONS),
             status: one("status"),
             names: names.iter().map(|name| (*name).to_owned()).collect(),
         })
@@ -87,7 +99,14 @@ impl Columns {
         let is_data =
             self.link_type.is_none_or(|column| matches!(plain(field(column)).as_str(), "data" | ""));
         let is_in = self.status.is_none_or(|column| plain(field(column)) != "decommissioning");
-        if !(is_data && is_in) {
+        let is_power = self.medium.is_some_and(|column| plain(field(column)) == "power");
+        // As in dcim.powerport, dcim.poweroutlet, dcim.consoleport.
+        let is_other = |column: usize| {
+            let termination = plain(field(column));
+            ["power", "console"].iter().any(|kind| termination.contains(kind))
+        };
+        let is_other = self.terminations.is_some_and(|ends| ends.into_iter().any(is_other));
+        if !is_data || !is_in || is_power || is_other {
             return Ok(None);
         }
         let end = |side: usize| -> Result<Said, Malformed> {

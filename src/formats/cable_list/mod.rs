@@ -8,7 +8,7 @@
 //! | device at an end | `StartDevice`, `EndDevice` | `side_a_device`, `Device A` | `device_a`, `from`, `source`, `node1` .. |
 //! | its port | `StartPort`, `EndPort` | `side_a_name`, `Termination A` | `port_a`, `from port`, `source_port` .. |
 //! | what the device is | | | `type_a`, `from type`, `role_a`: switch, leaf, host .. |
-//! | what the cable is for | `LinkType`: only `Data` counts | `status`: not `planned` away (`decommissioning`) | |
+//! | what the cable is for | `LinkType`: only `Data` counts | `status`: not `decommissioning`; `type`: not `power`; `side_a_type`: no port for power or a console | |
 //!
 //! Device and port may stand in one field, as in `leaf1:7` or `leaf1/7`, if there is no column for the port.
 //! Commas, semicolons and tabs part columns.
@@ -46,6 +46,26 @@ pub(super) fn begins(line: &str) -> bool {
     let names: Vec<&str> =
         header.split(delimiter as char).map(|name| name.trim().trim_matches('"')).collect();
     Columns::of(&names).is_some()
+}
+
+/// Whether a file is a CSV by its name, or by a first line with several columns, and so no fabric of another format.
+pub(super) fn is_csv(name: &str, line: &str) -> bool {
+    let is_called_so = [".csv", ".tsv"].iter().any(|end| name.to_ascii_lowercase().ends_with(end));
+    let parted = line.split(delimiter(line) as char).count();
+    is_called_so || parted > 3 && !line.contains(['"', '[', '{', '='])
+}
+
+/// What is wrong with a CSV whose first line names no devices.
+pub(super) fn without_columns(line: &str) -> Malformed {
+    Malformed::at(
+        1,
+        format!(
+            "no columns for the devices at both ends of a cable in `{}`; expected a first line such as \
+             `device a,port a,device b,port b`, `StartDevice,StartPort,EndDevice,EndPort`, \
+             `side_a_device,side_a_name,side_b_device,side_b_name`, or `from,to` with fields as leaf1:7",
+            line.trim_start_matches('\u{feff}')
+        ),
+    )
 }
 
 /// What parts the columns: what is most often in the first line.

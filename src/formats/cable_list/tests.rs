@@ -49,8 +49,12 @@ fn what_netbox_exports_and_imports_is_read() {
                   3,c3,leaf1,Ethernet1/18,spine1,Ethernet1/2,Decommissioning,AOC\n";
     assert_eq!(read(export), ["n1 mlx5_0 - leaf1:1", "leaf1:17 - spine1:1"]);
     let import = "side_a_device;side_a_type;side_a_name;side_b_device;side_b_type;side_b_name\n\
-                  leaf1;dcim.interface;swp1;n1;dcim.interface;mlx5_0\n";
+                  leaf1;dcim.interface;swp1;n1;dcim.interface;mlx5_0\n\
+                  pdu1;dcim.poweroutlet;out1;n1;dcim.powerport;psu1\n";
     assert_eq!(read(import), ["n1 mlx5_0 - leaf1:1"]);
+    let power = "Device A,Termination A,Device B,Termination B,Status,Type\nleaf1,swp1,n1,mlx5_0,Connected,DAC\n\
+                 n1,psu1,pdu1,out1,Connected,Power\n";
+    assert_eq!(read(power), ["n1 mlx5_0 - leaf1:1"]);
 }
 
 #[test]
@@ -97,6 +101,17 @@ fn what_cannot_be_read_is_named_by_line_and_column() {
     let text = "device a,port a,device b,port b\nleaf1,1,n1,1\nleaf1,1,n2,1\n";
     assert!(refusal(text).contains("a port has one cable"), "{}", refusal(text));
     assert!(refusal("device a,port a,device b,port b\n").contains("there is no cable in it"));
+}
+
+#[test]
+fn a_csv_without_the_devices_says_which_columns_it_needs() {
+    for text in ["hostname,port,peer,peer port\nleaf1,1,n1,1\n", "rack;unit;name;serial\n"] {
+        let refusal = refusal(text);
+        assert!(refusal.starts_with("plan.csv:1: no columns for the devices at both ends"), "{refusal}");
+        assert!(refusal.contains("`device a,port a,device b,port b`"), "{refusal}");
+    }
+    let unnamed = parse_any("plan", "hostname,port,peer,peer port\n").unwrap_err().to_string();
+    assert!(unnamed.contains("no columns for the devices"), "{unnamed}");
 }
 
 #[test]

@@ -75,7 +75,7 @@ impl Systems {
         Ok(())
     }
 
-    fn find(&self, line: usize, name: &str) -> Result<&Description, Malformed> {
+    fn find(&self, place: String, name: &str) -> Result<&Description, Malformed> {
         self.by_name.get(name).map(|&index| &self.descriptions[index]).ok_or_else(|| {
             let known = build::list(self.by_name.keys());
             let wrong = self.unusable.iter().map(|error| format!("; not usable: {error}")).collect::<String>();
@@ -83,7 +83,7 @@ impl Systems {
                 "there is no description of system `{name}`; expected a .ibnl file with `TOPSYSTEM {name}` beside \
                  this one or in a folder of IBDM_IBNL_PATH{wrong} (known: {known})"
             );
-            Malformed::at(line, problem)
+            Malformed::within(place, problem)
         })
     }
 }
@@ -111,12 +111,15 @@ pub(super) fn parse(text: &str, known: &Systems) -> Result<Fabric, Malformed> {
     let mut in_order: Vec<(&&str, &System<'_>)> = systems.iter().collect();
     in_order.sort_by_key(|(_, system)| system.line);
     for (&name, System { line, kind, variants }) in in_order {
-        let description = known.find(*line, kind)?;
+        let description = known.find(place(text, *line, kind), kind)?;
         let mention = Mention { line: *line, name, variants };
         connectors.insert(name, chips.system(&mention, description)?);
     }
     for Cable { line, from, to, said } in cables {
-        let ends = [socket(&connectors, line, from)?, socket(&connectors, line, to)?];
+        let socket = |(system, connector): (&str, &str)| {
+            socket(&connectors, place(text, line, connector), (system, connector))
+        };
+        let ends = [socket(from)?, socket(to)?];
         chips.cable(line, ends, said);
     }
     chips.finish()
@@ -124,14 +127,23 @@ pub(super) fn parse(text: &str, known: &Systems) -> Result<Fabric, Malformed> {
 
 fn socket(
     connectors: &BTreeMap<&str, BTreeMap<String, Socket>>,
-    line: usize,
+    place: String,
     (system, connector): (&str, &str),
 ) -> Result<Socket, Malformed> {
     connectors.get(system).and_then(|known| known.get(connector)).copied().ok_or_else(|| {
         let known = connectors.get(system).map(|known| build::list(known.keys())).unwrap_or_default();
         let problem = format!("system `{system}` has no connector `{connector}`; expected one of {known}");
-        Malformed::at(line, problem)
+        Malformed::within(place, problem)
     })
+}
+
+/// Where a word of the text is: its line and column, both counted from 1.
+fn place(text: &str, line: usize, word: &str) -> String {
+    let offset = (word.as_ptr() as usize).checked_sub(text.as_ptr() as usize);
+    match offset.and_then(|offset| text.get(..offset)).and_then(|before| before.rsplit('\n').next()) {
+        Some(before) => format!("{line}, column {}", before.chars().count() + 1),
+        None => line.to_string(),
+    }
 }
 
 /// The systems and cables of a text.

@@ -60,11 +60,11 @@ fn what_is_wrong_is_named_with_its_line() {
     for (topo, error) in [
         (
             "Big B1\n  L9/P1 -> Card H-1 P1\n",
-            "2: system `B1` has no connector `L9/P1`; expected one of L1/P1, L1/P2",
+            "2, column 3: system `B1` has no connector `L9/P1`; expected one of L1/P1, L1/P2",
         ),
         (
             "Big B1\n  L1/P1 -> Cord H-1 P1\n",
-            "2: there is no description of system `Cord`; expected a .ibnl file",
+            "2, column 12: there is no description of system `Cord`; expected a .ibnl file",
         ),
         ("Big B1\n  L1/P1 -> Card H-1\n", "2: expected a system"),
         ("  L1/P1 -> Card H-1 P1\n", "1: expected a system"),

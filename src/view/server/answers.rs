@@ -34,6 +34,8 @@ const MOST_FOLLOWERS: usize = 32;
 const SIGN_OF_LIFE: Duration = Duration::from_secs(4);
 /// The least time between two updates of a page.
 const LEAST_PAUSE: Duration = Duration::from_millis(150);
+/// The engines that are tried in turn where the chosen one does not serve what cut cables leave: the simplest first.
+const FALLBACKS: [Engine; 3] = [Engine::Updn, Engine::Dfsssp, Engine::Nue];
 /// The most routes between two hosts that are told.
 const MOST_ROUTES: usize = 64;
 
@@ -183,6 +185,7 @@ impl Answers {
             let whole = self.routed(&RoutingAsked { cuts: BTreeSet::new(), ..asked.clone() }).await?;
             routed.changed_entries(&whole)
         };
+        let fallback = self.fallback(&asked, &routed).await?;
         let tenths = |load: f64| (load * 10.0).round() / 10.0;
         let answer = json!({
             "engine": asked.engine,
@@ -191,8 +194,25 @@ impl Answers {
             "most": tenths(routed.most()),
             "cut_off": routed.cut_off,
             "changed": changed,
+            "fallback": fallback,
         });
         Ok(whole(StatusCode::OK, JSON, answer.to_string()))
+    }
+
+    /// Which engine serves what is left where the one that was asked for does not.
+    async fn fallback(&self, asked: &RoutingAsked, routed: &Routed) -> Result<Option<String>, NoAnswer> {
+        if asked.cuts.is_empty() || routed.why_not.is_none() {
+            return Ok(None);
+        }
+        for engine in
+            FALLBACKS.map(|engine| engine.name().to_owned()).into_iter().filter(|it| *it != asked.engine)
+        {
+            let other = self.routed(&RoutingAsked { engine: engine.clone(), ..asked.clone() }).await?;
+            if other.why_not.is_none() {
+                return Ok(Some(engine));
+            }
+        }
+        Ok(None)
     }
 
     async fn routes(&self, request: Request<Incoming>) -> Result<Response<Answer>, NoAnswer> {

@@ -9,6 +9,8 @@ use mapper_machine::status::{self, StatusSocketError};
 use mapper_proto::map::{Cable, Fabric, PortRef};
 
 use super::file::changes;
+use super::gone::with_gone;
+use super::past;
 use crate::daemon::status::{
     AgentRequest, Board, MAX_ROUTES_BYTES, RoutesInForce, ask, requests_socket_path, units,
 };
@@ -27,6 +29,8 @@ const MAP_PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Known {
     /// All maps beside each other, each once.
     pub(crate) fabric: Fabric,
+    /// The same, and behind it what agents have seen and the maps lack.
+    shown: Fabric,
     /// For each map: its version, and the places of its first host, xbar and cable in the fabric.
     maps: Vec<(String, [usize; 3])>,
 }
@@ -128,7 +132,7 @@ impl Known {
 
     /// How the fabric is, as boards say.
     pub(crate) fn moment(&self, boards: &Boards, what: String) -> Moment {
-        let map = &self.fabric.map;
+        let (map, shown) = (&self.fabric.map, &self.shown.map);
         let mut moment = Moment {
             what,
             hosts: vec![HostState::Unknown; map.hosts.len()],
@@ -143,6 +147,8 @@ impl Known {
             complete += usize::from(board.network_configured);
             self.add_board(&mut moment, board, &by_mac);
         }
+        moment.hosts.resize(shown.hosts.len().max(map.hosts.len()), HostState::Missing);
+        moment.cables.resize(shown.cables.len().max(map.cables.len()), CableState::Missing);
         let missing: usize = moment.hosts.iter().filter(|&&state| state == HostState::Silent).count();
         moment.says = match (boards.boards.len(), missing) {
             (0, _) => "no agent answers".to_owned(),
@@ -202,6 +208,15 @@ impl Known {
         }
         moment.troubles.extend(board.gone_hosts.iter().map(|mac| format!("{} is gone", board.called(mac))));
         moment.troubles.extend(board.gone_cables.iter().map(|[a, b]| format!("the cable {a} - {b} is gone")));
+        if let Some(plan) = &board.plan {
+            let unreadable =
+                plan.failure.iter().map(|why| format!("unit {unit}: the plan cannot be used: {why}"));
+            moment.troubles.extend(unreadable);
+            let advice = plan.differences.iter();
+            moment
+                .troubles
+                .extend(advice.map(|it| format!("not as planned: {} ({})", it.advice, it.severity)));
+        }
         moment.troubles.extend(board.warnings.iter().map(|warning| format!("unit {unit}: {warning}")));
         moment
             .troubles
@@ -226,28 +241,59 @@ impl Known {
             return None;
         }
         let next = Self::ask(run_dir, boards);
-        if next.maps.is_empty() || next == *self {
+        if next.maps.is_empty() || (&next.maps, &next.fabric) == (&self.maps, &self.fabric) {
             return None;
         }
         let versions: Vec<&str> = next.maps.iter().map(|(version, _)| version.as_str()).collect();
         let what = match self.maps.is_empty() {
             true => format!("map {}", versions.join(", ")),
-            false => format!("map {}: {}", versions.join(", "), changes(&self.fabric, &next.fabric)),
+            // Agents know why a map was made; one that is older than its log is told by what is another in it.
+            false => past::of_versions(&past::maps(run_dir, boards), &versions).unwrap_or_else(|| {
+                format!("map {}: {}", versions.join(", "), changes(&self.fabric, &next.fabric))
+            }),
         };
-        *self = next;
+        let shown = std::mem::take(&mut self.shown);
+        *self = Self { shown, ..next };
         Some(what)
+    }
+
+    /// Puts back what boards call gone. Says whether the picture is another.
+    fn show_gone(&mut self, boards: &[Board]) -> bool {
+        let shown = with_gone(&self.fabric, &self.shown, boards);
+        let is_another = shown != self.shown;
+        self.shown = shown;
+        is_another
+    }
+}
+
+/// The maps that the agents of a run directory hold now, beside each other.
+///
+/// # Errors
+/// If there is none, in words.
+pub(crate) fn live_fabric(run_dir: &Path) -> Result<Fabric, String> {
+    let boards = boards(run_dir);
+    let mut known = Known::default();
+    known.renew(run_dir, &boards.boards);
+    match (known.maps.is_empty(), boards.why_not) {
+        (false, _) => Ok(known.fabric),
+        (true, Some(why_not)) => Err(why_not),
+        (true, None) => Err("no agent of this machine has a map; `mapper board-info` says why".to_owned()),
     }
 }
 
 /// Tells what the agents of a run directory hold, for ever.
 pub(crate) fn follow(feed: &Feed, run_dir: &Path, title: &str) {
     let mut known = Known::default();
-    feed.tell_fabric(known.fabric.clone(), title.to_owned());
+    feed.tell_fabric(Fabric::default(), title.to_owned());
     loop {
         let boards = boards(run_dir);
+        let is_first = known.maps.is_empty();
         let what = known.renew(run_dir, &boards.boards);
-        if what.is_some() {
-            feed.tell_fabric(known.fabric.clone(), title.to_owned());
+        if known.show_gone(&boards.boards) || what.is_some() {
+            feed.tell_fabric_with(known.fabric.clone(), &known.shown, title.to_owned());
+        }
+        if is_first && what.is_some() {
+            past::maps(run_dir, &boards.boards).iter().for_each(|event| feed.tell(past::moment(event)));
         }
         let what = what.unwrap_or_default();
         feed.tell(known.moment(&boards, what));

@@ -2,4 +2,6 @@
 
 pub(crate) mod agents;
 pub(crate) mod file;
+mod gone;
+mod past;
 pub(crate) mod simulation;

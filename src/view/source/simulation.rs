@@ -91,6 +91,7 @@ impl Simulation {
         }
         Moment {
             at: Some(format!("{:.1} ms", now.as_millis_f64())),
+            unix_ms: None,
             what: what.join("; "),
             says: format!("{} of {} configured", count(HostState::Configured), hosts.len()),
             troubles: Vec::new(),
@@ -142,7 +143,7 @@ mod tests {
         let text = "at 60ms cut leaf1:3\nat 61ms kill h1\n".to_owned();
         let faults = FaultFile { name: "faults".to_owned(), text };
         let setup = Setup { faults, limit: Duration::from_secs(8), ..Setup::default() };
-        let feed = Feed::new();
+        let feed = Feed::new(1);
         feed.tell_fabric(fabric.clone(), "a run".to_owned());
         Simulation::new(&fabric, &setup).unwrap().run(&feed, &fabric, 20.0).unwrap();
         let told: serde_json::Value = serde_json::from_str(&feed.update(0).unwrap().1).unwrap();

@@ -95,6 +95,11 @@ impl Browser {
         self.wait_for("document.documentElement && document.documentElement.dataset.ready");
     }
 
+    /// Lays the page out as on paper.
+    pub(super) fn emulate_paper(&mut self) {
+        self.ask("Emulation.setEmulatedMedia", &json!({ "media": "print" }));
+    }
+
     /// What stands beside the picture.
     pub(super) fn panel(&mut self) -> String {
         self.value("document.getElementById('panel').innerText").as_str().unwrap().to_owned()

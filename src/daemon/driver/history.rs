@@ -1,0 +1,105 @@
+//! Takes note of each map: what it changes, and why it was made.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::PathBuf;
+
+use mapper_machine::status::Client;
+use mapper_proto::agent::Cause;
+use mapper_proto::map::Map;
+use tracing::warn;
+
+use super::event_loop::Driver;
+use super::kept_identity::state_directory;
+use crate::daemon::history::{History, HistoryFile, MOST_TOLD, MapEvent, Writer};
+use crate::daemon::metrics::Present;
+use crate::daemon::options::Config;
+
+/// The maps so far, and what is known of the next one.
+#[derive(Debug, Default)]
+pub(super) struct Maps {
+    recent: VecDeque<MapEvent>,
+    writer: Option<Writer>,
+    /// Why the last map was given up, or a new one is being made: the first reason since that map.
+    cause: Option<String>,
+}
+
+impl Maps {
+    /// The maps that the file of this agent has. New ones will be written to it.
+    ///
+    /// # Errors
+    /// If there can be no thread that writes.
+    pub(super) fn open(config: &Config) -> io::Result<Self> {
+        let file = HistoryFile::new(path(config));
+        let recent = file.read(MOST_TOLD).into();
+        Ok(Self { recent, writer: Some(Writer::start(file)?), cause: None })
+    }
+
+    /// Why maps cannot be written, in words, if that is so.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.writer.as_ref().and_then(Writer::failure)
+    }
+
+    fn add(&mut self, event: MapEvent) {
+        if let Some(writer) = &self.writer {
+            writer.write(event.clone());
+        }
+        self.recent.push_back(event);
+        if self.recent.len() > MOST_TOLD {
+            self.recent.pop_front();
+        }
+    }
+}
+
+/// The file of an agent: in the state directory that the service manager gives, else in the run directory, which is empty
+/// after each boot.
+fn path(config: &Config) -> PathBuf {
+    state_directory(config).join(format!("{}.history", config.interface))
+}
+
+/// The time of day, in milliseconds since the beginning of 1970.
+#[expect(clippy::disallowed_types, reason = "people are told when it was; nothing is timed by it")]
+fn unix_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    since.as_millis().try_into().unwrap_or(u64::MAX)
+}
+
+impl Driver {
+    /// Takes note of why a new map will be.
+    pub(super) fn note_cause(&mut self, cause: &Cause) {
+        self.maps.cause.get_or_insert_with(|| cause.to_string());
+    }
+
+    /// Takes note of a map, of which `before` was there already.
+    pub(super) fn note_map(&mut self, map: &Map, before: &Present) {
+        let what = match before.is_empty() {
+            true => vec!["the first map since the agent began".to_owned()],
+            false => before.changes_to(&self.known.present(), |mac| self.called(mac)),
+        };
+        let event = MapEvent {
+            unix_ms: unix_ms(),
+            version: map.version.to_string(),
+            leader: self.called(map.version.mac),
+            hosts: map.hosts.len(),
+            xbars: map.xbars.len(),
+            cables: map.cables.len(),
+            what,
+            cause: self.maps.cause.take(),
+        };
+        self.maps.add(event);
+    }
+
+    /// Tells the last maps.
+    pub(super) fn tell_history(&self, client: Client) {
+        let history = History { events: self.maps.recent.iter().cloned().collect() };
+        drop(tokio::spawn(client.answer_json(move || serde_json::to_vec(&history))));
+    }
+
+    /// Begins to keep the maps on disk. Without that they are kept in memory.
+    pub(super) fn keep_history(&mut self) {
+        match Maps::open(&self.config) {
+            Ok(maps) => self.maps = maps,
+            Err(error) => warn!("the history of maps is not written: {error}"),
+        }
+    }
+}

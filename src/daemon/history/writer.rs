@@ -1,0 +1,153 @@
+//! Writes the file of maps in a thread of its own, as a disk may be slow, or full for a while.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tracing::{info, warn};
+
+use super::{HistoryFile, MapEvent};
+
+/// How many maps wait to be written at most. When there are more, the oldest are given up.
+const MOST_WAITING: usize = 64;
+/// How long after a failure it is tried again.
+const AGAIN_AFTER: Duration = Duration::from_secs(30);
+
+/// Who writes the file.
+#[derive(Debug)]
+pub(in crate::daemon) struct Writer {
+    events: Option<SyncSender<MapEvent>>,
+    failure: Arc<Mutex<Option<String>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    /// Starts the thread. It ends with the writer, once it has written what waits, if that can be written.
+    ///
+    /// # Errors
+    /// If there can be no such thread.
+    pub(in crate::daemon) fn start(file: HistoryFile) -> io::Result<Self> {
+        let (events, coming) = sync_channel(MOST_WAITING);
+        let failure = Arc::new(Mutex::new(None));
+        let shown = Arc::clone(&failure);
+        let thread = thread::Builder::new()
+            .name("history".to_owned())
+            .spawn(move || serve(&file, &coming, &shown, AGAIN_AFTER))?;
+        Ok(Self { events: Some(events), failure, thread: Some(thread) })
+    }
+
+    /// Has a map written. If too many wait for a disk that does not answer, it is given up.
+    pub(in crate::daemon) fn write(&self, event: MapEvent) {
+        if let Some(events) = &self.events {
+            let _given_up_where_the_disk_hangs = events.try_send(event);
+        }
+    }
+
+    /// Why maps cannot be written, in words, if that is so.
+    pub(in crate::daemon) fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.events = None;
+        if let Some(thread) = self.thread.take() {
+            // If it panicked there is nothing left to wait for.
+            let _ended = thread.join();
+        }
+    }
+}
+
+fn serve(
+    file: &HistoryFile,
+    coming: &Receiver<MapEvent>,
+    failure: &Mutex<Option<String>>,
+    again_after: Duration,
+) {
+    let mut waiting: VecDeque<MapEvent> = VecDeque::new();
+    loop {
+        let next = match waiting.is_empty() {
+            true => coming.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            false => coming.recv_timeout(again_after),
+        };
+        waiting.extend(next.as_ref().ok().cloned());
+        while waiting.len() > MOST_WAITING {
+            waiting.pop_front();
+        }
+        let outcome = write_all(file, &mut waiting);
+        let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
+        match outcome {
+            Ok(()) if failure.take().is_some() => {
+                info!(file = %file.path().display(), "maps are written again");
+            }
+            Ok(()) => {}
+            Err(error) => {
+                if failure.is_none() {
+                    warn!(file = %file.path().display(), "the history of maps cannot be written: {error}");
+                }
+                *failure = Some(format!(
+                    "the history of maps cannot be written to {}: {error}; the last {MOST_WAITING} maps are kept until it can",
+                    file.path().display()
+                ));
+            }
+        }
+        if next == Err(RecvTimeoutError::Disconnected) {
+            return;
+        }
+    }
+}
+
+fn write_all(file: &HistoryFile, waiting: &mut VecDeque<MapEvent>) -> io::Result<()> {
+    while let Some(event) = waiting.front() {
+        file.append(event)?;
+        waiting.pop_front();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_written_is_told_and_written_when_it_can() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("state");
+        let file = HistoryFile::new(folder.join("eth1.history"));
+        let (events, coming) = sync_channel(9);
+        let failure = Arc::new(Mutex::new(None));
+        let (shown, written) = (Arc::clone(&failure), file.clone());
+        let thread = thread::spawn(move || serve(&written, &coming, &shown, Duration::from_millis(5)));
+        let send = |unix_ms| events.send(MapEvent { unix_ms, ..MapEvent::default() }).unwrap();
+        send(1);
+        send(2);
+        while failure.lock().unwrap().is_none() {
+            thread::yield_now();
+        }
+        assert!(failure.lock().unwrap().as_ref().unwrap().contains("eth1.history"));
+        std::fs::create_dir(&folder).unwrap();
+        while failure.lock().unwrap().is_some() {
+            thread::yield_now();
+        }
+        send(3);
+        drop(events);
+        thread.join().unwrap();
+        let numbers: Vec<u64> = file.read(9).iter().map(|event| event.unix_ms).collect();
+        assert_eq!(numbers, [1, 2, 3]);
+    }
+
+    #[test]
+    fn what_was_given_to_it_is_written_before_it_ends() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = HistoryFile::new(dir.path().join("eth1.history"));
+        let writer = Writer::start(file.clone()).unwrap();
+        (0..20).for_each(|unix_ms| writer.write(MapEvent { unix_ms, ..MapEvent::default() }));
+        assert_eq!(writer.failure(), None);
+        drop(writer);
+        assert_eq!(file.read(99).len(), 20);
+    }
+}
