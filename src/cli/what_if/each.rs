@@ -81,7 +81,7 @@ impl<'a> Failures<'a> {
     }
 
     /// How many failures this one stands for, itself too.
-    fn alike(&self, outcome: &Outcome) -> usize {
+    fn alike(&self, outcome: &FailureOutcome) -> usize {
         self.alike.get(&outcome.rank.single).copied().unwrap_or(1)
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use mapper_machine::status;
 
 use crate::daemon::history::{History, MAX_HISTORY_BYTES, MapEvent};
-use crate::daemon::status::{Board, Request, requests_socket_path};
+use crate::daemon::status::{AgentRequest, Board, requests_socket_path};
 use crate::view::feed::Moment;
 
 /// How long agents may take to answer.
@@ -21,7 +21,7 @@ pub(super) fn maps(run_dir: &Path, boards: &[Board]) -> Vec<MapEvent> {
     let deadline = Instant::now() + PATIENCE;
     let ask = |board: &Board| {
         let question = status::ask::<History>(requests_socket_path(run_dir, board.unit)).ok()??;
-        let question = question.request(&Request::History).ok()?;
+        let question = question.request(&AgentRequest::History).ok()?;
         Some(question.answer_json(deadline, MAX_HISTORY_BYTES, "the history of maps").ok()?.events)
     };
     let mut events: Vec<MapEvent> = boards.iter().filter_map(ask).flatten().collect();
