@@ -243,11 +243,8 @@ mod tests {
 
     #[test]
     fn while_hosts_wait_the_engine_that_served_is_asked_first() {
-        let urgent = |engine: &str| Request {
-            serving: Some(engine.to_owned()),
-            is_urgent: true,
-            ..request("")
-        };
+        let urgent =
+            |engine: &str| Request { serving: Some(engine.to_owned()), is_urgent: true, ..request("") };
         let kept = answer(&urgent("dnup")).unwrap();
         assert_eq!(kept.engine, "dnup");
         assert!(kept.said[0].starts_with("dnup stays, as hosts wait"), "{:?}", kept.said);

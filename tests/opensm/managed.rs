@@ -120,7 +120,9 @@ fn prove_broadcast(simulation: &Simulation) {
     let found = simulation.found();
     let entries = |xbar: u16| {
         let range = [BROADCAST, BROADCAST];
-        let told = words(&simulation.run("ibroute", &[&["-M", "-t", "5000", &xbar.to_string()], &range[..]].concat()));
+        let told = words(
+            &simulation.run("ibroute", &[&["-M", "-t", "5000", &xbar.to_string()], &range[..]].concat()),
+        );
         let line = told.lines().find_map(|line| line.strip_prefix(BROADCAST));
         line.map_or(0, |line| line.matches('x').count())
     };

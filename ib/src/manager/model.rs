@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::mad::{
-    Attribute, Data, ManagerMethod, MulticastTable, NodeDescription, NodeInfo, NodeKind, PortSettings, PortState, Route, Smp,
-    SwitchInfo,
+    Attribute, Data, ManagerMethod, MulticastTable, NodeDescription, NodeInfo, NodeKind, PortSettings,
+    PortState, Route, Smp, SwitchInfo,
 };
 use crate::sweep::PortOf;
 
@@ -222,7 +222,9 @@ impl Model {
             let place = lid - 0xC000;
             let leads = |port: &u8| {
                 let modifier = MulticastTable::modifier(place / 32, port / 16);
-                node.multicast.get(&modifier).is_some_and(|part| part.ports(place % 32) >> (port % 16) & 1 == 1)
+                node.multicast
+                    .get(&modifier)
+                    .is_some_and(|part| part.ports(place % 32) >> (port % 16) & 1 == 1)
             };
             for port in (1..=node.info.ports).filter(|&port| port != came_by).filter(leads) {
                 let Some(next) = self.beyond((at, port)) else { continue };

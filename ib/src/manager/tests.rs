@@ -234,7 +234,10 @@ fn groups_get_trees_that_reach_their_members_and_nobody_else() {
     trial.model.assert_group(0xC021, &[1, 2]);
     assert_eq!(trial.model.flood(0, 0xC000), Vec::<usize>::new(), "that group is gone");
     let parts = trial.model.table_writes - written;
-    assert!(trial.manager.sent() - sent == parts && parts <= 12, "nothing but what differs is written: {parts}");
+    assert!(
+        trial.manager.sent() - sent == parts && parts <= 12,
+        "nothing but what differs is written: {parts}"
+    );
 }
 
 /// A trap of a switch with a LID.

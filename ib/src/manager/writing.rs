@@ -278,7 +278,8 @@ impl SubnetManager {
             self.begin_sweep(now);
         } else {
             // What was lost may answer the next time, and what changed while marks were cleared shows then.
-            let lacks_parts = self.inventory.switches.iter().any(|switch| !self.unknown_parts(switch).is_empty());
+            let lacks_parts =
+                self.inventory.switches.iter().any(|switch| !self.unknown_parts(switch).is_empty());
             self.is_stale = !self.problems.is_empty() || writing.is_cleared || lacks_parts;
             self.wait_for_more(now);
         }

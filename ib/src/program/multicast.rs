@@ -88,9 +88,9 @@ pub(super) fn program(
         let capacity = held.infos.get(&switch.guid).map_or(0, |info| info.multicast_capacity());
         let wanted = parts(switch, capacity, &blocks);
         !wanted.is_empty()
-            && wanted.iter().all(|&(block, position)| {
-                held.multicast.contains_key(&(switch.guid, block, position))
-            })
+            && wanted
+                .iter()
+                .all(|&(block, position)| held.multicast.contains_key(&(switch.guid, block, position)))
     };
     let trees = Trees::new(inventory, inventory.switches.iter().filter(has_room));
     let leads: BTreeMap<u16, Leads> =
@@ -100,8 +100,7 @@ pub(super) fn program(
     let is_dangerous = |lid: u16, leads: &Leads| {
         let old = |guid, port| leads_by(held, guid, lid, port);
         let astray = |switch: &Switch| {
-            (1..=switch.port_count)
-                .any(|port| old(switch.guid, port) && leads_astray(switch, port, is_known))
+            (1..=switch.port_count).any(|port| old(switch.guid, port) && leads_astray(switch, port, is_known))
         };
         trees.closes_a_circle(|guid, port| leads.contains(&(guid, port)) || old(guid, port))
             || inventory.switches.iter().any(astray)
@@ -110,7 +109,9 @@ pub(super) fn program(
     let dangerous: BTreeSet<u16> = dangerous.map(|(&lid, _)| lid).collect();
     let mut has_emptied = false;
     for switch in inventory.switches.iter().filter(|switch| trees.has(switch.guid)) {
-        for (&(guid, block, position), &old) in held.multicast.range((switch.guid, 0, 0)..=(switch.guid, u16::MAX, u8::MAX)) {
+        for (&(guid, block, position), &old) in
+            held.multicast.range((switch.guid, 0, 0)..=(switch.guid, u16::MAX, u8::MAX))
+        {
             let (mut new, mut between) = (MulticastTable::EMPTY, old);
             for place in 0..MulticastTable::LIDS {
                 let lid = FIRST_MULTICAST_LID + block * MulticastTable::LIDS + place;
@@ -150,7 +151,6 @@ fn ports_at(leads: &Leads, guid: u64, position: u8) -> u16 {
 fn write(switch: &Switch, part: PartOf, table: MulticastTable, phase: &mut Phase) {
     let (_, block, position) = part;
     let modifier = MulticastTable::modifier(block, position);
-    let order =
-        Order::set(Purpose::Multicast { part }, Attribute::MulticastTable, modifier, table.emit());
+    let order = Order::set(Purpose::Multicast { part }, Attribute::MulticastTable, modifier, table.emit());
     phase.writes.push((order, switch.route.clone()));
 }

@@ -106,7 +106,9 @@ impl Trees {
         let (up, _) = self.ways_to(root);
         let at: Vec<(usize, u8)> = match members {
             Members::All => self.members.values().copied().collect(),
-            Members::Ports(ports) => ports.iter().filter_map(|guid| self.members.get(guid)).copied().collect(),
+            Members::Ports(ports) => {
+                ports.iter().filter_map(|guid| self.members.get(guid)).copied().collect()
+            }
         };
         for (switch, port) in at {
             leads.insert((self.guids[switch], port));
@@ -133,7 +135,8 @@ impl Trees {
         };
         for (switch, hops) in self.hops.iter().enumerate() {
             for hop in hops {
-                let is_used = leads(self.guids[switch], hop.port) || leads(self.guids[hop.peer], hop.peer_port);
+                let is_used =
+                    leads(self.guids[switch], hop.port) || leads(self.guids[hop.peer], hop.peer_port);
                 // Each cable counts once, at its lower end.
                 if !is_used || (switch, hop.port) > (hop.peer, hop.peer_port) {
                     continue;
