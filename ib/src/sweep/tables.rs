@@ -113,7 +113,7 @@ impl TableReading {
         let Some((question, route)) = self.requests.take(tid) else { return };
         match question {
             Question::Reach { guid } => {
-                self.reaches(guid, SwitchInfo::parse(&answer.data).linear_top(), &route)
+                self.reaches(guid, SwitchInfo::parse(&answer.data).linear_top(), &route);
             }
             Question::Block { guid, block } => {
                 let first = usize::from(block) * BLOCK;
@@ -143,5 +143,49 @@ impl TableReading {
         if let Some((question, _)) = self.requests.again(tid, self.settings.retries) {
             self.found.silent.insert(question.guid());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroUsize;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::mad::NodeInfo;
+    use crate::sweep::Node;
+
+    /// Switches 1 and 2, behind ports of these numbers of the node that asks.
+    fn fabric() -> Found {
+        let switch = |guid: u64| {
+            let kind = NodeKind::Switch;
+            let info = NodeInfo { kind, ports: 8, system_guid: 0, guid, port_guid: guid, local_port: 1 };
+            Node::new(info, Route::new(&[guid as u8]).unwrap())
+        };
+        Found { nodes: vec![switch(1), switch(2)], ..Found::default() }
+    }
+
+    #[test]
+    fn tables_are_read_as_far_as_they_reach_and_who_is_silent_is_named() {
+        let (window, timeout) = (NonZeroUsize::new(2).unwrap(), Duration::from_millis(10));
+        let settings = Settings { window, timeout, retries: 1, max_nodes: 9, key: 0 };
+        let mut reading = TableReading::new(settings, &fabric());
+        let mut now = Instant::ZERO;
+        while !reading.is_done() {
+            while let Some(asked) = reading.poll_transmit(now) {
+                // The second switch tells how far its table reaches, and not what is in it.
+                let data = match asked.attribute {
+                    Attribute::SwitchInfo => SwitchInfo::new(100, 0).with(70, false).emit(),
+                    _ if asked.route.ports() == [2] => continue,
+                    _ => [asked.modifier as u8 + 1; DATA_BYTES],
+                };
+                reading.handle_mad(&Smp { method: Method::GetResponse, data, ..asked }.emit());
+            }
+            now = now + timeout;
+            reading.handle_timeout(now);
+        }
+        let found = reading.finish();
+        let expected = [vec![1; 64], vec![2; 7]].concat();
+        assert_eq!((found.tables, found.silent), (BTreeMap::from([(1, expected)]), BTreeSet::from([2])));
     }
 }
