@@ -1,5 +1,5 @@
-//! `mapper check`: proves and measures tables and routes that anyone made, from files alone; or, where none are
-//! named, the best tables that can be made for the fabric.
+//! `mapper check`: proves and measures tables and routes that anyone made, from files, or as the switches of a fabric of
+//! InfiniBand hold them; or, where none are named, the best tables that can be made for the fabric.
 
 mod source_routes;
 
@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use mapper_proto::map::Fabric;
 use serde_json::{Value, json};
 
+use super::asking::{Asker, AskingOptions};
 use super::best::{self, Other};
 use super::fabric_argument::FabricArgument;
 use super::judgement::{ProofReport, QualityReport, nothing_to_prove};
@@ -19,8 +20,11 @@ use super::progress::Progress;
 use super::refusal::why_refused;
 use super::threads::on_threads;
 use super::{CliError, Format, output};
-use crate::formats::{lfts, sls};
+use crate::formats::lfts::{self, Loaded};
+use crate::formats::{discovered, sls};
 use mapper_fabric::wording::plural;
+use mapper_ib::sweep::TablesFound;
+use mapper_machine::mad_port::PortName;
 use mapper_routing::engines::{self, Engine, Settings};
 use mapper_routing::tables::Layers;
 use mapper_routing::{ProofRules, Subnet, prove_service_levels, prove_tables};
@@ -30,17 +34,24 @@ const EXIT_FAILED: u8 = 3;
 
 /// Options of `mapper check`.
 #[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("what").args(["lfts", "routes_dir"]))]
+#[command(group = clap::ArgGroup::new("what").args(["lfts", "routes_dir", "interface"]))]
+#[command(group = clap::ArgGroup::new("tables").args(["lfts", "interface"]))]
 pub struct Args {
     /// The fabric: an ibnetdiscover, ibsim, OpenSM .lst, ibutils .topo, GM .map or mapper.map/1 file, or a spec.
-    #[arg(value_name = "TOPOLOGY")]
-    fabric: FabricArgument,
+    #[arg(value_name = "TOPOLOGY", required_unless_present = "interface")]
+    fabric: Option<FabricArgument>,
+    /// Instead of files: read the fabric, and the tables out of its switches, by a port of InfiniBand (umad0, or ibsim:NODE for
+    /// ibsim), and write nothing.
+    #[arg(long, value_name = "PORT", conflicts_with_all = ["fabric", "lmc", "reassign_lids"])]
+    interface: Option<PortName>,
+    #[command(flatten)]
+    asking: AskingOptions,
     /// The forwarding tables, as OpenSM dumps them. Their rows are matched by port GUID, then by LID. Without
     /// them and without --routes-dir the best tables that `mapper route` finds are judged.
     #[arg(long, value_name = "FILE")]
     lfts: Option<PathBuf>,
     /// The layer (service level) of each pair of hosts; without it all are in layer 0.
-    #[arg(long, value_name = "FILE", requires = "lfts")]
+    #[arg(long, value_name = "FILE", requires = "tables")]
     sls: Option<PathBuf>,
     /// Source routes instead: a folder with hosts' mapper.routes/1. Only pairs from hosts that have a file there
     /// are judged.
@@ -86,16 +97,24 @@ struct Report {
 #[expect(clippy::needless_pass_by_value, reason = "all subcommands take their options alike")]
 pub fn run(args: Args, format: Format) -> Result<ExitCode, CliError> {
     on_threads(args.threads, || {
-        let computes = args.lfts.is_none() && args.routes_dir.is_none();
+        let computes = args.lfts.is_none() && args.routes_dir.is_none() && args.interface.is_none();
         let progress = Progress::new(if computes { best::STEPS + 2 } else { 2 });
         progress.begin("reading the fabric");
-        let fabric = args.lids.load(&args.fabric)?;
+        let (fabric, held) = match (&args.interface, &args.fabric) {
+            (Some(port), _) => {
+                let (fabric, held) = read_out(port, &args.asking)?;
+                (fabric, Some((port, held)))
+            }
+            (None, Some(fabric)) => (args.lids.load(fabric)?, None),
+            (None, None) => return Err("name a fabric, or the port to ask one by with --interface".into()),
+        };
         progress.step();
         progress.begin("proving and measuring");
-        let report = match (&args.lfts, &args.routes_dir) {
-            (Some(path), _) => check_tables(&args, &fabric, path)?,
-            (None, Some(dir)) => source_routes::check(&fabric, dir, args.max_hops, args.seed)?,
-            (None, None) => check_best(&args, &fabric, &progress)?,
+        let report = match (&held, &args.lfts, &args.routes_dir) {
+            (Some((port, held)), ..) => check_held(&args, &fabric, port, held)?,
+            (None, Some(path), _) => check_tables(&args, &fabric, path)?,
+            (None, None, Some(dir)) => source_routes::check(&fabric, dir, args.max_hops, args.seed)?,
+            (None, None, None) => check_best(&args, &fabric, &progress)?,
         };
         drop(progress);
         output::print(&match format {
@@ -136,17 +155,54 @@ fn check_best(args: &Args, fabric: &Fabric, progress: &Progress) -> Result<Repor
 fn check_tables(args: &Args, fabric: &Fabric, path: &Path) -> Result<Report, CliError> {
     let subnet = args.lids.subnet(fabric)?;
     let loaded = lfts::read(path, fabric, &subnet)?;
-    let mut notes = args.notes(&subnet);
-    notes.extend(loaded.notes.iter().map(|note| named(path, note)));
+    let notes = loaded.notes.iter().map(|note| named(path, note)).collect();
+    judge(args, fabric, &subnet, &loaded, notes)
+}
+
+/// A fabric and the tables that its switches hold.
+fn read_out(port: &PortName, options: &AskingOptions) -> Result<(Fabric, TablesFound), CliError> {
+    let asker = Asker::open(port, options)?;
+    let found = asker.explore()?;
+    let fabric = discovered::fabric(&port.to_string(), &found)?;
+    if fabric.hosts.iter().all(|host| host.lid.is_none()) {
+        let why =
+            "no host has a LID, so no subnet manager has configured the fabric, and no table leads anywhere";
+        return Err(format!("{port}: {why}").into());
+    }
+    Ok((fabric, asker.read_tables(&found)?))
+}
+
+fn check_held(args: &Args, fabric: &Fabric, port: &PortName, held: &TablesFound) -> Result<Report, CliError> {
+    let subnet = args.lids.subnet(fabric)?;
+    let loaded = lfts::of_switches(&held.tables, fabric, &subnet);
+    let mut notes: Vec<String> = fabric.left_out.iter().chain(&loaded.notes).cloned().collect();
+    let without = fabric.hosts.iter().filter(|host| host.lid.is_none()).count();
+    if without > 0 {
+        notes.push(format!("{} without a LID", plural(without, "host")));
+    }
+    notes.iter_mut().for_each(|note| *note = format!("{port}: {note}"));
+    judge(args, fabric, &subnet, &loaded, notes)
+}
+
+/// Proves and measures tables. The notes are of where they come from.
+fn judge(
+    args: &Args,
+    fabric: &Fabric,
+    subnet: &Subnet,
+    loaded: &Loaded,
+    of_source: Vec<String>,
+) -> Result<Report, CliError> {
+    let mut notes = args.notes(subnet);
+    notes.extend(of_source);
     let rules = ProofRules { max_hops: args.max_hops, xbar_destinations: args.switch_destinations };
     let (layers, proof) = match &args.sls {
-        None => (1, prove_tables(&subnet, &loaded.tables, &Layers::single(), &rules)),
+        None => (1, prove_tables(subnet, &loaded.tables, &Layers::single(), &rules)),
         Some(sls_path) => {
-            let levels = sls::read(sls_path, &subnet)?;
+            let levels = sls::read(sls_path, subnet)?;
             notes.extend(levels.notes.iter().map(|note| named(sls_path, note)));
-            let proof = match levels.levels.by_pair(&subnet) {
-                Some(layers) => prove_tables(&subnet, &loaded.tables, &layers, &rules),
-                None => prove_service_levels(&subnet, &loaded.tables, &levels.levels, &rules),
+            let proof = match levels.levels.by_pair(subnet) {
+                Some(layers) => prove_tables(subnet, &loaded.tables, &layers, &rules),
+                None => prove_service_levels(subnet, &loaded.tables, &levels.levels, &rules),
             };
             (levels.levels.in_use().count_ones().max(1) as u8, proof)
         }
@@ -176,8 +232,8 @@ fn check_tables(args: &Args, fabric: &Fabric, path: &Path) -> Result<Report, Cli
         best: None,
         routes: None,
         hosts_given: None,
-        quality: QualityReport::of_tables(&subnet, &loaded.tables, args.seed),
-        proof: ProofReport::of_tables(&proof, &subnet, fabric),
+        quality: QualityReport::of_tables(subnet, &loaded.tables, args.seed),
+        proof: ProofReport::of_tables(&proof, subnet, fabric),
         notes,
     })
 }

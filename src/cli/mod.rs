@@ -7,6 +7,7 @@
 
 pub mod acm;
 pub mod agent;
+mod asking;
 mod best;
 pub mod board_info;
 pub mod check;

@@ -15,10 +15,12 @@
 //! Destinations are told by the GUID of their port first, and then by their LID: a fabric's LIDs may have
 //! changed since the tables were made. The dump of ibroute (`dump_lfts.sh`) is read, too.
 
+mod held;
 mod notes;
 mod read;
 mod write;
 
+pub use held::of_switches;
 pub use read::{Loaded, read};
 pub use write::Dump;
 

@@ -21,6 +21,7 @@ use thiserror::Error;
 use crate::daemon::driver::DaemonEnd;
 use crate::daemon::options::Config;
 pub use lid_file::LidFileError;
+pub(crate) use settings::read_key;
 
 /// Why an agent of InfiniBand cannot run, or ended before it had done what it was asked for.
 #[derive(Debug, Error)]

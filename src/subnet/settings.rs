@@ -47,7 +47,10 @@ pub(super) fn of(config: &Config) -> Result<Settings, SubnetError> {
 }
 
 /// The key of management in a file: a number of 64 bits that is not 0, as `0x0123456789abcdef`.
-fn read_key(path: &Path) -> Result<u64, SubnetError> {
+///
+/// # Errors
+/// If the file cannot be read, or has no key.
+pub(crate) fn read_key(path: &Path) -> Result<u64, SubnetError> {
     let wrong = |why: String| SubnetError::Key { path: path.to_owned(), why };
     let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
     let digits = text.trim().trim_start_matches("0x");

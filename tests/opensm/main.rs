@@ -6,6 +6,7 @@
 //! - [`io_nodes`]: the same on fabrics with hosts above the leaves.
 //! - [`discovery`]: fabrics of ours are read by the tools of InfiniBand.
 //! - [`explored`]: our exploration finds what the tools of InfiniBand find.
+//! - [`checked`]: tables are read out of switches and judged.
 //! - [`managed`]: our agents manage a subnet themselves.
 //! - [`plugin`]: OpenSM takes our tables from the plugin, at every sweep.
 //! - [`round_trip`]: our tables are loaded by OpenSM, proved by `ibdmchk` and walked by `ibtracert`.
@@ -21,6 +22,7 @@
 
 mod administration;
 mod bisection;
+mod checked;
 mod discovery;
 mod dumps;
 mod exact;

@@ -78,26 +78,26 @@ impl SubnetManager {
     pub(super) fn time_glance(&mut self, now: Instant) {
         let Stage::Glancing(glances) = &mut self.stage else { return };
         if let Some(done) = glances.exchange.handle_timeout(now) {
-            self.glanced(done, now);
+            self.glanced(&done, now);
         }
     }
 
     pub(super) fn answer_glance(&mut self, smp: &Smp<ManagerMethod>, now: Instant) {
         let Stage::Glancing(glances) = &mut self.stage else { return };
         if let Some(done) = glances.exchange.handle(smp, |_, _| true) {
-            self.glanced(done, now);
+            self.glanced(&done, now);
         }
     }
 
-    fn glanced(&mut self, done: Done<Glance>, now: Instant) {
+    fn glanced(&mut self, done: &Done<Glance>, now: Instant) {
         let Stage::Glancing(glances) = &mut self.stage else { return };
         let next = glances.exchange.next_tid();
         let Glance { guid, port } = done.order.purpose;
-        let Ok(data) = done.result else {
+        let Ok(data) = &done.result else {
             self.take_tids(next);
             return self.begin_sweep(now);
         };
-        glances.told.insert((guid, port), PortSettings::parse(&data));
+        glances.told.insert((guid, port), PortSettings::parse(data));
         if !glances.exchange.is_empty() {
             return;
         }

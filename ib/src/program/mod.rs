@@ -6,8 +6,8 @@
 //! 1. addresses, and ports that are up are armed: they take packets and send none;
 //! 2. entries of tables are emptied that could close a circle together with new ones, and those of multicast tables
 //!    that are only of an old tree;
-//! 3. all other entries change, of which any mixture is free of circles;
-//! 4. what was emptied gets its new entries, and multicast tables get theirs;
+//! 3. all other entries change, of which any mixture is free of circles, and multicast tables get theirs;
+//! 4. what was emptied gets its new entries;
 //! 5. ports become active.
 //!
 //! Between 2, 3 and 4 packets that are under way by old entries get the time to arrive or to be dropped.
@@ -94,8 +94,8 @@ pub(crate) fn phases(inventory: &Inventory, wanted: Wanted<'_>, held: &Held) -> 
     if wanted.routes.layers > 1 {
         lanes::program(inventory, wanted.routes.layers, held, &mut addresses);
     }
-    let [mut empty, change, mut fill] = tables::program(inventory, wanted.routes, held);
-    multicast::program(inventory, wanted.groups, held, &mut empty, &mut fill);
+    let [mut empty, mut change, fill] = tables::program(inventory, wanted.routes, held);
+    multicast::program(inventory, wanted.groups, held, &mut empty, &mut change);
     vec![addresses, empty, change, fill, activation]
 }
 

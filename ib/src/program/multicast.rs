@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Held, Phase, Purpose, leads_astray};
 use crate::exchange::Order;
-use crate::mad::{Attribute, MulticastTable};
+use crate::mad::{Attribute, MulticastTable, SwitchInfo};
 use crate::manager::inventory::{Inventory, Switch};
 use tree::{Leads, Trees};
 
@@ -85,7 +85,7 @@ pub(super) fn program(
 ) {
     let blocks = groups.blocks();
     let has_room = |switch: &&Switch| {
-        let capacity = held.infos.get(&switch.guid).map_or(0, |info| info.multicast_capacity());
+        let capacity = held.infos.get(&switch.guid).map_or(0, SwitchInfo::multicast_capacity);
         let wanted = parts(switch, capacity, &blocks);
         !wanted.is_empty()
             && wanted

@@ -29,7 +29,9 @@ pub(super) fn program(inventory: &Inventory, routes: &Routes, held: &Held) -> [P
                 // What leads to nobody any more, or did not lead to anybody known, is emptied first as well: no proof
                 // counts it.
                 let astray = || old.is_some_and(|old| leads_astray(switch, old[at], is_known));
-                first.contains(&lid) || new[at] == NO_PORT || astray()
+                // An entry into a dead cable leads nowhere already.
+                let is_dead = || old.is_some_and(|old| old[at] != 0 && !switch.cables.contains_key(&old[at]));
+                first.contains(&lid) || (new[at] == NO_PORT && !is_dead()) || astray()
             };
             let mut now = old;
             if let Some(old) = old {

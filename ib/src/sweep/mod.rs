@@ -16,6 +16,7 @@
 mod cables;
 mod found;
 mod question;
+mod tables;
 
 #[cfg(test)]
 mod model;
@@ -29,6 +30,7 @@ use std::time::Duration;
 use mapper_proto::time::Instant;
 
 pub use found::{Fault, Found, Node, NodeIndex, Port, PortOf, Problem};
+pub use tables::{TableReading, TablesFound};
 
 use crate::mad::{
     DATA_BYTES, Data, Method, NodeDescription, NodeInfo, NodeInfoError, NodeKind, PortInfo, PortSettings,
