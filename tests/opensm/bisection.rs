@@ -38,7 +38,12 @@ fn nue() {
 
 #[test]
 fn dfsssp() {
-    for spec in ["clos:hosts=128,ports=16", "hypercube:d=4,hosts=4"] {
+    for spec in [
+        "clos:hosts=128,ports=16",
+        "hypercube:d=4,hosts=4",
+        // One layer is not enough for it: it has to be worth the second.
+        "cluster:leaves=24,spines=16,hosts=542,missing=5,cables=2,service=every",
+    ] {
         at_least_as_good(Engine::Dfsssp, spec);
     }
 }
