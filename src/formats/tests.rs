@@ -203,6 +203,23 @@ fn two_hosts_may_be_cabled_to_each_other() {
 }
 
 #[test]
+fn cables_that_lead_to_no_other_node_are_left_out_and_told() {
+    let fabric = read(
+        "Switch 8 \"s\"\n[1] \"t\"[1]\n[2] \"s\"[2]\n[3] \"h\"[1]\n[4] \"t\"[4]\n\nCa 1 \"h\"\n[1] \"s\"[3]\n",
+    )
+    .unwrap();
+    assert_eq!((fabric.map.cables.len(), fabric.map.hosts.len()), (0, 1));
+    assert_eq!(
+        fabric.left_out,
+        [
+            "line 2: the cable from `s` port 1 to `t` port 1: there is no such node in the file",
+            "line 3: the cable from `s` port 2 to `s` port 2: it leads back to the same port",
+            "line 5: the cable from `s` port 4 to `t` port 4: there is no such node in the file",
+        ]
+    );
+}
+
+#[test]
 fn cables_from_host_to_host_that_no_map_can_hold_are_left_out_and_told() {
     for (file, hosts, isolated) in [
         ("Ca 1 \"a\"\n[1] \"b\"[1]\n\nCa 1 \"b\"\n\nSwitch 8 \"s\"\n", 2, 2),
@@ -397,10 +414,6 @@ fn errors_name_file_line_and_what_was_expected() {
         ("Switch 8 \"s\"\n[0] \"s\"[1]\n", "file:2: node `s` has no port 0; expected a port from 1 to 8"),
         ("Switch 8 \"s\"\n[1 \"s\"[1]\n", "file:2: expected a port: `[1] \"id\"[2]`"),
         ("[1] \"s\"[1]\n", "file:1: a port before any node"),
-        (
-            "Switch 8 \"s\"\n[1] \"t\"[1]\n",
-            "file:2: `t` is cabled here, but there is no such node in the file",
-        ),
         ("Switch 8 \"s\"\n\nSwitch 8 \"s\"\n", "file:3: node `s` is already there, at line 1"),
         ("Switch 8 \"\"\n", "file:1: `` is no name of a node; expected 1 to 64 printable characters"),
         ("switchguid=0xg\n", "file:1: `0xg` is no GUID; expected up to 16 hexadecimal digits"),
