@@ -5,13 +5,14 @@
 pub(super) struct Weight {
     /// How many layers they need.
     pub(super) layers: usize,
-    /// How many pairs of hosts send through the channel that most send through.
-    pub(super) busiest: u64,
+    /// How much routes meet each other. One cable that all must pass is in this but a part, where it would be all of what
+    /// the busiest channel says.
+    pub(super) crowding: u128,
 }
 
 impl Weight {
     /// Whether trees are to be taken rather than others, most often such that need fewer layers. Each layer more is
-    /// worth it if the busiest channel then carries less by more than one of so many `parts`.
+    /// worth it if routes then meet less by more than one of so many `parts`.
     ///
     /// A tree for all hosts of an xbar needs few layers, but leads them all through one of many parallel ways. What fits
     /// into `most` layers goes before what does not; if nothing fits, fewer layers are better.
@@ -23,8 +24,8 @@ impl Weight {
             return !fewer.is_worth_more_than(self, most, parts);
         }
         let more = self.layers - fewer.layers;
-        let eased = (0..more).fold(fewer.busiest, |busiest, _| busiest - busiest.div_ceil(parts.into()));
-        self.busiest < eased
+        let eased = (0..more).fold(fewer.crowding, |crowding, _| crowding - crowding.div_ceil(parts.into()));
+        self.crowding < eased
     }
 }
 
@@ -33,8 +34,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_layer_more_must_ease_the_busiest_channel() {
-        let weight = |layers, busiest| Weight { layers, busiest };
+    fn each_layer_more_must_ease_the_crowding() {
+        let weight = |layers, crowding| Weight { layers, crowding };
         let is_worth = |one: Weight, fewer: Weight, most| one.is_worth_more_than(fewer, most, 20);
         let one = weight(1, 1000);
         assert!(is_worth(weight(2, 940), one, 8) && !is_worth(weight(2, 960), one, 8));

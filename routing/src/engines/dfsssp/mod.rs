@@ -23,7 +23,7 @@ use crate::Subnet;
 use crate::tables::Layers;
 use breaking::{Breaking, PairSet};
 
-/// A further layer must take one of so many parts off the busiest channel.
+/// A further layer must take one of so many parts off the crowding of routes.
 const EASED_PARTS: u8 = 20;
 
 /// The routes of sssp in layers, each free of deadlock.
@@ -80,7 +80,7 @@ fn layered(subnet: &Subnet, settings: &Settings, by_host: ShortestTrees, most: u
     let pairs: Vec<(u32, u32)> = Pairs::new(subnet, settings.xbar_destinations).each().collect();
     let layered = |shortest: ShortestTrees| {
         let sets = Breaking::new(subnet, &shortest.trees, &numbers).layers(&pairs);
-        (Weight { layers: sets.len(), busiest: shortest.busiest }, (sets, shortest.trees))
+        (Weight { layers: sets.len(), crowding: shortest.crowding }, (sets, shortest.trees))
     };
     if !by_host.trees.are_several_an_xbar() {
         return layered(by_host).1;

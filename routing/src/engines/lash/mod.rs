@@ -64,7 +64,7 @@ struct SeveralAddresses {
     lmc: u8,
 }
 
-/// A further layer must take one of so many parts off the busiest channel: it is few layers that lash is for.
+/// A further layer must take one of so many parts off the crowding of routes: it is few layers that lash is for.
 const EASED_PARTS: u8 = 3;
 
 /// Computes tables and layers.
@@ -107,7 +107,7 @@ fn layered(subnet: &Subnet, settings: &Settings, by_host: ShortestTrees, most: u
     };
     let weight = |(layering, shortest): &(Layering, ShortestTrees)| Weight {
         layers: layering.count,
-        busiest: shortest.busiest,
+        crowding: shortest.crowding,
     };
     let by_xbar = |choice| candidate(ShortestTrees::new(subnet, choice));
     let (a, b) = rayon::join(|| by_xbar(Choice::LeastLoaded), || by_xbar(Choice::FirstPort));

@@ -141,7 +141,7 @@ fn all_arrive(topology: &Topology, end: u32, sends: &[bool], next: &[u32]) -> bo
     let mut known = vec![Known::Nothing; next.len()];
     known[end as usize] = Known::Arrives;
     let mut way = Vec::new();
-    for from in 0..next.len() {
+    for (from, &sends) in sends.iter().enumerate() {
         let mut at = from;
         while known[at] == Known::Nothing && next[at] != NO_CHANNEL {
             known[at] = Known::Passed;
@@ -155,7 +155,7 @@ fn all_arrive(topology: &Topology, end: u32, sends: &[bool], next: &[u32]) -> bo
         };
         known[at] = found;
         way.drain(..).for_each(|xbar| known[xbar] = found);
-        if found == Known::Ends && sends[from] && topology.component(from as u32) == topology.component(end) {
+        if found == Known::Ends && sends && topology.component(from as u32) == topology.component(end) {
             return false;
         }
     }
