@@ -249,7 +249,7 @@ fn two_hosts_that_no_file_cables_stay_alone() {
 
 #[test]
 fn what_ibnetdiscover_prints_is_read() {
-    let fabric = read(
+    let mut fabric = read(
         "#\n# Topology file: generated on Tue Jun  5 14:15:10 2007\n#\n# Max of 3 hops discovered\n\n\
          Non-Chassis Nodes\n\n\
          vendid=0x8f1\ndevid=0x5a06\nsysimgguid=0x5442ba00003000\nswitchguid=0x5442ba00003080(5442ba00003080)\n\
@@ -266,6 +266,8 @@ fn what_ibnetdiscover_prints_is_read() {
          [1](8f10400000002) \t\"S-005442ba00003080\"[7]\t\t# lid 9 lmc 0 \"ISR9024\" lid 6 4xSDR\n",
     )
     .unwrap();
+    let told = std::mem::take(&mut fabric.left_out);
+    assert!(told.len() == 1 && told[0].ends_with("port 24: it leads back to the same port"), "{told:?}");
     assert_eq!(fabric.map.xbars[0].tag, Some(0x0054_42ba_0000_3080));
     assert_eq!(fabric.xbars[0].description, "ISR9024 Voltaire");
     assert_eq!(fabric.xbars[0].lid, Some(6));
