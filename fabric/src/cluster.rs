@@ -6,6 +6,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::builder::Builder;
+use super::service::Service;
 use super::spec::{Spec, SpecError};
 use super::{MAX_HOSTS, MAX_PORTS};
 
@@ -70,7 +71,7 @@ impl Cluster {
         let storage = spec.optional("storage", 0..=MAX_PORTS)?.unwrap_or(0);
         let isolated = spec.optional("isolated", 0..=MAX_HOSTS)?.unwrap_or(0);
         let seed = spec.optional("seed", 0..=u64::MAX)?.unwrap_or(1);
-        let service = Service::of(spec.word("service")?.unwrap_or("none"), spec)?;
+        let service = Service::of(spec)?;
         let at_leaf = hosts.div_ceil(leaves) + spines * cables;
         let at_storage = if storage > 0 { STORAGE_HOSTS + STORAGE_UPLINKS } else { 0 };
         let ports = spec.ports(at_leaf.max(leaves * cables + storage).max(at_storage) + 1)?;
@@ -151,25 +152,6 @@ impl Cluster {
             whole.iter().take(self.uneven as usize).for_each(|&pair| cables[pair] -= 1);
         }
         cables
-    }
-}
-
-/// Which switches carry a service adapter.
-#[derive(Clone, Copy)]
-enum Service {
-    Every,
-    Spines,
-    None,
-}
-
-impl Service {
-    fn of(word: &str, spec: &Spec<'_>) -> Result<Self, SpecError> {
-        match word {
-            "every" => Ok(Self::Every),
-            "spines" => Ok(Self::Spines),
-            "none" => Ok(Self::None),
-            _ => Err(spec.bad("service", word, "every, spines or none")),
-        }
     }
 }
 

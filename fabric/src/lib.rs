@@ -14,10 +14,12 @@ mod clos;
 mod cluster;
 mod dragonfly;
 mod grid;
+mod irregular;
 pub mod machine;
 pub mod names;
 mod now;
 mod random;
+mod service;
 pub mod shape;
 mod spec;
 mod tree;
@@ -43,10 +45,11 @@ pub const MAX_PORTS: u64 = 255;
 type Generator = fn(&Spec<'_>) -> Result<Fabric, SpecError>;
 
 /// Every kind of fabric and what makes it.
-const KINDS: [(&str, Generator); 10] = [
+const KINDS: [(&str, Generator); 11] = [
     ("clos", clos::clos),
     ("cluster", cluster::cluster),
     ("xgft", tree::xgft),
+    ("irregular", irregular::irregular),
     ("torus", grid::torus),
     ("mesh", grid::mesh),
     ("ring", grid::ring),

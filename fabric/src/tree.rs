@@ -3,6 +3,7 @@
 use mapper_proto::map::Fabric;
 
 use super::builder::Builder;
+use super::service::Service;
 use super::spec::{Spec, SpecError};
 use super::{MAX_PORTS, MAX_XBARS};
 
@@ -13,9 +14,10 @@ const MAX_LEVELS: u64 = 16;
 /// Ibel, Das and Kumar, "On Generalized Fat Trees" (IPPS 1995).
 ///
 /// A node at level i (hosts are level 0) has m(i) children and w(i+1) parents. A host has one
-/// interface, so w1 must be 1.
+/// interface, so w1 must be 1. With `service=every`, a service adapter sits at the last port of every xbar; with
+/// `service=spines`, of every one above the leaves.
 pub(super) fn xgft(spec: &Spec<'_>) -> Result<Fabric, SpecError> {
-    spec.only(&["h", "m", "w", "ports"])?;
+    spec.only(&["h", "m", "w", "ports", "service"])?;
     let height = spec.number("h", 1..=MAX_LEVELS)? as usize;
     let m = spec.list_of("m", height, 1..=MAX_PORTS)?;
     let w = spec.list_of("w", height, 1..=MAX_PORTS)?;
@@ -23,9 +25,10 @@ pub(super) fn xgft(spec: &Spec<'_>) -> Result<Fabric, SpecError> {
         return Err(spec.bad("w", &w[0].to_string(), "1 first, for a host has one interface"));
     }
     let needed = (0..height).map(|level| m[level] + w.get(level + 1).unwrap_or(&0)).max();
-    let ports = spec.ports(needed.unwrap_or(0))?;
+    let service = Service::of(spec)?;
+    let ports = spec.ports(needed.unwrap_or(0) + u64::from(service != Service::None))?;
     let hosts = m.iter().try_fold(1_u64, |product, &m| product.checked_mul(m)).unwrap_or(u64::MAX);
-    Tree { m, w, ports, hosts }.build(spec)
+    Tree { m, w, ports, hosts, service }.build(spec)
 }
 
 /// An XGFT whose first `hosts` hosts exist, less the xbars that have none below.
@@ -36,6 +39,7 @@ struct Tree {
     w: Vec<u64>,
     ports: u8,
     hosts: u64,
+    service: Service,
 }
 
 /// One level of xbars.
@@ -70,7 +74,15 @@ impl Tree {
         let xbars = levels
             .iter()
             .fold(0_u64, |sum, level| sum.saturating_add(level.subtrees.saturating_mul(level.width)));
-        spec.check_size(xbars.min(MAX_XBARS + 1), self.hosts)?;
+        let unserved = match self.service {
+            Service::Every => 0,
+            Service::Spines => {
+                levels.first().map_or(0, |leaves| leaves.subtrees.saturating_mul(leaves.width))
+            }
+            Service::None => xbars,
+        };
+        let hosts = self.hosts.saturating_add(xbars.saturating_sub(unserved));
+        spec.check_size(xbars.min(MAX_XBARS + 1), hosts)?;
         let mut builder = Builder::default();
         for (height, level) in levels.iter().enumerate() {
             for number in 1..=level.subtrees * level.width {
@@ -83,6 +95,7 @@ impl Tree {
         for (height, pair) in levels.windows(2).enumerate() {
             self.cable_levels(&mut builder, height, &pair[0], &pair[1]);
         }
+        (unserved as u32..xbars as u32).for_each(|xbar| builder.service_adapter(xbar, self.ports.into()));
         Ok(builder.finish())
     }
 
@@ -110,5 +123,20 @@ pub(super) fn name(height: usize, levels: usize, number: u64) -> String {
         (height, levels) if height + 1 == levels => format!("spine{number}"),
         (_, 3) => format!("mid{number}"),
         (height, _) => format!("mid{height}-{number}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::generate;
+
+    #[test]
+    fn a_tree_may_have_service_adapters_on_its_switches() {
+        for (service, adapters) in [("every", 108), ("spines", 72), ("none", 0)] {
+            let fabric = generate(&format!("xgft:h=3;m=6,6,6;w=1,6,6;service={service}")).unwrap();
+            assert_eq!((fabric.map.xbars.len(), fabric.map.hosts.len()), (108, 216 + adapters), "{service}");
+            let served = fabric.hosts.iter().filter(|label| label.description == "Aggregation Node");
+            assert_eq!(served.count(), adapters, "{service}");
+        }
     }
 }

@@ -38,7 +38,10 @@ impl TypedValueParser for WantedName {
     }
 }
 
-/// Reads an engine's name.
+/// What OpenSM calls its engine for tori, which `torus` follows.
+const OPENSMS_TORUS: &str = "torus-2QoS";
+
+/// Reads an engine's name, or OpenSM's name for it.
 #[derive(Clone)]
 pub(super) struct EngineName;
 
@@ -47,7 +50,8 @@ impl TypedValueParser for EngineName {
 
     fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Engine, Error> {
         let name = StringValueParser::new().parse_ref(command, arg, value)?;
-        name.parse().map_err(|error| {
+        let own_name = if name == OPENSMS_TORUS { Engine::Torus.name() } else { &name };
+        own_name.parse().map_err(|error| {
             let option = arg.map(ToString::to_string).unwrap_or_default();
             let what = format!("invalid value '{name}' for '{option}': {error}\n");
             Error::raw(ErrorKind::ValueValidation, what).with_cmd(command)

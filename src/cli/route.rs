@@ -60,9 +60,10 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE", requires = "compare")]
     output: Option<PathBuf>,
     /// Keep fabric and tables in this file. If only hosts or whole leaves are gone since, or are back, the
-    /// tables stay as they are and nothing is computed. OpenSM's -A takes no file, as it keeps them in memory.
-    #[arg(long, aliases = ["ucast-cache", "ucast_cache"], short_alias = 'A', value_name = "FILE")]
-    cache: Option<PathBuf>,
+    /// tables stay as they are and nothing is computed. OpenSM's -A takes no file, as it keeps them in memory;
+    /// without one, nothing is kept, and a note says so.
+    #[arg(long, aliases = ["ucast-cache", "ucast_cache"], short_alias = 'A', value_name = "FILE", num_args = 0..=1)]
+    cache: Option<Option<PathBuf>>,
     /// Let no engine serve but those of --engine.
     #[arg(long)]
     no_fallback: bool,
@@ -105,7 +106,10 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
     let (settings, mut notes) = args.options.settings(&fabric, &subnet)?;
     let cached_for = engines.as_deref().unwrap_or(&engines::best::ORDER);
     let request = Request { fabric: &fabric, subnet: &subnet, engines: cached_for, settings: &settings };
-    let cached = args.cache.as_ref().map(|path| request.reuse(path, args.unproved));
+    notes.extend((args.cache == Some(None)).then(|| {
+        "--cache: nothing is kept for the next run, which needs a file; name one (--cache FILE)".to_owned()
+    }));
+    let cached = args.cache_file().map(|path| request.reuse(path, args.unproved));
     let (answer, cache) = match cached {
         Some(Ok(answer)) => (answer, Some(CacheUse::Used)),
         unused => {
@@ -122,7 +126,7 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
         }
     };
     // A cache that was used is not replaced: nodes that are gone now are expected to come back.
-    if let (Some(path), Some(CacheUse::Unused { .. })) = (&args.cache, &cache) {
+    if let (Some(path), Some(CacheUse::Unused { .. })) = (args.cache_file(), &cache) {
         request.write_cache(path, &answer)?;
     }
     let served = match &answer {
@@ -149,7 +153,7 @@ fn route(args: &Args, format: Format) -> Result<ExitCode, CliError> {
             args.refuse_tables()?;
             args.outputs.write_source_routes(&mut staged, &fabric, selection, &mut notes)?;
             notes.extend(
-                args.cache.is_some().then(|| "--cache: it keeps tables, and no source routes".to_owned()),
+                args.cache_file().map(|_| "--cache: it keeps tables, and no source routes".to_owned()),
             );
         }
     }
@@ -217,10 +221,15 @@ impl Args {
         Err(UsageError(refusal.to_owned()))
     }
 
+    /// The file to keep fabric and tables in.
+    fn cache_file(&self) -> Option<&Path> {
+        self.cache.as_ref()?.as_deref()
+    }
+
     /// Refuses outputs that would replace what is read or each other, or cannot be written.
     fn check_places(&self) -> Result<(), CliError> {
         let mut outputs = self.outputs.places();
-        outputs.extend(self.cache.as_deref().map(|path| ("--cache", path)));
+        outputs.extend(self.cache_file().map(|path| ("--cache", path)));
         let mut inputs = self.options.places();
         let topology = self.fabric.to_string();
         inputs.push(("TOPOLOGY", Path::new(&topology)));

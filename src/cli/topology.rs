@@ -90,7 +90,9 @@ Specs (keys in brackets may be left out):
   cluster:leaves=24,spines=16,hosts=542[,service=every|spines|none][,missing=5]
       [,cables=2][,uneven=4][,storage=2][,isolated=3][,rails=][,seed=1][,ports=]
                                         leaves and spines with adapters on spines
-  xgft:h=3;m=12,12,24;w=1,12,12[;ports=] extended generalised fat tree
+  xgft:h=3;m=12,12,24;w=1,12,12[;ports=][;service=every] extended generalised fat tree
+  irregular:h=3;x=128,64,24;up=3,4;hosts=512[;seed=1][;ports=]
+                                        a grown tree: xbars by tier, mean cables up
   torus:x=6,y=5,z=5[,hosts=16][,ports=] one to three dimensions, hosts an xbar
   mesh:x=6,y=5[,hosts=1][,ports=]       a torus that does not close
   ring:n=5[,hosts=1][,ports=]           a torus of one dimension

@@ -182,17 +182,20 @@ impl Draft {
     }
 
     /// Which port each port is cabled to, and the line that says so. It is enough that one end
-    /// lists the cable. A port cabled to itself (a loopback plug) is left out.
-    fn links(&self) -> Result<BTreeMap<Port, (Port, usize)>, Malformed> {
+    /// lists the cable. A port cabled to itself (a loopback plug) is left out, and so is a cable to a node that the file
+    /// does not describe.
+    fn links(&mut self) -> Result<BTreeMap<Port, (Port, usize)>, Malformed> {
         let mut links = BTreeMap::new();
+        let mut left_out: BTreeMap<Port, (usize, &'static str)> = BTreeMap::new();
         for end in &self.ends {
-            let Some(&peer) = self.by_name.get(&end.peer) else {
-                let problem = format!("`{}` is cabled here, but there is no such node in the file", end.peer);
-                return Err(Malformed::at(end.line, problem));
-            };
             let here = (end.node, end.port);
+            let Some(&peer) = self.by_name.get(&end.peer) else {
+                left_out.entry(here).or_insert((end.line, "there is no such node in the file"));
+                continue;
+            };
             let there = (peer, self.port(end.line, peer, end.peer_port)?);
             if here == there {
+                left_out.entry(here).or_insert((end.line, "it leads back to the same port"));
                 continue;
             }
             for (from, to) in [(here, there), (there, here)] {
@@ -213,7 +216,24 @@ impl Draft {
                 links.entry(from).or_insert((to, end.line));
             }
         }
+        self.leave_out_dead_ends(left_out);
         Ok(links)
+    }
+
+    /// Tells of cables that lead to no other node of the file: by the port and the line of each, and why.
+    fn leave_out_dead_ends(&mut self, mut dead_ends: BTreeMap<Port, (usize, &'static str)>) {
+        let mut told: Vec<(usize, String)> = Vec::new();
+        for end in &self.ends {
+            if let Some((line, why)) = dead_ends.remove(&(end.node, end.port)) {
+                let here = format!("`{}` port {}", self.nodes[end.node].name, end.port);
+                told.push((
+                    line,
+                    format!("the cable from {here} to `{}` port {}: {why}", end.peer, end.peer_port),
+                ));
+            }
+        }
+        told.sort_unstable();
+        told.into_iter().for_each(|(line, what)| self.leave_out(line, what));
     }
 
     /// Whether there is one cable, between these two hosts, and nothing else but phantoms: no map tells of

@@ -22,6 +22,7 @@ use mapper_proto::map::PortRef;
 use super::blocks::quoted;
 use super::{FormatError, read_bounded};
 use mapper_fabric::names::Named;
+use mapper_fabric::wording::counted;
 use mapper_routing::engines::SubnetNode;
 use mapper_routing::{Attachment, Subnet};
 
@@ -111,11 +112,15 @@ pub fn ids(path: &Path, subnet: &Subnet) -> Result<Listed<BTreeMap<u32, u64>>, F
 /// If the file cannot be read.
 pub fn uncounted_ports(path: &Path, subnet: &Subnet) -> Result<Listed<BTreeSet<PortRef>>, FormatError> {
     let mut ports = BTreeSet::new();
-    let notes = read(path, subnet, |line| {
+    let mut hosts = 0;
+    let mut notes = read(path, subnet, |line| {
         let port = match line.node()? {
             SubnetNode::Xbar(xbar) => line.port(subnet, xbar)?,
             SubnetNode::Host(host) => match subnet.topology.attachment(host) {
-                Attachment::Port(port) => port,
+                Attachment::Port(port) => {
+                    hosts += 1;
+                    port
+                }
                 Attachment::Host(_) | Attachment::Nothing => return Err(Problem::Uncabled),
             },
         };
@@ -123,6 +128,13 @@ pub fn uncounted_ports(path: &Path, subnet: &Subnet) -> Result<Listed<BTreeSet<P
         ports.insert(port);
         Ok(())
     })?;
+    notes.extend((hosts > 0).then(|| {
+        format!(
+            "{} of hosts: no effect, as all that comes for a host leaves by its own port; name ports of switches that \
+             lead to switches",
+            counted(hosts, "line", "lines")
+        )
+    }));
     Ok(Listed { found: ports, notes })
 }
 
@@ -417,6 +429,11 @@ mod tests {
         assert_eq!(
             listed.found,
             BTreeSet::from([PortRef { xbar: 0, port: 3 }, PortRef { xbar: 1, port: 1 }])
+        );
+        assert!(
+            listed.notes.iter().any(|note| note.starts_with("1 line of hosts: no effect, ")),
+            "{:?}",
+            listed.notes
         );
     }
 

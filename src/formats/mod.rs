@@ -274,7 +274,7 @@ fn parse_in(
             1,
             "it is in no known format; expected ibnetdiscover or ibsim, GM .map, or a mapper.map/1 JSON object",
         )),
-        Some(_) if ibutils::is_topo(text) => {
+        Some(_) if ibutils::is_topo(name, text) => {
             ibutils::parse(text, &folder.map(ibutils::Systems::of_folder).unwrap_or_default())
         }
         Some(line) if cable_list::is_csv(name, line) => Err(cable_list::without_columns(line)),

@@ -8,6 +8,11 @@ use crate::peers::{Simulation, are_there};
 
 /// Computes tables by OpenSM's engine and by ours, and compares the bandwidth that hosts get.
 fn at_least_as_good(engine: Engine, spec: &str) {
+    at_least_this_share(engine, spec, 1.0);
+}
+
+/// Does so, where ours may have a little less than theirs.
+fn at_least_this_share(engine: Engine, spec: &str, share: f64) {
     if !are_there() {
         return;
     }
@@ -20,7 +25,7 @@ fn at_least_as_good(engine: Engine, spec: &str) {
     let ours = select(&subnet, &[engine], &Settings::default(), false).unwrap().routing.tables;
     let bisection = |tables| Quality::measure(&TableRoutes::new(&subnet, tables), 1).effective_bisection;
     let (theirs, ours) = (bisection(&theirs), bisection(&ours));
-    assert!(ours >= theirs, "{engine} on {spec}: {theirs:.3} theirs, {ours:.3} ours");
+    assert!(ours >= share * theirs, "{engine} on {spec}: {theirs:.3} theirs, {ours:.3} ours");
 }
 
 #[test]
@@ -41,4 +46,7 @@ fn dfsssp() {
     for spec in ["clos:hosts=128,ports=16", "hypercube:d=4,hosts=4"] {
         at_least_as_good(Engine::Dfsssp, spec);
     }
+    // One layer is not enough for a tree to each host of this, and it has to be worth the second.
+    let cluster = "cluster:leaves=24,spines=16,hosts=542,missing=5,cables=2,service=every";
+    at_least_this_share(Engine::Dfsssp, cluster, 0.98);
 }

@@ -3,6 +3,7 @@
 //! - [`administration`]: hosts are answered by our agents as by OpenSM.
 //! - [`exact`]: the engines whose tables must equal OpenSM's, entry by entry.
 //! - [`options`]: the same with OpenSM's options.
+//! - [`help`]: all of OpenSM's options of routing are ours, too.
 //! - [`io_nodes`]: the same on fabrics with hosts above the leaves.
 //! - [`discovery`]: fabrics of ours are read by the tools of InfiniBand.
 //! - [`explored`]: our exploration finds what the tools of InfiniBand find.
@@ -28,6 +29,7 @@ mod dumps;
 mod exact;
 mod explored;
 mod fabrics;
+mod help;
 mod io_nodes;
 mod lists;
 mod managed;

@@ -13,7 +13,7 @@ use mapper_proto::map::Fabric;
 use tempfile::TempDir;
 
 /// The directories in which programs are searched, which include those of administrators.
-fn path() -> String {
+pub(crate) fn path() -> String {
     format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default())
 }
 

@@ -54,6 +54,28 @@ fn files_are_written_as_they_always_were() {
 }
 
 #[test]
+fn systems_that_ibutils_describes_are_read_from_their_folder() {
+    let fabric = formats::read_fabric(&data("ibutils/room.topo")).unwrap();
+    assert_eq!((fabric.map.xbars.len(), fabric.map.hosts.len()), (6, 5));
+    // Each leaf board has two cables to its spine board, and one cable joins the racks.
+    assert_eq!(fabric.map.cables.len(), 2 * 4 + 1);
+    let chips: Vec<&str> = fabric.xbars.iter().map(|label| label.name.as_str()).collect();
+    assert_eq!(
+        chips,
+        ["R1/leaf1/U1", "R1/leaf2/U1", "R1/spine/U1", "R2/leaf1/U1", "R2/leaf2/U1", "R2/spine/U1"]
+    );
+    let wide = fabric.map.hosts[4].at.unwrap();
+    assert_eq!((wide.xbar, fabric.link_speeds[&wide].to_string()), (3, "12xQDR".to_owned()));
+    let [plug] = &fabric.left_out[..] else { panic!("{:?}", fabric.left_out) };
+    assert!(
+        plug.contains("the cable from `R1/leaf1/U1` port 6 to `R1/leaf1/U1` port 6: it leads back"),
+        "{plug}"
+    );
+    let bare = formats::read_fabric(&data("ibutils/bare.topo")).unwrap();
+    assert_eq!((bare.map.xbars.len(), bare.map.cables.len(), bare.isolated().len()), (3, 4, 1));
+}
+
+#[test]
 fn what_ibnetdiscover_printed_is_read() {
     // The file was printed by infiniband-diags 44.0 on a simulated fabric of two machines with two ports
     // each.

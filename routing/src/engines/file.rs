@@ -1,6 +1,7 @@
 //! The engine `file`: tables that somebody else made.
 //!
-//! They are served as they are. What is wrong with them is the proof's to find, as with any engine's.
+//! They are served as they are. What is wrong with them is the proof's to find, as with any engine's. Where none are given,
+//! those that were in force are served.
 
 use super::algorithm::Algorithm;
 use super::{Engine, EngineError, Refusal, Routing, Setting, Settings};
@@ -17,11 +18,11 @@ impl Algorithm for File {
     }
 
     fn summary(&self) -> &'static str {
-        "the tables of --lfts-file"
+        "the tables of --lfts-file, or else those of --previous"
     }
 
-    fn obeys(&self, _: &Settings) -> &'static [Setting] {
-        &[Setting::File]
+    fn obeys(&self, settings: &Settings) -> &'static [Setting] {
+        if settings.file.is_some() { &[Setting::File] } else { &[Setting::File, Setting::Previous] }
     }
 
     fn compute(&self, subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
@@ -32,7 +33,7 @@ impl Algorithm for File {
 /// Why given tables are not served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 enum FileRefusal {
-    #[error("no tables were given to load; name a dump of tables (--lfts-file)")]
+    #[error("no tables were given to load; name a dump of tables (--lfts-file, or --previous)")]
     NoTables,
     /// They are of another fabric: its xbars and destinations, and those of this one.
     #[error("the tables are of {} and {}, but the fabric has {} and {}",
@@ -40,13 +41,14 @@ enum FileRefusal {
     OtherSize { tables: (usize, usize), fabric: (usize, usize) },
 }
 
-/// The tables of [`Settings::file`].
+/// The tables of [`Settings::file`], or of [`Settings::previous`] unless all is to be balanced anew.
 ///
 /// # Errors
 /// If there are none, or they are of another subnet.
 fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError> {
     let refuse = |why: FileRefusal| Err(EngineError::refuse(Engine::File, Refusal::own(why)));
-    let Some(tables) = &settings.file else {
+    let in_force = settings.previous.as_ref().filter(|_| settings.keeps_previous());
+    let Some(tables) = settings.file.as_ref().or(in_force) else {
         return refuse(FileRefusal::NoTables);
     };
     let (xbars, slots) = (subnet.topology.xbar_count(), subnet.destinations.slot_count());
@@ -71,6 +73,12 @@ mod tests {
         let mut tables = Tables::empty(3, 6);
         tables.set_port(1, 2, 7);
         assert_eq!(compute(Some(tables.clone())).unwrap().tables, tables);
+        let kept = Settings { previous: Some(tables.clone()), ..Settings::default() };
+        assert_eq!(super::compute(&subnet, &kept).unwrap().tables, tables);
+        let anew = Settings { reassign: true, ..kept };
+        assert!(
+            super::compute(&subnet, &anew).unwrap_err().why.to_string().starts_with("no tables were given")
+        );
         assert!(compute(None).unwrap_err().why.to_string().starts_with("no tables were given"));
         let why = compute(Some(Tables::empty(3, 5))).unwrap_err().why.to_string();
         assert_eq!(why, "the tables are of 3 xbars and 5 destinations, but the fabric has 3 and 6");

@@ -10,6 +10,7 @@ mod balanced;
 pub mod best;
 mod filling;
 mod first_fit;
+mod in_force;
 mod layer;
 mod opensm;
 mod pairs;
@@ -22,6 +23,7 @@ mod shortest;
 #[cfg(test)]
 mod tests;
 mod trees;
+mod weighing;
 
 pub use opensm::{HopMatrix, hop_matrix};
 pub use refusal::{EngineError, OwnReason, Refusal, TooManyLayers, WhyNotServed};

@@ -146,7 +146,8 @@ pub enum WhyNotServed {
     /// Source routes were computed, and are wrong.
     #[error("{}", .0.summary())]
     UnprovedRoutes(Box<SourceProof>),
-    /// It serves, and another engine serves better, or as well and is simpler.
+    /// It serves, and another engine serves better; or as well as can be measured, and in fewer layers, more simply or
+    /// with fewer entries that differ from those in force.
     #[error("another engine's effective bisection is better, or as good")]
     Beaten {
         /// The effective bisection of its tables.

@@ -21,6 +21,8 @@ pub(super) struct ShortestTrees {
     pub(super) trees: Trees,
     /// How many pairs of hosts send through the channel that most send through.
     pub(super) busiest: u64,
+    /// How much routes meet each other: the sum over all channels of the square of the pairs that send through each.
+    pub(super) crowding: u128,
 }
 
 impl ShortestTrees {
@@ -39,7 +41,9 @@ impl ShortestTrees {
             }
             trees.next_destination();
         }
-        Self { trees, busiest: grower.loads.iter().copied().max().unwrap_or_default() }
+        let busiest = grower.loads.iter().copied().max().unwrap_or_default();
+        let crowding = grower.loads.iter().map(|&load| u128::from(load).pow(2)).sum();
+        Self { trees, busiest, crowding }
     }
 }
 

@@ -40,6 +40,11 @@ impl Trees {
         self.base.push((self.ports.len() / self.xbars) as u32);
     }
 
+    /// Whether some xbar has several trees.
+    pub(super) fn are_several_an_xbar(&self) -> bool {
+        self.ports.len() > self.xbars * self.xbars
+    }
+
     /// The trees to an xbar.
     pub(super) fn to(&self, xbar: u32) -> Range<u32> {
         self.base[xbar as usize]..self.base[xbar as usize + 1]

@@ -79,8 +79,15 @@ impl Quality {
 
     /// The effective bisection bandwidth alone, to the bit the same as [`Self::effective_bisection`].
     pub fn bisection(routes: &impl PairRoutes, seed: u64) -> f64 {
+        Self::bisection_and_error(routes, seed).0
+    }
+
+    /// The effective bisection bandwidth and its standard error, as [`Self::effective_bisection`] and
+    /// [`Self::effective_bisection_error`].
+    pub fn bisection_and_error(routes: &impl PairRoutes, seed: u64) -> (f64, f64) {
         let patterns = Patterns::draw_matchings(routes.topology(), &hosts_in_order(routes.topology()), seed);
-        Bisection::of(&samples::ByPair { routes, patterns: &patterns }, &patterns).mean
+        let bisection = Bisection::of(&samples::ByPair { routes, patterns: &patterns }, &patterns);
+        (bisection.mean, bisection.error)
     }
 
     /// Measures routes, with the hosts shifted in an order that is given: an engine that orders the leaves

@@ -5,7 +5,7 @@ use crate::Topology;
 
 /// An xbar that has at most one host for this many of the fullest xbar of its part has *few*: they may be service
 /// adapters, or hosts of a leaf that is nearly empty.
-const SHARE_OF_FEW: usize = 4;
+const SHARE_OF_FEW: usize = 3;
 
 /// The leaves, and the xbars with hosts that stand above them; both by rising number.
 ///

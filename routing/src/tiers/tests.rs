@@ -22,6 +22,14 @@ fn an_adapter_on_every_switch_makes_no_spine_a_leaf() {
 }
 
 #[test]
+fn an_adapter_on_every_switch_makes_no_leaf_where_leaves_have_two_hosts_of_their_own() {
+    for hosts in [12, 15, 18] {
+        let (_, tiers) = tiers_of(&format!("cluster:leaves=6,spines=3,hosts={hosts},service=every"));
+        assert_eq!((tiers.leaves(), tiers.served()), (&[0, 1, 2, 3, 4, 5][..], &[6, 7, 8][..]), "{hosts}");
+    }
+}
+
+#[test]
 fn xbars_with_as_many_hosts_as_others_are_all_leaves() {
     for (spec, leaves) in [
         ("torus:x=5,y=5,hosts=1", 25),

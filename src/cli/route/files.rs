@@ -39,7 +39,7 @@ pub(super) struct EngineFiles {
     #[arg(long, alias = "guid_routing_order_file", short_alias = 'X', value_name = "FILE")]
     guid_routing_order_file: Option<PathBuf>,
     #[arg(help = help_of(Setting::PortOrder, "the order in which single switches' ports are tried, `guid port port ..` a line"))]
-    #[arg(long, alias = "port_search_ordering_file", short_alias = 'O', value_name = "FILE")]
+    #[arg(long, aliases = ["port_search_ordering_file", "dimn_ports_file"], short_alias = 'O', value_name = "FILE")]
     port_search_ordering_file: Option<PathBuf>,
     #[arg(help = help_of(Setting::HopWeights, "what a step out of single ports counts, `guid port weight` a line"))]
     #[arg(long, alias = "hop_weights_file", short_alias = 'w', value_name = "FILE")]

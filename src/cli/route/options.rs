@@ -74,6 +74,33 @@ pub(super) struct EngineOptions {
     passes: u8,
     #[command(flatten)]
     files: EngineFiles,
+    #[command(flatten)]
+    needless: NeedlessOptions,
+}
+
+/// Options of OpenSM's that ask for nothing here, so that its command lines can be taken as they are.
+#[derive(Debug, clap::Args)]
+struct NeedlessOptions {
+    /// OpenSM's lash looks for a mesh first. Ours needs no such look, and a note says so.
+    #[arg(long, alias = "do_mesh_analysis", hide = true)]
+    do_mesh_analysis: bool,
+    /// OpenSM does not scatter the destinations of its routing order. A note says that it has no effect here.
+    #[arg(long, alias = "guid_routing_order_no_scatter", hide = true)]
+    guid_routing_order_no_scatter: bool,
+}
+
+impl NeedlessOptions {
+    /// What a user should know of those that are given.
+    fn notes(&self) -> impl Iterator<Item = String> + use<> {
+        let mesh = self.do_mesh_analysis.then_some(
+            "--do-mesh-analysis: no effect; lash searches for few layers on any fabric, and torus knows meshes",
+        );
+        let scatter = self.guid_routing_order_no_scatter.then_some(
+            "--guid-routing-order-no-scatter: no effect; --scatter-ports holds for all destinations, or for none \
+             if it is left out",
+        );
+        mesh.into_iter().chain(scatter).map(str::to_owned)
+    }
 }
 
 /// How equally short routes are chosen among.
@@ -100,7 +127,7 @@ impl EngineOptions {
         fabric: &Fabric,
         subnet: &Subnet,
     ) -> Result<(Settings, Vec<String>), CliError> {
-        let mut notes: Vec<String> = self.lids.note().into_iter().collect();
+        let mut notes: Vec<String> = self.lids.note().into_iter().chain(self.needless.notes()).collect();
         notes.extend(self.switch_destinations.then(|| SWITCH_PAIRS.to_owned()));
         let mut tables = |path: &Option<PathBuf>| -> Result<Option<Tables>, CliError> {
             let Some(path) = path else { return Ok(None) };

@@ -224,7 +224,8 @@ fn layers_of_lfts(subnet: &Subnet, settings: &Settings, routing: &Routing) -> Op
         };
         format!(
             "the tables of --lfts are meant for {layers} layers; OpenSM's engine file (opensm -R file) reads no \
-             service levels, and takes them as one layer; {comes_of_it}"
+             service levels, and takes them as one layer; {comes_of_it}; the plugin opensm-plugin-mapper (event_plugin_name \
+             mapper, routing_engine mapper) keeps the layers"
         )
     })
 }

@@ -26,10 +26,12 @@ use super::{FormatError, Malformed, read_bounded};
 /// How many `.ibnl` files of a folder are read.
 const MAX_FILES: usize = 1000;
 
-/// Whether a text is a `.topo` file: cables are arrows, and nothing is in quotes before the first.
-pub(super) fn is_topo(text: &str) -> bool {
-    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
-    lines.take_while(|line| !line.contains('"')).any(|line| line.contains("->"))
+/// Whether a text is a `.topo` file: cables are arrows, and nothing is in quotes before the first. A file of systems
+/// without a cable is told by its name; others of that name, with quotes in them, are ibnetdiscover's.
+pub(super) fn is_topo(name: &str, text: &str) -> bool {
+    let lines = || text.lines().filter(|line| !line.trim_start().starts_with('#'));
+    lines().take_while(|line| !line.contains('"')).any(|line| line.contains("->"))
+        || name.ends_with(".topo") && !lines().any(|line| line.contains('"'))
 }
 
 /// The kinds of systems that are known.

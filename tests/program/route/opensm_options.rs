@@ -31,6 +31,7 @@ fn every_option_has_opensms_names_too() {
     let spines = folder.write("spines", &format!("{spine}\n"));
     let ids = folder.write("ids", &format!("{leaf} 9\n{spine} 1\n"));
     let hosts = folder.write("hosts", &format!("{host}\n"));
+    let ignored = folder.write("ignored", &format!("{leaf} 5\n"));
     let order = folder.write("order", &format!("{leaf} 6 5 7 8\n"));
     let weights = folder.write("weights", &format!("{leaf} 5 3\n"));
     let cases: &[Case<'_>] = &[
@@ -40,9 +41,14 @@ fn every_option_has_opensms_names_too() {
         ("--cn-guid-file", Some(&hosts), &["-u", "--cn_guid_file"], "ftree"),
         ("--io-guid-file", Some(&hosts), &["-G", "--io_guid_file"], "ftree"),
         ("--max-reverse-hops", Some("2"), &["-H", "--max_reverse_hops"], "ftree"),
-        ("--ignore-guids", Some(&hosts), &["-i", "--ignore_guids"], "minhop"),
+        ("--ignore-guids", Some(&ignored), &["-i", "--ignore_guids"], "minhop"),
         ("--guid-routing-order-file", Some(&hosts), &["-X", "--guid_routing_order_file"], "minhop"),
-        ("--port-search-ordering-file", Some(&order), &["-O", "--port_search_ordering_file"], "minhop"),
+        (
+            "--port-search-ordering-file",
+            Some(&order),
+            &["-O", "--port_search_ordering_file", "--dimn_ports_file"],
+            "minhop",
+        ),
         ("--hop-weights-file", Some(&weights), &["-w", "--hop_weights_file"], "minhop"),
         ("--lid-matrix-file", Some(&matrix), &["-M", "--lid_matrix_file"], "minhop"),
         ("--lfts-file", Some(&tables), &["-U", "--lfts_file"], "file"),
@@ -77,9 +83,37 @@ fn every_option_has_opensms_names_too() {
     let stated = folder.write("torus", "sizes = [4, 4]\n");
     let with = |name: &str| json(0, &["route", torus, "-R", "torus", name, &stated])["proof"].clone();
     assert_eq!(with("--torus-file"), with("--torus_config"));
+    let by = |name: &str| json(0, &["route", torus, "-R", name, "--no-fallback"])["engine"].clone();
+    assert_eq!((by("torus-2QoS"), by("torus")), ("torus".into(), "torus".into()));
     for name in ["--ucast_cache", "-A", "--cache"] {
         let cache = folder.path(name);
         json(0, &["route", &json_file, "-R", "minhop", name, &cache]);
         assert_eq!(json(0, &["route", &json_file, "-R", "minhop", name, &cache])["cache"]["used"], true);
     }
+}
+
+#[test]
+fn what_opensm_needs_an_option_for_and_we_do_not_is_told() {
+    for (option, told) in [
+        ("--do_mesh_analysis", "--do-mesh-analysis: no effect; lash searches"),
+        ("--guid_routing_order_no_scatter", "--guid-routing-order-no-scatter: no effect; "),
+        ("--ucast_cache", "--cache: nothing is kept for the next run, which needs a file"),
+        ("-A", "--cache: nothing is kept for the next run, which needs a file"),
+    ] {
+        let said = text(0, &["route", TREE, "-R", "minhop", option]);
+        assert!(said.contains(told), "{option}: {said}");
+    }
+}
+
+#[test]
+fn lists_and_limits_without_effect_are_told() {
+    let folder = Folder::new();
+    let hosts = folder.write("hosts", "0x0000020000000003\n");
+    let said = text(0, &["route", TREE, "-R", "minhop", "-i", &hosts]);
+    assert!(
+        said.contains("1 line of hosts: no effect, as all that comes for a host leaves by its own port"),
+        "{said}"
+    );
+    let said = text(0, &["route", TREE, "-R", "ftree", "-H", "2"]);
+    assert!(said.contains("reverse hops: no effect without I/O nodes, which alone take them"), "{said}");
 }

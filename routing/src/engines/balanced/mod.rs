@@ -29,9 +29,7 @@ mod turns;
 mod ways;
 mod weighted;
 
-use thiserror::Error;
-
-use super::{Engine, EngineError, Refusal, Routing, Settings, services};
+use super::{Engine, EngineError, Refusal, Routing, Settings, in_force, services};
 use crate::{Subnet, Tiers};
 use alike::Alike;
 use chains::Chains;
@@ -60,7 +58,8 @@ pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> R
     if order.is_some() {
         notes.extend(services::note(topology, &tiers));
     }
-    let previous = previous(engine, subnet, settings)?;
+    let in_force = in_force::tables(subnet, settings).map_err(|why| EngineError::refuse(engine, why))?;
+    let previous = in_force.map(Previous::new);
     let ports = XbarPorts::new(topology, settings, order.as_ref());
     let first_port = (engine == Engine::Dor).then(|| FirstPort::new(&ports, settings));
     let chains = Chains::new(subnet, settings, &ports);
@@ -74,32 +73,4 @@ pub(super) fn compute(engine: Engine, subnet: &Subnet, settings: &Settings) -> R
         }
     }
     Ok(Routing { notes, ..Routing::in_one_layer(tables) })
-}
-
-/// The tables that were in force are of another fabric: its xbars and destinations, and those of this one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error(
-    "the previous tables are of {} xbars and {} destinations, the fabric has {} and {}; \
-     reassign (--reassign), or give tables of this fabric (--previous)",
-    tables.0, tables.1, fabric.0, fabric.1
-)]
-struct OtherPrevious {
-    tables: (usize, usize),
-    fabric: (usize, usize),
-}
-
-/// The tables that were in force, if what is right in them is to stay.
-fn previous<'a>(
-    engine: Engine,
-    subnet: &Subnet,
-    settings: &'a Settings,
-) -> Result<Option<Previous<'a>>, EngineError> {
-    let Some(tables) = settings.previous.as_ref().filter(|_| !settings.reassign) else { return Ok(None) };
-    let (xbars, slots) = (subnet.topology.xbar_count(), subnet.destinations.slot_count());
-    if tables.entry_count() != xbars * slots || tables.xbar_count() != xbars {
-        let tables = (tables.xbar_count(), tables.slot_count());
-        let why = Refusal::own(OtherPrevious { tables, fabric: (xbars, slots) });
-        return Err(EngineError::refuse(engine, why));
-    }
-    Ok(Some(Previous::new(tables)))
 }

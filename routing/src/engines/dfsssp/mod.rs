@@ -4,9 +4,9 @@
 //! make it go a layer up, and so on until none is left (Domke, Hoefler, Nagel: "Deadlock-Free Oblivious Routing
 //! for Arbitrary Topologies", 2011). See `breaking`.
 //!
-//! Where one layer is enough for all, each address of a host has a tree of its own. Elsewhere that is tried,
-//! too, beside one tree for all hosts of an xbar: a pair of xbars goes by one layer, so fewer trees may need
-//! fewer layers.
+//! Each address of a host has a tree of its own, as in sssp. Where these need several layers, one tree for all hosts of
+//! an xbar is tried beside them: a pair of xbars goes by one layer, so fewer trees may need fewer layers. That is taken
+//! if the others do not fit, or spread the routes hardly better (`weighing`).
 
 mod breaking;
 #[cfg(test)]
@@ -17,10 +17,14 @@ use super::layer::{Numbers, check_size};
 use super::pairs::Pairs;
 use super::shortest::{Choice, ShortestTrees};
 use super::trees::Trees;
+use super::weighing::Weight;
 use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, TooManyLayers};
 use crate::Subnet;
 use crate::tables::Layers;
-use breaking::Breaking;
+use breaking::{Breaking, PairSet};
+
+/// A further layer must take one of so many parts off the crowding of routes.
+const EASED_PARTS: u8 = 20;
 
 /// The routes of sssp in layers, each free of deadlock.
 pub(super) struct Dfsssp;
@@ -49,17 +53,12 @@ impl Algorithm for Dfsssp {
         let refuse = |why: Refusal| EngineError::refuse(Engine::Dfsssp, why);
         let xbars = subnet.topology.xbar_count();
         let most = settings.layers_left().map_err(refuse)?;
-        let by_host = ShortestTrees::new(subnet, Choice::LeastLoadedByHost).trees;
-        if by_host.fit_one_layer(subnet, settings.xbar_destinations) {
+        let by_host = ShortestTrees::new(subnet, Choice::LeastLoadedByHost);
+        if by_host.trees.fit_one_layer(subnet, settings.xbar_destinations) {
             let layers = Layers::starting_at(settings.first_layer);
-            return Ok(Routing { tables: by_host.tables(subnet), layers, notes: Vec::new() });
+            return Ok(Routing { tables: by_host.trees.tables(subnet), layers, notes: Vec::new() });
         }
-        let numbers = Numbers::new(&subnet.topology);
-        let pairs: Vec<(u32, u32)> = Pairs::new(subnet, settings.xbar_destinations).each().collect();
-        let layered = |trees: Trees| (Breaking::new(subnet, &trees, &numbers).layers(&pairs), trees);
-        let by_xbar = || ShortestTrees::new(subnet, Choice::LeastLoaded).trees;
-        let (a, b) = rayon::join(|| layered(by_host), || layered(by_xbar()));
-        let (sets, trees) = if b.0.len() < a.0.len() { b } else { a };
+        let (sets, trees) = layered(subnet, settings, by_host, most);
         if sets.len() > usize::from(most) {
             let (needed, first) = (sets.len(), settings.first_layer);
             let instead = "nue, which needs one";
@@ -72,4 +71,25 @@ impl Algorithm for Dfsssp {
         let layers = Layers::by_destination(sets.len() as u8, settings.first_layer, of, xbars);
         Ok(Routing { tables: trees.tables(subnet), layers, notes: Vec::new() })
     }
+}
+
+/// The trees that are worth their layers, and the pairs of each layer: those that are given, or one for all hosts of an
+/// xbar.
+fn layered(subnet: &Subnet, settings: &Settings, by_host: ShortestTrees, most: u8) -> (Vec<PairSet>, Trees) {
+    let numbers = Numbers::new(&subnet.topology);
+    let pairs: Vec<(u32, u32)> = Pairs::new(subnet, settings.xbar_destinations).each().collect();
+    let layered = |shortest: ShortestTrees| {
+        let sets = Breaking::new(subnet, &shortest.trees, &numbers).layers(&pairs);
+        (Weight { layers: sets.len(), crowding: shortest.crowding }, (sets, shortest.trees))
+    };
+    if !by_host.trees.are_several_an_xbar() {
+        return layered(by_host).1;
+    }
+    let by_xbar = || ShortestTrees::new(subnet, Choice::LeastLoaded);
+    // That a tree to each address needs more than one layer is known.
+    if most < 2 {
+        return layered(by_xbar()).1;
+    }
+    let (by_host, by_xbar) = rayon::join(|| layered(by_host), || layered(by_xbar()));
+    if by_host.0.is_worth_more_than(by_xbar.0, most.into(), EASED_PARTS) { by_host.1 } else { by_xbar.1 }
 }

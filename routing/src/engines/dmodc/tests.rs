@@ -3,7 +3,7 @@ use mapper_proto::map::Fabric;
 use proptest::prelude::*;
 
 use super::*;
-use crate::engines::select;
+use crate::engines::{Engine, select};
 use crate::{ProofRules, Quality, TableRoutes, prove_tables};
 
 fn serve(fabric: &Fabric, lmc: Option<u8>) -> (Subnet, Result<Routing, EngineError>) {
@@ -60,6 +60,37 @@ proptest! {
             prop_assert!(proof.holds(), "{:?}", proof.violations);
         } else {
             prop_assert!(!cut.is_empty());
+        }
+    }
+}
+
+/// A fabric without some of its xbars, and without the cables that led to them. No host is at one.
+fn without_xbars(fabric: &Fabric, gone: &[u32]) -> Fabric {
+    let mut fabric = fabric.clone();
+    fabric.map.cables.retain(|cable| !gone.contains(&cable.a.xbar) && !gone.contains(&cable.b.xbar));
+    fabric
+}
+
+#[test]
+fn trees_that_lost_switches_are_served_as_well_as_by_engines_that_count() {
+    // Switches of the middle tier and of the top go one after another.
+    for (spec, gone) in [
+        ("xgft:h=3;m=6,6,6;w=1,6,6", &[36, 50, 73, 88, 101][..]),
+        ("clos:hosts=128,ports=8", &[33, 47, 66, 79]),
+        ("cluster:leaves=24,spines=16,hosts=542,missing=5,cables=2", &[25, 31]),
+    ] {
+        let whole = generate(spec).unwrap();
+        for count in 1..=gone.len() {
+            let subnet = Subnet::new(&without_xbars(&whole, &gone[..count]), None).unwrap();
+            let bisection = |engine: Engine| {
+                let served =
+                    select(&subnet, &[engine], &Settings::default(), false).map_err(|why| why.to_string());
+                let tables = served.unwrap().routing.tables;
+                Quality::bisection(&TableRoutes::new(&subnet, &tables), 1)
+            };
+            let (ours, others) =
+                (bisection(Engine::Dmodc), bisection(Engine::Updn).max(bisection(Engine::Ftree)));
+            assert!(ours >= 0.85 * others, "{spec} without {count} switches: {ours} beside {others}");
         }
     }
 }

@@ -13,7 +13,7 @@
 //! 7. `fill`: the tables, a destination xbar at a time.
 //!
 //! `kept` mends tables that were in force instead of 4 to 7. Service adapters above the leaves are joined last, unless
-//! `--max-reverse-hops` says how.
+//! steps the wrong way, which I/O nodes may take, join them.
 
 mod detours;
 mod fill;
@@ -40,6 +40,7 @@ use detours::Detours;
 use ranks::Ranks;
 use reach::Reach;
 use refusal::FtreeRefusal;
+use reverse::ReverseEntry;
 use spines::Spines;
 use templates::Templates;
 use tree::Tree;
@@ -82,9 +83,13 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
         notes.push(format!("no full fat-tree, routed as one that is nearly one: {irregular}"));
     }
     let reach = Reach::new(&tree);
-    let joins_services = settings.max_reverse_hops == 0 && !tiers.served().is_empty();
-    let are_joined = if joins_services { tiers.served() } else { &[] };
-    let reversed = reverse::ways(&tree, &reach, settings, are_joined).map_err(refuse)?;
+    if settings.max_reverse_hops > 0 && settings.io_nodes.is_empty() {
+        notes.push(
+            "reverse hops: no effect without I/O nodes, which alone take them; name these (--io-guid-file)"
+                .to_owned(),
+        );
+    }
+    let (reversed, joins_services) = reversed(&tree, &reach, settings, &tiers).map_err(refuse)?;
     let mut tables = match previous(subnet, settings, &mut notes) {
         Some(previous) => kept::mend(&tree, &reach, previous),
         None => {
@@ -104,6 +109,24 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
         services::join(subnet, &tiers, &order.with_one_top(&subnet.topology, &tiers), &mut tables);
     }
     Ok(Routing { notes, ..Routing::in_one_layer(tables) })
+}
+
+/// The entries for steps the wrong way, and whether service adapters above the leaves are to be joined otherwise: where
+/// I/O nodes' steps join them, they are as any hosts.
+fn reversed(
+    tree: &Tree<'_>,
+    reach: &Reach,
+    settings: &Settings,
+    tiers: &Tiers,
+) -> Result<(Vec<ReverseEntry>, bool), FtreeRefusal> {
+    let takes_steps = settings.max_reverse_hops > 0 && !settings.io_nodes.is_empty();
+    if takes_steps || tiers.served().is_empty() {
+        let ways = reverse::ways(tree, reach, settings, &[]);
+        if ways.is_ok() || tiers.served().is_empty() {
+            return Ok((ways?, false));
+        }
+    }
+    Ok((reverse::ways(tree, reach, settings, tiers.served())?, true))
 }
 
 fn refuse(why: FtreeRefusal) -> EngineError {

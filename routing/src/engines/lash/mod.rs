@@ -7,8 +7,8 @@
 //! layers in the end.
 //!
 //! Where one layer is enough for all, each host gets a tree of its own, so that its frames need not share
-//! the route of its neighbours'. Elsewhere a pair of xbars would need one layer for many trees, so all hosts
-//! of an xbar share one.
+//! the route of its neighbours'. Elsewhere a pair of xbars needs one layer for many trees, so all hosts
+//! of an xbar share one, unless that crowds them on one of many parallel ways (`weighing`).
 
 mod layering;
 #[cfg(test)]
@@ -21,6 +21,8 @@ use super::algorithm::Algorithm;
 use super::layer::{Numbers, check_size};
 use super::pairs::Pairs;
 use super::shortest::{Choice, ShortestTrees};
+use super::trees::Trees;
+use super::weighing::Weight;
 use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, TooManyLayers};
 use crate::Subnet;
 use crate::tables::Layers;
@@ -62,6 +64,9 @@ struct SeveralAddresses {
     lmc: u8,
 }
 
+/// A further layer must take one of so many parts off the crowding of routes: it is few layers that lash is for.
+const EASED_PARTS: u8 = 3;
+
 /// Computes tables and layers.
 ///
 /// Pairs of xbars that both have hosts are layered. Other xbars' own addresses are reached by shortest
@@ -74,24 +79,12 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
     let refuse = |why: Refusal| EngineError::refuse(Engine::Lash, why);
     let xbars = subnet.topology.xbar_count();
     let most = settings.layers_left().map_err(refuse)?;
-    let by_host = ShortestTrees::new(subnet, Choice::LeastLoadedByHost).trees;
-    if by_host.fit_one_layer(subnet, settings.xbar_destinations) {
+    let by_host = ShortestTrees::new(subnet, Choice::LeastLoadedByHost);
+    if by_host.trees.fit_one_layer(subnet, settings.xbar_destinations) {
         let layers = Layers::starting_at(settings.first_layer);
-        return Ok(Routing { tables: by_host.tables(subnet), layers, notes: Vec::new() });
+        return Ok(Routing { tables: by_host.trees.tables(subnet), layers, notes: Vec::new() });
     }
-    drop(by_host);
-    let numbers = Numbers::new(&subnet.topology);
-    let pairs: Vec<(u32, u32)> = Pairs::new(subnet, settings.xbar_destinations).both_ways().collect();
-    let candidate = |choice| {
-        let shortest = ShortestTrees::new(subnet, choice);
-        let mut filler = Filler::new(subnet, &shortest.trees, &numbers, most);
-        let mut layering = filler.fill(&pairs, settings.seed);
-        filler.balance(&mut layering);
-        (layering, shortest)
-    };
-    let (a, b) = rayon::join(|| candidate(Choice::LeastLoaded), || candidate(Choice::FirstPort));
-    let rank = |(layering, shortest): &(Layering, ShortestTrees)| (layering.count, shortest.busiest);
-    let (layering, ShortestTrees { trees, .. }) = if rank(&b) < rank(&a) { b } else { a };
+    let (layering, trees) = layered(subnet, settings, by_host, most);
     if layering.count > usize::from(most) {
         let (needed, first) = (layering.count, settings.first_layer);
         let too_many = TooManyLayers { needed, left: most, first, instead: "updn" };
@@ -100,4 +93,32 @@ fn compute(subnet: &Subnet, settings: &Settings) -> Result<Routing, EngineError>
     let of = layering.by_pair(xbars);
     let layers = Layers::by_destination(layering.count as u8, settings.first_layer, of, xbars);
     Ok(Routing { tables: trees.tables(subnet), layers, notes: Vec::new() })
+}
+
+/// The trees that are worth their layers, and the layer of each pair.
+fn layered(subnet: &Subnet, settings: &Settings, by_host: ShortestTrees, most: u8) -> (Layering, Trees) {
+    let numbers = Numbers::new(&subnet.topology);
+    let pairs: Vec<(u32, u32)> = Pairs::new(subnet, settings.xbar_destinations).both_ways().collect();
+    let candidate = |shortest: ShortestTrees| {
+        let mut filler = Filler::new(subnet, &shortest.trees, &numbers, most);
+        let mut layering = filler.fill(&pairs, settings.seed);
+        filler.balance(&mut layering);
+        (layering, shortest)
+    };
+    let weight = |(layering, shortest): &(Layering, ShortestTrees)| Weight {
+        layers: layering.count,
+        crowding: shortest.crowding,
+    };
+    let by_xbar = |choice| candidate(ShortestTrees::new(subnet, choice));
+    let (a, b) = rayon::join(|| by_xbar(Choice::LeastLoaded), || by_xbar(Choice::FirstPort));
+    let rank = |(layering, shortest): &(Layering, ShortestTrees)| (layering.count, shortest.busiest);
+    let mut taken = if rank(&b) < rank(&a) { b } else { a };
+    // That these need more than one layer is known.
+    if most > 1 && by_host.trees.are_several_an_xbar() {
+        let by_host = candidate(by_host);
+        if weight(&by_host).is_worth_more_than(weight(&taken), most.into(), EASED_PARTS) {
+            taken = by_host;
+        }
+    }
+    (taken.0, taken.1.trees)
 }

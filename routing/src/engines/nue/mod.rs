@@ -14,8 +14,11 @@
 //! - Hops come before loads, so that routes are shortest wherever no turn is blocked.
 //! - A turn is tried when a tree is complete, and only if frames make it: what no frame uses blocks nothing.
 //! - All trees are grown again once the loads of all are known, and are kept if they are found.
+//!
+//! Where tables were in force, their trees come first, and stay as far as they still lead on (`kept`).
 
 mod escape;
+mod kept;
 mod search;
 mod seed;
 #[cfg(test)]
@@ -24,7 +27,7 @@ mod turns;
 
 use super::algorithm::Algorithm;
 use super::filling::{self, NO_CHANNEL};
-use super::{Engine, EngineError, Refusal, Routing, Setting, Settings};
+use super::{Engine, EngineError, Refusal, Routing, Setting, Settings, in_force};
 use crate::tables::{Layers, Tables};
 use crate::{Quality, Subnet, TableRoutes};
 use escape::EscapeTrees;
@@ -49,7 +52,7 @@ impl Algorithm for Nue {
     }
 
     fn obeys(&self, _: &Settings) -> &'static [Setting] {
-        &[Setting::FirstLayer, Setting::MaxLayers]
+        &[Setting::Previous, Setting::FirstLayer, Setting::MaxLayers]
     }
 
     fn check(&self, _: &Subnet, settings: &Settings) -> Result<(), Refusal> {
@@ -60,7 +63,11 @@ impl Algorithm for Nue {
         let left = settings.layers_left().map_err(|why| EngineError::refuse(Engine::Nue, why))?;
         let most = settings.max_layers.map_or(1, |_| left);
         let layers = destinations_by_layer(subnet, settings.xbar_destinations, most);
-        let router = routed(subnet, settings, &layers);
+        let in_force = in_force::tables(subnet, settings);
+        let router = match in_force.map_err(|why| EngineError::refuse(Engine::Nue, why))? {
+            Some(in_force) => Router::keeping(subnet, settings.xbar_destinations, in_force, &layers),
+            None => routed(subnet, settings, &layers),
+        };
         let xbars = subnet.topology.xbar_count();
         let of_layers = if layers.len() > 1 {
             let mut of = vec![0; xbars * xbars];

@@ -25,6 +25,8 @@ pub(super) struct Search<'a> {
     subnet: &'a Subnet,
     /// The channel that each xbar's frames go on by.
     pub(super) next: Vec<u32>,
+    /// The channel that each xbar's frames should go on by if it begins a shortest way, or [`NO_CHANNEL`].
+    pub(super) preferred: Vec<u32>,
     /// Which xbars send frames to the destination.
     pub(super) sends: &'a [bool],
     /// Xbars from near to far.
@@ -46,6 +48,7 @@ impl<'a> Search<'a> {
         Self {
             subnet,
             next: vec![NO_CHANNEL; xbars],
+            preferred: vec![NO_CHANNEL; xbars],
             sends,
             order: Vec::with_capacity(xbars),
             place: vec![NO_PLACE; xbars],
@@ -143,7 +146,10 @@ impl<'a> Search<'a> {
                     if best == NO_CHANNEL {
                         self.level.push(before);
                     }
-                    if best == NO_CHANNEL || (cost, channel) < (self.costs[before as usize], best) {
+                    let preferred = self.preferred[before as usize];
+                    let is_cheaper = (channel != preferred, cost, channel)
+                        < (best != preferred, self.costs[before as usize], best);
+                    if best == NO_CHANNEL || is_cheaper {
                         self.next[before as usize] = channel;
                         self.costs[before as usize] = cost;
                     }

@@ -136,3 +136,41 @@ proptest! {
         prop_assert!(proof.holds(), "{:?}", proof.violations);
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Tables that were in force stay, whoever made them, if they close no circle; and where a cable is gone, what is
+    /// left of them is completed to tables that hold.
+    #[test]
+    fn tables_in_force_stay_and_are_completed(seed: u64, most in 1_u8..3, gone: prop::sample::Index) {
+        let map = random(seed);
+        let subnet = |map: &Map| Subnet::new(&Fabric { map: map.clone(), ..Fabric::default() }, None).unwrap();
+        let whole = subnet(&map);
+        let rules = ProofRules { max_hops: Settings::MAX_HOPS, xbar_destinations: false };
+        let after = |subnet: &Subnet, previous: &Tables| {
+            let settings = Settings { max_layers: Some(most), previous: Some(previous.clone()), ..Settings::default() };
+            let routing = Nue.compute(subnet, &settings).unwrap();
+            let proof = prove_tables(subnet, &routing.tables, &routing.layers, &rules);
+            (routing.tables, proof)
+        };
+        for engine in [Engine::Nue, Engine::Updn, Engine::Dnup, Engine::Minhop] {
+            let settings = Settings { max_layers: Some(most), ..Settings::default() };
+            let Ok(served) = select(&whole, &[engine], &settings, false) else { continue };
+            let in_force = served.routing.tables;
+            let (again, proof) = after(&whole, &in_force);
+            prop_assert!(proof.holds(), "{engine}: {}", proof);
+            let hosts = (0..whole.topology.xbar_count() as u32).flat_map(|xbar| whole.destinations.host_slots_of(xbar));
+            for slot in hosts {
+                prop_assert_eq!(again.of_slot(slot), in_force.of_slot(slot), "{}", engine);
+            }
+            if map.cables.is_empty() {
+                continue;
+            }
+            let mut cut = map.clone();
+            cut.cables.remove(gone.index(map.cables.len()));
+            let (_, proof) = after(&subnet(&cut), &in_force);
+            prop_assert!(proof.holds(), "{engine}, a cable gone: {}", proof);
+        }
+    }
+}

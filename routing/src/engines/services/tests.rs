@@ -11,6 +11,9 @@ use crate::{HostRoutes, Options, Quality, Shape, SourceRoutes, Subnet, TableRout
 
 const RANKING: [Engine; 5] = [Engine::Minhop, Engine::Updn, Engine::Dnup, Engine::Ftree, Engine::Dmodc];
 
+/// Engines that take shortest routes, wherever they turn: these may close circles, or need layers.
+const SHORTEST: [Engine; 3] = [Engine::Lash, Engine::Sssp, Engine::Dfsssp];
+
 fn serve(subnet: &Subnet, engine: Engine) -> Result<Selection, String> {
     select(subnet, &[engine], &Settings::default(), false).map_err(|why| why.to_string())
 }
@@ -77,6 +80,38 @@ fn a_real_clusters_shape_is_served_nearly_as_well_as_without_service_adapters() 
     }
 }
 
+#[test]
+fn shortest_routes_in_layers_spread_over_all_cables_beside_service_adapters() {
+    // With an adapter on each spine one layer is not enough for a tree to each host, and one tree to each xbar leads
+    // all its hosts through one cable.
+    let spec = "cluster:leaves=24,spines=16,hosts=542,missing=5,cables=2";
+    let plain = Subnet::new(&generate(spec).unwrap(), None).unwrap();
+    let served = Subnet::new(&generate(&format!("{spec},service=every")).unwrap(), None).unwrap();
+    for engine in [Engine::Lash, Engine::Dfsssp] {
+        let (before, after) = (serve(&plain, engine).unwrap(), serve(&served, engine).unwrap());
+        assert!(after.routing.layers.count == 2, "{engine:?}: {}", after.routing.layers.count);
+        let (before, after) = (bisection(&plain, &before), bisection(&served, &after));
+        assert!(after >= 0.60 && after >= 0.95 * before, "{engine:?}: {before} to {after}");
+    }
+}
+
+#[test]
+fn reverse_hops_that_join_no_service_adapter_take_no_route_from_one() {
+    let spec = "cluster:leaves=8,spines=4,hosts=80,missing=2,service=every";
+    let subnet = Subnet::new(&generate(spec).unwrap(), None).unwrap();
+    let plain = serve(&subnet, Engine::Ftree).unwrap().routing.tables;
+    for (io_nodes, is_told) in [(Vec::new(), true), (vec![0], false)] {
+        let settings =
+            Settings { max_reverse_hops: 1, io_nodes: io_nodes.into_iter().collect(), ..Settings::default() };
+        let served = select(&subnet, &[Engine::Ftree], &settings, false).unwrap();
+        assert_eq!(
+            served.routing.notes.iter().any(|note| note.contains("no effect without I/O nodes")),
+            is_told
+        );
+        assert!(!is_told || served.routing.tables == plain);
+    }
+}
+
 /// A tree with a service adapter on every xbar.
 fn with_services(spec: &str) -> Fabric {
     let mut fabric = generate(spec).unwrap();
@@ -111,7 +146,7 @@ fn deep_trees_with_an_adapter_on_every_xbar_are_served_as_well_as_without() {
 
 /// A cluster whose rails' spines have service adapters, and how many spines that are.
 fn cluster() -> impl Strategy<Value = (Fabric, u64)> {
-    let switches = (6_u64..14, 2_u64..8, 8_u64..16, 1_u64..3);
+    let switches = (6_u64..14, 2_u64..8, 3_u64..16, 1_u64..3);
     let oddities = (0_u64..6, 1_u64..3, 0_u64..4, 0_u64..2);
     let service = prop::sample::select(vec!["every", "spines"]);
     (switches, oddities, service, any::<u64>()).prop_map(|(switches, oddities, service, seed)| {
@@ -138,13 +173,25 @@ proptest! {
         let served = Subnet::new(&fabric, None).unwrap();
         let plain = Subnet::new(&without_services(&fabric), None).unwrap();
         prop_assert_eq!(Tiers::of(&served.topology).served().len() as u64, spines);
-        for engine in RANKING {
+        for engine in RANKING.into_iter().chain(SHORTEST) {
             let Ok(before) = serve(&plain, engine) else { continue };
-            let after = serve(&served, engine).map_err(|why| TestCaseError::fail(format!("{engine:?}: {why}")))?;
-            prop_assert!(after.routing.layers.count == 1);
+            let after = match serve(&served, engine) {
+                Ok(after) => after,
+                // Routes to spines turn at leaves, which may close a circle.
+                Err(_) if engine == Engine::Sssp => continue,
+                Err(why) => return Err(TestCaseError::fail(format!("{engine:?}: {why}"))),
+            };
+            prop_assert!(after.routing.layers.count == 1 || SHORTEST.contains(&engine));
             let (before, after) =
                 (bisection_of_others(&plain, &before), bisection_of_others(&served, &after));
-            prop_assert!(after >= 0.95 * before, "{engine:?}: {before} to {after}");
+            // What balances as it goes does so less evenly in a small cluster, one time more and one time less; and lash
+            // takes a second layer only if that is worth much.
+            let share = match engine {
+                Engine::Lash => 0.6,
+                _ if SHORTEST.contains(&engine) => 0.75,
+                _ => 0.95,
+            };
+            prop_assert!(after >= share * before, "{engine:?}: {before} to {after}");
         }
     }
 

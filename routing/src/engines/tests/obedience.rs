@@ -45,6 +45,7 @@ fn grounds(subnet: &Subnet) -> Vec<Settings> {
     let plain = Settings { file: file(), ..Settings::default() };
     let fabric = [
         plain.clone(),
+        Settings { file: None, ..plain.clone() },
         Settings { roots: Some(vec![0]), ..plain.clone() },
         Settings { io_nodes: on_roots, ..plain.clone() },
     ];
@@ -116,7 +117,9 @@ fn changed(setting: Setting, from: &Settings, subnet: &Subnet) -> Vec<Settings> 
                 to.torus = TorusStatement { sizes: Some(vec![9, 9]), ..TorusStatement::default() }
             })]
         }
-        Setting::File => vec![with(&|to| to.file = None)],
+        Setting::File => vec![with(&|to| {
+            to.file = from.file.is_none().then(|| Tables::empty(xbars as usize, 1));
+        })],
         Setting::Passes => vec![with(&|to| to.passes = 1)],
     }
 }

@@ -1,0 +1,24 @@
+//! Service adapters, which switches of real clusters carry.
+
+use super::spec::{Spec, SpecError};
+
+/// Which switches carry a service adapter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Service {
+    Every,
+    /// Those above the leaves.
+    Spines,
+    None,
+}
+
+impl Service {
+    /// What `service=` says, none if nothing does.
+    pub(super) fn of(spec: &Spec<'_>) -> Result<Self, SpecError> {
+        match spec.word("service")?.unwrap_or("none") {
+            "every" => Ok(Self::Every),
+            "spines" => Ok(Self::Spines),
+            "none" => Ok(Self::None),
+            word => Err(spec.bad("service", word, "every, spines or none")),
+        }
+    }
+}
