@@ -263,7 +263,8 @@ fn run_scenario(
 ) -> Result<ExitCode, CliError> {
     let (map, seed) = (&scenario.fabric.map, scenario.setup.seed);
     let outcome = scenario.run_captured(sink, frame_writer(args, &scenario.fabric)?)?;
-    let healing_ms = outcome.healing.as_secs_f64() * 1e3;
+    let [healing_ms, circle_ms, revival_ms] =
+        [outcome.healing, outcome.circle, outcome.revival].map(|time| time.as_secs_f64() * 1e3);
     if format == Format::Json {
         let report = serde_json::json!({
             "schema": "mapper.sim-fault/1",
@@ -273,6 +274,8 @@ fn run_scenario(
             "cables": map.cables.len(),
             "faults": scenario.setup.faults.text.lines().collect::<Vec<_>>(),
             "healing_virtual_ms": healing_ms,
+            "circle_virtual_ms": circle_ms,
+            "revival_virtual_ms": revival_ms,
             "digest": format!("{:016x}", outcome.digest),
         });
         output::print(&format!("{report}\n"))?;
@@ -285,6 +288,8 @@ fn run_scenario(
             "fabric        {hosts} hosts, {xbars} xbars ({kinds:?}), {cables} cables\n\
              {faults}\
              agreed        {healing_ms:.3} ms of virtual time after healing\n\
+             circles       for {circle_ms:.3} ms at most in routes of different maps, for {revival_ms:.3} ms where cables \
+             revived\n\
              seed          {seed}\n"
         ))?;
     }

@@ -19,7 +19,7 @@ use thiserror::Error;
 
 use crate::faults::Fault;
 use crate::setup::{Setup, SetupError};
-use crate::world::{FrameSink, Stopped, TraceSink, TrafficReport, Until, World, WorldError};
+use crate::world::{Circle, CircleCause, FrameSink, Stopped, TraceSink, TrafficReport, Until, World, WorldError};
 
 /// A fabric, and what befalls it.
 #[derive(Clone, PartialEq, Debug)]
@@ -43,6 +43,9 @@ pub struct Outcome {
     /// The longest time for which the routes in force closed a circle, as hosts had routes of different
     /// maps, or cables were moved under them.
     pub circle: Duration,
+    /// The longest time for which they closed one as hosts went by turns that a cable had opened which was dead and
+    /// lived again.
+    pub revival: Duration,
     /// What became of users' frames.
     pub users: Users,
     /// The digest of the whole run.
@@ -63,15 +66,11 @@ pub struct Users {
     pub longest_gap: Duration,
 }
 
-/// What is followed through a run.
+/// What is followed through a run: the longest circles of the routes in force.
 #[derive(Debug, Default)]
 struct Watch {
-    /// Since when looks have found a circle in the routes in force.
-    circle_since: Option<Instant>,
-    /// Since when looks have found a circle while all hosts used one true map, and some of them turns that a cable
-    /// opened that was dead.
-    revival_since: Option<Instant>,
-    longest_circle: Duration,
+    circle: Duration,
+    revival: Duration,
 }
 
 /// What must not be.
@@ -116,8 +115,8 @@ impl Scenario {
     /// For so long at most after the last fault hosts' routes of different maps, or of maps that are wrong by
     /// now, may close a circle together.
     pub const MAX_CIRCLE: Duration = Duration::from_secs(5);
-    /// For so long at most a host may use turns that dead cables opened after one of them lives again: until
-    /// its next test is answered, and looks are that far apart.
+    /// For so long at most a host may use turns that dead cables opened after one of them lives again: until its next
+    /// test is answered, of which some may be lost.
     const MAX_REVIVAL: Duration = Duration::from_millis(250);
     /// Users' frames sent from so long after all agreed on must all arrive.
     const SETTLED: Duration = Duration::from_millis(500);
@@ -150,6 +149,7 @@ impl Scenario {
         if let Some(frames) = frames {
             world.capture(frames);
         }
+        world.watch_routes();
         let outcome = self.run_in(&mut world)?;
         world.end_record().map_err(WorldError::from)?;
         Ok(outcome)
@@ -197,7 +197,8 @@ impl Scenario {
                     let why = format!("users of two hosts heard nothing of each other for {gap:?}");
                     return Err(Violation::Unsafe { at: world.now(), why });
                 }
-                return Ok(Outcome { healing, circle: watch.longest_circle, users, digest: world.digest() });
+                let Watch { circle, revival } = *watch;
+                return Ok(Outcome { healing, circle, revival, users, digest: world.digest() });
             }
             // A map may lack what a single cable separates from every host, and be made anew once
             // verification sees it. That, too, must end in time.
@@ -243,11 +244,11 @@ impl Scenario {
             world.check_load(most)
         };
         let safe = bounded
-            .and_then(|()| world.check_routes())
+            .and_then(|()| world.check_routes_watched())
             .and_then(|()| world.check_no_forged_name())
             .and_then(|()| world.check_traffic())
             .and_then(|()| world.prove_union())
-            .and_then(|()| self.check_in_force(world, watch));
+            .and_then(|()| self.check_circles(world.take_circles(), watch));
         safe.map_err(|why| Violation::Unsafe { at: world.now(), why })
     }
 
@@ -255,28 +256,22 @@ impl Scenario {
     /// cables are where the map has them. Nobody can prove it of routes of different maps, which there are
     /// from when the first host has a new map until the last one has; nor of routes on cables that were moved:
     /// that must be over soon. So must turns that a dead cable opened when it lives again.
-    fn check_in_force(&self, world: &mut World, watch: &mut Watch) -> Result<(), String> {
-        let now = world.now();
-        let Err(circle) = world.prove_in_force() else {
-            (watch.circle_since, watch.revival_since) = (None, None);
-            return Ok(());
-        };
-        if world.is_of_one_true_map() {
-            let lasted = now.since(*watch.revival_since.get_or_insert(now));
-            return if world.depends_on_the_dead() && lasted <= Self::MAX_REVIVAL {
-                Ok(())
-            } else {
-                Err(circle)
+    fn check_circles(&self, circles: Vec<Circle>, watch: &mut Watch) -> Result<(), String> {
+        for Circle { from, until, cause, why } in circles {
+            let lasted = until.since(from);
+            let (longest, too_long) = match cause {
+                CircleCause::OneMap => return Err(format!("{why}, from {from:?} to {until:?}")),
+                CircleCause::Revival => (&mut watch.revival, lasted > Self::MAX_REVIVAL),
+                // As long as things go wrong, nothing bounds it: hosts that follow one who lies about its rank keep
+                // their routes, whatever is moved under them.
+                CircleCause::Maps => {
+                    (&mut watch.circle, until.since(from.max(self.healed_at)) > Self::MAX_CIRCLE)
+                }
             };
-        }
-        watch.revival_since = None;
-        let since = *watch.circle_since.get_or_insert(now);
-        let lasted = now.since(since);
-        watch.longest_circle = watch.longest_circle.max(lasted + Self::LOOK_EVERY);
-        // As long as things go wrong, nothing bounds it: hosts that follow one who lies about its rank keep
-        // their routes, whatever is moved under them.
-        if now.since(since.max(self.healed_at)) > Self::MAX_CIRCLE {
-            return Err(format!("{circle}, for {lasted:?} now"));
+            *longest = lasted.max(*longest);
+            if too_long {
+                return Err(format!("{why}, for {lasted:?} from {from:?} on"));
+            }
         }
         Ok(())
     }

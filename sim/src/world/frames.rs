@@ -33,6 +33,7 @@ impl World {
         if let Some(task) = self.hosts[index].node.as_mut().and_then(|node| node.poll_task()) {
             self.begin_routes(host, task);
         }
+        self.note_table(host);
         let slot = &mut self.hosts[index];
         let Some(want) = slot.node.as_ref().and_then(|node| node.poll_timeout()) else { return };
         let want = want.max(self.now);

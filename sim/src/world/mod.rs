@@ -27,6 +27,7 @@ pub(crate) use keys::KeyStep;
 pub use options::{Options, TrafficOptions};
 pub use trace::{TraceError, TraceEvent, TraceSink};
 pub use traffic::{FaultEffect, TrafficReport};
+pub use union::{Circle, CircleCause};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -180,7 +181,7 @@ pub struct World {
     ever_named: BTreeMap<Wanted, BTreeSet<Mac>>,
     /// Users' frames, if users send some.
     traffic: Option<Traffic>,
-    /// All tables in use that were last searched for a circle.
+    /// All tables in use, if they are searched for circles.
     united: union::United,
     /// The tables of each part that were last proved together.
     proved: Vec<Vec<Arc<RouteTable>>>,
@@ -303,6 +304,7 @@ impl World {
             let moment_over = self.queue.next_at() != Some(at);
             if moment_over {
                 self.follow_users();
+                self.follow_routes();
             }
             match until {
                 Until::Configured if moment_over && self.is_done() => return Ok(Stopped::Reached),
