@@ -3,6 +3,8 @@
 //! `cargo run -p mapper-sim --example fault_seeds FIRST COUNT` prints a line for each seed that had such a circle or
 //! failed, and at last how many of them there were.
 
+#![expect(clippy::print_stdout, reason = "it prints what it found")]
+
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -45,6 +47,9 @@ fn main() -> ExitCode {
         let longest = held.iter().map(circle).max().unwrap_or_default();
         println!("circles of {what}: {}, the longest {longest:?}", counts.join(", "));
     }
+    let by_kernel: u64 = held.iter().map(|it| it.users.by_kernel).sum();
+    let sent: u64 = held.iter().map(|it| it.users.sent).sum();
+    println!("{sent} users' frames, {by_kernel} of them through kernels");
     println!("{} of {count} seeds hold", held.len());
     if held.len() as u64 == count { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -356,6 +356,41 @@ impl Plant {
         (*powered && ports.filter(is_host).count() == 1).then_some((tag, crossbar.carriers))
     }
 
+    /// The port of a node's own xbar that its host is cabled to: see [`Self::own_crossbar`].
+    pub(crate) fn own_xbar(&self, host: u32) -> Option<PlantPort> {
+        self.own_crossbar(host)?;
+        self.peer(PlantPort { node: PlantNode::Host(host), port: 0 })
+    }
+
+    /// The host whose own xbar this is.
+    pub(crate) fn node_of(&self, xbar: u32) -> Option<u32> {
+        let PhysicalXbar { crossbar, base, .. } = &self.xbars[xbar as usize];
+        let ports = *base..base + u32::from(crossbar.ports);
+        let peers = ports.filter_map(|socket| self.sockets[socket as usize].peer);
+        let hosts = peers.filter_map(|peer| match self.sockets[peer as usize].end.node {
+            PlantNode::Host(host) => Some(host),
+            PlantNode::Xbar(_) => None,
+        });
+        hosts.into_iter().find(|&host| self.own_crossbar(host).is_some())
+    }
+
+    /// The ports of an xbar that have carrier, and the ends of their cables that are elsewhere.
+    pub(crate) fn cabled_ports(&self, xbar: u32) -> Vec<(PlantPort, PlantPort)> {
+        let PhysicalXbar { crossbar, base, .. } = &self.xbars[xbar as usize];
+        let ports = (*base..base + u32::from(crossbar.ports)).filter(|&socket| self.has_carrier(socket));
+        ports
+            .filter_map(|socket| {
+                let near = self.sockets[socket as usize];
+                Some((near.end, self.sockets[near.peer? as usize].end))
+            })
+            .collect()
+    }
+
+    /// The number of a port, as [`Self::channels`] gives it.
+    pub(crate) fn channel(&self, end: PlantPort) -> Option<u32> {
+        self.socket(end)
+    }
+
     /// All ports of the xbar that a host is cabled to, as if each had carrier.
     pub(crate) fn wired_ports(&self, host: u32) -> PortSet {
         let mut ports = PortSet::NONE;

@@ -19,7 +19,9 @@ use thiserror::Error;
 
 use crate::faults::Fault;
 use crate::setup::{Setup, SetupError};
-use crate::world::{Circle, CircleCause, FrameSink, Stopped, TraceSink, TrafficReport, Until, World, WorldError};
+use crate::world::{
+    Circle, CircleCause, FrameSink, Stopped, TraceSink, TrafficReport, Until, World, WorldError,
+};
 
 /// A fabric, and what befalls it.
 #[derive(Clone, PartialEq, Debug)]
@@ -61,6 +63,8 @@ pub struct Users {
     pub lost: u64,
     /// Frames that arrived behind later ones.
     pub reordered: u64,
+    /// Frames that arrived as packets through the kernels.
+    pub by_kernel: u64,
     /// The longest time that a pair lost all frames behind a fault, before all was put right and while cables
     /// led from one to the other.
     pub longest_gap: Duration,
@@ -183,7 +187,7 @@ impl Scenario {
                     world.check_names().map_err(|why| Violation::Unsafe { at: world.now(), why })?;
                 }
                 let report = world.traffic().unwrap_or_default();
-                let users = users(&report);
+                let users = Users { by_kernel: world.stats().by_kernel, ..users(&report) };
                 let lost = world.lost_between_joined() - lost;
                 if lost > 0 {
                     let why = format!("{lost} users' frames were lost while nothing was wrong");
@@ -296,9 +300,9 @@ impl Scenario {
 }
 
 fn users(report: &TrafficReport) -> Users {
-    let faults = report.faults.iter().filter(|fault| fault.what != Fault::Heal.word());
+    let faults = report.faults.iter().filter(|effect| effect.fault != Fault::Heal);
     let longest_gap = faults.map(|fault| fault.longest_gap).max().unwrap_or_default();
-    Users { sent: report.sent, lost: report.lost, reordered: report.reordered, longest_gap }
+    Users { sent: report.sent, lost: report.lost, reordered: report.reordered, longest_gap, by_kernel: 0 }
 }
 
 /// The map that each host holds.

@@ -43,6 +43,8 @@ pub struct Circle {
 struct InForce {
     table: Option<Arc<RouteTable>>,
     turns: BTreeSet<(u32, u32)>,
+    /// Those of the ways that its kernel holds.
+    kernel_turns: BTreeSet<(u32, u32)>,
 }
 
 /// What is followed of the routes in force, from one change to the next.
@@ -51,6 +53,8 @@ pub(super) struct United {
     watched: bool,
     /// Hosts of which something was told, or whose table changed, since the last look.
     touched: BTreeSet<u32>,
+    /// Hosts whose kernels hold something else than at the last look.
+    kernels_touched: BTreeSet<u32>,
     /// The state of the plant that was looked at last.
     generation: u64,
     hosts: Vec<InForce>,
@@ -70,11 +74,26 @@ impl United {
     }
 }
 
+impl United {
+    /// What the kernels of these hosts hold has changed.
+    pub(super) fn touch_kernels(&mut self, hosts: impl IntoIterator<Item = u32>) {
+        if self.watched {
+            self.kernels_touched.extend(hosts);
+        }
+    }
+}
+
 impl World {
-    /// From now on the routes in force are searched for circles whenever a table, a repair or the plant changes.
+    /// From now on the routes in force are searched for circles whenever a table, a repair or the plant changes, and
+    /// every user's frame is followed along its route.
     pub fn watch_routes(&mut self) {
         self.united.watched = true;
         self.united.touched.extend(0..self.hosts.len() as u32);
+    }
+
+    /// Whether routes, and the users' frames that take them, are watched: see [`Self::watch_routes`].
+    pub(super) fn routes_are_watched(&self) -> bool {
+        self.united.watched
     }
 
     /// The times since the last call in which the routes in force closed a circle, one that is not over up to now.
@@ -120,7 +139,8 @@ impl World {
     /// Between moments: looks at the routes in force, if anything changed that concerns them.
     pub(super) fn follow_routes(&mut self) {
         let moved = self.united.generation != self.plant.generation();
-        if !self.united.watched || (self.united.touched.is_empty() && !moved) {
+        let United { watched, touched, kernels_touched, .. } = &self.united;
+        if !watched || (touched.is_empty() && kernels_touched.is_empty() && !moved) {
             return;
         }
         let touched = std::mem::take(&mut self.united.touched);
@@ -129,7 +149,7 @@ impl World {
         {
             self.united.unrouted = Some(format!("at {:?}: {why}", self.now));
         }
-        let changed = self.unite(&touched, moved);
+        let changed = self.unite(&touched, moved) | self.unite_kernels(moved);
         let found = match &self.united.circle {
             Some(circle) if !changed => Some(circle.why.clone()),
             None if !changed => None,
@@ -162,15 +182,30 @@ impl World {
             if !same || (moved && table.is_some()) {
                 let turns = table.as_ref().map(|table| self.turns_of(host, table)).unwrap_or_default();
                 changed |= known.turns != turns;
-                self.united.hosts[host as usize] = InForce { table, turns };
+                let known = &mut self.united.hosts[host as usize];
+                (known.table, known.turns) = (table, turns);
             }
+        }
+        changed
+    }
+
+    /// Takes in what kernels hold that have changed, or all where the plant has. Returns whether anything is new.
+    fn unite_kernels(&mut self, moved: bool) -> bool {
+        let touched = std::mem::take(&mut self.united.kernels_touched);
+        let mut changed = false;
+        for host in (0..self.hosts.len() as u32).filter(|host| moved || touched.contains(host)) {
+            let turns = self.kernel_turns_of(host);
+            let known = &mut self.united.hosts[host as usize].kernel_turns;
+            changed |= *known != turns;
+            *known = turns;
         }
         changed
     }
 
     /// Which channels the routes of a host's table lead to, and from which, on the plant as it is.
     fn turns_of(&self, host: u32, table: &RouteTable) -> BTreeSet<(u32, u32)> {
-        let frame = Data { token: 0, way_back: Route::new(), ethernet: &[0; 64] }.encode().unwrap_or_default();
+        let frame =
+            Data { token: 0, way_back: Route::new(), ethernet: &[0; 64] }.encode().unwrap_or_default();
         let mut turns = BTreeSet::new();
         for path in table.hosts().flat_map(|(_, to)| table.paths_to(to)) {
             let payload = [path.way.there.as_bytes(), &frame].concat();
@@ -181,18 +216,19 @@ impl World {
 
     fn find_circle(&self) -> Option<String> {
         let mut after: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-        for &(one, other) in self.united.hosts.iter().flat_map(|host| &host.turns) {
+        for &(one, other) in self.united.hosts.iter().flat_map(|host| host.turns.union(&host.kernel_turns)) {
             after.entry(one).or_default().insert(other);
         }
         let circle = circle(after)?;
         let ends: Vec<_> = self.plant.ends().collect();
-        let names: Vec<_> =
-            circle.iter().map(|&socket| self.plant.end_name(ends[socket as usize])).collect();
+        let names: Vec<_> = circle.iter().map(|&socket| self.plant.end_name(ends[socket as usize])).collect();
         Some(format!("the routes in force, of all maps and repairs, can deadlock by {}", names.join(", ")))
     }
 
     fn cause_of_circle(&mut self) -> CircleCause {
-        if !self.is_of_one_true_map() {
+        // A kernel goes on sending for a while to hosts that the map lists no more.
+        let is_older = |host: &InForce| !host.kernel_turns.is_subset(&host.turns);
+        if !self.is_of_one_true_map() || self.united.hosts.iter().any(is_older) {
             CircleCause::Maps
         } else if self.depends_on_the_dead() {
             CircleCause::Revival

@@ -1,0 +1,249 @@
+//! The kernels of nodes: what the host of each tells its kernel, and what the kernel tells it, as a daemon passes it on.
+//!
+//! A model stands for the kernel ([`mapper_fib::model`]): it holds what the host wants it to, and forwards packets of IP by
+//! that, hop by hop through the kernels of other nodes. A kernel goes on when its host's agent is gone.
+
+mod packets;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use mapper_fib::crossbar::CabledPort;
+use mapper_fib::{Objects, Route, Table};
+use mapper_host::kernel_path::{KernelAbilities, KernelPort, NotCarried};
+use mapper_proto::wire::AgentState;
+use mapper_proto::{IpNetworkAddress, Mac};
+
+use super::World;
+use super::options::derive_seed;
+use super::queue::What;
+use crate::fabric::{PlantNode, PlantPort};
+use packets::Packets;
+
+/// Names the stream of what kernels can do.
+const ABILITIES: u64 = 8;
+/// Names the stream of seeds of probes.
+const PROBES: u64 = 9;
+/// So often a daemon counts what its kernel has sent.
+const COUNT_EVERY: Duration = Duration::from_millis(100);
+/// The number of the interface of port 0; those of other ports follow.
+const FIRST_INTERFACE: u32 = 10;
+
+/// From this one on nexthops are numbered in every other run.
+const OTHER_NUMBERS: u32 = 1 << 20;
+
+/// The kernel of a node.
+#[derive(Debug)]
+struct Kernel {
+    abilities: KernelAbilities,
+    addresses: Vec<IpNetworkAddress>,
+    ips: Vec<IpAddr>,
+    objects: Objects,
+    /// The ports that its host was told of last.
+    ports: Vec<KernelPort>,
+    /// How often its objects changed.
+    changes: u64,
+    /// Whether its packets are counted.
+    counted: bool,
+    /// The first number of nexthops of the run of its host, which follow other numbers than those of the run before.
+    first_number: u32,
+    /// Whether it holds nothing any more of an earlier run.
+    taken_over: bool,
+}
+
+/// The kernels of all hosts, if hosts have some, and the packets that they forward.
+#[derive(Debug, Default)]
+pub(super) struct Kernels {
+    hosts: Vec<Kernel>,
+    packets: Packets,
+}
+
+impl Kernels {
+    /// The kernels of so many hosts. Some can do less than others, as `seed` decides.
+    pub(super) fn new(hosts: usize, seed: u64) -> Self {
+        let hosts =
+            (0..hosts as u32).map(|host| Kernel::new(host, derive_seed(seed, ABILITIES, host.into())));
+        Self { hosts: hosts.collect(), packets: Packets::default() }
+    }
+
+    /// Whether hosts have kernels at all.
+    const fn are_there(&self) -> bool {
+        !self.hosts.is_empty()
+    }
+}
+
+impl Kernel {
+    fn new(host: u32, drawn: u64) -> Self {
+        let (segments, compressed) = match drawn % 8 {
+            0 => (false, false),
+            1 => (true, false),
+            _ => (true, true),
+        };
+        let [.., high, low] = (host + 1).to_be_bytes();
+        let v6 = Ipv6Addr::new(0xfd00, 0x6d61, 0, 0, 0, 0, 0, u16::from_be_bytes([high, low]));
+        let v4 = Ipv4Addr::new(10, 77, high, low);
+        let addresses: Vec<_> = [IpNetworkAddress::new(v6.into(), 64), IpNetworkAddress::new(v4.into(), 16)]
+            .into_iter()
+            .flatten()
+            .collect();
+        Self {
+            abilities: KernelAbilities { segments, compressed, by_destination: false },
+            ips: addresses.iter().map(IpNetworkAddress::ip).collect(),
+            addresses,
+            objects: Objects::default(),
+            ports: Vec::new(),
+            changes: 0,
+            counted: false,
+            first_number: 0,
+            taken_over: false,
+        }
+    }
+
+    /// The longest packet that it sends to an address, in bytes; `None` if it has no route of ours there.
+    fn mtu_towards(&self, to: IpAddr) -> Option<u32> {
+        let mut routes = self.objects.routes.iter();
+        routes.find_map(|(key, route)| match route {
+            Route::Group { mtu, .. } if key.table == Table::Main && key.to.contains(to) => Some(*mtu),
+            _ => None,
+        })
+    }
+}
+
+/// The link address of a crossbar's port.
+fn link_address(xbar: u32, port: u8) -> Mac {
+    Mac::from_u64(0x0600_0000_0000 | u64::from(xbar) << 8 | u64::from(port))
+}
+
+impl World {
+    /// A host starts, and begins to use its kernel. What that holds of an earlier run stays for now, as packets go by it.
+    pub(super) fn begin_with_kernel(&mut self, host: u32, seed: u64) {
+        if !self.kernels.are_there() {
+            return;
+        }
+        let now = self.now;
+        let agent_port = self.plant.own_xbar(host).map(|end| end.port);
+        let kernel = &mut self.kernels.hosts[host as usize];
+        kernel.ports.clear();
+        kernel.taken_over = false;
+        kernel.first_number ^= OTHER_NUMBERS;
+        let first_number = kernel.first_number;
+        let (abilities, addresses) = (kernel.abilities, kernel.addresses.clone());
+        let is_counted = std::mem::replace(&mut kernel.counted, true);
+        if !is_counted {
+            self.queue.push(now + COUNT_EVERY, What::Kernel { host });
+        }
+        let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) else {
+            return;
+        };
+        if agent_port.is_some() {
+            real.use_kernel(derive_seed(seed, PROBES, 0), first_number);
+            real.set_kernel_abilities(now, abilities, agent_port);
+        }
+        real.set_addresses(now, addresses);
+        self.show_kernel_ports(host);
+        self.drain(host);
+    }
+
+    /// Tells a host which of its ports lead where now, if that is new to it.
+    pub(super) fn show_kernel_ports(&mut self, host: u32) {
+        if !self.kernels.are_there() {
+            return;
+        }
+        let ports = self.kernel_ports(host);
+        let (now, kernel) = (self.now, &mut self.kernels.hosts[host as usize]);
+        if kernel.ports == ports {
+            return;
+        }
+        kernel.ports.clone_from(&ports);
+        if let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) {
+            real.set_kernel_ports(now, ports);
+        }
+        self.drain(host);
+    }
+
+    /// The ports of a host's own crossbar that have carrier and lead to another crossbar. Hellos are as fast as light here.
+    fn kernel_ports(&self, host: u32) -> Vec<KernelPort> {
+        let Some(own) = self.plant.own_xbar(host) else { return Vec::new() };
+        let PlantNode::Xbar(own_xbar) = own.node else { return Vec::new() };
+        let port = |near: PlantPort, far: PlantPort| {
+            let PlantNode::Xbar(xbar) = far.node else { return None };
+            let other = self.plant.node_of(xbar);
+            let by_segments =
+                other.is_some_and(|other| self.kernels.hosts[other as usize].abilities.segments);
+            let cabled = CabledPort {
+                port: near.port,
+                interface: FIRST_INTERFACE + u32::from(near.port),
+                name: interface_name(near.port),
+                neighbour: link_address(xbar, far.port),
+            };
+            Some(KernelPort { cabled, mtu: self.cable_mtu(host, other), by_segments, by_destination: false })
+        };
+        let ports = self.plant.cabled_ports(own_xbar);
+        ports.into_iter().filter_map(|(near, far)| port(near, far)).collect()
+    }
+
+    /// The longest packet on the cable between two nodes.
+    fn cable_mtu(&self, one: u32, other: Option<u32>) -> u32 {
+        let mtu = |host: u32| u32::from(self.hosts[host as usize].mtu_bytes);
+        other.map_or_else(|| mtu(one), |other| mtu(one).min(mtu(other)))
+    }
+
+    /// Has a host's kernel hold what the host wants now. Nothing that the host says afterwards may leave before.
+    pub(super) fn serve_kernel(&mut self, host: u32) {
+        if !self.kernels.are_there() {
+            return;
+        }
+        let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) else {
+            return;
+        };
+        let changes = real.take_kernel_changes();
+        if !changes.is_empty() {
+            let kernel = &mut self.kernels.hosts[host as usize];
+            changes.iter().for_each(|change| kernel.objects.apply(change));
+            kernel.changes += 1;
+            self.united.touch_kernels([host]);
+        }
+    }
+
+    /// It is time to count what a host's kernel has sent.
+    pub(super) fn look_at_kernel(&mut self, host: u32) {
+        let now = self.now;
+        self.queue.push(now + COUNT_EVERY, What::Kernel { host });
+        let Some(real) = self.hosts[host as usize].node.as_mut().and_then(|node| node.host_mut()) else {
+            return;
+        };
+        // As of a kernel that does not count: all that it may send is taken for sent.
+        real.count_kernel_packets(now, &BTreeMap::new());
+        self.drain(host);
+        self.take_over_kernel(host);
+    }
+
+    /// Has a host's kernel let go of what an earlier run left, once this one has tried all its ways.
+    fn take_over_kernel(&mut self, host: u32) {
+        let kernel = &self.kernels.hosts[host as usize];
+        let Some(real) = self.hosts[host as usize].node.as_ref().and_then(|node| node.host()) else { return };
+        let Some(path) = real.kernel_path().filter(|_| !kernel.taken_over) else { return };
+        let is_trying = path.status().not_carried.iter().any(|(_, why)| {
+            matches!(why, NotCarried::BeingTried | NotCarried::NoAddress | NotCarried::NoOwnAddress)
+        });
+        if is_trying || real.agent().status().state != AgentState::Configured {
+            return;
+        }
+        let objects = path.wanted();
+        let kernel = &mut self.kernels.hosts[host as usize];
+        kernel.changes += u64::from(kernel.objects != objects);
+        (kernel.objects, kernel.taken_over) = (objects, true);
+        // Others' packets may go through this kernel.
+        self.united.touch_kernels(0..self.hosts.len() as u32);
+    }
+
+    /// How often what the kernel of a host holds has changed.
+    pub(super) fn kernel_changes(&self, host: u32) -> u64 {
+        self.kernels.hosts.get(host as usize).map_or(0, |kernel| kernel.changes)
+    }
+}
+
+fn interface_name(port: u8) -> String {
+    format!("e{port}")
+}
