@@ -86,6 +86,7 @@ impl Scenario {
         if kernels {
             (setup.xbars, setup.nodes, setup.kernels) = (Xbars::Tagged, true, true);
             let from = Some(Duration::ZERO);
+            draw_kernel_faults(seed, &mut setup.faults.text, healed_ms);
             setup.users.get_or_insert(UserSetup {
                 rate: 40.0,
                 partners: 2,
@@ -130,6 +131,18 @@ fn draw_nodes(seed: u64, fabric: &Fabric) -> Option<Fabric> {
     }
     map.hosts = places.iter().enumerate().map(|(i, &at)| draw_host(i, Some(at), &mut rng)).collect();
     Some(label(map))
+}
+
+/// What befalls kernels: a firewall for a while, and tables that somebody empties.
+fn draw_kernel_faults(seed: u64, text: &mut String, healed_ms: u64) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ KERNELS.rotate_left(1));
+    for kind in [RandomKind::Firewall, RandomKind::Flush] {
+        if rng.random_bool(0.4) {
+            let (word, mend_ms) = (kind.word(), rng.random_range(1..LATEST_MEND_MS));
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "random 1 {word} between 0ms and {healed_ms}ms mend-after {mend_ms}ms");
+        }
+    }
 }
 
 /// Two hosts that have the addresses of others for a while.

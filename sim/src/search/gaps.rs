@@ -69,8 +69,8 @@ impl Scenario {
 /// are behind them after `left_after`; `None` if nothing is promised before the new map.
 fn promised(fault: &Fault, left_after: Duration) -> Option<Duration> {
     match fault {
-        // No other cable may lead where this one did.
-        Fault::Move { .. } => None,
+        // No other cable may lead where this one did. What a kernel drops only its own probes find.
+        Fault::Move { .. } | Fault::Firewall(_) | Fault::Flush(_) => None,
         // All cables of the xbar go at once.
         Fault::Off(_) => Some(2 * left_after),
         Fault::Cut(_)
@@ -92,6 +92,7 @@ fn promised(fault: &Fault, left_after: Duration) -> Option<Duration> {
         | Fault::Mtu { .. }
         | Fault::Alias { .. }
         | Fault::Ask { .. }
+        | Fault::Open(_)
         | Fault::Heal
         | Fault::Loss(_)
         | Fault::Corrupt(_)

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use mapper_host::directory::{Directory, Refusal};
+use mapper_host::resolution::Refused;
 use mapper_proto::agent::{FrameDrop, MappingCost, Purpose, Status};
 use mapper_proto::map::{Map, MapVersion};
 use mapper_proto::wire::AgentState;
@@ -130,6 +131,8 @@ pub struct Counters {
     pub dropped: Tally<FrameDrop>,
     /// What others told of names and addresses and was not taken, counted by the reason.
     pub directory_refused: Tally<Refusal>,
+    /// Questions of others for names and addresses, and answers to them, that were not taken, counted by the reason.
+    pub resolution_refused: Tally<Refused>,
     /// What the last mapping by this agent cost; `None` if it finished none.
     pub mapping: Option<MappingCounters>,
     /// How often maps were given up and made, counted by the cause.
@@ -191,6 +194,8 @@ pub struct Surroundings<'a> {
     pub cable: Option<CableStatus>,
     /// The names and addresses that hosts have told.
     pub directory: &'a Directory,
+    /// Questions for names and addresses, and answers, that were not taken.
+    pub resolution_refused: Tally<Refused>,
     /// How many routes are in force.
     pub routes: usize,
     /// Why the last map could not be routed.
@@ -286,6 +291,7 @@ impl Board {
                 sent: status.sent,
                 dropped: status.dropped,
                 directory_refused: *around.directory.refused(),
+                resolution_refused: around.resolution_refused,
                 mapping: status.mapping.map(MappingCounters::from),
                 causes: around.causes.counters(),
                 liveness: LivenessCounters::from(status.liveness),

@@ -44,6 +44,8 @@ struct Kernel {
     ports: Vec<KernelPort>,
     /// How often its objects changed.
     changes: u64,
+    /// Whether a firewall drops all that comes in by its ports.
+    drops: bool,
     /// Whether its packets are counted.
     counted: bool,
     /// The first number of nexthops of the run of its host, which follow other numbers than those of the run before.
@@ -94,6 +96,7 @@ impl Kernel {
             objects: Objects::default(),
             ports: Vec::new(),
             changes: 0,
+            drops: false,
             counted: false,
             first_number: 0,
             taken_over: false,
@@ -216,7 +219,33 @@ impl World {
         // As of a kernel that does not count: all that it may send is taken for sent.
         real.count_kernel_packets(now, &BTreeMap::new());
         self.drain(host);
-        self.take_over_kernel(host);
+        if self.kernels.hosts[host as usize].taken_over {
+            self.mend_kernel(host);
+        } else {
+            self.take_over_kernel(host);
+        }
+    }
+
+    /// A firewall is put up at a host's kernel, or taken down.
+    pub(super) fn set_firewall(&mut self, host: u32, drops: bool) {
+        if let Some(kernel) = self.kernels.hosts.get_mut(host as usize) {
+            kernel.drops = drops;
+        }
+    }
+
+    /// All firewalls are taken down.
+    pub(super) fn open_firewalls(&mut self) {
+        self.kernels.hosts.iter_mut().for_each(|kernel| kernel.drops = false);
+    }
+
+    /// Somebody empties the tables of a host's kernel.
+    pub(super) fn flush_kernel(&mut self, host: u32) {
+        let all = 0..self.hosts.len() as u32;
+        if let Some(kernel) = self.kernels.hosts.get_mut(host as usize) {
+            kernel.objects = Objects::default();
+            kernel.changes += 1;
+            self.united.touch_kernels(all);
+        }
     }
 
     /// Has a host's kernel let go of what an earlier run left, once this one has tried all its ways.
@@ -230,12 +259,22 @@ impl World {
         if is_trying || real.agent().status().state != AgentState::Configured {
             return;
         }
-        let objects = path.wanted();
+        self.kernels.hosts[host as usize].taken_over = true;
+        self.mend_kernel(host);
+    }
+
+    /// Has a host's kernel hold what its host wants and nothing else, whatever became of it meanwhile.
+    fn mend_kernel(&mut self, host: u32) {
+        let Some(real) = self.hosts[host as usize].node.as_ref().and_then(|node| node.host()) else { return };
+        let Some(path) = real.kernel_path() else { return };
+        let (objects, all) = (path.wanted(), 0..self.hosts.len() as u32);
         let kernel = &mut self.kernels.hosts[host as usize];
-        kernel.changes += u64::from(kernel.objects != objects);
-        (kernel.objects, kernel.taken_over) = (objects, true);
-        // Others' packets may go through this kernel.
-        self.united.touch_kernels(0..self.hosts.len() as u32);
+        if kernel.objects != objects {
+            kernel.changes += 1;
+            kernel.objects = objects;
+            // Others' packets may go through this kernel.
+            self.united.touch_kernels(all);
+        }
     }
 
     /// How often what the kernel of a host holds has changed.

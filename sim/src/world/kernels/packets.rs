@@ -283,7 +283,7 @@ impl World {
         followed.channels.push(self.plant.channel(near)?);
         let far = self.plant.peer(near).filter(|_| self.plant.carries(near))?;
         let PlantNode::Xbar(xbar) = far.node else { return None };
-        let next = self.plant.node_of(xbar)?;
+        let next = self.plant.node_of(xbar).filter(|&next| !self.kernels.hosts[next as usize].drops)?;
         let fits = bytes <= self.cable_mtu(at, Some(next)) as usize;
         (fits && link_address(xbar, far.port) == to).then_some((next, far.port))
     }
